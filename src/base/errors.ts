@@ -1,0 +1,24 @@
+/** A place in a file that a person wrote: `line` counts from 1. */
+export interface Position {
+  readonly file: string
+  readonly line: number
+}
+
+/** Bad operator input: a stable code, the place, and a message that says the cure. */
+export class InputError extends Error {
+  readonly code: string
+  readonly position: Position | undefined
+
+  constructor(code: string, position: Position | undefined, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'InputError'
+    this.code = code
+    this.position = position
+  }
+
+  /** `file:line: message`, or the message alone where no place is known. */
+  print(): string {
+    const at = this.position
+    return at === undefined ? this.message : `${at.file}:${at.line}: ${this.message}`
+  }
+}

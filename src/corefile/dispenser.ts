@@ -1,0 +1,117 @@
+import { InputError, type Position } from '../base/errors.ts'
+
+/** One token of a Corefile. */
+export interface Token {
+  readonly text: string
+  readonly file: string
+  /** Counts from 1. */
+  readonly line: number
+}
+
+/**
+ * Walks over the tokens of one directive, as CoreDNS's (Caddy's) dispenser does. Starts before the
+ * first token; the directive's own name is the first token of each occurrence.
+ */
+export class Dispenser {
+  readonly #tokens: readonly Token[]
+  #cursor = -1
+  #nesting = 0
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens
+  }
+
+  /** Moves to the next token, whatever line it is on; false at the end. */
+  next(): boolean {
+    if (this.#cursor >= this.#tokens.length - 1) return false
+    this.#cursor++
+    return true
+  }
+
+  /** Moves to the next token if it is on the same line. `{` counts as a token here. */
+  nextArg(): boolean {
+    const current = this.#tokens[this.#cursor]
+    const following = this.#tokens[this.#cursor + 1]
+    if (following === undefined) return false
+    if (current !== undefined && !sameLine(current, following)) return false
+    this.#cursor++
+    return true
+  }
+
+  /** Moves to the next token if it is on a later line. */
+  nextLine(): boolean {
+    const current = this.#tokens[this.#cursor]
+    const following = this.#tokens[this.#cursor + 1]
+    if (following === undefined) return false
+    if (current !== undefined && sameLine(current, following)) return false
+    this.#cursor++
+    return true
+  }
+
+  /**
+   * `while (d.nextBlock())` visits the first token of each line inside `{ … }`; nothing happens if no
+   * block follows. Read a line's arguments with `nextArg` or `remainingArgs`.
+   */
+  nextBlock(): boolean {
+    if (this.#nesting > 0) {
+      this.next()
+      if (this.value() === '}') {
+        this.#nesting--
+        return false
+      }
+      return this.#cursor < this.#tokens.length
+    }
+    if (!this.nextArg()) return false
+    if (this.value() !== '{') {
+      this.#cursor--
+      return false
+    }
+    this.next()
+    if (this.value() === '}') return false
+    this.#nesting++
+    return true
+  }
+
+  /** Text of the current token; '' before the first. */
+  value(): string {
+    return this.#tokens[this.#cursor]?.text ?? ''
+  }
+
+  /** All further tokens of this line, up to a `{`. */
+  remainingArgs(): string[] {
+    const args: string[] = []
+    while (this.nextArg()) {
+      if (this.value() === '{') {
+        this.#cursor--
+        break
+      }
+      args.push(this.value())
+    }
+    return args
+  }
+
+  position(): Position {
+    const token = this.#tokens[Math.max(0, this.#cursor)]
+    return { file: token?.file ?? '', line: token?.line ?? 0 }
+  }
+
+  /** `FILE:LINE - Error during parsing: MSG`, ready to throw. */
+  error(message: string): InputError {
+    const { file, line } = this.position()
+    return new InputError(
+      'COREFILE',
+      this.position(),
+      `${file}:${line} - Error during parsing: ${message}`,
+    )
+  }
+
+  /** Wrong argument count or unexpected line ending. */
+  argError(): InputError {
+    if (this.value() === '{') return this.error("Unexpected token '{', expecting argument")
+    return this.error(`Wrong argument count or unexpected line ending after '${this.value()}'`)
+  }
+}
+
+function sameLine(a: Token, b: Token): boolean {
+  return a.file === b.file && a.line === b.line
+}

@@ -1,0 +1,5 @@
+export * from './classes.ts'
+export * from './opcodes.ts'
+export * from './options.ts'
+export * from './rcodes.ts'
+export * from './types.ts'

@@ -1,0 +1,85 @@
+/** Most labels a name can have, root not counted: 255 octets / 2 - 1 (RFC 1035 section 2.3.4). */
+export const LABELS_MAX = 127
+
+/** What `parseQuery` found; says which reply the packet deserves. */
+export const ParseStatus = {
+  /** A well-formed question: answer it. */
+  Ok: 0,
+  /** Too short, or itself a response: silence (answering could loop). */
+  Ignore: 1,
+  /** Malformed: reply FORMERR, with the question if it could be read (`questionOctets` > 0). */
+  FormErr: 2,
+  /** An opcode that we do not serve: reply NOTIMP. */
+  NotImp: 3,
+  /** EDNS version above 0: reply BADVERS (RFC 6891 section 6.1.3). */
+  BadVers: 4,
+} as const
+export type ParseStatus = (typeof ParseStatus)[keyof typeof ParseStatus]
+
+/** How the query came in. */
+export const Protocol = { Udp: 0, Tcp: 1 } as const
+export type Protocol = (typeof Protocol)[keyof typeof Protocol]
+
+/**
+ * One question as received, in place: a reused object, reset by every `parseQuery`. Handlers borrow
+ * it and never keep it.
+ */
+export class Query {
+  /** The packet; valid in 0..packetOctets-1. Owned by the transport. */
+  packet: Uint8Array = new Uint8Array(0)
+  packetOctets = 0
+
+  id = 0
+  /** The header's second word: QR..RCODE as received. */
+  flags = 0
+  opcode = 0
+  qtype = 0
+  qclass = 0
+  /** qname in lower-case wire form, root label included: 1..255 octets in `qnameOctets`. */
+  readonly qname: Uint8Array = new Uint8Array(256)
+  qnameOctets = 0
+  /** Labels without the root: 0..LABELS_MAX. */
+  labelCount = 0
+  /** Offset in `qname` of label i, leftmost first; entry `labelCount` is the root. */
+  readonly labelOffset: Uint8Array = new Uint8Array(LABELS_MAX + 1)
+  /** Unfinished hash (see dns/name/hash) of the suffix that starts at label i; `labelCount`: root. */
+  readonly suffixHash: Int32Array = new Int32Array(LABELS_MAX + 1)
+  /** Octets of the question section from offset 12; 0 where it could not be read. */
+  questionOctets = 0
+
+  /** True if the packet carried an OPT record. */
+  hasEdns = false
+  ednsVersion = 0
+  /** The requestor's UDP payload size; 0 without EDNS. */
+  payloadOctets = 0
+  dnssecOk = false
+  nsidRequested = false
+  /** COOKIE option data in `packet`: 0 octets if absent, else 8 or 16..40 (RFC 7873 section 4). */
+  cookieOffset = 0
+  cookieOctets = 0
+  /** ECS (RFC 7871): family 1 IPv4, 2 IPv6, 0 = no ECS option in the query. */
+  ecsFamily = 0
+  ecsSourceBits = 0
+  /** The ECS address, zero-padded; IPv4 in octets 0..3. */
+  readonly ecsAddress: Uint8Array = new Uint8Array(16)
+
+  protocol: Protocol = Protocol.Udp
+  /** Source of the packet: family 1 or 2, IPv4 in octets 0..3. Filled in by the transport. */
+  readonly peerAddress: Uint8Array = new Uint8Array(16)
+  peerFamily = 1
+  peerPort = 0
+  /** Address the packet was sent to, as above. */
+  readonly localAddress: Uint8Array = new Uint8Array(16)
+  localFamily = 1
+  localPort = 0
+
+  /**
+   * The client that GEO decisions are for: the peer, or the ECS address once `geoip` with
+   * `edns-subnet` has said so (`clientIsEcs`). Bits: how much of the address is known (32, 128, or
+   * the ECS source prefix length).
+   */
+  readonly clientAddress: Uint8Array = new Uint8Array(16)
+  clientFamily = 1
+  clientBits = 32
+  clientIsEcs = false
+}

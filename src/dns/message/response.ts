@@ -1,0 +1,104 @@
+import type { Query } from './query.ts'
+
+/** Sections of a message, in wire order. */
+export const Section = { Answer: 0, Authority: 1, Additional: 2 } as const
+export type Section = (typeof Section)[keyof typeof Section]
+
+/** Most records one response can name: 65535 octets hold fewer than this of the smallest kind. */
+export const RESPONSE_RR_MAX = 6000
+
+const NO_BYTES = new Uint8Array(0)
+
+/**
+ * The answer to one query, before it is bytes: a list of records that point into zone images or
+ * static buffers, so that plugins can reorder, drop and count them without touching the wire.
+ * Reused; `reset` before each query. Parallel arrays, one entry per record, in order of addition;
+ * `compose` writes them section by section.
+ */
+export class Response {
+  rcode = 0
+  authoritative = false
+  recursionAvailable = false
+  authenticData = false
+  recursionDesired = false
+  checkingDisabled = false
+  truncated = false
+
+  /** Records so far: 0..RESPONSE_RR_MAX. */
+  count = 0
+  readonly section: Uint8Array = new Uint8Array(RESPONSE_RR_MAX)
+  readonly type: Uint16Array = new Uint16Array(RESPONSE_RR_MAX)
+  readonly rrclass: Uint16Array = new Uint16Array(RESPONSE_RR_MAX)
+  readonly ttlSeconds: Uint32Array = new Uint32Array(RESPONSE_RR_MAX)
+  /** Owner i: uncompressed wire name at `ownerBytes[i][ownerOffset[i]]`. */
+  readonly ownerBytes: Uint8Array[] = new Array(RESPONSE_RR_MAX).fill(NO_BYTES)
+  readonly ownerOffset: Uint32Array = new Uint32Array(RESPONSE_RR_MAX)
+  /** Rdata i, uncompressed: `rdataBytes[i]` at rdataOffset[i], rdataOctets[i] long. */
+  readonly rdataBytes: Uint8Array[] = new Array(RESPONSE_RR_MAX).fill(NO_BYTES)
+  readonly rdataOffset: Uint32Array = new Uint32Array(RESPONSE_RR_MAX)
+  readonly rdataOctets: Uint16Array = new Uint16Array(RESPONSE_RR_MAX)
+
+  /** ECS scope to echo if the query carried ECS: 0..128 bits (RFC 7871 section 7.2.1). */
+  scopeBits = 0
+  /** NSID to return if asked (RFC 5001); null = none configured. */
+  nsid: Uint8Array | null = null
+  /** Extended error (RFC 8914): info code, or -1 for none; extra text as UTF-8. */
+  edeCode = -1
+  edeText: Uint8Array = NO_BYTES
+  /** True where an OPT goes out even to a client that sent none (CoreDNS's acl does so). */
+  forceEdns = false
+  /** Name of the plugin that answered, for metrics; '' = the server itself. */
+  answeredBy = ''
+  /** What went wrong, for the `errors` plugin; '' = nothing. */
+  error = ''
+
+  reset(query: Query): void {
+    this.rcode = 0
+    this.authoritative = false
+    this.recursionAvailable = false
+    this.authenticData = false
+    this.recursionDesired = (query.flags & 0x0100) !== 0
+    this.checkingDisabled = (query.flags & 0x0010) !== 0
+    this.truncated = false
+    this.count = 0
+    this.scopeBits = 0
+    this.nsid = null
+    this.edeCode = -1
+    this.edeText = NO_BYTES
+    this.forceEdns = false
+    this.answeredBy = ''
+    this.error = ''
+  }
+
+  /**
+   * Adds one record whose rdata is `octets` long at `rdata[rdataOffset]`. Beyond RESPONSE_RR_MAX the
+   * record is dropped and `truncated` set. An owner that is `query.qname` at offset 0 costs two octets.
+   */
+  add(
+    section: Section,
+    owner: Uint8Array,
+    ownerOffset: number,
+    type: number,
+    rrclass: number,
+    ttlSeconds: number,
+    rdata: Uint8Array,
+    rdataOffset: number,
+    octets: number,
+  ): void {
+    const i = this.count
+    if (i >= RESPONSE_RR_MAX) {
+      this.truncated = true
+      return
+    }
+    this.section[i] = section
+    this.type[i] = type
+    this.rrclass[i] = rrclass
+    this.ttlSeconds[i] = ttlSeconds
+    this.ownerBytes[i] = owner
+    this.ownerOffset[i] = ownerOffset
+    this.rdataBytes[i] = rdata
+    this.rdataOffset[i] = rdataOffset
+    this.rdataOctets[i] = octets
+    this.count = i + 1
+  }
+}

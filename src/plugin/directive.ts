@@ -1,0 +1,105 @@
+import type { Clock } from '../base/clock.ts'
+import type { Dispenser } from '../corefile/dispenser.ts'
+import type { Locator } from '../geo/locator.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { HandlerFactory } from './handler.ts'
+import type { MetadataProvider } from './metadata.ts'
+import type { Transaction } from './transaction.ts'
+
+/** A directive of the Corefile: `plugins/<name>/setup.ts` exports one. */
+export interface Directive {
+  readonly name: string
+  /**
+   * Reads the directive's tokens and registers what it needs with `c`. Runs once per server block
+   * that names the directive (repeats are concatenated in `c.dispenser`). No side effects: whatever
+   * opens, listens, watches or loads goes into `c.onStartup`, so that a bad Corefile leaves
+   * everything as it was. Throws InputError (`c.dispenser.error…`) on bad input.
+   */
+  setup(c: SetupContext): void
+}
+
+/** One key of a server block, `[scheme://]zone[:port]`. */
+export interface BlockKey {
+  readonly scheme: 'dns' | 'tls' | 'quic' | 'grpc' | 'https' | 'https3'
+  /** Lower-case wire form. */
+  readonly zone: Uint8Array
+  /** Presentation form, lower case, with the final dot. */
+  readonly zoneText: string
+  readonly port: number
+}
+
+/** What directives of one server block share with each other and with the server. */
+export interface BlockConfig {
+  readonly keys: readonly BlockKey[]
+  /** Addresses from `bind`; empty = every address. */
+  listenHosts: string[]
+  /** Directory that relative paths start from; set by `root`, default the working directory. */
+  root: string
+  /** Set by `debug`. */
+  debug: boolean
+  /** Most octets of a UDP reply, and the size we advertise; set by `bufsize`. */
+  bufsizeOctets: number
+  /** Set by `timeouts`, in milliseconds; maxTcpQueries -1 = no limit. */
+  timeouts: { readMs: number; writeMs: number; idleMs: number; maxTcpQueries: number }
+  /** Set by `view`: the block serves a query only if every filter says true. */
+  readonly filters: ((tx: Transaction) => boolean)[]
+  viewName: string
+  /** Set by `geoip`: where clients are. */
+  locator: Locator | undefined
+  /** Set by `metadata`: labels are collected for this block. */
+  metadataEnabled: boolean
+  /** By label, e.g. `geoip/country/code`. Read through `findMetadata` once all setups ran. */
+  readonly metadata: Map<string, MetadataProvider>
+  /** Names of the directives present, in chain order; complete before `onStartup` runs. */
+  readonly directives: string[]
+}
+
+/** Answer of an HTTP endpoint. */
+export interface HttpReply {
+  readonly status: number
+  readonly contentType: string
+  readonly body: string
+}
+
+/** Everything a `setup` can reach. */
+export interface SetupContext {
+  /** The directive's tokens; its position is in every error. */
+  readonly dispenser: Dispenser
+  readonly block: BlockConfig
+  readonly log: Logger
+  /** Lines without a `[LEVEL] plugin/…` prefix of their own: `log` and `errors` write them. */
+  readonly writeLine: (line: string) => void
+  readonly clock: Clock
+  readonly metrics: MetricsRegistry
+  /** Counters of the server itself: packets that never reached a chain. */
+  readonly serverCounters: ServerCounters
+  /** Adds a link to the block's chain; order follows plugins/order.ts, not the Corefile. */
+  addHandler(factory: HandlerFactory): void
+  /** After every setup of every block passed, before sockets open. A failure stops the start. */
+  onStartup(hook: () => void | Promise<void>): void
+  /** When the instance goes: after a reload swapped it out, or at exit. */
+  onShutdown(hook: () => void | Promise<void>): void
+  /** Only at exit, before `onShutdown`; `health`'s lameduck waits here. */
+  onFinalShutdown(hook: () => void | Promise<void>): void
+  /** Registers a readiness check of this plugin: the reason it isn't ready, or '' if it is. */
+  onReady(check: () => string): void
+  /** All readiness checks of the instance, by plugin name; complete once setups ran. */
+  readonly readiness: readonly { readonly name: string; readonly check: () => string }[]
+  /** Serves GET `path` on `address` (`:8080`, `127.0.0.1:8080`) from startup to shutdown. */
+  http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void
+  /** Asks for a reload of the Corefile (plugin `reload`); resolves to whether it succeeded. */
+  requestReload(reason: string): Promise<boolean>
+  /** Path of the Corefile ('' if built in or from standard input) and a digest of its tokens. */
+  readonly corefile: { readonly path: string; digest(): string }
+}
+
+/** Counts of packets that ended before any chain, since the process started. */
+export interface ServerCounters {
+  readonly ignored: number
+  readonly formErr: number
+  readonly notImp: number
+  readonly badVers: number
+  readonly refused: number
+  readonly panics: number
+}

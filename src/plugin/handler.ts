@@ -1,0 +1,24 @@
+import type { Transaction } from './transaction.ts'
+
+/** Returned by `serve` instead of an rcode: send nothing at all. */
+export const DROP = -1
+
+/**
+ * One link of a server block's plugin chain. `serve` fills `tx.response` and returns the rcode (also
+ * stored in `tx.response.rcode`), or DROP for silence, or hands over to the next handler and returns
+ * what that returned.
+ *
+ * Links that never wait return a number: the hot path has no promise. Only a link that must wait
+ * returns a Promise, and links above it must cope: `if (typeof s === 'number') … else s.then(…)`.
+ *
+ * SERVFAIL, REFUSED, FORMERR and NOTIMP mean that nothing was written (CoreDNS's contract): the
+ * server clears the sections and sends the bare error. A reason goes into `tx.response.error`.
+ */
+export interface Handler {
+  /** The directive's name. */
+  readonly name: string
+  serve(tx: Transaction): number | Promise<number>
+}
+
+/** Binds a link to the one below it; called once at load. */
+export type HandlerFactory = (next: Handler) => Handler

@@ -1,0 +1,48 @@
+import type { Random } from '../base/random.ts'
+import { Query } from '../dns/message/query.ts'
+import { Response } from '../dns/message/response.ts'
+
+/** What a handler may ask of the server it runs in. */
+export interface ServerView {
+  /** Label value of metrics: `dns://:53` or `dns://127.0.0.1:53`. */
+  readonly address: string
+  /**
+   * Asks this server itself for (`qname`, `qtype`), as a client of the same address would, through
+   * the block that serves the name: used where a CNAME leaves a plugin's zones. Resolves to a
+   * transaction that the caller reads and then gives back with `release`, or to undefined where no
+   * block serves the name or the chain is deeper than CHAIN_DEPTH_MAX. `qname`: lower-case wire form.
+   */
+  requery(
+    tx: Transaction,
+    qname: Uint8Array,
+    qtype: number,
+  ): Transaction | undefined | Promise<Transaction | undefined>
+  release(tx: Transaction): void
+}
+
+/** Most steps of a CNAME chain, inside and across zones. */
+export const CHAIN_DEPTH_MAX = 8
+
+/** Everything about one query in flight. Pooled: handlers borrow it and never keep it. */
+export class Transaction {
+  readonly query: Query = new Query()
+  readonly response: Response = new Response()
+  readonly random: Random
+  /** The server that took the query. */
+  server: ServerView
+  /** Zone of the server block that serves it, printed: `k.example.com.`; '' before routing. */
+  zone = ''
+  /** Name of the `view` that matched; '' = none. */
+  view = ''
+  /** CNAME steps already taken by queries that asked this one: 0..CHAIN_DEPTH_MAX. */
+  chainDepth = 0
+  /** Monotonic milliseconds when the transport read it. */
+  startedMs = 0
+  /** Octets of the finished reply; 0 until sent. Filled in by the server before observers run. */
+  replyOctets = 0
+
+  constructor(random: Random, server: ServerView) {
+    this.random = random
+    this.server = server
+  }
+}

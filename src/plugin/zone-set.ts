@@ -1,0 +1,65 @@
+import type { Query } from '../dns/message/query.ts'
+import { hashLabel, mixHash, NAME_HASH_SEED } from '../dns/name/hash.ts'
+
+/**
+ * A fixed set of zones, matched against a query by longest suffix without allocating. Names are
+ * lower-case wire form.
+ */
+export class ZoneSet {
+  /** In the order given. */
+  readonly zones: readonly Uint8Array[]
+  readonly #slots: Int16Array
+  readonly #hashes: Int32Array
+  readonly #mask: number
+
+  constructor(zones: readonly Uint8Array[]) {
+    this.zones = zones
+    let size = 4
+    while (size < zones.length * 2) size *= 2
+    this.#mask = size - 1
+    this.#slots = new Int16Array(size).fill(-1)
+    this.#hashes = new Int32Array(size)
+    zones.forEach((zone, index) => {
+      const hash = hashName(zone)
+      let slot = mixHash(hash) & this.#mask
+      while (this.#slots[slot] !== -1) slot = (slot + 1) & this.#mask
+      this.#slots[slot] = index
+      this.#hashes[slot] = hash
+    })
+  }
+
+  /** Index of the longest zone that ends the qname, or -1. `fromLabel`: skip that many labels. */
+  match(query: Query, fromLabel = 0): number {
+    for (let label = fromLabel; label <= query.labelCount; label++) {
+      const found = this.#find(query, label)
+      if (found !== -1) return found
+    }
+    return -1
+  }
+
+  #find(query: Query, label: number): number {
+    const hash = query.suffixHash[label]!
+    let slot = mixHash(hash) & this.#mask
+    for (;;) {
+      const index = this.#slots[slot]!
+      if (index === -1) return -1
+      if (this.#hashes[slot] === hash && equalsSuffix(query, label, this.zones[index]!))
+        return index
+      slot = (slot + 1) & this.#mask
+    }
+  }
+}
+
+function equalsSuffix(query: Query, label: number, zone: Uint8Array): boolean {
+  const start = query.labelOffset[label]!
+  if (query.qnameOctets - start !== zone.length) return false
+  for (let i = 0; i < zone.length; i++) if (query.qname[start + i] !== zone[i]) return false
+  return true
+}
+
+/** Unfinished hash of a whole lower-case wire name, equal to a query's `suffixHash[0]`. */
+export function hashName(name: Uint8Array): number {
+  const offsets: number[] = []
+  for (let i = 0; name[i] !== 0; i += name[i]! + 1) offsets.push(i)
+  return offsets.reduceRight((hash, offset) => hashLabel(hash, name, offset), NAME_HASH_SEED)
+}
