@@ -38,8 +38,6 @@ export class Transaction {
   chainDepth = 0
   /** Monotonic milliseconds when the transport read it. */
   startedMs = 0
-  /** Octets of the finished reply; 0 until sent. Filled in by the server before observers run. */
-  replyOctets = 0
 
   constructor(random: Random, server: ServerView) {
     this.random = random
