@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import type { InputError } from '../base/errors.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -78,6 +79,12 @@ export interface SetupContext {
   addHandler(factory: HandlerFactory): void
   /** After every setup of every block passed, before sockets open. A failure stops the start. */
   onStartup(hook: () => void | Promise<void>): void
+  /**
+   * Validation for `sextant check`, run instead of `onStartup`: reads the files that the directive
+   * names (manifests, zone files, databases) and returns every fault found, each with its position.
+   * Opens no socket, starts no watch, keeps nothing. Never called by `serve`.
+   */
+  onCheck(hook: () => readonly InputError[] | Promise<readonly InputError[]>): void
   /** When the instance goes: after a reload swapped it out, or at exit. */
   onShutdown(hook: () => void | Promise<void>): void
   /** Only at exit, before `onShutdown`; `health`'s lameduck waits here. */
