@@ -1,0 +1,43 @@
+import { execFile, execFileSync } from 'node:child_process'
+
+/** Debian's package of each peer that tests question. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  dig: 'bind9-dnsutils',
+  kdig: 'knot-dnsutils',
+  drill: 'ldnsutils',
+}
+
+function isInstalled(tool: string): boolean {
+  try {
+    execFileSync('sh', ['-c', `command -v ${tool}`], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Options for a subtest that needs `tools`: skipped with the reason where one is missing on a user's
+ * machine; in CI it runs, and so fails.
+ */
+export function needs(...tools: readonly string[]): { skip?: string } {
+  const missing = tools.filter((tool) => !isInstalled(tool))
+  if (missing.length === 0 || process.env['CI'] === 'true') return {}
+  const names = missing.map((tool) => `${tool} (Debian: ${PACKAGES[tool] ?? tool})`)
+  return { skip: `not installed: ${names.join(', ')}` }
+}
+
+/** Runs a tool to its end, within `timeoutMs`; resolves to what it printed, whatever its exit code. */
+export function run(
+  tool: string,
+  args: readonly string[],
+  timeoutMs = 20_000,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve, reject) => {
+    execFile(tool, [...args], { timeout: timeoutMs }, (error, stdout, stderr) => {
+      if (error !== null && typeof error.code !== 'number') return reject(error)
+      const code = error === null ? 0 : Number(error.code)
+      resolve({ code, stdout, stderr })
+    })
+  })
+}

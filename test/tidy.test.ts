@@ -1,0 +1,122 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
+const FILE_LINES_MAX = 500
+
+/** The layer of each folder under src/: a file imports only from its own folder or a lower layer. */
+const LAYERS: readonly (readonly string[])[] = [
+  ['base'],
+  ['telemetry', 'dns'],
+  ['zone', 'geo', 'corefile'],
+  ['steering', 'record', 'plugin'],
+  ['plugins', 'transport'],
+  ['server'],
+  ['api'],
+  ['cli', 'main.ts'],
+]
+
+/** Same-layer imports that docs/architecture.md grants: [importer, imported]. */
+const GRANTED = new Set(['record>steering'])
+
+/** What transports may import: the server hands them everything else. */
+const TRANSPORT_LAYER_MAX = 1
+
+function filesUnder(folder: string, ending: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort()
+}
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8')
+}
+
+function importsOf(file: string): string[] {
+  const found = read(file).matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)
+  return [...found].map((match) => relative(root, resolve(root, dirname(file), match[1] ?? '')))
+}
+
+function topFolder(file: string): string {
+  return file.split('/')[1] ?? ''
+}
+
+function layerOf(folder: string): number {
+  return LAYERS.findIndex((folders) => folders.includes(folder))
+}
+
+/** Why `from` must not import `to`; '' if it may. */
+function breach(from: string, to: string): string {
+  const [importer, imported] = [topFolder(from), topFolder(to)]
+  const [high, low] = [layerOf(importer), layerOf(imported)]
+  if (high === -1 || low === -1) return 'is in a folder that has no layer'
+  if (importer === 'plugins' && imported === 'plugins') {
+    const inOrder = from === 'src/plugins/order.ts'
+    const sameDirective = from.split('/')[2] === to.split('/')[2]
+    return inOrder || sameDirective ? '' : 'imports another directive'
+  }
+  if (importer === imported) return ''
+  if (to === 'src/plugins/order.ts' && importer !== 'cli') return 'only cli knows the directives'
+  if (importer === 'transport' && low > TRANSPORT_LAYER_MAX) return 'transports know only the wire'
+  if (low < high) return ''
+  return GRANTED.has(`${importer}>${imported}`) ? '' : `layer ${high} imports layer ${low}`
+}
+
+t.test('the layer check itself tells breaches from legal imports', async (t) => {
+  const table = [
+    { from: 'src/dns/a.ts', to: 'src/base/b.ts', ok: true },
+    { from: 'src/base/b.ts', to: 'src/dns/a.ts', ok: false },
+    { from: 'src/plugins/x/x.ts', to: 'src/plugins/y/y.ts', ok: false },
+    { from: 'src/plugins/x/x.ts', to: 'src/plugins/x/setup.ts', ok: true },
+    { from: 'src/plugins/order.ts', to: 'src/plugins/x/setup.ts', ok: true },
+    { from: 'src/server/instance.ts', to: 'src/plugins/order.ts', ok: false },
+    { from: 'src/transport/udp.ts', to: 'src/plugin/handler.ts', ok: false },
+    { from: 'src/elsewhere/a.ts', to: 'src/base/b.ts', ok: false },
+  ]
+  for (const { from, to, ok } of table) t.equal(breach(from, to) === '', ok, `${from} -> ${to}`)
+})
+
+t.test('imports go down the layers only', async (t) => {
+  const breaches = filesUnder('src', '.ts').flatMap((file) =>
+    importsOf(file)
+      .map((to) => ({ to, why: breach(file, to) }))
+      .filter(({ why }) => why !== '')
+      .map(({ to, why }) => `${file} -> ${to}: ${why}`),
+  )
+  t.strictSame(breaches, [])
+})
+
+t.test(`source files stay within ${FILE_LINES_MAX} lines`, async (t) => {
+  const long = filesUnder('src', '.ts')
+    .map((file) => ({ file, lines: read(file).split('\n').length }))
+    .filter(({ lines }) => lines > FILE_LINES_MAX)
+  t.strictSame(long, [])
+})
+
+t.test('every directive folder has a README and a setup', async (t) => {
+  const folders = readdirSync(join(root, 'src/plugins'), { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  )
+  for (const { name } of folders) {
+    const files = readdirSync(join(root, 'src/plugins', name))
+    t.ok(files.includes('README.md'), `${name} has a README.md`)
+    t.ok(files.includes('setup.ts'), `${name} has a setup.ts`)
+  }
+})
+
+t.test('the lock file names no download address', async (t) => {
+  t.notMatch(read('package-lock.json'), '"resolved":')
+})
+
+t.test('the top level holds nothing unexpected', async (t) => {
+  const expected = new Set(
+    `package.json package-lock.json tsconfig.json tsconfig.build.json biome.json src zones crds
+     Corefile.example test bench docs deploy dist node_modules README.md CHANGELOG.md CONTRIBUTING.md
+     LICENSE`.split(/\s+/),
+  )
+  const found = readdirSync(root).filter((name) => !name.startsWith('.') && !expected.has(name))
+  t.strictSame(found, [])
+})
