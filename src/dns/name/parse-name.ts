@@ -1,0 +1,48 @@
+import { NAME_OCTETS_MAX } from './name.ts'
+
+/** A name read from a packet. */
+export interface ParsedName {
+  /** Uncompressed wire form, case kept. */
+  readonly name: Uint8Array
+  /** Offset behind the name where it stands, which is behind the first pointer if there is one. */
+  readonly end: number
+}
+
+/**
+ * Reads the name at `offset`, following compression pointers (RFC 1035 section 4.1.4). A label or
+ * pointer that stands at `offset` itself must end at or before `limit`; a pointer must lead to before
+ * the place where the labels being read began, so that every jump goes back and no loop is possible.
+ * Returns undefined for anything else.
+ */
+export function parseName(
+  packet: Uint8Array,
+  offset: number,
+  limit: number,
+): ParsedName | undefined {
+  const name = new Uint8Array(NAME_OCTETS_MAX)
+  let octets = 0
+  let at = offset
+  let runStart = offset
+  let runLimit = Math.min(limit, packet.length)
+  let end = -1
+  while (at < runLimit) {
+    const length = packet[at]!
+    if (length >= 0xc0) {
+      if (at + 2 > runLimit) return undefined
+      const target = ((length & 0x3f) << 8) | packet[at + 1]!
+      if (target >= runStart) return undefined
+      if (end < 0) end = at + 2
+      runLimit = runStart
+      runStart = target
+      at = target
+      continue
+    }
+    const next = at + 1 + length
+    if (length > 63 || next > runLimit || octets + 1 + length > NAME_OCTETS_MAX) return undefined
+    name.set(packet.subarray(at, next), octets)
+    octets += 1 + length
+    at = next
+    if (length === 0) return { name: name.slice(0, octets), end: end < 0 ? at : end }
+  }
+  return undefined
+}

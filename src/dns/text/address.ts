@@ -1,0 +1,115 @@
+/** Address families as in EDNS Client Subnet (IANA "Address Family Numbers"): 1 IPv4, 2 IPv6. */
+export type AddressFamily = 1 | 2
+
+export interface Address {
+  readonly family: AddressFamily
+  /** Network order: 4 or 16 octets. */
+  readonly bytes: Uint8Array
+}
+
+export interface Cidr extends Address {
+  /** Prefix length: 0..32 or 0..128. Bits of `bytes` beyond it are zero. */
+  readonly bits: number
+}
+
+/** Reads a dotted quad, decimal, without leading zeros. */
+export function scanIPv4(text: string): Address | undefined {
+  const parts = text.split('.', 5)
+  if (parts.length !== 4) return undefined
+  const bytes = new Uint8Array(4)
+  for (const [i, part] of parts.entries()) {
+    if (!/^(?:0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255) return undefined
+    bytes[i] = Number(part)
+  }
+  return { family: 1, bytes }
+}
+
+/** Reads every form of RFC 4291 section 2.2, with no zone identifier. */
+export function scanIPv6(text: string): Address | undefined {
+  if (text.length > 45) return undefined
+  const halves = text.split('::', 3)
+  if (halves.length > 2) return undefined
+  const head = scanGroups(halves[0]!, halves.length === 1)
+  const tail = scanGroups(halves[1] ?? '', true)
+  if (head === undefined || tail === undefined) return undefined
+  const octets = head.length + tail.length
+  // `::` stands for at least one group of zeros; without it all eight must be there.
+  if (halves.length === 1 ? octets !== 16 : octets > 14) return undefined
+  const bytes = new Uint8Array(16)
+  bytes.set(head)
+  bytes.set(tail, 16 - tail.length)
+  return { family: 2, bytes }
+}
+
+/** The octets of colon-separated groups; the last may be a dotted quad if `mayEndInQuad`. */
+function scanGroups(text: string, mayEndInQuad: boolean): number[] | undefined {
+  if (text === '') return []
+  const octets: number[] = []
+  const groups = text.split(':', 9)
+  for (const [i, group] of groups.entries()) {
+    if (/^[0-9a-fA-F]{1,4}$/.test(group)) {
+      const value = Number.parseInt(group, 16)
+      octets.push(value >> 8, value & 0xff)
+      continue
+    }
+    const quad = mayEndInQuad && i === groups.length - 1 ? scanIPv4(group) : undefined
+    if (quad === undefined) return undefined
+    octets.push(...quad.bytes)
+  }
+  return octets.length <= 16 ? octets : undefined
+}
+
+export function scanAddress(text: string): Address | undefined {
+  return text.includes(':') ? scanIPv6(text) : scanIPv4(text)
+}
+
+/**
+ * Reads `ADDRESS/BITS`. Bits beyond the prefix are cleared. Undefined without a slash: whether a lone
+ * address stands for itself is for the caller to say.
+ */
+export function scanCidr(text: string): Cidr | undefined {
+  const slash = text.indexOf('/')
+  if (slash < 0) return undefined
+  const address = scanAddress(text.slice(0, slash))
+  const bitsText = text.slice(slash + 1)
+  if (address === undefined || !/^(?:0|[1-9]\d{0,2})$/.test(bitsText)) return undefined
+  const bits = Number(bitsText)
+  if (bits > address.bytes.length * 8) return undefined
+  return { family: address.family, bytes: maskAddress(address.bytes, bits), bits }
+}
+
+/** A copy of `bytes` with every bit beyond the first `bits` cleared. */
+export function maskAddress(bytes: Uint8Array, bits: number): Uint8Array {
+  return bytes.map((octet, i) => {
+    const kept = Math.min(8, Math.max(0, bits - i * 8))
+    return octet & (0xff00 >> kept)
+  })
+}
+
+/**
+ * Dotted quad, or the canonical form of RFC 5952: lower case, the longest run of zero groups (the
+ * first of equals, never a single one) as `::`, IPv4-mapped addresses with a dotted quad. `bytes` may
+ * be longer than the family needs.
+ */
+export function printAddress(bytes: Uint8Array, family: AddressFamily): string {
+  if (family === 1) return bytes.subarray(0, 4).join('.')
+  const groups: number[] = []
+  for (let i = 0; i < 16; i += 2) groups.push((bytes[i]! << 8) | bytes[i + 1]!)
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    return `::ffff:${bytes.subarray(12, 16).join('.')}`
+  }
+  const [start, count] = longestZeroRun(groups)
+  const print = (part: readonly number[]) => part.map((group) => group.toString(16)).join(':')
+  if (count < 2) return print(groups)
+  return `${print(groups.slice(0, start))}::${print(groups.slice(start + count))}`
+}
+
+function longestZeroRun(groups: readonly number[]): [start: number, count: number] {
+  let best: [number, number] = [0, 0]
+  let count = 0
+  for (const [i, group] of groups.entries()) {
+    count = group === 0 ? count + 1 : 0
+    if (count > best[1]) best = [i - count + 1, count]
+  }
+  return best
+}
