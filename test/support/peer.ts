@@ -22,7 +22,7 @@ function isInstalled(tool: string): boolean {
  */
 export function needs(...tools: readonly string[]): { skip?: string } {
   const missing = tools.filter((tool) => !isInstalled(tool))
-  if (missing.length === 0 || process.env['CI'] === 'true') return {}
+  if (missing.length === 0 || process.env.CI === 'true') return {}
   const names = missing.map((tool) => `${tool} (Debian: ${PACKAGES[tool] ?? tool})`)
   return { skip: `not installed: ${names.join(', ')}` }
 }
