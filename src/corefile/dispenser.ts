@@ -1,12 +1,7 @@
 import { InputError, type Position } from '../base/errors.ts'
+import { continuesLine, startsLine, type Token } from './token.ts'
 
-/** One token of a Corefile. */
-export interface Token {
-  readonly text: string
-  readonly file: string
-  /** Counts from 1. */
-  readonly line: number
-}
+export type { Token }
 
 /**
  * Walks over the tokens of one directive, as CoreDNS's (Caddy's) dispenser does. Starts before the
@@ -33,7 +28,7 @@ export class Dispenser {
     const current = this.#tokens[this.#cursor]
     const following = this.#tokens[this.#cursor + 1]
     if (following === undefined) return false
-    if (current !== undefined && !sameLine(current, following)) return false
+    if (current !== undefined && !continuesLine(current, following)) return false
     this.#cursor++
     return true
   }
@@ -43,7 +38,7 @@ export class Dispenser {
     const current = this.#tokens[this.#cursor]
     const following = this.#tokens[this.#cursor + 1]
     if (following === undefined) return false
-    if (current !== undefined && sameLine(current, following)) return false
+    if (current !== undefined && !startsLine(current, following)) return false
     this.#cursor++
     return true
   }
@@ -54,12 +49,10 @@ export class Dispenser {
    */
   nextBlock(): boolean {
     if (this.#nesting > 0) {
-      this.next()
-      if (this.value() === '}') {
-        this.#nesting--
-        return false
-      }
-      return this.#cursor < this.#tokens.length
+      // The parser balances braces, but a directive may have read past the closing one.
+      const more = this.next()
+      if (!more || this.value() === '}') this.#nesting--
+      return this.#nesting > 0
     }
     if (!this.nextArg()) return false
     if (this.value() !== '{') {
@@ -75,6 +68,13 @@ export class Dispenser {
   /** Text of the current token; '' before the first. */
   value(): string {
     return this.#tokens[this.#cursor]?.text ?? ''
+  }
+
+  /** The next `count` arguments of this line, or undefined if there are fewer; `{` counts as one. */
+  args(count: number): string[] | undefined {
+    const args: string[] = []
+    while (args.length < count && this.nextArg()) args.push(this.value())
+    return args.length === count ? args : undefined
   }
 
   /** All further tokens of this line, up to a `{`. */
@@ -105,13 +105,21 @@ export class Dispenser {
     )
   }
 
+  /** `FILE:LINE - Syntax error: Unexpected token 'X', expecting 'Y'`, ready to throw. */
+  syntaxError(expected: string): InputError {
+    const { file, line } = this.position()
+    const found = `Unexpected token '${this.value()}', expecting '${expected}'`
+    return new InputError('COREFILE', this.position(), `${file}:${line} - Syntax error: ${found}`)
+  }
+
+  /** The input ended inside something. */
+  eofError(): InputError {
+    return this.error('Unexpected EOF')
+  }
+
   /** Wrong argument count or unexpected line ending. */
   argError(): InputError {
     if (this.value() === '{') return this.error("Unexpected token '{', expecting argument")
     return this.error(`Wrong argument count or unexpected line ending after '${this.value()}'`)
   }
-}
-
-function sameLine(a: Token, b: Token): boolean {
-  return a.file === b.file && a.line === b.line
 }

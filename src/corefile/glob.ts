@@ -1,0 +1,34 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * Paths that match `pattern`, sorted: `*` stands for any run of characters, `?` for one, neither
+ * crosses a `/`. `pattern`: absolute. Directories that can't be read match nothing.
+ */
+export function glob(pattern: string): string[] {
+  let found = ['/']
+  for (const part of pattern.split('/').filter((part) => part !== '')) {
+    const wild = /[*?]/.test(part) ? partPattern(part) : undefined
+    found = found.flatMap((folder) => {
+      if (wild === undefined) return [join(folder, part)].filter(exists)
+      return entries(folder)
+        .filter((name) => wild.test(name))
+        .map((name) => join(folder, name))
+    })
+  }
+  return found.sort()
+}
+
+function partPattern(part: string): RegExp {
+  const escaped = part.replace(/[.+^${}()|[\]\\]/g, '\\$&')
+  return new RegExp(`^${escaped.replaceAll('*', '[^]*').replaceAll('?', '[^]')}$`)
+}
+
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+function entries(folder: string): string[] {
+  if (!(statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false)) return []
+  return readdirSync(folder)
+}

@@ -1,0 +1,125 @@
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { glob } from './glob.ts'
+import { scanTokens } from './lexer.ts'
+import { startsLine, type Token } from './token.ts'
+import type { TokenSource } from './token-source.ts'
+
+/** Most `import`s of snippets, and of files, in one Corefile: what CoreDNS allows. */
+export const SNIPPET_IMPORTS_MAX = 10_000
+export const FILE_IMPORTS_MAX = 100_000
+/** Most tokens that imports bring in all: a snippet that imports others multiplies. */
+export const IMPORTED_TOKENS_MAX = 2_000_000
+/** Most octets of one imported file. */
+const FILE_OCTETS_MAX = 64 * 1024 * 1024
+
+/** Resolves `import` against snippets and files, and puts what it names into the token source. */
+export class Importer {
+  readonly #source: TokenSource
+  readonly #substitute: (text: string) => string
+  readonly #warn: (line: string) => void
+  readonly #snippets = new Map<string, readonly Token[]>()
+  #snippetImports = 0
+  #fileImports = 0
+  #importedTokens = 0
+
+  constructor(
+    source: TokenSource,
+    substitute: (text: string) => string,
+    warn: (line: string) => void = () => {},
+  ) {
+    this.#source = source
+    this.#substitute = substitute
+    this.#warn = warn
+  }
+
+  /** Defines snippet `name`. `readTokens` reads its body from the source. */
+  define(name: string, readTokens: () => readonly Token[]): void {
+    const source = this.#source
+    if (this.#snippets.has(name)) {
+      throw source.error(`redeclaration of previously declared snippet ${name}`)
+    }
+    const tokens = readTokens()
+    if (this.#importsItself(name, tokens)) throw this.#snippetDepthError()
+    this.#snippets.set(name, tokens)
+  }
+
+  #importsItself(name: string, tokens: readonly Token[]): boolean {
+    return tokens.some((token, i) => {
+      const previous = tokens[i - 1]
+      const pattern = tokens[i + 1]
+      if (token.text !== 'import' || pattern === undefined) return false
+      const atLineStart = previous === undefined || startsLine(previous, token)
+      return atLineStart && this.#substitute(pattern.text) === name
+    })
+  }
+
+  /** Replaces the current `import` and its argument by what they name, and moves to its first token. */
+  import(): void {
+    const source = this.#source
+    if (!source.nextArg()) {
+      throw source.error(`Wrong argument count or unexpected line ending after '${source.value()}'`)
+    }
+    const pattern = this.#substitute(source.value())
+    if (pattern === '') throw source.error('Import requires a non-empty filepath')
+    if (source.nextArg()) {
+      throw source.error('Import takes only one argument (glob pattern or file)')
+    }
+    const tokens = this.#snippetTokens(pattern) ?? this.#fileTokens(pattern)
+    this.#importedTokens += tokens.length
+    if (this.#importedTokens > IMPORTED_TOKENS_MAX) {
+      throw source.error(`imports bring more than ${IMPORTED_TOKENS_MAX} tokens`)
+    }
+    source.replacePair(tokens)
+  }
+
+  #snippetTokens(name: string): readonly Token[] | undefined {
+    const tokens = this.#snippets.get(name)
+    if (tokens === undefined) return undefined
+    if (this.#snippetImports >= SNIPPET_IMPORTS_MAX) throw this.#snippetDepthError()
+    this.#snippetImports++
+    return tokens
+  }
+
+  #snippetDepthError() {
+    return this.#source.error(`maximum snippet import depth (${SNIPPET_IMPORTS_MAX}) exceeded`)
+  }
+
+  #fileTokens(pattern: string): readonly Token[] {
+    const source = this.#source
+    if (this.#fileImports >= FILE_IMPORTS_MAX) {
+      throw source.error(`maximum file import depth (${FILE_IMPORTS_MAX}) exceeded`)
+    }
+    this.#fileImports++
+    const path = resolve(dirname(resolve(source.position().file)), pattern)
+    const wildcards = (c: string): number => path.split(c).length - 1
+    if (wildcards('*') > 1 || wildcards('?') > 1 || (path.includes('[') && path.includes(']'))) {
+      const message = 'Glob pattern may only contain one wildcard (*), but has others'
+      throw source.error(`${message}: ${path}`)
+    }
+    const files = glob(path)
+    if (files.length > 0) return files.flatMap((file) => this.#readFile(file))
+    if (!/[*?[\]]/.test(path)) throw source.error(`File to import not found: ${pattern}`)
+    this.#warn(`[WARNING] No files matching import glob pattern: ${pattern}`)
+    return []
+  }
+
+  #readFile(file: string): Token[] {
+    const fault = (reason: string) => this.#source.error(`Could not import ${file}: ${reason}`)
+    let descriptor: number
+    try {
+      descriptor = openSync(file, 'r')
+    } catch (error) {
+      throw fault(error instanceof Error ? error.message : String(error))
+    }
+    try {
+      const stat = fstatSync(descriptor)
+      if (stat.isDirectory()) throw fault('is a directory')
+      if (!stat.isFile()) throw fault('is not a regular file')
+      if (stat.size > FILE_OCTETS_MAX) throw fault(`is larger than ${FILE_OCTETS_MAX} octets`)
+      return scanTokens(readFileSync(descriptor, 'utf8'), file)
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+}

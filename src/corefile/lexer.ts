@@ -1,0 +1,91 @@
+import type { Token } from './token.ts'
+
+/**
+ * Splits the text of a Corefile into tokens, as CoreDNS does:
+ *
+ * - Tokens are separated by Unicode white space; a `\r` outside quotes is as if it were not there.
+ * - `"` opens a quoted token, only where a token starts. Inside, `\"` is a quote and every other
+ *   backslash is literal; it may span lines, and the end of the file ends it.
+ * - `#` outside quotes starts a comment, to the end of the line. Inside a token (`foo#bar`) it cuts
+ *   the rest of that word only.
+ * - `{` and `}` are tokens like any other, so they need white space around them.
+ *
+ * `file` goes into every token. Any text is accepted.
+ */
+export function scanTokens(text: string, file: string): Token[] {
+  const scanner = new Scanner(text, file)
+  const tokens: Token[] = []
+  for (let token = scanner.next(); token !== undefined; token = scanner.next()) tokens.push(token)
+  return tokens
+}
+
+class Scanner {
+  readonly #text: string
+  readonly #file: string
+  #at = 0
+  #line = 1
+
+  constructor(text: string, file: string) {
+    // A byte order mark is not part of the text.
+    this.#text = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
+    this.#file = file
+  }
+
+  next(): Token | undefined {
+    this.#skipToToken()
+    const text = this.#text
+    if (this.#at >= text.length) return undefined
+    const line = this.#line
+    if (text[this.#at] !== '"') return { text: this.#word(), file: this.#file, line }
+    this.#at++
+    const quoted = this.#quoted()
+    return quoted === undefined ? undefined : { text: quoted, file: this.#file, line }
+  }
+
+  #skipToToken(): void {
+    let comment = false
+    for (; this.#at < this.#text.length; this.#at++) {
+      const c = this.#text[this.#at]!
+      if (c === '\n') {
+        this.#line++
+        comment = false
+      } else if (c === '#') comment = true
+      else if (!comment && !isSpace(c)) return
+    }
+  }
+
+  /** The word that starts here. Stops at white space, which it leaves. */
+  #word(): string {
+    let word = ''
+    let comment = false
+    for (; this.#at < this.#text.length; this.#at++) {
+      const c = this.#text[this.#at]!
+      if (c === '\r') continue
+      if (isSpace(c)) break
+      if (c === '#') comment = true
+      if (!comment) word += c
+    }
+    return word
+  }
+
+  /** The rest of a quoted token. An empty one counts only if its closing quote is there. */
+  #quoted(): string | undefined {
+    let quoted = ''
+    while (this.#at < this.#text.length) {
+      const c = this.#text[this.#at++]!
+      if (c === '"') return quoted
+      const escaped = c === '\\' ? this.#text[this.#at++] : undefined
+      if (c === '\\' && escaped === undefined) break
+      if (c === '\n' || escaped === '\n') this.#line++
+      if (escaped === undefined) quoted += c
+      else quoted += escaped === '"' ? '"' : `\\${escaped}`
+    }
+    return quoted === '' ? undefined : quoted
+  }
+}
+
+/** White space as Unicode's White_Space property has it; JavaScript's `\s` differs in two places. */
+function isSpace(c: string): boolean {
+  if (c <= ' ') return c === ' ' || (c >= '\t' && c <= '\r')
+  return c >= '\u0085' && /[\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/.test(c)
+}

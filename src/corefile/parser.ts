@@ -1,0 +1,183 @@
+import type { InputError } from '../base/errors.ts'
+import { type Environment, substitute } from './environment.ts'
+import { Importer } from './importer.ts'
+import { scanTokens } from './lexer.ts'
+import type { Token } from './token.ts'
+import { TokenSource } from './token-source.ts'
+
+/** One server block: `keys { directives }`. */
+export interface ServerBlock {
+  /** As written, with variables substituted. At least one. */
+  readonly keys: readonly Token[]
+  /**
+   * Tokens of each directive by its name, in order of first appearance; repeats of a directive are
+   * concatenated, so its name starts each of them.
+   */
+  readonly directives: ReadonlyMap<string, readonly Token[]>
+}
+
+export interface ParseOptions {
+  readonly env: Environment
+  /** Every name that may be a directive; undefined = any. */
+  readonly directiveNames?: readonly string[]
+  /** Takes each unknown directive, and parsing goes on; without it, the first one is thrown. */
+  readonly onUnknown?: (error: InputError) => void
+  /** Takes lines such as `[WARNING] No files matching import glob pattern: x`. */
+  readonly warn?: (line: string) => void
+}
+
+/**
+ * Parses a Corefile into server blocks, with imports, snippets and variables resolved, accepting and
+ * refusing what CoreDNS does. `file`: path of the text; imports are relative to it, and errors name
+ * it. No text at all gives no block. Throws InputError `FILE:LINE - …` at the first fault.
+ */
+export function parseCorefile(text: string, file: string, options: ParseOptions): ServerBlock[] {
+  return new Parser(text, file, options).parseAll()
+}
+
+class Parser {
+  readonly #source: TokenSource
+  readonly #options: ParseOptions
+  readonly #importer: Importer
+  #keys: Token[] = []
+  #directives = new Map<string, Token[]>()
+
+  constructor(text: string, file: string, options: ParseOptions) {
+    this.#source = new TokenSource(file, scanTokens(text, file))
+    this.#options = options
+    this.#importer = new Importer(this.#source, (value) => this.#substitute(value), options.warn)
+  }
+
+  parseAll(): ServerBlock[] {
+    const blocks: ServerBlock[] = []
+    while (this.#source.next()) {
+      this.#keys = []
+      this.#directives = new Map()
+      this.#parseBlock()
+      if (this.#keys.length > 0) blocks.push({ keys: this.#keys, directives: this.#directives })
+    }
+    return blocks
+  }
+
+  #parseBlock(): void {
+    // A file that ends behind its keys has one block without directives.
+    if (!this.#parseKeys()) return
+    const snippet = this.#snippetName()
+    if (snippet === undefined) this.#parseBody()
+    else {
+      this.#importer.define(snippet, () => this.#snippetTokens())
+      this.#keys = []
+    }
+  }
+
+  /** Reads keys up to the token behind them; false if that is the end of the input. */
+  #parseKeys(): boolean {
+    const source = this.#source
+    let expectingAnother = false
+    for (;;) {
+      const text = this.#substitute(source.value())
+      if (text === 'import' && source.isNewLine()) {
+        this.#importer.import()
+        continue
+      }
+      if (text === '{') {
+        if (!expectingAnother) return true
+        throw source.error(`Expected another address but had '{' - check for extra comma`)
+      }
+      if (text !== '') {
+        expectingAnother = text.endsWith(',')
+        this.#keys.push({ ...source.position(), text: expectingAnother ? text.slice(0, -1) : text })
+      }
+      if (!source.next()) {
+        if (expectingAnother) throw source.error('Unexpected EOF')
+        return false
+      }
+      if (!expectingAnother && source.isNewLine()) return true
+    }
+  }
+
+  /** `(name)` as the only key defines a snippet. */
+  #snippetName(): string | undefined {
+    const key = this.#keys[0]?.text ?? ''
+    const isSnippet = this.#keys.length === 1 && key.startsWith('(') && key.endsWith(')')
+    return isSnippet ? key.slice(1, -1) : undefined
+  }
+
+  /** Everything between the current `{` and its `}`. */
+  #snippetTokens(): Token[] {
+    const source = this.#source
+    if (source.value() !== '{') throw source.syntaxError('{')
+    const tokens: Token[] = []
+    for (let depth = 1; source.next(); tokens.push(source.current()!)) {
+      if (source.value() === '}') depth--
+      if (depth === 0) return tokens
+      if (source.value() === '{') depth++
+    }
+    throw source.syntaxError('}')
+  }
+
+  #parseBody(): void {
+    const source = this.#source
+    const braces = source.value() === '{'
+    // Without braces the rest of the file is this block's.
+    if (!braces) source.back()
+    this.#parseDirectives()
+    if (braces && source.value() !== '}') throw source.syntaxError('}')
+  }
+
+  #parseDirectives(): void {
+    const source = this.#source
+    while (source.next()) {
+      if (source.value() === '}') return
+      if (source.value() === 'import') {
+        this.#importer.import()
+        source.back()
+      } else this.#parseDirective()
+    }
+  }
+
+  /** Reads one directive: to the end of its line, or of the braces that open on it. */
+  #parseDirective(): void {
+    const source = this.#source
+    const tokens = this.#directiveTokens(this.#substitute(source.value()))
+    tokens.push(source.current()!)
+    let depth = 0
+    while (source.next()) {
+      const text = source.value()
+      if (text === '{') depth++
+      else if (depth === 0 && source.isNewLine()) {
+        source.back()
+        return
+      } else if (text === '}') {
+        if (depth === 0) throw source.error(`Unexpected '}' because no matching opening brace`)
+        depth--
+      } else if (text === 'import' && source.isNewLine()) {
+        this.#importer.import()
+        source.back()
+        continue
+      }
+      tokens.push({ ...source.current()!, text: this.#substitute(text) })
+    }
+    if (depth > 0) throw source.error('Unexpected EOF')
+  }
+
+  /** The list to which tokens of directive `name` are added. */
+  #directiveTokens(name: string): Token[] {
+    const names = this.#options.directiveNames
+    if (names !== undefined && !names.includes(name)) {
+      const error = this.#source.error(`Unknown directive '${name}'`)
+      if (this.#options.onUnknown === undefined) throw error
+      this.#options.onUnknown(error)
+      return []
+    }
+    const tokens = this.#directives.get(name) ?? []
+    this.#directives.set(name, tokens)
+    return tokens
+  }
+
+  #substitute(text: string): string {
+    const substituted = substitute(text, this.#options.env)
+    if (substituted !== undefined) return substituted
+    throw this.#source.error(`environment variables in '${text}' refer to each other without end`)
+  }
+}
