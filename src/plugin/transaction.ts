@@ -23,6 +23,8 @@ export interface ServerView {
 /** Most steps of a CNAME chain, inside and across zones. */
 export const CHAIN_DEPTH_MAX = 8
 
+const NO_BYTES = new Uint8Array(0)
+
 /** Everything about one query in flight. Pooled: handlers borrow it and never keep it. */
 export class Transaction {
   readonly query: Query = new Query()
@@ -38,6 +40,8 @@ export class Transaction {
   chainDepth = 0
   /** Monotonic milliseconds when the transport read it. */
   startedMs = 0
+  /** Octets of records taken over from another transaction; grown and filled by `authority.ts`. */
+  chasedOctets: Uint8Array = NO_BYTES
 
   constructor(random: Random, server: ServerView) {
     this.random = random
