@@ -63,6 +63,19 @@ export interface HttpReply {
   readonly body: string
 }
 
+/** The Corefile that this instance came from. */
+export interface CorefileView {
+  /** '' if built in or read from standard input: then there is nothing to watch. */
+  readonly path: string
+  /** Digest of the tokens that this instance runs, imported files and their line numbers included. */
+  readonly loadedDigest: string
+  /**
+   * Reads and parses the file as it is now, and returns its digest: it differs from `loadedDigest`
+   * where a reload would change something. Throws InputError if the file can't be read or parsed.
+   */
+  digest(): string
+}
+
 /** Everything a `setup` can reach. */
 export interface SetupContext {
   /** The directive's tokens; its position is in every error. */
@@ -97,8 +110,7 @@ export interface SetupContext {
   http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void
   /** Asks for a reload of the Corefile (plugin `reload`); resolves to whether it succeeded. */
   requestReload(reason: string): Promise<boolean>
-  /** Path of the Corefile ('' if built in or from standard input) and a digest of its tokens. */
-  readonly corefile: { readonly path: string; digest(): string }
+  readonly corefile: CorefileView
 }
 
 /** Counts of packets that ended before any chain, since the process started. */
