@@ -8,7 +8,7 @@ import { hashLabel, mixHash, NAME_HASH_SEED } from '../dns/name/hash.ts'
 export class ZoneSet {
   /** In the order given. */
   readonly zones: readonly Uint8Array[]
-  readonly #slots: Int16Array
+  readonly #slots: Int32Array
   readonly #hashes: Int32Array
   readonly #mask: number
 
@@ -17,7 +17,7 @@ export class ZoneSet {
     let size = 4
     while (size < zones.length * 2) size *= 2
     this.#mask = size - 1
-    this.#slots = new Int16Array(size).fill(-1)
+    this.#slots = new Int32Array(size).fill(-1)
     this.#hashes = new Int32Array(size)
     zones.forEach((zone, index) => {
       const hash = hashName(zone)

@@ -62,6 +62,8 @@ export class Query {
   ecsSourceBits = 0
   /** The ECS address, zero-padded; IPv4 in octets 0..3. */
   readonly ecsAddress: Uint8Array = new Uint8Array(16)
+  /** True if the client asked for edns-tcp-keepalive (RFC 7828); means nothing on UDP. */
+  keepaliveRequested = false
 
   protocol: Protocol = Protocol.Udp
   /** Source of the packet: family 1 or 2, IPv4 in octets 0..3. Filled in by the transport. */

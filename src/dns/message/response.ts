@@ -7,6 +7,12 @@ export type Section = (typeof Section)[keyof typeof Section]
 /** Most records one response can name: 65535 octets hold fewer than this of the smallest kind. */
 export const RESPONSE_RR_MAX = 6000
 
+/** Records a fresh response has room for: enough for almost every answer, small enough to pool. */
+const RESPONSE_RR_START = 64
+
+/** UDP payload size that fits every sane path without fragments (DNS flag day 2020). */
+export const PAYLOAD_OCTETS_DEFAULT = 1232
+
 const NO_BYTES = new Uint8Array(0)
 
 /**
@@ -24,19 +30,19 @@ export class Response {
   checkingDisabled = false
   truncated = false
 
-  /** Records so far: 0..RESPONSE_RR_MAX. */
+  /** Records so far: 0..RESPONSE_RR_MAX. The arrays below grow with it: read them afresh after `add`. */
   count = 0
-  readonly section: Uint8Array = new Uint8Array(RESPONSE_RR_MAX)
-  readonly type: Uint16Array = new Uint16Array(RESPONSE_RR_MAX)
-  readonly rrclass: Uint16Array = new Uint16Array(RESPONSE_RR_MAX)
-  readonly ttlSeconds: Uint32Array = new Uint32Array(RESPONSE_RR_MAX)
+  section: Uint8Array = new Uint8Array(RESPONSE_RR_START)
+  type: Uint16Array = new Uint16Array(RESPONSE_RR_START)
+  rrclass: Uint16Array = new Uint16Array(RESPONSE_RR_START)
+  ttlSeconds: Uint32Array = new Uint32Array(RESPONSE_RR_START)
   /** Owner i: uncompressed wire name at `ownerBytes[i][ownerOffset[i]]`. */
-  readonly ownerBytes: Uint8Array[] = new Array(RESPONSE_RR_MAX).fill(NO_BYTES)
-  readonly ownerOffset: Uint32Array = new Uint32Array(RESPONSE_RR_MAX)
+  readonly ownerBytes: Uint8Array[] = new Array(RESPONSE_RR_START).fill(NO_BYTES)
+  ownerOffset: Uint32Array = new Uint32Array(RESPONSE_RR_START)
   /** Rdata i, uncompressed: `rdataBytes[i]` at rdataOffset[i], rdataOctets[i] long. */
-  readonly rdataBytes: Uint8Array[] = new Array(RESPONSE_RR_MAX).fill(NO_BYTES)
-  readonly rdataOffset: Uint32Array = new Uint32Array(RESPONSE_RR_MAX)
-  readonly rdataOctets: Uint16Array = new Uint16Array(RESPONSE_RR_MAX)
+  readonly rdataBytes: Uint8Array[] = new Array(RESPONSE_RR_START).fill(NO_BYTES)
+  rdataOffset: Uint32Array = new Uint32Array(RESPONSE_RR_START)
+  rdataOctets: Uint16Array = new Uint16Array(RESPONSE_RR_START)
 
   /** ECS scope to echo if the query carried ECS: 0..128 bits (RFC 7871 section 7.2.1). */
   scopeBits = 0
@@ -45,6 +51,13 @@ export class Response {
   /** Extended error (RFC 8914): info code, or -1 for none; extra text as UTF-8. */
   edeCode = -1
   edeText: Uint8Array = NO_BYTES
+  /** Our own UDP payload size, sent in the OPT record; the server sets it from `bufsize`. */
+  payloadOctets = PAYLOAD_OCTETS_DEFAULT
+  /** Server cookie to return after the client's (RFC 7873); meaningful if `serverCookieOctets` is 16. */
+  readonly serverCookie: Uint8Array = new Uint8Array(16)
+  serverCookieOctets = 0
+  /** Idle timeout to announce (RFC 7828) in units of 100 ms: 0..65535, or -1 for none. */
+  keepaliveDeciseconds = -1
   /** True where an OPT goes out even to a client that sent none (CoreDNS's acl does so). */
   forceEdns = false
   /** Name of the plugin that answered, for metrics; '' = the server itself. */
@@ -65,6 +78,9 @@ export class Response {
     this.nsid = null
     this.edeCode = -1
     this.edeText = NO_BYTES
+    this.payloadOctets = PAYLOAD_OCTETS_DEFAULT
+    this.serverCookieOctets = 0
+    this.keepaliveDeciseconds = -1
     this.forceEdns = false
     this.answeredBy = ''
     this.error = ''
@@ -90,6 +106,7 @@ export class Response {
       this.truncated = true
       return
     }
+    if (i >= this.section.length) this.#grow()
     this.section[i] = section
     this.type[i] = type
     this.rrclass[i] = rrclass
@@ -101,4 +118,22 @@ export class Response {
     this.rdataOctets[i] = octets
     this.count = i + 1
   }
+
+  #grow(): void {
+    const capacity = Math.min(this.section.length * 2, RESPONSE_RR_MAX)
+    this.section = copied(new Uint8Array(capacity), this.section)
+    this.type = copied(new Uint16Array(capacity), this.type)
+    this.rrclass = copied(new Uint16Array(capacity), this.rrclass)
+    this.ttlSeconds = copied(new Uint32Array(capacity), this.ttlSeconds)
+    this.ownerOffset = copied(new Uint32Array(capacity), this.ownerOffset)
+    this.rdataOffset = copied(new Uint32Array(capacity), this.rdataOffset)
+    this.rdataOctets = copied(new Uint16Array(capacity), this.rdataOctets)
+    while (this.ownerBytes.length < capacity) this.ownerBytes.push(NO_BYTES)
+    while (this.rdataBytes.length < capacity) this.rdataBytes.push(NO_BYTES)
+  }
+}
+
+function copied<T extends Uint8Array | Uint16Array | Uint32Array>(into: T, from: T): T {
+  into.set(from)
+  return into
 }

@@ -1,0 +1,90 @@
+import { OptionCode } from '../iana/options.ts'
+import type { Query } from '../message/query.ts'
+
+const IPV4 = 1
+const IPV6 = 2
+/** Family, source bits and scope bits, which come before the address. */
+const ECS_FIXED_OCTETS = 4
+/** DO, the highest of the flags that follow the version (RFC 3225). */
+const DNSSEC_OK = 0x80
+
+/**
+ * Reads an OPT record (RFC 6891 section 6.1.2) into `query`. `fixed`: offset of its type field in
+ * `query.packet`; its ten fixed octets and `rdataOctets` of rdata lie inside the packet. False if an
+ * option is malformed; the options read so far stay in `query`.
+ */
+export function parseOpt(query: Query, fixed: number, rdataOctets: number): boolean {
+  const packet = query.packet
+  query.hasEdns = true
+  query.payloadOctets = (packet[fixed + 2]! << 8) | packet[fixed + 3]!
+  query.ednsVersion = packet[fixed + 5]!
+  query.dnssecOk = (packet[fixed + 6]! & DNSSEC_OK) !== 0
+  // Options of another version are not ours to read.
+  return query.ednsVersion !== 0 || parseOptions(query, fixed + 10, fixed + 10 + rdataOctets)
+}
+
+/** Of an option that comes twice the first counts (RFC 7873 section 4 says so for cookies). */
+function parseOptions(query: Query, start: number, end: number): boolean {
+  const packet = query.packet
+  let seenEcs = false
+  let at = start
+  while (at < end) {
+    if (at + 4 > end) return false
+    const code = (packet[at]! << 8) | packet[at + 1]!
+    const octets = (packet[at + 2]! << 8) | packet[at + 3]!
+    at += 4
+    if (at + octets > end) return false
+    if (code === OptionCode.ECS) {
+      if (!seenEcs && !parseEcs(query, at, octets)) return false
+      seenEcs = true
+    } else if (code === OptionCode.COOKIE) {
+      if (query.cookieOctets === 0 && !parseCookie(query, at, octets)) return false
+    } else if (code === OptionCode.NSID) {
+      query.nsidRequested = true
+    } else if (code === OptionCode.KEEPALIVE) {
+      // A timeout belongs into replies only: RFC 7828 section 3.2.1.
+      if (octets !== 0) return false
+      query.keepaliveRequested = true
+    }
+    at += octets
+  }
+  return true
+}
+
+/** A client cookie of 8 octets, alone or with a server cookie of 8..32: RFC 7873 section 5.2.2. */
+function parseCookie(query: Query, at: number, octets: number): boolean {
+  if (octets !== 8 && (octets < 16 || octets > 40)) return false
+  query.cookieOffset = at
+  query.cookieOctets = octets
+  return true
+}
+
+/**
+ * Reads a client subnet (RFC 7871 section 6). False where section 7.2.1 wants FORMERR: a family other
+ * than IPv4 or IPv6, a scope in a query, a prefix longer than the address, an address longer or
+ * shorter than the prefix needs, or bits set behind the prefix. Family 0 with no prefix and no address
+ * is how dig writes `+subnet=0`, and BIND takes it: it is read as a query without the option.
+ */
+function parseEcs(query: Query, at: number, octets: number): boolean {
+  if (octets < ECS_FIXED_OCTETS) return false
+  const packet = query.packet
+  const family = (packet[at]! << 8) | packet[at + 1]!
+  const sourceBits = packet[at + 2]!
+  if (packet[at + 3] !== 0) return false
+  if (family === 0) return sourceBits === 0 && octets === ECS_FIXED_OCTETS
+  if (family !== IPV4 && family !== IPV6) return false
+  if (sourceBits > (family === IPV4 ? 32 : 128)) return false
+  const addressOctets = (sourceBits + 7) >> 3
+  if (octets !== ECS_FIXED_OCTETS + addressOctets) return false
+  const paddingBits = addressOctets * 8 - sourceBits
+  const last = packet[at + octets - 1]!
+  if (addressOctets > 0 && (last & ((1 << paddingBits) - 1)) !== 0) return false
+
+  const address = query.ecsAddress
+  for (let i = 0; i < 16; i++) {
+    address[i] = i < addressOctets ? packet[at + ECS_FIXED_OCTETS + i]! : 0
+  }
+  query.ecsFamily = family
+  query.ecsSourceBits = sourceBits
+  return true
+}

@@ -1,0 +1,156 @@
+import { parseOpt } from '../edns/parse-opt.ts'
+import { RRType } from '../iana/types.ts'
+import { hashLabel, NAME_HASH_SEED } from '../name/hash.ts'
+import { LOWER } from '../name/lower.ts'
+import { ParseStatus, type Query } from './query.ts'
+
+/** Octets of a message header (RFC 1035 section 4.1.1). */
+export const HEADER_OCTETS = 12
+
+const LABEL_OCTETS_MAX = 63
+const NAME_OCTETS_MAX = 255
+/** Type, class, TTL and rdata length of a record, which follow its owner. */
+const RR_FIXED_OCTETS = 10
+
+/*
+ * Most records a query may carry per section. An IXFR has one in authority; OPT and TSIG make two
+ * in additional; nothing calls for more, and CoreDNS draws the line here too.
+ */
+const ANSWERS_MAX = 1
+const AUTHORITIES_MAX = 1
+const ADDITIONALS_MAX = 2
+
+/**
+ * Reads the query in `packet[0..octets-1]` into `query` and says what reply it deserves. Whatever the
+ * octets are it neither throws nor reads past them, and its work is bounded by their number. `query`
+ * is reset first, but for where the packet came from, which the transport has filled in.
+ *
+ * Octets after the last record are tolerated: RFC 1035 says nothing of them, and BIND, NSD and CoreDNS
+ * ignore them as well.
+ */
+export function parseQuery(query: Query, packet: Uint8Array, octets: number): ParseStatus {
+  reset(query, packet, octets)
+  if (octets < HEADER_OCTETS || octets > packet.length) return ParseStatus.Ignore
+  query.id = (packet[0]! << 8) | packet[1]!
+  const flags = (packet[2]! << 8) | packet[3]!
+  query.flags = flags
+  if ((flags & 0x8000) !== 0) return ParseStatus.Ignore
+  query.opcode = (flags >> 11) & 0xf
+  if (query.opcode !== 0) return ParseStatus.NotImp
+
+  // Exactly one question: RFC 9619.
+  if (packet[4] !== 0 || packet[5] !== 1) return ParseStatus.FormErr
+  if (!parseQuestion(query, packet, octets)) return ParseStatus.FormErr
+  const answers = (packet[6]! << 8) | packet[7]!
+  const authorities = (packet[8]! << 8) | packet[9]!
+  const additionals = (packet[10]! << 8) | packet[11]!
+  if (answers + authorities + additionals === 0) return ParseStatus.Ok
+  if (answers > ANSWERS_MAX || authorities > AUTHORITIES_MAX || additionals > ADDITIONALS_MAX) {
+    return ParseStatus.FormErr
+  }
+  return parseRecords(query, answers + authorities, additionals)
+}
+
+function reset(query: Query, packet: Uint8Array, octets: number): void {
+  query.packet = packet
+  query.packetOctets = octets
+  query.id = 0
+  query.flags = 0
+  query.opcode = 0
+  query.qtype = 0
+  query.qclass = 0
+  query.qnameOctets = 0
+  query.labelCount = 0
+  query.questionOctets = 0
+  query.hasEdns = false
+  query.ednsVersion = 0
+  query.payloadOctets = 0
+  query.dnssecOk = false
+  query.nsidRequested = false
+  query.cookieOffset = 0
+  query.cookieOctets = 0
+  query.ecsFamily = 0
+  query.ecsSourceBits = 0
+  query.keepaliveRequested = false
+  query.clientIsEcs = false
+}
+
+/** True if a whole question was read. A compressed qname is refused: there is nothing to point to. */
+function parseQuestion(query: Query, packet: Uint8Array, octets: number): boolean {
+  const qname = query.qname
+  const labelOffset = query.labelOffset
+  let labels = 0
+  let at = HEADER_OCTETS
+  let written = 0
+  for (;;) {
+    if (at >= octets) return false
+    const length = packet[at]!
+    labelOffset[labels] = written
+    qname[written++] = length
+    at++
+    if (length === 0) break
+    // 255 octets hold at most 127 labels, so this also bounds `labels`.
+    if (length > LABEL_OCTETS_MAX || written + length >= NAME_OCTETS_MAX) return false
+    if (at + length > octets) return false
+    for (const end = at + length; at < end; at++) qname[written++] = LOWER[packet[at]!]!
+    labels++
+  }
+  if (at + 4 > octets) return false
+  query.qnameOctets = written
+  query.labelCount = labels
+  query.qtype = (packet[at]! << 8) | packet[at + 1]!
+  query.qclass = (packet[at + 2]! << 8) | packet[at + 3]!
+  query.questionOctets = at + 4 - HEADER_OCTETS
+  hashSuffixes(query)
+  return true
+}
+
+/** Fills `suffixHash` from `qname`, `labelOffset` and `labelCount`. */
+export function hashSuffixes(query: Query): void {
+  const { qname, labelOffset, suffixHash, labelCount } = query
+  let hash = NAME_HASH_SEED
+  suffixHash[labelCount] = hash
+  for (let label = labelCount - 1; label >= 0; label--) {
+    hash = hashLabel(hash, qname, labelOffset[label]!)
+    suffixHash[label] = hash
+  }
+}
+
+/** Walks the records behind the question: `skipped` of them, then `additionals` that may be OPT. */
+function parseRecords(query: Query, skipped: number, additionals: number): ParseStatus {
+  const { packet, packetOctets: octets } = query
+  let at = HEADER_OCTETS + query.questionOctets
+  let badEdns = false
+  for (let i = 0; i < skipped + additionals; i++) {
+    const owner = at
+    at = skipName(packet, at, octets)
+    if (at === -1 || at + RR_FIXED_OCTETS > octets) return ParseStatus.FormErr
+    const type = (packet[at]! << 8) | packet[at + 1]!
+    const rdataOctets = (packet[at + 8]! << 8) | packet[at + 9]!
+    const rdata = at + RR_FIXED_OCTETS
+    if (rdata + rdataOctets > octets) return ParseStatus.FormErr
+    if (type === RRType.OPT) {
+      // At most one, owned by the root, in the additional section: RFC 6891 section 6.1.1.
+      if (i < skipped || query.hasEdns || packet[owner] !== 0) return ParseStatus.FormErr
+      if (!parseOpt(query, at, rdataOctets)) badEdns = true
+    }
+    at = rdata + rdataOctets
+  }
+  // A version we do not know may give other meanings to the rest, so it is judged first.
+  if (query.ednsVersion !== 0) return ParseStatus.BadVers
+  return badEdns ? ParseStatus.FormErr : ParseStatus.Ok
+}
+
+/** Offset behind the name at `at`, or -1. Pointers end a name and are not followed. */
+function skipName(packet: Uint8Array, start: number, octets: number): number {
+  let at = start
+  while (at < octets) {
+    const length = packet[at]!
+    if (length === 0) return at + 1
+    if (length >= 0xc0) return at + 2
+    if (length > LABEL_OCTETS_MAX) return -1
+    at += length + 1
+    if (at - start >= NAME_OCTETS_MAX) return -1
+  }
+  return -1
+}
