@@ -1,14 +1,46 @@
-import type { Location } from './location.ts'
+import { CONTINENTS, continentOf } from './countries.ts'
+
+/** The rungs of the GEO ladder that a code can stand on, most specific first. */
+export const GEO_RUNGS = ['net', 'asn', 'subdivision', 'country', 'continent', 'default'] as const
+export type GeoRung = (typeof GEO_RUNGS)[number]
 
 /**
- * A geo code of an endpoint, parsed. Rungs of the ladder, most specific first (docs: rules of choice):
- * custom net `NET-<label>`, ASN `AS64500`, subdivision `US-CA`, country `US`, continent `GEO-NA`,
- * default `*`.
+ * A geo code of an endpoint, parsed. One form per rung: custom net `NET-<label>`, ASN `AS64500`,
+ * subdivision `US-CA`, country `US`, continent `GEO-NA`, default `*`.
  */
-export type GeoRung = 'net' | 'asn' | 'subdivision' | 'country' | 'continent' | 'default'
 export interface GeoCode {
   readonly rung: GeoRung
   /** Canonical text, upper case: also the identity of the code. */
   readonly text: string
 }
-export type { Location }
+
+/** Longest code: `NET-` and a label of 63 characters. */
+const CODE_LENGTH_MAX = 67
+
+/**
+ * Reads a geo code, in any case. Undefined if it is none: a continent without its `GEO-`, a country
+ * that ISO 3166-1 doesn't list, `AS0`.
+ */
+export function scanGeoCode(text: string): GeoCode | undefined {
+  if (text.length > CODE_LENGTH_MAX) return undefined
+  const code = text.toUpperCase()
+  const rung = rungOf(code)
+  return rung === undefined ? undefined : { rung, text: code }
+}
+
+function rungOf(code: string): GeoRung | undefined {
+  if (code === '*') return 'default'
+  if (code.startsWith('GEO-')) return CONTINENTS.has(code.slice(4)) ? 'continent' : undefined
+  if (code.startsWith('NET-')) return /^NET-[0-9A-Z_-]{1,63}$/.test(code) ? 'net' : undefined
+  if (/^AS[1-9][0-9]{0,9}$/.test(code)) {
+    return Number(code.slice(2)) <= 0xffffffff ? 'asn' : undefined
+  }
+  if (continentOf(code.slice(0, 2)) === '') return undefined
+  if (code.length === 2) return 'country'
+  return isSubdivision(code) ? 'subdivision' : undefined
+}
+
+/** True if `code` has the form of ISO 3166-2: country, hyphen, one to three letters or digits. */
+export function isSubdivision(code: string): boolean {
+  return /^[A-Z]{2}-[0-9A-Z]{1,3}$/.test(code)
+}

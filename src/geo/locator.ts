@@ -11,8 +11,13 @@ export interface Locator {
   locate(address: Uint8Array, family: number): Location
   /** A raw database field for metadata, e.g. `geoip/city/name`; '' if unknown. */
   field(address: Uint8Array, family: number, label: string): string
-  /** Reduces the world to what `codes` can tell apart. */
+  /** Reduces the world to what `codes` can tell apart. Takes up to a second: for the start. */
   classify(codes: readonly GeoCode[]): ClassTrie
+  /**
+   * The same in a thread of its own, where the environment has threads. Rejects only if the database
+   * is corrupt.
+   */
+  classifyInBackground(codes: readonly GeoCode[]): Promise<ClassTrie>
   /** Calls back after a changed database or net was loaded; returns the function that stops it. */
   onChange(callback: () => void): () => void
 }

@@ -1,4 +1,20 @@
+import type { BlockConfig } from './directive.ts'
 import type { Transaction } from './transaction.ts'
 
 /** Computes one label of a query, lazily: '' = unknown. Off the hot path unless something reads it. */
 export type MetadataProvider = (tx: Transaction) => string
+
+/**
+ * The provider of `label` (`geoip/country/code`) in a server block, or undefined where nothing
+ * provides it or the block has no `metadata`. Call it from an `onStartup` hook or later: providers
+ * register in every setup, and `metadata` limits them to its zones at startup.
+ */
+export function findMetadata(block: BlockConfig, label: string): MetadataProvider | undefined {
+  return block.metadataEnabled ? block.metadata.get(label) : undefined
+}
+
+/** True if `label` can name metadata: it has a `/` inside. */
+export function isMetadataLabel(label: string): boolean {
+  const slash = label.indexOf('/')
+  return slash > 0 && slash < label.length - 1
+}

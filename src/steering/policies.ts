@@ -1,0 +1,96 @@
+import { type ClassTrie, emptyTrie } from '../geo/class-trie.ts'
+import type { GeoCode } from '../geo/code.ts'
+
+/**
+ * What the steerer reads per query: the class trie, and the table that says which tier each class
+ * gets. Replaced as a whole, so that a query sees a trie and the rows made for it.
+ *
+ *     tierOf      class 0   class 1   …
+ *     policy 0  ┌─────────┬─────────┬──
+ *     policy 1  │  tier   │  tier   │       row length = trie.classCount
+ */
+export interface World {
+  readonly trie: ClassTrie
+  /** Row-major; sized ahead, rows beyond the last policy are zero. */
+  readonly tierOf: Uint16Array
+}
+
+/**
+ * The different ladders of all steered sets: a policy is the list of codes that some candidate of a
+ * set names, and most sets share a few. Policies stay as long as the table: words of zone versions
+ * still being read may name them.
+ */
+export class Policies {
+  world: World
+  readonly #policies: (readonly GeoCode[])[] = []
+  readonly #numberByKey = new Map<string, number>()
+  readonly #codes = new Map<string, GeoCode>()
+
+  constructor() {
+    this.world = { trie: emptyTrie(), tierOf: new Uint16Array(0) }
+  }
+
+  /**
+   * Number of the policy with these codes; made known to the world at once, on the trie that there
+   * is. A code that the trie doesn't know yet matches nobody until it is rebuilt. `codes`: sorted by
+   * text, each once.
+   */
+  intern(codes: readonly GeoCode[]): number {
+    const key = codes.map((code) => code.text).join()
+    const known = this.#numberByKey.get(key)
+    if (known !== undefined) return known
+    const number = this.#policies.push(codes) - 1
+    this.#numberByKey.set(key, number)
+    for (const code of codes) this.#codes.set(code.text, code)
+    this.#addRow(number)
+    return number
+  }
+
+  /** Every code of every policy, sorted by text. */
+  get codes(): GeoCode[] {
+    return [...this.#codes.values()].sort((a, b) => (a.text < b.text ? -1 : 1))
+  }
+
+  /** How many codes are in use: they are never taken back, so an equal count means equal codes. */
+  get codeCount(): number {
+    return this.#codes.size
+  }
+
+  /** Puts a new trie to use. */
+  adopt(trie: ClassTrie): void {
+    const tierOf = new Uint16Array(capacityFor(this.#policies.length) * trie.classCount)
+    for (const [number, codes] of this.#policies.entries()) fillRow(tierOf, number, codes, trie)
+    this.world = { trie, tierOf }
+  }
+
+  #addRow(number: number): void {
+    const { trie, tierOf } = this.world
+    const length = capacityFor(number + 1) * trie.classCount
+    const grown = length > tierOf.length ? new Uint16Array(length) : tierOf
+    if (grown !== tierOf) grown.set(tierOf)
+    fillRow(grown, number, this.#policies[number]!, trie)
+    this.world = { trie, tierOf: grown }
+  }
+}
+
+/** The tier of a class is that of its first code that the policy has: codesOf is the ladder. */
+function fillRow(
+  tierOf: Uint16Array,
+  number: number,
+  codes: readonly GeoCode[],
+  trie: ClassTrie,
+): void {
+  const tierByCode = new Map(codes.map((code, tier) => [code.text, tier]))
+  for (const [clientClass, matching] of trie.codesOf.entries()) {
+    const code = matching.find((candidate) => tierByCode.has(candidate.text))
+    const tier = code === undefined ? codes.length : tierByCode.get(code.text)!
+    tierOf[number * trie.classCount + clientClass] = tier
+  }
+}
+
+/** Rows to make room for: the next power of two, so that adding policies one by one stays linear. */
+function capacityFor(count: number): number {
+  let capacity = 4
+  while (capacity < count) capacity *= 2
+  return capacity
+}

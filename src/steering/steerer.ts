@@ -1,0 +1,61 @@
+import type { Random } from '../base/random.ts'
+import type { Query } from '../dns/message/query.ts'
+import type { Response } from '../dns/message/response.ts'
+import type { Choice } from '../zone/image/types.ts'
+import type { Steerer } from '../zone/lookup/steerer.ts'
+import type { Policies } from './policies.ts'
+import { NO_POLICY, POLICY_WORD, TIER_OFFSETS_WORD } from './words.ts'
+
+/** Chooses by GEO class, then by weight. Bench: bench/choice.mjs. */
+export class GeoWeightSteerer implements Steerer {
+  readonly #policies: Policies
+  readonly #random: Random
+
+  constructor(policies: Policies, random: Random) {
+    this.#policies = policies
+    this.#random = random
+  }
+
+  /** See `Steerer`. The scope is that of a GEO decision taken by the ECS address only. @hot */
+  choose(
+    query: Query,
+    response: Response,
+    words: Uint32Array,
+    offset: number,
+    choice: Choice,
+  ): void {
+    const policy = words[offset + POLICY_WORD]!
+    const tierNumber = policy === NO_POLICY ? 0 : this.#findTier(query, response, policy)
+    const tier = offset + words[offset + TIER_OFFSETS_WORD + tierNumber]!
+    const outcome = offset + drawOutcome(words, tier, this.#random)
+    const count = words[outcome + 1]!
+    choice.ttlSeconds = words[outcome]!
+    choice.count = count
+    for (let i = 0; i < count; i++) choice.index[i] = words[outcome + 2 + i]!
+  }
+
+  /** @hot */
+  #findTier(query: Query, response: Response, policy: number): number {
+    const world = this.#policies.world
+    const trie = world.trie
+    const clientClass = trie.lookup(query.clientAddress, query.clientFamily, query.clientBits)
+    if (query.clientIsEcs && trie.depth > response.scopeBits) response.scopeBits = trie.depth
+    return world.tierOf[policy * trie.classCount + clientClass]!
+  }
+}
+
+/** Offset, from the set's word 0, of the outcome that one draw in the tier at `tier` yields. @hot */
+function drawOutcome(words: Uint32Array, tier: number, random: Random): number {
+  const count = words[tier]!
+  if (count === 1) return words[tier + 2]!
+  const draw = random.below(words[tier + count * 2 - 1]!)
+  // The first outcome whose cumulative weight exceeds the draw: low..high always holds it.
+  let low = 0
+  let high = count - 1
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (words[tier + 1 + middle * 2]! > draw) high = middle
+    else low = middle + 1
+  }
+  return words[tier + 2 + low * 2]!
+}

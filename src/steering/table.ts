@@ -1,0 +1,144 @@
+import type { Random } from '../base/random.ts'
+import type { ClassTrie } from '../geo/class-trie.ts'
+import type { Locator } from '../geo/locator.ts'
+import type { Candidate } from './candidate.ts'
+import { Policies } from './policies.ts'
+import { GeoWeightSteerer } from './steerer.ts'
+import { isSingleton, sortIntoTiers } from './tiers.ts'
+import { composeWords, NO_POLICY } from './words.ts'
+
+export interface SteeringOptions {
+  /**
+   * Where clients are. Undefined = the block has no `geoip`: everybody is at an unknown place, so
+   * every set with geo codes is served by its default candidates or as a whole.
+   */
+  readonly locator: Locator | undefined
+  /** Draws of every steerer made without a generator of its own. */
+  readonly random: Random
+  /** Told why a rebuild failed; the old trie stays in use. */
+  readonly onError: (reason: string) => void
+}
+
+/**
+ * Turns the candidates of RRsets into steering words, and keeps the class trie fit for the geo codes
+ * that they name. One per owner of zones that has its own `locator`.
+ *
+ *     compose(set) … compose(set) ─▶ refresh() ─▶ publish the zone
+ */
+export class SteeringTable {
+  readonly #options: SteeringOptions
+  readonly #policies = new Policies()
+  readonly #stopWatching: () => void
+  /** Codes that the trie in use was built for; -1 = none was built. */
+  #builtCodes = -1
+  #databaseChanged = false
+  #refreshQueued = false
+  /** The rebuild under way in another thread. */
+  #rebuild: Promise<void> | undefined
+  #closed = false
+
+  constructor(options: SteeringOptions) {
+    this.#options = options
+    this.#stopWatching =
+      options.locator?.onChange(() => {
+        this.#databaseChanged = true
+        this.refresh()
+      }) ?? (() => {})
+  }
+
+  /**
+   * The steering words of one RRset, or undefined where there is nothing to choose: no candidate has
+   * a geo code or a weight. Several CNAMEs without either are one choice nevertheless, since a name
+   * can have only one (RFC 2181 section 10.1); of a CNAME candidate only the first target counts.
+   *
+   * `candidates`: 1..CANDIDATES_MAX, those that are down already removed; the same endpoint may be
+   * among them twice, once for its code and once as a default.
+   */
+  compose(candidates: readonly Candidate[], type: number): Uint32Array | undefined {
+    if (!isSteered(candidates, type)) return undefined
+    const { codes, tiers } = sortIntoTiers(candidates, type)
+    if (codes.length === 0) return composeWords(NO_POLICY, tiers)
+    const policy = this.#policies.intern(codes)
+    if (this.#policies.codeCount !== this.#builtCodes) this.#queueRefresh()
+    return composeWords(policy, tiers)
+  }
+
+  /**
+   * Sees to it that the trie tells all codes apart that were composed so far. The first time it is
+   * built at once; later in the background, while queries go by the old one. Call it after a batch of
+   * `compose`; forgotten, it happens at the end of the current tick. Throws InputError if the first
+   * build finds the database corrupt.
+   */
+  refresh(): void {
+    const { locator } = this.#options
+    if (locator === undefined || this.#closed || this.#rebuild !== undefined) return
+    const { codeCount } = this.#policies
+    if (codeCount === 0 || (codeCount === this.#builtCodes && !this.#databaseChanged)) return
+    this.#databaseChanged = false
+    const codes = this.#policies.codes
+    if (this.#builtCodes === -1) this.#adopt(locator.classify(codes), codeCount)
+    else this.#rebuild = this.#rebuildInBackground(locator.classifyInBackground(codes), codeCount)
+  }
+
+  /** Resolves once no rebuild is under way: for tests and orderly stops. */
+  async settled(): Promise<void> {
+    while (this.#rebuild !== undefined) await this.#rebuild
+  }
+
+  /** A steerer for one thread's queries. */
+  steerer(random: Random = this.#options.random): GeoWeightSteerer {
+    return new GeoWeightSteerer(this.#policies, random)
+  }
+
+  /** The trie in use: for metrics, `explain` and tests. */
+  get trie(): ClassTrie {
+    return this.#policies.world.trie
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#stopWatching()
+  }
+
+  #queueRefresh(): void {
+    if (this.#refreshQueued) return
+    this.#refreshQueued = true
+    queueMicrotask(() => {
+      this.#refreshQueued = false
+      try {
+        this.refresh()
+      } catch (error) {
+        this.#options.onError(printReason(error))
+      }
+    })
+  }
+
+  async #rebuildInBackground(building: Promise<ClassTrie>, codeCount: number): Promise<void> {
+    try {
+      const trie = await building
+      if (!this.#closed) this.#adopt(trie, codeCount)
+    } catch (error) {
+      // Marked as built: asking again before anything changes would fail the same way.
+      this.#builtCodes = codeCount
+      this.#options.onError(printReason(error))
+    }
+    this.#rebuild = undefined
+    this.refresh()
+  }
+
+  #adopt(trie: ClassTrie, codeCount: number): void {
+    this.#policies.adopt(trie)
+    this.#builtCodes = codeCount
+  }
+}
+
+function isSteered(candidates: readonly Candidate[], type: number): boolean {
+  return (
+    candidates.some((c) => c.code !== undefined || c.isDefault || c.weight !== undefined) ||
+    (isSingleton(type) && candidates.length > 1)
+  )
+}
+
+function printReason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,58 @@
+import type { Outcome, Tier } from './tiers.ts'
+
+/**
+ * The steering words of one RRset, as the zone image keeps them. Offsets count words from word 0 of
+ * the set.
+ *
+ *     word 0      policy: row of the policy table, or NO_POLICY where place doesn't matter (one tier)
+ *     word 1      tier count, 1..CANDIDATES_MAX + 1
+ *     word 2…     per tier: its offset
+ *     tier        outcome count n, 1..CANDIDATES_MAX
+ *                 n × ┬ cumulative weight, 1..2^32-1, ascending: a draw below it and not below the
+ *                     │ one before means this outcome; the last is the sum
+ *                     └ offset of the outcome
+ *     outcome     TTL in seconds
+ *                 rdata count k, 1..CHOICE_MAX
+ *                 k × index of an rdata in the RRset
+ *
+ * Equal outcomes of different tiers are stored once.
+ */
+export const NO_POLICY = 0xffffffff
+
+export const POLICY_WORD = 0
+export const TIER_COUNT_WORD = 1
+export const TIER_OFFSETS_WORD = 2
+
+/** Most rdata that one choice can serve: what `Choice.index` holds. */
+export const CHOICE_MAX = 4096
+
+/** Writes the words of a set. `policy`: row of the policy table, or NO_POLICY. */
+export function composeWords(policy: number, tiers: readonly Tier[]): Uint32Array {
+  const words: number[] = [policy, tiers.length, ...tiers.map(() => 0)]
+  const offsetByOutcome = new Map<string, number>()
+  const offsetsOfTiers = tiers.map((tier) =>
+    tier.map((outcome) => appendOutcome(words, offsetByOutcome, outcome)),
+  )
+  for (const [t, tier] of tiers.entries()) {
+    words[TIER_OFFSETS_WORD + t] = words.length
+    words.push(tier.length)
+    let sum = 0
+    for (const [i, outcome] of tier.entries()) {
+      sum += outcome.weight
+      words.push(sum, offsetsOfTiers[t]![i]!)
+    }
+  }
+  return Uint32Array.from(words)
+}
+
+function appendOutcome(words: number[], known: Map<string, number>, outcome: Outcome): number {
+  const indexes = outcome.rdataIndexes.slice(0, CHOICE_MAX)
+  const key = `${outcome.ttlSeconds}:${indexes.join()}`
+  const offset = known.get(key)
+  if (offset !== undefined) return offset
+  known.set(key, words.length)
+  const added = words.length
+  words.push(outcome.ttlSeconds, indexes.length)
+  for (const index of indexes) words.push(index)
+  return added
+}
