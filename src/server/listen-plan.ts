@@ -1,0 +1,96 @@
+import { InputError, type Position } from '../base/errors.ts'
+import type { BlockConfig, BlockKey } from '../plugin/directive.ts'
+import type { Handler } from '../plugin/handler.ts'
+import { OverlapCheck, printKey } from './overlap.ts'
+import type { RoutedBlock } from './routed-block.ts'
+
+/** A server block after its setups ran. */
+export interface LoadedBlock {
+  readonly config: BlockConfig
+  /** Where each of the block's keys stands in the Corefile; parallel to `config.keys`. */
+  readonly keyPositions: readonly Position[]
+  readonly chain: Handler
+}
+
+/** One address to listen on, by UDP and TCP, and what is served there. */
+export interface ListenPlan {
+  /** `dns://:53` or `dns://127.0.0.1:53`: equal text means the same sockets across a reload. */
+  readonly address: string
+  /** '' = every address. */
+  readonly host: string
+  /** 0 = any free port. */
+  readonly port: number
+  readonly blocks: readonly RoutedBlock[]
+  readonly timeouts: BlockConfig['timeouts']
+  /** The first key that asks for the address, for messages. */
+  readonly asked: { readonly key: string; readonly position: Position }
+}
+
+/**
+ * Groups the keys of all blocks by the address they listen on. Returns the plans, and an error for
+ * each key that can't be served.
+ */
+export function planListeners(blocks: readonly LoadedBlock[]): {
+  plans: ListenPlan[]
+  errors: InputError[]
+} {
+  const overlaps = new OverlapCheck()
+  const plans = new Map<string, ListenPlan & { blocks: RoutedBlock[] }>()
+  const errors: InputError[] = []
+  for (const block of blocks) {
+    block.config.keys.forEach((key, i) => {
+      const position = block.keyPositions[i]!
+      for (const host of listenHosts(block.config)) {
+        const fault = refuse(key, host, block, overlaps)
+        if (fault === undefined) addToPlan(plans, block, key, host, position)
+        else errors.push(new InputError('COREFILE_KEY', position, fault))
+      }
+    })
+  }
+  return { plans: [...plans.values()], errors }
+}
+
+function listenHosts(config: BlockConfig): readonly string[] {
+  return config.listenHosts.length === 0 ? [''] : config.listenHosts
+}
+
+function refuse(
+  key: BlockKey,
+  host: string,
+  block: LoadedBlock,
+  overlaps: OverlapCheck,
+): string | undefined {
+  if (key.scheme !== 'dns') {
+    return `scheme "${key.scheme}" is not supported by this version of Sextant`
+  }
+  return overlaps.check(key, host, block.config.filters.length > 0)
+}
+
+function addToPlan(
+  plans: Map<string, ListenPlan & { blocks: RoutedBlock[] }>,
+  block: LoadedBlock,
+  key: BlockKey,
+  host: string,
+  position: Position,
+): void {
+  const { config, chain } = block
+  const address = `${key.scheme}://${host.includes(':') ? `[${host}]` : host}:${key.port}`
+  const plan = plans.get(address) ?? {
+    address,
+    host,
+    port: key.port,
+    blocks: [],
+    timeouts: config.timeouts,
+    asked: { key: printKey(key, host), position },
+  }
+  plans.set(address, plan)
+  plan.blocks.push({
+    zone: key.zone,
+    zoneText: key.zoneText,
+    chain,
+    filters: config.filters,
+    viewName: config.viewName,
+    bufsizeOctets: config.bufsizeOctets,
+    debug: config.debug,
+  })
+}

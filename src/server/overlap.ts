@@ -1,0 +1,41 @@
+import type { BlockKey } from '../plugin/directive.ts'
+
+/**
+ * Finds keys that can't be told apart by address and zone, as CoreDNS does: the same key twice, or
+ * the same zone and port once bound to an address and once to all.
+ */
+export class OverlapCheck {
+  readonly #served = new Set<string>()
+  /** By key without address: the last key registered for it. */
+  readonly #anywhere = new Map<string, string>()
+
+  /**
+   * Why `key` can't be served on `host` ('' = every address), or undefined if it can. `filtered`: a
+   * view decides whether the block serves a query, so others may have the same key.
+   */
+  check(key: BlockKey, host: string, filtered: boolean): string | undefined {
+    const unbound = printKey(key, '')
+    const bound = printKey(key, host)
+    if (this.#served.has(bound)) return `cannot serve ${bound} - it is already defined`
+    const other = this.#overlap(unbound, host)
+    if (other !== undefined) {
+      return `cannot serve ${bound} - zone overlap listener capacity with ${other}`
+    }
+    if (!filtered) {
+      this.#served.add(bound)
+      this.#anywhere.set(unbound, bound)
+    }
+    return undefined
+  }
+
+  #overlap(unbound: string, host: string): string | undefined {
+    if (host === '') return this.#anywhere.get(unbound)
+    return this.#served.has(unbound) ? unbound : undefined
+  }
+}
+
+/** `dns://example.org.:53`, with ` on 127.0.0.1` for a bound one. */
+export function printKey(key: BlockKey, host: string): string {
+  const text = `${key.scheme}://${key.zoneText}:${key.port}`
+  return host === '' ? text : `${text} on ${host}`
+}
