@@ -6,6 +6,8 @@ export interface ParsedName {
   readonly name: Uint8Array
   /** Offset behind the name where it stands, which is behind the first pointer if there is one. */
   readonly end: number
+  /** True if a pointer was followed. */
+  readonly isCompressed: boolean
 }
 
 /**
@@ -42,7 +44,10 @@ export function parseName(
     name.set(packet.subarray(at, next), octets)
     octets += 1 + length
     at = next
-    if (length === 0) return { name: name.slice(0, octets), end: end < 0 ? at : end }
+    if (length === 0) {
+      const isCompressed = end >= 0
+      return { name: name.slice(0, octets), end: isCompressed ? end : at, isCompressed }
+    }
   }
   return undefined
 }

@@ -1,0 +1,96 @@
+/**
+ * Rdata as octets and as text. Every type is a list of parts (layouts.ts); the scanner, the printer
+ * and the parser here walk over that list and know no type.
+ */
+import { layoutOf } from './layouts.ts'
+import { OctetReader, OctetWriter } from './octets.ts'
+import { FieldReader, RdataError, type RdataField } from './part.ts'
+import { printUnknown, scanUnknown } from './unknown.ts'
+
+export { rdataNameLayout } from './name-layout.ts'
+export { RdataError, type RdataField } from './part.ts'
+export { splitFields } from './split.ts'
+
+/** Most octets that RDLENGTH can say. */
+export const RDATA_OCTETS_MAX = 65535
+
+/**
+ * Reads rdata from the fields of its text; relative names are completed with `origin`. Any type may be
+ * written as `\# length hex` (RFC 3597 section 5). The result is uncompressed wire form.
+ */
+export function scanRdata(
+  type: number,
+  fields: readonly RdataField[],
+  origin: Uint8Array,
+): Uint8Array | RdataError {
+  const layout = layoutOf(type)
+  if (isUnknownForm(fields)) return scanUnknownForm(type, fields)
+  if (layout === undefined) {
+    return new RdataError('this type has no text form of its own; write it as \\# LENGTH HEX')
+  }
+  const input = new FieldReader(fields, origin)
+  const output = new OctetWriter()
+  for (const part of layout.parts) {
+    const complaint = part.scan(input, output)
+    if (complaint !== undefined) return new RdataError(complaint)
+  }
+  if (input.remaining > 0) {
+    return new RdataError(
+      `unexpected ${JSON.stringify(input.next()!.text.slice(0, 80))} at the end`,
+    )
+  }
+  if (output.length > RDATA_OCTETS_MAX) return new RdataError('rdata is over 65535 octets long')
+  const rdata = output.octets()
+  const complaint = layout.check?.(rdata)
+  return complaint === undefined ? rdata : new RdataError(complaint)
+}
+
+function isUnknownForm(fields: readonly RdataField[]): boolean {
+  return fields[0]?.text === '\\#' && !fields[0].quoted
+}
+
+function scanUnknownForm(type: number, fields: readonly RdataField[]): Uint8Array | RdataError {
+  const rdata = scanUnknown(fields)
+  if (rdata instanceof RdataError || isWellFormed(type, rdata)) return rdata
+  return new RdataError('these octets are not well-formed rdata of this type')
+}
+
+/** True if `rdata` is what `parseRdata` would return for it: checked, complete and uncompressed. */
+export function isWellFormed(type: number, rdata: Uint8Array): boolean {
+  const parsed = parseRdata(type, rdata, 0, rdata.length)
+  return parsed !== undefined && Buffer.compare(parsed, rdata) === 0
+}
+
+/**
+ * The text of uncompressed rdata, on one line, names absolute. Rdata that is unknown, malformed, or
+ * that `scanRdata` would refuse in its own form comes as `\# length hex`.
+ */
+export function printRdata(type: number, rdata: Uint8Array): string {
+  const layout = layoutOf(type)
+  if (layout === undefined || !isWellFormed(type, rdata)) return printUnknown(rdata)
+  if (layout.check?.(rdata) !== undefined) return printUnknown(rdata)
+  const input = new OctetReader(rdata, 0, rdata.length)
+  const texts = layout.parts.map((part) => part.print(input))
+  return texts.filter((text) => text !== '').join(' ')
+}
+
+/**
+ * The rdata of `octets` octets at `offset` of a packet, uncompressed; undefined if it is malformed.
+ * Names may be compressed in the types where RFC 3597 section 4 lets them.
+ */
+export function parseRdata(
+  type: number,
+  packet: Uint8Array,
+  offset: number,
+  octets: number,
+): Uint8Array | undefined {
+  const end = offset + octets
+  if (octets > RDATA_OCTETS_MAX || end > packet.length) return undefined
+  const layout = layoutOf(type)
+  if (layout === undefined) return packet.slice(offset, end)
+  const input = new OctetReader(packet, offset, end)
+  const output = new OctetWriter()
+  for (const part of layout.parts) if (!part.parse(input, output)) return undefined
+  const isWhole = input.remaining === 0 && output.length <= RDATA_OCTETS_MAX
+  return isWhole ? output.octets() : undefined
+}

@@ -1,0 +1,35 @@
+import { printName, scanName } from '../name/name.ts'
+import { parseName } from '../name/parse-name.ts'
+import { expected, type RdataPart } from './part.ts'
+
+function namePart(mayBeCompressed: boolean): RdataPart {
+  return {
+    parse: (input, output) => {
+      const parsed = parseName(input.bytes, input.at, input.end)
+      if (parsed === undefined || (parsed.isCompressed && !mayBeCompressed)) return false
+      output.put(parsed.name)
+      input.at = parsed.end
+      return true
+    },
+    print: (input) => {
+      const parsed = parseName(input.bytes, input.at, input.end)
+      if (parsed === undefined) return ''
+      input.at = parsed.end
+      return printName(parsed.name)
+    },
+    scan: (input, output) => {
+      const field = input.next()
+      const isName = field !== undefined && !field.quoted
+      const name = isName ? scanName(field.text, input.origin) : undefined
+      if (name === undefined) return expected('a domain name', field)
+      output.put(name)
+      return undefined
+    },
+  }
+}
+
+/** A domain name that never arrives compressed (RFC 3597 section 4). */
+export const plainName: RdataPart = namePart(false)
+
+/** A domain name of one of the old types, which may arrive compressed. */
+export const compressedName: RdataPart = namePart(true)

@@ -1,0 +1,100 @@
+import { printType, scanType } from '../iana/index.ts'
+import { scanTtl } from '../text/ttl.ts'
+import { expected, type RdataPart } from './part.ts'
+
+type Width = 1 | 2 | 4
+
+/** Reads a decimal number of 0..`max`; undefined for anything else. */
+export function scanInteger(text: string, max: number): number | undefined {
+  if (!/^\d{1,10}$/.test(text)) return undefined
+  const value = Number(text)
+  return value <= max ? value : undefined
+}
+
+/** An unsigned integer with its own way of writing it. */
+function integer(
+  octets: Width,
+  what: string,
+  print: (value: number) => string,
+  scan: (text: string) => number | undefined,
+): RdataPart {
+  return {
+    parse: (input, output) => {
+      const taken = input.take(octets)
+      if (taken === undefined) return false
+      output.put(taken)
+      return true
+    },
+    print: (input) => print(input.uint(octets)),
+    scan: (input, output) => {
+      const field = input.next()
+      const value = field === undefined || field.quoted ? undefined : scan(field.text)
+      if (value === undefined) return expected(what, field)
+      if (octets === 1) output.u8(value)
+      else if (octets === 2) output.u16(value)
+      else output.u32(value)
+      return undefined
+    },
+  }
+}
+
+function decimal(octets: Width, what: string): RdataPart {
+  const max = 256 ** octets - 1
+  return integer(octets, `${what} (0 to ${max})`, String, (text) => scanInteger(text, max))
+}
+
+export const u8 = (what: string): RdataPart => decimal(1, what)
+export const u16 = (what: string): RdataPart => decimal(2, what)
+export const u32 = (what: string): RdataPart => decimal(4, what)
+
+/** A span of seconds; text may use the units w d h m s, as in `1h30m`. */
+export const seconds = (what: string): RdataPart =>
+  integer(4, `${what} (seconds, or as in 1h30m)`, String, scanTtl)
+
+/** A record type, by mnemonic. */
+export const typeCode: RdataPart = integer(2, 'a record type', printType, scanType)
+
+/** Mnemonics that text may use for DNSSEC algorithms (RFC 4034 section 2.2); always printed as numbers. */
+const algorithmOfName = new Map<string, number>([
+  ['RSAMD5', 1],
+  ['DH', 2],
+  ['DSA', 3],
+  ['RSASHA1', 5],
+  ['DSA-NSEC3-SHA1', 6],
+  ['RSASHA1-NSEC3-SHA1', 7],
+  ['RSASHA256', 8],
+  ['RSASHA512', 10],
+  ['ECC-GOST', 12],
+  ['ECDSAP256SHA256', 13],
+  ['ECDSAP384SHA384', 14],
+  ['ED25519', 15],
+  ['ED448', 16],
+  ['INDIRECT', 252],
+  ['PRIVATEDNS', 253],
+  ['PRIVATEOID', 254],
+])
+
+/** A DNSSEC algorithm. */
+export const algorithm: RdataPart = integer(
+  1,
+  'a DNSSEC algorithm',
+  String,
+  (text) => algorithmOfName.get(text.toUpperCase()) ?? scanInteger(text, 255),
+)
+
+/** A signature time: YYYYMMDDHHmmSS in UTC, or seconds since the epoch (RFC 4034 section 3.2). */
+export const timestamp: RdataPart = integer(4, 'a time as YYYYMMDDHHmmSS', printTime, scanTime)
+
+function printTime(epochSeconds: number): string {
+  return new Date(epochSeconds * 1000).toISOString().replace(/[-:T]|\..*$/g, '')
+}
+
+function scanTime(text: string): number | undefined {
+  const date = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(text)
+  if (date === null) return scanInteger(text, 0xffffffff)
+  const [year, month, day, hour, minute, second] = date.slice(1).map(Number)
+  const epochSeconds = Date.UTC(year!, month! - 1, day!, hour!, minute!, second!) / 1000
+  if (epochSeconds < 0 || epochSeconds > 0xffffffff) return undefined
+  // Date.UTC carries a 32nd of January over into February: such a date prints differently.
+  return printTime(epochSeconds) === text ? epochSeconds : undefined
+}

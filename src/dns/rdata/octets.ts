@@ -1,0 +1,94 @@
+/** Collects octets in network order; grows as needed. */
+export class OctetWriter {
+  #bytes = new Uint8Array(256)
+  #length = 0
+
+  get length(): number {
+    return this.#length
+  }
+
+  u8(value: number): void {
+    this.#reserve(1)
+    this.#bytes[this.#length++] = value
+  }
+
+  u16(value: number): void {
+    this.u8(value >>> 8)
+    this.u8(value)
+  }
+
+  u32(value: number): void {
+    this.u16(value >>> 16)
+    this.u16(value)
+  }
+
+  put(octets: Uint8Array): void {
+    this.#reserve(octets.length)
+    this.#bytes.set(octets, this.#length)
+    this.#length += octets.length
+  }
+
+  /** Overwrites two octets written before. */
+  patchU16(offset: number, value: number): void {
+    this.#bytes[offset] = value >>> 8
+    this.#bytes[offset + 1] = value
+  }
+
+  /** Forgets everything from `length` on. */
+  cutTo(length: number): void {
+    this.#length = Math.min(length, this.#length)
+  }
+
+  /** A copy of what was written. */
+  octets(): Uint8Array {
+    return this.#bytes.slice(0, this.#length)
+  }
+
+  #reserve(count: number): void {
+    const needed = this.#length + count
+    if (needed <= this.#bytes.length) return
+    const grown = new Uint8Array(Math.max(needed, this.#bytes.length * 2))
+    grown.set(this.#bytes)
+    this.#bytes = grown
+  }
+}
+
+/** Walks over `bytes` from `at` to before `end`, never further. */
+export class OctetReader {
+  readonly bytes: Uint8Array
+  at: number
+  readonly end: number
+
+  constructor(bytes: Uint8Array, at: number, end: number) {
+    this.bytes = bytes
+    this.at = at
+    this.end = end
+  }
+
+  get remaining(): number {
+    return this.end - this.at
+  }
+
+  /** The next `count` octets, in place; undefined if fewer are left. */
+  take(count: number): Uint8Array | undefined {
+    if (count > this.remaining) return undefined
+    this.at += count
+    return this.bytes.subarray(this.at - count, this.at)
+  }
+
+  /** The next `octets` (1, 2 or 4) as an unsigned integer; -1 if fewer are left. */
+  uint(octets: 1 | 2 | 4): number {
+    const taken = this.take(octets)
+    if (taken === undefined) return -1
+    let value = 0
+    for (const octet of taken) value = value * 256 + octet
+    return value
+  }
+
+  /** All that is left, in place. */
+  rest(): Uint8Array {
+    const start = this.at
+    this.at = this.end
+    return this.bytes.subarray(start, this.end)
+  }
+}
