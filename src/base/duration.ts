@@ -34,3 +34,30 @@ export function scanDuration(text: string): number | undefined {
   if (total >= DURATION_MAX_MS) return undefined
   return text.startsWith('-') && total !== 0 ? -total : total
 }
+
+/**
+ * Prints a duration as Go does: `1h30m0s`, `30s`, `1.5s`, `250ms`, `0s`. The inverse of `scanDuration`,
+ * exact to the nanosecond below about 100 days.
+ */
+export function printDuration(milliseconds: number): string {
+  const sign = milliseconds < 0 ? '-' : ''
+  const ms = Math.abs(milliseconds)
+  if (ms === 0) return '0s'
+  if (ms < 1e-3) return `${sign}${Math.round(ms * 1e6)}ns`
+  if (ms < 1) return `${sign}${trimFraction(ms * 1e3, 3)}\u00b5s`
+  if (ms < 1000) return `${sign}${trimFraction(ms, 6)}ms`
+  const minutes = Math.floor(ms / 60_000)
+  const seconds = `${trimFraction((ms - minutes * 60_000) / 1000, 9)}s`
+  if (minutes === 0) return sign + seconds
+  const hours = Math.floor(minutes / 60)
+  return hours === 0 ? `${sign}${minutes}m${seconds}` : `${sign}${hours}h${minutes % 60}m${seconds}`
+}
+
+/** Fixed notation of `value` with at most `digits` decimals and no zeros at the end of them. */
+export function trimFraction(value: number, digits: number): string {
+  const text = value.toFixed(digits)
+  if (!text.includes('.')) return text
+  let end = text.length
+  while (text[end - 1] === '0') end--
+  return text.slice(0, text[end - 1] === '.' ? end - 1 : end)
+}

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { BulkHistogram } from './bulk-histogram.ts'
 
 /**
  * The metrics of the process, on prom-client. Nothing of prom-client runs per query: hot counters
@@ -30,6 +31,21 @@ export class MetricsRegistry {
     if (known instanceof Histogram) return known
     const options = { name, help, buckets: [...buckets], labelNames: [...labelNames] }
     return new Histogram({ ...options, registers: [this.#registry] })
+  }
+
+  /** As `histogram`, for owners that count in arrays and add whole buckets when collected. */
+  bulkHistogram(
+    name: string,
+    help: string,
+    buckets: readonly number[],
+    labelNames: readonly string[] = [],
+  ): BulkHistogram {
+    const known = this.#registry.getSingleMetric(name)
+    if (known instanceof BulkHistogram) return known
+    const options = { name, help, buckets: [...buckets], labelNames: [...labelNames] }
+    const histogram = new BulkHistogram(options)
+    this.#registry.registerMetric(histogram)
+    return histogram
   }
 
   readonly #collectors = new Set<() => void>()

@@ -1,0 +1,218 @@
+import type { InputError } from '../../src/base/errors.ts'
+import type { Timers } from '../../src/base/timers.ts'
+import { Dispenser } from '../../src/corefile/dispenser.ts'
+import { scanTokens } from '../../src/corefile/lexer.ts'
+import { lowerName, printName, scanName } from '../../src/dns/name/name.ts'
+import { CHAIN_END } from '../../src/plugin/chain-end.ts'
+import type {
+  BlockConfig,
+  Directive,
+  HttpReply,
+  ServerCounters,
+  SetupContext,
+} from '../../src/plugin/directive.ts'
+import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
+
+type Hook = () => void | Promise<void>
+
+/** One directive set up outside a server, with everything it registered. */
+export class SetUp implements SetupContext {
+  readonly dispenser: Dispenser
+  readonly block: BlockConfig
+  readonly metrics = new MetricsRegistry()
+  readonly clock = new FakeClock()
+  /** Every line written, by loggers and by `writeLine`. */
+  readonly lines: string[] = []
+  readonly log
+  readonly serverCounters: ServerCounters & Record<string, number> = {
+    ignored: 0,
+    formErr: 0,
+    notImp: 0,
+    badVers: 0,
+    refused: 0,
+    panics: 0,
+  }
+  readonly factories: HandlerFactory[] = []
+  readonly checks: (() => readonly InputError[] | Promise<readonly InputError[]>)[] = []
+  readonly endpoints = new Map<string, () => HttpReply | Promise<HttpReply>>()
+  readonly readiness: { name: string; check: () => string }[] = []
+  readonly corefile = { path: 'Corefile', digest: () => this.digest }
+  /** What `corefile.digest()` says. */
+  digest = 'one'
+  /** What `requestReload` resolves to. */
+  reloads = true
+  readonly reloadReasons: string[] = []
+  readonly #name: string
+  readonly #startup: Hook[] = []
+  readonly #shutdown: Hook[] = []
+  readonly #finalShutdown: Hook[] = []
+
+  constructor(directive: Directive, corefile: string, zones: readonly string[] = ['example.org.']) {
+    this.#name = directive.name
+    this.dispenser = new Dispenser(scanTokens(corefile, 'Corefile'))
+    this.block = blockConfig(zones)
+    this.block.directives.push(directive.name)
+    this.log = createLogger(
+      `plugin/${directive.name}`,
+      (line) => this.lines.push(line),
+      () => this.block.debug,
+    )
+    directive.setup(this)
+  }
+
+  readonly writeLine = (line: string): void => {
+    this.lines.push(line)
+  }
+
+  addHandler(factory: HandlerFactory): void {
+    this.factories.push(factory)
+  }
+
+  onStartup(hook: Hook): void {
+    this.#startup.push(hook)
+  }
+
+  onCheck(hook: () => readonly InputError[] | Promise<readonly InputError[]>): void {
+    this.checks.push(hook)
+  }
+
+  onShutdown(hook: Hook): void {
+    this.#shutdown.push(hook)
+  }
+
+  onFinalShutdown(hook: Hook): void {
+    this.#finalShutdown.push(hook)
+  }
+
+  onReady(check: () => string): void {
+    this.readiness.push({ name: this.#name, check })
+  }
+
+  http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void {
+    this.endpoints.set(address + path, handler)
+  }
+
+  async requestReload(reason: string): Promise<boolean> {
+    this.reloadReasons.push(reason)
+    return this.reloads
+  }
+
+  /** The directive's link above `next`. */
+  handler(next: Handler = CHAIN_END): Handler {
+    return this.factories.reduceRight((below, factory) => factory(below), next)
+  }
+
+  async start(): Promise<void> {
+    for (const hook of this.#startup) await hook()
+  }
+
+  async stop(): Promise<void> {
+    for (const hook of this.#shutdown) await hook()
+  }
+
+  async exit(): Promise<void> {
+    for (const hook of this.#finalShutdown) await hook()
+    await this.stop()
+  }
+
+  async get(endpoint: string): Promise<HttpReply> {
+    const handler = this.endpoints.get(endpoint)
+    if (handler === undefined) throw new Error(`nothing at ${endpoint}`)
+    return handler()
+  }
+
+  /** The value that the metrics page shows for `series` (`name{a="b"}`); undefined if it isn't there. */
+  async metric(series: string): Promise<number | undefined> {
+    const lines = (await this.metrics.print()).split('\n')
+    const line = lines.find((line) => line.startsWith(`${series} `))
+    return line === undefined ? undefined : Number(line.slice(series.length + 1))
+  }
+}
+
+/** The message of the error that setting up throws; '' if it passes. */
+export function setupError(directive: Directive, corefile: string): string {
+  try {
+    new SetUp(directive, corefile)
+    return ''
+  } catch (error) {
+    if (error instanceof Error && error.name === 'InputError') return error.message
+    throw error
+  }
+}
+
+export function blockConfig(zones: readonly string[]): BlockConfig {
+  return {
+    keys: zones.map((text) => {
+      const zone = lowerName(scanName(text)!)
+      return { scheme: 'dns', zone, zoneText: printName(zone), port: 53 }
+    }),
+    listenHosts: [],
+    root: '.',
+    debug: false,
+    bufsizeOctets: 1232,
+    timeouts: { readMs: 3000, writeMs: 5000, idleMs: 10_000, maxTcpQueries: -1 },
+    filters: [],
+    viewName: '',
+    locator: undefined,
+    metadataEnabled: false,
+    metadata: new Map(),
+    directives: [],
+  }
+}
+
+/** A clock that stands until it is moved. */
+export class FakeClock {
+  nowMs = 1_700_000_000_000
+  monotonicMs = 1000
+
+  now(): number {
+    return this.nowMs
+  }
+
+  monotonic(): number {
+    return this.monotonicMs
+  }
+}
+
+/** Timers that run when the test advances them. */
+export class FakeTimers implements Timers {
+  #nowMs = 0
+  readonly #pending = new Set<{ dueMs: number; intervalMs: number; run: () => void }>()
+
+  every(intervalMs: number, run: () => void): () => void {
+    return this.#add(intervalMs, intervalMs, run)
+  }
+
+  after(delayMs: number, run: () => void): () => void {
+    return this.#add(delayMs, 0, run)
+  }
+
+  #add(delayMs: number, intervalMs: number, run: () => void): () => void {
+    const timer = { dueMs: this.#nowMs + delayMs, intervalMs, run }
+    this.#pending.add(timer)
+    return () => this.#pending.delete(timer)
+  }
+
+  /** Timers that are waiting. */
+  get count(): number {
+    return this.#pending.size
+  }
+
+  /** Moves the time on and runs what falls due, in order; then lets promises settle. */
+  async advance(milliseconds: number): Promise<void> {
+    const endMs = this.#nowMs + milliseconds
+    for (;;) {
+      const due = [...this.#pending].filter((timer) => timer.dueMs <= endMs)
+      const first = due.sort((a, b) => a.dueMs - b.dueMs)[0]
+      if (first === undefined) break
+      this.#nowMs = first.dueMs
+      if (first.intervalMs === 0) this.#pending.delete(first)
+      else first.dueMs += first.intervalMs
+      first.run()
+      await new Promise((settled) => setImmediate(settled))
+    }
+    this.#nowMs = endMs
+  }
+}
