@@ -1,0 +1,311 @@
+import { composeOpt, optOctets, wholeOptOctets } from '../edns/compose-opt.ts'
+import { Rcode } from '../iana/rcodes.ts'
+import { RRType } from '../iana/types.ts'
+import { LOWER } from '../name/lower.ts'
+import { Compressor } from './compressor.ts'
+import { HEADER_OCTETS } from './parse-query.ts'
+import type { Query } from './query.ts'
+import { RESPONSE_RR_MAX, type Response, Section } from './response.ts'
+
+/** Type, class, TTL and rdata length of a record, which follow its owner. */
+const RR_FIXED_OCTETS = 10
+/** Serial and the four timers behind the names of a SOA. */
+const SOA_TAIL_OCTETS = 20
+
+/*
+ * Scratch of the message being composed. One set serves every caller, since composing never waits.
+ */
+const compressor = new Compressor()
+/** Where record i of the response went; octets from the message's start. */
+const recordOffset = new Uint16Array(RESPONSE_RR_MAX)
+/** Records written, by section. */
+const written = new Uint16Array(3)
+
+/**
+ * Writes the reply to `query` into `out` and returns its length. `limitOctets`: 512..65535, the most
+ * the client takes; `out` has at least that many.
+ *
+ * Room for the OPT record is set aside first, then sections fill up in wire order. The RRset that does
+ * not fit is left out whole and so is all that follows. TC says that something was lost that the client
+ * has to ask for again: any answer or authority data, or glue without which a referral leads nowhere
+ * (RFC 9471 section 3.1). Other additional data is optional (RFC 2181 section 9).
+ */
+export function compose(
+  query: Query,
+  response: Response,
+  out: Uint8Array,
+  limitOctets: number,
+): number {
+  const reserved = optOctets(query, response)
+  const end = limitOctets - reserved
+  compressor.reset()
+  let at = composeQuestion(query, out)
+  written[0] = written[1] = written[2] = 0
+  let fits = true
+  for (let section = 0; section < 3 && fits && response.count > 0; section++) {
+    const next = composeSection(query, response, section, out, at, end)
+    fits = next >= 0
+    at = fits ? next : -next
+    if (!fits && losesNeededData(response, section)) response.truncated = true
+  }
+  if (reserved > 0) at = composeOpt(query, response, out, at, limitOctets)
+  composeHeader(query, response, out, reserved > 0 ? 1 : 0)
+  return at
+}
+
+/**
+ * Length of the reply if names were not compressed and nothing were cut: the size that CoreDNS's logs
+ * and metrics report.
+ */
+export function uncompressedOctets(query: Query, response: Response): number {
+  let octets = HEADER_OCTETS + query.questionOctets + wholeOptOctets(query, response)
+  for (let i = 0; i < response.count; i++) {
+    const owner = response.ownerBytes[i]!
+    let at = response.ownerOffset[i]!
+    while (at < owner.length && owner[at] !== 0) at += owner[at]! + 1
+    octets += at + 1 - response.ownerOffset[i]! + RR_FIXED_OCTETS + response.rdataOctets[i]!
+  }
+  return octets
+}
+
+/** Copies the question as it came, case included: clients compare it (RFC 5452 section 9.1). */
+function composeQuestion(query: Query, out: Uint8Array): number {
+  const end = HEADER_OCTETS + query.questionOctets
+  const packet = query.packet
+  for (let i = HEADER_OCTETS; i < end; i++) out[i] = packet[i]!
+  return end
+}
+
+function composeHeader(query: Query, response: Response, out: Uint8Array, optCount: number): void {
+  // Without OPT there is no place for the upper bits of an extended code.
+  const rcode = response.rcode > 0xf && optCount === 0 ? Rcode.SERVFAIL : response.rcode
+  const additional = written[Section.Additional]! + optCount
+  out[0] = query.id >> 8
+  out[1] = query.id & 0xff
+  out[2] =
+    0x80 |
+    (query.opcode << 3) |
+    (response.authoritative ? 0x04 : 0) |
+    (response.truncated ? 0x02 : 0) |
+    (response.recursionDesired ? 0x01 : 0)
+  out[3] =
+    (response.recursionAvailable ? 0x80 : 0) |
+    (response.authenticData ? 0x20 : 0) |
+    (response.checkingDisabled ? 0x10 : 0) |
+    (rcode & 0xf)
+  out[4] = 0
+  out[5] = query.questionOctets > 0 ? 1 : 0
+  out[6] = written[Section.Answer]! >> 8
+  out[7] = written[Section.Answer]! & 0xff
+  out[8] = written[Section.Authority]! >> 8
+  out[9] = written[Section.Authority]! & 0xff
+  out[10] = additional >> 8
+  out[11] = additional & 0xff
+}
+
+/**
+ * Writes the records of one section. Returns the offset behind them, or, where one did not fit, the
+ * negated offset behind those that stay.
+ */
+function composeSection(
+  query: Query,
+  response: Response,
+  section: number,
+  out: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  let at = start
+  for (let i = 0; i < response.count; i++) {
+    if (response.section[i] !== section) continue
+    recordOffset[i] = at
+    const next = composeRecord(query, response, i, out, at, end)
+    if (next === -1) return -cutRRset(response, section, i)
+    at = next
+    written[section]!++
+  }
+  return at
+}
+
+/**
+ * Takes back what was written of the RRset of record `cut`, and of those that it is mixed with (a
+ * shuffle mixes A and AAAA); returns where the section now ends.
+ */
+function cutRRset(response: Response, section: number, cut: number): number {
+  let first = cut
+  for (let i = cut - 1; i >= 0; i--) {
+    if (response.section[i] !== section) continue
+    for (let k = cut; k >= first; k--) {
+      if (response.section[k] !== section || !sameRRset(response, i, k)) continue
+      first = i
+      break
+    }
+  }
+  for (let i = first; i < cut; i++) if (response.section[i] === section) written[section]!--
+  compressor.rollBack(recordOffset[first]!)
+  return recordOffset[first]!
+}
+
+function sameRRset(response: Response, i: number, k: number): boolean {
+  if (response.type[i] !== response.type[k]) return false
+  const name = response.ownerBytes[i]!
+  return equalsName(
+    name,
+    response.ownerOffset[i]!,
+    response.ownerBytes[k]!,
+    response.ownerOffset[k]!,
+  )
+}
+
+function equalsName(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: number): boolean {
+  if (a === b && aOffset === bOffset) return true
+  let at = 0
+  for (;;) {
+    const length = a[aOffset + at]!
+    if (length !== b[bOffset + at]) return false
+    if (length === 0) return true
+    for (const stop = at + length; at < stop; ) {
+      at++
+      if (LOWER[a[aOffset + at]!] !== LOWER[b[bOffset + at]!]) return false
+    }
+    at++
+  }
+}
+
+/** Whether a section cut short is worth a second query over TCP. */
+function losesNeededData(response: Response, section: number): boolean {
+  if (section !== Section.Additional) return true
+  const cut = firstUnwritten(response)
+  const delegation = delegationOf(response)
+  if (delegation === -1) return false
+  for (let i = cut; i < response.count; i++) {
+    if (response.section[i] !== Section.Additional) continue
+    if (response.type[i] !== RRType.A && response.type[i] !== RRType.AAAA) continue
+    if (isBelow(response, i, delegation)) return true
+  }
+  return false
+}
+
+/** Index of the first additional record that did not go out. */
+function firstUnwritten(response: Response): number {
+  let seen = 0
+  for (let i = 0; i < response.count; i++) {
+    if (response.section[i] !== Section.Additional) continue
+    if (seen === written[Section.Additional]) return i
+    seen++
+  }
+  return response.count
+}
+
+/** Index of an NS record of a referral, or -1 if the response is none. */
+function delegationOf(response: Response): number {
+  if (response.authoritative || written[Section.Answer] !== 0) return -1
+  for (let i = 0; i < response.count; i++) {
+    if (response.section[i] === Section.Authority && response.type[i] === RRType.NS) return i
+  }
+  return -1
+}
+
+/** True if the owner of record i is at or below the owner of record k. */
+function isBelow(response: Response, i: number, k: number): boolean {
+  const name = response.ownerBytes[i]!
+  const zone = response.ownerBytes[k]!
+  const zoneOffset = response.ownerOffset[k]!
+  for (let at = response.ownerOffset[i]!; ; at += name[at]! + 1) {
+    if (equalsName(name, at, zone, zoneOffset)) return true
+    if (name[at] === 0) return false
+  }
+}
+
+/** Writes record `i` at `out[start]`; returns the offset behind it, or -1 if it would pass `end`. */
+function composeRecord(
+  query: Query,
+  response: Response,
+  i: number,
+  out: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  const owner = response.ownerBytes[i]!
+  let at = compressor.writeName(query, owner, response.ownerOffset[i]!, out, start, end)
+  if (at === -1 || at + RR_FIXED_OCTETS > end) return -1
+  const type = response.type[i]!
+  const ttl = response.ttlSeconds[i]!
+  out[at] = type >> 8
+  out[at + 1] = type & 0xff
+  out[at + 2] = response.rrclass[i]! >> 8
+  out[at + 3] = response.rrclass[i]! & 0xff
+  out[at + 4] = ttl >>> 24
+  out[at + 5] = (ttl >>> 16) & 0xff
+  out[at + 6] = (ttl >>> 8) & 0xff
+  out[at + 7] = ttl & 0xff
+  at += RR_FIXED_OCTETS
+  const next = composeRdata(query, response, i, out, at, end)
+  if (next === -1) return -1
+  out[at - 2] = (next - at) >> 8
+  out[at - 1] = (next - at) & 0xff
+  return next
+}
+
+/**
+ * Writes rdata. Only the types of RFC 1035 may have names compressed, since everyone knows how to
+ * read those (RFC 3597 section 4).
+ */
+function composeRdata(
+  query: Query,
+  response: Response,
+  i: number,
+  out: Uint8Array,
+  at: number,
+  end: number,
+): number {
+  const rdata = response.rdataBytes[i]!
+  const offset = response.rdataOffset[i]!
+  const octets = response.rdataOctets[i]!
+  switch (response.type[i]) {
+    case RRType.NS:
+    case RRType.CNAME:
+    case RRType.PTR:
+      return compressor.writeName(query, rdata, offset, out, at, end)
+    case RRType.MX: {
+      const name = copyOctets(rdata, offset, 2, out, at, end)
+      return name === -1 ? -1 : compressor.writeName(query, rdata, offset + 2, out, name, end)
+    }
+    case RRType.SOA:
+      return composeSoa(query, rdata, offset, octets, out, at, end)
+    default:
+      return copyOctets(rdata, offset, octets, out, at, end)
+  }
+}
+
+function composeSoa(
+  query: Query,
+  rdata: Uint8Array,
+  offset: number,
+  octets: number,
+  out: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  let second = offset
+  while (rdata[second] !== 0) second += rdata[second]! + 1
+  second++
+  let at = compressor.writeName(query, rdata, offset, out, start, end)
+  if (at !== -1) at = compressor.writeName(query, rdata, second, out, at, end)
+  if (at === -1) return -1
+  const tail = offset + octets - SOA_TAIL_OCTETS
+  return copyOctets(rdata, tail, SOA_TAIL_OCTETS, out, at, end)
+}
+
+function copyOctets(
+  from: Uint8Array,
+  offset: number,
+  octets: number,
+  out: Uint8Array,
+  at: number,
+  end: number,
+): number {
+  if (at + octets > end) return -1
+  for (let i = 0; i < octets; i++) out[at + i] = from[offset + i]!
+  return at + octets
+}
