@@ -98,7 +98,10 @@ export interface SetupContext {
    * Opens no socket, starts no watch, keeps nothing. Never called by `serve`.
    */
   onCheck(hook: () => readonly InputError[] | Promise<readonly InputError[]>): void
-  /** When the instance goes: after a reload swapped it out, or at exit. */
+  /**
+   * When the instance goes: after a reload swapped it out, at exit, or after its own start failed
+   * (then perhaps before this directive's `onStartup` ran: cope).
+   */
   onShutdown(hook: () => void | Promise<void>): void
   /** Only at exit, before `onShutdown`; `health`'s lameduck waits here. */
   onFinalShutdown(hook: () => void | Promise<void>): void

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import { InputError } from '../base/errors.ts'
+import { digestBlocks } from '../corefile/digest.ts'
+import type { Environment } from '../corefile/environment.ts'
+import { parseCorefile, type ServerBlock } from '../corefile/parser.ts'
+import type { CorefileView } from '../plugin/directive.ts'
+
+/** Where a Corefile comes from. */
+export type CorefileSource =
+  | { readonly kind: 'file'; readonly path: string }
+  /** `name` stands in errors, and imports are relative to it. */
+  | { readonly kind: 'text'; readonly name: string; readonly text: string }
+
+/** How its text is read. */
+export interface CorefileOptions {
+  readonly env: Environment
+  readonly directiveNames: readonly string[]
+  readonly warn: (line: string) => void
+}
+
+/** What serves where a Corefile has no server block, as in CoreDNS. */
+export function defaultCorefile(dnsPort: number): CorefileSource {
+  return { kind: 'text', name: 'Corefile', text: `.:${dnsPort} {\nwhoami\nlog\n}\n` }
+}
+
+/** The text of a Corefile. Throws InputError if a file can't be read. */
+export function readCorefile(source: CorefileSource): { name: string; text: string } {
+  if (source.kind === 'text') return source
+  try {
+    return { name: source.path, text: readFileSync(source.path, 'utf8') }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    const message = `cannot read Corefile ${source.path}: ${reason}`
+    throw new InputError('COREFILE_READ', undefined, message, error)
+  }
+}
+
+/** Reads and parses a Corefile; one without any block becomes the default. Throws InputError. */
+export function loadCorefile(
+  source: CorefileSource,
+  dnsPort: number,
+  options: CorefileOptions & { readonly onUnknown?: (error: InputError) => void },
+): { blocks: ServerBlock[]; view: CorefileView } {
+  const blocks = parseSource(source, dnsPort, options)
+  const loadedDigest = digestBlocks(blocks)
+  const view: CorefileView = {
+    path: source.kind === 'file' ? source.path : '',
+    loadedDigest,
+    digest: () => {
+      if (source.kind === 'text') return loadedDigest
+      return digestBlocks(parseSource(source, dnsPort, { ...options, warn: () => {} }))
+    },
+  }
+  return { blocks, view }
+}
+
+function parseSource(
+  source: CorefileSource,
+  dnsPort: number,
+  options: CorefileOptions,
+): ServerBlock[] {
+  const { name, text } = readCorefile(source)
+  const blocks = parseCorefile(text, name, options)
+  if (blocks.length > 0) return blocks
+  const fallback = readCorefile(defaultCorefile(dnsPort))
+  return parseCorefile(fallback.text, fallback.name, options)
+}

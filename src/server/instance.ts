@@ -1,0 +1,102 @@
+import { InputError } from '../base/errors.ts'
+import type { ServerBlock } from '../corefile/parser.ts'
+import type { CorefileView } from '../plugin/directive.ts'
+import { type ListenPlan, planListeners } from './listen-plan.ts'
+import {
+  chargeTo,
+  type Hook,
+  type HttpRoute,
+  type Registrations,
+  type SetupParts,
+  setupBlocks,
+} from './setup.ts'
+
+/**
+ * One Corefile, set up: its chains, what it listens on, and the hooks of its directives. Holds no
+ * socket; `Supervisor` gives it life.
+ */
+export class Instance {
+  readonly plans: readonly ListenPlan[]
+  readonly #registrations: Registrations
+
+  private constructor(plans: readonly ListenPlan[], registrations: Registrations) {
+    this.plans = plans
+    this.#registrations = registrations
+  }
+
+  /** Sets up an instance, or returns everything that is wrong with the Corefile. No side effects. */
+  static create(
+    blocks: readonly ServerBlock[],
+    corefile: CorefileView,
+    parts: SetupParts,
+  ): { instance: Instance; errors: readonly InputError[] } {
+    const setup = setupBlocks(blocks, corefile, parts)
+    const { plans, errors } = planListeners(setup.blocks)
+    const instance = new Instance(plans, setup.registrations)
+    return { instance, errors: [...setup.errors, ...errors] }
+  }
+
+  /** HTTP endpoints by address; of two with one path, the first counts. */
+  httpRoutes(): Map<string, HttpRoute[]> {
+    const byAddress = new Map<string, HttpRoute[]>()
+    for (const route of this.#registrations.http) {
+      const routes = byAddress.get(route.address) ?? []
+      byAddress.set(route.address, routes)
+      if (!routes.some((other) => other.path === route.path)) routes.push(route)
+    }
+    return byAddress
+  }
+
+  /** Runs the start-up hooks in turn. Rejects with the first failure, charged to its directive. */
+  async startUp(): Promise<void> {
+    for (const hook of this.#registrations.startup) {
+      try {
+        await hook.run()
+      } catch (error) {
+        throw hookFault(hook, error)
+      }
+    }
+  }
+
+  /** Runs the validations of `sextant check`; returns what they find. */
+  async check(): Promise<InputError[]> {
+    const errors: InputError[] = []
+    for (const hook of this.#registrations.check) {
+      try {
+        errors.push(...(await hook.run()))
+      } catch (error) {
+        errors.push(hookFault(hook, error))
+      }
+    }
+    return errors
+  }
+
+  /**
+   * Runs every shutdown hook, whatever the others do; returns the failures. After a start that
+   * failed too: a hook must cope with a directive that never started.
+   */
+  async shutDown(): Promise<InputError[]> {
+    return runAll(this.#registrations.shutdown)
+  }
+
+  /** Runs the hooks that wait at exit (lameduck), all at once; returns the failures. */
+  async finalShutDown(): Promise<InputError[]> {
+    return runAll(this.#registrations.finalShutdown)
+  }
+}
+
+async function runAll(hooks: readonly Hook<() => void | Promise<void>>[]): Promise<InputError[]> {
+  const results = await Promise.allSettled(hooks.map(async (hook) => hook.run()))
+  return results.flatMap((result, i) => {
+    return result.status === 'rejected' ? [hookFault(hooks[i]!, result.reason)] : []
+  })
+}
+
+/** What a hook threw, as an error with a place. */
+function hookFault(hook: Hook<unknown>, error: unknown): InputError {
+  if (error instanceof InputError && error.position !== undefined) {
+    return chargeTo(hook.directive, error)
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  return chargeTo(hook.directive, new InputError('STARTUP', hook.position, message, error))
+}

@@ -1,0 +1,207 @@
+import type { Clock } from '../base/clock.ts'
+import { InputError, type Position } from '../base/errors.ts'
+import { Dispenser } from '../corefile/dispenser.ts'
+import { scanKey } from '../corefile/key.ts'
+import type { ServerBlock } from '../corefile/parser.ts'
+import type {
+  BlockConfig,
+  BlockKey,
+  CorefileView,
+  Directive,
+  HttpReply,
+  ServerCounters,
+  SetupContext,
+} from '../plugin/directive.ts'
+import type { HandlerFactory } from '../plugin/handler.ts'
+import { createLogger, type LogSink } from '../telemetry/log.ts'
+import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import { linkChain } from './chain.ts'
+import type { LoadedBlock } from './listen-plan.ts'
+
+/** What setups get from outside; the same for every instance of a process. */
+export interface SetupParts {
+  /** The directives that exist here. */
+  readonly directives: readonly Directive[]
+  /** Every name that a Corefile may hold, in the order of the chain. */
+  readonly directiveNames: readonly string[]
+  /** Port of keys that name none. */
+  readonly dnsPort: number
+  readonly clock: Clock
+  readonly metrics: MetricsRegistry
+  readonly serverCounters: ServerCounters
+  /** Takes finished log lines. */
+  readonly sink: LogSink
+  readonly requestReload: (reason: string) => Promise<boolean>
+}
+
+/** A function that a directive registered, with the directive that faults are charged to. */
+export interface Hook<Run> {
+  readonly directive: string
+  readonly position: Position
+  readonly run: Run
+}
+
+export interface HttpRoute extends Hook<() => HttpReply | Promise<HttpReply>> {
+  readonly address: string
+  readonly path: string
+}
+
+/** Everything that the setups of one Corefile registered, in the order of the chain. */
+export interface Registrations {
+  readonly startup: Hook<() => void | Promise<void>>[]
+  readonly check: Hook<() => readonly InputError[] | Promise<readonly InputError[]>>[]
+  readonly shutdown: Hook<() => void | Promise<void>>[]
+  readonly finalShutdown: Hook<() => void | Promise<void>>[]
+  readonly readiness: { readonly name: string; readonly check: () => string }[]
+  readonly http: HttpRoute[]
+}
+
+/** A server block while its setups run. */
+interface BlockDraft {
+  readonly source: ServerBlock
+  readonly config: BlockConfig
+  readonly keyPositions: readonly Position[]
+  readonly factories: HandlerFactory[]
+}
+
+const BUFSIZE_OCTETS_DEFAULT = 1232
+/** CoreDNS's read, write and idle timeouts. */
+const READ_MS_DEFAULT = 3000
+const WRITE_MS_DEFAULT = 5000
+const IDLE_MS_DEFAULT = 10_000
+
+/**
+ * Runs the setups of all blocks: directives in chain order, blocks inside that. Has no effect on the
+ * world. A failing key or directive is recorded and the rest goes on, so `errors` holds every fault.
+ */
+export function setupBlocks(
+  sources: readonly ServerBlock[],
+  corefile: CorefileView,
+  parts: SetupParts,
+): { blocks: LoadedBlock[]; registrations: Registrations; errors: InputError[] } {
+  const errors: InputError[] = []
+  const drafts = sources.map((source) => draftBlock(source, parts.dnsPort, errors))
+  const registrations: Registrations = {
+    startup: [],
+    check: [],
+    shutdown: [],
+    finalShutdown: [],
+    readiness: [],
+    http: [],
+  }
+  const directives = new Map(parts.directives.map((directive) => [directive.name, directive]))
+  for (const name of parts.directiveNames) {
+    for (const draft of drafts) {
+      const tokens = draft.source.directives.get(name)
+      if (tokens === undefined) continue
+      const dispenser = new Dispenser(tokens)
+      const context = createContext(name, dispenser, draft, registrations, corefile, parts)
+      draft.config.directives.push(name)
+      collect(errors, () => setupDirective(name, directives.get(name), context))
+    }
+  }
+  const blocks = drafts.map(({ config, keyPositions, factories }) => {
+    return { config, keyPositions, chain: linkChain(factories) }
+  })
+  return { blocks, registrations, errors }
+}
+
+function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]): BlockDraft {
+  const keys: BlockKey[] = []
+  const keyPositions: Position[] = []
+  for (const token of source.keys) {
+    collect(errors, () => {
+      for (const key of scanKey(token, dnsPort)) {
+        keys.push(key)
+        keyPositions.push({ file: token.file, line: token.line })
+      }
+    })
+  }
+  const config: BlockConfig = {
+    keys,
+    listenHosts: [],
+    root: '.',
+    debug: false,
+    bufsizeOctets: BUFSIZE_OCTETS_DEFAULT,
+    timeouts: {
+      readMs: READ_MS_DEFAULT,
+      writeMs: WRITE_MS_DEFAULT,
+      idleMs: IDLE_MS_DEFAULT,
+      maxTcpQueries: -1,
+    },
+    filters: [],
+    viewName: '',
+    locator: undefined,
+    metadataEnabled: false,
+    metadata: new Map(),
+    directives: [],
+  }
+  return { source, config, keyPositions, factories: [] }
+}
+
+/** Runs `step`; bad input goes to `errors`, anything else is a bug and flies on. */
+function collect(errors: InputError[], step: () => void): void {
+  try {
+    step()
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    errors.push(error)
+  }
+}
+
+function setupDirective(
+  name: string,
+  directive: Directive | undefined,
+  context: SetupContext,
+): void {
+  if (directive === undefined) {
+    context.dispenser.next()
+    throw context.dispenser.error(`plugin "${name}" is not supported by this version of Sextant`)
+  }
+  try {
+    directive.setup(context)
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    throw chargeTo(name, error)
+  }
+}
+
+/** The same error with CoreDNS's `plugin/NAME: ` in front, unless it is there. */
+export function chargeTo(directive: string, error: InputError): InputError {
+  const prefix = `plugin/${directive}: `
+  if (error.message.startsWith(prefix)) return error
+  return new InputError(error.code, error.position, `${prefix}${error.message}`, error)
+}
+
+function createContext(
+  name: string,
+  dispenser: Dispenser,
+  draft: BlockDraft,
+  registrations: Registrations,
+  corefile: CorefileView,
+  parts: SetupParts,
+): SetupContext {
+  const first = draft.source.directives.get(name)![0]!
+  const position = { file: first.file, line: first.line }
+  const hook = <Run>(run: Run): Hook<Run> => ({ directive: name, position, run })
+  const { config } = draft
+  return {
+    dispenser,
+    block: config,
+    log: createLogger(`plugin/${name}`, parts.sink, () => config.debug),
+    writeLine: parts.sink,
+    clock: parts.clock,
+    metrics: parts.metrics,
+    serverCounters: parts.serverCounters,
+    corefile,
+    readiness: registrations.readiness,
+    addHandler: (factory) => draft.factories.push(factory),
+    onStartup: (run) => registrations.startup.push(hook(run)),
+    onCheck: (run) => registrations.check.push(hook(run)),
+    onShutdown: (run) => registrations.shutdown.push(hook(run)),
+    onFinalShutdown: (run) => registrations.finalShutdown.push(hook(run)),
+    onReady: (check) => registrations.readiness.push({ name, check }),
+    http: (address, path, run) => registrations.http.push({ address, path, ...hook(run) }),
+    requestReload: parts.requestReload,
+  }
+}

@@ -1,0 +1,158 @@
+import { InputError } from '../base/errors.ts'
+import { createLogger, type Logger } from '../telemetry/log.ts'
+import { type CorefileSource, loadCorefile } from './corefile-source.ts'
+import { Instance } from './instance.ts'
+import type { ListenPlan } from './listen-plan.ts'
+import { type Listener, ListenerSet } from './listener-set.ts'
+import type { HttpRoute, SetupParts } from './setup.ts'
+
+/** An open DNS address, UDP and TCP. */
+export interface DnsListener extends Listener<ListenPlan> {
+  /** The port that it has, where 0 was asked for. */
+  readonly port: number
+}
+
+/** What a supervisor gets from outside. */
+export interface SupervisorParts extends Omit<SetupParts, 'requestReload'> {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Opens an address and serves `plan` there; rejects where the address can't be had. */
+  readonly openDns: (plan: ListenPlan) => Promise<DnsListener>
+  /** Opens an HTTP address and serves `routes` there. */
+  readonly openHttp: (
+    address: string,
+    routes: readonly HttpRoute[],
+  ) => Promise<Listener<readonly HttpRoute[]>>
+}
+
+/** How a stop went: 0, 4 = a shutdown hook failed, 3 = a socket did not close. */
+export type StopCode = 0 | 3 | 4
+
+/**
+ * Keeps one instance serving: starts it, replaces it on reload, stops it. Reloads queue up behind
+ * each other and behind the start.
+ *
+ *     start:  parse ─▶ setups ─▶ start-up hooks ─▶ HTTP, DNS sockets ─▶ serving
+ *     reload: the same beside the old instance ─▶ swap ─▶ dropped sockets, old shutdown hooks
+ *             └ any failure: the new one is taken down, the old one never noticed
+ */
+export class Supervisor {
+  readonly #source: CorefileSource
+  readonly #parts: SupervisorParts
+  readonly #log: Logger
+  readonly #dns: ListenerSet<ListenPlan, DnsListener>
+  readonly #http: ListenerSet<readonly HttpRoute[], Listener<readonly HttpRoute[]>>
+  #instance: Instance | undefined
+  /** The step under way; the next waits for it. */
+  #busy: Promise<unknown> = Promise.resolve()
+  #stopping = false
+
+  constructor(source: CorefileSource, parts: SupervisorParts) {
+    this.#source = source
+    this.#parts = parts
+    this.#log = createLogger('', parts.sink, () => false)
+    this.#dns = new ListenerSet((_, plan) => parts.openDns(plan))
+    this.#http = new ListenerSet(parts.openHttp)
+  }
+
+  /** What is served now and where, the port filled in where 0 was asked for. */
+  get plans(): readonly ListenPlan[] {
+    return (this.#instance?.plans ?? []).map((plan) => {
+      return { ...plan, port: this.#dns.get(plan.address)?.port ?? plan.port }
+    })
+  }
+
+  /** Starts serving. Rejects with the first fault, with everything taken down again. */
+  start(): Promise<void> {
+    return this.#inTurn(() => this.#replace())
+  }
+
+  /** Reads the Corefile again and moves to it. Resolves to false, logged, where that fails. */
+  reload(): Promise<boolean> {
+    return this.#inTurn(async () => {
+      if (this.#stopping) return false
+      this.#log.info('Reloading')
+      try {
+        await this.#replace()
+      } catch (error) {
+        this.#log.error(`Restart failed: ${describe(error)}`)
+        return false
+      }
+      this.#log.info('Reloading complete')
+      return true
+    })
+  }
+
+  /** Lets the final hooks run while still serving, then closes every socket and runs the rest. */
+  stop(): Promise<StopCode> {
+    this.#stopping = true
+    return this.#inTurn(async () => {
+      const instance = this.#instance
+      if (instance === undefined) return 0
+      this.#instance = undefined
+      const faults = await instance.finalShutDown()
+      const closed = await Promise.allSettled([this.#dns.close(), this.#http.close()])
+      faults.push(...(await instance.shutDown()))
+      for (const fault of faults) this.#log.error(describe(fault))
+      const stuck = closed.filter((result) => result.status === 'rejected')
+      for (const { reason } of stuck) this.#log.error(`Stopping: ${describe(reason)}`)
+      if (stuck.length > 0) return 3
+      return faults.length > 0 ? 4 : 0
+    })
+  }
+
+  #inTurn<Result>(step: () => Promise<Result>): Promise<Result> {
+    const result = this.#busy.then(step)
+    this.#busy = result.catch(() => {})
+    return result
+  }
+
+  async #replace(): Promise<void> {
+    const next = this.#setUp()
+    try {
+      await next.startUp()
+      await this.#moveTo(next)
+    } catch (error) {
+      await next.shutDown()
+      throw error
+    }
+  }
+
+  #setUp(): Instance {
+    const parts = this.#parts
+    const { blocks, view } = loadCorefile(this.#source, parts.dnsPort, {
+      env: parts.env,
+      directiveNames: parts.directiveNames,
+      warn: parts.sink,
+    })
+    const requestReload = () => this.reload()
+    const { instance, errors } = Instance.create(blocks, view, { ...parts, requestReload })
+    if (errors[0] !== undefined) throw errors[0]
+    return instance
+  }
+
+  async #moveTo(next: Instance): Promise<void> {
+    const http = await this.#http.prepare(next.httpRoutes())
+    const plans = new Map(next.plans.map((plan) => [plan.address, plan]))
+    const dns = await this.#dns.prepare(plans).catch(async (error) => {
+      await http.abandon()
+      throw error
+    })
+    const old = this.#instance
+    this.#instance = next
+    // Both swap before the first await: no query sees half of each instance.
+    const closed = await Promise.allSettled([dns.commit(), http.commit()])
+    for (const result of closed) {
+      if (result.status === 'rejected') this.#log.error(`Stopping: ${describe(result.reason)}`)
+    }
+    for (const fault of (await old?.shutDown()) ?? []) this.#log.error(describe(fault))
+  }
+}
+
+/** The error as one line for an operator, with its place if it has one. */
+export function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (!(error instanceof InputError) || error.position === undefined) return error.message
+  // Messages of the parser name their place themselves, in CoreDNS's form.
+  const { file, line } = error.position
+  return error.message.includes(`${file}:${line} - `) ? error.message : error.print()
+}
