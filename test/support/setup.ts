@@ -38,7 +38,7 @@ export class SetUp implements SetupContext {
   readonly checks: (() => readonly InputError[] | Promise<readonly InputError[]>)[] = []
   readonly endpoints = new Map<string, () => HttpReply | Promise<HttpReply>>()
   readonly readiness: { name: string; check: () => string }[] = []
-  readonly corefile = { path: 'Corefile', digest: () => this.digest }
+  readonly corefile = { path: 'Corefile', loadedDigest: 'one', digest: () => this.digest }
   /** What `corefile.digest()` says. */
   digest = 'one'
   /** What `requestReload` resolves to. */

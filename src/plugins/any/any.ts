@@ -1,0 +1,36 @@
+import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
+import { Section } from '../../dns/message/response.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+
+const TTL_SECONDS = 8482
+const HINFO_RDATA = new Uint8Array(Buffer.from('\x0dANY obsoleted\x0cSee RFC 8482', 'latin1'))
+
+/** Answers ANY with one HINFO record (RFC 8482 section 4.2); hands everything else on. */
+export class Any implements Handler {
+  readonly name = 'any'
+  readonly #next: Handler
+
+  constructor(next: Handler) {
+    this.#next = next
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    if (tx.query.qtype !== RRType.ANY) return this.#next.serve(tx)
+    const response = tx.response
+    response.add(
+      Section.Answer,
+      tx.query.qname,
+      0,
+      RRType.HINFO,
+      RRClass.IN,
+      TTL_SECONDS,
+      HINFO_RDATA,
+      0,
+      HINFO_RDATA.length,
+    )
+    response.answeredBy = 'any'
+    response.rcode = Rcode.NOERROR
+    return Rcode.NOERROR
+  }
+}

@@ -1,0 +1,44 @@
+import { networkInterfaces } from 'node:os'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Directive } from '../../plugin/directive.ts'
+import { type Interfaces, listAddresses } from './bind.ts'
+
+/** `bind ADDRESS|IFACE... { except ADDRESS|IFACE... }`: where the block listens. */
+export const bind: Directive = {
+  name: 'bind',
+  setup(c) {
+    const interfaces = networkInterfaces()
+    while (c.dispenser.next()) {
+      for (const address of scanBind(c.dispenser, interfaces)) {
+        if (!c.block.listenHosts.includes(address)) c.block.listenHosts.push(address)
+      }
+    }
+  },
+}
+
+/** The addresses of one `bind`; its `except` concerns no other `bind`. */
+function scanBind(d: Dispenser, interfaces: Interfaces): string[] {
+  const wanted = d.remainingArgs()
+  if (wanted.length === 0) throw d.error('at least one address or interface name is expected')
+  const excepted: string[] = []
+  while (d.nextBlock()) {
+    if (d.value() !== 'except') throw d.error(`invalid option ${JSON.stringify(d.value())}`)
+    const args = d.remainingArgs()
+    if (args.length === 0) {
+      throw d.error('at least one address or interface must be given to except subdirective')
+    }
+    excepted.push(...args)
+  }
+  const without = new Set(scanAddresses(d, excepted, interfaces))
+  return scanAddresses(d, wanted, interfaces).filter((address) => !without.has(address))
+}
+
+function scanAddresses(d: Dispenser, args: readonly string[], interfaces: Interfaces): string[] {
+  return args.flatMap((arg) => {
+    const addresses = listAddresses(arg, interfaces)
+    if (addresses === undefined) {
+      throw d.error(`not a valid IP address or interface name: ${JSON.stringify(arg)}`)
+    }
+    return addresses
+  })
+}

@@ -1,0 +1,19 @@
+import type { Handler } from '../../plugin/handler.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+
+/** Offers the identifier; the server puts it into replies to queries with the NSID option. */
+export class Nsid implements Handler {
+  readonly name = 'nsid'
+  readonly #next: Handler
+  readonly #data: Uint8Array
+
+  constructor(next: Handler, data: Uint8Array) {
+    this.#next = next
+    this.#data = data
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    tx.response.nsid = this.#data
+    return this.#next.serve(tx)
+  }
+}
