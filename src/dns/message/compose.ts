@@ -163,7 +163,7 @@ function equalsName(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: numb
   for (;;) {
     const length = a[aOffset + at]!
     if (length !== b[bOffset + at]) return false
-    if (length === 0) return true
+    if (!(length > 0)) return true
     for (const stop = at + length; at < stop; ) {
       at++
       if (LOWER[a[aOffset + at]!] !== LOWER[b[bOffset + at]!]) return false
@@ -213,7 +213,7 @@ function isBelow(response: Response, i: number, k: number): boolean {
   const zoneOffset = response.ownerOffset[k]!
   for (let at = response.ownerOffset[i]!; ; at += name[at]! + 1) {
     if (equalsName(name, at, zone, zoneOffset)) return true
-    if (name[at] === 0) return false
+    if (!(name[at]! > 0)) return false
   }
 }
 
@@ -288,7 +288,7 @@ function composeSoa(
   end: number,
 ): number {
   let second = offset
-  while (rdata[second] !== 0) second += rdata[second]! + 1
+  while (rdata[second]! > 0) second += rdata[second]! + 1
   second++
   let at = compressor.writeName(query, rdata, offset, out, start, end)
   if (at !== -1) at = compressor.writeName(query, rdata, second, out, at, end)

@@ -1,0 +1,63 @@
+import type { Query } from '../dns/message/query.ts'
+import type { Transaction } from '../plugin/transaction.ts'
+import type { Exchange, QueryHandler } from '../transport/exchange.ts'
+import type { ServerCounts } from './counters.ts'
+import type { Server } from './server.ts'
+
+/** Default bound on queries that are in flight at once, whatever transport they came by. */
+export const IN_FLIGHT_MAX = 1024
+
+/** Idle exchanges kept for reuse. */
+const IDLE_MAX = 64
+
+const REPLY_OCTETS_MAX = 65535
+
+class ServerExchange implements Exchange {
+  readonly query: Query
+  readonly reply: Uint8Array = new Uint8Array(REPLY_OCTETS_MAX)
+  readonly transaction: Transaction
+
+  constructor(transaction: Transaction) {
+    this.transaction = transaction
+    this.query = transaction.query
+  }
+}
+
+/** What a server looks like to the transports: exchanges out of a bounded pool. */
+export class ExchangePool implements QueryHandler<ServerExchange> {
+  readonly #server: Server
+  readonly #counters: ServerCounts
+  readonly #inFlightMax: number
+  readonly #idle: ServerExchange[] = []
+  #inFlight = 0
+
+  constructor(server: Server, counters: ServerCounts, inFlightMax: number = IN_FLIGHT_MAX) {
+    this.#server = server
+    this.#counters = counters
+    this.#inFlightMax = inFlightMax
+  }
+
+  /** Queries that were acquired and not released. */
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  acquire(): ServerExchange | undefined {
+    if (this.#inFlight >= this.#inFlightMax) {
+      this.#counters.overloaded++
+      return undefined
+    }
+    this.#inFlight++
+    return this.#idle.pop() ?? new ServerExchange(this.#server.acquire())
+  }
+
+  serve(exchange: ServerExchange): number | Promise<number> {
+    return this.#server.serve(exchange.transaction, exchange.reply)
+  }
+
+  release(exchange: ServerExchange): void {
+    this.#inFlight--
+    if (this.#idle.length < IDLE_MAX) this.#idle.push(exchange)
+    else this.#server.release(exchange.transaction)
+  }
+}

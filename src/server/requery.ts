@@ -1,0 +1,78 @@
+import { RRClass } from '../dns/iana/classes.ts'
+import { hashSuffixes } from '../dns/message/parse-query.ts'
+import type { Query } from '../dns/message/query.ts'
+import type { Transaction } from '../plugin/transaction.ts'
+
+/** Type and class behind the qname. */
+const QUESTION_FIXED_OCTETS = 4
+
+/**
+ * Makes `nested` the query that the client of `tx` would send for (`qname`, `qtype`): same addresses,
+ * same EDNS, one step deeper. `qname`: lower-case wire form, may be followed by other octets.
+ */
+export function prepareRequery(
+  nested: Transaction,
+  tx: Transaction,
+  qname: Uint8Array,
+  qtype: number,
+): void {
+  copyOrigin(nested.query, tx.query)
+  copyEdns(nested.query, tx.query)
+  setQuestion(nested.query, qname, qtype)
+  nested.response.reset(nested.query)
+  nested.zone = ''
+  nested.view = ''
+  nested.chainDepth = tx.chainDepth + 1
+  nested.startedMs = tx.startedMs
+}
+
+function copyOrigin(to: Query, from: Query): void {
+  to.packet = from.packet
+  to.packetOctets = from.packetOctets
+  to.id = from.id
+  to.flags = from.flags
+  to.opcode = from.opcode
+  to.protocol = from.protocol
+  to.peerAddress.set(from.peerAddress)
+  to.peerFamily = from.peerFamily
+  to.peerPort = from.peerPort
+  to.localAddress.set(from.localAddress)
+  to.localFamily = from.localFamily
+  to.localPort = from.localPort
+  to.clientAddress.set(from.clientAddress)
+  to.clientFamily = from.clientFamily
+  to.clientBits = from.clientBits
+  to.clientIsEcs = from.clientIsEcs
+}
+
+function copyEdns(to: Query, from: Query): void {
+  to.hasEdns = from.hasEdns
+  to.ednsVersion = from.ednsVersion
+  to.payloadOctets = from.payloadOctets
+  to.dnssecOk = from.dnssecOk
+  to.nsidRequested = from.nsidRequested
+  to.cookieOffset = from.cookieOffset
+  to.cookieOctets = from.cookieOctets
+  to.ecsFamily = from.ecsFamily
+  to.ecsSourceBits = from.ecsSourceBits
+  to.ecsAddress.set(from.ecsAddress)
+  to.keepaliveRequested = from.keepaliveRequested
+}
+
+function setQuestion(query: Query, qname: Uint8Array, qtype: number): void {
+  let labels = 0
+  let octets = 0
+  for (;;) {
+    const length = qname[octets]!
+    query.labelOffset[labels] = octets
+    for (const end = octets + length; octets <= end; octets++) query.qname[octets] = qname[octets]!
+    if (length === 0) break
+    labels++
+  }
+  query.qnameOctets = octets
+  query.labelCount = labels
+  query.questionOctets = octets + QUESTION_FIXED_OCTETS
+  query.qtype = qtype
+  query.qclass = RRClass.IN
+  hashSuffixes(query)
+}

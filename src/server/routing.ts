@@ -1,0 +1,102 @@
+import { RRClass } from '../dns/iana/classes.ts'
+import { RRType } from '../dns/iana/types.ts'
+import type { Query } from '../dns/message/query.ts'
+import type { Handler } from '../plugin/handler.ts'
+import type { Transaction } from '../plugin/transaction.ts'
+import { ZoneSet } from '../plugin/zone-set.ts'
+
+/** One zone of one server block: where a query can go. */
+export interface RoutedBlock {
+  /** Lower-case wire form. */
+  readonly zone: Uint8Array
+  /** Presentation form with the final dot. */
+  readonly zoneText: string
+  readonly chain: Handler
+  /** From `view`: all must say true. */
+  readonly filters: readonly ((tx: Transaction) => boolean)[]
+  /** Name of the view; '' = none. */
+  readonly viewName: string
+  /** Most octets of a UDP reply, and the size we advertise: 512..4096. */
+  readonly bufsizeOctets: number
+  /** Set by `debug`: a handler's exception ends the process instead of being a SERVFAIL. */
+  readonly debug: boolean
+  /** True if the chain answers class CH (`chaos`): else such queries are refused. */
+  readonly acceptsChaos?: boolean
+}
+
+/**
+ * Finds the block for a query: longest zone first (RFC 1034 section 4.3.2 step 2), blocks of one zone in
+ * the order of the Corefile, the first whose view takes the query. One probe of a hash table per
+ * label, whatever the number of zones.
+ */
+export class RoutingTable {
+  readonly #zones: ZoneSet
+  /** By index in `#zones`: the blocks of that zone, in order, and the labels of its name. */
+  readonly #blocks: readonly (readonly RoutedBlock[])[]
+  readonly #labelCount: readonly number[]
+
+  constructor(blocks: readonly RoutedBlock[]) {
+    const byZone = new Map<string, RoutedBlock[]>()
+    for (const block of blocks) {
+      const key = Buffer.from(block.zone).toString('latin1')
+      const same = byZone.get(key)
+      if (same === undefined) byZone.set(key, [block])
+      else same.push(block)
+    }
+    this.#blocks = [...byZone.values()]
+    this.#zones = new ZoneSet(this.#blocks.map((same) => same[0]!.zone))
+    this.#labelCount = this.#zones.zones.map(countLabels)
+  }
+
+  /**
+   * The block that serves `tx.query`, or undefined: refuse. A DS record lives on the parent's side of a
+   * cut (RFC 4035 section 3.1.4.1), so a query for that of a zone of ours goes to the block above it,
+   * if there is one.
+   */
+  find(tx: Transaction): RoutedBlock | undefined {
+    const query = tx.query
+    if (query.qtype === RRType.DS && query.labelCount > 0) {
+      const above = this.#findFrom(tx, 1)
+      if (above !== undefined) return above
+    }
+    return this.#findFrom(tx, 0)
+  }
+
+  #findFrom(tx: Transaction, start: number): RoutedBlock | undefined {
+    const query = tx.query
+    let label = start
+    for (;;) {
+      const zone = this.#zones.match(query, label)
+      if (zone === -1) return undefined
+      const block = firstPassing(this.#blocks[zone]!, tx)
+      if (block !== undefined) return takesClass(block, query) ? block : undefined
+      label = query.labelCount - this.#labelCount[zone]! + 1
+    }
+  }
+}
+
+function firstPassing(blocks: readonly RoutedBlock[], tx: Transaction): RoutedBlock | undefined {
+  for (let i = 0; i < blocks.length; i++) {
+    const block = blocks[i]!
+    tx.zone = block.zoneText
+    if (passes(block, tx)) return block
+  }
+  return undefined
+}
+
+function passes(block: RoutedBlock, tx: Transaction): boolean {
+  for (let i = 0; i < block.filters.length; i++) if (!block.filters[i]!(tx)) return false
+  return true
+}
+
+/** Plugins serve IN and need not look at the class; CH is for those that say so, the rest for none. */
+function takesClass(block: RoutedBlock, query: Query): boolean {
+  if (query.qclass === RRClass.IN) return true
+  return query.qclass === RRClass.CH && block.acceptsChaos === true
+}
+
+function countLabels(name: Uint8Array): number {
+  let labels = 0
+  for (let at = 0; name[at] !== 0; at += name[at]! + 1) labels++
+  return labels
+}

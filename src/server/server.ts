@@ -1,0 +1,225 @@
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { CookieJar } from '../dns/edns/cookie.ts'
+import { Rcode } from '../dns/iana/rcodes.ts'
+import { compose } from '../dns/message/compose.ts'
+import { parseQuery } from '../dns/message/parse-query.ts'
+import { ParseStatus, Protocol, type Query } from '../dns/message/query.ts'
+import { PAYLOAD_OCTETS_DEFAULT } from '../dns/message/response.ts'
+import { DROP } from '../plugin/handler.ts'
+import { isUnwritten } from '../plugin/status.ts'
+import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { ServerCounts } from './counters.ts'
+import { prepareRequery } from './requery.ts'
+import { type RoutedBlock, RoutingTable } from './routing.ts'
+import { TransactionPool } from './transaction-pool.ts'
+
+/** Least octets that any DNS client takes over UDP (RFC 1035 section 4.2.1). */
+const UDP_OCTETS_MIN = 512
+const TCP_OCTETS_MAX = 65535
+
+export interface ServerOptions {
+  /** Label value of metrics and log lines: `dns://:53`. */
+  readonly address: string
+  /** Every zone of every block that listens here, in the order of the Corefile. */
+  readonly blocks: readonly RoutedBlock[]
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly counters: ServerCounts
+  /** Makes server cookies; undefined = COOKIE options are ignored. */
+  readonly cookies?: CookieJar | undefined
+  /** What clients that ask for edns-tcp-keepalive are told; undefined = nothing. */
+  readonly tcpIdleMs?: number | undefined
+}
+
+/**
+ * Answers the queries of one listen address:
+ *
+ *     serve ─▶ parseQuery ─▶ RoutingTable ─▶ chain ─▶ #finish (cookie, size) ─▶ compose
+ *                  └ bad ─────────┴ none ─────────────▶ bare error ┘
+ *
+ * All of it is synchronous unless a handler waits.
+ */
+export class Server implements ServerView {
+  readonly address: string
+  readonly #routing: RoutingTable
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #counters: ServerCounts
+  readonly #cookies: CookieJar | undefined
+  readonly #keepaliveDeciseconds: number
+  readonly #pool: TransactionPool
+
+  constructor(options: ServerOptions) {
+    this.address = options.address
+    this.#routing = new RoutingTable(options.blocks)
+    this.#clock = options.clock
+    this.#log = options.log
+    this.#counters = options.counters
+    this.#cookies = options.cookies
+    this.#keepaliveDeciseconds =
+      options.tcpIdleMs === undefined ? -1 : Math.min(Math.floor(options.tcpIdleMs / 100), 0xffff)
+    this.#pool = new TransactionPool(options.random, this)
+  }
+
+  /** A transaction of this server; goes back with `release`. */
+  acquire(): Transaction {
+    return this.#pool.take()
+  }
+
+  release(tx: Transaction): void {
+    this.#pool.give(tx)
+  }
+
+  /**
+   * Answers the packet in `tx.query` (packet, packetOctets, protocol and addresses filled in). Writes
+   * the reply to `out`, 65535 octets or as many as the protocol allows, and returns its length; 0 =
+   * send nothing. A Promise of that only where the chain waits; it never rejects unless the block
+   * has `debug`.
+   */
+  serve(tx: Transaction, out: Uint8Array): number | Promise<number> {
+    const query = tx.query
+    tx.startedMs = this.#clock.monotonic()
+    tx.zone = ''
+    tx.view = ''
+    tx.chainDepth = 0
+    const status = parseQuery(query, query.packet, query.packetOctets)
+    tx.response.reset(query)
+    if (status !== ParseStatus.Ok) return this.#refusePacket(tx, status, out)
+    takePeerAsClient(query)
+
+    const block = this.#routing.find(tx)
+    if (block === undefined) {
+      this.#counters.refused++
+      return this.#sendBare(tx, Rcode.REFUSED, PAYLOAD_OCTETS_DEFAULT, out)
+    }
+    tx.zone = block.zoneText
+    tx.view = block.viewName
+    const rcode = block.debug ? block.chain.serve(tx) : this.#guard(tx, block)
+    if (typeof rcode === 'number') return this.#finish(tx, block, rcode, out)
+    return this.#finishLater(tx, block, rcode, out)
+  }
+
+  requery(
+    tx: Transaction,
+    qname: Uint8Array,
+    qtype: number,
+  ): Transaction | undefined | Promise<Transaction | undefined> {
+    if (tx.chainDepth >= CHAIN_DEPTH_MAX) return undefined
+    const nested = this.#pool.take()
+    prepareRequery(nested, tx, qname, qtype)
+    const block = this.#routing.find(nested)
+    if (block === undefined) {
+      this.#pool.give(nested)
+      return undefined
+    }
+    nested.zone = block.zoneText
+    nested.view = block.viewName
+    const rcode = block.debug ? block.chain.serve(nested) : this.#guard(nested, block)
+    if (typeof rcode === 'number') return this.#settleRequery(nested, rcode)
+    return rcode.then((later) => this.#settleRequery(nested, later))
+  }
+
+  #settleRequery(nested: Transaction, rcode: number): Transaction | undefined {
+    if (rcode === DROP) {
+      this.#pool.give(nested)
+      return undefined
+    }
+    if (isUnwritten(rcode)) clearForError(nested, rcode)
+    return nested
+  }
+
+  /** Runs the chain so that a bug in a handler costs one query, not the process. */
+  #guard(tx: Transaction, block: RoutedBlock): number | Promise<number> {
+    try {
+      const rcode = block.chain.serve(tx)
+      if (typeof rcode === 'number') return rcode
+      return rcode.catch((error: unknown) => this.#recover(tx, error))
+    } catch (error) {
+      return this.#recover(tx, error)
+    }
+  }
+
+  #recover(tx: Transaction, error: unknown): number {
+    this.#counters.panics++
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    this.#log.error(`Recovered from panic in server: "${this.address}" ${text}`)
+    clearForError(tx, Rcode.SERVFAIL)
+    return Rcode.SERVFAIL
+  }
+
+  async #finishLater(
+    tx: Transaction,
+    block: RoutedBlock,
+    rcode: Promise<number>,
+    out: Uint8Array,
+  ): Promise<number> {
+    return this.#finish(tx, block, await rcode, out)
+  }
+
+  #finish(tx: Transaction, block: RoutedBlock, rcode: number, out: Uint8Array): number {
+    if (rcode === DROP) return 0
+    if (isUnwritten(rcode)) clearForError(tx, rcode)
+    return this.#send(tx, block.bufsizeOctets, out)
+  }
+
+  /** Replies to what is no query that we serve; 0 = with silence. */
+  #refusePacket(tx: Transaction, status: ParseStatus, out: Uint8Array): number {
+    switch (status) {
+      case ParseStatus.FormErr:
+        this.#counters.formErr++
+        return this.#sendBare(tx, Rcode.FORMERR, PAYLOAD_OCTETS_DEFAULT, out)
+      case ParseStatus.NotImp:
+        this.#counters.notImp++
+        return this.#sendBare(tx, Rcode.NOTIMP, PAYLOAD_OCTETS_DEFAULT, out)
+      case ParseStatus.BadVers:
+        this.#counters.badVers++
+        return this.#sendBare(tx, Rcode.BADVERS, PAYLOAD_OCTETS_DEFAULT, out)
+      default:
+        this.#counters.ignored++
+        return 0
+    }
+  }
+
+  #sendBare(tx: Transaction, rcode: number, bufsizeOctets: number, out: Uint8Array): number {
+    clearForError(tx, rcode)
+    return this.#send(tx, bufsizeOctets, out)
+  }
+
+  #send(tx: Transaction, bufsizeOctets: number, out: Uint8Array): number {
+    const { query, response } = tx
+    response.payloadOctets = bufsizeOctets
+    response.keepaliveDeciseconds = this.#keepaliveDeciseconds
+    if (query.cookieOctets !== 0 && this.#cookies !== undefined) {
+      this.#cookies.serve(query, response, Math.floor(this.#clock.now() / 1000))
+    }
+    return compose(query, response, out, Math.min(limitOctets(query, bufsizeOctets), out.length))
+  }
+}
+
+/** Most octets of the reply (RFC 6891 section 6.2.5): what the client takes, but no more than we send. */
+function limitOctets(query: Query, bufsizeOctets: number): number {
+  if (query.protocol === Protocol.Tcp) return TCP_OCTETS_MAX
+  if (!query.hasEdns) return UDP_OCTETS_MIN
+  return Math.max(UDP_OCTETS_MIN, Math.min(query.payloadOctets, bufsizeOctets))
+}
+
+/** Empties the sections; what explains the error (EDE, NSID, `error`) stays. */
+function clearForError(tx: Transaction, rcode: number): void {
+  const response = tx.response
+  response.count = 0
+  response.rcode = rcode
+  response.authoritative = false
+  response.authenticData = false
+  response.truncated = false
+  response.scopeBits = 0
+}
+
+function takePeerAsClient(query: Query): void {
+  for (let i = 0; i < 16; i++) query.clientAddress[i] = query.peerAddress[i]!
+  query.clientFamily = query.peerFamily
+  query.clientBits = query.peerFamily === 1 ? 32 : 128
+  query.clientIsEcs = false
+}

@@ -1,0 +1,31 @@
+import type { Query } from '../dns/message/query.ts'
+
+/**
+ * One query and the room for its reply, lent by whoever answers. A transport fills in `query.packet`,
+ * `packetOctets`, `protocol` and the peer and local addresses; the packet must stay as it is until
+ * `serve` is done.
+ */
+export interface Exchange {
+  readonly query: Query
+  /** 65535 octets; the reply stands at the start once `serve` returned or resolved. */
+  readonly reply: Uint8Array
+}
+
+/** What transports know of the server. `E`: the exchanges that it lends. */
+export interface QueryHandler<E extends Exchange = Exchange> {
+  /** An exchange, or undefined if too many are lent already: drop the query. */
+  acquire(): E | undefined
+  /** Length of the reply; 0 = send nothing. A Promise only where answering has to wait. */
+  serve(exchange: E): number | Promise<number>
+  /** Takes an exchange back once its reply needs to be read no more. */
+  release(exchange: E): void
+}
+
+/** A listening socket. A reload swaps the handler and leaves the socket as it is. */
+export interface Listener {
+  readonly port: number
+  /** Later queries go to `handler`; those in flight end where they began. */
+  setHandler(handler: QueryHandler): void
+  /** Takes no more queries, waits for those in flight, but not for ever, and closes. */
+  close(): Promise<void>
+}
