@@ -2,7 +2,7 @@ import { InputError, type Position } from '../base/errors.ts'
 import type { BlockConfig, BlockKey } from '../plugin/directive.ts'
 import type { Handler } from '../plugin/handler.ts'
 import { OverlapCheck, printKey } from './overlap.ts'
-import type { RoutedBlock } from './routed-block.ts'
+import type { RoutedBlock } from './routing.ts'
 
 /** A server block after its setups ran. */
 export interface LoadedBlock {
@@ -92,5 +92,6 @@ function addToPlan(
     viewName: config.viewName,
     bufsizeOctets: config.bufsizeOctets,
     debug: config.debug,
+    acceptsChaos: config.directives.includes('chaos'),
   })
 }

@@ -1,0 +1,101 @@
+/** What `sextant serve` was asked for; the flags are CoreDNS's. */
+export interface ServeArgs {
+  /** Path of the Corefile, or `stdin`; undefined = ./Corefile if there is one. */
+  readonly conf: string | undefined
+  /** Port of server blocks that name none. */
+  readonly dnsPort: number
+  readonly pidfile: string | undefined
+  readonly plugins: boolean
+  readonly quiet: boolean
+  readonly version: boolean
+  /** Prints queries to try once serving: set by `npm start`, for the shipped example only. */
+  readonly examples: boolean
+}
+
+const DNS_PORT = 53
+
+/** Flags that stand alone, and those that take a value, by their names without dashes. */
+const BOOLEAN_FLAGS = ['plugins', 'quiet', 'version', 'windows-service', 'examples']
+const COREFILE_FLAGS = ['conf', 'dns.port', 'p']
+
+/** Reads the arguments of `sextant serve`; a string is why they are refused. */
+export function scanServeArgs(argv: readonly string[]): ServeArgs | string {
+  const flags = scanFlags(argv, BOOLEAN_FLAGS, [...COREFILE_FLAGS, 'pidfile'])
+  if (typeof flags === 'string') return flags
+  const corefile = scanCorefileFlags(flags)
+  if (typeof corefile === 'string') return corefile
+  return {
+    ...corefile,
+    pidfile: flags.values.get('pidfile') || undefined,
+    plugins: flags.set.has('plugins'),
+    quiet: flags.set.has('quiet'),
+    version: flags.set.has('version'),
+    examples: flags.set.has('examples'),
+  }
+}
+
+/** What `sextant check` was asked for. */
+export interface CheckArgs {
+  readonly conf: string | undefined
+  readonly dnsPort: number
+  /** Check this directory of DNSRecord manifests too. */
+  readonly manifests: string | undefined
+}
+
+/** Reads the arguments of `sextant check`; a string is why they are refused. */
+export function scanCheckArgs(argv: readonly string[]): CheckArgs | string {
+  const flags = scanFlags(argv, [], [...COREFILE_FLAGS, 'manifests'])
+  if (typeof flags === 'string') return flags
+  const corefile = scanCorefileFlags(flags)
+  if (typeof corefile === 'string') return corefile
+  return { ...corefile, manifests: flags.values.get('manifests') || undefined }
+}
+
+/** The flags that say which Corefile, for both commands. */
+function scanCorefileFlags(flags: Flags): { conf: string | undefined; dnsPort: number } | string {
+  if (flags.rest.length > 0) return `extra command line arguments: [${flags.rest.join(' ')}]`
+  const port = flags.values.get('dns.port') ?? String(DNS_PORT)
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) {
+    return `invalid value "${port}" for flag -dns.port: want a port, 0..65535`
+  }
+  return { conf: flags.values.get('conf') || undefined, dnsPort: Number(port) }
+}
+
+interface Flags {
+  readonly set: ReadonlySet<string>
+  readonly values: ReadonlyMap<string, string>
+  /** What follows the flags. */
+  readonly rest: readonly string[]
+}
+
+/**
+ * Splits arguments as Go's flag package does: one dash or two, `-flag value` or `-flag=value`,
+ * `-flag=false` for booleans, and `--` or the first word without a dash ends the flags.
+ */
+function scanFlags(
+  argv: readonly string[],
+  booleans: readonly string[],
+  withValue: readonly string[],
+): Flags | string {
+  const set = new Set<string>()
+  const values = new Map<string, string>()
+  for (let at = 0; at < argv.length; at++) {
+    const arg = argv[at]!
+    if (arg === '--') return { set, values, rest: argv.slice(at + 1) }
+    const match = /^--?([^-=][^=]*)(?:=([^]*))?$/.exec(arg)
+    if (match === null) {
+      if (arg.startsWith('--') || arg.startsWith('-=')) return `bad flag syntax: ${arg}`
+      return { set, values, rest: argv.slice(at) }
+    }
+    const [, name = '', inline] = match
+    if (withValue.includes(name)) {
+      const value = inline ?? argv[++at]
+      if (value === undefined) return `flag needs an argument: -${name}`
+      // `-p` and `-dns.port` are one flag; the last one given counts.
+      values.set(name === 'p' ? 'dns.port' : name, value)
+    } else if (!booleans.includes(name)) return `flag provided but not defined: -${name}`
+    else if (['false', '0', 'f', 'F', 'FALSE', 'False'].includes(inline ?? '')) set.delete(name)
+    else set.add(name)
+  }
+  return { set, values, rest: [] }
+}
