@@ -1,0 +1,89 @@
+import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
+import { Section } from '../../dns/message/response.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import { ZoneSet } from '../../plugin/zone-set.ts'
+
+/** A character-string's most octets (RFC 1035 section 3.3). */
+const TEXT_OCTETS_MAX = 255
+const TTL_SECONDS = 0
+/** Every name below has two labels; `ZoneSet` matches suffixes, and these are whole names. */
+const LABELS = 2
+
+const AUTHORS = 'authors.bind'
+const NAMES = ['version.bind', 'version.server', 'hostname.bind', 'id.server', AUTHORS]
+
+export interface ChaosOptions {
+  readonly version: string
+  readonly host: string
+  readonly authors: readonly string[]
+}
+
+/** Answers CH TXT for the names above; hands everything else on. */
+export class Chaos implements Handler {
+  readonly name = 'chaos'
+  readonly #next: Handler
+  readonly #names: ZoneSet
+  /** By index of the name: its TXT rdata; authors have one each. */
+  readonly #rdata: readonly (readonly Uint8Array[])[]
+  readonly #order: Uint8Array
+
+  constructor(next: Handler, options: ChaosOptions) {
+    const version = [composeText(options.version)]
+    const host = [composeText(options.host)]
+    const authors = options.authors.map(composeText)
+    this.#next = next
+    this.#names = new ZoneSet(NAMES.map(composeName))
+    this.#rdata = [version, version, host, host, authors]
+    this.#order = Uint8Array.from(authors.keys())
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    const { query } = tx
+    if (query.qclass !== RRClass.CH || query.qtype !== RRType.TXT) return this.#next.serve(tx)
+    const index = query.labelCount === LABELS ? this.#names.match(query) : -1
+    if (index === -1) return this.#next.serve(tx)
+    const rdata = this.#rdata[index]!
+    if (rdata.length === 1) addText(tx, rdata[0]!)
+    else this.#addShuffled(tx, rdata)
+    tx.response.answeredBy = 'chaos'
+    tx.response.rcode = Rcode.NOERROR
+    return Rcode.NOERROR
+  }
+
+  #addShuffled(tx: Transaction, authors: readonly Uint8Array[]): void {
+    const order = this.#order
+    for (let i = 0; i < order.length; i++) {
+      const picked = i + tx.random.below(order.length - i)
+      const author = order[picked]!
+      order[picked] = order[i]!
+      order[i] = author
+      addText(tx, authors[author]!)
+    }
+  }
+}
+
+function addText(tx: Transaction, rdata: Uint8Array): void {
+  const octets = rdata.length
+  tx.response.add(
+    Section.Answer,
+    tx.query.qname,
+    0,
+    RRType.TXT,
+    RRClass.CH,
+    TTL_SECONDS,
+    rdata,
+    0,
+    octets,
+  )
+}
+
+function composeText(text: string): Uint8Array {
+  const octets = Buffer.from(text, 'utf8').subarray(0, TEXT_OCTETS_MAX)
+  return Uint8Array.of(octets.length, ...octets)
+}
+
+function composeName(text: string): Uint8Array {
+  const labels = text.split('.').map(composeText)
+  return Uint8Array.of(...labels.flatMap((label) => [...label]), 0)
+}

@@ -1,0 +1,48 @@
+import { type Response, Section } from '../../dns/message/response.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import { ResponseKind, responseKind } from '../../plugin/status.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+
+/** Takes the authority and additional sections off positive answers from below. */
+export class Minimal implements Handler {
+  readonly name = 'minimal'
+  readonly #next: Handler
+
+  constructor(next: Handler) {
+    this.#next = next
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    const status = this.#next.serve(tx)
+    if (typeof status === 'number') return finish(tx, status)
+    return status.then((late) => finish(tx, late))
+  }
+}
+
+function finish(tx: Transaction, status: number): number {
+  // Denials need their SOA, and delegations their NS and glue.
+  if (responseKind(tx, status) === ResponseKind.Answer) keepAnswers(tx.response)
+  return status
+}
+
+function keepAnswers(response: Response): void {
+  let kept = 0
+  for (let i = 0; i < response.count; i++) {
+    if (response.section[i] !== Section.Answer) continue
+    if (kept !== i) moveRecord(response, i, kept)
+    kept++
+  }
+  response.count = kept
+}
+
+function moveRecord(response: Response, from: number, to: number): void {
+  response.section[to] = response.section[from]!
+  response.type[to] = response.type[from]!
+  response.rrclass[to] = response.rrclass[from]!
+  response.ttlSeconds[to] = response.ttlSeconds[from]!
+  response.ownerBytes[to] = response.ownerBytes[from]!
+  response.ownerOffset[to] = response.ownerOffset[from]!
+  response.rdataBytes[to] = response.rdataBytes[from]!
+  response.rdataOffset[to] = response.rdataOffset[from]!
+  response.rdataOctets[to] = response.rdataOctets[from]!
+}

@@ -1,0 +1,13 @@
+import type { Directive } from '../../plugin/directive.ts'
+import { Minimal } from './minimal.ts'
+
+/** `minimal`: positive answers go out without authority and additional records. */
+export const minimal: Directive = {
+  name: 'minimal',
+  setup(c) {
+    while (c.dispenser.next()) {
+      if (c.dispenser.nextArg()) throw c.dispenser.argError()
+    }
+    c.addHandler((next) => new Minimal(next))
+  },
+}
