@@ -82,7 +82,7 @@ function scanFlags(
   for (let at = 0; at < argv.length; at++) {
     const arg = argv[at]!
     if (arg === '--') return { set, values, rest: argv.slice(at + 1) }
-    const match = /^--?([^-=][^=]*)(?:=([^]*))?$/.exec(arg)
+    const match = /^--?([^-=][^=]*)(?:=(.*))?$/s.exec(arg)
     if (match === null) {
       if (arg.startsWith('--') || arg.startsWith('-=')) return `bad flag syntax: ${arg}`
       return { set, values, rest: argv.slice(at) }

@@ -1,4 +1,15 @@
 import type { Directive } from '../plugin/directive.ts'
+import { any } from './any/setup.ts'
+import { bind } from './bind/setup.ts'
+import { bufsize } from './bufsize/setup.ts'
+import { chaos } from './chaos/setup.ts'
+import { debug } from './debug/setup.ts'
+import { header } from './header/setup.ts'
+import { minimal } from './minimal/setup.ts'
+import { nsid } from './nsid/setup.ts'
+import { root } from './root/setup.ts'
+import { timeouts } from './timeouts/setup.ts'
+import { whoami } from './whoami/setup.ts'
 
 /**
  * Every directive that a Corefile may hold, in the order of the chain: CoreDNS's plugin.cfg, with
@@ -68,5 +79,17 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'nomad',
 ]
 
-/** The directives that this version has, in any order; the others are refused by name. */
-export const DIRECTIVES: readonly Directive[] = []
+/** The directives that this version has; the others are refused by name. */
+export const DIRECTIVES: readonly Directive[] = [
+  root,
+  timeouts,
+  nsid,
+  bufsize,
+  bind,
+  debug,
+  any,
+  chaos,
+  header,
+  minimal,
+  whoami,
+]
