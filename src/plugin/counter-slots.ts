@@ -1,5 +1,27 @@
 import type { Transaction } from './transaction.ts'
 
+/**
+ * Integer counters of one slot, as many as `length`. Whoever copies them to the metrics page takes
+ * what came since it last did, so that the page goes on counting where a reload replaces the handler.
+ */
+export class Counts {
+  /** Add to these, and never take away. */
+  readonly now: Float64Array
+  readonly #taken: Float64Array
+
+  constructor(length: number) {
+    this.now = new Float64Array(length)
+    this.#taken = new Float64Array(length)
+  }
+
+  /** What came to counter `index` since the last `take` of it. */
+  take(index: number): number {
+    const count = this.now[index]! - this.#taken[index]!
+    this.#taken[index] = this.now[index]!
+    return count
+  }
+}
+
 /** Labels that every per-query metric has. */
 export interface SlotLabels {
   readonly server: string

@@ -1,0 +1,18 @@
+import type { SetupContext } from './directive.ts'
+
+/**
+ * Runs `collect` before every scrape while the instance serves, and once more when it goes, so that
+ * nothing counted is lost in a reload.
+ */
+export function collectWhileServing(c: SetupContext, collect: () => void): void {
+  let stop: (() => void) | undefined
+  c.onStartup(() => {
+    stop = c.metrics.onCollect(collect)
+  })
+  c.onShutdown(() => {
+    if (stop === undefined) return
+    collect()
+    stop()
+    stop = undefined
+  })
+}

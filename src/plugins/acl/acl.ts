@@ -1,0 +1,145 @@
+import { EdeCode, Rcode } from '../../dns/iana/index.ts'
+import type { AddressSet } from '../../plugin/address-set.ts'
+import { CounterSlots, Counts } from '../../plugin/counter-slots.ts'
+import { DROP, type Handler } from '../../plugin/handler.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import type { ZoneSet } from '../../plugin/zone-set.ts'
+
+/** What happens to a query that a policy matches. */
+export const Action = {
+  /** No policy matched: the next rule decides. */
+  None: 0,
+  Allow: 1,
+  /** REFUSED with the extended error Blocked. */
+  Block: 2,
+  /** NOERROR without records, with the extended error Filtered. */
+  Filter: 3,
+  /** Silence. */
+  Drop: 4,
+} as const
+export type Action = (typeof Action)[keyof typeof Action]
+
+/** Actions that are counted per zone: Block, Filter and Drop. */
+const ZONE_COUNTERS = 3
+
+/** A set of query types: one bit each. */
+export class QtypeSet {
+  readonly #bits = new Uint8Array(65536 / 8)
+
+  add(type: number): void {
+    this.#bits[type >>> 3]! |= 1 << (type & 7)
+  }
+
+  addAll(): void {
+    this.#bits.fill(0xff)
+  }
+
+  has(type: number): boolean {
+    return (this.#bits[type >>> 3]! & (1 << (type & 7))) !== 0
+  }
+}
+
+export interface AclPolicy {
+  readonly action: Action
+  /** Undefined = every type. */
+  readonly qtypes: QtypeSet | undefined
+  /** Undefined = everyone. */
+  readonly sources: AddressSet | undefined
+}
+
+export interface AclRule {
+  readonly zones: ZoneSet
+  /** For metrics; parallel to `zones.zones`. */
+  readonly zoneTexts: readonly string[]
+  readonly policies: readonly AclPolicy[]
+}
+
+/** One counter's growth. `zone` is '' for Allow, which is not counted by zone. */
+export interface AclCount {
+  readonly action: Action
+  readonly server: string
+  readonly zone: string
+  readonly view: string
+  readonly count: number
+}
+
+/** Lets queries through, or answers them itself: the first policy that matches decides. */
+export class Acl implements Handler {
+  readonly name = 'acl'
+  readonly #next: Handler
+  readonly #rules: readonly AclRule[]
+  /** By rule: where its zones' counters start in a slot. Counter 0 counts what is allowed. */
+  readonly #counterStart: readonly number[]
+  readonly #slots: CounterSlots<Counts>
+
+  constructor(next: Handler, rules: readonly AclRule[]) {
+    const starts: number[] = []
+    let counters = 1
+    for (const rule of rules) {
+      starts.push(counters)
+      counters += rule.zoneTexts.length * ZONE_COUNTERS
+    }
+    this.#next = next
+    this.#rules = rules
+    this.#counterStart = starts
+    this.#slots = new CounterSlots(() => new Counts(counters))
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    for (let i = 0; i < this.#rules.length; i++) {
+      const rule = this.#rules[i]!
+      const zone = rule.zones.match(tx.query)
+      if (zone === -1) continue
+      const action = decide(rule.policies, tx)
+      if (action === Action.Allow) break
+      if (action === Action.None) continue
+      const counter = this.#counterStart[i]! + zone * ZONE_COUNTERS + action - Action.Block
+      this.#slots.of(tx).now[counter]! += 1
+      return reject(tx, action)
+    }
+    this.#slots.of(tx).now[0]! += 1
+    return this.#next.serve(tx)
+  }
+
+  /** Visits every counter that grew since the last call. Not for the hot path. */
+  takeCounts(visit: (count: AclCount) => void): void {
+    this.#slots.forEach((counts, { server, view }) => {
+      const take = (index: number, action: Action, zone: string): void => {
+        const count = counts.take(index)
+        if (count > 0) visit({ action, server, zone, view, count })
+      }
+      take(0, Action.Allow, '')
+      this.#rules.forEach((rule, r) => {
+        rule.zoneTexts.forEach((zone, z) => {
+          const start = this.#counterStart[r]! + z * ZONE_COUNTERS
+          take(start, Action.Block, zone)
+          take(start + 1, Action.Filter, zone)
+          take(start + 2, Action.Drop, zone)
+        })
+      })
+    })
+  }
+}
+
+function decide(policies: readonly AclPolicy[], tx: Transaction): Action {
+  const { query } = tx
+  for (let i = 0; i < policies.length; i++) {
+    const { action, qtypes, sources } = policies[i]!
+    if (qtypes !== undefined && !qtypes.has(query.qtype)) continue
+    // The true source, never the ECS address: that one is for anybody to claim.
+    if (sources !== undefined && !sources.has(query.peerAddress, 0, query.peerFamily)) continue
+    return action
+  }
+  return Action.None
+}
+
+function reject(tx: Transaction, action: Action): number {
+  if (action === Action.Drop) return DROP
+  const response = tx.response
+  const isBlock = action === Action.Block
+  response.edeCode = isBlock ? EdeCode.BLOCKED : EdeCode.FILTERED
+  response.forceEdns = true
+  response.answeredBy = 'acl'
+  response.rcode = isBlock ? Rcode.REFUSED : Rcode.NOERROR
+  return response.rcode
+}

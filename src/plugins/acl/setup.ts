@@ -1,0 +1,116 @@
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { scanType } from '../../dns/iana/index.ts'
+import { printName } from '../../dns/name/name.ts'
+import { type Cidr, scanCidr } from '../../dns/text/address.ts'
+import { AddressSet, ALL_ADDRESSES } from '../../plugin/address-set.ts'
+import { collectWhileServing } from '../../plugin/collect.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { ZoneSet } from '../../plugin/zone-set.ts'
+import { Acl, type AclPolicy, type AclRule, Action, QtypeSet } from './acl.ts'
+
+const ACTIONS: ReadonlyMap<string, Action> = new Map([
+  ['allow', Action.Allow],
+  ['block', Action.Block],
+  ['filter', Action.Filter],
+  ['drop', Action.Drop],
+])
+
+/** `acl [ZONES...] { ACTION [type QTYPE...] [net SOURCE...] }`: who may ask what. */
+export const acl: Directive = {
+  name: 'acl',
+  setup(c) {
+    const rules: AclRule[] = []
+    while (c.dispenser.next()) rules.push(scanRule(c, c.dispenser))
+    c.addHandler((next) => {
+      const handler = new Acl(next, rules)
+      exportCounts(c, handler)
+      return handler
+    })
+  },
+}
+
+function scanRule(c: SetupContext, d: Dispenser): AclRule {
+  const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
+  const policies: AclPolicy[] = []
+  while (d.nextBlock()) policies.push(scanPolicy(d))
+  return { zones: new ZoneSet(zones), zoneTexts: zones.map((zone) => printName(zone)), policies }
+}
+
+function scanPolicy(d: Dispenser): AclPolicy {
+  const action = ACTIONS.get(d.value().toLowerCase())
+  if (action === undefined) {
+    const token = JSON.stringify(d.value())
+    throw d.error(`unexpected token ${token}; expect 'allow', 'block', 'filter' or 'drop'`)
+  }
+  let qtypes: QtypeSet | undefined
+  let networks: Cidr[] | undefined
+  for (const { keyword, values } of scanSections(d)) {
+    if (keyword === 'type') qtypes = scanQtypes(d, values, qtypes ?? new QtypeSet())
+    else networks = [...(networks ?? []), ...values.flatMap((value) => scanNetworks(d, value))]
+  }
+  return { action, qtypes, sources: networks === undefined ? undefined : new AddressSet(networks) }
+}
+
+/** Splits a line into its `type …` and `net …` parts. */
+function scanSections(d: Dispenser): { keyword: string; values: string[] }[] {
+  const sections: { keyword: string; values: string[] }[] = []
+  for (const arg of d.remainingArgs()) {
+    const keyword = arg.toLowerCase()
+    const section = sections.at(-1)
+    if (keyword === 'type' || keyword === 'net') sections.push({ keyword, values: [] })
+    else if (section !== undefined) section.values.push(arg)
+    else throw d.error(`unexpected token ${JSON.stringify(arg)}; expect 'type | net'`)
+  }
+  const empty = sections.find(({ values }) => values.length === 0)
+  if (empty !== undefined) throw d.error(`no token specified in "${empty.keyword}" section`)
+  return sections
+}
+
+function scanQtypes(d: Dispenser, tokens: readonly string[], qtypes: QtypeSet): QtypeSet {
+  for (const token of tokens) {
+    if (token === '*') {
+      qtypes.addAll()
+      continue
+    }
+    // Lower case is refused, so that a type is never mistaken for something else.
+    const type = token === token.toUpperCase() ? scanType(token) : undefined
+    if (type === undefined) {
+      throw d.error(`unexpected token ${JSON.stringify(token)}; expect legal QTYPE`)
+    }
+    qtypes.add(type)
+  }
+  return qtypes
+}
+
+function scanNetworks(d: Dispenser, token: string): readonly Cidr[] {
+  if (token === '*') return ALL_ADDRESSES
+  const whole = token.includes(':') ? '/128' : '/32'
+  const text = token.includes('/') ? token : token + whole
+  const network = scanCidr(text)
+  if (network === undefined) throw d.error(`illegal CIDR notation ${JSON.stringify(text)}`)
+  return [network]
+}
+
+/** Copies the handler's counts to the metrics page whenever somebody looks at it. */
+function exportCounts(c: SetupContext, handler: Acl): void {
+  const labels = ['server', 'zone', 'view']
+  const counter = (verb: string, names: readonly string[]) =>
+    c.metrics.counter(
+      `coredns_acl_${verb}_requests_total`,
+      `Counter of DNS requests being ${verb}.`,
+      names,
+    )
+  const allowed = counter('allowed', ['server', 'view'])
+  const rejected = new Map<Action, typeof allowed>([
+    [Action.Block, counter('blocked', labels)],
+    [Action.Filter, counter('filtered', labels)],
+    [Action.Drop, counter('dropped', labels)],
+  ])
+  collectWhileServing(c, () =>
+    handler.takeCounts(({ action, server, zone, view, count }) => {
+      if (action === Action.Allow) allowed.inc({ server, view }, count)
+      else rejected.get(action)?.inc({ server, zone, view }, count)
+    }),
+  )
+}

@@ -1,0 +1,122 @@
+import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
+import type { Query } from '../../dns/message/query.ts'
+import { Section } from '../../dns/message/response.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import { ZoneSet } from '../../plugin/zone-set.ts'
+
+/** A week: these answers never change. */
+const TTL_SECONDS = 604_800
+
+const octets = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'latin1'))
+
+const LOCALHOST = octets('\x09localhost\0')
+const ZONES = [
+  LOCALHOST,
+  octets('\x010\x07in-addr\x04arpa\0'),
+  octets('\x03127\x07in-addr\x04arpa\0'),
+  octets('\x03255\x07in-addr\x04arpa\0'),
+]
+/** Where LOCALHOST is in ZONES. */
+const LOCALHOST_INDEX = 0
+/** Labels of each of ZONES. */
+const ZONE_LABELS = [1, 3, 3, 3]
+const LOOPBACK_NAME = octets('\x011\x010\x010\x03127\x07in-addr\x04arpa\0')
+
+const LOOPBACK_IPV4 = Uint8Array.of(127, 0, 0, 1)
+const LOOPBACK_IPV6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)
+/** localhost. root.localhost. serial 1, refresh, retry and expire 0, minimum as the TTL. */
+const SOA = Uint8Array.of(
+  ...octets('\x09localhost\0\x04root\x09localhost\0'),
+  ...[0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+  ...[0, TTL_SECONDS >> 16, (TTL_SECONDS >> 8) & 0xff, TTL_SECONDS & 0xff],
+)
+
+/** Answers for the zones above and for names that begin with or lie below `localhost`. */
+export class Local implements Handler {
+  readonly name = 'local'
+  readonly #next: Handler
+  readonly #zones = new ZoneSet(ZONES)
+  #intercepted = 0
+  #taken = 0
+
+  constructor(next: Handler) {
+    this.#next = next
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    const { query } = tx
+    const zone = this.#zones.match(query)
+    if (query.labelCount > 1 && (zone === LOCALHOST_INDEX || beginsWithLocalhost(query))) {
+      this.#intercepted++
+      return this.#answerLoopback(tx)
+    }
+    if (zone === -1) return this.#next.serve(tx)
+    if (query.labelCount === ZONE_LABELS[zone]) return this.#answerApex(tx, zone)
+    if (isLoopbackName(query)) {
+      if (query.qtype === RRType.PTR) return answer(tx, RRType.PTR, LOCALHOST)
+      return deny(tx, ZONES[zone]!, Rcode.NOERROR)
+    }
+    return deny(tx, ZONES[zone]!, Rcode.NXDOMAIN)
+  }
+
+  #answerApex(tx: Transaction, zone: number): number {
+    if (tx.query.qtype === RRType.SOA) return answer(tx, RRType.SOA, SOA)
+    if (tx.query.qtype === RRType.NS) return answer(tx, RRType.NS, LOCALHOST)
+    if (zone === LOCALHOST_INDEX) return this.#answerLoopback(tx)
+    return deny(tx, tx.query.qname, Rcode.NOERROR)
+  }
+
+  #answerLoopback(tx: Transaction): number {
+    if (tx.query.qtype === RRType.A) return answer(tx, RRType.A, LOOPBACK_IPV4)
+    if (tx.query.qtype === RRType.AAAA) return answer(tx, RRType.AAAA, LOOPBACK_IPV6)
+    return deny(tx, tx.query.qname, Rcode.NOERROR)
+  }
+
+  /** Queries for names around `localhost` since this was last asked. */
+  takeIntercepted(): number {
+    const count = this.#intercepted - this.#taken
+    this.#taken = this.#intercepted
+    return count
+  }
+}
+
+function answer(tx: Transaction, type: number, rdata: Uint8Array): number {
+  add(tx, Section.Answer, tx.query.qname, type, rdata)
+  return finish(tx, Rcode.NOERROR)
+}
+
+function deny(tx: Transaction, owner: Uint8Array, rcode: number): number {
+  add(tx, Section.Authority, owner, RRType.SOA, SOA)
+  return finish(tx, rcode)
+}
+
+function finish(tx: Transaction, rcode: number): number {
+  tx.response.answeredBy = 'local'
+  tx.response.rcode = rcode
+  return rcode
+}
+
+function add(
+  tx: Transaction,
+  section: Section,
+  owner: Uint8Array,
+  type: number,
+  rdata: Uint8Array,
+): void {
+  tx.response.add(section, owner, 0, type, RRClass.IN, TTL_SECONDS, rdata, 0, rdata.length)
+}
+
+/** Resolvers with a search list ask for `localhost.example.org.`: that must not leave either. */
+function beginsWithLocalhost(query: Query): boolean {
+  for (let i = 0; i <= LOCALHOST[0]!; i++) if (query.qname[i] !== LOCALHOST[i]) return false
+  return true
+}
+
+function isLoopbackName(query: Query): boolean {
+  if (query.qnameOctets !== LOOPBACK_NAME.length) return false
+  for (let i = 0; i < LOOPBACK_NAME.length; i++) {
+    if (query.qname[i] !== LOOPBACK_NAME[i]) return false
+  }
+  return true
+}
