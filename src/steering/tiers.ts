@@ -49,8 +49,9 @@ export function sortIntoTiers(candidates: readonly Candidate[], type: number): T
   }
 }
 
-/** Rule 4: what one draw among `members` can yield. */
-function weighTier(members: readonly Candidate[], type: number): Tier {
+/** Rule 4: what one draw among `candidates` can yield. */
+function weighTier(candidates: readonly Candidate[], type: number): Tier {
+  const members = uniqueEndpoints(candidates)
   const weighted = members.some((c) => c.weight !== undefined)
   if (!weighted && !isSingleton(type)) return [unite(members)]
   const outcomes = members.map((c) => ({
@@ -65,6 +66,16 @@ function weighTier(members: readonly Candidate[], type: number): Tier {
   // Zero is a standby: health has already taken away who is down, so whoever has a weight is up.
   const active = outcomes.filter((outcome) => outcome.weight > 0)
   return active.length > 0 ? active : outcomes.map((outcome) => ({ ...outcome, weight: 1 }))
+}
+
+/**
+ * An endpoint with several codes comes as several candidates that share one array of indexes: where
+ * they meet in one tier it counts once.
+ */
+function uniqueEndpoints(candidates: readonly Candidate[]): readonly Candidate[] {
+  if (candidates.length === 1) return candidates
+  const seen = new Set<readonly number[]>()
+  return candidates.filter((c) => !seen.has(c.rdataIndexes) && seen.add(c.rdataIndexes))
 }
 
 /** Everything at once. All records of an RRset have one TTL (RFC 2181 section 5.2): the shortest. */
