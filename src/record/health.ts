@@ -1,0 +1,67 @@
+import { RRType } from '../dns/iana/types.ts'
+import { nameKey } from '../dns/name/name.ts'
+import { scanAddress } from '../dns/text/address.ts'
+import type { Endpoint } from './dns-record.ts'
+import { scanHost } from './validate/names.ts'
+
+const NONE: ReadonlySet<number> = new Set()
+/** A CNAME chain inside one record is followed this far. */
+const CHAIN_MAX = 8
+
+/**
+ * Which targets of each endpoint of one record are down, in the order of `endpoints`. `downAddresses`:
+ * what the record's probes found unhealthy. A CNAME is down where its target is a down address's host
+ * name, or a name of the same record all of whose targets are down: so a cluster whose gateways are
+ * all down loses its place in every step above.
+ */
+export function findDownTargets(
+  endpoints: readonly Endpoint[],
+  downAddresses: readonly string[],
+): readonly ReadonlySet<number>[] {
+  if (downAddresses.length === 0) return endpoints.map(() => NONE)
+  const addresses = new Set<string>()
+  const names = new Set<string>()
+  for (const text of downAddresses) {
+    const address = scanAddress(text)
+    const host = address === undefined ? scanHost(text) : undefined
+    if (address !== undefined) addresses.add(Buffer.from(address.bytes).toString('latin1'))
+    if (host !== undefined) names.add(nameKey(host))
+  }
+  let down = endpoints.map((endpoint) => downIn(endpoint, addresses, names))
+  for (let step = 0; step < CHAIN_MAX; step++) {
+    const before = names.size
+    for (const name of ownersDown(endpoints, down)) names.add(name)
+    if (names.size === before) break
+    down = endpoints.map((endpoint) => downIn(endpoint, addresses, names))
+  }
+  return down
+}
+
+function downIn(
+  endpoint: Endpoint,
+  addresses: ReadonlySet<string>,
+  names: ReadonlySet<string>,
+): ReadonlySet<number> {
+  const isAddress = endpoint.type === RRType.A || endpoint.type === RRType.AAAA
+  if (!isAddress && endpoint.type !== RRType.CNAME) return NONE
+  const down = new Set<number>()
+  for (const [index, rdata] of endpoint.rdata.entries()) {
+    const key = Buffer.from(rdata).toString('latin1')
+    if (isAddress ? addresses.has(key) : names.has(key)) down.add(index)
+  }
+  return down
+}
+
+/** Owners that have nothing but targets that are down. */
+function ownersDown(
+  endpoints: readonly Endpoint[],
+  down: readonly ReadonlySet<number>[],
+): Iterable<string> {
+  const isDown = new Map<string, boolean>()
+  for (const [i, endpoint] of endpoints.entries()) {
+    const owner = nameKey(endpoint.owner)
+    const all = down[i]!.size === endpoint.rdata.length
+    isDown.set(owner, (isDown.get(owner) ?? true) && all)
+  }
+  return [...isDown].filter(([, all]) => all).map(([owner]) => owner)
+}

@@ -1,0 +1,206 @@
+import { printType, RRType } from '../dns/iana/types.ts'
+import { printName } from '../dns/name/name.ts'
+import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
+import type { Endpoint } from './dns-record.ts'
+
+/** An endpoint with the record that it comes from. */
+export interface Contribution {
+  /** `namespace/name` of the record. */
+  readonly key: string
+  /** Age of the record: 0 = unknown, which counts as youngest. */
+  readonly createdSeconds: number
+  readonly endpoint: Endpoint
+  /** Which of the endpoint's targets are down; empty = none. */
+  readonly down: ReadonlySet<number>
+}
+
+/** What is to be served for one owner and type. */
+export interface OwnerSet {
+  readonly type: number
+  /** One TTL for the whole set (RFC 2181 section 5.2): the lowest that an endpoint asks for. */
+  readonly ttlSeconds: number
+  /** Each once, in order of contribution. */
+  readonly rdata: readonly Uint8Array[]
+  readonly candidates: readonly Candidate[]
+}
+
+/**
+ * The sets of one owner, out of all endpoints that name it; `conflicts` takes a sentence for each
+ * disagreement. The rules, all independent of the order of files and events:
+ *
+ * - Contributions are ordered: older record first, then by namespace/name, then by place in the record.
+ * - CNAME beside other types: the first contribution decides which of the two is served; at an apex
+ *   the CNAME always goes.
+ * - Equal endpoints are one. One set identifier with different content: the first is served.
+ * - Different TTLs: the lowest, for all.
+ */
+export function buildOwnerSets(
+  owner: Uint8Array,
+  contributions: readonly Contribution[],
+  options: { readonly isApex: boolean },
+  conflicts: string[],
+): OwnerSet[] {
+  if (contributions.length === 0) return []
+  const ordered = contributions.length === 1 ? contributions : [...contributions].sort(compare)
+  const allowed = settleCnames(owner, ordered, options.isApex, conflicts)
+  const byType = new Map<number, Contribution[]>()
+  for (const contribution of allowed) {
+    const known = byType.get(contribution.endpoint.type)
+    if (known === undefined) byType.set(contribution.endpoint.type, [contribution])
+    else known.push(contribution)
+  }
+  return [...byType].map(([type, members]) => buildSet(owner, type, members, conflicts))
+}
+
+/** Stable, so that endpoints of one record keep their order. */
+function compare(a: Contribution, b: Contribution): number {
+  const ageA = a.createdSeconds || Number.POSITIVE_INFINITY
+  const ageB = b.createdSeconds || Number.POSITIVE_INFINITY
+  if (ageA !== ageB) return ageA < ageB ? -1 : 1
+  if (a.key === b.key) return 0
+  return a.key < b.key ? -1 : 1
+}
+
+function settleCnames(
+  owner: Uint8Array,
+  ordered: readonly Contribution[],
+  isApex: boolean,
+  conflicts: string[],
+): readonly Contribution[] {
+  const isCname = (c: Contribution): boolean => c.endpoint.type === RRType.CNAME
+  const cname = ordered.find(isCname)
+  if (cname === undefined) return ordered
+  const other = ordered.find((c) => !isCname(c))
+  if (other === undefined && !isApex) return ordered
+  const keepsCname = !isApex && isCname(ordered[0]!)
+  const beside =
+    other === undefined ? 'the SOA' : `${printType(other.endpoint.type)} of ${other.key}`
+  const loser = keepsCname ? 'the CNAME is served' : 'the CNAME is not served'
+  conflicts.push(`${printName(owner)}: CNAME of ${cname.key} beside ${beside}: ${loser}`)
+  return ordered.filter((c) => isCname(c) === keepsCname)
+}
+
+function buildSet(
+  owner: Uint8Array,
+  type: number,
+  members: readonly Contribution[],
+  conflicts: string[],
+): OwnerSet {
+  const label = (): string => `${printName(owner)} ${printType(type)}`
+  const all = members.length === 1 ? members : mergeEqual(members, label, conflicts)
+  const unique = cutToFit(all)
+  if (unique.length < all.length) {
+    conflicts.push(
+      `${label()}: ${all.length} endpoints, only the first ${unique.length} are served`,
+    )
+  }
+  const ttlSeconds = lowestTtl(members, label, conflicts)
+  const rdata: Uint8Array[] = []
+  const indexes = indexTargets(unique, rdata)
+  const candidates: Candidate[] = []
+  for (const [i, { endpoint }] of unique.entries()) {
+    const rdataIndexes = indexes[i]!
+    if (rdataIndexes.length === 0) continue
+    const { weight, isDefault } = endpoint
+    const shared = { weight, ttlSeconds, rdataIndexes }
+    // One candidate per code; they share one array, by which the tiers know them as one endpoint.
+    for (const code of endpoint.codes) candidates.push({ ...shared, code, isDefault: false })
+    if (endpoint.codes.length === 0 || isDefault)
+      candidates.push({ ...shared, code: undefined, isDefault })
+  }
+  return { type, ttlSeconds, rdata, candidates }
+}
+
+/** The first members whose candidates and targets a set has room for. */
+function cutToFit(members: readonly Contribution[]): readonly Contribution[] {
+  let candidates = 0
+  let targets = 0
+  for (const [i, { endpoint }] of members.entries()) {
+    candidates += endpoint.codes.length + 1
+    targets += endpoint.rdata.length
+    if (candidates > CANDIDATES_MAX || targets > CANDIDATES_MAX) return members.slice(0, i)
+  }
+  return members
+}
+
+/** Endpoints that say the same are one; the first of those that contradict each other stays. */
+function mergeEqual(
+  members: readonly Contribution[],
+  label: () => string,
+  conflicts: string[],
+): Contribution[] {
+  const kept = new Map<string, Contribution>()
+  const bySetIdentifier = new Map<string, Contribution>()
+  for (const member of members) {
+    const content = contentKey(member.endpoint)
+    const equal = kept.get(content)
+    if (equal !== undefined) {
+      kept.set(content, { ...equal, down: intersect(equal.down, member.down) })
+      continue
+    }
+    const { setIdentifier } = member.endpoint
+    const namesake = setIdentifier === '' ? undefined : bySetIdentifier.get(setIdentifier)
+    if (namesake !== undefined) {
+      conflicts.push(
+        `${label()}: set identifier ${JSON.stringify(setIdentifier)} in ${namesake.key} and, different, in ${member.key}: that of ${namesake.key} is served`,
+      )
+      continue
+    }
+    kept.set(content, member)
+    bySetIdentifier.set(setIdentifier, member)
+  }
+  return [...kept.values()]
+}
+
+function contentKey(endpoint: Endpoint): string {
+  const rdata = endpoint.rdata.map((r) => Buffer.from(r).toString('latin1')).sort()
+  const codes = endpoint.codes.map((code) => code.text).sort()
+  return JSON.stringify([endpoint.setIdentifier, endpoint.weight, endpoint.isDefault, codes, rdata])
+}
+
+function intersect(a: ReadonlySet<number>, b: ReadonlySet<number>): ReadonlySet<number> {
+  return new Set([...a].filter((index) => b.has(index)))
+}
+
+function lowestTtl(
+  members: readonly Contribution[],
+  label: () => string,
+  conflicts: string[],
+): number {
+  const first = members[0]!
+  let lowest = first
+  let odd: Contribution | undefined
+  for (const member of members) {
+    if (member.endpoint.ttlSeconds !== first.endpoint.ttlSeconds) odd ??= member
+    if (member.endpoint.ttlSeconds < lowest.endpoint.ttlSeconds) lowest = member
+  }
+  if (odd !== undefined) {
+    conflicts.push(
+      `${label()}: TTL ${first.endpoint.ttlSeconds} in ${first.key} and ${odd.endpoint.ttlSeconds} in ${odd.key}: ${lowest.endpoint.ttlSeconds} is served`,
+    )
+  }
+  return lowest.endpoint.ttlSeconds
+}
+
+/**
+ * Fills `rdata` with the different targets that are up, and returns the indexes of each member's.
+ * Where none is up, health is ignored: an answer that may not work beats none that surely doesn't.
+ */
+function indexTargets(members: readonly Contribution[], rdata: Uint8Array[]): number[][] {
+  const isAnyUp = members.some((m) => m.down.size < m.endpoint.rdata.length)
+  const known = new Map<string, number>()
+  return members.map(({ endpoint, down }) => {
+    const indexes: number[] = []
+    for (const [i, target] of endpoint.rdata.entries()) {
+      if (isAnyUp && down.has(i)) continue
+      const text = Buffer.from(target).toString('latin1')
+      let index = known.get(text)
+      if (index === undefined) {
+        index = rdata.push(target) - 1
+        known.set(text, index)
+      }
+      if (!indexes.includes(index)) indexes.push(index)
+    }
+    return indexes
+  })
+}

@@ -1,0 +1,175 @@
+import { assert } from '../base/assert.ts'
+import { type GeoCode, scanGeoCode } from '../geo/code.ts'
+import type { DnsRecord, Endpoint } from './dns-record.ts'
+
+/**
+ * A record's content as one string of octets (each character 0..255). Objects of a hundred thousand
+ * records would cost a gigabyte and the collector's time; one-byte strings cost their length.
+ *
+ *     createdSeconds u32 | zone label s8 | rootHost s8 | endpoint count u16 | endpoints
+ *     endpoint: owner s8 | type u16 | ttl u32 | flags u8 | [weight u32] | set identifier s16
+ *             | code count u8, codes s8 each | rdata count u16, rdata s16 each
+ *
+ * s8, s16: length as u8 or u16, then that many octets. Numbers are big endian. Two records are equal
+ * if and only if their packed forms are.
+ */
+export type PackedRecord = string
+
+const FLAG_WEIGHT = 1
+const FLAG_DEFAULT = 2
+
+/** Grows as needed; one at a time is all there ever is. */
+let scratch = Buffer.alloc(16384)
+let length = 0
+
+/** Packs what validation let through. */
+export function packRecord(record: DnsRecord): PackedRecord {
+  length = 0
+  putU32(record.createdSeconds)
+  putOctets8(Buffer.from(record.zoneLabel, 'latin1'))
+  putOctets8(record.rootHost)
+  putU16(record.endpoints.length)
+  for (const endpoint of record.endpoints) putEndpoint(endpoint)
+  return scratch.toString('latin1', 0, length)
+}
+
+function putEndpoint(endpoint: Endpoint): void {
+  const { weight } = endpoint
+  putOctets8(endpoint.owner)
+  putU16(endpoint.type)
+  putU32(endpoint.ttlSeconds)
+  putU8((weight === undefined ? 0 : FLAG_WEIGHT) | (endpoint.isDefault ? FLAG_DEFAULT : 0))
+  if (weight !== undefined) putU32(weight)
+  putOctets16(Buffer.from(endpoint.setIdentifier, 'utf8'))
+  putU8(endpoint.codes.length)
+  for (const code of endpoint.codes) putOctets8(Buffer.from(code.text, 'latin1'))
+  putU16(endpoint.rdata.length)
+  for (const rdata of endpoint.rdata) putOctets16(rdata)
+}
+
+/** The content of a packed record; the identity is not part of it. */
+export function unpackRecord(packed: PackedRecord): Omit<DnsRecord, 'namespace' | 'name'> {
+  const reader = new PackedReader(packed)
+  const createdSeconds = reader.u32()
+  const zoneLabel = reader.latin1(reader.u8())
+  const rootHost = reader.octets(reader.u8())
+  const endpoints: Endpoint[] = []
+  for (let count = reader.u16(); count > 0; count--) endpoints.push(takeEndpoint(reader))
+  return { createdSeconds, zoneLabel, rootHost, endpoints }
+}
+
+/** The zone label and root host alone: what says where a record belongs. */
+export function unpackPlace(packed: PackedRecord): { zoneLabel: string; rootHost: Uint8Array } {
+  const labelEnd = 5 + packed.charCodeAt(4)
+  const rootHostEnd = labelEnd + 1 + packed.charCodeAt(labelEnd)
+  const rootHost = Buffer.from(packed.slice(labelEnd + 1, rootHostEnd), 'latin1')
+  return { zoneLabel: packed.slice(5, labelEnd), rootHost }
+}
+
+function takeEndpoint(reader: PackedReader): Endpoint {
+  const owner = reader.octets(reader.u8())
+  const type = reader.u16()
+  const ttlSeconds = reader.u32()
+  const flags = reader.u8()
+  const weight = (flags & FLAG_WEIGHT) === 0 ? undefined : reader.u32()
+  const setIdentifier = reader.utf8(reader.u16())
+  const codes: GeoCode[] = []
+  for (let count = reader.u8(); count > 0; count--)
+    codes.push(internCode(reader.latin1(reader.u8())))
+  const rdata: Uint8Array[] = []
+  for (let count = reader.u16(); count > 0; count--) rdata.push(reader.octets(reader.u16()))
+  const isDefault = (flags & FLAG_DEFAULT) !== 0
+  return { owner, type, ttlSeconds, setIdentifier, weight, codes, isDefault, rdata }
+}
+
+const internedCodes = new Map<string, GeoCode>()
+/** Far more than there are countries and subdivisions; networks and nets could go on for ever. */
+const INTERNED_CODES_MAX = 10_000
+
+function internCode(text: string): GeoCode {
+  const known = internedCodes.get(text)
+  if (known !== undefined) return known
+  const code = scanGeoCode(text)
+  assert(code !== undefined, 'a packed geo code is valid')
+  if (internedCodes.size >= INTERNED_CODES_MAX) internedCodes.clear()
+  internedCodes.set(text, code)
+  return code
+}
+
+class PackedReader {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(packed: PackedRecord) {
+    this.#bytes = Buffer.from(packed, 'latin1')
+  }
+
+  u8(): number {
+    return this.#bytes[this.#at++]!
+  }
+
+  u16(): number {
+    return (this.u8() << 8) | this.u8()
+  }
+
+  u32(): number {
+    return this.u16() * 65536 + this.u16()
+  }
+
+  octets(count: number): Uint8Array {
+    const at = this.#at
+    this.#at += count
+    return this.#bytes.subarray(at, at + count)
+  }
+
+  latin1(count: number): string {
+    const at = this.#at
+    this.#at += count
+    return this.#bytes.toString('latin1', at, at + count)
+  }
+
+  utf8(count: number): string {
+    const at = this.#at
+    this.#at += count
+    return this.#bytes.toString('utf8', at, at + count)
+  }
+}
+
+function putU8(value: number): void {
+  reserve(1)
+  scratch[length++] = value
+}
+
+function putU16(value: number): void {
+  reserve(2)
+  scratch[length++] = value >>> 8
+  scratch[length++] = value
+}
+
+function putU32(value: number): void {
+  putU16(value >>> 16)
+  putU16(value & 0xffff)
+}
+
+function putOctets8(octets: Uint8Array): void {
+  putU8(octets.length)
+  putOctets(octets)
+}
+
+function putOctets16(octets: Uint8Array): void {
+  putU16(octets.length)
+  putOctets(octets)
+}
+
+function putOctets(octets: Uint8Array): void {
+  reserve(octets.length)
+  scratch.set(octets, length)
+  length += octets.length
+}
+
+function reserve(octets: number): void {
+  if (length + octets <= scratch.length) return
+  const grown = Buffer.alloc(Math.max(scratch.length * 2, length + octets))
+  scratch.copy(grown, 0, 0, length)
+  scratch = grown
+}

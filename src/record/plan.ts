@@ -1,0 +1,45 @@
+import type { OwnerSet } from './owner-sets.ts'
+
+/** One step from what is served to what is wanted. */
+export type Change =
+  | { readonly kind: 'put'; readonly owner: Uint8Array; readonly set: OwnerSet }
+  | { readonly kind: 'remove'; readonly owner: Uint8Array; readonly type: number }
+
+/**
+ * The changes that lead from `current` to `desired`, both the sets of one owner, each type at most
+ * once. Nothing for sets that are equal in all that a client can see.
+ */
+export function plan(
+  owner: Uint8Array,
+  current: readonly OwnerSet[],
+  desired: readonly OwnerSet[],
+): Change[] {
+  const changes: Change[] = []
+  for (const set of current) {
+    if (!desired.some((d) => d.type === set.type))
+      changes.push({ kind: 'remove', owner, type: set.type })
+  }
+  for (const set of desired) {
+    const known = current.find((c) => c.type === set.type)
+    if (known === undefined || !equalSets(known, set)) changes.push({ kind: 'put', owner, set })
+  }
+  return changes
+}
+
+export function equalSets(a: OwnerSet, b: OwnerSet): boolean {
+  return printSet(a) === printSet(b)
+}
+
+/** All of a set that matters to a client, as text; also what its digest is made of. */
+export function printSet(set: OwnerSet): string {
+  let text = `${set.type} ${set.ttlSeconds}`
+  for (const rdata of set.rdata) text += ` ${rdata.length} ${latin1(rdata)}`
+  for (const c of set.candidates) {
+    text += ` |${c.code?.text ?? ''} ${c.isDefault ? 1 : 0} ${c.weight ?? ''} ${c.rdataIndexes.join()}`
+  }
+  return text
+}
+
+function latin1(octets: Uint8Array): string {
+  return Buffer.from(octets.buffer, octets.byteOffset, octets.length).toString('latin1')
+}

@@ -1,0 +1,105 @@
+import {
+  API_GROUP,
+  API_VERSION,
+  type HealthProbe,
+  type Resource,
+  recordKey,
+} from '../dns-record.ts'
+import type { YamlValue } from '../yaml/scan-block-yaml.ts'
+import { validateDnsRecord } from './dns-record.ts'
+import {
+  field,
+  isMapping,
+  mappingField,
+  quote,
+  RefusedError,
+  sequenceField,
+  stringField,
+} from './fields.ts'
+
+type Mapping = { readonly [key: string]: YamlValue }
+
+const PROBE_OWNER_LABEL = 'kuadrant.io/health-probes-owner'
+const DEFAULT_NAMESPACE = 'default'
+/** RFC 1123 names, as Kubernetes has them. */
+const RESOURCE_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
+const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
+const OTHER: Resource = { kind: 'other' }
+
+/**
+ * Reads one resource of a manifest. Kinds of others are passed over, and so is what has a
+ * deletionTimestamp: its owner wants it gone. Never throws on bad input.
+ */
+export function validateResource(value: YamlValue): Resource {
+  if (!isMapping(value)) return OTHER
+  const { kind, apiVersion } = value
+  if (kind !== 'DNSRecord' && kind !== 'DNSHealthCheckProbe') return OTHER
+  if (typeof apiVersion !== 'string' || !apiVersion.startsWith(`${API_GROUP}/`)) return OTHER
+  let key = ''
+  try {
+    const identity = scanIdentity(value)
+    key = recordKey(identity.namespace, identity.name)
+    if (apiVersion !== API_VERSION) {
+      throw new RefusedError(['apiVersion'], `apiVersion must be ${API_VERSION}, not ${apiVersion}`)
+    }
+    const metadata = mappingField(value, 'metadata', ['metadata'])
+    if (field(metadata, 'deletionTimestamp') !== undefined) return OTHER
+    if (kind === 'DNSRecord') return { kind: 'record', record: validateDnsRecord(value, identity) }
+    return { kind: 'probe', probe: validateProbe(value, identity) }
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error
+    return { kind: 'refused', key, problem: error.problem }
+  }
+}
+
+/** The resources in one document: itself, or the items of a list. */
+export function itemsOf(document: YamlValue): readonly YamlValue[] {
+  if (!isMapping(document)) return [document]
+  const { kind, items } = document
+  return typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items)
+    ? items
+    : [document]
+}
+
+function scanIdentity(resource: Mapping): { namespace: string; name: string } {
+  const metadata = mappingField(resource, 'metadata', ['metadata'])
+  const name = stringField(metadata, 'name', ['metadata', 'name'])
+  if (name === '') throw new RefusedError(['metadata', 'name'], 'metadata.name is required')
+  if (!RESOURCE_NAME.test(name)) {
+    throw new RefusedError(['metadata', 'name'], `metadata.name ${quote(name)} is no resource name`)
+  }
+  const path = ['metadata', 'namespace']
+  const namespace = stringField(metadata, 'namespace', path) || DEFAULT_NAMESPACE
+  if (!NAMESPACE_NAME.test(namespace)) {
+    throw new RefusedError(path, `metadata.namespace ${quote(namespace)} is no namespace name`)
+  }
+  return { namespace, name }
+}
+
+function validateProbe(
+  resource: Mapping,
+  identity: { readonly namespace: string; readonly name: string },
+): HealthProbe {
+  const metadata = mappingField(resource, 'metadata', ['metadata'])
+  const spec = mappingField(resource, 'spec', ['spec'])
+  const status = mappingField(resource, 'status', ['status'])
+  const address = stringField(spec, 'address', ['spec', 'address'])
+  if (address === '') throw new RefusedError(['spec', 'address'], 'spec.address is required')
+  return {
+    ...identity,
+    recordName: scanProbeOwner(metadata),
+    address: address.toLowerCase().replace(/\.$/, ''),
+    isDown: field(status, 'healthy') === false,
+  }
+}
+
+/** The owner reference where there is one: the label holds a hash where the name is too long for it. */
+function scanProbeOwner(metadata: Mapping): string {
+  const references = sequenceField(metadata, 'ownerReferences', ['metadata', 'ownerReferences'])
+  const owner = references.find((r) => isMapping(r) && r.kind === 'DNSRecord')
+  if (isMapping(owner) && typeof owner.name === 'string') return owner.name
+  const path = ['metadata', 'labels']
+  const name = stringField(mappingField(metadata, 'labels', path), PROBE_OWNER_LABEL, path)
+  if (name === '') throw new RefusedError(path, `label ${PROBE_OWNER_LABEL} is required`)
+  return name
+}

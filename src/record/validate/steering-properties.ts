@@ -1,0 +1,75 @@
+import { type GeoCode, scanGeoCode } from '../../geo/code.ts'
+import { WEIGHT_MAX } from '../../steering/candidate.ts'
+import { GEO_CODES_MAX } from '../dns-record.ts'
+import type { YamlValue } from '../yaml/scan-block-yaml.ts'
+import { field, isMapping, quote, RefusedError, sequenceField, stringField } from './fields.ts'
+
+/** What the providerSpecific list of an endpoint says about choosing it. */
+export interface SteeringProperties {
+  readonly weight: number | undefined
+  readonly codes: readonly GeoCode[]
+  readonly isDefault: boolean
+}
+
+const NONE: SteeringProperties = { weight: undefined, codes: [], isDefault: false }
+
+/**
+ * Reads `weight`, `geo-code` (several entries or a comma list mean several codes; `*` = default) and
+ * `default` (`true`). Other names belong to other providers and are passed over. An endpoint with a
+ * geo code and the set identifier `default` is a default as well. Throws RefusedError.
+ */
+export function scanSteeringProperties(
+  endpoint: { readonly [key: string]: YamlValue },
+  setIdentifier: string,
+  path: readonly (string | number)[],
+): SteeringProperties {
+  const listPath = [...path, 'providerSpecific']
+  const properties = sequenceField(endpoint, 'providerSpecific', listPath)
+  if (properties.length === 0) return NONE
+  let weight: number | undefined
+  let isDefault = false
+  const codes = new Map<string, GeoCode>()
+  for (const [index, property] of properties.entries()) {
+    const at = [...listPath, index]
+    if (!isMapping(property)) throw new RefusedError(at, 'a property must be a mapping')
+    const name = stringField(property, 'name', [...at, 'name'])
+    const value = String(field(property, 'value') ?? '')
+    if (name === 'weight') weight = scanWeight(value, [...at, 'value'])
+    else if (name === 'geo-code') addCodes(codes, value, [...at, 'value'])
+    else if (name === 'default') isDefault ||= value === 'true'
+  }
+  isDefault ||= codes.has('*') || (codes.size > 0 && setIdentifier === 'default')
+  codes.delete('*')
+  return { weight, codes: [...codes.values()], isDefault }
+}
+
+function scanWeight(text: string, path: readonly (string | number)[]): number {
+  if (!/^\d{1,15}$/.test(text)) {
+    throw new RefusedError(path, `invalid weight expected a value >= 0, got ${quote(text)}`)
+  }
+  const weight = Number(text)
+  if (weight > WEIGHT_MAX) {
+    throw new RefusedError(path, `invalid weight expected a value <= ${WEIGHT_MAX}, got ${text}`)
+  }
+  return weight
+}
+
+function addCodes(
+  codes: Map<string, GeoCode>,
+  list: string,
+  path: readonly (string | number)[],
+): void {
+  for (const text of list.split(',', GEO_CODES_MAX + 1)) {
+    const code = scanGeoCode(text.trim())
+    if (code === undefined) throw new RefusedError(path, printCodeProblem(text.trim()))
+    codes.set(code.text, code)
+  }
+  if (codes.size > GEO_CODES_MAX) {
+    throw new RefusedError(path, `an endpoint may have up to ${GEO_CODES_MAX} geo codes`)
+  }
+}
+
+function printCodeProblem(text: string): string {
+  if (text.toUpperCase().startsWith('GEO-')) return `unexpected continent code. ${quote(text)}`
+  return `unexpected geo code. Prefix with GEO- for continents or use ISO_3166 Alpha 2 supported code for countries, got ${quote(text)}`
+}

@@ -1,0 +1,104 @@
+import { RRType } from '../../dns/iana/types.ts'
+import { ROOT_NAME } from '../../dns/name/name.ts'
+import { RdataError, scanRdata, splitFields } from '../../dns/rdata/index.ts'
+import { scanAddress, scanIPv4, scanIPv6 } from '../../dns/text/address.ts'
+import { scanHost } from './names.ts'
+
+/** Types that a DNSRecord may hold, by the word that it uses. */
+export const RECORD_TYPES: ReadonlyMap<string, number> = new Map([
+  ['A', RRType.A],
+  ['AAAA', RRType.AAAA],
+  ['CNAME', RRType.CNAME],
+  ['NS', RRType.NS],
+  ['TXT', RRType.TXT],
+  ['MX', RRType.MX],
+  ['SRV', RRType.SRV],
+  ['CAA', RRType.CAA],
+  ['PTR', RRType.PTR],
+  ['NAPTR', RRType.NAPTR],
+  ['HTTPS', RRType.HTTPS],
+  ['SVCB', RRType.SVCB],
+])
+
+/** A target of one string is cut into strings of this many octets (RFC 1035 section 3.3). */
+const STRING_OCTETS_MAX = 255
+/** Longest target, as written. */
+const TARGET_CHARACTERS_MAX = 8192
+const RDATA_OCTETS_MAX = 65535
+
+/**
+ * One external-dns target as wire rdata, or the reason why it is none.
+ *
+ * - A, AAAA: an address. CNAME, NS, PTR: a name, always absolute.
+ * - TXT: if it starts with a quotation mark, quoted strings with the escapes of RFC 1035; else the
+ *   text itself, octet for octet. Strings over 255 octets are cut into several.
+ * - The others: fields as in a zone file, names always absolute.
+ */
+export function scanTarget(type: number, text: string): Uint8Array | string {
+  if (text.length > TARGET_CHARACTERS_MAX) return `is longer than ${TARGET_CHARACTERS_MAX}`
+  switch (type) {
+    case RRType.A:
+      return scanIPv4(text)?.bytes ?? 'is not an IPv4 address'
+    case RRType.AAAA:
+      return scanIPv6(text)?.bytes ?? 'is not an IPv6 address'
+    case RRType.CNAME:
+    case RRType.NS:
+    case RRType.PTR:
+      return scanNameTarget(text)
+    case RRType.TXT:
+      return scanText(text)
+    default:
+      return scanFields(type, text)
+  }
+}
+
+function scanNameTarget(text: string): Uint8Array | string {
+  if (scanAddress(text) !== undefined) return 'is an address where a name is needed'
+  return scanHost(text) ?? 'is not a domain name'
+}
+
+function scanText(text: string): Uint8Array | string {
+  if (!text.startsWith('"')) return composeStrings([Buffer.from(text, 'utf8')])
+  const fields = splitFields(text)
+  if (fields === undefined || fields.some((f) => !f.quoted)) return 'has unbalanced quotation marks'
+  const strings = fields.map((f) => unescapeText(f.text))
+  return strings.includes(undefined)
+    ? 'has a broken escape'
+    : composeStrings(strings.filter((s) => s !== undefined))
+}
+
+function scanFields(type: number, text: string): Uint8Array | string {
+  const fields = splitFields(text)
+  if (fields === undefined) return 'has unbalanced quotation marks'
+  const rdata = scanRdata(type, fields, ROOT_NAME)
+  return rdata instanceof RdataError ? rdata.message : rdata
+}
+
+/** Rdata of a TXT record with these strings, each cut after 255 octets. */
+export function composeStrings(strings: readonly Uint8Array[]): Uint8Array | string {
+  const parts: Uint8Array[] = []
+  for (const string of strings) {
+    let at = 0
+    do {
+      const part = string.subarray(at, at + STRING_OCTETS_MAX)
+      parts.push(Uint8Array.of(part.length), part)
+      at += STRING_OCTETS_MAX
+    } while (at < string.length)
+  }
+  const rdata = new Uint8Array(Buffer.concat(parts))
+  return rdata.length > RDATA_OCTETS_MAX ? 'is longer than a record can be' : rdata
+}
+
+/** Octets of a quoted string: `\"`, `\\`, `\DDD` (RFC 1035 section 5.1); undefined if broken. */
+function unescapeText(text: string): Uint8Array | undefined {
+  if (!text.includes('\\')) return Buffer.from(text, 'utf8')
+  const parts: Uint8Array[] = []
+  for (const part of text.match(/\\\d{3}|\\[\s\S]|[^\\]+/g) ?? []) {
+    const isNumber = /^\\\d{3}$/.test(part)
+    const octet = Number(part.slice(1))
+    if (isNumber && octet > 255) return undefined
+    if (isNumber) parts.push(Uint8Array.of(octet))
+    else parts.push(Buffer.from(part.startsWith('\\') ? part.slice(1) : part, 'utf8'))
+  }
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,358 @@
+/**
+ * Reads the YAML that kubectl and controllers write, fast: block mappings, block sequences, scalars on
+ * one line, comments, `[]` and `{}`. Whatever else it meets (anchors, tags, flow collections, scalars
+ * over several lines, tabs, odd indentation, duplicate keys, numbers other than short decimal
+ * integers, …) makes it give up, and a complete parser takes over. It never guesses: a value that it
+ * returns is the one that the YAML 1.2 core schema gives.
+ */
+
+/** A value of the YAML 1.2 core schema, or of JSON. */
+export type YamlValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly YamlValue[]
+  | { readonly [key: string]: YamlValue }
+
+/** Deeper documents go to the complete parser, which has its own bound. */
+const DEPTH_MAX = 32
+/** YAML bounds implicit keys to 1024 characters; ours are never near that. */
+const KEY_CHARACTERS_MAX = 512
+/** Decimal integers of more digits may not be exact. */
+const DIGITS_MAX = 15
+
+const NEWLINE = 0x0a
+const SPACE = 0x20
+const QUOTE = 0x22
+const HASH = 0x23
+const APOSTROPHE = 0x27
+const DASH = 0x2d
+const DOT = 0x2e
+const COLON = 0x3a
+const BRACKET = 0x5b
+const BACKSLASH = 0x5c
+const BRACE = 0x7b
+
+/** First characters of a plain scalar that mean something else, or need a closer look than ours. */
+const NOT_PLAIN_FIRST = new Set([...'?:,[]{}#&*!|>\'"%@`'].map((c) => c.charCodeAt(0)))
+const NOT_STRING_FIRST = new Set([...'tTfFnN~0123456789+-.'].map((c) => c.charCodeAt(0)))
+const NULLS = new Set(['~', 'null', 'Null', 'NULL'])
+const BOOLEANS = new Map([
+  ['true', true],
+  ['True', true],
+  ['TRUE', true],
+  ['false', false],
+  ['False', false],
+  ['FALSE', false],
+])
+/** What the core schema reads as a number or not-a-number, and little else. */
+const NUMBER_LIKE =
+  /^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$|^0x|^0o|^[-+]?\.(?:inf|nan)$/i
+
+/**
+ * The value of one YAML document, or undefined where this scanner does not understand all of it.
+ * `text`: one document, with or without its `---` line.
+ */
+export function scanBlockYaml(text: string): YamlValue | undefined {
+  if (text.includes('\t') || text.includes('\r') || text.includes('\ufeff')) return undefined
+  const scanner = new BlockScanner(text)
+  const value = scanner.document()
+  return scanner.failed ? undefined : value
+}
+
+/** One walk over one document. Every method leaves `failed` set once anything is not understood. */
+class BlockScanner {
+  failed = false
+  readonly #text: string
+  /** First character of the current line's content, and its column; column -1 = end of document. */
+  #at = 0
+  #column = -1
+  /** Where the last scalar ended: the next character to read. */
+  #end = 0
+  #endedAtColon = false
+  #depth = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  document(): YamlValue {
+    this.#nextLine(-1)
+    if (this.#column === 0 && this.#text.startsWith('---', this.#at)) {
+      this.#endLine(this.#at + 3)
+    }
+    if (this.failed || this.#atEnd()) return null
+    if (this.#column !== 0 || this.#startsMarker()) return this.#giveUp()
+    const value = this.#isItem(this.#at) ? this.#giveUp() : this.#mapping(0)
+    if (!this.#atEnd()) this.failed = true
+    return value
+  }
+
+  #mapping(column: number): YamlValue {
+    if (++this.#depth > DEPTH_MAX) return this.#giveUp()
+    const mapping: { [key: string]: YamlValue } = {}
+    do {
+      const key = this.#key()
+      if (this.failed || Object.hasOwn(mapping, key)) return this.#giveUp()
+      mapping[key] = this.#valueOf(column)
+      if (this.failed) return null
+    } while (this.#column === column)
+    if (this.#column > column) return this.#giveUp()
+    this.#depth--
+    return mapping
+  }
+
+  #sequence(column: number): YamlValue {
+    if (++this.#depth > DEPTH_MAX) return this.#giveUp()
+    const items: YamlValue[] = []
+    do {
+      items.push(this.#item(column))
+      if (this.failed) return null
+    } while (this.#column === column && this.#isItem(this.#at))
+    if (this.#column > column) return this.#giveUp()
+    this.#depth--
+    return items
+  }
+
+  /** The item whose dash is at the current place. */
+  #item(column: number): YamlValue {
+    const start = this.#skipSpaces(this.#at + 1)
+    const c = this.#text.charCodeAt(start)
+    if (start >= this.#text.length || c === NEWLINE || c === HASH) {
+      this.#endLine(this.#at + 1)
+      if (this.#column > column) return this.#block()
+      return null
+    }
+    if (this.#isItem(start)) return this.#giveUp()
+    if (this.#isKey(start)) {
+      this.#column += start - this.#at
+      this.#at = start
+      return this.#mapping(this.#column)
+    }
+    return this.#scalar(start, column)
+  }
+
+  /** The value of a key that was just read, in a mapping at `column`. */
+  #valueOf(column: number): YamlValue {
+    const start = this.#skipSpaces(this.#end)
+    const c = this.#text.charCodeAt(start)
+    if (start < this.#text.length && c !== NEWLINE && c !== HASH) return this.#scalar(start, column)
+    this.#endLine(this.#end)
+    if (this.#column > column) return this.#block()
+    // A sequence may stand at the column of its key.
+    if (this.#column === column && this.#isItem(this.#at)) return this.#sequence(column)
+    return null
+  }
+
+  #block(): YamlValue {
+    if (this.failed) return null
+    return this.#isItem(this.#at) ? this.#sequence(this.#column) : this.#mapping(this.#column)
+  }
+
+  #key(): string {
+    const start = this.#at
+    if (this.#column === 0 && this.#startsMarker()) this.failed = true
+    if (this.failed || !this.#isKey(start)) return String(this.#giveUp())
+    const c = this.#text.charCodeAt(start)
+    const quoted = c === QUOTE || c === APOSTROPHE
+    const key = quoted ? this.#quoted(start) : this.#text.slice(start, this.#end)
+    const odd = key.length > KEY_CHARACTERS_MAX || key === '__proto__' || key === '<<'
+    const typed = !quoted && resolvesToOther(key)
+    if (odd || typed || key.endsWith(' ')) return String(this.#giveUp())
+    this.#end++
+    return key
+  }
+
+  /** True if a key starts here and ends, at its colon, on this line; leaves `#end` at the colon. */
+  #isKey(start: number): boolean {
+    const c = this.#text.charCodeAt(start)
+    if (c === QUOTE || c === APOSTROPHE) {
+      this.#quoted(start)
+      return this.#isColon(this.#end)
+    }
+    if (NOT_PLAIN_FIRST.has(c) || this.#isItem(start)) return false
+    this.#skipPlain(start)
+    return this.#endedAtColon
+  }
+
+  /** A scalar, `[]` or `{}` from `start` to the end of the line, inside a block at `column`. */
+  #scalar(start: number, column: number): YamlValue {
+    const c = this.#text.charCodeAt(start)
+    let value: YamlValue
+    if (c === QUOTE || c === APOSTROPHE) value = this.#quoted(start)
+    else if (c === BRACKET || c === BRACE) value = this.#emptyCollection(start)
+    else value = this.#plain(start)
+    if (this.failed) return null
+    this.#endLine(this.#end)
+    // A deeper line would continue the scalar.
+    if (this.#column > column) return this.#giveUp()
+    return value
+  }
+
+  #emptyCollection(start: number): YamlValue {
+    this.#end = start + 2
+    if (this.#text.startsWith('[]', start)) return []
+    if (this.#text.startsWith('{}', start)) return {}
+    return this.#giveUp()
+  }
+
+  #plain(start: number): YamlValue {
+    if (NOT_PLAIN_FIRST.has(this.#text.charCodeAt(start)) || this.#isItem(start))
+      return this.#giveUp()
+    this.#skipPlain(start)
+    if (this.#endedAtColon) return this.#giveUp()
+    let end = this.#end
+    while (this.#text.charCodeAt(end - 1) === SPACE) end--
+    // So that a comment that follows is seen to have a space before it.
+    this.#end = end
+    return this.#resolve(this.#text.slice(start, end))
+  }
+
+  #resolve(text: string): YamlValue {
+    const first = text.charCodeAt(0)
+    if (!NOT_STRING_FIRST.has(first)) return text
+    if (NULLS.has(text)) return null
+    const boolean = BOOLEANS.get(text)
+    if (boolean !== undefined) return boolean
+    if (isDecimal(text)) return Number(text)
+    const isNumberLike = first < 0x40 && !hasTwoDots(text) && NUMBER_LIKE.test(text)
+    return isNumberLike ? this.#giveUp() : text
+  }
+
+  /** Moves `#end` to where a plain scalar ends: a colon, a comment or the end of the line. */
+  #skipPlain(start: number): void {
+    const text = this.#text
+    this.#endedAtColon = false
+    let i = start
+    for (; i < text.length; i++) {
+      const c = text.charCodeAt(i)
+      if (c === NEWLINE) break
+      if (c === HASH && text.charCodeAt(i - 1) === SPACE) break
+      if (c === COLON && this.#isColon(i)) {
+        this.#endedAtColon = true
+        break
+      }
+      if (c < SPACE) this.failed = true
+    }
+    this.#end = i
+  }
+
+  /** A quoted scalar on one line; leaves `#end` behind the closing quote. */
+  #quoted(start: number): string {
+    const text = this.#text
+    const quote = text.charCodeAt(start)
+    let value = ''
+    let from = start + 1
+    for (let i = from; i < text.length; i++) {
+      const c = text.charCodeAt(i)
+      if (c < SPACE) break
+      if (c === BACKSLASH && quote === QUOTE) {
+        const escaped = text.charCodeAt(i + 1)
+        if (escaped !== QUOTE && escaped !== BACKSLASH) break
+        value += text.slice(from, i)
+        from = ++i
+      } else if (c === quote) {
+        if (quote === QUOTE || text.charCodeAt(i + 1) !== APOSTROPHE) {
+          this.#end = i + 1
+          return from === start + 1 ? text.slice(from, i) : value + text.slice(from, i)
+        }
+        value += text.slice(from, i)
+        from = ++i
+      }
+    }
+    return String(this.#giveUp())
+  }
+
+  /** Ends the current line at `from`, where only spaces and a comment may follow. */
+  #endLine(from: number): void {
+    const i = this.#skipSpaces(from)
+    const c = this.#text.charCodeAt(i)
+    if (i >= this.#text.length || c === NEWLINE) this.#nextLine(i)
+    else if (c === HASH && i > from) this.#nextLine(this.#lineEnd(i))
+    else this.failed = true
+    if (this.failed) this.#column = -1
+  }
+
+  /** Moves to the content of the next line that has any. `end`: where the last line ended; -1 = start. */
+  #nextLine(end: number): void {
+    const text = this.#text
+    let i = end
+    while (++i < text.length) {
+      const start = i
+      i = this.#skipSpaces(i)
+      const c = text.charCodeAt(i)
+      if (c === NEWLINE) continue
+      if (c !== HASH) {
+        this.#at = i
+        this.#column = i < text.length ? i - start : -1
+        return
+      }
+      i = this.#lineEnd(i)
+    }
+    this.#column = -1
+  }
+
+  #lineEnd(from: number): number {
+    const end = this.#text.indexOf('\n', from)
+    return end === -1 ? this.#text.length : end
+  }
+
+  #skipSpaces(from: number): number {
+    let i = from
+    while (this.#text.charCodeAt(i) === SPACE) i++
+    return i
+  }
+
+  #atEnd(): boolean {
+    return this.#column === -1
+  }
+
+  #isItem(at: number): boolean {
+    return this.#text.charCodeAt(at) === DASH && this.#isBlank(at + 1)
+  }
+
+  #isColon(at: number): boolean {
+    return this.#text.charCodeAt(at) === COLON && this.#isBlank(at + 1)
+  }
+
+  #isBlank(at: number): boolean {
+    const c = this.#text.charCodeAt(at)
+    return c === SPACE || c === NEWLINE || at >= this.#text.length
+  }
+
+  /** True at `---` and `...`, which end documents, and at `%`, which starts a directive. */
+  #startsMarker(): boolean {
+    return this.#text.startsWith('---', this.#at) || this.#text.startsWith('...', this.#at)
+  }
+
+  #giveUp(): null {
+    this.failed = true
+    this.#column = -1
+    return null
+  }
+}
+
+/** True for plain text that the core schema would not read as a string, or might not. */
+function resolvesToOther(text: string): boolean {
+  const first = text.charCodeAt(0)
+  if (!NOT_STRING_FIRST.has(first)) return false
+  return NULLS.has(text) || BOOLEANS.has(text) || NUMBER_LIKE.test(text)
+}
+
+/** A decimal integer in its only usual form: `0`, `17`, `-3`. */
+function isDecimal(text: string): boolean {
+  const start = text.charCodeAt(0) === DASH ? 1 : 0
+  const digits = text.length - start
+  if (digits < 1 || digits > DIGITS_MAX) return false
+  for (let i = start; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c < 0x30 || c > 0x39) return false
+  }
+  return text.charCodeAt(start) !== 0x30 || text === '0'
+}
+
+function hasTwoDots(text: string): boolean {
+  const first = text.indexOf('.')
+  return first !== -1 && text.charCodeAt(text.indexOf('.', first + 1)) === DOT
+}
