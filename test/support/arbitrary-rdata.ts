@@ -1,0 +1,196 @@
+import fc from 'fast-check'
+import { RRType } from '../../src/dns/iana/index.ts'
+import { arbitraryName, arbitraryOctets } from './arbitrary.ts'
+
+type Octets = fc.Arbitrary<Uint8Array>
+
+/** The parts one behind the other. */
+function concat(...parts: readonly Octets[]): Octets {
+  return fc.tuple(...parts).map((octets) => new Uint8Array(Buffer.concat(octets)))
+}
+
+function uint(octets: 1 | 2 | 4, max = 256 ** octets - 1): Octets {
+  return fc.nat({ max: Math.min(max, 0x7fffffff) }).map((value) => {
+    const buffer = Buffer.alloc(octets)
+    buffer.writeUIntBE(value, 0, octets)
+    return new Uint8Array(buffer)
+  })
+}
+
+const u8 = uint(1)
+const u16 = uint(2)
+// Both halves drawn on their own, so that the highest bit is drawn too.
+const u32 = concat(u16, u16)
+const name = arbitraryName
+
+function counted(octets: Octets): Octets {
+  return octets.map((value) => new Uint8Array([value.length, ...value]))
+}
+
+const string = counted(fc.oneof(arbitraryOctets(20), arbitraryOctets(255)))
+const some = arbitraryOctets(80, 1)
+const strings = fc
+  .array(string, { minLength: 1, maxLength: 4 })
+  .map((parts) => new Uint8Array(Buffer.concat(parts)))
+
+const tag = counted(
+  fc.stringMatching(/^[a-zA-Z0-9]{1,20}$/).map((text) => new Uint8Array(Buffer.from(text))),
+)
+
+const typeBitmap: Octets = fc
+  .uniqueArray(fc.nat({ max: 65535 }), { maxLength: 12 })
+  .map((types) => {
+    const windows = new Map<number, Uint8Array>()
+    for (const type of types.sort((a, b) => a - b)) {
+      const window = windows.get(type >> 8) ?? new Uint8Array(32)
+      window[(type & 255) >> 3]! |= 0x80 >> (type & 7)
+      windows.set(type >> 8, window)
+    }
+    const octets: number[] = []
+    for (const [number, bitmap] of windows) {
+      const length = bitmap.findLastIndex((octet) => octet !== 0) + 1
+      octets.push(number, length, ...bitmap.subarray(0, length))
+    }
+    return new Uint8Array(octets)
+  })
+
+const precision = fc
+  .tuple(fc.integer({ min: 1, max: 9 }), fc.nat({ max: 9 }))
+  .map(([mantissa, exponent]) => new Uint8Array([(mantissa << 4) | exponent]))
+
+function angle(degreesMax: number): Octets {
+  const max = degreesMax * 3_600_000
+  return fc.integer({ min: -max, max }).map((arcMs) => {
+    const buffer = Buffer.alloc(4)
+    buffer.writeUInt32BE(2 ** 31 + arcMs)
+    return new Uint8Array(buffer)
+  })
+}
+
+const protocolIds = fc
+  .array(counted(arbitraryOctets(8, 1)), { minLength: 1, maxLength: 3 })
+  .map((ids) => new Uint8Array(Buffer.concat(ids)))
+
+function repeated(octets: number): Octets {
+  return fc
+    .array(arbitraryOctets(octets, octets), { minLength: 1, maxLength: 3 })
+    .map((items) => new Uint8Array(Buffer.concat(items)))
+}
+
+/** Parameters that hold together: `mandatory` lists only what is there, no-default-alpn only beside alpn. */
+const svcParams: Octets = fc
+  .record(
+    {
+      1: protocolIds,
+      2: fc.constant(new Uint8Array(0)),
+      3: u16,
+      4: repeated(4),
+      5: some,
+      6: repeated(16),
+      7: fc.constantFrom('/dns-query{?dns}', '/é"\\{?a,dns}').map((text) => Buffer.from(text)),
+      8: fc.constant(new Uint8Array(0)),
+      667: arbitraryOctets(40),
+      65534: arbitraryOctets(10),
+    },
+    { requiredKeys: [] },
+  )
+  .chain((drawn) => {
+    const params = new Map(Object.entries(drawn).map(([key, value]) => [Number(key), value]))
+    if (!params.has(1)) params.delete(2)
+    return fc.subarray([...params.keys()]).map((listed) => {
+      const mandatory = listed.sort((a, b) => a - b).flatMap((key) => [key >> 8, key & 255])
+      if (mandatory.length > 0) params.set(0, new Uint8Array(mandatory))
+      const octets: number[] = []
+      for (const key of [...params.keys()].sort((a, b) => a - b)) {
+        const value = params.get(key)!
+        octets.push(key >> 8, key & 255, value.length >> 8, value.length & 255, ...value)
+      }
+      return new Uint8Array(octets)
+    })
+  })
+
+function signature(): Octets {
+  return concat(u16, u8, u8, u32, u32, u32, u16, name, some)
+}
+
+const serviceBinding = fc.oneof(
+  concat(fc.constant(new Uint8Array(2)), name),
+  concat(
+    uint(2).map((value) => value.with(1, value[1]! | 1)),
+    name,
+    svcParams,
+  ),
+)
+
+/** Digests of the lengths that their types ask for, and of types without a rule. */
+const delegation = concat(
+  u16,
+  u8,
+  fc.oneof(
+    concat(fc.constant(new Uint8Array([1])), arbitraryOctets(20, 20)),
+    concat(fc.constant(new Uint8Array([2])), arbitraryOctets(32, 32)),
+    concat(fc.constant(new Uint8Array([200])), some),
+  ),
+)
+const zoneDigest = concat(
+  u32,
+  u8,
+  fc.oneof(
+    concat(fc.constant(new Uint8Array([1])), arbitraryOctets(48, 48)),
+    concat(fc.constant(new Uint8Array([2])), arbitraryOctets(64, 64)),
+    concat(fc.constant(new Uint8Array([200])), arbitraryOctets(40, 12)),
+  ),
+)
+
+const key = concat(u16, u8, u8, some)
+const certificate = concat(u8, u8, u8, some)
+const preference = concat(u16, name)
+
+/** Uncompressed wire rdata that text can say, for every type that has a text form, by type. */
+export const arbitraryRdata: ReadonlyMap<number, Octets> = new Map([
+  [RRType.A, arbitraryOctets(4, 4)],
+  [RRType.AAAA, arbitraryOctets(16, 16)],
+  [RRType.NS, name],
+  [RRType.MD, name],
+  [RRType.MF, name],
+  [RRType.CNAME, name],
+  [RRType.MB, name],
+  [RRType.MG, name],
+  [RRType.MR, name],
+  [RRType.PTR, name],
+  [RRType.DNAME, name],
+  [RRType.SOA, concat(name, name, u32, u32, u32, u32, u32)],
+  [RRType.MINFO, concat(name, name)],
+  [RRType.RP, concat(name, name)],
+  [RRType.MX, preference],
+  [RRType.RT, preference],
+  [RRType.KX, preference],
+  [RRType.AFSDB, preference],
+  [RRType.PX, concat(u16, name, name)],
+  [RRType.SRV, concat(u16, u16, u16, name)],
+  [RRType.NAPTR, concat(u16, u16, string, string, string, name)],
+  [RRType.TXT, strings],
+  [RRType.SPF, strings],
+  [RRType.HINFO, concat(string, string)],
+  [RRType.CAA, concat(u8, tag, arbitraryOctets(300))],
+  [RRType.URI, concat(u16, u16, some)],
+  [RRType.LOC, concat(uint(1, 0), precision, precision, precision, angle(90), angle(180), u32)],
+  [RRType.DS, delegation],
+  [RRType.CDS, delegation],
+  [RRType.DNSKEY, key],
+  [RRType.CDNSKEY, key],
+  [RRType.KEY, fc.oneof(key, concat(u16, u8, u8))],
+  [RRType.RRSIG, signature()],
+  [RRType.SIG, signature()],
+  [RRType.NSEC, concat(name, typeBitmap)],
+  [RRType.NSEC3, concat(u8, u8, u16, counted(arbitraryOctets(9)), counted(some), typeBitmap)],
+  [RRType.NSEC3PARAM, concat(u8, u8, u16, counted(arbitraryOctets(255)))],
+  [RRType.CSYNC, concat(u32, u16, typeBitmap)],
+  [RRType.ZONEMD, zoneDigest],
+  [RRType.TLSA, certificate],
+  [RRType.SMIMEA, certificate],
+  [RRType.SSHFP, concat(u8, u8, some)],
+  [RRType.OPENPGPKEY, some],
+  [RRType.SVCB, serviceBinding],
+  [RRType.HTTPS, serviceBinding],
+])
