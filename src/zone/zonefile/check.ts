@@ -1,0 +1,230 @@
+import { InputError, type Position } from '../../base/errors.ts'
+import { printType, RRType } from '../../dns/iana/index.ts'
+import { printName } from '../../dns/name/name.ts'
+import { NodeRecords } from './node-records.ts'
+import type { ZoneRecords } from './records.ts'
+
+/** Faults and oddities kept of one zone; the rest is only counted. */
+const REPORTS_MAX = 100
+/** What the zone image can hold: records of one RRset, RRsets of one name. */
+const RDATA_MAX = 65_535
+const RRSETS_MAX = 255
+/** Owners between two pauses. */
+const SLICE_NODES = 1024
+
+/** What the checks found. No errors = the zone can be served. */
+export interface ZoneFindings {
+  readonly errors: InputError[]
+  /** Oddities that were mended or left, each with its place. */
+  readonly warnings: InputError[]
+}
+
+/**
+ * Checks a zone as a whole, which no single line can tell, and mends what can be mended:
+ *
+ *     no SOA, two SOAs, SOA below the apex            error
+ *     CNAME beside other data, two CNAMEs or DNAMEs   error (RFC 1034 section 3.6.2, RFC 6672)
+ *     NSEC3, NSEC3PARAM                               error: only NSEC chains are served
+ *     equal records                                   all but the first dropped (RFC 2181 section 5)
+ *     TTLs that differ in one RRset                   the lowest for all (RFC 2181 section 5.2)
+ *     no NS at the apex                               warning
+ *
+ * Dropped records get type 0. `apex`: lower-case wire form. `file`: where faults of the whole are put.
+ */
+export function* checkZone(
+  records: ZoneRecords,
+  apex: Uint8Array,
+  file: string,
+): Generator<void, ZoneFindings> {
+  const checker = new ZoneChecker(records, apex)
+  checker.checkApex(file)
+  for (let node = 0; node < records.nodeCount && !checker.isFull; node++) {
+    checker.checkNode(node)
+    if (node % SLICE_NODES === SLICE_NODES - 1) yield
+  }
+  checker.finish()
+  return checker.findings
+}
+
+class ZoneChecker {
+  readonly findings: ZoneFindings = { errors: [], warnings: [] }
+  readonly #records: ZoneRecords
+  readonly #apex: Uint8Array
+  readonly #apexNode: number
+  readonly #node: NodeRecords
+  #duplicateCount = 0
+  #firstDuplicate = -1
+  #firstDuplicateNode = -1
+  #hasNsec3 = false
+  /** Node at hand. */
+  #current = -1
+
+  constructor(records: ZoneRecords, apex: Uint8Array) {
+    this.#records = records
+    this.#apex = apex
+    this.#apexNode = records.find(apex)
+    this.#node = new NodeRecords(records)
+  }
+
+  get isFull(): boolean {
+    return this.findings.errors.length >= REPORTS_MAX
+  }
+
+  checkApex(file: string): void {
+    const at = { file, line: 1 }
+    const zone = printName(this.#apex)
+    if (!this.#apexHas(RRType.SOA)) {
+      const message = `file "${file}" has no SOA record for origin ${zone}; add one at the apex, or name the zone that the file is for`
+      this.#error('ZONE_SOA', at, message)
+    } else if (!this.#apexHas(RRType.NS)) {
+      this.#warn('ZONE_NS', at, `zone ${zone} has no NS records at its apex; add its name servers`)
+    }
+  }
+
+  #apexHas(type: number): boolean {
+    if (this.#apexNode === -1) return false
+    this.#node.read(this.#apexNode)
+    return this.#node.index.some((i) => this.#records.type[i] === type)
+  }
+
+  checkNode(node: number): void {
+    const { index } = this.#node
+    this.#current = node
+    this.#node.read(node)
+    if (index.length > 1) {
+      this.#mendSets()
+      this.#node.read(node)
+    }
+    for (const record of index) this.#checkType(record)
+    if (index.length > 1) this.#checkAlone()
+  }
+
+  /** Drops duplicates and levels TTLs, RRset by RRset. */
+  #mendSets(): void {
+    const { index } = this.#node
+    let setCount = 0
+    for (let from = 0; from < index.length; setCount++) {
+      const end = this.#node.setEnd(from)
+      for (const record of this.#node.duplicates(from, end)) this.#drop(record)
+      this.#levelTtls(from, end)
+      if (end - from > RDATA_MAX) this.#reportTooMany(index[end - 1]!, `${RDATA_MAX} records`)
+      from = end
+    }
+    if (setCount > RRSETS_MAX) this.#reportTooMany(index.at(-1)!, `${RRSETS_MAX} types`)
+  }
+
+  #reportTooMany(record: number, most: string): void {
+    const type = printType(this.#records.type[record]!)
+    const message = `${this.#owner()} has more than ${most} (here: ${type}); spread them over more names`
+    this.#error('ZONE_LIMIT', this.#position(record), message)
+  }
+
+  #drop(record: number): void {
+    this.#records.type[record] = 0
+    if (this.#duplicateCount === 0) {
+      this.#firstDuplicate = record
+      this.#firstDuplicateNode = this.#current
+    }
+    this.#duplicateCount++
+  }
+
+  #levelTtls(from: number, end: number): void {
+    const { ttlSeconds, type } = this.#records
+    const { index } = this.#node
+    let lowest = ttlSeconds[index[from]!]!
+    let odd = -1
+    for (let i = from + 1; i < end; i++) {
+      const ttl = ttlSeconds[index[i]!]!
+      if (ttl !== lowest && odd === -1) odd = index[i]!
+      lowest = Math.min(lowest, ttl)
+    }
+    if (odd === -1) return
+    const rrtype = type[index[from]!]!
+    for (let i = from; i < end; i++) ttlSeconds[index[i]!] = lowest
+    // Signatures over RRsets of different TTLs differ rightly (RFC 4034 section 3).
+    if (rrtype === RRType.RRSIG || this.findings.warnings.length >= REPORTS_MAX) return
+    const message = `TTLs differ in the ${printType(rrtype)} records of ${this.#owner()}; all get the lowest, ${lowest}; write the same TTL at each`
+    this.#warn('ZONE_TTL', this.#position(odd), message)
+  }
+
+  #checkType(record: number): void {
+    const type = this.#records.type[record]!
+    if (type === RRType.SOA && this.#current !== this.#apexNode) {
+      const message = `SOA at ${this.#owner()} is not at the apex of ${printName(this.#apex)}; move it there, or name the right zone`
+      this.#error('ZONE_SOA', this.#position(record), message)
+    }
+    if (!this.#hasNsec3 && (type === RRType.NSEC3 || type === RRType.NSEC3PARAM)) {
+      this.#hasNsec3 = true
+      const message = `${printType(type)} is not supported; sign the zone with NSEC`
+      this.#error('ZONE_NSEC3', this.#position(record), message)
+    }
+  }
+
+  /** Types that allow one record only, and CNAME, which allows no other type beside it. */
+  #checkAlone(): void {
+    const { type } = this.#records
+    const { index } = this.#node
+    for (let i = 1; i < index.length; i++) {
+      const record = index[i]!
+      const isRepeat = type[record] === type[index[i - 1]!]
+      if (isRepeat && isSingle(type[record]!)) this.#reportSecond(index[i - 1]!, record)
+    }
+    const cname = index.find((record) => type[record] === RRType.CNAME)
+    if (cname === undefined) return
+    const other = index.find((record) => !goesWithCname(type[record]!))
+    if (other !== undefined) this.#reportBesideCname(cname, other)
+  }
+
+  #reportSecond(first: number, second: number): void {
+    const type = printType(this.#records.type[second]!)
+    const message = `a second ${type} for ${this.#owner()}, the first is at ${this.#place(first)}; remove one`
+    this.#error(type === 'SOA' ? 'ZONE_SOA' : 'ZONE_CNAME', this.#position(second), message)
+  }
+
+  #reportBesideCname(cname: number, other: number): void {
+    const type = printType(this.#records.type[other]!)
+    const message = `${this.#owner()} has a CNAME (${this.#place(cname)}) beside ${type} (${this.#place(other)}); remove one of them`
+    this.#error('ZONE_CNAME', this.#position(Math.max(cname, other)), message)
+  }
+
+  finish(): void {
+    if (this.#duplicateCount === 0) return
+    const first = this.#firstDuplicate
+    const message = `${this.#duplicateCount} record(s) written twice, the first for ${this.#owner(this.#firstDuplicateNode)}; each is served once; remove the copies`
+    this.#warn('ZONE_DUPLICATE', this.#position(first), message)
+  }
+
+  #owner(node = this.#current): string {
+    return printName(this.#records.owner(node))
+  }
+
+  #position(record: number): Position {
+    const { files, file, line } = this.#records
+    return { file: files[file[record]!]!, line: line[record]! }
+  }
+
+  #place(record: number): string {
+    const { file, line } = this.#position(record)
+    return `${file}:${line}`
+  }
+
+  #error(code: string, at: Position, message: string): void {
+    if (!this.isFull) this.findings.errors.push(new InputError(code, at, message))
+  }
+
+  #warn(code: string, at: Position, message: string): void {
+    const { warnings } = this.findings
+    if (warnings.length < REPORTS_MAX) warnings.push(new InputError(code, at, message))
+  }
+}
+
+function isSingle(type: number): boolean {
+  return type === RRType.SOA || type === RRType.CNAME || type === RRType.DNAME
+}
+
+/** CNAME itself and what DNSSEC puts beside it (RFC 2181 section 10.1, RFC 4034 sections 3 and 4). */
+function goesWithCname(type: number): boolean {
+  return (
+    type === RRType.CNAME || type === RRType.RRSIG || type === RRType.NSEC || type === RRType.KEY
+  )
+}

@@ -1,0 +1,29 @@
+import { ZoneImage } from '../image/writer.ts'
+import { NodeRecords } from './node-records.ts'
+import type { ZoneRecords } from './records.ts'
+
+/** Owners between two pauses. */
+const SLICE_NODES = 256
+
+/** Puts checked records into a zone image of their own, published; pauses now and then. */
+export function* fillImage(records: ZoneRecords, apex: Uint8Array): Generator<void, ZoneImage> {
+  const image = new ZoneImage()
+  const zone = image.addZone(apex)
+  const node = new NodeRecords(records)
+  for (let i = 0; i < records.nodeCount; i++) {
+    node.read(i)
+    const owner = records.owner(i)
+    for (let from = 0; from < node.index.length; ) {
+      const end = node.setEnd(from)
+      const first = node.index[from]!
+      const rdata: Uint8Array[] = []
+      for (let j = from; j < end; j++) rdata.push(records.rdata(node.index[j]!))
+      const type = records.type[first]!
+      image.putRRset(zone, owner, { type, ttlSeconds: records.ttlSeconds[first]!, rdata })
+      from = end
+    }
+    if (i % SLICE_NODES === SLICE_NODES - 1) yield
+  }
+  image.publish()
+  return image
+}

@@ -1,0 +1,214 @@
+import { mixHash, NAME_HASH_SEED } from '../../dns/name/hash.ts'
+import type { ScannedRecord, ZoneSink } from './sink.ts'
+
+/** Most octets of one zone's names and rdata: two gigabytes. */
+const OCTETS_MAX = 0x7fff_ffff
+
+/**
+ * All records of one zone between scan and image, without an object per record: numbers in typed
+ * arrays, names and rdata in one run of octets, records chained per owner.
+ *
+ *     slots[hash] ─▶ node: owner octets, first and last record
+ *                          record: type, ttl, rdata octets, file, line, next record of the node ─▶ …
+ *
+ * Nodes and records are numbered from 0 in the order of the file; -1 = none.
+ */
+export class ZoneRecords implements ZoneSink {
+  nodeCount = 0
+  recordCount = 0
+  /** True once a record found no room: names and rdata end at two gigabytes. */
+  full = false
+  /** Files that records came from, by index. */
+  readonly files: string[] = []
+
+  octets: Uint8Array
+  #octetCount = 0
+
+  ownerOffset: Uint32Array
+  ownerOctets: Uint8Array
+  firstRecord: Int32Array
+  #lastRecord: Int32Array
+
+  nextRecord: Int32Array
+  type: Uint16Array
+  ttlSeconds: Uint32Array
+  rdataOffset: Uint32Array
+  rdataOctets: Uint16Array
+  line: Uint32Array
+  file: Uint16Array
+
+  #slots: Int32Array
+  #hash: Int32Array
+  #node = -1
+
+  /** `recordsExpected`: a guess that saves growing. */
+  constructor(recordsExpected = 64) {
+    const records = Math.max(16, recordsExpected)
+    this.octets = new Uint8Array(records * 32)
+    this.ownerOffset = new Uint32Array(records)
+    this.ownerOctets = new Uint8Array(records)
+    this.firstRecord = new Int32Array(records)
+    this.#lastRecord = new Int32Array(records)
+    this.#hash = new Int32Array(records)
+    this.nextRecord = new Int32Array(records)
+    this.type = new Uint16Array(records)
+    this.ttlSeconds = new Uint32Array(records)
+    this.rdataOffset = new Uint32Array(records)
+    this.rdataOctets = new Uint16Array(records)
+    this.line = new Uint32Array(records)
+    this.file = new Uint16Array(records)
+    this.#slots = new Int32Array(powerOfTwoAbove(records * 2)).fill(-1)
+  }
+
+  add(record: ScannedRecord): boolean {
+    this.full = !this.#reserve(record.ownerOctets + record.rdataOctets)
+    if (this.full) return false
+    const node = this.#nodeOf(record.owner, record.ownerOctets)
+    const index = this.recordCount++
+    this.type[index] = record.type
+    this.ttlSeconds[index] = record.ttlSeconds
+    this.rdataOffset[index] = this.#append(record.rdata, record.rdataOctets)
+    this.rdataOctets[index] = record.rdataOctets
+    this.line[index] = record.line
+    this.file[index] = this.#fileIndex(record.file)
+    this.nextRecord[index] = -1
+    const last = this.#lastRecord[node]!
+    if (last === -1) this.firstRecord[node] = index
+    else this.nextRecord[last] = index
+    this.#lastRecord[node] = index
+    return true
+  }
+
+  /** The node of an owner, or -1. `owner`: lower-case wire form. */
+  find(owner: Uint8Array): number {
+    const hash = hashOctets(owner, owner.length)
+    const slot = this.#findSlot(owner, owner.length, hash)
+    return this.#slots[slot]!
+  }
+
+  /** The owner of a node; borrowed. */
+  owner(node: number): Uint8Array {
+    const offset = this.ownerOffset[node]!
+    return this.octets.subarray(offset, offset + this.ownerOctets[node]!)
+  }
+
+  /** The rdata of a record; borrowed. */
+  rdata(record: number): Uint8Array {
+    const offset = this.rdataOffset[record]!
+    return this.octets.subarray(offset, offset + this.rdataOctets[record]!)
+  }
+
+  #nodeOf(owner: Uint8Array, octets: number): number {
+    // Records of one owner mostly stand together.
+    if (this.#node !== -1 && this.#isOwner(this.#node, owner, octets)) return this.#node
+    const hash = hashOctets(owner, octets)
+    const slot = this.#findSlot(owner, octets, hash)
+    this.#node = this.#slots[slot]!
+    if (this.#node === -1) this.#node = this.#addNode(owner, octets, hash, slot)
+    return this.#node
+  }
+
+  #addNode(owner: Uint8Array, octets: number, hash: number, slot: number): number {
+    const node = this.nodeCount++
+    this.ownerOffset[node] = this.#append(owner, octets)
+    this.ownerOctets[node] = octets
+    this.firstRecord[node] = -1
+    this.#lastRecord[node] = -1
+    this.#hash[node] = hash
+    this.#slots[slot] = node
+    if (this.nodeCount * 2 > this.#slots.length) this.#growSlots()
+    return node
+  }
+
+  /** The slot that holds the owner's node, or the free one where it belongs. */
+  #findSlot(owner: Uint8Array, octets: number, hash: number): number {
+    const mask = this.#slots.length - 1
+    let slot = hash & mask
+    for (;;) {
+      const node = this.#slots[slot]!
+      if (node === -1) return slot
+      if (this.#hash[node] === hash && this.#isOwner(node, owner, octets)) return slot
+      slot = (slot + 1) & mask
+    }
+  }
+
+  #isOwner(node: number, owner: Uint8Array, octets: number): boolean {
+    if (this.ownerOctets[node] !== octets) return false
+    const offset = this.ownerOffset[node]!
+    for (let i = 0; i < octets; i++) if (this.octets[offset + i] !== owner[i]) return false
+    return true
+  }
+
+  #append(from: Uint8Array, octets: number): number {
+    const offset = this.#octetCount
+    for (let i = 0; i < octets; i++) this.octets[offset + i] = from[i]!
+    this.#octetCount = offset + octets
+    return offset
+  }
+
+  #fileIndex(file: string): number {
+    const last = this.files.length - 1
+    if (last >= 0 && this.files[last] === file) return last
+    const known = this.files.indexOf(file)
+    return known !== -1 ? known : this.files.push(file) - 1
+  }
+
+  /** Makes room for one record of `octets` octets in all; false if there is none. */
+  #reserve(octets: number): boolean {
+    const wanted = this.#octetCount + octets
+    if (wanted > OCTETS_MAX) return false
+    if (wanted > this.octets.length) {
+      const size = Math.min(OCTETS_MAX, Math.max(this.octets.length * 2, wanted))
+      this.octets = grow(this.octets, new Uint8Array(size))
+    }
+    if (this.recordCount === this.type.length) this.#growRecords(this.type.length * 2)
+    if (this.nodeCount === this.ownerOffset.length) this.#growNodes(this.nodeCount * 2)
+    return true
+  }
+
+  #growRecords(size: number): void {
+    this.nextRecord = grow(this.nextRecord, new Int32Array(size))
+    this.type = grow(this.type, new Uint16Array(size))
+    this.ttlSeconds = grow(this.ttlSeconds, new Uint32Array(size))
+    this.rdataOffset = grow(this.rdataOffset, new Uint32Array(size))
+    this.rdataOctets = grow(this.rdataOctets, new Uint16Array(size))
+    this.line = grow(this.line, new Uint32Array(size))
+    this.file = grow(this.file, new Uint16Array(size))
+  }
+
+  #growNodes(size: number): void {
+    this.ownerOffset = grow(this.ownerOffset, new Uint32Array(size))
+    this.ownerOctets = grow(this.ownerOctets, new Uint8Array(size))
+    this.firstRecord = grow(this.firstRecord, new Int32Array(size))
+    this.#lastRecord = grow(this.#lastRecord, new Int32Array(size))
+    this.#hash = grow(this.#hash, new Int32Array(size))
+  }
+
+  #growSlots(): void {
+    const slots = new Int32Array(this.#slots.length * 2).fill(-1)
+    const mask = slots.length - 1
+    for (let node = 0; node < this.nodeCount; node++) {
+      let slot = this.#hash[node]! & mask
+      while (slots[slot] !== -1) slot = (slot + 1) & mask
+      slots[slot] = node
+    }
+    this.#slots = slots
+  }
+}
+
+function grow<T extends Uint8Array | Uint16Array | Uint32Array | Int32Array>(from: T, to: T): T {
+  to.set(from)
+  return to
+}
+
+function hashOctets(octets: Uint8Array, count: number): number {
+  let hash = NAME_HASH_SEED
+  for (let i = 0; i < count; i++) hash = Math.imul(hash ^ octets[i]!, 0x01000193)
+  return mixHash(hash) | 0
+}
+
+function powerOfTwoAbove(count: number): number {
+  let size = 64
+  while (size < count) size *= 2
+  return size
+}

@@ -1,0 +1,416 @@
+import { dirname, resolve } from 'node:path'
+import { InputError } from '../../base/errors.ts'
+import { RRClass } from '../../dns/iana/index.ts'
+import { lowerName, printName } from '../../dns/name/name.ts'
+import { isDataType, scanClassField, scanTypeField } from './field-types.ts'
+import { expandTemplate, type GenerateRange, scanRange } from './generate.ts'
+import { Entry, ZoneLexer } from './lexer.ts'
+import { endsWithZone, lowerOctets, scanNameOctets } from './owner.ts'
+import { RdataScanner } from './rdata.ts'
+import { ScannedRecord, type ZoneSink } from './sink.ts'
+import { type FileStamp, readZoneText, ZONE_OCTETS_MAX, type ZoneText } from './text.ts'
+import { scanTtl } from './ttl.ts'
+
+/** Bounds of a scan; all have defaults. */
+export interface ZoneScanLimits {
+  /** Most octets of the file and all that it includes or generates. */
+  readonly octetsMax?: number
+  /** Most records. */
+  readonly recordsMax?: number
+  /** Faults after which the scan gives up. */
+  readonly errorsMax?: number
+}
+
+/** TTL where nothing in the file says one; CoreDNS's. */
+export const DEFAULT_TTL_SECONDS = 3600
+/** Deepest $INCLUDE; CoreDNS's. */
+export const INCLUDE_DEPTH_MAX = 7
+/** Most files of one zone. */
+const FILES_MAX = 10_000
+const RECORDS_MAX = 20_000_000
+const ERRORS_MAX = 100
+/** Entries between two pauses: well under a millisecond. */
+const SLICE_ENTRIES = 512
+
+/** A file being read, or the text that one $GENERATE step made. */
+interface Frame {
+  readonly lexer: ZoneLexer
+  readonly file: string
+  /** What $INCLUDE starts from. */
+  readonly directory: string
+  readonly depth: number
+  /** Completes relative names; case kept. */
+  origin: Uint8Array
+  /** True if names relative to `origin` are in the zone without looking. */
+  originInZone: boolean
+  /** From $TTL; -1 = none yet. */
+  defaultTtl: number
+  /** Last TTL written at a record; -1 = none yet. */
+  lastTtl: number
+}
+
+/** A fault of the file; thrown and caught in this module only. */
+class Fault {
+  readonly code: string
+  readonly message: string
+  readonly line: number
+
+  constructor(code: string, message: string, line: number) {
+    this.code = code
+    this.message = message
+    this.line = line
+  }
+}
+
+/**
+ * Scans a master file (RFC 1035 section 5, RFC 2308 section 4, RFC 3597) record by record into a sink.
+ *
+ *     text ─▶ lexer: fields of one entry ─▶ scanner: owner, TTL, type ─▶ rdata ─▶ sink.add(record)
+ *               ▲                              │
+ *               └── $INCLUDE, $GENERATE ───────┘
+ *
+ * A fault is kept with its place and the scan goes on with the next entry.
+ */
+export class ZoneScanner {
+  /** Faults so far, in order; none = the file is sound. */
+  readonly errors: InputError[] = []
+  /** Every file asked for so far; stamp '' = it could not be read. */
+  readonly texts: FileStamp[] = []
+  /** Records handed to the sink. */
+  recordCount = 0
+
+  readonly #zone: Uint8Array
+  readonly #sink: ZoneSink
+  readonly #record = new ScannedRecord()
+  readonly #rdata = new RdataScanner()
+  readonly #recordsMax: number
+  readonly #errorsMax: number
+  #octetsLeft: number
+  #ownerInZone = false
+  #ownerBroken = false
+  #stopped = false
+  /** Entries read since the last pause. */
+  #sliceEntries = 0
+
+  /** `zone`: apex in lower-case wire form; also the first origin. */
+  constructor(zone: Uint8Array, sink: ZoneSink, limits: ZoneScanLimits = {}) {
+    this.#zone = zone
+    this.#sink = sink
+    this.#octetsLeft = limits.octetsMax ?? ZONE_OCTETS_MAX
+    this.#recordsMax = limits.recordsMax ?? RECORDS_MAX
+    this.#errorsMax = limits.errorsMax ?? ERRORS_MAX
+  }
+
+  /** Scans `source`, yielding every few hundred entries so that the caller can do other work. */
+  *scan(source: ZoneText): Generator<void, void> {
+    this.texts.push({ file: source.file, stamp: source.stamp })
+    this.#octetsLeft -= source.text.length
+    yield* this.#scanFrame({
+      lexer: new ZoneLexer(source.text),
+      file: source.file,
+      directory: dirname(resolve(source.file)),
+      depth: 0,
+      origin: this.#zone,
+      originInZone: true,
+      defaultTtl: -1,
+      lastTtl: -1,
+    })
+  }
+
+  *#scanFrame(frame: Frame): Generator<void, void> {
+    const { lexer } = frame
+    while (!this.#stopped) {
+      const entry = lexer.next()
+      if (entry === Entry.End) return
+      if (++this.#sliceEntries >= SLICE_ENTRIES) {
+        this.#sliceEntries = 0
+        yield
+      }
+      if (entry === Entry.Bad) this.#report(frame, 'ZONE_SYNTAX', lexer.fault, lexer.faultLine)
+      else if (lexer.input[lexer.start[0]!] === DOLLAR) yield* this.#directive(frame)
+      else this.#entry(frame)
+    }
+  }
+
+  #entry(frame: Frame): void {
+    try {
+      this.#readRecord(frame)
+    } catch (fault) {
+      this.#catch(frame, fault)
+    }
+  }
+
+  *#directive(frame: Frame): Generator<void, void> {
+    const nested: Frame[] = []
+    let range: GenerateRange | undefined
+    try {
+      const name = frame.lexer.text(0).toUpperCase()
+      if (name === '$ORIGIN') this.#readOrigin(frame)
+      else if (name === '$TTL') this.#readDefaultTtl(frame)
+      else if (name === '$INCLUDE') nested.push(this.#openInclude(frame))
+      else if (name === '$GENERATE') range = this.#readRange(frame)
+      else throw unknownDirective(frame, name)
+    } catch (fault) {
+      this.#catch(frame, fault)
+    }
+    for (const inner of nested) yield* this.#include(inner)
+    if (range !== undefined) yield* this.#generate(frame, range)
+  }
+
+  /** [owner] [TTL] [class] type rdata; TTL and class in either order, each at most once. */
+  #readRecord(frame: Frame): void {
+    const { lexer } = frame
+    const record = this.#record
+    let field = 0
+    if (lexer.hasOwner) this.#readOwner(frame, field++)
+    else if (record.ownerOctets === 0) {
+      // Lines under a broken owner: its own fault is enough.
+      if (this.#ownerBroken) return
+      throw new Fault(
+        'ZONE_NAME',
+        'the first record has no owner; begin its line with one',
+        lexer.line,
+      )
+    }
+    let ttl = -1
+    let hasClass = false
+    for (; field < lexer.count; field++) {
+      if (ttl === -1 && isDigit(lexer.input[lexer.start[field]!]!)) ttl = readTtl(frame, field)
+      else if (!hasClass && readClass(frame, field)) hasClass = true
+      else break
+    }
+    if (field === lexer.count) {
+      throw new Fault(
+        'ZONE_SYNTAX',
+        'the record has no type; write OWNER TTL IN TYPE DATA',
+        lexer.line,
+      )
+    }
+    record.type = readType(frame, field)
+    if (ttl !== -1) frame.lastTtl = ttl
+    record.ttlSeconds = effectiveTtl(frame, ttl)
+    const complaint = this.#rdata.scan(record, lexer, field + 1, frame.origin)
+    if (complaint !== '') throw new Fault('ZONE_RDATA', complaint, lexer.line)
+    this.#hand(frame)
+  }
+
+  #hand(frame: Frame): void {
+    const record = this.#record
+    if (!this.#ownerInZone) throw this.#outOfZone(frame)
+    if (this.recordCount >= this.#recordsMax) {
+      this.#stopped = true
+      const message = `more than ${this.#recordsMax} records; split the zone`
+      throw new Fault('ZONE_LIMIT', message, frame.lexer.line)
+    }
+    record.file = frame.file
+    record.line = frame.lexer.line
+    this.recordCount++
+    if (!this.#sink.add(record)) this.#stopped = true
+  }
+
+  #outOfZone(frame: Frame): Fault {
+    const owner = printName(this.#record.owner)
+    const message = `name ${owner} is outside of zone ${printName(this.#zone)}; move it to its own zone's file`
+    return new Fault('ZONE_OUT_OF_ZONE', message, frame.lexer.line)
+  }
+
+  #readOwner(frame: Frame, field: number): void {
+    const { lexer } = frame
+    const record = this.#record
+    record.ownerOctets = 0
+    this.#ownerBroken = true
+    const start = lexer.start[field]!
+    const end = lexer.end[field]!
+    const octets =
+      lexer.quoted[field] === 1
+        ? -1
+        : scanNameOctets(lexer.input, start, end, frame.origin, record.owner)
+    if (octets < 0) {
+      const message = `${quote(frame, field)} is no domain name; labels have 1 to 63 octets, names up to 255`
+      throw new Fault('ZONE_NAME', message, lexer.line)
+    }
+    lowerOctets(record.owner, octets)
+    record.ownerOctets = octets
+    this.#ownerBroken = false
+    const isRelative = lexer.input[end - 1] !== DOT
+    this.#ownerInZone =
+      (isRelative && frame.originInZone) || endsWithZone(record.owner, octets, this.#zone)
+  }
+
+  #readOrigin(frame: Frame): void {
+    if (frame.lexer.count !== 2) throw usage(frame, '$ORIGIN NAME')
+    this.#setOrigin(frame, nameOf(frame, 1))
+  }
+
+  #setOrigin(frame: Frame, origin: Uint8Array): void {
+    frame.origin = origin
+    frame.originInZone = endsWithZone(lowerName(origin), origin.length, this.#zone)
+  }
+
+  #readDefaultTtl(frame: Frame): void {
+    if (frame.lexer.count !== 2) throw usage(frame, '$TTL SECONDS')
+    frame.defaultTtl = readTtl(frame, 1)
+  }
+
+  #openInclude(frame: Frame): Frame {
+    const { lexer } = frame
+    if (lexer.count < 2 || lexer.count > 3) throw usage(frame, '$INCLUDE FILE [ORIGIN]')
+    if (frame.depth >= INCLUDE_DEPTH_MAX) {
+      const message = `$INCLUDE is nested deeper than ${INCLUDE_DEPTH_MAX}; include fewer levels`
+      throw new Fault('ZONE_INCLUDE', message, lexer.line)
+    }
+    if (this.texts.length >= FILES_MAX) {
+      throw new Fault('ZONE_LIMIT', `more than ${FILES_MAX} files; merge them`, lexer.line)
+    }
+    const origin = lexer.count === 3 ? nameOf(frame, 2) : frame.origin
+    const source = this.#readInclude(frame, lexer.text(1))
+    const inner: Frame = {
+      ...frame,
+      lexer: new ZoneLexer(source.text),
+      file: source.file,
+      directory: dirname(source.file),
+      depth: frame.depth + 1,
+    }
+    this.#setOrigin(inner, origin)
+    return inner
+  }
+
+  #readInclude(frame: Frame, name: string): ZoneText {
+    const path = resolve(frame.directory, name)
+    const position = { file: frame.file, line: frame.lexer.line }
+    const read = { file: path, stamp: '' }
+    this.texts.push(read)
+    const source = readZoneText(path, this.#octetsLeft, position)
+    this.#octetsLeft -= source.text.length
+    read.stamp = source.stamp
+    return source
+  }
+
+  /** Origin, owner and TTL of the outer file hold again after an include (RFC 1035 section 5.1). */
+  *#include(inner: Frame): Generator<void, void> {
+    const record = this.#record
+    const owner = record.owner.slice(0, record.ownerOctets)
+    const ownerInZone = this.#ownerInZone
+    yield* this.#scanFrame(inner)
+    record.owner.set(owner)
+    record.ownerOctets = owner.length
+    this.#ownerInZone = ownerInZone
+  }
+
+  #readRange(frame: Frame): GenerateRange {
+    const { lexer } = frame
+    if (lexer.count < 4)
+      throw usage(frame, '$GENERATE START-STOP[/STEP] OWNER [TTL] [CLASS] TYPE DATA')
+    const range = scanRange(lexer.text(1), lexer.textBetween(lexer.start[2]!, lexer.at))
+    if (typeof range === 'string') throw new Fault('ZONE_GENERATE', range, lexer.line)
+    return range
+  }
+
+  *#generate(frame: Frame, range: GenerateRange): Generator<void, void> {
+    const line = frame.lexer.line
+    for (let i = range.start; i <= range.stop && !this.#stopped; i += range.step) {
+      const text = expandTemplate(range.template, i)
+      if (typeof text !== 'string') {
+        this.#report(frame, 'ZONE_GENERATE', text.complaint, line)
+        return
+      }
+      const input = Buffer.from(text, 'latin1')
+      this.#octetsLeft -= input.length
+      if (this.#octetsLeft < 0) {
+        this.#report(frame, 'ZONE_LIMIT', '$GENERATE makes too much text; use fewer steps', line)
+        return
+      }
+      const errorsBefore = this.errors.length
+      const lexer = new ZoneLexer(input, line, true)
+      yield* this.#scanFrame({ ...frame, lexer, depth: INCLUDE_DEPTH_MAX })
+      // One fault would repeat in every step.
+      if (this.errors.length > errorsBefore) return
+    }
+  }
+
+  #catch(frame: Frame, fault: unknown): void {
+    if (fault instanceof Fault) this.#report(frame, fault.code, fault.message, fault.line)
+    else if (fault instanceof InputError) this.#keep(fault)
+    else throw fault
+  }
+
+  #report(frame: Frame, code: string, message: string, line: number): void {
+    this.#keep(new InputError(code, { file: frame.file, line }, message))
+  }
+
+  #keep(error: InputError): void {
+    this.errors.push(error)
+    if (this.errors.length >= this.#errorsMax) this.#stopped = true
+  }
+}
+
+const DOLLAR = 0x24
+const DOT = 0x2e
+
+function isDigit(octet: number): boolean {
+  return octet >= 0x30 && octet <= 0x39
+}
+
+/** RFC 2308 section 4: $TTL; without one, RFC 1035's last TTL written. */
+function effectiveTtl(frame: Frame, ttl: number): number {
+  if (ttl !== -1) return ttl
+  if (frame.defaultTtl !== -1) return frame.defaultTtl
+  return frame.lastTtl !== -1 ? frame.lastTtl : DEFAULT_TTL_SECONDS
+}
+
+function readTtl(frame: Frame, field: number): number {
+  const { lexer } = frame
+  const ttl = scanTtl(lexer.input, lexer.start[field]!, lexer.end[field]!)
+  if (ttl !== -1) return ttl
+  const message = `${quote(frame, field)} is no TTL; write seconds up to 2147483647, or 1h30m`
+  throw new Fault('ZONE_TTL', message, lexer.line)
+}
+
+/** True if the field is class IN, false if it is no class at all. */
+function readClass(frame: Frame, field: number): boolean {
+  const { lexer } = frame
+  const rrclass = scanClassField(lexer.input, lexer.start[field]!, lexer.end[field]!)
+  if (rrclass === -1) return false
+  if (rrclass === RRClass.IN) return true
+  const message = `class ${quote(frame, field)} is not served; use IN`
+  throw new Fault('ZONE_CLASS', message, lexer.line)
+}
+
+function readType(frame: Frame, field: number): number {
+  const { lexer } = frame
+  const type = scanTypeField(lexer.input, lexer.start[field]!, lexer.end[field]!)
+  if (type !== -1 && isDataType(type)) return type
+  const message =
+    type === -1
+      ? `${quote(frame, field)} is no record type; write its mnemonic, or TYPE and its number`
+      : `${quote(frame, field)} is a type of queries, not of records; remove it`
+  throw new Fault('ZONE_TYPE', message, lexer.line)
+}
+
+function nameOf(frame: Frame, field: number): Uint8Array {
+  const { lexer } = frame
+  const name = new Uint8Array(255)
+  const octets = scanNameOctets(
+    lexer.input,
+    lexer.start[field]!,
+    lexer.end[field]!,
+    frame.origin,
+    name,
+  )
+  if (octets >= 0) return name.slice(0, octets)
+  throw new Fault('ZONE_NAME', `${quote(frame, field)} is no domain name`, lexer.line)
+}
+
+function usage(frame: Frame, form: string): Fault {
+  return new Fault('ZONE_SYNTAX', `wrong number of fields; write ${form}`, frame.lexer.line)
+}
+
+function unknownDirective(frame: Frame, name: string): Fault {
+  const message = `unknown directive ${JSON.stringify(name.slice(0, 40))}; there are $ORIGIN, $TTL, $INCLUDE and $GENERATE, and a name starts with \\$`
+  return new Fault('ZONE_SYNTAX', message, frame.lexer.line)
+}
+
+/** A field for a message: quoted, and short. */
+function quote(frame: Frame, field: number): string {
+  return JSON.stringify(frame.lexer.text(field).slice(0, 80))
+}

@@ -1,0 +1,24 @@
+import { NAME_OCTETS_MAX } from '../../dns/name/name.ts'
+
+/** One record of a master file, class IN. Reused for every record: copy what you keep. */
+export class ScannedRecord {
+  /** Lower-case wire name in 0..ownerOctets-1, inside the zone. */
+  readonly owner: Uint8Array = new Uint8Array(NAME_OCTETS_MAX)
+  /** 1..255; 0 before the first owner. */
+  ownerOctets = 0
+  type = 0
+  /** 0..TTL_SECONDS_MAX. */
+  ttlSeconds = 0
+  /** Uncompressed wire rdata in 0..rdataOctets-1. */
+  rdata: Uint8Array = new Uint8Array(0)
+  rdataOctets = 0
+  file = ''
+  /** Line that the record starts on, counted from 1. */
+  line = 0
+}
+
+/** Takes the records of a zone, one after the other, in the order of the file. */
+export interface ZoneSink {
+  /** Returns false to end the scan here. Borrows `record` until it returns. */
+  add(record: ScannedRecord): boolean
+}

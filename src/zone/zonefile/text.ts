@@ -1,0 +1,89 @@
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs'
+import { InputError, type Position } from '../../base/errors.ts'
+
+/** A file and its state when it was read; equal stamps mean that the file did not change. */
+export interface FileStamp {
+  /** Path, as it stands in messages. */
+  readonly file: string
+  readonly stamp: string
+}
+
+/** A master file in memory. $INCLUDE starts from the file's directory. */
+export interface ZoneText extends FileStamp {
+  readonly text: Buffer
+}
+
+/** Largest file, and most octets of a zone with all it includes: some ten million records. */
+export const ZONE_OCTETS_MAX = 512 * 1024 * 1024
+
+/**
+ * Reads a whole regular file of at most `octetsMax`. Throws InputError at `position` for anything
+ * else: a device or pipe would never end.
+ */
+export function readZoneText(
+  path: string,
+  octetsMax: number = ZONE_OCTETS_MAX,
+  position: Position | undefined = { file: path, line: 1 },
+): ZoneText {
+  // O_NONBLOCK: opening a pipe would wait for its writer.
+  let fd: number
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  } catch (cause) {
+    throw new InputError('ZONE_FILE', position, `open ${path}: ${reason(cause)}`, cause)
+  }
+  try {
+    return readOpen(fd, path, octetsMax, position)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function readOpen(
+  fd: number,
+  path: string,
+  octetsMax: number,
+  position: Position | undefined,
+): ZoneText {
+  const stat = fstatSync(fd)
+  if (!stat.isFile()) {
+    const message = `${path} is not a regular file; name a zone file`
+    throw new InputError('ZONE_FILE', position, message)
+  }
+  if (stat.size > octetsMax) {
+    const message = `${path} is larger than the ${octetsMax} octets left for this zone; split it`
+    throw new InputError('ZONE_LIMIT', position, message)
+  }
+  const text = Buffer.allocUnsafe(stat.size)
+  let octets = 0
+  while (octets < text.length) {
+    const read = readSync(fd, text, octets, text.length - octets, null)
+    if (read === 0) break
+    octets += read
+  }
+  return { file: path, text: text.subarray(0, octets), stamp: printStamp(stat) }
+}
+
+/** A file's identity, size and times in one text. */
+export function printStamp(stat: {
+  ino: number
+  size: number
+  mtimeMs: number
+  ctimeMs: number
+}): string {
+  return `${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}`
+}
+
+/** True if a file is not what it was when it was stamped; a file that can't be seen has stamp ''. */
+export function hasChanged(was: FileStamp): boolean {
+  const stat = statSync(was.file, { throwIfNoEntry: false })
+  return (stat === undefined ? '' : printStamp(stat)) !== was.stamp
+}
+
+/** The operating system's words for a failed file operation. */
+export function reason(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : ''
+  if (code === 'ENOENT') return 'no such file or directory'
+  if (code === 'EACCES') return 'permission denied'
+  return cause instanceof Error ? cause.message : String(cause)
+}

@@ -1,0 +1,47 @@
+/** Largest TTL (RFC 2181 section 8). */
+export const TTL_SECONDS_MAX = 0x7fffffff
+
+/** Seconds of the unit letter, any case; 0 = no unit. */
+function unitSeconds(octet: number): number {
+  switch (octet | 0x20) {
+    case 0x73: // s
+      return 1
+    case 0x6d: // m
+      return 60
+    case 0x68: // h
+      return 3600
+    case 0x64: // d
+      return 86400
+    case 0x77: // w
+      return 604800
+    default:
+      return 0
+  }
+}
+
+/**
+ * Scans the TTL in `input[start..end)`: seconds, or numbers with units that add up, as in `1h30m`.
+ * Returns 0..TTL_SECONDS_MAX, or -1 if it is no TTL or too large.
+ */
+export function scanTtl(input: Uint8Array, start: number, end: number): number {
+  if (start >= end) return -1
+  let total = 0
+  let number = 0
+  let digits = 0
+  for (let i = start; i < end; i++) {
+    const octet = input[i]!
+    if (octet >= 0x30 && octet <= 0x39) {
+      number = number * 10 + (octet - 0x30)
+      digits++
+    } else {
+      const unit = unitSeconds(octet)
+      if (unit === 0 || digits === 0) return -1
+      total += number * unit
+      number = 0
+      digits = 0
+    }
+    if (number > TTL_SECONDS_MAX || total > TTL_SECONDS_MAX) return -1
+  }
+  total += number
+  return total <= TTL_SECONDS_MAX ? total : -1
+}
