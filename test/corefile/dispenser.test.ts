@@ -1,0 +1,104 @@
+import t from 'tap'
+import { Dispenser } from '../../src/corefile/dispenser.ts'
+import { scanTokens } from '../../src/corefile/lexer.ts'
+
+const dispense = (text: string) => new Dispenser(scanTokens(text, 'Corefile'))
+
+t.test('next visits every token, nextArg only those of the line', async (t) => {
+  const d = dispense('d a b\nd c')
+  t.equal(d.value(), '')
+  t.ok(d.next())
+  t.ok(d.nextArg())
+  t.ok(d.nextArg())
+  t.equal(d.value(), 'b')
+  t.notOk(d.nextArg())
+  t.equal(d.value(), 'b')
+  t.ok(d.nextLine())
+  t.equal(d.value(), 'd')
+  t.notOk(d.nextLine())
+  t.ok(d.next())
+  t.notOk(d.next())
+  t.equal(d.value(), 'c')
+})
+
+t.test('a token that spans lines ends on its last', async (t) => {
+  const d = dispense('d "a\nb" c\ne')
+  d.next()
+  t.strictSame(d.remainingArgs(), ['a\nb', 'c'])
+})
+
+t.test('tokens of two files are never on one line', async (t) => {
+  const d = new Dispenser([...scanTokens('d', 'a'), ...scanTokens('e', 'b')])
+  d.next()
+  t.notOk(d.nextArg())
+  t.ok(d.nextLine())
+})
+
+t.test('remaining arguments end before a brace', async (t) => {
+  const d = dispense('d a b {\n x\n}')
+  d.next()
+  t.strictSame(d.remainingArgs(), ['a', 'b'])
+  t.ok(d.nextBlock())
+  t.equal(d.value(), 'x')
+  t.notOk(d.nextBlock())
+})
+
+t.test('args takes a fixed number', async (t) => {
+  const d = dispense('d a b\nd a')
+  d.next()
+  t.strictSame(d.args(2), ['a', 'b'])
+  d.next()
+  t.equal(d.args(2), undefined)
+})
+
+t.test('nextBlock visits the lines of a block, and of the next one', async (t) => {
+  const d = dispense('d {\n a 1\n b\n}\nd {\n}\nd\nd {\n c\n}')
+  const lines: string[][] = []
+  let occurrences = 0
+  while (d.next()) {
+    occurrences++
+    while (d.nextBlock()) lines.push([d.value(), ...d.remainingArgs()])
+  }
+  t.equal(occurrences, 4)
+  t.strictSame(lines, [['a', '1'], ['b'], ['c']])
+})
+
+t.test('a brace on the next line opens no block', async (t) => {
+  const d = dispense('d\n{\n a\n}')
+  d.next()
+  t.notOk(d.nextBlock())
+  t.equal(d.value(), 'd')
+})
+
+t.test('a directive that reads past its closing brace does not hang', async (t) => {
+  const d = dispense('d { a }')
+  d.next()
+  const seen: string[][] = []
+  while (d.nextBlock()) seen.push([d.value(), ...d.remainingArgs()])
+  t.strictSame(seen, [['a', '}']])
+})
+
+t.test('errors name the place of the current token', async (t) => {
+  const d = dispense('\nd a {\n}')
+  d.next()
+  d.nextArg()
+  t.match(d.error('no'), {
+    message: 'Corefile:2 - Error during parsing: no',
+    code: 'COREFILE',
+    position: { file: 'Corefile', line: 2 },
+  })
+  t.equal(
+    d.argError().message,
+    "Corefile:2 - Error during parsing: Wrong argument count or unexpected line ending after 'a'",
+  )
+  t.equal(d.eofError().message, 'Corefile:2 - Error during parsing: Unexpected EOF')
+  t.equal(
+    d.syntaxError('x').message,
+    "Corefile:2 - Syntax error: Unexpected token 'a', expecting 'x'",
+  )
+  d.nextArg()
+  t.equal(
+    d.argError().message,
+    "Corefile:2 - Error during parsing: Unexpected token '{', expecting argument",
+  )
+})
