@@ -13,6 +13,9 @@ const RESPONSE_RR_START = 64
 /** UDP payload size that fits every sane path without fragments (DNS flag day 2020). */
 export const PAYLOAD_OCTETS_DEFAULT = 1232
 
+/** Room for synthesized names: sixteen of the longest. */
+export const SYNTHESIZED_OCTETS_MAX = 4096
+
 const NO_BYTES = new Uint8Array(0)
 
 /**
@@ -44,6 +47,13 @@ export class Response {
   rdataOffset: Uint32Array = new Uint32Array(RESPONSE_RR_START)
   rdataOctets: Uint16Array = new Uint16Array(RESPONSE_RR_START)
 
+  /**
+   * Names that exist nowhere else, such as targets of CNAMEs made from a DNAME: they live as long as
+   * the records that point to them. In use: 0..synthesizedOctets-1.
+   */
+  readonly synthesized: Uint8Array = new Uint8Array(SYNTHESIZED_OCTETS_MAX)
+  synthesizedOctets = 0
+
   /** ECS scope to echo if the query carried ECS: 0..128 bits (RFC 7871 section 7.2.1). */
   scopeBits = 0
   /** NSID to return if asked (RFC 5001); null = none configured. */
@@ -74,6 +84,7 @@ export class Response {
     this.checkingDisabled = (query.flags & 0x0010) !== 0
     this.truncated = false
     this.count = 0
+    this.synthesizedOctets = 0
     this.scopeBits = 0
     this.nsid = null
     this.edeCode = -1

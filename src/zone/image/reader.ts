@@ -1,44 +1,213 @@
-import type { RRsetData, ZoneId } from './types.ts'
+import { assert } from '../../base/assert.ts'
+import { hashLabel, mixHash } from '../../dns/name/hash.ts'
+import type { HashedName } from './hashed-name.ts'
+import * as L from './layout.ts'
 
 /** Where readers find the arena in force; the writer replaces `buffer` when it has compacted. */
 export interface ArenaHandle {
   buffer: SharedArrayBuffer
 }
 
-/** One RRset with its owner, as `rrsets` yields it. */
-export interface OwnedRRset extends RRsetData {
-  /** Lower-case wire form. */
-  readonly owner: Uint8Array
-}
+const WILDCARD_LABEL = new Uint8Array([1, 0x2a])
 
-/** Reads one published version of a zone image. Many may read one image, in any thread. */
+/**
+ * Reads one version of a zone image; any number of readers in any thread may read one image, without
+ * locks. Zones, bodies and RRsets are word offsets into `words` (see layout.ts), 0 = none; they hold
+ * until the next `refresh`. The views may be replaced by any call, so take them from here each time.
+ */
 export class ZoneReader {
   readonly handle: ArenaHandle
+  words!: Uint32Array
+  bytes!: Uint8Array
   /** Version that lookups see; taken anew by `refresh`. */
   version = 0
+  /** Label of the name at which the zone found by `matchZone` has its apex. */
+  zoneLabel = 0
+  #buffer!: SharedArrayBuffer
+  #index = 0
+  #indexMask = 0
+  #zones = 0
+  #zonesMask = 0
 
+  /** `handle`: of the image (`image.handle`), or in another thread `{ buffer }` of the same buffer. */
   constructor(handle: ArenaHandle) {
     this.handle = handle
+    this.#view(handle.buffer)
+    assert(this.words[L.HEADER_MAGIC] === L.MAGIC, 'buffer is a zone image of this machine')
+    this.refresh()
   }
 
-  /** Moves to the newest published version. Call once per query. */
-  refresh(): void {}
-
-  /** Zones of this version. Not for the hot path. */
-  zones(): { id: ZoneId; apex: Uint8Array }[] {
-    return []
+  /** Moves to the newest published version. Call once per query. @hot */
+  refresh(): void {
+    if (this.handle.buffer !== this.#buffer) this.#view(this.handle.buffer)
+    this.version = Atomics.load(this.words, L.HEADER_VERSION)
+    if (this.words[L.HEADER_LENGTH]! > this.words.length) this.#view(this.#buffer)
+    const words = this.words
+    this.#index = words[L.HEADER_INDEX]!
+    this.#indexMask = words[this.#index + L.TABLE_MASK]!
+    this.#zones = words[L.HEADER_ZONES]!
+    this.#zonesMask = words[this.#zones + L.TABLE_MASK]!
   }
 
-  /** Zone with exactly this apex (lower-case wire form), or undefined. Not for the hot path. */
-  findZone(_apex: Uint8Array): ZoneId | undefined {
-    return undefined
+  /**
+   * The zone with the longest apex that ends `name`, skipping the first `fromLabel` labels; 0 if
+   * there is none, else `zoneLabel` is set. @hot
+   */
+  matchZone(name: HashedName, fromLabel: number): number {
+    const deepest = this.words[L.HEADER_ZONE_LABELS]!
+    let label = name.labelCount - deepest
+    if (label < fromLabel) label = fromLabel
+    for (; label <= name.labelCount; label++) {
+      const zone = this.#probeZone(name, label)
+      if (zone !== 0) {
+        this.zoneLabel = label
+        return zone
+      }
+    }
+    return 0
   }
 
-  /** All RRsets of a zone, in no particular order of owners. Not for the hot path. */
-  *rrsets(_zone: ZoneId): Generator<OwnedRRset> {}
+  /**
+   * Body of the node whose name is `name` from `label` on, in a zone with its apex at `zoneLabel`;
+   * 0 if there is no such name in this version. @hot
+   */
+  findBody(zone: number, name: HashedName, label: number, zoneLabel: number): number {
+    if (label === zoneLabel) return this.visibleBody(this.words[zone + L.ZONE_APEX_NODE]!)
+    const start = name.labelOffset[label]!
+    const octets = name.labelOffset[zoneLabel]! - start
+    const hash = name.suffixHash[label]!
+    return this.#probe(this.words[zone + L.ZONE_ID]!, hash, name.qname, start, octets, false)
+  }
 
-  /** One RRset by exact owner and type, or undefined. Not for the hot path. */
-  getRRset(_zone: ZoneId, _owner: Uint8Array, _type: number): RRsetData | undefined {
-    return undefined
+  /** Body of the child `*` of that node, or 0. @hot */
+  findWildcard(zone: number, name: HashedName, label: number, zoneLabel: number): number {
+    const start = name.labelOffset[label]!
+    const octets = name.labelOffset[zoneLabel]! - start
+    const hash = hashLabel(name.suffixHash[label]!, WILDCARD_LABEL, 0)
+    return this.#probe(this.words[zone + L.ZONE_ID]!, hash, name.qname, start, octets, true)
+  }
+
+  /** RRset of one type in a body, or 0. @hot */
+  findRRset(body: number, type: number): number {
+    const words = this.words
+    const end = body + L.BODY_RRSETS + (words[body + L.BODY_STATE]! >>> L.BODY_COUNT_SHIFT)
+    for (let i = body + L.BODY_RRSETS; i < end; i++) {
+      const rrset = words[i]!
+      if (words[rrset + L.RRSET_HEAD]! >>> 16 === type) return rrset
+    }
+    return 0
+  }
+
+  /** Octet offset of the packed rdata of an RRset. @hot */
+  rdataStart(rrset: number): number {
+    const words = this.words
+    const count = words[rrset + L.RRSET_HEAD]! & 0xffff
+    const table = count > L.TABLE_FREE_RDATA_MAX ? count : 0
+    return (rrset + L.RRSET_REST + table + words[rrset + L.RRSET_STEERING_COUNT]!) * 4
+  }
+
+  /** Word offset of the first steering word of an RRset. @hot */
+  steeringStart(rrset: number): number {
+    const count = this.words[rrset + L.RRSET_HEAD]! & 0xffff
+    return rrset + L.RRSET_REST + (count > L.TABLE_FREE_RDATA_MAX ? count : 0)
+  }
+
+  /** Octet offset of rdata `index`'s length; `start`: what `rdataStart` gave. @hot */
+  rdataAt(rrset: number, start: number, index: number): number {
+    if ((this.words[rrset + L.RRSET_HEAD]! & 0xffff) > L.TABLE_FREE_RDATA_MAX) {
+      return start + this.words[rrset + L.RRSET_REST + index]!
+    }
+    const bytes = this.bytes
+    let at = start
+    for (let i = 0; i < index; i++) at += 2 + ((bytes[at]! << 8) | bytes[at + 1]!)
+    return at
+  }
+
+  #probeZone(name: HashedName, label: number): number {
+    const words = this.words
+    const hash = mixHash(name.suffixHash[label]!)
+    const table = this.#zones + L.TABLE_SLOTS
+    for (let slot = hash & this.#zonesMask; ; slot = (slot + 1) & this.#zonesMask) {
+      const zone = words[table + slot * L.SLOT_WORDS + 1]!
+      if (zone === 0) return 0
+      // A zone beyond our views was added after we refreshed: not of our version.
+      if (words[table + slot * L.SLOT_WORDS] !== hash || zone >= words.length) continue
+      if (this.isZoneVisible(zone) && this.#isApex(zone, name, label)) return zone
+    }
+  }
+
+  /** True if the zone is of this version. @hot */
+  isZoneVisible(zone: number): boolean {
+    const died = this.words[zone + L.ZONE_DIED]!
+    const born = this.words[zone + L.ZONE_BORN]!
+    return born !== 0 && born <= this.version && (died === 0 || died > this.version)
+  }
+
+  #isApex(zone: number, name: HashedName, label: number): boolean {
+    const start = name.labelOffset[label]!
+    const octets = name.qnameOctets - start
+    if ((this.words[zone + L.ZONE_APEX_SIZE]! & 0xffff) !== octets) return false
+    const at = (zone + L.ZONE_APEX) * 4
+    for (let i = 0; i < octets; i++) if (this.bytes[at + i] !== name.qname[start + i]) return false
+    return true
+  }
+
+  #probe(
+    id: number,
+    suffixHash: number,
+    name: Uint8Array,
+    start: number,
+    octets: number,
+    wildcard: boolean,
+  ): number {
+    const words = this.words
+    const hash = L.nodeHash(suffixHash, id)
+    const key = ((id << 16) | (wildcard ? octets + 2 : octets)) >>> 0
+    const table = this.#index + L.TABLE_SLOTS
+    for (let slot = hash & this.#indexMask; ; slot = (slot + 1) & this.#indexMask) {
+      const node = words[table + slot * L.SLOT_WORDS + 1]!
+      if (node === 0) return 0
+      // A node beyond our views was added after we refreshed: not of our version.
+      if (words[table + slot * L.SLOT_WORDS] !== hash || node >= words.length) continue
+      if (words[node + L.NODE_KEY] !== key) continue
+      if (this.#isRelativeName(node, name, start, octets, wildcard)) return this.visibleBody(node)
+    }
+  }
+
+  #isRelativeName(
+    node: number,
+    name: Uint8Array,
+    start: number,
+    octets: number,
+    wildcard: boolean,
+  ): boolean {
+    const bytes = this.bytes
+    let at = (node + L.NODE_NAME) * 4
+    if (wildcard) {
+      if (bytes[at] !== 1 || bytes[at + 1] !== 0x2a) return false
+      at += 2
+    }
+    for (let i = 0; i < octets; i++) if (bytes[at + i] !== name[start + i]) return false
+    return true
+  }
+
+  /** Body of a node in this version, or 0 if the name does not exist in it. @hot */
+  visibleBody(node: number): number {
+    let body = this.words[node + L.NODE_BODY]!
+    for (;;) {
+      // Newer than our views; what is before it may be ours.
+      if (body >= this.words.length) this.#view(this.#buffer)
+      if (body === 0) return 0
+      if (this.words[body + L.BODY_VERSION]! <= this.version) break
+      body = this.words[body + L.BODY_PREVIOUS]!
+    }
+    return this.words[body + L.BODY_STATE] === 0 ? 0 : body
+  }
+
+  #view(buffer: SharedArrayBuffer): void {
+    this.#buffer = buffer
+    const length = Math.floor(buffer.byteLength / 4)
+    this.words = new Uint32Array(buffer, 0, length)
+    this.bytes = new Uint8Array(buffer, 0, length * 4)
   }
 }

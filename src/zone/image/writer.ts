@@ -1,50 +1,270 @@
+import { assert } from '../../base/assert.ts'
+import { InputError } from '../../base/errors.ts'
+import { ARENA_OCTETS_MAX, Arena } from './arena.ts'
+import { compactArena } from './compact.ts'
+import { type HashedName, NameBuffer } from './hashed-name.ts'
+import * as L from './layout.ts'
+import { NodeStore, type ZoneEntry } from './node-store.ts'
 import { type ArenaHandle, ZoneReader } from './reader.ts'
+import { equalsRRset, rrsetWords, writeRRset } from './rrset-block.ts'
 import type { RRsetData, ZoneId } from './types.ts'
+import { ZoneTable } from './zone-table.ts'
 
-/** Sizes of a zone image; all have defaults. */
+/** Sizes of a zone image. */
 export interface ZoneImageOptions {
-  /** First size of the arena. */
+  /** First size of the arena; default 64 KB. */
   readonly initialOctets?: number
-  /** Address space to reserve: the arena never grows beyond it. At most 4 GB. */
+  /** Address space to reserve: the arena never grows beyond it. Default and most: 4 GB. */
   readonly maxOctets?: number
-  /** Garbage below this is never worth a compaction. */
+  /**
+   * Garbage below this is never worth a compaction; above, half of the arena must be garbage too.
+   * Default 16 MB.
+   */
   readonly compactOctets?: number
 }
 
-/** The only writer of a zone image. Nothing is seen by readers before `publish`. */
+/** How full an image is. */
+export interface ZoneImageStats {
+  readonly zones: number
+  /** Names that exist in the unpublished version, apexes and empty non-terminals included. */
+  readonly names: number
+  readonly usedOctets: number
+  readonly garbageOctets: number
+  readonly arenaOctets: number
+}
+
+const INITIAL_SLOTS = 64
+
+/**
+ * The writer of a zone image: zones, their names and RRsets in one shared arena (see layout.ts).
+ * There is one writer. Readers see nothing of a change before `publish`, and then all of it. Callers
+ * validate: a malformed RRset or an owner outside its zone is an assertion here.
+ */
 export class ZoneImage {
-  readonly handle: ArenaHandle = { buffer: new SharedArrayBuffer(0) }
+  /** Where readers find the arena. */
+  readonly handle: ArenaHandle
+  readonly #maxOctets: number
+  readonly #compactWords: number
+  readonly #listeners = new Set<(buffer: SharedArrayBuffer) => void>()
+  #arena: Arena
+  #nodes: NodeStore
+  #zoneTable: ZoneTable
+  #zones = new Map<ZoneId, ZoneEntry>()
+  #zoneOfApex = new Map<string, ZoneId>()
+  /** Ids of zones that were removed since the last compaction: their nodes are still in the index. */
+  readonly #retired = new Set<ZoneId>()
+  #version = 0
+  #nextId = 1
+  #changed = false
+  readonly #name = new NameBuffer()
 
-  constructor(_options: ZoneImageOptions = {}) {}
-
-  /** Adds an empty zone. `apex`: lower-case wire form. To replace a zone: remove, add, publish. */
-  addZone(_apex: Uint8Array): ZoneId {
-    return 0
+  constructor(options: ZoneImageOptions = {}) {
+    this.#maxOctets = options.maxOctets ?? ARENA_OCTETS_MAX
+    this.#compactWords = (options.compactOctets ?? 16 * 1024 * 1024) / 4
+    this.#arena = new Arena(options.initialOctets ?? 65536, this.#maxOctets)
+    this.#nodes = new NodeStore(this.#arena, INITIAL_SLOTS)
+    this.#zoneTable = new ZoneTable(this.#arena, INITIAL_SLOTS)
+    this.handle = { buffer: this.#arena.buffer }
   }
 
-  removeZone(_zone: ZoneId): void {}
+  get stats(): ZoneImageStats {
+    let names = 0
+    for (const zone of this.#zones.values()) names += zone.names
+    return {
+      zones: this.#zones.size,
+      names,
+      usedOctets: this.#arena.tail * 4,
+      garbageOctets: this.#nodes.garbageWords * 4,
+      arenaOctets: this.#arena.buffer.byteLength,
+    }
+  }
+
+  /**
+   * Adds an empty zone. `apex`: lower-case wire form, of no zone that is there now: to replace a zone
+   * at one stroke, remove it, add it, fill it, publish.
+   * @throws InputError if the image is full: ZONE_MAX zones, or no room in the arena.
+   */
+  addZone(apex: Uint8Array): ZoneId {
+    const name = this.#load(apex)
+    const key = apexKey(name)
+    assert(!this.#zoneOfApex.has(key), 'no zone with this apex')
+    const id = this.#takeId()
+    const version = this.#pending()
+    const offset = this.#zoneTable.add(id, name, version)
+    const liveWords = this.#arena.tail - offset
+    const entry: ZoneEntry = { id, offset, labels: name.labelCount, names: 0, liveWords }
+    this.#nodes.reserve(entry, name, 0)
+    const node = this.#nodes.ensure(entry, name, 0)
+    this.#nodes.appendBody(entry, node, version, L.FLAG_APEX, [])
+    this.#arena.words[offset + L.ZONE_APEX_NODE] = node
+    this.#zones.set(id, entry)
+    this.#zoneOfApex.set(key, id)
+    return id
+  }
+
+  /** Removes a zone with all its names. */
+  removeZone(zone: ZoneId): void {
+    const entry = this.#entry(zone)
+    const { words, bytes } = this.#arena
+    words[entry.offset + L.ZONE_DIED] = this.#pending()
+    const at = (entry.offset + L.ZONE_APEX) * 4
+    const octets = words[entry.offset + L.ZONE_APEX_SIZE]! & 0xffff
+    this.#zoneOfApex.delete(apexKey(this.#load(bytes.subarray(at, at + octets))))
+    this.#zones.delete(zone)
+    this.#retired.add(zone)
+    this.#nodes.discard(entry, entry.liveWords)
+  }
 
   /** Zone with this apex, unpublished changes included; undefined if none. */
-  findZone(_apex: Uint8Array): ZoneId | undefined {
-    return undefined
+  findZone(apex: Uint8Array): ZoneId | undefined {
+    return this.#zoneOfApex.get(apexKey(this.#load(apex)))
   }
 
-  /** Adds or replaces one RRset. False if it was there already, equal in all. */
-  putRRset(_zone: ZoneId, _owner: Uint8Array, _data: RRsetData): boolean {
-    return false
+  /**
+   * Adds or replaces the RRset of `data.type` at `owner` (lower-case wire form, in the zone). False if
+   * that very RRset was there already: then nothing changed.
+   * @throws InputError if the arena is full; then nothing changed either.
+   */
+  putRRset(zone: ZoneId, owner: Uint8Array, data: RRsetData): boolean {
+    const entry = this.#entry(zone)
+    const name = this.#loadOwner(entry, owner)
+    const size = rrsetWords(data)
+    const nodes = this.#nodes
+    nodes.reserve(entry, name, size)
+    const node = nodes.ensure(entry, name, 0)
+    const rrsets = nodes.rrsets(node)
+    const at = this.#placeOfType(rrsets, data.type)
+    const old = rrsets[at]
+    const replaces = old !== undefined && nodes.typeOf(old) === data.type
+    if (replaces && equalsRRset(this.#arena, old, data, size)) return false
+    assert(replaces || rrsets.length < L.RRSETS_MAX, 'at most 255 RRsets per name')
+    if (replaces) nodes.discard(entry, this.#arena.words[old + L.RRSET_WORDS]!)
+    entry.liveWords += size
+    rrsets.splice(at, replaces ? 1 : 0, writeRRset(this.#arena, data, size))
+    nodes.setRRsets(entry, name, this.#pending(), node, rrsets)
+    return true
   }
 
-  /** False if there was none. */
-  removeRRset(_zone: ZoneId, _owner: Uint8Array, _type: number): boolean {
-    return false
+  /** Removes one RRset; with its last RRset a name without children ends. False if there was none. */
+  removeRRset(zone: ZoneId, owner: Uint8Array, type: number): boolean {
+    const entry = this.#entry(zone)
+    const name = this.#loadOwner(entry, owner)
+    const nodes = this.#nodes
+    const node = nodes.find(entry, name, 0)
+    if (node === 0) return false
+    const rrsets = nodes.rrsets(node)
+    const at = this.#placeOfType(rrsets, type)
+    const old = rrsets[at]
+    if (old === undefined || nodes.typeOf(old) !== type) return false
+    nodes.reserve(entry, name, 0)
+    nodes.discard(entry, this.#arena.words[old + L.RRSET_WORDS]!)
+    rrsets.splice(at, 1)
+    nodes.setRRsets(entry, name, this.#pending(), node, rrsets)
+    return true
   }
 
-  /** Makes all changes since the last publish visible at once; returns the new version. */
+  /**
+   * Makes all changes since the last publish visible at once; returns the version that holds them.
+   * Compacts where that has become worth it (see `compactOctets`).
+   */
   publish(): number {
-    return 0
+    if (!this.#changed) return this.#version
+    this.#changed = false
+    this.#version++
+    this.#arena.words[L.HEADER_TAIL] = this.#arena.tail
+    Atomics.store(this.#arena.words, L.HEADER_VERSION, this.#version)
+    const garbage = this.#nodes.garbageWords
+    if (garbage > this.#compactWords && garbage * 2 > this.#arena.tail) this.compact()
+    return this.#version
   }
 
+  /**
+   * Copies what the published version holds into a new arena and swaps it in: readers of this thread
+   * see it when they refresh, others when their handle is given the new buffer (see `onSwap`). The old
+   * arena stays as it is for those who still read it. Nothing may be unpublished.
+   */
+  compact(): void {
+    assert(!this.#changed, 'all is published before compacting')
+    const zones = [...this.#zones.values()]
+    const copy = compactArena(this.#arena, zones, this.#version, this.#maxOctets)
+    this.#arena = copy.arena
+    this.#nodes = copy.nodes
+    this.#zoneTable = copy.zoneTable
+    this.#zones = new Map(copy.zones.map((zone) => [zone.id, zone]))
+    this.#retired.clear()
+    this.handle.buffer = copy.arena.buffer
+    for (const listener of this.#listeners) listener(copy.arena.buffer)
+  }
+
+  /** Calls `listener` with the new buffer after each swap, until the returned function is called. */
+  onSwap(listener: (buffer: SharedArrayBuffer) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** A reader for this thread. */
   reader(): ZoneReader {
     return new ZoneReader(this.handle)
   }
+
+  #pending(): number {
+    assert(this.#version < 0xfffffffe, 'version has 32 bits')
+    this.#changed = true
+    return this.#version + 1
+  }
+
+  #load(bytes: Uint8Array): HashedName {
+    const ok = this.#name.set(bytes, 0, bytes.length)
+    assert(ok, 'a wire name')
+    assert(this.#name.qnameOctets === bytes.length, 'nothing behind the name')
+    return this.#name
+  }
+
+  #loadOwner(entry: ZoneEntry, owner: Uint8Array): HashedName {
+    const name = this.#load(owner)
+    const { words, bytes } = this.#arena
+    const label = name.labelCount - entry.labels
+    assert(label >= 0, 'owner is in the zone')
+    const start = name.labelOffset[label]!
+    const octets = words[entry.offset + L.ZONE_APEX_SIZE]! & 0xffff
+    const at = (entry.offset + L.ZONE_APEX) * 4
+    assert(name.qnameOctets - start === octets, 'owner ends with the apex')
+    for (let i = 0; i < octets; i++) {
+      assert(name.qname[start + i] === bytes[at + i], 'owner ends with the apex')
+    }
+    return name
+  }
+
+  #entry(zone: ZoneId): ZoneEntry {
+    const entry = this.#zones.get(zone)
+    assert(entry !== undefined, 'zone is in the image')
+    return entry
+  }
+
+  /** Where an RRset of `type` is, or belongs, in a list ordered by type. */
+  #placeOfType(rrsets: readonly number[], type: number): number {
+    let at = 0
+    while (at < rrsets.length && this.#nodes.typeOf(rrsets[at]!) < type) at++
+    return at
+  }
+
+  #takeId(): ZoneId {
+    if (this.#zones.size + this.#retired.size >= L.ZONE_MAX && !this.#changed) this.compact()
+    if (this.#zones.size + this.#retired.size >= L.ZONE_MAX) {
+      throw new InputError(
+        'ZONE_IMAGE_ZONES',
+        undefined,
+        `more than ${L.ZONE_MAX} zones in one server block; spread them over several blocks`,
+      )
+    }
+    while (this.#zones.has(this.#nextId) || this.#retired.has(this.#nextId)) {
+      this.#nextId = (this.#nextId % L.ZONE_MAX) + 1
+    }
+    return this.#nextId
+  }
+}
+
+/** Key of a zone in a Map. */
+function apexKey(apex: HashedName): string {
+  return Buffer.from(apex.qname.subarray(0, apex.qnameOctets)).toString('latin1')
 }

@@ -1,7 +1,34 @@
+import { assert } from '../../base/assert.ts'
+import { RRClass } from '../../dns/iana/classes.ts'
+import { Rcode } from '../../dns/iana/rcodes.ts'
+import { RRType } from '../../dns/iana/types.ts'
 import type { Query } from '../../dns/message/query.ts'
-import type { Response } from '../../dns/message/response.ts'
+import { type Response, Section } from '../../dns/message/response.ts'
+import { equalHashedNames, type HashedName, NameBuffer } from '../image/hashed-name.ts'
+import {
+  BODY_COUNT_SHIFT,
+  BODY_RRSETS,
+  BODY_STATE,
+  RRSET_HEAD,
+  RRSET_TTL,
+  ZONE_APEX_NODE,
+} from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
+import { AdditionalSection } from './additional.ts'
+import { Match, NameFinder } from './name-finder.ts'
+import { RRsetAdder } from './rrset-adder.ts'
 import type { Steerer } from './steerer.ts'
+
+/*
+ *   qname ─▶ zone with the longest apex ─▶ NameFinder
+ *     ▲                                      ├─ Cut ──────▶ referral: NS, glue
+ *     │                                      ├─ None ─────▶ NXDOMAIN, SOA
+ *     │                                      ├─ Name, Wildcard
+ *     │                                      │    ├─ qtype is there ──▶ RRset, additional
+ *     │                                      │    ├─ CNAME ─┐
+ *     │                                      │    └─ neither ─▶ NODATA: SOA
+ *     └──── target, at most chainMax times ◀─┴─ Dname ◀──────┘
+ */
 
 /** What `ZoneAnswerer.answer` came to. */
 export const AnswerStatus = {
@@ -19,25 +46,269 @@ export type AnswerStatus = (typeof AnswerStatus)[keyof typeof AnswerStatus]
 export interface AnswerOptions {
   /** Adds the apex NS RRset to the authority section of positive answers, as CoreDNS does. */
   readonly apexNsInAuthority?: boolean
-  /** Most CNAMEs in one chain; default 8. */
+  /** Most CNAMEs to follow for one question: 0..CHAIN_MAX, which is the default. */
   readonly chainMax?: number
 }
 
-/** Answers queries from a zone image. One per handler and thread; not reentrant. */
+/** Most CNAMEs to follow for one question, inside and across zones. */
+export const CHAIN_MAX = 8
+
+/** Octets of rdata that any SOA has: two names and five numbers (RFC 1035 section 3.3.13). */
+const SOA_OCTETS_MIN = 22
+
+/** What the name of one step of a chain came to. */
+const Step = { Done: 0, Outside: 1, Follow: 2 } as const
+type Step = (typeof Step)[keyof typeof Step]
+
+/**
+ * Answers queries of class IN from a zone image, by RFC 1034 section 4.3.2 and its updates: wildcards
+ * (RFC 4592), DNAME (RFC 6672), negative answers (RFC 2308, and 6604 at the end of a chain). ANY gets
+ * one RRset, the CNAME or else the one of the lowest type (RFC 8482 section 4.1). NS and DNAME of a
+ * wildcard neither delegate nor redirect the names it stands for, but are plain data of them, what
+ * RFC 4592 section 4.2 and RFC 6672 section 3.3 leave open.
+ *
+ * One per handler and thread. The records of a response stay valid when the next one is made: they
+ * point to the query, to the response and to the arena, never into this object.
+ */
 export class ZoneAnswerer {
+  readonly reader: ZoneReader
   /** After ChaseOutside: the target, lower-case wire form; valid until the next `answer`. */
   chaseTarget: Uint8Array = new Uint8Array(256)
   chaseTargetOctets = 0
   /** CNAMEs followed by the last `answer`. */
   chainSteps = 0
-  readonly reader: ZoneReader
+  readonly #finder: NameFinder
+  readonly #adder: RRsetAdder
+  readonly #additional: AdditionalSection
+  readonly #apexNsInAuthority: boolean
+  readonly #chainMax: number
+  /** Targets of a chain, for lookups and to notice loops; entry i: after i+1 CNAMEs. */
+  readonly #targets: readonly NameBuffer[]
+  readonly #substitute = new NameBuffer()
 
-  constructor(reader: ZoneReader, _steerer?: Steerer, _options: AnswerOptions = {}) {
+  // The name that the current step is about, and where its records' owner is.
+  #name: HashedName = new NameBuffer()
+  #owner: Uint8Array = new Uint8Array(0)
+  #ownerOffset = 0
+  #zone = 0
+  #zoneLabel = 0
+
+  /** Without a steerer, steered RRsets are served whole. */
+  constructor(reader: ZoneReader, steerer?: Steerer, options: AnswerOptions = {}) {
     this.reader = reader
+    this.#finder = new NameFinder(reader)
+    this.#adder = new RRsetAdder(reader, steerer)
+    this.#additional = new AdditionalSection(reader, this.#finder, this.#adder)
+    this.#apexNsInAuthority = options.apexNsInAuthority ?? false
+    this.#chainMax = options.chainMax ?? CHAIN_MAX
+    assert(this.#chainMax <= CHAIN_MAX, 'chainMax within CHAIN_MAX')
+    this.#targets = Array.from({ length: this.#chainMax }, () => new NameBuffer())
   }
 
-  /** `chainDepth`: CNAME steps that were taken before, by queries that asked this one. */
-  answer(_query: Query, _response: Response, _chainDepth = 0): AnswerStatus {
-    return AnswerStatus.NotInZone
+  /**
+   * Fills `response`, which has been reset. `chainDepth`: CNAMEs that were followed before, by queries
+   * that led to this one. @hot
+   */
+  answer(query: Query, response: Response, chainDepth = 0): AnswerStatus {
+    this.reader.refresh()
+    this.chainSteps = 0
+    this.#name = query
+    this.#owner = query.qname
+    this.#ownerOffset = 0
+    if (!this.#enterZone(query.qtype)) return AnswerStatus.NotInZone
+    response.authoritative = true
+    for (;;) {
+      if (this.#step(query, response) === Step.Done) return AnswerStatus.Answered
+      if (chainDepth + this.chainSteps >= this.#chainMax) return AnswerStatus.ChainTooLong
+      if (!this.#follow(query, response)) return AnswerStatus.ChainTooLong
+      if (!this.#enterZone(query.qtype)) return this.#chaseOutside()
+    }
+  }
+
+  /** Finds the zone that is to answer for the name. */
+  #enterZone(qtype: number): boolean {
+    const reader = this.reader
+    const name = this.#name
+    this.#zone = reader.matchZone(name, 0)
+    this.#zoneLabel = reader.zoneLabel
+    if (this.#zone === 0) return false
+    if (qtype === RRType.DS && this.#zoneLabel === 0 && name.labelCount > 0) this.#enterParent()
+    return true
+  }
+
+  /** DS of an apex is the parent's, if we have the parent and it delegates (RFC 4035 3.1.4.1). */
+  #enterParent(): void {
+    const reader = this.reader
+    const parent = reader.matchZone(this.#name, 1)
+    if (parent === 0) return
+    const label = reader.zoneLabel
+    if (this.#finder.find(parent, this.#name, label, RRType.DS) !== Match.Name) return
+    this.#zone = parent
+    this.#zoneLabel = label
+  }
+
+  #step(query: Query, response: Response): Step {
+    const match = this.#finder.find(this.#zone, this.#name, this.#zoneLabel, query.qtype)
+    switch (match) {
+      case Match.Name:
+      case Match.Wildcard:
+        return this.#answerFromBody(query, response, this.#finder.body)
+      case Match.None:
+        response.rcode = Rcode.NXDOMAIN
+        this.#addSoa(response)
+        return Step.Done
+      case Match.Cut:
+        this.#refer(query, response)
+        return Step.Done
+      default:
+        return this.#redirect(query, response)
+    }
+  }
+
+  #answerFromBody(query: Query, response: Response, body: number): Step {
+    const reader = this.reader
+    const qtype = query.qtype
+    const rrset = qtype === RRType.ANY ? this.#anyRRset(body) : reader.findRRset(body, qtype)
+    const first = response.count
+    const found = rrset !== 0 ? rrset : reader.findRRset(body, RRType.CNAME)
+    if (found === 0 || this.#addAnswer(query, response, found) === 0) {
+      this.#addSoa(response)
+      return Step.Done
+    }
+    if (found !== rrset) return Step.Follow
+    const end = response.count
+    if (this.#apexNsInAuthority) this.#addApexNs(query, response, rrset)
+    this.#additional.add(query, response, first, end)
+    return Step.Done
+  }
+
+  #anyRRset(body: number): number {
+    const words = this.reader.words
+    const cname = this.reader.findRRset(body, RRType.CNAME)
+    if (cname !== 0) return cname
+    return words[body + BODY_STATE]! >>> BODY_COUNT_SHIFT === 0 ? 0 : words[body + BODY_RRSETS]!
+  }
+
+  #addAnswer(query: Query, response: Response, rrset: number): number {
+    const owner = this.#owner
+    return this.#adder.add(query, response, Section.Answer, owner, this.#ownerOffset, rrset)
+  }
+
+  /** A referral; after a CNAME the response still is authoritative for the CNAME (RFC 1034 6.2.7). */
+  #refer(query: Query, response: Response): void {
+    if (this.chainSteps === 0) response.authoritative = false
+    const ns = this.reader.findRRset(this.#finder.body, RRType.NS)
+    const at = this.#ownerOffset + this.#name.labelOffset[this.#finder.label]!
+    const first = response.count
+    this.#adder.add(query, response, Section.Authority, this.#owner, at, ns)
+    this.#additional.add(query, response, first, response.count)
+  }
+
+  /** DNAME: adds it and the CNAME it makes, or YXDOMAIN (RFC 6672 section 3.2). */
+  #redirect(query: Query, response: Response): Step {
+    const label = this.#finder.label
+    const dname = this.reader.findRRset(this.#finder.body, RRType.DNAME)
+    const at = this.#ownerOffset + this.#name.labelOffset[label]!
+    const added = this.#adder.add(query, response, Section.Answer, this.#owner, at, dname)
+    if (added === 0) {
+      this.#addSoa(response)
+      return Step.Done
+    }
+    const i = response.count - 1
+    const rdata = response.rdataBytes[i]!
+    const start = response.rdataOffset[i]!
+    const target = this.#substitute
+    if (!target.setSubstituted(this.#name, label, rdata, start, start + response.rdataOctets[i]!)) {
+      response.rcode = Rcode.YXDOMAIN
+      return Step.Done
+    }
+    this.#addSynthesized(response, target, response.ttlSeconds[i]!)
+    const wanted = query.qtype === RRType.CNAME || query.qtype === RRType.ANY
+    return wanted ? Step.Done : Step.Follow
+  }
+
+  #addSynthesized(response: Response, target: NameBuffer, ttlSeconds: number): void {
+    const bytes = response.synthesized
+    const at = response.synthesizedOctets
+    const octets = target.qnameOctets
+    assert(at + octets <= bytes.length, 'a chain has room for its synthesized names')
+    for (let i = 0; i < octets; i++) bytes[at + i] = target.qname[i]!
+    response.synthesizedOctets = at + octets
+    response.add(
+      Section.Answer,
+      this.#owner,
+      this.#ownerOffset,
+      RRType.CNAME,
+      RRClass.IN,
+      ttlSeconds,
+      bytes,
+      at,
+      octets,
+    )
+  }
+
+  /** Moves on to the target of the CNAME that was added last; false if the chain has been there. */
+  #follow(query: Query, response: Response): boolean {
+    const i = response.count - 1
+    const rdata = response.rdataBytes[i]!
+    const start = response.rdataOffset[i]!
+    const target = this.#targets[this.chainSteps]!
+    if (!target.set(rdata, start, start + response.rdataOctets[i]!)) return false
+    if (equalHashedNames(target, query)) return false
+    for (let k = 0; k < this.chainSteps; k++) {
+      if (equalHashedNames(target, this.#targets[k]!)) return false
+    }
+    this.chainSteps++
+    this.#name = target
+    this.#owner = rdata
+    this.#ownerOffset = start
+    return true
+  }
+
+  #chaseOutside(): AnswerStatus {
+    const name = this.#name
+    for (let i = 0; i < name.qnameOctets; i++) this.chaseTarget[i] = name.qname[i]!
+    this.chaseTargetOctets = name.qnameOctets
+    return AnswerStatus.ChaseOutside
+  }
+
+  #apexRRset(type: number): number {
+    const reader = this.reader
+    const body = reader.visibleBody(reader.words[this.#zone + ZONE_APEX_NODE]!)
+    return reader.findRRset(body, type)
+  }
+
+  #addApexNs(query: Query, response: Response, answered: number): void {
+    const ns = this.#apexRRset(RRType.NS)
+    if (ns === 0 || ns === answered) return
+    const at = this.#ownerOffset + this.#name.labelOffset[this.#zoneLabel]!
+    this.#adder.add(query, response, Section.Authority, this.#owner, at, ns)
+  }
+
+  /** The zone's SOA, with the TTL that negative answers may be kept for (RFC 2308 section 3). */
+  #addSoa(response: Response): void {
+    const reader = this.reader
+    const soa = this.#apexRRset(RRType.SOA)
+    if (soa === 0) return
+    const bytes = reader.bytes
+    const at = reader.rdataStart(soa)
+    const octets = (bytes[at]! << 8) | bytes[at + 1]!
+    if (octets < SOA_OCTETS_MIN) return
+    const end = at + 2 + octets
+    const minimum =
+      bytes[end - 4]! * 0x1000000 +
+      ((bytes[end - 3]! << 16) | (bytes[end - 2]! << 8) | bytes[end - 1]!)
+    const ttl = reader.words[soa + RRSET_TTL]!
+    response.add(
+      Section.Authority,
+      this.#owner,
+      this.#ownerOffset + this.#name.labelOffset[this.#zoneLabel]!,
+      reader.words[soa + RRSET_HEAD]! >>> 16,
+      RRClass.IN,
+      Math.min(minimum, ttl),
+      bytes,
+      at + 2,
+      octets,
+    )
   }
 }

@@ -1,0 +1,88 @@
+import { assert } from '../../base/assert.ts'
+import { InputError } from '../../base/errors.ts'
+import { HEADER_LENGTH, HEADER_MAGIC, HEADER_WORDS, MAGIC } from './layout.ts'
+
+/** Arenas grow by doubling, but never by more than this. */
+const GROWTH_OCTETS_MAX = 64 * 1024 * 1024
+
+/** Octet offsets of a response's records are 32 bits wide. */
+export const ARENA_OCTETS_MAX = 2 ** 32
+
+/** The writer's side of an arena: appends blocks and grows the buffer (see layout.ts). */
+export class Arena {
+  readonly buffer: SharedArrayBuffer
+  /**
+   * Views of fixed length, made anew after growth: views that follow a growable buffer by themselves
+   * take V8's slow path, ten times the time per access (bench/lookup.mjs, "views").
+   */
+  words!: Uint32Array
+  bytes!: Uint8Array
+  /** First free word. */
+  tail = HEADER_WORDS
+
+  /** @throws InputError if not even the first octets can be had. */
+  constructor(initialOctets: number, maxOctets: number) {
+    assert(maxOctets <= ARENA_OCTETS_MAX, 'arena addressable by 32 bits')
+    const initial = Math.min(roundUp(Math.max(initialOctets, 4096)), maxOctets)
+    this.buffer = reserve(initial, maxOctets)
+    this.#view()
+    this.words[HEADER_MAGIC] = MAGIC
+  }
+
+  /**
+   * Makes room for `words` more words, so that `allocate` cannot fail half-way through a change.
+   * @throws InputError if the arena would exceed its maximum.
+   */
+  reserve(words: number): void {
+    const needed = (this.tail + words) * 4
+    if (needed <= this.buffer.byteLength) return
+    const max = this.buffer.maxByteLength
+    if (needed > max) {
+      throw new InputError(
+        'ZONE_IMAGE_FULL',
+        undefined,
+        `zone data needs more than the ${max} octets reserved for it; serve fewer names or raise the limit`,
+      )
+    }
+    const step = Math.min(this.buffer.byteLength, GROWTH_OCTETS_MAX)
+    this.buffer.grow(Math.min(roundUp(Math.max(needed, this.buffer.byteLength + step)), max))
+    this.#view()
+  }
+
+  /** Offset of a new block, all zero. */
+  allocate(words: number): number {
+    this.reserve(words)
+    const offset = this.tail
+    this.tail += words
+    return offset
+  }
+
+  #view(): void {
+    const length = Math.floor(this.buffer.byteLength / 4)
+    this.words = new Uint32Array(this.buffer, 0, length)
+    this.bytes = new Uint8Array(this.buffer, 0, length * 4)
+    Atomics.store(this.words, HEADER_LENGTH, length)
+  }
+}
+
+function roundUp(octets: number): number {
+  return Math.ceil(octets / 65536) * 65536
+}
+
+/** Reserves address space, less of it where the system is short: it costs no memory until used. */
+function reserve(initialOctets: number, maxOctets: number): SharedArrayBuffer {
+  for (let max = maxOctets; ; max = Math.floor(max / 2)) {
+    try {
+      return new SharedArrayBuffer(Math.min(initialOctets, max), { maxByteLength: max })
+    } catch (error) {
+      if (!(error instanceof RangeError) || max / 2 < initialOctets) {
+        throw new InputError(
+          'ZONE_IMAGE_MEMORY',
+          undefined,
+          `cannot reserve ${maxOctets} octets for zone data; give the process more address space`,
+          error,
+        )
+      }
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import { hashLabel } from '../../dns/name/hash.ts'
+import { Arena } from './arena.ts'
+import { NameBuffer } from './hashed-name.ts'
+import * as L from './layout.ts'
+import { NodeStore, type ZoneEntry } from './node-store.ts'
+import { ZoneTable } from './zone-table.ts'
+
+/** A new arena with what the newest version of another one holds. */
+export interface CompactedArena {
+  readonly arena: Arena
+  readonly nodes: NodeStore
+  readonly zoneTable: ZoneTable
+  /** The same zones with the same ids, at their new places. */
+  readonly zones: ZoneEntry[]
+}
+
+/** Copies the newest bodies of all names of `zones` into a new arena, as of `version`. */
+export function compactArena(
+  from: Arena,
+  zones: readonly ZoneEntry[],
+  version: number,
+  maxOctets: number,
+): CompactedArena {
+  const names = zones.reduce((sum, zone) => sum + zone.names, 0)
+  const live = zones.reduce((sum, zone) => sum + zone.liveWords, 0)
+  const nodeSlots = slotsFor(names)
+  const zoneSlots = slotsFor(zones.length)
+  const octets = (live + (nodeSlots + zoneSlots) * L.SLOT_WORDS) * 4
+  const arena = new Arena(Math.ceil(octets * 1.125), maxOctets)
+  const nodes = new NodeStore(arena, nodeSlots)
+  const zoneTable = new ZoneTable(arena, zoneSlots)
+  const moved = zones.map((zone) => copyZone(from, zone, nodes, zoneTable, version))
+  arena.words[L.HEADER_TAIL] = arena.tail
+  Atomics.store(arena.words, L.HEADER_VERSION, version)
+  return { arena, nodes, zoneTable, zones: moved }
+}
+
+function slotsFor(entries: number): number {
+  let slots = 64
+  while (slots < (entries + 1) * 2) slots *= 2
+  return slots
+}
+
+function copyZone(
+  from: Arena,
+  zone: ZoneEntry,
+  nodes: NodeStore,
+  zoneTable: ZoneTable,
+  version: number,
+): ZoneEntry {
+  const apex = new NameBuffer()
+  const at = (zone.offset + L.ZONE_APEX) * 4
+  apex.set(from.bytes, at, at + 255)
+  const offset = zoneTable.add(zone.id, apex, version)
+  const blockWords = nodes.arena.tail - offset
+  const moved = { id: zone.id, offset, labels: zone.labels, names: 0, liveWords: blockWords }
+  const apexHash = apex.suffixHash[0]!
+  let node = from.words[zone.offset + L.ZONE_NEWEST_NODE]!
+  for (; node !== 0; node = from.words[node + L.NODE_NEXT]!) {
+    const body = from.words[node + L.NODE_BODY]!
+    if (body === 0 || from.words[body + L.BODY_STATE] === 0) continue
+    const copy = copyNode(from, node, body, nodes, moved, version)
+    nodes.enter(copy, L.nodeHash(hashRelative(from, node, apexHash), zone.id))
+    if (node === from.words[zone.offset + L.ZONE_APEX_NODE]) {
+      nodes.arena.words[offset + L.ZONE_APEX_NODE] = copy
+    }
+  }
+  return moved
+}
+
+/** Node, RRsets and body one behind the other: a lookup's cache lines. */
+function copyNode(
+  from: Arena,
+  node: number,
+  body: number,
+  nodes: NodeStore,
+  moved: ZoneEntry,
+  version: number,
+): number {
+  const octets = from.words[node + L.NODE_KEY]! & 0xffff
+  const copy = nodes.append(moved, octets)
+  const source = (node + L.NODE_NAME) * 4
+  const target = (copy + L.NODE_NAME) * 4
+  for (let i = 0; i < octets; i++) nodes.arena.bytes[target + i] = from.bytes[source + i]!
+  nodes.arena.words[copy + L.NODE_CHILDREN] = from.words[node + L.NODE_CHILDREN]!
+  const state = from.words[body + L.BODY_STATE]!
+  const count = state >>> L.BODY_COUNT_SHIFT
+  const rrsets: number[] = []
+  for (let i = 0; i < count; i++) {
+    rrsets.push(copyRRset(from, from.words[body + L.BODY_RRSETS + i]!, nodes, moved))
+  }
+  const kept = state & (L.FLAG_APEX | L.FLAG_CHILDREN | L.FLAG_WILDCARD)
+  nodes.appendBody(moved, copy, version, kept, rrsets)
+  return copy
+}
+
+function copyRRset(from: Arena, rrset: number, nodes: NodeStore, moved: ZoneEntry): number {
+  const size = from.words[rrset + L.RRSET_WORDS]!
+  const copy = nodes.arena.allocate(size)
+  const words = nodes.arena.words
+  for (let i = 0; i < size; i++) words[copy + i] = from.words[rrset + i]!
+  moved.liveWords += size
+  return copy
+}
+
+const labelStarts = new Uint8Array(128)
+
+/** Unfinished hash of a node's whole name: its labels from right to left, after the apex's. */
+function hashRelative(from: Arena, node: number, apexHash: number): number {
+  const start = (node + L.NODE_NAME) * 4
+  const octets = from.words[node + L.NODE_KEY]! & 0xffff
+  let labels = 0
+  for (let at = 0; at < octets; at += from.bytes[start + at]! + 1) labelStarts[labels++] = at
+  let hash = apexHash
+  while (labels > 0) hash = hashLabel(hash, from.bytes, start + labelStarts[--labels]!)
+  return hash
+}

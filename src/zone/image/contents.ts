@@ -1,0 +1,106 @@
+import { NameBuffer } from './hashed-name.ts'
+import * as L from './layout.ts'
+import type { ZoneReader } from './reader.ts'
+import type { RRsetData, ZoneId } from './types.ts'
+
+/*
+ * What a zone image holds, as objects, for printing, transfers and tests. Nothing here is for the hot
+ * path. The reader must not refresh while an iteration goes on.
+ */
+
+/** One RRset with its owner. */
+export interface OwnedRRset extends RRsetData {
+  /** Lower-case wire form. */
+  readonly owner: Uint8Array
+}
+
+/** A zone in one version of an image. */
+export interface ZoneInfo {
+  readonly id: ZoneId
+  /** Lower-case wire form. */
+  readonly apex: Uint8Array
+}
+
+/** All zones in the reader's version, in no particular order. */
+export function* listZones(reader: ZoneReader): Generator<ZoneInfo> {
+  for (const zone of zoneOffsets(reader)) {
+    yield { id: reader.words[zone + L.ZONE_ID]!, apex: apexOf(reader, zone) }
+  }
+}
+
+/** All RRsets of a zone in the reader's version: those of one owner together, owners in any order. */
+export function* listRRsets(reader: ZoneReader, id: ZoneId): Generator<OwnedRRset> {
+  const zone = zoneOffsets(reader).find((offset) => reader.words[offset + L.ZONE_ID] === id)
+  if (zone === undefined) return
+  const apex = apexOf(reader, zone)
+  let node = reader.words[zone + L.ZONE_NEWEST_NODE]!
+  for (; node !== 0; node = reader.words[node + L.NODE_NEXT]!) {
+    const body = reader.visibleBody(node)
+    if (body === 0) continue
+    const owner = ownerOf(reader, node, apex)
+    const count = reader.words[body + L.BODY_STATE]! >>> L.BODY_COUNT_SHIFT
+    for (let i = 0; i < count; i++) {
+      yield { owner, ...rrsetData(reader, reader.words[body + L.BODY_RRSETS + i]!) }
+    }
+  }
+}
+
+/**
+ * The RRset of exactly this owner (wire form) and type in the zone with the longest apex that ends
+ * the owner; undefined if there is none. Knows nothing of cuts and wildcards.
+ */
+export function readRRset(
+  reader: ZoneReader,
+  owner: Uint8Array,
+  type: number,
+): RRsetData | undefined {
+  const name = new NameBuffer()
+  if (!name.set(owner, 0, owner.length)) return undefined
+  const zone = reader.matchZone(name, 0)
+  if (zone === 0) return undefined
+  const body = reader.findBody(zone, name, 0, reader.zoneLabel)
+  const rrset = body === 0 ? 0 : reader.findRRset(body, type)
+  return rrset === 0 ? undefined : rrsetData(reader, rrset)
+}
+
+function zoneOffsets(reader: ZoneReader): number[] {
+  const { words } = reader
+  const table = words[L.HEADER_ZONES]!
+  const offsets: number[] = []
+  for (let slot = 0; slot <= words[table + L.TABLE_MASK]!; slot++) {
+    const zone = words[table + L.TABLE_SLOTS + slot * L.SLOT_WORDS + 1]!
+    if (zone !== 0 && zone < words.length && reader.isZoneVisible(zone)) offsets.push(zone)
+  }
+  return offsets
+}
+
+function apexOf(reader: ZoneReader, zone: number): Uint8Array {
+  const at = (zone + L.ZONE_APEX) * 4
+  return reader.bytes.slice(at, at + (reader.words[zone + L.ZONE_APEX_SIZE]! & 0xffff))
+}
+
+function ownerOf(reader: ZoneReader, node: number, apex: Uint8Array): Uint8Array {
+  const octets = reader.words[node + L.NODE_KEY]! & 0xffff
+  const at = (node + L.NODE_NAME) * 4
+  const owner = new Uint8Array(octets + apex.length)
+  owner.set(reader.bytes.subarray(at, at + octets))
+  owner.set(apex, octets)
+  return owner
+}
+
+function rrsetData(reader: ZoneReader, rrset: number): RRsetData {
+  const { words, bytes } = reader
+  const head = words[rrset + L.RRSET_HEAD]!
+  const steeringCount = words[rrset + L.RRSET_STEERING_COUNT]!
+  const steeringAt = reader.steeringStart(rrset)
+  const rdata: Uint8Array[] = []
+  let at = reader.rdataStart(rrset)
+  for (let i = 0; i < (head & 0xffff); i++) {
+    const octets = (bytes[at]! << 8) | bytes[at + 1]!
+    rdata.push(bytes.slice(at + 2, at + 2 + octets))
+    at += 2 + octets
+  }
+  const whole = { type: head >>> 16, ttlSeconds: words[rrset + L.RRSET_TTL]!, rdata }
+  if (steeringCount === 0) return whole
+  return { ...whole, steering: words.slice(steeringAt, steeringAt + steeringCount) }
+}

@@ -1,0 +1,92 @@
+import { LABELS_MAX } from '../../dns/message/query.ts'
+import { hashLabel, NAME_HASH_SEED } from '../../dns/name/hash.ts'
+
+/** A lower-case wire name with its labels and suffix hashes; a `Query` is one. */
+export interface HashedName {
+  readonly qname: Uint8Array
+  /** 1..255, root included. */
+  readonly qnameOctets: number
+  /** Labels without the root: 0..LABELS_MAX. */
+  readonly labelCount: number
+  /** Offset in `qname` of label i, leftmost first; entry `labelCount` is the root. */
+  readonly labelOffset: Uint8Array
+  /** Unfinished hash (see dns/name/hash) of the suffix that starts at label i. */
+  readonly suffixHash: Int32Array
+}
+
+/** A reusable HashedName that is filled from any uncompressed wire name. */
+export class NameBuffer implements HashedName {
+  readonly qname = new Uint8Array(256)
+  qnameOctets = 1
+  labelCount = 0
+  readonly labelOffset = new Uint8Array(LABELS_MAX + 1)
+  readonly suffixHash = new Int32Array(LABELS_MAX + 1)
+
+  /**
+   * Copies the name at `bytes[offset]`, lower-cased, and hashes it. False, with nothing of use in
+   * the buffer, if it is no uncompressed name of at most 255 octets that ends before `end`.
+   * @hot
+   */
+  set(bytes: Uint8Array, offset: number, end: number): boolean {
+    let octets = 0
+    let labels = 0
+    for (;;) {
+      const length = offset + octets < end ? bytes[offset + octets]! : 64
+      if (length === 0) break
+      if (length > 63 || octets + length + 2 > 255 || offset + octets + length >= end) return false
+      this.labelOffset[labels++] = octets
+      this.qname[octets++] = length
+      for (let i = 0; i < length; i++, octets++) {
+        const c = bytes[offset + octets]!
+        this.qname[octets] = c >= 0x41 && c <= 0x5a ? c | 0x20 : c
+      }
+    }
+    this.qname[octets] = 0
+    this.labelOffset[labels] = octets
+    this.#finish(octets + 1, labels)
+    return true
+  }
+
+  /**
+   * Sets this to the first `prefixLabels` labels of `name`, followed by the name at `bytes[offset]`:
+   * the substitution of a DNAME (RFC 6672 section 2.2). False if that is longer than 255 octets.
+   * @hot
+   */
+  setSubstituted(
+    name: HashedName,
+    prefixLabels: number,
+    bytes: Uint8Array,
+    offset: number,
+    end: number,
+  ): boolean {
+    if (!this.set(bytes, offset, end)) return false
+    const shift = name.labelOffset[prefixLabels]!
+    if (shift + this.qnameOctets > 255) return false
+    this.qname.copyWithin(shift, 0, this.qnameOctets)
+    for (let i = 0; i < shift; i++) this.qname[i] = name.qname[i]!
+    for (let i = this.labelCount; i >= 0; i--) {
+      this.labelOffset[i + prefixLabels] = this.labelOffset[i]! + shift
+    }
+    for (let i = 0; i < prefixLabels; i++) this.labelOffset[i] = name.labelOffset[i]!
+    this.#finish(shift + this.qnameOctets, prefixLabels + this.labelCount)
+    return true
+  }
+
+  #finish(octets: number, labels: number): void {
+    this.qnameOctets = octets
+    this.labelCount = labels
+    let hash = NAME_HASH_SEED
+    this.suffixHash[labels] = hash
+    for (let i = labels - 1; i >= 0; i--) {
+      hash = hashLabel(hash, this.qname, this.labelOffset[i]!)
+      this.suffixHash[i] = hash
+    }
+  }
+}
+
+/** True if both are the same name. @hot */
+export function equalHashedNames(a: HashedName, b: HashedName): boolean {
+  if (a.qnameOctets !== b.qnameOctets || a.suffixHash[0] !== b.suffixHash[0]) return false
+  for (let i = 0; i < a.qnameOctets; i++) if (a.qname[i] !== b.qname[i]) return false
+  return true
+}

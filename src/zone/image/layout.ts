@@ -1,0 +1,125 @@
+import { mixHash } from '../../dns/name/hash.ts'
+
+/*
+ * The arena of a zone image: one growable SharedArrayBuffer, read as 32-bit words and as octets.
+ * Places are word offsets, 1..2^30-1 (4 GB); 0 is "none". Blocks are appended and, but for the words
+ * marked * below, never change once published. Words marked + are the writer's alone.
+ *
+ *   header ──▶ zone table ──▶ zone ──▶ apex node
+ *      │                        └────▶ newest node ──▶ older node ──▶ … (all nodes of the zone)
+ *      └─────▶ node index ───▶ node ──▶ newest body ──▶ older body ──▶ …
+ *                                           ├──▶ RRset
+ *                                           └──▶ RRset
+ *
+ *   header       zone table, node index      zone                node              body
+ *   0 magic      0  slots - 1                0  id               0* newest body    0  version
+ *   1*version    1* slot 0: hash             1  born             1+ children       1  previous body
+ *   2*length     2*         offset           2* died             2  id | octets    2  count | flags
+ *   3*index      3* slot 1: hash             3* delegates        3  next in zone   3… RRsets, by type
+ *   4*zones      …                           4  apex node        4… relative name
+ *   5*labels                                 5  labels | octets
+ *   6+tail                                   6* newest node      RRset
+ *                                            7  hash             0  type | count
+ *                                            8… apex             1  TTL
+ *                                                                2  words of this block
+ *   packed rdata: length (16 bits, big-endian), octets;          3  count of steering words
+ *   length, octets; … padded with zeros to a word                4… offset table, steering, packed rdata
+ *
+ * Versions: a publish is one atomic store of header word 1. A node's bodies are chained newest first,
+ * and a reader of version v takes the first one with version <= v; none means that the name did not
+ * exist in v. A zone exists from version `born` to before `died`. So a commit of any size is seen whole
+ * or not at all, by readers that take `version` once per query.
+ */
+
+/** Header word 0: "SXZ" and the format's number; also tells a foreign byte order. */
+export const MAGIC = 0x53585a01
+export const HEADER_MAGIC = 0
+/** Newest published version: 0 (nothing yet)..2^32-2. The only word that publishes. */
+export const HEADER_VERSION = 1
+/** Words in the arena now; a reader whose views are shorter makes new ones. */
+export const HEADER_LENGTH = 2
+/** Offset of the node index in force; older ones stay readable. */
+export const HEADER_INDEX = 3
+/** Offset of the zone table in force. */
+export const HEADER_ZONES = 4
+/** Labels of the deepest apex that was ever added; names are not matched to zones below it. */
+export const HEADER_ZONE_LABELS = 5
+/** First free word, as of the last publish. */
+export const HEADER_TAIL = 6
+export const HEADER_WORDS = 8
+
+/** Open addressing, linear probing, at most half full; an offset of 0 is an empty slot. */
+export const TABLE_MASK = 0
+export const TABLE_SLOTS = 1
+export const SLOT_WORDS = 2
+
+/** 1..ZONE_MAX. */
+export const ZONE_ID = 0
+/** First version that has the zone: 1..2^32-1. */
+export const ZONE_BORN = 1
+/** First version that no longer has it; 0 = alive. */
+export const ZONE_DIED = 2
+/**
+ * 1 if any name is or was a zone cut or owner of a DNAME, since the last compaction. 0 lets a lookup
+ * probe for the whole name at once; 1 only costs a walk down from the apex, so it may stay set for
+ * longer than is true.
+ */
+export const ZONE_DELEGATES = 3
+export const ZONE_APEX_NODE = 4
+/** Labels of the apex in the high half, 0..127; octets of its wire form in the low half, 1..255. */
+export const ZONE_APEX_SIZE = 5
+/** Node that was added last; only for walking all nodes. */
+export const ZONE_NEWEST_NODE = 6
+/** Unfinished hash of the apex (dns/name/hash). */
+export const ZONE_HASH = 7
+/** The apex in lower-case wire form, padded with zeros. */
+export const ZONE_APEX = 8
+/** Most zones in one image: ids are 16 bits wide. */
+export const ZONE_MAX = 65535
+
+export const NODE_BODY = 0
+/** Children that exist in the unpublished version: the writer's way to know when flags change. */
+export const NODE_CHILDREN = 1
+/** Zone id in the high half; octets of the relative name in the low half: 0 (apex)..254. */
+export const NODE_KEY = 2
+export const NODE_NEXT = 3
+/** Labels above the apex, lower case, no root: `www.example.org.` in example.org is 3www. */
+export const NODE_NAME = 4
+
+export const BODY_VERSION = 0
+export const BODY_PREVIOUS = 1
+/** Count of RRsets in the high 24 bits, 0..RRSETS_MAX; flags below. All zero: no such name. */
+export const BODY_STATE = 2
+export const BODY_RRSETS = 3
+export const BODY_COUNT_SHIFT = 8
+/** Most RRsets of one owner. */
+export const RRSETS_MAX = 255
+
+/** The zone's apex: exists even when empty. */
+export const FLAG_APEX = 1
+/** Names below this one exist; without RRsets it is an empty non-terminal (RFC 8499). */
+export const FLAG_CHILDREN = 2
+/** The child `*` exists: this node can be the closest encloser of a wildcard (RFC 4592). */
+export const FLAG_WILDCARD = 4
+/** NS below the apex: a zone cut, occluding everything below. */
+export const FLAG_CUT = 8
+/** Owns a DNAME, occluding everything below. */
+export const FLAG_DNAME = 16
+
+/** Type in the high half; count of rdata in the low half, 1..65535. */
+export const RRSET_HEAD = 0
+export const RRSET_TTL = 1
+export const RRSET_WORDS = 2
+export const RRSET_STEERING_COUNT = 3
+/**
+ * Offset table of sets larger than TABLE_FREE_RDATA_MAX: for rdata k, octets from the start of the
+ * packed rdata. Then the steering words, then the packed rdata.
+ */
+export const RRSET_REST = 4
+/** Largest set whose rdata k is found by stepping over the k before it. */
+export const TABLE_FREE_RDATA_MAX = 8
+
+/** Hash of a node's key, finished: what the node index is ordered by. */
+export function nodeHash(suffixHash: number, zoneId: number): number {
+  return mixHash(suffixHash ^ Math.imul(zoneId, 0x9e3779b1))
+}

@@ -1,0 +1,224 @@
+import { RRType } from '../../dns/iana/types.ts'
+import type { Arena } from './arena.ts'
+import type { HashedName } from './hashed-name.ts'
+import * as L from './layout.ts'
+import { createTable, doubleTable, insertSlot } from './table.ts'
+import type { ZoneId } from './types.ts'
+
+/** What the writer remembers of a zone. */
+export interface ZoneEntry {
+  readonly id: ZoneId
+  /** Offset of the zone's block. */
+  readonly offset: number
+  /** Labels of the apex. */
+  readonly labels: number
+  /** Names that exist in the unpublished version, the apex included. */
+  names: number
+  /** Words that the newest version of this zone uses. */
+  liveWords: number
+}
+
+const KEPT_FLAGS = L.FLAG_APEX | L.FLAG_CHILDREN | L.FLAG_WILDCARD
+
+/** The writer's side of the nodes of an arena: finds, adds and changes them, and their ancestors. */
+export class NodeStore {
+  readonly arena: Arena
+  /** Offset of the node index. */
+  index: number
+  /** Nodes in the index, those of names that have ended included. */
+  count = 0
+  /** Words of the arena that no version from the newest on will use. */
+  garbageWords = 0
+
+  /** `slots`: a power of two, at least twice the names expected. */
+  constructor(arena: Arena, slots: number) {
+    this.arena = arena
+    this.index = createTable(arena, slots)
+    Atomics.store(arena.words, L.HEADER_INDEX, this.index)
+  }
+
+  /**
+   * Makes room for a change of one name with all its ancestors and `words` more, so that the change
+   * itself cannot fail. @throws InputError if the arena is full.
+   */
+  reserve(entry: ZoneEntry, name: HashedName, words: number): void {
+    const levels = name.labelCount - entry.labels + 1
+    while ((this.count + levels) * 2 > this.arena.words[this.index + L.TABLE_MASK]! + 1) {
+      this.index = doubleTable(this.arena, this.index)
+      this.garbageWords +=
+        Math.floor(this.arena.words[this.index + L.TABLE_MASK]! / 2) * L.SLOT_WORDS
+      Atomics.store(this.arena.words, L.HEADER_INDEX, this.index)
+    }
+    const level = L.NODE_NAME + 64 + L.BODY_RRSETS + L.RRSETS_MAX
+    this.arena.reserve(words + levels * level)
+  }
+
+  /** Node of `name` from `label` on, or 0. */
+  find(entry: ZoneEntry, name: HashedName, label: number): number {
+    const { words, bytes } = this.arena
+    const zoneLabel = name.labelCount - entry.labels
+    const start = name.labelOffset[label]!
+    const octets = name.labelOffset[zoneLabel]! - start
+    const hash = L.nodeHash(name.suffixHash[label]!, entry.id)
+    const key = ((entry.id << 16) | octets) >>> 0
+    const mask = words[this.index + L.TABLE_MASK]!
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+      const at = this.index + L.TABLE_SLOTS + slot * L.SLOT_WORDS
+      const node = words[at + 1]!
+      if (node === 0) return 0
+      if (words[at] !== hash || words[node + L.NODE_KEY] !== key) continue
+      if (equalOctets(bytes, (node + L.NODE_NAME) * 4, name.qname, start, octets)) return node
+    }
+  }
+
+  /** As `find`, but adds the node, of a name that does not exist yet, where there is none. */
+  ensure(entry: ZoneEntry, name: HashedName, label: number): number {
+    const found = this.find(entry, name, label)
+    if (found !== 0) return found
+    const start = name.labelOffset[label]!
+    const octets = name.labelOffset[name.labelCount - entry.labels]! - start
+    const node = this.append(entry, octets)
+    const at = (node + L.NODE_NAME) * 4
+    for (let i = 0; i < octets; i++) this.arena.bytes[at + i] = name.qname[start + i]!
+    this.enter(node, L.nodeHash(name.suffixHash[label]!, entry.id))
+    return node
+  }
+
+  /** Appends a node without body; the caller fills in the `octets` of its relative name. */
+  append(entry: ZoneEntry, octets: number): number {
+    const node = this.arena.allocate(L.NODE_NAME + Math.ceil(octets / 4))
+    const words = this.arena.words
+    words[node + L.NODE_KEY] = (entry.id << 16) | octets
+    words[node + L.NODE_NEXT] = words[entry.offset + L.ZONE_NEWEST_NODE]!
+    Atomics.store(words, entry.offset + L.ZONE_NEWEST_NODE, node)
+    return node
+  }
+
+  /** Enters a node into the index, which has room. */
+  enter(node: number, hash: number): void {
+    insertSlot(this.arena.words, this.index, hash, node)
+    this.count++
+  }
+
+  /** Offsets of a node's RRsets in the newest version, ordered by type. */
+  rrsets(node: number): number[] {
+    const words = this.arena.words
+    const body = words[node + L.NODE_BODY]!
+    if (body === 0) return []
+    const count = words[body + L.BODY_STATE]! >>> L.BODY_COUNT_SHIFT
+    return [...words.subarray(body + L.BODY_RRSETS, body + L.BODY_RRSETS + count)]
+  }
+
+  typeOf(rrset: number): number {
+    return this.arena.words[rrset + L.RRSET_HEAD]! >>> 16
+  }
+
+  /**
+   * Gives the node of `name` from `label` on these RRsets, as of `version`, and carries what follows
+   * from it up the tree: a name that begins or ends to exist may make its parent an empty
+   * non-terminal, or end it.
+   */
+  setRRsets(
+    entry: ZoneEntry,
+    name: HashedName,
+    version: number,
+    node: number,
+    rrsets: readonly number[],
+  ): void {
+    const zoneLabel = name.labelCount - entry.labels
+    let flags = this.#keptFlags(node)
+    for (let label = 0; ; ) {
+      const change = this.appendBody(entry, node, version, flags, rrsets)
+      if (change === 0 || label === zoneLabel) return
+      const wildcard =
+        name.qname[name.labelOffset[label]!] === 1 &&
+        name.qname[name.labelOffset[label]! + 1] === 0x2a
+      label++
+      node = this.ensure(entry, name, label)
+      const before = this.#keptFlags(node)
+      const children = (this.arena.words[node + L.NODE_CHILDREN]! += change)
+      flags = before & (wildcard ? ~L.FLAG_WILDCARD : ~0) & ~L.FLAG_CHILDREN
+      if (children > 0) flags |= L.FLAG_CHILDREN
+      if (wildcard && change > 0) flags |= L.FLAG_WILDCARD
+      if (flags === before) return
+      rrsets = this.rrsets(node)
+    }
+  }
+
+  /** Appends a body. Returns 1 if the name begins to exist by it, -1 if it ends, else 0. */
+  appendBody(
+    entry: ZoneEntry,
+    node: number,
+    version: number,
+    keptFlags: number,
+    rrsets: readonly number[],
+  ): number {
+    const body = this.arena.allocate(L.BODY_RRSETS + rrsets.length)
+    const words = this.arena.words
+    const old = words[node + L.NODE_BODY]!
+    const state =
+      (rrsets.length << L.BODY_COUNT_SHIFT) | keptFlags | this.#typeFlags(keptFlags, rrsets)
+    words[body + L.BODY_VERSION] = version
+    // A body of this same version was never seen: readers go on to the one before it.
+    words[body + L.BODY_PREVIOUS] =
+      old !== 0 && words[old + L.BODY_VERSION] === version ? words[old + L.BODY_PREVIOUS]! : old
+    words[body + L.BODY_STATE] = state
+    words.set(rrsets, body + L.BODY_RRSETS)
+    if ((state & (L.FLAG_CUT | L.FLAG_DNAME)) !== 0) words[entry.offset + L.ZONE_DELEGATES] = 1
+    Atomics.store(words, node + L.NODE_BODY, body)
+    return this.#account(entry, node, old, body)
+  }
+
+  /** Counts words of the zone's newest version as garbage. */
+  discard(entry: ZoneEntry, words: number): void {
+    entry.liveWords -= words
+    this.garbageWords += words
+  }
+
+  #account(entry: ZoneEntry, node: number, old: number, body: number): number {
+    const words = this.arena.words
+    const nodeWords = L.NODE_NAME + Math.ceil((words[node + L.NODE_KEY]! & 0xffff) / 4)
+    const existed = old !== 0 && words[old + L.BODY_STATE] !== 0
+    const exists = words[body + L.BODY_STATE] !== 0
+    if (existed) this.discard(entry, this.#bodyWords(old))
+    entry.liveWords += this.#bodyWords(body)
+    if (!exists) this.discard(entry, this.#bodyWords(body))
+    if (existed === exists) return 0
+    if (!exists) this.discard(entry, nodeWords)
+    else if (old !== 0) this.discard(entry, -nodeWords)
+    else entry.liveWords += nodeWords
+    entry.names += exists ? 1 : -1
+    return exists ? 1 : -1
+  }
+
+  #bodyWords(body: number): number {
+    return L.BODY_RRSETS + (this.arena.words[body + L.BODY_STATE]! >>> L.BODY_COUNT_SHIFT)
+  }
+
+  #keptFlags(node: number): number {
+    const words = this.arena.words
+    const body = words[node + L.NODE_BODY]!
+    return body === 0 ? 0 : words[body + L.BODY_STATE]! & KEPT_FLAGS
+  }
+
+  #typeFlags(keptFlags: number, rrsets: readonly number[]): number {
+    let flags = 0
+    for (const rrset of rrsets) {
+      const type = this.typeOf(rrset)
+      if (type === RRType.DNAME) flags |= L.FLAG_DNAME
+      if (type === RRType.NS && (keptFlags & L.FLAG_APEX) === 0) flags |= L.FLAG_CUT
+    }
+    return flags
+  }
+}
+
+function equalOctets(
+  a: Uint8Array,
+  aStart: number,
+  b: Uint8Array,
+  bStart: number,
+  octets: number,
+): boolean {
+  for (let i = 0; i < octets; i++) if (a[aStart + i] !== b[bStart + i]) return false
+  return true
+}

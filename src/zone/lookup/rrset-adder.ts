@@ -1,0 +1,85 @@
+import { RRClass } from '../../dns/iana/classes.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import type { Query } from '../../dns/message/query.ts'
+import type { Response, Section } from '../../dns/message/response.ts'
+import { RRSET_HEAD, RRSET_STEERING_COUNT, RRSET_TTL } from '../image/layout.ts'
+import type { ZoneReader } from '../image/reader.ts'
+import { Choice } from '../image/types.ts'
+import type { Steerer } from './steerer.ts'
+
+/** Adds RRsets of a zone image to responses: whole, or what the steerer chooses of steered ones. */
+export class RRsetAdder {
+  readonly #reader: ZoneReader
+  readonly #steerer: Steerer | undefined
+  readonly #choice = new Choice()
+
+  constructor(reader: ZoneReader, steerer: Steerer | undefined) {
+    this.#reader = reader
+    this.#steerer = steerer
+  }
+
+  /**
+   * Adds the RRset at `rrset` with the owner at `owner[ownerOffset]`; returns how many records that
+   * were, 0 where the steerer chose none. A CNAME or DNAME is one record, whatever the set holds. @hot
+   */
+  add(
+    query: Query,
+    response: Response,
+    section: Section,
+    owner: Uint8Array,
+    ownerOffset: number,
+    rrset: number,
+  ): number {
+    const words = this.#reader.words
+    const steered = words[rrset + RRSET_STEERING_COUNT] !== 0
+    if (steered && this.#steerer !== undefined) {
+      return this.#addChosen(query, response, section, owner, ownerOffset, rrset, this.#steerer)
+    }
+    const head = words[rrset + RRSET_HEAD]!
+    const type = head >>> 16
+    const count = isSingleton(type) ? 1 : head & 0xffff
+    const ttlSeconds = words[rrset + RRSET_TTL]!
+    const bytes = this.#reader.bytes
+    let at = this.#reader.rdataStart(rrset)
+    for (let i = 0; i < count; i++) {
+      const octets = (bytes[at]! << 8) | bytes[at + 1]!
+      at += 2
+      response.add(section, owner, ownerOffset, type, RRClass.IN, ttlSeconds, bytes, at, octets)
+      at += octets
+    }
+    return count
+  }
+
+  #addChosen(
+    query: Query,
+    response: Response,
+    section: Section,
+    owner: Uint8Array,
+    ownerOffset: number,
+    rrset: number,
+    steerer: Steerer,
+  ): number {
+    const reader = this.#reader
+    const words = reader.words
+    const choice = this.#choice
+    choice.count = 0
+    choice.ttlSeconds = -1
+    steerer.choose(query, response, words, reader.steeringStart(rrset), choice)
+    const head = words[rrset + RRSET_HEAD]!
+    const type = head >>> 16
+    const ttlSeconds = choice.ttlSeconds >= 0 ? choice.ttlSeconds : words[rrset + RRSET_TTL]!
+    const count = isSingleton(type) && choice.count > 1 ? 1 : choice.count
+    const bytes = reader.bytes
+    const start = reader.rdataStart(rrset)
+    for (let i = 0; i < count; i++) {
+      const at = reader.rdataAt(rrset, start, choice.index[i]!)
+      const octets = (bytes[at]! << 8) | bytes[at + 1]!
+      response.add(section, owner, ownerOffset, type, RRClass.IN, ttlSeconds, bytes, at + 2, octets)
+    }
+    return count
+  }
+}
+
+function isSingleton(type: number): boolean {
+  return type === RRType.CNAME || type === RRType.DNAME
+}
