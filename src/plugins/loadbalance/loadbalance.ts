@@ -1,0 +1,180 @@
+import { Rcode, RRType } from '../../dns/iana/index.ts'
+import { Section } from '../../dns/message/response.ts'
+import type { AddressSet } from '../../plugin/address-set.ts'
+import { DROP, type Handler } from '../../plugin/handler.ts'
+import { isUnwritten } from '../../plugin/status.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import { RANKS_MAX, Reorder } from './reorder.ts'
+import type { WeightTable } from './weights.ts'
+
+/** How a policy orders a section: aliases before what they lead to, then what can be balanced. */
+const Rank = { Alias: 0, Other: 1, Address: 2, Exchange: 3 } as const
+
+/** With `prefer`: aliases, one rank per network, the other addresses, MX, the rest. */
+const PREFERRED_START = 1
+export const PREFERRED_MAX = RANKS_MAX - PREFERRED_START - 3
+
+/** Weight of an address that the weight file does not name. */
+const DEFAULT_WEIGHT = 1
+
+/** Where a policy's weights are; replaced when the file changes. */
+export interface WeightSource {
+  current: WeightTable
+}
+
+export interface LoadbalanceOptions {
+  /** Present = one address is drawn by weight to be first; absent = everything is shuffled. */
+  readonly weights: WeightSource | undefined
+  /** Networks whose addresses come first, best first; 0..PREFERRED_MAX. */
+  readonly preferred: readonly AddressSet[]
+}
+
+/** Reorders addresses and mail exchanges in answers from below. */
+export class Loadbalance implements Handler {
+  readonly name = 'loadbalance'
+  readonly #next: Handler
+  readonly #weights: WeightSource | undefined
+  readonly #preferred: readonly AddressSet[]
+  readonly #reorder = new Reorder()
+
+  constructor(next: Handler, options: LoadbalanceOptions) {
+    this.#next = next
+    this.#weights = options.weights
+    this.#preferred = options.preferred
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    const status = this.#next.serve(tx)
+    if (typeof status === 'number') return this.#finish(tx, status)
+    return status.then((late) => this.#finish(tx, late))
+  }
+
+  #finish(tx: Transaction, status: number): number {
+    const { query, response } = tx
+    if (status === DROP || isUnwritten(status) || response.rcode !== Rcode.NOERROR) return status
+    if (query.qtype === RRType.AXFR || query.qtype === RRType.IXFR) return status
+    if (response.count > 1) this.#balance(tx)
+    return status
+  }
+
+  #balance(tx: Transaction): void {
+    const weights = this.#weights
+    if (weights === undefined) {
+      this.#shuffle(tx, Section.Answer)
+      this.#shuffle(tx, Section.Authority)
+      this.#shuffle(tx, Section.Additional)
+    } else if (leadsToAddresses(tx.query.qtype)) {
+      this.#draw(tx, Section.Answer, weights.current)
+      this.#draw(tx, Section.Additional, weights.current)
+    }
+    if (this.#preferred.length > 0) {
+      this.#prefer(tx, Section.Answer)
+      this.#prefer(tx, Section.Additional)
+    }
+  }
+
+  #shuffle(tx: Transaction, section: Section): void {
+    const reorder = this.#reorder
+    this.#rankByType(tx, section)
+    if (reorder.count < 2) return
+    reorder.sort()
+    this.#shuffleRank(tx, Rank.Address)
+    this.#shuffleRank(tx, Rank.Exchange)
+    reorder.apply(tx.response)
+  }
+
+  /** Fisher and Yates's shuffle. */
+  #shuffleRank(tx: Transaction, rank: number): void {
+    const { start } = this.#reorder
+    const end = start[rank + 1]!
+    for (let i = start[rank]!; i < end - 1; i++) {
+      this.#reorder.swap(i, i + tx.random.below(end - i))
+    }
+  }
+
+  /** Draws one address by weight and puts it first. */
+  #draw(tx: Transaction, section: Section, weights: WeightTable): void {
+    const reorder = this.#reorder
+    this.#rankByType(tx, section)
+    reorder.sort()
+    const start = reorder.start[Rank.Address]!
+    const end = reorder.start[Rank.Address + 1]!
+    if (start === end) return
+    let sum = 0
+    for (let i = start; i < end; i++) sum += this.#weightOf(tx, i, weights)
+    let left = tx.random.below(sum)
+    for (let i = start; i < end; i++) {
+      left -= this.#weightOf(tx, i, weights)
+      if (left >= 0) continue
+      reorder.swap(start, i)
+      break
+    }
+    reorder.apply(tx.response)
+  }
+
+  #weightOf(tx: Transaction, ordinal: number, weights: WeightTable): number {
+    const { response } = tx
+    const i = this.#reorder.position[this.#reorder.order[ordinal]!]!
+    const weight = weights.find(
+      response.ownerBytes[i]!,
+      response.ownerOffset[i]!,
+      response.rdataBytes[i]!,
+      response.rdataOffset[i]!,
+      response.rdataOctets[i]!,
+    )
+    return weight === 0 ? DEFAULT_WEIGHT : weight
+  }
+
+  #rankByType(tx: Transaction, section: Section): void {
+    const { response } = tx
+    const reorder = this.#reorder
+    reorder.gather(response, section)
+    for (let i = 0; i < reorder.count; i++) {
+      reorder.rank[i] = rankOfType(response.type[reorder.position[i]!]!)
+    }
+  }
+
+  /** Sorts stably, so that shuffled addresses stay shuffled within a network. */
+  #prefer(tx: Transaction, section: Section): void {
+    const { response } = tx
+    const reorder = this.#reorder
+    reorder.gather(response, section)
+    if (reorder.count < 2) return
+    for (let i = 0; i < reorder.count; i++) {
+      reorder.rank[i] = this.#preference(tx, reorder.position[i]!)
+    }
+    reorder.sort()
+    reorder.apply(response)
+  }
+
+  #preference(tx: Transaction, i: number): number {
+    const { response } = tx
+    const networks = this.#preferred.length
+    const type = response.type[i]!
+    if (type === RRType.CNAME) return 0
+    if (type === RRType.MX) return PREFERRED_START + networks + 1
+    if (!isAddress(type)) return PREFERRED_START + networks + 2
+    const family = type === RRType.A ? 1 : 2
+    for (let n = 0; n < networks; n++) {
+      const network = this.#preferred[n]!
+      if (network.has(response.rdataBytes[i]!, response.rdataOffset[i]!, family)) {
+        return PREFERRED_START + n
+      }
+    }
+    return PREFERRED_START + networks
+  }
+}
+
+function rankOfType(type: number): number {
+  if (type === RRType.CNAME) return Rank.Alias
+  if (isAddress(type)) return Rank.Address
+  return type === RRType.MX ? Rank.Exchange : Rank.Other
+}
+
+function isAddress(type: number): boolean {
+  return type === RRType.A || type === RRType.AAAA
+}
+
+function leadsToAddresses(qtype: number): boolean {
+  return isAddress(qtype) || qtype === RRType.SRV
+}

@@ -1,0 +1,95 @@
+import { RESPONSE_RR_MAX, type Response, type Section } from '../../dns/message/response.ts'
+
+/** Most different ranks: what a Uint8Array can hold. */
+export const RANKS_MAX = 256
+
+/**
+ * Brings the records of one section into a new order, in place. Reused for every query:
+ *
+ *     gather ─▶ rank[i] = … ─▶ sort ─▶ (shuffle or swap parts of `order`) ─▶ apply
+ *
+ * Records of other sections may stand in between; they stay where they are.
+ */
+export class Reorder {
+  /** Records in the section: 0..RESPONSE_RR_MAX. */
+  count = 0
+  /** Where the section's record i is in the response's arrays. */
+  readonly position = new Uint16Array(RESPONSE_RR_MAX)
+  /** Rank of the section's record i; lower ranks come first. Filled in by the caller. */
+  readonly rank = new Uint8Array(RESPONSE_RR_MAX)
+  /** Which of the section's records comes i-th. */
+  readonly order = new Uint16Array(RESPONSE_RR_MAX)
+  /** Where rank r starts in `order`; entry r+1 is where it ends. Valid after `sort`. */
+  readonly start = new Uint16Array(RANKS_MAX + 1)
+
+  /** Finds the section's records. */
+  gather(response: Response, section: Section): void {
+    let count = 0
+    for (let i = 0; i < response.count; i++) {
+      if (response.section[i] === section) this.position[count++] = i
+    }
+    this.count = count
+  }
+
+  /** Fills `order` by rank; records of one rank keep their order. */
+  sort(): void {
+    const { start, rank, order, count } = this
+    start.fill(0)
+    for (let i = 0; i < count; i++) start[rank[i]! + 1]! += 1
+    for (let r = 1; r <= RANKS_MAX; r++) start[r]! += start[r - 1]!
+    // `start` moves to each rank's end while it is filled, and so one rank on.
+    for (let i = 0; i < count; i++) {
+      const at = start[rank[i]!]!
+      order[at] = i
+      start[rank[i]!] = at + 1
+    }
+    for (let r = RANKS_MAX; r > 0; r--) start[r] = start[r - 1]!
+    start[0] = 0
+  }
+
+  /** Exchanges two entries of `order`. */
+  swap(a: number, b: number): void {
+    const kept = this.order[a]!
+    this.order[a] = this.order[b]!
+    this.order[b] = kept
+  }
+
+  /** Moves the records as `order` says. Follows its cycles, so each record moves once. */
+  apply(response: Response): void {
+    const { order, position, count } = this
+    for (let first = 0; first < count; first++) {
+      let i = first
+      while (order[i] !== first) {
+        const from = order[i]!
+        swapRecords(response, position[i]!, position[from]!)
+        order[i] = i
+        i = from
+      }
+      order[i] = i
+    }
+  }
+}
+
+/** Exchanges two records of one section. */
+function swapRecords(response: Response, a: number, b: number): void {
+  swapIntegers(response.type, a, b)
+  swapIntegers(response.rrclass, a, b)
+  swapIntegers(response.ttlSeconds, a, b)
+  swapIntegers(response.ownerOffset, a, b)
+  swapIntegers(response.rdataOffset, a, b)
+  swapIntegers(response.rdataOctets, a, b)
+  swapBytes(response.ownerBytes, a, b)
+  swapBytes(response.rdataBytes, a, b)
+}
+
+function swapIntegers(values: Uint16Array | Uint32Array, a: number, b: number): void {
+  const kept = values[a]!
+  values[a] = values[b]!
+  values[b] = kept
+}
+
+function swapBytes(values: Uint8Array[], a: number, b: number): void {
+  const kept = values[a]!
+  values[a] = values[b]!
+  values[b] = kept
+}

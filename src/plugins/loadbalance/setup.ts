@@ -1,0 +1,82 @@
+import { resolve } from 'node:path'
+import { scanDuration } from '../../base/duration.ts'
+import { systemTimers, type Timers } from '../../base/timers.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { scanCidr } from '../../dns/text/address.ts'
+import { AddressSet } from '../../plugin/address-set.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { Loadbalance, PREFERRED_MAX } from './loadbalance.ts'
+import { WeightFile } from './weight-file.ts'
+
+const RELOAD_DEFAULT_MS = 30_000
+const RELOAD_MIN_MS = 10
+
+/** What the directive says. */
+interface Policy {
+  /** '' = shuffle. */
+  file: string
+  reloadMs: number
+  readonly preferred: AddressSet[]
+}
+
+/** `loadbalance [round_robin | weighted FILE] { reload DUR | prefer CIDR... }`. */
+export const loadbalance: Directive = loadbalanceWith(systemTimers)
+
+export function loadbalanceWith(timers: Timers): Directive {
+  return { name: 'loadbalance', setup: (c) => setup(c, timers) }
+}
+
+function setup(c: SetupContext, timers: Timers): void {
+  const policy: Policy = { file: '', reloadMs: RELOAD_DEFAULT_MS, preferred: [] }
+  while (c.dispenser.next()) scanPolicy(c.dispenser, policy)
+  const { preferred } = policy
+  if (policy.file === '') {
+    c.addHandler((next) => new Loadbalance(next, { weights: undefined, preferred }))
+    return
+  }
+  const path = resolve(c.block.root, policy.file)
+  const weights = new WeightFile(path, policy.reloadMs, c.log, timers)
+  c.onStartup(() => weights.start())
+  c.onShutdown(() => weights.stop())
+  c.addHandler((next) => new Loadbalance(next, { weights, preferred }))
+}
+
+function scanPolicy(d: Dispenser, policy: Policy): void {
+  const [name = 'round_robin', ...args] = d.remainingArgs()
+  if (name !== 'round_robin' && name !== 'weighted') throw d.error(`unknown policy: ${name}`)
+  if (name === 'round_robin' && args.length > 0) {
+    throw d.error('unknown property for round_robin')
+  }
+  if (name === 'weighted') {
+    if (args.length === 0) throw d.error('missing weight file argument')
+    if (args.length > 1) throw d.error('unexpected argument(s)')
+  }
+  policy.file = args[0] ?? ''
+  while (d.nextBlock()) {
+    if (d.value() === 'prefer') scanPrefer(d, policy)
+    else if (d.value() === 'reload' && policy.file !== '') policy.reloadMs = scanReload(d)
+    else throw d.error(`unknown property '${d.value()}'`)
+  }
+}
+
+function scanPrefer(d: Dispenser, policy: Policy): void {
+  for (const text of d.remainingArgs()) {
+    const network = scanCidr(text)
+    if (network === undefined) throw d.error(`invalid CIDR ${JSON.stringify(text)}`)
+    policy.preferred.push(new AddressSet([network]))
+  }
+  if (policy.preferred.length > PREFERRED_MAX) {
+    throw d.error(`prefer has ${policy.preferred.length} networks; use at most ${PREFERRED_MAX}`)
+  }
+}
+
+function scanReload(d: Dispenser): number {
+  const args = d.remainingArgs()
+  if (args.length === 0) throw d.error('reload duration value is missing')
+  if (args.length > 1) throw d.error('unexpected argument')
+  const reloadMs = scanDuration(args[0]!)
+  if (reloadMs === undefined || reloadMs < 0 || (reloadMs > 0 && reloadMs < RELOAD_MIN_MS)) {
+    throw d.error(`invalid reload duration '${args[0]}'`)
+  }
+  return reloadMs
+}

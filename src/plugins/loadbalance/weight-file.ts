@@ -1,0 +1,77 @@
+import { readFile, stat } from 'node:fs/promises'
+import { printDuration } from '../../base/duration.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { WeightSource } from './loadbalance.ts'
+import { scanWeights, WEIGHT_FILE_OCTETS_MAX, WeightTable } from './weights.ts'
+
+/** Keeps a weight table as its file says. A bad file leaves the last good table in place. */
+export class WeightFile implements WeightSource {
+  current = new WeightTable([])
+  readonly #path: string
+  readonly #reloadMs: number
+  readonly #log: Logger
+  readonly #timers: Timers
+  #text: string | undefined
+  #lastFault = ''
+  #busy = false
+  #stop = (): void => {}
+
+  /** `reloadMs`: how often the file is looked at; 0 = never again. */
+  constructor(path: string, reloadMs: number, log: Logger, timers: Timers) {
+    this.#path = path
+    this.#reloadMs = reloadMs
+    this.#log = log
+    this.#timers = timers
+  }
+
+  /**
+   * Loads the file and begins to watch it. A missing file is a warning if it is looked for again;
+   * otherwise it is an error, and so is a bad one.
+   */
+  async start(): Promise<void> {
+    const { missing, fault } = await this.#load()
+    if (missing && this.#reloadMs > 0) {
+      const again = printDuration(this.#reloadMs)
+      this.#log.warning(`Failed to open weight file:${fault}. Will try again in ${again}`)
+    } else if (fault !== '') throw new Error(fault)
+    if (this.#reloadMs === 0) return
+    this.#stop = this.#timers.every(this.#reloadMs, () => void this.#reload())
+  }
+
+  stop(): void {
+    this.#stop()
+  }
+
+  async #reload(): Promise<void> {
+    // A slow disk must not pile up reads.
+    if (this.#busy) return
+    this.#busy = true
+    const { fault } = await this.#load()
+    this.#busy = false
+    if (fault !== '' && fault !== this.#lastFault) this.#log.error(fault)
+    this.#lastFault = fault
+  }
+
+  /** `fault` is '' if the table is as the file says. */
+  async #load(): Promise<{ missing: boolean; fault: string }> {
+    let text: string
+    try {
+      const { size } = await stat(this.#path)
+      if (size > WEIGHT_FILE_OCTETS_MAX) {
+        const most = `${WEIGHT_FILE_OCTETS_MAX} octets`
+        return { missing: false, fault: `weight file ${this.#path} is larger than ${most}` }
+      }
+      text = await readFile(this.#path, 'utf8')
+    } catch (error) {
+      return { missing: true, fault: error instanceof Error ? error.message : String(error) }
+    }
+    if (text === this.#text) return { missing: false, fault: '' }
+    const weights = scanWeights(text, this.#path)
+    if (typeof weights === 'string') return { missing: false, fault: weights }
+    this.#text = text
+    this.current = new WeightTable(weights)
+    this.#log.info(`Successfully reloaded weight file ${this.#path}`)
+    return { missing: false, fault: '' }
+  }
+}
