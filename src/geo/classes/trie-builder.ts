@@ -1,0 +1,153 @@
+import { mixHash } from '../../dns/name/hash.ts'
+import { LEAF } from '../class-trie.ts'
+
+/** Makes one number of two subtrees: both stay below 2^27, so their keys stay below 2^53. */
+const KEY_STRIDE = 0x10000000
+
+/** A subtree: a node number (0 and above), or a leaf, `leafOf(value)` (below 0). */
+export type Subtree = number
+
+export function leafOf(value: number): Subtree {
+  return -1 - value
+}
+
+export function valueOfLeaf(leaf: Subtree): number {
+  return -1 - leaf
+}
+
+/**
+ * Tries under construction. Equal subtrees are one subtree (every node is looked up before it is
+ * added), and a node whose two sides are the same leaf is that leaf: so tries are minimal however they
+ * come about, equality is `===`, and operations remember their results by subtree.
+ */
+export class TrieBuilder {
+  #zero = new Int32Array(1024)
+  #one = new Int32Array(1024)
+  #count = 0
+  /** Open addressing: node number + 1, 0 = free. At most half full. */
+  #slots = new Int32Array(4096)
+
+  /** The subtree with these two sides. */
+  join(zero: Subtree, one: Subtree): Subtree {
+    if (zero === one && zero < 0) return zero
+    const mask = this.#slots.length - 1
+    let slot = mixHash(Math.imul(zero, 0x9e3779b1) ^ one) & mask
+    for (;;) {
+      const node = this.#slots[slot]! - 1
+      if (node === -1) break
+      if (this.#zero[node] === zero && this.#one[node] === one) return node
+      slot = (slot + 1) & mask
+    }
+    return this.#add(zero, one, slot)
+  }
+
+  /** The two sides of a subtree; a leaf's sides are itself. */
+  zeroOf(subtree: Subtree): Subtree {
+    return subtree < 0 ? subtree : this.#zero[subtree]!
+  }
+  oneOf(subtree: Subtree): Subtree {
+    return subtree < 0 ? subtree : this.#one[subtree]!
+  }
+
+  /** `subtree` with every leaf value replaced. `memo`: results so far, for several calls. */
+  map(subtree: Subtree, replace: (value: number) => number, memo: Map<Subtree, Subtree>): Subtree {
+    const known = memo.get(subtree)
+    if (known !== undefined) return known
+    const result =
+      subtree < 0
+        ? leafOf(replace(valueOfLeaf(subtree)))
+        : this.join(
+            this.map(this.#zero[subtree]!, replace, memo),
+            this.map(this.#one[subtree]!, replace, memo),
+          )
+    memo.set(subtree, result)
+    return result
+  }
+
+  /** Both tries at once: at every address the value `merge(value in a, value in b)`. */
+  combine(a: Subtree, b: Subtree, merge: (a: number, b: number) => number): Subtree {
+    const memo = new Map<number, Subtree>()
+    const visit = (a: Subtree, b: Subtree): Subtree => {
+      if (a < 0 && b < 0) return leafOf(merge(valueOfLeaf(a), valueOfLeaf(b)))
+      const key = a * KEY_STRIDE + b
+      const known = memo.get(key)
+      if (known !== undefined) return known
+      const result = this.join(
+        visit(this.zeroOf(a), this.zeroOf(b)),
+        visit(this.oneOf(a), this.oneOf(b)),
+      )
+      memo.set(key, result)
+      return result
+    }
+    return visit(a, b)
+  }
+
+  /** `trie` with what lies under a prefix replaced by `change(what lies there)`. */
+  graft(
+    trie: Subtree,
+    prefix: Uint8Array,
+    bits: number,
+    change: (subtree: Subtree) => Subtree,
+  ): Subtree {
+    const visit = (subtree: Subtree, depth: number): Subtree => {
+      if (depth === bits) return change(subtree)
+      const zero = this.zeroOf(subtree)
+      const one = this.oneOf(subtree)
+      const bit = (prefix[depth >> 3]! >> (7 - (depth & 7))) & 1
+      return bit === 0
+        ? this.join(visit(zero, depth + 1), one)
+        : this.join(zero, visit(one, depth + 1))
+    }
+    return visit(trie, 0)
+  }
+
+  /** The words (see ClassTrieData) of the given tries alone, and the word of each of their roots. */
+  compact(roots: readonly Subtree[]): { words: Uint32Array; roots: number[] } {
+    const wordOf = new Map<Subtree, number>()
+    const reached: Subtree[] = []
+    const reach = (subtree: Subtree): void => {
+      if (subtree < 0 || wordOf.has(subtree)) return
+      wordOf.set(subtree, reached.push(subtree) - 1)
+      reach(this.#zero[subtree]!)
+      reach(this.#one[subtree]!)
+    }
+    roots.forEach(reach)
+    const print = (subtree: Subtree): number =>
+      subtree < 0 ? LEAF + valueOfLeaf(subtree) : wordOf.get(subtree)!
+    const words = new Uint32Array(new SharedArrayBuffer(reached.length * 8))
+    for (const [node, subtree] of reached.entries()) {
+      words[node * 2] = print(this.#zero[subtree]!)
+      words[node * 2 + 1] = print(this.#one[subtree]!)
+    }
+    return { words, roots: roots.map(print) }
+  }
+
+  #add(zero: Subtree, one: Subtree, slot: number): Subtree {
+    if (this.#count === this.#zero.length) {
+      this.#zero = doubled(this.#zero)
+      this.#one = doubled(this.#one)
+    }
+    const node = this.#count++
+    this.#zero[node] = zero
+    this.#one[node] = one
+    this.#slots[slot] = node + 1
+    if (this.#count * 2 > this.#slots.length) this.#rehash()
+    return node
+  }
+
+  #rehash(): void {
+    this.#slots = new Int32Array(this.#slots.length * 2)
+    const mask = this.#slots.length - 1
+    for (let node = 0; node < this.#count; node++) {
+      let slot = mixHash(Math.imul(this.#zero[node]!, 0x9e3779b1) ^ this.#one[node]!) & mask
+      while (this.#slots[slot] !== 0) slot = (slot + 1) & mask
+      this.#slots[slot] = node + 1
+    }
+  }
+}
+
+function doubled(array: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(array.length * 2)
+  larger.set(array)
+  return larger
+}

@@ -1,0 +1,51 @@
+/**
+ * What the labels of CoreDNS's geoip plugin read, as paths into a whole GeoIP2 entry; the second path
+ * is that of flat databases. The codes of places are not here: they come from `locate`, where custom
+ * nets have their say.
+ */
+const PATHS: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
+  ['geoip/city/name', [['city', 'names', 'en'], ['city']]],
+  ['geoip/country/name', [['country', 'names', 'en'], ['country_name']]],
+  ['geoip/country/is_in_european_union', [['country', 'is_in_european_union']]],
+  ['geoip/continent/name', [['continent', 'names', 'en'], ['continent_name']]],
+  ['geoip/latitude', [['location', 'latitude'], ['latitude']]],
+  ['geoip/longitude', [['location', 'longitude'], ['longitude']]],
+  ['geoip/timezone', [['location', 'time_zone'], ['timezone']]],
+  ['geoip/postalcode', [['postal', 'code'], ['postcode']]],
+  ['geoip/asn/org', [['autonomous_system_organization'], ['as_name']]],
+])
+
+/** Labels that a place from a custom net makes wrong: they describe the database's place. */
+const ASN_LABELS: ReadonlySet<string> = new Set(['geoip/asn/number', 'geoip/asn/org'])
+
+export function isPlaceLabel(label: string): boolean {
+  return !ASN_LABELS.has(label)
+}
+
+/** Every label, in the order of CoreDNS's documentation. */
+export const GEOIP_LABELS: readonly string[] = [
+  ...PATHS.keys(),
+  'geoip/country/code',
+  'geoip/continent/code',
+  'geoip/subdivisions/code',
+  'geoip/asn/number',
+]
+
+/** The field of a decoded entry that `label` stands for, as text; '' if it isn't there. */
+export function readField(record: unknown, label: string): string {
+  for (const path of PATHS.get(label) ?? []) {
+    const text = printScalar(path.reduce(step, record))
+    if (text !== '') return text
+  }
+  return ''
+}
+
+function step(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+  return (value as Readonly<Record<string, unknown>>)[key]
+}
+
+function printScalar(value: unknown): string {
+  if (typeof value === 'string') return value
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
+}

@@ -1,0 +1,150 @@
+import { InputError } from '../base/errors.ts'
+import type { Timers } from '../base/timers.ts'
+import type { AddressFamily } from '../dns/text/address.ts'
+import { type ClassTrie, FlatClassTrie } from './class-trie.ts'
+import { buildClasses } from './classes/build-classes.ts'
+import type { GeoCode } from './code.ts'
+import { isPlaceLabel, readField } from './fields.ts'
+import { type Location, UNKNOWN_LOCATION } from './location.ts'
+import type { Locator } from './locator.ts'
+import type { Database } from './mmdb/database.ts'
+import { DatabaseFile } from './mmdb/database-file.ts'
+import { isMapped, type Net, NetTable } from './net.ts'
+import type { JobRunner } from './worker/run-job.ts'
+
+export interface MmdbLocatorOptions {
+  /** Absolute paths; of two that know a thing about an address, the first is believed. */
+  readonly paths: readonly string[]
+  readonly nets: readonly Net[]
+  readonly timers: Timers
+  readonly runJob: JobRunner
+  /** A changed file was taken into use, or can't be (`fault`) and the old one stays. */
+  readonly onReload: (path: string, fault: Error | undefined) => void
+}
+
+/**
+ * Locates clients by MMDB files, with custom nets above them. Knows nothing before `open`; files are
+ * shared with every other locator that names them.
+ */
+export class MmdbLocator implements Locator {
+  readonly #options: MmdbLocatorOptions
+  readonly #nets: NetTable
+  #files: readonly DatabaseFile[] = []
+  readonly #listeners = new Set<() => void>()
+  #stopListening: readonly (() => void)[] = []
+
+  constructor(options: MmdbLocatorOptions) {
+    this.#options = options
+    this.#nets = new NetTable(options.nets)
+  }
+
+  /** Loads the files. Throws InputError, without a position, if one can't be used. */
+  open(): void {
+    const { paths, timers, runJob } = this.#options
+    const files: DatabaseFile[] = []
+    try {
+      for (const path of paths) files.push(DatabaseFile.acquire(path, { timers, runJob }))
+    } catch (error) {
+      for (const file of files) file.release()
+      throw error
+    }
+    this.#files = files
+    this.#stopListening = files.map((file) =>
+      file.onChange((fault) => {
+        this.#options.onReload(file.path, fault)
+        if (fault === undefined) for (const listener of this.#listeners) listener()
+      }),
+    )
+  }
+
+  close(): void {
+    for (const stop of this.#stopListening) stop()
+    for (const file of this.#files) file.release()
+    this.#files = []
+    this.#stopListening = []
+  }
+
+  locate(address: Uint8Array, family: number): Location {
+    const [folded, foldedFamily] = fold(address, family)
+    return this.#nets.place(folded, foldedFamily, this.#locateInFiles(folded, foldedFamily))
+  }
+
+  field(address: Uint8Array, family: number, label: string): string {
+    const [folded, foldedFamily] = fold(address, family)
+    const known = this.#locateInFiles(folded, foldedFamily)
+    const placed = this.#nets.place(folded, foldedFamily, known)
+    const fromPlace = printPlace(placed, label)
+    if (fromPlace !== undefined) return fromPlace
+    const moved = placed.country !== known.country || placed.continent !== known.continent
+    if (moved && isPlaceLabel(label)) return ''
+    for (const { database } of this.#files) {
+      const text = readField(recordOf(database, folded, foldedFamily), label)
+      if (text !== '') return text
+    }
+    return ''
+  }
+
+  classify(codes: readonly GeoCode[]): ClassTrie {
+    const databases = this.#files.map((file) => file.database)
+    return new FlatClassTrie(buildClasses({ databases, nets: this.#nets.nets, codes }))
+  }
+
+  async classifyInBackground(codes: readonly GeoCode[]): Promise<ClassTrie> {
+    const images = this.#files.map((file) => file.image)
+    const job = { kind: 'classify', images, nets: this.#nets.nets, codes } as const
+    const data = await this.#options.runJob(job)
+    return data === undefined ? this.classify(codes) : new FlatClassTrie(data)
+  }
+
+  onChange(callback: () => void): () => void {
+    this.#listeners.add(callback)
+    return () => this.#listeners.delete(callback)
+  }
+
+  /** Place and ASN come from the first file that knows them, each for itself. */
+  #locateInFiles(address: Uint8Array, family: number): Location {
+    let found = UNKNOWN_LOCATION
+    for (const { database } of this.#files) {
+      const location = locateIn(database, address, family)
+      const place = found.country === '' && found.continent === '' ? location : found
+      const asn = found.asn === 0 ? location.asn : found.asn
+      found = { ...place, asn }
+    }
+    return found
+  }
+}
+
+/** IPv4-mapped addresses are looked up as the IPv4 addresses that they stand for. */
+function fold(address: Uint8Array, family: number): [Uint8Array, AddressFamily] {
+  if (family === 1) return [address, 1]
+  return isMapped(address) ? [address.subarray(12), 1] : [address, 2]
+}
+
+function locateIn(database: Database, address: Uint8Array, family: number): Location {
+  try {
+    return database.locate(address, family)
+  } catch (error) {
+    // One unreadable entry in a file that is sound otherwise: its addresses are nowhere.
+    if (error instanceof InputError) return UNKNOWN_LOCATION
+    throw error
+  }
+}
+
+function recordOf(database: Database, address: Uint8Array, family: AddressFamily): unknown {
+  try {
+    return database.record(address, family)
+  } catch (error) {
+    if (error instanceof InputError) return undefined
+    throw error
+  }
+}
+
+function printPlace(location: Location, label: string): string | undefined {
+  if (label === 'geoip/country/code') return location.country
+  if (label === 'geoip/continent/code') return location.continent
+  if (label === 'geoip/asn/number') return location.asn === 0 ? '' : String(location.asn)
+  if (label === 'geoip/subdivisions/code') {
+    return location.subdivisions.map((code) => code.slice(3)).join()
+  }
+  return undefined
+}

@@ -1,0 +1,68 @@
+import { isSubdivision } from '../code.ts'
+import { CONTINENTS, continentOf } from '../countries.ts'
+import { type Location, UNKNOWN_LOCATION } from '../location.ts'
+import type { DataSection } from './data-section.ts'
+
+/** Most subdivisions read of one entry; ISO 3166-2 nests two. */
+const SUBDIVISIONS_MAX = 4
+
+/**
+ * Reads the place out of one entry. Two families of schemas are known, told apart entry by entry:
+ *
+ *     GeoIP2, GeoLite2   continent.code  country.iso_code  subdivisions[].iso_code
+ *                        autonomous_system_number
+ *     flat               continent_code  country_code      state, region
+ *                        asn             (also country and continent as plain codes)
+ *
+ * Whatever isn't a code (a state written out, country ZZ) counts as unknown.
+ */
+export function readLocation(data: DataSection, entry: number): Location {
+  const country = readCountry(data, entry)
+  const given = readContinent(data, entry)
+  const continent = CONTINENTS.has(given) ? given : continentOf(country)
+  const asn = readAsn(data, entry)
+  if (country === '' && continent === '' && asn === 0) return UNKNOWN_LOCATION
+  const subdivisions = country === '' ? [] : readSubdivisions(data, entry, country)
+  return { net: '', asn, subdivisions, country, continent }
+}
+
+function readCountry(data: DataSection, entry: number): string {
+  const nested = data.find(entry, 'country')
+  const code =
+    nested === -1
+      ? data.text(data.find(entry, 'country_code'))
+      : data.text(nested) || data.text(data.find(nested, 'iso_code'))
+  const country = code.toUpperCase()
+  return continentOf(country) === '' ? '' : country
+}
+
+function readContinent(data: DataSection, entry: number): string {
+  const nested = data.find(entry, 'continent')
+  const code =
+    nested === -1
+      ? data.text(data.find(entry, 'continent_code'))
+      : data.text(nested) || data.text(data.find(nested, 'code'))
+  return code.toUpperCase()
+}
+
+function readAsn(data: DataSection, entry: number): number {
+  const number = data.uint(data.find(entry, 'autonomous_system_number'))
+  if (number !== 0) return number
+  const flat = data.find(entry, 'asn')
+  const text = /^(?:AS)?([1-9][0-9]{0,9})$/i.exec(data.text(flat))?.[1]
+  const asn = text === undefined ? data.uint(flat) : Number(text)
+  return asn <= 0xffffffff ? asn : 0
+}
+
+function readSubdivisions(data: DataSection, entry: number, country: string): string[] {
+  const nested = data.items(data.find(entry, 'subdivisions')).slice(0, SUBDIVISIONS_MAX)
+  const codes =
+    nested.length > 0
+      ? nested.map((item) => data.text(data.find(item, 'iso_code')))
+      : [data.text(data.find(entry, 'state')) || data.text(data.find(entry, 'region'))]
+  const full = codes.map((code) => {
+    const upper = code.toUpperCase()
+    return upper.startsWith(`${country}-`) ? upper : `${country}-${upper}`
+  })
+  return [...new Set(full.filter(isSubdivision))]
+}

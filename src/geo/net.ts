@@ -1,0 +1,102 @@
+import { type Cidr, scanCidr } from '../dns/text/address.ts'
+import { type GeoCode, scanGeoCode } from './code.ts'
+import { continentOf } from './countries.ts'
+import type { Location } from './location.ts'
+
+/** A place given to a prefix by the operator: `net CIDR CODE`. */
+export interface Net {
+  readonly cidr: Cidr
+  readonly code: GeoCode
+}
+
+/**
+ * What a net says of its addresses. A net speaks about one aspect only, the others are left to wider
+ * nets and to the databases; a place replaces the whole place, so that Ireland's continent never stays
+ * behind when an address is moved to Canada.
+ */
+export type Aspect = 'net' | 'asn' | 'place'
+
+export function aspectOf(code: GeoCode): Aspect {
+  return code.rung === 'net' || code.rung === 'asn' ? code.rung : 'place'
+}
+
+/** Reads `CIDR CODE`; a string says what is wrong. IPv4-mapped prefixes become IPv4 ones. */
+export function scanNet(cidrText: string, codeText: string): Net | string {
+  const cidr = scanCidr(cidrText)
+  if (cidr === undefined) return `invalid network '${cidrText}': write it as 192.0.2.0/24`
+  const code = scanGeoCode(codeText)
+  if (code === undefined || code.rung === 'default') {
+    return `invalid geo code '${codeText}': use a country (IE), a subdivision (US-CA), a continent (GEO-EU), an ASN (AS64500) or a label of your own (NET-OFFICE)`
+  }
+  return { cidr: foldMappedCidr(cidr), code }
+}
+
+const MAPPED_BITS = 96
+
+/** True for an address of ::ffff:0:0/96 (RFC 4291 section 2.5.5.2). */
+export function isMapped(address: Uint8Array): boolean {
+  for (let i = 0; i < 10; i++) if (address[i] !== 0) return false
+  return address[10] === 0xff && address[11] === 0xff
+}
+
+function foldMappedCidr(cidr: Cidr): Cidr {
+  if (cidr.family === 1 || cidr.bits < MAPPED_BITS || !isMapped(cidr.bytes)) return cidr
+  return { family: 1, bytes: cidr.bytes.slice(12), bits: cidr.bits - MAPPED_BITS }
+}
+
+/** What the code of a net says about the place of its addresses. */
+export function placeOf(code: GeoCode): Pick<Location, 'subdivisions' | 'country' | 'continent'> {
+  if (code.rung === 'continent') {
+    return { subdivisions: [], country: '', continent: code.text.slice(4) }
+  }
+  const country = code.text.slice(0, 2)
+  const subdivisions = code.rung === 'subdivision' ? [code.text] : []
+  return { subdivisions, country, continent: continentOf(country) }
+}
+
+/** Nets by prefix, for single look-ups: the longest prefix wins, aspect by aspect. */
+export class NetTable {
+  /** Longest prefix first. */
+  readonly nets: readonly Net[]
+  /** Per prefix length in use, longest first: nets by `family:prefix`. */
+  readonly #levels: readonly { readonly bits: number; readonly byPrefix: Map<string, Net[]> }[]
+
+  constructor(nets: readonly Net[]) {
+    this.nets = nets.toSorted((a, b) => b.cidr.bits - a.cidr.bits)
+    const levels = new Map<number, Map<string, Net[]>>()
+    for (const net of this.nets) {
+      const { family, bytes, bits } = net.cidr
+      const byPrefix = levels.get(bits) ?? new Map<string, Net[]>()
+      levels.set(bits, byPrefix)
+      const key = prefixKey(bytes, family, bits)
+      byPrefix.set(key, [...(byPrefix.get(key) ?? []), net])
+    }
+    this.#levels = [...levels].map(([bits, byPrefix]) => ({ bits, byPrefix }))
+  }
+
+  /** `location`, which databases know, as the nets around `address` change it. */
+  place(address: Uint8Array, family: number, location: Location): Location {
+    const codes = new Map<Aspect, GeoCode>()
+    for (const { bits, byPrefix } of this.#levels) {
+      if (bits > (family === 1 ? 32 : 128)) continue
+      for (const { code } of byPrefix.get(prefixKey(address, family, bits)) ?? []) {
+        if (!codes.has(aspectOf(code))) codes.set(aspectOf(code), code)
+      }
+    }
+    const place = codes.get('place')
+    const asn = codes.get('asn')
+    return {
+      ...location,
+      net: codes.get('net')?.text ?? location.net,
+      asn: asn === undefined ? location.asn : Number(asn.text.slice(2)),
+      ...(place === undefined ? {} : placeOf(place)),
+    }
+  }
+}
+
+function prefixKey(address: Uint8Array, family: number, bits: number): string {
+  const octets = address.subarray(0, bits >> 3)
+  const rest = bits & 7
+  const last = rest === 0 ? 0 : address[bits >> 3]! & (0xff00 >> rest)
+  return `${family}:${octets.join('.')}:${last}`
+}

@@ -1,0 +1,46 @@
+import { Worker } from 'node:worker_threads'
+import { InputError } from '../../base/errors.ts'
+import type { ClassTrieData } from '../class-trie.ts'
+import { type GeoJob, type GeoJobMessage, performJob } from './job.ts'
+
+/** Does a job without holding up the caller's thread, if it can. Rejects with InputError. */
+export type JobRunner = (job: GeoJob) => Promise<ClassTrieData | undefined>
+
+/** Does jobs in the caller's thread: for tests, and where there are no threads. */
+export const runJobInline: JobRunner = async (job) => performJob(job)
+
+/**
+ * Does each job in a thread of its own: they are rare and take a hundred times longer than starting
+ * one. A job whose thread never came up is done in this one. The process may end meanwhile.
+ */
+export const runJobInThread: JobRunner = (job) =>
+  new Promise((resolve, reject) => {
+    const worker = startWorker(job)
+    if (worker === undefined) {
+      resolve(runJobInline(job))
+      return
+    }
+    let ready = false
+    worker.unref()
+    worker.on('message', (message: GeoJobMessage) => {
+      if (message.kind === 'ready') ready = true
+      else if (message.kind === 'done') resolve(message.result)
+      else reject(new InputError(message.code, undefined, message.message))
+    })
+    worker.on('error', (error) => {
+      if (ready) reject(error)
+      else resolve(runJobInline(job))
+    })
+    worker.on('exit', () => reject(new Error('the thread ended without a result')))
+  })
+
+function startWorker(job: GeoJob): Worker | undefined {
+  // The sources run as .ts under a loader, as .js once built.
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+  try {
+    return new Worker(new URL(`./thread.${extension}`, import.meta.url), { workerData: job })
+  } catch {
+    // Threads can be forbidden (ERR_WORKER_INIT_FAILED, a permission model): never a reason to fail.
+    return undefined
+  }
+}

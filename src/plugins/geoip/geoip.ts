@@ -1,0 +1,49 @@
+import type { Query } from '../../dns/message/query.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+
+/** With `edns-subnet`: makes the address of a client subnet option the client, where there is one. */
+export class ClientFromSubnet implements Handler {
+  readonly name = 'geoip'
+  readonly #next: Handler
+
+  constructor(next: Handler) {
+    this.#next = next
+  }
+
+  /** @hot */
+  serve(tx: Transaction): number | Promise<number> {
+    selectSubnet(tx.query)
+    return this.#next.serve(tx)
+  }
+}
+
+/**
+ * Without `edns-subnet` the client stays what the server made it, the peer: nothing to do per query,
+ * but CoreDNS counts the plugin among those of the chain.
+ */
+export class ClientFromPeer implements Handler {
+  readonly name = 'geoip'
+  readonly #next: Handler
+
+  constructor(next: Handler) {
+    this.#next = next
+  }
+
+  /** @hot */
+  serve(tx: Transaction): number | Promise<number> {
+    return this.#next.serve(tx)
+  }
+}
+
+/**
+ * Rule 6 of the rules of choice. A source prefix of no bits is a client's wish not to be located by
+ * it (RFC 7871 section 7.1.2): its resolver counts then. @hot
+ */
+export function selectSubnet(query: Query): void {
+  if (query.ecsFamily === 0 || query.ecsSourceBits === 0) return
+  query.clientAddress.set(query.ecsAddress)
+  query.clientFamily = query.ecsFamily
+  query.clientBits = query.ecsSourceBits
+  query.clientIsEcs = true
+}

@@ -1,0 +1,143 @@
+import { resolve } from 'node:path'
+import { InputError, type Position } from '../../base/errors.ts'
+import { systemTimers, type Timers } from '../../base/timers.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { verifyEntries } from '../../geo/classes/verify.ts'
+import { GEOIP_LABELS } from '../../geo/fields.ts'
+import { Database } from '../../geo/mmdb/database.ts'
+import { bundledDatabasePath, loadFileSync } from '../../geo/mmdb/load.ts'
+import { MmdbLocator } from '../../geo/mmdb-locator.ts'
+import { aspectOf, type Net, scanNet } from '../../geo/net.ts'
+import { type JobRunner, runJobInThread } from '../../geo/worker/run-job.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { ClientFromPeer, ClientFromSubnet, selectSubnet } from './geoip.ts'
+
+/** Most database files of one block. */
+const FILES_MAX = 8
+
+interface GeoipOptions {
+  /** As written, with the place of each; empty = the bundled database. */
+  readonly files: { readonly path: string; readonly position: Position }[]
+  readonly nets: Net[]
+  ednsSubnet: boolean
+}
+
+/** What reads changed files: replaced in tests. */
+export interface GeoipParts {
+  readonly timers: Timers
+  readonly runJob: JobRunner
+}
+
+/** `geoip [DBFILE...] { edns-subnet | net CIDR CODE }`: where the clients of the block are. */
+export const geoip: Directive = createGeoip({ timers: systemTimers, runJob: runJobInThread })
+
+export function createGeoip(parts: GeoipParts): Directive {
+  return { name: 'geoip', setup: (c) => setup(c, parts) }
+}
+
+function setup(c: SetupContext, parts: GeoipParts): void {
+  const options = scanOptions(c.dispenser)
+  const files = options.files.map(({ path, position }) => {
+    return { path: resolve(c.block.root, path), position }
+  })
+  const paths = files.length === 0 ? [bundledDatabasePath()] : files.map((file) => file.path)
+  const locator = new MmdbLocator({
+    ...parts,
+    paths,
+    nets: options.nets,
+    onReload: (path, fault) => {
+      if (fault === undefined) c.log.info(`Reloaded ${path}`)
+      else c.log.error(`Keeping the old version of ${path}: ${fault.message}`)
+    },
+  })
+  c.block.locator = locator
+  provideMetadata(c, locator, options.ednsSubnet)
+  c.addHandler((next) =>
+    options.ednsSubnet ? new ClientFromSubnet(next) : new ClientFromPeer(next),
+  )
+  c.onStartup(() => {
+    try {
+      locator.open()
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      const file = files.find((file) => error.message.startsWith(file.path)) ?? files[0]
+      throw openFault(file?.position, error)
+    }
+  })
+  c.onShutdown(() => locator.close())
+  c.onCheck(() => files.flatMap(({ path, position }) => checkFile(path, position)))
+}
+
+function scanOptions(d: Dispenser): GeoipOptions {
+  const options: GeoipOptions = { files: [], nets: [], ednsSubnet: false }
+  let occurrences = 0
+  while (d.next()) {
+    if (occurrences++ > 0) throw d.error('configuring multiple databases is not supported')
+    for (const path of d.remainingArgs()) {
+      if (options.files.length === FILES_MAX) throw d.error(`more than ${FILES_MAX} databases`)
+      options.files.push({ path, position: d.position() })
+    }
+    while (d.nextBlock()) scanProperty(d, options)
+  }
+  return options
+}
+
+function scanProperty(d: Dispenser, options: GeoipOptions): void {
+  const property = d.value()
+  const args = d.remainingArgs()
+  if (property === 'edns-subnet') {
+    if (args.length > 0) throw d.argError()
+    options.ednsSubnet = true
+  } else if (property === 'net') {
+    if (args.length !== 2) throw d.argError()
+    addNet(d, options.nets, args[0]!, args[1]!)
+  } else {
+    throw d.error(`unknown property "${property}"`)
+  }
+}
+
+function addNet(d: Dispenser, nets: Net[], cidrText: string, codeText: string): void {
+  const net = scanNet(cidrText, codeText)
+  if (typeof net === 'string') throw d.error(net)
+  const rival = nets.find(
+    (other) => aspectOf(other.code) === aspectOf(net.code) && isSamePrefix(other, net),
+  )
+  if (rival !== undefined && rival.code.text !== net.code.text) {
+    throw d.error(`net ${cidrText} is already ${rival.code.text}: remove one of the two lines`)
+  }
+  if (rival === undefined) nets.push(net)
+}
+
+function isSamePrefix(a: Net, b: Net): boolean {
+  return (
+    a.cidr.family === b.cidr.family &&
+    a.cidr.bits === b.cidr.bits &&
+    Buffer.compare(a.cidr.bytes, b.cidr.bytes) === 0
+  )
+}
+
+/** Metadata is asked for before the chain runs (by `view`), so the client is selected here as well. */
+function provideMetadata(c: SetupContext, locator: MmdbLocator, ednsSubnet: boolean): void {
+  for (const label of GEOIP_LABELS) {
+    c.block.metadata.set(label, (tx) => {
+      if (ednsSubnet) selectSubnet(tx.query)
+      return locator.field(tx.query.clientAddress, tx.query.clientFamily, label)
+    })
+  }
+}
+
+function checkFile(path: string, position: Position): InputError[] {
+  try {
+    verifyEntries(new Database(loadFileSync(path).image))
+    return []
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    return [openFault(position, error)]
+  }
+}
+
+function openFault(position: Position | undefined, cause: InputError): InputError {
+  const at = position === undefined ? '' : `${position.file}:${position.line} - `
+  const message = `${at}Error during parsing: failed to open database file: ${cause.message}`
+  return new InputError(cause.code, position, message, cause)
+}

@@ -1,0 +1,17 @@
+import type { Directive } from '../../plugin/directive.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { limitToZones } from './metadata.ts'
+
+/** `metadata [ZONES...]`: lets other directives of the block read what each knows of a query. */
+export const metadata: Directive = {
+  name: 'metadata',
+  setup(c) {
+    const d = c.dispenser
+    d.next()
+    const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
+    if (d.nextBlock() || d.next()) throw d.argError()
+    c.block.metadataEnabled = true
+    // First of the block's start-up hooks but for `root`: readers look providers up after it.
+    c.onStartup(() => limitToZones(c.block.metadata, zones))
+  },
+}
