@@ -1,0 +1,11 @@
+/** Opens a socket on `host`; '' = on every address, IPv4 only where the machine has no IPv6. */
+export async function openHost<T>(host: string, open: (host: string) => Promise<T>): Promise<T> {
+  if (host !== '') return open(host)
+  try {
+    return await open('::')
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') throw error
+    return open('0.0.0.0')
+  }
+}

@@ -1,0 +1,152 @@
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Listener, QueryHandler } from './exchange.ts'
+import { openHost } from './open-host.ts'
+import { TcpConnection, type TcpCounters, type TcpLimits } from './tcp-connection.ts'
+
+export interface TcpOptions {
+  /** An IP address; '' = every address, IPv4 and IPv6. */
+  readonly host: string
+  /** 0 = any free port. */
+  readonly port: number
+  readonly handler: QueryHandler
+  /** What is left out has its default. */
+  readonly limits?: Partial<TcpLimits>
+}
+
+export interface TcpListener extends Listener {
+  readonly counters: Readonly<TcpCounters>
+  /** Open connections. */
+  readonly connections: number
+}
+
+/** The defaults of `timeouts` where CoreDNS has them; bounds where it has none. */
+export const TCP_LIMITS_DEFAULT: TcpLimits = {
+  readMs: 3000,
+  writeMs: 5000,
+  idleMs: 10_000,
+  queriesMax: -1,
+  inFlightMax: 64,
+  unsentOctetsMax: 1 << 20,
+  connectionsMax: 2000,
+  connectionsPerAddressMax: 100,
+  drainMs: 5000,
+}
+
+/** How much later than its deadline a connection may be closed, as a part of the shortest timeout. */
+const SWEEP_FRACTION = 4
+const SWEEP_MS_MIN = 5
+const SWEEP_MS_MAX = 1000
+const BACKLOG = 511
+
+/**
+ * Opens a TCP socket and answers the queries that come over its connections (RFC 7766). Rejects with the
+ * system's error (EADDRINUSE, …) where it can't be bound.
+ */
+export function listenTcp(options: TcpOptions): Promise<TcpListener> {
+  return openHost(options.host, (host) => open(options, host))
+}
+
+async function open(options: TcpOptions, host: string): Promise<TcpListener> {
+  // Half open: who shuts down writing after the last query still gets the answers.
+  const server = createServer({ allowHalfOpen: true, noDelay: true })
+  server.listen({ port: options.port, host, backlog: BACKLOG })
+  await once(server, 'listening')
+  return new TcpServer(server, options)
+}
+
+class TcpServer implements TcpListener {
+  readonly port: number
+  readonly counters: TcpCounters = { dropped: 0, refused: 0, timedOut: 0, overrun: 0, errors: 0 }
+  readonly #server: Server
+  readonly #limits: TcpLimits
+  readonly #connections = new Set<TcpConnection>()
+  readonly #perAddress = new Map<string, number>()
+  readonly #sweeper: NodeJS.Timeout
+  #handler: QueryHandler
+  #closing: Promise<void> | undefined = undefined
+  #whenEmpty: (() => void) | undefined = undefined
+
+  constructor(server: Server, options: TcpOptions) {
+    this.#server = server
+    this.#handler = options.handler
+    this.#limits = { ...TCP_LIMITS_DEFAULT, ...options.limits }
+    this.port = (server.address() as { port: number }).port
+    server.on('connection', (socket) => this.#accept(socket))
+    server.on('error', () => {
+      this.counters.errors++
+    })
+    const { readMs, writeMs, idleMs } = this.#limits
+    const sweepMs = Math.min(readMs, writeMs, idleMs) / SWEEP_FRACTION
+    this.#sweeper = setInterval(
+      () => this.#sweep(),
+      Math.min(Math.max(sweepMs, SWEEP_MS_MIN), SWEEP_MS_MAX),
+    )
+  }
+
+  get connections(): number {
+    return this.#connections.size
+  }
+
+  setHandler(handler: QueryHandler): void {
+    this.#handler = handler
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    const closed = once(this.#server, 'close')
+    this.#server.close()
+    for (const connection of this.#connections) connection.finish()
+    await this.#drained()
+    for (const connection of this.#connections) connection.destroy()
+    clearInterval(this.#sweeper)
+    await closed
+  }
+
+  #drained(): Promise<void> {
+    if (this.#connections.size === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#limits.drainMs)
+      this.#whenEmpty = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  #accept(socket: Socket): void {
+    // A peer that reset the connection before we got here has no address any more.
+    const address = socket.remoteAddress
+    const open = this.#perAddress.get(address ?? '') ?? 0
+    const full =
+      this.#connections.size >= this.#limits.connectionsMax ||
+      open >= this.#limits.connectionsPerAddressMax
+    if (address === undefined || full || this.#closing !== undefined) {
+      this.counters.refused++
+      socket.on('error', () => {})
+      socket.destroy()
+      return
+    }
+    this.#perAddress.set(address, open + 1)
+    const connection = new TcpConnection(socket, this.#limits, this.counters, () => this.#handler)
+    this.#connections.add(connection)
+    socket.on('close', () => this.#forget(connection, address))
+  }
+
+  #forget(connection: TcpConnection, address: string): void {
+    this.#connections.delete(connection)
+    const left = (this.#perAddress.get(address) ?? 1) - 1
+    if (left > 0) this.#perAddress.set(address, left)
+    else this.#perAddress.delete(address)
+    if (this.#connections.size === 0) this.#whenEmpty?.()
+  }
+
+  #sweep(): void {
+    const nowMs = performance.now()
+    for (const connection of this.#connections) connection.checkDeadlines(nowMs)
+  }
+}

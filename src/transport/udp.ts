@@ -1,0 +1,164 @@
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { isIP } from 'node:net'
+import { Protocol } from '../dns/message/query.ts'
+import { Drain } from './drain.ts'
+import type { Exchange, Listener, QueryHandler } from './exchange.ts'
+import { openHost } from './open-host.ts'
+import { parsePeerAddress } from './peer-address.ts'
+
+export interface UdpOptions {
+  /** An IP address; '' = every address, IPv4 and IPv6. */
+  readonly host: string
+  /** 0 = any free port. */
+  readonly port: number
+  readonly handler: QueryHandler
+  /** Kernel buffers; undefined = leave them as the system has them. */
+  readonly receiveBufferOctets?: number
+  readonly sendBufferOctets?: number
+  /** How long `close` waits for queries in flight; default 5 s. */
+  readonly drainMs?: number
+}
+
+export interface UdpCounters {
+  /** Queries that found every exchange taken. */
+  dropped: number
+  /** Replies that could not be sent: the peer is unreachable, or the socket's buffer is full. */
+  sendErrors: number
+  /** Errors of the socket itself. */
+  socketErrors: number
+}
+
+export interface UdpListener extends Listener {
+  readonly counters: Readonly<UdpCounters>
+}
+
+const DRAIN_MS_DEFAULT = 5000
+/** Most replies that may wait in user space for the socket; beyond it they are dropped and counted. */
+const SEND_QUEUE_MAX = 1024
+
+/**
+ * Opens a UDP socket and answers what comes in. Rejects with the system's error (EADDRINUSE, …) where
+ * it can't be bound.
+ */
+export function listenUdp(options: UdpOptions): Promise<UdpListener> {
+  return openHost(options.host, (host) => open(options, host))
+}
+
+async function open(options: UdpOptions, host: string): Promise<UdpListener> {
+  const socket = createSocket({
+    type: isIP(host) === 6 ? 'udp6' : 'udp4',
+    reuseAddr: false,
+    // Peers are addresses, never names. The default would go through the resolver, one tick late.
+    lookup: (address, _options, callback) => callback(null, address, isIP(address)),
+  })
+  socket.bind(options.port, host)
+  try {
+    await once(socket, 'listening')
+  } catch (error) {
+    socket.close()
+    throw error
+  }
+  if (options.receiveBufferOctets !== undefined) {
+    socket.setRecvBufferSize(options.receiveBufferOctets)
+  }
+  if (options.sendBufferOctets !== undefined) socket.setSendBufferSize(options.sendBufferOctets)
+  return new UdpServer(socket, options)
+}
+
+class UdpServer implements UdpListener {
+  readonly port: number
+  readonly counters: UdpCounters = { dropped: 0, sendErrors: 0, socketErrors: 0 }
+  readonly #socket: Socket
+  readonly #localAddress: Uint8Array = new Uint8Array(16)
+  readonly #localFamily: number
+  readonly #drain: Drain
+  #handler: QueryHandler
+  #closing: Promise<void> | undefined = undefined
+  #closed = false
+  /** Replies that wait for the socket to become writable. */
+  readonly #unsent: { readonly handler: QueryHandler; readonly exchange: Exchange }[] = []
+  readonly #onSent = (error: Error | null): void => this.#afterSend(error)
+
+  constructor(socket: Socket, options: UdpOptions) {
+    this.#socket = socket
+    this.#handler = options.handler
+    this.#drain = new Drain(options.drainMs ?? DRAIN_MS_DEFAULT)
+    const local = socket.address()
+    this.port = local.port
+    this.#localFamily = parsePeerAddress(local.address, this.#localAddress)
+    socket.on('message', (packet, peer) => this.#receive(packet, peer))
+    socket.on('error', () => {
+      this.counters.socketErrors++
+    })
+  }
+
+  setHandler(handler: QueryHandler): void {
+    this.#handler = handler
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    await this.#drain.wait()
+    this.#closed = true
+    const closed = once(this.#socket, 'close')
+    this.#socket.close()
+    await closed
+  }
+
+  #receive(packet: Uint8Array, peer: RemoteInfo): void {
+    if (this.#closing !== undefined) return
+    const handler = this.#handler
+    const exchange = handler.acquire()
+    if (exchange === undefined) {
+      this.counters.dropped++
+      return
+    }
+    this.#drain.enter()
+    const query = exchange.query
+    query.packet = packet
+    query.packetOctets = packet.length
+    query.protocol = Protocol.Udp
+    query.peerFamily = parsePeerAddress(peer.address, query.peerAddress)
+    query.peerPort = peer.port
+    for (let i = 0; i < 16; i++) query.localAddress[i] = this.#localAddress[i]!
+    query.localFamily = this.#localFamily
+    query.localPort = this.port
+    const octets = handler.serve(exchange)
+    if (typeof octets === 'number') this.#reply(handler, exchange, octets, peer)
+    else void octets.then((later) => this.#reply(handler, exchange, later, peer))
+  }
+
+  #reply(handler: QueryHandler, exchange: Exchange, octets: number, peer: RemoteInfo): void {
+    if (octets === 0) {
+      this.#release(handler, exchange)
+      return
+    }
+    const socket = this.#socket
+    if (this.#closed || peer.port === 0 || socket.getSendQueueCount() >= SEND_QUEUE_MAX) {
+      this.counters.sendErrors++
+      this.#release(handler, exchange)
+      return
+    }
+    socket.send(exchange.reply, 0, octets, peer.port, peer.address, this.#onSent)
+    // Almost always the kernel has taken its copy by now; if not, the reply must stay as it is.
+    if (socket.getSendQueueCount() === 0) this.#release(handler, exchange)
+    else this.#unsent.push({ handler, exchange })
+  }
+
+  #afterSend(error: Error | null): void {
+    if (error !== null) this.counters.sendErrors++
+    if (this.#unsent.length === 0 || this.#closed) return
+    if (this.#socket.getSendQueueCount() > 0) return
+    for (const { handler, exchange } of this.#unsent.splice(0)) this.#release(handler, exchange)
+  }
+
+  #release(handler: QueryHandler, exchange: Exchange): void {
+    handler.release(exchange)
+    this.#drain.leave()
+  }
+}
