@@ -1,0 +1,58 @@
+import type { Timers } from '../../base/timers.ts'
+
+export interface ConsolidationOptions {
+  readonly pattern: RegExp
+  /** As the operator wrote it. */
+  readonly patternText: string
+  readonly periodMs: number
+  readonly periodText: string
+  readonly write: (text: string) => void
+  /** True = the first error of a period is written whole, at once. */
+  readonly showFirst: boolean
+  readonly timers: Timers
+}
+
+/** A backtracking pattern must not get long texts that a client has a hand in. */
+const TEXT_LENGTH_MAX = 512
+
+/**
+ * Counts errors that match a pattern, and writes one line about them a period after the first:
+ * `3 errors like 'RE' occurred in last 30s`.
+ */
+export class Consolidation {
+  readonly #options: ConsolidationOptions
+  #count = 0
+  #cancel = (): void => {}
+  #stopped = false
+
+  constructor(options: ConsolidationOptions) {
+    this.#options = options
+  }
+
+  /** Takes an error: false if it doesn't match, or if nothing is consolidated any more. `line`: as logged. */
+  take(text: string, line: string): boolean {
+    const { pattern, showFirst, periodMs, timers, write } = this.#options
+    if (this.#stopped || !pattern.test(text.slice(0, TEXT_LENGTH_MAX))) return false
+    this.#count++
+    if (this.#count > 1) return true
+    if (showFirst) write(line)
+    this.#cancel = timers.after(periodMs, () => this.#report())
+    return true
+  }
+
+  #report(): void {
+    const { patternText, periodText, showFirst, write } = this.#options
+    const count = this.#count
+    this.#count = 0
+    // One error that was shown already needs no summary.
+    if (count === 0 || (showFirst && count === 1)) return
+    write(`${count} errors like '${patternText}' occurred in last ${periodText}`)
+  }
+
+  /** Writes what has been counted so far, and takes no more. */
+  stop(): void {
+    this.#stopped = true
+    this.#cancel()
+    this.#report()
+  }
+}

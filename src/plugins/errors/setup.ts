@@ -1,0 +1,82 @@
+import { printDuration, scanDuration } from '../../base/duration.ts'
+import { systemTimers, type Timers } from '../../base/timers.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { nextOnce } from '../../plugin/once.ts'
+import { Consolidation } from './consolidation.ts'
+import { Errors } from './errors.ts'
+
+const PATTERN_LENGTH_MAX = 10_000
+const LEVELS = ['warning', 'error', 'info', 'debug'] as const
+type Level = (typeof LEVELS)[number]
+
+/** `errors { stacktrace | consolidate DUR REGEXP [LEVEL] [show_first] }`: logs what went wrong. */
+export const errors: Directive = errorsWith(systemTimers)
+
+export function errorsWith(timers: Timers): Directive {
+  return { name: 'errors', setup: (c) => setup(c, timers) }
+}
+
+function setup(c: SetupContext, timers: Timers): void {
+  const d = c.dispenser
+  const consolidations: Consolidation[] = []
+  for (let i = 0; nextOnce(d, i); i++) {
+    const args = d.remainingArgs()
+    if (args.length > 1) throw d.argError()
+    if (args.length === 1 && args[0] !== 'stdout') throw d.error(`invalid log file: ${args[0]}`)
+    while (d.nextBlock()) {
+      if (d.value() === 'consolidate') consolidations.push(scanConsolidation(c, d, timers))
+      // Stacks of exceptions are always logged here, so there is nothing to turn on.
+      else if (d.value() !== 'stacktrace') throw d.error(`Unknown field ${d.value()}`)
+      else if (d.nextArg()) throw d.argError()
+    }
+  }
+  c.addHandler((next) => new Errors(next, c.log, consolidations))
+  c.onShutdown(() => {
+    for (const consolidation of consolidations) consolidation.stop()
+  })
+}
+
+function scanConsolidation(c: SetupContext, d: Dispenser, timers: Timers): Consolidation {
+  const args = d.remainingArgs()
+  const [durationText, patternText] = args
+  if (durationText === undefined || patternText === undefined || args.length > 4) throw d.argError()
+  const periodMs = scanDuration(durationText)
+  if (periodMs === undefined || periodMs <= 0) {
+    throw d.error(`time: invalid duration ${JSON.stringify(durationText)}`)
+  }
+  const { level, showFirst } = scanOptions(d, args.slice(2))
+  return new Consolidation({
+    pattern: scanPattern(d, patternText),
+    patternText,
+    periodMs,
+    periodText: printDuration(periodMs),
+    write: (text) => c.log[level](text),
+    showFirst,
+    timers,
+  })
+}
+
+function scanOptions(d: Dispenser, args: string[]): { level: Level; showFirst: boolean } {
+  const showFirst = args.at(-1) === 'show_first'
+  const levels = showFirst ? args.slice(0, -1) : args
+  if (levels.length > 1) throw d.argError()
+  const level = LEVELS.find((known) => known === (levels[0] ?? 'error'))
+  if (level === undefined) {
+    throw d.error(`unknown log level argument in consolidate: ${levels[0]}`)
+  }
+  return { level, showFirst }
+}
+
+/** Compiles a pattern. Flags that Go's syntax has at its start, `(?i)`, become flags here. */
+function scanPattern(d: Dispenser, text: string): RegExp {
+  if (text.length > PATTERN_LENGTH_MAX) {
+    throw d.error(`regexp has ${text.length} characters; use at most ${PATTERN_LENGTH_MAX}`)
+  }
+  const flags = /^\(\?([ims]+)\)/.exec(text)
+  try {
+    return new RegExp(text.slice(flags?.[0].length ?? 0), [...new Set(flags?.[1])].join(''))
+  } catch (error) {
+    throw d.error(`error parsing regexp: ${error instanceof Error ? error.message : text}`)
+  }
+}
