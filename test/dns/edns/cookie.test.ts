@@ -1,0 +1,159 @@
+import t from 'tap'
+import { CookieJar } from '../../../src/dns/edns/cookie.ts'
+import { sipHash24 } from '../../../src/dns/edns/siphash.ts'
+import { parseQuery } from '../../../src/dns/message/parse-query.ts'
+import { Query } from '../../../src/dns/message/query.ts'
+import { Response } from '../../../src/dns/message/response.ts'
+import { wireQuery } from '../../support/wire.ts'
+
+function hex(text: string): Uint8Array {
+  return Buffer.from(text, 'hex')
+}
+
+function queryWith(cookie: string, address: readonly number[]): Query {
+  const packet = wireQuery({ name: 'example.com', edns: { options: [[10, hex(cookie)]] } })
+  const query = new Query()
+  parseQuery(query, packet, packet.length)
+  query.peerAddress.set(address)
+  query.peerFamily = address.length === 4 ? 1 : 2
+  return query
+}
+
+function serverCookie(response: Response): string {
+  return Buffer.from(response.serverCookie).toString('hex')
+}
+
+t.test('SipHash-2-4 gives the vectors of its authors', async (t) => {
+  const key = Uint8Array.from({ length: 16 }, (_, i) => i)
+  const input = Uint8Array.from({ length: 64 }, (_, i) => i)
+  const table = [
+    { octets: 0, want: '310e0edd47db6f72' },
+    { octets: 1, want: 'fd67dc93c539f874' },
+    { octets: 7, want: '37d1018bf50002ab' },
+    { octets: 8, want: '6224939a79f5f593' },
+    { octets: 15, want: 'e545be4961ca29a1' },
+    { octets: 63, want: '724506eb4c328a95' },
+  ]
+  for (const { octets, want } of table) {
+    const out = new Uint8Array(10)
+    sipHash24(key, input, octets, out, 1)
+    t.equal(Buffer.from(out.subarray(1, 9)).toString('hex'), want, `${octets} octets`)
+    t.strictSame([out[0], out[9]], [0, 0], 'nothing is written around it')
+  }
+})
+
+const SECRET = 'e5e973e5a6b2a43f48e7dc849e37bfcf'
+
+t.test('the examples of RFC 9018 appendix A', async (t) => {
+  const ipv6 = [0x20, 1, 0x0d, 0xb8, 2, 0x20, 0, 1, 0x59, 0xde, 0xd0, 0xf4, 0x87, 0x69, 0x82, 0xb8]
+  const table = [
+    {
+      name: 'A.1 learning a new server cookie',
+      secrets: [SECRET],
+      address: [198, 51, 100, 100],
+      cookie: '2464c4abcf10c957',
+      now: 1559731985,
+      want: '010000005cf79f111f8130c3eee29480',
+      good: false,
+    },
+    {
+      name: 'A.2 the same client renews it',
+      secrets: [SECRET],
+      address: [198, 51, 100, 100],
+      cookie: '2464c4abcf10c957010000005cf79f111f8130c3eee29480',
+      now: 1559734385,
+      want: '010000005cf7a871d4a564a1442aca77',
+      good: true,
+    },
+    {
+      name: 'A.3 another client, reserved octets set',
+      secrets: [SECRET],
+      address: [203, 0, 113, 203],
+      cookie: 'fc93fc62807ddb8601abcdef5cf78f71a314227b6679ebf5',
+      now: 1559734700,
+      want: '010000005cf7a9acf73a7810aca2381e',
+      // Its cookie is an hour and 52 minutes old.
+      good: false,
+    },
+    {
+      name: 'A.3 within the hour: the reserved octets do no harm',
+      secrets: [SECRET],
+      address: [203, 0, 113, 203],
+      cookie: 'fc93fc62807ddb8601abcdef5cf78f71a314227b6679ebf5',
+      now: 1559727985 + 3600,
+      want: undefined,
+      good: true,
+    },
+    {
+      name: 'A.4 IPv6, with a secret that was rotated',
+      secrets: ['dd3bdf9344b678b185a6f5cb60fca715', '445536bcd2513298075a5d379663c962'],
+      address: ipv6,
+      cookie: '22681ab97d52c298010000005cf7c57926556bd0934c72f8',
+      now: 1559741961,
+      want: '010000005cf7c609a6bb79d16625507a',
+      good: true,
+    },
+  ]
+  for (const { name, secrets, address, cookie, now, want, good } of table) {
+    const [first, ...later] = secrets.map(hex)
+    const jar = new CookieJar(first!)
+    for (const secret of later) jar.rotate(secret)
+    const response = new Response()
+    t.equal(jar.serve(queryWith(cookie, address), response, now), good, `${name}: is it good`)
+    t.equal(response.serverCookieOctets, 16)
+    if (want !== undefined) t.equal(serverCookie(response), want, name)
+  }
+})
+
+t.test('what makes a server cookie worthless', async (t) => {
+  const made = 1559731985
+  const whole = '2464c4abcf10c957010000005cf79f111f8130c3eee29480'
+  const home = [198, 51, 100, 100]
+  const table = [
+    { name: 'fresh', cookie: whole, address: home, now: made + 60, good: true },
+    { name: 'an hour old', cookie: whole, address: home, now: made + 3600, good: true },
+    { name: 'older', cookie: whole, address: home, now: made + 3601, good: false },
+    { name: 'five minutes ahead', cookie: whole, address: home, now: made - 300, good: true },
+    { name: 'further ahead', cookie: whole, address: home, now: made - 301, good: false },
+    { name: 'from elsewhere', cookie: whole, address: [198, 51, 100, 101], now: made, good: false },
+    {
+      name: 'another hash',
+      cookie: `${whole.slice(0, -2)}81`,
+      address: home,
+      now: made,
+      good: false,
+    },
+    {
+      name: 'version 2',
+      cookie: whole.replace('5701', '5702'),
+      address: home,
+      now: made,
+      good: false,
+    },
+    { name: 'a longer one', cookie: `${whole}00`, address: home, now: made, good: false },
+    { name: 'eight octets', cookie: whole.slice(0, 32), address: home, now: made, good: false },
+  ]
+  for (const { name, cookie, address, now, good } of table) {
+    const jar = new CookieJar(hex(SECRET))
+    t.equal(jar.serve(queryWith(cookie, address), new Response(), now), good, name)
+  }
+})
+
+t.test('a fresh cookie comes back as it is, an old one is renewed', async (t) => {
+  const jar = new CookieJar(hex(SECRET))
+  const query = queryWith('2464c4abcf10c957010000005cf79f111f8130c3eee29480', [198, 51, 100, 100])
+  const response = new Response()
+  jar.serve(query, response, 1559731985 + 1799)
+  t.equal(serverCookie(response), '010000005cf79f111f8130c3eee29480')
+  jar.serve(query, response, 1559731985 + 1800)
+  t.not(serverCookie(response), '010000005cf79f111f8130c3eee29480')
+})
+
+t.test('a second rotation ends the first secret', async (t) => {
+  const jar = new CookieJar(hex(SECRET))
+  const query = queryWith('2464c4abcf10c957010000005cf79f111f8130c3eee29480', [198, 51, 100, 100])
+  jar.rotate(hex('00'.repeat(16)))
+  t.equal(jar.serve(query, new Response(), 1559731985), true)
+  jar.rotate(hex('11'.repeat(16)))
+  t.equal(jar.serve(query, new Response(), 1559731985), false)
+})
