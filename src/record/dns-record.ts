@@ -40,6 +40,11 @@ export interface DnsRecord {
   readonly zoneLabel: string
   /** Lower-case wire name, without a leading `*.`. */
   readonly rootHost: Uint8Array
+  /**
+   * Put together by an operator out of the records of several clusters (label `kuadrant.io/type:
+   * merged` or `kuadrant.io/authoritative-record: "true"`): has no gateway-local form of its own.
+   */
+  readonly isAggregate: boolean
   /** metadata.creationTimestamp in seconds since the epoch; 0 = none. */
   readonly createdSeconds: number
   readonly endpoints: readonly Endpoint[]

@@ -6,7 +6,7 @@ import type { DnsRecord, Endpoint } from './dns-record.ts'
  * A record's content as one string of octets (each character 0..255). Objects of a hundred thousand
  * records would cost a gigabyte and the collector's time; one-byte strings cost their length.
  *
- *     createdSeconds u32 | zone label s8 | rootHost s8 | endpoint count u16 | endpoints
+ *     createdSeconds u32 | is aggregate u8 | zone label s8 | rootHost s8 | endpoint count u16 | endpoints
  *     endpoint: owner s8 | type u16 | ttl u32 | flags u8 | [weight u32] | set identifier s16
  *             | code count u8, codes s8 each | rdata count u16, rdata s16 each
  *
@@ -15,6 +15,8 @@ import type { DnsRecord, Endpoint } from './dns-record.ts'
  */
 export type PackedRecord = string
 
+/** Octets before the zone label. */
+const PLACE_OFFSET = 5
 const FLAG_WEIGHT = 1
 const FLAG_DEFAULT = 2
 
@@ -26,6 +28,7 @@ let length = 0
 export function packRecord(record: DnsRecord): PackedRecord {
   length = 0
   putU32(record.createdSeconds)
+  putU8(record.isAggregate ? 1 : 0)
   putOctets8(Buffer.from(record.zoneLabel, 'latin1'))
   putOctets8(record.rootHost)
   putU16(record.endpoints.length)
@@ -51,19 +54,21 @@ function putEndpoint(endpoint: Endpoint): void {
 export function unpackRecord(packed: PackedRecord): Omit<DnsRecord, 'namespace' | 'name'> {
   const reader = new PackedReader(packed)
   const createdSeconds = reader.u32()
+  const isAggregate = reader.u8() === 1
   const zoneLabel = reader.latin1(reader.u8())
   const rootHost = reader.octets(reader.u8())
   const endpoints: Endpoint[] = []
   for (let count = reader.u16(); count > 0; count--) endpoints.push(takeEndpoint(reader))
-  return { createdSeconds, zoneLabel, rootHost, endpoints }
+  return { createdSeconds, isAggregate, zoneLabel, rootHost, endpoints }
 }
 
 /** The zone label and root host alone: what says where a record belongs. */
 export function unpackPlace(packed: PackedRecord): { zoneLabel: string; rootHost: Uint8Array } {
-  const labelEnd = 5 + packed.charCodeAt(4)
+  const labelStart = PLACE_OFFSET + 1
+  const labelEnd = labelStart + packed.charCodeAt(PLACE_OFFSET)
   const rootHostEnd = labelEnd + 1 + packed.charCodeAt(labelEnd)
   const rootHost = Buffer.from(packed.slice(labelEnd + 1, rootHostEnd), 'latin1')
-  return { zoneLabel: packed.slice(5, labelEnd), rootHost }
+  return { zoneLabel: packed.slice(labelStart, labelEnd), rootHost }
 }
 
 function takeEndpoint(reader: PackedReader): Endpoint {

@@ -25,6 +25,8 @@ import { RECORD_TYPES, scanTarget } from './target.ts'
 type Mapping = { readonly [key: string]: YamlValue }
 type Path = readonly (string | number)[]
 
+const TYPE_LABEL = 'kuadrant.io/type'
+const AUTHORITATIVE_LABEL = 'kuadrant.io/authoritative-record'
 const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
 /** The pattern of the CustomResourceDefinition. */
 const ROOT_HOST = /^(?:[\w\-.~:/?#[\]@!$&'()*+,;=]+)\.(?:[\w\-.~:/?#[\]@!$&'()*+,;=]+)$/
@@ -59,6 +61,8 @@ export function validateDnsRecord(
     ...identity,
     zoneLabel,
     rootHost,
+    isAggregate:
+      field(labels, TYPE_LABEL) === 'merged' || field(labels, AUTHORITATIVE_LABEL) === 'true',
     createdSeconds: Number.isNaN(created) ? 0 : Math.max(0, Math.floor(created / 1000)),
     endpoints: scanEndpoints(spec, scope),
   }
@@ -116,7 +120,7 @@ function scanEndpoint(endpoint: Mapping, path: Path, scope: Scope): Endpoint {
   return {
     owner,
     type,
-    ttlSeconds: scanTtl(endpoint, [...path, 'recordTTL']),
+    ttlSeconds: scanTtl(endpoint, [...path, 'recordTTL'], scope),
     setIdentifier,
     weight,
     codes,
@@ -141,9 +145,9 @@ function scanOwner(text: string, path: Path, scope: Scope): Uint8Array {
   return owner
 }
 
-function scanTtl(endpoint: Mapping, path: Path): number {
+function scanTtl(endpoint: Mapping, path: Path, scope: Scope): number {
   const ttl = field(endpoint, 'recordTTL')
-  if (ttl === undefined) return TTL_DEFAULT_SECONDS
+  if (ttl === undefined) return scope.isLocalForm ? 0 : TTL_DEFAULT_SECONDS
   const isFit = typeof ttl === 'number' && Number.isInteger(ttl) && ttl >= 0
   if (!isFit || ttl > TTL_MAX_SECONDS) {
     const message = `recordTTL must be an integer from 0 to ${TTL_MAX_SECONDS}, got ${quote(String(ttl))}`

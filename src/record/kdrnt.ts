@@ -1,0 +1,126 @@
+import { RRType } from '../dns/iana/types.ts'
+import { concatNames, printName, scanName } from '../dns/name/name.ts'
+import type { DnsRecord, Endpoint } from './dns-record.ts'
+import { isWildcard } from './validate/names.ts'
+import { composeStrings } from './validate/target.ts'
+
+/** Top-level domain of the gateway-local form, without a final dot. */
+export const KDRNT = 'kdrnt'
+export const KDRNT_ZONE: Uint8Array = scanName(`${KDRNT}.`)!
+
+/** The metadata records came without a TTL: a peer's question deserves today's answer. */
+const METADATA_TTL_SECONDS = 0
+/** What a wildcard's `*` is called where it can't be a label of its own. */
+const WILDCARD_WORD = 'wildcard'
+
+/** Where the names inside rdata start that get the suffix as well. */
+const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
+  [RRType.CNAME, 0],
+  [RRType.NS, 0],
+  [RRType.PTR, 0],
+  [RRType.MX, 2],
+  [RRType.SRV, 6],
+])
+
+/**
+ * The gateway-local form of a record's endpoints, which peers ask for:
+ *
+ * - Every owner and every name that it leads to gets the suffix `.kdrnt`; no weight, no geo code.
+ * - `w.<host>.kdrnt` TXT, one record per weighted endpoint: `<weight>,<dnsName>.kdrnt`.
+ * - `g.<host>.kdrnt` TXT, one record per geo code: `geo=<code>` `type=continent` (`type=` for the
+ *   others) `default=true|false`. Codes stand as their endpoints have them, `*` included.
+ *
+ * The host is the record's rootHost. For a wildcard host `*.x` metadata is served at `w.x.kdrnt`, at
+ * `w.wildcard.x.kdrnt` (where peers read it) and at `w.wildcardx.kdrnt` (where they wrote it).
+ * Names that would be too long are left out.
+ */
+export function deriveLocalEndpoints(
+  record: Pick<DnsRecord, 'rootHost' | 'endpoints'>,
+): readonly Endpoint[] {
+  const derived: Endpoint[] = []
+  const isWild = record.endpoints.some((e) => isWildcard(e.owner) && isHostOf(e.owner, record))
+  const weights: Uint8Array[] = []
+  const geos: Uint8Array[] = []
+  for (const endpoint of record.endpoints) {
+    const local = deriveEndpoint(endpoint)
+    if (local === undefined) continue
+    derived.push(local)
+    if (endpoint.weight !== undefined) {
+      weights.push(composeText(`${endpoint.weight},${printHost(local.owner)}`))
+    }
+    geos.push(...describeGeo(endpoint))
+  }
+  for (const host of metadataHosts(record.rootHost, isWild)) {
+    derived.push(...composeMetadata('w', host, weights), ...composeMetadata('g', host, geos))
+  }
+  return derived
+}
+
+function deriveEndpoint(endpoint: Endpoint): Endpoint | undefined {
+  const owner = concatNames(endpoint.owner, KDRNT_ZONE)
+  if (owner === undefined) return undefined
+  const offset = TARGET_OFFSET.get(endpoint.type)
+  const rdata: Uint8Array[] = []
+  for (const target of endpoint.rdata) {
+    const local = offset === undefined ? target : suffixTarget(target, offset)
+    if (local !== undefined) rdata.push(local)
+  }
+  if (rdata.length === 0) return undefined
+  return { ...endpoint, owner, rdata, weight: undefined, codes: [], isDefault: false }
+}
+
+function suffixTarget(target: Uint8Array, offset: number): Uint8Array | undefined {
+  const name = concatNames(target.subarray(offset), KDRNT_ZONE)
+  if (name === undefined) return undefined
+  const local = new Uint8Array(offset + name.length)
+  local.set(target.subarray(0, offset))
+  local.set(name, offset)
+  return local
+}
+
+/** Three strings per code; a default without a code of its own is `*`. */
+function describeGeo(endpoint: Endpoint): Uint8Array[] {
+  const { codes, isDefault } = endpoint
+  const described = codes.map((code) =>
+    describeCode(code.text, code.rung === 'continent', isDefault),
+  )
+  if (isDefault && codes.length === 0) described.push(describeCode('*', false, true))
+  return described
+}
+
+function describeCode(code: string, isContinent: boolean, isDefault: boolean): Uint8Array {
+  return composeText(
+    `geo=${code}`,
+    `type=${isContinent ? 'continent' : ''}`,
+    `default=${isDefault}`,
+  )
+}
+
+function composeText(...strings: string[]): Uint8Array {
+  const rdata = composeStrings(strings.map((s) => Buffer.from(s, 'utf8')))
+  return typeof rdata === 'string' ? new Uint8Array(1) : rdata
+}
+
+function isHostOf(owner: Uint8Array, record: Pick<DnsRecord, 'rootHost'>): boolean {
+  return Buffer.compare(owner.subarray(2), record.rootHost) === 0
+}
+
+/** Names, without their `w.` or `g.`, that carry the metadata of a record. */
+function metadataHosts(rootHost: Uint8Array, isWild: boolean): string[] {
+  const host = printName(rootHost)
+  if (!isWild) return [host]
+  return [host, `${WILDCARD_WORD}.${host}`, `${WILDCARD_WORD}${host}`]
+}
+
+function composeMetadata(prefix: string, host: string, rdata: readonly Uint8Array[]): Endpoint[] {
+  const owner = scanName(`${prefix}.${host}${KDRNT}.`)
+  if (owner === undefined || rdata.length === 0) return []
+  const ttlSeconds = METADATA_TTL_SECONDS
+  const unsteered = { setIdentifier: '', weight: undefined, codes: [], isDefault: false }
+  return [{ owner, type: RRType.TXT, ttlSeconds, rdata, ...unsteered }]
+}
+
+/** Without its final dot. */
+function printHost(name: Uint8Array): string {
+  return printName(name).slice(0, -1)
+}

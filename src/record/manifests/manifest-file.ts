@@ -1,0 +1,48 @@
+import { InputError } from '../../base/errors.ts'
+import type { HealthProbe } from '../dns-record.ts'
+import type { PackedRecord } from '../pack.ts'
+
+/** A record as one document of one file has it. */
+export class HeldRecord {
+  readonly key: string
+  /** Its content, or that of its last good version; undefined = it never had a good one. */
+  readonly packed: PackedRecord | undefined
+  /** Why the content in the file is refused. */
+  readonly problem: InputError | undefined
+  /** Path of the file. */
+  readonly file: string
+
+  constructor(
+    key: string,
+    packed: PackedRecord | undefined,
+    file: string,
+    problem: InputError | undefined = undefined,
+  ) {
+    this.key = key
+    this.packed = packed
+    this.problem = problem
+    this.file = file
+  }
+}
+
+/** What one document of a file holds. */
+export interface HeldDocument {
+  line: number
+  readonly digestA: number
+  readonly digestB: number
+  readonly records: readonly HeldRecord[]
+  readonly probes: readonly HealthProbe[]
+}
+
+/** What one file holds; replaced as a whole when it is read again. */
+export interface ManifestFile {
+  readonly path: string
+  readonly documents: readonly HeldDocument[]
+  /** Faults of the file itself: no YAML, no identity. While there are any, its last state is kept. */
+  readonly errors: readonly InputError[]
+}
+
+/** Place and reason of a fault in a manifest. */
+export function manifestError(path: string, line: number, message: string): InputError {
+  return new InputError('MANIFEST', { file: path, line }, message)
+}

@@ -1,0 +1,234 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import type { InputError } from '../../base/errors.ts'
+import type { HealthProbe, Resource } from '../dns-record.ts'
+import { packRecord } from '../pack.ts'
+import { itemsOf, validateResource } from '../validate/resource.ts'
+import { findLine, parseDocuments, parseOneDocument, YamlProblem } from '../yaml/parse-document.ts'
+import type { YamlValue } from '../yaml/scan-block-yaml.ts'
+import { type DocumentRange, splitDocuments } from '../yaml/split-documents.ts'
+import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
+
+/** Larger files are refused. */
+export const FILE_OCTETS_MAX = 128 * 1024 * 1024
+/** The buffer that files are read into is kept up to this size. */
+const KEPT_OCTETS_MAX = 4 * 1024 * 1024
+const NO_RECORDS: readonly HeldRecord[] = []
+const NO_PROBES: readonly HealthProbe[] = []
+
+let kept = Buffer.alloc(0)
+
+/**
+ * Reads one manifest file. Documents that are octet for octet those of `previous` are taken over
+ * without a look. `previous`: what the same path held when it was last read; its documents are what is
+ * returned, beside the errors, where the file as such is bad. `pause` lets others run now and then.
+ * Throws InputError if the file can't be read at all.
+ */
+export async function readManifestFile(
+  path: string,
+  previous: ManifestFile | undefined,
+  pause: () => Promise<void> | undefined,
+): Promise<ManifestFile> {
+  const reading = new FileReading(path, previous)
+  const octets = readOctets(path)
+  const ranges = path.endsWith('.json') ? undefined : splitDocuments(octets, octets.length)
+  if (path.endsWith('.json')) reading.json(octets.toString('utf8'))
+  else if (ranges === undefined) reading.stream(octets.toString('utf8'))
+  else {
+    reading.expect(ranges)
+    for (const range of ranges) {
+      reading.document(octets, range)
+      const paused = pause()
+      if (paused !== undefined) await paused
+    }
+  }
+  return reading.finish()
+}
+
+/** The octets of a file, valid until the next call. */
+function readOctets(path: string): Buffer {
+  let descriptor = -1
+  try {
+    descriptor = openSync(path, 'r')
+    const { size } = fstatSync(descriptor)
+    if (size > FILE_OCTETS_MAX) {
+      throw manifestError(path, 1, `file of ${size} octets: at most ${FILE_OCTETS_MAX} are read`)
+    }
+    let buffer = kept
+    if (size > buffer.length) buffer = Buffer.alloc(size + (size >> 2))
+    if (buffer.length <= KEPT_OCTETS_MAX) kept = buffer
+    let length = 0
+    while (length < size) {
+      const count = readSync(descriptor, buffer, length, size - length, length)
+      if (count === 0) break
+      length += count
+    }
+    return buffer.subarray(0, length)
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) throw error
+    throw manifestError(path, 1, `can't be read: ${error.message}`)
+  } finally {
+    if (descriptor !== -1) closeSync(descriptor)
+  }
+}
+
+/** One pass over one file. */
+class FileReading {
+  readonly #path: string
+  readonly #previous: ManifestFile | undefined
+  readonly #documents: HeldDocument[] = []
+  readonly #errors: InputError[] = []
+  /** Documents of `previous` that the ranges still to come may be found equal to. */
+  #known: readonly HeldDocument[] = []
+  #knownByDigest: Map<string, HeldDocument> | undefined
+  #prefix = 0
+  #previousRecords: Map<string, HeldRecord> | undefined
+
+  constructor(path: string, previous: ManifestFile | undefined) {
+    this.#path = path
+    this.#previous = previous
+  }
+
+  /** Announces the ranges, so that what is equal at the beginning costs no search. */
+  expect(ranges: readonly DocumentRange[]): void {
+    this.#known = this.#previous?.documents ?? []
+    while (isSame(this.#known[this.#prefix], ranges[this.#prefix])) this.#prefix++
+  }
+
+  document(octets: Buffer, range: DocumentRange): void {
+    const known = this.#findKnown(range)
+    if (known !== undefined) {
+      known.line = range.line
+      this.#documents.push(known)
+      return
+    }
+    const text = octets.toString(range.isAscii ? 'latin1' : 'utf8', range.start, range.end)
+    const value = parseOneDocument(text)
+    if (value instanceof YamlProblem) {
+      this.#refuseFile(range.line + value.line - 1, value.message)
+      return
+    }
+    const lineOf = (path: readonly (string | number)[]): number =>
+      range.line + findLine(text, 0, path) - 1
+    this.#hold(value, range, lineOf)
+  }
+
+  /** A YAML stream that can't be split without understanding it. */
+  stream(text: string): void {
+    const values = parseDocuments(text)
+    if (values instanceof YamlProblem) {
+      this.#refuseFile(values.line, values.message)
+      return
+    }
+    for (const [index, value] of values.entries()) {
+      const range = { line: 1, digestA: 0, digestB: 0 }
+      this.#hold(value, range, (path) => findLine(text, index, path))
+    }
+  }
+
+  json(text: string): void {
+    let value: YamlValue
+    try {
+      value = JSON.parse(text) as YamlValue
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error
+      this.#refuseFile(lineOfSyntaxError(error, text), error.message)
+      return
+    }
+    this.#hold(value, { line: 1, digestA: 0, digestB: 0 }, (path) => findLine(text, 0, path))
+  }
+
+  finish(): ManifestFile {
+    const isKept = this.#errors.length > 0 && this.#previous !== undefined
+    const documents = isKept ? this.#previous.documents : this.#documents
+    return { path: this.#path, documents, errors: this.#errors }
+  }
+
+  /** A document with problems is read anew: their lines may have moved. */
+  #findKnown(range: DocumentRange): HeldDocument | undefined {
+    const index = this.#documents.length
+    const inPlace = index < this.#prefix ? this.#known[index] : undefined
+    const known = inPlace ?? this.#findByDigest(range)
+    return known?.records.some((r) => r.problem !== undefined) ? undefined : known
+  }
+
+  #findByDigest(range: DocumentRange): HeldDocument | undefined {
+    if (this.#known.length === 0) return undefined
+    this.#knownByDigest ??= new Map(
+      this.#known.slice(this.#prefix).map((d) => [`${d.digestA} ${d.digestB}`, d]),
+    )
+    const key = `${range.digestA} ${range.digestB}`
+    const known = this.#knownByDigest.get(key)
+    // Once only: the second of two equal documents is a duplicate of its own.
+    if (known !== undefined) this.#knownByDigest.delete(key)
+    return known
+  }
+
+  #hold(
+    value: YamlValue,
+    at: Pick<DocumentRange, 'line' | 'digestA' | 'digestB'>,
+    lineOf: (path: readonly (string | number)[]) => number,
+  ): void {
+    const items = itemsOf(value)
+    const records: HeldRecord[] = []
+    const probes: HealthProbe[] = []
+    for (const [index, item] of items.entries()) {
+      const resource = validateResource(item)
+      const prefix = item === value ? [] : ['items', index]
+      if (resource.kind === 'probe') probes.push(resource.probe)
+      else if (resource.kind === 'record') records.push(this.#holdRecord(resource))
+      else if (resource.kind === 'refused') {
+        const line = lineOf([...prefix, ...resource.problem.path])
+        const refused = this.#refuse(resource.key, line, resource.problem.message)
+        if (refused !== undefined) records.push(refused)
+      }
+    }
+    this.#documents.push({
+      line: at.line,
+      digestA: at.digestA,
+      digestB: at.digestB,
+      records: records.length === 0 ? NO_RECORDS : records,
+      probes: probes.length === 0 ? NO_PROBES : probes,
+    })
+  }
+
+  #holdRecord(resource: Resource & { kind: 'record' }): HeldRecord {
+    const { namespace, name } = resource.record
+    // Through a buffer: a string made of slices would keep the whole document alive.
+    const key = Buffer.from(`${namespace}/${name}`, 'latin1').toString('latin1')
+    return new HeldRecord(key, packRecord(resource.record), this.#path)
+  }
+
+  #refuse(key: string, line: number, message: string): HeldRecord | undefined {
+    if (key === '') {
+      this.#refuseFile(line, message)
+      return undefined
+    }
+    const packed = this.#findPrevious(key)?.packed
+    const error = manifestError(this.#path, line, `DNSRecord ${key} is refused: ${message}`)
+    return new HeldRecord(key, packed, this.#path, error)
+  }
+
+  #findPrevious(key: string): HeldRecord | undefined {
+    this.#previousRecords ??= new Map(
+      (this.#previous?.documents ?? []).flatMap((d) => d.records.map((r) => [r.key, r])),
+    )
+    return this.#previousRecords.get(key)
+  }
+
+  #refuseFile(line: number, message: string): void {
+    this.#errors.push(manifestError(this.#path, line, message))
+    // Keeps indexes of `#documents` in step with those of the ranges.
+    this.#documents.push({ line, digestA: 0, digestB: 0, records: NO_RECORDS, probes: NO_PROBES })
+  }
+}
+
+function isSame(known: HeldDocument | undefined, range: DocumentRange | undefined): boolean {
+  if (known === undefined || range === undefined) return false
+  return known.digestA === range.digestA && known.digestB === range.digestB
+}
+
+/** Line of the offset that V8 names in its message; the first where it names none. */
+function lineOfSyntaxError(error: SyntaxError, text: string): number {
+  const position = Number(/at position (\d+)/.exec(error.message)?.[1] ?? 0)
+  return text.slice(0, position).split('\n').length
+}

@@ -1,0 +1,54 @@
+import { lowerName, ROOT_NAME, scanName } from '../dns/name/name.ts'
+
+/** Timers of every zone that is made of records, in seconds. */
+export const SOA_TTL_SECONDS = 60
+const REFRESH_SECONDS = 7200
+const RETRY_SECONDS = 1800
+const EXPIRE_SECONDS = 86400
+const MINIMUM_SECONDS = 60
+
+/** SOA rdata. `serial`: 0..2^32-1. RFC 1035 section 3.3.13. */
+export function composeSoa(mname: Uint8Array, rname: Uint8Array, serial: number): Uint8Array {
+  const rdata = new Uint8Array(mname.length + rname.length + 20)
+  rdata.set(mname)
+  rdata.set(rname, mname.length)
+  const view = new DataView(rdata.buffer, mname.length + rname.length)
+  const numbers = [serial, REFRESH_SECONDS, RETRY_SECONDS, EXPIRE_SECONDS, MINIMUM_SECONDS]
+  for (const [i, number] of numbers.entries()) view.setUint32(i * 4, number)
+  return rdata
+}
+
+/** The serial after `serial`, in the circle of RFC 1982; never 0, which some secondaries misread. */
+export function nextSerial(serial: number): number {
+  return serial >= 0xffffffff ? 1 : serial + 1
+}
+
+/**
+ * The mailbox of an e-mail address as a lower-case wire name: dots before the `@` belong to the first
+ * label (RFC 1035 section 5.1). Undefined if it is no address.
+ */
+export function scanMailbox(email: string): Uint8Array | undefined {
+  const match = /^([^@\s\\]+)@([^@\s\\]+)$/.exec(email.trim())
+  const local = match?.[1]
+  const domain = match?.[2]
+  if (local === undefined || domain === undefined) return undefined
+  const name = scanName(`${local.replaceAll('.', '\\.')}.${domain.replace(/\.$/, '')}.`, ROOT_NAME)
+  return name === undefined ? undefined : lowerName(name)
+}
+
+/** Serials of the zones of this process, so that a reload of the same content keeps its serial. */
+export class SerialBook {
+  readonly #entries = new Map<string, { readonly digest: string; readonly serial: number }>()
+
+  /**
+   * The serial for a zone whose content has `digest`: the one it had if that is the content that it
+   * had, else the next one; the Unix time where the zone is new. `nowMs`: wall clock.
+   */
+  serialFor(zoneKey: string, digest: string, nowMs: number): number {
+    const known = this.#entries.get(zoneKey)
+    if (known?.digest === digest) return known.serial
+    const serial = known === undefined ? Math.floor(nowMs / 1000) >>> 0 : nextSerial(known.serial)
+    this.#entries.set(zoneKey, { digest, serial })
+    return serial
+  }
+}

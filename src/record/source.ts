@@ -1,0 +1,32 @@
+import type { InputError } from '../base/errors.ts'
+import type { PackedRecord } from './pack.ts'
+
+/** A valid record as a source holds it. Immutable: a change makes a new one. */
+export interface StoredRecord {
+  /** `namespace/name`. */
+  readonly key: string
+  readonly packed: PackedRecord
+  /** Addresses and host names that the record's health probes found down. */
+  readonly down: readonly string[]
+}
+
+/** What became of one record: `before` absent = new, `after` absent = gone. */
+export interface RecordChange {
+  readonly before: StoredRecord | undefined
+  readonly after: StoredRecord | undefined
+}
+
+/** Where DNSRecords come from: manifest files today. */
+export interface RecordSource {
+  /** All records to serve, invalid ones in their last good version. */
+  records(): Iterable<StoredRecord>
+  /** The record with that key, `namespace/name`. */
+  find(key: string): StoredRecord | undefined
+  readonly recordCount: number
+  /** Everything that is wrong just now, in order of files and lines. */
+  problems(): readonly InputError[]
+  /** Why the source as a whole is not to be trusted just now; '' = it is. For the ready page. */
+  unreadyReason(): string
+  /** Calls `listener` once per batch of changes; returns the function that ends it. */
+  subscribe(listener: (changes: readonly RecordChange[]) => void): () => void
+}

@@ -1,0 +1,117 @@
+import { type Document, isNode, LineCounter, parseAllDocuments } from 'yaml'
+import { scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
+
+/** Bounds on what goes to the complete parser: it takes half a millisecond per kilooctet. */
+const CHARACTERS_MAX = 1_572_864
+const NESTING_MAX = 64
+const INDENTATION_MAX = 512
+const ALIASES_MAX = 100
+
+/** Text that is no YAML, or more of it than we take. */
+export class YamlProblem {
+  readonly message: string
+  /** Line inside the text, from 1. */
+  readonly line: number
+
+  constructor(message: string, line: number) {
+    this.message = message
+    this.line = line
+  }
+}
+
+/** The value of a text of one document: fast where it is plain, complete where it isn't. */
+export function parseOneDocument(text: string): YamlValue | YamlProblem {
+  const fast = scanBlockYaml(text)
+  if (fast !== undefined) return fast
+  const values = parseDocuments(text)
+  return values instanceof YamlProblem ? values : (values[0] ?? null)
+}
+
+/** The values of all documents of a text, by the YAML 1.2 core schema. */
+export function parseDocuments(text: string): readonly YamlValue[] | YamlProblem {
+  const lines = new LineCounter()
+  const documents = parseBounded(text, lines)
+  if (documents instanceof YamlProblem) return documents
+  const values: YamlValue[] = []
+  for (const document of documents) {
+    const error = document.errors[0]
+    if (error !== undefined) {
+      return new YamlProblem(
+        firstLine(error.message),
+        Math.max(1, lines.linePos(error.pos[0]).line),
+      )
+    }
+    try {
+      values.push(document.toJS({ maxAliasCount: ALIASES_MAX }) as YamlValue)
+    } catch (error) {
+      // The alias bound and unresolved aliases; both are the file's fault.
+      if (!(error instanceof ReferenceError)) throw error
+      return new YamlProblem(error.message, 1)
+    }
+  }
+  return values
+}
+
+/**
+ * Line, from 1, of the value at `path` in document `index` of `text`, or of the nearest parent that is
+ * there. Slow: only for messages about what is wrong.
+ */
+export function findLine(text: string, index: number, path: readonly (string | number)[]): number {
+  const lines = new LineCounter()
+  const documents = parseBounded(text, lines)
+  const document = documents instanceof YamlProblem ? undefined : documents[index]
+  if (document === undefined) return 1
+  for (let length = path.length; length >= 0; length--) {
+    const node = document.getIn(path.slice(0, length), true)
+    const offset = isNode(node) ? node.range?.[0] : undefined
+    if (offset !== undefined) return Math.max(1, lines.linePos(offset).line)
+  }
+  return 1
+}
+
+function parseBounded(text: string, lines: LineCounter): readonly Document[] | YamlProblem {
+  if (text.length > CHARACTERS_MAX) {
+    const message = `YAML other than plain block style may have up to ${CHARACTERS_MAX} characters`
+    return new YamlProblem(message, 1)
+  }
+  const line = findDeepLine(text)
+  if (line > 0) return new YamlProblem('nested too deep', line)
+  const parsed = parseAllDocuments(text, {
+    lineCounter: lines,
+    logLevel: 'silent',
+    prettyErrors: false,
+  })
+  return 'empty' in parsed ? [] : parsed
+}
+
+/**
+ * First line whose brackets, or whose indicators before the first word, nest too deep for a parser
+ * that recurses; 0 if there is none. Counts brackets in strings as well: a bound, not a parser.
+ */
+function findDeepLine(text: string): number {
+  let brackets = 0
+  let leading = 0
+  let spaces = 0
+  let isLeading = true
+  let line = 1
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i]
+    if (c === '[' || c === '{') brackets++
+    else if ((c === ']' || c === '}') && brackets > 0) brackets--
+    if (c === '\n') {
+      isLeading = true
+      leading = 0
+      spaces = 0
+      line++
+    } else if (isLeading && (c === '-' || c === '?' || c === ':')) leading++
+    else if (isLeading && c === ' ') spaces++
+    else isLeading = false
+    if (brackets > NESTING_MAX || leading > NESTING_MAX) return line
+    if (spaces > INDENTATION_MAX) return line
+  }
+  return 0
+}
+
+function firstLine(message: string): string {
+  return message.split('\n', 1)[0] ?? message
+}
