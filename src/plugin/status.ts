@@ -1,4 +1,5 @@
 import { Rcode, RRType } from '../dns/iana/index.ts'
+import { uncompressedOctets } from '../dns/message/compose.ts'
 import { type Response, Section } from '../dns/message/response.ts'
 import { DROP } from './handler.ts'
 import type { Transaction } from './transaction.ts'
@@ -19,6 +20,21 @@ export function isUnwritten(status: number): boolean {
 /** The rcode that goes out for a chain's `status`: the bare error's, or that of what was written. */
 export function sentRcode(tx: Transaction, status: number): number {
   return isUnwritten(status) ? status : tx.response.rcode
+}
+
+/**
+ * Octets of the reply that a chain's `status` leads to, names not compressed and nothing cut: what
+ * logs and metrics report. 0 = silence.
+ */
+export function sentOctets(tx: Transaction, status: number): number {
+  if (status === DROP) return 0
+  if (!isUnwritten(status)) return uncompressedOctets(tx.query, tx.response)
+  // The server is going to clear the sections, but not before the handlers above have seen them.
+  const count = tx.response.count
+  tx.response.count = 0
+  const octets = uncompressedOctets(tx.query, tx.response)
+  tx.response.count = count
+  return octets
 }
 
 /** What kind of reply a chain gave (RFC 2308 section 2), in CoreDNS's distinctions. */

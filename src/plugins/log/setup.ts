@@ -1,0 +1,57 @@
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { findMetadata } from '../../plugin/metadata.ts'
+import { scanZoneArgs } from '../../plugin/zone-args.ts'
+import { ZoneSet } from '../../plugin/zone-set.ts'
+import { COMBINED_FORMAT, COMMON_FORMAT, compileFormat } from './format.ts'
+import { CLASSES, classOf, Log, type LogClass, type LogRule, typeOf } from './log.ts'
+
+/** `log [NAMES...] [FORMAT] { class all|success|denial|error... }`: a line per query. */
+export const log: Directive = {
+  name: 'log',
+  setup(c) {
+    const rules: LogRule[] = []
+    while (c.dispenser.next()) rules.push(scanRule(c))
+    // Here the response's rcode is the status: handlers store what they return.
+    c.block.metadata.set('log/class', (tx) => classOf(tx, tx.response.rcode))
+    c.block.metadata.set('log/type', (tx) => typeOf(tx, tx.response.rcode))
+    c.addHandler((next) => new Log(next, rules, c.writeLine))
+  },
+}
+
+function scanRule(c: SetupContext): LogRule {
+  const d = c.dispenser
+  const args = d.remainingArgs()
+  // A lone argument is always a name, even one with braces.
+  const hasFormat = args.length > 1 && args.at(-1)!.includes('{')
+  const format = formatText(hasFormat ? args.pop()! : '{common}')
+  const names = scanZoneArgs(d, args.length === 0 ? ['.'] : args)
+  return {
+    names: new ZoneSet(names),
+    format: compileFormat(format, {
+      clock: c.clock,
+      findMetadata: (label) => findMetadata(c.block, label),
+    }),
+    classes: scanClasses(d),
+  }
+}
+
+function formatText(arg: string): string {
+  if (arg === '{common}') return COMMON_FORMAT
+  return arg === '{combined}' ? COMBINED_FORMAT : arg
+}
+
+function scanClasses(d: Dispenser): ReadonlySet<LogClass> {
+  const classes = new Set<LogClass>()
+  while (d.nextBlock()) {
+    if (d.value() !== 'class') throw d.argError()
+    const args = d.remainingArgs()
+    if (args.length === 0) throw d.argError()
+    for (const arg of args) {
+      const known = CLASSES.find((name) => name === arg)
+      if (known === undefined) throw d.error(`invalid Class: ${arg}`)
+      classes.add(known)
+    }
+  }
+  return classes.size === 0 ? new Set(['all']) : classes
+}
