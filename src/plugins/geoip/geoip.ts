@@ -19,24 +19,6 @@ export class ClientFromSubnet implements Handler {
 }
 
 /**
- * Without `edns-subnet` the client stays what the server made it, the peer: nothing to do per query,
- * but CoreDNS counts the plugin among those of the chain.
- */
-export class ClientFromPeer implements Handler {
-  readonly name = 'geoip'
-  readonly #next: Handler
-
-  constructor(next: Handler) {
-    this.#next = next
-  }
-
-  /** @hot */
-  serve(tx: Transaction): number | Promise<number> {
-    return this.#next.serve(tx)
-  }
-}
-
-/**
  * Rule 6 of the rules of choice. A source prefix of no bits is a client's wish not to be located by
  * it (RFC 7871 section 7.1.2): its resolver counts then. @hot
  */

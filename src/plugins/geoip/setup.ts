@@ -10,7 +10,7 @@ import { MmdbLocator } from '../../geo/mmdb-locator.ts'
 import { aspectOf, type Net, scanNet } from '../../geo/net.ts'
 import { type JobRunner, runJobInThread } from '../../geo/worker/run-job.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { ClientFromPeer, ClientFromSubnet, selectSubnet } from './geoip.ts'
+import { ClientFromSubnet, selectSubnet } from './geoip.ts'
 
 /** Most database files of one block. */
 const FILES_MAX = 8
@@ -52,9 +52,8 @@ function setup(c: SetupContext, parts: GeoipParts): void {
   })
   c.block.locator = locator
   provideMetadata(c, locator, options.ednsSubnet)
-  c.addHandler((next) =>
-    options.ednsSubnet ? new ClientFromSubnet(next) : new ClientFromPeer(next),
-  )
+  // Without it the client stays what the server made it, the peer: nothing to do per query.
+  if (options.ednsSubnet) c.addHandler((next) => new ClientFromSubnet(next))
   c.onStartup(() => {
     try {
       locator.open()

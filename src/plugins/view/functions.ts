@@ -1,0 +1,143 @@
+import { assert } from '../../base/assert.ts'
+import { printClass, printType } from '../../dns/iana/index.ts'
+import { Protocol, type Query } from '../../dns/message/query.ts'
+import { printName } from '../../dns/name/name.ts'
+import {
+  type Address,
+  type AddressFamily,
+  type Cidr,
+  printAddress,
+  scanAddress,
+  scanCidr,
+} from '../../dns/text/address.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
+import { findMetadata } from '../../plugin/metadata.ts'
+import { ExpressionError, type Lexeme } from './lexer.ts'
+import { EvaluationError, type Term, type Value, type ValueType } from './term.ts'
+
+interface QueryFunction {
+  readonly type: ValueType
+  readonly read: (query: Query) => Value
+}
+
+const UDP_PAYLOAD_MIN_OCTETS = 512
+const TCP_PAYLOAD_OCTETS = 65_535
+
+/** CoreDNS's functions about the query; none takes an argument. */
+const QUERY_FUNCTIONS: ReadonlyMap<string, QueryFunction> = new Map<string, QueryFunction>([
+  ['bufsize', { type: 'number', read: bufsizeOf }],
+  ['class', { type: 'string', read: (query) => printClass(query.qclass) }],
+  ['client_ip', { type: 'string', read: (query) => bracket(query.peerAddress, query.peerFamily) }],
+  ['do', { type: 'boolean', read: (query) => query.dnssecOk }],
+  ['id', { type: 'number', read: (query) => query.id }],
+  ['name', { type: 'string', read: (query) => printName(query.qname) }],
+  ['opcode', { type: 'number', read: (query) => query.opcode }],
+  ['port', { type: 'string', read: (query) => String(query.peerPort) }],
+  ['proto', { type: 'string', read: (query) => (query.protocol === Protocol.Udp ? 'udp' : 'tcp') }],
+  [
+    'server_ip',
+    { type: 'string', read: (query) => bracket(query.localAddress, query.localFamily) },
+  ],
+  ['server_port', { type: 'string', read: (query) => String(query.localPort) }],
+  ['size', { type: 'number', read: (query) => query.packetOctets }],
+  ['type', { type: 'string', read: (query) => printType(query.qtype) }],
+])
+
+/** A call of the function `name`. Throws ExpressionError for an unknown one or wrong arguments. */
+export function callTerm(name: Lexeme, args: readonly Term[], block: BlockConfig): Term {
+  if (name.text === 'incidr') {
+    requireArguments(name, args, 2)
+    return incidrTerm(name, args[0]!, args[1]!)
+  }
+  if (name.text === 'metadata') {
+    requireArguments(name, args, 1)
+    return metadataTerm(args[0]!, block)
+  }
+  const known = QUERY_FUNCTIONS.get(name.text)
+  if (known === undefined) throw new ExpressionError(name.column, `unknown name ${name.text}`)
+  requireArguments(name, args, 0)
+  return { type: known.type, evaluate: (tx) => known.read(tx.query), call: name.text }
+}
+
+function requireArguments(name: Lexeme, args: readonly Term[], count: number): void {
+  if (args.length !== count) {
+    const what = args.length < count ? 'not enough' : 'too many'
+    throw new ExpressionError(name.column, `${what} arguments to call ${name.text}`)
+  }
+  if (args.some((arg) => arg.type !== 'string')) {
+    throw new ExpressionError(name.column, `the arguments of ${name.text} must be strings`)
+  }
+}
+
+function metadataTerm(label: Term, block: BlockConfig): Term {
+  return {
+    type: 'string',
+    evaluate: (tx) => findMetadata(block, label.evaluate(tx) as string)?.(tx) ?? '',
+  }
+}
+
+/**
+ * `incidr(ip, cidr)`. A literal network is read at load, and an address of the query in place: the
+ * usual `incidr(client_ip(), '192.0.2.0/24')` makes no text per query.
+ */
+function incidrTerm(name: Lexeme, ip: Term, cidr: Term): Term {
+  if (typeof cidr.constant !== 'string') {
+    const contains = (address: string, network: string) =>
+      containsAddress(scanNetwork(network), scanHost(address))
+    return {
+      type: 'boolean',
+      evaluate: (tx) => contains(ip.evaluate(tx) as string, cidr.evaluate(tx) as string),
+    }
+  }
+  const network = scanCidr(cidr.constant)
+  if (network === undefined) {
+    throw new ExpressionError(name.column, `invalid CIDR address: ${cidr.constant}`)
+  }
+  if (ip.call === 'client_ip') {
+    return {
+      type: 'boolean',
+      evaluate: ({ query }) => inNetwork(network, query.peerAddress, query.peerFamily),
+    }
+  }
+  return {
+    type: 'boolean',
+    evaluate: (tx) => containsAddress(network, scanHost(ip.evaluate(tx) as string)),
+  }
+}
+
+function scanNetwork(text: string): Cidr {
+  const network = scanCidr(text)
+  if (network === undefined) throw new EvaluationError(`invalid CIDR address: ${text}`)
+  return network
+}
+
+/** `client_ip()` puts IPv6 addresses in brackets. */
+function scanHost(text: string): Address {
+  const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text
+  const address = scanAddress(bare)
+  if (address === undefined) throw new EvaluationError('first argument is not an IP address')
+  return address
+}
+
+function containsAddress(network: Cidr, address: Address): boolean {
+  return inNetwork(network, address.bytes, address.family)
+}
+
+function inNetwork(network: Cidr, bytes: Uint8Array, family: number): boolean {
+  if (network.family !== family) return false
+  const whole = network.bits >> 3
+  for (let i = 0; i < whole; i++) if (network.bytes[i] !== bytes[i]) return false
+  const rest = network.bits & 7
+  return rest === 0 || ((network.bytes[whole]! ^ bytes[whole]!) & (0xff00 >> rest) & 0xff) === 0
+}
+
+function bracket(address: Uint8Array, family: number): string {
+  assert(family === 1 || family === 2, 'an address has a family')
+  const text = printAddress(address, family satisfies AddressFamily)
+  return text.includes(':') ? `[${text}]` : text
+}
+
+function bufsizeOf(query: Query): number {
+  if (query.protocol !== Protocol.Udp) return TCP_PAYLOAD_OCTETS
+  return Math.max(UDP_PAYLOAD_MIN_OCTETS, query.payloadOctets)
+}

@@ -1,0 +1,157 @@
+import { ExpressionError, type Lexeme } from './lexer.ts'
+import { EvaluationError, equalValues, type Term, type Value, type ValueType } from './term.ts'
+
+/** How tightly operators bind: expr-lang's numbers. */
+export const BINARY_PRECEDENCE: ReadonlyMap<string, number> = new Map([
+  ...each(['or', '||'], 10),
+  ...each(['and', '&&'], 15),
+  ...each(['==', '!=', '<', '>', '<=', '>='], 20),
+  ...each(['in', 'matches', 'contains', 'startsWith', 'endsWith'], 20),
+  ...each(['+', '-'], 30),
+  ...each(['*', '/', '%'], 60),
+])
+
+export const UNARY_PRECEDENCE: ReadonlyMap<string, number> = new Map([
+  ...each(['not', '!'], 50),
+  ...each(['-', '+'], 90),
+])
+
+/** Operators that `not` can stand before: `type() not in ['A']`. */
+export const NEGATABLE: ReadonlySet<string> = new Set([
+  ...['in', 'matches', 'contains', 'startsWith', 'endsWith'],
+])
+
+function each(operators: readonly string[], precedence: number): [string, number][] {
+  return operators.map((operator) => [operator, precedence])
+}
+
+type Numbers = (a: number, b: number) => Value
+type Texts = (a: string, b: string) => Value
+
+const ON_NUMBERS: Readonly<Record<string, Numbers>> = {
+  '<': (a, b) => a < b,
+  '>': (a, b) => a > b,
+  '<=': (a, b) => a <= b,
+  '>=': (a, b) => a >= b,
+  '+': (a, b) => a + b,
+  '-': (a, b) => a - b,
+  '*': (a, b) => a * b,
+  '/': (a, b) => a / b,
+  '%': (a, b) => {
+    if (b === 0) throw new EvaluationError('integer divide by zero')
+    return a % b
+  },
+}
+
+const ON_TEXTS: Readonly<Record<string, Texts>> = {
+  '<': (a, b) => a < b,
+  '>': (a, b) => a > b,
+  '<=': (a, b) => a <= b,
+  '>=': (a, b) => a >= b,
+  '+': (a, b) => a + b,
+  contains: (a, b) => a.includes(b),
+  startsWith: (a, b) => a.startsWith(b),
+  endsWith: (a, b) => a.endsWith(b),
+}
+
+const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%'])
+
+/** `left operator right`. Throws ExpressionError where the types don't fit. */
+export function binaryTerm(operator: Lexeme, left: Term, right: Term): Term {
+  const op = operator.text
+  const a = left.evaluate
+  const b = right.evaluate
+  if (op === 'or' || op === '||') {
+    requireTypes(operator, left, right, 'boolean')
+    return { type: 'boolean', evaluate: (tx) => a(tx) === true || b(tx) === true }
+  }
+  if (op === 'and' || op === '&&') {
+    requireTypes(operator, left, right, 'boolean')
+    return { type: 'boolean', evaluate: (tx) => a(tx) === true && b(tx) === true }
+  }
+  if (op === '==' || op === '!=') return equalityTerm(operator, left, right)
+  if (op === 'in') return membershipTerm(operator, left, right)
+  if (op === 'matches') return matchTerm(operator, left, right)
+  if (left.type === 'number' && right.type === 'number' && ON_NUMBERS[op] !== undefined) {
+    const compute = ON_NUMBERS[op]
+    const type = ARITHMETIC.has(op) ? 'number' : 'boolean'
+    return { type, evaluate: (tx) => compute(a(tx) as number, b(tx) as number) }
+  }
+  if (left.type === 'string' && right.type === 'string' && ON_TEXTS[op] !== undefined) {
+    const compute = ON_TEXTS[op]
+    const type = op === '+' ? 'string' : 'boolean'
+    return { type, evaluate: (tx) => compute(a(tx) as string, b(tx) as string) }
+  }
+  throw mismatch(operator, left, right)
+}
+
+export function unaryTerm(operator: Lexeme, operand: Term): Term {
+  const evaluate = operand.evaluate
+  if (operator.text === '!' || operator.text === 'not') {
+    if (operand.type !== 'boolean') throw wrongOperand(operator, operand.type)
+    return { type: 'boolean', evaluate: (tx) => evaluate(tx) !== true }
+  }
+  if (operand.type !== 'number') throw wrongOperand(operator, operand.type)
+  if (operator.text === '+') return operand
+  return { type: 'number', evaluate: (tx) => -(evaluate(tx) as number) }
+}
+
+function equalityTerm(operator: Lexeme, left: Term, right: Term): Term {
+  const comparable = left.type === right.type || left.type === 'nil' || right.type === 'nil'
+  if (!comparable) throw mismatch(operator, left, right)
+  const wanted = operator.text === '=='
+  const a = left.evaluate
+  const b = right.evaluate
+  return { type: 'boolean', evaluate: (tx) => equalValues(a(tx), b(tx)) === wanted }
+}
+
+function membershipTerm(operator: Lexeme, left: Term, right: Term): Term {
+  if (right.type !== 'array') throw mismatch(operator, left, right)
+  const a = left.evaluate
+  const b = right.evaluate
+  return {
+    type: 'boolean',
+    evaluate: (tx) => {
+      const value = a(tx)
+      return (b(tx) as readonly Value[]).some((item) => equalValues(item, value))
+    },
+  }
+}
+
+/** The pattern is compiled at load, so it must be known then. */
+function matchTerm(operator: Lexeme, left: Term, right: Term): Term {
+  requireTypes(operator, left, right, 'string')
+  if (typeof right.constant !== 'string') {
+    throw new ExpressionError(operator.column, 'the pattern of matches must be a literal')
+  }
+  const pattern = compilePattern(operator, right.constant)
+  const a = left.evaluate
+  return { type: 'boolean', evaluate: (tx) => pattern.test(a(tx) as string) }
+}
+
+/** Go's patterns and ours agree but for flags, which Go writes as a group in front. */
+function compilePattern(operator: Lexeme, source: string): RegExp {
+  const flags = /^\(\?([ims]+)\)/.exec(source)
+  try {
+    return new RegExp(source.slice(flags?.[0].length ?? 0), [...new Set(flags?.[1])].join(''))
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw new ExpressionError(operator.column, `invalid pattern: ${error.message}`)
+  }
+}
+
+function requireTypes(operator: Lexeme, left: Term, right: Term, type: ValueType): void {
+  if (left.type !== type || right.type !== type) throw mismatch(operator, left, right)
+}
+
+function mismatch(operator: Lexeme, left: Term, right: Term): ExpressionError {
+  const types = `mismatched types ${left.type} and ${right.type}`
+  return new ExpressionError(operator.column, `invalid operation: ${operator.text} (${types})`)
+}
+
+function wrongOperand(operator: Lexeme, type: ValueType): ExpressionError {
+  return new ExpressionError(
+    operator.column,
+    `invalid operation: ${operator.text} (mismatched type ${type})`,
+  )
+}

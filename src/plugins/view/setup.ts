@@ -1,0 +1,52 @@
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { compileExpression } from './expression.ts'
+import { ExpressionError } from './lexer.ts'
+import type { Term } from './term.ts'
+import { matchesAll } from './view.ts'
+
+/** Most expressions of one view. */
+const EXPRESSIONS_MAX = 256
+
+/** `view NAME { expr EXPRESSION }`: the block serves only queries for which every expression is true. */
+export const view: Directive = {
+  name: 'view',
+  setup(c) {
+    const d = c.dispenser
+    const terms: Term[] = []
+    while (d.next()) {
+      if (c.block.viewName !== '') throw d.error('multiple views defined in server block')
+      const args = d.remainingArgs()
+      if (args.length !== 1) throw d.argError()
+      c.block.viewName = args[0]!
+      while (d.nextBlock()) terms.push(scanProperty(c, terms.length))
+    }
+    const name = c.block.viewName
+    c.block.metadata.set('view/name', () => name)
+    c.block.filters.push((tx) => matchesAll(terms, tx))
+  },
+}
+
+function scanProperty(c: SetupContext, count: number): Term {
+  const d = c.dispenser
+  if (d.value() !== 'expr') throw d.error(`unknown property '${d.value()}'`)
+  const args = d.remainingArgs()
+  if (args.length === 0) throw d.argError()
+  if (count === EXPRESSIONS_MAX) throw d.error(`a view has at most ${EXPRESSIONS_MAX} expressions`)
+  const term = compile(d, args.join(' '), c)
+  if (term.type !== 'boolean') {
+    c.onStartup(() => {
+      c.log.warning(`expression is a ${term.type}, not true or false: the view never matches`)
+    })
+  }
+  return term
+}
+
+function compile(d: Dispenser, source: string, c: SetupContext): Term {
+  try {
+    return compileExpression(source, c.block)
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    throw d.error(`invalid expression: ${error.message}`)
+  }
+}
