@@ -73,7 +73,7 @@ export type Resource =
   | { readonly kind: 'probe'; readonly probe: HealthProbe }
   /** Not ours, or on its way out: nothing to serve, nothing to say. */
   | { readonly kind: 'other' }
-  /** `key`: `namespace/name`, '' where the resource doesn't say who it is. */
+  /** `key`: `namespace/name`, for a probe with its kind before it; '' where the resource doesn't say who it is. */
   | { readonly kind: 'refused'; readonly key: string; readonly problem: FieldProblem }
 
 /** Identity of a record over all namespaces. */

@@ -204,7 +204,7 @@ class FileReading {
       return undefined
     }
     const packed = this.#findPrevious(key)?.packed
-    const error = manifestError(this.#path, line, `DNSRecord ${key} is refused: ${message}`)
+    const error = manifestError(this.#path, line, `${key} is refused: ${message}`)
     return new HeldRecord(key, packed, this.#path, error)
   }
 

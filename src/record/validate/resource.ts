@@ -38,7 +38,8 @@ export function validateResource(value: YamlValue): Resource {
   let key = ''
   try {
     const identity = scanIdentity(value)
-    key = recordKey(identity.namespace, identity.name)
+    const isRecord = kind === 'DNSRecord'
+    key = `${isRecord ? '' : `${kind} `}${recordKey(identity.namespace, identity.name)}`
     if (apiVersion !== API_VERSION) {
       throw new RefusedError(['apiVersion'], `apiVersion must be ${API_VERSION}, not ${apiVersion}`)
     }

@@ -1,0 +1,270 @@
+import { realpathSync } from 'node:fs'
+import type { Clock } from '../../base/clock.ts'
+import { InputError } from '../../base/errors.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../source.ts'
+import { type FileStamp, isSystemError, listManifests, stampManifest } from './directory.ts'
+import { type ManifestFile, manifestError } from './manifest-file.ts'
+import { ManifestStore } from './manifest-store.ts'
+import { readManifestFile } from './read-file.ts'
+import { DirectoryWatch, type Disturbance } from './watch.ts'
+
+/** How often everything is looked at, in case the system kept a change to itself. */
+const POLL_MS = 5000
+/** A file that is gone may be on its way back: editors and copies take moments. */
+const GONE_GRACE_MS = 50
+/** A file that was emptied is most likely about to be written. */
+const EMPTY_GRACE_MS = 500
+const PROGRESS_MS = 1000
+/** Longest run without letting queries have their turn. */
+const SLICE_MS = 5
+/** Problems of one batch that are logged one by one. */
+const LOGGED_MAX = 20
+
+export interface ManifestSourceOptions {
+  /** As the operator wrote it, made absolute or not; messages name files by it. */
+  readonly directory: string
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+}
+
+/** The DNSRecords of a directory of manifests, kept up with the files. */
+export class ManifestSource implements RecordSource {
+  readonly #options: ManifestSourceOptions
+  readonly #store = new ManifestStore()
+  readonly #stamps = new Map<string, string>()
+  readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
+  readonly #watch: DirectoryWatch
+  /** Since when a file is missing or empty, by path. */
+  readonly #suspect = new Map<string, number>()
+  readonly #known = new Set<string>()
+  #work: Promise<void> = Promise.resolve()
+  #stopPolling: () => void = () => {}
+  #directoryError: InputError | undefined
+  #sliceStartMs = 0
+  #isClosed = false
+  /** Files read since the start: for tests and metrics. */
+  filesRead = 0
+
+  constructor(options: ManifestSourceOptions) {
+    this.#options = options
+    this.#watch = new DirectoryWatch(
+      options.timers,
+      (disturbance) => this.#enqueue(() => this.#look(disturbance)),
+      (reason) => this.#warnOnce(reason),
+    )
+  }
+
+  get recordCount(): number {
+    return this.#store.recordCount
+  }
+
+  get fileCount(): number {
+    return this.#store.fileCount
+  }
+
+  get refusedCount(): number {
+    return this.#store.refusedCount
+  }
+
+  records(): Iterable<StoredRecord> {
+    return this.#store.records()
+  }
+
+  find(key: string): StoredRecord | undefined {
+    return this.#store.find(key)
+  }
+
+  problems(): InputError[] {
+    const problems = this.#store.problems()
+    return this.#directoryError === undefined ? problems : [this.#directoryError, ...problems]
+  }
+
+  /** Files that are bad as such; refused records are no reason to stop serving the others. */
+  fileErrors(): InputError[] {
+    const errors = this.#store.fileErrors()
+    return this.#directoryError === undefined ? errors : [this.#directoryError, ...errors]
+  }
+
+  unreadyReason(): string {
+    const [first, ...more] = this.fileErrors()
+    if (first === undefined) return ''
+    return more.length === 0 ? first.print() : `${first.print()} and ${more.length} more`
+  }
+
+  subscribe(listener: (changes: readonly RecordChange[]) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Reads everything once. Throws InputError where the directory can't be listed. */
+  async load(): Promise<void> {
+    const { directory, log, clock } = this.#options
+    const startMs = clock.monotonic()
+    let shownMs = startMs
+    const listing = await this.#list()
+    for (const [index, file] of listing.files.entries()) {
+      await this.#read(file)
+      const nowMs = clock.monotonic()
+      if (nowMs - shownMs < PROGRESS_MS) continue
+      shownMs = nowMs
+      const progress = `${index + 1} of ${listing.files.length} files, ${this.recordCount} records`
+      log.info(`reading manifests in ${directory}: ${progress}`)
+    }
+    const seconds = ((clock.monotonic() - startMs) / 1000).toFixed(2)
+    const refused = this.refusedCount === 0 ? '' : `, ${this.refusedCount} refused`
+    const found = `${this.recordCount} records${refused} from ${this.fileCount} files`
+    log.info(`read ${found} in ${directory} in ${seconds} s`)
+    this.#logProblems()
+  }
+
+  /** Follows the files from now on. */
+  async follow(): Promise<void> {
+    const listing = await this.#list()
+    this.#watch.setDirectories(listing.directories)
+    const everything = { paths: new Set<string>(), isEverything: true }
+    const lookAgain = (): void => this.#enqueue(() => this.#look(everything))
+    this.#stopPolling = this.#options.timers.every(POLL_MS, lookAgain)
+    // What changed between the load and the watch.
+    lookAgain()
+  }
+
+  /** Resolves once everything noticed so far is dealt with. */
+  async settled(): Promise<void> {
+    await this.#work
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#watch.close()
+    this.#stopPolling()
+    this.#listeners.clear()
+  }
+
+  #enqueue(work: () => Promise<void>): void {
+    this.#work = this.#work.then(async () => {
+      if (!this.#isClosed) await work()
+    })
+  }
+
+  async #list(): ReturnType<typeof listManifests> {
+    const { directory } = this.#options
+    try {
+      const listing = await listManifests(directory, nextTurn)
+      for (const warning of listing.warnings) this.#warnOnce(warning)
+      this.#directoryError = undefined
+      return listing
+    } catch (error) {
+      if (!isSystemError(error)) throw error
+      throw manifestError(directory, 1, `can't be listed: ${error.message}`)
+    }
+  }
+
+  async #look(disturbance: Disturbance): Promise<void> {
+    const changes: RecordChange[] = []
+    if (disturbance.isEverything) await this.#lookAtEverything(changes)
+    else for (const path of disturbance.paths) await this.#lookAtPath(path, changes)
+    if (changes.length > 0) for (const listener of this.#listeners) listener(changes)
+    this.#logProblems()
+  }
+
+  async #lookAtEverything(changes: RecordChange[]): Promise<void> {
+    const { log } = this.#options
+    let listing: Awaited<ReturnType<typeof listManifests>>
+    try {
+      listing = await this.#list()
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      if (this.#directoryError === undefined) log.error(`${error.print()}; all records are kept`)
+      this.#directoryError = error
+      return
+    }
+    this.#watch.setDirectories(listing.directories)
+    const present = new Set(listing.files.map((file) => file.path))
+    for (const path of [...this.#store.paths()]) if (!present.has(path)) this.#miss(path, changes)
+    for (const file of listing.files) await this.#lookAtFile(file, changes)
+  }
+
+  async #lookAtPath(path: string, changes: RecordChange[]): Promise<void> {
+    const file = stampManifest(path, realpathSync(this.#options.directory), [])
+    if (file === undefined) this.#miss(path, changes)
+    else await this.#lookAtFile(file, changes)
+  }
+
+  async #lookAtFile(file: FileStamp, changes: RecordChange[]): Promise<void> {
+    if (this.#stamps.get(file.path) === file.stamp) return
+    const isEmptied = file.octets === 0 && (this.#store.file(file.path)?.documents.length ?? 0) > 0
+    if (isEmptied && !this.#isOver(file.path, EMPTY_GRACE_MS)) return
+    this.#suspect.delete(file.path)
+    changes.push(...(await this.#read(file)))
+  }
+
+  /** Takes out a file that is gone for good. */
+  #miss(path: string, changes: RecordChange[]): void {
+    if (this.#store.file(path) === undefined || !this.#isOver(path, GONE_GRACE_MS)) return
+    this.#suspect.delete(path)
+    this.#stamps.delete(path)
+    changes.push(...this.#store.replace(path, undefined))
+  }
+
+  /** True once `path` has been suspect for `graceMs`; sees to it that it is looked at again then. */
+  #isOver(path: string, graceMs: number): boolean {
+    const { clock, timers } = this.#options
+    const nowMs = clock.monotonic()
+    const sinceMs = this.#suspect.get(path)
+    if (sinceMs !== undefined && nowMs - sinceMs >= graceMs) return true
+    if (sinceMs === undefined) this.#suspect.set(path, nowMs)
+    const disturbance = { paths: new Set([path]), isEverything: false }
+    timers.after(graceMs, () => this.#enqueue(() => this.#look(disturbance)))
+    return false
+  }
+
+  async #read(file: FileStamp): Promise<RecordChange[]> {
+    const previous = this.#store.file(file.path)
+    let next: ManifestFile
+    try {
+      this.filesRead++
+      next = await readManifestFile(file.path, previous, () => this.#pause())
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      next = { path: file.path, documents: previous?.documents ?? [], errors: [error] }
+    }
+    this.#stamps.set(file.path, file.stamp)
+    return this.#store.replace(file.path, next)
+  }
+
+  #pause(): Promise<void> | undefined {
+    const nowMs = this.#options.clock.monotonic()
+    if (nowMs - this.#sliceStartMs < SLICE_MS) return undefined
+    return nextTurn().then(() => {
+      this.#sliceStartMs = this.#options.clock.monotonic()
+    })
+  }
+
+  /** Logs what went wrong since the last time, and what came right again. */
+  #logProblems(): void {
+    const { log } = this.#options
+    const texts = new Set(this.problems().map((problem) => problem.print()))
+    const fresh = [...texts].filter((text) => !this.#known.has(text))
+    for (const text of fresh.slice(0, LOGGED_MAX)) log.error(`${text}; the last good state is kept`)
+    if (fresh.length > LOGGED_MAX) log.error(`and ${fresh.length - LOGGED_MAX} more problems`)
+    if (this.#known.size > 0 && texts.size === 0) log.info('all manifests are good again')
+    this.#known.clear()
+    for (const text of texts) this.#known.add(text)
+  }
+
+  readonly #warned = new Set<string>()
+
+  #warnOnce(text: string): void {
+    if (this.#warned.has(text) || this.#warned.size >= LOGGED_MAX) return
+    this.#warned.add(text)
+    this.#options.log.warning(text)
+  }
+}
+
+/** After timers and I/O that are due have had their turn. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
