@@ -1,0 +1,163 @@
+import { VERSION } from '../../base/version.ts'
+import { printRcode, Rcode } from '../../dns/iana/index.ts'
+import type { SlotLabels } from '../../plugin/counter-slots.ts'
+import type { BlockConfig, ServerCounters } from '../../plugin/directive.ts'
+import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+import {
+  FAMILIES,
+  OCTETS_BUCKETS,
+  PROTOCOLS,
+  type Prometheus,
+  type QueryCounts,
+  SECONDS_BUCKETS,
+  TYPE_LABELS,
+} from './prometheus.ts'
+
+const SLOT = ['server', 'zone', 'view']
+/** Zone of queries that never reached a chain; without a final dot, so that it is no zone's name. */
+const DROPPED = { server: '', zone: 'dropped', view: '' }
+
+/** The metrics of CoreDNS's server, made from the counters of handlers. */
+export class DnsMetrics {
+  readonly #requests
+  readonly #dnssecOk
+  readonly #responses
+  readonly #seconds
+  readonly #requestOctets
+  readonly #responseOctets
+  readonly #panics
+  readonly #build
+  readonly #enabled
+
+  constructor(m: MetricsRegistry) {
+    this.#requests = m.counter(
+      'coredns_dns_requests_total',
+      'Counter of DNS requests made per zone, protocol and family.',
+      [...SLOT, 'proto', 'family', 'type'],
+    )
+    this.#dnssecOk = m.counter(
+      'coredns_dns_do_requests_total',
+      'Counter of DNS requests with DO bit set per zone.',
+      SLOT,
+    )
+    this.#responses = m.counter(
+      'coredns_dns_responses_total',
+      'Counter of response status codes.',
+      [...SLOT, 'rcode', 'plugin'],
+    )
+    this.#seconds = m.bulkHistogram(
+      'coredns_dns_request_duration_seconds',
+      'Histogram of the time (in seconds) each request took per zone.',
+      SECONDS_BUCKETS,
+      SLOT,
+    )
+    this.#requestOctets = m.bulkHistogram(
+      'coredns_dns_request_size_bytes',
+      'Size of the request in bytes, as it came in.',
+      OCTETS_BUCKETS,
+      [...SLOT, 'proto'],
+    )
+    this.#responseOctets = m.bulkHistogram(
+      'coredns_dns_response_size_bytes',
+      'Size of the returned response in bytes, before compression.',
+      OCTETS_BUCKETS,
+      [...SLOT, 'proto'],
+    )
+    this.#panics = m.counter('coredns_panics_total', 'A metrics that counts the number of panics.')
+    this.#build = m.gauge(
+      'coredns_build_info',
+      "A metric with a constant '1' value labeled by version, revision, and goversion.",
+      ['version', 'revision', 'goversion'],
+    )
+    this.#enabled = m.gauge(
+      'coredns_plugin_enabled',
+      'A metric that indicates whether a plugin is enabled on per server and zone basis.',
+      [...SLOT, 'name'],
+    )
+  }
+
+  /** Adds what a handler counted since the last call. */
+  takeFrom(handler: Prometheus): void {
+    handler.forEach((counts, labels) => {
+      this.#takeRequests(counts, labels)
+      this.#takeResponses(counts, labels)
+      const seconds = counts.seconds.take()
+      this.#seconds.add({ ...labels }, seconds.counts, seconds.sum)
+      PROTOCOLS.forEach((proto, p) => {
+        const asked = counts.requestOctets[p]!.take()
+        this.#requestOctets.add({ ...labels, proto }, asked.counts, asked.sum)
+        const sent = counts.responseOctets[p]!.take()
+        this.#responseOctets.add({ ...labels, proto }, sent.counts, sent.sum)
+      })
+    })
+  }
+
+  #takeRequests(counts: QueryCounts, labels: SlotLabels): void {
+    let index = 0
+    for (const proto of PROTOCOLS) {
+      for (const family of FAMILIES) {
+        for (const type of TYPE_LABELS) {
+          const count = counts.requests.take(index++)
+          if (count > 0) this.#requests.inc({ ...labels, proto, family, type }, count)
+        }
+      }
+    }
+    const dnssecOk = counts.dnssecOk.take(0)
+    if (dnssecOk > 0) this.#dnssecOk.inc({ ...labels }, dnssecOk)
+  }
+
+  #takeResponses(counts: QueryCounts, labels: SlotLabels): void {
+    for (const [i, plugin] of counts.plugins.entries()) {
+      const byRcode = counts.responses[i]!
+      for (let code = 0; code < byRcode.now.length; code++) {
+        const count = byRcode.take(code)
+        const rcode = printRcode(code)
+        if (count > 0) this.#responses.inc({ ...labels, rcode, plugin }, count)
+      }
+    }
+  }
+
+  /** Copies what ended before any chain. These count up in the process, so they are set, not added. */
+  showServer(counters: ServerCounters): void {
+    this.#panics.reset()
+    this.#panics.inc(counters.panics)
+    const byRcode: [number, number][] = [
+      [Rcode.FORMERR, counters.formErr],
+      [Rcode.NOTIMP, counters.notImp],
+      [Rcode.BADVERS, counters.badVers],
+      [Rcode.REFUSED, counters.refused],
+    ]
+    let total = 0
+    for (const [code, count] of byRcode) {
+      total += count
+      if (count === 0) continue
+      const labels = { ...DROPPED, rcode: printRcode(code), plugin: '' }
+      this.#responses.remove(labels)
+      this.#responses.inc(labels, count)
+    }
+    if (total === 0) return
+    const labels = { ...DROPPED, proto: '', family: '', type: 'other' }
+    this.#requests.remove(labels)
+    this.#requests.inc(labels, total)
+  }
+
+  showBuild(): void {
+    this.#build.set({ version: VERSION, revision: '', goversion: process.version }, 1)
+  }
+
+  /** Shows the plugins of a server block, or takes them off again. */
+  showEnabled(block: BlockConfig, enabled: boolean): void {
+    const hosts = block.listenHosts.length === 0 ? [''] : block.listenHosts
+    for (const key of block.keys) {
+      for (const host of hosts) {
+        const printed = host.includes(':') ? `[${host}]` : host
+        const server = `${key.scheme}://${printed}:${key.port}`
+        for (const name of block.directives) {
+          const labels = { server, zone: key.zoneText, view: block.viewName, name }
+          if (enabled) this.#enabled.set(labels, 1)
+          else this.#enabled.remove(labels)
+        }
+      }
+    }
+  }
+}

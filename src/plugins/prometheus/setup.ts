@@ -1,0 +1,64 @@
+import { collectWhileServing } from '../../plugin/collect.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { scanHostPort } from '../../plugin/host-port.ts'
+import { nextOnce } from '../../plugin/once.ts'
+import { DnsMetrics } from './metrics.ts'
+import { RuntimeMetrics, showProcess } from './process-metrics.ts'
+import { Prometheus } from './prometheus.ts'
+
+const DEFAULT_ADDRESS = 'localhost:9153'
+
+/** `prometheus [ADDRESS] { runtime_metrics }`: counts queries and serves `/metrics`. */
+export const prometheus: Directive = {
+  name: 'prometheus',
+  setup(c) {
+    const { address, runtime } = scanOptions(c)
+    const metrics = new DnsMetrics(c.metrics)
+    let handler: Prometheus | undefined
+    c.addHandler((next) => {
+      handler = new Prometheus(next, c.clock)
+      return handler
+    })
+    collectWhileServing(c, () => {
+      if (handler !== undefined) metrics.takeFrom(handler)
+      metrics.showServer(c.serverCounters)
+      metrics.showBuild()
+      metrics.showEnabled(c.block, true)
+      showProcess(c.metrics)
+    })
+    // The next instance shows its own at the next scrape.
+    c.onShutdown(() => metrics.showEnabled(c.block, false))
+    if (runtime) exportRuntime(c)
+    c.http(address, '/metrics', async () => {
+      const body = await c.metrics.print()
+      return { status: 200, contentType: c.metrics.contentType, body }
+    })
+  },
+}
+
+function scanOptions(c: SetupContext): { address: string; runtime: boolean } {
+  const d = c.dispenser
+  let address = DEFAULT_ADDRESS
+  let runtime = false
+  for (let i = 0; nextOnce(d, i); i++) {
+    const args = d.remainingArgs()
+    if (args.length > 1) throw d.argError()
+    if (args[0] !== undefined) address = scanHostPort(d, args[0])
+    while (d.nextBlock()) {
+      if (d.value() === 'tls') {
+        throw d.error('tls for metrics is not supported by this version of Sextant')
+      }
+      if (d.value() !== 'runtime_metrics') throw d.error(`unknown option: ${d.value()}`)
+      if (d.nextArg()) throw d.argError()
+      runtime = true
+    }
+  }
+  return { address, runtime }
+}
+
+function exportRuntime(c: SetupContext): void {
+  const runtime = new RuntimeMetrics(c.metrics)
+  c.onStartup(() => runtime.start())
+  collectWhileServing(c, () => runtime.show())
+  c.onShutdown(() => runtime.stop())
+}
