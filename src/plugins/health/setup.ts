@@ -1,0 +1,92 @@
+import { printDuration, scanDuration } from '../../base/duration.ts'
+import { systemTimers, type Timers } from '../../base/timers.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { scanHostPort } from '../../plugin/host-port.ts'
+import { type Fetch, fetchHttp, SelfPoll } from './self-poll.ts'
+
+const DEFAULT_ADDRESS = ':8080'
+const PATH = '/health'
+/** 0.25 ms, tenfold four times: 2.5 s. */
+const SECONDS_BUCKETS = [0.00025, 0.0025, 0.025, 0.25, 2.5]
+
+/** `health [ADDRESS] { lameduck DURATION }`: whether the process is alive. */
+export const health: Directive = healthWith(systemTimers, fetchHttp)
+
+export function healthWith(timers: Timers, fetch: Fetch): Directive {
+  return { name: 'health', setup: (c) => setup(c, timers, fetch) }
+}
+
+function setup(c: SetupContext, timers: Timers, fetch: Fetch): void {
+  const { address, lameduckMs } = scanOptions(c.dispenser)
+  c.http(address, PATH, () => ({ status: 200, contentType: 'text/plain', body: 'OK' }))
+  const seconds = c.metrics.histogram(
+    'coredns_health_request_duration_seconds',
+    'Histogram of the time (in seconds) each request took.',
+    SECONDS_BUCKETS,
+  )
+  const failures = c.metrics.counter(
+    'coredns_health_request_failures_total',
+    'The number of times the health check failed.',
+  )
+  const url = selfUrl(address)
+  // Port 0 is chosen by the system, and only the listener learns which it is.
+  if (url !== undefined) {
+    const poll = new SelfPoll({
+      url,
+      clock: c.clock,
+      timers,
+      log: c.log,
+      fetch,
+      observeSeconds: (value) => seconds.observe(value),
+      countFailure: () => failures.inc(),
+    })
+    c.onStartup(() => poll.start())
+    c.onShutdown(() => poll.stop())
+  }
+  if (lameduckMs > 0) c.onFinalShutdown(() => waitLameduck(c, timers, lameduckMs))
+}
+
+/** Goes on serving for a while, so that load balancers see the end coming. */
+function waitLameduck(c: SetupContext, timers: Timers, lameduckMs: number): Promise<void> {
+  c.log.info(`Going into lameduck mode for ${printDuration(lameduckMs)}`)
+  return new Promise((resolve) => {
+    timers.after(lameduckMs, resolve)
+  })
+}
+
+function scanOptions(d: Dispenser): { address: string; lameduckMs: number } {
+  let address = DEFAULT_ADDRESS
+  let lameduckMs = 0
+  while (d.next()) {
+    const args = d.remainingArgs()
+    if (args.length > 1) throw d.argError()
+    if (args[0] !== undefined) address = scanHostPort(d, args[0])
+    while (d.nextBlock()) {
+      if (d.value() !== 'lameduck') throw d.argError()
+      lameduckMs = scanLameduck(d)
+    }
+  }
+  return { address, lameduckMs }
+}
+
+function scanLameduck(d: Dispenser): number {
+  const args = d.remainingArgs()
+  if (args.length !== 1) throw d.argError()
+  const lameduckMs = scanDuration(args[0]!)
+  if (lameduckMs === undefined || lameduckMs < 0) {
+    throw d.error(`unable to parse lameduck duration value: ${JSON.stringify(args[0])}`)
+  }
+  return lameduckMs
+}
+
+/** Where the process reaches its own endpoint; undefined for port 0. */
+function selfUrl(address: string): string | undefined {
+  const colon = address.lastIndexOf(':')
+  const host = address.slice(0, colon)
+  const port = address.slice(colon + 1)
+  if (Number(port) === 0) return undefined
+  const everywhere = host === '' || host === '0.0.0.0' || host === '[::]'
+  const reached = everywhere ? (host === '[::]' ? '[::1]' : '127.0.0.1') : host
+  return `http://${reached}:${port}${PATH}`
+}

@@ -1,0 +1,58 @@
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Directive, HttpReply } from '../../plugin/directive.ts'
+import { scanHostPort } from '../../plugin/host-port.ts'
+import { nextOnce } from '../../plugin/once.ts'
+import { escapeControls } from '../../telemetry/log.ts'
+import { printUnready, Readiness } from './ready.ts'
+
+const DEFAULT_ADDRESS = ':8181'
+
+/** `ready [ADDRESS] { monitor until-ready|continuously }`: whether all plugins can answer. */
+export const ready: Directive = {
+  name: 'ready',
+  setup(c) {
+    const { address, continuously } = scanOptions(c.dispenser)
+    const readiness = new Readiness(c.readiness, continuously)
+    let closing = false
+    c.onFinalShutdown(() => {
+      closing = true
+    })
+    c.http(address, '/ready', () => {
+      if (closing) return reply(503, 'Shutting down')
+      const unready = readiness.unready()
+      if (unready.length === 0) return reply(200, 'OK')
+      const names = [...new Set(unready.map(({ name }) => name))].join(',')
+      c.log.info(`Plugins not ready: "${names}"`)
+      return reply(503, printUnready(unready.map(escapeReason)))
+    })
+  },
+}
+
+function reply(status: number, body: string): HttpReply {
+  return { status, contentType: 'text/plain; charset=utf-8', body }
+}
+
+/** A reason may quote a file, and must stay one line. */
+function escapeReason(unready: { name: string; reason: string }) {
+  return { name: unready.name, reason: escapeControls(unready.reason) }
+}
+
+function scanOptions(d: Dispenser): { address: string; continuously: boolean } {
+  let address = DEFAULT_ADDRESS
+  let continuously = false
+  for (let i = 0; nextOnce(d, i); i++) {
+    const args = d.remainingArgs()
+    if (args.length > 1) throw d.argError()
+    if (args[0] !== undefined) address = scanHostPort(d, args[0])
+    while (d.nextBlock()) {
+      if (d.value() !== 'monitor') throw d.error(`unknown property '${d.value()}'`)
+      const monitor = d.remainingArgs()
+      if (monitor.length !== 1) throw d.argError()
+      if (monitor[0] !== 'until-ready' && monitor[0] !== 'continuously') {
+        throw d.error(`monitor type '${monitor[0]}' not supported`)
+      }
+      continuously = monitor[0] === 'continuously'
+    }
+  }
+  return { address, continuously }
+}

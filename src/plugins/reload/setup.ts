@@ -1,0 +1,98 @@
+import { randomInt } from 'node:crypto'
+import { printDuration, scanDuration } from '../../base/duration.ts'
+import { systemTimers, type Timers } from '../../base/timers.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { collectWhileServing } from '../../plugin/collect.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+import { CorefileWatch } from './watch.ts'
+
+const INTERVAL_DEFAULT_MS = 30_000
+const INTERVAL_MIN_MS = 2000
+const JITTER_DEFAULT_MS = 15_000
+const JITTER_MIN_MS = 1000
+
+/**
+ * Processes whose reload is under way, by their metrics: several blocks may watch, and two of them
+ * seeing one change must not reload twice.
+ */
+const reloading = new WeakSet<MetricsRegistry>()
+
+/** `reload [INTERVAL] [JITTER]`: moves to the Corefile when it changes. */
+export const reload: Directive = reloadWith(systemTimers, (below) => randomInt(below))
+
+/** `random`: a whole number from 0 up to but without its argument. */
+export function reloadWith(timers: Timers, random: (below: number) => number): Directive {
+  return { name: 'reload', setup: (c) => setup(c, timers, random) }
+}
+
+function setup(c: SetupContext, timers: Timers, random: (below: number) => number): void {
+  const { intervalMs, jitterMs } = scanTimes(c.dispenser)
+  const failed = c.metrics.counter(
+    'coredns_reload_failed_total',
+    'Counter of the number of failed reload attempts.',
+  )
+  const info = c.metrics.gauge(
+    'coredns_reload_version_info',
+    'A metric with a constant value of 1 labelled by the hash of the running Corefile.',
+    ['hash', 'value'],
+  )
+  const { loadedDigest } = c.corefile
+  // At every scrape, since an instance that starts may still fail and leave the old one running.
+  collectWhileServing(c, () => {
+    info.reset()
+    info.set({ hash: 'sha512', value: loadedDigest }, 1)
+  })
+  c.onStartup(() => c.log.info(`Running configuration SHA512 = ${loadedDigest}`))
+  if (c.corefile.path === '') return
+  const watch = new CorefileWatch({
+    loadedDigest,
+    digest: () => c.corefile.digest(),
+    // Half the jitter up or down, so that servers that started together don't reload together.
+    intervalMs: intervalMs + random(jitterMs) - Math.floor(jitterMs / 2),
+    timers,
+    log: c.log,
+    reload: () => reloadOnce(c),
+    countFailure: () => failed.inc(),
+  })
+  c.onStartup(() => watch.start())
+  c.onShutdown(() => watch.stop())
+}
+
+async function reloadOnce(c: SetupContext): Promise<boolean> {
+  if (reloading.has(c.metrics)) return true
+  reloading.add(c.metrics)
+  try {
+    return await c.requestReload('the Corefile changed')
+  } finally {
+    reloading.delete(c.metrics)
+  }
+}
+
+/** Each occurrence overrules the one before. */
+function scanTimes(d: Dispenser): { intervalMs: number; jitterMs: number } {
+  let intervalMs = INTERVAL_DEFAULT_MS
+  let jitterMs = JITTER_DEFAULT_MS
+  while (d.next()) {
+    const args = d.remainingArgs()
+    if (args.length > 2) throw d.argError()
+    intervalMs = scanTime(d, args[0], INTERVAL_DEFAULT_MS)
+    jitterMs = scanTime(d, args[1], JITTER_DEFAULT_MS)
+    if (intervalMs < INTERVAL_MIN_MS) {
+      const least = printDuration(INTERVAL_MIN_MS)
+      throw d.error(`interval value must be greater or equal to ${least}`)
+    }
+    if (jitterMs < JITTER_MIN_MS) {
+      const least = printDuration(JITTER_MIN_MS)
+      throw d.error(`jitter value must be greater or equal to ${least}`)
+    }
+  }
+  return { intervalMs, jitterMs: Math.floor(Math.min(jitterMs, intervalMs / 2)) }
+}
+
+function scanTime(d: Dispenser, text: string | undefined, defaultMs: number): number {
+  if (text === undefined) return defaultMs
+  const ms = scanDuration(text)
+  if (ms === undefined) throw d.error(`time: invalid duration ${JSON.stringify(text)}`)
+  return ms
+}

@@ -1,0 +1,68 @@
+import { InputError } from '../../base/errors.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { Logger } from '../../telemetry/log.ts'
+
+export interface WatchOptions {
+  /** What the running instance came from. */
+  readonly loadedDigest: string
+  /** What the Corefile is now; throws InputError if it can't be read or parsed. */
+  readonly digest: () => string
+  readonly intervalMs: number
+  readonly timers: Timers
+  readonly log: Logger
+  /** Moves to the new Corefile; resolves to whether that worked. */
+  readonly reload: () => Promise<boolean>
+  readonly countFailure: () => void
+}
+
+/** Looks at the Corefile in intervals, and reloads when it has changed. */
+export class CorefileWatch {
+  readonly #options: WatchOptions
+  #seenDigest: string
+  #lastFault = ''
+  #busy = false
+  #stop = (): void => {}
+
+  constructor(options: WatchOptions) {
+    this.#options = options
+    this.#seenDigest = options.loadedDigest
+  }
+
+  start(): void {
+    this.#stop = this.#options.timers.every(this.#options.intervalMs, () => void this.#look())
+  }
+
+  stop(): void {
+    this.#stop()
+  }
+
+  async #look(): Promise<void> {
+    if (this.#busy) return
+    const digest = this.#currentDigest()
+    if (digest === undefined || digest === this.#seenDigest) return
+    // A Corefile that failed is not tried again until it changes.
+    this.#seenDigest = digest
+    this.#busy = true
+    const done = await this.#options.reload()
+    this.#busy = false
+    if (done) return
+    this.#options.countFailure()
+    this.#options.log.error('Corefile changed but reload failed; the line above says why')
+  }
+
+  /** Undefined while the Corefile is unreadable or wrong; each fault is logged once. */
+  #currentDigest(): string | undefined {
+    try {
+      const digest = this.#options.digest()
+      this.#lastFault = ''
+      return digest
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      if (error.message !== this.#lastFault) {
+        this.#options.log.warning(`Corefile parse failed: ${error.message}`)
+      }
+      this.#lastFault = error.message
+      return undefined
+    }
+  }
+}
