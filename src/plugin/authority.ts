@@ -17,8 +17,9 @@ const CHASED_OCTETS_START = 4096
  *     target's answer           ours
  *     records                   appended, NOERROR
  *     NXDOMAIN, NODATA          appended with its SOA, same rcode (RFC 6604 section 3)
- *     SERVFAIL, chain too long  SERVFAIL with the CNAMEs found so far
- *     nobody serves it, other   the CNAMEs alone, NOERROR: the client's resolver goes on
+ *     SERVFAIL                  SERVFAIL with the CNAMEs found so far
+ *     not asked: chain too long the CNAMEs so far, NOERROR: the client's resolver goes on
+ *     nobody serves it, other   the same
  *
  * Returns what a handler returns: the rcode, with `tx.response` filled in; or NOT_OURS with an
  * untouched response. A SERVFAIL that carries CNAMEs returns NOERROR with `tx.response.rcode` set,
@@ -26,10 +27,12 @@ const CHASED_OCTETS_START = 4096
  * chain waits. `answerer` is not used after the call returned, not even by a Promise.
  */
 export function answerFromImage(tx: Transaction, answerer: ZoneAnswerer): number | Promise<number> {
-  const status = answerer.answer(tx.query, tx.response)
+  const status = answerer.answer(tx.query, tx.response, tx.chainDepth)
   if (status === AnswerStatus.NotInZone) return NOT_OURS
   if (status !== AnswerStatus.ChaseOutside) return tx.response.rcode
-  if (tx.chainDepth >= CHAIN_DEPTH_MAX) return keepChain(tx)
+  // The requery itself counts one step; those inside our zones count too.
+  tx.chainDepth += Math.max(0, answerer.chainSteps - 1)
+  if (tx.chainDepth >= CHAIN_DEPTH_MAX) return tx.response.rcode
   const asked = tx.server.requery(tx, answerer.chaseTarget, tx.query.qtype)
   return asked instanceof Promise
     ? asked.then((target) => finishChase(tx, target))

@@ -1,18 +1,24 @@
+import { InputError } from '../base/errors.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
-import { lowerName, scanName } from '../dns/name/name.ts'
+import { scanKey } from '../corefile/key.ts'
 import type { BlockConfig } from './directive.ts'
 
-const ROOT = Uint8Array.of(0)
+/** Any port will do: that of a zone argument is not used. */
+const NO_PORT = 53
 
 /**
- * Zones given as arguments of a directive, in lower-case wire form; relative names are taken from
- * the root. Throws InputError on a name that is none.
+ * Zones given as arguments of a directive, in lower-case wire form. They are read as the keys of a
+ * server block are: a CIDR stands for its reverse zones, a scheme or port is passed over. Throws
+ * InputError on a name that is none.
  */
 export function scanZoneArgs(d: Dispenser, args: readonly string[]): Uint8Array[] {
-  return args.map((text) => {
-    const zone = scanName(text, ROOT)
-    if (zone === undefined) throw d.error(`zone is not a valid domain name: ${text}`)
-    return lowerName(zone)
+  return args.flatMap((text) => {
+    try {
+      return scanKey({ text, ...d.position() }, NO_PORT).map(({ zone }) => zone)
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      throw d.error(error.message.replace('error inspecting server blocks: ', ''))
+    }
   })
 }
 

@@ -62,7 +62,7 @@ class ZoneChecker {
   constructor(records: ZoneRecords, apex: Uint8Array) {
     this.#records = records
     this.#apex = apex
-    this.#apexNode = records.find(apex)
+    this.#apexNode = records.find(apex, apex.length)
     this.#node = new NodeRecords(records)
   }
 

@@ -1,13 +1,16 @@
+import { ARENA_OCTETS_MAX } from '../image/arena.ts'
 import { ZoneImage } from '../image/writer.ts'
 import { NodeRecords } from './node-records.ts'
 import type { ZoneRecords } from './records.ts'
 
+const RESERVE_MIN = 4 * 1024 * 1024
+const RESERVE_PER_OCTET = 256
 /** Owners between two pauses. */
 const SLICE_NODES = 256
 
 /** Puts checked records into a zone image of their own, published; pauses now and then. */
 export function* fillImage(records: ZoneRecords, apex: Uint8Array): Generator<void, ZoneImage> {
-  const image = new ZoneImage()
+  const image = new ZoneImage({ maxOctets: reservedOctets(records) })
   const zone = image.addZone(apex)
   const node = new NodeRecords(records)
   for (let i = 0; i < records.nodeCount; i++) {
@@ -26,4 +29,13 @@ export function* fillImage(records: ZoneRecords, apex: Uint8Array): Generator<vo
   }
   image.publish()
   return image
+}
+
+/**
+ * Address space for the image: thousands of zones can't each reserve all there is. A name can take
+ * some hundred times its octets, where every label of it is an empty non-terminal.
+ */
+function reservedOctets(records: ZoneRecords): number {
+  const wanted = RESERVE_MIN + records.octetCount * RESERVE_PER_OCTET
+  return Math.min(wanted, ARENA_OCTETS_MAX)
 }

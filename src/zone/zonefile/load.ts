@@ -24,6 +24,12 @@ export type ZoneLoad =
       readonly files: readonly FileStamp[]
     }
   | { readonly kind: 'unchanged'; readonly files: readonly FileStamp[] }
+  /** The file itself can't be read: not there, not a file, too large. */
+  | {
+      readonly kind: 'unreadable'
+      readonly error: InputError
+      readonly files: readonly FileStamp[]
+    }
   | {
       readonly kind: 'failed'
       /** At least one, in the order found. */
@@ -45,7 +51,7 @@ export function* loadZone(
     source = readZoneText(path, options.octetsMax ?? ZONE_OCTETS_MAX)
   } catch (error) {
     if (!(error instanceof InputError)) throw error
-    return { kind: 'failed', errors: [error], files: [{ file: path, stamp: '' }] }
+    return { kind: 'unreadable', error, files: [{ file: path, stamp: '' }] }
   }
   return yield* loadZoneText(source, apex, options)
 }

@@ -22,7 +22,8 @@ export class ZoneRecords implements ZoneSink {
   readonly files: string[] = []
 
   octets: Uint8Array
-  #octetCount = 0
+  /** Octets of names and rdata. */
+  octetCount = 0
 
   ownerOffset: Uint32Array
   ownerOctets: Uint8Array
@@ -79,10 +80,10 @@ export class ZoneRecords implements ZoneSink {
     return true
   }
 
-  /** The node of an owner, or -1. `owner`: lower-case wire form. */
-  find(owner: Uint8Array): number {
-    const hash = hashOctets(owner, owner.length)
-    const slot = this.#findSlot(owner, owner.length, hash)
+  /** The node of an owner, or -1. `owner`: lower-case wire form in 0..octets-1. */
+  find(owner: Uint8Array, octets: number): number {
+    const hash = hashOctets(owner, octets)
+    const slot = this.#findSlot(owner, octets, hash)
     return this.#slots[slot]!
   }
 
@@ -140,9 +141,9 @@ export class ZoneRecords implements ZoneSink {
   }
 
   #append(from: Uint8Array, octets: number): number {
-    const offset = this.#octetCount
+    const offset = this.octetCount
     for (let i = 0; i < octets; i++) this.octets[offset + i] = from[i]!
-    this.#octetCount = offset + octets
+    this.octetCount = offset + octets
     return offset
   }
 
@@ -155,7 +156,7 @@ export class ZoneRecords implements ZoneSink {
 
   /** Makes room for one record of `octets` octets in all; false if there is none. */
   #reserve(octets: number): boolean {
-    const wanted = this.#octetCount + octets
+    const wanted = this.octetCount + octets
     if (wanted > OCTETS_MAX) return false
     if (wanted > this.octets.length) {
       const size = Math.min(OCTETS_MAX, Math.max(this.octets.length * 2, wanted))

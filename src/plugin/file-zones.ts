@@ -1,0 +1,92 @@
+import { Rcode, RRClass, RRType } from '../dns/iana/index.ts'
+import type { Query } from '../dns/message/query.ts'
+import { type Response, Section } from '../dns/message/response.ts'
+import { answerFromImage, withdrawAnswer } from './authority.ts'
+import type { Fallthrough } from './fallthrough.ts'
+import type { FileZone } from './file-zone.ts'
+import type { Handler } from './handler.ts'
+import type { Transaction } from './transaction.ts'
+import { ZoneSet } from './zone-set.ts'
+
+/** The zones of one directive; `replace` puts another set in force by one assignment. */
+export class FileZoneTable {
+  #zones: readonly FileZone[] = []
+  #set = new ZoneSet([])
+
+  get zones(): readonly FileZone[] {
+    return this.#zones
+  }
+
+  replace(zones: readonly FileZone[]): void {
+    this.#zones = zones
+    this.#set = new ZoneSet(zones.map(({ zone }) => zone))
+  }
+
+  /** The zone that answers the query, or undefined. */
+  match(query: Query): FileZone | undefined {
+    let index = this.#set.match(query)
+    if (index === -1) return undefined
+    // The DS of a zone is data of its parent (RFC 4035 section 3.1.4.1), if we have that too.
+    if (query.qtype === RRType.DS && this.#zones[index]!.zone.length === query.qnameOctets) {
+      const parent = this.#set.match(query, 1)
+      if (parent !== -1) index = parent
+    }
+    return this.#zones[index]
+  }
+}
+
+export interface FileZonesOptions {
+  /** The directive's name. */
+  readonly name: string
+  readonly table: FileZoneTable
+  readonly fallthrough: Fallthrough
+  /** Names outside of these go to the next plugin, whatever zones there are. */
+  readonly origins: ZoneSet
+}
+
+/** Answers out of zones that came from master files: what `file` and `auto` have in common. */
+export class FileZones implements Handler {
+  readonly name: string
+  readonly #next: Handler
+  readonly #table: FileZoneTable
+  readonly #fallthrough: Fallthrough
+  readonly #origins: ZoneSet
+
+  constructor(next: Handler, options: FileZonesOptions) {
+    this.name = options.name
+    this.#next = next
+    this.#table = options.table
+    this.#fallthrough = options.fallthrough
+    this.#origins = options.origins
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    const { qclass, qtype } = tx.query
+    if (qclass !== RRClass.IN || this.#origins.match(tx.query) === -1) return this.#passOn(tx)
+    const zone = this.#table.match(tx.query)
+    if (zone === undefined) return this.#passOn(tx)
+    if (qtype === RRType.AXFR || qtype === RRType.IXFR) return Rcode.REFUSED
+    const answerer = zone.answerer
+    if (answerer === undefined) {
+      tx.response.error = 'the zone is not loaded'
+      return Rcode.SERVFAIL
+    }
+    const status = answerFromImage(tx, answerer)
+    if (status === Rcode.NXDOMAIN && this.#fallthrough.through(tx.query) && isBare(tx.response)) {
+      withdrawAnswer(tx.response)
+      return this.#next.serve(tx)
+    }
+    tx.response.answeredBy = this.name
+    return status
+  }
+
+  /** As an authoritative server, refuses what it has no zone for, if nobody else may have it. */
+  #passOn(tx: Transaction): number | Promise<number> {
+    return this.#next.name === '' ? Rcode.REFUSED : this.#next.serve(tx)
+  }
+}
+
+/** True if no alias was found on the way: the qname itself does not exist. */
+function isBare(response: Response): boolean {
+  return response.count === 0 || response.section[0] !== Section.Answer
+}

@@ -1,0 +1,103 @@
+import type { Clock } from '../../base/clock.ts'
+import { nameKey } from '../../dns/name/name.ts'
+import { FileZone } from '../../plugin/file-zone.ts'
+import type { FileZoneTable } from '../../plugin/file-zones.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { FilePattern } from './file-pattern.ts'
+import { findZoneFiles } from './walk.ts'
+
+export interface AutoOptions {
+  readonly directory: string
+  readonly pattern: FilePattern
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Keeps a table of zones in step with the files of a directory. */
+export class Auto {
+  readonly #table: FileZoneTable
+  readonly #options: AutoOptions
+  /** By name key. Zones whose first version was bad are here too, to be tried again when they change. */
+  #zones = new Map<string, FileZone>()
+  #busy = false
+  #stopped = false
+
+  constructor(table: FileZoneTable, options: AutoOptions) {
+    this.#table = table
+    this.#options = options
+  }
+
+  /** Looks for new, changed and vanished files. Does nothing while it is still at it. */
+  async walk(): Promise<void> {
+    if (this.#busy || this.#stopped) return
+    this.#busy = true
+    try {
+      await this.#walk()
+    } finally {
+      this.#busy = false
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const zone of this.#zones.values()) zone.stop()
+  }
+
+  async #walk(): Promise<void> {
+    const { directory, log, pattern } = this.#options
+    const found = findZoneFiles(directory, pattern, (text) => log.warning(text))
+    // A directory that can't be read says nothing about its zones: they stay.
+    if (found === undefined) return
+    const vanished = new Set(this.#zones.keys())
+    for (const { zone, path } of found) {
+      if (this.#stopped) return
+      const key = nameKey(zone)
+      vanished.delete(key)
+      const known = this.#zones.get(key)
+      if (known === undefined) await this.#insert(key, zone, path)
+      else await this.#update(known, path)
+    }
+    for (const key of vanished) this.#remove(key)
+    this.#publish()
+  }
+
+  async #insert(key: string, zone: Uint8Array, path: string): Promise<void> {
+    const { clock, log } = this.#options
+    const inserted = new FileZone(zone, path, { clock, log, byMtime: false })
+    this.#zones.set(key, inserted)
+    await this.#load(inserted)
+  }
+
+  async #update(zone: FileZone, path: string): Promise<void> {
+    zone.path = path
+    if (zone.answerer !== undefined) await zone.reload()
+    else if (zone.hasChanged()) await this.#load(zone)
+  }
+
+  async #load(zone: FileZone): Promise<void> {
+    const { log } = this.#options
+    const errors = await zone.load()
+    for (const error of errors.slice(0, 1)) {
+      log.warning(`Parse zone \`${zone.zoneText}': ${error.print()}`)
+    }
+    if (errors.length > 0) return
+    log.info(`Inserting zone \`${zone.zoneText}' from: ${zone.path}`)
+  }
+
+  #remove(key: string): void {
+    const zone = this.#zones.get(key)
+    zone?.stop()
+    this.#zones.delete(key)
+    if (zone?.answerer === undefined) return
+    this.#options.log.info(`Deleting zone \`${zone.zoneText}'`)
+  }
+
+  /** Zones that never had a good version are no zones: their names go to the next plugin. */
+  #publish(): void {
+    const loaded = [...this.#zones.values()].filter((zone) => zone.answerer !== undefined)
+    const current = this.#table.zones
+    const isSame =
+      loaded.length === current.length && loaded.every((zone, i) => zone === current[i])
+    if (!isSame) this.#table.replace(loaded)
+  }
+}

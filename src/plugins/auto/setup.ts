@@ -1,0 +1,90 @@
+import { resolve } from 'node:path'
+import { scanDuration } from '../../base/duration.ts'
+import { systemTimers, type Timers } from '../../base/timers.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
+import { checkZoneFile } from '../../plugin/file-zone.ts'
+import { FileZones, FileZoneTable } from '../../plugin/file-zones.ts'
+import { nextOnce } from '../../plugin/once.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { ZoneSet } from '../../plugin/zone-set.ts'
+import { Auto } from './auto.ts'
+import { DEFAULT_PATTERN, FilePattern } from './file-pattern.ts'
+import { findZoneFiles } from './walk.ts'
+
+const RELOAD_MS_DEFAULT = 60_000
+
+/** `auto [ZONES...] { directory DIR [REGEXP ORIGIN_TEMPLATE] … }`: every zone file of a directory. */
+export const auto: Directive = autoWith(systemTimers)
+
+/** The directive on timers of the caller's. */
+export function autoWith(timers: Timers): Directive {
+  return {
+    name: 'auto',
+    setup: (c) => {
+      const config = scanConfig(c)
+      const table = new FileZoneTable()
+      const { directory, pattern, fallthrough, origins, reloadMs } = config
+      const options = { name: 'auto', table, fallthrough, origins: new ZoneSet(origins) }
+      c.addHandler((next) => new FileZones(next, options))
+      c.onCheck(() => {
+        const found = findZoneFiles(directory, pattern, () => undefined)
+        return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone))
+      })
+      const zones = new Auto(table, { directory, pattern, clock: c.clock, log: c.log })
+      let stop: (() => void) | undefined
+      c.onStartup(async () => {
+        await zones.walk()
+        if (reloadMs > 0) stop = timers.every(reloadMs, () => void zones.walk())
+      })
+      c.onShutdown(() => {
+        stop?.()
+        zones.stop()
+      })
+    },
+  }
+}
+
+function scanConfig(c: SetupContext) {
+  const d = c.dispenser
+  let origins: readonly Uint8Array[] = []
+  let directory = ''
+  let pattern = DEFAULT_PATTERN
+  let reloadMs = RELOAD_MS_DEFAULT
+  let fallthrough = NO_FALLTHROUGH
+  for (let occurrences = 0; nextOnce(d, occurrences); occurrences++) {
+    origins = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
+    while (d.nextBlock()) {
+      if (d.value() === 'directory') {
+        if (!d.nextArg()) throw d.argError()
+        directory = resolve(c.block.root, d.value())
+        pattern = scanPattern(d)
+      } else if (d.value() === 'reload') reloadMs = scanReload(d)
+      else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
+      // CoreDNS takes it for the sake of old Corefiles; CNAMEs are looked up in this server anyway.
+      else if (d.value() === 'upstream') d.remainingArgs()
+      else throw d.error(`unknown property '${d.value()}'`)
+    }
+    if (directory === '') throw d.error('no directory is given; add `directory DIR` to the block')
+  }
+  return { origins, directory, pattern, reloadMs, fallthrough }
+}
+
+function scanPattern(d: Dispenser): FilePattern {
+  if (!d.nextArg()) return DEFAULT_PATTERN
+  const regexp = d.value()
+  if (!d.nextArg()) throw d.argError()
+  const pattern = FilePattern.scan(regexp, d.value())
+  if (typeof pattern === 'string') throw d.error(pattern)
+  if (d.nextArg()) throw d.argError()
+  return pattern
+}
+
+function scanReload(d: Dispenser): number {
+  const text = d.remainingArgs()[0]
+  if (text === undefined) throw d.error('reload duration value is expected')
+  const reloadMs = scanDuration(text)
+  if (reloadMs !== undefined && reloadMs >= 0) return reloadMs
+  throw d.error(`invalid duration ${JSON.stringify(text)}; write it as 30s or 1m, 0 for never`)
+}

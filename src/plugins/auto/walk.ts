@@ -1,0 +1,95 @@
+import { type Dirent, readdirSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { lowerName, nameKey, printName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
+import { reason } from '../../zone/zonefile/text.ts'
+import type { FilePattern } from './file-pattern.ts'
+
+/** Deepest directory below the one that is named: symbolic links can make circles. */
+const DEPTH_MAX = 32
+/** Most files and directories looked at. */
+const ENTRIES_MAX = 1_000_000
+
+/** A file that the pattern takes for a zone's. */
+export interface FoundZone {
+  /** Lower-case wire form. */
+  readonly zone: Uint8Array
+  readonly path: string
+}
+
+/**
+ * All zone files below a directory, in order of their paths; files may be symbolic links, directories
+ * below the first may not. Where two files are for one origin, the first is taken. `warn` is told of
+ * that and of whatever can't be read. Undefined if the directory itself can't be: nothing is known.
+ */
+export function findZoneFiles(
+  directory: string,
+  pattern: FilePattern,
+  warn: (text: string) => void,
+): FoundZone[] | undefined {
+  const files = filesBelow(directory, warn)
+  if (files === undefined) return undefined
+  const found = new Map<string, FoundZone>()
+  for (const path of files) {
+    const origin = pattern.origin(basename(path))
+    if (origin === undefined) continue
+    const name = scanName(origin, ROOT_NAME)
+    if (name === undefined) {
+      warn(`${path}: ${JSON.stringify(origin)} is no domain name; rename the file`)
+      continue
+    }
+    const zone = lowerName(name)
+    const previous = found.get(nameKey(zone))
+    if (previous === undefined) found.set(nameKey(zone), { zone, path })
+    else warn(multiple(zone, path, previous.path))
+  }
+  return [...found.values()]
+}
+
+function multiple(zone: Uint8Array, path: string, previous: string): string {
+  const origin = JSON.stringify(printName(zone))
+  const [used, ignored] = [JSON.stringify(previous), JSON.stringify(path)]
+  return `Multiple zone files match origin ${origin}: using ${used} instead of ${ignored}`
+}
+
+function filesBelow(directory: string, warn: (text: string) => void): string[] | undefined {
+  // The directory may itself be a link, as in a mounted ConfigMap; one inside it is not followed.
+  const top = listDirectory(directory, warn)
+  if (top === undefined) return undefined
+  const files: string[] = []
+  const waiting = top.map((entry) => ({ entry, path: join(directory, entry.name), depth: 0 }))
+  let entryCount = 0
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { entry, path, depth } = next
+    if (++entryCount > ENTRIES_MAX) {
+      warn(`${directory}: more than ${ENTRIES_MAX} files; the rest is ignored`)
+      break
+    }
+    if (entry.isFile() || (entry.isSymbolicLink() && isFile(path))) files.push(path)
+    else if (entry.isDirectory() && depth < DEPTH_MAX && !isVersion(entry.name)) {
+      for (const inner of listDirectory(path, warn) ?? []) {
+        waiting.push({ entry: inner, path: join(path, inner.name), depth: depth + 1 })
+      }
+    }
+  }
+  return files.sort()
+}
+
+/** Where Kubernetes keeps what the links of a mounted volume point to: seen through the links. */
+function isVersion(name: string): boolean {
+  return name.startsWith('..')
+}
+
+function listDirectory(directory: string, warn: (text: string) => void): Dirent[] | undefined {
+  try {
+    return readdirSync(directory, { withFileTypes: true })
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
+      warn(`Directory does not exist: ${directory}`)
+    } else warn(`error reading ${directory}: ${reason(error)}`)
+    return undefined
+  }
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+}

@@ -1,0 +1,109 @@
+import { resolve } from 'node:path'
+import { printDuration, scanDuration } from '../../base/duration.ts'
+import { InputError } from '../../base/errors.ts'
+import { systemTimers, type Timers } from '../../base/timers.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { equalNames } from '../../dns/name/name.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
+import { checkZoneFile, FileZone } from '../../plugin/file-zone.ts'
+import { FileZones, FileZoneTable } from '../../plugin/file-zones.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { ZoneSet } from '../../plugin/zone-set.ts'
+
+const RELOAD_MS_DEFAULT = 60_000
+
+interface ZoneConfig {
+  readonly zone: Uint8Array
+  readonly path: string
+  readonly reloadMs: number
+  readonly byMtime: boolean
+}
+
+interface FileConfig {
+  readonly zones: readonly ZoneConfig[]
+  readonly fallthrough: Fallthrough
+}
+
+/** `file DBFILE [ZONES...] { … }`: zones out of master files. */
+export const file: Directive = fileWith(systemTimers)
+
+/** The directive on timers of the caller's. */
+export function fileWith(timers: Timers): Directive {
+  return {
+    name: 'file',
+    setup: (c) => {
+      const config = scanConfig(c)
+      const zones = config.zones.map(({ zone, path, byMtime }) => {
+        return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime })
+      })
+      const table = new FileZoneTable()
+      table.replace(zones)
+      const origins = new ZoneSet(config.zones.map(({ zone }) => zone))
+      const options = { name: 'file', table, fallthrough: config.fallthrough, origins }
+      c.addHandler((next) => new FileZones(next, options))
+      c.onCheck(() => config.zones.flatMap(({ path, zone }) => checkZoneFile(path, zone)))
+      const stops: (() => void)[] = []
+      c.onStartup(async () => {
+        for (const [i, zone] of zones.entries()) {
+          const { reloadMs } = config.zones[i]!
+          await loadFirst(c, zone, reloadMs)
+          if (reloadMs > 0) stops.push(timers.every(reloadMs, () => void zone.reload()))
+        }
+      })
+      c.onShutdown(() => {
+        for (const stop of stops) stop()
+        for (const zone of zones) zone.stop()
+      })
+    },
+  }
+}
+
+/** A file that can't be read yet is waited for, if there is a next time; a bad one stops the start. */
+async function loadFirst(c: SetupContext, zone: FileZone, reloadMs: number): Promise<void> {
+  const errors = await zone.load()
+  const first = errors[0]
+  if (first === undefined) return
+  if (first.code === 'ZONE_UNREADABLE' && reloadMs > 0) {
+    const when = printDuration(reloadMs)
+    c.log.warning(`Failed to open ${JSON.stringify(first.message)}: trying again in ${when}`)
+    return
+  }
+  const more = errors.length === 1 ? '' : ` (and ${errors.length - 1} more faults)`
+  const message = `plugin/file: zone ${zone.zoneText} ${first.message}${more}`
+  throw new InputError(first.code, first.position, message, first)
+}
+
+function scanConfig(c: SetupContext): FileConfig {
+  const d = c.dispenser
+  const zones: ZoneConfig[] = []
+  let fallthrough = NO_FALLTHROUGH
+  while (d.next()) {
+    if (!d.nextArg()) throw d.argError()
+    const path = resolve(c.block.root, d.value())
+    const origins = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
+    let reloadMs = RELOAD_MS_DEFAULT
+    let byMtime = false
+    while (d.nextBlock()) {
+      if (d.value() === 'reload') reloadMs = scanReload(d)
+      else if (d.value() === 'reload_by_mtime') byMtime = true
+      else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
+      // CoreDNS takes it for the sake of old Corefiles; CNAMEs are looked up in this server anyway.
+      else if (d.value() === 'upstream') d.remainingArgs()
+      else throw d.error(`unknown property '${d.value()}'`)
+    }
+    for (const zone of origins) {
+      const others = zones.filter((other) => !equalNames(other.zone, zone))
+      zones.splice(0, zones.length, ...others, { zone, path, reloadMs, byMtime })
+    }
+  }
+  return { zones, fallthrough }
+}
+
+function scanReload(d: Dispenser): number {
+  const text = d.remainingArgs()[0]
+  if (text === undefined) throw d.error('reload duration value is expected')
+  const reloadMs = scanDuration(text)
+  if (reloadMs !== undefined && reloadMs >= 0) return reloadMs
+  throw d.error(`invalid duration ${JSON.stringify(text)}; write it as 30s or 1m, 0 for never`)
+}

@@ -1,0 +1,105 @@
+import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
+import type { Query } from '../../dns/message/query.ts'
+import { type Response, Section } from '../../dns/message/response.ts'
+import type { Fallthrough } from '../../plugin/fallthrough.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import type { ZoneSet } from '../../plugin/zone-set.ts'
+import type { HostsTable } from './table.ts'
+
+const ASTERISK = 0x2a
+
+/** What `Hosts` answers from; `table` is replaced by one assignment when the file changes. */
+export interface HostsSource {
+  readonly table: HostsTable
+}
+
+export interface HostsServing {
+  readonly zones: ZoneSet
+  readonly fallthrough: Fallthrough
+  /** `fallthrough` also where the name is there, but the type can't be. */
+  readonly fallthroughUnsupported: boolean
+}
+
+/** Answers A, AAAA and PTR out of a hosts file. */
+export class Hosts implements Handler {
+  readonly name = 'hosts'
+  readonly #next: Handler
+  readonly #source: HostsSource
+  readonly #serving: HostsServing
+  /** The wildcard that could stand for the qname. */
+  readonly #wildcard = new Uint8Array(256)
+
+  constructor(next: Handler, source: HostsSource, serving: HostsServing) {
+    this.#next = next
+    this.#source = source
+    this.#serving = serving
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    const { query, response } = tx
+    if (query.qclass !== RRClass.IN) return this.#next.serve(tx)
+    const table = this.#source.table
+    if (query.qtype === RRType.PTR) {
+      // Reverse zones need not be named, and a PTR that is not here may be elsewhere.
+      const node = table.records.find(query.qname, query.qnameOctets)
+      return addAll(table, node, query, response) === 0 ? this.#next.serve(tx) : this.#answered(tx)
+    }
+    if (this.#serving.zones.match(query) === -1) return this.#next.serve(tx)
+    const node = this.#findHost(table, query)
+    if (node === -1) {
+      if (this.#serving.fallthrough.through(query)) return this.#next.serve(tx)
+      // There is no SOA to say NXDOMAIN with.
+      response.error = 'no such host, and no fallthrough'
+      return Rcode.SERVFAIL
+    }
+    if (!isHostType(query.qtype) && this.#passesUnsupported(query)) return this.#next.serve(tx)
+    addAll(table, node, query, response)
+    return this.#answered(tx)
+  }
+
+  #passesUnsupported(query: Query): boolean {
+    return this.#serving.fallthroughUnsupported && this.#serving.fallthrough.through(query)
+  }
+
+  #answered(tx: Transaction): number {
+    tx.response.authoritative = true
+    tx.response.rcode = Rcode.NOERROR
+    tx.response.answeredBy = this.name
+    return Rcode.NOERROR
+  }
+
+  /** The node of the qname or, failing that, of the wildcard one label above; -1 if neither. */
+  #findHost(table: HostsTable, query: Query): number {
+    const { records } = table
+    const node = records.find(query.qname, query.qnameOctets)
+    if (node !== -1 || query.labelCount === 0) return node
+    const rest = query.labelOffset[1]!
+    const wildcard = this.#wildcard
+    wildcard[0] = 1
+    wildcard[1] = ASTERISK
+    for (let i = rest; i < query.qnameOctets; i++) wildcard[2 + i - rest] = query.qname[i]!
+    return records.find(wildcard, 2 + query.qnameOctets - rest)
+  }
+}
+
+function isHostType(qtype: number): boolean {
+  return qtype === RRType.A || qtype === RRType.AAAA
+}
+
+/** Adds the node's records of the asked type; returns how many. */
+function addAll(table: HostsTable, node: number, query: Query, response: Response): number {
+  if (node === -1) return 0
+  const { records } = table
+  const { qname, qtype } = query
+  const before = response.count
+  for (let i = records.firstRecord[node]!; i !== -1; i = records.nextRecord[i]!) {
+    if (records.type[i] !== qtype) continue
+    const ttlSeconds = records.ttlSeconds[i]!
+    const offset = records.rdataOffset[i]!
+    const octets = records.rdataOctets[i]!
+    const { octets: bytes } = records
+    response.add(Section.Answer, qname, 0, qtype, RRClass.IN, ttlSeconds, bytes, offset, octets)
+  }
+  return response.count - before
+}

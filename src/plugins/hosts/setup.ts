@@ -1,0 +1,138 @@
+import { resolve } from 'node:path'
+import { scanDuration } from '../../base/duration.ts'
+import { systemTimers, type Timers } from '../../base/timers.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
+import { nextOnce } from '../../plugin/once.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { ZoneSet } from '../../plugin/zone-set.ts'
+import { Hosts } from './hosts.ts'
+import { HostsFile } from './hosts-file.ts'
+
+const RELOAD_MS_DEFAULT = 5000
+const TTL_DEFAULT = 3600
+const TTL_MAX = 65535
+
+interface HostsConfig {
+  path: string
+  zones: readonly Uint8Array[]
+  readonly inline: string[]
+  ttlSeconds: number
+  reverse: boolean
+  reloadMs: number
+  fallthrough: Fallthrough
+  fallthroughUnsupported: boolean
+}
+
+/** `hosts [FILE [ZONES...]] { … }`: A, AAAA and PTR out of a hosts file. */
+export const hosts: Directive = hostsWith(systemTimers)
+
+/** The directive on timers of the caller's. */
+export function hostsWith(timers: Timers): Directive {
+  return {
+    name: 'hosts',
+    setup: (c) => {
+      const config = scanConfig(c)
+      const file = new HostsFile({
+        ...config,
+        clock: c.clock,
+        log: c.log,
+        onLoad: gauges(c, config),
+      })
+      const serving = { ...config, zones: new ZoneSet(config.zones) }
+      c.addHandler((next) => new Hosts(next, file, serving))
+      let stop: (() => void) | undefined
+      c.onStartup(async () => {
+        await file.load()
+        if (config.reloadMs > 0) stop = timers.every(config.reloadMs, () => void file.reload())
+      })
+      c.onShutdown(() => {
+        stop?.()
+        file.stop()
+      })
+    },
+  }
+}
+
+function gauges(c: SetupContext, config: HostsConfig) {
+  const entriesGauge = c.metrics.gauge(
+    'coredns_hosts_entries',
+    'The combined number of entries in hosts and Corefile.',
+    ['hostsfile'],
+  )
+  const reloadGauge = c.metrics.gauge(
+    'coredns_hosts_reload_timestamp_seconds',
+    'The timestamp of the last reload of hosts file.',
+  )
+  return (entries: number, modifiedSeconds: number): void => {
+    entriesGauge.set({ hostsfile: config.path }, entries)
+    if (modifiedSeconds > 0) reloadGauge.set(modifiedSeconds)
+  }
+}
+
+function scanConfig(c: SetupContext): HostsConfig {
+  const d = c.dispenser
+  const config: HostsConfig = {
+    path: '/etc/hosts',
+    zones: [],
+    inline: [],
+    ttlSeconds: TTL_DEFAULT,
+    reverse: true,
+    reloadMs: RELOAD_MS_DEFAULT,
+    fallthrough: NO_FALLTHROUGH,
+    fallthroughUnsupported: false,
+  }
+  for (let occurrences = 0; nextOnce(d, occurrences); occurrences++) {
+    const [path, ...zones] = d.remainingArgs()
+    if (path !== undefined) config.path = resolve(c.block.root, path)
+    config.zones = scanZoneArgsOrBlock(d, zones, c.block)
+    while (d.nextBlock()) scanProperty(d, config)
+    if (config.fallthroughUnsupported && config.fallthrough === NO_FALLTHROUGH) {
+      throw d.error('fallthrough_unsupported requires fallthrough')
+    }
+  }
+  return config
+}
+
+function scanProperty(d: Dispenser, config: HostsConfig): void {
+  switch (d.value()) {
+    case 'fallthrough':
+      config.fallthrough = scanFallthrough(d)
+      return
+    case 'fallthrough_unsupported':
+      if (d.nextArg()) throw d.argError()
+      config.fallthroughUnsupported = true
+      return
+    case 'no_reverse':
+      config.reverse = false
+      return
+    case 'ttl':
+      config.ttlSeconds = scanTtlSeconds(d)
+      return
+    case 'reload':
+      config.reloadMs = scanReload(d)
+      return
+    default:
+      // Once fallthrough was read, CoreDNS takes no more lines of hosts.
+      if (config.fallthrough !== NO_FALLTHROUGH) throw d.error(`unknown property '${d.value()}'`)
+      config.inline.push([d.value(), ...d.remainingArgs()].join(' '))
+  }
+}
+
+function scanTtlSeconds(d: Dispenser): number {
+  const text = d.remainingArgs()[0]
+  if (text === undefined) throw d.error('ttl needs a time in second')
+  if (!/^[+-]?\d{1,18}$/.test(text)) throw d.error('ttl needs a number of second')
+  const ttlSeconds = Number(text)
+  if (ttlSeconds <= 0 || ttlSeconds > TTL_MAX) throw d.error('ttl provided is invalid')
+  return ttlSeconds
+}
+
+function scanReload(d: Dispenser): number {
+  const args = d.remainingArgs()
+  if (args.length !== 1) throw d.error('reload needs a duration (zero seconds to disable)')
+  const reloadMs = scanDuration(args[0]!)
+  if (reloadMs !== undefined && reloadMs >= 0) return reloadMs
+  throw d.error(`invalid duration for reload '${args[0]}'`)
+}
