@@ -52,9 +52,11 @@ async function open(options: UdpOptions, host: string): Promise<UdpListener> {
     // Peers are addresses, never names. The default would go through the resolver, one tick late.
     lookup: (address, _options, callback) => callback(null, address, isIP(address)),
   })
+  // Listened for first: with a lookup that calls back at once, `bind` is done when it returns.
+  const listening = once(socket, 'listening')
   socket.bind(options.port, host)
   try {
-    await once(socket, 'listening')
+    await listening
   } catch (error) {
     socket.close()
     throw error

@@ -1,0 +1,90 @@
+import { Query } from '../../src/dns/message/query.ts'
+import type { Exchange, QueryHandler } from '../../src/transport/exchange.ts'
+
+class EchoExchange implements Exchange {
+  readonly query: Query = new Query()
+  readonly reply: Uint8Array = new Uint8Array(65535)
+}
+
+/** What a query asks of the echo, in its first octet. */
+export const Wish = {
+  /** The packet itself at once. */
+  Echo: 0x65,
+  /** The packet itself when `answerWaiting` is called. */
+  Wait: 0x77,
+  /** Nothing. */
+  Silence: 0x73,
+  /** 60000 octets. */
+  Big: 0x62,
+  /** The peer's address, family and port, and the local port. */
+  Peer: 0x70,
+} as const
+
+/** A handler that knows no DNS: transports carry any octets. Exchanges are few, so that leaks show. */
+export class Echo implements QueryHandler<EchoExchange> {
+  readonly #idle: EchoExchange[]
+  readonly #size: number
+  readonly #waiting: (() => void)[] = []
+  served = 0
+
+  constructor(size = 256) {
+    this.#size = size
+    this.#idle = Array.from({ length: size }, () => new EchoExchange())
+  }
+
+  get inFlight(): number {
+    return this.#size - this.#idle.length
+  }
+
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  acquire(): EchoExchange | undefined {
+    return this.#idle.pop()
+  }
+
+  serve(exchange: EchoExchange): number | Promise<number> {
+    this.served++
+    const { query, reply } = exchange
+    const octets = query.packetOctets
+    reply.set(query.packet.subarray(0, octets))
+    switch (query.packet[0]) {
+      case Wish.Silence:
+        return 0
+      case Wish.Big:
+        return 60_000
+      case Wish.Peer:
+        reply.set(query.peerAddress)
+        reply.set([query.peerFamily, query.protocol], 16)
+        new DataView(reply.buffer).setUint16(18, query.peerPort)
+        new DataView(reply.buffer).setUint16(20, query.localPort)
+        return 22
+      case Wish.Wait:
+        return new Promise((resolve) => {
+          this.#waiting.push(() => resolve(octets))
+        })
+      default:
+        return octets
+    }
+  }
+
+  release(exchange: EchoExchange): void {
+    if (this.#idle.includes(exchange)) throw new Error('released twice')
+    this.#idle.push(exchange)
+  }
+
+  /** Answers what waits, the youngest first. */
+  answerWaiting(): void {
+    for (const answer of this.#waiting.splice(0).reverse()) answer()
+  }
+}
+
+/** Waits until `holds` says true, looking again after each turn of the loop; throws after `limitMs`. */
+export async function until(what: string, holds: () => boolean, limitMs = 5000): Promise<void> {
+  const end = performance.now() + limitMs
+  while (!holds()) {
+    if (performance.now() > end) throw new Error(`waited too long until ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+}

@@ -1,0 +1,278 @@
+import t from 'tap'
+import { listenTcp, type TcpListener } from '../../src/transport/tcp.ts'
+import type { TcpLimits } from '../../src/transport/tcp-connection.ts'
+import { frame, TcpClient } from './client.ts'
+import { Echo, until, Wish } from './echo.ts'
+
+async function start(
+  limits: Partial<TcpLimits> = {},
+  echo: Echo = new Echo(),
+): Promise<{ echo: Echo; listener: TcpListener; client: TcpClient }> {
+  const listener = await listenTcp({ host: '127.0.0.1', port: 0, handler: echo, limits })
+  return { echo, listener, client: await TcpClient.connect(listener.port) }
+}
+
+function message(wish: number, text = ''): Buffer {
+  return Buffer.concat([Buffer.from([wish]), Buffer.from(text)])
+}
+
+t.test('a message may come octet by octet', async (t) => {
+  const { listener, client } = await start()
+  const octets = Buffer.concat([frame(message(Wish.Echo, 'one')), frame(message(Wish.Echo, 'two'))])
+  for (const octet of octets) {
+    client.socket.write(Buffer.from([octet]))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await until('both are answered', () => client.received.length === 2)
+  t.strictSame(
+    client.received.map((m) => m.toString()),
+    ['eone', 'etwo'],
+  )
+  await client.close()
+  await listener.close()
+})
+
+t.test('a hundred queries in one segment', async (t) => {
+  const { listener, client, echo } = await start({ inFlightMax: 8 })
+  const all = Array.from({ length: 100 }, (_, i) => frame(message(Wish.Echo, `${i}`)))
+  client.socket.write(Buffer.concat(all))
+  await until('all are answered', () => client.received.length === 100)
+  t.strictSame(
+    client.received.map((m) => Number(m.subarray(1))),
+    [...Array(100).keys()],
+  )
+  t.equal(echo.inFlight, 0)
+  await client.close()
+  await listener.close()
+})
+
+t.test('the longest message, in pieces, and an empty one', async (t) => {
+  const { listener, client } = await start()
+  client.socket.write(frame(Buffer.alloc(0)))
+  client.socket.write(frame(Buffer.alloc(65_535, 'e')))
+  await until('it is answered', () => client.received.length === 1)
+  t.equal(client.received[0]?.length, 65_535)
+  await client.close()
+  await listener.close()
+})
+
+t.test('no more than the bound are in flight; the rest is read later', async (t) => {
+  const { listener, client, echo } = await start({ inFlightMax: 4 })
+  for (let i = 0; i < 10; i++) client.send(message(Wish.Wait, `${i}`))
+  for (const [answered, served] of [
+    [4, 4],
+    [8, 8],
+    [10, 10],
+  ] as const) {
+    await until(`${served} are served`, () => echo.served === served)
+    t.ok(echo.waiting <= 4)
+    echo.answerWaiting()
+    await until(`${answered} are answered`, () => client.received.length === answered)
+  }
+  await client.close()
+  await listener.close()
+})
+
+t.test('who has shut down writing still gets the answers, then the end', async (t) => {
+  const { listener, client, echo } = await start()
+  client.send(message(Wish.Wait))
+  client.send(message(Wish.Echo))
+  client.socket.end()
+  await until('it waits', () => echo.waiting === 1)
+  t.equal(client.ended, false)
+  echo.answerWaiting()
+  await until('the server ends', () => client.ended)
+  t.equal(client.received.length, 2)
+  await until('nothing is left', () => listener.connections === 0)
+  await listener.close()
+})
+
+t.test('half a message and then the end', async (t) => {
+  const { listener, client } = await start()
+  client.socket.end(frame(message(Wish.Echo, 'whole')).subarray(0, 4))
+  await until('the server ends', () => client.ended)
+  t.equal(client.received.length, 0)
+  await until('nothing is left', () => listener.connections === 0)
+  await listener.close()
+})
+
+t.test('waits end', async (t) => {
+  const table: {
+    name: string
+    limits: Partial<TcpLimits>
+    act: (client: TcpClient) => void
+    answers: number
+  }[] = [
+    { name: 'for the first query', limits: { readMs: 40 }, act: () => {}, answers: 0 },
+    {
+      name: 'for the rest of a message',
+      limits: { readMs: 40 },
+      act: (client) => client.socket.write(Buffer.from([0, 9, Wish.Echo])),
+      answers: 0,
+    },
+    {
+      name: 'for the next query',
+      limits: { idleMs: 40 },
+      act: (client) => client.send(message(Wish.Echo)),
+      answers: 1,
+    },
+    {
+      name: 'for the rest of the second message',
+      limits: { readMs: 40 },
+      act: (client) =>
+        client.socket.write(Buffer.concat([frame(message(Wish.Echo)), Buffer.from([0])])),
+      answers: 1,
+    },
+  ]
+  for (const { name, limits, act, answers } of table) {
+    const { listener, client } = await start(limits)
+    act(client)
+    await until('the connection is cut', () => client.closed || client.ended)
+    t.equal(client.received.length, answers, name)
+    await until('it is counted', () => listener.counters.timedOut === 1)
+    await client.close()
+    await listener.close()
+  }
+})
+
+t.test('trickling octets do not prolong a message', async (t) => {
+  const { listener, client } = await start({ readMs: 100 })
+  client.socket.write(Buffer.from([0xff, 0xff]))
+  const trickle = setInterval(() => client.socket.write(Buffer.from([0])), 5)
+  await until('the connection is cut', () => client.ended)
+  clearInterval(trickle)
+  t.equal(listener.counters.timedOut, 1)
+  await client.close()
+  await listener.close()
+})
+
+t.test('a query that waits for its answer is not idle', async (t) => {
+  const { listener, client, echo } = await start({ idleMs: 20, readMs: 20 })
+  client.send(message(Wish.Wait))
+  await until('it waits', () => echo.waiting === 1)
+  const start_ = performance.now()
+  await until('the timeouts have passed', () => performance.now() - start_ > 100)
+  t.equal(client.ended, false)
+  echo.answerWaiting()
+  await until('it is answered', () => client.received.length === 1)
+  await client.close()
+  await listener.close()
+})
+
+t.test('who does not read is cut', async (t) => {
+  const { listener, client, echo } = await start({ writeMs: 60 })
+  client.socket.pause()
+  const asked = Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big))))
+  client.socket.write(asked)
+  await until('the connection is cut', () => listener.connections === 0, 10_000)
+  t.equal(listener.counters.timedOut, 1)
+  t.ok(echo.served < 1000, `no more were answered than the kernel took: ${echo.served}`)
+  t.equal(echo.inFlight, 0)
+  await client.close()
+  await listener.close()
+})
+
+t.test('too many unread octets at once cut the connection too', async (t) => {
+  const { listener, client, echo } = await start({ unsentOctetsMax: 10_000, inFlightMax: 100 })
+  client.socket.pause()
+  client.socket.write(Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big)))))
+  await until('the connection is cut', () => listener.connections === 0)
+  t.equal(listener.counters.overrun, 1)
+  t.equal(echo.inFlight, 0)
+  await client.close()
+  await listener.close()
+})
+
+t.test('a slow reader that reads on gets everything', async (t) => {
+  const { listener, client, echo } = await start()
+  client.socket.pause()
+  client.socket.write(Buffer.concat(Array.from({ length: 200 }, () => frame(message(Wish.Big)))))
+  await until('the server has filled what it can', () => echo.served > 0)
+  client.socket.resume()
+  await until('all are answered', () => client.received.length === 200)
+  t.ok(client.received.every((reply) => reply.length === 60_000))
+  await client.close()
+  await listener.close()
+})
+
+t.test('limits on connections', async (t) => {
+  const table = [
+    { name: 'in all', limits: { connectionsMax: 3 } },
+    { name: 'of one address', limits: { connectionsPerAddressMax: 3 } },
+  ]
+  for (const { name, limits } of table) {
+    const { listener, client } = await start(limits)
+    const more = await Promise.all([1, 2].map(() => TcpClient.connect(listener.port)))
+    await until('three are open', () => listener.connections === 3)
+    const fourth = await TcpClient.connect(listener.port)
+    await until('the fourth is cut', () => fourth.closed || fourth.ended)
+    t.equal(listener.counters.refused, 1, name)
+    await client.close()
+    await until('one has gone', () => listener.connections === 2)
+    const fifth = await TcpClient.connect(listener.port)
+    fifth.send(message(Wish.Echo))
+    await until('there is room again', () => fifth.received.length === 1)
+    await Promise.all([...more, fourth, fifth].map((c) => c.close()))
+    await listener.close()
+  }
+})
+
+t.test('a limit on queries ends the connection after the last answer', async (t) => {
+  const { listener, client, echo } = await start({ queriesMax: 3 })
+  client.socket.write(
+    Buffer.concat([1, 2, 3, 4, 5].map((i) => frame(message(i === 2 ? Wish.Wait : Wish.Echo)))),
+  )
+  await until('one waits', () => echo.waiting === 1)
+  t.equal(echo.served, 3)
+  echo.answerWaiting()
+  await until('the server ends', () => client.ended)
+  t.equal(client.received.length, 3)
+  t.equal(echo.served, 3)
+  await client.close()
+  await listener.close()
+})
+
+t.test('overload cuts the connection', async (t) => {
+  const { listener, client, echo } = await start({}, new Echo(1))
+  client.send(message(Wish.Wait))
+  await until('it waits', () => echo.waiting === 1)
+  client.send(message(Wish.Echo))
+  await until('the connection is cut', () => client.ended)
+  t.equal(listener.counters.dropped, 1)
+  echo.answerWaiting()
+  await until('the exchange is back', () => echo.inFlight === 0)
+  await client.close()
+  await listener.close()
+})
+
+t.test('a reset while a query waits does no harm', async (t) => {
+  const { listener, client, echo } = await start()
+  client.send(message(Wish.Wait))
+  await until('it waits', () => echo.waiting === 1)
+  client.socket.resetAndDestroy()
+  await until('the connection has gone', () => listener.connections === 0)
+  echo.answerWaiting()
+  await until('the exchange is back', () => echo.inFlight === 0)
+  const next = await TcpClient.connect(listener.port)
+  next.send(message(Wish.Echo))
+  await until('others are served', () => next.received.length === 1)
+  t.equal(listener.connections, 1)
+  await next.close()
+  await listener.close()
+})
+
+t.test('close takes no more queries of open connections', async (t) => {
+  const { listener, client, echo } = await start()
+  client.send(message(Wish.Wait))
+  await until('it waits', () => echo.waiting === 1)
+  const closing = listener.close()
+  client.send(message(Wish.Echo))
+  await until('the message has gone out', () => client.socket.writableLength === 0)
+  await t.rejects(TcpClient.connect(listener.port), { code: 'ECONNREFUSED' })
+  echo.answerWaiting()
+  await until('the server ends', () => client.ended)
+  t.equal(client.received.length, 1)
+  t.equal(echo.served, 1)
+  client.socket.end()
+  await closing
+})
