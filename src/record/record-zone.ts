@@ -89,6 +89,12 @@ export class RecordZone {
     return this.#digest.print()
   }
 
+  /** True if that very record is among those that the zone is made of. */
+  has(record: StoredRecord): boolean {
+    const first = this.#decode(record, new Map())[0]
+    return first !== undefined && this.#holders(nameKey(first.endpoint.owner)).includes(record)
+  }
+
   /** Takes over changes of records of this zone; `before` and `after` only where they belong to it. */
   apply(changes: readonly RecordChange[]): void {
     for (let at = 0; at < changes.length; at += BATCH_MAX) {
@@ -184,8 +190,9 @@ export class RecordZone {
   }
 
   #addToIndex(record: StoredRecord, decoded: Map<StoredRecord, Decoded>): void {
-    this.#recordCount++
-    for (const key of ownerKeys(this.#decode(record, decoded))) {
+    const owners = ownerKeys(this.#decode(record, decoded))
+    if (owners.size > 0) this.#recordCount++
+    for (const key of owners) {
       const held = this.#byOwner.get(key)
       if (held === undefined) this.#byOwner.set(key, record)
       else this.#byOwner.set(key, isList(held) ? [...held, record] : [held, record])
@@ -193,8 +200,9 @@ export class RecordZone {
   }
 
   #removeFromIndex(record: StoredRecord, decoded: Map<StoredRecord, Decoded>): void {
-    this.#recordCount--
-    for (const key of ownerKeys(this.#decode(record, decoded))) {
+    const owners = ownerKeys(this.#decode(record, decoded))
+    if (owners.size > 0) this.#recordCount--
+    for (const key of owners) {
       const rest = this.#holders(key).filter((r) => r !== record)
       if (rest.length === 0) this.#byOwner.delete(key)
       else this.#byOwner.set(key, rest.length === 1 ? rest[0]! : rest)
@@ -216,6 +224,6 @@ function isList(held: StoredRecord | readonly StoredRecord[]): held is readonly 
   return Array.isArray(held)
 }
 
-function ownerKeys(decoded: Decoded): Iterable<string> {
+function ownerKeys(decoded: Decoded): Set<string> {
   return new Set(decoded.map((c) => nameKey(c.endpoint.owner)))
 }

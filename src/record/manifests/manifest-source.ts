@@ -188,7 +188,14 @@ export class ManifestSource implements RecordSource {
   }
 
   async #lookAtPath(path: string, changes: RecordChange[]): Promise<void> {
-    const file = stampManifest(path, realpathSync(this.#options.directory), [])
+    let base: string
+    try {
+      base = realpathSync(this.#options.directory)
+    } catch (error) {
+      if (!isSystemError(error)) throw error
+      return this.#lookAtEverything(changes)
+    }
+    const file = stampManifest(path, base, [])
     if (file === undefined) this.#miss(path, changes)
     else await this.#lookAtFile(file, changes)
   }
@@ -248,7 +255,7 @@ export class ManifestSource implements RecordSource {
     const { log } = this.#options
     const texts = new Set(this.problems().map((problem) => problem.print()))
     const fresh = [...texts].filter((text) => !this.#known.has(text))
-    for (const text of fresh.slice(0, LOGGED_MAX)) log.error(`${text}; the last good state is kept`)
+    for (const text of fresh.slice(0, LOGGED_MAX)) log.error(text)
     if (fresh.length > LOGGED_MAX) log.error(`and ${fresh.length - LOGGED_MAX} more problems`)
     if (this.#known.size > 0 && texts.size === 0) log.info('all manifests are good again')
     this.#known.clear()

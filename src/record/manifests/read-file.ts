@@ -204,7 +204,8 @@ class FileReading {
       return undefined
     }
     const packed = this.#findPrevious(key)?.packed
-    const error = manifestError(this.#path, line, `${key} is refused: ${message}`)
+    const kept = packed === undefined ? '' : ', its last good version is served'
+    const error = manifestError(this.#path, line, `${key} is refused${kept}: ${message}`)
     return new HeldRecord(key, packed, this.#path, error)
   }
 
@@ -216,7 +217,8 @@ class FileReading {
   }
 
   #refuseFile(line: number, message: string): void {
-    this.#errors.push(manifestError(this.#path, line, message))
+    const kept = this.#previous === undefined ? '' : '; the file is served as it was before'
+    this.#errors.push(manifestError(this.#path, line, `${message}${kept}`))
     // Keeps indexes of `#documents` in step with those of the ranges.
     this.#documents.push({ line, digestA: 0, digestB: 0, records: NO_RECORDS, probes: NO_PROBES })
   }

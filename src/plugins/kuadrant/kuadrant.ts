@@ -1,0 +1,32 @@
+import { Rcode } from '../../dns/iana/rcodes.ts'
+import { answerFromImage, NOT_OURS, withdrawAnswer } from '../../plugin/authority.ts'
+import type { Fallthrough } from '../../plugin/fallthrough.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
+
+/** Answers from the zones made of DNSRecords. */
+export class KuadrantHandler implements Handler {
+  readonly name = 'kuadrant'
+  readonly #next: Handler
+  readonly #answerer: ZoneAnswerer
+  readonly #fallthrough: Fallthrough
+
+  constructor(next: Handler, answerer: ZoneAnswerer, fallthrough: Fallthrough) {
+    this.#next = next
+    this.#answerer = answerer
+    this.#fallthrough = fallthrough
+  }
+
+  /** @hot */
+  serve(tx: Transaction): number | Promise<number> {
+    const status = answerFromImage(tx, this.#answerer)
+    if (status === NOT_OURS) return this.#next.serve(tx)
+    if (status === Rcode.NXDOMAIN && this.#fallthrough.through(tx.query)) {
+      withdrawAnswer(tx.response)
+      return this.#next.serve(tx)
+    }
+    tx.response.answeredBy = this.name
+    return status
+  }
+}

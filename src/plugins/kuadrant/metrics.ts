@@ -1,0 +1,47 @@
+import type { SharedSource } from '../../record/manifests/shared-source.ts'
+import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+import type { KuadrantZones } from './zones.ts'
+
+const COMMIT_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1, 10]
+
+/** Where a block tells of its commits. */
+export function commitHistogram(metrics: MetricsRegistry): (seconds: number) => void {
+  const name = 'sextant_kuadrant_commit_duration_seconds'
+  const help = 'Time from changed records to the published zones.'
+  const histogram = metrics.histogram(name, help, COMMIT_BUCKETS_SECONDS)
+  return (seconds) => histogram.observe(seconds)
+}
+
+/** Shows the state of one block and its source at every scrape; returns what ends that. */
+export function measure(
+  metrics: MetricsRegistry,
+  directory: string,
+  shared: SharedSource,
+  zones: KuadrantZones,
+): () => void {
+  const labels = ['source', 'zone', 'state']
+  const records = metrics.gauge('sextant_kuadrant_records', 'DNSRecords by zone and state.', labels)
+  const conflicts = metrics.gauge(
+    'sextant_kuadrant_conflicts',
+    'Names at which DNSRecords disagree.',
+    ['source', 'zone'],
+  )
+  const serial = metrics.gauge('sextant_kuadrant_serial', 'SOA serial.', ['source', 'zone'])
+  const badFiles = metrics.gauge(
+    'sextant_kuadrant_bad_files',
+    'Manifest files that could not be read or parsed: their last good state is served.',
+    ['source'],
+  )
+  return metrics.onCollect(() => {
+    const { source } = shared
+    for (const zone of zones.zones) {
+      const at = { source: directory, zone: zone.text }
+      records.set({ ...at, state: 'served' }, zone.records.recordCount)
+      conflicts.set(at, zone.records.conflictCount)
+      serial.set(at, zone.serial)
+    }
+    records.set({ source: directory, zone: '', state: 'refused' }, source.refusedCount)
+    records.set({ source: directory, zone: '', state: 'ignored' }, shared.unclaimedCount)
+    badFiles.set({ source: directory }, source.fileErrors().length)
+  })
+}

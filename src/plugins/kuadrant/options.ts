@@ -1,0 +1,112 @@
+import { resolve } from 'node:path'
+import type { Position } from '../../base/errors.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
+import { type Address, scanAddress } from '../../dns/text/address.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
+import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
+import { nextOnce } from '../../plugin/once.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+
+/** A name server of the zones and its addresses, for glue. */
+export interface Nameserver {
+  /** Lower-case wire name. */
+  readonly name: Uint8Array
+  readonly addresses: readonly Address[]
+}
+
+/** What a `kuadrant` block says. */
+export interface KuadrantOptions {
+  /** Lower-case wire names, in the order given. */
+  readonly zones: readonly Uint8Array[]
+  /** Absolute path. */
+  readonly manifests: string
+  readonly position: Position
+  /** E-mail address as written; '' = none. */
+  readonly rname: string
+  readonly nameservers: readonly Nameserver[]
+  /** Undefined = all. */
+  readonly allowedNamespaces: ReadonlySet<string> | undefined
+  readonly fallthrough: Fallthrough
+}
+
+type Draft = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] }
+
+/**
+ * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | nameserver
+ * NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
+ */
+export function scanOptions(d: Dispenser, block: BlockConfig): KuadrantOptions {
+  const draft: Draft = {
+    zones: [],
+    manifests: '',
+    position: d.position(),
+    rname: '',
+    nameservers: [],
+    allowedNamespaces: undefined,
+    fallthrough: NO_FALLTHROUGH,
+  }
+  for (let i = 0; nextOnce(d, i); i++) {
+    draft.position = d.position()
+    draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
+    while (d.nextBlock()) scanProperty(d, draft, block)
+  }
+  if (draft.manifests === '') {
+    throw d.error('kuadrant has no source of records: add `manifests DIR`')
+  }
+  return draft
+}
+
+function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
+  const property = d.value()
+  switch (property) {
+    case 'fallthrough':
+      draft.fallthrough = scanFallthrough(d)
+      return
+    case 'kubeconfig':
+      throw d.error(
+        'kubeconfig: records from Kubernetes are not supported by this version of Sextant; use `manifests DIR`',
+      )
+    case 'rname':
+      draft.rname = scanOne(d)
+      return
+    case 'manifests': {
+      const directory = scanOne(d)
+      if (draft.manifests !== '') throw d.error('manifests is given twice')
+      draft.manifests = resolve(block.root, directory)
+      draft.position = d.position()
+      return
+    }
+    case 'nameserver':
+      draft.nameservers = [...draft.nameservers, scanNameserver(d)]
+      return
+    case 'allow-namespaces': {
+      const names = d.remainingArgs()
+      if (names.length === 0) throw d.argError()
+      draft.allowedNamespaces = new Set([...(draft.allowedNamespaces ?? []), ...names])
+      return
+    }
+    default:
+      throw d.error(`Unknown property '${property}'`)
+  }
+}
+
+function scanOne(d: Dispenser): string {
+  const args = d.remainingArgs()
+  const only = args[0]
+  if (only === undefined || args.length > 1) throw d.argError()
+  return only
+}
+
+function scanNameserver(d: Dispenser): Nameserver {
+  const [text, ...addressTexts] = d.remainingArgs()
+  if (text === undefined) throw d.argError()
+  const name = scanName(text, ROOT_NAME)
+  if (name === undefined) throw d.error(`nameserver is not a valid domain name: ${text}`)
+  const addresses = addressTexts.map((address) => {
+    const scanned = scanAddress(address)
+    if (scanned === undefined) throw d.error(`nameserver address is not an IP address: ${address}`)
+    return scanned
+  })
+  return { name: lowerName(name), addresses }
+}

@@ -1,0 +1,240 @@
+import type { Clock } from '../../base/clock.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import { concatNames, isSubdomain, nameKey, printName, scanName } from '../../dns/name/name.ts'
+import type { Endpoint } from '../../record/dns-record.ts'
+import { ImageSink } from '../../record/image-sink.ts'
+import { RecordZone } from '../../record/record-zone.ts'
+import { composeSoa, type SerialBook, SOA_TTL_SECONDS, scanMailbox } from '../../record/soa.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../../record/source.ts'
+import { isLocalZone, type ZoneClaims } from '../../record/zone-claims.ts'
+import type { SteeringTable } from '../../steering/table.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { ZoneId } from '../../zone/image/types.ts'
+import type { ZoneImage } from '../../zone/image/writer.ts'
+import type { KuadrantOptions, Nameserver } from './options.ts'
+
+/** Records taken in before queries get their turn, while a zone is built. */
+const SLICE_RECORDS = 500
+/** Disagreements of records that are logged one by one in a row. */
+const LOGGED_MAX = 20
+
+export interface KuadrantZonesParts {
+  readonly image: ZoneImage
+  readonly table: SteeringTable
+  readonly serials: SerialBook
+  readonly clock: Clock
+  readonly log: Logger
+  /** Told of the duration of each commit that changed something. */
+  readonly onCommit: (seconds: number) => void
+}
+
+/** One zone of the block. */
+interface Zone {
+  readonly apex: Uint8Array
+  readonly key: string
+  readonly text: string
+  readonly id: ZoneId
+  readonly records: RecordZone
+  readonly mname: Uint8Array
+  readonly rname: Uint8Array
+  serial: number
+  /** Digest of the content that `serial` stands for; '' before the first commit. */
+  digest: string
+}
+
+/** The zones of one `kuadrant` block, kept up with their source: every batch is one publish. */
+export class KuadrantZones {
+  readonly #options: KuadrantOptions
+  readonly #parts: KuadrantZonesParts
+  readonly #zones: readonly Zone[]
+  #claims: ZoneClaims | undefined
+  /** A zone inside ours was added or went while we were being built. */
+  #mustMove = false
+  #conflictsLogged = 0
+  /** Changes that came while the zones were being built. */
+  #waiting: RecordChange[] | undefined
+
+  constructor(options: KuadrantOptions, parts: KuadrantZonesParts) {
+    this.#options = options
+    this.#parts = parts
+    const apexes = new Map(options.zones.map((zone) => [nameKey(zone), zone]))
+    this.#zones = [...apexes.values()].map((apex) => this.#createZone(apex))
+  }
+
+  /** For metrics. */
+  get zones(): readonly Pick<Zone, 'text' | 'records' | 'serial'>[] {
+    return this.#zones
+  }
+
+  /**
+   * Fills the zones and follows the source; returns the function that stops that. Lets others run
+   * between slices; what changes meanwhile is applied after.
+   */
+  async follow(source: RecordSource, claims: ZoneClaims): Promise<() => void> {
+    const startMs = this.#parts.clock.monotonic()
+    this.#claims = claims
+    const stopClaims = claims.claim(this.#zones.map((zone) => zone.apex))
+    this.#waiting = []
+    const unsubscribe = source.subscribe((changes) => this.#take(changes))
+    const stopWatching = claims.onChange((zone) => this.#moveRecords(source, zone))
+    await this.#fill([...source.records()])
+    this.#commit(startMs)
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    if (waiting.length > 0) this.#take(waiting)
+    if (this.#mustMove) this.#moveAll(source)
+    this.#logContent(startMs)
+    return () => {
+      unsubscribe()
+      stopWatching()
+      stopClaims()
+    }
+  }
+
+  async #fill(records: readonly StoredRecord[]): Promise<void> {
+    for (let at = 0; at < records.length; at += SLICE_RECORDS) {
+      const slice = records.slice(at, at + SLICE_RECORDS)
+      this.#apply(slice.map((after) => ({ before: undefined, after })))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  #take(changes: readonly RecordChange[]): void {
+    if (this.#waiting !== undefined) {
+      this.#waiting.push(...changes)
+      return
+    }
+    const startMs = this.#parts.clock.monotonic()
+    this.#conflictsLogged = 0
+    this.#apply(changes)
+    this.#commit(startMs)
+  }
+
+  #apply(changes: readonly RecordChange[]): void {
+    for (const zone of this.#zones) {
+      const mine: RecordChange[] = []
+      for (const change of changes) {
+        const isOld = change.before !== undefined && zone.records.has(change.before)
+        const isNew = change.after !== undefined && this.#belongs(zone, change.after)
+        const before = isOld ? change.before : undefined
+        const after = isNew ? change.after : undefined
+        if (before !== after) mine.push({ before, after })
+      }
+      zone.records.apply(mine)
+    }
+  }
+
+  /** The local form of a record is served whatever zone the record itself is in. */
+  #belongs(zone: Zone, record: StoredRecord): boolean {
+    const allowed = this.#options.allowedNamespaces
+    const namespace = record.key.slice(0, record.key.indexOf('/'))
+    if (allowed !== undefined && !allowed.has(namespace)) return false
+    return isLocalZone(zone.apex) || this.#claims?.zoneKeyOf(record.packed) === zone.key
+  }
+
+  /** Another block began or ceased to serve `changed`: records below it may belong elsewhere now. */
+  #moveRecords(source: RecordSource, changed: Uint8Array): void {
+    if (!this.#zones.some(({ apex }) => !isLocalZone(apex) && isSubdomain(changed, apex))) return
+    if (this.#waiting !== undefined) this.#mustMove = true
+    else this.#moveAll(source)
+  }
+
+  #moveAll(source: RecordSource): void {
+    const startMs = this.#parts.clock.monotonic()
+    this.#apply([...source.records()].map((record) => ({ before: record, after: record })))
+    this.#commit(startMs)
+  }
+
+  /** New serials where content changed, then one publish for all. */
+  #commit(startMs: number): void {
+    const { image, table, serials, clock, onCommit } = this.#parts
+    let isChanged = false
+    for (const zone of this.#zones) {
+      const { digest } = zone.records
+      if (digest === zone.digest) continue
+      isChanged = true
+      zone.digest = digest
+      zone.serial = serials.serialFor(this.#serialKey(zone), digest, clock.now())
+      const soa = composeSoa(zone.mname, zone.rname, zone.serial)
+      const set = { type: RRType.SOA, ttlSeconds: SOA_TTL_SECONDS, rdata: [soa] }
+      image.putRRset(zone.id, zone.apex, set)
+    }
+    if (!isChanged) return
+    table.refresh()
+    image.publish()
+    onCommit((clock.monotonic() - startMs) / 1000)
+  }
+
+  /** Equal for the same zone of the same block, before and after a reload. */
+  #serialKey(zone: Zone): string {
+    const namespaces = [...(this.#options.allowedNamespaces ?? [])].sort().join()
+    return `${zone.text} ${this.#options.manifests} ${namespaces} ${this.#options.position.line}`
+  }
+
+  #createZone(apex: Uint8Array): Zone {
+    const { image, table, log } = this.#parts
+    const id = image.addZone(apex)
+    const text = printName(apex)
+    const { nameservers } = this.#options
+    const defaultName = concatNames(scanName('ns1.')!, apex) ?? apex
+    const mname = nameservers[0]?.name ?? defaultName
+    const records = new RecordZone({
+      apex,
+      isLocalForm: isLocalZone(apex),
+      fixed: nameservers.flatMap((server) => composeNameserver(server, apex)),
+      defaultNs: endpointOf(apex, RRType.NS, [defaultName]),
+      sink: new ImageSink(image, id, table),
+      onConflict: (conflict) => this.#logConflict(conflict),
+    })
+    const rname = this.#rname(apex, log)
+    return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
+  }
+
+  #rname(apex: Uint8Array, log: Logger): Uint8Array {
+    const { rname } = this.#options
+    const mailbox = rname === '' ? undefined : scanMailbox(rname)
+    if (rname !== '' && mailbox === undefined) {
+      log.warning(`rname "${rname}" is no e-mail address; hostmaster.${printName(apex)} is used`)
+    }
+    return mailbox ?? concatNames(scanName('hostmaster.')!, apex) ?? apex
+  }
+
+  #logConflict(conflict: string): void {
+    const { log } = this.#parts
+    if (this.#conflictsLogged < LOGGED_MAX) log.warning(conflict)
+    else if (this.#conflictsLogged === LOGGED_MAX) log.warning('and more records that disagree')
+    this.#conflictsLogged++
+  }
+
+  #logContent(startMs: number): void {
+    const seconds = ((this.#parts.clock.monotonic() - startMs) / 1000).toFixed(2)
+    for (const { text, records, serial } of this.#zones) {
+      const content = `${records.recordCount} records, ${records.rrsetCount} RRsets`
+      this.#parts.log.info(`zone ${text}: ${content}, serial ${serial}, in ${seconds} s`)
+    }
+  }
+}
+
+/** The NS record of a configured name server, and its glue where its name is in the zone. */
+function composeNameserver(server: Nameserver, apex: Uint8Array): Endpoint[] {
+  const endpoints = [endpointOf(apex, RRType.NS, [server.name])]
+  if (!isSubdomain(server.name, apex)) return endpoints
+  for (const { family, bytes } of server.addresses) {
+    endpoints.push(endpointOf(server.name, family === 1 ? RRType.A : RRType.AAAA, [bytes]))
+  }
+  return endpoints
+}
+
+function endpointOf(owner: Uint8Array, type: number, rdata: readonly Uint8Array[]): Endpoint {
+  const ttlSeconds = SOA_TTL_SECONDS
+  return {
+    owner,
+    type,
+    ttlSeconds,
+    setIdentifier: '',
+    weight: undefined,
+    codes: [],
+    isDefault: false,
+    rdata,
+  }
+}

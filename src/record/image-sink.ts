@@ -1,0 +1,28 @@
+import type { SteeringTable } from '../steering/table.ts'
+import type { ZoneId } from '../zone/image/types.ts'
+import type { ZoneImage } from '../zone/image/writer.ts'
+import type { OwnerSet } from './owner-sets.ts'
+import type { ZoneSink } from './record-zone.ts'
+
+/** Puts the sets of a zone into a zone image, steering words composed. Publishing is up to others. */
+export class ImageSink implements ZoneSink {
+  readonly #image: ZoneImage
+  readonly #zone: ZoneId
+  readonly #table: SteeringTable
+
+  constructor(image: ZoneImage, zone: ZoneId, table: SteeringTable) {
+    this.#image = image
+    this.#zone = zone
+    this.#table = table
+  }
+
+  put(owner: Uint8Array, set: OwnerSet): void {
+    const { type, ttlSeconds, rdata, candidates } = set
+    const steering = this.#table.compose(candidates, type)
+    this.#image.putRRset(this.#zone, owner, { type, ttlSeconds, rdata, steering })
+  }
+
+  remove(owner: Uint8Array, type: number): void {
+    this.#image.removeRRset(this.#zone, owner, type)
+  }
+}

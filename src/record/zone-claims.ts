@@ -1,0 +1,60 @@
+import { isSubdomain, nameKey, parentName } from '../dns/name/name.ts'
+import { KDRNT } from './kdrnt.ts'
+import { type PackedRecord, unpackPlace } from './pack.ts'
+import { scanHost } from './validate/names.ts'
+
+/**
+ * The zones that are served from one source, over all server blocks: so that a record goes to the
+ * longest zone that ends its root host, whichever block that is in.
+ */
+export class ZoneClaims {
+  readonly #counts = new Map<string, number>()
+  readonly #listeners = new Set<(zone: Uint8Array) => void>()
+
+  /** Adds zones; returns the function that takes them back. `zones`: lower-case wire names. */
+  claim(zones: readonly Uint8Array[]): () => void {
+    this.#count(zones, 1)
+    return () => this.#count(zones, -1)
+  }
+
+  /** Calls back with each zone that was added or went. */
+  onChange(listener: (zone: Uint8Array) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** `nameKey` of the zone that a record belongs to: its label's, else the longest; '' = none. */
+  zoneKeyOf(packed: PackedRecord): string {
+    const { zoneLabel, rootHost } = unpackPlace(packed)
+    if (zoneLabel !== '') {
+      const zone = scanHost(zoneLabel)
+      const key = zone === undefined ? '' : nameKey(zone)
+      return this.#counts.has(key) ? key : ''
+    }
+    for (let name = rootHost; ; name = parentName(name)) {
+      const key = nameKey(name)
+      // A root host under kdrnt without the label is an ordinary name that nobody serves.
+      if (this.#counts.has(key) && key !== KDRNT_KEY) return key
+      if (name[0] === 0) return ''
+    }
+  }
+
+  #count(zones: readonly Uint8Array[], step: number): void {
+    const changed: Uint8Array[] = []
+    for (const zone of zones) {
+      const key = nameKey(zone)
+      const count = (this.#counts.get(key) ?? 0) + step
+      if (count > 0) this.#counts.set(key, count)
+      else this.#counts.delete(key)
+      if (count === 0 || (count === 1 && step === 1)) changed.push(zone)
+    }
+    for (const zone of changed) for (const listener of this.#listeners) listener(zone)
+  }
+}
+
+const KDRNT_KEY = nameKey(scanHost(KDRNT)!)
+
+/** True if the zone is the one that serves gateway-local forms. */
+export function isLocalZone(zone: Uint8Array): boolean {
+  return isSubdomain(zone, scanHost(KDRNT)!) && nameKey(zone) === KDRNT_KEY
+}
