@@ -22,6 +22,7 @@ export function processOutput(): Output {
     waiting = ''
     process.stdout.write(text)
   }
+  process.once('exit', flush)
   // A reader that went away must not end a DNS server.
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})

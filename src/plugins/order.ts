@@ -1,14 +1,30 @@
 import type { Directive } from '../plugin/directive.ts'
+import { acl } from './acl/setup.ts'
 import { any } from './any/setup.ts'
+import { auto } from './auto/setup.ts'
 import { bind } from './bind/setup.ts'
 import { bufsize } from './bufsize/setup.ts'
 import { chaos } from './chaos/setup.ts'
 import { debug } from './debug/setup.ts'
+import { errors } from './errors/setup.ts'
+import { file } from './file/setup.ts'
+import { geoip } from './geoip/setup.ts'
 import { header } from './header/setup.ts'
+import { health } from './health/setup.ts'
+import { hosts } from './hosts/setup.ts'
+import { kuadrant } from './kuadrant/setup.ts'
+import { loadbalance } from './loadbalance/setup.ts'
+import { local } from './local/setup.ts'
+import { log } from './log/setup.ts'
+import { metadata } from './metadata/setup.ts'
 import { minimal } from './minimal/setup.ts'
 import { nsid } from './nsid/setup.ts'
+import { prometheus } from './prometheus/setup.ts'
+import { ready } from './ready/setup.ts'
+import { reload } from './reload/setup.ts'
 import { root } from './root/setup.ts'
 import { timeouts } from './timeouts/setup.ts'
+import { view } from './view/setup.ts'
 import { whoami } from './whoami/setup.ts'
 
 /**
@@ -82,14 +98,30 @@ export const DIRECTIVE_NAMES: readonly string[] = [
 /** The directives that this version has; the others are refused by name. */
 export const DIRECTIVES: readonly Directive[] = [
   root,
+  metadata,
+  geoip,
   timeouts,
+  reload,
   nsid,
   bufsize,
   bind,
   debug,
+  ready,
+  health,
+  prometheus,
+  errors,
+  log,
+  local,
   any,
   chaos,
+  loadbalance,
+  acl,
   header,
   minimal,
+  hosts,
+  kuadrant,
+  file,
+  auto,
   whoami,
+  view,
 ]

@@ -1,0 +1,58 @@
+import { randomBytes, randomInt } from 'node:crypto'
+import { openHttp } from '../api/http.ts'
+import { systemClock } from '../base/clock.ts'
+import { InputError } from '../base/errors.ts'
+import { Random } from '../base/random.ts'
+import { CookieJar } from '../dns/edns/cookie.ts'
+import { SIPHASH_KEY_OCTETS } from '../dns/edns/siphash.ts'
+import { DIRECTIVE_NAMES, DIRECTIVES } from '../plugins/order.ts'
+import { ServerCounts } from '../server/counters.ts'
+import { openDnsListener } from '../server/dns-listener.ts'
+import type { HttpRoute } from '../server/setup.ts'
+import type { SupervisorParts } from '../server/supervisor.ts'
+import { createLogger, type LogSink } from '../telemetry/log.ts'
+import { MetricsRegistry } from '../telemetry/metrics.ts'
+
+/** Puts the process together: this is where every part meets those that it only knows by interface. */
+export function composeParts(dnsPort: number, sink: LogSink): SupervisorParts {
+  const log = createLogger('', sink, () => false)
+  const counters = new ServerCounts()
+  const shared = {
+    clock: systemClock,
+    random: new Random(randomInt(2 ** 32)),
+    cookies: new CookieJar(randomBytes(SIPHASH_KEY_OCTETS)),
+    counters,
+    log,
+  }
+  return {
+    directives: DIRECTIVES,
+    directiveNames: DIRECTIVE_NAMES,
+    dnsPort,
+    env: process.env,
+    clock: systemClock,
+    metrics: new MetricsRegistry(),
+    serverCounters: counters,
+    sink,
+    openDns: (plan) => openDnsListener(plan, shared),
+    openHttp: async (address, routes) => {
+      const onError = (path: string, error: unknown): void => {
+        log.error(`HTTP ${address}${path}: ${error instanceof Error ? error.stack : error}`)
+      }
+      try {
+        return await openHttp({ address, routes, onError })
+      } catch (error) {
+        throw httpFault(address, routes, error)
+      }
+    },
+  }
+}
+
+/** Says which HTTP address can't be had, why, and which directive asked for it. */
+function httpFault(address: string, routes: readonly HttpRoute[], cause: unknown): InputError {
+  const inUse = (cause as NodeJS.ErrnoException).code === 'EADDRINUSE'
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const reason = inUse ? 'address already in use' : message
+  const asked = routes[0]
+  const text = `listen tcp ${address}: ${reason} (asked for by ${asked?.directive ?? 'nobody'})`
+  return new InputError('LISTEN', asked?.position, text, cause)
+}

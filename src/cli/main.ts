@@ -1,0 +1,44 @@
+import { check } from './check.ts'
+import { type Output, processOutput } from './output.ts'
+import { serve } from './serve.ts'
+
+const USAGE = `Sextant answers DNS by where the client is, then by weight.
+
+  sextant serve -conf FILE      serve the Corefile FILE; default ./Corefile
+      -dns.port N, -p N         port of server blocks that name none; default 53
+      -pidfile FILE             write the process id to FILE
+      -plugins                  list the directives, and exit
+      -quiet                    print no start-up lines
+      -version                  print the version, and exit
+  sextant check -conf FILE      find every fault in FILE and what it names, without listening
+      --manifests DIR           check the DNSRecords in DIR as well
+  sextant query NAME [TYPE] [@SERVER] [-p PORT] [+tcp] [+dnssec] [+subnet=CIDR]
+                                ask a server, and print the answer as dig does
+
+Without a command the arguments are those of serve, as on CoreDNS's command line.`
+
+/** Runs a command line and ends the process with its exit code. */
+export async function main(argv: readonly string[]): Promise<void> {
+  const output = processOutput()
+  const code = await run(argv, output)
+  output.flush()
+  process.exit(code)
+}
+
+async function run(argv: readonly string[], output: Output): Promise<number> {
+  const [command, ...rest] = argv
+  switch (command) {
+    case 'serve':
+      return serve(rest, output)
+    case 'check':
+      return check(rest, output)
+    case 'help':
+    case '-h':
+    case '-help':
+    case '--help':
+      output.print(USAGE)
+      return 0
+    default:
+      return serve(argv, output)
+  }
+}

@@ -1,0 +1,85 @@
+import type { Clock } from '../base/clock.ts'
+import { InputError } from '../base/errors.ts'
+import type { Random } from '../base/random.ts'
+import type { CookieJar } from '../dns/edns/cookie.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { listenTcp, type TcpListener } from '../transport/tcp.ts'
+import { listenUdp, type UdpListener } from '../transport/udp.ts'
+import type { ServerCounts } from './counters.ts'
+import { ExchangePool } from './exchange-pool.ts'
+import type { ListenPlan } from './listen-plan.ts'
+import { Server } from './server.ts'
+import type { DnsListener } from './supervisor.ts'
+
+/** What the servers of a process share, over reloads too. */
+export interface DnsListenerParts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly counters: ServerCounts
+  readonly cookies: CookieJar
+}
+
+/** Tries to find a port that is free for UDP and for TCP, where any will do. */
+const FREE_PORT_ATTEMPTS = 10
+
+/** Opens UDP and TCP sockets for a plan. Rejects with an InputError that says who asked for them. */
+export async function openDnsListener(
+  plan: ListenPlan,
+  parts: DnsListenerParts,
+): Promise<DnsListener> {
+  const handler = createHandler(plan, parts)
+  const [udp, tcp] = await openBoth(plan, handler)
+  return {
+    port: udp.port,
+    use: (next) => {
+      const handler = createHandler(next, parts)
+      udp.setHandler(handler)
+      tcp.setHandler(handler)
+    },
+    close: async () => {
+      await Promise.all([udp.close(), tcp.close()])
+    },
+  }
+}
+
+/** One pool of exchanges for both sockets: the bound on queries in flight is the address's. */
+function createHandler(plan: ListenPlan, parts: DnsListenerParts): ExchangePool {
+  const tcpIdleMs = plan.timeouts.idleMs
+  const server = new Server({ ...parts, address: plan.address, blocks: plan.blocks, tcpIdleMs })
+  return new ExchangePool(server, parts.counters)
+}
+
+async function openBoth(
+  plan: ListenPlan,
+  handler: ExchangePool,
+): Promise<[UdpListener, TcpListener]> {
+  for (let attempt = 1; ; attempt++) {
+    const udp = await listenUdp({ host: plan.host, port: plan.port, handler }).catch((error) => {
+      throw listenFault('udp', plan, error)
+    })
+    try {
+      const { readMs, writeMs, idleMs, maxTcpQueries } = plan.timeouts
+      const limits = { readMs, writeMs, idleMs, queriesMax: maxTcpQueries }
+      return [udp, await listenTcp({ host: plan.host, port: udp.port, handler, limits })]
+    } catch (error) {
+      await udp.close()
+      if (plan.port !== 0 || attempt === FREE_PORT_ATTEMPTS) throw listenFault('tcp', plan, error)
+    }
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'address already in use',
+  EACCES: 'permission denied: ports below 1024 take root or CAP_NET_BIND_SERVICE',
+  EADDRNOTAVAIL: 'cannot assign requested address: no interface of this machine has it',
+}
+
+/** Says in one line which socket can't be had, why, and which key asked for it. */
+function listenFault(network: 'udp' | 'tcp', plan: ListenPlan, cause: unknown): InputError {
+  const code = (cause as NodeJS.ErrnoException).code ?? ''
+  const reason = REASONS[code] ?? (cause instanceof Error ? cause.message : String(cause))
+  const where = plan.address.slice(plan.address.indexOf('://') + 3)
+  const message = `listen ${network} ${where}: ${reason} (asked for by ${plan.asked.key})`
+  return new InputError('LISTEN', plan.asked.position, message, cause)
+}
