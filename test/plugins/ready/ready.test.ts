@@ -1,0 +1,52 @@
+import t from 'tap'
+import { ready } from '../../../src/plugins/ready/setup.ts'
+import { SetUp, setupError } from '../../support/setup.ts'
+
+const ENDPOINT = ':8181/ready'
+
+t.test('ready once every plugin is', async (t) => {
+  const setUp = new SetUp(ready, 'ready')
+  t.match(await setUp.get(ENDPOINT), { status: 200, body: 'OK' })
+  let reason = 'zones/a.yaml:3: bad\nweight'
+  setUp.readiness.push(
+    { name: 'kuadrant', check: () => reason },
+    { name: 'geoip', check: () => 'not loaded' },
+    { name: 'kuadrant', check: () => '' },
+  )
+  t.match(await setUp.get(ENDPOINT), {
+    status: 503,
+    body: 'geoip,kuadrant\ngeoip: not loaded\nkuadrant: zones/a.yaml:3: bad\\x0aweight',
+  })
+  t.match(setUp.lines.at(-1), '[INFO] plugin/ready: Plugins not ready: "geoip,kuadrant"')
+  reason = ''
+  t.match(await setUp.get(ENDPOINT), { status: 503, body: 'geoip\ngeoip: not loaded' })
+  reason = 'broken again'
+  t.match(await setUp.get(ENDPOINT), { status: 503, body: 'geoip\ngeoip: not loaded' })
+})
+
+t.test('monitored continuously', async (t) => {
+  const setUp = new SetUp(ready, 'ready 127.0.0.1:99 {\n monitor continuously\n}')
+  let reason = ''
+  setUp.readiness.push({ name: 'file', check: () => reason })
+  t.match(await setUp.get('127.0.0.1:99/ready'), { status: 200 })
+  reason = 'gone'
+  t.match(await setUp.get('127.0.0.1:99/ready'), { status: 503, body: 'file\nfile: gone' })
+})
+
+t.test('not while shutting down', async (t) => {
+  const setUp = new SetUp(ready, 'ready')
+  await setUp.exit()
+  t.match(await setUp.get(ENDPOINT), { status: 503, body: 'Shutting down' })
+})
+
+t.test('bad lines', async (t) => {
+  const table = [
+    { given: 'ready\nready', want: 'this plugin can only be used once per Server Block' },
+    { given: 'ready a b', want: 'Wrong argument count' },
+    { given: 'ready localhost', want: 'missing port in address' },
+    { given: 'ready {\n monitor\n}', want: 'Wrong argument count' },
+    { given: 'ready {\n monitor never\n}', want: "monitor type 'never' not supported" },
+    { given: 'ready {\n watch\n}', want: "unknown property 'watch'" },
+  ]
+  for (const { given, want } of table) t.match(setupError(ready, given), want, given)
+})

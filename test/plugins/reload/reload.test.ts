@@ -1,0 +1,85 @@
+import t from 'tap'
+import { InputError } from '../../../src/base/errors.ts'
+import { reloadWith } from '../../../src/plugins/reload/setup.ts'
+import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
+
+function harness(corefile: string, random = (below: number) => Math.floor(below / 2)) {
+  const timers = new FakeTimers()
+  return { timers, setUp: new SetUp(reloadWith(timers, random), corefile) }
+}
+
+t.test('reloads once per change', async (t) => {
+  const { timers, setUp } = harness('reload 10s 2s')
+  await setUp.start()
+  t.match(setUp.lines, ['[INFO] plugin/reload: Running configuration SHA512 = one'])
+  await timers.advance(60_000)
+  t.equal(setUp.reloadReasons.length, 0)
+  setUp.digest = 'two'
+  await timers.advance(9_000)
+  t.equal(setUp.reloadReasons.length, 0, 'not before the interval is over')
+  await timers.advance(30_000)
+  t.equal(setUp.reloadReasons.length, 1)
+  t.equal(await setUp.metric('coredns_reload_failed_total'), 0)
+  t.equal(await setUp.metric('coredns_reload_version_info{hash="sha512",value="one"}'), 1)
+  await setUp.stop()
+  t.equal(timers.count, 0)
+})
+
+t.test('a Corefile that fails is not tried again until it changes', async (t) => {
+  const { timers, setUp } = harness('reload 10s 2s')
+  await setUp.start()
+  setUp.reloads = false
+  setUp.digest = 'two'
+  await timers.advance(60_000)
+  t.equal(setUp.reloadReasons.length, 1)
+  t.equal(await setUp.metric('coredns_reload_failed_total'), 1)
+  t.match(setUp.lines.at(-1), '[ERROR] plugin/reload: Corefile changed but reload failed')
+  setUp.digest = 'three'
+  await timers.advance(10_000)
+  t.equal(setUp.reloadReasons.length, 2)
+})
+
+t.test('a Corefile that can not be parsed is logged once and left', async (t) => {
+  const { timers, setUp } = harness('reload 10s 2s')
+  let broken = true
+  setUp.corefile.digest = () => {
+    if (broken) throw new InputError('COREFILE', undefined, 'Unexpected EOF')
+    return 'two'
+  }
+  await setUp.start()
+  await timers.advance(60_000)
+  t.strictSame(setUp.lines.slice(1), [
+    '[WARNING] plugin/reload: Corefile parse failed: Unexpected EOF',
+  ])
+  broken = false
+  await timers.advance(10_000)
+  t.equal(setUp.reloadReasons.length, 1)
+})
+
+t.test('intervals and jitter', async (t) => {
+  const table = [
+    { name: 'defaults, least jitter', given: 'reload', random: () => 0, want: 22_500 },
+    { name: 'most jitter', given: 'reload 10s 4s', random: (n: number) => n - 1, want: 11_999 },
+    { name: 'jitter is at most half', given: 'reload 10s 1h', random: () => 0, want: 7500 },
+  ]
+  for (const { name, given, random, want } of table) {
+    const { timers, setUp } = harness(given, random)
+    await setUp.start()
+    setUp.digest = 'two'
+    await timers.advance(want - 1)
+    t.equal(setUp.reloadReasons.length, 0, name)
+    await timers.advance(1)
+    t.equal(setUp.reloadReasons.length, 1, name)
+  }
+})
+
+t.test('bad lines', async (t) => {
+  const reload = reloadWith(new FakeTimers(), () => 0)
+  const table = [
+    { given: 'reload 1s 2s 3s', want: 'Wrong argument count' },
+    { given: 'reload soon', want: 'time: invalid duration "soon"' },
+    { given: 'reload 1s', want: 'interval value must be greater or equal to 2s' },
+    { given: 'reload 10s 500ms', want: 'jitter value must be greater or equal to 1s' },
+  ]
+  for (const { given, want } of table) t.match(setupError(reload, given), want, given)
+})
