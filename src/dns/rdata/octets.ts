@@ -69,14 +69,18 @@ export class OctetReader {
     return this.end - this.at
   }
 
-  /** The next `count` octets, in place; undefined if fewer are left. */
+  /** The next `count` octets, in place; undefined if fewer are left, and then nothing is left. */
   take(count: number): Uint8Array | undefined {
-    if (count > this.remaining) return undefined
+    if (count > this.remaining) {
+      // A later, shorter read must not succeed where an earlier one failed.
+      this.at = this.end
+      return undefined
+    }
     this.at += count
     return this.bytes.subarray(this.at - count, this.at)
   }
 
-  /** The next `octets` (1, 2 or 4) as an unsigned integer; -1 if fewer are left. */
+  /** The next `octets` (1, 2 or 4) as an unsigned integer; -1 as `take` fails. */
   uint(octets: 1 | 2 | 4): number {
     const taken = this.take(octets)
     if (taken === undefined) return -1

@@ -1,0 +1,35 @@
+import { type AddressFamily, type Cidr, maskAddress, printAddress } from '../text/address.ts'
+
+/** The data of an EDNS Client Subnet option (RFC 7871 section 6). */
+export interface ClientSubnet {
+  readonly family: AddressFamily
+  /** 4 or 16 octets, zero beyond the source prefix. */
+  readonly bytes: Uint8Array
+  readonly sourceBits: number
+  readonly scopeBits: number
+}
+
+/** Writes the option data of a query: the prefix, scope 0, no more octets than the prefix needs. */
+export function composeClientSubnet(subnet: Cidr): Uint8Array {
+  const octets = maskAddress(subnet.bytes, subnet.bits).subarray(0, Math.ceil(subnet.bits / 8))
+  return new Uint8Array([0, subnet.family, subnet.bits, 0, ...octets])
+}
+
+/** Reads option data; undefined if family, lengths or padding are not as RFC 7871 wants them. */
+export function parseClientSubnet(data: Uint8Array): ClientSubnet | undefined {
+  const [high = 1, family = 0, sourceBits = 0, scopeBits = 0] = data
+  if (data.length < 4 || high !== 0 || (family !== 1 && family !== 2)) return undefined
+  const bytes = new Uint8Array(family === 1 ? 4 : 16)
+  const bitsMax = bytes.length * 8
+  if (sourceBits > bitsMax || scopeBits > bitsMax) return undefined
+  if (data.length !== 4 + Math.ceil(sourceBits / 8)) return undefined
+  bytes.set(data.subarray(4))
+  const isPadded = Buffer.compare(maskAddress(bytes, sourceBits), bytes) === 0
+  return isPadded ? { family, bytes, sourceBits, scopeBits } : undefined
+}
+
+/** `ADDRESS/SOURCE/SCOPE`, as dig writes it. */
+export function printClientSubnet(subnet: ClientSubnet): string {
+  const address = printAddress(subnet.bytes, subnet.family)
+  return `${address}/${subnet.sourceBits}/${subnet.scopeBits}`
+}

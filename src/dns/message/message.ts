@@ -1,0 +1,53 @@
+/**
+ * Whole messages as plain objects, for the command line, transfers and tests: everything off the hot
+ * path. Names and rdata are uncompressed.
+ */
+
+export interface Question {
+  readonly name: Uint8Array
+  readonly type: number
+  readonly rrclass: number
+}
+
+export interface ResourceRecord {
+  readonly owner: Uint8Array
+  readonly type: number
+  readonly rrclass: number
+  readonly ttlSeconds: number
+  readonly rdata: Uint8Array
+}
+
+export interface EdnsOption {
+  readonly code: number
+  readonly data: Uint8Array
+}
+
+/** The OPT record (RFC 6891 section 6), but for the extended rcode, which `Message.rcode` includes. */
+export interface Edns {
+  readonly payloadOctets: number
+  readonly version: number
+  /** 16 bits: EDNS_DNSSEC_OK and those to come. */
+  readonly flags: number
+  readonly options: readonly EdnsOption[]
+}
+
+export interface Message {
+  readonly id: number
+  readonly opcode: number
+  /** A union of `HeaderFlag`. */
+  readonly flags: number
+  /** All 12 bits; above 15 only with `edns`. */
+  readonly rcode: number
+  /** At most one, as RFC 9619 rules. */
+  readonly question: Question | undefined
+  readonly answer: readonly ResourceRecord[]
+  readonly authority: readonly ResourceRecord[]
+  /** Without the OPT record. */
+  readonly additional: readonly ResourceRecord[]
+  readonly edns: Edns | undefined
+}
+
+export { composeMessage } from './compose-message.ts'
+export { EDNS_DNSSEC_OK, HeaderFlag, MESSAGE_OCTETS_MAX } from './header.ts'
+export { parseMessage } from './parse-message.ts'
+export { printMessage, printRecord } from './print-message.ts'

@@ -1,0 +1,116 @@
+import { RRType } from '../iana/index.ts'
+import { parseName } from '../name/parse-name.ts'
+import { parseRdata } from '../rdata/index.ts'
+import { OctetReader } from '../rdata/octets.ts'
+import { HEADER_FLAGS_MASK } from './header.ts'
+import type { Edns, EdnsOption, Message, Question, ResourceRecord } from './message.ts'
+
+/** A record whose rdata is still where it came. */
+interface RawRecord {
+  readonly owner: Uint8Array
+  readonly type: number
+  readonly rrclass: number
+  readonly ttl: number
+  readonly rdataOffset: number
+  readonly rdataOctets: number
+}
+
+/**
+ * Reads one whole message. Undefined if anything in it is malformed: a count that does not fit, more
+ * than one question, a bad name or rdata, an OPT record that is not alone or not where it belongs,
+ * octets left over.
+ */
+export function parseMessage(bytes: Uint8Array): Message | undefined {
+  const input = new OctetReader(bytes, 0, bytes.length)
+  const id = input.uint(2)
+  const word = input.uint(2)
+  const [questions, answers, authorities, additionals] = [2, 2, 2, 2].map(() => input.uint(2))
+  if (additionals! < 0 || questions! > 1) return undefined
+  const question = questions === 1 ? parseQuestion(input) : undefined
+  if (questions === 1 && question === undefined) return undefined
+  const answer = parseSection(input, answers!)
+  const authority = parseSection(input, authorities!)
+  const additional = parseSection(input, additionals!)
+  if (!answer || !authority || !additional || input.remaining > 0) return undefined
+  if (answer.opt !== undefined || authority.opt !== undefined) return undefined
+  const opt = additional.opt
+  const edns = opt && parseEdns(bytes, opt)
+  if (opt !== undefined && edns === undefined) return undefined
+  return {
+    id,
+    opcode: (word >> 11) & 15,
+    flags: word & HEADER_FLAGS_MASK,
+    rcode: (word & 15) | (((opt?.ttl ?? 0) >>> 24) << 4),
+    question,
+    answer: answer.records,
+    authority: authority.records,
+    additional: additional.records,
+    edns,
+  }
+}
+
+function parseQuestion(input: OctetReader): Question | undefined {
+  const name = takeName(input)
+  const type = input.uint(2)
+  const rrclass = input.uint(2)
+  return name === undefined || rrclass < 0 ? undefined : { name, type, rrclass }
+}
+
+function takeName(input: OctetReader): Uint8Array | undefined {
+  const parsed = parseName(input.bytes, input.at, input.end)
+  if (parsed !== undefined) input.at = parsed.end
+  return parsed?.name
+}
+
+function parseSection(
+  input: OctetReader,
+  count: number,
+): { records: ResourceRecord[]; opt: RawRecord | undefined } | undefined {
+  const records: ResourceRecord[] = []
+  let opt: RawRecord | undefined
+  for (let i = 0; i < count; i++) {
+    const raw = parseRecord(input)
+    if (raw === undefined) return undefined
+    if (raw.type === RRType.OPT) {
+      if (opt !== undefined) return undefined
+      opt = raw
+      continue
+    }
+    const { owner, type, rrclass, ttl } = raw
+    const rdata = parseRdata(type, input.bytes, raw.rdataOffset, raw.rdataOctets)
+    if (rdata === undefined) return undefined
+    records.push({ owner, type, rrclass, ttlSeconds: ttl, rdata })
+  }
+  return { records, opt }
+}
+
+function parseRecord(input: OctetReader): RawRecord | undefined {
+  const owner = takeName(input)
+  const type = input.uint(2)
+  const rrclass = input.uint(2)
+  const ttl = input.uint(4)
+  const rdataOctets = input.uint(2)
+  const rdataOffset = input.at
+  if (owner === undefined || rdataOctets < 0) return undefined
+  if (input.take(rdataOctets) === undefined) return undefined
+  return { owner, type, rrclass, ttl, rdataOffset, rdataOctets }
+}
+
+function parseEdns(bytes: Uint8Array, opt: RawRecord): Edns | undefined {
+  if (opt.owner.length !== 1) return undefined
+  const input = new OctetReader(bytes, opt.rdataOffset, opt.rdataOffset + opt.rdataOctets)
+  const options: EdnsOption[] = []
+  while (input.remaining > 0) {
+    const code = input.uint(2)
+    const octets = input.uint(2)
+    const data = octets < 0 ? undefined : input.take(octets)
+    if (data === undefined) return undefined
+    options.push({ code, data: data.slice() })
+  }
+  return {
+    payloadOctets: opt.rrclass,
+    version: (opt.ttl >>> 16) & 0xff,
+    flags: opt.ttl & 0xffff,
+    options,
+  }
+}
