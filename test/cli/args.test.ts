@@ -1,0 +1,70 @@
+import t from 'tap'
+import { scanCheckArgs, scanServeArgs } from '../../src/cli/args.ts'
+
+const DEFAULTS = {
+  conf: undefined,
+  dnsPort: 53,
+  pidfile: undefined,
+  plugins: false,
+  quiet: false,
+  version: false,
+  examples: false,
+}
+
+const serves: readonly { name: string; given: readonly string[]; want: object | string }[] = [
+  { name: 'nothing', given: [], want: {} },
+  { name: 'one dash', given: ['-conf', 'a'], want: { conf: 'a' } },
+  { name: 'two dashes', given: ['--conf', 'a'], want: { conf: 'a' } },
+  { name: 'an equals sign', given: ['-conf=a=b'], want: { conf: 'a=b' } },
+  { name: 'an empty value is none', given: ['-conf='], want: {} },
+  { name: '-dns.port', given: ['-dns.port', '1053'], want: { dnsPort: 1053 } },
+  {
+    name: '-p is the same flag: the last one counts',
+    given: ['-dns.port=1', '-p=2'],
+    want: { dnsPort: 2 },
+  },
+  { name: '-p before -dns.port', given: ['-p', '2', '-dns.port', '1'], want: { dnsPort: 1 } },
+  {
+    name: 'flags that stand alone',
+    given: ['-plugins', '-quiet', '-version', '-examples', '-windows-service'],
+    want: { plugins: true, quiet: true, version: true, examples: true },
+  },
+  { name: 'a flag switched off', given: ['-quiet', '-quiet=false'], want: {} },
+  { name: '-pidfile', given: ['-pidfile', '/run/x'], want: { pidfile: '/run/x' } },
+  { name: 'extra words', given: ['-quiet', 'x', 'y'], want: 'extra command line arguments: [x y]' },
+  {
+    name: 'flags behind a word are words',
+    given: ['x', '-quiet'],
+    want: 'extra command line arguments: [x -quiet]',
+  },
+  {
+    name: 'words behind two dashes',
+    given: ['--', '-quiet'],
+    want: 'extra command line arguments: [-quiet]',
+  },
+  { name: 'an unknown flag', given: ['-nope'], want: 'flag provided but not defined: -nope' },
+  { name: 'a flag without its value', given: ['-conf'], want: 'flag needs an argument: -conf' },
+  { name: 'bad syntax', given: ['---x'], want: 'bad flag syntax: ---x' },
+  {
+    name: 'a port that is none',
+    given: ['-p', '70000'],
+    want: 'invalid value "70000" for flag -dns.port: want a port, 0..65535',
+  },
+]
+
+t.test('serve takes the command line of CoreDNS', async (t) => {
+  for (const { name, given, want } of serves) {
+    const full = typeof want === 'string' ? want : { ...DEFAULTS, ...want }
+    t.strictSame(scanServeArgs(given), full, name)
+  }
+})
+
+t.test('check takes a Corefile and a directory of manifests', async (t) => {
+  t.strictSame(scanCheckArgs(['-conf', 'a', '--manifests', 'b', '-p', '54']), {
+    conf: 'a',
+    dnsPort: 54,
+    manifests: 'b',
+  })
+  t.equal(scanCheckArgs(['-quiet']), 'flag provided but not defined: -quiet')
+  t.equal(scanCheckArgs(['x']), 'extra command line arguments: [x]')
+})
