@@ -22,7 +22,8 @@ const CODE_LENGTH_MAX = 67
  * that ISO 3166-1 doesn't list, `AS0`.
  */
 export function scanGeoCode(text: string): GeoCode | undefined {
-  if (text.length > CODE_LENGTH_MAX) return undefined
+  // ASCII first: upper case turns ß into two letters.
+  if (text.length > CODE_LENGTH_MAX || !/^[*0-9A-Za-z_-]+$/.test(text)) return undefined
   const code = text.toUpperCase()
   const rung = rungOf(code)
   return rung === undefined ? undefined : { rung, text: code }

@@ -38,8 +38,15 @@ export function buildClasses(input: ClassInput): ClassTrieData {
     const reducer = new TreeReducer(database.tree, builder, factsOfEntries(database, pool))
     const overlay = (over: Subtree, under: Subtree): Subtree =>
       over === NOTHING ? under : builder.combine(over, under, (a, b) => pool.overlay(a, b))
-    ipv4 = overlay(ipv4, reducer.reduce(1))
-    ipv6 = overlay(ipv6, reducer.reduce(2))
+    const reduce = (family: 1 | 2): Subtree =>
+      database.ignored
+        .filter((prefix) => prefix.family === family)
+        .reduce(
+          (trie, { bytes, bits }) => builder.graft(trie, bytes, bits, () => NOTHING),
+          reducer.reduce(family),
+        )
+    ipv4 = overlay(ipv4, reduce(1))
+    ipv6 = overlay(ipv6, reduce(2))
   }
   for (const net of input.nets.toSorted((a, b) => a.cidr.bits - b.cidr.bits)) {
     if (net.cidr.family === 1) ipv4 = placeNet(builder, pool, ipv4, net)

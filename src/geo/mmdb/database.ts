@@ -1,6 +1,7 @@
 import { Reader, type Response } from 'mmdb-lib'
-import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
+import { type AddressFamily, type Cidr, printAddress } from '../../dns/text/address.ts'
 import { type Location, UNKNOWN_LOCATION } from '../location.ts'
+import { isWithin, SPECIAL_PREFIXES } from '../special-prefixes.ts'
 import { DataSection } from './data-section.ts'
 import { mmdbFault } from './fault.ts'
 import { readLocation } from './schema.ts'
@@ -11,6 +12,11 @@ export interface DatabaseImage {
   /** Path, for messages. */
   readonly file: string
   readonly bytes: Uint8Array
+  /**
+   * True to take special-purpose addresses as unknown whatever the file says: databases made from
+   * registry data put 192.168.0.0/16 wherever its number block was handed out.
+   */
+  readonly ignoreSpecial?: boolean
 }
 
 const METADATA_MARKER = Buffer.from('abcdef4d61784d696e642e636f6d', 'hex')
@@ -34,6 +40,8 @@ export class Database {
   /** Such as `GeoLite2-City`. */
   readonly type: string
   readonly buildEpochMs: number
+  /** Prefixes that count as unknown, whatever the tree says. */
+  readonly ignored: readonly Cidr[]
   readonly #reader: Reader<Response>
   /** Decoded entries, by offset: thousands of prefixes share one. */
   readonly #records = new Map<number, Response>()
@@ -57,18 +65,19 @@ export class Database {
     this.tree = new SearchTree({ ...layout, recordBits: recordSize })
     this.data = new DataSection(file, bytes, this.tree.dataOffset, this.tree.dataOctets)
     this.type = String(metadata.databaseType)
+    this.ignored = image.ignoreSpecial === true ? SPECIAL_PREFIXES : []
     this.buildEpochMs = metadata.buildEpoch.getTime()
   }
 
   /** Where an address is; unknown where its entry can't be read. `family` 1 or 2. */
   locate(address: Uint8Array, family: number): Location {
-    const entry = this.tree.findEntry(address, family)
+    const entry = this.#findEntry(address, family)
     return entry === -1 ? UNKNOWN_LOCATION : readLocation(this.data, entry)
   }
 
   /** The whole entry of an address, decoded; undefined if there is none. Throws InputError. */
   record(address: Uint8Array, family: AddressFamily): Response | undefined {
-    const entry = this.tree.findEntry(address, family)
+    const entry = this.#findEntry(address, family)
     if (entry === -1) return undefined
     const known = this.#records.get(entry)
     if (known !== undefined) return known
@@ -77,6 +86,11 @@ export class Database {
     if (this.#records.size === RECORDS_MAX) this.#records.clear()
     if (record !== undefined) this.#records.set(entry, record)
     return record
+  }
+
+  #findEntry(address: Uint8Array, family: number): number {
+    if (this.ignored.some((prefix) => isWithin(prefix, address, family))) return -1
+    return this.tree.findEntry(address, family)
   }
 
   /** Throws InputError if none of the first entries holds anything that a geo code can match. */

@@ -57,7 +57,7 @@ export function loadFileSync(file: string): LoadedFile {
       if (octets === 0) throw mmdbFault(file, 'became shorter while it was read')
       filled += octets
     }
-    return { image: { file, bytes: target }, version }
+    return { image: imageOf(file, target), version }
   } finally {
     closeSync(fd)
   }
@@ -78,10 +78,14 @@ export async function loadFile(file: string): Promise<LoadedFile> {
       if (bytesRead === 0) throw mmdbFault(file, 'became shorter while it was read')
       filled += bytesRead
     }
-    return { image: { file, bytes: target }, version }
+    return { image: imageOf(file, target), version }
   } finally {
     await handle.close()
   }
+}
+
+function imageOf(file: string, bytes: Uint8Array): DatabaseImage {
+  return { file, bytes, ignoreSpecial: file === bundledDatabasePath() }
 }
 
 function allocate(file: string, octets: number): Uint8Array {

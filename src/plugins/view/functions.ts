@@ -10,6 +10,7 @@ import {
   scanAddress,
   scanCidr,
 } from '../../dns/text/address.ts'
+import { isWithin } from '../../geo/special-prefixes.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import { findMetadata } from '../../plugin/metadata.ts'
 import { ExpressionError, type Lexeme } from './lexer.ts'
@@ -96,7 +97,7 @@ function incidrTerm(name: Lexeme, ip: Term, cidr: Term): Term {
   if (ip.call === 'client_ip') {
     return {
       type: 'boolean',
-      evaluate: ({ query }) => inNetwork(network, query.peerAddress, query.peerFamily),
+      evaluate: ({ query }) => isWithin(network, query.peerAddress, query.peerFamily),
     }
   }
   return {
@@ -120,15 +121,7 @@ function scanHost(text: string): Address {
 }
 
 function containsAddress(network: Cidr, address: Address): boolean {
-  return inNetwork(network, address.bytes, address.family)
-}
-
-function inNetwork(network: Cidr, bytes: Uint8Array, family: number): boolean {
-  if (network.family !== family) return false
-  const whole = network.bits >> 3
-  for (let i = 0; i < whole; i++) if (network.bytes[i] !== bytes[i]) return false
-  const rest = network.bits & 7
-  return rest === 0 || ((network.bytes[whole]! ^ bytes[whole]!) & (0xff00 >> rest) & 0xff) === 0
+  return isWithin(network, address.bytes, address.family)
 }
 
 function bracket(address: Uint8Array, family: number): string {

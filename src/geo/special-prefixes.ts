@@ -1,0 +1,26 @@
+import { assert } from '../base/assert.ts'
+import { type Cidr, scanCidr } from '../dns/text/address.ts'
+
+/**
+ * Prefixes that are nowhere: private, local, for documentation (IANA IPv4 and IPv6 Special-Purpose
+ * Address Registries, those not globally reachable).
+ */
+export const SPECIAL_PREFIXES: readonly Cidr[] = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16'],
+  ...['172.16.0.0/12', '192.0.2.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24'],
+  ...['203.0.113.0/24', '240.0.0.0/4', '::1/128', '100::/64', '2001:db8::/32', 'fc00::/7'],
+  'fe80::/10',
+].map((text) => {
+  const cidr = scanCidr(text)
+  assert(cidr !== undefined, `${text} is a prefix`)
+  return cidr
+})
+
+/** True if `address` is in `cidr`. `family` 1 or 2. */
+export function isWithin(cidr: Cidr, address: Uint8Array, family: number): boolean {
+  if (cidr.family !== family) return false
+  const whole = cidr.bits >> 3
+  for (let i = 0; i < whole; i++) if (cidr.bytes[i] !== address[i]) return false
+  const rest = cidr.bits & 7
+  return rest === 0 || ((cidr.bytes[whole]! ^ address[whole]!) & (0xff00 >> rest) & 0xff) === 0
+}
