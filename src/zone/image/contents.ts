@@ -68,8 +68,9 @@ function zoneOffsets(reader: ZoneReader): number[] {
   const table = words[L.HEADER_ZONES]!
   const offsets: number[] = []
   for (let slot = 0; slot <= words[table + L.TABLE_MASK]!; slot++) {
-    const zone = words[table + L.TABLE_SLOTS + slot * L.SLOT_WORDS + 1]!
-    if (zone !== 0 && zone < words.length && reader.isZoneVisible(zone)) offsets.push(zone)
+    const newest = words[table + L.TABLE_SLOTS + slot * L.SLOT_WORDS + 1]!
+    const zone = reader.visibleZone(newest)
+    if (zone !== 0) offsets.push(zone)
   }
   return offsets
 }

@@ -20,10 +20,12 @@ import { mixHash } from '../../dns/name/hash.ts'
  *   5*labels                                 5  labels | octets
  *   6+tail                                   6* newest node      RRset
  *                                            7  hash             0  type | count
- *                                            8… apex             1  TTL
- *                                                                2  words of this block
- *   packed rdata: length (16 bits, big-endian), octets;          3  count of steering words
- *   length, octets; … padded with zeros to a word                4… offset table, steering, packed rdata
+ *                                            8  previous zone    1  TTL
+ *                                            9… apex             2  words of this block
+ *                                                                3  count of steering words
+ *                                                                4… offset table, steering, packed rdata
+ *
+ *   packed rdata: length (16 bits, big-endian), octets; length, octets; … padded with zeros to a word
  *
  * Versions: a publish is one atomic store of header word 1. A node's bodies are chained newest first,
  * and a reader of version v takes the first one with version <= v; none means that the name did not
@@ -72,8 +74,10 @@ export const ZONE_APEX_SIZE = 5
 export const ZONE_NEWEST_NODE = 6
 /** Unfinished hash of the apex (dns/name/hash). */
 export const ZONE_HASH = 7
+/** The zone that had this apex before; 0 = none. */
+export const ZONE_PREVIOUS = 8
 /** The apex in lower-case wire form, padded with zeros. */
-export const ZONE_APEX = 8
+export const ZONE_APEX = 9
 /** Most zones in one image: ids are 16 bits wide. */
 export const ZONE_MAX = 65535
 

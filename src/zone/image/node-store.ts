@@ -212,7 +212,8 @@ export class NodeStore {
   }
 }
 
-function equalOctets(
+/** True if `octets` octets from two places are the same. */
+export function equalOctets(
   a: Uint8Array,
   aStart: number,
   b: Uint8Array,

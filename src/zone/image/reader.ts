@@ -130,17 +130,23 @@ export class ZoneReader {
     for (let slot = hash & this.#zonesMask; ; slot = (slot + 1) & this.#zonesMask) {
       const zone = words[table + slot * L.SLOT_WORDS + 1]!
       if (zone === 0) return 0
-      // A zone beyond our views was added after we refreshed: not of our version.
-      if (words[table + slot * L.SLOT_WORDS] !== hash || zone >= words.length) continue
-      if (this.isZoneVisible(zone) && this.#isApex(zone, name, label)) return zone
+      if (words[table + slot * L.SLOT_WORDS] !== hash) continue
+      if (zone >= this.words.length) this.#view(this.#buffer)
+      if (this.#isApex(zone, name, label)) return this.visibleZone(zone)
     }
   }
 
-  /** True if the zone is of this version. @hot */
-  isZoneVisible(zone: number): boolean {
-    const died = this.words[zone + L.ZONE_DIED]!
-    const born = this.words[zone + L.ZONE_BORN]!
-    return born !== 0 && born <= this.version && (died === 0 || died > this.version)
+  /** The zone of this version among `zone` and those that had its apex before; 0 if none. @hot */
+  visibleZone(zone: number): number {
+    let newest = zone
+    for (;;) {
+      if (newest >= this.words.length) this.#view(this.#buffer)
+      if (newest === 0) return 0
+      if (this.words[newest + L.ZONE_BORN]! <= this.version) break
+      newest = this.words[newest + L.ZONE_PREVIOUS]!
+    }
+    const died = this.words[newest + L.ZONE_DIED]!
+    return died === 0 || died > this.version ? newest : 0
   }
 
   #isApex(zone: number, name: HashedName, label: number): boolean {

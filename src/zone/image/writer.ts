@@ -28,6 +28,9 @@ export interface ZoneImageStats {
   readonly zones: number
   /** Names that exist in the unpublished version, apexes and empty non-terminals included. */
   readonly names: number
+  /** What the newest version needs, the tables apart. */
+  readonly liveOctets: number
+  /** Live, garbage, tables and header. */
   readonly usedOctets: number
   readonly garbageOctets: number
   readonly arenaOctets: number
@@ -69,10 +72,15 @@ export class ZoneImage {
 
   get stats(): ZoneImageStats {
     let names = 0
-    for (const zone of this.#zones.values()) names += zone.names
+    let liveWords = 0
+    for (const zone of this.#zones.values()) {
+      names += zone.names
+      liveWords += zone.liveWords
+    }
     return {
       zones: this.#zones.size,
       names,
+      liveOctets: liveWords * 4,
       usedOctets: this.#arena.tail * 4,
       garbageOctets: this.#nodes.garbageWords * 4,
       arenaOctets: this.#arena.buffer.byteLength,
@@ -145,7 +153,10 @@ export class ZoneImage {
     return true
   }
 
-  /** Removes one RRset; with its last RRset a name without children ends. False if there was none. */
+  /**
+   * Removes one RRset; with its last RRset a name without children ends. False if there was none.
+   * @throws InputError if the arena is full: a removal, too, is written down; `compact` may make room.
+   */
   removeRRset(zone: ZoneId, owner: Uint8Array, type: number): boolean {
     const entry = this.#entry(zone)
     const name = this.#loadOwner(entry, owner)

@@ -2,13 +2,14 @@ import { mixHash } from '../../dns/name/hash.ts'
 import type { Arena } from './arena.ts'
 import type { HashedName } from './hashed-name.ts'
 import * as L from './layout.ts'
+import { equalOctets } from './node-store.ts'
 import { createTable, doubleTable, insertSlot, tableWords } from './table.ts'
 
 /** The writer's side of the zone table of an arena. */
 export class ZoneTable {
   readonly #arena: Arena
   #table: number
-  /** Zones in the table, removed ones included. */
+  /** Apexes in the table, those of removed zones included. */
   count = 0
 
   /** `slots`: a power of two, at least twice the zones expected. */
@@ -21,13 +22,9 @@ export class ZoneTable {
   /** Appends the block of a zone and enters it; returns its offset. */
   add(id: number, apex: HashedName, version: number): number {
     const arena = this.#arena
-    const slots = arena.words[this.#table + L.TABLE_MASK]! + 1
     const nameWords = Math.ceil(apex.qnameOctets / 4)
-    arena.reserve(tableWords(slots * 2) + L.ZONE_APEX + nameWords)
-    if ((this.count + 1) * 2 > slots) {
-      this.#table = doubleTable(arena, this.#table)
-      Atomics.store(arena.words, L.HEADER_ZONES, this.#table)
-    }
+    this.#reserve(L.ZONE_APEX + nameWords)
+    const slot = this.#findSlot(apex)
     const zone = arena.allocate(L.ZONE_APEX + nameWords)
     const { words, bytes } = arena
     words[zone + L.ZONE_ID] = id
@@ -35,11 +32,42 @@ export class ZoneTable {
     words[zone + L.ZONE_APEX_SIZE] = (apex.labelCount << 16) | apex.qnameOctets
     words[zone + L.ZONE_HASH] = apex.suffixHash[0]! >>> 0
     bytes.set(apex.qname.subarray(0, apex.qnameOctets), (zone + L.ZONE_APEX) * 4)
-    insertSlot(words, this.#table, mixHash(apex.suffixHash[0]!), zone)
     if (words[L.HEADER_ZONE_LABELS]! < apex.labelCount) {
       Atomics.store(words, L.HEADER_ZONE_LABELS, apex.labelCount)
     }
-    this.count++
+    if (slot !== 0) {
+      words[zone + L.ZONE_PREVIOUS] = words[slot + 1]!
+      Atomics.store(words, slot + 1, zone)
+    } else {
+      insertSlot(words, this.#table, mixHash(apex.suffixHash[0]!), zone)
+      this.count++
+    }
     return zone
+  }
+
+  #reserve(blockWords: number): void {
+    const arena = this.#arena
+    const slots = arena.words[this.#table + L.TABLE_MASK]! + 1
+    arena.reserve(tableWords(slots * 2) + blockWords)
+    if ((this.count + 1) * 2 <= slots) return
+    this.#table = doubleTable(arena, this.#table)
+    Atomics.store(arena.words, L.HEADER_ZONES, this.#table)
+  }
+
+  /** Offset of the slot that holds zones with this apex, or 0. */
+  #findSlot(apex: HashedName): number {
+    const { words, bytes } = this.#arena
+    const hash = mixHash(apex.suffixHash[0]!)
+    const mask = words[this.#table + L.TABLE_MASK]!
+    for (let i = hash & mask; ; i = (i + 1) & mask) {
+      const slot = this.#table + L.TABLE_SLOTS + i * L.SLOT_WORDS
+      const zone = words[slot + 1]!
+      if (zone === 0) return 0
+      if (words[slot] !== hash) continue
+      const octets = words[zone + L.ZONE_APEX_SIZE]! & 0xffff
+      if (octets !== apex.qnameOctets) continue
+      const at = (zone + L.ZONE_APEX) * 4
+      if (equalOctets(bytes, at, apex.qname, 0, octets)) return slot
+    }
   }
 }

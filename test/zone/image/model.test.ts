@@ -1,18 +1,19 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { listRRsets, listZones, readRRset } from '../../../src/zone/image/contents.ts'
+import { HEADER_WORDS, SLOT_WORDS, TABLE_SLOTS } from '../../../src/zone/image/layout.ts'
 import type { ZoneReader } from '../../../src/zone/image/reader.ts'
-import { ZoneImage } from '../../../src/zone/image/writer.ts'
+import { ZoneImage, type ZoneImageStats } from '../../../src/zone/image/writer.ts'
 import { text, wire } from '../../support/zone-names.ts'
 
 // The model: apex -> `owner type` -> what is stored, printed.
 type Model = Map<string, Map<string, string>>
 
 const APEXES = ['.', 'example.org.', 'a.example.org.']
-const label = fc.constantFrom('a', 'b', '*', 'long-label-of-many-octets')
-const owner = fc.array(label, { maxLength: 4 })
+const label = fc.constantFrom('a', 'b', '*')
+const owner = fc.array(label, { maxLength: 3 })
 const apex = fc.constantFrom(...APEXES)
-const type = fc.constantFrom(1, 2, 5, 16, 28, 39, 65280)
+const type = fc.constantFrom(1, 2, 39, 65280)
 
 // Sizes on both sides of the offset table's threshold; rdata of 0 octets and of odd lengths.
 const rdata = fc.array(fc.uint8Array({ maxLength: 7 }), { minLength: 1, maxLength: 12 })
@@ -118,6 +119,13 @@ function nameCount(model: Model): number {
   return count
 }
 
+/** True if all that is used is live, garbage, the header or one of two tables of 2^n slots. */
+function isAccounted(stats: ZoneImageStats): boolean {
+  const words = (stats.usedOctets - stats.liveOctets - stats.garbageOctets) / 4
+  const slots = (words - HEADER_WORDS - 2 * TABLE_SLOTS) / SLOT_WORDS
+  return slots >= 128 && slots.toString(2).replaceAll('0', '').length <= 2
+}
+
 /** Applies an edit to image and model alike; checks what the image says of it. */
 function apply(image: ZoneImage, model: Model, edit: Edit): void {
   if (!('apex' in edit)) return
@@ -204,8 +212,9 @@ t.test('an image equals a Map after any edits, for readers of every version', as
       const after = image.stats
       if (after.names !== stats.names) throw new Error('compaction changed the count of names')
       if (after.garbageOctets !== 0) throw new Error('compaction left garbage')
-      if (after.usedOctets > stats.usedOctets - stats.garbageOctets + 2048)
-        throw new Error('garbage was miscounted')
+      if (after.liveOctets !== stats.liveOctets) throw new Error('live octets were miscounted')
+      if (!isAccounted(stats)) throw new Error('garbage was miscounted')
+      if (!isAccounted(after)) throw new Error('compaction miscounted')
     }),
     { numRuns: 300, seed: 7 },
   )
