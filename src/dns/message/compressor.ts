@@ -11,7 +11,7 @@ const POINTER_TARGET_MAX = 0x3fff
 
 /**
  * Writes names with compression (RFC 1035 section 4.1.4) and without allocation. Targets are the
- * suffixes of the question, known from the query's own hashes, and the suffixes written so far:
+ * suffixes of the question, compared label by label from the root, and the suffixes written so far:
  *
  *     hashes:     hash of the suffix, as in dns/name/hash over lower case
  *     labels:     its labels, root not counted; 1..LABELS_MAX
@@ -62,13 +62,15 @@ export class Compressor {
     if (name === this.#lastName && offset === this.#lastOffset) {
       return writePointer(this.#lastPosition, out, at, end)
     }
-    const labels = this.#hashSuffixes(name, offset)
+    const labels = this.#findLabels(name, offset)
     if (labels === -1) return -1
-    return this.#write(query, name, labels, out, at, end)
+    const own = labels - this.#countShared(query, name, labels)
+    this.#hashOwn(query, name, own, labels)
+    return this.#write(query, name, own, labels, out, at, end)
   }
 
-  /** Fills the scratch arrays and returns the number of labels, or -1 if this is no name. */
-  #hashSuffixes(name: Uint8Array, offset: number): number {
+  /** Fills `#labelOffset` and returns the number of labels, or -1 if this is no name. */
+  #findLabels(name: Uint8Array, offset: number): number {
     let labels = 0
     let at = offset
     while (name[at] !== 0) {
@@ -78,26 +80,45 @@ export class Compressor {
       at += length + 1
     }
     this.#labelOffset[labels] = at
-    let hash = NAME_HASH_SEED
-    for (let i = labels - 1; i >= 0; i--) {
-      hash = hashLabelAnyCase(hash, name, this.#labelOffset[i]!)
-      this.#suffixHash[i] = hash
-    }
     return labels
   }
 
+  /** How many labels from the root the name has in common with the question. */
+  #countShared(query: Query, name: Uint8Array, labels: number): number {
+    if (query.questionOctets === 0) return 0
+    const most = Math.min(labels, query.labelCount)
+    for (let shared = 0; shared < most; shared++) {
+      const at = this.#labelOffset[labels - shared - 1]!
+      const inQname = query.labelOffset[query.labelCount - shared - 1]!
+      if (!equalsLabel(name, at, query.qname, inQname)) return shared
+    }
+    return most
+  }
+
+  /** Hashes the suffixes that begin with the name's own labels; those of the question are known. */
+  #hashOwn(query: Query, name: Uint8Array, own: number, labels: number): void {
+    const shared = labels - own
+    let hash = shared === 0 ? NAME_HASH_SEED : query.suffixHash[query.labelCount - shared]!
+    for (let i = own - 1; i >= 0; i--) {
+      hash = hashLabelAnyCase(hash, name, this.#labelOffset[i]!)
+      this.#suffixHash[i] = hash
+    }
+  }
+
+  /** Writes the first `own` of `labels` labels, then a pointer into the question or the root. */
   #write(
     query: Query,
     name: Uint8Array,
+    own: number,
     labels: number,
     out: Uint8Array,
     start: number,
     end: number,
   ): number {
     let at = start
-    for (let i = 0; i < labels; i++) {
+    for (let i = 0; i < own; i++) {
       const offset = this.#labelOffset[i]!
-      const target = this.#find(query, name, offset, labels - i, this.#suffixHash[i]!, out)
+      const target = this.#find(name, offset, labels - i, this.#suffixHash[i]!, out)
       if (target !== -1) {
         this.#rememberWhole(name, start, i === 0 ? target : start)
         return writePointer(target, out, at, end)
@@ -107,6 +128,11 @@ export class Compressor {
       this.#add(this.#suffixHash[i]!, labels - i, at)
       for (let k = 0; k < octets; k++) out[at + k] = name[offset + k]!
       at += octets
+    }
+    if (own < labels) {
+      const target = HEADER_OCTETS + query.labelOffset[query.labelCount - (labels - own)]!
+      this.#rememberWhole(name, start, own === 0 ? target : start)
+      return writePointer(target, out, at, end)
     }
     if (at >= end) return -1
     out[at] = 0
@@ -130,20 +156,8 @@ export class Compressor {
     this.#count = i + 1
   }
 
-  /** Position of a suffix equal to the `labels` labels at `name[offset]`, or -1. */
-  #find(
-    query: Query,
-    name: Uint8Array,
-    offset: number,
-    labels: number,
-    hash: number,
-    out: Uint8Array,
-  ): number {
-    const inQuestion = query.labelCount - labels
-    if (inQuestion >= 0 && query.suffixHash[inQuestion] === hash && query.questionOctets > 0) {
-      const position = HEADER_OCTETS + query.labelOffset[inQuestion]!
-      if (equalsWritten(out, position, name, offset)) return position
-    }
+  /** Position of a suffix written earlier that equals the `labels` labels at `name[offset]`, or -1. */
+  #find(name: Uint8Array, offset: number, labels: number, hash: number, out: Uint8Array): number {
     for (let i = 0; i < this.#count; i++) {
       if (this.#hashes[i] !== hash || this.#labels[i] !== labels) continue
       if (equalsWritten(out, this.#positions[i]!, name, offset)) return this.#positions[i]!
@@ -165,6 +179,13 @@ function hashLabelAnyCase(hash: number, name: Uint8Array, offset: number): numbe
   let h = hash
   for (let i = offset; i <= end; i++) h = Math.imul(h ^ LOWER[name[i]!]!, 0x01000193)
   return h
+}
+
+/** True if the label at `name[at]` equals the lower-case one at `qname[inQname]`, case aside. */
+function equalsLabel(name: Uint8Array, at: number, qname: Uint8Array, inQname: number): boolean {
+  const length = name[at]!
+  for (let i = 0; i <= length; i++) if (LOWER[name[at + i]!] !== qname[inQname + i]) return false
+  return true
 }
 
 /**
