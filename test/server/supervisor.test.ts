@@ -258,7 +258,7 @@ t.test('a reload that fails changes nothing', async (t) => {
     write(given)
     t.equal(await supervisor.reload(), false, given)
     t.equal(lines[0], '[INFO] Reloading')
-    t.ok(lines[1]?.startsWith(`[ERROR] Restart failed: ${why}`), lines[1])
+    t.ok(lines[1]?.startsWith(`[ERROR] Restart failed: ${why}`), lines[1] ?? '')
     t.strictSame(events, want, given)
     t.equal(supervisor.plans[0]?.blocks[0]?.chain, chain)
   }
