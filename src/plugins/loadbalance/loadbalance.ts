@@ -9,10 +9,12 @@ import type { WeightTable } from './weights.ts'
 
 /** How a policy orders a section: aliases before what they lead to, then what can be balanced. */
 const Rank = { Alias: 0, Other: 1, Address: 2, Exchange: 3 } as const
+const RANKS = 4
 
 /** With `prefer`: aliases, one rank per network, the other addresses, MX, the rest. */
 const PREFERRED_START = 1
-export const PREFERRED_MAX = RANKS_MAX - PREFERRED_START - 3
+const PREFERRED_END = 3
+export const PREFERRED_MAX = RANKS_MAX - PREFERRED_START - PREFERRED_END
 
 /** Weight of an address that the weight file does not name. */
 const DEFAULT_WEIGHT = 1
@@ -75,9 +77,10 @@ export class Loadbalance implements Handler {
 
   #shuffle(tx: Transaction, section: Section): void {
     const reorder = this.#reorder
-    this.#rankByType(tx, section)
+    reorder.gather(tx.response, section)
     if (reorder.count < 2) return
-    reorder.sort()
+    this.#rankByType(tx)
+    reorder.sort(RANKS)
     this.#shuffleRank(tx, Rank.Address)
     this.#shuffleRank(tx, Rank.Exchange)
     reorder.apply(tx.response)
@@ -95,8 +98,10 @@ export class Loadbalance implements Handler {
   /** Draws one address by weight and puts it first. */
   #draw(tx: Transaction, section: Section, weights: WeightTable): void {
     const reorder = this.#reorder
-    this.#rankByType(tx, section)
-    reorder.sort()
+    reorder.gather(tx.response, section)
+    if (reorder.count < 2) return
+    this.#rankByType(tx)
+    reorder.sort(RANKS)
     const start = reorder.start[Rank.Address]!
     const end = reorder.start[Rank.Address + 1]!
     if (start === end) return
@@ -125,10 +130,9 @@ export class Loadbalance implements Handler {
     return weight === 0 ? DEFAULT_WEIGHT : weight
   }
 
-  #rankByType(tx: Transaction, section: Section): void {
+  #rankByType(tx: Transaction): void {
     const { response } = tx
     const reorder = this.#reorder
-    reorder.gather(response, section)
     for (let i = 0; i < reorder.count; i++) {
       reorder.rank[i] = rankOfType(response.type[reorder.position[i]!]!)
     }
@@ -143,7 +147,7 @@ export class Loadbalance implements Handler {
     for (let i = 0; i < reorder.count; i++) {
       reorder.rank[i] = this.#preference(tx, reorder.position[i]!)
     }
-    reorder.sort()
+    reorder.sort(PREFERRED_START + this.#preferred.length + PREFERRED_END)
     reorder.apply(response)
   }
 

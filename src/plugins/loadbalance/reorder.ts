@@ -31,19 +31,19 @@ export class Reorder {
     this.count = count
   }
 
-  /** Fills `order` by rank; records of one rank keep their order. */
-  sort(): void {
+  /** Fills `order` by rank, all below `ranks`; records of one rank keep their order. */
+  sort(ranks: number): void {
     const { start, rank, order, count } = this
-    start.fill(0)
+    for (let r = 0; r <= ranks; r++) start[r] = 0
     for (let i = 0; i < count; i++) start[rank[i]! + 1]! += 1
-    for (let r = 1; r <= RANKS_MAX; r++) start[r]! += start[r - 1]!
+    for (let r = 1; r <= ranks; r++) start[r]! += start[r - 1]!
     // `start` moves to each rank's end while it is filled, and so one rank on.
     for (let i = 0; i < count; i++) {
       const at = start[rank[i]!]!
       order[at] = i
       start[rank[i]!] = at + 1
     }
-    for (let r = RANKS_MAX; r > 0; r--) start[r] = start[r - 1]!
+    for (let r = ranks; r > 0; r--) start[r] = start[r - 1]!
     start[0] = 0
   }
 

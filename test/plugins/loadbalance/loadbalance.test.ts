@@ -176,7 +176,7 @@ t.test('reordering keeps every record whole', async () => {
       for (let i = 0; i < reorder.count; i++) {
         reorder.rank[i] = records[reorder.position[i]!]![1]
       }
-      reorder.sort()
+      reorder.sort(4)
       reorder.apply(response)
       const of = (section: Section) =>
         [...records.keys()].filter((i) => response.section[i] === section)

@@ -1,0 +1,72 @@
+// What the links of a chain cost per query, over a last link that answers with four addresses.
+
+import { systemClock } from '../dist/base/clock.js'
+import { Random } from '../dist/base/random.js'
+import { parseQuery } from '../dist/dns/message/parse-query.js'
+import { scanCidr } from '../dist/dns/text/address.js'
+import { AddressSet } from '../dist/plugin/address-set.js'
+import { Transaction } from '../dist/plugin/transaction.js'
+import { ZoneSet } from '../dist/plugin/zone-set.js'
+import { Acl, Action } from '../dist/plugins/acl/acl.js'
+import { Header } from '../dist/plugins/header/header.js'
+import { Loadbalance } from '../dist/plugins/loadbalance/loadbalance.js'
+import { COMMON_FORMAT, compileFormat } from '../dist/plugins/log/format.js'
+import { Log } from '../dist/plugins/log/log.js'
+import { Minimal } from '../dist/plugins/minimal/minimal.js'
+import { Prometheus } from '../dist/plugins/prometheus/prometheus.js'
+import { report } from './rounds.mjs'
+
+const packet = new Uint8Array([
+  ...[0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0],
+  ...Buffer.from('\x03www\x07example\x03org\0', 'latin1'),
+  ...[0, 1, 0, 1],
+])
+const server = { address: 'dns://:53', requery: () => undefined, release: () => {} }
+const tx = new Transaction(new Random(1), server)
+tx.query.peerAddress.set([192, 0, 2, 1])
+tx.zone = 'example.org.'
+if (parseQuery(tx.query, packet, packet.length) !== 0) throw new Error('not a query')
+
+const rdata = new Uint8Array(16)
+const last = {
+  name: 'last',
+  serve: (tx) => {
+    for (let i = 0; i < 4; i++) tx.response.add(0, tx.query.qname, 0, 1, 1, 60, rdata, i * 4, 4)
+    tx.response.answeredBy = 'last'
+    return 0
+  },
+}
+const root = new ZoneSet([Uint8Array.of(0)])
+const networks = Array.from({ length: 1000 }, (_, i) => scanCidr(`10.${i >> 8}.${i & 255}.0/24`))
+const policies = [
+  { action: Action.Block, qtypes: undefined, sources: new AddressSet(networks) },
+  { action: Action.Allow, qtypes: undefined, sources: undefined },
+]
+const format = compileFormat(COMMON_FORMAT, { clock: systemClock, findMetadata: () => undefined })
+const flags = { set: 0x80, clear: 0 }
+
+const links = {
+  'the last link alone': last,
+  'header over it': new Header(last, { set: 0, clear: 0 }, flags),
+  'minimal over it': new Minimal(last),
+  'acl with 1000 networks over it': new Acl(last, [{ zones: root, zoneTexts: ['.'], policies }]),
+  'loadbalance over it': new Loadbalance(last, { weights: undefined, preferred: [] }),
+  'prometheus over it': new Prometheus(last, systemClock),
+  'log over it, lines thrown away': new Log(
+    last,
+    [{ names: root, format, classes: new Set(['all']) }],
+    () => {},
+  ),
+}
+for (const [name, link] of Object.entries(links)) {
+  report(
+    name,
+    () => {
+      tx.response.reset(tx.query)
+      tx.startedMs = 0
+      return link.serve(tx)
+    },
+    0,
+    name.startsWith('log') ? 100_000 : 1_000_000,
+  )
+}
