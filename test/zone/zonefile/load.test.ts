@@ -1,0 +1,237 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { runWhole } from '../../../src/base/slices.ts'
+import { listRRsets, listZones } from '../../../src/zone/image/contents.ts'
+import { fillImage } from '../../../src/zone/zonefile/fill.ts'
+import { haveChanged, loadZone } from '../../../src/zone/zonefile/load.ts'
+import { printZone } from '../../../src/zone/zonefile/print.ts'
+import { loadText, wire } from '../../support/zone-text.ts'
+
+const SOA = '@ 60 SOA ns host 7 2 3 4 5\n'
+const APEX = `${SOA}@ 60 NS ns\n`
+
+/** Errors, warnings and, as text, what would be served. */
+function outcome(text: string) {
+  const load = loadText(text)
+  if (load.kind === 'failed') return { errors: load.errors.map((error) => error.print()) }
+  if (load.kind !== 'loaded') return { kind: load.kind }
+  const image = runWhole(fillImage(load.records, wire('example.org.')))
+  const reader = image.reader()
+  reader.refresh()
+  const zone = [...listZones(reader)][0]!
+  const lines = [...printZone(listRRsets(reader, zone.id))].map((line) =>
+    line.replaceAll('\t', ' '),
+  )
+  return { warnings: load.warnings.map((warning) => warning.print()), lines: lines.sort() }
+}
+
+const faults: { name: string; given: string; want: RegExp[] }[] = [
+  {
+    name: 'no SOA',
+    given: '@ 1 NS ns\n',
+    want: [/^db\.test:1: file "db\.test" has no SOA record for origin example\.org\.; add one/],
+  },
+  { name: 'an empty file', given: '', want: [/has no SOA record/] },
+  {
+    name: 'a second, different SOA',
+    given: `${APEX}\n@ 60 SOA ns host 8 2 3 4 5\n`,
+    want: [/^db\.test:4: a second SOA for example\.org\., the first is at db\.test:1; remove one/],
+  },
+  {
+    name: 'an SOA below the apex',
+    given: `${APEX}sub 60 SOA ns host 8 2 3 4 5\n`,
+    want: [/^db\.test:3: SOA at sub\.example\.org\. is not at the apex/],
+  },
+  {
+    name: 'CNAME beside other data, both lines named',
+    given: `${APEX}a 60 A 192.0.2.1\n\na 60 CNAME b\n`,
+    want: [/^db\.test:5: a\.example\.org\. has a CNAME \(db\.test:5\) beside A \(db\.test:3\)/],
+  },
+  {
+    name: 'CNAME at the apex',
+    given: `${APEX}@ 60 CNAME b\n`,
+    want: [/^db\.test:3: example\.org\. has a CNAME/],
+  },
+  {
+    name: 'two CNAMEs',
+    given: `${APEX}a 60 CNAME b\na 60 CNAME c\n`,
+    want: [/^db\.test:4: a second CNAME for a\.example\.org\., the first is at db\.test:3/],
+  },
+  {
+    name: 'two DNAMEs',
+    given: `${APEX}a 60 DNAME b\na 60 DNAME c\n`,
+    want: [/a second DNAME for a\.example\.org\./],
+  },
+  {
+    name: 'NSEC3, once for all of them',
+    given: `${APEX}@ 0 NSEC3PARAM 1 0 0 -\n@ 0 NSEC3PARAM 1 0 9 -\n`,
+    want: [/^db\.test:3: NSEC3PARAM is not supported; sign the zone with NSEC/],
+  },
+  {
+    name: 'every fault of the whole zone',
+    given: `${SOA}a 60 CNAME b\na 60 A 192.0.2.1\nb 60 CNAME c\nb 60 CNAME d\n`,
+    want: [/a\.example\.org\. has a CNAME/, /a second CNAME for b\.example\.org\./],
+  },
+]
+
+for (const { name, given, want } of faults) {
+  test(`zone check: ${name} keeps the zone from being served`, async (t) => {
+    const { errors } = outcome(given)
+    t.match(errors, want)
+    t.equal(errors?.length, want.length, String(errors))
+  })
+}
+
+const mended: { name: string; given: string; warnings: RegExp[]; lines: string[] }[] = [
+  {
+    name: 'duplicates are served once, with one warning',
+    given: `${APEX}a 60 A 192.0.2.1\na 60 A 192.0.2.2\nA 60 A 192.0.2.1\na 60 A 192.0.2.2\n`,
+    warnings: [/^db\.test:5: 2 record\(s\) written twice, the first for a\.example\.org\./],
+    lines: ['a.example.org. 60 IN A 192.0.2.1', 'a.example.org. 60 IN A 192.0.2.2'],
+  },
+  {
+    name: 'the SOA written twice is one SOA',
+    given: `${APEX}${SOA}`,
+    warnings: [/1 record\(s\) written twice/],
+    lines: [],
+  },
+  {
+    name: 'TTLs that differ in a set become the lowest, with a warning',
+    given: `${APEX}a 90 A 192.0.2.1\na 30 A 192.0.2.2\na 90 TXT x\n`,
+    warnings: [
+      /^db\.test:4: TTLs differ in the A records of a\.example\.org\.; all get the lowest, 30/,
+    ],
+    lines: [
+      'a.example.org. 30 IN A 192.0.2.1',
+      'a.example.org. 30 IN A 192.0.2.2',
+      'a.example.org. 90 IN TXT "x"',
+    ],
+  },
+  {
+    name: 'records of one owner may stand apart',
+    given: `${APEX}a 60 A 192.0.2.1\nb 60 A 192.0.2.9\na 60 A 192.0.2.2\n`,
+    warnings: [],
+    lines: [
+      'a.example.org. 60 IN A 192.0.2.1',
+      'a.example.org. 60 IN A 192.0.2.2',
+      'b.example.org. 60 IN A 192.0.2.9',
+    ],
+  },
+]
+
+for (const { name, given, warnings, lines } of mended) {
+  test(`zone check: ${name}`, async (t) => {
+    const found = outcome(given)
+    t.match(found.warnings, warnings)
+    t.equal(found.warnings?.length, warnings.length)
+    const apex = ['example.org. 60 IN NS ns.example.org.', `example.org. 60 IN SOA ${SOA_TEXT}`]
+    t.same(found.lines, [...lines, ...apex].sort())
+  })
+}
+
+const SOA_TEXT = 'ns.example.org. host.example.org. 7 2 3 4 5'
+
+test('zone check: a zone without apex NS is served with a warning', async (t) => {
+  const { warnings } = outcome(SOA)
+  t.match(warnings, [/^db\.test:1: zone example\.org\. has no NS records at its apex/])
+})
+
+test('zone check: duplicates in a large set are found too', async (t) => {
+  const lines = Array.from({ length: 200 }, (_, i) => `a 60 A 10.0.0.${i % 100}\n`).join('')
+  t.equal(outcome(APEX + lines).lines?.length, 102)
+})
+
+test('zone check: more types at a name than an image holds are an error', async (t) => {
+  const lines = Array.from({ length: 256 }, (_, i) => `a 60 TYPE${60000 + i} \\# 0\n`).join('')
+  t.match(outcome(APEX + lines).errors, [/a\.example\.org\. has more than 255 types/])
+})
+
+test('load: the serial is the SOA record\u2019s, and loading stops where it is known', async (t) => {
+  const load = loadText(`@ 60 SOA ns host 4294967295 2 3 4 5\n@ 60 NS ns\n`)
+  t.equal(load.kind === 'loaded' && load.serial, 4294967295)
+  t.equal(loadText(`${APEX}broken`, { unlessSerial: 7 }).kind, 'unchanged')
+  t.equal(loadText(`${APEX}`, { unlessSerial: 8 }).kind, 'loaded')
+})
+
+test('load: files that include each other', async (t) => {
+  const dir = t.testdir({
+    'db.example.org': [
+      APEX,
+      '$ORIGIN deep.example.org.',
+      'www 1 A 192.0.2.1',
+      '$INCLUDE parts/hosts hosts.example.org.',
+      ' 1 A 192.0.2.2',
+      '$INCLUDE "parts/plain"',
+    ].join('\n'),
+    parts: {
+      hosts: '@ 1 A 192.0.2.3\n$ORIGIN x.example.org.\na 1 A 192.0.2.4\n$TTL 9\n$INCLUDE inner\n',
+      inner: 'i A 192.0.2.5\n',
+      plain: 'p A 192.0.2.6\n',
+    },
+  })
+  const load = runWhole(loadZone(join(dir, 'db.example.org'), wire('example.org.')))
+  if (load.kind !== 'loaded') throw new Error(String(load.kind))
+  const { records } = load
+  const find = (name: string) => records.find(wire(name), wire(name).length)
+  t.not(find('hosts.example.org.'), -1, 'the origin of the directive')
+  t.not(find('a.x.example.org.'), -1, 'the origin inside the file')
+  t.not(find('i.x.example.org.'), -1, 'relative to the including file, origin handed down')
+  const www = records.firstRecord[find('www.deep.example.org.')]!
+  t.not(records.nextRecord[www], -1, 'the owner holds again after an include')
+  const p = records.firstRecord[find('p.deep.example.org.')]!
+  t.equal(records.ttlSeconds[p], 1, '$TTL of an include stays in it')
+  t.same(load.files.length, 4)
+  t.notOk(haveChanged(load.files))
+  writeFileSync(join(dir, 'parts/inner'), 'changed A 192.0.2.5\n')
+  t.ok(haveChanged(load.files), 'an included file counts')
+})
+
+test('load: a fault in an included file names that file and its line', async (t) => {
+  const dir = t.testdir({ main: `${APEX}$INCLUDE sub\n`, sub: '; x\na 1 A nonsense\n' })
+  const load = runWhole(loadZone(join(dir, 'main'), wire('example.org.')))
+  t.equal(load.kind, 'failed')
+  const errors = load.kind === 'failed' ? load.errors : []
+  t.equal(errors.length, 1)
+  t.same(errors[0]?.position, { file: join(dir, 'sub'), line: 2 })
+})
+
+test('load: a file that includes itself ends at depth 7', async (t) => {
+  const dir = t.testdir({ main: `${APEX}$INCLUDE main\n` })
+  const load = runWhole(loadZone(join(dir, 'main'), wire('example.org.')))
+  const errors = load.kind === 'failed' ? load.errors : []
+  t.equal(errors.length, 1)
+  t.match(errors[0]?.message, /nested deeper than 7/)
+  t.equal(load.files.length, 8)
+})
+
+test('load: includes count towards the size of the zone', async (t) => {
+  const dir = t.testdir({ main: `${APEX}$INCLUDE big\n$INCLUDE big\n`, big: ';'.repeat(1000) })
+  const load = runWhole(loadZone(join(dir, 'main'), wire('example.org.'), { octetsMax: 1500 }))
+  t.match(load.kind === 'failed' ? load.errors : [], [/larger than the \d+ octets left/])
+})
+
+test('load: a missing include is watched for', async (t) => {
+  const dir = t.testdir({ main: `${APEX}$INCLUDE later\n` })
+  const load = runWhole(loadZone(join(dir, 'main'), wire('example.org.')))
+  t.equal(load.kind, 'failed')
+  t.notOk(haveChanged(load.files))
+  writeFileSync(join(dir, 'later'), '')
+  t.ok(haveChanged(load.files))
+})
+
+test('load: what is no readable file is unreadable, with a reason', async (t) => {
+  const dir = t.testdir({ file: SOA })
+  mkdirSync(join(dir, 'directory'))
+  for (const [path, why] of [
+    [join(dir, 'nowhere'), /no such file or directory/],
+    [join(dir, 'directory'), /not a regular file/],
+    ['/dev/zero', /not a regular file/],
+  ] as const) {
+    const load = runWhole(loadZone(path, wire('example.org.')))
+    t.equal(load.kind, 'unreadable')
+    t.match(load.kind === 'unreadable' ? load.error.message : '', why)
+  }
+  const load = runWhole(loadZone(join(dir, 'file'), wire('example.org.'), { octetsMax: 3 }))
+  t.equal(load.kind, 'unreadable')
+})
