@@ -1,0 +1,95 @@
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { scanType } from '../../src/dns/iana/types.ts'
+import { scanName } from '../../src/dns/name/name.ts'
+import { scanCidr } from '../../src/dns/text/address.ts'
+
+/** A question as a test writes it: `{ name: 'app.k.example.com', type: 'A', subnet: '81.2.69.0/24' }`. */
+export interface Question {
+  readonly name: string
+  readonly type: string
+  /** EDNS Client Subnet to send. */
+  readonly subnet?: string
+  readonly dnssecOk?: boolean
+}
+
+/** Composes a query by hand, so that tests don't check our composer with itself. RFC 1035 section 4. */
+export function composeQuery(question: Question, id: number): Buffer {
+  const name = scanName(question.name.endsWith('.') ? question.name : `${question.name}.`)
+  const type = scanType(question.type)
+  if (name === undefined || type === undefined) throw new Error(`bad question ${question.name}`)
+  const option = question.subnet === undefined ? Buffer.alloc(0) : composeSubnet(question.subnet)
+  const header = words(id, 0x0100, 1, 0, 0, 1)
+  const opt = Buffer.concat([
+    Buffer.from([0]),
+    words(41, 1232, 0, question.dnssecOk ? 0x8000 : 0, option.length),
+  ])
+  return Buffer.concat([header, name, words(type, 1), opt, option])
+}
+
+function composeSubnet(text: string): Buffer {
+  const cidr = scanCidr(text)
+  if (cidr === undefined) throw new Error(`bad subnet ${text}`)
+  const address = cidr.bytes.subarray(0, Math.ceil(cidr.bits / 8))
+  const data = Buffer.concat([words(cidr.family), Buffer.from([cidr.bits, 0]), address])
+  return Buffer.concat([words(8, data.length), data])
+}
+
+function words(...values: number[]): Buffer {
+  const out = Buffer.alloc(values.length * 2)
+  for (const [index, value] of values.entries()) out.writeUInt16BE(value, index * 2)
+  return out
+}
+
+/** Asks one server over UDP, many questions in flight; a question without a reply is asked again. */
+export class UdpClient {
+  readonly #socket: Socket
+  readonly #waiting = new Map<number, (reply: Buffer) => void>()
+  #id = 0
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+    socket.on('message', (reply) => {
+      const id = reply.readUInt16BE(0)
+      const resolve = this.#waiting.get(id)
+      this.#waiting.delete(id)
+      resolve?.(reply)
+    })
+  }
+
+  static async connect(port: number): Promise<UdpClient> {
+    const socket = createSocket('udp4')
+    socket.connect(port, '127.0.0.1')
+    await once(socket, 'connect')
+    return new UdpClient(socket)
+  }
+
+  /** Resolves to the reply; rejects after `tries` of `timeoutMs` each. */
+  async ask(question: Question, tries = 5, timeoutMs = 1000): Promise<Buffer> {
+    for (let attempt = 0; attempt < tries; attempt++) {
+      const reply = await this.#askOnce(question, timeoutMs)
+      if (reply !== undefined) return reply
+    }
+    throw new Error(`no reply for ${question.name} ${question.type}`)
+  }
+
+  #askOnce(question: Question, timeoutMs: number): Promise<Buffer | undefined> {
+    this.#id = (this.#id + 1) & 0xffff
+    const id = this.#id
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.#waiting.delete(id)
+        resolve(undefined)
+      }, timeoutMs)
+      this.#waiting.set(id, (reply) => {
+        clearTimeout(timer)
+        resolve(reply)
+      })
+      this.#socket.send(composeQuery(question, id))
+    })
+  }
+
+  close(): void {
+    this.#socket.close()
+  }
+}
