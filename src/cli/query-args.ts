@@ -1,0 +1,171 @@
+import { RRClass, RRType, scanClass, scanType } from '../dns/iana/index.ts'
+import { scanName } from '../dns/name/name.ts'
+import { type Address, type Cidr, scanAddress, scanCidr } from '../dns/text/address.ts'
+
+/** What `sextant query` was asked for. */
+export interface QueryArgs {
+  readonly name: Uint8Array
+  readonly type: number
+  readonly rrclass: number
+  /** Address or host name. */
+  readonly server: string
+  readonly port: number
+  readonly tcp: boolean
+  readonly dnssecOk: boolean
+  readonly recurse: boolean
+  readonly nsid: boolean
+  /** Print rdata only. */
+  readonly short: boolean
+  readonly subnet: Cidr | undefined
+  /** How long to wait for each try: 1..60. */
+  readonly timeoutSeconds: number
+  /** How often to ask over UDP: 1..10. */
+  readonly tries: number
+}
+
+type Draft = { -readonly [Key in keyof QueryArgs]?: QueryArgs[Key] }
+
+/** Options that are on with `+x` and off with `+nox`. */
+const SWITCHES = new Map<string, 'tcp' | 'dnssecOk' | 'recurse' | 'nsid' | 'short'>([
+  ['tcp', 'tcp'],
+  ['vc', 'tcp'],
+  ['dnssec', 'dnssecOk'],
+  ['do', 'dnssecOk'],
+  ['recurse', 'recurse'],
+  ['rec', 'recurse'],
+  ['nsid', 'nsid'],
+  ['short', 'short'],
+])
+
+/** Reads the arguments as dig does; a string is why they are refused. */
+export function scanQueryArgs(argv: readonly string[]): QueryArgs | string {
+  const draft: Draft = {}
+  const words: string[] = []
+  for (let i = 0; i < argv.length; i++) {
+    const arg = argv[i]!
+    let complaint: string | undefined
+    if (arg === '-p') complaint = scanPort(argv[++i] ?? '', draft)
+    else if (arg === '-x') complaint = scanReverse(argv[++i] ?? '', draft)
+    else if (arg.startsWith('-')) complaint = `invalid option: ${arg}`
+    else if (arg.startsWith('+')) complaint = scanOption(arg.slice(1), draft)
+    else if (arg.startsWith('@')) draft.server = arg.slice(1)
+    else words.push(arg)
+    if (complaint !== undefined) return complaint
+  }
+  return scanWords(words, draft) ?? complete(draft)
+}
+
+function scanPort(text: string, draft: Draft): string | undefined {
+  const port = scanNumber(text, 1, 65535)
+  if (port === undefined) return `invalid port: ${JSON.stringify(text)}, want 1 to 65535`
+  draft.port = port
+  return undefined
+}
+
+function scanNumber(text: string, min: number, max: number): number | undefined {
+  const value = /^\d{1,5}$/.test(text) ? Number(text) : -1
+  return value >= min && value <= max ? value : undefined
+}
+
+/** `-x ADDRESS` asks for the PTR records of an address. */
+function scanReverse(text: string, draft: Draft): string | undefined {
+  const address = scanAddress(text)
+  if (address === undefined) return `invalid address: ${JSON.stringify(text)}`
+  draft.name = scanName(reverseName(address))!
+  draft.type ??= RRType.PTR
+  return undefined
+}
+
+/** RFC 1035 section 3.5, RFC 3596 section 2.5. */
+function reverseName({ family, bytes }: Address): string {
+  if (family === 1) return `${[...bytes].reverse().join('.')}.in-addr.arpa.`
+  const nibbles = [...Buffer.from(bytes).toString('hex')]
+  return `${nibbles.reverse().join('.')}.ip6.arpa.`
+}
+
+function scanOption(text: string, draft: Draft): string | undefined {
+  const [name = '', value] = text.split(/=(.*)/s)
+  if (value !== undefined) return scanValue(name, value, draft)
+  const on = SWITCHES.get(name)
+  const off = name.startsWith('no') ? SWITCHES.get(name.slice(2)) : undefined
+  const option = on ?? off
+  if (option === undefined) return `invalid option: +${text}`
+  draft[option] = on !== undefined
+  return undefined
+}
+
+function scanValue(name: string, value: string, draft: Draft): string | undefined {
+  const complaint = `invalid value of +${name}: ${JSON.stringify(value)}`
+  switch (name) {
+    case 'subnet': {
+      const subnet = scanSubnet(value)
+      if (subnet === undefined) return `${complaint}, want an address or a CIDR`
+      draft.subnet = subnet
+      return undefined
+    }
+    case 'time':
+    case 'timeout': {
+      const seconds = scanNumber(value, 1, 60)
+      if (seconds === undefined) return `${complaint}, want 1 to 60 seconds`
+      draft.timeoutSeconds = seconds
+      return undefined
+    }
+    case 'tries': {
+      const tries = scanNumber(value, 1, 10)
+      if (tries === undefined) return `${complaint}, want 1 to 10`
+      draft.tries = tries
+      return undefined
+    }
+    default:
+      return `invalid option: +${name}=`
+  }
+}
+
+/** A CIDR; a lone address stands for itself, and 0 for no prefix at all. */
+function scanSubnet(text: string): Cidr | undefined {
+  if (text === '0') return scanCidr('0.0.0.0/0')
+  const address = scanAddress(text)
+  if (address !== undefined) return { ...address, bits: address.bytes.length * 8 }
+  return scanCidr(text)
+}
+
+/** NAME [TYPE] [CLASS]; the name is left out behind `-x`. */
+function scanWords(words: readonly string[], draft: Draft): string | undefined {
+  for (const word of words) {
+    if (draft.name === undefined) {
+      const name = scanName(word)
+      if (name === undefined) return `invalid name: ${JSON.stringify(word)}`
+      draft.name = name
+      continue
+    }
+    // ANY is both: it means the type.
+    const type = scanType(word)
+    const rrclass = scanClass(word)
+    if (type !== undefined) draft.type = type
+    else if (rrclass !== undefined) draft.rrclass = rrclass
+    else return `unknown type: ${JSON.stringify(word)}`
+  }
+  return undefined
+}
+
+function complete(draft: Draft): QueryArgs | string {
+  const { name } = draft
+  if (name === undefined) return 'want the name to ask for'
+  if (draft.server === '') return 'want a server behind @'
+  return {
+    type: RRType.A,
+    rrclass: RRClass.IN,
+    server: '127.0.0.1',
+    port: 53,
+    tcp: false,
+    dnssecOk: false,
+    recurse: true,
+    nsid: false,
+    short: false,
+    subnet: undefined,
+    timeoutSeconds: 5,
+    tries: 3,
+    ...draft,
+    name,
+  }
+}
