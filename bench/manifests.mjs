@@ -4,12 +4,12 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { KuadrantZones } from '../dist/plugins/kuadrant/zones.js'
-import { NO_FALLTHROUGH } from '../dist/plugin/fallthrough.js'
 import { systemClock } from '../dist/base/clock.js'
 import { Random } from '../dist/base/random.js'
 import { systemTimers } from '../dist/base/timers.js'
 import { scanName } from '../dist/dns/name/name.js'
+import { NO_FALLTHROUGH } from '../dist/plugin/fallthrough.js'
+import { KuadrantZones } from '../dist/plugins/kuadrant/zones.js'
 import { SharedSource } from '../dist/record/manifests/shared-source.js'
 import { SerialBook } from '../dist/record/soa.js'
 import { SteeringTable } from '../dist/steering/table.js'
@@ -55,7 +55,8 @@ const perFile = Math.ceil(recordCount / fileCount)
 let octets = 0
 for (let file = 0; file < fileCount; file++) {
   let text = ''
-  for (let i = file * perFile; i < Math.min(recordCount, (file + 1) * perFile); i++) text += document(i)
+  for (let i = file * perFile; i < Math.min(recordCount, (file + 1) * perFile); i++)
+    text += document(i)
   octets += text.length
   writeFileSync(path(file), text)
 }
@@ -70,11 +71,16 @@ const peakMb = () => {
 console.log(`${recordCount} records in ${fileCount} files, ${(octets / 1048576).toFixed(0)} MB`)
 console.log(`before: ${residentMb()} MB resident`)
 const start = performance.now()
+const cpuBefore = process.cpuUsage().user
 const parts = { clock: systemClock, timers: systemTimers, log }
 const shared = new SharedSource({ directory, ...parts })
 await shared.start()
 const image = new ZoneImage()
-const table = new SteeringTable({ locator: undefined, random: new Random(1), onError: console.error })
+const table = new SteeringTable({
+  locator: undefined,
+  random: new Random(1),
+  onError: console.error,
+})
 let commits = 0
 let commitMs = 0
 const onCommit = (seconds) => {
@@ -90,9 +96,19 @@ const options = {
   allowedNamespaces: undefined,
   fallthrough: NO_FALLTHROUGH,
 }
-const zones = new KuadrantZones(options, { image, table, serials: new SerialBook(), onCommit, ...parts })
+const zones = new KuadrantZones(options, {
+  image,
+  table,
+  serials: new SerialBook(),
+  onCommit,
+  ...parts,
+})
 await zones.follow(shared.source, shared.claims)
 console.log(`loaded and published in ${((performance.now() - start) / 1000).toFixed(2)} s`)
+const cpu = (process.cpuUsage().user - cpuBefore) / 1e6
+console.log(
+  `  user time ${cpu.toFixed(2)} s, ${((cpu / recordCount) * 1e6).toFixed(0)} µs per record`,
+)
 console.log(`after: ${residentMb()} MB resident, peak ${peakMb()} MB`)
 console.log(`image: ${(image.stats.usedOctets / 1048576).toFixed(0)} MB`)
 const { heapUsed, external, arrayBuffers } = process.memoryUsage()
@@ -117,9 +133,13 @@ for (let edit = 0; edit < EDITS; edit++) {
 }
 const median = (times) => times.toSorted((a, b) => a - b)[times.length >> 1].toFixed(2)
 const worst = (times) => Math.max(...times).toFixed(2)
-console.log(`edit of one record, file written to published: median ${median(written)} ms, worst ${worst(written)} ms`)
+console.log(
+  `edit of one record, file written to published: median ${median(written)} ms, worst ${worst(written)} ms`,
+)
 console.log('  (4 ms of it is waiting for the writer to finish)')
-console.log(`  changed record to published: median ${median(commitTimes)} ms, worst ${worst(commitTimes)} ms`)
+console.log(
+  `  changed record to published: median ${median(commitTimes)} ms, worst ${worst(commitTimes)} ms`,
+)
 console.log(`after edits: ${residentMb()} MB resident, peak ${peakMb()} MB`)
 shared.close()
 rmSync(directory, { recursive: true })

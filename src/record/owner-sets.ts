@@ -10,6 +10,8 @@ export interface Contribution {
   /** Age of the record: 0 = unknown, which counts as youngest. */
   readonly createdSeconds: number
   readonly endpoint: Endpoint
+  /** Of the endpoint's owner: its octets as latin1. */
+  readonly ownerKey: string
   /** Which of the endpoint's targets are down; empty = none. */
   readonly down: ReadonlySet<number>
 }
@@ -128,7 +130,9 @@ function mergeEqual(
   members: readonly Contribution[],
   label: () => string,
   conflicts: string[],
-): Contribution[] {
+): readonly Contribution[] {
+  const identifiers = new Set(members.map((member) => member.endpoint.setIdentifier))
+  if (identifiers.size === members.length) return members
   const kept = new Map<string, Contribution>()
   const bySetIdentifier = new Map<string, Contribution>()
   for (const member of members) {

@@ -124,7 +124,7 @@ class PackedReader {
   octets(count: number): Uint8Array {
     const at = this.#at
     this.#at += count
-    return this.#bytes.subarray(at, at + count)
+    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + at, count)
   }
 
   latin1(count: number): string {

@@ -1,5 +1,4 @@
 import { RRType } from '../dns/iana/types.ts'
-import { equalNames, nameKey } from '../dns/name/name.ts'
 import { ContentDigest } from './content-digest.ts'
 import type { Endpoint } from './dns-record.ts'
 import { findDownTargets } from './health.ts'
@@ -8,6 +7,7 @@ import { buildOwnerSets, type Contribution, type OwnerSet } from './owner-sets.t
 import { unpackRecord } from './pack.ts'
 import { plan, printSet } from './plan.ts'
 import type { RecordChange, StoredRecord } from './source.ts'
+import { lowerNameKey } from './validate/names.ts'
 
 /** Where the changes of a zone go. */
 export interface ZoneSink {
@@ -35,7 +35,7 @@ type Decoded = readonly Contribution[]
 /** Order of what the Corefile says: before every record. */
 const CONFIGURED = { key: 'the Corefile', createdSeconds: -1, down: new Set<number>() } as const
 /** Records whose old and new sets are held in memory at a time. */
-const BATCH_MAX = 500
+const BATCH_MAX = 32
 
 /**
  * One zone made of records: keeps, per owner, which records name it, and turns changed records into
@@ -55,12 +55,12 @@ export class RecordZone {
 
   constructor(options: RecordZoneOptions) {
     this.#options = options
-    this.#apexKey = nameKey(options.apex)
+    this.#apexKey = lowerNameKey(options.apex)
     const owners = new Map([[this.#apexKey, options.apex]])
     for (const endpoint of options.fixed) {
-      const key = nameKey(endpoint.owner)
+      const key = lowerNameKey(endpoint.owner)
       owners.set(key, endpoint.owner)
-      const contribution = { ...CONFIGURED, endpoint }
+      const contribution = { ...CONFIGURED, endpoint, ownerKey: key }
       this.#fixedByOwner.set(key, [...(this.#fixedByOwner.get(key) ?? []), contribution])
     }
     for (const [key, owner] of owners) this.#replan(key, owner, [])
@@ -92,7 +92,7 @@ export class RecordZone {
   /** True if that very record is among those that the zone is made of. */
   has(record: StoredRecord): boolean {
     const first = this.#decode(record, new Map())[0]
-    return first !== undefined && this.#holders(nameKey(first.endpoint.owner)).includes(record)
+    return first !== undefined && this.#holders(first.ownerKey).includes(record)
   }
 
   /** Takes over changes of records of this zone; `before` and `after` only where they belong to it. */
@@ -108,8 +108,8 @@ export class RecordZone {
     for (const change of changes) {
       for (const record of [change.before, change.after]) {
         if (record === undefined) continue
-        for (const { endpoint } of this.#decode(record, decoded)) {
-          owners.set(nameKey(endpoint.owner), endpoint.owner)
+        for (const { ownerKey, endpoint } of this.#decode(record, decoded)) {
+          owners.set(ownerKey, endpoint.owner)
         }
       }
     }
@@ -156,12 +156,12 @@ export class RecordZone {
     const contributions: Contribution[] = [...(this.#fixedByOwner.get(key) ?? [])]
     for (const record of this.#holders(key)) {
       for (const contribution of this.#decode(record, decoded)) {
-        if (equalNames(contribution.endpoint.owner, owner)) contributions.push(contribution)
+        if (contribution.ownerKey === key) contributions.push(contribution)
       }
     }
     const isApex = key === this.#apexKey
     if (isApex && !contributions.some((c) => c.endpoint.type === RRType.NS)) {
-      contributions.push({ ...CONFIGURED, endpoint: this.#options.defaultNs })
+      contributions.push({ ...CONFIGURED, endpoint: this.#options.defaultNs, ownerKey: key })
     }
     return buildOwnerSets(owner, contributions, { isApex }, conflicts)
   }
@@ -177,7 +177,8 @@ export class RecordZone {
     const down = findDownTargets(endpoints, derives ? [] : record.down)
     const { key } = record
     const contributions = endpoints.map((endpoint, i) => {
-      return { key, createdSeconds, endpoint, down: down[i]! }
+      const ownerKey = lowerNameKey(endpoint.owner)
+      return { key, createdSeconds, endpoint, ownerKey, down: down[i]! }
     })
     decoded.set(record, contributions)
     return contributions
@@ -225,5 +226,5 @@ function isList(held: StoredRecord | readonly StoredRecord[]): held is readonly 
 }
 
 function ownerKeys(decoded: Decoded): Set<string> {
-  return new Set(decoded.map((c) => nameKey(c.endpoint.owner)))
+  return new Set(decoded.map((c) => c.ownerKey))
 }

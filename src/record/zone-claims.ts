@@ -1,7 +1,7 @@
-import { isSubdomain, nameKey, parentName } from '../dns/name/name.ts'
+import { parentName } from '../dns/name/name.ts'
 import { KDRNT } from './kdrnt.ts'
 import { type PackedRecord, unpackPlace } from './pack.ts'
-import { scanHost } from './validate/names.ts'
+import { lowerNameKey, scanHost } from './validate/names.ts'
 
 /**
  * The zones that are served from one source, over all server blocks: so that a record goes to the
@@ -23,16 +23,16 @@ export class ZoneClaims {
     return () => this.#listeners.delete(listener)
   }
 
-  /** `nameKey` of the zone that a record belongs to: its label's, else the longest; '' = none. */
+  /** `lowerNameKey` of the zone that a record belongs to: its label's, else the longest; '' = none. */
   zoneKeyOf(packed: PackedRecord): string {
     const { zoneLabel, rootHost } = unpackPlace(packed)
     if (zoneLabel !== '') {
       const zone = scanHost(zoneLabel)
-      const key = zone === undefined ? '' : nameKey(zone)
+      const key = zone === undefined ? '' : lowerNameKey(zone)
       return this.#counts.has(key) ? key : ''
     }
     for (let name = rootHost; ; name = parentName(name)) {
-      const key = nameKey(name)
+      const key = lowerNameKey(name)
       // A root host under kdrnt without the label is an ordinary name that nobody serves.
       if (this.#counts.has(key) && key !== KDRNT_KEY) return key
       if (name[0] === 0) return ''
@@ -42,7 +42,7 @@ export class ZoneClaims {
   #count(zones: readonly Uint8Array[], step: number): void {
     const changed: Uint8Array[] = []
     for (const zone of zones) {
-      const key = nameKey(zone)
+      const key = lowerNameKey(zone)
       const count = (this.#counts.get(key) ?? 0) + step
       if (count > 0) this.#counts.set(key, count)
       else this.#counts.delete(key)
@@ -52,9 +52,9 @@ export class ZoneClaims {
   }
 }
 
-const KDRNT_KEY = nameKey(scanHost(KDRNT)!)
+const KDRNT_KEY = lowerNameKey(scanHost(KDRNT)!)
 
 /** True if the zone is the one that serves gateway-local forms. */
 export function isLocalZone(zone: Uint8Array): boolean {
-  return isSubdomain(zone, scanHost(KDRNT)!) && nameKey(zone) === KDRNT_KEY
+  return lowerNameKey(zone) === KDRNT_KEY
 }

@@ -131,7 +131,9 @@ class FileReading {
       value = JSON.parse(text) as YamlValue
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error
-      this.#refuseFile(lineOfSyntaxError(error, text), error.message)
+      // V8 quotes the text after a comma.
+      const reason = error.message.replace(/, "[\s\S]*$/, ' in JSON')
+      this.#refuseFile(lineOfSyntaxError(error, text), reason)
       return
     }
     this.#hold(value, { line: 1, digestA: 0, digestB: 0 }, (path) => findLine(text, 0, path))
@@ -229,8 +231,10 @@ function isSame(known: HeldDocument | undefined, range: DocumentRange | undefine
   return known.digestA === range.digestA && known.digestB === range.digestB
 }
 
-/** Line of the offset that V8 names in its message; the first where it names none. */
+/** Line of the offset that V8 names in its message; else where YAML, of which JSON is a part, ends. */
 function lineOfSyntaxError(error: SyntaxError, text: string): number {
-  const position = Number(/at position (\d+)/.exec(error.message)?.[1] ?? 0)
-  return text.slice(0, position).split('\n').length
+  const position = /at position (\d+)/.exec(error.message)?.[1]
+  if (position !== undefined) return text.slice(0, Number(position)).split('\n').length
+  const values = parseDocuments(text)
+  return values instanceof YamlProblem ? values.line : 1
 }

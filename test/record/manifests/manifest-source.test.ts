@@ -1,0 +1,241 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../../src/base/clock.ts'
+import { systemTimers } from '../../../src/base/timers.ts'
+import { checkManifests } from '../../../src/record/manifests/check-manifests.ts'
+import { ManifestSource } from '../../../src/record/manifests/manifest-source.ts'
+import { acquireSource } from '../../../src/record/manifests/shared-source.ts'
+import { unpackRecord } from '../../../src/record/pack.ts'
+import { until } from '../../support/until.ts'
+
+function manifest(name: string, address: string): string {
+  return `---
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSRecord
+metadata:
+  name: ${name}
+spec:
+  rootHost: ${name}.k.example.com
+  endpoints:
+  - dnsName: ${name}.k.example.com
+    recordType: A
+    targets:
+    - ${address}
+`
+}
+
+const silent = { debug() {}, info() {}, warning() {}, error() {} }
+
+async function open(t: Test, directory: string) {
+  const lines: string[] = []
+  const note = (text: string) => lines.push(text)
+  const log = { debug: note, info: note, warning: note, error: note }
+  const source = new ManifestSource({ directory, log, clock: systemClock, timers: systemTimers })
+  await source.load()
+  await source.follow()
+  t.teardown(() => source.close())
+  const address = (name: string): string | undefined => {
+    const record = source.find(`default/${name}`)
+    return record && unpackRecord(record.packed).endpoints[0]?.rdata[0]?.join('.')
+  }
+  const becomes = (name: string, want: string | undefined) =>
+    until(() => address(name) === want, `${name} to be ${want}`)
+  return { source, lines, address, becomes }
+}
+
+t.test('an edited record is found, and only its file is read', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.2'),
+    sub: { 'c.yml': manifest('c', '192.0.2.3') },
+    'notes.txt': 'not a manifest',
+    '.hidden.yaml': manifest('h', '192.0.2.9'),
+  })
+  const { source, address, becomes } = await open(t, directory)
+  t.strictSame(['a', 'b', 'c', 'h'].map(address), [
+    '192.0.2.1',
+    '192.0.2.2',
+    '192.0.2.3',
+    undefined,
+  ])
+  const changed: string[] = []
+  source.subscribe((changes) => changed.push(...changes.map((c) => c.after?.key ?? '')))
+  const before = source.find('default/b')
+  await source.settled()
+  const { filesRead } = source
+  writeFileSync(
+    join(directory, 'a.yaml'),
+    `# moved\n${manifest('a', '192.0.2.7')}${manifest('b', '192.0.2.2')}`,
+  )
+  await becomes('a', '192.0.2.7')
+  await source.settled()
+  t.equal(source.find('default/b'), before, 'the other record of the file is untouched')
+  t.strictSame(new Set(changed), new Set(['default/a']))
+  t.ok(source.filesRead - filesRead <= 2, 'no other file was read')
+})
+
+t.test('a deleted file takes its records along, a new one brings some', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const { becomes } = await open(t, directory)
+  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.2'))
+  await becomes('b', '192.0.2.2')
+  unlinkSync(join(directory, 'a.yaml'))
+  await becomes('a', undefined)
+  mkdirSync(join(directory, 'new'))
+  writeFileSync(
+    join(directory, 'new', 'c.json'),
+    JSON.stringify({ kind: 'List', items: [json('c')] }),
+  )
+  await becomes('c', '192.0.2.3')
+})
+
+function json(name: string): object {
+  const endpoints = [{ dnsName: `${name}.k.example.com`, recordType: 'A', targets: ['192.0.2.3'] }]
+  const spec = { rootHost: `${name}.k.example.com`, endpoints }
+  return { apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord', metadata: { name }, spec }
+}
+
+t.test('a bad file keeps its last state, is told by line, and may come right again', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const { source, lines, address, becomes } = await open(t, directory)
+  t.equal(source.unreadyReason(), '')
+  const path = join(directory, 'a.yaml')
+  writeFileSync(path, `${manifest('a', '192.0.2.2')}---\nkind: [DNSRecord\n`)
+  await until(() => source.unreadyReason() !== '', 'the fault to be noticed')
+  t.equal(address('a'), '192.0.2.1')
+  t.match(source.unreadyReason(), /a\.yaml:1[3-6]: .*the file is served as it was before/)
+  t.ok(lines.some((line) => line.includes('a.yaml:')))
+  writeFileSync(path, manifest('a', '192.0.2.3'))
+  await becomes('a', '192.0.2.3')
+  t.equal(source.unreadyReason(), '')
+})
+
+t.test('a refused record keeps its last good version, the others go on', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.2') })
+  const { source, address, becomes } = await open(t, directory)
+  writeFileSync(join(directory, 'a.yaml'), manifest('a', 'nonsense') + manifest('b', '192.0.2.4'))
+  await becomes('b', '192.0.2.4')
+  t.equal(address('a'), '192.0.2.1')
+  t.equal(source.refusedCount, 1)
+  t.equal(source.unreadyReason(), '', 'refused records are no reason to be unready')
+  const [problem] = source.problems()
+  t.match(
+    problem?.print(),
+    /a\.yaml:12: default\/a is refused, its last good version is served: .*nonsense/,
+  )
+})
+
+t.test('a file that is emptied for a moment loses nothing', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const { source, address, becomes } = await open(t, directory)
+  const path = join(directory, 'a.yaml')
+  const lost: unknown[] = []
+  source.subscribe((changes) => lost.push(...changes.filter((c) => c.after === undefined)))
+  writeFileSync(path, '')
+  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.2'))
+  await becomes('b', '192.0.2.2')
+  t.equal(address('a'), '192.0.2.1')
+  writeFileSync(path, manifest('a', '192.0.2.5'))
+  await becomes('a', '192.0.2.5')
+  t.strictSame(lost, [])
+})
+
+t.test('the same record in two files: the first by path is served until it goes', async (t) => {
+  const directory = t.testdir({
+    'b.yaml': manifest('a', '192.0.2.2'),
+    'a.yaml': manifest('a', '192.0.2.1'),
+  })
+  const { source, address, becomes } = await open(t, directory)
+  t.equal(address('a'), '192.0.2.1')
+  t.match(source.problems()[0]?.print(), /b\.yaml:1: DNSRecord default\/a is in .*a\.yaml as well/)
+  unlinkSync(join(directory, 'a.yaml'))
+  await becomes('a', '192.0.2.2')
+  t.strictSame(source.problems(), [])
+})
+
+t.test(
+  'a ConfigMap volume is swapped at one stroke; links that lead out are not followed',
+  async (t) => {
+    const outside = t.testdir({
+      secret: { 'x.yaml': manifest('x', '192.0.2.9') },
+      mount: { '..1': { 'a.yaml': manifest('a', '192.0.2.1') } },
+    })
+    const directory = join(outside, 'mount')
+    symlinkSync('..1', join(directory, '..data'))
+    symlinkSync('..data/a.yaml', join(directory, 'a.yaml'))
+    symlinkSync('../secret/x.yaml', join(directory, 'x.yaml'))
+    const { address, becomes, lines } = await open(t, directory)
+    t.equal(address('a'), '192.0.2.1')
+    t.equal(address('x'), undefined)
+    t.ok(lines.some((line) => line.includes('leads out of the directory')))
+    mkdirSync(join(directory, '..2'))
+    writeFileSync(join(directory, '..2', 'a.yaml'), manifest('a', '192.0.2.2'))
+    symlinkSync('..2', join(directory, '..data_tmp'))
+    renameSync(join(directory, '..data_tmp'), join(directory, '..data'))
+    rmSync(join(directory, '..1'), { recursive: true })
+    await becomes('a', '192.0.2.2')
+  },
+)
+
+t.test('a probe takes its address down and gives it back', async (t) => {
+  const probe = (healthy: boolean) => `
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSHealthCheckProbe
+metadata:
+  name: p
+  labels:
+    kuadrant.io/health-probes-owner: a
+spec:
+  address: 192.0.2.1
+status:
+  healthy: ${healthy}
+`
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1'), 'p.yaml': probe(false) })
+  const { source } = await open(t, directory)
+  t.strictSame(source.find('default/a')?.down, ['192.0.2.1'])
+  writeFileSync(join(directory, 'p.yaml'), probe(true))
+  await until(() => source.find('default/a')?.down.length === 0, 'the probe to be good')
+})
+
+t.test('check tells of every fault with its line', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': `${manifest('a', '192.0.2.256')}${manifest('b', '192.0.2.2')}---\na: b: c\n`,
+    'b.json': '{\n"kind": ]\n',
+    'c.json': JSON.stringify(
+      { kind: 'List', items: [json('c'), { ...json('d'), spec: {} }] },
+      null,
+      1,
+    ),
+  })
+  const problems = (await checkManifests(directory)).map((p) =>
+    p.print().slice(directory.length + 1),
+  )
+  t.equal(problems.length, 4)
+  t.match(
+    problems[0],
+    /^a\.yaml:12: default\/a is refused: endpoint a\.k\.example\.com target "192\.0\.2\.256" is not an IPv4 address/,
+  )
+  t.match(problems[1], /^a\.yaml:26: /)
+  t.match(problems[2], /^b\.json:2: /)
+  t.match(problems[3], /^c\.json:\d+: default\/d is refused: spec\.rootHost is required/)
+  await t.rejects(checkManifests(join(directory, 'nowhere')), /can't be listed/)
+})
+
+t.test('everybody over one directory shares one source, the last one closes it', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const options = { directory, log: silent, clock: systemClock, timers: systemTimers }
+  const first = await acquireSource(options)
+  const second = await acquireSource(options)
+  t.equal(first.shared, second.shared)
+  t.equal(first.shared.source.filesRead, 1)
+  first.release()
+  first.release()
+  writeFileSync(join(directory, 'a.yaml'), manifest('a', '192.0.2.2'))
+  const { source } = second.shared
+  const read = source.filesRead
+  await until(() => source.filesRead > read, 'the source to be alive')
+  second.release()
+  const third = await acquireSource(options)
+  t.not(third.shared, first.shared)
+  third.release()
+})
