@@ -1,7 +1,6 @@
 import { check } from './check.ts'
 import { type Output, processOutput } from './output.ts'
 import { runQuery } from './query.ts'
-import { runQuery } from './query.ts'
 import { serve } from './serve.ts'
 
 const USAGE = `Sextant answers DNS by where the client is, then by weight.
@@ -34,8 +33,6 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
       return serve(rest, output)
     case 'check':
       return check(rest, output)
-    case 'query':
-      return runQuery(rest, output.print, output.printError)
     case 'query':
       return runQuery(rest, output.print, output.printError)
     case 'help':
