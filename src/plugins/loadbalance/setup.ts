@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
+import { InputError } from '../../base/errors.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanCidr } from '../../dns/text/address.ts'
@@ -36,7 +37,12 @@ function setup(c: SetupContext, timers: Timers): void {
   }
   const path = resolve(c.block.root, policy.file)
   const weights = new WeightFile(path, policy.reloadMs, c.log, timers)
+  const position = c.dispenser.position()
   c.onStartup(() => weights.start())
+  c.onCheck(async () => {
+    const fault = await weights.check()
+    return fault === '' ? [] : [new InputError('WEIGHT_FILE', position, fault)]
+  })
   c.onShutdown(() => weights.stop())
   c.addHandler((next) => new Loadbalance(next, { weights, preferred }))
 }

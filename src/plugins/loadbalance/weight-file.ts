@@ -43,6 +43,12 @@ export class WeightFile implements WeightSource {
     this.#stop()
   }
 
+  /** What is wrong with the file now; '' = nothing. */
+  async check(): Promise<string> {
+    const { fault } = await this.#load(() => {})
+    return fault
+  }
+
   async #reload(): Promise<void> {
     // A slow disk must not pile up reads.
     if (this.#busy) return
@@ -54,7 +60,7 @@ export class WeightFile implements WeightSource {
   }
 
   /** `fault` is '' if the table is as the file says. */
-  async #load(): Promise<{ missing: boolean; fault: string }> {
+  async #load(announce = this.#log.info): Promise<{ missing: boolean; fault: string }> {
     let text: string
     try {
       const { size } = await stat(this.#path)
@@ -71,7 +77,7 @@ export class WeightFile implements WeightSource {
     if (typeof weights === 'string') return { missing: false, fault: weights }
     this.#text = text
     this.current = new WeightTable(weights)
-    this.#log.info(`Successfully reloaded weight file ${this.#path}`)
+    announce(`Successfully reloaded weight file ${this.#path}`)
     return { missing: false, fault: '' }
   }
 }
