@@ -30,7 +30,7 @@ export function printOption(code: number, data: Uint8Array): string {
   if (code === OptionCode.EDE && data.length >= 2) return `EDE: ${printExtendedError(data)}`
   if (code === OptionCode.PADDING) return `PAD: (${data.length} bytes)`
   if (code === OptionCode.KEEPALIVE && data.length === 2) {
-    return `TCP-KEEPALIVE: ${(((data[0]! << 8) | data[1]!) / 10).toFixed(1)} secs`
+    return `TCP KEEPALIVE: ${(((data[0]! << 8) | data[1]!) / 10).toFixed(1)} secs`
   }
   return data.length === 0 ? `OPT=${code}` : `OPT=${code}: ${printDump(data)}`
 }

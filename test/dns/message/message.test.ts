@@ -84,7 +84,7 @@ t.test('printMessage lays a message out as dig does', (t) => {
       '; COOKIE: 0123456789abcdef',
       '; EDE: 18 (Prohibited): (geo.[31m fence)',
       '; EDE: 7 (Signature Expired)',
-      '; TCP-KEEPALIVE: 10.0 secs',
+      '; TCP KEEPALIVE: 10.0 secs',
       '; PAD: (3 bytes)',
       '; OPT=65001: 68 69 ("hi")',
       '; OPT=65002',
