@@ -12,7 +12,9 @@ export const DROP = -1
  * returns a Promise, and links above it must cope: `if (typeof s === 'number') … else s.then(…)`.
  *
  * SERVFAIL, REFUSED, FORMERR and NOTIMP mean that nothing was written (CoreDNS's contract): the
- * server clears the sections and sends the bare error. A reason goes into `tx.response.error`.
+ * server clears the sections and sends the bare error. A reason goes into `tx.response.error`. Who has
+ * records to send with such an rcode (the CNAMEs of a chain that broke) stores it in
+ * `tx.response.rcode` and returns NOERROR. With any other return value it is `tx.response.rcode` that goes out.
  */
 export interface Handler {
   /** The directive's name. */
