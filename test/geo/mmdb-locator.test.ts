@@ -1,0 +1,200 @@
+import { rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { scanAddress } from '../../src/dns/text/address.ts'
+import { type GeoCode, scanGeoCode } from '../../src/geo/code.ts'
+import { POLL_MS } from '../../src/geo/mmdb/database-file.ts'
+import { bundledDatabasePath } from '../../src/geo/mmdb/load.ts'
+import { MmdbLocator } from '../../src/geo/mmdb-locator.ts'
+import { type Net, scanNet } from '../../src/geo/net.ts'
+import { runJobInline, runJobInThread } from '../../src/geo/worker/run-job.ts'
+import { cityEntry, composeMmdb, type MmdbContent } from '../support/mmdb.ts'
+import { FakeTimers } from '../support/setup.ts'
+
+let writes = 0
+
+function write(path: string, octets: Uint8Array): void {
+  writeFileSync(path, octets)
+  // Each version has a time of its own, however fast the test is.
+  writes++
+  utimesSync(path, 1_700_000_000 + writes, 1_700_000_000 + writes)
+}
+
+function createLocator(paths: readonly string[], nets: readonly string[] = []) {
+  const timers = new FakeTimers()
+  const reloads: string[] = []
+  const locator = new MmdbLocator({
+    paths,
+    nets: nets.map((line) => scanNet(...(line.split(' ') as [string, string])) as Net),
+    timers,
+    runJob: runJobInline,
+    onReload: (_path, fault) => reloads.push(fault?.message ?? 'good'),
+  })
+  return { locator, timers, reloads }
+}
+
+function locate(locator: MmdbLocator, text: string) {
+  const { bytes, family } = scanAddress(text)!
+  return locator.locate(bytes, family)
+}
+
+function field(locator: MmdbLocator, text: string, label: string): string {
+  const { bytes, family } = scanAddress(text)!
+  return locator.field(bytes, family, label)
+}
+
+const CITY: MmdbContent = { networks: { '5.0.0.0/8': cityEntry('DE', 'EU', ['BE']) } }
+const ASN: MmdbContent = {
+  networks: {
+    '5.0.0.0/16': {
+      autonomous_system_number: 64500,
+      autonomous_system_organization: 'Example Ltd',
+    },
+  },
+}
+
+t.test('a City and an ASN database complete each other, nets come above both', async (t) => {
+  const dir = t.testdir()
+  write(join(dir, 'city.mmdb'), composeMmdb(CITY))
+  write(join(dir, 'asn.mmdb'), composeMmdb(ASN))
+  const paths = [join(dir, 'city.mmdb'), join(dir, 'asn.mmdb')]
+  const nets = ['5.0.1.0/24 IE', '5.0.1.0/24 NET-OFFICE', '5.0.0.0/16 GEO-NA']
+  const { locator } = createLocator(paths, nets)
+  locator.open()
+  t.teardown(() => locator.close())
+  t.same(locate(locator, '5.9.0.1'), {
+    ...{ net: '', asn: 0, subdivisions: ['DE-BE'], country: 'DE', continent: 'EU' },
+  })
+  t.match(locate(locator, '5.0.1.1'), {
+    net: 'NET-OFFICE',
+    asn: 64500,
+    country: 'IE',
+    continent: 'EU',
+  })
+  t.match(locate(locator, '5.0.2.1'), { net: '', asn: 64500, country: '', continent: 'NA' })
+  t.match(locate(locator, '::ffff:5.0.1.1'), { net: 'NET-OFFICE', country: 'IE' }, 'IPv4-mapped')
+  const table = [
+    { label: 'geoip/city/name', want: 'City in DE' },
+    { label: 'geoip/country/code', want: 'DE' },
+    { label: 'geoip/country/name', want: 'Country DE' },
+    { label: 'geoip/continent/code', want: 'EU' },
+    { label: 'geoip/continent/name', want: 'Continent EU' },
+    { label: 'geoip/subdivisions/code', want: 'BE' },
+    { label: 'geoip/latitude', want: '52.2242' },
+    { label: 'geoip/timezone', want: 'Europe/London' },
+    { label: 'geoip/postalcode', want: 'CB4' },
+    { label: 'geoip/asn/number', want: '' },
+  ]
+  for (const { label, want } of table) t.equal(field(locator, '5.9.0.1', label), want, label)
+  t.equal(field(locator, '5.0.1.1', 'geoip/city/name'), '', "a moved client isn't in the old city")
+  t.equal(field(locator, '5.0.1.1', 'geoip/asn/org'), 'Example Ltd')
+  t.equal(field(locator, '5.0.1.1', 'geoip/asn/number'), '64500')
+})
+
+t.test('a changed file is taken into use, a corrupt one is not', async (t) => {
+  const file = join(t.testdir(), 'city.mmdb')
+  write(file, composeMmdb(CITY))
+  const { locator, timers, reloads } = createLocator([file])
+  locator.open()
+  let changes = 0
+  locator.onChange(() => changes++)
+  // File reads take real time: turns the clock on until the reports are there.
+  const poll = async (count: number): Promise<void> => {
+    for (let turn = 0; turn < 500 && reloads.length < count; turn++) {
+      await timers.advance(POLL_MS)
+      await stat(file).catch(() => undefined)
+    }
+  }
+  const pollInVain = async (): Promise<void> => {
+    for (let turn = 0; turn < 5; turn++) {
+      await timers.advance(POLL_MS)
+      await stat(file).catch(() => undefined)
+    }
+  }
+  await pollInVain()
+  t.same(reloads, [], 'nothing changed')
+
+  write(file, composeMmdb({ networks: { '5.0.0.0/8': cityEntry('FR', 'EU') } }))
+  await poll(1)
+  t.match(locate(locator, '5.9.0.1'), { country: 'FR' })
+  t.same([reloads, changes], [['good'], 1])
+
+  write(file, composeMmdb(CITY).subarray(0, 500))
+  await poll(2)
+  t.match(locate(locator, '5.9.0.1'), { country: 'FR' }, 'the last good one stays')
+  t.match(reloads[1], /city\.mmdb is not a MaxMind DB, or is truncated/)
+  await pollInVain()
+  t.equal(reloads.length, 2, 'told once')
+
+  rmSync(file)
+  await poll(3)
+  t.match(reloads[2], /can't be read: ENOENT/)
+  t.match(locate(locator, '5.9.0.1'), { country: 'FR' }, 'also without the file')
+
+  write(file, composeMmdb(CITY))
+  await poll(4)
+  t.match(locate(locator, '5.9.0.1'), { country: 'DE' }, 'until there is a better one')
+  t.equal(changes, 2)
+  locator.close()
+  t.equal(timers.count, 0, 'nothing is polled any more')
+})
+
+t.test('two locators share a file, and part with it one by one', async (t) => {
+  const file = join(t.testdir(), 'city.mmdb')
+  write(file, composeMmdb(CITY))
+  const first = createLocator([file])
+  const second = createLocator([file], ['5.1.0.0/16 US'])
+  first.locator.open()
+  second.locator.open()
+  t.same([first.timers.count, second.timers.count], [1, 0], 'one of them polls')
+  t.match(locate(first.locator, '5.1.0.1'), { country: 'DE' })
+  t.match(locate(second.locator, '5.1.0.1'), { country: 'US' }, 'nets are its own')
+  write(file, composeMmdb({ networks: { '5.0.0.0/8': cityEntry('FR', 'EU') } }))
+  const third = createLocator([file])
+  third.locator.open()
+  t.match(locate(first.locator, '5.9.0.1'), { country: 'FR' }, 'whoever opens it brings the news')
+  first.locator.close()
+  second.locator.close()
+  t.equal(first.timers.count, 1, 'one holder is left')
+  third.locator.close()
+  t.equal(first.timers.count, 0)
+})
+
+t.test('a file that cannot be opened names itself, and leaves nothing open', async (t) => {
+  const dir = t.testdir({ 'bad.mmdb': 'no database' })
+  write(join(dir, 'city.mmdb'), composeMmdb(CITY))
+  const table = [
+    {
+      name: 'a missing file',
+      file: 'GeoLite2-City-demo.mmdb',
+      want: /demo\.mmdb can't be read: ENOENT/,
+    },
+    { name: 'no database', file: 'bad.mmdb', want: /bad\.mmdb is not a MaxMind DB/ },
+    { name: 'a folder', file: '.', want: /can't be read: EISDIR/ },
+  ]
+  for (const { name, file, want } of table) {
+    const { locator, timers } = createLocator([join(dir, 'city.mmdb'), join(dir, file)])
+    t.throws(() => locator.open(), { code: 'MMDB', message: want }, name)
+    t.equal(timers.count, 0)
+  }
+})
+
+t.test('a job in a thread ends as it does in place', async (t) => {
+  const codes: GeoCode[] = ['GEO-EU', 'US'].map((text) => scanGeoCode(text)!)
+  const image = { file: 'city.mmdb', bytes: composeMmdb(CITY) }
+  const job = { kind: 'classify', images: [image], nets: [], codes } as const
+  t.same(await runJobInThread(job), await runJobInline(job))
+  const broken = { file: 'broken.mmdb', bytes: image.bytes.slice(0, 99) }
+  const verify = { kind: 'verify', image: broken } as const
+  await t.rejects(runJobInThread(verify), { code: 'MMDB', message: /^broken\.mmdb is / })
+  t.equal(await runJobInline({ kind: 'verify', image }), undefined)
+})
+
+t.test('the bundled database is opened by its path', async (t) => {
+  const { locator } = createLocator([bundledDatabasePath()])
+  locator.open()
+  t.teardown(() => locator.close())
+  t.match(locate(locator, '81.2.69.1'), { country: 'GB', continent: 'EU' })
+  t.match(locate(locator, '192.168.1.1'), { country: '', continent: '' })
+})

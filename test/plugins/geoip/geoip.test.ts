@@ -1,0 +1,135 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Query } from '../../../src/dns/message/query.ts'
+import { printAddress, scanAddress } from '../../../src/dns/text/address.ts'
+import { runJobInline } from '../../../src/geo/worker/run-job.ts'
+import { findMetadata } from '../../../src/plugin/metadata.ts'
+import { createGeoip, geoip } from '../../../src/plugins/geoip/setup.ts'
+import { cityEntry, composeMmdb } from '../../support/mmdb.ts'
+import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
+import { answering, transaction } from '../../support/transaction.ts'
+
+const quiet = () => createGeoip({ timers: new FakeTimers(), runJob: runJobInline })
+
+function setSubnet(query: Query, address: string, bits: number): void {
+  const { bytes, family } = scanAddress(address)!
+  query.ecsAddress.set(bytes)
+  query.ecsFamily = family
+  query.ecsSourceBits = bits
+}
+
+t.test('the client is the ECS address with edns-subnet, else the peer', async (t) => {
+  const table = [
+    { name: 'no option', block: '{\n edns-subnet\n}', want: '198.51.100.7/32 peer' },
+    {
+      name: 'an option',
+      block: '{\n edns-subnet\n}',
+      subnet: '81.2.69.0',
+      bits: 24,
+      want: '81.2.69.0/24 ecs',
+    },
+    {
+      name: 'an IPv6 option',
+      block: '{\n edns-subnet\n}',
+      subnet: '2001:db8::',
+      bits: 32,
+      want: '2001:db8::/32 ecs',
+    },
+    {
+      name: 'a prefix of no bits',
+      block: '{\n edns-subnet\n}',
+      subnet: '0.0.0.0',
+      bits: 0,
+      want: '198.51.100.7/32 peer',
+    },
+    {
+      name: 'without edns-subnet',
+      block: '',
+      subnet: '81.2.69.0',
+      bits: 24,
+      want: '198.51.100.7/32 peer',
+    },
+  ]
+  for (const { name, block, subnet, bits, want } of table) {
+    const setUp = new SetUp(quiet(), `geoip ${block}`)
+    const tx = transaction({ name: 'a.example.org.', from: '198.51.100.7' })
+    if (subnet !== undefined) setSubnet(tx.query, subnet, bits!)
+    let seen = ''
+    await setUp
+      .handler(
+        answering(({ query }) => {
+          const address = printAddress(query.clientAddress, query.clientFamily as 1 | 2)
+          seen = `${address}/${query.clientBits} ${query.clientIsEcs ? 'ecs' : 'peer'}`
+          return 0
+        }),
+      )
+      .serve(tx)
+    t.equal(seen, want, name)
+  }
+})
+
+t.test('what is no geoip is refused with its place', async (t) => {
+  const table = [
+    {
+      given: 'geoip {\n languages en\n}',
+      want: 'Corefile:2 - Error during parsing: unknown property "languages"',
+    },
+    {
+      given: 'geoip {\n edns-subnet yes\n}',
+      want: "Corefile:2 - Error during parsing: Wrong argument count or unexpected line ending after 'yes'",
+    },
+    {
+      given: 'geoip {\n net 192.0.2.0/24\n}',
+      want: "Corefile:2 - Error during parsing: Wrong argument count or unexpected line ending after '192.0.2.0/24'",
+    },
+    {
+      given: 'geoip {\n net 192.0.2.0 IE\n}',
+      want: "Corefile:2 - Error during parsing: invalid network '192.0.2.0': write it as 192.0.2.0/24",
+    },
+    {
+      given: 'geoip a.mmdb\ngeoip b.mmdb',
+      want: 'Corefile:2 - Error during parsing: configuring multiple databases is not supported',
+    },
+    {
+      given: 'geoip {\n net 192.0.2.0/24 IE\n net 192.0.2.9/24 US\n}',
+      want: 'Corefile:3 - Error during parsing: net 192.0.2.9/24 is already IE: remove one of the two lines',
+    },
+  ]
+  for (const { given, want } of table) t.equal(setupError(geoip, given), want, given)
+  t.match(
+    setupError(geoip, 'geoip {\n net 192.0.2.0/24 EU\n}'),
+    /^Corefile:2 .*invalid geo code 'EU'/,
+  )
+})
+
+t.test('a missing database stops the start and fails the check, with its place', async (t) => {
+  const setUp = new SetUp(quiet(), 'geoip GeoLite2-City-demo.mmdb {\n edns-subnet\n}')
+  const want =
+    /^Corefile:1 - Error during parsing: failed to open database file: .*GeoLite2-City-demo\.mmdb can't be read: ENOENT/
+  await t.rejects(setUp.start(), { message: want, position: { file: 'Corefile', line: 1 } })
+  const found = await setUp.checks[0]!()
+  t.equal(found.length, 1)
+  t.match(found[0]!.message, want)
+})
+
+t.test('databases are found from root, and give their labels', async (t) => {
+  const dir = t.testdir()
+  const content = { networks: { '81.2.69.0/24': cityEntry('GB', 'EU', ['ENG']) } }
+  writeFileSync(join(dir, 'city.mmdb'), composeMmdb(content))
+  const setUp = new SetUp(quiet(), 'geoip city.mmdb {\n edns-subnet\n}')
+  // `root` runs before geoip; the helper has no root directive, so the path is given whole.
+  await t.rejects(setUp.start())
+  const found = new SetUp(quiet(), `geoip ${join(dir, 'city.mmdb')} {\n edns-subnet\n}`)
+  found.block.metadataEnabled = true
+  await found.start()
+  t.teardown(() => found.stop())
+  t.same(await found.checks[0]!(), [])
+  const tx = transaction({ name: 'a.example.org.', from: '198.51.100.7' })
+  const city = findMetadata(found.block, 'geoip/city/name')!
+  t.equal(city(tx), '', 'the peer is unknown')
+  setSubnet(tx.query, '81.2.69.0', 24)
+  t.equal(city(tx), 'City in GB', 'before the chain ran')
+  found.block.metadataEnabled = false
+  t.equal(findMetadata(found.block, 'geoip/city/name'), undefined)
+})
