@@ -54,7 +54,7 @@ for (const texts of [['GEO-EU', 'GEO-NA'], ['GEO-EU', 'GEO-NA', 'IE', 'US', 'JP'
   const [ipv4, ipv6] = countClassified(data)
   console.log(
     `${texts.length} codes: built in ${median(times).toFixed(0)} ms CPU, ${data.words.byteLength >> 10} KiB, ` +
-      `${data.codesOf.length} classes, ${ipv4} IPv4 and ${ipv6} IPv6 prefixes`,
+      `${data.codesOf.length} classes, ${ipv4} IPv4 prefixes, ${ipv6} IPv6 ones (IPv4 in ::/96 and ::ffff:0:0/96 included)`,
   )
 }
 
