@@ -36,6 +36,7 @@ export async function openDnsListener(
       const handler = createHandler(next, parts)
       udp.setHandler(handler)
       tcp.setHandler(handler)
+      tcp.setLimits(tcpLimits(next))
     },
     close: async () => {
       await Promise.all([udp.close(), tcp.close()])
@@ -59,14 +60,18 @@ async function openBoth(
       throw listenFault('udp', plan, error)
     })
     try {
-      const { readMs, writeMs, idleMs, maxTcpQueries } = plan.timeouts
-      const limits = { readMs, writeMs, idleMs, queriesMax: maxTcpQueries }
+      const limits = tcpLimits(plan)
       return [udp, await listenTcp({ host: plan.host, port: udp.port, handler, limits })]
     } catch (error) {
       await udp.close()
       if (plan.port !== 0 || attempt === FREE_PORT_ATTEMPTS) throw listenFault('tcp', plan, error)
     }
   }
+}
+
+function tcpLimits({ timeouts }: ListenPlan) {
+  const { readMs, writeMs, idleMs, maxTcpQueries } = timeouts
+  return { readMs, writeMs, idleMs, queriesMax: maxTcpQueries }
 }
 
 const REASONS: Readonly<Record<string, string>> = {

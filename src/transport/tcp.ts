@@ -18,6 +18,8 @@ export interface TcpListener extends Listener {
   readonly counters: Readonly<TcpCounters>
   /** Open connections. */
   readonly connections: number
+  /** Later connections have these limits; what is left out has its default. */
+  setLimits(limits: Partial<TcpLimits>): void
 }
 
 /** The defaults of `timeouts` where CoreDNS has them; bounds where it has none. */
@@ -59,10 +61,10 @@ class TcpServer implements TcpListener {
   readonly port: number
   readonly counters: TcpCounters = { dropped: 0, refused: 0, timedOut: 0, overrun: 0, errors: 0 }
   readonly #server: Server
-  readonly #limits: TcpLimits
+  #limits: TcpLimits
   readonly #connections = new Set<TcpConnection>()
   readonly #perAddress = new Map<string, number>()
-  readonly #sweeper: NodeJS.Timeout
+  #sweeper: NodeJS.Timeout
   #handler: QueryHandler
   #closing: Promise<void> | undefined = undefined
   #whenEmpty: (() => void) | undefined = undefined
@@ -76,12 +78,7 @@ class TcpServer implements TcpListener {
     server.on('error', () => {
       this.counters.errors++
     })
-    const { readMs, writeMs, idleMs } = this.#limits
-    const sweepMs = Math.min(readMs, writeMs, idleMs) / SWEEP_FRACTION
-    this.#sweeper = setInterval(
-      () => this.#sweep(),
-      Math.min(Math.max(sweepMs, SWEEP_MS_MIN), SWEEP_MS_MAX),
-    )
+    this.#sweeper = this.#startSweeper()
   }
 
   get connections(): number {
@@ -90,6 +87,13 @@ class TcpServer implements TcpListener {
 
   setHandler(handler: QueryHandler): void {
     this.#handler = handler
+  }
+
+  setLimits(limits: Partial<TcpLimits>): void {
+    if (this.#closing !== undefined) return
+    this.#limits = { ...TCP_LIMITS_DEFAULT, ...limits }
+    clearInterval(this.#sweeper)
+    this.#sweeper = this.#startSweeper()
   }
 
   close(): Promise<void> {
@@ -143,6 +147,12 @@ class TcpServer implements TcpListener {
     if (left > 0) this.#perAddress.set(address, left)
     else this.#perAddress.delete(address)
     if (this.#connections.size === 0) this.#whenEmpty?.()
+  }
+
+  #startSweeper(): NodeJS.Timeout {
+    const { readMs, writeMs, idleMs } = this.#limits
+    const sweepMs = Math.min(readMs, writeMs, idleMs) / SWEEP_FRACTION
+    return setInterval(() => this.#sweep(), Math.min(Math.max(sweepMs, SWEEP_MS_MIN), SWEEP_MS_MAX))
   }
 
   #sweep(): void {

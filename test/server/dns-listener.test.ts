@@ -1,0 +1,87 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/base/clock.ts'
+import { Random } from '../../src/base/random.ts'
+import { CookieJar } from '../../src/dns/edns/cookie.ts'
+import { ServerCounts } from '../../src/server/counters.ts'
+import { openDnsListener } from '../../src/server/dns-listener.ts'
+import type { ListenPlan } from '../../src/server/listen-plan.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+
+const parts = {
+  clock: systemClock,
+  random: new Random(1),
+  log: createLogger(
+    '',
+    () => {},
+    () => false,
+  ),
+  counters: new ServerCounts(),
+  cookies: new CookieJar(new Uint8Array(16)),
+}
+
+/** Serves the root with one rcode for everything. */
+function plan(rcode: number, port = 0, readMs = 3000): ListenPlan {
+  const chain = { name: 'toy', serve: () => rcode }
+  const block = { zone: new Uint8Array(1), zoneText: '.', chain, filters: [], viewName: '' }
+  return {
+    address: `dns://127.0.0.1:${port}`,
+    host: '127.0.0.1',
+    port,
+    blocks: [{ ...block, bufsizeOctets: 1232, debug: false }],
+    timeouts: { readMs, writeMs: 5000, idleMs: 10_000, maxTcpQueries: -1 },
+    asked: { key: `dns://.:${port} on 127.0.0.1`, position: { file: 'Corefile', line: 7 } },
+  }
+}
+
+async function open(t: Test, first: ListenPlan) {
+  const listener = await openDnsListener(first, parts)
+  t.teardown(() => listener.close())
+  return listener
+}
+
+const QUERY = Buffer.from('000101000001000000000000000001' + '0001', 'hex')
+
+async function askUdp(port: number): Promise<number> {
+  const socket = createSocket('udp4')
+  socket.send(QUERY, port, '127.0.0.1')
+  const [reply] = await once(socket, 'message')
+  socket.close()
+  return reply[3] & 15
+}
+
+async function askTcp(port: number): Promise<number> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(Buffer.concat([Buffer.from([0, QUERY.length]), QUERY]))
+  const [reply] = await once(socket, 'data')
+  socket.destroy()
+  return reply[5] & 15
+}
+
+t.test('both sockets have one port, and serve what they are told', async (t) => {
+  const listener = await open(t, plan(5))
+  t.ok(listener.port > 0)
+  t.strictSame([await askUdp(listener.port), await askTcp(listener.port)], [5, 5])
+  listener.use(plan(2))
+  t.strictSame([await askUdp(listener.port), await askTcp(listener.port)], [2, 2])
+})
+
+t.test('new timeouts hold for the next connection', async (t) => {
+  const listener = await open(t, plan(5, 0, 60_000))
+  listener.use(plan(5, 0, 20))
+  const socket = connect(listener.port, '127.0.0.1')
+  socket.resume()
+  await once(socket, 'close')
+  t.pass('closed long before the first timeout')
+})
+
+t.test('an address in use names who asked for it', async (t) => {
+  const { port } = await open(t, plan(5))
+  await t.rejects(openDnsListener(plan(5, port), parts), {
+    code: 'LISTEN',
+    position: { file: 'Corefile', line: 7 },
+    message: `listen udp 127.0.0.1:${port}: address already in use (asked for by dns://.:${port} on 127.0.0.1)`,
+  })
+})
