@@ -15,7 +15,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ['plugins', 'transport'],
   ['server'],
   ['api'],
-  ['cli', 'main.ts'],
+  ['cli'],
+  ['main.ts'],
 ]
 
 /** Same-layer imports that docs/architecture.md grants: [importer, imported]. */
