@@ -22,7 +22,7 @@ function demote(markdown) {
 /** The first sentence under `## Name`, without the name itself. */
 function headline(markdown) {
   const paragraph = /^## Name\s+([\s\S]*?)\n\s*\n/m.exec(`${markdown}\n\n`)?.[1] ?? ''
-  return paragraph.replace(/\s+/g, ' ').replace(/^\*?`?[a-z]+`?\*?\s+(?:-|–|—)\s+/, '')
+  return paragraph.replace(/\s+/g, ' ').replace(/^[*_`]*[a-z]+[*_`]*\s+(?:-|–|—)\s+/, '')
 }
 
 const directives = readdirSync(join(root, 'src/plugins'), { withFileTypes: true })
