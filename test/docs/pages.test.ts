@@ -1,0 +1,36 @@
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { agrees, PageRun } from '../support/page.ts'
+import { needs } from '../support/peer.ts'
+import { freePort, root } from '../support/server.ts'
+
+t.test('outputs are compared line by line, … standing for anything', async (t) => {
+  const table = [
+    { want: ['a'], got: ['a'], ok: true },
+    { want: ['a'], got: ['b'], ok: false },
+    { want: ['a'], got: ['a', 'b'], ok: false },
+    { want: ['a…c'], got: ['abc'], ok: true },
+    { want: ['a.c'], got: ['abc'], ok: false },
+    { want: ['…', 'z'], got: ['x', 'y', 'z'], ok: true },
+    { want: ['…', 'z'], got: ['z', 'y'], ok: false },
+    { want: [], got: ['a'], ok: false },
+  ]
+  for (const { want, got, ok } of table) t.equal(agrees(want, got), ok, `${want} ~ ${got}`)
+})
+
+for (const page of ['docs/quick-start.md', 'docs/records.md']) {
+  t.test(`${page} does what it shows`, needs('dig'), async (t) => {
+    await PageRun.run(t, page, t.testdir({}))
+  })
+}
+
+t.test('README.md does what it shows', needs('dig'), async (t) => {
+  const directory = t.testdir({})
+  cpSync(join(root, 'zones'), join(directory, 'zones'), { recursive: true })
+  const [dns, metrics] = [await freePort(), await freePort()]
+  const corefile = readFileSync(join(root, 'Corefile.example'), 'utf8')
+  const fitted = corefile.replaceAll(':1053', `:${dns}`).replaceAll(':9153', `:${metrics}`)
+  writeFileSync(join(directory, 'Corefile.example'), fitted)
+  await PageRun.run(t, 'README.md', directory, { '1053': dns, '9153': metrics })
+})

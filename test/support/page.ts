@@ -1,0 +1,147 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Test } from 'tap'
+import { run } from './peer.ts'
+import { freePort, root } from './server.ts'
+import { until } from './until.ts'
+
+/** A fenced block of a page: its language, the file that it names, if any, and its text. */
+interface Fence {
+  readonly language: string
+  readonly file: string
+  readonly text: string
+}
+
+/** A command of a `console` block with the output that the page shows for it. */
+interface Step {
+  readonly command: string
+  readonly want: readonly string[]
+}
+
+const MAIN = join(root, 'dist/main.js')
+/** Ports as pages write them; each run has free ones instead. */
+const PORTS = ['1053', '9153', '8181', '8080']
+
+function scanFences(page: string): Fence[] {
+  const found = page.matchAll(/^```(\w+) ?(\S*)\n([\s\S]*?)^```$/gm)
+  return [...found].map(([, language = '', file = '', text = '']) => ({ language, file, text }))
+}
+
+function scanSteps(text: string): Step[] {
+  return text
+    .split(/^\$ /m)
+    .slice(1)
+    .map((part) => {
+      const [command = '', ...want] = part.trimEnd().split('\n')
+      return { command, want }
+    })
+}
+
+/** True if the lines agree; `…` stands for anything within a line, and alone for any lines. */
+export function agrees(want: readonly string[], got: readonly string[]): boolean {
+  const [first, ...rest] = want
+  if (first === undefined) return got.length === 0
+  if (first === '…') {
+    return Array.from({ length: got.length + 1 }, (_, i) => i).some((i) =>
+      agrees(rest, got.slice(i)),
+    )
+  }
+  const [line, ...others] = got
+  return line !== undefined && lineAgrees(first, line) && agrees(rest, others)
+}
+
+function lineAgrees(want: string, got: string): boolean {
+  const parts = want.split('…').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${parts.join('.*')}$`).test(got)
+}
+
+function lines(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim().replace(/\s+/g, ' '))
+    .filter((line) => line !== '')
+}
+
+/** Lives through one page: files are laid, commands run, outputs compared, in the order of the page. */
+export class PageRun {
+  readonly #t: Test
+  readonly #directory: string
+  readonly #ports = new Map<string, string>()
+  #server: { process: ChildProcess; output(): string } | undefined
+
+  private constructor(t: Test, directory: string) {
+    this.#t = t
+    this.#directory = directory
+    t.teardown(() => this.#server?.process.kill('SIGKILL'))
+  }
+
+  /**
+   * Runs the page at `path`, relative to the repository. `directory`: where its commands run;
+   * `ports`: what stands for a port of the page, a free one where nothing is said.
+   */
+  static async run(
+    t: Test,
+    path: string,
+    directory: string,
+    ports: Readonly<Record<string, number>> = {},
+  ): Promise<void> {
+    const page = new PageRun(t, directory)
+    for (const port of PORTS) page.#ports.set(port, String(ports[port] ?? (await freePort())))
+    for (const fence of scanFences(readFileSync(join(root, path), 'utf8'))) await page.#take(fence)
+  }
+
+  /** Puts this run's ports into a text of the page. */
+  fit(text: string): string {
+    return text.replace(/(:|-p )(\d{4})\b/g, (all, before: string, port: string) => {
+      const fitting = this.#ports.get(port)
+      return fitting === undefined ? all : before + fitting
+    })
+  }
+
+  async #take(fence: Fence): Promise<void> {
+    if (fence.file !== '') {
+      const path = join(this.#directory, fence.file)
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, this.fit(fence.text))
+    } else if (fence.language === 'console') {
+      for (const step of scanSteps(fence.text)) await this.#step(step)
+    }
+  }
+
+  /** A step may have to wait for a watcher: it is repeated until it agrees, within a bound. */
+  async #step({ command, want }: Step): Promise<void> {
+    const wanted = lines(this.fit(want.join('\n')))
+    let got: readonly string[] = []
+    const attempt = async (): Promise<boolean> => {
+      got = lines(await this.#output(this.fit(command)))
+      return agrees(wanted, got)
+    }
+    await until(attempt, command, 5000).catch(() => {})
+    this.#t.ok(agrees(wanted, got), command, { wanted, got })
+  }
+
+  async #output(command: string): Promise<string> {
+    if (command === 'npm start') return this.#serve(['-conf', 'Corefile.example'])
+    const [program = '', ...args] = command.split(/\s+/)
+    if (program === 'curl') return (await fetch(args.at(-1) ?? '')).text()
+    if (program === 'sextant' && args[0] === 'serve') return this.#serve(args.slice(1))
+    const script = 'cd "$0" && exec "$@"'
+    const words = program === 'sextant' ? [process.execPath, MAIN, ...args] : [program, ...args]
+    const { stdout, stderr } = await run('sh', ['-c', script, this.#directory, ...words])
+    return stdout + stderr
+  }
+
+  async #serve(args: readonly string[]): Promise<string> {
+    if (this.#server === undefined) {
+      const cwd = this.#directory
+      const child = spawn(process.execPath, [MAIN, 'serve', ...args], { cwd })
+      let printed = ''
+      child.stdout.on('data', (chunk) => (printed += String(chunk)))
+      child.stderr.on('data', (chunk) => (printed += String(chunk)))
+      this.#server = { process: child, output: () => printed }
+      await until(() => /^linux\//m.test(printed) || child.exitCode !== null, 'the start-up lines')
+    }
+    return this.#server.output()
+  }
+}
