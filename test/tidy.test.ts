@@ -112,6 +112,17 @@ t.test('the lock file names no download address', async (t) => {
   t.notMatch(read('package-lock.json'), '"resolved":')
 })
 
+t.test('the lock file is whole, also for platforms that are not this one', async (t) => {
+  type Package = { readonly optionalDependencies?: Readonly<Record<string, string>> }
+  const lock: unknown = JSON.parse(read('package-lock.json'))
+  const { packages } = lock as { readonly packages: Readonly<Record<string, Package>> }
+  // npm leaves out what its registry lacks, and then npm ci refuses the file.
+  const missing = Object.values(packages)
+    .flatMap((entry) => Object.keys(entry.optionalDependencies ?? {}))
+    .filter((name) => packages[`node_modules/${name}`] === undefined)
+  t.strictSame(missing, [])
+})
+
 t.test('the top level holds nothing unexpected', async (t) => {
   const expected = new Set(
     `package.json package-lock.json tsconfig.json tsconfig.build.json biome.json src zones crds
