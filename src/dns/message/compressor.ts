@@ -1,4 +1,3 @@
-import { NAME_HASH_SEED } from '../name/hash.ts'
 import { LOWER } from '../name/lower.ts'
 import { HEADER_OCTETS } from './parse-query.ts'
 import { LABELS_MAX, type Query } from './query.ts'
@@ -13,20 +12,18 @@ const POINTER_TARGET_MAX = 0x3fff
  * Writes names with compression (RFC 1035 section 4.1.4) and without allocation. Targets are the
  * suffixes of the question, compared label by label from the root, and the suffixes written so far:
  *
- *     hashes:     hash of the suffix, as in dns/name/hash over lower case
- *     labels:     its labels, root not counted; 1..LABELS_MAX
+ *     marks:      what is cheap to know of the suffix, as `markOf` has it
  *     positions:  octets from the message's start; 12..POINTER_TARGET_MAX, ascending
  *
- * A hash only proposes: octets are compared before a pointer is written. Case does not matter.
+ * A mark only proposes: octets are compared before a pointer is written. Case does not matter. Marks
+ * beat hashes of whole suffixes, since most messages have few names: bench/compose.mjs.
  */
 export class Compressor {
   #count = 0
-  readonly #hashes: Int32Array = new Int32Array(COMPRESSION_TARGETS_MAX)
-  readonly #labels: Uint8Array = new Uint8Array(COMPRESSION_TARGETS_MAX)
+  readonly #marks: Int32Array = new Int32Array(COMPRESSION_TARGETS_MAX)
   readonly #positions: Uint16Array = new Uint16Array(COMPRESSION_TARGETS_MAX)
-  /** Of the name being written: offset and suffix hash of each label, leftmost first. */
+  /** Of the name being written: offset of each label, leftmost first, and of the root. */
   readonly #labelOffset: Uint32Array = new Uint32Array(LABELS_MAX + 1)
-  readonly #suffixHash: Int32Array = new Int32Array(LABELS_MAX + 1)
   /** The owner written last and where it can be pointed to: records of one RRset share it. */
   #lastName: Uint8Array | undefined = undefined
   #lastOffset = 0
@@ -65,7 +62,6 @@ export class Compressor {
     const labels = this.#findLabels(name, offset)
     if (labels === -1) return -1
     const own = labels - this.#countShared(query, name, labels)
-    this.#hashOwn(query, name, own, labels)
     return this.#write(query, name, own, labels, out, at, end)
   }
 
@@ -95,16 +91,6 @@ export class Compressor {
     return most
   }
 
-  /** Hashes the suffixes that begin with the name's own labels; those of the question are known. */
-  #hashOwn(query: Query, name: Uint8Array, own: number, labels: number): void {
-    const shared = labels - own
-    let hash = shared === 0 ? NAME_HASH_SEED : query.suffixHash[query.labelCount - shared]!
-    for (let i = own - 1; i >= 0; i--) {
-      hash = hashLabelAnyCase(hash, name, this.#labelOffset[i]!)
-      this.#suffixHash[i] = hash
-    }
-  }
-
   /** Writes the first `own` of `labels` labels, then a pointer into the question or the root. */
   #write(
     query: Query,
@@ -118,14 +104,15 @@ export class Compressor {
     let at = start
     for (let i = 0; i < own; i++) {
       const offset = this.#labelOffset[i]!
-      const target = this.#find(name, offset, labels - i, this.#suffixHash[i]!, out)
+      const mark = markOf(name, offset, labels - i)
+      const target = this.#count === 0 ? -1 : this.#find(name, offset, mark, out)
       if (target !== -1) {
         this.#rememberWhole(name, start, i === 0 ? target : start)
         return writePointer(target, out, at, end)
       }
       const octets = name[offset]! + 1
       if (at + octets > end) return -1
-      this.#add(this.#suffixHash[i]!, labels - i, at)
+      this.#add(mark, at)
       for (let k = 0; k < octets; k++) out[at + k] = name[offset + k]!
       at += octets
     }
@@ -147,23 +134,30 @@ export class Compressor {
     this.#lastPosition = position
   }
 
-  #add(hash: number, labels: number, position: number): void {
+  #add(mark: number, position: number): void {
     const i = this.#count
     if (i === COMPRESSION_TARGETS_MAX || position > POINTER_TARGET_MAX) return
-    this.#hashes[i] = hash
-    this.#labels[i] = labels
+    this.#marks[i] = mark
     this.#positions[i] = position
     this.#count = i + 1
   }
 
-  /** Position of a suffix written earlier that equals the `labels` labels at `name[offset]`, or -1. */
-  #find(name: Uint8Array, offset: number, labels: number, hash: number, out: Uint8Array): number {
+  /** Position of a suffix written earlier that equals the one at `name[offset]`, or -1. */
+  #find(name: Uint8Array, offset: number, mark: number, out: Uint8Array): number {
     for (let i = 0; i < this.#count; i++) {
-      if (this.#hashes[i] !== hash || this.#labels[i] !== labels) continue
+      if (this.#marks[i] !== mark) continue
       if (equalsWritten(out, this.#positions[i]!, name, offset)) return this.#positions[i]!
     }
     return -1
   }
+}
+
+/** Labels of a suffix (7 bits), and its first label's length (6), first and last octet (8 each). */
+function markOf(name: Uint8Array, offset: number, labels: number): number {
+  const length = name[offset]!
+  const first = LOWER[name[offset + 1]!]!
+  const last = LOWER[name[offset + length]!]!
+  return (labels << 22) | (length << 16) | (first << 8) | last
 }
 
 function writePointer(target: number, out: Uint8Array, at: number, end: number): number {
@@ -173,18 +167,13 @@ function writePointer(target: number, out: Uint8Array, at: number, end: number):
   return at + 2
 }
 
-/** `hashLabel` over the lower case of a label that may be in any case. */
-function hashLabelAnyCase(hash: number, name: Uint8Array, offset: number): number {
-  const end = offset + name[offset]!
-  let h = hash
-  for (let i = offset; i <= end; i++) h = Math.imul(h ^ LOWER[name[i]!]!, 0x01000193)
-  return h
-}
-
 /** True if the label at `name[at]` equals the lower-case one at `qname[inQname]`, case aside. */
 function equalsLabel(name: Uint8Array, at: number, qname: Uint8Array, inQname: number): boolean {
   const length = name[at]!
-  for (let i = 0; i <= length; i++) if (LOWER[name[at + i]!] !== qname[inQname + i]) return false
+  for (let i = 0; i <= length; i++) {
+    const octet = name[at + i]!
+    if (octet !== qname[inQname + i] && LOWER[octet] !== qname[inQname + i]) return false
+  }
   return true
 }
 
@@ -206,7 +195,9 @@ function equalsWritten(
     if (length !== name[want]) return false
     if (length === 0) return true
     for (let i = 1; i <= length; i++) {
-      if (LOWER[out[at + i]!] !== LOWER[name[want + i]!]) return false
+      const octet = out[at + i]!
+      const other = name[want + i]!
+      if (octet !== other && LOWER[octet] !== LOWER[other]) return false
     }
     at += length + 1
     want += length + 1
