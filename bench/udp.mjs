@@ -123,8 +123,9 @@ async function measure({ file, options, extra }) {
         String(length),
         '-c',
         '8',
+        // More at once overflow a default socket buffer before the server is warm.
         '-q',
-        '200',
+        '100',
         ...options,
       ],
       { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
