@@ -16,6 +16,9 @@ export interface Contribution {
   readonly down: ReadonlySet<number>
 }
 
+/** Up to this many targets are compared one by one: a map costs more. */
+const LINEAR_MAX = 16
+
 /** What is to be served for one owner and type. */
 export interface OwnerSet {
   readonly type: number
@@ -104,11 +107,12 @@ function buildSet(
     const rdataIndexes = indexes[i]!
     if (rdataIndexes.length === 0) continue
     const { weight, isDefault } = endpoint
-    const shared = { weight, ttlSeconds, rdataIndexes }
     // One candidate per code; they share one array, by which the tiers know them as one endpoint.
-    for (const code of endpoint.codes) candidates.push({ ...shared, code, isDefault: false })
+    for (const code of endpoint.codes) {
+      candidates.push({ code, isDefault: false, weight, ttlSeconds, rdataIndexes })
+    }
     if (endpoint.codes.length === 0 || isDefault)
-      candidates.push({ ...shared, code: undefined, isDefault })
+      candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes })
   }
   return { type, ttlSeconds, rdata, candidates }
 }
@@ -192,19 +196,37 @@ function lowestTtl(
  */
 function indexTargets(members: readonly Contribution[], rdata: Uint8Array[]): number[][] {
   const isAnyUp = members.some((m) => m.down.size < m.endpoint.rdata.length)
-  const known = new Map<string, number>()
+  const total = members.reduce((sum, m) => sum + m.endpoint.rdata.length, 0)
+  const known = total > LINEAR_MAX ? new Map<string, number>() : undefined
   return members.map(({ endpoint, down }) => {
     const indexes: number[] = []
     for (const [i, target] of endpoint.rdata.entries()) {
       if (isAnyUp && down.has(i)) continue
-      const text = Buffer.from(target).toString('latin1')
-      let index = known.get(text)
-      if (index === undefined) {
-        index = rdata.push(target) - 1
-        known.set(text, index)
-      }
+      const index = indexOf(target, rdata, known)
       if (!indexes.includes(index)) indexes.push(index)
     }
     return indexes
   })
+}
+
+/** Index of `target` in `rdata`, where it is put if it isn't there. */
+function indexOf(
+  target: Uint8Array,
+  rdata: Uint8Array[],
+  known: Map<string, number> | undefined,
+): number {
+  if (known === undefined) {
+    const index = rdata.findIndex((other) => equalOctets(other, target))
+    return index === -1 ? rdata.push(target) - 1 : index
+  }
+  const key = Buffer.from(target).toString('latin1')
+  const index = known.get(key) ?? rdata.push(target) - 1
+  known.set(key, index)
+  return index
+}
+
+function equalOctets(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
+  return true
 }

@@ -29,7 +29,7 @@ export function packRecord(record: DnsRecord): PackedRecord {
   length = 0
   putU32(record.createdSeconds)
   putU8(record.isAggregate ? 1 : 0)
-  putOctets8(Buffer.from(record.zoneLabel, 'latin1'))
+  putText8(record.zoneLabel)
   putOctets8(record.rootHost)
   putU16(record.endpoints.length)
   for (const endpoint of record.endpoints) putEndpoint(endpoint)
@@ -45,7 +45,7 @@ function putEndpoint(endpoint: Endpoint): void {
   if (weight !== undefined) putU32(weight)
   putOctets16(Buffer.from(endpoint.setIdentifier, 'utf8'))
   putU8(endpoint.codes.length)
-  for (const code of endpoint.codes) putOctets8(Buffer.from(code.text, 'latin1'))
+  for (const code of endpoint.codes) putText8(code.text)
   putU16(endpoint.rdata.length)
   for (const rdata of endpoint.rdata) putOctets16(rdata)
 }
@@ -101,16 +101,17 @@ function internCode(text: string): GeoCode {
   return code
 }
 
+/** Reads characters as octets: no buffer is made for a record that is a few hundred of them. */
 class PackedReader {
-  readonly #bytes: Buffer
+  readonly #packed: PackedRecord
   #at = 0
 
   constructor(packed: PackedRecord) {
-    this.#bytes = Buffer.from(packed, 'latin1')
+    this.#packed = packed
   }
 
   u8(): number {
-    return this.#bytes[this.#at++]!
+    return this.#packed.charCodeAt(this.#at++)
   }
 
   u16(): number {
@@ -122,21 +123,21 @@ class PackedReader {
   }
 
   octets(count: number): Uint8Array {
-    const at = this.#at
-    this.#at += count
-    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + at, count)
+    const octets = new Uint8Array(count)
+    for (let i = 0; i < count; i++) octets[i] = this.#packed.charCodeAt(this.#at++)
+    return octets
   }
 
   latin1(count: number): string {
     const at = this.#at
     this.#at += count
-    return this.#bytes.toString('latin1', at, at + count)
+    return this.#packed.slice(at, at + count)
   }
 
   utf8(count: number): string {
-    const at = this.#at
-    this.#at += count
-    return this.#bytes.toString('utf8', at, at + count)
+    const text = this.latin1(count)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
+    return /^[\u0000-\u007f]*$/.test(text) ? text : Buffer.from(text, 'latin1').toString('utf8')
   }
 }
 
@@ -156,6 +157,13 @@ function putU32(value: number): void {
   putU16(value & 0xffff)
 }
 
+/** `text`: ASCII. */
+function putText8(text: string): void {
+  putU8(text.length)
+  reserve(text.length)
+  for (let i = 0; i < text.length; i++) scratch[length++] = text.charCodeAt(i)
+}
+
 function putOctets8(octets: Uint8Array): void {
   putU8(octets.length)
   putOctets(octets)
@@ -168,8 +176,7 @@ function putOctets16(octets: Uint8Array): void {
 
 function putOctets(octets: Uint8Array): void {
   reserve(octets.length)
-  scratch.set(octets, length)
-  length += octets.length
+  for (let i = 0; i < octets.length; i++) scratch[length++] = octets[i]!
 }
 
 function reserve(octets: number): void {

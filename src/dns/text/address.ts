@@ -14,14 +14,23 @@ export interface Cidr extends Address {
 
 /** Reads a dotted quad, decimal, without leading zeros. */
 export function scanIPv4(text: string): Address | undefined {
-  const parts = text.split('.', 5)
-  if (parts.length !== 4) return undefined
   const bytes = new Uint8Array(4)
-  for (const [i, part] of parts.entries()) {
-    if (!/^(?:0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255) return undefined
-    bytes[i] = Number(part)
+  let count = 0
+  let value = -1
+  for (let i = 0; i <= text.length; i++) {
+    const digit = text.charCodeAt(i) - 0x30
+    if (digit >= 0 && digit <= 9) {
+      if (value === 0) return undefined
+      value = value < 0 ? digit : value * 10 + digit
+      if (value > 255) return undefined
+      continue
+    }
+    const isLast = i === text.length
+    if (value < 0 || count === 4 || (!isLast && text[i] !== '.')) return undefined
+    bytes[count++] = value
+    value = -1
   }
-  return { family: 1, bytes }
+  return count === 4 ? { family: 1, bytes } : undefined
 }
 
 /** Reads every form of RFC 4291 section 2.2, with no zone identifier. */

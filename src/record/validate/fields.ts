@@ -1,49 +1,73 @@
 import type { FieldProblem } from '../dns-record.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 
-type Path = readonly (string | number)[]
 type Mapping = { readonly [key: string]: YamlValue }
+
+/** A field of a resource: cheap to make, since nearly none is ever printed. */
+export class Place {
+  readonly #parent: Place | undefined
+  readonly #step: string | number
+
+  constructor(step: string | number, parent: Place | undefined = undefined) {
+    this.#parent = parent
+    this.#step = step
+  }
+
+  at(step: string | number): Place {
+    return new Place(step, this)
+  }
+
+  path(): (string | number)[] {
+    return this.#parent === undefined ? [] : [...this.#parent.path(), this.#step]
+  }
+}
+
+/** The resource itself and the parts that every resource has. */
+export const RESOURCE: Place = new Place('')
+export const METADATA: Place = RESOURCE.at('metadata')
+export const LABELS: Place = METADATA.at('labels')
+export const SPEC: Place = RESOURCE.at('spec')
 
 /** Stops the validation of one resource at its first fault; caught in `validateResource`. */
 export class RefusedError extends Error {
   readonly problem: FieldProblem
 
-  constructor(path: Path, message: string) {
+  constructor(place: Place, message: string) {
     super(message)
     this.name = 'RefusedError'
-    this.problem = { path, message }
+    this.problem = { path: place.path(), message }
   }
 }
 
 const NO_FIELDS: Mapping = {}
 const NO_ITEMS: readonly YamlValue[] = []
 
-/** Own property of a mapping; undefined where there is none or it is null. */
+/** A field of a mapping; undefined where there is none or it is null. `name`: none that objects have. */
 export function field(parent: Mapping, name: string): YamlValue | undefined {
-  return Object.hasOwn(parent, name) ? (parent[name] ?? undefined) : undefined
+  return parent[name] ?? undefined
 }
 
-/** A mapping, empty where the field is absent. `path`: of the field itself. */
-export function mappingField(parent: Mapping, name: string, path: Path): Mapping {
+/** A mapping, empty where the field is absent. `place`: of `parent`. */
+export function mappingField(parent: Mapping, name: string, place: Place): Mapping {
   const value = field(parent, name)
   if (value === undefined) return NO_FIELDS
-  if (!isMapping(value)) throw new RefusedError(path, `${name} must be a mapping`)
+  if (!isMapping(value)) throw new RefusedError(place.at(name), `${name} must be a mapping`)
   return value
 }
 
 /** A sequence, empty where the field is absent. */
-export function sequenceField(parent: Mapping, name: string, path: Path): readonly YamlValue[] {
+export function sequenceField(parent: Mapping, name: string, place: Place): readonly YamlValue[] {
   const value = field(parent, name)
   if (value === undefined) return NO_ITEMS
-  if (!Array.isArray(value)) throw new RefusedError(path, `${name} must be a list`)
+  if (!Array.isArray(value)) throw new RefusedError(place.at(name), `${name} must be a list`)
   return value
 }
 
 /** A string, '' where the field is absent. */
-export function stringField(parent: Mapping, name: string, path: Path): string {
+export function stringField(parent: Mapping, name: string, place: Place): string {
   const value = field(parent, name)
   if (value === undefined) return ''
-  if (typeof value !== 'string') throw new RefusedError(path, `${name} must be a string`)
+  if (typeof value !== 'string') throw new RefusedError(place.at(name), `${name} must be a string`)
   return value
 }
 

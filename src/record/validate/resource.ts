@@ -10,9 +10,13 @@ import { validateDnsRecord } from './dns-record.ts'
 import {
   field,
   isMapping,
+  LABELS,
+  METADATA,
   mappingField,
   quote,
+  RESOURCE,
   RefusedError,
+  SPEC,
   sequenceField,
   stringField,
 } from './fields.ts'
@@ -41,9 +45,12 @@ export function validateResource(value: YamlValue): Resource {
     const isRecord = kind === 'DNSRecord'
     key = `${isRecord ? '' : `${kind} `}${recordKey(identity.namespace, identity.name)}`
     if (apiVersion !== API_VERSION) {
-      throw new RefusedError(['apiVersion'], `apiVersion must be ${API_VERSION}, not ${apiVersion}`)
+      throw new RefusedError(
+        RESOURCE.at('apiVersion'),
+        `apiVersion must be ${API_VERSION}, not ${apiVersion}`,
+      )
     }
-    const metadata = mappingField(value, 'metadata', ['metadata'])
+    const metadata = mappingField(value, 'metadata', RESOURCE)
     if (field(metadata, 'deletionTimestamp') !== undefined) return OTHER
     if (kind === 'DNSRecord') return { kind: 'record', record: validateDnsRecord(value, identity) }
     return { kind: 'probe', probe: validateProbe(value, identity) }
@@ -63,16 +70,18 @@ export function itemsOf(document: YamlValue): readonly YamlValue[] {
 }
 
 function scanIdentity(resource: Mapping): { namespace: string; name: string } {
-  const metadata = mappingField(resource, 'metadata', ['metadata'])
-  const name = stringField(metadata, 'name', ['metadata', 'name'])
-  if (name === '') throw new RefusedError(['metadata', 'name'], 'metadata.name is required')
+  const metadata = mappingField(resource, 'metadata', RESOURCE)
+  const name = stringField(metadata, 'name', METADATA)
+  if (name === '') throw new RefusedError(METADATA.at('name'), 'metadata.name is required')
   if (!RESOURCE_NAME.test(name)) {
-    throw new RefusedError(['metadata', 'name'], `metadata.name ${quote(name)} is no resource name`)
+    throw new RefusedError(METADATA.at('name'), `metadata.name ${quote(name)} is no resource name`)
   }
-  const path = ['metadata', 'namespace']
-  const namespace = stringField(metadata, 'namespace', path) || DEFAULT_NAMESPACE
+  const namespace = stringField(metadata, 'namespace', METADATA) || DEFAULT_NAMESPACE
   if (!NAMESPACE_NAME.test(namespace)) {
-    throw new RefusedError(path, `metadata.namespace ${quote(namespace)} is no namespace name`)
+    throw new RefusedError(
+      METADATA.at('namespace'),
+      `metadata.namespace ${quote(namespace)} is no namespace name`,
+    )
   }
   return { namespace, name }
 }
@@ -81,11 +90,11 @@ function validateProbe(
   resource: Mapping,
   identity: { readonly namespace: string; readonly name: string },
 ): HealthProbe {
-  const metadata = mappingField(resource, 'metadata', ['metadata'])
-  const spec = mappingField(resource, 'spec', ['spec'])
-  const status = mappingField(resource, 'status', ['status'])
-  const address = stringField(spec, 'address', ['spec', 'address'])
-  if (address === '') throw new RefusedError(['spec', 'address'], 'spec.address is required')
+  const metadata = mappingField(resource, 'metadata', RESOURCE)
+  const spec = mappingField(resource, 'spec', RESOURCE)
+  const status = mappingField(resource, 'status', RESOURCE)
+  const address = stringField(spec, 'address', SPEC)
+  if (address === '') throw new RefusedError(SPEC.at('address'), 'spec.address is required')
   return {
     ...identity,
     recordName: scanProbeOwner(metadata),
@@ -96,11 +105,10 @@ function validateProbe(
 
 /** The owner reference where there is one: the label holds a hash where the name is too long for it. */
 function scanProbeOwner(metadata: Mapping): string {
-  const references = sequenceField(metadata, 'ownerReferences', ['metadata', 'ownerReferences'])
+  const references = sequenceField(metadata, 'ownerReferences', METADATA)
   const owner = references.find((r) => isMapping(r) && r.kind === 'DNSRecord')
   if (isMapping(owner) && typeof owner.name === 'string') return owner.name
-  const path = ['metadata', 'labels']
-  const name = stringField(mappingField(metadata, 'labels', path), PROBE_OWNER_LABEL, path)
-  if (name === '') throw new RefusedError(path, `label ${PROBE_OWNER_LABEL} is required`)
+  const name = stringField(mappingField(metadata, 'labels', METADATA), PROBE_OWNER_LABEL, LABELS)
+  if (name === '') throw new RefusedError(LABELS, `label ${PROBE_OWNER_LABEL} is required`)
   return name
 }

@@ -2,7 +2,15 @@ import { type GeoCode, scanGeoCode } from '../../geo/code.ts'
 import { WEIGHT_MAX } from '../../steering/candidate.ts'
 import { GEO_CODES_MAX } from '../dns-record.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
-import { field, isMapping, quote, RefusedError, sequenceField, stringField } from './fields.ts'
+import {
+  field,
+  isMapping,
+  type Place,
+  quote,
+  RefusedError,
+  sequenceField,
+  stringField,
+} from './fields.ts'
 
 /** What the providerSpecific list of an endpoint says about choosing it. */
 export interface SteeringProperties {
@@ -21,21 +29,21 @@ const NONE: SteeringProperties = { weight: undefined, codes: [], isDefault: fals
 export function scanSteeringProperties(
   endpoint: { readonly [key: string]: YamlValue },
   setIdentifier: string,
-  path: readonly (string | number)[],
+  place: Place,
 ): SteeringProperties {
-  const listPath = [...path, 'providerSpecific']
-  const properties = sequenceField(endpoint, 'providerSpecific', listPath)
+  const properties = sequenceField(endpoint, 'providerSpecific', place)
   if (properties.length === 0) return NONE
   let weight: number | undefined
   let isDefault = false
   const codes = new Map<string, GeoCode>()
+  const list = place.at('providerSpecific')
   for (const [index, property] of properties.entries()) {
-    const at = [...listPath, index]
+    const at = list.at(index)
     if (!isMapping(property)) throw new RefusedError(at, 'a property must be a mapping')
-    const name = stringField(property, 'name', [...at, 'name'])
+    const name = stringField(property, 'name', at)
     const value = String(field(property, 'value') ?? '')
-    if (name === 'weight') weight = scanWeight(value, [...at, 'value'])
-    else if (name === 'geo-code') addCodes(codes, value, [...at, 'value'])
+    if (name === 'weight') weight = scanWeight(value, at.at('value'))
+    else if (name === 'geo-code') addCodes(codes, value, at.at('value'))
     else if (name === 'default') isDefault ||= value === 'true'
   }
   isDefault ||= codes.has('*') || (codes.size > 0 && setIdentifier === 'default')
@@ -43,29 +51,25 @@ export function scanSteeringProperties(
   return { weight, codes: [...codes.values()], isDefault }
 }
 
-function scanWeight(text: string, path: readonly (string | number)[]): number {
+function scanWeight(text: string, place: Place): number {
   if (!/^\d{1,15}$/.test(text)) {
-    throw new RefusedError(path, `invalid weight expected a value >= 0, got ${quote(text)}`)
+    throw new RefusedError(place, `invalid weight expected a value >= 0, got ${quote(text)}`)
   }
   const weight = Number(text)
   if (weight > WEIGHT_MAX) {
-    throw new RefusedError(path, `invalid weight expected a value <= ${WEIGHT_MAX}, got ${text}`)
+    throw new RefusedError(place, `invalid weight expected a value <= ${WEIGHT_MAX}, got ${text}`)
   }
   return weight
 }
 
-function addCodes(
-  codes: Map<string, GeoCode>,
-  list: string,
-  path: readonly (string | number)[],
-): void {
+function addCodes(codes: Map<string, GeoCode>, list: string, place: Place): void {
   for (const text of list.split(',', GEO_CODES_MAX + 1)) {
     const code = scanGeoCode(text.trim())
-    if (code === undefined) throw new RefusedError(path, printCodeProblem(text.trim()))
+    if (code === undefined) throw new RefusedError(place, printCodeProblem(text.trim()))
     codes.set(code.text, code)
   }
   if (codes.size > GEO_CODES_MAX) {
-    throw new RefusedError(path, `an endpoint may have up to ${GEO_CODES_MAX} geo codes`)
+    throw new RefusedError(place, `an endpoint may have up to ${GEO_CODES_MAX} geo codes`)
   }
 }
 
