@@ -227,7 +227,7 @@ function composeRecord(
   end: number,
 ): number {
   const owner = response.ownerBytes[i]!
-  let at = compressor.writeName(query, owner, response.ownerOffset[i]!, out, start, end)
+  let at = compressor.writeOwner(query, owner, response.ownerOffset[i]!, out, start, end)
   if (at === -1 || at + RR_FIXED_OCTETS > end) return -1
   const type = response.type[i]!
   const ttl = response.ttlSeconds[i]!

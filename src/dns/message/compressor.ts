@@ -2,42 +2,76 @@ import { LOWER } from '../name/lower.ts'
 import { HEADER_OCTETS } from './parse-query.ts'
 import { LABELS_MAX, type Query } from './query.ts'
 
-/** Most name suffixes one message remembers as targets of pointers. Later names go out whole. */
+/** Most labels one message remembers as targets of pointers. Later names go out whole. */
 export const COMPRESSION_TARGETS_MAX = 128
 
 /** Pointers hold 14 bits (RFC 1035 section 4.1.4). */
 const POINTER_TARGET_MAX = 0x3fff
 
+const LABEL_OCTETS_MAX = 63
+/** Stands for the position of the root, which no pointer is worth. */
+const ROOT = 0
+
 /**
- * Writes names with compression (RFC 1035 section 4.1.4) and without allocation. Targets are the
- * suffixes of the question, compared label by label from the root, and the suffixes written so far:
+ * Writes names with compression (RFC 1035 section 4.1.4) and without allocation. A target is a label
+ * that stands raw in the message, known by where it is and by where the rest of its name is:
  *
- *     marks:      what is cheap to know of the suffix, as `markOf` has it
  *     positions:  octets from the message's start; 12..POINTER_TARGET_MAX, ascending
+ *     parents:    position of the label to its right, or ROOT
  *
- * A mark only proposes: octets are compared before a pointer is written. Case does not matter. Marks
- * beat hashes of whole suffixes, since most messages have few names: bench/compose.mjs.
+ * So the names written form a tree, whose first branch is the question, and a name is looked up from
+ * its root: the first label without a target ends the search, and nothing has to be hashed. Case does
+ * not matter.
  */
 export class Compressor {
   #count = 0
-  readonly #marks: Int32Array = new Int32Array(COMPRESSION_TARGETS_MAX)
   readonly #positions: Uint16Array = new Uint16Array(COMPRESSION_TARGETS_MAX)
-  /** Of the name being written: offset of each label, leftmost first, and of the root. */
+  readonly #parents: Uint16Array = new Uint16Array(COMPRESSION_TARGETS_MAX)
+  /** Of the name being written: offset of each label, leftmost first, and of the root behind them. */
   readonly #labelOffset: Uint32Array = new Uint32Array(LABELS_MAX + 1)
-  /** The owner written last and where it can be pointed to: records of one RRset share it. */
+  /** Position of the longest suffix of that name that is in the message, or ROOT. */
+  #suffix = ROOT
+  /** The name written last, and the last owner, with where they can be pointed to; ROOT = nowhere. */
   #lastName: Uint8Array | undefined = undefined
   #lastOffset = 0
-  #lastPosition = 0
+  #lastPosition = ROOT
+  #ownerName: Uint8Array | undefined = undefined
+  #ownerOffset = 0
+  #ownerPosition = ROOT
 
   reset(): void {
     this.#count = 0
     this.#lastName = undefined
+    this.#ownerName = undefined
   }
 
   /** Forgets targets at `position` and behind it: what was written there is taken back. */
   rollBack(position: number): void {
     while (this.#count > 0 && this.#positions[this.#count - 1]! >= position) this.#count--
     this.#lastName = undefined
+    this.#ownerName = undefined
+  }
+
+  /** `writeName` of a record's owner, which most records share with the one before. */
+  writeOwner(
+    query: Query,
+    name: Uint8Array,
+    offset: number,
+    out: Uint8Array,
+    at: number,
+    end: number,
+  ): number {
+    if (name === query.qname && query.questionOctets > 0 && name[offset] !== 0) {
+      return writePointer(HEADER_OCTETS + offset, out, at, end)
+    }
+    if (name === this.#ownerName && offset === this.#ownerOffset) {
+      return writePointer(this.#ownerPosition, out, at, end)
+    }
+    const next = this.writeName(query, name, offset, out, at, end)
+    this.#ownerName = this.#lastName
+    this.#ownerOffset = this.#lastOffset
+    this.#ownerPosition = this.#lastPosition
+    return next
   }
 
   /**
@@ -61,103 +95,94 @@ export class Compressor {
     }
     const labels = this.#findLabels(name, offset)
     if (labels === -1) return -1
-    const own = labels - this.#countShared(query, name, labels)
-    return this.#write(query, name, own, labels, out, at, end)
+    const own = this.#matchWritten(name, labels - this.#matchQuestion(query, name, labels), out)
+    const next = this.#write(name, own, out, at, end)
+    const position = own === 0 ? this.#suffix : at
+    if (position !== ROOT && position <= POINTER_TARGET_MAX) {
+      this.#lastName = name
+      this.#lastOffset = offset
+      this.#lastPosition = position
+    }
+    return next
   }
 
   /** Fills `#labelOffset` and returns the number of labels, or -1 if this is no name. */
   #findLabels(name: Uint8Array, offset: number): number {
+    const labelOffset = this.#labelOffset
     let labels = 0
     let at = offset
-    while (name[at] !== 0) {
+    for (;;) {
+      labelOffset[labels] = at
       const length = name[at]!
-      if (labels === LABELS_MAX || !(length <= 63)) return -1
-      this.#labelOffset[labels++] = at
+      if (length === 0) return labels
+      if (labels === LABELS_MAX || !(length <= LABEL_OCTETS_MAX)) return -1
+      labels++
       at += length + 1
     }
-    this.#labelOffset[labels] = at
-    return labels
   }
 
-  /** How many labels from the root the name has in common with the question. */
-  #countShared(query: Query, name: Uint8Array, labels: number): number {
+  /** How many labels from the root the name has in common with the question: sets `#suffix`. */
+  #matchQuestion(query: Query, name: Uint8Array, labels: number): number {
+    this.#suffix = ROOT
     if (query.questionOctets === 0) return 0
-    const most = Math.min(labels, query.labelCount)
-    for (let shared = 0; shared < most; shared++) {
+    const { qname, labelOffset, labelCount } = query
+    const most = Math.min(labels, labelCount)
+    let shared = 0
+    while (shared < most) {
       const at = this.#labelOffset[labels - shared - 1]!
-      const inQname = query.labelOffset[query.labelCount - shared - 1]!
-      if (!equalsLabel(name, at, query.qname, inQname)) return shared
+      if (!equalsLabel(name, at, qname, labelOffset[labelCount - shared - 1]!)) break
+      shared++
     }
-    return most
+    if (shared > 0) this.#suffix = HEADER_OCTETS + labelOffset[labelCount - shared]!
+    return shared
   }
 
-  /** Writes the first `own` of `labels` labels, then a pointer into the question or the root. */
-  #write(
-    query: Query,
-    name: Uint8Array,
-    own: number,
-    labels: number,
-    out: Uint8Array,
-    start: number,
-    end: number,
-  ): number {
-    let at = start
-    for (let i = 0; i < own; i++) {
-      const offset = this.#labelOffset[i]!
-      const mark = markOf(name, offset, labels - i)
-      const target = this.#count === 0 ? -1 : this.#find(name, offset, mark, out)
-      if (target !== -1) {
-        this.#rememberWhole(name, start, i === 0 ? target : start)
-        return writePointer(target, out, at, end)
-      }
-      const octets = name[offset]! + 1
-      if (at + octets > end) return -1
-      this.#add(mark, at)
-      for (let k = 0; k < octets; k++) out[at + k] = name[offset + k]!
-      at += octets
+  /**
+   * Goes on from the question's part to the left, as far as labels were written below `#suffix`, and
+   * returns how many of the first `own` labels are new.
+   */
+  #matchWritten(name: Uint8Array, own: number, out: Uint8Array): number {
+    let left = own
+    while (left > 0 && this.#count > 0) {
+      const position = this.#findChild(name, this.#labelOffset[left - 1]!, out)
+      if (position === -1) break
+      this.#suffix = position
+      left--
     }
-    if (own < labels) {
-      const target = HEADER_OCTETS + query.labelOffset[query.labelCount - (labels - own)]!
-      this.#rememberWhole(name, start, own === 0 ? target : start)
-      return writePointer(target, out, at, end)
-    }
-    if (at >= end) return -1
-    out[at] = 0
-    if (labels > 0) this.#rememberWhole(name, start, start)
-    return at + 1
+    return left
   }
 
-  #rememberWhole(name: Uint8Array, start: number, position: number): void {
-    if (start > POINTER_TARGET_MAX) return
-    this.#lastName = name
-    this.#lastOffset = this.#labelOffset[0]!
-    this.#lastPosition = position
-  }
-
-  #add(mark: number, position: number): void {
-    const i = this.#count
-    if (i === COMPRESSION_TARGETS_MAX || position > POINTER_TARGET_MAX) return
-    this.#marks[i] = mark
-    this.#positions[i] = position
-    this.#count = i + 1
-  }
-
-  /** Position of a suffix written earlier that equals the one at `name[offset]`, or -1. */
-  #find(name: Uint8Array, offset: number, mark: number, out: Uint8Array): number {
+  /** Position of the label at `name[at]` where it stands in front of `#suffix`, or -1. */
+  #findChild(name: Uint8Array, at: number, out: Uint8Array): number {
+    const parent = this.#suffix
     for (let i = 0; i < this.#count; i++) {
-      if (this.#marks[i] !== mark) continue
-      if (equalsWritten(out, this.#positions[i]!, name, offset)) return this.#positions[i]!
+      if (this.#parents[i] !== parent) continue
+      if (equalsLabel(out, this.#positions[i]!, name, at)) return this.#positions[i]!
     }
     return -1
   }
-}
 
-/** Labels of a suffix (7 bits), and its first label's length (6), first and last octet (8 each). */
-function markOf(name: Uint8Array, offset: number, labels: number): number {
-  const length = name[offset]!
-  const first = LOWER[name[offset + 1]!]!
-  const last = LOWER[name[offset + length]!]!
-  return (labels << 22) | (length << 16) | (first << 8) | last
+  /** Writes the first `own` labels, then a pointer to `#suffix` or the root. */
+  #write(name: Uint8Array, own: number, out: Uint8Array, start: number, end: number): number {
+    const from = this.#labelOffset[0]!
+    const octets = this.#labelOffset[own]! - from
+    const at = start + octets
+    if (at + (this.#suffix === ROOT ? 1 : 2) > end) return -1
+    for (let i = 0; i < octets; i++) out[start + i] = name[from + i]!
+    for (let i = 0; i < own; i++) this.#add(start - from, i, i === own - 1)
+    if (this.#suffix !== ROOT) return writePointer(this.#suffix, out, at, end)
+    out[at] = 0
+    return at + 1
+  }
+
+  /** Makes label `i` a target; `shift`: from its offset in the name to its position. */
+  #add(shift: number, i: number, last: boolean): void {
+    const position = this.#labelOffset[i]! + shift
+    if (this.#count === COMPRESSION_TARGETS_MAX || position > POINTER_TARGET_MAX) return
+    this.#positions[this.#count] = position
+    this.#parents[this.#count] = last ? this.#suffix : this.#labelOffset[i + 1]! + shift
+    this.#count++
+  }
 }
 
 function writePointer(target: number, out: Uint8Array, at: number, end: number): number {
@@ -167,39 +192,14 @@ function writePointer(target: number, out: Uint8Array, at: number, end: number):
   return at + 2
 }
 
-/** True if the label at `name[at]` equals the lower-case one at `qname[inQname]`, case aside. */
-function equalsLabel(name: Uint8Array, at: number, qname: Uint8Array, inQname: number): boolean {
-  const length = name[at]!
-  for (let i = 0; i <= length; i++) {
-    const octet = name[at + i]!
-    if (octet !== qname[inQname + i] && LOWER[octet] !== qname[inQname + i]) return false
+/** True if two labels are equal, case aside. */
+function equalsLabel(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: number): boolean {
+  const length = a[aOffset]!
+  if (length !== b[bOffset]) return false
+  for (let i = 1; i <= length; i++) {
+    const octet = a[aOffset + i]!
+    const other = b[bOffset + i]!
+    if (octet !== other && LOWER[octet] !== LOWER[other]) return false
   }
   return true
-}
-
-/**
- * True if the name that `compose` wrote at `out[position]` equals the one at `name[offset]`, case
- * aside. Pointers of ours only ever point back, so following them ends.
- */
-function equalsWritten(
-  out: Uint8Array,
-  position: number,
-  name: Uint8Array,
-  offset: number,
-): boolean {
-  let at = position
-  let want = offset
-  for (;;) {
-    while (out[at]! >= 0xc0) at = ((out[at]! & 0x3f) << 8) | out[at + 1]!
-    const length = out[at]!
-    if (length !== name[want]) return false
-    if (length === 0) return true
-    for (let i = 1; i <= length; i++) {
-      const octet = out[at + i]!
-      const other = name[want + i]!
-      if (octet !== other && LOWER[octet] !== LOWER[other]) return false
-    }
-    at += length + 1
-    want += length + 1
-  }
 }
