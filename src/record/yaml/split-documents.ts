@@ -10,6 +10,7 @@ export interface DocumentRange {
   readonly isAscii: boolean
 }
 
+const HASH_START = 0x811c9dc5
 const NEWLINE = 0x0a
 const DASH = 0x2d
 const DOT = 0x2e
@@ -24,29 +25,28 @@ export function splitDocuments(octets: Uint8Array, length: number): DocumentRang
   const ranges: DocumentRange[] = []
   let start = 0
   let startLine = 1
-  let line = 1
-  let a = 0x811c9dc5
-  let b = 0x2c1b3c6d
+  let a = HASH_START
+  let b = 0
   let seen = 0
-  for (let i = 0, lineStart = 0; i < length; i++) {
-    const octet = octets[i]!
-    if (i === lineStart) {
-      if (octet === PERCENT || isMarker(octets, i, DOT)) return undefined
-      if (octet === DASH && i > start && isMarker(octets, i, DASH)) {
-        ranges.push(range(start, i, startLine, a, b, seen))
-        start = i
-        startLine = line
-        a = 0x811c9dc5
-        b = 0x2c1b3c6d
-        seen = 0
-      }
+  let at = 0
+  for (let line = 1; at < length; line++) {
+    const first = octets[at]!
+    if (first === PERCENT || isMarker(octets, at, DOT)) return undefined
+    if (first === DASH && at > start && isMarker(octets, at, DASH)) {
+      ranges.push(range(start, at, startLine, a, b, seen))
+      start = at
+      startLine = line
+      a = HASH_START
+      b = 0
+      seen = 0
     }
-    a = Math.imul(a ^ octet, 0x01000193)
-    b = Math.imul(b ^ octet, 0x9e3779b1) ^ (b >>> 15)
-    seen |= octet
-    if (octet === NEWLINE) {
-      lineStart = i + 1
-      line++
+    // The loop that all octets go through: FNV-1a, and the sum of its states as the second hash.
+    let octet = -1
+    while (at < length && octet !== NEWLINE) {
+      octet = octets[at++]!
+      a = Math.imul(a ^ octet, 0x01000193)
+      b = (b + a) | 0
+      seen |= octet
     }
   }
   if (length > start) ranges.push(range(start, length, startLine, a, b, seen))
