@@ -62,13 +62,13 @@ export function unpackRecord(packed: PackedRecord): Omit<DnsRecord, 'namespace' 
   return { createdSeconds, isAggregate, zoneLabel, rootHost, endpoints }
 }
 
-/** The zone label and root host alone: what says where a record belongs. */
-export function unpackPlace(packed: PackedRecord): { zoneLabel: string; rootHost: Uint8Array } {
+/** The zone label and the `lowerNameKey` of the root host: what says where a record belongs. */
+export function unpackPlace(packed: PackedRecord): { zoneLabel: string; rootHostKey: string } {
   const labelStart = PLACE_OFFSET + 1
   const labelEnd = labelStart + packed.charCodeAt(PLACE_OFFSET)
   const rootHostEnd = labelEnd + 1 + packed.charCodeAt(labelEnd)
-  const rootHost = Buffer.from(packed.slice(labelEnd + 1, rootHostEnd), 'latin1')
-  return { zoneLabel: packed.slice(labelStart, labelEnd), rootHost }
+  const rootHostKey = packed.slice(labelEnd + 1, rootHostEnd)
+  return { zoneLabel: packed.slice(labelStart, labelEnd), rootHostKey }
 }
 
 function takeEndpoint(reader: PackedReader): Endpoint {

@@ -1,3 +1,4 @@
+import { printLatin1 } from './latin1.ts'
 import type { OwnerSet } from './owner-sets.ts'
 
 /** One step from what is served to what is wanted. */
@@ -33,13 +34,9 @@ export function equalSets(a: OwnerSet, b: OwnerSet): boolean {
 /** All of a set that matters to a client, as text; also what its digest is made of. */
 export function printSet(set: OwnerSet): string {
   let text = `${set.type} ${set.ttlSeconds}`
-  for (const rdata of set.rdata) text += ` ${rdata.length} ${latin1(rdata)}`
+  for (const rdata of set.rdata) text += ` ${rdata.length} ${printLatin1(rdata)}`
   for (const c of set.candidates) {
     text += ` |${c.code?.text ?? ''} ${c.isDefault ? 1 : 0} ${c.weight ?? ''} ${c.rdataIndexes.join()}`
   }
   return text
-}
-
-function latin1(octets: Uint8Array): string {
-  return Buffer.from(octets.buffer, octets.byteOffset, octets.length).toString('latin1')
 }

@@ -1,4 +1,3 @@
-import { parentName } from '../dns/name/name.ts'
 import { KDRNT } from './kdrnt.ts'
 import { type PackedRecord, unpackPlace } from './pack.ts'
 import { lowerNameKey, scanHost } from './validate/names.ts'
@@ -25,17 +24,16 @@ export class ZoneClaims {
 
   /** `lowerNameKey` of the zone that a record belongs to: its label's, else the longest; '' = none. */
   zoneKeyOf(packed: PackedRecord): string {
-    const { zoneLabel, rootHost } = unpackPlace(packed)
+    const { zoneLabel, rootHostKey } = unpackPlace(packed)
     if (zoneLabel !== '') {
       const zone = scanHost(zoneLabel)
       const key = zone === undefined ? '' : lowerNameKey(zone)
       return this.#counts.has(key) ? key : ''
     }
-    for (let name = rootHost; ; name = parentName(name)) {
-      const key = lowerNameKey(name)
+    for (let key = rootHostKey; ; key = key.slice(1 + key.charCodeAt(0))) {
       // A root host under kdrnt without the label is an ordinary name that nobody serves.
       if (this.#counts.has(key) && key !== KDRNT_KEY) return key
-      if (name[0] === 0) return ''
+      if (key.charCodeAt(0) === 0) return ''
     }
   }
 

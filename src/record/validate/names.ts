@@ -1,4 +1,5 @@
 import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
+import { printLatin1 } from '../latin1.ts'
 
 /** Printable ASCII without spaces and backslashes: what host names, wildcards and `_service` need. */
 const NAME_TEXT = /^[!-[\]-~]+$/
@@ -35,5 +36,5 @@ export function isWildcard(name: Uint8Array): boolean {
 
 /** Map key of a name that is in lower case already. */
 export function lowerNameKey(name: Uint8Array): string {
-  return Buffer.from(name.buffer, name.byteOffset, name.length).toString('latin1')
+  return printLatin1(name)
 }
