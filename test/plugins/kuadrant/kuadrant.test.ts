@@ -1,0 +1,242 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { printType, RRType } from '../../../src/dns/iana/types.ts'
+import { printName } from '../../../src/dns/name/name.ts'
+import { printRdata } from '../../../src/dns/rdata/index.ts'
+import type { Handler } from '../../../src/plugin/handler.ts'
+import type { Transaction } from '../../../src/plugin/transaction.ts'
+import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
+import { SetUp, setupError } from '../../support/setup.ts'
+import { transaction } from '../../support/transaction.ts'
+import { until } from '../../support/until.ts'
+
+const PREFIX = /^Corefile:\d+ - Error during parsing: /
+
+t.test('what the directive refuses, and why', (t) => {
+  const table: readonly { name: string; given: string; want: RegExp }[] = [
+    { name: 'no source', given: 'kuadrant', want: /no source of records: add `manifests DIR`/ },
+    { name: 'an empty block', given: 'kuadrant {\n rname a@b.c\n}', want: /no source of records/ },
+    {
+      name: 'kubeconfig',
+      given: 'kuadrant {\n kubeconfig f ctx\n}',
+      want: /kubeconfig: .*not supported/,
+    },
+    {
+      name: 'an unknown property',
+      given: 'kuadrant {\n foo bar\n}',
+      want: /Unknown property 'foo'/,
+    },
+    {
+      name: 'manifests without a directory',
+      given: 'kuadrant {\n manifests\n}',
+      want: /Wrong argument count/,
+    },
+    {
+      name: 'manifests with two',
+      given: 'kuadrant {\n manifests a b\n}',
+      want: /Wrong argument count/,
+    },
+    {
+      name: 'manifests twice',
+      given: 'kuadrant {\n manifests a\n manifests b\n}',
+      want: /given twice/,
+    },
+    {
+      name: 'rname without an address',
+      given: 'kuadrant {\n manifests a\n rname\n}',
+      want: /Wrong argument count/,
+    },
+    {
+      name: 'a bad name server',
+      given: 'kuadrant {\n manifests a\n nameserver a..b\n}',
+      want: /not a valid domain name: a\.\.b/,
+    },
+    {
+      name: 'a bad address',
+      given: 'kuadrant {\n manifests a\n nameserver ns1 1.2.3\n}',
+      want: /not an IP address: 1\.2\.3/,
+    },
+    {
+      name: 'no namespaces',
+      given: 'kuadrant {\n manifests a\n allow-namespaces\n}',
+      want: /Wrong argument count/,
+    },
+    {
+      name: 'a bad zone',
+      given: 'kuadrant a..b {\n manifests a\n}',
+      want: /zone is not a valid domain name/,
+    },
+    {
+      name: 'the directive twice',
+      given: 'kuadrant {\n manifests a\n}\nkuadrant {\n manifests b\n}',
+      want: /only be used once per Server Block/,
+    },
+  ]
+  for (const { name, given, want } of table) {
+    const message = setupError(kuadrant, given)
+    t.match(message, PREFIX, name)
+    t.match(message, want, name)
+  }
+  t.end()
+})
+
+function manifest(name: string, address: string, metadata = ''): string {
+  const host = name.includes('.') ? name : `${name}.k.example.com`
+  return `---
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSRecord
+metadata:
+  name: ${name}
+${metadata}spec:
+  rootHost: ${host}
+  endpoints:
+  - dnsName: ${host}
+    recordType: A
+    targets:
+    - ${address}
+`
+}
+
+/** The plugin below: an rcode that nobody else returns. */
+const NEXT: Handler = { name: 'next', serve: () => 9 }
+
+/** `owner ttl TYPE rdata` of every record of the response. */
+function printRecords({ response }: Transaction): string[] {
+  return Array.from({ length: response.count }, (_, i) => {
+    const owner = printName(response.ownerBytes[i]!, response.ownerOffset[i])
+    const at = response.rdataOffset[i]!
+    const rdata = response.rdataBytes[i]!.slice(at, at + response.rdataOctets[i]!)
+    const type = response.type[i]!
+    return `${owner} ${response.ttlSeconds[i]} ${printType(type)} ${printRdata(type, rdata)}`
+  })
+}
+
+async function serve(t: Test, directory: string, zone: string, properties = '') {
+  const setUp = new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n${properties}\n}`, [zone])
+  await setUp.start()
+  let isStopped = false
+  const stop = async () => {
+    if (!isStopped) await setUp.stop()
+    isStopped = true
+  }
+  t.teardown(stop)
+  const handler = setUp.handler(NEXT)
+  /** The records of the reply, or its rcode where there are none. */
+  const ask = async (name: string, type: number = RRType.A): Promise<string> => {
+    const tx = transaction({ name, type })
+    const rcode = await handler.serve(tx)
+    const records = printRecords(tx)
+    return records.length > 0 ? records.join(' | ') : `rcode ${rcode}`
+  }
+  const serial = async (): Promise<number> =>
+    Number((await ask(zone, RRType.SOA)).split(' SOA ')[1]?.split(' ')[2])
+  return { setUp, ask, serial, stop }
+}
+
+t.test('records are served, with the name servers of the Corefile and their glue', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const properties =
+    'nameserver ns1.k.example.com 192.0.2.53 2001:db8::53\nnameserver ns.example.org 192.0.2.54\nrname dns.admin@example.com'
+  const { ask } = await serve(t, directory, 'k.example.com.', properties)
+  t.match(await ask('a.k.example.com.'), /a\.k\.example\.com\. 60 .*192\.0\.2\.1/)
+  const ns = await ask('k.example.com.', RRType.NS)
+  t.match(ns, /ns1\.k\.example\.com\./)
+  t.match(ns, /ns\.example\.org\./)
+  t.match(await ask('ns1.k.example.com.', RRType.AAAA), /2001:db8::53/)
+  t.match(
+    await ask('k.example.com.', RRType.SOA),
+    /SOA ns1\.k\.example\.com\. dns\\\.admin\.example\.com\. \d+ 7200 1800 86400 60/,
+  )
+})
+
+t.test('a bad mailbox gets a warning and the default', async (t) => {
+  const { ask, setUp } = await serve(t, t.testdir({}), 'k.example.com.', 'rname admin')
+  t.match(await ask('k.example.com.', RRType.SOA), /hostmaster\.k\.example\.com\./)
+  t.match(setUp.lines.join('\n'), /rname "admin" is no e-mail address/)
+})
+
+t.test('the serial grows with content, and with nothing else', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const first = await serve(t, directory, 'k.example.com.')
+  const start = await first.serial()
+  t.equal(start, 1_700_000_000, 'the time, where nothing is known')
+  writeFileSync(join(directory, 'a.yaml'), `# another text\n${manifest('a', '192.0.2.1')}`)
+  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.2'))
+  await until(
+    async () => (await first.ask('b.k.example.com.')).includes('192.0.2.2'),
+    'the new record',
+  )
+  t.equal(await first.serial(), start + 1)
+  const second = await serve(t, directory, 'k.example.com.')
+  t.equal(await second.serial(), start + 1, 'a reload of the same content')
+  await first.stop()
+  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.3'))
+  await until(async () => (await second.ask('b.k.example.com.')).includes('192.0.2.3'), 'the edit')
+  t.equal(await second.serial(), start + 2)
+})
+
+t.test('a record goes to the longest zone of any block, or where its label says', async (t) => {
+  const label = '  labels:\n    kuadrant.io/coredns-zone-name: example.com\n'
+  const directory = t.testdir({
+    'a.yaml':
+      manifest('a', '192.0.2.1') +
+      manifest('b', '192.0.2.2', label) +
+      manifest('c.example.com', '192.0.2.3'),
+  })
+  const wide = await serve(t, directory, 'example.com.')
+  t.match(await wide.ask('a.k.example.com.'), /192\.0\.2\.1/, 'while there is no longer zone')
+  const narrow = await serve(t, directory, 'k.example.com.')
+  t.match(await narrow.ask('a.k.example.com.'), /192\.0\.2\.1/)
+  t.notMatch(await wide.ask('a.k.example.com.'), /192\.0\.2\.1/)
+  t.match(await wide.ask('b.k.example.com.'), /192\.0\.2\.2/)
+  t.notMatch(await narrow.ask('b.k.example.com.'), /192\.0\.2\.2/)
+  t.match(await wide.ask('c.example.com.'), /192\.0\.2\.3/)
+  await narrow.stop()
+  t.match(await wide.ask('a.k.example.com.'), /192\.0\.2\.1/, 'once the longer zone is gone')
+})
+
+t.test('records of other namespaces are left out', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': manifest('a', '192.0.2.1', '  namespace: good\n') + manifest('b', '192.0.2.2'),
+  })
+  const { ask } = await serve(t, directory, 'k.example.com.', 'allow-namespaces good')
+  t.match(await ask('a.k.example.com.'), /192\.0\.2\.1/)
+  t.notMatch(await ask('b.k.example.com.'), /192\.0\.2\.2/)
+})
+
+t.test('names that do not exist fall through where that is wanted', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const plain = await serve(t, directory, 'k.example.com.')
+  t.notMatch(await plain.ask('nope.k.example.com.'), /rcode 9/)
+  t.match(await plain.ask('elsewhere.example.net.'), /rcode 9/, 'no zone of ours')
+  const falling = await serve(t, directory, 'k.example.com.', 'fallthrough')
+  t.match(await falling.ask('nope.k.example.com.'), /rcode 9/)
+  t.notMatch(await falling.ask('a.k.example.com.', RRType.TXT), /rcode 9/, 'NODATA')
+})
+
+t.test('readiness and metrics tell of bad files and refused records', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') + manifest('b', 'nonsense') })
+  const setUp = new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n}`, ['k.example.com.'])
+  t.match(setUp.readiness[0]?.check(), /not loaded yet/)
+  await setUp.start()
+  t.teardown(() => setUp.stop())
+  t.equal(setUp.readiness[0]?.check(), '', 'a refused record is no reason')
+  const count = (zone: string, state: string) =>
+    setUp.metric(`sextant_kuadrant_records{source="${directory}",zone="${zone}",state="${state}"}`)
+  t.equal(await count('k.example.com.', 'served'), 1)
+  t.equal(await count('', 'refused'), 1)
+  const badFiles = () => setUp.metric(`sextant_kuadrant_bad_files{source="${directory}"}`)
+  t.equal(await badFiles(), 0)
+  writeFileSync(join(directory, 'c.yaml'), 'a: b: c\n')
+  await until(() => setUp.readiness[0]?.check() !== '', 'the bad file to be noticed')
+  t.match(setUp.readiness[0]?.check(), /c\.yaml:1: /)
+  t.equal(await badFiles(), 1)
+  t.equal((await setUp.checks[0]!()).length, 2)
+})
+
+t.test('a directory that is not there stops the start, and names the line', async (t) => {
+  const setUp = new SetUp(kuadrant, 'kuadrant {\n manifests /nowhere/at/all\n}', ['k.example.com.'])
+  await t.rejects(setUp.start(), { message: /^Corefile:2 - .*\/nowhere\/at\/all.*can't be listed/ })
+  await setUp.stop()
+})
