@@ -1,0 +1,147 @@
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  findLine,
+  parseDocuments,
+  parseOneDocument,
+  YamlProblem,
+} from '../../../src/record/yaml/parse-document.ts'
+import { splitDocuments } from '../../../src/record/yaml/split-documents.ts'
+
+const PIECE = fc.constantFrom(
+  ...[
+    '---\n',
+    '--- # c\n',
+    '---',
+    '----\n',
+    '--- x\n',
+    ' ---\n',
+    '...\n',
+    '%YAML 1.2\n',
+    '\n',
+    '# c\n',
+  ],
+  ...[
+    'a: 1\n',
+    'b: x\n',
+    'c:\n- d\n',
+    'e: [f]\n',
+    'g: |\n  ---\n  h\n',
+    'i: "é"\n',
+    'j: &k l\nm: *k\n',
+  ],
+)
+const STREAM = fc.array(PIECE, { maxLength: 8 }).map((pieces) => pieces.join(''))
+
+/** The values of a stream, cut into documents first; undefined where it can't be, or has a fault. */
+function readSplit(text: string): unknown[] | undefined {
+  const octets = Buffer.from(text)
+  const ranges = splitDocuments(octets, octets.length)
+  const values = ranges?.map((r) => parseOneDocument(octets.toString('utf8', r.start, r.end)))
+  return values?.some((v) => v instanceof YamlProblem) ? undefined : values
+}
+
+t.test('a stream read document by document is the stream read at once', (t) => {
+  let compared = 0
+  const property = fc.property(STREAM, (text) => {
+    const split = readSplit(text)
+    const whole = parseDocuments(text)
+    if (split === undefined) return true
+    if (whole instanceof YamlProblem) return false
+    compared++
+    // What stands before the first marker is a document only if it holds something.
+    const filled = (values: readonly unknown[]) => JSON.stringify(values.filter((v) => v !== null))
+    return filled(split) === filled(whole)
+  })
+  fc.assert(property, { seed: 17, numRuns: 3000 })
+  t.ok(compared > 500, `compared ${compared}`)
+  t.end()
+})
+
+t.test('ranges cover the file, and say their line and whether they are ASCII', (t) => {
+  const text = 'a: 1\n---\nb: é\n---\nc: 3\n'
+  const octets = Buffer.from(text)
+  const ranges = splitDocuments(octets, octets.length)!
+  t.strictSame(
+    ranges.map(({ start, end, line, isAscii }) => [start, end, line, isAscii]),
+    [
+      [0, 5, 1, true],
+      [5, 15, 2, false],
+      [15, 24, 4, true],
+    ],
+  )
+  t.strictSame(splitDocuments(octets, 0), [])
+  t.end()
+})
+
+t.test(
+  'documents have the same digest wherever they stand, and another when an octet differs',
+  (t) => {
+    const digest = (text: string, index: number) => {
+      const octets = Buffer.from(text)
+      const range = splitDocuments(octets, octets.length)![index]!
+      return [range.digestA, range.digestB].join()
+    }
+    const body = '---\nname: app\nvalue: "120"\n'
+    const want = digest(body, 0)
+    for (let shift = 1; shift < 9; shift++) {
+      t.equal(digest(`${'#'.repeat(shift)}\n${body}`, 1), want, `moved by ${shift + 1}`)
+    }
+    for (let i = 4; i < body.length - 1; i++) {
+      const other = Buffer.from(body)
+      other[i] = other[i]! ^ 1
+      if (other[i] === 0x0a || body[i] === '\n') continue
+      t.not(digest(other.toString('latin1'), 0), want, `octet ${i}`)
+    }
+    t.end()
+  },
+)
+
+t.test('streams with directives or document ends are for the complete parser', (t) => {
+  for (const text of ['%YAML 1.2\n---\na: 1\n', 'a: 1\n...\n---\nb: 2\n', 'a: 1\n...']) {
+    t.equal(splitDocuments(Buffer.from(text), text.length), undefined, JSON.stringify(text))
+  }
+  t.end()
+})
+
+t.test('parser bombs are refused, not parsed', (t) => {
+  const table: readonly { name: string; given: string; want: RegExp }[] = [
+    { name: 'brackets', given: '['.repeat(100_000), want: /nested too deep/ },
+    { name: 'compact sequences', given: '- '.repeat(100_000), want: /nested too deep/ },
+    {
+      name: 'indentation',
+      given: Array.from({ length: 900 }, (_, i) => `${' '.repeat(i)}? a`).join('\n'),
+      want: /nested too deep/,
+    },
+    {
+      name: 'size',
+      given: `a: [${'x,'.repeat(900_000)}]`,
+      want: /may have up to 1572864 characters/,
+    },
+    {
+      name: 'aliases of aliases',
+      given: [
+        'a0: &a0 [x,x,x,x,x,x,x,x,x,x]',
+        ...Array.from(
+          { length: 8 },
+          (_, i) => `a${i + 1}: &a${i + 1} [${`*a${i},`.repeat(9)}*a${i}]`,
+        ),
+      ].join('\n'),
+      want: /alias/i,
+    },
+  ]
+  for (const { name, given, want } of table) {
+    const got = parseOneDocument(given)
+    t.match(got instanceof YamlProblem ? got.message : 'parsed', want, name)
+  }
+  t.end()
+})
+
+t.test('the line of a field is found, or that of its nearest parent', (t) => {
+  const text = '---\na:\n  b:\n  - c: 1\n  - c: 2\n'
+  t.equal(findLine(text, 0, ['a', 'b', 1, 'c']), 5)
+  t.equal(findLine(text, 0, ['a', 'b', 1, 'missing']), 5)
+  t.equal(findLine(text, 0, ['a']), 3)
+  t.equal(findLine(text, 9, []), 1)
+  t.end()
+})
