@@ -1,0 +1,66 @@
+// The load generator: dnsperf. Another one has to export the same two functions.
+import { spawn } from 'node:child_process'
+import { CLIENTS } from './content.mjs'
+import { endedChildrenUs } from './server-process.mjs'
+
+/** Slow enough that every server keeps up: latency without a queue in front of it. */
+const LATENCY_QPS = 2000
+
+/** Queries/s with `outstanding` queries always under way; and what that cost the generator. */
+export async function saturate(target, seconds) {
+  const { clients, threads, outstanding } = target
+  const before = endedChildrenUs()
+  const report = await dnsperf(target, [
+    ...['-l', seconds, '-c', clients, '-T', threads, '-q', outstanding],
+  ])
+  return {
+    completed: field(report, /Queries completed:\s+(\d+)/),
+    lost: field(report, /Queries lost:\s+(\d+)/),
+    qps: field(report, /Queries per second:\s+([\d.]+)/),
+    loadCores: (endedChildrenUs() - before) / 1e6 / field(report, /Run time \(s\):\s+([\d.]+)/),
+  }
+}
+
+/** Microseconds that answers take at a fixed, low rate. */
+export async function latency(target, seconds) {
+  const report = await dnsperf(target, ['-v', '-l', seconds, '-c', 1, '-T', 1, '-Q', LATENCY_QPS])
+  const times = Array.from(report.matchAll(/^> NOERROR .* ([\d.]+)$/gm), (line) => Number(line[1]))
+  if (times.length === 0) throw new Error(`no latencies in: ${report.slice(0, 500)}`)
+  times.sort((a, b) => a - b)
+  const at = (share) => times[Math.floor((times.length - 1) * share)] * 1e6
+  return { p50Us: at(0.5), p99Us: at(0.99) }
+}
+
+function dnsperf({ port, file, ecs }, options) {
+  // Family 1, source /24, scope 0, three octets of address (RFC 7871, section 6).
+  const subnet = `8:00011800${Buffer.from(CLIENTS.EU).toString('hex')}`
+  const args = [
+    '-s',
+    '127.0.0.1',
+    '-p',
+    port,
+    '-d',
+    file,
+    ...(ecs ? ['-E', subnet] : []),
+    ...options,
+  ]
+  const child = spawn('dnsperf', args.map(String), { stdio: ['ignore', 'pipe', 'ignore'] })
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  return new Promise((resolve, reject) => {
+    const chunks = []
+    child.stdout.on('data', (chunk) => chunks.push(chunk))
+    child.once('error', reject)
+    child.once('close', (code) => {
+      process.off('exit', kill)
+      if (code === 0) resolve(Buffer.concat(chunks).toString())
+      else reject(new Error(`dnsperf ended with ${code}`))
+    })
+  })
+}
+
+function field(report, pattern) {
+  const match = pattern.exec(report)
+  if (match === null) throw new Error(`dnsperf did not print ${pattern}: ${report}`)
+  return Number(match[1])
+}

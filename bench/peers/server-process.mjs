@@ -1,0 +1,73 @@
+// A server under test: started, watched through /proc, and killed whatever happens.
+import { spawn } from 'node:child_process'
+import { accessSync, constants, readFileSync } from 'node:fs'
+import { delimiter, isAbsolute, join } from 'node:path'
+
+// Debian keeps daemons in sbin, which a user's PATH often lacks.
+const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
+const TICK_US = 10_000
+const PAGE_KIB = 4
+
+const children = new Set()
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1))
+
+export function findCommand(command) {
+  if (isAbsolute(command)) return command
+  return FOLDERS.map((folder) => join(folder, command)).find((path) => {
+    try {
+      accessSync(path, constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+/** Runs a command whose output is kept for the message if it ends by itself. */
+export function startProcess(name, path, args, env = {}) {
+  const child = spawn(path, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  })
+  let output = ''
+  const keep = (chunk) => {
+    output = (output + chunk).slice(-4000)
+  }
+  child.stdout.on('data', keep)
+  child.stderr.on('data', keep)
+  children.add(child)
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  child.once('close', () => children.delete(child))
+  child.once('error', (error) => keep(error.message))
+  return {
+    name,
+    pid: child.pid,
+    get failure() {
+      return children.has(child) ? undefined : `${name} ended: ${output}`
+    },
+    async stop() {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+/** User and system CPU of all threads of a process so far, in microseconds. */
+export function cpuUs(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')
+  return { user: Number(fields[11]) * TICK_US, system: Number(fields[12]) * TICK_US }
+}
+
+/** CPU of this process's children that have ended, in microseconds: the load generator's. */
+export function endedChildrenUs() {
+  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1).split(' ')
+  return (Number(fields[13]) + Number(fields[14])) * TICK_US
+}
+
+export function residentMib(pid) {
+  const pages = Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1])
+  return (pages * PAGE_KIB) / 1024
+}
