@@ -1,6 +1,7 @@
 import { assert } from '../base/assert.ts'
-import { type GeoCode, scanGeoCode } from '../geo/code.ts'
+import type { GeoCode } from '../geo/code.ts'
 import type { DnsRecord, Endpoint } from './dns-record.ts'
+import { recallGeoCode } from './recent-codes.ts'
 
 /**
  * A record's content as one string of octets (each character 0..255). Objects of a hundred thousand
@@ -80,24 +81,17 @@ function takeEndpoint(reader: PackedReader): Endpoint {
   const setIdentifier = reader.utf8(reader.u16())
   const codes: GeoCode[] = []
   for (let count = reader.u8(); count > 0; count--)
-    codes.push(internCode(reader.latin1(reader.u8())))
+    codes.push(recallCode(reader.latin1(reader.u8())))
   const rdata: Uint8Array[] = []
   for (let count = reader.u16(); count > 0; count--) rdata.push(reader.octets(reader.u16()))
   const isDefault = (flags & FLAG_DEFAULT) !== 0
   return { owner, type, ttlSeconds, setIdentifier, weight, codes, isDefault, rdata }
 }
 
-const internedCodes = new Map<string, GeoCode>()
-/** Far more than there are countries and subdivisions; networks and nets could go on for ever. */
-const INTERNED_CODES_MAX = 10_000
-
-function internCode(text: string): GeoCode {
-  const known = internedCodes.get(text)
-  if (known !== undefined) return known
-  const code = scanGeoCode(text)
+/** Packed codes were valid when they were packed. */
+function recallCode(text: string): GeoCode {
+  const code = recallGeoCode(text)
   assert(code !== undefined, 'a packed geo code is valid')
-  if (internedCodes.size >= INTERNED_CODES_MAX) internedCodes.clear()
-  internedCodes.set(text, code)
   return code
 }
 

@@ -42,7 +42,7 @@ export function composeWords(policy: number, tiers: readonly Tier[]): Uint32Arra
       words.push(sum, offsetsOfTiers[t]![i]!)
     }
   }
-  return Uint32Array.from(words)
+  return new Uint32Array(words)
 }
 
 function appendOutcome(words: number[], known: Map<string, number>, outcome: Outcome): number {

@@ -1,28 +1,54 @@
-import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
+import {
+  LABEL_OCTETS_MAX,
+  lowerName,
+  NAME_OCTETS_MAX,
+  ROOT_NAME,
+  scanName,
+} from '../../dns/name/name.ts'
 import { printLatin1 } from '../latin1.ts'
 
 /** Printable ASCII without spaces and backslashes: what host names, wildcards and `_service` need. */
 const NAME_TEXT = /^[!-[\]-~]+$/
-/** Names written a moment ago: a record repeats its few names many times. */
-const RECENT_MAX = 512
-const recent = new Map<string, Uint8Array>()
+const DOT = 0x2e
+
+/** What each character of a usual name becomes: letters, digits, `-`, `_` and `*`; 0 = another one. */
+const USUAL = new Uint8Array(128)
+for (const c of '0123456789abcdefghijklmnopqrstuvwxyz-_*') {
+  USUAL[c.toUpperCase().charCodeAt(0)] = USUAL[c.charCodeAt(0)] = c.charCodeAt(0)
+}
 
 /**
  * A name of a DNSRecord in lower-case wire form, always absolute, with or without its final dot;
  * undefined if it is none. Escapes and characters beyond ASCII are not taken: IDNs come as punycode.
- * The result is shared: never write to it.
  */
 export function scanHost(text: string): Uint8Array | undefined {
-  const known = recent.get(text)
-  if (known !== undefined) return known
+  const usual = scanUsual(text)
+  if (usual !== undefined) return usual
   if (!NAME_TEXT.test(text) || text === '@') return undefined
   const name = scanName(text, ROOT_NAME)
-  if (name === undefined) return undefined
-  if (recent.size >= RECENT_MAX) recent.clear()
-  const lower = lowerName(name)
-  // A flat copy of the text: a slice would keep the document that it was read from.
-  recent.set(Buffer.from(text, 'latin1').toString('latin1'), lower)
-  return lower
+  return name === undefined ? undefined : lowerName(name)
+}
+
+/** Nearly every name, in one pass; undefined where a closer look is needed. */
+function scanUsual(text: string): Uint8Array | undefined {
+  const end = text.charCodeAt(text.length - 1) === DOT ? text.length - 1 : text.length
+  if (end === 0 || end + 2 > NAME_OCTETS_MAX) return undefined
+  const name = new Uint8Array(end + 2)
+  let labelStart = 0
+  for (let i = 0; i <= end; i++) {
+    const c = i === end ? DOT : text.charCodeAt(i)
+    if (c === DOT) {
+      const octets = i - labelStart
+      if (octets === 0 || octets > LABEL_OCTETS_MAX) return undefined
+      name[labelStart] = octets
+      labelStart = i + 1
+      continue
+    }
+    const octet = c < 128 ? USUAL[c]! : 0
+    if (octet === 0) return undefined
+    name[i + 1] = octet
+  }
+  return name
 }
 
 /** The name without a leading `*` label. */

@@ -1,6 +1,7 @@
-import { type GeoCode, scanGeoCode } from '../../geo/code.ts'
+import type { GeoCode } from '../../geo/code.ts'
 import { WEIGHT_MAX } from '../../steering/candidate.ts'
 import { GEO_CODES_MAX } from '../dns-record.ts'
+import { recallGeoCode } from '../recent-codes.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 import {
   field,
@@ -35,7 +36,7 @@ export function scanSteeringProperties(
   if (properties.length === 0) return NONE
   let weight: number | undefined
   let isDefault = false
-  const codes = new Map<string, GeoCode>()
+  const codes: GeoCode[] = []
   const list = place.at('providerSpecific')
   for (const [index, property] of properties.entries()) {
     const at = list.at(index)
@@ -46,9 +47,9 @@ export function scanSteeringProperties(
     else if (name === 'geo-code') addCodes(codes, value, at.at('value'))
     else if (name === 'default') isDefault ||= value === 'true'
   }
-  isDefault ||= codes.has('*') || (codes.size > 0 && setIdentifier === 'default')
-  codes.delete('*')
-  return { weight, codes: [...codes.values()], isDefault }
+  const places = codes.filter((code) => code.rung !== 'default')
+  isDefault ||= places.length < codes.length || (codes.length > 0 && setIdentifier === 'default')
+  return { weight, codes: places, isDefault }
 }
 
 function scanWeight(text: string, place: Place): number {
@@ -62,13 +63,13 @@ function scanWeight(text: string, place: Place): number {
   return weight
 }
 
-function addCodes(codes: Map<string, GeoCode>, list: string, place: Place): void {
+function addCodes(codes: GeoCode[], list: string, place: Place): void {
   for (const text of list.split(',', GEO_CODES_MAX + 1)) {
-    const code = scanGeoCode(text.trim())
+    const code = recallGeoCode(text.trim())
     if (code === undefined) throw new RefusedError(place, printCodeProblem(text.trim()))
-    codes.set(code.text, code)
+    if (!codes.some((known) => known.text === code.text)) codes.push(code)
   }
-  if (codes.size > GEO_CODES_MAX) {
+  if (codes.length > GEO_CODES_MAX) {
     throw new RefusedError(place, `an endpoint may have up to ${GEO_CODES_MAX} geo codes`)
   }
 }

@@ -37,6 +37,13 @@ const BRACE = 0x7b
 /** First characters of a plain scalar that mean something else, or need a closer look than ours. */
 const NOT_PLAIN_FIRST = new Set([...'?:,[]{}#&*!|>\'"%@`'].map((c) => c.charCodeAt(0)))
 const NOT_STRING_FIRST = new Set([...'tTfFnN~0123456789+-.'].map((c) => c.charCodeAt(0)))
+/**
+ * Plain keys met before, each in its slot. Documents repeat some dozens of keys, and a new string as
+ * the name of a property costs more than all else about it: it must be looked up among all names.
+ */
+const RECENT_KEYS = 509
+const recentKeys: string[] = new Array(RECENT_KEYS).fill('')
+
 const NULLS = new Set(['~', 'null', 'Null', 'NULL'])
 const BOOLEANS = new Map([
   ['true', true],
@@ -94,7 +101,8 @@ class BlockScanner {
     const mapping: { [key: string]: YamlValue } = {}
     do {
       const key = this.#key()
-      if (this.failed || Object.hasOwn(mapping, key)) return this.#giveUp()
+      // Names that every object has are given up as well: a cheaper question than for its own.
+      if (this.failed || key in mapping) return this.#giveUp()
       mapping[key] = this.#valueOf(column)
       if (this.failed) return null
     } while (this.#column === column)
@@ -156,10 +164,19 @@ class BlockScanner {
     if (this.failed || !this.#isKey(start)) return String(this.#giveUp())
     const c = this.#text.charCodeAt(start)
     const quoted = c === QUOTE || c === APOSTROPHE
+    const length = this.#end - start
+    const slot = (length * 31 + c * 7 + this.#text.charCodeAt(this.#end - 1)) % RECENT_KEYS
+    const recent = recentKeys[slot]!
+    if (!quoted && recent.length === length && this.#text.startsWith(recent, start)) {
+      this.#end++
+      return recent
+    }
     const key = quoted ? this.#quoted(start) : this.#text.slice(start, this.#end)
     const odd = key.length > KEY_CHARACTERS_MAX || key === '__proto__' || key === '<<'
     const typed = !quoted && resolvesToOther(key)
     if (odd || typed || key.endsWith(' ')) return String(this.#giveUp())
+    // A copy: a slice would keep the document that it was read from.
+    if (!quoted) recentKeys[slot] = Buffer.from(key, 'utf8').toString('utf8')
     this.#end++
     return key
   }

@@ -60,6 +60,7 @@ const GIVEN_UP: readonly { name: string; given: string }[] = [
   { name: 'a second document', given: 'a: b\n---\nc: d\n' },
   { name: 'a scalar at the top', given: 'hello\n' },
   { name: 'a prototype key', given: '__proto__: 1\n' },
+  { name: 'a key that every object has', given: 'constructor: 1\n' },
   {
     name: 'nesting deeper than 32',
     given: Array.from({ length: 40 }, (_, i) => `${' '.repeat(i)}k:`).join('\n'),
