@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import t from 'tap'
-import { run } from '../support/peer.ts'
-import { startServer } from '../support/server.ts'
+import { runSextant, startServer } from '../support/server.ts'
 
 const RECORD = (change: (text: string) => string) => ({
   'records/app.yaml': change(`apiVersion: kuadrant.io/v1alpha1
@@ -146,9 +145,7 @@ for (const row of TABLE) {
     if (fatal) t.equal(await server.exited(), 1, 'serve exits with 1')
     t.match(server.output(), row.prints)
     t.notMatch(server.output(), /\n\s+at /, 'no stack trace')
-    const main = new URL('../../dist/main.js', import.meta.url).pathname
-    const script = `cd "$0" && exec "$1" "$2" check -conf Corefile`
-    const check = await run('sh', ['-c', script, server.directory, process.execPath, main])
+    const check = await runSextant(server.directory, ['check', '-conf', 'Corefile'])
     t.equal(check.code, 1, 'check exits with 1')
     t.match(check.stdout + check.stderr, row.prints, 'check says the same')
   })

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import { run } from './peer.ts'
-import { freePort, root } from './server.ts'
+import { freePort, root, runSextant } from './server.ts'
 import { until } from './until.ts'
 
 /** A fenced block of a page: its language, the file that it names, if any, and its text. */
@@ -126,9 +126,8 @@ export class PageRun {
     const [program = '', ...args] = command.split(/\s+/)
     if (program === 'curl') return (await fetch(args.at(-1) ?? '')).text()
     if (program === 'sextant' && args[0] === 'serve') return this.#serve(args.slice(1))
-    const script = 'cd "$0" && exec "$@"'
-    const words = program === 'sextant' ? [process.execPath, MAIN, ...args] : [program, ...args]
-    const { stdout, stderr } = await run('sh', ['-c', script, this.#directory, ...words])
+    const { stdout, stderr } =
+      program === 'sextant' ? await runSextant(this.#directory, args) : await run(program, args)
     return stdout + stderr
   }
 

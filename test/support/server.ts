@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { run } from './peer.ts'
 import { until } from './until.ts'
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
@@ -46,7 +47,7 @@ export interface ServerOptions {
   /** `{PORT}` stands for the port; listens on what it says. */
   readonly corefile: string
   /** Files to lay beside the Corefile: path to content. */
-  readonly files?: Readonly<Record<string, string>>
+  readonly files?: Readonly<Record<string, string | Uint8Array>>
   readonly args?: readonly string[]
   /** False: don't wait for the start-up lines (a start that must fail). */
   readonly mustStart?: boolean
@@ -79,4 +80,9 @@ export async function startServer(t: Test, options: ServerOptions): Promise<Runn
     if (child.exitCode !== null) throw new Error(`server did not start:\n${printed}`)
   }
   return server
+}
+
+/** Runs a command of the built program to its end, in `directory`. */
+export function runSextant(directory: string, args: readonly string[]): ReturnType<typeof run> {
+  return run('sh', ['-c', 'cd "$0" && exec "$@"', directory, process.execPath, MAIN, ...args])
 }
