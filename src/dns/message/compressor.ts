@@ -9,6 +9,7 @@ export const COMPRESSION_TARGETS_MAX = 128
 const POINTER_TARGET_MAX = 0x3fff
 
 const LABEL_OCTETS_MAX = 63
+const NAME_OCTETS_MAX = 255
 /** Stands for the position of the root, which no pointer is worth. */
 const ROOT = 0
 
@@ -27,8 +28,8 @@ export class Compressor {
   #count = 0
   readonly #positions: Uint16Array = new Uint16Array(COMPRESSION_TARGETS_MAX)
   readonly #parents: Uint16Array = new Uint16Array(COMPRESSION_TARGETS_MAX)
-  /** Of the name being written: offset of each label, leftmost first, and of the root behind them. */
-  readonly #labelOffset: Uint32Array = new Uint32Array(LABELS_MAX + 1)
+  /** Octets from the name's start to each label, leftmost first, and to the root behind them. */
+  readonly #labelOffset: Uint8Array = new Uint8Array(LABELS_MAX + 1)
   /** Position of the longest suffix of that name that is in the message, or ROOT. */
   #suffix = ROOT
   /** The name written last, and the last owner, with where they can be pointed to; ROOT = nowhere. */
@@ -95,8 +96,9 @@ export class Compressor {
     }
     const labels = this.#findLabels(name, offset)
     if (labels === -1) return -1
-    const own = this.#matchWritten(name, labels - this.#matchQuestion(query, name, labels), out)
-    const next = this.#write(name, own, out, at, end)
+    const left = this.#matchQuestion(query, name, offset, labels)
+    const own = this.#count === 0 ? left : this.#matchWritten(name, offset, left, out)
+    const next = this.#write(name, offset, own, out, at, end)
     const position = own === 0 ? this.#suffix : at
     if (position !== ROOT && position <= POINTER_TARGET_MAX) {
       this.#lastName = name
@@ -110,41 +112,47 @@ export class Compressor {
   #findLabels(name: Uint8Array, offset: number): number {
     const labelOffset = this.#labelOffset
     let labels = 0
-    let at = offset
+    let octets = 0
     for (;;) {
-      labelOffset[labels] = at
-      const length = name[at]!
+      labelOffset[labels] = octets
+      const length = name[offset + octets]!
       if (length === 0) return labels
-      if (labels === LABELS_MAX || !(length <= LABEL_OCTETS_MAX)) return -1
+      if (!(length <= LABEL_OCTETS_MAX)) return -1
+      octets += length + 1
+      if (octets >= NAME_OCTETS_MAX) return -1
       labels++
-      at += length + 1
     }
   }
 
-  /** How many labels from the root the name has in common with the question: sets `#suffix`. */
-  #matchQuestion(query: Query, name: Uint8Array, labels: number): number {
+  /**
+   * How many of the name's `labels` are in front of what it has in common with the question: sets
+   * `#suffix`.
+   */
+  #matchQuestion(query: Query, name: Uint8Array, offset: number, labels: number): number {
     this.#suffix = ROOT
-    if (query.questionOctets === 0) return 0
-    const { qname, labelOffset, labelCount } = query
-    const most = Math.min(labels, labelCount)
-    let shared = 0
-    while (shared < most) {
-      const at = this.#labelOffset[labels - shared - 1]!
-      if (!equalsLabel(name, at, qname, labelOffset[labelCount - shared - 1]!)) break
-      shared++
+    if (query.questionOctets === 0) return labels
+    const root = this.#labelOffset[labels]!
+    const qroot = query.qnameOctets - 1
+    const common = countCommon(name, offset + root, query.qname, qroot, Math.min(root, qroot))
+    // Equal octets are equal labels only from where a label starts in both.
+    const extra = query.labelCount - labels
+    for (let own = extra < 0 ? -extra : 0; own < labels; own++) {
+      const octets = root - this.#labelOffset[own]!
+      if (octets > common || query.labelOffset[own + extra] !== qroot - octets) continue
+      this.#suffix = HEADER_OCTETS + qroot - octets
+      return own
     }
-    if (shared > 0) this.#suffix = HEADER_OCTETS + labelOffset[labelCount - shared]!
-    return shared
+    return labels
   }
 
   /**
    * Goes on from the question's part to the left, as far as labels were written below `#suffix`, and
    * returns how many of the first `own` labels are new.
    */
-  #matchWritten(name: Uint8Array, own: number, out: Uint8Array): number {
+  #matchWritten(name: Uint8Array, offset: number, own: number, out: Uint8Array): number {
     let left = own
-    while (left > 0 && this.#count > 0) {
-      const position = this.#findChild(name, this.#labelOffset[left - 1]!, out)
+    while (left > 0) {
+      const position = this.#findChild(name, offset + this.#labelOffset[left - 1]!, out)
       if (position === -1) break
       this.#suffix = position
       left--
@@ -154,34 +162,47 @@ export class Compressor {
 
   /** Position of the label at `name[at]` where it stands in front of `#suffix`, or -1. */
   #findChild(name: Uint8Array, at: number, out: Uint8Array): number {
+    const parents = this.#parents
     const parent = this.#suffix
     for (let i = 0; i < this.#count; i++) {
-      if (this.#parents[i] !== parent) continue
-      if (equalsLabel(out, this.#positions[i]!, name, at)) return this.#positions[i]!
+      if (parents[i] !== parent) continue
+      const position = this.#positions[i]!
+      if (equalsLabel(out, position, name, at)) return position
     }
     return -1
   }
 
   /** Writes the first `own` labels, then a pointer to `#suffix` or the root. */
-  #write(name: Uint8Array, own: number, out: Uint8Array, start: number, end: number): number {
-    const from = this.#labelOffset[0]!
-    const octets = this.#labelOffset[own]! - from
+  #write(
+    name: Uint8Array,
+    offset: number,
+    own: number,
+    out: Uint8Array,
+    start: number,
+    end: number,
+  ): number {
+    const suffix = this.#suffix
+    const octets = this.#labelOffset[own]!
     const at = start + octets
-    if (at + (this.#suffix === ROOT ? 1 : 2) > end) return -1
-    for (let i = 0; i < octets; i++) out[start + i] = name[from + i]!
-    for (let i = 0; i < own; i++) this.#add(start - from, i, i === own - 1)
-    if (this.#suffix !== ROOT) return writePointer(this.#suffix, out, at, end)
+    if (at + (suffix === ROOT ? 1 : 2) > end) return -1
+    for (let i = 0; i < octets; i++) out[start + i] = name[offset + i]!
+    if (own > 0) this.#addTargets(own, start)
+    if (suffix !== ROOT) return writePointer(suffix, out, at, end)
     out[at] = 0
     return at + 1
   }
 
-  /** Makes label `i` a target; `shift`: from its offset in the name to its position. */
-  #add(shift: number, i: number, last: boolean): void {
-    const position = this.#labelOffset[i]! + shift
-    if (this.#count === COMPRESSION_TARGETS_MAX || position > POINTER_TARGET_MAX) return
-    this.#positions[this.#count] = position
-    this.#parents[this.#count] = last ? this.#suffix : this.#labelOffset[i + 1]! + shift
-    this.#count++
+  /** Makes targets of the first `own` labels of the name written at `start`. */
+  #addTargets(own: number, start: number): void {
+    let count = this.#count
+    for (let i = 0; i < own; i++) {
+      const position = start + this.#labelOffset[i]!
+      if (count === COMPRESSION_TARGETS_MAX || position > POINTER_TARGET_MAX) break
+      this.#positions[count] = position
+      this.#parents[count] = i + 1 === own ? this.#suffix : start + this.#labelOffset[i + 1]!
+      count++
+    }
+    this.#count = count
   }
 }
 
@@ -190,6 +211,22 @@ function writePointer(target: number, out: Uint8Array, at: number, end: number):
   out[at] = 0xc0 | (target >> 8)
   out[at + 1] = target & 0xff
   return at + 2
+}
+
+/** How many octets, `most` at most, are equal before `name[end]` and the lower-case `qname[qend]`. */
+function countCommon(
+  name: Uint8Array,
+  end: number,
+  qname: Uint8Array,
+  qend: number,
+  most: number,
+): number {
+  for (let i = 1; i <= most; i++) {
+    const octet = name[end - i]!
+    const other = qname[qend - i]!
+    if (octet !== other && LOWER[octet] !== other) return i - 1
+  }
+  return most
 }
 
 /** True if two labels are equal, case aside. */
