@@ -59,7 +59,8 @@ const chain = fresh()
 chain.add(0, query.qname, 0, 5, 1, 60, arena, alias, target.length)
 for (let i = 0; i < 2; i++) chain.add(0, arena, alias, 1, 1, 60, arena, address, 4)
 const negative = fresh()
-negative.add(1, arena, apex, 6, 1, 60, arena, soaAt, soa.length)
+// A zone's apex is a suffix of the qname, and that is how lookups name it.
+negative.add(1, query.qname, query.labelOffset[1], 6, 1, 60, arena, soaAt, soa.length)
 
 report(
   'compose, one A with OPT and ECS',
