@@ -16,7 +16,6 @@ const WILDCARD_WORD = 'wildcard'
 /** Where the names inside rdata start that get the suffix as well. */
 const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
   [RRType.CNAME, 0],
-  [RRType.NS, 0],
   [RRType.PTR, 0],
   [RRType.MX, 2],
   [RRType.SRV, 6],
@@ -25,7 +24,8 @@ const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
 /**
  * The gateway-local form of a record's endpoints, which peers ask for:
  *
- * - Every owner and every name that it leads to gets the suffix `.kdrnt`; no weight, no geo code.
+ * - Every owner and every name that it leads to gets the suffix `.kdrnt`; no weight, no geo code,
+ *   and no NS.
  * - `w.<host>.kdrnt` TXT, one record per weighted endpoint: `<weight>,<dnsName>.kdrnt`.
  * - `g.<host>.kdrnt` TXT, one record per geo code: `geo=<code>` `type=continent` (`type=` for the
  *   others) `default=true|false`. Codes stand as their endpoints have them, `*` included.
@@ -57,6 +57,8 @@ export function deriveLocalEndpoints(
 }
 
 function deriveEndpoint(endpoint: Endpoint): Endpoint | undefined {
+  // Here no name is an apex: NS would turn the rest of the record, its metadata too, into a referral.
+  if (endpoint.type === RRType.NS) return undefined
   const owner = concatNames(endpoint.owner, KDRNT_ZONE)
   if (owner === undefined) return undefined
   const offset = TARGET_OFFSET.get(endpoint.type)

@@ -273,6 +273,24 @@ t.test('the gateway-local form keeps names, addresses and metadata', (t) => {
   t.end()
 })
 
+t.test('name servers have no gateway-local form, which would delegate the metadata away', (t) => {
+  const { records, sink } = zone({ apex: scanName('kdrnt.')!, isLocalForm: true })
+  records.apply(
+    added({
+      endpoints: [
+        'k.example.com NS ns1.k.example.com',
+        'ns1.k.example.com A 192.0.2.53',
+        'k.example.com A 192.0.2.1 geo=IE',
+      ],
+    }),
+  )
+  t.equal(sink.targets('k.example.com.kdrnt. NS'), undefined)
+  t.strictSame(sink.targets('k.example.com.kdrnt. A'), ['192.0.2.1'])
+  t.strictSame(sink.targets('ns1.k.example.com.kdrnt. A'), ['192.0.2.53'])
+  t.strictSame(sink.targets('g.k.example.com.kdrnt. TXT'), ['"geo=IE" "type=" "default=false"'])
+  t.end()
+})
+
 t.test('the metadata of a wildcard is found under every name it was ever asked by', (t) => {
   const { records, sink } = zone({ apex: scanName('kdrnt.')!, isLocalForm: true })
   records.apply(

@@ -215,6 +215,15 @@ t.test('names that do not exist fall through where that is wanted', async (t) =>
   t.notMatch(await falling.ask('a.k.example.com.', RRType.TXT), /rcode 9/, 'NODATA')
 })
 
+t.test('transfers of our zones are refused', async (t) => {
+  const { ask } = await serve(t, t.testdir({}), 'k.example.com.', 'fallthrough')
+  for (const type of [RRType.AXFR, RRType.IXFR]) {
+    t.equal(await ask('k.example.com.', type), 'rcode 5')
+    t.equal(await ask('nope.k.example.com.', type), 'rcode 5')
+    t.equal(await ask('example.net.', type), 'rcode 9', 'no zone of ours')
+  }
+})
+
 t.test('readiness and metrics tell of bad files and refused records', async (t) => {
   const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') + manifest('b', 'nonsense') })
   const setUp = new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n}`, ['k.example.com.'])
