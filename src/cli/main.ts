@@ -18,6 +18,9 @@ const USAGE = `Sextant answers DNS by where the client is, then by weight.
 
 Without a command the arguments are those of serve, as on CoreDNS's command line.`
 
+const HELP_FLAG = /^--?h(elp)?$/
+const COMMAND = /^(serve|check|query)$/
+
 /** Runs a command line and ends the process with its exit code. */
 export async function main(argv: readonly string[]): Promise<void> {
   const output = processOutput()
@@ -28,6 +31,10 @@ export async function main(argv: readonly string[]): Promise<void> {
 
 async function run(argv: readonly string[], output: Output): Promise<number> {
   const [command, ...rest] = argv
+  if (command === 'help' || asksForHelp(argv)) {
+    output.print(USAGE)
+    return 0
+  }
   switch (command) {
     case 'serve':
       return serve(rest, output)
@@ -35,13 +42,12 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
       return check(rest, output)
     case 'query':
       return runQuery(rest, output.print, output.printError)
-    case 'help':
-    case '-h':
-    case '-help':
-    case '--help':
-      output.print(USAGE)
-      return 0
     default:
       return serve(argv, output)
   }
+}
+
+/** True for a request for help as the first argument, or as the first one of a command. */
+function asksForHelp([first = '', second = '']: readonly string[]): boolean {
+  return HELP_FLAG.test(first) || (COMMAND.test(first) && HELP_FLAG.test(second))
 }
