@@ -28,7 +28,9 @@ const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
  *   and no NS.
  * - `w.<host>.kdrnt` TXT, one record per weighted endpoint: `<weight>,<dnsName>.kdrnt`.
  * - `g.<host>.kdrnt` TXT, one record per geo code: `geo=<code>` `type=continent` (`type=` for the
- *   others) `default=true|false`. Codes stand as their endpoints have them, `*` included.
+ *   others) `default=true|false`. A default endpoint that only repeats one with a code, as
+ *   DNSPolicy writes it, makes that code the default; any other has the code `*`. Peers look for the
+ *   code at the front of targets, where no `*` is.
  *
  * The host is the record's rootHost. For a wildcard host `*.x` metadata is served at `w.x.kdrnt`, at
  * `w.wildcard.x.kdrnt` (where peers read it) and at `w.wildcardx.kdrnt` (where they wrote it).
@@ -37,19 +39,27 @@ const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
 export function deriveLocalEndpoints(
   record: Pick<DnsRecord, 'rootHost' | 'endpoints'>,
 ): readonly Endpoint[] {
+  // No name is an apex here: NS would turn the rest of the record, its metadata too, into a referral.
+  const endpoints = record.endpoints.filter((e) => e.type !== RRType.NS)
   const derived: Endpoint[] = []
-  const isWild = record.endpoints.some((e) => isWildcard(e.owner) && isHostOf(e.owner, record))
+  const isWild = endpoints.some((e) => isWildcard(e.owner) && isHostOf(e.owner, record))
   const weights: Uint8Array[] = []
   const geos: Uint8Array[] = []
-  for (const endpoint of record.endpoints) {
+  const plainDefaults = endpoints.filter((e) => e.isDefault && e.codes.length === 0)
+  const repeated = new Set<Endpoint>()
+  for (const endpoint of endpoints) {
     const local = deriveEndpoint(endpoint)
     if (local === undefined) continue
     derived.push(local)
     if (endpoint.weight !== undefined) {
       weights.push(composeText(`${endpoint.weight},${printHost(local.owner)}`))
     }
-    geos.push(...describeGeo(endpoint))
+    if (endpoint.codes.length === 0) continue
+    const twins = plainDefaults.filter((other) => leadsToTheSame(endpoint, other))
+    for (const twin of twins) repeated.add(twin)
+    geos.push(...describeCodes(endpoint, endpoint.isDefault || twins.length > 0))
   }
+  if (plainDefaults.some((e) => !repeated.has(e))) geos.push(describeCode('*', false, true))
   for (const host of metadataHosts(record.rootHost, isWild)) {
     derived.push(...composeMetadata('w', host, weights), ...composeMetadata('g', host, geos))
   }
@@ -57,8 +67,6 @@ export function deriveLocalEndpoints(
 }
 
 function deriveEndpoint(endpoint: Endpoint): Endpoint | undefined {
-  // Here no name is an apex: NS would turn the rest of the record, its metadata too, into a referral.
-  if (endpoint.type === RRType.NS) return undefined
   const owner = concatNames(endpoint.owner, KDRNT_ZONE)
   if (owner === undefined) return undefined
   const offset = TARGET_OFFSET.get(endpoint.type)
@@ -80,14 +88,18 @@ function suffixTarget(target: Uint8Array, offset: number): Uint8Array | undefine
   return local
 }
 
-/** Three strings per code; a default without a code of its own is `*`. */
-function describeGeo(endpoint: Endpoint): Uint8Array[] {
-  const { codes, isDefault } = endpoint
-  const described = codes.map((code) =>
-    describeCode(code.text, code.rung === 'continent', isDefault),
+function leadsToTheSame(one: Endpoint, other: Endpoint): boolean {
+  return (
+    one.type === other.type &&
+    Buffer.compare(one.owner, other.owner) === 0 &&
+    one.rdata.length === other.rdata.length &&
+    one.rdata.every((rdata, i) => Buffer.compare(rdata, other.rdata[i]!) === 0)
   )
-  if (isDefault && codes.length === 0) described.push(describeCode('*', false, true))
-  return described
+}
+
+/** Three strings per code. */
+function describeCodes({ codes }: Endpoint, isDefault: boolean): Uint8Array[] {
+  return codes.map((code) => describeCode(code.text, code.rung === 'continent', isDefault))
 }
 
 function describeCode(code: string, isContinent: boolean, isDefault: boolean): Uint8Array {

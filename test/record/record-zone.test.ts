@@ -248,8 +248,7 @@ t.test('the gateway-local form keeps names, addresses and metadata', (t) => {
         'geo-na.klb.h.k.example.com CNAME c1.klb.h.k.example.com id=c1 weight=200',
         'geo-na.klb.h.k.example.com CNAME lb.example.org id=c2 weight=100',
         'c1.klb.h.k.example.com A 192.0.2.1,192.0.2.2',
-        'h.k.example.com MX 10',
-      ].slice(0, 6),
+      ],
     }),
   )
   t.strictSame(sink.targets('h.k.example.com.kdrnt. CNAME'), ['klb.h.k.example.com.kdrnt.'])
@@ -263,13 +262,37 @@ t.test('the gateway-local form keeps names, addresses and metadata', (t) => {
     '"100,geo-na.klb.h.k.example.com.kdrnt"',
   ])
   t.strictSame(sink.targets('g.h.k.example.com.kdrnt. TXT'), [
-    '"geo=GEO-NA" "type=continent" "default=false"',
-    '"geo=*" "type=" "default=true"',
+    '"geo=GEO-NA" "type=continent" "default=true"',
   ])
   t.equal(sink.sets.get('w.h.k.example.com.kdrnt. TXT')?.ttlSeconds, 0)
   for (const set of sink.sets.values()) {
     t.notOk(set.candidates.some((c) => c.weight !== undefined || c.code !== undefined))
   }
+  t.end()
+})
+
+t.test('the default is told of the code that it repeats, else as a code of its own', (t) => {
+  const local = (...endpoints: string[]) => {
+    const { records, sink } = zone({ apex: scanName('kdrnt.')!, isLocalForm: true })
+    records.apply(added({ rootHost: 'h.k.example.com', endpoints }))
+    return sink.targets('g.h.k.example.com.kdrnt. TXT')
+  }
+  const EU = 'h.k.example.com A 192.0.2.1 id=eu geo=GEO-EU'
+  const IE = 'h.k.example.com A 192.0.2.2 id=ie geo=IE'
+  const toldEu = (isDefault: boolean) => `"geo=GEO-EU" "type=continent" "default=${isDefault}"`
+  const toldIe = '"geo=IE" "type=" "default=false"'
+  t.strictSame(local(EU, IE, 'h.k.example.com A 192.0.2.1 id=default geo=*'), [
+    toldEu(true),
+    toldIe,
+  ])
+  t.strictSame(local(EU, IE, 'h.k.example.com A 192.0.2.3 id=default geo=*'), [
+    toldEu(false),
+    toldIe,
+    '"geo=*" "type=" "default=true"',
+  ])
+  t.strictSame(local('h.k.example.com A 192.0.2.1 id=default geo=*'), [
+    '"geo=*" "type=" "default=true"',
+  ])
   t.end()
 })
 
