@@ -56,12 +56,12 @@ export class FileZone {
 
   /**
    * Loads the first version. Returns the errors that keep it from being served, at least one; none =
-   * it is in force. An error with code ZONE_UNREADABLE means that the file itself can't be read.
+   * it is in force. An error with code ZONE_MISSING means that there is no such file (yet).
    */
   async load(): Promise<readonly InputError[]> {
     const load = await this.#read({})
     this.#files = load.files
-    if (load.kind === 'unreadable') return [unreadable(load.error)]
+    if (load.kind === 'unreadable') return [missingOr(load.error)]
     if (load.kind === 'failed') return load.errors
     if (load.kind === 'unchanged') return []
     return this.#putInForce(load)
@@ -159,8 +159,11 @@ function outOfMemory(error: unknown, file: string): InputError {
   return new InputError('ZONE_MEMORY', { file, line: 1 }, message, error)
 }
 
-function unreadable(error: InputError): InputError {
-  return new InputError('ZONE_UNREADABLE', error.position, error.message, error)
+/** `error` with the code ZONE_MISSING if its file isn't there. */
+function missingOr(error: InputError): InputError {
+  const { cause, position, message } = error
+  const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT'
+  return isMissing ? new InputError('ZONE_MISSING', position, message, cause) : error
 }
 
 /** Every fault of a zone file, for `sextant check`; none = it could be served. */

@@ -59,12 +59,12 @@ export function fileWith(timers: Timers): Directive {
   }
 }
 
-/** A file that can't be read yet is waited for, if there is a next time; a bad one stops the start. */
+/** A file that isn't there yet is waited for, if there is a next time; a bad one stops the start. */
 async function loadFirst(c: SetupContext, zone: FileZone, reloadMs: number): Promise<void> {
   const errors = await zone.load()
   const first = errors[0]
   if (first === undefined) return
-  if (first.code === 'ZONE_UNREADABLE' && reloadMs > 0) {
+  if (first.code === 'ZONE_MISSING' && reloadMs > 0) {
     const when = printDuration(reloadMs)
     c.log.warning(`Failed to open ${JSON.stringify(first.message)}: trying again in ${when}`)
     return

@@ -171,6 +171,14 @@ test('file: with reload 0 a missing file stops the start, and nothing is watched
   t.equal(timers.count, 0)
 })
 
+test('file: what is there but can not be read stops the start, with its place', async (t) => {
+  const { c, dir } = setUp(t, 'file DIR', {})
+  await t.rejects(c.start(), {
+    message: /plugin\/file: zone example\.org\. .* is not a regular file/,
+    position: { file: dir, line: 1 },
+  })
+})
+
 test('file: a faulty file stops the start, with its place', async (t) => {
   const { c, dir } = setUp(t, 'file DIR/db', { db: `${zone(1)}a 60 FOO\nb 60 FOO\n` })
   const error = await c.start().then(
