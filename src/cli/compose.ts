@@ -12,6 +12,8 @@ import type { HttpRoute } from '../server/setup.ts'
 import type { SupervisorParts } from '../server/supervisor.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
+import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
+import type { UdpOptions } from '../transport/udp/udp.ts'
 
 /** Puts the process together: this is where every part meets those that it only knows by interface. */
 export function composeParts(dnsPort: number, sink: LogSink): SupervisorParts {
@@ -23,6 +25,15 @@ export function composeParts(dnsPort: number, sink: LogSink): SupervisorParts {
     cookies: new CookieJar(randomBytes(SIPHASH_KEY_OCTETS)),
     counters,
     log,
+    listenUdp: async (options: UdpOptions) => udp().listen(options),
+  }
+  // Chosen when the first socket is opened: commands that open none load nothing and print nothing.
+  let chosen: ChosenUdp | undefined
+  const udp = (): ChosenUdp => {
+    if (chosen !== undefined) return chosen
+    chosen = chooseUdp(process.env.SEXTANT_UDP)
+    log.info(`udp: ${chosen.description}`)
+    return chosen
   }
   return {
     directives: DIRECTIVES,

@@ -4,7 +4,7 @@ import type { Random } from '../base/random.ts'
 import type { CookieJar } from '../dns/edns/cookie.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { listenTcp, type TcpListener } from '../transport/tcp.ts'
-import { listenUdp, type UdpListener } from '../transport/udp.ts'
+import type { ListenUdp, UdpListener } from '../transport/udp/udp.ts'
 import type { ServerCounts } from './counters.ts'
 import { ExchangePool } from './exchange-pool.ts'
 import type { ListenPlan } from './listen-plan.ts'
@@ -18,6 +18,7 @@ export interface DnsListenerParts {
   readonly log: Logger
   readonly counters: ServerCounts
   readonly cookies: CookieJar
+  readonly listenUdp: ListenUdp
 }
 
 /** Tries to find a port that is free for UDP and for TCP, where any will do. */
@@ -29,7 +30,7 @@ export async function openDnsListener(
   parts: DnsListenerParts,
 ): Promise<DnsListener> {
   const handler = createHandler(plan, parts)
-  const [udp, tcp] = await openBoth(plan, handler)
+  const [udp, tcp] = await openBoth(plan, handler, parts.listenUdp)
   return {
     port: udp.port,
     use: (next) => {
@@ -54,6 +55,7 @@ function createHandler(plan: ListenPlan, parts: DnsListenerParts): ExchangePool 
 async function openBoth(
   plan: ListenPlan,
   handler: ExchangePool,
+  listenUdp: ListenUdp,
 ): Promise<[UdpListener, TcpListener]> {
   for (let attempt = 1; ; attempt++) {
     const udp = await listenUdp({ host: plan.host, port: plan.port, handler }).catch((error) => {
@@ -82,6 +84,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** Says in one line which socket can't be had, why, and which key asked for it. */
 function listenFault(network: 'udp' | 'tcp', plan: ListenPlan, cause: unknown): InputError {
+  if (cause instanceof InputError) return cause
   const code = (cause as NodeJS.ErrnoException).code ?? ''
   const reason = REASONS[code] ?? (cause instanceof Error ? cause.message : String(cause))
   const where = plan.address.slice(plan.address.indexOf('://') + 3)

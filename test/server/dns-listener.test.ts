@@ -9,8 +9,10 @@ import { ServerCounts } from '../../src/server/counters.ts'
 import { openDnsListener } from '../../src/server/dns-listener.ts'
 import type { ListenPlan } from '../../src/server/listen-plan.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
+import { chooseUdp } from '../../src/transport/udp/choose.ts'
 
 const parts = {
+  listenUdp: chooseUdp(undefined).listen,
   clock: systemClock,
   random: new Random(1),
   log: createLogger(

@@ -1,7 +1,8 @@
 import t from 'tap'
 import type { Listener, QueryHandler } from '../../src/transport/exchange.ts'
 import { listenTcp } from '../../src/transport/tcp.ts'
-import { listenUdp } from '../../src/transport/udp.ts'
+import { listenBatch } from '../../src/transport/udp/batch/listener.ts'
+import { listenDgram } from '../../src/transport/udp/dgram.ts'
 import { type Client, TcpClient, udpClient } from './client.ts'
 import { Echo, until, Wish } from './echo.ts'
 
@@ -15,9 +16,15 @@ interface Transport {
 /** One suite, every transport. */
 const TRANSPORTS: readonly Transport[] = [
   {
-    name: 'udp',
+    name: 'dgram',
     protocol: 0,
-    listen: (host, port, handler, drainMs = 5000) => listenUdp({ host, port, handler, drainMs }),
+    listen: (host, port, handler, drainMs = 5000) => listenDgram({ host, port, handler, drainMs }),
+    connect: udpClient,
+  },
+  {
+    name: 'batch',
+    protocol: 0,
+    listen: (host, port, handler, drainMs = 5000) => listenBatch({ host, port, handler, drainMs }),
     connect: udpClient,
   },
   {
@@ -34,7 +41,7 @@ const message = (wish: number, text = ''): Buffer =>
 
 async function hasIPv6(): Promise<boolean> {
   try {
-    await (await listenUdp({ host: '::1', port: 0, handler: new Echo() })).close()
+    await (await listenDgram({ host: '::1', port: 0, handler: new Echo() })).close()
     return true
   } catch {
     return false

@@ -1,47 +1,18 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIP } from 'node:net'
-import { Protocol } from '../dns/message/query.ts'
-import { Drain } from './drain.ts'
-import type { Exchange, Listener, QueryHandler } from './exchange.ts'
-import { openHost } from './open-host.ts'
-import { parsePeerAddress } from './peer-address.ts'
+import { Protocol } from '../../dns/message/query.ts'
+import { Drain } from '../drain.ts'
+import type { Exchange, QueryHandler } from '../exchange.ts'
+import { openHost } from '../open-host.ts'
+import { parsePeerAddress } from '../peer-address.ts'
+import { DRAIN_MS_DEFAULT, type UdpCounters, type UdpListener, type UdpOptions } from './udp.ts'
 
-export interface UdpOptions {
-  /** An IP address; '' = every address, IPv4 and IPv6. */
-  readonly host: string
-  /** 0 = any free port. */
-  readonly port: number
-  readonly handler: QueryHandler
-  /** Kernel buffers; undefined = leave them as the system has them. */
-  readonly receiveBufferOctets?: number
-  readonly sendBufferOctets?: number
-  /** How long `close` waits for queries in flight; default 5 s. */
-  readonly drainMs?: number
-}
-
-export interface UdpCounters {
-  /** Queries that found every exchange taken. */
-  dropped: number
-  /** Replies that could not be sent: the peer is unreachable, or the socket's buffer is full. */
-  sendErrors: number
-  /** Errors of the socket itself. */
-  socketErrors: number
-}
-
-export interface UdpListener extends Listener {
-  readonly counters: Readonly<UdpCounters>
-}
-
-const DRAIN_MS_DEFAULT = 5000
 /** Most replies that may wait in user space for the socket; beyond it they are dropped and counted. */
 const SEND_QUEUE_MAX = 1024
 
-/**
- * Opens a UDP socket and answers what comes in. Rejects with the system's error (EADDRINUSE, …) where
- * it can't be bound.
- */
-export function listenUdp(options: UdpOptions): Promise<UdpListener> {
+/** `ListenUdp` over node:dgram: one packet at a time, on any platform. */
+export function listenDgram(options: UdpOptions): Promise<UdpListener> {
   return openHost(options.host, (host) => open(options, host))
 }
 
@@ -70,7 +41,7 @@ async function open(options: UdpOptions, host: string): Promise<UdpListener> {
 
 class UdpServer implements UdpListener {
   readonly port: number
-  readonly counters: UdpCounters = { dropped: 0, sendErrors: 0, socketErrors: 0 }
+  readonly counters: UdpCounters = { dropped: 0, oversize: 0, sendErrors: 0, socketErrors: 0 }
   readonly #socket: Socket
   readonly #localAddress: Uint8Array = new Uint8Array(16)
   readonly #localFamily: number

@@ -1,0 +1,160 @@
+import type { Libc } from './libc.ts'
+
+/** Datagrams per system call. More would not be faster, and would wait longer for their answers. */
+export const BATCH = 64
+
+/** Queries that may wait for late answers; each keeps its unit until then. */
+export const LATE_MAX = 1024
+
+/** Longest datagram that is read; a query is a few hundred octets at most. */
+export const PACKET_OCTETS_MAX = 4096
+
+/** Longest reply that goes out with a batch; longer ones go alone. */
+export const REPLY_OCTETS_MAX = 4096
+export const LONG_REPLY_OCTETS_MAX = 65535
+
+/** `struct mmsghdr` and `struct iovec` of 64-bit Linux, little endian (see `Layout`). */
+export const MMSGHDR_OCTETS = 64
+const IOVEC_OCTETS = 16
+export const HEADER_NAMELEN = 8
+export const HEADER_CONTROLLEN = 40
+export const HEADER_FLAGS = 48
+export const HEADER_LEN = 56
+export const IOVEC_LEN = 8
+
+/** Room for a `struct sockaddr_in6` (28 octets). */
+export const NAME_OCTETS = 32
+/** Room for one IPV6_PKTINFO message (40 octets). */
+export const CONTROL_OCTETS = 64
+export const UNIT_CONTROL = NAME_OCTETS
+export const UNIT_PACKET = UNIT_CONTROL + CONTROL_OCTETS
+
+// No multiples of 4096: the starts of all packets would fall into the same few lines of the CPU's cache.
+const UNIT_OCTETS = UNIT_PACKET + PACKET_OCTETS_MAX + 32
+const REPLY_STRIDE = REPLY_OCTETS_MAX + 64
+export const UNITS = BATCH + LATE_MAX
+
+/**
+ * The memory that one socket shares with the kernel: allocated once, addressed by offsets, never moved.
+ *
+ *     receive slot i                       unit u (BATCH in slots, the others spare or lent)
+ *     mmsghdr[i]                           ┌ sockaddr ┬ control ┬ packet ─────────────┐
+ *     │ 0 msg_name ───────────────────────▶│ 0        │ 32      │ 96 .. 96 + 4095     │
+ *     │ 8 msg_namelen                      └──────────┴─▲───────┴─▲───────────────────┘
+ *     │16 msg_iov ───▶ iovec[i] 0 iov_base ─────────────┼─────────┘
+ *     │24 msg_iovlen = 1        8 iov_len               │
+ *     │32 msg_control ──────────────────────────────────┘
+ *     │40 msg_controllen
+ *     │48 msg_flags
+ *     │56 msg_len
+ *
+ * A send slot looks the same, with a sockaddr, a control message and a reply of its own, so that a unit
+ * is free as soon as its reply was copied. A unit whose query waits leaves its slot to a spare one.
+ */
+export class Layout {
+  readonly octets: Uint8Array
+  readonly words: Uint32Array
+  /** Address of octet 0. */
+  readonly base: number
+  readonly receiveHeaders: number
+  readonly sendHeaders: number
+  readonly #receiveIovecs: number
+  readonly #sendIovecs: number
+  readonly #sendNames: number
+  readonly #sendControls: number
+  readonly #replies: number
+  readonly #units: number
+  /** For arguments of system calls: 256 octets. */
+  readonly scratch: number
+  readonly longReply: number
+  #end = 0
+
+  constructor(libc: Libc) {
+    this.scratch = this.#take(256)
+    this.receiveHeaders = this.#take(BATCH * MMSGHDR_OCTETS)
+    this.sendHeaders = this.#take(BATCH * MMSGHDR_OCTETS)
+    this.#receiveIovecs = this.#take(BATCH * IOVEC_OCTETS)
+    this.#sendIovecs = this.#take(BATCH * IOVEC_OCTETS)
+    this.#sendNames = this.#take(BATCH * NAME_OCTETS)
+    this.#sendControls = this.#take(BATCH * CONTROL_OCTETS)
+    this.#replies = this.#take(BATCH * REPLY_STRIDE)
+    this.longReply = this.#take(LONG_REPLY_OCTETS_MAX + 1)
+    this.#units = this.#take(UNITS * UNIT_OCTETS)
+    // The system gives pages when they are first touched: units that are never lent cost nothing.
+    const memory = new ArrayBuffer(this.#end)
+    this.octets = new Uint8Array(memory)
+    this.words = new Uint32Array(memory)
+    this.base = libc.addressOf(this.octets)
+    for (let i = 0; i < BATCH; i++) {
+      this.#link(this.receiveHeader(i), this.#receiveIovecs + i * IOVEC_OCTETS)
+      this.putUnit(i, i)
+      const header = this.sendHeader(i)
+      this.#link(header, this.sendIovec(i))
+      this.#point(header, this.sendName(i))
+      this.#point(header + 32, this.sendControl(i))
+      this.pointReply(i, this.reply(i))
+    }
+  }
+
+  receiveHeader(slot: number): number {
+    return this.receiveHeaders + slot * MMSGHDR_OCTETS
+  }
+
+  sendHeader(slot: number): number {
+    return this.sendHeaders + slot * MMSGHDR_OCTETS
+  }
+
+  sendIovec(slot: number): number {
+    return this.#sendIovecs + slot * IOVEC_OCTETS
+  }
+
+  sendName(slot: number): number {
+    return this.#sendNames + slot * NAME_OCTETS
+  }
+
+  sendControl(slot: number): number {
+    return this.#sendControls + slot * CONTROL_OCTETS
+  }
+
+  reply(slot: number): number {
+    return this.#replies + slot * REPLY_STRIDE
+  }
+
+  unit(index: number): number {
+    return this.#units + index * UNIT_OCTETS
+  }
+
+  /** Makes the kernel write the next datagram of `slot` into `unit`. */
+  putUnit(slot: number, unit: number): void {
+    const header = this.receiveHeader(slot)
+    const iovec = this.#receiveIovecs + slot * IOVEC_OCTETS
+    const at = this.unit(unit)
+    this.#point(header, at)
+    this.#point(header + 32, at + UNIT_CONTROL)
+    this.#point(iovec, at + UNIT_PACKET)
+    this.words[(iovec + IOVEC_LEN) >> 2] = PACKET_OCTETS_MAX
+  }
+
+  /** Makes `slot` send the octets at `offset`. */
+  pointReply(slot: number, offset: number): void {
+    this.#point(this.sendIovec(slot), offset)
+  }
+
+  #take(octets: number): number {
+    const at = this.#end
+    this.#end = (at + octets + 63) & ~63
+    return at
+  }
+
+  #link(header: number, iovec: number): void {
+    this.#point(header + 16, iovec)
+    this.words[(header + 24) >> 2] = 1
+  }
+
+  /** Writes the address of the octet at `offset` as a 64-bit pointer. */
+  #point(at: number, offset: number): void {
+    const address = this.base + offset
+    this.words[at >> 2] = address % 0x1_0000_0000
+    this.words[(at >> 2) + 1] = Math.floor(address / 0x1_0000_0000)
+  }
+}

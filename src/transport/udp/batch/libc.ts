@@ -1,0 +1,94 @@
+import { createRequire } from 'node:module'
+import { endianness } from 'node:os'
+
+/** What is used of koffi; declared here, since koffi is an optional dependency. */
+interface Koffi {
+  load(path: null): { func(prototype: string): unknown }
+  address(buffer: ArrayBufferView): bigint
+  errno(): number
+  readonly node?: { poll?: Watch }
+}
+
+/** Calls `onReady` from the event loop whenever `fd` is what `events` asks for, until closed. */
+type Watch = (fd: number, events: WatchEvents, onReady: () => void) => Watcher
+
+export interface WatchEvents {
+  readonly readable?: boolean
+  readonly writable?: boolean
+}
+
+/**
+ * `onReady` runs outside of any callback scope of Node's: what it throws would abort the process, and
+ * microtasks do not run after it. All it may do is schedule.
+ */
+export interface Watcher {
+  start(events: WatchEvents, onReady: () => void): void
+  stop(): void
+  close(): void
+}
+
+/**
+ * The system calls of the batch transport. Pointers are plain numbers (user space ends below 2^53),
+ * which cost less to pass than Buffers; what they point to must stay reachable from JavaScript for as
+ * long as the kernel may use it. A failed call returns -1 and leaves its reason in `errno`.
+ */
+export interface Libc {
+  socket(domain: number, type: number, protocol: number): number
+  setsockopt(fd: number, level: number, name: number, value: number, octets: number): number
+  bind(fd: number, address: number, octets: number): number
+  getsockname(fd: number, address: number, octets: number): number
+  recvmmsg(fd: number, headers: number, count: number, flags: number, timeout: number): number
+  sendmmsg(fd: number, headers: number, count: number, flags: number): number
+  close(fd: number): number
+  errno(): number
+  /** Where the first octet of `buffer` is; it never moves. */
+  addressOf(buffer: ArrayBufferView): number
+  watch: Watch
+}
+
+/** Machines whose structures and constants are those that `layout.ts` and `socket.ts` write down. */
+const ARCHITECTURES = ['x64', 'arm64', 'riscv64', 'loong64']
+
+let loaded: Libc | undefined
+
+/** Loads the system calls, once. Throws an Error that says in one line why it can't be done here. */
+export function loadLibc(): Libc {
+  loaded ??= load()
+  return loaded
+}
+
+function load(): Libc {
+  if (process.platform !== 'linux')
+    throw new Error(`recvmmsg is Linux, this is ${process.platform}`)
+  if (!ARCHITECTURES.includes(process.arch) || endianness() !== 'LE') {
+    throw new Error(`no structure layouts for ${process.arch}`)
+  }
+  const koffi = requireKoffi()
+  const watch = koffi.node?.poll
+  if (watch === undefined) throw new Error('this koffi can not watch sockets')
+  const c = koffi.load(null)
+  const bind = <Call>(prototype: string): Call => c.func(prototype) as Call
+  return {
+    socket: bind('int socket(int domain, int type, int protocol)'),
+    setsockopt: bind('int setsockopt(int fd, int level, int name, uintptr_t value, uint octets)'),
+    bind: bind('int bind(int fd, uintptr_t address, uint octets)'),
+    getsockname: bind('int getsockname(int fd, uintptr_t address, uintptr_t octets)'),
+    recvmmsg: bind(
+      'int recvmmsg(int fd, uintptr_t headers, uint count, int flags, uintptr_t timeout)',
+    ),
+    sendmmsg: bind('int sendmmsg(int fd, uintptr_t headers, uint count, int flags)'),
+    close: bind('int close(int fd)'),
+    errno: () => koffi.errno(),
+    addressOf: (buffer) => Number(koffi.address(buffer)),
+    watch,
+  }
+}
+
+function requireKoffi(): Koffi {
+  try {
+    return createRequire(import.meta.url)('koffi') as Koffi
+  } catch (cause) {
+    const [line] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
+    throw new Error(`koffi does not load: ${line}`, { cause })
+  }
+}

@@ -1,0 +1,401 @@
+import { networkInterfaces } from 'node:os'
+import { getSystemErrorName } from 'node:util'
+import type { Query } from '../../../dns/message/query.ts'
+import { parsePeerAddress } from '../../peer-address.ts'
+import {
+  BATCH,
+  CONTROL_OCTETS,
+  HEADER_CONTROLLEN,
+  HEADER_FLAGS,
+  HEADER_LEN,
+  HEADER_NAMELEN,
+  IOVEC_LEN,
+  Layout,
+  LONG_REPLY_OCTETS_MAX,
+  MMSGHDR_OCTETS,
+  NAME_OCTETS,
+  PACKET_OCTETS_MAX,
+  REPLY_OCTETS_MAX,
+  UNIT_CONTROL,
+  UNIT_PACKET,
+  UNITS,
+} from './layout.ts'
+import type { Libc } from './libc.ts'
+
+export interface BatchSocketOptions {
+  /** An IP address; `::` takes IPv4 too. */
+  readonly host: string
+  /** 0 = any free port. */
+  readonly port: number
+  /** True lets other sockets with it bind the same address; the kernel spreads the peers over them. */
+  readonly reusePort?: boolean | undefined
+  /** Kernel buffers; undefined = leave them as the system has them. */
+  readonly receiveBufferOctets?: number | undefined
+  readonly sendBufferOctets?: number | undefined
+}
+
+// The constants of <sys/socket.h>, <netinet/in.h> and <errno.h> on the architectures of `libc.ts`.
+const AF_INET = 2
+const AF_INET6 = 10
+const SOCK_DGRAM = 2
+const SOCK_NONBLOCK = 0x800
+const SOCK_CLOEXEC = 0x80000
+const SOL_SOCKET = 1
+const SO_SNDBUF = 7
+const SO_RCVBUF = 8
+const SO_REUSEPORT = 15
+const IPPROTO_IP = 0
+const IP_PKTINFO = 8
+const IPPROTO_IPV6 = 41
+const IPV6_V6ONLY = 26
+const IPV6_RECVPKTINFO = 49
+const IPV6_PKTINFO = 50
+const MSG_TRUNC = 0x20
+const MSG_DONTWAIT = 0x40
+const EINTR = 4
+const EAGAIN = 11
+
+const SOCKADDR_IN_OCTETS = 16
+const SOCKADDR_IN6_OCTETS = 28
+/** Where a sockaddr has its parts. */
+const NAME_PORT = 2
+const NAME_IPV4 = 4
+const NAME_IPV6 = 8
+const NAME_SCOPE = 24
+
+/** CMSG_LEN and CMSG_SPACE of the two messages. Both start: cmsg_len 0..7, cmsg_level 8, cmsg_type 12. */
+const PKTINFO_LEN = 28
+const PKTINFO_SPACE = 32
+const PKTINFO6_LEN = 36
+const PKTINFO6_SPACE = 40
+/** struct in_pktinfo: ipi_ifindex 16, ipi_spec_dst 20, ipi_addr 24. */
+const PKTINFO_IFINDEX = 16
+const PKTINFO_SPEC_DST = 20
+/** struct in6_pktinfo: ipi6_addr 16..31, ipi6_ifindex 32. */
+const PKTINFO6_ADDR = 16
+const PKTINFO6_IFINDEX = 32
+
+/** Below this many octets a loop copies faster than a subarray can be made. */
+const LOOP_COPY_MAX = 256
+
+/**
+ * A UDP socket that takes and sends datagrams in batches, one system call each:
+ *
+ *     receive ─▶ n ─▶ for each slot: describe(slot, query), answer, reply(unitOf(slot), …) ─▶ flush
+ *
+ * What is in a slot is gone with the next `receive`, unless its unit was lent (`lend`), which keeps the
+ * packet and its peer until `giveBack`. Never waits; nothing here allocates per packet.
+ */
+export class BatchSocket {
+  readonly port: number
+  /** What can be watched for readiness; closed by `close`. */
+  readonly fd: number
+  /** Replies that could not be sent. */
+  sendErrors = 0
+  readonly #libc: Libc
+  readonly #layout: Layout
+  readonly #localAddress: Uint8Array = new Uint8Array(16)
+  readonly #localFamily: number
+  /** Octets of control messages to ask for: 0 where the bound address says where a packet came to. */
+  readonly #controlOctets: number
+  /** Views of the packets, made when a unit is first used. */
+  readonly #packets: (Uint8Array | undefined)[] = new Array(UNITS).fill(undefined)
+  readonly #unitOf: Uint16Array = new Uint16Array(BATCH)
+  /** A stack of units that are neither in a slot nor lent. */
+  readonly #spare: Uint16Array = new Uint16Array(UNITS)
+  #spareCount = 0
+  /** Receive slots whose headers the kernel has written to. */
+  #used = BATCH
+  /** Send slots #unsent..#queued-1 are filled. */
+  #unsent = 0
+  #queued = 0
+
+  /** Opens and binds a socket. Throws the system's error, with code, syscall, address and port. */
+  constructor(libc: Libc, options: BatchSocketOptions) {
+    this.#libc = libc
+    this.#layout = new Layout(libc)
+    this.#localFamily = parsePeerAddress(options.host, this.#localAddress)
+    const domain = this.#localFamily === 1 ? AF_INET : AF_INET6
+    const isWildcard = this.#localAddress.every((octet) => octet === 0)
+    this.#controlOctets = isWildcard ? CONTROL_OCTETS : 0
+    this.fd = libc.socket(domain, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+    if (this.fd === -1) throw systemError('socket', libc.errno(), options)
+    try {
+      this.#configure(domain, isWildcard, options)
+      this.port = this.#bind(domain, options)
+    } catch (error) {
+      libc.close(this.fd)
+      throw error
+    }
+    for (let slot = 0; slot < BATCH; slot++) this.#unitOf[slot] = slot
+    for (let unit = UNITS - 1; unit >= BATCH; unit--) this.#spare[this.#spareCount++] = unit
+  }
+
+  /** False while so many units are lent that none would be left for another slot. */
+  get canLend(): boolean {
+    return this.#spareCount > 0
+  }
+
+  /** Takes what has come, up to a batch: the number of filled slots, 0 if nothing has, -1 on an error. */
+  receive(): number {
+    const { words, base, receiveHeaders } = this.#layout
+    for (let slot = 0; slot < this.#used; slot++) {
+      const header = (receiveHeaders + slot * MMSGHDR_OCTETS) >> 2
+      words[header + (HEADER_NAMELEN >> 2)] = NAME_OCTETS
+      words[header + (HEADER_CONTROLLEN >> 2)] = this.#controlOctets
+    }
+    this.#used = 0
+    const count = this.#libc.recvmmsg(this.fd, base + receiveHeaders, BATCH, MSG_DONTWAIT, 0)
+    if (count > 0) {
+      this.#used = count
+      return count
+    }
+    const errno = this.#libc.errno()
+    return errno === EAGAIN || errno === EINTR ? 0 : -1
+  }
+
+  /** True if the datagram in `slot` was longer than a unit can hold. */
+  isCut(slot: number): boolean {
+    const header = this.#layout.receiveHeader(slot)
+    return (this.#layout.words[(header + HEADER_FLAGS) >> 2]! & MSG_TRUNC) !== 0
+  }
+
+  /** Where `reply` finds the peer of the datagram in `slot`. */
+  unitOf(slot: number): number {
+    return this.#unitOf[slot]!
+  }
+
+  /** Fills in the packet in `slot`, and the addresses it came from and to. */
+  describe(slot: number, query: Query): void {
+    const { words, octets } = this.#layout
+    const unit = this.#unitOf[slot]!
+    const at = this.#layout.unit(unit)
+    query.packet = this.#packets[unit] ?? this.#viewPacket(unit)
+    query.packetOctets = words[(this.#layout.receiveHeader(slot) + HEADER_LEN) >> 2]!
+    query.peerFamily =
+      (words[at >> 2]! & 0xffff) === AF_INET
+        ? copyIPv4(octets, at + NAME_IPV4, query.peerAddress)
+        : copyIPv6(octets, at + NAME_IPV6, query.peerAddress)
+    query.peerPort = (octets[at + NAME_PORT]! << 8) | octets[at + NAME_PORT + 1]!
+    query.localFamily = this.#describeLocal(at + UNIT_CONTROL, query.localAddress)
+    query.localPort = this.port
+  }
+
+  /** Keeps the unit of `slot` from being overwritten until it is given back. Only while `canLend`. */
+  lend(slot: number): number {
+    const unit = this.#unitOf[slot]!
+    const spare = this.#spare[--this.#spareCount]!
+    this.#unitOf[slot] = spare
+    this.#layout.putUnit(slot, spare)
+    return unit
+  }
+
+  giveBack(unit: number): void {
+    this.#spare[this.#spareCount++] = unit
+  }
+
+  /**
+   * Queues `octets` of `bytes` for the peer of `unit`, from the address that its packet came to. Goes
+   * out with `flush`, or at once where it is long or the queue is full; is counted where it can't.
+   */
+  reply(unit: number, bytes: Uint8Array, octets: number): void {
+    const long = octets > REPLY_OCTETS_MAX
+    if ((long || this.#queued === BATCH) && !this.flush()) {
+      this.sendErrors++
+      return
+    }
+    const { words } = this.#layout
+    const slot = this.#queued
+    if (!this.#addressReply(slot, this.#layout.unit(unit))) return
+    const to = long ? this.#layout.longReply : this.#layout.reply(slot)
+    const sent = Math.min(octets, LONG_REPLY_OCTETS_MAX)
+    copyOctets(bytes, this.#layout.octets, to, sent)
+    words[(this.#layout.sendIovec(slot) + IOVEC_LEN) >> 2] = sent
+    this.#queued++
+    if (long) this.#sendLong(slot)
+  }
+
+  /** Sends what is queued. False if the socket's buffer is full: try again once it is writable. */
+  flush(): boolean {
+    const { base, sendHeaders } = this.#layout
+    while (this.#unsent < this.#queued) {
+      const headers = base + sendHeaders + this.#unsent * MMSGHDR_OCTETS
+      const count = this.#queued - this.#unsent
+      const sent = this.#libc.sendmmsg(this.fd, headers, count, MSG_DONTWAIT)
+      if (sent > 0) {
+        this.#unsent += sent
+        continue
+      }
+      const errno = this.#libc.errno()
+      if (errno === EAGAIN) return false
+      if (errno === EINTR) continue
+      // It is the first that can't be sent (unreachable, forbidden, too long); the others may well.
+      this.sendErrors++
+      this.#unsent++
+    }
+    this.#unsent = 0
+    this.#queued = 0
+    return true
+  }
+
+  close(): void {
+    this.sendErrors += this.#queued - this.#unsent
+    this.#libc.close(this.fd)
+  }
+
+  #viewPacket(unit: number): Uint8Array {
+    const start = this.#layout.unit(unit) + UNIT_PACKET
+    const packet = this.#layout.octets.subarray(start, start + PACKET_OCTETS_MAX)
+    this.#packets[unit] = packet
+    return packet
+  }
+
+  #describeLocal(control: number, out: Uint8Array): number {
+    const { octets } = this.#layout
+    switch (this.#pktinfoSpace(control)) {
+      case PKTINFO_SPACE:
+        return copyIPv4(octets, control + PKTINFO_SPEC_DST, out)
+      case PKTINFO6_SPACE:
+        return copyIPv6(octets, control + PKTINFO6_ADDR, out)
+      default:
+        for (let i = 0; i < 16; i++) out[i] = this.#localAddress[i]!
+        return this.#localFamily
+    }
+  }
+
+  /** Octets of the control message that says where a packet came to; 0 = there is none. */
+  #pktinfoSpace(control: number): number {
+    if (this.#controlOctets === 0) return 0
+    const { words } = this.#layout
+    const level = words[(control + 8) >> 2]!
+    const type = words[(control + 12) >> 2]!
+    if (level === IPPROTO_IP && type === IP_PKTINFO) {
+      return words[control >> 2] === PKTINFO_LEN ? PKTINFO_SPACE : 0
+    }
+    if (level === IPPROTO_IPV6 && type === IPV6_PKTINFO) {
+      return words[control >> 2] === PKTINFO6_LEN ? PKTINFO6_SPACE : 0
+    }
+    return 0
+  }
+
+  /** Copies peer and local address of the unit at `from` to a send slot. False: there is no such peer. */
+  #addressReply(slot: number, from: number): boolean {
+    const { words, octets } = this.#layout
+    if (octets[from + NAME_PORT] === 0 && octets[from + NAME_PORT + 1] === 0) {
+      this.sendErrors++
+      return false
+    }
+    const name = this.#layout.sendName(slot)
+    for (let i = 0; i < NAME_OCTETS; i += 4) words[(name + i) >> 2] = words[(from + i) >> 2]!
+    const isIPv4 = (words[from >> 2]! & 0xffff) === AF_INET
+    const header = this.#layout.sendHeader(slot)
+    words[(header + HEADER_NAMELEN) >> 2] = isIPv4 ? SOCKADDR_IN_OCTETS : SOCKADDR_IN6_OCTETS
+    const space = this.#pktinfoSpace(from + UNIT_CONTROL)
+    words[(header + HEADER_CONTROLLEN) >> 2] = space
+    if (space === 0) return true
+    const control = this.#layout.sendControl(slot)
+    for (let i = 0; i < space; i += 4) {
+      words[(control + i) >> 2] = words[(from + UNIT_CONTROL + i) >> 2]!
+    }
+    // No interface: the routing table decides where the reply leaves, as it does for other sockets.
+    const ifindex = space === PKTINFO_SPACE ? PKTINFO_IFINDEX : PKTINFO6_IFINDEX
+    words[(control + ifindex) >> 2] = 0
+    return true
+  }
+
+  /** Sends the one queued reply, which stands in the room for long ones, now or never. */
+  #sendLong(slot: number): void {
+    this.#layout.pointReply(slot, this.#layout.longReply)
+    if (!this.flush()) {
+      this.sendErrors++
+      this.#unsent = 0
+      this.#queued = 0
+    }
+    this.#layout.pointReply(slot, this.#layout.reply(slot))
+  }
+
+  #configure(domain: number, isWildcard: boolean, options: BatchSocketOptions): void {
+    const set = (level: number, name: number, value: number): void => {
+      this.#layout.words[this.#layout.scratch >> 2] = value
+      const at = this.#layout.base + this.#layout.scratch
+      if (this.#libc.setsockopt(this.fd, level, name, at, 4) === -1) {
+        throw systemError('setsockopt', this.#libc.errno(), options)
+      }
+    }
+    if (options.reusePort) set(SOL_SOCKET, SO_REUSEPORT, 1)
+    if (options.receiveBufferOctets) set(SOL_SOCKET, SO_RCVBUF, options.receiveBufferOctets)
+    if (options.sendBufferOctets) set(SOL_SOCKET, SO_SNDBUF, options.sendBufferOctets)
+    if (!isWildcard) return
+    if (domain === AF_INET) {
+      set(IPPROTO_IP, IP_PKTINFO, 1)
+      return
+    }
+    set(IPPROTO_IPV6, IPV6_V6ONLY, 0)
+    set(IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
+  }
+
+  /** Binds, and returns the port. */
+  #bind(domain: number, options: BatchSocketOptions): number {
+    const { words, octets, base, scratch } = this.#layout
+    octets.fill(0, scratch, scratch + 64)
+    octets[scratch] = domain
+    octets[scratch + NAME_PORT] = options.port >> 8
+    octets[scratch + NAME_PORT + 1] = options.port & 0xff
+    if (domain === AF_INET) {
+      octets.set(this.#localAddress.subarray(0, 4), scratch + NAME_IPV4)
+    } else {
+      octets.set(this.#localAddress, scratch + NAME_IPV6)
+      words[(scratch + NAME_SCOPE) >> 2] = scopeOf(options.host)
+    }
+    const length = domain === AF_INET ? SOCKADDR_IN_OCTETS : SOCKADDR_IN6_OCTETS
+    if (this.#libc.bind(this.fd, base + scratch, length) === -1) {
+      throw systemError('bind', this.#libc.errno(), options)
+    }
+    const lengthAt = scratch + NAME_OCTETS
+    words[lengthAt >> 2] = NAME_OCTETS
+    if (this.#libc.getsockname(this.fd, base + scratch, base + lengthAt) === -1) {
+      throw systemError('getsockname', this.#libc.errno(), options)
+    }
+    return (octets[scratch + NAME_PORT]! << 8) | octets[scratch + NAME_PORT + 1]!
+  }
+}
+
+function copyIPv4(octets: Uint8Array, at: number, out: Uint8Array): number {
+  for (let i = 0; i < 4; i++) out[i] = octets[at + i]!
+  for (let i = 4; i < 16; i++) out[i] = 0
+  return 1
+}
+
+/** As `copyIPv4`; an IPv4-mapped address (RFC 4291 section 2.5.5.2) becomes what it stands for. */
+function copyIPv6(octets: Uint8Array, at: number, out: Uint8Array): number {
+  let isMapped = octets[at + 10] === 0xff && octets[at + 11] === 0xff
+  for (let i = 0; i < 10; i++) if (octets[at + i] !== 0) isMapped = false
+  if (isMapped) return copyIPv4(octets, at + 12, out)
+  for (let i = 0; i < 16; i++) out[i] = octets[at + i]!
+  return 2
+}
+
+function copyOctets(from: Uint8Array, to: Uint8Array, at: number, octets: number): void {
+  if (octets > LOOP_COPY_MAX) {
+    to.set(from.subarray(0, octets), at)
+    return
+  }
+  for (let i = 0; i < octets; i++) to[at + i] = from[i]!
+}
+
+/** The interface that a link-local address names behind `%`; 0 = none. */
+function scopeOf(host: string): number {
+  const zone = host.split('%')[1]
+  if (zone === undefined) return 0
+  const scoped = networkInterfaces()[zone]?.find((address) => address.family === 'IPv6')
+  return scoped?.family === 'IPv6' ? scoped.scopeid : Number(zone) || 0
+}
+
+/** The error that node:dgram would have given. */
+function systemError(syscall: string, errno: number, options: BatchSocketOptions): Error {
+  const { host: address, port } = options
+  const code = getSystemErrorName(-errno)
+  const place = syscall === 'bind' ? ` ${address}${port === 0 ? '' : `:${port}`}` : ''
+  const error = new Error(`${syscall} ${code}${place}`)
+  return Object.assign(error, { errno: -errno, code, syscall, address, port })
+}

@@ -1,0 +1,41 @@
+import { InputError } from '../../base/errors.ts'
+import { loadLibc } from './batch/libc.ts'
+import { listenBatch } from './batch/listener.ts'
+import { listenDgram } from './dgram.ts'
+import type { ListenUdp } from './udp.ts'
+
+/** A way to serve UDP, and what the log says of it. */
+export interface ChosenUdp {
+  readonly listen: ListenUdp
+  readonly description: string
+}
+
+/**
+ * Chooses how UDP is served: in batches where the machine can (see `loadLibc`), else over node:dgram.
+ * `forced` is the value of SEXTANT_UDP: `batch`, `dgram`, or undefined for the choice. Throws an
+ * InputError for any other value, and where `batch` is forced and can't be had. `load` is for tests.
+ */
+export function chooseUdp(forced: string | undefined, load: () => unknown = loadLibc): ChosenUdp {
+  switch (forced) {
+    case 'dgram':
+      return { listen: listenDgram, description: 'dgram (SEXTANT_UDP)' }
+    case undefined:
+    case '':
+    case 'batch':
+      break
+    default:
+      throw new InputError(
+        'ENVIRONMENT',
+        undefined,
+        `SEXTANT_UDP is "${forced}": leave it out, or set it to batch or dgram`,
+      )
+  }
+  try {
+    load()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (forced !== 'batch') return { listen: listenDgram, description: `dgram (${reason})` }
+    throw new InputError('ENVIRONMENT', undefined, `SEXTANT_UDP=batch: ${reason}`, error)
+  }
+  return { listen: listenBatch, description: 'batch (recvmmsg)' }
+}

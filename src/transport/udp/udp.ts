@@ -1,0 +1,37 @@
+import type { Listener, QueryHandler } from '../exchange.ts'
+
+export interface UdpOptions {
+  /** An IP address; '' = every address, IPv4 and IPv6. */
+  readonly host: string
+  /** 0 = any free port. */
+  readonly port: number
+  readonly handler: QueryHandler
+  /** Kernel buffers; undefined = leave them as the system has them. */
+  readonly receiveBufferOctets?: number
+  readonly sendBufferOctets?: number
+  /** How long `close` waits for queries in flight; default 5 s. */
+  readonly drainMs?: number
+}
+
+export interface UdpCounters {
+  /** Queries that found every exchange taken. */
+  dropped: number
+  /** Datagrams longer than any query that is read, dropped unread. */
+  oversize: number
+  /** Replies that could not be sent: the peer is unreachable, or the socket's buffer is full. */
+  sendErrors: number
+  /** Errors of the socket itself. */
+  socketErrors: number
+}
+
+export interface UdpListener extends Listener {
+  readonly counters: Readonly<UdpCounters>
+}
+
+/**
+ * Opens a UDP socket and answers what comes in. Rejects with the system's error (EADDRINUSE, …) where
+ * it can't be bound.
+ */
+export type ListenUdp = (options: UdpOptions) => Promise<UdpListener>
+
+export const DRAIN_MS_DEFAULT = 5000

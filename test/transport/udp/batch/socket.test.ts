@@ -1,0 +1,162 @@
+import t from 'tap'
+import { Query } from '../../../../src/dns/message/query.ts'
+import { BATCH, LATE_MAX } from '../../../../src/transport/udp/batch/layout.ts'
+import { loadLibc } from '../../../../src/transport/udp/batch/libc.ts'
+import { BatchSocket } from '../../../../src/transport/udp/batch/socket.ts'
+import { udpClient } from '../../client.ts'
+import { until } from '../../echo.ts'
+
+const libc = loadLibc()
+const open = (port = 0, reusePort = false): BatchSocket =>
+  new BatchSocket(libc, { host: '127.0.0.1', port, reusePort })
+
+t.test('sockets that share their port each get some of the peers', async (t) => {
+  const first = open(0, true)
+  const second = open(first.port, true)
+  t.equal(second.port, first.port)
+  t.throws(() => open(first.port), { code: 'EADDRINUSE' })
+  const clients = await Promise.all(Array.from({ length: 40 }, () => udpClient(first.port)))
+  for (const client of clients) client.send(Buffer.from([1]))
+  const got = [0, 0]
+  await until('all came in', () => {
+    got[0]! += Math.max(first.receive(), 0)
+    got[1]! += Math.max(second.receive(), 0)
+    return got[0]! + got[1]! === clients.length
+  })
+  t.ok(got[0]! > 0 && got[1]! > 0, `${got}`)
+  for (const client of clients) await client.close()
+  first.close()
+  second.close()
+})
+
+t.test('units are lent until none is left, and come back', async (t) => {
+  const socket = open()
+  const client = await udpClient(socket.port)
+  const query = new Query()
+  const lent: number[] = []
+  for (let sent = 0; sent < LATE_MAX; sent += BATCH) {
+    for (let i = 0; i < BATCH; i++) client.send(Buffer.from([(sent + i) >> 8, (sent + i) & 255]))
+    let count = 0
+    await until('the batch is in', () => {
+      const received = Math.max(socket.receive(), 0)
+      for (let slot = 0; slot < received; slot++) {
+        socket.describe(slot, query)
+        t.equal(query.packetOctets, 2)
+        lent.push(socket.lend(slot))
+      }
+      count += received
+      return count === BATCH
+    })
+  }
+  t.equal(new Set(lent).size, LATE_MAX)
+  t.equal(socket.canLend, false)
+  for (const unit of lent) socket.giveBack(unit)
+  t.equal(socket.canLend, true)
+  await client.close()
+  socket.close()
+})
+
+t.test('a batch goes out although one of its replies can not', async (t) => {
+  const socket = open()
+  const client = await udpClient(socket.port)
+  for (let i = 0; i < 3; i++) client.send(Buffer.from([i]))
+  const reply = new Uint8Array(65_535)
+  let slots = 0
+  await until('all three are in', () => {
+    const count = Math.max(socket.receive(), 0)
+    for (let slot = 0; slot < count; slot++) {
+      // The second is longer than any datagram over IPv4.
+      socket.reply(socket.unitOf(slot), reply, slots === 1 ? 65_535 : 100)
+      slots++
+    }
+    t.equal(socket.flush(), true)
+    return slots === 3
+  })
+  await until('the others have arrived', () => client.received.length === 2)
+  t.equal(socket.sendErrors, 1)
+  await client.close()
+  socket.close()
+})
+
+/** Calls that fail as told, in front of the real ones: what the kernel rarely does on loopback. */
+function failing(...reasons: number[]): { libc: typeof libc; calls: number[] } {
+  const calls: number[] = []
+  let errno = 0
+  return {
+    calls,
+    libc: {
+      ...libc,
+      errno: () => errno || libc.errno(),
+      sendmmsg: (fd, headers, count, flags) => {
+        calls.push(count)
+        const reason = reasons.shift()
+        errno = Math.max(reason ?? 0, 0)
+        if (reason === undefined) return libc.sendmmsg(fd, headers, count, flags)
+        if (reason > 0) return -1
+        return libc.sendmmsg(fd, headers, -reason, flags)
+      },
+    },
+  }
+}
+
+const [EINTR, EAGAIN, ECONNREFUSED] = [4, 11, 111]
+
+t.test('what a send leaves over is sent next', async (t) => {
+  const table = [
+    { name: 'two of three', reasons: [-2], flushed: [true], calls: [3, 1], arrive: 3, errors: 0 },
+    { name: 'interrupted', reasons: [EINTR], flushed: [true], calls: [3, 3], arrive: 3, errors: 0 },
+    {
+      name: 'an ICMP error of an earlier reply',
+      reasons: [-1, ECONNREFUSED],
+      flushed: [true],
+      calls: [3, 2, 1],
+      arrive: 2,
+      errors: 1,
+    },
+    {
+      name: 'a full buffer',
+      reasons: [-1, EAGAIN],
+      flushed: [false, true],
+      calls: [3, 2, 2],
+      arrive: 3,
+      errors: 0,
+    },
+  ]
+  for (const { name, reasons, flushed, calls, arrive, errors } of table) {
+    const fake = failing(...reasons)
+    const socket = new BatchSocket(fake.libc, { host: '127.0.0.1', port: 0 })
+    const client = await udpClient(socket.port)
+    client.send(Buffer.from([1]))
+    await until('it is in', () => socket.receive() === 1)
+    for (let i = 0; i < 3; i++) socket.reply(socket.unitOf(0), Uint8Array.of(i, i), 2)
+    t.strictSame(
+      flushed.map(() => socket.flush()),
+      flushed,
+      name,
+    )
+    t.strictSame(fake.calls, calls, name)
+    await until('the replies arrive', () => client.received.length === arrive)
+    t.equal(socket.sendErrors, errors, name)
+    await client.close()
+    socket.close()
+  }
+})
+
+t.test('while the buffer is full a batch is kept, and more is dropped and counted', async (t) => {
+  const fake = failing(EAGAIN, EAGAIN, EAGAIN)
+  const socket = new BatchSocket(fake.libc, { host: '127.0.0.1', port: 0 })
+  const client = await udpClient(socket.port)
+  client.send(Buffer.from([1]))
+  await until('it is in', () => socket.receive() === 1)
+  for (let i = 0; i < BATCH + 2; i++) socket.reply(socket.unitOf(0), Uint8Array.of(i), 1)
+  t.equal(socket.sendErrors, 2)
+  t.equal(socket.flush(), false)
+  t.equal(socket.flush(), true)
+  await until('the batch arrives', () => client.received.length === BATCH)
+  t.strictSame(
+    client.received.map((reply) => reply[0]),
+    Array.from({ length: BATCH }, (_, i) => i),
+  )
+  await client.close()
+  socket.close()
+})

@@ -1,0 +1,134 @@
+import t from 'tap'
+import { listenBatch } from '../../../src/transport/udp/batch/listener.ts'
+import { listenDgram } from '../../../src/transport/udp/dgram.ts'
+import type { ListenUdp } from '../../../src/transport/udp/udp.ts'
+import { udpClient } from '../client.ts'
+import { Echo, until, Wish } from '../echo.ts'
+
+/** One suite, both ways to serve UDP. */
+const WAYS: readonly { name: string; listenUdp: ListenUdp }[] = [
+  { name: 'dgram', listenUdp: listenDgram },
+  { name: 'batch', listenUdp: listenBatch },
+]
+
+for (const { name, listenUdp } of WAYS) {
+  t.test(name, async (t) => {
+    t.test('queries that find no exchange are dropped and counted', async (t) => {
+      const echo = new Echo(2)
+      const listener = await listenUdp({ host: '127.0.0.1', port: 0, handler: echo })
+      const client = await udpClient(listener.port)
+      for (let i = 0; i < 5; i++) client.send(Buffer.from([Wish.Wait]))
+      await until('three are dropped', () => listener.counters.dropped === 3)
+      t.equal(echo.waiting, 2)
+      echo.answerWaiting()
+      await until('the two are answered', () => client.received.length === 2)
+      client.send(Buffer.from([Wish.Echo]))
+      await until('there is room again', () => client.received.length === 3)
+      await client.close()
+      await listener.close()
+    })
+
+    t.test('a peer that has gone does no harm', async (t) => {
+      const echo = new Echo()
+      const listener = await listenUdp({ host: '127.0.0.1', port: 0, handler: echo })
+      const gone = await udpClient(listener.port)
+      for (let i = 0; i < 3; i++) gone.send(Buffer.from([Wish.Wait]))
+      await until('they wait', () => echo.waiting === 3)
+      await gone.close()
+      echo.answerWaiting()
+      await until('the exchanges are back', () => echo.inFlight === 0)
+      const client = await udpClient(listener.port)
+      client.send(Buffer.from([Wish.Echo]))
+      await until('others are served', () => client.received.length === 1)
+      t.equal(echo.inFlight, 0)
+      await client.close()
+      await listener.close()
+    })
+
+    t.test('a reply too long for a datagram is counted, and its exchange comes back', async (t) => {
+      const echo = new Echo()
+      const listener = await listenUdp({
+        host: '127.0.0.1',
+        port: 0,
+        handler: {
+          acquire: () => echo.acquire(),
+          serve: () => 65_535,
+          release: (exchange) => echo.release(exchange as Parameters<typeof echo.release>[0]),
+        },
+        receiveBufferOctets: 1 << 17,
+        sendBufferOctets: 1 << 17,
+      })
+      const client = await udpClient(listener.port)
+      client.send(Buffer.from([Wish.Echo]))
+      await until('it is counted', () => listener.counters.sendErrors === 1)
+      t.equal(echo.inFlight, 0)
+      await client.close()
+      await listener.close()
+    })
+
+    t.test('replies keep their octets under load', async (t) => {
+      const echo = new Echo(8)
+      const listener = await listenUdp({ host: '127.0.0.1', port: 0, handler: echo })
+      const client = await udpClient(listener.port)
+      const seen = new Set<string>()
+      for (let round = 0; round < 20; round++) {
+        const before = client.received.length
+        for (let i = 0; i < 50; i++) {
+          client.send(
+            Buffer.concat([Buffer.from([Wish.Echo]), Buffer.alloc(900, `${round}.${i} `)]),
+          )
+        }
+        await until('the round is answered', () => client.received.length === before + 50)
+      }
+      for (const reply of client.received) {
+        const text = reply.subarray(1).toString()
+        const [mark] = text.split(' ')
+        if (text !== Buffer.alloc(900, `${mark} `).toString()) t.fail(`mixed up: ${text}`)
+        seen.add(mark ?? '')
+      }
+      t.equal(seen.size, 1000)
+      await client.close()
+      await listener.close()
+    })
+
+    t.test('replies of any length that a datagram can have arrive whole', async (t) => {
+      const listener = await listenUdp({ host: '127.0.0.1', port: 0, handler: new Echo() })
+      const client = await udpClient(listener.port)
+      client.send(Buffer.from([Wish.Big, 7]))
+      client.send(Buffer.from([Wish.Echo, 8]))
+      await until('both are in', () => client.received.length === 2)
+      const big = client.received.find((reply) => reply[0] === Wish.Big)
+      t.equal(big?.length, 60_000)
+      t.equal(big?.[1], 7)
+      t.ok(client.received.some((reply) => reply.length === 2 && reply[1] === 8))
+      await client.close()
+      await listener.close()
+    })
+
+    t.test('what the bind error says', async (t) => {
+      const echo = new Echo()
+      const { port, close } = await closable(
+        listenUdp({ host: '127.0.0.1', port: 0, handler: echo }),
+      )
+      await t.rejects(listenUdp({ host: '127.0.0.1', port, handler: echo }), {
+        code: 'EADDRINUSE',
+        errno: -98,
+        syscall: 'bind',
+        address: '127.0.0.1',
+        port,
+        message: `bind EADDRINUSE 127.0.0.1:${port}`,
+      })
+      await t.rejects(listenUdp({ host: '192.0.2.1', port: 0, handler: echo }), {
+        code: 'EADDRNOTAVAIL',
+        syscall: 'bind',
+        message: 'bind EADDRNOTAVAIL 192.0.2.1',
+      })
+      await close()
+    })
+  })
+}
+
+async function closable(listening: ReturnType<ListenUdp>) {
+  const listener = await listening
+  return { port: listener.port, close: () => listener.close() }
+}
