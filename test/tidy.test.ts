@@ -2,9 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import ts from 'typescript'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const FILE_LINES_MAX = 500
+const FUNCTION_LINES_MAX = 70
 
 /** The layer of each folder under src/: a file imports only from its own folder or a lower layer. */
 const LAYERS: readonly (readonly string[])[] = [
@@ -95,6 +97,32 @@ t.test(`source files stay within ${FILE_LINES_MAX} lines`, async (t) => {
     .map((file) => ({ file, lines: read(file).split('\n').length }))
     .filter(({ lines }) => lines > FILE_LINES_MAX)
   t.strictSame(long, [])
+})
+
+/** `file:line: N lines` of every function in `text` that is longer than allowed. */
+function longFunctions(file: string, text: string): string[] {
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+  const lineAt = (position: number) => source.getLineAndCharacterOfPosition(position).line
+  const found: string[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isFunctionLike(node)) {
+      const first = lineAt(node.getStart())
+      const lines = lineAt(node.end) - first + 1
+      if (lines > FUNCTION_LINES_MAX) found.push(`${file}:${first + 1}: ${lines} lines`)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
+
+t.test(`functions stay within ${FUNCTION_LINES_MAX} lines`, async (t) => {
+  const long = `const f = () => {${'\n'.repeat(FUNCTION_LINES_MAX)}}`
+  t.strictSame(longFunctions('a.ts', long), [`a.ts:1: ${FUNCTION_LINES_MAX + 1} lines`])
+  t.strictSame(
+    filesUnder('src', '.ts').flatMap((file) => longFunctions(file, read(file))),
+    [],
+  )
 })
 
 t.test('every directive folder has a README and a setup', async (t) => {
