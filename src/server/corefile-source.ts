@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { InputError } from '../base/errors.ts'
 import { digestBlocks } from '../corefile/digest.ts'
 import type { Environment } from '../corefile/environment.ts'
-import { parseCorefile, type ServerBlock } from '../corefile/parser.ts'
+import { type ParseOptions, parseCorefile, type ServerBlock } from '../corefile/parser.ts'
 import type { CorefileView } from '../plugin/directive.ts'
 
 /** Where a Corefile comes from. */
@@ -48,7 +48,8 @@ export function loadCorefile(
     loadedDigest,
     digest: () => {
       if (source.kind === 'text') return loadedDigest
-      return digestBlocks(parseSource(source, dnsPort, { ...options, warn: () => {} }))
+      // Any directive will do: that one is unknown is for the reload to find, which counts as failed.
+      return digestBlocks(parseSource(source, dnsPort, { env: options.env, warn: () => {} }))
     },
   }
   return { blocks, view }
@@ -57,7 +58,7 @@ export function loadCorefile(
 function parseSource(
   source: CorefileSource,
   dnsPort: number,
-  options: CorefileOptions,
+  options: ParseOptions,
 ): ServerBlock[] {
   const { name, text } = readCorefile(source)
   const blocks = parseCorefile(text, name, options)

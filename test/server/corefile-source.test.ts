@@ -1,0 +1,20 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { loadCorefile } from '../../src/server/corefile-source.ts'
+
+t.test('the digest of a file follows its tokens', async (t) => {
+  const directory = t.testdir({ Corefile: '. {\n whoami\n}\n' })
+  const path = join(directory, 'Corefile')
+  const options = { env: {}, directiveNames: ['whoami'], warn: () => {} }
+  const { view } = loadCorefile({ kind: 'file', path }, 53, options)
+  const digestOf = (text: string) => {
+    writeFileSync(path, text)
+    return view.digest()
+  }
+  t.equal(digestOf('.   {\n whoami # a comment\n}\n'), view.loadedDigest)
+  t.not(digestOf('. {\n\n whoami\n}\n'), view.loadedDigest, 'lines count')
+  // The reload has to try it and to fail: its metric is what tells of it.
+  t.not(digestOf('. {\n bogus\n}\n'), view.loadedDigest, 'an unknown directive is a change')
+  t.throws(() => digestOf('. {\n whoami\n'), { message: /Unexpected/ }, 'what can not be parsed')
+})
