@@ -29,6 +29,8 @@ const CONNECTIONS_MAX = 256
 const HEADERS_MS_MAX = 5_000
 const REQUEST_MS_MAX = 10_000
 const KEEP_ALIVE_MS = 30_000
+/** How often Node looks for requests that take too long; its own default is half a minute. */
+const CHECK_INTERVAL_MS = 1_000
 const HEADER_OCTETS_MAX = 8_192
 const TEXT = 'text/plain; charset=utf-8'
 
@@ -43,7 +45,11 @@ export async function openHttp(options: HttpOptions): Promise<HttpListener> {
     connectionTimeout: REQUEST_MS_MAX,
     requestTimeout: REQUEST_MS_MAX,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    http: { headersTimeout: HEADERS_MS_MAX, maxHeaderSize: HEADER_OCTETS_MAX },
+    http: {
+      headersTimeout: HEADERS_MS_MAX,
+      maxHeaderSize: HEADER_OCTETS_MAX,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    },
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
   })

@@ -1,5 +1,6 @@
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { statIfAny } from '../base/stat.ts'
 
 /**
  * Paths that match `pattern`, sorted: `*` stands for any run of characters, `?` for one, neither
@@ -25,10 +26,10 @@ function partPattern(part: string): RegExp {
 }
 
 function exists(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined
+  return statIfAny(path) !== undefined
 }
 
 function entries(folder: string): string[] {
-  if (!(statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false)) return []
+  if (!(statIfAny(folder)?.isDirectory() ?? false)) return []
   return readdirSync(folder)
 }

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { glob } from './glob.ts'
 import { scanTokens } from './lexer.ts'
@@ -108,7 +108,8 @@ export class Importer {
     const fault = (reason: string) => this.#source.error(`Could not import ${file}: ${reason}`)
     let descriptor: number
     try {
-      descriptor = openSync(file, 'r')
+      // O_NONBLOCK: opening a pipe would wait for its writer, and the server with it.
+      descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
     } catch (error) {
       throw fault(error instanceof Error ? error.message : String(error))
     }

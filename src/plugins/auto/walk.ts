@@ -1,5 +1,6 @@
-import { type Dirent, readdirSync, statSync } from 'node:fs'
+import { type Dirent, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { statIfAny } from '../../base/stat.ts'
 import { lowerName, nameKey, printName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
 import { reason } from '../../zone/zonefile/text.ts'
 import type { FilePattern } from './file-pattern.ts'
@@ -91,5 +92,5 @@ function listDirectory(directory: string, warn: (text: string) => void): Dirent[
 }
 
 function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+  return statIfAny(path)?.isFile() ?? false
 }

@@ -1,7 +1,7 @@
-import { statSync } from 'node:fs'
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
+import { statIfAny } from '../../base/stat.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { hasChanged, readZoneText } from '../../zone/zonefile/text.ts'
 import type { HostsSource } from './hosts.ts'
@@ -39,7 +39,7 @@ export class HostsFile implements HostsSource {
     this.#addInline(this.table, true)
     this.#options.onLoad(this.table.records.recordCount, 0)
     const { log, path } = this.#options
-    const stat = statSync(path, { throwIfNoEntry: false })
+    const stat = statIfAny(path)
     if (stat === undefined) log.warning(`File does not exist: ${path}`)
     else if (stat.isDirectory()) log.warning(`Hosts file ${JSON.stringify(path)} is a directory`)
     else await this.reload()
@@ -77,7 +77,7 @@ export class HostsFile implements HostsSource {
     this.#stamp = source.stamp
     const entries = table.records.recordCount
     log.debug(`Parsed hosts file into ${entries} entries`)
-    const modifiedMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+    const modifiedMs = statIfAny(path)?.mtimeMs ?? 0
     onLoad(entries, modifiedMs / 1000)
   }
 

@@ -1,4 +1,5 @@
 import { ExpressionError, type Lexeme } from './lexer.ts'
+import { repeatsRepetition } from './pattern.ts'
 import { EvaluationError, equalValues, type Term, type Value, type ValueType } from './term.ts'
 
 /** How tightly operators bind: expr-lang's numbers. */
@@ -132,6 +133,10 @@ function matchTerm(operator: Lexeme, left: Term, right: Term): Term {
 /** Go's patterns and ours agree but for flags, which Go writes as a group in front. */
 function compilePattern(operator: Lexeme, source: string): RegExp {
   const flags = /^\(\?([ims]+)\)/.exec(source)
+  if (repeatsRepetition(source)) {
+    const cure = 'write it without a repetition inside of one'
+    throw new ExpressionError(operator.column, `pattern may take exponential time: ${cure}`)
+  }
   try {
     return new RegExp(source.slice(flags?.[0].length ?? 0), [...new Set(flags?.[1])].join(''))
   } catch (error) {

@@ -1,5 +1,6 @@
-import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { InputError, type Position } from '../../base/errors.ts'
+import { statIfAny } from '../../base/stat.ts'
 
 /** A file and its state when it was read; equal stamps mean that the file did not change. */
 export interface FileStamp {
@@ -76,7 +77,7 @@ export function printStamp(stat: {
 
 /** True if a file is not what it was when it was stamped; a file that can't be seen has stamp ''. */
 export function hasChanged(was: FileStamp): boolean {
-  const stat = statSync(was.file, { throwIfNoEntry: false })
+  const stat = statIfAny(was.file)
   return (stat === undefined ? '' : printStamp(stat)) !== was.stamp
 }
 
