@@ -26,6 +26,7 @@ export class DnsMetrics {
   readonly #requestOctets
   readonly #responseOctets
   readonly #panics
+  readonly #ignored
   readonly #build
   readonly #enabled
 
@@ -64,6 +65,10 @@ export class DnsMetrics {
       [...SLOT, 'proto'],
     )
     this.#panics = m.counter('coredns_panics_total', 'A metrics that counts the number of panics.')
+    this.#ignored = m.counter(
+      'sextant_dns_ignored_packets_total',
+      'Counter of packets that get no reply: shorter than a header, or replies themselves.',
+    )
     this.#build = m.gauge(
       'coredns_build_info',
       "A metric with a constant '1' value labeled by version, revision, and goversion.",
@@ -121,6 +126,8 @@ export class DnsMetrics {
   showServer(counters: ServerCounters): void {
     this.#panics.reset()
     this.#panics.inc(counters.panics)
+    this.#ignored.reset()
+    this.#ignored.inc(counters.ignored)
     const byRcode: [number, number][] = [
       [Rcode.FORMERR, counters.formErr],
       [Rcode.NOTIMP, counters.notImp],

@@ -90,13 +90,14 @@ t.test('the server, its build and its plugins', async (t) => {
   setUp.block.listenHosts.push('127.0.0.1', '::1')
   setUp.block.directives.push('whoami')
   await setUp.start()
-  Object.assign(setUp.serverCounters, { formErr: 2, refused: 3, panics: 1 })
+  Object.assign(setUp.serverCounters, { formErr: 2, refused: 3, panics: 1, ignored: 4 })
   const build = `version="${VERSION}",revision="",goversion="${process.version}"`
   const dropped = 'server="",zone="dropped",view=""'
   const plugin = (server: string) => `server="${server}",zone="example.org.",view="",name="whoami"`
   const table: [string, number][] = [
     [`coredns_build_info{${build}}`, 1],
     ['coredns_panics_total', 1],
+    ['sextant_dns_ignored_packets_total', 4],
     [`coredns_dns_responses_total{${dropped},rcode="FORMERR",plugin=""}`, 2],
     [`coredns_dns_responses_total{${dropped},rcode="REFUSED",plugin=""}`, 3],
     [`coredns_dns_requests_total{${dropped},proto="",family="",type="other"}`, 5],
