@@ -8,8 +8,9 @@ import { SIPHASH_KEY_OCTETS } from '../dns/edns/siphash.ts'
 import { DIRECTIVE_NAMES, DIRECTIVES } from '../plugins/order.ts'
 import { ServerCounts } from '../server/counters.ts'
 import { openDnsListener } from '../server/dns-listener.ts'
+import type { ListenPlan } from '../server/listen-plan.ts'
 import type { HttpRoute } from '../server/setup.ts'
-import type { SupervisorParts } from '../server/supervisor.ts'
+import type { DnsListener, SupervisorParts } from '../server/supervisor.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
 import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
@@ -30,10 +31,16 @@ export function composeParts(dnsPort: number, sink: LogSink): SupervisorParts {
   // Chosen when the first socket is opened: commands that open none load nothing and print nothing.
   let chosen: ChosenUdp | undefined
   const udp = (): ChosenUdp => {
-    if (chosen !== undefined) return chosen
-    chosen = chooseUdp(process.env.SEXTANT_UDP)
-    log.info(`udp: ${chosen.description}`)
+    chosen ??= chooseUdp(process.env.SEXTANT_UDP)
     return chosen
+  }
+  let announced = false
+  const openDns = async (plan: ListenPlan): Promise<DnsListener> => {
+    const listener = await openDnsListener(plan, shared)
+    // Only once a socket is open: a start that fails says why, and no more.
+    if (!announced && chosen !== undefined) log.info(`udp: ${chosen.description}`)
+    announced = true
+    return listener
   }
   return {
     directives: DIRECTIVES,
@@ -44,7 +51,7 @@ export function composeParts(dnsPort: number, sink: LogSink): SupervisorParts {
     metrics: new MetricsRegistry(),
     serverCounters: counters,
     sink,
-    openDns: (plan) => openDnsListener(plan, shared),
+    openDns,
     openHttp: async (address, routes) => {
       const onError = (path: string, error: unknown): void => {
         log.error(`HTTP ${address}${path}: ${error instanceof Error ? error.stack : error}`)
