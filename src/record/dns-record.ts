@@ -8,6 +8,7 @@ export const API_VERSION = 'kuadrant.io/v1alpha1'
 export const ENDPOINTS_MAX = 1000
 export const TARGETS_MAX = 256
 export const GEO_CODES_MAX = 64
+export const SET_IDENTIFIER_CHARACTERS_MAX = 1024
 /** TTL of an endpoint that names none: that of the DNSPolicy's own address records. */
 export const TTL_DEFAULT_SECONDS = 60
 /** RFC 2181 section 8. */

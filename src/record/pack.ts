@@ -136,11 +136,14 @@ class PackedReader {
 }
 
 function putU8(value: number): void {
+  assert(value <= 0xff, 'a number or length of 8 bits')
   reserve(1)
   scratch[length++] = value
 }
 
 function putU16(value: number): void {
+  // A length that wraps would turn the octets behind it into endpoints that nobody has checked.
+  assert(value <= 0xffff, 'a number or length of 16 bits')
   reserve(2)
   scratch[length++] = value >>> 8
   scratch[length++] = value

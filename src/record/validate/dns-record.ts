@@ -4,6 +4,7 @@ import {
   type DnsRecord,
   ENDPOINTS_MAX,
   type Endpoint,
+  SET_IDENTIFIER_CHARACTERS_MAX,
   TARGETS_MAX,
   TTL_DEFAULT_SECONDS,
   TTL_MAX_SECONDS,
@@ -20,12 +21,13 @@ import {
   RESOURCE,
   RefusedError,
   SPEC,
+  scalarField,
   sequenceField,
   stringField,
 } from './fields.ts'
 import { scanHost, withoutWildcard } from './names.ts'
 import { scanSteeringProperties } from './steering-properties.ts'
-import { RECORD_TYPES, scanTarget } from './target.ts'
+import { RDATA_OCTETS_MAX, RECORD_TYPES, scanTarget } from './target.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
@@ -136,7 +138,7 @@ function scanEndpoint(endpoint: Mapping, place: Place, scope: Scope): Endpoint {
     const message = `endpoint ${dnsName}: recordType ${quote(typeText)} is none of ${types}`
     throw new RefusedError(place.at('recordType'), message)
   }
-  const setIdentifier = stringField(endpoint, 'setIdentifier', place)
+  const setIdentifier = scanSetIdentifier(endpoint, place)
   const { weight, codes, isDefault } = scanSteeringProperties(endpoint, setIdentifier, place)
   return {
     owner,
@@ -166,12 +168,20 @@ function scanOwner(text: string, place: Place, scope: Scope): Uint8Array {
   return owner
 }
 
+function scanSetIdentifier(endpoint: Mapping, place: Place): string {
+  const text = stringField(endpoint, 'setIdentifier', place)
+  if (text.length <= SET_IDENTIFIER_CHARACTERS_MAX) return text
+  const message = `setIdentifier may have up to ${SET_IDENTIFIER_CHARACTERS_MAX} characters`
+  throw new RefusedError(place.at('setIdentifier'), message)
+}
+
 function scanTtl(endpoint: Mapping, place: Place, scope: Scope): number {
   const ttl = field(endpoint, 'recordTTL')
   if (ttl === undefined) return scope.isLocalForm ? 0 : TTL_DEFAULT_SECONDS
+  const text = scalarField(endpoint, 'recordTTL', place)
   const isFit = typeof ttl === 'number' && Number.isInteger(ttl) && ttl >= 0
   if (!isFit || ttl > TTL_MAX_SECONDS) {
-    const message = `recordTTL must be an integer from 0 to ${TTL_MAX_SECONDS}, got ${quote(String(ttl))}`
+    const message = `recordTTL must be an integer from 0 to ${TTL_MAX_SECONDS}, got ${quote(text)}`
     throw new RefusedError(place.at('recordTTL'), message)
   }
   return ttl
@@ -179,7 +189,7 @@ function scanTtl(endpoint: Mapping, place: Place, scope: Scope): number {
 
 function scanTargets(endpoint: Mapping, type: number, place: Place, scope: Scope): Uint8Array[] {
   const list = place.at('targets')
-  const dnsName = String(field(endpoint, 'dnsName'))
+  const dnsName = stringField(endpoint, 'dnsName', place)
   const targets = sequenceField(endpoint, 'targets', place)
   if (targets.length === 0) throw new RefusedError(list, `endpoint ${dnsName} has no targets`)
   if (targets.length > TARGETS_MAX) {
@@ -196,7 +206,10 @@ function scanTargets(endpoint: Mapping, type: number, place: Place, scope: Scope
     throw new RefusedError(list.at(index), `endpoint ${dnsName} target ${quote(target)} ${scanned}`)
   })
   // The 2025 operator wrote the strings of one metadata record as targets.
-  return scope.isLocalForm && type === RRType.TXT ? [joinStrings(rdata)] : rdata
+  if (!scope.isLocalForm || type !== RRType.TXT) return rdata
+  const joined = joinStrings(rdata)
+  if (joined.length <= RDATA_OCTETS_MAX) return [joined]
+  throw new RefusedError(list, `endpoint ${dnsName} has more strings than a record can hold`)
 }
 
 /** TXT rdata is a row of strings, so joining records joins their octets. */

@@ -71,6 +71,18 @@ export function stringField(parent: Mapping, name: string, place: Place): string
   return value
 }
 
+/**
+ * The text of a string, number or boolean, '' where the field is absent. Never of anything else: lists
+ * nest as deep as their file, and a mapping may have a `toString` of its own.
+ */
+export function scalarField(parent: Mapping, name: string, place: Place): string {
+  const value = field(parent, name)
+  if (value === undefined) return ''
+  if (typeof value === 'object')
+    throw new RefusedError(place.at(name), `${name} must be a string, a number or a boolean`)
+  return String(value)
+}
+
 export function isMapping(value: YamlValue | undefined): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

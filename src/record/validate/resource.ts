@@ -47,7 +47,7 @@ export function validateResource(value: YamlValue): Resource {
     if (apiVersion !== API_VERSION) {
       throw new RefusedError(
         RESOURCE.at('apiVersion'),
-        `apiVersion must be ${API_VERSION}, not ${apiVersion}`,
+        `apiVersion must be ${API_VERSION}, not ${quote(apiVersion)}`,
       )
     }
     const metadata = mappingField(value, 'metadata', RESOURCE)

@@ -4,11 +4,11 @@ import { GEO_CODES_MAX } from '../dns-record.ts'
 import { recallGeoCode } from '../recent-codes.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 import {
-  field,
   isMapping,
   type Place,
   quote,
   RefusedError,
+  scalarField,
   sequenceField,
   stringField,
 } from './fields.ts'
@@ -42,7 +42,7 @@ export function scanSteeringProperties(
     const at = list.at(index)
     if (!isMapping(property)) throw new RefusedError(at, 'a property must be a mapping')
     const name = stringField(property, 'name', at)
-    const value = String(field(property, 'value') ?? '')
+    const value = scalarField(property, 'value', at)
     if (name === 'weight') weight = scanWeight(value, at.at('value'))
     else if (name === 'geo-code') addCodes(codes, value, at.at('value'))
     else if (name === 'default') isDefault ||= value === 'true'

@@ -24,7 +24,7 @@ export const RECORD_TYPES: ReadonlyMap<string, number> = new Map([
 const STRING_OCTETS_MAX = 255
 /** Longest target, as written. */
 const TARGET_CHARACTERS_MAX = 8192
-const RDATA_OCTETS_MAX = 65535
+export const RDATA_OCTETS_MAX = 65535
 
 /**
  * One external-dns target as wire rdata, or the reason why it is none.

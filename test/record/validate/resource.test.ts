@@ -26,6 +26,12 @@ const property = (name: string, value: YamlValue): Fields => ({
   providerSpecific: [{ name, value }],
 })
 
+function nested(depth: number): YamlValue {
+  let value: YamlValue = []
+  for (let i = 0; i < depth; i++) value = [value]
+  return value
+}
+
 function endpointOf(got: Resource): Endpoint {
   if (got.kind !== 'record') throw new Error(JSON.stringify(got))
   return got.record.endpoints[0]!
@@ -72,6 +78,40 @@ const REFUSED: readonly { name: string; given: YamlValue; want: RegExp; path: st
     name: 'two CNAME targets',
     given: resource({ recordType: 'CNAME', targets: ['a.example', 'b.example'] }),
     want: /a CNAME has one/,
+    path: 'spec.endpoints.0.targets',
+  },
+  {
+    name: 'a property whose value says itself what its text is',
+    given: resource(property('weight', { toString: 1, valueOf: 1 })),
+    want: /value must be a string, a number or a boolean/,
+    path: 'spec.endpoints.0.providerSpecific.0.value',
+  },
+  {
+    name: 'a property whose value is nested deeper than a stack',
+    given: resource(property('weight', nested(100_000))),
+    want: /value must be a string, a number or a boolean/,
+    path: 'spec.endpoints.0.providerSpecific.0.value',
+  },
+  {
+    name: 'a TTL that says itself what its text is',
+    given: resource({ recordTTL: { toString: 1 } }),
+    want: /recordTTL must be a string, a number or a boolean/,
+    path: 'spec.endpoints.0.recordTTL',
+  },
+  {
+    name: 'a set identifier beyond the bound',
+    given: resource({ setIdentifier: 'x'.repeat(1025) }),
+    want: /setIdentifier may have up to 1024 characters/,
+    path: 'spec.endpoints.0.setIdentifier',
+  },
+  {
+    name: 'strings of the gateway-local form that are too many for one record',
+    given: resource(
+      { dnsName: 'w.a.kdrnt', recordType: 'TXT', targets: Array(9).fill('x'.repeat(8000)) },
+      { rootHost: 'a.kdrnt' },
+      { labels: { 'kuadrant.io/coredns-zone-name': 'kdrnt' } },
+    ),
+    want: /has more strings than a record can hold/,
     path: 'spec.endpoints.0.targets',
   },
   {
@@ -367,3 +407,14 @@ t.test('packing a record and unpacking it gives the record', (t) => {
   t.strictSame([namespace, name], ['n', 'app'])
   t.end()
 })
+
+t.test(
+  'a length that does not fit is never packed: it would make endpoints of what follows',
+  async (t) => {
+    const got = validateResource(resource({}))
+    if (got.kind !== 'record') throw new Error(JSON.stringify(got))
+    const [endpoint] = got.record.endpoints
+    const endpoints = [{ ...endpoint!, setIdentifier: 'x'.repeat(65_536) }]
+    t.throws(() => packRecord({ ...got.record, endpoints }), /assertion failed/)
+  },
+)
