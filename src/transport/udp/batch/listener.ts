@@ -15,10 +15,12 @@ const WRITABLE = { writable: true }
 
 /**
  * `ListenUdp` over recvmmsg and sendmmsg, on the event loop of the calling thread. Rejects too where
- * koffi does not load (see `loadLibc`).
+ * koffi does not load (see `loadLibc`). `libc` is for tests.
  */
-export async function listenBatch(options: UdpOptions): Promise<UdpListener> {
-  const libc = loadLibc()
+export async function listenBatch(
+  options: UdpOptions,
+  libc: Libc = loadLibc(),
+): Promise<UdpListener> {
   return openHost(options.host, async (host) => {
     const { port, receiveBufferOctets, sendBufferOctets } = options
     const socket = new BatchSocket(libc, { host, port, receiveBufferOctets, sendBufferOctets })

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
 import { PACKET_OCTETS_MAX } from '../../../../src/transport/udp/batch/layout.ts'
+import { loadLibc } from '../../../../src/transport/udp/batch/libc.ts'
 import { listenBatch } from '../../../../src/transport/udp/batch/listener.ts'
 import { udpClient } from '../../client.ts'
 import { Echo, until, Wish } from '../../echo.ts'
@@ -159,5 +160,44 @@ t.test('microtasks of a handler run without waiting for another event', async (t
     },
   })
   t.equal(await answererOf('127.0.0.1', listener.port), '127.0.0.1')
+  await listener.close()
+})
+
+t.test('while the socket is full nothing is read, and replies wait', async (t) => {
+  const libc = loadLibc()
+  const EAGAIN = 11
+  let [full, failed, tries] = [false, false, 0]
+  const listener = await listenBatch(
+    { host: '127.0.0.1', port: 0, handler: new Echo() },
+    {
+      ...libc,
+      errno: () => (failed ? EAGAIN : libc.errno()),
+      recvmmsg: (fd, headers, count, flags, timeout) => {
+        failed = false
+        return libc.recvmmsg(fd, headers, count, flags, timeout)
+      },
+      sendmmsg: (fd, headers, count, flags) => {
+        tries++
+        failed = full
+        return full ? -1 : libc.sendmmsg(fd, headers, count, flags)
+      },
+    },
+  )
+  const client = await udpClient(listener.port)
+  full = true
+  client.send(Buffer.from([Wish.Echo, 1]))
+  await until('it was tried more than once', () => tries > 2)
+  client.send(Buffer.from([Wish.Echo, 2]))
+  const later = tries + 3
+  await until('it was tried again', () => tries > later)
+  t.equal(client.received.length, 0)
+  full = false
+  await until('both are answered', () => client.received.length === 2)
+  t.strictSame(
+    client.received.map((reply) => reply[1]),
+    [1, 2],
+  )
+  t.equal(listener.counters.sendErrors, 0)
+  await client.close()
   await listener.close()
 })
