@@ -3,6 +3,7 @@ import { InputError } from '../base/errors.ts'
 import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
 import { Instance } from '../server/instance.ts'
 import { describe, type SupervisorParts } from '../server/supervisor.ts'
+import { ControlWiring } from '../server/wiring.ts'
 import { scanCheckArgs } from './args.ts'
 import { composeParts } from './compose.ts'
 import { chooseCorefile } from './corefile.ts'
@@ -56,7 +57,11 @@ async function checkOne(source: CorefileSource, parts: SupervisorParts): Promise
       onUnknown: (error) => faults.push(error),
     })
     const requestReload = () => Promise.resolve(false)
-    const { instance, errors } = Instance.create(blocks, view, { ...parts, requestReload })
+    const { instance, errors } = Instance.create(blocks, view, {
+      ...parts,
+      requestReload,
+      wiring: new ControlWiring(),
+    })
     return [...faults, ...errors, ...(await instance.check())]
   } catch (error) {
     if (!(error instanceof InputError)) throw error

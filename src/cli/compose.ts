@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import { openHttp } from '../api/http.ts'
 import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
@@ -6,33 +7,45 @@ import { Random } from '../base/random.ts'
 import { CookieJar } from '../dns/edns/cookie.ts'
 import { SIPHASH_KEY_OCTETS } from '../dns/edns/siphash.ts'
 import { DIRECTIVE_NAMES, DIRECTIVES } from '../plugins/order.ts'
-import { ServerCounts } from '../server/counters.ts'
+import { ServerCounts, ServerTotals } from '../server/counters.ts'
+import { DataPlane, type DataPlaneParts } from '../server/data/data-plane.ts'
 import { openDnsListener } from '../server/dns-listener.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { HttpRoute } from '../server/setup.ts'
-import type { DnsListener, SupervisorParts } from '../server/supervisor.ts'
+import type { DataChange, DnsListener, SupervisorParts } from '../server/supervisor.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { QueryHandler } from '../transport/exchange.ts'
+import { loadLibc } from '../transport/udp/batch/libc.ts'
 import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
-import type { UdpOptions } from '../transport/udp/udp.ts'
+import { listenDgram } from '../transport/udp/dgram.ts'
+import type { UdpListener } from '../transport/udp/udp.ts'
+import { startDataThread } from './start-data-thread.ts'
 
 /** Puts the process together: this is where every part meets those that it only knows by interface. */
 export function composeParts(dnsPort: number, sink: LogSink): SupervisorParts {
   const log = createLogger('', sink, () => false)
   const counters = new ServerCounts()
+  const totals = new ServerTotals(counters)
+  const cookieKey = randomBytes(SIPHASH_KEY_OCTETS)
+  // Chosen when the first socket is opened: commands that open none load nothing and print nothing.
+  let chosen: ChosenUdp | undefined
+  let plane: DataPlane | undefined
+  const listenUdp = async (plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> => {
+    chosen ??= chooseUdp(process.env.SEXTANT_UDP)
+    if (chosen.kind === 'dgram') {
+      return listenDgram({ host: plan.host, port: plan.port, handler })
+    }
+    plane ??= createPlane(dnsPort, sink, { cookieKey, counts: counters, totals, log })
+    return plane.listen(plan, handler)
+  }
   const shared = {
     clock: systemClock,
     random: new Random(randomInt(2 ** 32)),
-    cookies: new CookieJar(randomBytes(SIPHASH_KEY_OCTETS)),
+    cookies: new CookieJar(cookieKey),
     counters,
     log,
-    listenUdp: async (options: UdpOptions) => udp().listen(options),
-  }
-  // Chosen when the first socket is opened: commands that open none load nothing and print nothing.
-  let chosen: ChosenUdp | undefined
-  const udp = (): ChosenUdp => {
-    chosen ??= chooseUdp(process.env.SEXTANT_UDP)
-    return chosen
+    listenUdp,
   }
   let announced = false
   const openDns = async (plan: ListenPlan): Promise<DnsListener> => {
@@ -49,9 +62,13 @@ export function composeParts(dnsPort: number, sink: LogSink): SupervisorParts {
     env: process.env,
     clock: systemClock,
     metrics: new MetricsRegistry(),
-    serverCounters: counters,
+    serverCounters: totals,
     sink,
     openDns,
+    dataThreads: {
+      prepare: async (instance, wiring) => (await plane?.prepare(instance, wiring)) ?? NO_CHANGE,
+      close: async () => plane?.close(),
+    },
     openHttp: async (address, routes) => {
       const onError = (path: string, error: unknown): void => {
         log.error(`HTTP ${address}${path}: ${error instanceof Error ? error.stack : error}`)
@@ -63,6 +80,28 @@ export function composeParts(dnsPort: number, sink: LogSink): SupervisorParts {
       }
     },
   }
+}
+
+/** Where this thread serves UDP too, there is nobody to change. */
+const NO_CHANGE: DataChange = { commit: async () => {}, abandon: () => {} }
+
+function createPlane(
+  dnsPort: number,
+  sink: LogSink,
+  shared: Pick<DataPlaneParts, 'cookieKey' | 'counts' | 'totals' | 'log'>,
+): DataPlane {
+  const plane = new DataPlane({
+    ...shared,
+    libc: loadLibc(),
+    start: startDataThread,
+    socketsDefault: availableParallelism(),
+    dnsPort,
+    sink,
+    takesOver: false,
+  })
+  // The process waits for its threads, and they sleep in a system call.
+  process.on('exit', () => plane.halt())
+  return plane
 }
 
 /** Says which HTTP address can't be had, why, and which directive asked for it. */

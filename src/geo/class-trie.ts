@@ -13,6 +13,8 @@ export interface ClassTrie {
   readonly codesOf: readonly (readonly GeoCode[])[]
   /** Leaf depth of the last `lookup`, in bits of the client's own family: the ECS scope. */
   depth: number
+  /** What it is made of. */
+  readonly data: ClassTrieData
   /** Class of an address; looks at no more than `bits` of it. `family`: 1 or 2. */
   lookup(address: Uint8Array, family: number, bits: number): number
 }
@@ -46,11 +48,13 @@ export class FlatClassTrie implements ClassTrie {
   readonly classCount: number
   readonly codesOf: readonly (readonly GeoCode[])[]
   depth = 0
+  readonly data: ClassTrieData
   readonly #words: Uint32Array
   readonly #rootIPv4: number
   readonly #rootIPv6: number
 
   constructor(data: ClassTrieData) {
+    this.data = data
     this.classCount = data.codesOf.length
     this.codesOf = data.codesOf
     this.#words = data.words

@@ -7,7 +7,7 @@ import type { GeoCode } from './code.ts'
 import { isPlaceLabel, readField } from './fields.ts'
 import { type Location, UNKNOWN_LOCATION } from './location.ts'
 import type { Locator } from './locator.ts'
-import type { Database } from './mmdb/database.ts'
+import { Database, type DatabaseImage } from './mmdb/database.ts'
 import { DatabaseFile } from './mmdb/database-file.ts'
 import { isMapped, type Net, NetTable } from './net.ts'
 import type { JobRunner } from './worker/run-job.ts'
@@ -30,6 +30,8 @@ export class MmdbLocator implements Locator {
   readonly #options: MmdbLocatorOptions
   readonly #nets: NetTable
   #files: readonly DatabaseFile[] = []
+  /** Instead of files: see `follow`. */
+  #followed: readonly Database[] = []
   readonly #listeners = new Set<() => void>()
   #stopListening: readonly (() => void)[] = []
 
@@ -57,6 +59,16 @@ export class MmdbLocator implements Locator {
     )
   }
 
+  /** The databases in use, for `follow` in another thread. */
+  get images(): readonly DatabaseImage[] {
+    return this.#files.map((file) => file.image)
+  }
+
+  /** Uses databases that another thread has opened, instead of files. */
+  follow(images: readonly DatabaseImage[]): void {
+    this.#followed = images.map((image) => new Database(image))
+  }
+
   close(): void {
     for (const stop of this.#stopListening) stop()
     for (const file of this.#files) file.release()
@@ -77,7 +89,7 @@ export class MmdbLocator implements Locator {
     if (fromPlace !== undefined) return fromPlace
     const moved = placed.country !== known.country || placed.continent !== known.continent
     if (moved && isPlaceLabel(label)) return ''
-    for (const { database } of this.#files) {
+    for (const database of this.#databases()) {
       const text = readField(recordOf(database, folded, foldedFamily), label)
       if (text !== '') return text
     }
@@ -85,13 +97,12 @@ export class MmdbLocator implements Locator {
   }
 
   classify(codes: readonly GeoCode[]): ClassTrie {
-    const databases = this.#files.map((file) => file.database)
+    const databases = this.#databases()
     return new FlatClassTrie(buildClasses({ databases, nets: this.#nets.nets, codes }))
   }
 
   async classifyInBackground(codes: readonly GeoCode[]): Promise<ClassTrie> {
-    const images = this.#files.map((file) => file.image)
-    const job = { kind: 'classify', images, nets: this.#nets.nets, codes } as const
+    const job = { kind: 'classify', images: this.images, nets: this.#nets.nets, codes } as const
     const data = await this.#options.runJob(job)
     return data === undefined ? this.classify(codes) : new FlatClassTrie(data)
   }
@@ -101,10 +112,14 @@ export class MmdbLocator implements Locator {
     return () => this.#listeners.delete(callback)
   }
 
+  #databases(): readonly Database[] {
+    return this.#files.length === 0 ? this.#followed : this.#files.map((file) => file.database)
+  }
+
   /** Place and ASN come from the first file that knows them, each for itself. */
   #locateInFiles(address: Uint8Array, family: number): Location {
     let found = UNKNOWN_LOCATION
-    for (const { database } of this.#files) {
+    for (const database of this.#databases()) {
       const location = locateIn(database, address, family)
       const place = found.country === '' && found.continent === '' ? location : found
       const asn = found.asn === 0 ? location.asn : found.asn

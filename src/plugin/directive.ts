@@ -4,6 +4,8 @@ import type { Dispenser } from '../corefile/dispenser.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { CounterSlots } from './counter-slots.ts'
+import type { Feed } from './feed.ts'
 import type { HandlerFactory } from './handler.ts'
 import type { MetadataProvider } from './metadata.ts'
 import type { Transaction } from './transaction.ts'
@@ -13,7 +15,9 @@ export interface Directive {
   readonly name: string
   /**
    * Reads the directive's tokens and registers what it needs with `c`. Runs once per server block
-   * that names the directive (repeats are concatenated in `c.dispenser`). No side effects: whatever
+   * that names the directive (repeats are concatenated in `c.dispenser`), in the control thread and
+   * again, from the same tokens, in each data thread: there only handlers and `onLinked` count, the
+   * other hooks never run. So it must come to the same in all of them. No side effects: whatever
    * opens, listens, watches or loads goes into `c.onStartup`, so that a bad Corefile leaves
    * everything as it was. Throws InputError (`c.dispenser.error…`) on bad input.
    */
@@ -39,6 +43,8 @@ export interface BlockConfig {
   root: string
   /** Set by `debug`. */
   debug: boolean
+  /** Sockets per address, each served by a data thread; set by `multisocket`, 0 = as many as CPUs. */
+  sockets: number
   /** Most octets of a UDP reply, and the size we advertise; set by `bufsize`. */
   bufsizeOctets: number
   /** Set by `timeouts`, in milliseconds; maxTcpQueries -1 = no limit. */
@@ -88,8 +94,25 @@ export interface SetupContext {
   readonly metrics: MetricsRegistry
   /** Counters of the server itself: packets that never reached a chain. */
   readonly serverCounters: ServerCounters
-  /** Adds a link to the block's chain; order follows plugins/order.ts, not the Corefile. */
-  addHandler(factory: HandlerFactory): void
+  /**
+   * Adds a link to the block's chain; order follows plugins/order.ts, not the Corefile. `waits`: its
+   * `serve` may return a Promise, so that data threads hand the block's queries to the control thread.
+   */
+  addHandler(factory: HandlerFactory, options?: { readonly waits?: boolean }): void
+  /**
+   * Shares a value with the data threads: `follow` is called there with what the control thread
+   * publishes, the first time before any query. It is never called on the control thread.
+   */
+  feed<T>(follow: (value: T) => void): Feed<T>
+  /** Counters of a handler, which each thread has its own of, and the control thread can read. */
+  counters(): CounterSlots
+  /**
+   * The way back: what is given to the returned function in any thread gets to `receive` on the
+   * control thread, soon and in order, unless so much is under way that it is dropped and counted.
+   */
+  uplink(receive: (text: string) => void): (text: string) => void
+  /** In every thread, after the setups of all blocks: for what looks at what others registered. No I/O. */
+  onLinked(hook: () => void): void
   /** After every setup of every block passed, before sockets open. A failure stops the start. */
   onStartup(hook: () => void | Promise<void>): void
   /**

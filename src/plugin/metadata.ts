@@ -6,8 +6,8 @@ export type MetadataProvider = (tx: Transaction) => string
 
 /**
  * The provider of `label` (`geoip/country/code`) in a server block, or undefined where nothing
- * provides it or the block has no `metadata`. Call it from an `onStartup` hook or later: providers
- * register in every setup, and `metadata` limits them to its zones at startup.
+ * provides it or the block has no `metadata`. Call it while serving: providers register in
+ * every setup, and `metadata` limits them to its zones after that.
  */
 export function findMetadata(block: BlockConfig, label: string): MetadataProvider | undefined {
   return block.metadataEnabled ? block.metadata.get(label) : undefined

@@ -3,8 +3,9 @@ import { InputError } from '../base/errors.ts'
 import type { Random } from '../base/random.ts'
 import type { CookieJar } from '../dns/edns/cookie.ts'
 import type { Logger } from '../telemetry/log.ts'
+import type { QueryHandler } from '../transport/exchange.ts'
 import { listenTcp, type TcpListener } from '../transport/tcp.ts'
-import type { ListenUdp, UdpListener } from '../transport/udp/udp.ts'
+import type { UdpListener } from '../transport/udp/udp.ts'
 import type { ServerCounts } from './counters.ts'
 import { ExchangePool } from './exchange-pool.ts'
 import type { ListenPlan } from './listen-plan.ts'
@@ -18,7 +19,8 @@ export interface DnsListenerParts {
   readonly log: Logger
   readonly counters: ServerCounts
   readonly cookies: CookieJar
-  readonly listenUdp: ListenUdp
+  /** As `ListenUdp`, for the host and port of a plan. */
+  readonly listenUdp: (plan: ListenPlan, handler: QueryHandler) => Promise<UdpListener>
 }
 
 /** Tries to find a port that is free for UDP and for TCP, where any will do. */
@@ -55,10 +57,10 @@ function createHandler(plan: ListenPlan, parts: DnsListenerParts): ExchangePool 
 async function openBoth(
   plan: ListenPlan,
   handler: ExchangePool,
-  listenUdp: ListenUdp,
+  listenUdp: DnsListenerParts['listenUdp'],
 ): Promise<[UdpListener, TcpListener]> {
   for (let attempt = 1; ; attempt++) {
-    const udp = await listenUdp({ host: plan.host, port: plan.port, handler }).catch((error) => {
+    const udp = await listenUdp(plan, handler).catch((error) => {
       throw listenFault('udp', plan, error)
     })
     try {

@@ -1,7 +1,7 @@
 import type { Query } from '../dns/message/query.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import type { Exchange, QueryHandler } from '../transport/exchange.ts'
-import type { ServerCounts } from './counters.ts'
+import { ServerCount, type ServerCounts } from './counters.ts'
 import type { Server } from './server.ts'
 
 /** Default bound on queries that are in flight at once, whatever transport they came by. */
@@ -44,7 +44,7 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
 
   acquire(): ServerExchange | undefined {
     if (this.#inFlight >= this.#inFlightMax) {
-      this.#counters.overloaded++
+      this.#counters.add(ServerCount.Overloaded)
       return undefined
     }
     this.#inFlight++

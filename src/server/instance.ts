@@ -17,10 +17,20 @@ import {
  */
 export class Instance {
   readonly plans: readonly ListenPlan[]
+  /** What it was set up from, for other threads to do the same. */
+  readonly blocks: readonly ServerBlock[]
+  readonly corefile: CorefileView
   readonly #registrations: Registrations
 
-  private constructor(plans: readonly ListenPlan[], registrations: Registrations) {
+  private constructor(
+    plans: readonly ListenPlan[],
+    blocks: readonly ServerBlock[],
+    corefile: CorefileView,
+    registrations: Registrations,
+  ) {
     this.plans = plans
+    this.blocks = blocks
+    this.corefile = corefile
     this.#registrations = registrations
   }
 
@@ -32,7 +42,7 @@ export class Instance {
   ): { instance: Instance; errors: readonly InputError[] } {
     const setup = setupBlocks(blocks, corefile, parts)
     const { plans, errors } = planListeners(setup.blocks)
-    const instance = new Instance(plans, setup.registrations)
+    const instance = new Instance(plans, blocks, corefile, setup.registrations)
     return { instance, errors: [...setup.errors, ...errors] }
   }
 

@@ -10,6 +10,8 @@ export interface LoadedBlock {
   /** Where each of the block's keys stands in the Corefile; parallel to `config.keys`. */
   readonly keyPositions: readonly Position[]
   readonly chain: Handler
+  /** True if its queries may have to wait for their answers. */
+  readonly waits: boolean
 }
 
 /** One address to listen on, by UDP and TCP, and what is served there. */
@@ -21,10 +23,14 @@ export interface ListenPlan {
   /** 0 = any free port. */
   readonly port: number
   readonly blocks: readonly RoutedBlock[]
+  /** Sockets to open; 0 = as many as CPUs. The most that any block of the address asks for. */
+  readonly sockets: number
   readonly timeouts: BlockConfig['timeouts']
   /** The first key that asks for the address, for messages. */
   readonly asked: { readonly key: string; readonly position: Position }
 }
+
+type PlanDraft = ListenPlan & { blocks: RoutedBlock[]; sockets: number }
 
 /**
  * Groups the keys of all blocks by the address they listen on. Returns the plans, and an error for
@@ -35,7 +41,7 @@ export function planListeners(blocks: readonly LoadedBlock[]): {
   errors: InputError[]
 } {
   const overlaps = new OverlapCheck()
-  const plans = new Map<string, ListenPlan & { blocks: RoutedBlock[] }>()
+  const plans = new Map<string, PlanDraft>()
   const errors: InputError[] = []
   for (const block of blocks) {
     block.config.keys.forEach((key, i) => {
@@ -67,23 +73,25 @@ function refuse(
 }
 
 function addToPlan(
-  plans: Map<string, ListenPlan & { blocks: RoutedBlock[] }>,
+  plans: Map<string, PlanDraft>,
   block: LoadedBlock,
   key: BlockKey,
   host: string,
   position: Position,
 ): void {
-  const { config, chain } = block
+  const { config, chain, waits } = block
   const address = `${key.scheme}://${host.includes(':') ? `[${host}]` : host}:${key.port}`
   const plan = plans.get(address) ?? {
     address,
     host,
     port: key.port,
     blocks: [],
+    sockets: 0,
     timeouts: config.timeouts,
     asked: { key: printKey(key, host), position },
   }
   plans.set(address, plan)
+  plan.sockets = Math.max(plan.sockets, config.sockets)
   plan.blocks.push({
     zone: key.zone,
     zoneText: key.zoneText,
@@ -92,6 +100,7 @@ function addToPlan(
     viewName: config.viewName,
     bufsizeOctets: config.bufsizeOctets,
     debug: config.debug,
+    waits,
     acceptsChaos: config.directives.includes('chaos'),
   })
 }

@@ -20,6 +20,8 @@ export interface RoutedBlock {
   readonly bufsizeOctets: number
   /** Set by `debug`: a handler's exception ends the process instead of being a SERVFAIL. */
   readonly debug: boolean
+  /** True if a handler of the chain may wait: data threads hand its queries over. */
+  readonly waits?: boolean
   /** True if the chain answers class CH (`chaos`): else such queries are refused. */
   readonly acceptsChaos?: boolean
 }

@@ -10,7 +10,8 @@ import { DROP } from '../plugin/handler.ts'
 import { isUnwritten } from '../plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
 import type { Logger } from '../telemetry/log.ts'
-import type { ServerCounts } from './counters.ts'
+import { HAND_OVER } from '../transport/exchange.ts'
+import { ServerCount, type ServerCounts } from './counters.ts'
 import { prepareRequery } from './requery.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { TransactionPool } from './transaction-pool.ts'
@@ -32,6 +33,8 @@ export interface ServerOptions {
   readonly cookies?: CookieJar | undefined
   /** What clients that ask for edns-tcp-keepalive are told; undefined = nothing. */
   readonly tcpIdleMs?: number | undefined
+  /** True in threads that can't wait: `serve` returns HAND_OVER where a chain may have to. */
+  readonly handsOver?: boolean
 }
 
 /**
@@ -51,6 +54,9 @@ export class Server implements ServerView {
   readonly #cookies: CookieJar | undefined
   readonly #keepaliveDeciseconds: number
   readonly #pool: TransactionPool
+  readonly #handsOver: boolean
+  /** Set where the query under way came to a chain that may wait. */
+  #mustHandOver = false
 
   constructor(options: ServerOptions) {
     this.address = options.address
@@ -62,6 +68,7 @@ export class Server implements ServerView {
     this.#keepaliveDeciseconds =
       options.tcpIdleMs === undefined ? -1 : Math.min(Math.floor(options.tcpIdleMs / 100), 0xffff)
     this.#pool = new TransactionPool(options.random, this)
+    this.#handsOver = options.handsOver ?? false
   }
 
   /** A transaction of this server; goes back with `release`. */
@@ -76,8 +83,8 @@ export class Server implements ServerView {
   /**
    * Answers the packet in `tx.query` (packet, packetOctets, protocol and addresses filled in). Writes
    * the reply to `out`, 65535 octets or as many as the protocol allows, and returns its length; 0 =
-   * send nothing. A Promise of that only where the chain waits; it never rejects unless the block
-   * has `debug`.
+   * send nothing, HAND_OVER = see `handsOver`. A Promise of the length only where the chain waits; it
+   * never rejects unless the block has `debug`.
    */
   serve(tx: Transaction, out: Uint8Array): number | Promise<number> {
     const query = tx.query
@@ -92,12 +99,14 @@ export class Server implements ServerView {
 
     const block = this.#routing.find(tx)
     if (block === undefined) {
-      this.#counters.refused++
+      this.#counters.add(ServerCount.Refused)
       return this.#sendBare(tx, Rcode.REFUSED, PAYLOAD_OCTETS_DEFAULT, out)
     }
     tx.zone = block.zoneText
     tx.view = block.viewName
+    if (this.#handsOver && block.waits === true) return HAND_OVER
     const rcode = block.debug ? block.chain.serve(tx) : this.#guard(tx, block)
+    if (this.#mustHandOver) return this.#handOver()
     if (typeof rcode === 'number') return this.#finish(tx, block, rcode, out)
     return this.#finishLater(tx, block, rcode, out)
   }
@@ -115,11 +124,22 @@ export class Server implements ServerView {
       this.#pool.give(nested)
       return undefined
     }
+    if (this.#handsOver && block.waits === true) {
+      this.#mustHandOver = true
+      this.#pool.give(nested)
+      return undefined
+    }
     nested.zone = block.zoneText
     nested.view = block.viewName
     const rcode = block.debug ? block.chain.serve(nested) : this.#guard(nested, block)
     if (typeof rcode === 'number') return this.#settleRequery(nested, rcode)
     return rcode.then((later) => this.#settleRequery(nested, later))
+  }
+
+  /** What the chain has made of the query so far is forgotten: it starts again elsewhere. */
+  #handOver(): number {
+    this.#mustHandOver = false
+    return HAND_OVER
   }
 
   #settleRequery(nested: Transaction, rcode: number): Transaction | undefined {
@@ -143,7 +163,7 @@ export class Server implements ServerView {
   }
 
   #recover(tx: Transaction, error: unknown): number {
-    this.#counters.panics++
+    this.#counters.add(ServerCount.Panics)
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
     this.#log.error(`Recovered from panic in server: "${this.address}" ${text}`)
     clearForError(tx, Rcode.SERVFAIL)
@@ -169,16 +189,16 @@ export class Server implements ServerView {
   #refusePacket(tx: Transaction, status: ParseStatus, out: Uint8Array): number {
     switch (status) {
       case ParseStatus.FormErr:
-        this.#counters.formErr++
+        this.#counters.add(ServerCount.FormErr)
         return this.#sendBare(tx, Rcode.FORMERR, PAYLOAD_OCTETS_DEFAULT, out)
       case ParseStatus.NotImp:
-        this.#counters.notImp++
+        this.#counters.add(ServerCount.NotImp)
         return this.#sendBare(tx, Rcode.NOTIMP, PAYLOAD_OCTETS_DEFAULT, out)
       case ParseStatus.BadVers:
-        this.#counters.badVers++
+        this.#counters.add(ServerCount.BadVers)
         return this.#sendBare(tx, Rcode.BADVERS, PAYLOAD_OCTETS_DEFAULT, out)
       default:
-        this.#counters.ignored++
+        this.#counters.add(ServerCount.Ignored)
         return 0
     }
   }

@@ -17,6 +17,7 @@ import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { linkChain } from './chain.ts'
 import type { LoadedBlock } from './listen-plan.ts'
+import type { Wiring } from './wiring.ts'
 
 /** What setups get from outside; the same for every instance of a process. */
 export interface SetupParts {
@@ -32,6 +33,8 @@ export interface SetupParts {
   /** Takes finished log lines. */
   readonly sink: LogSink
   readonly requestReload: (reason: string) => Promise<boolean>
+  /** One per instance. */
+  readonly wiring: Wiring
 }
 
 /** A function that a directive registered, with the directive that faults are charged to. */
@@ -54,6 +57,7 @@ export interface Registrations {
   readonly finalShutdown: Hook<() => void | Promise<void>>[]
   readonly readiness: { readonly name: string; readonly check: () => string }[]
   readonly http: HttpRoute[]
+  readonly linked: Hook<() => void>[]
 }
 
 /** A server block while its setups run. */
@@ -62,6 +66,8 @@ interface BlockDraft {
   readonly config: BlockConfig
   readonly keyPositions: readonly Position[]
   readonly factories: HandlerFactory[]
+  /** True if a handler may wait. */
+  waits: boolean
 }
 
 const BUFSIZE_OCTETS_DEFAULT = 1232
@@ -88,6 +94,7 @@ export function setupBlocks(
     finalShutdown: [],
     readiness: [],
     http: [],
+    linked: [],
   }
   const directives = new Map(parts.directives.map((directive) => [directive.name, directive]))
   for (const name of parts.directiveNames) {
@@ -100,8 +107,9 @@ export function setupBlocks(
       collect(errors, () => setupDirective(name, directives.get(name), context))
     }
   }
-  const blocks = drafts.map(({ config, keyPositions, factories }) => {
-    return { config, keyPositions, chain: linkChain(factories) }
+  if (errors.length === 0) for (const hook of registrations.linked) hook.run()
+  const blocks = drafts.map(({ config, keyPositions, factories, waits }) => {
+    return { config, keyPositions, chain: linkChain(factories), waits }
   })
   return { blocks, registrations, errors }
 }
@@ -122,6 +130,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     listenHosts: [],
     root: '.',
     debug: false,
+    sockets: 0,
     bufsizeOctets: BUFSIZE_OCTETS_DEFAULT,
     timeouts: {
       readMs: READ_MS_DEFAULT,
@@ -136,7 +145,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     metadata: new Map(),
     directives: [],
   }
-  return { source, config, keyPositions, factories: [] }
+  return { source, config, keyPositions, factories: [], waits: false }
 }
 
 /** Runs `step`; bad input goes to `errors`, anything else is a bug and flies on. */
@@ -195,7 +204,14 @@ function createContext(
     serverCounters: parts.serverCounters,
     corefile,
     readiness: registrations.readiness,
-    addHandler: (factory) => draft.factories.push(factory),
+    addHandler: (factory, options) => {
+      draft.factories.push(factory)
+      if (options?.waits === true) draft.waits = true
+    },
+    feed: (follow) => parts.wiring.feed(follow),
+    uplink: (receive) => parts.wiring.uplink(receive),
+    counters: () => parts.wiring.counters(),
+    onLinked: (run) => registrations.linked.push(hook(run)),
     onStartup: (run) => registrations.startup.push(hook(run)),
     onCheck: (run) => registrations.check.push(hook(run)),
     onShutdown: (run) => registrations.shutdown.push(hook(run)),

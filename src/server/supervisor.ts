@@ -5,6 +5,7 @@ import { Instance } from './instance.ts'
 import type { ListenPlan } from './listen-plan.ts'
 import { type Listener, ListenerSet } from './listener-set.ts'
 import type { HttpRoute, SetupParts } from './setup.ts'
+import { ControlWiring } from './wiring.ts'
 
 /** An open DNS address, UDP and TCP. */
 export interface DnsListener extends Listener<ListenPlan> {
@@ -12,8 +13,26 @@ export interface DnsListener extends Listener<ListenPlan> {
   readonly port: number
 }
 
+/** A step of the data threads from one instance to the next: commit or abandon it. */
+export interface DataChange {
+  /** Swaps what they serve, each between two batches; resolves once all did. */
+  commit(): Promise<void>
+  abandon(): void
+}
+
+/** Threads that answer UDP queries beside this one. */
+export interface DataThreads {
+  /**
+   * Sets `instance` up in every thread, beside the one that serves, and opens the sockets that it
+   * wants more than there are. Rejects, with nothing changed, where that fails.
+   */
+  prepare(instance: Instance, wiring: ControlWiring): Promise<DataChange>
+  /** Ends the threads; their sockets are closed by then. */
+  close(): Promise<void>
+}
+
 /** What a supervisor gets from outside. */
-export interface SupervisorParts extends Omit<SetupParts, 'requestReload'> {
+export interface SupervisorParts extends Omit<SetupParts, 'requestReload' | 'wiring'> {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Opens an address and serves `plan` there; rejects where the address can't be had. */
   readonly openDns: (plan: ListenPlan) => Promise<DnsListener>
@@ -22,6 +41,8 @@ export interface SupervisorParts extends Omit<SetupParts, 'requestReload'> {
     address: string,
     routes: readonly HttpRoute[],
   ) => Promise<Listener<readonly HttpRoute[]>>
+  /** Undefined = this thread serves UDP too. */
+  readonly dataThreads?: DataThreads | undefined
 }
 
 /** How a stop went: 0, 4 = a shutdown hook failed, 3 = a socket did not close. */
@@ -91,6 +112,7 @@ export class Supervisor {
       this.#instance = undefined
       const faults = await instance.finalShutDown()
       const closed = await Promise.allSettled([this.#dns.close(), this.#http.close()])
+      await this.#parts.dataThreads?.close()
       faults.push(...(await instance.shutDown()))
       for (const fault of faults) this.#log.error(describe(fault))
       const stuck = closed.filter((result) => result.status === 'rejected')
@@ -107,17 +129,18 @@ export class Supervisor {
   }
 
   async #replace(): Promise<void> {
-    const next = this.#setUp()
+    const wiring = new ControlWiring()
+    const next = this.#setUp(wiring)
     try {
       await next.startUp()
-      await this.#moveTo(next)
+      await this.#moveTo(next, wiring)
     } catch (error) {
       await next.shutDown()
       throw error
     }
   }
 
-  #setUp(): Instance {
+  #setUp(wiring: ControlWiring): Instance {
     const parts = this.#parts
     const { blocks, view } = loadCorefile(this.#source, parts.dnsPort, {
       env: parts.env,
@@ -125,22 +148,30 @@ export class Supervisor {
       warn: parts.sink,
     })
     const requestReload = () => this.reload()
-    const { instance, errors } = Instance.create(blocks, view, { ...parts, requestReload })
+    const { instance, errors } = Instance.create(blocks, view, {
+      ...parts,
+      requestReload,
+      wiring,
+    })
     if (errors[0] !== undefined) throw errors[0]
     return instance
   }
 
-  async #moveTo(next: Instance): Promise<void> {
+  async #moveTo(next: Instance, wiring: ControlWiring): Promise<void> {
     const http = await this.#http.prepare(next.httpRoutes())
     const plans = new Map(next.plans.map((plan) => [plan.address, plan]))
     const dns = await this.#dns.prepare(plans).catch(async (error) => {
       await http.abandon()
       throw error
     })
+    const data = await this.#parts.dataThreads?.prepare(next, wiring).catch(async (error) => {
+      await Promise.all([http.abandon(), dns.abandon()])
+      throw error
+    })
     const old = this.#instance
     this.#instance = next
     // Both swap before the first await: no query sees half of each instance.
-    const closed = await Promise.allSettled([dns.commit(), http.commit()])
+    const closed = await Promise.allSettled([dns.commit(), http.commit(), data?.commit()])
     for (const result of closed) {
       if (result.status === 'rejected') this.#log.error(`Stopping: ${describe(result.reason)}`)
     }

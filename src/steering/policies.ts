@@ -11,8 +11,24 @@ import type { GeoCode } from '../geo/code.ts'
  */
 export interface World {
   readonly trie: ClassTrie
-  /** Row-major; sized ahead, rows beyond the last policy are zero. */
+  /** Row-major; sized ahead, rows beyond the last policy are zero. On a SharedArrayBuffer. */
   readonly tierOf: Uint16Array
+  /** Rows that are filled in. */
+  readonly policyCount: number
+}
+
+/** Where a steerer finds the world; one per thread. */
+export interface Worlds {
+  readonly world: World
+  /** Called where an RRset names a policy that `world` does not have yet: gets one that has it. */
+  catchUp(): void
+}
+
+/** Where everybody is at one place, and no RRset asks for it. */
+export const EMPTY_WORLD: World = {
+  trie: emptyTrie(),
+  tierOf: new Uint16Array(0),
+  policyCount: 0,
 }
 
 /**
@@ -20,15 +36,18 @@ export interface World {
  * set names, and most sets share a few. Policies stay as long as the table: words of zone versions
  * still being read may name them.
  */
-export class Policies {
+export class Policies implements Worlds {
   world: World
   readonly #policies: (readonly GeoCode[])[] = []
   readonly #numberByKey = new Map<string, number>()
   readonly #codes = new Map<string, GeoCode>()
 
   constructor() {
-    this.world = { trie: emptyTrie(), tierOf: new Uint16Array(0) }
+    this.world = EMPTY_WORLD
   }
+
+  /** Here policies are in the world before anything names them. */
+  catchUp(): void {}
 
   /**
    * Number of the policy with these codes; made known to the world at once, on the trie that there
@@ -58,19 +77,23 @@ export class Policies {
 
   /** Puts a new trie to use. */
   adopt(trie: ClassTrie): void {
-    const tierOf = new Uint16Array(capacityFor(this.#policies.length) * trie.classCount)
+    const tierOf = sharedRows(capacityFor(this.#policies.length) * trie.classCount)
     for (const [number, codes] of this.#policies.entries()) fillRow(tierOf, number, codes, trie)
-    this.world = { trie, tierOf }
+    this.world = { trie, tierOf, policyCount: this.#policies.length }
   }
 
   #addRow(number: number): void {
     const { trie, tierOf } = this.world
     const length = capacityFor(number + 1) * trie.classCount
-    const grown = length > tierOf.length ? new Uint16Array(length) : tierOf
+    const grown = length > tierOf.length ? sharedRows(length) : tierOf
     if (grown !== tierOf) grown.set(tierOf)
     fillRow(grown, number, this.#policies[number]!, trie)
-    this.world = { trie, tierOf: grown }
+    this.world = { trie, tierOf: grown, policyCount: number + 1 }
   }
+}
+
+function sharedRows(length: number): Uint16Array {
+  return new Uint16Array(new SharedArrayBuffer(length * 2))
 }
 
 /** The tier of a class is that of its first code that the policy has: codesOf is the ladder. */

@@ -3,16 +3,16 @@ import type { Query } from '../dns/message/query.ts'
 import type { Response } from '../dns/message/response.ts'
 import type { Choice } from '../zone/image/types.ts'
 import type { Steerer } from '../zone/lookup/steerer.ts'
-import type { Policies } from './policies.ts'
+import type { Worlds } from './policies.ts'
 import { NO_POLICY, POLICY_WORD, TIER_OFFSETS_WORD } from './words.ts'
 
 /** Chooses by GEO class, then by weight. Bench: bench/choice.mjs. */
 export class GeoWeightSteerer implements Steerer {
-  readonly #policies: Policies
+  readonly #worlds: Worlds
   readonly #random: Random
 
-  constructor(policies: Policies, random: Random) {
-    this.#policies = policies
+  constructor(worlds: Worlds, random: Random) {
+    this.#worlds = worlds
     this.#random = random
   }
 
@@ -36,7 +36,8 @@ export class GeoWeightSteerer implements Steerer {
 
   /** @hot */
   #findTier(query: Query, response: Response, policy: number): number {
-    const world = this.#policies.world
+    if (policy >= this.#worlds.world.policyCount) this.#worlds.catchUp()
+    const world = this.#worlds.world
     const trie = world.trie
     const clientClass = trie.lookup(query.clientAddress, query.clientFamily, query.clientBits)
     if (query.clientIsEcs && trie.depth > response.scopeBits) response.scopeBits = trie.depth

@@ -2,7 +2,7 @@ import type { Random } from '../base/random.ts'
 import type { ClassTrie } from '../geo/class-trie.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { Candidate } from './candidate.ts'
-import { Policies } from './policies.ts'
+import { Policies, type World } from './policies.ts'
 import { GeoWeightSteerer } from './steerer.ts'
 import { isSingleton, sortIntoTiers } from './tiers.ts'
 import { composeWords, NO_POLICY } from './words.ts'
@@ -17,6 +17,8 @@ export interface SteeringOptions {
   readonly random: Random
   /** Told why a rebuild failed; the old trie stays in use. */
   readonly onError: (reason: string) => void
+  /** Told of each new world before a zone that needs it can be published: for other threads. */
+  readonly onWorld?: (world: World) => void
 }
 
 /**
@@ -35,6 +37,8 @@ export class SteeringTable {
   #refreshQueued = false
   /** The rebuild under way in another thread. */
   #rebuild: Promise<void> | undefined
+  /** The world that `onWorld` was told of last. */
+  #told: World | undefined
   #closed = false
 
   constructor(options: SteeringOptions) {
@@ -70,6 +74,18 @@ export class SteeringTable {
    * build finds the database corrupt.
    */
   refresh(): void {
+    this.#rebuildIfDue()
+    this.#tell()
+  }
+
+  #tell(): void {
+    const { world } = this.#policies
+    if (world === this.#told) return
+    this.#told = world
+    this.#options.onWorld?.(world)
+  }
+
+  #rebuildIfDue(): void {
     const { locator } = this.#options
     if (locator === undefined || this.#closed || this.#rebuild !== undefined) return
     const { codeCount } = this.#policies

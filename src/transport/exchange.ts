@@ -11,11 +11,20 @@ export interface Exchange {
   readonly reply: Uint8Array
 }
 
+/**
+ * Instead of a reply's length: this thread can't answer, since answering may wait; the control thread
+ * is to be asked.
+ */
+export const HAND_OVER = -1
+
 /** What transports know of the server. `E`: the exchanges that it lends. */
 export interface QueryHandler<E extends Exchange = Exchange> {
   /** An exchange, or undefined if too many are lent already: drop the query. */
   acquire(): E | undefined
-  /** Length of the reply; 0 = send nothing. A Promise only where answering has to wait. */
+  /**
+   * Length of the reply; 0 = send nothing. A Promise only where answering has to wait; HAND_OVER
+   * instead, in a thread that can't.
+   */
   serve(exchange: E): number | Promise<number>
   /** Takes an exchange back once its reply needs to be read no more. */
   release(exchange: E): void

@@ -1,6 +1,6 @@
 import { EdeCode, Rcode } from '../../dns/iana/index.ts'
 import type { AddressSet } from '../../plugin/address-set.ts'
-import { CounterSlots, Counts } from '../../plugin/counter-slots.ts'
+import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../plugin/zone-set.ts'
@@ -70,9 +70,9 @@ export class Acl implements Handler {
   readonly #rules: readonly AclRule[]
   /** By rule: where its zones' counters start in a slot. Counter 0 counts what is allowed. */
   readonly #counterStart: readonly number[]
-  readonly #slots: CounterSlots<Counts>
+  readonly #slots: CounterSlots
 
-  constructor(next: Handler, rules: readonly AclRule[]) {
+  constructor(next: Handler, rules: readonly AclRule[], slots: CounterSlots) {
     const starts: number[] = []
     let counters = 1
     for (const rule of rules) {
@@ -82,7 +82,8 @@ export class Acl implements Handler {
     this.#next = next
     this.#rules = rules
     this.#counterStart = starts
-    this.#slots = new CounterSlots(() => new Counts(counters))
+    this.#slots = slots
+    slots.length = counters
   }
 
   serve(tx: Transaction): number | Promise<number> {
@@ -94,10 +95,10 @@ export class Acl implements Handler {
       if (action === Action.Allow) break
       if (action === Action.None) continue
       const counter = this.#counterStart[i]! + zone * ZONE_COUNTERS + action - Action.Block
-      this.#slots.of(tx).now[counter]! += 1
+      this.#slots.of(tx)[counter]! += 1
       return reject(tx, action)
     }
-    this.#slots.of(tx).now[0]! += 1
+    this.#slots.of(tx)[0]! += 1
     return this.#next.serve(tx)
   }
 

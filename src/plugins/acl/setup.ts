@@ -22,8 +22,9 @@ export const acl: Directive = {
   setup(c) {
     const rules: AclRule[] = []
     while (c.dispenser.next()) rules.push(scanRule(c, c.dispenser))
+    const slots = c.counters()
     c.addHandler((next) => {
-      const handler = new Acl(next, rules)
+      const handler = new Acl(next, rules, slots)
       exportCounts(c, handler)
       return handler
     })

@@ -4,7 +4,7 @@ import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { verifyEntries } from '../../geo/classes/verify.ts'
 import { GEOIP_LABELS } from '../../geo/fields.ts'
-import { Database } from '../../geo/mmdb/database.ts'
+import { Database, type DatabaseImage } from '../../geo/mmdb/database.ts'
 import { bundledDatabasePath, loadFileSync } from '../../geo/mmdb/load.ts'
 import { MmdbLocator } from '../../geo/mmdb-locator.ts'
 import { aspectOf, type Net, scanNet } from '../../geo/net.ts'
@@ -41,13 +41,16 @@ function setup(c: SetupContext, parts: GeoipParts): void {
     return { path: resolve(c.block.root, path), position }
   })
   const paths = files.length === 0 ? [bundledDatabasePath()] : files.map((file) => file.path)
+  const images = c.feed<readonly DatabaseImage[]>((value) => locator.follow(value))
   const locator = new MmdbLocator({
     ...parts,
     paths,
     nets: options.nets,
     onReload: (path, fault) => {
-      if (fault === undefined) c.log.info(`Reloaded ${path}`)
-      else c.log.error(`Keeping the old version of ${path}: ${fault.message}`)
+      if (fault === undefined) {
+        c.log.info(`Reloaded ${path}`)
+        images.publish(locator.images)
+      } else c.log.error(`Keeping the old version of ${path}: ${fault.message}`)
     },
   })
   c.block.locator = locator
@@ -57,6 +60,7 @@ function setup(c: SetupContext, parts: GeoipParts): void {
   c.onStartup(() => {
     try {
       locator.open()
+      images.publish(locator.images)
     } catch (error) {
       if (!(error instanceof InputError)) throw error
       const file = files.find((file) => error.message.startsWith(file.path)) ?? files[0]

@@ -6,24 +6,31 @@ import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 
+/** Where the handler finds the zones, once there are any. */
+export interface KuadrantSource {
+  readonly answerer: ZoneAnswerer | undefined
+}
+
 /** Answers from the zones made of DNSRecords. */
 export class KuadrantHandler implements Handler {
   readonly name = 'kuadrant'
   readonly #next: Handler
-  readonly #answerer: ZoneAnswerer
+  readonly #source: KuadrantSource
   readonly #fallthrough: Fallthrough
 
-  constructor(next: Handler, answerer: ZoneAnswerer, fallthrough: Fallthrough) {
+  constructor(next: Handler, source: KuadrantSource, fallthrough: Fallthrough) {
     this.#next = next
-    this.#answerer = answerer
+    this.#source = source
     this.#fallthrough = fallthrough
   }
 
   /** @hot */
   serve(tx: Transaction): number | Promise<number> {
     const { qtype } = tx.query
-    if (qtype === RRType.AXFR || qtype === RRType.IXFR) return this.#refuseTransfer(tx)
-    const status = answerFromImage(tx, this.#answerer)
+    const { answerer } = this.#source
+    if (answerer === undefined) return notLoaded(tx)
+    if (qtype === RRType.AXFR || qtype === RRType.IXFR) return this.#refuseTransfer(tx, answerer)
+    const status = answerFromImage(tx, answerer)
     if (status === NOT_OURS) return this.#next.serve(tx)
     if (status === Rcode.NXDOMAIN && this.#fallthrough.through(tx.query)) {
       withdrawAnswer(tx.response)
@@ -34,9 +41,14 @@ export class KuadrantHandler implements Handler {
   }
 
   /** A transfer that is not served must not look like a zone without records. */
-  #refuseTransfer(tx: Transaction): number | Promise<number> {
-    const { reader } = this.#answerer
+  #refuseTransfer(tx: Transaction, answerer: ZoneAnswerer): number | Promise<number> {
+    const { reader } = answerer
     reader.refresh()
     return reader.matchZone(tx.query, 0) === 0 ? this.#next.serve(tx) : Rcode.REFUSED
   }
+}
+
+function notLoaded(tx: Transaction): number {
+  tx.response.error = 'the zones are not loaded'
+  return Rcode.SERVFAIL
 }

@@ -1,17 +1,13 @@
-import { systemClock } from '../../base/clock.ts'
 import { InputError, type Position } from '../../base/errors.ts'
-import { Random } from '../../base/random.ts'
 import { systemTimers } from '../../base/timers.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { checkManifests } from '../../record/manifests/check-manifests.ts'
 import { acquireSource } from '../../record/manifests/shared-source.ts'
 import { SerialBook } from '../../record/soa.ts'
-import { SteeringTable } from '../../steering/table.ts'
-import { ZoneImage } from '../../zone/image/writer.ts'
-import { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import { KuadrantHandler } from './kuadrant.ts'
 import { commitHistogram, measure } from './metrics.ts'
 import { type KuadrantOptions, scanOptions } from './options.ts'
+import { SharedZones } from './shared-zones.ts'
 import { KuadrantZones } from './zones.ts'
 
 /** Outlives reloads: a zone whose content stayed the same keeps its serial. */
@@ -22,31 +18,22 @@ export const kuadrant: Directive = {
   name: 'kuadrant',
   setup(c) {
     const options = scanOptions(c.dispenser, c.block)
-    const image = new ZoneImage()
-    const table = new SteeringTable({
-      locator: c.block.locator,
-      random: new Random(Math.trunc(systemClock.now())),
-      onError: (reason) => c.log.error(`GEO classes were not rebuilt: ${reason}`),
-    })
-    const answerer = new ZoneAnswerer(image.reader(), table.steerer())
-    c.addHandler((next) => new KuadrantHandler(next, answerer, options.fallthrough))
-    follow(c, options, image, table)
+    const share = new SharedZones(c)
+    c.addHandler((next) => new KuadrantHandler(next, share, options.fallthrough))
+    follow(c, options, share)
     c.onCheck(() => checkManifests(options.manifests).catch(at(options.position)))
   },
 }
 
 /** Registers what happens while the block is in service. */
-function follow(
-  c: SetupContext,
-  options: KuadrantOptions,
-  image: ZoneImage,
-  table: SteeringTable,
-): void {
-  const stops: (() => void)[] = [() => table.close()]
+function follow(c: SetupContext, options: KuadrantOptions, share: SharedZones): void {
+  const stops: (() => void)[] = []
   let unreadyReason = (): string => 'records are not loaded yet'
   c.onReady(() => unreadyReason())
   c.onStartup(async () => {
     const { clock, log } = c
+    const { image, table } = share.open(c.block.locator)
+    stops.push(() => table.close())
     const parts = { image, table, serials, clock, log, onCommit: commitHistogram(c.metrics) }
     const zones = new KuadrantZones(options, parts)
     const directory = options.manifests

@@ -1,6 +1,7 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { Query } from '../../dns/message/query.ts'
 import { Section } from '../../dns/message/response.ts'
+import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
@@ -37,18 +38,20 @@ export class Local implements Handler {
   readonly name = 'local'
   readonly #next: Handler
   readonly #zones = new ZoneSet(ZONES)
-  #intercepted = 0
-  #taken = 0
+  readonly #slots: CounterSlots
 
-  constructor(next: Handler) {
+  /** `slots`: of one counter, queries for localhost. */
+  constructor(next: Handler, slots: CounterSlots) {
     this.#next = next
+    this.#slots = slots
+    slots.length = 1
   }
 
   serve(tx: Transaction): number | Promise<number> {
     const { query } = tx
     const zone = this.#zones.match(query)
     if (query.labelCount > 1 && (zone === LOCALHOST_INDEX || beginsWithLocalhost(query))) {
-      this.#intercepted++
+      this.#slots.of(tx)[0]! += 1
       return this.#answerLoopback(tx)
     }
     if (zone === -1) return this.#next.serve(tx)
@@ -71,13 +74,6 @@ export class Local implements Handler {
     if (tx.query.qtype === RRType.A) return answer(tx, RRType.A, LOOPBACK_IPV4)
     if (tx.query.qtype === RRType.AAAA) return answer(tx, RRType.AAAA, LOOPBACK_IPV6)
     return deny(tx, tx.query.qname, Rcode.NOERROR)
-  }
-
-  /** Queries for names around `localhost` since this was last asked. */
-  takeIntercepted(): number {
-    const count = this.#intercepted - this.#taken
-    this.#taken = this.#intercepted
-    return count
   }
 }
 

@@ -13,10 +13,8 @@ export const local: Directive = {
       'coredns_local_localhost_requests_total',
       'Counter of localhost.<domain> requests.',
     )
-    c.addHandler((next) => {
-      const handler = new Local(next)
-      collectWhileServing(c, () => intercepted.inc(handler.takeIntercepted()))
-      return handler
-    })
+    const slots = c.counters()
+    c.addHandler((next) => new Local(next, slots))
+    collectWhileServing(c, () => slots.forEach((counts) => intercepted.inc(counts.take(0))))
   },
 }

@@ -11,7 +11,6 @@ export const metadata: Directive = {
     const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
     if (d.nextBlock() || d.next()) throw d.argError()
     c.block.metadataEnabled = true
-    // First of the block's start-up hooks but for `root`: readers look providers up after it.
-    c.onStartup(() => limitToZones(c.block.metadata, zones))
+    c.onLinked(() => limitToZones(c.block.metadata, zones))
   },
 }

@@ -8,8 +8,11 @@ import {
   OCTETS_BUCKETS,
   PROTOCOLS,
   type Prometheus,
-  type QueryCounts,
+  REQUEST_OCTETS,
+  RESPONSE_OCTETS,
+  SECONDS,
   SECONDS_BUCKETS,
+  type TakenCounts,
   TYPE_LABELS,
 } from './prometheus.ts'
 
@@ -83,43 +86,33 @@ export class DnsMetrics {
 
   /** Adds what a handler counted since the last call. */
   takeFrom(handler: Prometheus): void {
-    handler.forEach((counts, labels) => {
-      this.#takeRequests(counts, labels)
-      this.#takeResponses(counts, labels)
-      const seconds = counts.seconds.take()
-      this.#seconds.add({ ...labels }, seconds.counts, seconds.sum)
+    handler.takeCounts((taken, labels) => {
+      this.#takeRequests(taken, labels)
+      for (const { plugin, rcode, count } of taken.responses) {
+        this.#responses.inc({ ...labels, rcode: printRcode(rcode), plugin }, count)
+      }
+      const seconds = SECONDS.take(taken.counts)
+      this.#seconds.add({ ...labels }, seconds.buckets, seconds.sum)
       PROTOCOLS.forEach((proto, p) => {
-        const asked = counts.requestOctets[p]!.take()
-        this.#requestOctets.add({ ...labels, proto }, asked.counts, asked.sum)
-        const sent = counts.responseOctets[p]!.take()
-        this.#responseOctets.add({ ...labels, proto }, sent.counts, sent.sum)
+        const asked = REQUEST_OCTETS[p]!.take(taken.counts)
+        this.#requestOctets.add({ ...labels, proto }, asked.buckets, asked.sum)
+        const sent = RESPONSE_OCTETS[p]!.take(taken.counts)
+        this.#responseOctets.add({ ...labels, proto }, sent.buckets, sent.sum)
       })
     })
   }
 
-  #takeRequests(counts: QueryCounts, labels: SlotLabels): void {
+  #takeRequests({ counts, dnssecOk }: TakenCounts, labels: SlotLabels): void {
     let index = 0
     for (const proto of PROTOCOLS) {
       for (const family of FAMILIES) {
         for (const type of TYPE_LABELS) {
-          const count = counts.requests.take(index++)
+          const count = counts.take(index++)
           if (count > 0) this.#requests.inc({ ...labels, proto, family, type }, count)
         }
       }
     }
-    const dnssecOk = counts.dnssecOk.take(0)
     if (dnssecOk > 0) this.#dnssecOk.inc({ ...labels }, dnssecOk)
-  }
-
-  #takeResponses(counts: QueryCounts, labels: SlotLabels): void {
-    for (const [i, plugin] of counts.plugins.entries()) {
-      const byRcode = counts.responses[i]!
-      for (let code = 0; code < byRcode.now.length; code++) {
-        const count = byRcode.take(code)
-        const rcode = printRcode(code)
-        if (count > 0) this.#responses.inc({ ...labels, rcode, plugin }, count)
-      }
-    }
   }
 
   /** Copies what ended before any chain. These count up in the process, so they are set, not added. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { RRType } from '../../dns/iana/index.ts'
-import { CounterSlots, Counts, type SlotLabels } from '../../plugin/counter-slots.ts'
+import type { CounterSlots, Counts, SlotLabels } from '../../plugin/counter-slots.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
 import { sentOctets, sentRcode } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
@@ -52,69 +52,71 @@ export const FAMILIES = ['1', '2'] as const
 /** Response codes up to BADCOOKIE, with room to spare; larger ones count as the last. */
 const RCODES = 32
 
-/** Buckets of a histogram, one more for what is above them all, and the sum. */
-export class BucketCounts {
+/** Counters of a histogram, one behind the other: a bucket each, one for what is above them all, the sum. */
+export class Buckets {
   readonly #bounds: Float64Array
-  readonly counts: Counts
-  readonly #sum: number
+  readonly #start: number
+  /** Behind its last counter. */
+  readonly end: number
 
-  constructor(bounds: Float64Array) {
+  constructor(bounds: Float64Array, start: number) {
     this.#bounds = bounds
-    this.#sum = bounds.length + 1
-    this.counts = new Counts(bounds.length + 2)
+    this.#start = start
+    this.end = start + bounds.length + 2
   }
 
-  observe(value: number): void {
+  /** @hot */
+  observe(counters: Float64Array, value: number): void {
     const bounds = this.#bounds
     let bucket = 0
     while (bucket < bounds.length && value > bounds[bucket]!) bucket++
-    this.counts.now[bucket]! += 1
-    this.counts.now[this.#sum]! += value
+    counters[this.#start + bucket]! += 1
+    counters[this.end - 1]! += value
   }
 
   /** What came since the last call. */
-  take(): { counts: Float64Array; sum: number } {
-    const counts = new Float64Array(this.#sum).map((_, i) => this.counts.take(i))
-    return { counts, sum: this.counts.take(this.#sum) }
+  take(counts: Counts): { buckets: Float64Array; sum: number } {
+    const buckets = new Float64Array(this.#bounds.length + 1)
+    for (let i = 0; i < buckets.length; i++) buckets[i] = counts.take(this.#start + i)
+    return { buckets, sum: counts.take(this.end - 1) }
   }
 }
 
-/** Everything counted for one (server, zone, view). */
-export class QueryCounts {
-  /** By protocol, family, type, row by row. */
-  readonly requests = new Counts(PROTOCOLS.length * FAMILIES.length * TYPE_LABELS.length)
-  readonly dnssecOk = new Counts(1)
-  readonly seconds = new BucketCounts(SECONDS_BOUNDS)
-  /** By protocol. */
-  readonly requestOctets = PROTOCOLS.map(() => new BucketCounts(OCTETS_BOUNDS))
-  readonly responseOctets = PROTOCOLS.map(() => new BucketCounts(OCTETS_BOUNDS))
-  /** Names of plugins that answered, in order of appearance; parallel to `responses`. */
-  readonly plugins: string[] = []
-  /** By rcode. */
-  readonly responses: Counts[] = []
-
-  /** Counters by rcode of the plugin that answered. A chain has few, so that a scan is quickest. */
-  responsesOf(plugin: string): Counts {
-    for (let i = 0; i < this.plugins.length; i++) {
-      if (this.plugins[i] === plugin) return this.responses[i]!
-    }
-    const counts = new Counts(RCODES)
-    this.plugins.push(plugin)
-    this.responses.push(counts)
-    return counts
-  }
-}
+/**
+ * Where each counter of a (server, zone, view) is:
+ *
+ *     0 …           requests, by protocol, family, type, row by row
+ *     DNSSEC_OK     requests with DO
+ *     …             histograms: seconds; octets of requests by protocol, of responses by protocol
+ *     RESPONSES …   responses, by plugin that answered, by rcode
+ */
+const DNSSEC_OK = PROTOCOLS.length * FAMILIES.length * TYPE_LABELS.length
+export const SECONDS = new Buckets(SECONDS_BOUNDS, DNSSEC_OK + 1)
+const REQUEST_UDP = new Buckets(OCTETS_BOUNDS, SECONDS.end)
+const REQUEST_TCP = new Buckets(OCTETS_BOUNDS, REQUEST_UDP.end)
+const RESPONSE_UDP = new Buckets(OCTETS_BOUNDS, REQUEST_TCP.end)
+const RESPONSE_TCP = new Buckets(OCTETS_BOUNDS, RESPONSE_UDP.end)
+/** By protocol. */
+export const REQUEST_OCTETS: readonly Buckets[] = [REQUEST_UDP, REQUEST_TCP]
+export const RESPONSE_OCTETS: readonly Buckets[] = [RESPONSE_UDP, RESPONSE_TCP]
+const RESPONSES = RESPONSE_TCP.end
 
 /** Counts queries and replies as integers; the metrics page is made from them when somebody asks. */
 export class Prometheus implements Handler {
   readonly name = 'prometheus'
   readonly #next: Handler
   readonly #clock: Clock
-  readonly #slots = new CounterSlots(() => new QueryCounts())
+  readonly #slots: CounterSlots
+  /** Who may have answered: '' = nobody, or nobody of the block. */
+  readonly #plugins: readonly string[]
 
-  constructor(next: Handler, clock: Clock) {
+  /** `plugins`: the directives of the block. */
+  constructor(next: Handler, clock: Clock, slots: CounterSlots, plugins: readonly string[]) {
     this.#next = next
     this.#clock = clock
+    this.#slots = slots
+    this.#plugins = ['', ...plugins]
+    slots.length = RESPONSES + this.#plugins.length * RCODES
   }
 
   serve(tx: Transaction): number | Promise<number> {
@@ -123,24 +125,48 @@ export class Prometheus implements Handler {
     return status.then((late) => this.#finish(tx, late))
   }
 
+  /** @hot */
   #finish(tx: Transaction, status: number): number {
     const { query } = tx
-    const counts = this.#slots.of(tx)
+    const counters = this.#slots.of(tx)
     const type = query.qtype < TYPE_INDEX.length ? TYPE_INDEX[query.qtype]! : TYPE_OTHER
     const row = query.protocol * FAMILIES.length + query.peerFamily - 1
-    counts.requests.now[row * TYPE_LABELS.length + type]! += 1
-    if (query.dnssecOk) counts.dnssecOk.now[0]! += 1
-    counts.seconds.observe((this.#clock.monotonic() - tx.startedMs) / 1000)
-    counts.requestOctets[query.protocol]!.observe(query.packetOctets)
+    counters[row * TYPE_LABELS.length + type]! += 1
+    if (query.dnssecOk) counters[DNSSEC_OK]! += 1
+    SECONDS.observe(counters, (this.#clock.monotonic() - tx.startedMs) / 1000)
+    REQUEST_OCTETS[query.protocol]!.observe(counters, query.packetOctets)
     if (status === DROP) return status
-    counts.responseOctets[query.protocol]!.observe(sentOctets(tx, status))
+    RESPONSE_OCTETS[query.protocol]!.observe(counters, sentOctets(tx, status))
     const rcode = Math.min(sentRcode(tx, status), RCODES - 1)
-    counts.responsesOf(tx.response.answeredBy).now[rcode]! += 1
+    counters[RESPONSES + this.#pluginOf(tx.response.answeredBy) * RCODES + rcode]! += 1
     return status
   }
 
-  /** Visits the counts of every (server, zone, view) seen. Not for the hot path. */
-  forEach(visit: (counts: QueryCounts, labels: SlotLabels) => void): void {
-    this.#slots.forEach(visit)
+  /** A chain has few links, so that a scan is quickest. */
+  #pluginOf(name: string): number {
+    for (let i = 1; i < this.#plugins.length; i++) if (this.#plugins[i] === name) return i
+    return 0
   }
+
+  /** Visits the counts of every (server, zone, view) seen. Not for the hot path. */
+  takeCounts(visit: (taken: TakenCounts, labels: SlotLabels) => void): void {
+    this.#slots.forEach((counts, labels) => {
+      const responses: TakenCounts['responses'][number][] = []
+      for (const [i, plugin] of this.#plugins.entries()) {
+        for (let rcode = 0; rcode < RCODES; rcode++) {
+          const count = counts.take(RESPONSES + i * RCODES + rcode)
+          if (count > 0) responses.push({ plugin, rcode, count })
+        }
+      }
+      visit({ counts, dnssecOk: counts.take(DNSSEC_OK), responses }, labels)
+    })
+  }
+}
+
+/** What one slot counted since the last time. */
+export interface TakenCounts {
+  /** For the requests, from counter 0 on, and the histograms. */
+  readonly counts: Counts
+  readonly dnssecOk: number
+  readonly responses: readonly { plugin: string; rcode: number; count: number }[]
 }

@@ -15,8 +15,9 @@ export const prometheus: Directive = {
     const { address, runtime } = scanOptions(c)
     const metrics = new DnsMetrics(c.metrics)
     let handler: Prometheus | undefined
+    const slots = c.counters()
     c.addHandler((next) => {
-      handler = new Prometheus(next, c.clock)
+      handler = new Prometheus(next, c.clock, slots, c.block.directives)
       return handler
     })
     collectWhileServing(c, () => {

@@ -1,12 +1,9 @@
 import { InputError } from '../../base/errors.ts'
 import { loadLibc } from './batch/libc.ts'
-import { listenBatch } from './batch/listener.ts'
-import { listenDgram } from './dgram.ts'
-import type { ListenUdp } from './udp.ts'
 
 /** A way to serve UDP, and what the log says of it. */
 export interface ChosenUdp {
-  readonly listen: ListenUdp
+  readonly kind: 'batch' | 'dgram'
   readonly description: string
 }
 
@@ -18,7 +15,7 @@ export interface ChosenUdp {
 export function chooseUdp(forced: string | undefined, load: () => unknown = loadLibc): ChosenUdp {
   switch (forced) {
     case 'dgram':
-      return { listen: listenDgram, description: 'dgram (SEXTANT_UDP)' }
+      return { kind: 'dgram', description: 'dgram (SEXTANT_UDP)' }
     case undefined:
     case '':
     case 'batch':
@@ -34,8 +31,8 @@ export function chooseUdp(forced: string | undefined, load: () => unknown = load
     load()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    if (forced !== 'batch') return { listen: listenDgram, description: `dgram (${reason})` }
+    if (forced !== 'batch') return { kind: 'dgram', description: `dgram (${reason})` }
     throw new InputError('ENVIRONMENT', undefined, `SEXTANT_UDP=batch: ${reason}`, error)
   }
-  return { listen: listenBatch, description: 'batch (recvmmsg)' }
+  return { kind: 'batch', description: 'batch (recvmmsg)' }
 }

@@ -39,6 +39,12 @@ export interface Libc {
   getsockname(fd: number, address: number, octets: number): number
   recvmmsg(fd: number, headers: number, count: number, flags: number, timeout: number): number
   sendmmsg(fd: number, headers: number, count: number, flags: number): number
+  connect(fd: number, address: number, octets: number): number
+  /** `fds`: `count` structures of 8 octets: fd (32 bits), events (16), revents (16). -1 ms: for ever. */
+  poll(fds: number, count: number, timeoutMs: number): number
+  eventfd(initial: number, flags: number): number
+  read(fd: number, address: number, octets: number): number
+  write(fd: number, address: number, octets: number): number
   close(fd: number): number
   errno(): number
   /** Where the first octet of `buffer` is; it never moves. */
@@ -77,6 +83,11 @@ function load(): Libc {
       'int recvmmsg(int fd, uintptr_t headers, uint count, int flags, uintptr_t timeout)',
     ),
     sendmmsg: bind('int sendmmsg(int fd, uintptr_t headers, uint count, int flags)'),
+    connect: bind('int connect(int fd, uintptr_t address, uint octets)'),
+    poll: bind('int poll(uintptr_t fds, ulong count, int timeout)'),
+    eventfd: bind('int eventfd(uint initial, int flags)'),
+    read: bind('long read(int fd, uintptr_t address, ulong octets)'),
+    write: bind('long write(int fd, uintptr_t address, ulong octets)'),
     close: bind('int close(int fd)'),
     errno: () => koffi.errno(),
     addressOf: (buffer) => Number(koffi.address(buffer)),

@@ -22,6 +22,14 @@ import {
 } from './layout.ts'
 import type { Libc } from './libc.ts'
 
+/** A bound socket that more than one thread uses: one opened it, the others attach to it. */
+export interface SocketPlace {
+  readonly fd: number
+  /** As it was opened. */
+  readonly host: string
+  readonly port: number
+}
+
 export interface BatchSocketOptions {
   /** An IP address; `::` takes IPv4 too. */
   readonly host: string
@@ -55,6 +63,8 @@ const MSG_DONTWAIT = 0x40
 const EINTR = 4
 const EAGAIN = 11
 
+/** Nobody sends DNS queries from there (RFC 863). */
+const DISCARD_PORT = 9
 const SOCKADDR_IN_OCTETS = 16
 const SOCKADDR_IN6_OCTETS = 28
 /** Where a sockaddr has its parts. */
@@ -86,7 +96,8 @@ const LOOP_COPY_MAX = 256
  * What is in a slot is gone with the next `receive`, unless its unit was lent (`lend`), which keeps the
  * packet and its peer until `giveBack`. Never waits; nothing here allocates per packet.
  */
-export class BatchSocket {
+export class BatchSocket implements SocketPlace {
+  readonly host: string
   readonly port: number
   /** What can be watched for readiness; closed by `close`. */
   readonly fd: number
@@ -110,14 +121,25 @@ export class BatchSocket {
   #unsent = 0
   #queued = 0
 
-  /** Opens and binds a socket. Throws the system's error, with code, syscall, address and port. */
-  constructor(libc: Libc, options: BatchSocketOptions) {
+  /**
+   * Opens and binds a socket, or attaches to a bound one. Throws the system's error, with code,
+   * syscall, address and port.
+   */
+  constructor(libc: Libc, options: BatchSocketOptions | SocketPlace) {
     this.#libc = libc
     this.#layout = new Layout(libc)
     this.#localFamily = parsePeerAddress(options.host, this.#localAddress)
     const domain = this.#localFamily === 1 ? AF_INET : AF_INET6
     const isWildcard = this.#localAddress.every((octet) => octet === 0)
     this.#controlOctets = isWildcard ? CONTROL_OCTETS : 0
+    this.host = options.host
+    for (let slot = 0; slot < BATCH; slot++) this.#unitOf[slot] = slot
+    for (let unit = UNITS - 1; unit >= BATCH; unit--) this.#spare[this.#spareCount++] = unit
+    if ('fd' in options) {
+      this.fd = options.fd
+      this.port = options.port
+      return
+    }
     this.fd = libc.socket(domain, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
     if (this.fd === -1) throw systemError('socket', libc.errno(), options)
     try {
@@ -127,8 +149,6 @@ export class BatchSocket {
       libc.close(this.fd)
       throw error
     }
-    for (let slot = 0; slot < BATCH; slot++) this.#unitOf[slot] = slot
-    for (let unit = UNITS - 1; unit >= BATCH; unit--) this.#spare[this.#spareCount++] = unit
   }
 
   /** False while so many units are lent that none would be left for another slot. */
@@ -167,11 +187,33 @@ export class BatchSocket {
 
   /** Fills in the packet in `slot`, and the addresses it came from and to. */
   describe(slot: number, query: Query): void {
+    this.#describe(this.#unitOf[slot]!, query, this.packetOctets(slot))
+  }
+
+  /** Octets of the datagram in `slot`. */
+  packetOctets(slot: number): number {
+    return this.#layout.words[(this.#layout.receiveHeader(slot) + HEADER_LEN) >> 2]!
+  }
+
+  /** The datagram in `slot` and its addresses, for another socket of the same place to take in. */
+  copyUnit(slot: number): Uint8Array {
+    const at = this.#layout.unit(this.#unitOf[slot]!)
+    return this.#layout.octets.slice(at, at + UNIT_PACKET + this.packetOctets(slot))
+  }
+
+  /** Takes in what `copyUnit` gave, as a lent unit; describes it in `query`. Only while `canLend`. */
+  takeUnit(copy: Uint8Array, query: Query): number {
+    const unit = this.#spare[--this.#spareCount]!
+    this.#layout.octets.set(copy, this.#layout.unit(unit))
+    this.#describe(unit, query, copy.length - UNIT_PACKET)
+    return unit
+  }
+
+  #describe(unit: number, query: Query, packetOctets: number): void {
     const { words, octets } = this.#layout
-    const unit = this.#unitOf[slot]!
     const at = this.#layout.unit(unit)
     query.packet = this.#packets[unit] ?? this.#viewPacket(unit)
-    query.packetOctets = words[(this.#layout.receiveHeader(slot) + HEADER_LEN) >> 2]!
+    query.packetOctets = packetOctets
     query.peerFamily =
       (words[at >> 2]! & 0xffff) === AF_INET
         ? copyIPv4(octets, at + NAME_IPV4, query.peerAddress)
@@ -238,9 +280,32 @@ export class BatchSocket {
     return true
   }
 
+  /**
+   * Takes the socket out of the choice among those that are bound to its address (SO_REUSEPORT): new
+   * datagrams go to the others. What has come already can still be received and answered. A connected
+   * socket takes datagrams of its peer only, and from the discard port of this machine comes none.
+   */
+  retire(): void {
+    const { base, scratch, octets } = this.#layout
+    const length = this.#localFamily === 1 ? SOCKADDR_IN_OCTETS : SOCKADDR_IN6_OCTETS
+    octets.fill(0, scratch, scratch + 64)
+    octets[scratch] = this.#localFamily === 1 ? AF_INET : AF_INET6
+    octets[scratch + NAME_PORT + 1] = DISCARD_PORT
+    if (this.#localFamily === 1) octets.set([127, 0, 0, 1], scratch + NAME_IPV4)
+    else octets[scratch + NAME_IPV6 + 15] = 1
+    this.#libc.connect(this.fd, base + scratch, length)
+  }
+
   close(): void {
-    this.sendErrors += this.#queued - this.#unsent
+    this.detach()
     this.#libc.close(this.fd)
+  }
+
+  /** Counts what will not be sent any more; whoever opened the socket closes it. */
+  detach(): void {
+    this.sendErrors += this.#queued - this.#unsent
+    this.#unsent = 0
+    this.#queued = 0
   }
 
   #viewPacket(unit: number): Uint8Array {

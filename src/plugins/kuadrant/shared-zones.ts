@@ -1,0 +1,63 @@
+import { systemClock } from '../../base/clock.ts'
+import { Random } from '../../base/random.ts'
+import type { Locator } from '../../geo/locator.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
+import type { Feed } from '../../plugin/feed.ts'
+import { FollowedWorlds, type SharedWorld, shareWorld } from '../../steering/shared-world.ts'
+import { GeoWeightSteerer } from '../../steering/steerer.ts'
+import { SteeringTable } from '../../steering/table.ts'
+import { type ArenaHandle, ZoneReader } from '../../zone/image/reader.ts'
+import { ZoneImage } from '../../zone/image/writer.ts'
+import { ZoneAnswerer } from '../../zone/lookup/answer.ts'
+import type { KuadrantSource } from './kuadrant.ts'
+
+/** Draws of each thread begin elsewhere. */
+const newRandom = (): Random => new Random(Math.trunc(systemClock.now() + Math.random() * 2 ** 32))
+
+/**
+ * The zones of one `kuadrant` block in every thread. The control thread writes them; others read the
+ * same memory, and are told only where it is:
+ *
+ *     control   ZoneImage ── buffer, after each compaction ──▶ ArenaHandle   data
+ *               SteeringTable ── world, before zones that need it ──▶ FollowedWorlds
+ */
+export class SharedZones implements KuadrantSource {
+  answerer: ZoneAnswerer | undefined = undefined
+  readonly #log: SetupContext['log']
+  readonly #buffers: Feed<SharedArrayBuffer>
+  readonly #worlds: Feed<SharedWorld>
+  readonly #followed: FollowedWorlds
+  #handle: ArenaHandle | undefined
+
+  constructor(c: SetupContext) {
+    this.#log = c.log
+    this.#worlds = c.feed<SharedWorld>((world) => this.#followed.follow(world))
+    this.#buffers = c.feed<SharedArrayBuffer>((buffer) => this.#followBuffer(buffer))
+    this.#followed = new FollowedWorlds(() => this.#worlds.catchUp())
+  }
+
+  /** On the control thread, once: what the zones are written with, and read by this thread. */
+  open(locator: Locator | undefined): { image: ZoneImage; table: SteeringTable } {
+    const image = new ZoneImage()
+    const table = new SteeringTable({
+      locator,
+      random: newRandom(),
+      onError: (reason) => this.#log.error(`GEO classes were not rebuilt: ${reason}`),
+      onWorld: (world) => this.#worlds.publish(shareWorld(world)),
+    })
+    image.onSwap((buffer) => this.#buffers.publish(buffer))
+    this.#buffers.publish(image.handle.buffer)
+    this.answerer = new ZoneAnswerer(image.reader(), table.steerer())
+    return { image, table }
+  }
+
+  #followBuffer(buffer: SharedArrayBuffer): void {
+    if (this.#handle !== undefined) {
+      this.#handle.buffer = buffer
+      return
+    }
+    this.#handle = { buffer }
+    const steerer = new GeoWeightSteerer(this.#followed, newRandom())
+    this.answerer = new ZoneAnswerer(new ZoneReader(this.#handle), steerer)
+  }
+}

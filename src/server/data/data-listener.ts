@@ -1,0 +1,158 @@
+import { Protocol } from '../../dns/message/query.ts'
+import { Drain } from '../../transport/drain.ts'
+import type { Exchange, QueryHandler } from '../../transport/exchange.ts'
+import type { Libc } from '../../transport/udp/batch/libc.ts'
+import { LOOP_COUNTS, LoopCount } from '../../transport/udp/batch/loop.ts'
+import { BatchSocket } from '../../transport/udp/batch/socket.ts'
+import { DRAIN_MS_DEFAULT, type UdpCounters, type UdpListener } from '../../transport/udp/udp.ts'
+import type { DataSocket } from './messages.ts'
+
+/** One socket of an address, as the control thread has it: to open, to close, and for late answers. */
+interface Opened {
+  readonly socket: BatchSocket
+  readonly counts: Float64Array
+}
+
+export interface DataListenerOptions {
+  /** Of the plan: what data threads know it by. */
+  readonly address: string
+  readonly host: string
+  readonly port: number
+  /** For queries that data threads hand over. */
+  readonly handler: QueryHandler
+  /** True = another process may have the address too: it is going to leave. */
+  readonly takesOver: boolean
+  /** Makes data threads serve the sockets with these numbers no more; resolves once all they had is answered. */
+  readonly detach: (fds: readonly number[]) => Promise<void>
+  readonly onClosed: () => void
+}
+
+/** The UDP sockets of one address: socket n is served by data thread n. */
+export class DataListener implements UdpListener {
+  readonly port: number
+  readonly #libc: Libc
+  readonly #options: DataListenerOptions
+  readonly #drain = new Drain(DRAIN_MS_DEFAULT)
+  readonly #opened: Opened[] = []
+  /** Of sockets that are closed. */
+  readonly #past = new Float64Array(LOOP_COUNTS)
+  #handler: QueryHandler
+  #closing: Promise<void> | undefined
+
+  /** Opens one socket. Throws the system's error where the address can't be had. */
+  constructor(libc: Libc, options: DataListenerOptions) {
+    this.#libc = libc
+    this.#options = options
+    this.#handler = options.handler
+    let { port } = options
+    if (!options.takesOver) {
+      // All our sockets share their address, with any process of this user: so look first.
+      const probe = new BatchSocket(libc, { host: options.host, port })
+      port = probe.port
+      probe.close()
+    }
+    this.port = this.#open(port)
+  }
+
+  get counters(): UdpCounters {
+    const total = Float64Array.from(this.#past)
+    for (const { counts, socket } of this.#opened) {
+      for (let i = 0; i < LOOP_COUNTS; i++) total[i]! += counts[i]!
+      total[LoopCount.SendErrors]! += socket.sendErrors
+    }
+    return {
+      dropped: total[LoopCount.Dropped]!,
+      oversize: total[LoopCount.Oversize]!,
+      sendErrors: total[LoopCount.SendErrors]!,
+      socketErrors: total[LoopCount.SocketErrors]!,
+    }
+  }
+
+  setHandler(handler: QueryHandler): void {
+    this.#handler = handler
+  }
+
+  /** Socket `index`, for the thread of that number. */
+  socketOf(index: number): DataSocket | undefined {
+    const opened = this.#opened[index]
+    if (opened === undefined || this.#closing !== undefined) return undefined
+    const { socket, counts } = opened
+    const { fd, host, port } = socket
+    return { address: this.#options.address, fd, host, port, counts }
+  }
+
+  has(fd: number): boolean {
+    return this.#opened.some(({ socket }) => socket.fd === fd)
+  }
+
+  /** Opens sockets until there are `count`. Throws the system's error. */
+  grow(count: number): void {
+    while (this.#opened.length < count) this.#open(this.port)
+  }
+
+  /** Closes those beyond `count`. */
+  async shrink(count: number): Promise<void> {
+    await this.#closeAll(this.#opened.splice(count))
+  }
+
+  /** Answers a query that a thread handed over (`BatchSocket.copyUnit`). */
+  answer(fd: number, copy: Uint8Array): void {
+    const socket = this.#opened.find((opened) => opened.socket.fd === fd)?.socket
+    const handler = this.#handler
+    const exchange = socket?.canLend ? handler.acquire() : undefined
+    if (socket === undefined || exchange === undefined) {
+      this.#past[LoopCount.Dropped]! += 1
+      return
+    }
+    this.#drain.enter()
+    const unit = socket.takeUnit(copy, exchange.query)
+    exchange.query.protocol = Protocol.Udp
+    const octets = handler.serve(exchange)
+    const finish = (late: number): void => {
+      this.#finish(socket, unit, exchange, late)
+      handler.release(exchange)
+      this.#drain.leave()
+    }
+    if (typeof octets === 'number') finish(octets)
+    else void octets.then(finish)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  #open(port: number): number {
+    const { host } = this.#options
+    const socket = new BatchSocket(this.#libc, { host, port, reusePort: true })
+    const counts = new Float64Array(new SharedArrayBuffer(LOOP_COUNTS * 8))
+    this.#opened.push({ socket, counts })
+    return socket.port
+  }
+
+  #finish(socket: BatchSocket, unit: number, exchange: Exchange, octets: number): void {
+    if (octets > 0) {
+      socket.reply(unit, exchange.reply, octets)
+      socket.flush()
+    }
+    socket.giveBack(unit)
+  }
+
+  async #close(): Promise<void> {
+    await this.#closeAll(this.#opened)
+    this.#options.onClosed()
+  }
+
+  async #closeAll(opened: readonly Opened[]): Promise<void> {
+    if (opened.length === 0) return
+    // From here on new queries go to the sockets that others have open, if there are any.
+    for (const { socket } of opened) socket.retire()
+    await this.#options.detach(opened.map(({ socket }) => socket.fd))
+    await this.#drain.wait()
+    for (const { socket, counts } of opened) {
+      for (let i = 0; i < LOOP_COUNTS; i++) this.#past[i]! += counts[i]!
+      socket.close()
+      this.#past[LoopCount.SendErrors]! += socket.sendErrors
+    }
+  }
+}

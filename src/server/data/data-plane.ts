@@ -1,0 +1,277 @@
+import { randomInt } from 'node:crypto'
+import type { Logger, LogSink } from '../../telemetry/log.ts'
+import type { QueryHandler } from '../../transport/exchange.ts'
+import { openHost } from '../../transport/open-host.ts'
+import type { Libc } from '../../transport/udp/batch/libc.ts'
+import type { UdpListener } from '../../transport/udp/udp.ts'
+import { ServerCount, ServerCounts, type ServerTotals } from '../counters.ts'
+import type { Instance } from '../instance.ts'
+import type { ListenPlan } from '../listen-plan.ts'
+import type { DataChange, DataThreads } from '../supervisor.ts'
+import type { ControlWiring } from '../wiring.ts'
+import { DataListener } from './data-listener.ts'
+import type { DataSocket, FromDataThread, ToDataThread } from './messages.ts'
+import { type StartThread, ThreadHandle } from './thread-handle.ts'
+import { isOfGeneration, LINE_UPLINK, uplinkOf } from './uplink-tag.ts'
+
+export interface DataPlaneParts {
+  readonly libc: Libc
+  readonly start: StartThread
+  /** Sockets and threads where the Corefile does not say. */
+  readonly socketsDefault: number
+  readonly dnsPort: number
+  readonly cookieKey: Uint8Array
+  readonly totals: ServerTotals
+  /** Counts what happens here rather than in a thread. */
+  readonly counts: ServerCounts
+  readonly sink: LogSink
+  readonly log: Logger
+  /** Another process serves the addresses and is going to leave. */
+  readonly takesOver: boolean
+}
+
+/** Lines wait no longer than this in a thread's ring, and are fetched no more often. */
+const FETCH_MS = 5
+
+/** A thread that ends by itself is started again, but not at once for ever. */
+const REVIVE_MS = 1000
+
+/** An instance that threads may still have something of. */
+interface Wired {
+  readonly instance: Instance
+  readonly wiring: ControlWiring
+}
+
+/** One thread and what it was told. */
+interface Member {
+  handle: ThreadHandle
+  fetching: NodeJS.Timeout | undefined
+}
+
+/** The data threads of a process: starts them, and keeps them at what the control thread wants. */
+export class DataPlane implements DataThreads {
+  readonly #parts: DataPlaneParts
+  readonly #members: Member[] = []
+  readonly #listeners = new Map<string, DataListener>()
+  readonly #wired = new Map<number, Wired>()
+  /** Number of the instance prepared last. */
+  #generation = 0
+  /** Of the one that serves; 0 = none. */
+  #serving = 0
+  #isClosed = false
+  /** Lines and texts that found a ring full. */
+  dropped = 0
+
+  constructor(parts: DataPlaneParts) {
+    this.#parts = parts
+  }
+
+  /** As `ListenUdp`; the sockets are served once an instance with that plan is committed. */
+  async listen(plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> {
+    const { libc, takesOver } = this.#parts
+    const { address, port } = plan
+    return openHost(plan.host, async (host) => {
+      const listener = new DataListener(libc, {
+        address,
+        host,
+        port,
+        handler,
+        takesOver,
+        detach: (fds) => this.#detach(fds),
+        onClosed: () => {
+          if (this.#listeners.get(address) === listener) this.#listeners.delete(address)
+        },
+      })
+      this.#listeners.set(address, listener)
+      return listener
+    })
+  }
+
+  async prepare(instance: Instance, wiring: ControlWiring): Promise<DataChange> {
+    const generation = ++this.#generation
+    this.#wired.set(generation, { instance, wiring })
+    for (const plan of instance.plans) {
+      this.#listeners.get(plan.address)?.grow(this.#socketsOf(plan))
+    }
+    const needed = Math.max(1, ...instance.plans.map((plan) => this.#socketsOf(plan)))
+    while (this.#members.length < needed) {
+      const index = this.#members.length
+      this.#members.push({ handle: this.#start(index), fetching: undefined })
+    }
+    const prepared = this.#members.map(({ handle }) => this.#prepareOne(handle, generation))
+    wiring.onPublish = (index, value) => {
+      for (const { handle } of this.#members) {
+        handle.post({ kind: 'publish', generation, index, value })
+      }
+    }
+    const abandon = (): void => {
+      wiring.onPublish = () => {}
+      this.#wired.delete(generation)
+      for (const { handle } of this.#members) handle.post({ kind: 'abandon', generation })
+    }
+    try {
+      await Promise.all(prepared)
+    } catch (error) {
+      abandon()
+      throw error
+    }
+    return { commit: () => this.#commit(generation), abandon }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all(this.#members.map(({ handle }) => handle.stop()))
+    for (const member of this.#members) this.#fetch(member)
+    for (const { fetching } of this.#members) clearTimeout(fetching)
+  }
+
+  /** Lets the threads end: for the end of the process, which waits for them. */
+  halt(): void {
+    this.#isClosed = true
+    for (const { handle } of this.#members) handle.halt()
+  }
+
+  #socketsOf(plan: ListenPlan): number {
+    return plan.sockets === 0 ? this.#parts.socketsDefault : plan.sockets
+  }
+
+  #start(index: number): ThreadHandle {
+    const { libc, start, cookieKey } = this.#parts
+    const handle = new ThreadHandle(
+      libc,
+      start,
+      { cookieKey, seed: randomInt(2 ** 32) },
+      {
+        onMessage: (message) => this.#take(index, handle, message),
+        onDeath: (error) => this.#revive(index, error),
+      },
+    )
+    return handle
+  }
+
+  async #prepareOne(handle: ThreadHandle, generation: number): Promise<void> {
+    const { instance, wiring } = this.#wired.get(generation)!
+    const { path, loadedDigest } = instance.corefile
+    const fault = await handle.ask(`prepared ${generation}`, {
+      kind: 'prepare',
+      generation,
+      blocks: instance.blocks,
+      corefile: { path, loadedDigest },
+      dnsPort: this.#parts.dnsPort,
+      values: wiring.values(),
+    })
+    if (fault !== '') throw new Error(`data thread: ${fault}`)
+  }
+
+  async #commit(generation: number): Promise<void> {
+    const old = this.#serving
+    this.#serving = generation
+    await Promise.all(
+      this.#members.map(async ({ handle }, index) => {
+        await handle.ask(`committed ${generation}`, this.#commitMessage(generation, index))
+      }),
+    )
+    // Nothing of the old instance comes after this: what it counted and said is all here.
+    for (const member of this.#members) this.#fetch(member)
+    const wired = this.#wired.get(old)
+    if (wired !== undefined) wired.wiring.onPublish = () => {}
+    this.#wired.delete(old)
+    const { instance } = this.#wired.get(generation)!
+    for (const plan of instance.plans) {
+      await this.#listeners.get(plan.address)?.shrink(this.#socketsOf(plan))
+    }
+  }
+
+  #commitMessage(generation: number, index: number): ToDataThread {
+    const sockets: DataSocket[] = []
+    for (const listener of this.#listeners.values()) {
+      const socket = listener.socketOf(index)
+      if (socket !== undefined) sockets.push(socket)
+    }
+    return { kind: 'commit', generation, sockets }
+  }
+
+  async #detach(fds: readonly number[]): Promise<void> {
+    const key = `detached ${fds.join()}`
+    const asked = this.#members.map(({ handle }) => handle.ask(key, { kind: 'detach', fds }))
+    // A thread that is no more has nothing to finish.
+    await Promise.allSettled(asked)
+  }
+
+  #take(index: number, handle: ThreadHandle, message: FromDataThread): void {
+    switch (message.kind) {
+      case 'ready':
+        this.#parts.totals.include(new ServerCounts(message.serverCounts))
+        return
+      case 'bell':
+        this.#hear(this.#members[index]!)
+        return
+      case 'counters': {
+        const { generation, labels, counters } = message
+        const wiring = this.#wired.get(generation)?.wiring
+        wiring?.includeCounters(message.index, labels, counters)
+        return
+      }
+      case 'query':
+        handle.takeQuery()
+        for (const listener of this.#listeners.values()) {
+          if (listener.has(message.fd)) listener.answer(message.fd, message.unit)
+        }
+        return
+      case 'fault':
+        this.#report(message.stack)
+        return
+      default:
+    }
+  }
+
+  /** A block with `debug` wants the process to end there, as in the control thread. */
+  #report(stack: string): void {
+    const instance = this.#wired.get(this.#serving)?.instance
+    const debug = instance?.plans.some((plan) => plan.blocks.some((block) => block.debug))
+    if (debug) throw new Error(`in a data thread: ${stack}`)
+    this.#parts.counts.add(ServerCount.Panics)
+    this.#parts.log.error(`Recovered from panic in data thread: ${stack}`)
+  }
+
+  #hear(member: Member): void {
+    member.fetching ??= setTimeout(() => {
+      member.fetching = undefined
+      this.#fetch(member)
+    }, FETCH_MS)
+  }
+
+  #fetch({ handle }: Member): void {
+    const { ring } = handle
+    ring.hearBell()
+    ring.drain((tag, octets) => {
+      const uplink = uplinkOf(tag)
+      const text = octets.toString()
+      if (uplink === LINE_UPLINK) this.#parts.sink(text)
+      else {
+        for (const [generation, { wiring }] of this.#wired) {
+          if (isOfGeneration(tag, generation)) wiring.receive(uplink, text)
+        }
+      }
+    })
+    this.dropped += ring.takeDropped()
+  }
+
+  /** Its sockets stay open: what comes meanwhile waits in them. */
+  #revive(index: number, error: Error): void {
+    if (this.#isClosed) return
+    this.#parts.log.error(`Data thread ${index} ended, starting another: ${error.stack ?? error}`)
+    this.#parts.counts.add(ServerCount.Panics)
+    const timer = setTimeout(() => {
+      if (this.#isClosed) return
+      const handle = this.#start(index)
+      this.#members[index]!.handle = handle
+      const generation = this.#serving
+      if (generation === 0) return
+      this.#prepareOne(handle, generation)
+        .then(() => handle.ask(`committed ${generation}`, this.#commitMessage(generation, index)))
+        .catch((again) => this.#parts.log.error(`Data thread ${index}: ${again}`))
+    }, REVIVE_MS)
+    timer.unref()
+  }
+}

@@ -1,0 +1,246 @@
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import type { Clock } from '../../base/clock.ts'
+import { Random } from '../../base/random.ts'
+import { RingWriter } from '../../base/ring.ts'
+import { CookieJar } from '../../dns/edns/cookie.ts'
+import type { Directive } from '../../plugin/directive.ts'
+import { createLogger } from '../../telemetry/log.ts'
+import { MetricsRegistry } from '../../telemetry/metrics.ts'
+import { loadLibc } from '../../transport/udp/batch/libc.ts'
+import { BatchLoop } from '../../transport/udp/batch/loop.ts'
+import { BatchSocket } from '../../transport/udp/batch/socket.ts'
+import { WakeReader } from '../../transport/udp/batch/wake.ts'
+import { ServerCount, ServerCounts, ServerTotals } from '../counters.ts'
+import { ExchangePool } from '../exchange-pool.ts'
+import { Instance } from '../instance.ts'
+import type { ListenPlan } from '../listen-plan.ts'
+import { Server } from '../server.ts'
+import { DataWiring } from '../wiring.ts'
+import type { DataSocket, DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
+import { LINE_UPLINK, uplinkTag } from './uplink-tag.ts'
+
+/** What a data thread is made of; the directives are those of the control thread. */
+export interface DataThreadParts {
+  readonly directives: readonly Directive[]
+  readonly directiveNames: readonly string[]
+  readonly clock: Clock
+  /** To and from the control thread. */
+  readonly port: MessagePort
+  readonly init: DataThreadInit
+}
+
+/** Queries on their way to the control thread: more are dropped. */
+const PENDING_MAX = 1024
+
+/** Longest text of an uplink; what is longer is cut. */
+const TEXT_LENGTH_MAX = 8192
+
+/** An instance as a data thread has it. */
+interface Prepared {
+  readonly wiring: DataWiring
+  readonly plans: ReadonlyMap<string, ListenPlan>
+}
+
+/** A clock that stands still during a batch: reading the time costs as much as a third of a lookup. */
+class BatchClock implements Clock {
+  readonly #clock: Clock
+  #now = 0
+  #monotonic = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.turn()
+  }
+
+  turn(): void {
+    this.#now = this.#clock.now()
+    this.#monotonic = this.#clock.monotonic()
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  monotonic(): number {
+    return this.#monotonic
+  }
+}
+
+/**
+ * One thread that only answers UDP queries. Everything else it is told by the control thread:
+ *
+ *     prepare ─▶ setups over the same tokens ─▶ prepared      publish ─▶ feeds
+ *     commit  ─▶ every socket has the new instance, between two batches ─▶ committed
+ */
+export class DataThread {
+  readonly #parts: DataThreadParts
+  readonly #loop: BatchLoop
+  readonly #ring: RingWriter
+  readonly #counts = new ServerCounts()
+  readonly #clock: BatchClock
+  readonly #random: Random
+  readonly #cookies: CookieJar
+  readonly #instances = new Map<number, Prepared>()
+  /** Messages that came while a query was being answered. */
+  #waiting: ToDataThread[] = []
+  #serving = 0
+
+  constructor(parts: DataThreadParts) {
+    const { init, port } = parts
+    const libc = loadLibc()
+    this.#parts = parts
+    this.#ring = new RingWriter(init.ring)
+    this.#clock = new BatchClock(parts.clock)
+    this.#random = new Random(init.seed)
+    this.#cookies = new CookieJar(init.cookieKey)
+    this.#loop = new BatchLoop(libc, new WakeReader(libc, init.wake), {
+      onWake: () => this.#takeMessages(),
+      onBatch: () => this.#clock.turn(),
+      onHandOver: (socket, unit) => this.#handOver(socket.fd, unit),
+      onFault: (error) => {
+        const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+        this.#post({ kind: 'fault', stack })
+      },
+    })
+    port.unref()
+  }
+
+  /** Serves until told to stop. */
+  run(): void {
+    this.#post({ kind: 'ready', serverCounts: this.#counts.counts })
+    this.#loop.run()
+  }
+
+  #post(message: FromDataThread): void {
+    this.#parts.port.postMessage(message)
+  }
+
+  #takeMessages(): void {
+    this.#receive()
+    const messages = this.#waiting
+    this.#waiting = []
+    for (const message of messages) this.#take(message)
+  }
+
+  /** Follows what is published; all else waits until no query is being answered. */
+  #receive(): void {
+    for (;;) {
+      const received = receiveMessageOnPort(this.#parts.port)
+      if (received === undefined) return
+      const message = received.message as ToDataThread
+      if (message.kind === 'publish' && this.#instances.has(message.generation)) {
+        this.#publish(message)
+      } else this.#waiting.push(message)
+    }
+  }
+
+  #publish({ generation, index, value }: ToDataThread & { kind: 'publish' }): void {
+    this.#instances.get(generation)?.wiring.follow(index, value)
+  }
+
+  #handOver(fd: number, unit: Uint8Array): void {
+    const { pending } = this.#parts.init
+    if (Atomics.load(pending, 0) >= PENDING_MAX) {
+      this.#counts.add(ServerCount.Overloaded)
+      return
+    }
+    Atomics.add(pending, 0, 1)
+    this.#post({ kind: 'query', fd, unit })
+  }
+
+  #take(message: ToDataThread): void {
+    switch (message.kind) {
+      case 'prepare':
+        this.#post({
+          kind: 'prepared',
+          generation: message.generation,
+          fault: this.#prepare(message),
+        })
+        return
+      case 'publish':
+        this.#publish(message)
+        return
+      case 'commit':
+        this.#commit(message.generation, message.sockets)
+        this.#post({ kind: 'committed', generation: message.generation })
+        return
+      case 'abandon':
+        this.#instances.delete(message.generation)
+        return
+      case 'detach':
+        for (const fd of message.fds) this.#loop.remove(fd)
+        this.#post({ kind: 'detached', fds: message.fds })
+        return
+      default:
+        this.#loop.stop()
+    }
+  }
+
+  /** Returns why it can't be; '' = done. */
+  #prepare(message: ToDataThread & { kind: 'prepare' }): string {
+    const { generation, blocks, corefile, dnsPort, values } = message
+    const wiring = new DataWiring({
+      catchUp: () => this.#receive(),
+      send: (uplink, text) => this.#send(uplinkTag(generation, uplink), text),
+      announce: (index, labels, counters) => {
+        this.#post({ kind: 'counters', generation, index, labels, counters })
+      },
+    })
+    const { directives, directiveNames, clock } = this.#parts
+    const view = { ...corefile, digest: () => corefile.loadedDigest }
+    const { instance, errors } = Instance.create(blocks, view, {
+      directives,
+      directiveNames,
+      dnsPort,
+      clock,
+      metrics: new MetricsRegistry(),
+      serverCounters: new ServerTotals(this.#counts),
+      sink: (line) => this.#send(uplinkTag(generation, LINE_UPLINK), line),
+      requestReload: () => Promise.resolve(false),
+      wiring,
+    })
+    if (errors[0] !== undefined) return errors[0].message
+    for (const [index, value] of values) wiring.follow(index, value)
+    const plans = new Map(instance.plans.map((plan) => [plan.address, plan]))
+    this.#instances.set(generation, { wiring, plans })
+    return ''
+  }
+
+  #commit(generation: number, sockets: readonly DataSocket[]): void {
+    const { plans } = this.#instances.get(generation)!
+    const handlers = new Map([...plans].map(([address, plan]) => [address, this.#serve(plan)]))
+    for (const { address, fd, host, port, counts } of sockets) {
+      const handler = handlers.get(address)
+      if (handler === undefined || this.#loop.setHandler(fd, handler)) continue
+      this.#loop.add(new BatchSocket(loadLibc(), { fd, host, port }), handler, counts)
+    }
+    if (this.#serving !== generation) this.#instances.delete(this.#serving)
+    this.#serving = generation
+  }
+
+  #serve(plan: ListenPlan): ExchangePool {
+    const server = new Server({
+      address: plan.address,
+      blocks: plan.blocks,
+      clock: this.#clock,
+      random: this.#random,
+      log: createLogger(
+        '',
+        (line) => this.#send(LINE_UPLINK, line),
+        () => false,
+      ),
+      counters: this.#counts,
+      cookies: this.#cookies,
+      tcpIdleMs: plan.timeouts.idleMs,
+      handsOver: true,
+    })
+    return new ExchangePool(server, this.#counts)
+  }
+
+  #send(tag: number, text: string): void {
+    const cut = text.length > TEXT_LENGTH_MAX ? text.slice(0, TEXT_LENGTH_MAX) : text
+    const at = this.#ring.begin(cut.length * 3)
+    if (at === -1) return
+    if (this.#ring.end(tag, this.#ring.octets.write(cut, at))) this.#post({ kind: 'bell' })
+  }
+}

@@ -1,0 +1,138 @@
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
+import { createRing, RingReader } from '../../base/ring.ts'
+import type { Libc } from '../../transport/udp/batch/libc.ts'
+import { Waker } from '../../transport/udp/batch/wake.ts'
+import type { DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
+
+/** Room for log lines of some milliseconds at full speed. */
+const RING_OCTETS = 2 ** 21
+
+/** Starts a thread that runs a `DataThread` with these; `port` is transferred to it. */
+export type StartThread = (init: DataThreadInit, port: MessagePort) => Worker
+
+export interface ThreadHandleHooks {
+  onMessage(message: FromDataThread): void
+  /** The thread ended and nobody asked it to. */
+  onDeath(error: Error): void
+}
+
+/** The control thread's end of one data thread. */
+export class ThreadHandle {
+  readonly ring: RingReader
+  readonly #port: MessagePort
+  readonly #waker: Waker
+  readonly #worker: Worker
+  readonly #pending: Int32Array
+  readonly #hooks: ThreadHandleHooks
+  /** Who waits for which answer. */
+  readonly #awaited = new Map<
+    string,
+    { resolve(fault: string): void; reject(error: Error): void }
+  >()
+  #death: Error | undefined
+  #isStopping = false
+  readonly #ended: Promise<void>
+
+  constructor(
+    libc: Libc,
+    start: StartThread,
+    secrets: Pick<DataThreadInit, 'cookieKey' | 'seed'>,
+    hooks: ThreadHandleHooks,
+  ) {
+    this.#hooks = hooks
+    this.#waker = new Waker(libc)
+    const memory = createRing(RING_OCTETS)
+    this.ring = new RingReader(memory)
+    this.#pending = new Int32Array(new SharedArrayBuffer(4))
+    const { port1, port2 } = new MessageChannel()
+    this.#port = port1
+    const wake = { fd: this.#waker.fd, flag: this.#waker.flag }
+    const init = { ...secrets, wake, ring: memory, pending: this.#pending }
+    this.#worker = start(init, port2)
+    port1.on('message', (message: FromDataThread) => this.#take(message))
+    // What listens keeps the process alive, not what answers.
+    port1.unref()
+    this.#worker.unref()
+    let death: Error | undefined
+    this.#worker.on('error', (error) => {
+      death = error instanceof Error ? error : new Error(String(error))
+    })
+    this.#ended = new Promise((resolve) => {
+      this.#worker.on('exit', () => {
+        this.#bury(death ?? new Error('the thread ended'))
+        resolve()
+      })
+    })
+  }
+
+  /** Sends a message and wakes the thread. */
+  post(message: ToDataThread): void {
+    if (this.#death !== undefined) return
+    this.#port.postMessage(message)
+    this.#waker.call()
+  }
+
+  /**
+   * Resolves with the thread's answer `key` (see `answerKey`) to what is posted now: '' or a fault.
+   * Rejects where the thread ends before.
+   */
+  ask(key: string, message: ToDataThread): Promise<string> {
+    return new Promise((resolve, reject) => {
+      if (this.#death !== undefined) {
+        reject(this.#death)
+        return
+      }
+      this.#awaited.set(key, { resolve, reject })
+      this.post(message)
+    })
+  }
+
+  /** One query less is on its way from the thread. */
+  takeQuery(): void {
+    Atomics.sub(this.#pending, 0, 1)
+  }
+
+  /** Ends the thread; resolves once it did. */
+  async stop(): Promise<void> {
+    this.halt()
+    await this.#ended
+    this.#waker.close()
+  }
+
+  /** Ends the thread, soon: for the end of the process. */
+  halt(): void {
+    this.#isStopping = true
+    this.post({ kind: 'stop' })
+  }
+
+  #take(message: FromDataThread): void {
+    const key = answerKey(message)
+    const awaited = key === '' ? undefined : this.#awaited.get(key)
+    if (awaited !== undefined) {
+      this.#awaited.delete(key)
+      awaited.resolve(message.kind === 'prepared' ? message.fault : '')
+    }
+    this.#hooks.onMessage(message)
+  }
+
+  #bury(death: Error): void {
+    this.#death = death
+    this.#port.close()
+    for (const { reject } of this.#awaited.values()) reject(death)
+    this.#awaited.clear()
+    if (!this.#isStopping) this.#hooks.onDeath(death)
+  }
+}
+
+/** What tells a thread's answers apart; '' = no answer. */
+export function answerKey(message: FromDataThread): string {
+  switch (message.kind) {
+    case 'prepared':
+    case 'committed':
+      return `${message.kind} ${message.generation}`
+    case 'detached':
+      return `detached ${message.fds.join()}`
+    default:
+      return ''
+  }
+}

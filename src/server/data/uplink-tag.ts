@@ -1,0 +1,18 @@
+/** The uplink of lines that go to the log as they are. */
+export const LINE_UPLINK = 0xffff
+
+const GENERATION_MASK = 0x7fff
+
+/** Tag of an uplink's texts in a thread's ring: the instance in the high half, the uplink in the low. */
+export function uplinkTag(generation: number, uplink: number): number {
+  return (generation & GENERATION_MASK) * 0x10000 + uplink
+}
+
+/** The instance that a tag belongs to, out of those that there are. */
+export function isOfGeneration(tag: number, generation: number): boolean {
+  return tag >>> 16 === (generation & GENERATION_MASK)
+}
+
+export function uplinkOf(tag: number): number {
+  return tag & 0xffff
+}

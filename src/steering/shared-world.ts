@@ -1,0 +1,36 @@
+import { FlatClassTrie } from '../geo/class-trie.ts'
+import { EMPTY_WORLD, type World, type Worlds } from './policies.ts'
+
+/** A world on its way to another thread: plain data over shared memory, without what only a writer needs. */
+export interface SharedWorld {
+  readonly words: Uint32Array
+  readonly rootIPv4: number
+  readonly rootIPv6: number
+  readonly classCount: number
+  readonly tierOf: Uint16Array
+  readonly policyCount: number
+}
+
+export function shareWorld(world: World): SharedWorld {
+  const { tierOf, policyCount } = world
+  const { words, rootIPv4, rootIPv6, codesOf } = world.trie.data
+  return { words, rootIPv4, rootIPv6, classCount: codesOf.length, tierOf, policyCount }
+}
+
+/** The world of a thread that does not make it. */
+export class FollowedWorlds implements Worlds {
+  world: World = EMPTY_WORLD
+  /** See `Worlds`. */
+  readonly catchUp: () => void
+
+  constructor(catchUp: () => void) {
+    this.catchUp = catchUp
+  }
+
+  follow(shared: SharedWorld): void {
+    const { words, rootIPv4, rootIPv6, classCount, tierOf, policyCount } = shared
+    const codesOf = Array.from({ length: classCount }, () => [])
+    const trie = new FlatClassTrie({ words, rootIPv4, rootIPv6, codesOf })
+    this.world = { trie, tierOf, policyCount }
+  }
+}

@@ -1,0 +1,230 @@
+import { Protocol } from '../../../dns/message/query.ts'
+import { type Exchange, HAND_OVER, type QueryHandler } from '../../exchange.ts'
+import { BATCH } from './layout.ts'
+import type { Libc } from './libc.ts'
+import type { BatchSocket } from './socket.ts'
+import type { WakeReader } from './wake.ts'
+
+/** Rounds in which a busy socket is served before the others are looked at again. */
+const ROUNDS_PER_POLL = 8
+
+/** Longest sleep: only a bound on how long an end that nobody told us of can go unseen. */
+const SLEEP_MS_MAX = 1000
+
+/** Batches that are still answered when a socket is taken from the loop: as much as its buffer can hold. */
+const BATCHES_AT_END_MAX = 4096
+
+/** `struct pollfd`: fd 0..3, events 4..5, revents 6..7; here as 32-bit words, little endian. */
+const POLLFD_WORDS = 2
+const POLLIN = 1
+const POLLOUT = 4
+const REVENTS_SHIFT = 16
+
+/** What is lost in a loop, by socket; shared with the thread that shows it. */
+export const LoopCount = {
+  /** Queries that found every exchange taken. */
+  Dropped: 0,
+  /** Datagrams longer than any query that is read. */
+  Oversize: 1,
+  SendErrors: 2,
+  SocketErrors: 3,
+} as const
+export const LOOP_COUNTS = 4
+
+/** What a loop asks of whoever owns the thread. */
+export interface LoopHooks {
+  /** Between two batches, after somebody woke the loop. */
+  onWake(): void
+  /** A query that this thread can't answer: `unit` is a copy of it (`BatchSocket.takeUnit`). */
+  onHandOver(socket: BatchSocket, unit: Uint8Array): void
+  /** A query of this socket ended with an exception, and without an answer. */
+  onFault(error: unknown): void
+  /** Once per batch, before its queries: the time to take for all of them. */
+  onBatch(): void
+}
+
+/** One socket of a loop. */
+class Member {
+  readonly socket: BatchSocket
+  /** By LoopCount. */
+  readonly counts: Float64Array
+  handler: QueryHandler
+  /** Lent by `handler`, for one query after the other. */
+  exchange: Exchange | undefined
+  isReady = true
+  /** While its buffer is full it is not read. */
+  isClogged = false
+  /** Where in a batch it is: what comes behind is served after an exception. */
+  slot = 0
+  filled = 0
+
+  constructor(socket: BatchSocket, handler: QueryHandler, counts: Float64Array) {
+    this.socket = socket
+    this.handler = handler
+    this.counts = counts
+  }
+}
+
+/**
+ * Serves sockets in a thread that does nothing else: no promise, no event loop, asleep in `poll` while
+ * nothing comes.
+ *
+ *     ┌─▶ woken? onWake ─▶ each ready socket: receive, answer all, flush ─┬─ batch full: again ─┐
+ *     │                                                                   └─ else: poll (sleep) ─┤
+ *     └─────────────────────────────────────────────────────────────────────────────────────────┘
+ */
+export class BatchLoop {
+  readonly #libc: Libc
+  readonly #wake: WakeReader
+  readonly #hooks: LoopHooks
+  #members: Member[] = []
+  #fds: Int32Array = new Int32Array(POLLFD_WORDS)
+  #fdsAddress = 0
+  #isStopped = false
+
+  constructor(libc: Libc, wake: WakeReader, hooks: LoopHooks) {
+    this.#libc = libc
+    this.#wake = wake
+    this.#hooks = hooks
+    this.#listFds()
+  }
+
+  /** Serves a socket from the next round on. `counts`: LOOP_COUNTS of them. */
+  add(socket: BatchSocket, handler: QueryHandler, counts: Float64Array): void {
+    this.#members.push(new Member(socket, handler, counts))
+    this.#listFds()
+  }
+
+  /** Later queries of the socket with that fd go to `handler`. False: there is none. */
+  setHandler(fd: number, handler: QueryHandler): boolean {
+    const member = this.#members.find(({ socket }) => socket.fd === fd)
+    if (member === undefined) return false
+    if (member.exchange !== undefined) member.handler.release(member.exchange)
+    member.exchange = undefined
+    member.handler = handler
+    return true
+  }
+
+  /** Answers what has come already, and serves the socket no more. */
+  remove(fd: number): void {
+    const member = this.#members.find(({ socket }) => socket.fd === fd)
+    if (member === undefined) return
+    // What came before the socket was retired is finite; a socket that was not, must end as well.
+    for (let batch = 0; batch < BATCHES_AT_END_MAX && this.#serveBatch(member) > 0; batch++);
+    member.socket.flush()
+    member.socket.detach()
+    this.#count(member)
+    if (member.exchange !== undefined) member.handler.release(member.exchange)
+    this.#members = this.#members.filter((other) => other !== member)
+    this.#listFds()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  /** Returns after `stop`. An exception of a handler costs one query. */
+  run(): void {
+    while (!this.#isStopped) {
+      try {
+        this.#runRounds()
+      } catch (error) {
+        this.#hooks.onFault(error)
+        for (const member of this.#members) if (member.slot < member.filled) member.slot++
+      }
+    }
+  }
+
+  #runRounds(): void {
+    for (let round = 1; !this.#isStopped; round++) {
+      if (this.#wake.isCalled()) this.#hooks.onWake()
+      let isBusy = false
+      for (let i = 0; i < this.#members.length; i++) {
+        const member = this.#members[i]!
+        if (!member.isReady) continue
+        member.isReady = this.#serveBatch(member) === BATCH
+        if (member.isReady) isBusy = true
+      }
+      if (!isBusy) this.#poll(SLEEP_MS_MAX)
+      else if (round % ROUNDS_PER_POLL === 0 && this.#members.length > 1) this.#poll(0)
+    }
+  }
+
+  /** Returns how many datagrams there were. @hot */
+  #serveBatch(member: Member): number {
+    const { socket } = member
+    if (member.isClogged && !this.#unclog(member)) return 0
+    if (member.slot >= member.filled) {
+      const count = socket.receive()
+      if (count <= 0) {
+        if (count < 0) member.counts[LoopCount.SocketErrors]! += 1
+        return 0
+      }
+      member.slot = 0
+      member.filled = count
+    }
+    this.#hooks.onBatch()
+    for (; member.slot < member.filled; member.slot++) this.#serve(member, member.slot)
+    if (!socket.flush()) member.isClogged = true
+    this.#count(member)
+    return member.filled
+  }
+
+  /** @hot */
+  #serve(member: Member, slot: number): void {
+    const { socket, handler } = member
+    if (socket.isCut(slot)) {
+      member.counts[LoopCount.Oversize]! += 1
+      return
+    }
+    member.exchange ??= handler.acquire()
+    const exchange = member.exchange
+    if (exchange === undefined) {
+      member.counts[LoopCount.Dropped]! += 1
+      return
+    }
+    exchange.query.protocol = Protocol.Udp
+    socket.describe(slot, exchange.query)
+    const octets = handler.serve(exchange)
+    if (typeof octets !== 'number') {
+      // It may still be written to, by whoever should have said that it waits: never used again.
+      member.exchange = undefined
+      throw new Error('a handler waits in a thread that can not')
+    }
+    if (octets > 0) socket.reply(socket.unitOf(slot), exchange.reply, octets)
+    else if (octets === HAND_OVER) this.#hooks.onHandOver(socket, socket.copyUnit(slot))
+  }
+
+  #unclog(member: Member): boolean {
+    member.isClogged = !member.socket.flush()
+    return !member.isClogged
+  }
+
+  #count(member: Member): void {
+    member.counts[LoopCount.SendErrors] = member.socket.sendErrors
+  }
+
+  #poll(timeoutMs: number): void {
+    const fds = this.#fds
+    for (let i = 0; i < this.#members.length; i++) {
+      fds[(i + 1) * POLLFD_WORDS + 1] = this.#members[i]!.isClogged ? POLLOUT : POLLIN
+    }
+    fds[1] = POLLIN
+    const found = this.#libc.poll(this.#fdsAddress, this.#members.length + 1, timeoutMs)
+    if (found <= 0) return
+    if (fds[1]! >>> REVENTS_SHIFT !== 0) this.#wake.clear()
+    for (let i = 0; i < this.#members.length; i++) {
+      if (fds[(i + 1) * POLLFD_WORDS + 1]! >>> REVENTS_SHIFT !== 0) this.#members[i]!.isReady = true
+    }
+  }
+
+  /** The first is what wakes us. */
+  #listFds(): void {
+    this.#fds = new Int32Array((this.#members.length + 1) * POLLFD_WORDS)
+    this.#fds[0] = this.#wake.fd
+    this.#members.forEach(({ socket }, i) => {
+      this.#fds[(i + 1) * POLLFD_WORDS] = socket.fd
+    })
+    this.#fdsAddress = this.#libc.addressOf(this.#fds)
+  }
+}
