@@ -18,6 +18,7 @@ import { local } from './local/setup.ts'
 import { log } from './log/setup.ts'
 import { metadata } from './metadata/setup.ts'
 import { minimal } from './minimal/setup.ts'
+import { multisocket } from './multisocket/setup.ts'
 import { nsid } from './nsid/setup.ts'
 import { prometheus } from './prometheus/setup.ts'
 import { ready } from './ready/setup.ts'
@@ -103,6 +104,7 @@ export const DIRECTIVES: readonly Directive[] = [
   timeouts,
   reload,
   nsid,
+  multisocket,
   bufsize,
   bind,
   debug,

@@ -23,7 +23,7 @@ export interface ListenPlan {
   /** 0 = any free port. */
   readonly port: number
   readonly blocks: readonly RoutedBlock[]
-  /** Sockets to open; 0 = as many as CPUs. The most that any block of the address asks for. */
+  /** Sockets to open; 0 = as many as CPUs. The first block of the address that asks decides. */
   readonly sockets: number
   readonly timeouts: BlockConfig['timeouts']
   /** The first key that asks for the address, for messages. */
@@ -91,7 +91,7 @@ function addToPlan(
     asked: { key: printKey(key, host), position },
   }
   plans.set(address, plan)
-  plan.sockets = Math.max(plan.sockets, config.sockets)
+  if (plan.sockets === 0) plan.sockets = config.sockets
   plan.blocks.push({
     zone: key.zone,
     zoneText: key.zoneText,

@@ -9,10 +9,13 @@ import { ServerCounts } from '../../src/server/counters.ts'
 import { openDnsListener } from '../../src/server/dns-listener.ts'
 import type { ListenPlan } from '../../src/server/listen-plan.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { chooseUdp } from '../../src/transport/udp/choose.ts'
+import type { QueryHandler } from '../../src/transport/exchange.ts'
+import { listenDgram } from '../../src/transport/udp/dgram.ts'
 
 const parts = {
-  listenUdp: chooseUdp(undefined).listen,
+  listenUdp: ({ host, port }: ListenPlan, handler: QueryHandler) => {
+    return listenDgram({ host, port, handler })
+  },
   clock: systemClock,
   random: new Random(1),
   log: createLogger(
@@ -33,6 +36,7 @@ function plan(rcode: number, port = 0, readMs = 3000): ListenPlan {
     host: '127.0.0.1',
     port,
     blocks: [{ ...block, bufsizeOctets: 1232, debug: false }],
+    sockets: 0,
     timeouts: { readMs, writeMs: 5000, idleMs: 10_000, maxTcpQueries: -1 },
     asked: { key: `dns://.:${port} on 127.0.0.1`, position: { file: 'Corefile', line: 7 } },
   }

@@ -4,7 +4,7 @@ import { Random } from '../../src/base/random.ts'
 import { CookieJar } from '../../src/dns/edns/cookie.ts'
 import { DROP, type Handler } from '../../src/plugin/handler.ts'
 import { CHAIN_DEPTH_MAX, type Transaction } from '../../src/plugin/transaction.ts'
-import { ServerCounts } from '../../src/server/counters.ts'
+import { ServerCounts, ServerTotals } from '../../src/server/counters.ts'
 import type { RoutedBlock } from '../../src/server/routing.ts'
 import { Server } from '../../src/server/server.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
@@ -48,7 +48,7 @@ function block(zone: string, over: Partial<RoutedBlock> = {}): RoutedBlock {
 
 interface Fixture {
   readonly server: Server
-  readonly counters: ServerCounts
+  readonly counters: ServerTotals
   readonly lines: string[]
 }
 
@@ -69,7 +69,7 @@ function start(blocks: readonly RoutedBlock[], cookies?: CookieJar): Fixture {
     cookies,
     tcpIdleMs: 10_000,
   })
-  return { server, counters, lines }
+  return { server, counters: new ServerTotals(counters), lines }
 }
 
 const out = new Uint8Array(65535)
@@ -196,7 +196,7 @@ t.test('what is no query gets what it deserves, and is counted', async (t) => {
     rcode: number
     questions: number
     opt?: boolean
-    counter: keyof ServerCounts
+    counter: 'ignored' | 'notImp' | 'formErr' | 'badVers'
   }[] = [
     {
       name: 'a response',

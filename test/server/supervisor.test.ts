@@ -5,7 +5,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { InputError } from '../../src/base/errors.ts'
 import type { Directive, SetupContext } from '../../src/plugin/directive.ts'
 import type { CorefileSource } from '../../src/server/corefile-source.ts'
-import { ServerCounts } from '../../src/server/counters.ts'
+import { ServerTotals } from '../../src/server/counters.ts'
 import type { ListenPlan } from '../../src/server/listen-plan.ts'
 import { describe, Supervisor } from '../../src/server/supervisor.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
@@ -63,7 +63,7 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
     env: {},
     clock: systemClock,
     metrics: new MetricsRegistry(),
-    serverCounters: new ServerCounts(),
+    serverCounters: new ServerTotals(),
     sink: (line) => lines.push(line),
     openDns: (plan: ListenPlan) => open('dns', plan.address),
     openHttp: (address) => open('http', address),

@@ -4,6 +4,7 @@ import { Dispenser } from '../../src/corefile/dispenser.ts'
 import { scanTokens } from '../../src/corefile/lexer.ts'
 import { lowerName, printName, scanName } from '../../src/dns/name/name.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
+import type { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import type {
   BlockConfig,
   Directive,
@@ -11,7 +12,9 @@ import type {
   ServerCounters,
   SetupContext,
 } from '../../src/plugin/directive.ts'
+import type { Feed } from '../../src/plugin/feed.ts'
 import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
+import { ControlWiring } from '../../src/server/wiring.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 
@@ -45,6 +48,8 @@ export class SetUp implements SetupContext {
   reloads = true
   readonly reloadReasons: string[] = []
   readonly #name: string
+  readonly wiring = new ControlWiring()
+  #linked: (() => void)[] = []
   readonly #startup: Hook[] = []
   readonly #shutdown: Hook[] = []
   readonly #finalShutdown: Hook[] = []
@@ -68,6 +73,22 @@ export class SetUp implements SetupContext {
 
   addHandler(factory: HandlerFactory): void {
     this.factories.push(factory)
+  }
+
+  feed<T>(follow: (value: T) => void): Feed<T> {
+    return this.wiring.feed(follow)
+  }
+
+  uplink(receive: (text: string) => void): (text: string) => void {
+    return this.wiring.uplink(receive)
+  }
+
+  counters(): CounterSlots {
+    return this.wiring.counters()
+  }
+
+  onLinked(hook: () => void): void {
+    this.#linked.push(hook)
   }
 
   onStartup(hook: Hook): void {
@@ -101,10 +122,16 @@ export class SetUp implements SetupContext {
 
   /** The directive's link above `next`. */
   handler(next: Handler = CHAIN_END): Handler {
+    this.#link()
     return this.factories.reduceRight((below, factory) => factory(below), next)
   }
 
+  #link(): void {
+    for (const hook of this.#linked.splice(0)) hook()
+  }
+
   async start(): Promise<void> {
+    this.#link()
     for (const hook of this.#startup) await hook()
   }
 
@@ -151,6 +178,7 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     listenHosts: [],
     root: '.',
     debug: false,
+    sockets: 0,
     bufsizeOctets: 1232,
     timeouts: { readMs: 3000, writeMs: 5000, idleMs: 10_000, maxTcpQueries: -1 },
     filters: [],

@@ -15,6 +15,10 @@ export const local: Directive = {
     )
     const slots = c.counters()
     c.addHandler((next) => new Local(next, slots))
-    collectWhileServing(c, () => slots.forEach((counts) => intercepted.inc(counts.take(0))))
+    collectWhileServing(c, () => {
+      slots.forEach((counts) => {
+        intercepted.inc(counts.take(0))
+      })
+    })
   },
 }

@@ -18,6 +18,7 @@ function answer(rcode: number, plugin: string, late = false) {
 t.test('queries and replies are counted', async (t) => {
   const setUp = new SetUp(prometheus, 'prometheus')
   let below = answer(Rcode.NOERROR, 'file')
+  setUp.block.directives.push('file', 'kuadrant')
   const handler = setUp.handler({ name: 'below', serve: (tx) => below.serve(tx) })
   await setUp.start()
   setUp.clock.monotonicMs = 1003
@@ -56,6 +57,7 @@ t.test('queries and replies are counted', async (t) => {
 
 t.test('zones, views and servers are kept apart', async (t) => {
   const setUp = new SetUp(prometheus, 'prometheus', ['example.org.', 'example.net.'])
+  setUp.block.directives.push('file')
   const handler = setUp.handler(answer(0, 'file'))
   await setUp.start()
   const other = { ...lonelyServer, address: 'dns://[::1]:53' }
@@ -74,6 +76,7 @@ t.test('zones, views and servers are kept apart', async (t) => {
 
 t.test('a reload goes on counting', async (t) => {
   const setUp = new SetUp(prometheus, 'prometheus')
+  setUp.block.directives.push('file')
   const handler = setUp.handler(answer(0, 'file'))
   await setUp.start()
   const series = `coredns_dns_requests_total{${SLOT},proto="udp",family="1",type="A"}`

@@ -1,7 +1,5 @@
 import t from 'tap'
-import { listenBatch } from '../../../src/transport/udp/batch/listener.ts'
 import { chooseUdp } from '../../../src/transport/udp/choose.ts'
-import { listenDgram } from '../../../src/transport/udp/dgram.ts'
 
 const here = (): void => {}
 const nowhere = (): void => {
@@ -10,21 +8,21 @@ const nowhere = (): void => {
 
 t.test('UDP goes in batches where it can, and the log says which it is', async (t) => {
   const table = [
-    { forced: undefined, load: here, listen: listenBatch, says: 'batch (recvmmsg)' },
-    { forced: '', load: here, listen: listenBatch, says: 'batch (recvmmsg)' },
-    { forced: 'batch', load: here, listen: listenBatch, says: 'batch (recvmmsg)' },
-    { forced: 'dgram', load: here, listen: listenDgram, says: 'dgram (SEXTANT_UDP)' },
-    { forced: 'dgram', load: nowhere, listen: listenDgram, says: 'dgram (SEXTANT_UDP)' },
+    { forced: undefined, load: here, kind: 'batch', says: 'batch (recvmmsg)' },
+    { forced: '', load: here, kind: 'batch', says: 'batch (recvmmsg)' },
+    { forced: 'batch', load: here, kind: 'batch', says: 'batch (recvmmsg)' },
+    { forced: 'dgram', load: here, kind: 'dgram', says: 'dgram (SEXTANT_UDP)' },
+    { forced: 'dgram', load: nowhere, kind: 'dgram', says: 'dgram (SEXTANT_UDP)' },
     {
       forced: undefined,
       load: nowhere,
-      listen: listenDgram,
+      kind: 'dgram',
       says: 'dgram (koffi does not load: no binary)',
     },
   ]
-  for (const { forced, load, listen, says } of table) {
+  for (const { forced, load, kind, says } of table) {
     const chosen = chooseUdp(forced, load)
-    t.equal(chosen.listen, listen, says)
+    t.equal(chosen.kind, kind, says)
     t.equal(chosen.description, says)
   }
 })
