@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import type { InputError } from '../../base/errors.ts'
 import type { HealthProbe, Resource } from '../dns-record.ts'
@@ -12,6 +13,7 @@ import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from 
 export const FILE_OCTETS_MAX = 128 * 1024 * 1024
 /** The buffer that files are read into is kept up to this size. */
 const KEPT_OCTETS_MAX = 4 * 1024 * 1024
+const NEWLINE = 0x0a
 const NO_RECORDS: readonly HeldRecord[] = []
 const NO_PROBES: readonly HealthProbe[] = []
 
@@ -31,8 +33,8 @@ export async function readManifestFile(
   const reading = new FileReading(path, previous)
   const octets = readOctets(path)
   const ranges = path.endsWith('.json') ? undefined : splitDocuments(octets, octets.length)
-  if (path.endsWith('.json')) reading.json(octets.toString('utf8'))
-  else if (ranges === undefined) reading.stream(octets.toString('utf8'))
+  if (path.endsWith('.json')) reading.json(octets)
+  else if (ranges === undefined) reading.stream(octets)
   else {
     reading.expect(ranges)
     for (const range of ranges) {
@@ -101,7 +103,9 @@ class FileReading {
       this.#documents.push(known)
       return
     }
-    const text = octets.toString(range.isAscii ? 'latin1' : 'utf8', range.start, range.end)
+    const own = octets.subarray(range.start, range.end)
+    const text = range.isAscii ? own.toString('latin1') : this.#decode(own, range.line)
+    if (text === undefined) return
     const value = parseOneDocument(text)
     if (value instanceof YamlProblem) {
       this.#refuseFile(range.line + value.line - 1, value.message)
@@ -113,7 +117,9 @@ class FileReading {
   }
 
   /** A YAML stream that can't be split without understanding it. */
-  stream(text: string): void {
+  stream(octets: Buffer): void {
+    const text = this.#decode(octets, 1)
+    if (text === undefined) return
     const values = parseDocuments(text)
     if (values instanceof YamlProblem) {
       this.#refuseFile(values.line, values.message)
@@ -125,7 +131,9 @@ class FileReading {
     }
   }
 
-  json(text: string): void {
+  json(octets: Buffer): void {
+    const text = this.#decode(octets, 1)
+    if (text === undefined) return
     let value: YamlValue
     try {
       value = JSON.parse(text) as YamlValue
@@ -143,6 +151,14 @@ class FileReading {
     const isKept = this.#errors.length > 0 && this.#previous !== undefined
     const documents = isKept ? this.#previous.documents : this.#documents
     return { path: this.#path, documents, errors: this.#errors }
+  }
+
+  /** Refuses octets that are no UTF-8: replaced, they would be served as something else. */
+  #decode(octets: Buffer, firstLine: number): string | undefined {
+    if (isUtf8(octets)) return octets.toString('utf8')
+    const line = firstLine + countLinesBeforeFault(octets)
+    this.#refuseFile(line, 'octets that are no UTF-8; save the file as UTF-8')
+    return undefined
   }
 
   /** A document with problems is read anew: their lines may have moved. */
@@ -229,6 +245,16 @@ class FileReading {
 function isSame(known: HeldDocument | undefined, range: DocumentRange | undefined): boolean {
   if (known === undefined || range === undefined) return false
   return known.digestA === range.digestA && known.digestB === range.digestB
+}
+
+/** Lines in front of the first one that is no UTF-8: no character spans two. */
+function countLinesBeforeFault(octets: Buffer): number {
+  let start = 0
+  for (let line = 0; ; line++) {
+    const end = octets.indexOf(NEWLINE, start)
+    if (end === -1 || !isUtf8(octets.subarray(start, end))) return line
+    start = end + 1
+  }
 }
 
 /** Line of the offset that V8 names in its message; else where YAML, of which JSON is a part, ends. */
