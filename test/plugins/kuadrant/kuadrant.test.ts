@@ -7,6 +7,7 @@ import { printRdata } from '../../../src/dns/rdata/index.ts'
 import type { Handler } from '../../../src/plugin/handler.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
+import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -242,6 +243,33 @@ t.test('readiness and metrics tell of bad files and refused records', async (t) 
   t.match(setUp.readiness[0]?.check(), /c\.yaml:1: /)
   t.equal(await badFiles(), 1)
   t.equal((await setUp.checks[0]!()).length, 2)
+})
+
+t.test('metrics of a source go with its last user', async (t) => {
+  const [one, two] = [t.testdir({ one: {}, two: {} })].flatMap((d) => [`${d}/one`, `${d}/two`])
+  const metrics = new MetricsRegistry()
+  const start = async (directory: string) => {
+    const setUp = new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n}`, ['k.example.com.'])
+    Object.assign(setUp, { metrics })
+    await setUp.start()
+    return setUp
+  }
+  const sources = async (): Promise<unknown> => {
+    const found = (await metrics.print()).matchAll(
+      /source="[^"]*\/(\w+)",zone="k\.example\.com\."/g,
+    )
+    return [...new Set([...found].map((match) => match[1]))].sort()
+  }
+  const old = await start(one!)
+  const other = await start(two!)
+  t.strictSame(await sources(), ['one', 'two'])
+  const reloaded = await start(one!)
+  await old.stop()
+  t.strictSame(await sources(), ['one', 'two'], 'the reloaded block shows the same series')
+  await other.stop()
+  t.strictSame(await sources(), ['one'])
+  await reloaded.stop()
+  t.notMatch(await metrics.print(), /source="/)
 })
 
 t.test('a directory that is not there stops the start, and names the line', async (t) => {
