@@ -3,7 +3,7 @@ import type { Directive, HttpReply } from '../../plugin/directive.ts'
 import { scanHostPort } from '../../plugin/host-port.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { escapeControls } from '../../telemetry/log.ts'
-import { printUnready, Readiness } from './ready.ts'
+import { printReady, printUnready, Readiness } from './ready.ts'
 
 const DEFAULT_ADDRESS = ':8181'
 
@@ -20,7 +20,7 @@ export const ready: Directive = {
     c.http(address, '/ready', () => {
       if (closing) return reply(503, 'Shutting down')
       const unready = readiness.unready()
-      if (unready.length === 0) return reply(200, 'OK')
+      if (unready.length === 0) return reply(200, printReady(readiness.notes().map(escapeReason)))
       const names = [...new Set(unready.map(({ name }) => name))].join(',')
       c.log.info(`Plugins not ready: "${names}"`)
       return reply(503, printUnready(unready.map(escapeReason)))
