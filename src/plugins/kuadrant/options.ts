@@ -24,6 +24,7 @@ export interface KuadrantOptions {
   readonly position: Position
   /** E-mail address as written; '' = none. */
   readonly rname: string
+  readonly rnamePosition: Position
   readonly nameservers: readonly Nameserver[]
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
@@ -42,6 +43,7 @@ export function scanOptions(d: Dispenser, block: BlockConfig): KuadrantOptions {
     manifests: '',
     position: d.position(),
     rname: '',
+    rnamePosition: d.position(),
     nameservers: [],
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
@@ -49,7 +51,7 @@ export function scanOptions(d: Dispenser, block: BlockConfig): KuadrantOptions {
   for (let i = 0; nextOnce(d, i); i++) {
     draft.position = d.position()
     draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
-    while (d.nextBlock()) scanProperty(d, draft, block)
+    d.eachProperty(() => scanProperty(d, draft, block))
   }
   if (draft.manifests === '') {
     throw d.error('kuadrant has no source of records: add `manifests DIR`')
@@ -69,6 +71,7 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
       )
     case 'rname':
       draft.rname = scanOne(d)
+      draft.rnamePosition = d.position()
       return
     case 'manifests': {
       const directory = scanOne(d)

@@ -3,15 +3,16 @@ import { InputError, type Position } from '../../base/errors.ts'
 import { Random } from '../../base/random.ts'
 import { systemTimers } from '../../base/timers.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { checkManifests } from '../../record/manifests/check-manifests.ts'
-import { acquireSource } from '../../record/manifests/shared-source.ts'
+import { acquireSource, type SharedSource } from '../../record/manifests/shared-source.ts'
 import { SerialBook } from '../../record/soa.ts'
 import { SteeringTable } from '../../steering/table.ts'
 import { ZoneImage } from '../../zone/image/writer.ts'
 import { ZoneAnswerer } from '../../zone/lookup/answer.ts'
+import { checkBlock } from './check.ts'
 import { KuadrantHandler } from './kuadrant.ts'
 import { commitHistogram, measure } from './metrics.ts'
 import { type KuadrantOptions, scanOptions } from './options.ts'
+import { Siblings } from './siblings.ts'
 import { KuadrantZones } from './zones.ts'
 
 /** Outlives reloads: a zone whose content stayed the same keeps its serial. */
@@ -31,7 +32,9 @@ export const kuadrant: Directive = {
     const answerer = new ZoneAnswerer(image.reader(), table.steerer())
     c.addHandler((next) => new KuadrantHandler(next, answerer, options.fallthrough))
     follow(c, options, image, table)
-    c.onCheck(() => checkManifests(options.manifests).catch(at(options.position)))
+    c.onCheck((warn) => {
+      return checkBlock(options, Siblings.of(c.corefile).options, warn).catch(at(options.position))
+    })
   },
 }
 
@@ -45,20 +48,25 @@ function follow(
   const stops: (() => void)[] = [() => table.close()]
   let unreadyReason = (): string => 'records are not loaded yet'
   c.onReady(() => unreadyReason())
+  const { clock, log } = c
+  const directory = options.manifests
+  let shared: SharedSource | undefined
+  const siblings = Siblings.of(c.corefile)
+  const claim = async (): Promise<void> => {
+    const source = { directory, log, clock, timers: systemTimers }
+    const acquired = await acquireSource(source).catch(at(options.position))
+    shared = acquired.shared
+    stops.push(acquired.release, shared.claims.claim(options.zones))
+  }
+  siblings.add({ options, claim })
   c.onStartup(async () => {
-    const { clock, log } = c
+    await siblings.claimAll()
+    const { source, claims } = shared!
     const parts = { image, table, serials, clock, log, onCommit: commitHistogram(c.metrics) }
     const zones = new KuadrantZones(options, parts)
-    const directory = options.manifests
-    const { shared, release } = await acquireSource({
-      directory,
-      log,
-      clock,
-      timers: systemTimers,
-    }).catch(at(options.position))
-    stops.push(release, await zones.follow(shared.source, shared.claims))
-    stops.push(measure(c.metrics, directory, shared, zones))
-    unreadyReason = () => shared.source.unreadyReason()
+    stops.push(await zones.follow(source, claims))
+    stops.push(measure(c.metrics, directory, shared!, zones))
+    unreadyReason = () => source.unreadyReason()
   })
   c.onShutdown(() => {
     for (const stop of stops.splice(0).reverse()) stop()

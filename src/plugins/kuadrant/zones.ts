@@ -1,17 +1,17 @@
 import type { Clock } from '../../base/clock.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import { concatNames, isSubdomain, nameKey, printName, scanName } from '../../dns/name/name.ts'
-import type { Endpoint } from '../../record/dns-record.ts'
+import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import { ImageSink } from '../../record/image-sink.ts'
-import { RecordZone } from '../../record/record-zone.ts'
-import { composeSoa, type SerialBook, SOA_TTL_SECONDS, scanMailbox } from '../../record/soa.ts'
+import type { RecordZone } from '../../record/record-zone.ts'
+import { composeSoa, type SerialBook, SOA_TTL_SECONDS } from '../../record/soa.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../record/source.ts'
 import { isLocalZone, type ZoneClaims } from '../../record/zone-claims.ts'
 import type { SteeringTable } from '../../steering/table.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
-import type { KuadrantOptions, Nameserver } from './options.ts'
+import type { KuadrantOptions } from './options.ts'
+import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
 
 /** Records taken in before queries get their turn, while a zone is built. */
 const SLICE_RECORDS = 500
@@ -68,12 +68,11 @@ export class KuadrantZones {
 
   /**
    * Fills the zones and follows the source; returns the function that stops that. Lets others run
-   * between slices; what changes meanwhile is applied after.
+   * between slices; what changes meanwhile is applied after. `claims` holds our zones already.
    */
   async follow(source: RecordSource, claims: ZoneClaims): Promise<() => void> {
     const startMs = this.#parts.clock.monotonic()
     this.#claims = claims
-    const stopClaims = claims.claim(this.#zones.map((zone) => zone.apex))
     this.#waiting = []
     const unsubscribe = source.subscribe((changes) => this.#take(changes))
     const stopWatching = claims.onChange((zone) => this.#moveRecords(source, zone))
@@ -87,7 +86,6 @@ export class KuadrantZones {
     return () => {
       unsubscribe()
       stopWatching()
-      stopClaims()
     }
   }
 
@@ -111,25 +109,19 @@ export class KuadrantZones {
   }
 
   #apply(changes: readonly RecordChange[]): void {
+    const claims = this.#claims!
     for (const zone of this.#zones) {
       const mine: RecordChange[] = []
       for (const change of changes) {
         const isOld = change.before !== undefined && zone.records.has(change.before)
-        const isNew = change.after !== undefined && this.#belongs(zone, change.after)
+        const isNew =
+          change.after !== undefined && belongs(change.after, zone, this.#options, claims)
         const before = isOld ? change.before : undefined
         const after = isNew ? change.after : undefined
         if (before !== after) mine.push({ before, after })
       }
       zone.records.apply(mine)
     }
-  }
-
-  /** The local form of a record is served whatever zone the record itself is in. */
-  #belongs(zone: Zone, record: StoredRecord): boolean {
-    const allowed = this.#options.allowedNamespaces
-    const namespace = record.key.slice(0, record.key.indexOf('/'))
-    if (allowed !== undefined && !allowed.has(namespace)) return false
-    return isLocalZone(zone.apex) || this.#claims?.zoneKeyOf(record.packed) === zone.key
   }
 
   /** Another block began or ceased to serve `changed`: records below it may belong elsewhere now. */
@@ -175,28 +167,12 @@ export class KuadrantZones {
     const { image, table, log } = this.#parts
     const id = image.addZone(apex)
     const text = printName(apex)
-    const { nameservers } = this.#options
-    const defaultName = concatNames(scanName('ns1.')!, apex) ?? apex
-    const mname = nameservers[0]?.name ?? defaultName
-    const records = new RecordZone({
-      apex,
-      isLocalForm: isLocalZone(apex),
-      fixed: nameservers.flatMap((server) => composeNameserver(server, apex)),
-      defaultNs: endpointOf(apex, RRType.NS, [defaultName]),
-      sink: new ImageSink(image, id, table),
-      onConflict: (conflict) => this.#logConflict(conflict),
-    })
-    const rname = this.#rname(apex, log)
+    const mname = primaryOf(apex, this.#options)
+    const sink = new ImageSink(image, id, table)
+    const onConflict = (conflict: string): void => this.#logConflict(conflict)
+    const records = createRecordZone(apex, this.#options, sink, onConflict)
+    const rname = mailboxOf(apex, this.#options, (warning) => log.warning(warning))
     return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
-  }
-
-  #rname(apex: Uint8Array, log: Logger): Uint8Array {
-    const { rname } = this.#options
-    const mailbox = rname === '' ? undefined : scanMailbox(rname)
-    if (rname !== '' && mailbox === undefined) {
-      log.warning(`rname "${rname}" is no e-mail address; hostmaster.${printName(apex)} is used`)
-    }
-    return mailbox ?? concatNames(scanName('hostmaster.')!, apex) ?? apex
   }
 
   #logConflict(conflict: string): void {
@@ -212,29 +188,5 @@ export class KuadrantZones {
       const content = `${records.recordCount} records, ${records.rrsetCount} RRsets`
       this.#parts.log.info(`zone ${text}: ${content}, serial ${serial}, in ${seconds} s`)
     }
-  }
-}
-
-/** The NS record of a configured name server, and its glue where its name is in the zone. */
-function composeNameserver(server: Nameserver, apex: Uint8Array): Endpoint[] {
-  const endpoints = [endpointOf(apex, RRType.NS, [server.name])]
-  if (!isSubdomain(server.name, apex)) return endpoints
-  for (const { family, bytes } of server.addresses) {
-    endpoints.push(endpointOf(server.name, family === 1 ? RRType.A : RRType.AAAA, [bytes]))
-  }
-  return endpoints
-}
-
-function endpointOf(owner: Uint8Array, type: number, rdata: readonly Uint8Array[]): Endpoint {
-  const ttlSeconds = SOA_TTL_SECONDS
-  return {
-    owner,
-    type,
-    ttlSeconds,
-    setIdentifier: '',
-    weight: undefined,
-    codes: [],
-    isDefault: false,
-    rdata,
   }
 }

@@ -44,7 +44,7 @@ function scanOptions(d: Dispenser): { address: string; continuously: boolean } {
     const args = d.remainingArgs()
     if (args.length > 1) throw d.argError()
     if (args[0] !== undefined) address = scanHostPort(d, args[0])
-    while (d.nextBlock()) {
+    d.eachProperty(() => {
       if (d.value() !== 'monitor') throw d.error(`unknown property '${d.value()}'`)
       const monitor = d.remainingArgs()
       if (monitor.length !== 1) throw d.argError()
@@ -52,7 +52,7 @@ function scanOptions(d: Dispenser): { address: string; continuously: boolean } {
         throw d.error(`monitor type '${monitor[0]}' not supported`)
       }
       continuously = monitor[0] === 'continuously'
-    }
+    })
   }
   return { address, continuously }
 }

@@ -3,6 +3,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import type { InputError } from '../../base/errors.ts'
 import type { HealthProbe, Resource } from '../dns-record.ts'
 import { packRecord } from '../pack.ts'
+import { findIgnored } from '../validate/ignored.ts'
 import { itemsOf, validateResource } from '../validate/resource.ts'
 import { findLine, parseDocuments, parseOneDocument, YamlProblem } from '../yaml/parse-document.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
@@ -19,18 +20,24 @@ const NO_PROBES: readonly HealthProbe[] = []
 
 let kept = Buffer.alloc(0)
 
+export interface ReadOptions {
+  /** Lets others run now and then. */
+  readonly pause: () => Promise<void> | undefined
+  /** Told of what is passed over in good records. */
+  readonly onIgnored: ((warning: InputError) => void) | undefined
+}
+
 /**
  * Reads one manifest file. Documents that are octet for octet those of `previous` are taken over
  * without a look. `previous`: what the same path held when it was last read; its documents are what is
- * returned, beside the errors, where the file as such is bad. `pause` lets others run now and then.
- * Throws InputError if the file can't be read at all.
+ * returned, beside the errors, where the file as such is bad. Throws InputError if the file can't be read at all.
  */
 export async function readManifestFile(
   path: string,
   previous: ManifestFile | undefined,
-  pause: () => Promise<void> | undefined,
+  options: ReadOptions,
 ): Promise<ManifestFile> {
-  const reading = new FileReading(path, previous)
+  const reading = new FileReading(path, previous, options.onIgnored)
   const octets = readOctets(path)
   const ranges = path.endsWith('.json') ? undefined : splitDocuments(octets, octets.length)
   if (path.endsWith('.json')) reading.json(octets)
@@ -39,7 +46,7 @@ export async function readManifestFile(
     reading.expect(ranges)
     for (const range of ranges) {
       reading.document(octets, range)
-      const paused = pause()
+      const paused = options.pause()
       if (paused !== undefined) await paused
     }
   }
@@ -79,15 +86,21 @@ class FileReading {
   readonly #previous: ManifestFile | undefined
   readonly #documents: HeldDocument[] = []
   readonly #errors: InputError[] = []
+  readonly #onIgnored: ((warning: InputError) => void) | undefined
   /** Documents of `previous` that the ranges still to come may be found equal to. */
   #known: readonly HeldDocument[] = []
   #knownByDigest: Map<string, HeldDocument> | undefined
   #prefix = 0
   #previousRecords: Map<string, HeldRecord> | undefined
 
-  constructor(path: string, previous: ManifestFile | undefined) {
+  constructor(
+    path: string,
+    previous: ManifestFile | undefined,
+    onIgnored: ((warning: InputError) => void) | undefined,
+  ) {
     this.#path = path
     this.#previous = previous
+    this.#onIgnored = onIgnored
   }
 
   /** Announces the ranges, so that what is equal at the beginning costs no search. */
@@ -193,8 +206,15 @@ class FileReading {
       const resource = validateResource(item)
       const prefix = item === value ? [] : ['items', index]
       if (resource.kind === 'probe') probes.push(resource.probe)
-      else if (resource.kind === 'record') records.push(this.#holdRecord(resource))
-      else if (resource.kind === 'refused') {
+      else if (resource.kind === 'record') {
+        const record = this.#holdRecord(resource)
+        records.push(record)
+        if (this.#onIgnored === undefined) continue
+        for (const { path, message } of findIgnored(item)) {
+          const line = lineOf([...prefix, ...path])
+          this.#onIgnored(manifestError(this.#path, line, `${record.key}: ${message}`))
+        }
+      } else if (resource.kind === 'refused') {
         const line = lineOf([...prefix, ...resource.problem.path])
         const refused = this.#refuse(resource.key, line, resource.problem.message)
         if (refused !== undefined) records.push(refused)

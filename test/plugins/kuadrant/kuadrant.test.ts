@@ -242,7 +242,7 @@ t.test('readiness and metrics tell of bad files and refused records', async (t) 
   await until(() => setUp.readiness[0]?.check() !== '', 'the bad file to be noticed')
   t.match(setUp.readiness[0]?.check(), /c\.yaml:1: /)
   t.equal(await badFiles(), 1)
-  t.equal((await setUp.checks[0]!()).length, 2)
+  t.equal((await setUp.check()).faults.length, 2)
 })
 
 t.test('metrics of a source go with its last user', async (t) => {
