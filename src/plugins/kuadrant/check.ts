@@ -6,13 +6,14 @@ import {
   type Warn,
   warnOfConflicts,
 } from '../../record/manifests/check-manifests.ts'
+import { checkSerialFile } from '../../record/serials/serial-file.ts'
 import { ZoneClaims } from '../../record/zone-claims.ts'
 import type { KuadrantOptions } from './options.ts'
 import { belongs, createRecordZone, mailboxOf } from './zone-content.ts'
 
 /**
  * Everything that is wrong with the manifests of a block; `warn` is told of what a start would log:
- * records that disagree in one of its zones, records that no zone takes, and a bad mailbox. `all`: the
+ * records that disagree in one of its zones, records that no zone takes, and a bad mailbox or serials file. `all`: the
  * blocks of the Corefile. Throws InputError where the directory can't be listed.
  */
 export async function checkBlock(
@@ -25,6 +26,9 @@ export async function checkBlock(
   for (const { manifests, zones } of all) if (manifests === options.manifests) claims.claim(zones)
   const { records, faults, warnings, places } = await readManifests(options.manifests)
   for (const warning of warnings) warn(warning)
+  const { serials, serialsPosition } = options
+  const fault = serials === '' ? '' : checkSerialFile(serials)
+  if (fault !== '') warn(new InputError('SERIALS', serialsPosition, fault))
   for (const apex of zones) {
     mailboxOf(apex, options, (text) => warn(new InputError('RNAME', options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }

@@ -22,6 +22,9 @@ export interface KuadrantOptions {
   /** Absolute path. */
   readonly manifests: string
   readonly position: Position
+  /** Absolute path of the file that keeps serials; '' = none. */
+  readonly serials: string
+  readonly serialsPosition: Position
   /** E-mail address as written; '' = none. */
   readonly rname: string
   readonly rnamePosition: Position
@@ -34,14 +37,16 @@ export interface KuadrantOptions {
 type Draft = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] }
 
 /**
- * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | nameserver
- * NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
+ * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
+ * nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
  */
 export function scanOptions(d: Dispenser, block: BlockConfig): KuadrantOptions {
   const draft: Draft = {
     zones: [],
     manifests: '',
     position: d.position(),
+    serials: '',
+    serialsPosition: d.position(),
     rname: '',
     rnamePosition: d.position(),
     nameservers: [],
@@ -80,6 +85,10 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
       draft.position = d.position()
       return
     }
+    case 'serials':
+      draft.serials = resolve(block.root, scanOne(d))
+      draft.serialsPosition = d.position()
+      return
     case 'nameserver':
       draft.nameservers = [...draft.nameservers, scanNameserver(d)]
       return

@@ -2,9 +2,12 @@ import { systemClock } from '../../base/clock.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import { Random } from '../../base/random.ts'
 import { systemTimers } from '../../base/timers.ts'
-import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { printName } from '../../dns/name/name.ts'
+import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
 import { acquireSource, type SharedSource } from '../../record/manifests/shared-source.ts'
-import { SerialBook } from '../../record/soa.ts'
+import { SerialBook } from '../../record/serials/serial-book.ts'
+import type { SerialFile } from '../../record/serials/serial-file.ts'
+import { acquireSerialFile } from '../../record/serials/shared-serial-file.ts'
 import { SteeringTable } from '../../steering/table.ts'
 import { ZoneImage } from '../../zone/image/writer.ts'
 import { ZoneAnswerer } from '../../zone/lookup/answer.ts'
@@ -58,19 +61,38 @@ function follow(
     shared = acquired.shared
     stops.push(acquired.release, shared.claims.claim(options.zones))
   }
-  siblings.add({ options, claim })
+  let stopFollowing = (): void => {}
+  const place = (): string => placeOf(c.block)
+  siblings.add({ options, place, claim, stopFollowing: () => stopFollowing() })
+  const keepSerials = (): SerialFile | undefined => {
+    if (options.serials === '') return undefined
+    const parts = { path: options.serials, book: serials, log, clock, timers: systemTimers }
+    const { file, release } = acquireSerialFile(parts)
+    stops.push(release)
+    return file
+  }
   c.onStartup(async () => {
     await siblings.claimAll()
     const { source, claims } = shared!
     const parts = { image, table, serials, clock, log, onCommit: commitHistogram(c.metrics) }
-    const zones = new KuadrantZones(options, parts)
-    stops.push(await zones.follow(source, claims))
+    const serialFile = keepSerials()
+    for (const zone of options.zones) serials.retain(printName(zone), siblings.placesOf(zone))
+    const zones = new KuadrantZones(options, { ...parts, serialFile, place: place() })
+    stopFollowing = await zones.follow(source, claims)
     stops.push(measure(c.metrics, directory, shared!, zones))
     unreadyReason = () => source.unreadyReason()
   })
   c.onShutdown(() => {
+    siblings.stopFollowing()
     for (const stop of stops.splice(0).reverse()) stop()
   })
+}
+
+/** Names the server block by what tells it from others: its keys, its addresses, its view. */
+function placeOf({ keys, listenHosts, viewName }: BlockConfig): string {
+  const addresses = keys.map(({ scheme, zoneText, port }) => `${scheme}://${zoneText}:${port}`)
+  const hosts = [...listenHosts].sort().join()
+  return `${addresses.sort().join()}@${hosts}/${encodeURIComponent(viewName)}`
 }
 
 /** A source that can't be opened is the fault of the line that names it. */

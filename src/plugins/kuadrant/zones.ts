@@ -3,7 +3,9 @@ import { RRType } from '../../dns/iana/types.ts'
 import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import { ImageSink } from '../../record/image-sink.ts'
 import type { RecordZone } from '../../record/record-zone.ts'
-import { composeSoa, type SerialBook, SOA_TTL_SECONDS } from '../../record/soa.ts'
+import type { SerialBook } from '../../record/serials/serial-book.ts'
+import type { SerialFile } from '../../record/serials/serial-file.ts'
+import { composeSoa, SOA_TTL_SECONDS } from '../../record/soa.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../record/source.ts'
 import { isLocalZone, type ZoneClaims } from '../../record/zone-claims.ts'
 import type { SteeringTable } from '../../steering/table.ts'
@@ -22,6 +24,10 @@ export interface KuadrantZonesParts {
   readonly image: ZoneImage
   readonly table: SteeringTable
   readonly serials: SerialBook
+  /** Keeps the serials over a restart; undefined = nothing does. */
+  readonly serialFile: SerialFile | undefined
+  /** Tells the server block from others with the same zone. No white space. */
+  readonly place: string
   readonly clock: Clock
   readonly log: Logger
   /** Told of the duration of each commit that changed something. */
@@ -139,28 +145,24 @@ export class KuadrantZones {
 
   /** New serials where content changed, then one publish for all. */
   #commit(startMs: number): void {
-    const { image, table, serials, clock, onCommit } = this.#parts
-    let isChanged = false
+    const { image, table, serials, serialFile, place, clock, onCommit } = this.#parts
+    const changed: string[] = []
     for (const zone of this.#zones) {
       const { digest } = zone.records
       if (digest === zone.digest) continue
-      isChanged = true
       zone.digest = digest
-      zone.serial = serials.serialFor(this.#serialKey(zone), digest, clock.now())
+      const content = { zone: zone.text, place, digest: digestWithSoa(zone) }
+      zone.serial = serials.serialFor(content, clock.now())
+      changed.push(zone.text)
       const soa = composeSoa(zone.mname, zone.rname, zone.serial)
       const set = { type: RRType.SOA, ttlSeconds: SOA_TTL_SECONDS, rdata: [soa] }
       image.putRRset(zone.id, zone.apex, set)
     }
-    if (!isChanged) return
+    if (changed.length === 0) return
+    serialFile?.save(changed)
     table.refresh()
     image.publish()
     onCommit((clock.monotonic() - startMs) / 1000)
-  }
-
-  /** Equal for the same zone of the same block, before and after a reload. */
-  #serialKey(zone: Zone): string {
-    const namespaces = [...(this.#options.allowedNamespaces ?? [])].sort().join()
-    return `${zone.text} ${this.#options.manifests} ${namespaces} ${this.#options.position.line}`
   }
 
   #createZone(apex: Uint8Array): Zone {
@@ -189,4 +191,9 @@ export class KuadrantZones {
       this.#parts.log.info(`zone ${text}: ${content}, serial ${serial}, in ${seconds} s`)
     }
   }
+}
+
+/** The digest of all that is served of a zone but the serial. */
+function digestWithSoa({ digest, mname, rname }: Zone): string {
+  return `${digest}/${printName(mname)}/${printName(rname)}`
 }

@@ -59,6 +59,11 @@ t.test('what the directive refuses, and why', (t) => {
       want: /not an IP address: 1\.2\.3/,
     },
     {
+      name: 'serials without a file',
+      given: 'kuadrant {\n manifests a\n serials\n}',
+      want: /Wrong argument count/,
+    },
+    {
       name: 'no namespaces',
       given: 'kuadrant {\n manifests a\n allow-namespaces\n}',
       want: /Wrong argument count/,
@@ -158,22 +163,22 @@ t.test('a bad mailbox gets a warning and the default', async (t) => {
 })
 
 t.test('the serial grows with content, and with nothing else', async (t) => {
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
-  const first = await serve(t, directory, 'k.example.com.')
+  const directory = t.testdir({ 'a.yaml': manifest('a.s.example', '192.0.2.1') })
+  const first = await serve(t, directory, 's.example.')
   const start = await first.serial()
   t.equal(start, 1_700_000_000, 'the time, where nothing is known')
-  writeFileSync(join(directory, 'a.yaml'), `# another text\n${manifest('a', '192.0.2.1')}`)
-  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.2'))
-  await until(
-    async () => (await first.ask('b.k.example.com.')).includes('192.0.2.2'),
-    'the new record',
+  writeFileSync(
+    join(directory, 'a.yaml'),
+    `# another text\n${manifest('a.s.example', '192.0.2.1')}`,
   )
+  writeFileSync(join(directory, 'b.yaml'), manifest('b.s.example', '192.0.2.2'))
+  await until(async () => (await first.ask('b.s.example.')).includes('192.0.2.2'), 'the new record')
   t.equal(await first.serial(), start + 1)
-  const second = await serve(t, directory, 'k.example.com.')
+  const second = await serve(t, directory, 's.example.')
   t.equal(await second.serial(), start + 1, 'a reload of the same content')
   await first.stop()
-  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.3'))
-  await until(async () => (await second.ask('b.k.example.com.')).includes('192.0.2.3'), 'the edit')
+  writeFileSync(join(directory, 'b.yaml'), manifest('b.s.example', '192.0.2.3'))
+  await until(async () => (await second.ask('b.s.example.')).includes('192.0.2.3'), 'the edit')
   t.equal(await second.serial(), start + 2)
 })
 
