@@ -11,7 +11,7 @@ import { scanName } from '../dist/dns/name/name.js'
 import { NO_FALLTHROUGH } from '../dist/plugin/fallthrough.js'
 import { KuadrantZones } from '../dist/plugins/kuadrant/zones.js'
 import { SharedSource } from '../dist/record/manifests/shared-source.js'
-import { SerialBook } from '../dist/record/soa.js'
+import { SerialBook } from '../dist/record/serials/serial-book.js'
 import { SteeringTable } from '../dist/steering/table.js'
 import { ZoneImage } from '../dist/zone/image/writer.js'
 
@@ -100,6 +100,8 @@ const zones = new KuadrantZones(options, {
   image,
   table,
   serials: new SerialBook(),
+  serialFile: undefined,
+  place: 'bench',
   onCommit,
   ...parts,
 })

@@ -16,9 +16,28 @@ export class InputError extends Error {
     this.position = position
   }
 
+  /** It, and those that were found along with it. */
+  all(): readonly InputError[] {
+    return [this]
+  }
+
   /** `file:line: message`, or the message alone where no place is known. */
   print(): string {
     const at = this.position
     return at === undefined ? this.message : `${at.file}:${at.line}: ${this.message}`
+  }
+}
+
+/** Several faults that were found in one go. Stands for the first where only one can be told. */
+export class InputErrors extends InputError {
+  readonly #errors: readonly InputError[]
+
+  constructor(first: InputError, others: readonly InputError[]) {
+    super(first.code, first.position, first.message, first.cause)
+    this.#errors = [first, ...others]
+  }
+
+  override all(): readonly InputError[] {
+    return this.#errors
   }
 }

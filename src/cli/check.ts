@@ -1,5 +1,5 @@
-import { resolve } from 'node:path'
 import { InputError } from '../base/errors.ts'
+import { checkManifests, type Warn } from '../record/manifests/check-manifests.ts'
 import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
 import { Instance } from '../server/instance.ts'
 import { describe, type SupervisorParts } from '../server/supervisor.ts'
@@ -11,7 +11,8 @@ import type { Output } from './output.ts'
 
 /**
  * `sextant check`: validates a Corefile, and with it every file that its directives read, without
- * listening. Prints each fault on a line with its place. Resolves to 0, or 1 if there is any.
+ * listening. Prints each fault on a line with its place, and warnings of what is served otherwise than
+ * it may be meant. Resolves to 0, or 1 if there is any fault.
  */
 export async function check(argv: readonly string[], output: Output): Promise<number> {
   const args = scanCheckArgs(argv)
@@ -20,17 +21,27 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
     return 1
   }
   const parts = composeParts(args.dnsPort, output.print)
-  const sources: CorefileSource[] = []
+  const faults: InputError[] = []
+  const warnings: InputError[] = []
+  const warn: Warn = (warning) => warnings.push(warning)
   if (args.conf !== undefined || args.manifests === undefined) {
-    sources.push(chooseCorefile(args.conf, args.dnsPort))
+    faults.push(...(await checkCorefile(chooseCorefile(args.conf, args.dnsPort), parts, warn)))
   }
-  if (args.manifests !== undefined) sources.push(manifestCorefile(args.manifests))
-  const faults = (await Promise.all(sources.map((source) => checkOne(source, parts)))).flat()
-  const lines = new Set(faults.sort(byPlace).map(describe))
-  for (const line of lines) output.printError(line)
-  if (lines.size > 0) return 1
-  output.print('no errors found')
+  if (args.manifests !== undefined) faults.push(...(await checkDirectory(args.manifests, warn)))
+  const faultLines = linesOf(faults)
+  const warningLines = linesOf(warnings)
+  for (const line of warningLines) output.printError(`[WARNING] ${line}`)
+  for (const line of faultLines) output.printError(line)
+  if (faultLines.length > 0) return 1
+  const count = warningLines.length
+  const besides = count === 0 ? '' : `, ${count} ${count === 1 ? 'warning' : 'warnings'}`
+  output.print(`no errors found${besides}`)
   return 0
+}
+
+/** Each once, in order of place: blocks over one directory find the same in it. */
+function linesOf(errors: InputError[]): string[] {
+  return [...new Set(errors.sort(byPlace).map(describe))]
 }
 
 function byPlace(a: InputError, b: InputError): number {
@@ -39,15 +50,22 @@ function byPlace(a: InputError, b: InputError): number {
   return (a.position?.line ?? 0) - (b.position?.line ?? 0)
 }
 
-/** A Corefile that reads nothing but the manifests of one directory. */
-function manifestCorefile(directory: string): CorefileSource {
-  const path = resolve(directory).replaceAll('"', '\\"')
-  const text = `. {\nkuadrant {\nmanifests "${path}"\n}\n}\n`
-  return { kind: 'text', name: '--manifests', text }
+/** Every fault of the manifests of one directory. */
+async function checkDirectory(directory: string, warn: Warn): Promise<readonly InputError[]> {
+  try {
+    return await checkManifests(directory, warn)
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    return [new InputError(error.code, error.position, `--manifests ${error.message}`, error)]
+  }
 }
 
 /** Every fault of one Corefile: as far as its syntax allows, one does not hide another. */
-async function checkOne(source: CorefileSource, parts: SupervisorParts): Promise<InputError[]> {
+async function checkCorefile(
+  source: CorefileSource,
+  parts: SupervisorParts,
+  warn: Warn,
+): Promise<InputError[]> {
   const faults: InputError[] = []
   try {
     const { blocks, view } = loadCorefile(source, parts.dnsPort, {
@@ -62,7 +80,7 @@ async function checkOne(source: CorefileSource, parts: SupervisorParts): Promise
       requestReload,
       wiring: new ControlWiring(),
     })
-    return [...faults, ...errors, ...(await instance.check())]
+    return [...faults, ...errors, ...(await instance.check(warn))]
   } catch (error) {
     if (!(error instanceof InputError)) throw error
     return [...faults, error]

@@ -1,4 +1,4 @@
-import { InputError, type Position } from '../base/errors.ts'
+import { InputError, InputErrors, type Position } from '../base/errors.ts'
 import { continuesLine, startsLine, type Token } from './token.ts'
 
 export type { Token }
@@ -63,6 +63,35 @@ export class Dispenser {
     if (this.value() === '}') return false
     this.#nesting++
     return true
+  }
+
+  /**
+   * Calls `scan` at each line that `nextBlock` visits. A line that it refuses with an InputError does
+   * not hide the faults of the next: all are thrown together at the end of the block.
+   */
+  eachProperty(scan: () => void): void {
+    const faults: InputError[] = []
+    while (this.nextBlock()) {
+      try {
+        scan()
+      } catch (error) {
+        if (!(error instanceof InputError)) throw error
+        faults.push(...error.all())
+        this.#skipLine()
+      }
+    }
+    const [first, ...others] = faults
+    if (first === undefined) return
+    throw others.length === 0 ? first : new InputErrors(first, others)
+  }
+
+  /** Moves to the last token of the line, and of a block that opens on it. */
+  #skipLine(): void {
+    let depth = 0
+    while (depth > 0 ? this.next() : this.nextArg()) {
+      if (this.value() === '{') depth++
+      else if (this.value() === '}') depth--
+    }
   }
 
   /** Text of the current token; '' before the first. */

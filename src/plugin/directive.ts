@@ -62,6 +62,14 @@ export interface BlockConfig {
   readonly directives: string[]
 }
 
+/**
+ * Returns every fault that would stop a start or refuse content; `warn` is told of what is served
+ * otherwise than its author may think.
+ */
+export type CheckHook = (
+  warn: (warning: InputError) => void,
+) => readonly InputError[] | Promise<readonly InputError[]>
+
 /** Answer of an HTTP endpoint. */
 export interface HttpReply {
   readonly status: number
@@ -120,7 +128,7 @@ export interface SetupContext {
    * names (manifests, zone files, databases) and returns every fault found, each with its position.
    * Opens no socket, starts no watch, keeps nothing. Never called by `serve`.
    */
-  onCheck(hook: () => readonly InputError[] | Promise<readonly InputError[]>): void
+  onCheck(hook: CheckHook): void
   /**
    * When the instance goes: after a reload swapped it out, at exit, or after its own start failed
    * (then perhaps before this directive's `onStartup` ran: cope).

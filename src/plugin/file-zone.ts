@@ -166,9 +166,18 @@ function missingOr(error: InputError): InputError {
   return isMissing ? new InputError('ZONE_MISSING', position, message, cause) : error
 }
 
-/** Every fault of a zone file, for `sextant check`; none = it could be served. */
-export function checkZoneFile(path: string, zone: Uint8Array): readonly InputError[] {
+/**
+ * Every fault of a zone file, for `sextant check`; none = it could be served. `warn` is told of what a
+ * load would log. A file that isn't there is one error with the code ZONE_MISSING.
+ */
+export function checkZoneFile(
+  path: string,
+  zone: Uint8Array,
+  warn: (warning: InputError) => void,
+): readonly InputError[] {
   const load = runWhole(loadZone(path, zone))
-  if (load.kind === 'unreadable') return [load.error]
-  return load.kind === 'failed' ? load.errors : []
+  if (load.kind === 'unreadable') return [missingOr(load.error)]
+  if (load.kind === 'failed') return load.errors
+  if (load.kind === 'loaded') for (const warning of load.warnings) warn(warning)
+  return []
 }

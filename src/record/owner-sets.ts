@@ -19,6 +19,16 @@ export interface Contribution {
 /** Up to this many targets are compared one by one: a map costs more. */
 const LINEAR_MAX = 16
 
+/** A disagreement of endpoints, and how it was settled. */
+export interface Conflict {
+  readonly text: string
+  /** `namespace/name` of the record that had to give way, or was the last to come. */
+  readonly key: string
+  /** Owner and type of its endpoint. */
+  readonly owner: Uint8Array
+  readonly type: number
+}
+
 /** What is to be served for one owner and type. */
 export interface OwnerSet {
   readonly type: number
@@ -43,7 +53,7 @@ export function buildOwnerSets(
   owner: Uint8Array,
   contributions: readonly Contribution[],
   options: { readonly isApex: boolean },
-  conflicts: string[],
+  conflicts: Conflict[],
 ): OwnerSet[] {
   if (contributions.length === 0) return []
   const ordered = contributions.length === 1 ? contributions : [...contributions].sort(compare)
@@ -70,7 +80,7 @@ function settleCnames(
   owner: Uint8Array,
   ordered: readonly Contribution[],
   isApex: boolean,
-  conflicts: string[],
+  conflicts: Conflict[],
 ): readonly Contribution[] {
   const isCname = (c: Contribution): boolean => c.endpoint.type === RRType.CNAME
   const cname = ordered.find(isCname)
@@ -78,26 +88,31 @@ function settleCnames(
   const other = ordered.find((c) => !isCname(c))
   if (other === undefined && !isApex) return ordered
   const keepsCname = !isApex && isCname(ordered[0]!)
+  const yielding = keepsCname ? other! : cname
   const beside =
     other === undefined ? 'the SOA' : `${printType(other.endpoint.type)} of ${other.key}`
   const loser = keepsCname ? 'the CNAME is served' : 'the CNAME is not served'
-  conflicts.push(`${printName(owner)}: CNAME of ${cname.key} beside ${beside}: ${loser}`)
+  const text = `${printName(owner)}: CNAME of ${cname.key} beside ${beside}: ${loser}`
+  conflicts.push(conflictAt(yielding, text))
   return ordered.filter((c) => isCname(c) === keepsCname)
+}
+
+function conflictAt({ key, endpoint }: Contribution, text: string): Conflict {
+  return { text, key, owner: endpoint.owner, type: endpoint.type }
 }
 
 function buildSet(
   owner: Uint8Array,
   type: number,
   members: readonly Contribution[],
-  conflicts: string[],
+  conflicts: Conflict[],
 ): OwnerSet {
   const label = (): string => `${printName(owner)} ${printType(type)}`
   const all = members.length === 1 ? members : mergeEqual(members, label, conflicts)
   const unique = cutToFit(all)
   if (unique.length < all.length) {
-    conflicts.push(
-      `${label()}: ${all.length} endpoints, only the first ${unique.length} are served`,
-    )
+    const text = `${label()}: ${all.length} endpoints, only the first ${unique.length} are served`
+    conflicts.push(conflictAt(all[unique.length]!, text))
   }
   const ttlSeconds = lowestTtl(members, label, conflicts)
   const rdata: Uint8Array[] = []
@@ -133,7 +148,7 @@ function cutToFit(members: readonly Contribution[]): readonly Contribution[] {
 function mergeEqual(
   members: readonly Contribution[],
   label: () => string,
-  conflicts: string[],
+  conflicts: Conflict[],
 ): readonly Contribution[] {
   const identifiers = new Set(members.map((member) => member.endpoint.setIdentifier))
   if (identifiers.size === members.length) return members
@@ -149,9 +164,8 @@ function mergeEqual(
     const { setIdentifier } = member.endpoint
     const namesake = setIdentifier === '' ? undefined : bySetIdentifier.get(setIdentifier)
     if (namesake !== undefined) {
-      conflicts.push(
-        `${label()}: set identifier ${JSON.stringify(setIdentifier)} in ${namesake.key} and, different, in ${member.key}: that of ${namesake.key} is served`,
-      )
+      const text = `${label()}: set identifier ${JSON.stringify(setIdentifier)} in ${namesake.key} and, different, in ${member.key}: that of ${namesake.key} is served`
+      conflicts.push(conflictAt(member, text))
       continue
     }
     kept.set(content, member)
@@ -173,7 +187,7 @@ function intersect(a: ReadonlySet<number>, b: ReadonlySet<number>): ReadonlySet<
 function lowestTtl(
   members: readonly Contribution[],
   label: () => string,
-  conflicts: string[],
+  conflicts: Conflict[],
 ): number {
   const first = members[0]!
   let lowest = first
@@ -183,9 +197,8 @@ function lowestTtl(
     if (member.endpoint.ttlSeconds < lowest.endpoint.ttlSeconds) lowest = member
   }
   if (odd !== undefined) {
-    conflicts.push(
-      `${label()}: TTL ${first.endpoint.ttlSeconds} in ${first.key} and ${odd.endpoint.ttlSeconds} in ${odd.key}: ${lowest.endpoint.ttlSeconds} is served`,
-    )
+    const text = `${label()}: TTL ${first.endpoint.ttlSeconds} in ${first.key} and ${odd.endpoint.ttlSeconds} in ${odd.key}: ${lowest.endpoint.ttlSeconds} is served`
+    conflicts.push(conflictAt(odd, text))
   }
   return lowest.endpoint.ttlSeconds
 }

@@ -3,7 +3,7 @@ import { ContentDigest } from './content-digest.ts'
 import type { Endpoint } from './dns-record.ts'
 import { findDownTargets } from './health.ts'
 import { deriveLocalEndpoints, KDRNT } from './kdrnt.ts'
-import { buildOwnerSets, type Contribution, type OwnerSet } from './owner-sets.ts'
+import { buildOwnerSets, type Conflict, type Contribution, type OwnerSet } from './owner-sets.ts'
 import { unpackRecord } from './pack.ts'
 import { plan, printSet } from './plan.ts'
 import type { RecordChange, StoredRecord } from './source.ts'
@@ -47,7 +47,7 @@ export class RecordZone {
   /** By `nameKey` of the owner: one record is by far the most common. */
   readonly #byOwner = new Map<string, StoredRecord | readonly StoredRecord[]>()
   readonly #fixedByOwner = new Map<string, Contribution[]>()
-  readonly #conflicts = new Map<string, readonly string[]>()
+  readonly #conflicts = new Map<string, readonly Conflict[]>()
   readonly #digest = new ContentDigest()
   readonly #apexKey: string
   #recordCount = 0
@@ -80,7 +80,7 @@ export class RecordZone {
     return this.#conflicts.size
   }
 
-  conflicts(): string[] {
+  conflicts(): Conflict[] {
     return [...this.#conflicts.values()].flat()
   }
 
@@ -128,7 +128,7 @@ export class RecordZone {
     current: readonly OwnerSet[],
     decoded: Map<StoredRecord, Decoded> = new Map(),
   ): void {
-    const conflicts: string[] = []
+    const conflicts: Conflict[] = []
     const desired = this.#sets(key, owner, decoded, conflicts)
     for (const change of plan(owner, current, desired)) {
       const old = current.find(
@@ -151,7 +151,7 @@ export class RecordZone {
     key: string,
     owner: Uint8Array,
     decoded: Map<StoredRecord, Decoded>,
-    conflicts: string[],
+    conflicts: Conflict[],
   ): OwnerSet[] {
     const contributions: Contribution[] = [...(this.#fixedByOwner.get(key) ?? [])]
     for (const record of this.#holders(key)) {
@@ -210,14 +210,15 @@ export class RecordZone {
     }
   }
 
-  #noteConflicts(key: string, conflicts: readonly string[]): void {
+  #noteConflicts(key: string, conflicts: readonly Conflict[]): void {
     const known = this.#conflicts.get(key)
     if (conflicts.length === 0) {
       if (known !== undefined) this.#conflicts.delete(key)
       return
     }
     this.#conflicts.set(key, conflicts)
-    for (const text of conflicts) if (!known?.includes(text)) this.#options.onConflict(text)
+    const told = new Set(known?.map((conflict) => conflict.text))
+    for (const { text } of conflicts) if (!told.has(text)) this.#options.onConflict(text)
   }
 }
 

@@ -18,9 +18,23 @@ export function composeSoa(mname: Uint8Array, rname: Uint8Array, serial: number)
   return rdata
 }
 
-/** The serial after `serial`, in the circle of RFC 1982; never 0, which some secondaries misread. */
+/** The serial after `serial`. */
 export function nextSerial(serial: number): number {
-  return serial >= 0xffffffff ? 1 : serial + 1
+  return addToSerial(serial, 1)
+}
+
+/**
+ * `serial` + `count` in the circle of RFC 1982 (section 3.1; `count` at most 2^31 - 1); never 0, which
+ * some secondaries misread.
+ */
+export function addToSerial(serial: number, count: number): number {
+  return (serial + count) >>> 0 || 1
+}
+
+/** True if `a` comes after `b` in the circle of RFC 1982 (section 3.2). */
+export function isSerialAfter(a: number, b: number): boolean {
+  const distance = (a - b) >>> 0
+  return distance > 0 && distance < 2 ** 31
 }
 
 /**
@@ -34,21 +48,4 @@ export function scanMailbox(email: string): Uint8Array | undefined {
   if (local === undefined || domain === undefined) return undefined
   const name = scanName(`${local.replaceAll('.', '\\.')}.${domain.replace(/\.$/, '')}.`, ROOT_NAME)
   return name === undefined ? undefined : lowerName(name)
-}
-
-/** Serials of the zones of this process, so that a reload of the same content keeps its serial. */
-export class SerialBook {
-  readonly #entries = new Map<string, { readonly digest: string; readonly serial: number }>()
-
-  /**
-   * The serial for a zone whose content has `digest`: the one it had if that is the content that it
-   * had, else the next one; the Unix time where the zone is new. `nowMs`: wall clock.
-   */
-  serialFor(zoneKey: string, digest: string, nowMs: number): number {
-    const known = this.#entries.get(zoneKey)
-    if (known?.digest === digest) return known.serial
-    const serial = known === undefined ? Math.floor(nowMs / 1000) >>> 0 : nextSerial(known.serial)
-    this.#entries.set(zoneKey, { digest, serial })
-    return serial
-  }
 }

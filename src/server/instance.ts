@@ -68,12 +68,16 @@ export class Instance {
     }
   }
 
-  /** Runs the validations of `sextant check`; returns what they find. */
-  async check(): Promise<InputError[]> {
+  /** Runs the validations of `sextant check`; returns the faults, and tells `warn` of the rest. */
+  async check(warn: (warning: InputError) => void): Promise<InputError[]> {
     const errors: InputError[] = []
     for (const hook of this.#registrations.check) {
+      const charge = (error: InputError): InputError => {
+        return isAboutCorefile(error, hook) ? chargeTo(hook.directive, error) : error
+      }
       try {
-        errors.push(...(await hook.run()))
+        const found = await hook.run((warning) => warn(charge(warning)))
+        errors.push(...found.map(charge))
       } catch (error) {
         errors.push(hookFault(hook, error))
       }
@@ -100,6 +104,14 @@ async function runAll(hooks: readonly Hook<() => void | Promise<void>>[]): Promi
   return results.flatMap((result, i) => {
     return result.status === 'rejected' ? [hookFault(hooks[i]!, result.reason)] : []
   })
+}
+
+/** False for faults inside the files that a directive reads: their place says enough. */
+function isAboutCorefile({ position, message }: InputError, hook: Hook<unknown>): boolean {
+  if (position === undefined) return false
+  if (position.file === hook.position.file) return true
+  // Lines that an import brought have the form of the dispenser's errors.
+  return message.startsWith(`${position.file}:${position.line} - `)
 }
 
 /** What a hook threw, as an error with a place. */

@@ -1,11 +1,12 @@
 import type { Clock } from '../base/clock.ts'
-import { InputError, type Position } from '../base/errors.ts'
+import { InputError, InputErrors, type Position } from '../base/errors.ts'
 import { Dispenser } from '../corefile/dispenser.ts'
 import { scanKey } from '../corefile/key.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import type {
   BlockConfig,
   BlockKey,
+  CheckHook,
   CorefileView,
   Directive,
   HttpReply,
@@ -52,7 +53,7 @@ export interface HttpRoute extends Hook<() => HttpReply | Promise<HttpReply>> {
 /** Everything that the setups of one Corefile registered, in the order of the chain. */
 export interface Registrations {
   readonly startup: Hook<() => void | Promise<void>>[]
-  readonly check: Hook<() => readonly InputError[] | Promise<readonly InputError[]>>[]
+  readonly check: Hook<CheckHook>[]
   readonly shutdown: Hook<() => void | Promise<void>>[]
   readonly finalShutdown: Hook<() => void | Promise<void>>[]
   readonly readiness: { readonly name: string; readonly check: () => string }[]
@@ -154,7 +155,7 @@ function collect(errors: InputError[], step: () => void): void {
     step()
   } catch (error) {
     if (!(error instanceof InputError)) throw error
-    errors.push(error)
+    errors.push(...error.all())
   }
 }
 
@@ -171,7 +172,8 @@ function setupDirective(
     directive.setup(context)
   } catch (error) {
     if (!(error instanceof InputError)) throw error
-    throw chargeTo(name, error)
+    const [first, ...others] = error.all().map((one) => chargeTo(name, one))
+    throw new InputErrors(first!, others)
   }
 }
 

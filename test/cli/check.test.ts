@@ -80,3 +80,119 @@ t.test('a Corefile that is not there is one line', async (t) => {
   t.equal(errors.length, 1)
   t.match(errors[0], /^cannot read Corefile \/nonexistent\/Corefile: ENOENT/)
 })
+
+function dnsRecord(name: string, endpoints: string, metadata = ''): string {
+  return `---
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSRecord
+metadata:
+  name: ${name}
+${metadata}spec:
+  rootHost: k.example.com
+  endpoints:
+${endpoints}`
+}
+
+function endpoint(owner: string, type: string, target: string, more = ''): string {
+  const fields = `recordType: ${type}\n    targets: ["${target}"]`
+  return `  - dnsName: ${owner}.k.example.com\n    ${fields}\n${more}`
+}
+
+const DISAGREEING =
+  dnsRecord('a', endpoint('x', 'A', '192.0.2.1') + endpoint('y', 'A', '192.0.2.1')) +
+  dnsRecord(
+    'b',
+    endpoint('z', 'A', '::1'.replace('::1', '192.0.2.9')) + endpoint('x', 'CNAME', 'o'),
+  ) +
+  dnsRecord('c', endpoint('y', 'A', '192.0.2.2', '    recordTTL: 7\n')) +
+  dnsRecord(
+    'd',
+    endpoint('w', 'A', '192.0.2.1', '    setIdentifier: s\n') +
+      endpoint('w', 'A', '192.0.2.2', '    setIdentifier: s\n    recordTtl: 9\n'),
+  ) +
+  dnsRecord(
+    'e',
+    endpoint(
+      'v',
+      'A',
+      '192.0.2.1',
+      '    providerSpecific:\n    - {name: weight, value: 1}\n    - name: geo_code\n      value: EU\n',
+    ),
+  )
+
+t.test('records that disagree or say things in vain are warnings, with their places', async (t) => {
+  const files = {
+    Corefile: `k.example.com {\n kuadrant {\n  manifests ${t.testdirName}/zones\n }\n}\n`,
+    zones: { 'a.yaml': DISAGREEING },
+  } as unknown as Record<string, string>
+  const want = [
+    /^\[WARNING\] zones\/a\.yaml:26: x\.k\.example\.com\.: CNAME of default\/b beside A of default\/a/,
+    /^\[WARNING\] zones\/a\.yaml:37: y\.k\.example\.com\. A: TTL 60 in default\/a and 7 in default\/c/,
+    /^\[WARNING\] zones\/a\.yaml:53: w\.k\.example\.com\. A: set identifier "s" in default\/d/,
+    /^\[WARNING\] zones\/a\.yaml:\d+: default\/d: "recordTtl" is no field of an endpoint/,
+    /^\[WARNING\] zones\/a\.yaml:\d+: default\/e: property "geo_code" is none of weight, geo-code/,
+  ]
+  const got = await run(t, files)
+  t.equal(got.code, 0)
+  t.match(got.errors, want)
+  t.equal(got.errors.length, want.length, got.errors.join('\n'))
+  t.strictSame(got.printed, ['no errors found, 5 warnings'])
+  const alone = await run(t, { Corefile: 'a {\n}\n', zones: files.zones! }, [
+    '--manifests',
+    '{DIR}/zones',
+  ])
+  t.strictSame(alone.errors, got.errors)
+  t.equal(alone.code, 0)
+})
+
+t.test('records of no zone, and a mailbox that is none, are warnings', async (t) => {
+  const zones = { 'a.yaml': `\n\n${dnsRecord('a', endpoint('x', 'A', '192.0.2.1'))}` }
+  const block = (zone: string, more = '') =>
+    `${zone} {\n kuadrant {\n  manifests ${t.testdirName}/zones\n${more} }\n}\n`
+  const files = { Corefile: block('example.org', '  rname nobody\n'), zones } as unknown as Record<
+    string,
+    string
+  >
+  const got = await run(t, files)
+  t.equal(got.code, 0)
+  t.match(got.errors, [
+    /^\[WARNING\] Corefile:4: .*rname "nobody" is no e-mail address/,
+    /^\[WARNING\] zones\/a\.yaml:7: no zone is served for DNSRecord default\/a: it is ignored/,
+  ])
+  const taken = await run(t, { ...files, Corefile: block('example.org') + block('example.com') })
+  t.strictSame(taken.errors, [], 'another block takes it')
+})
+
+t.test('every bad property of a block is reported', async (t) => {
+  const got = await run(t, {
+    Corefile:
+      'a {\n kuadrant {\n  manifests x y\n  nonsense {\n   deep\n  }\n  rname a@b c\n }\n' +
+      ' geoip {\n  net x y\n  edns-subnet\n  what\n }\n}\n',
+  })
+  t.match(got.errors, [
+    /^plugin\/kuadrant: Corefile:3 - .*Wrong argument count/,
+    /^plugin\/kuadrant: Corefile:4 - .*Unknown property 'nonsense'/,
+    /^plugin\/kuadrant: Corefile:7 - .*Wrong argument count/,
+    /^plugin\/geoip: Corefile:10 - /,
+    /^plugin\/geoip: Corefile:12 - .*unknown property "what"/,
+  ])
+  t.equal(got.errors.length, 5)
+})
+
+t.test('a file that is not there is the fault of its line, whatever the directive', async (t) => {
+  const got = await run(t, {
+    Corefile: 'a {\n geoip /no.mmdb\n kuadrant {\n  manifests /no/zones\n }\n file /no.db\n}\n',
+  })
+  t.match(got.errors, [
+    /^\[WARNING\] Corefile:6: plugin\/file: Failed to open .*\/no\.db.*trying again/,
+    /^plugin\/geoip: Corefile:2 - Error during parsing: failed to open database file: \/no\.mmdb/,
+    /^plugin\/kuadrant: Corefile:4 - Error during parsing: \/no\/zones: can't be listed: ENOENT/,
+  ])
+  t.equal(got.errors.length, 3)
+})
+
+t.test('a directory of manifests that is not there is named', async (t) => {
+  const got = await run(t, { Corefile: 'a {\n}\n' }, ['--manifests', '{DIR}/nowhere'])
+  t.equal(got.code, 1)
+  t.match(got.errors, [/^--manifests nowhere: can't be listed: ENOENT: no such file or directory/])
+})

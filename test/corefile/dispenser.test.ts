@@ -1,4 +1,5 @@
 import t from 'tap'
+import { InputError } from '../../src/base/errors.ts'
 import { Dispenser } from '../../src/corefile/dispenser.ts'
 import { scanTokens } from '../../src/corefile/lexer.ts'
 
@@ -101,4 +102,26 @@ t.test('errors name the place of the current token', async (t) => {
     d.argError().message,
     "Corefile:2 - Error during parsing: Unexpected token '{', expecting argument",
   )
+})
+
+t.test('eachProperty tells of every line that is refused, and goes on after each', async (t) => {
+  const d = dispense('d {\n a\n bad 1 2\n b\n bad {\n  bad\n  c {\n  }\n }\n e\n}\nd')
+  d.next()
+  const seen: string[] = []
+  const scan = (): void => {
+    if (d.value() === 'bad') throw d.error('no')
+    seen.push(d.value())
+  }
+  let lines: unknown
+  try {
+    d.eachProperty(scan)
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    t.equal(error.position?.line, 3, 'where one can be told, it is the first')
+    lines = error.all().map(({ position }) => position?.line)
+  }
+  t.strictSame(lines, [3, 5])
+  t.strictSame(seen, ['a', 'b', 'e'])
+  t.ok(d.next())
+  t.equal(d.value(), 'd', 'the block is behind us')
 })

@@ -7,6 +7,7 @@ import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import type { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import type {
   BlockConfig,
+  CheckHook,
   Directive,
   HttpReply,
   ServerCounters,
@@ -38,7 +39,7 @@ export class SetUp implements SetupContext {
     panics: 0,
   }
   readonly factories: HandlerFactory[] = []
-  readonly checks: (() => readonly InputError[] | Promise<readonly InputError[]>)[] = []
+  readonly checks: CheckHook[] = []
   readonly endpoints = new Map<string, () => HttpReply | Promise<HttpReply>>()
   readonly readiness: { name: string; check: () => string }[] = []
   readonly corefile = { path: 'Corefile', loadedDigest: 'one', digest: () => this.digest }
@@ -95,7 +96,7 @@ export class SetUp implements SetupContext {
     this.#startup.push(hook)
   }
 
-  onCheck(hook: () => readonly InputError[] | Promise<readonly InputError[]>): void {
+  onCheck(hook: CheckHook): void {
     this.checks.push(hook)
   }
 
@@ -118,6 +119,13 @@ export class SetUp implements SetupContext {
   async requestReload(reason: string): Promise<boolean> {
     this.reloadReasons.push(reason)
     return this.reloads
+  }
+
+  /** Runs the validations: `faults` and `warnings` as `sextant check` would print them. */
+  async check(): Promise<{ faults: string[]; warnings: string[] }> {
+    const warnings: InputError[] = []
+    const found = await Promise.all(this.checks.map((hook) => hook((w) => warnings.push(w))))
+    return { faults: found.flat().map(printFault), warnings: warnings.map(printFault) }
   }
 
   /** The directive's link above `next`. */
@@ -156,6 +164,10 @@ export class SetUp implements SetupContext {
     const line = lines.find((line) => line.startsWith(`${series} `))
     return line === undefined ? undefined : Number(line.slice(series.length + 1))
   }
+}
+
+function printFault(error: InputError): string {
+  return error.print()
 }
 
 /** The message of the error that setting up throws; '' if it passes. */

@@ -34,7 +34,7 @@ export const acl: Directive = {
 function scanRule(c: SetupContext, d: Dispenser): AclRule {
   const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
   const policies: AclPolicy[] = []
-  while (d.nextBlock()) policies.push(scanPolicy(d))
+  d.eachProperty(() => policies.push(scanPolicy(d)))
   return { zones: new ZoneSet(zones), zoneTexts: zones.map((zone) => printName(zone)), policies }
 }
 

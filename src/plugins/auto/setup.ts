@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
+import { InputError } from '../../base/errors.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
@@ -25,12 +26,13 @@ export function autoWith(timers: Timers): Directive {
     setup: (c) => {
       const config = scanConfig(c)
       const table = new FileZoneTable()
-      const { directory, pattern, fallthrough, origins, reloadMs } = config
+      const { directory, pattern, position, fallthrough, origins, reloadMs } = config
       const options = { name: 'auto', table, fallthrough, origins: new ZoneSet(origins) }
       c.addHandler((next) => new FileZones(next, options))
-      c.onCheck(() => {
-        const found = findZoneFiles(directory, pattern, () => undefined)
-        return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone))
+      c.onCheck((warn) => {
+        const warnHere = (text: string): void => warn(new InputError('ZONE_FILES', position, text))
+        const found = findZoneFiles(directory, pattern, warnHere)
+        return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone, warn))
       })
       const zones = new Auto(table, { directory, pattern, clock: c.clock, log: c.log })
       let stop: (() => void) | undefined
@@ -50,25 +52,27 @@ function scanConfig(c: SetupContext) {
   const d = c.dispenser
   let origins: readonly Uint8Array[] = []
   let directory = ''
+  let position = d.position()
   let pattern = DEFAULT_PATTERN
   let reloadMs = RELOAD_MS_DEFAULT
   let fallthrough = NO_FALLTHROUGH
   for (let occurrences = 0; nextOnce(d, occurrences); occurrences++) {
     origins = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
-    while (d.nextBlock()) {
+    d.eachProperty(() => {
       if (d.value() === 'directory') {
         if (!d.nextArg()) throw d.argError()
         directory = resolve(c.block.root, d.value())
+        position = d.position()
         pattern = scanPattern(d)
       } else if (d.value() === 'reload') reloadMs = scanReload(d)
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
       // CoreDNS takes it for the sake of old Corefiles; CNAMEs are looked up in this server anyway.
       else if (d.value() === 'upstream') d.remainingArgs()
       else throw d.error(`unknown property '${d.value()}'`)
-    }
+    })
     if (directory === '') throw d.error('no directory is given; add `directory DIR` to the block')
   }
-  return { origins, directory, pattern, reloadMs, fallthrough }
+  return { origins, directory, position, pattern, reloadMs, fallthrough }
 }
 
 function scanPattern(d: Dispenser): FilePattern {

@@ -21,14 +21,14 @@ function scanBind(d: Dispenser, interfaces: Interfaces): string[] {
   const wanted = d.remainingArgs()
   if (wanted.length === 0) throw d.error('at least one address or interface name is expected')
   const excepted: string[] = []
-  while (d.nextBlock()) {
+  d.eachProperty(() => {
     if (d.value() !== 'except') throw d.error(`invalid option ${JSON.stringify(d.value())}`)
     const args = d.remainingArgs()
     if (args.length === 0) {
       throw d.error('at least one address or interface must be given to except subdirective')
     }
     excepted.push(...args)
-  }
+  })
   const without = new Set(scanAddresses(d, excepted, interfaces))
   return scanAddresses(d, wanted, interfaces).filter((address) => !without.has(address))
 }

@@ -24,12 +24,12 @@ function setup(c: SetupContext, timers: Timers): void {
     const args = d.remainingArgs()
     if (args.length > 1) throw d.argError()
     if (args.length === 1 && args[0] !== 'stdout') throw d.error(`invalid log file: ${args[0]}`)
-    while (d.nextBlock()) {
+    d.eachProperty(() => {
       if (d.value() === 'consolidate') consolidations.push(scanConsolidation(c, d, timers))
       // Stacks of exceptions are always logged here, so there is nothing to turn on.
       else if (d.value() !== 'stacktrace') throw d.error(`Unknown field ${d.value()}`)
       else if (d.nextArg()) throw d.argError()
-    }
+    })
   }
   c.addHandler((next) => new Errors(next, c.log, consolidations))
   c.onShutdown(() => {

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { printDuration, scanDuration } from '../../base/duration.ts'
-import { InputError } from '../../base/errors.ts'
+import { InputError, type Position } from '../../base/errors.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { equalNames } from '../../dns/name/name.ts'
+import { equalNames, printName } from '../../dns/name/name.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { checkZoneFile, FileZone } from '../../plugin/file-zone.ts'
@@ -18,6 +18,8 @@ interface ZoneConfig {
   readonly path: string
   readonly reloadMs: number
   readonly byMtime: boolean
+  /** Of the line that names the file. */
+  readonly position: Position
 }
 
 interface FileConfig {
@@ -42,12 +44,12 @@ export function fileWith(timers: Timers): Directive {
       const origins = new ZoneSet(config.zones.map(({ zone }) => zone))
       const options = { name: 'file', table, fallthrough: config.fallthrough, origins }
       c.addHandler((next) => new FileZones(next, options))
-      c.onCheck(() => config.zones.flatMap(({ path, zone }) => checkZoneFile(path, zone)))
+      c.onCheck((warn) => config.zones.flatMap((zone) => checkZone(zone, warn)))
       const stops: (() => void)[] = []
       c.onStartup(async () => {
         for (const [i, zone] of zones.entries()) {
           const { reloadMs } = config.zones[i]!
-          await loadFirst(c, zone, reloadMs)
+          await loadFirst(c, zone, config.zones[i]!)
           if (reloadMs > 0) stops.push(timers.every(reloadMs, () => void zone.reload()))
         }
       })
@@ -60,18 +62,41 @@ export function fileWith(timers: Timers): Directive {
 }
 
 /** A file that isn't there yet is waited for, if there is a next time; a bad one stops the start. */
-async function loadFirst(c: SetupContext, zone: FileZone, reloadMs: number): Promise<void> {
+async function loadFirst(c: SetupContext, zone: FileZone, config: ZoneConfig): Promise<void> {
   const errors = await zone.load()
   const first = errors[0]
   if (first === undefined) return
-  if (first.code === 'ZONE_MISSING' && reloadMs > 0) {
-    const when = printDuration(reloadMs)
-    c.log.warning(`Failed to open ${JSON.stringify(first.message)}: trying again in ${when}`)
+  if (first.code === 'ZONE_MISSING') {
+    const { position } = config
+    const missing = missingFile(first, config)
+    if (config.reloadMs === 0) throw missing
+    c.log.warning(`${position.file}:${position.line}: ${missing.message}`)
     return
   }
   const more = errors.length === 1 ? '' : ` (and ${errors.length - 1} more faults)`
   const message = `plugin/file: zone ${zone.zoneText} ${first.message}${more}`
   throw new InputError(first.code, first.position, message, first)
+}
+
+/** As `loadFirst` would have it: a file that is waited for is no fault. */
+function checkZone(config: ZoneConfig, warn: (warning: InputError) => void): readonly InputError[] {
+  const found = checkZoneFile(config.path, config.zone, warn)
+  if (found[0]?.code !== 'ZONE_MISSING') return found
+  const missing = missingFile(found[0], config)
+  if (config.reloadMs === 0) return [missing]
+  warn(missing)
+  return []
+}
+
+/** No file: a matter of the line that names it. `cause`: what opening said. */
+function missingFile(cause: InputError, { position, reloadMs, zone }: ZoneConfig): InputError {
+  if (reloadMs === 0) {
+    const message = `plugin/file: zone ${printName(zone)} ${cause.message}`
+    return new InputError(cause.code, position, message, cause)
+  }
+  const when = printDuration(reloadMs)
+  const message = `Failed to open ${JSON.stringify(cause.message)}: trying again in ${when}`
+  return new InputError(cause.code, position, message, cause)
 }
 
 function scanConfig(c: SetupContext): FileConfig {
@@ -80,21 +105,22 @@ function scanConfig(c: SetupContext): FileConfig {
   let fallthrough = NO_FALLTHROUGH
   while (d.next()) {
     if (!d.nextArg()) throw d.argError()
+    const position = d.position()
     const path = resolve(c.block.root, d.value())
     const origins = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
     let reloadMs = RELOAD_MS_DEFAULT
     let byMtime = false
-    while (d.nextBlock()) {
+    d.eachProperty(() => {
       if (d.value() === 'reload') reloadMs = scanReload(d)
       else if (d.value() === 'reload_by_mtime') byMtime = true
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
       // CoreDNS takes it for the sake of old Corefiles; CNAMEs are looked up in this server anyway.
       else if (d.value() === 'upstream') d.remainingArgs()
       else throw d.error(`unknown property '${d.value()}'`)
-    }
+    })
     for (const zone of origins) {
       const others = zones.filter((other) => !equalNames(other.zone, zone))
-      zones.splice(0, zones.length, ...others, { zone, path, reloadMs, byMtime })
+      zones.splice(0, zones.length, ...others, { zone, path, reloadMs, byMtime, position })
     }
   }
   return { zones, fallthrough }

@@ -80,7 +80,7 @@ function scanOptions(d: Dispenser): GeoipOptions {
       if (options.files.length === FILES_MAX) throw d.error(`more than ${FILES_MAX} databases`)
       options.files.push({ path, position: d.position() })
     }
-    while (d.nextBlock()) scanProperty(d, options)
+    d.eachProperty(() => scanProperty(d, options))
   }
   return options
 }

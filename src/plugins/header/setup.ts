@@ -9,10 +9,10 @@ export const header: Directive = {
     const masks = { query: keepAll, response: keepAll }
     let rules = 0
     while (c.dispenser.next()) {
-      while (c.dispenser.nextBlock()) {
+      c.dispenser.eachProperty(() => {
         scanRule(c.dispenser, masks)
         rules++
-      }
+      })
     }
     if (rules === 0) throw c.dispenser.argError()
     c.addHandler((next) => new Header(next, masks.query, masks.response))

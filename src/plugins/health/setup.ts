@@ -62,10 +62,10 @@ function scanOptions(d: Dispenser): { address: string; lameduckMs: number } {
     const args = d.remainingArgs()
     if (args.length > 1) throw d.argError()
     if (args[0] !== undefined) address = scanHostPort(d, args[0])
-    while (d.nextBlock()) {
+    d.eachProperty(() => {
       if (d.value() !== 'lameduck') throw d.argError()
       lameduckMs = scanLameduck(d)
-    }
+    })
   }
   return { address, lameduckMs }
 }

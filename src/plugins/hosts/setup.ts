@@ -87,7 +87,7 @@ function scanConfig(c: SetupContext): HostsConfig {
     const [path, ...zones] = d.remainingArgs()
     if (path !== undefined) config.path = resolve(c.block.root, path)
     config.zones = scanZoneArgsOrBlock(d, zones, c.block)
-    while (d.nextBlock()) scanProperty(d, config)
+    d.eachProperty(() => scanProperty(d, config))
     if (config.fallthroughUnsupported && config.fallthrough === NO_FALLTHROUGH) {
       throw d.error('fallthrough_unsupported requires fallthrough')
     }

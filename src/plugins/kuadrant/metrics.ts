@@ -12,7 +12,11 @@ export function commitHistogram(metrics: MetricsRegistry): (seconds: number) => 
   return (seconds) => histogram.observe(seconds)
 }
 
-/** Shows the state of one block and its source at every scrape; returns what ends that. */
+/**
+ * Shows the state of one block and its source at every scrape. The returned function ends that and
+ * takes the series away; other blocks that show the same ones, as after a reload, set them again at
+ * the next scrape.
+ */
 export function measure(
   metrics: MetricsRegistry,
   directory: string,
@@ -32,7 +36,9 @@ export function measure(
     'Manifest files that could not be read or parsed: their last good state is served.',
     ['source'],
   )
-  return metrics.onCollect(() => {
+  const refused = { source: directory, zone: '', state: 'refused' }
+  const ignored = { source: directory, zone: '', state: 'ignored' }
+  const stop = metrics.onCollect(() => {
     const { source } = shared
     for (const zone of zones.zones) {
       const at = { source: directory, zone: zone.text }
@@ -40,8 +46,20 @@ export function measure(
       conflicts.set(at, zone.records.conflictCount)
       serial.set(at, zone.serial)
     }
-    records.set({ source: directory, zone: '', state: 'refused' }, source.refusedCount)
-    records.set({ source: directory, zone: '', state: 'ignored' }, shared.unclaimedCount)
+    records.set(refused, source.refusedCount)
+    records.set(ignored, shared.unclaimedCount)
     badFiles.set({ source: directory }, source.fileErrors().length)
   })
+  return () => {
+    stop()
+    for (const zone of zones.zones) {
+      const at = { source: directory, zone: zone.text }
+      records.remove({ ...at, state: 'served' })
+      conflicts.remove(at)
+      serial.remove(at)
+    }
+    records.remove(refused)
+    records.remove(ignored)
+    badFiles.remove({ source: directory })
+  }
 }

@@ -22,8 +22,12 @@ export interface KuadrantOptions {
   /** Absolute path. */
   readonly manifests: string
   readonly position: Position
+  /** Absolute path of the file that keeps serials; '' = none. */
+  readonly serials: string
+  readonly serialsPosition: Position
   /** E-mail address as written; '' = none. */
   readonly rname: string
+  readonly rnamePosition: Position
   readonly nameservers: readonly Nameserver[]
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
@@ -33,15 +37,18 @@ export interface KuadrantOptions {
 type Draft = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] }
 
 /**
- * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | nameserver
- * NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
+ * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
+ * nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
  */
 export function scanOptions(d: Dispenser, block: BlockConfig): KuadrantOptions {
   const draft: Draft = {
     zones: [],
     manifests: '',
     position: d.position(),
+    serials: '',
+    serialsPosition: d.position(),
     rname: '',
+    rnamePosition: d.position(),
     nameservers: [],
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
@@ -49,7 +56,7 @@ export function scanOptions(d: Dispenser, block: BlockConfig): KuadrantOptions {
   for (let i = 0; nextOnce(d, i); i++) {
     draft.position = d.position()
     draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
-    while (d.nextBlock()) scanProperty(d, draft, block)
+    d.eachProperty(() => scanProperty(d, draft, block))
   }
   if (draft.manifests === '') {
     throw d.error('kuadrant has no source of records: add `manifests DIR`')
@@ -69,6 +76,7 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
       )
     case 'rname':
       draft.rname = scanOne(d)
+      draft.rnamePosition = d.position()
       return
     case 'manifests': {
       const directory = scanOne(d)
@@ -77,6 +85,10 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
       draft.position = d.position()
       return
     }
+    case 'serials':
+      draft.serials = resolve(block.root, scanOne(d))
+      draft.serialsPosition = d.position()
+      return
     case 'nameserver':
       draft.nameservers = [...draft.nameservers, scanNameserver(d)]
       return

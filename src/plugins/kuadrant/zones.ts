@@ -1,17 +1,19 @@
 import type { Clock } from '../../base/clock.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import { concatNames, isSubdomain, nameKey, printName, scanName } from '../../dns/name/name.ts'
-import type { Endpoint } from '../../record/dns-record.ts'
+import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import { ImageSink } from '../../record/image-sink.ts'
-import { RecordZone } from '../../record/record-zone.ts'
-import { composeSoa, type SerialBook, SOA_TTL_SECONDS, scanMailbox } from '../../record/soa.ts'
+import type { RecordZone } from '../../record/record-zone.ts'
+import type { SerialBook } from '../../record/serials/serial-book.ts'
+import type { SerialFile } from '../../record/serials/serial-file.ts'
+import { composeSoa, SOA_TTL_SECONDS } from '../../record/soa.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../record/source.ts'
 import { isLocalZone, type ZoneClaims } from '../../record/zone-claims.ts'
 import type { SteeringTable } from '../../steering/table.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
-import type { KuadrantOptions, Nameserver } from './options.ts'
+import type { KuadrantOptions } from './options.ts'
+import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
 
 /** Records taken in before queries get their turn, while a zone is built. */
 const SLICE_RECORDS = 500
@@ -22,6 +24,10 @@ export interface KuadrantZonesParts {
   readonly image: ZoneImage
   readonly table: SteeringTable
   readonly serials: SerialBook
+  /** Keeps the serials over a restart; undefined = nothing does. */
+  readonly serialFile: SerialFile | undefined
+  /** Tells the server block from others with the same zone. No white space. */
+  readonly place: string
   readonly clock: Clock
   readonly log: Logger
   /** Told of the duration of each commit that changed something. */
@@ -68,12 +74,11 @@ export class KuadrantZones {
 
   /**
    * Fills the zones and follows the source; returns the function that stops that. Lets others run
-   * between slices; what changes meanwhile is applied after.
+   * between slices; what changes meanwhile is applied after. `claims` holds our zones already.
    */
   async follow(source: RecordSource, claims: ZoneClaims): Promise<() => void> {
     const startMs = this.#parts.clock.monotonic()
     this.#claims = claims
-    const stopClaims = claims.claim(this.#zones.map((zone) => zone.apex))
     this.#waiting = []
     const unsubscribe = source.subscribe((changes) => this.#take(changes))
     const stopWatching = claims.onChange((zone) => this.#moveRecords(source, zone))
@@ -87,7 +92,6 @@ export class KuadrantZones {
     return () => {
       unsubscribe()
       stopWatching()
-      stopClaims()
     }
   }
 
@@ -111,25 +115,19 @@ export class KuadrantZones {
   }
 
   #apply(changes: readonly RecordChange[]): void {
+    const claims = this.#claims!
     for (const zone of this.#zones) {
       const mine: RecordChange[] = []
       for (const change of changes) {
         const isOld = change.before !== undefined && zone.records.has(change.before)
-        const isNew = change.after !== undefined && this.#belongs(zone, change.after)
+        const isNew =
+          change.after !== undefined && belongs(change.after, zone, this.#options, claims)
         const before = isOld ? change.before : undefined
         const after = isNew ? change.after : undefined
         if (before !== after) mine.push({ before, after })
       }
       zone.records.apply(mine)
     }
-  }
-
-  /** The local form of a record is served whatever zone the record itself is in. */
-  #belongs(zone: Zone, record: StoredRecord): boolean {
-    const allowed = this.#options.allowedNamespaces
-    const namespace = record.key.slice(0, record.key.indexOf('/'))
-    if (allowed !== undefined && !allowed.has(namespace)) return false
-    return isLocalZone(zone.apex) || this.#claims?.zoneKeyOf(record.packed) === zone.key
   }
 
   /** Another block began or ceased to serve `changed`: records below it may belong elsewhere now. */
@@ -147,56 +145,36 @@ export class KuadrantZones {
 
   /** New serials where content changed, then one publish for all. */
   #commit(startMs: number): void {
-    const { image, table, serials, clock, onCommit } = this.#parts
-    let isChanged = false
+    const { image, table, serials, serialFile, place, clock, onCommit } = this.#parts
+    const changed: string[] = []
     for (const zone of this.#zones) {
       const { digest } = zone.records
       if (digest === zone.digest) continue
-      isChanged = true
       zone.digest = digest
-      zone.serial = serials.serialFor(this.#serialKey(zone), digest, clock.now())
+      const content = { zone: zone.text, place, digest: digestWithSoa(zone) }
+      zone.serial = serials.serialFor(content, clock.now())
+      changed.push(zone.text)
       const soa = composeSoa(zone.mname, zone.rname, zone.serial)
       const set = { type: RRType.SOA, ttlSeconds: SOA_TTL_SECONDS, rdata: [soa] }
       image.putRRset(zone.id, zone.apex, set)
     }
-    if (!isChanged) return
+    if (changed.length === 0) return
+    serialFile?.save(changed)
     table.refresh()
     image.publish()
     onCommit((clock.monotonic() - startMs) / 1000)
-  }
-
-  /** Equal for the same zone of the same block, before and after a reload. */
-  #serialKey(zone: Zone): string {
-    const namespaces = [...(this.#options.allowedNamespaces ?? [])].sort().join()
-    return `${zone.text} ${this.#options.manifests} ${namespaces} ${this.#options.position.line}`
   }
 
   #createZone(apex: Uint8Array): Zone {
     const { image, table, log } = this.#parts
     const id = image.addZone(apex)
     const text = printName(apex)
-    const { nameservers } = this.#options
-    const defaultName = concatNames(scanName('ns1.')!, apex) ?? apex
-    const mname = nameservers[0]?.name ?? defaultName
-    const records = new RecordZone({
-      apex,
-      isLocalForm: isLocalZone(apex),
-      fixed: nameservers.flatMap((server) => composeNameserver(server, apex)),
-      defaultNs: endpointOf(apex, RRType.NS, [defaultName]),
-      sink: new ImageSink(image, id, table),
-      onConflict: (conflict) => this.#logConflict(conflict),
-    })
-    const rname = this.#rname(apex, log)
+    const mname = primaryOf(apex, this.#options)
+    const sink = new ImageSink(image, id, table)
+    const onConflict = (conflict: string): void => this.#logConflict(conflict)
+    const records = createRecordZone(apex, this.#options, sink, onConflict)
+    const rname = mailboxOf(apex, this.#options, (warning) => log.warning(warning))
     return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
-  }
-
-  #rname(apex: Uint8Array, log: Logger): Uint8Array {
-    const { rname } = this.#options
-    const mailbox = rname === '' ? undefined : scanMailbox(rname)
-    if (rname !== '' && mailbox === undefined) {
-      log.warning(`rname "${rname}" is no e-mail address; hostmaster.${printName(apex)} is used`)
-    }
-    return mailbox ?? concatNames(scanName('hostmaster.')!, apex) ?? apex
   }
 
   #logConflict(conflict: string): void {
@@ -215,26 +193,7 @@ export class KuadrantZones {
   }
 }
 
-/** The NS record of a configured name server, and its glue where its name is in the zone. */
-function composeNameserver(server: Nameserver, apex: Uint8Array): Endpoint[] {
-  const endpoints = [endpointOf(apex, RRType.NS, [server.name])]
-  if (!isSubdomain(server.name, apex)) return endpoints
-  for (const { family, bytes } of server.addresses) {
-    endpoints.push(endpointOf(server.name, family === 1 ? RRType.A : RRType.AAAA, [bytes]))
-  }
-  return endpoints
-}
-
-function endpointOf(owner: Uint8Array, type: number, rdata: readonly Uint8Array[]): Endpoint {
-  const ttlSeconds = SOA_TTL_SECONDS
-  return {
-    owner,
-    type,
-    ttlSeconds,
-    setIdentifier: '',
-    weight: undefined,
-    codes: [],
-    isDefault: false,
-    rdata,
-  }
+/** The digest of all that is served of a zone but the serial. */
+function digestWithSoa({ digest, mname, rname }: Zone): string {
+  return `${digest}/${printName(mname)}/${printName(rname)}`
 }

@@ -58,11 +58,11 @@ function scanPolicy(d: Dispenser, policy: Policy): void {
     if (args.length > 1) throw d.error('unexpected argument(s)')
   }
   policy.file = args[0] ?? ''
-  while (d.nextBlock()) {
+  d.eachProperty(() => {
     if (d.value() === 'prefer') scanPrefer(d, policy)
     else if (d.value() === 'reload' && policy.file !== '') policy.reloadMs = scanReload(d)
     else throw d.error(`unknown property '${d.value()}'`)
-  }
+  })
 }
 
 function scanPrefer(d: Dispenser, policy: Policy): void {

@@ -43,7 +43,7 @@ function formatText(arg: string): string {
 
 function scanClasses(d: Dispenser): ReadonlySet<LogClass> {
   const classes = new Set<LogClass>()
-  while (d.nextBlock()) {
+  d.eachProperty(() => {
     if (d.value() !== 'class') throw d.argError()
     const args = d.remainingArgs()
     if (args.length === 0) throw d.argError()
@@ -52,6 +52,6 @@ function scanClasses(d: Dispenser): ReadonlySet<LogClass> {
       if (known === undefined) throw d.error(`invalid Class: ${arg}`)
       classes.add(known)
     }
-  }
+  })
   return classes.size === 0 ? new Set(['all']) : classes
 }

@@ -45,14 +45,14 @@ function scanOptions(c: SetupContext): { address: string; runtime: boolean } {
     const args = d.remainingArgs()
     if (args.length > 1) throw d.argError()
     if (args[0] !== undefined) address = scanHostPort(d, args[0])
-    while (d.nextBlock()) {
+    d.eachProperty(() => {
       if (d.value() === 'tls') {
         throw d.error('tls for metrics is not supported by this version of Sextant')
       }
       if (d.value() !== 'runtime_metrics') throw d.error(`unknown option: ${d.value()}`)
       if (d.nextArg()) throw d.argError()
       runtime = true
-    }
+    })
   }
   return { address, runtime }
 }

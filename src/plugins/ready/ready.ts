@@ -31,13 +31,35 @@ export class Readiness {
       if (reason !== '') unready.push({ name: check.name, reason })
       else if (!this.#continuously) this.#done.add(check)
     }
-    return unready.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    return unready.sort(byName)
   }
+
+  /** Of the plugins that count as ready for good, those that would not be now, by name. */
+  notes(): Unready[] {
+    const notes: Unready[] = []
+    for (const { name, check } of this.#done) {
+      const reason = check()
+      if (reason !== '') notes.push({ name, reason })
+    }
+    return notes.sort(byName)
+  }
+}
+
+function byName(a: Unready, b: Unready): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 }
 
 /** The names once each, comma-separated, and below them a line for each reason. */
 export function printUnready(unready: readonly Unready[]): string {
   const names = [...new Set(unready.map(({ name }) => name))].join(',')
-  const reasons = unready.map(({ name, reason }) => `${name}: ${reason}`)
-  return [names, ...reasons].join('\n')
+  return [names, ...printReasons(unready)].join('\n')
+}
+
+/** `OK`, and below it a line for each reason. */
+export function printReady(notes: readonly Unready[]): string {
+  return ['OK', ...printReasons(notes)].join('\n')
+}
+
+function printReasons(unready: readonly Unready[]): string[] {
+  return unready.map(({ name, reason }) => `${name}: ${reason}`)
 }

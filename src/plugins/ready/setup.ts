@@ -3,7 +3,7 @@ import type { Directive, HttpReply } from '../../plugin/directive.ts'
 import { scanHostPort } from '../../plugin/host-port.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { escapeControls } from '../../telemetry/log.ts'
-import { printUnready, Readiness } from './ready.ts'
+import { printReady, printUnready, Readiness } from './ready.ts'
 
 const DEFAULT_ADDRESS = ':8181'
 
@@ -20,7 +20,7 @@ export const ready: Directive = {
     c.http(address, '/ready', () => {
       if (closing) return reply(503, 'Shutting down')
       const unready = readiness.unready()
-      if (unready.length === 0) return reply(200, 'OK')
+      if (unready.length === 0) return reply(200, printReady(readiness.notes().map(escapeReason)))
       const names = [...new Set(unready.map(({ name }) => name))].join(',')
       c.log.info(`Plugins not ready: "${names}"`)
       return reply(503, printUnready(unready.map(escapeReason)))
@@ -44,7 +44,7 @@ function scanOptions(d: Dispenser): { address: string; continuously: boolean } {
     const args = d.remainingArgs()
     if (args.length > 1) throw d.argError()
     if (args[0] !== undefined) address = scanHostPort(d, args[0])
-    while (d.nextBlock()) {
+    d.eachProperty(() => {
       if (d.value() !== 'monitor') throw d.error(`unknown property '${d.value()}'`)
       const monitor = d.remainingArgs()
       if (monitor.length !== 1) throw d.argError()
@@ -52,7 +52,7 @@ function scanOptions(d: Dispenser): { address: string; continuously: boolean } {
         throw d.error(`monitor type '${monitor[0]}' not supported`)
       }
       continuously = monitor[0] === 'continuously'
-    }
+    })
   }
   return { address, continuously }
 }

@@ -17,7 +17,7 @@ export const timeouts: Directive = {
 function scanBlock(d: Dispenser, timeouts: BlockConfig['timeouts']): void {
   if (d.remainingArgs().length > 0) throw d.argError()
   let options = 0
-  while (d.nextBlock()) {
+  d.eachProperty(() => {
     const option = d.value()
     if (option === 'read') timeouts.readMs = scanTimeout(d)
     else if (option === 'write') timeouts.writeMs = scanTimeout(d)
@@ -25,7 +25,7 @@ function scanBlock(d: Dispenser, timeouts: BlockConfig['timeouts']): void {
     else if (option === 'maxtcpqueries') timeouts.maxTcpQueries = scanQueries(d)
     else throw d.error(`unknown option: '${option}'`)
     options++
-  }
+  })
   if (options === 0) throw d.error('timeouts block with no timeouts specified')
 }
 

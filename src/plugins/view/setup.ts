@@ -19,7 +19,7 @@ export const view: Directive = {
       const args = d.remainingArgs()
       if (args.length !== 1) throw d.argError()
       c.block.viewName = args[0]!
-      while (d.nextBlock()) terms.push(scanProperty(c, terms.length))
+      d.eachProperty(() => terms.push(scanProperty(c, terms.length)))
     }
     const name = c.block.viewName
     c.block.metadata.set('view/name', () => name)

@@ -1,19 +1,91 @@
 import { systemClock } from '../../base/clock.ts'
-import type { InputError } from '../../base/errors.ts'
+import { InputError } from '../../base/errors.ts'
 import { systemTimers } from '../../base/timers.ts'
-import type { Logger } from '../../telemetry/log.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import { ROOT_NAME } from '../../dns/name/name.ts'
+import type { Endpoint } from '../dns-record.ts'
+import { RecordZone, type ZoneSink } from '../record-zone.ts'
+import type { RecordChange, StoredRecord } from '../source.ts'
+import { RecordPlaces } from './locate.ts'
 import { ManifestSource } from './manifest-source.ts'
 
-const SILENT: Logger = { debug() {}, info() {}, warning() {}, error() {} }
+/** Takes what `sextant check` has to say of things that are served otherwise than they may be meant. */
+export type Warn = (warning: InputError) => void
 
-/**
- * Everything that is wrong with the manifests in a directory, by file and line. Reads once and keeps
- * nothing. Throws InputError where the directory can't be listed.
- */
-export async function checkManifests(directory: string): Promise<readonly InputError[]> {
-  const parts = { directory, log: SILENT, clock: systemClock, timers: systemTimers }
-  const source = new ManifestSource(parts)
+/** The manifests of a directory as they are now. */
+export interface CheckedManifests {
+  readonly records: readonly StoredRecord[]
+  /** Everything that is wrong, by file and line. */
+  readonly faults: readonly InputError[]
+  /** What is passed over, and files that are not read. */
+  readonly warnings: readonly InputError[]
+  readonly places: RecordPlaces
+}
+
+/** A zone that is made for its disagreements alone. */
+export const NO_SINK: ZoneSink = { put() {}, remove() {} }
+
+/** Reads a directory once and follows nothing. Throws InputError where it can't be listed. */
+export async function readManifests(directory: string): Promise<CheckedManifests> {
+  const warnings: InputError[] = []
+  const warning = (text: string): void => {
+    warnings.push(new InputError('MANIFEST', undefined, text))
+  }
+  const source = new ManifestSource({
+    directory,
+    log: { debug() {}, info() {}, warning, error() {} },
+    clock: systemClock,
+    timers: systemTimers,
+    onIgnored: (ignored) => warnings.push(ignored),
+  })
   await source.load()
   source.close()
-  return source.problems()
+  const places = new RecordPlaces(source.places())
+  return { records: [...source.records()], faults: source.problems(), warnings, places }
+}
+
+/**
+ * Everything that is wrong with the manifests in a directory, whatever zones they are for; `warn` is
+ * told of records that disagree. Throws InputError where the directory can't be listed.
+ */
+export async function checkManifests(
+  directory: string,
+  warn: Warn,
+): Promise<readonly InputError[]> {
+  const read = await readManifests(directory)
+  for (const warning of read.warnings) warn(warning)
+  const zone = new RecordZone({
+    apex: ROOT_NAME,
+    isLocalForm: false,
+    fixed: [],
+    defaultNs: ROOT_NS,
+    sink: NO_SINK,
+    onConflict: () => {},
+  })
+  warnOfConflicts(zone, read.records, read.places, warn)
+  return read.faults
+}
+
+/** Puts `records` into an empty `zone` and tells of those that disagree, with their places. */
+export function warnOfConflicts(
+  zone: RecordZone,
+  records: readonly StoredRecord[],
+  places: RecordPlaces,
+  warn: Warn,
+): void {
+  zone.apply(records.map((after): RecordChange => ({ before: undefined, after })))
+  for (const conflict of zone.conflicts()) {
+    warn(new InputError('CONFLICT', places.endpoint(conflict), conflict.text))
+  }
+}
+
+const ROOT_NS: Endpoint = {
+  owner: ROOT_NAME,
+  type: RRType.NS,
+  ttlSeconds: 0,
+  setIdentifier: '',
+  weight: undefined,
+  codes: [],
+  isDefault: false,
+  rdata: [ROOT_NAME],
 }

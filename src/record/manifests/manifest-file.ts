@@ -42,6 +42,12 @@ export interface ManifestFile {
   readonly errors: readonly InputError[]
 }
 
+/** Why the directory itself can't be read. */
+export function directoryError(directory: string, cause: Error): InputError {
+  const message = `${directory}: can't be listed: ${cause.message}`
+  return new InputError('MANIFEST', undefined, message, cause)
+}
+
 /** Place and reason of a fault in a manifest. */
 export function manifestError(path: string, line: number, message: string): InputError {
   return new InputError('MANIFEST', { file: path, line }, message)

@@ -5,8 +5,8 @@ import type { Timers } from '../../base/timers.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../source.ts'
 import { type FileStamp, isSystemError, listManifests, stampManifest } from './directory.ts'
-import { type ManifestFile, manifestError } from './manifest-file.ts'
-import { ManifestStore } from './manifest-store.ts'
+import { directoryError, type ManifestFile } from './manifest-file.ts'
+import { type HeldPlace, ManifestStore } from './manifest-store.ts'
 import { readManifestFile } from './read-file.ts'
 import { DirectoryWatch, type Disturbance } from './watch.ts'
 
@@ -28,6 +28,8 @@ export interface ManifestSourceOptions {
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
+  /** Told of what is passed over in records that are served: for `sextant check` alone. */
+  readonly onIgnored?: (warning: InputError) => void
 }
 
 /** The DNSRecords of a directory of manifests, kept up with the files. */
@@ -75,6 +77,11 @@ export class ManifestSource implements RecordSource {
 
   find(key: string): StoredRecord | undefined {
     return this.#store.find(key)
+  }
+
+  /** Where the record is that is served for each key. Looks at every file: for `sextant check`. */
+  places(): Map<string, HeldPlace> {
+    return this.#store.places()
   }
 
   problems(): InputError[] {
@@ -158,7 +165,7 @@ export class ManifestSource implements RecordSource {
       return listing
     } catch (error) {
       if (!isSystemError(error)) throw error
-      throw manifestError(directory, 1, `can't be listed: ${error.message}`)
+      throw directoryError(directory, error)
     }
   }
 
@@ -233,7 +240,8 @@ export class ManifestSource implements RecordSource {
     let next: ManifestFile
     try {
       this.filesRead++
-      next = await readManifestFile(file.path, previous, () => this.#pause())
+      const { onIgnored } = this.#options
+      next = await readManifestFile(file.path, previous, { pause: () => this.#pause(), onIgnored })
     } catch (error) {
       if (!(error instanceof InputError)) throw error
       next = { path: file.path, documents: previous?.documents ?? [], errors: [error] }

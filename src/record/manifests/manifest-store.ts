@@ -3,6 +3,15 @@ import { recordKey } from '../dns-record.ts'
 import type { RecordChange, StoredRecord } from '../source.ts'
 import { HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 
+/** The document of a file that a record is in. */
+export interface HeldPlace {
+  readonly file: string
+  /** Line of the file at which the document starts. */
+  readonly line: number
+  /** Of the document in its file. */
+  readonly index: number
+}
+
 const NO_DOWN: readonly string[] = []
 
 /**
@@ -47,6 +56,20 @@ export class ManifestStore {
 
   find(key: string): StoredRecord | undefined {
     return this.#served.get(key)
+  }
+
+  /** By key, the place of the record that is served. */
+  places(): Map<string, HeldPlace> {
+    const places = new Map<string, HeldPlace>()
+    for (const [file, { documents }] of this.#files) {
+      for (const [index, { line, records }] of documents.entries()) {
+        for (const held of records) {
+          const winner = this.#claimsOf(held.key).find((other) => other.packed !== undefined)
+          if (winner === held) places.set(held.key, { file, line, index })
+        }
+      }
+    }
+    return places
   }
 
   /** Faults of files, whose last state is kept. */

@@ -1,7 +1,9 @@
+import { isUtf8 } from 'node:buffer'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import type { InputError } from '../../base/errors.ts'
 import type { HealthProbe, Resource } from '../dns-record.ts'
 import { packRecord } from '../pack.ts'
+import { findIgnored } from '../validate/ignored.ts'
 import { itemsOf, validateResource } from '../validate/resource.ts'
 import { findLine, parseDocuments, parseOneDocument, YamlProblem } from '../yaml/parse-document.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
@@ -12,32 +14,39 @@ import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from 
 export const FILE_OCTETS_MAX = 128 * 1024 * 1024
 /** The buffer that files are read into is kept up to this size. */
 const KEPT_OCTETS_MAX = 4 * 1024 * 1024
+const NEWLINE = 0x0a
 const NO_RECORDS: readonly HeldRecord[] = []
 const NO_PROBES: readonly HealthProbe[] = []
 
 let kept = Buffer.alloc(0)
 
+export interface ReadOptions {
+  /** Lets others run now and then. */
+  readonly pause: () => Promise<void> | undefined
+  /** Told of what is passed over in good records. */
+  readonly onIgnored: ((warning: InputError) => void) | undefined
+}
+
 /**
  * Reads one manifest file. Documents that are octet for octet those of `previous` are taken over
  * without a look. `previous`: what the same path held when it was last read; its documents are what is
- * returned, beside the errors, where the file as such is bad. `pause` lets others run now and then.
- * Throws InputError if the file can't be read at all.
+ * returned, beside the errors, where the file as such is bad. Throws InputError if the file can't be read at all.
  */
 export async function readManifestFile(
   path: string,
   previous: ManifestFile | undefined,
-  pause: () => Promise<void> | undefined,
+  options: ReadOptions,
 ): Promise<ManifestFile> {
-  const reading = new FileReading(path, previous)
+  const reading = new FileReading(path, previous, options.onIgnored)
   const octets = readOctets(path)
   const ranges = path.endsWith('.json') ? undefined : splitDocuments(octets, octets.length)
-  if (path.endsWith('.json')) reading.json(octets.toString('utf8'))
-  else if (ranges === undefined) reading.stream(octets.toString('utf8'))
+  if (path.endsWith('.json')) reading.json(octets)
+  else if (ranges === undefined) reading.stream(octets)
   else {
     reading.expect(ranges)
     for (const range of ranges) {
       reading.document(octets, range)
-      const paused = pause()
+      const paused = options.pause()
       if (paused !== undefined) await paused
     }
   }
@@ -77,15 +86,21 @@ class FileReading {
   readonly #previous: ManifestFile | undefined
   readonly #documents: HeldDocument[] = []
   readonly #errors: InputError[] = []
+  readonly #onIgnored: ((warning: InputError) => void) | undefined
   /** Documents of `previous` that the ranges still to come may be found equal to. */
   #known: readonly HeldDocument[] = []
   #knownByDigest: Map<string, HeldDocument> | undefined
   #prefix = 0
   #previousRecords: Map<string, HeldRecord> | undefined
 
-  constructor(path: string, previous: ManifestFile | undefined) {
+  constructor(
+    path: string,
+    previous: ManifestFile | undefined,
+    onIgnored: ((warning: InputError) => void) | undefined,
+  ) {
     this.#path = path
     this.#previous = previous
+    this.#onIgnored = onIgnored
   }
 
   /** Announces the ranges, so that what is equal at the beginning costs no search. */
@@ -101,7 +116,9 @@ class FileReading {
       this.#documents.push(known)
       return
     }
-    const text = octets.toString(range.isAscii ? 'latin1' : 'utf8', range.start, range.end)
+    const own = octets.subarray(range.start, range.end)
+    const text = range.isAscii ? own.toString('latin1') : this.#decode(own, range.line)
+    if (text === undefined) return
     const value = parseOneDocument(text)
     if (value instanceof YamlProblem) {
       this.#refuseFile(range.line + value.line - 1, value.message)
@@ -113,7 +130,9 @@ class FileReading {
   }
 
   /** A YAML stream that can't be split without understanding it. */
-  stream(text: string): void {
+  stream(octets: Buffer): void {
+    const text = this.#decode(octets, 1)
+    if (text === undefined) return
     const values = parseDocuments(text)
     if (values instanceof YamlProblem) {
       this.#refuseFile(values.line, values.message)
@@ -125,7 +144,9 @@ class FileReading {
     }
   }
 
-  json(text: string): void {
+  json(octets: Buffer): void {
+    const text = this.#decode(octets, 1)
+    if (text === undefined) return
     let value: YamlValue
     try {
       value = JSON.parse(text) as YamlValue
@@ -143,6 +164,14 @@ class FileReading {
     const isKept = this.#errors.length > 0 && this.#previous !== undefined
     const documents = isKept ? this.#previous.documents : this.#documents
     return { path: this.#path, documents, errors: this.#errors }
+  }
+
+  /** Refuses octets that are no UTF-8: replaced, they would be served as something else. */
+  #decode(octets: Buffer, firstLine: number): string | undefined {
+    if (isUtf8(octets)) return octets.toString('utf8')
+    const line = firstLine + countLinesBeforeFault(octets)
+    this.#refuseFile(line, 'octets that are no UTF-8; save the file as UTF-8')
+    return undefined
   }
 
   /** A document with problems is read anew: their lines may have moved. */
@@ -177,8 +206,15 @@ class FileReading {
       const resource = validateResource(item)
       const prefix = item === value ? [] : ['items', index]
       if (resource.kind === 'probe') probes.push(resource.probe)
-      else if (resource.kind === 'record') records.push(this.#holdRecord(resource))
-      else if (resource.kind === 'refused') {
+      else if (resource.kind === 'record') {
+        const record = this.#holdRecord(resource)
+        records.push(record)
+        if (this.#onIgnored === undefined) continue
+        for (const { path, message } of findIgnored(item)) {
+          const line = lineOf([...prefix, ...path])
+          this.#onIgnored(manifestError(this.#path, line, `${record.key}: ${message}`))
+        }
+      } else if (resource.kind === 'refused') {
         const line = lineOf([...prefix, ...resource.problem.path])
         const refused = this.#refuse(resource.key, line, resource.problem.message)
         if (refused !== undefined) records.push(refused)
@@ -229,6 +265,16 @@ class FileReading {
 function isSame(known: HeldDocument | undefined, range: DocumentRange | undefined): boolean {
   if (known === undefined || range === undefined) return false
   return known.digestA === range.digestA && known.digestB === range.digestB
+}
+
+/** Lines in front of the first one that is no UTF-8: no character spans two. */
+function countLinesBeforeFault(octets: Buffer): number {
+  let start = 0
+  for (let line = 0; ; line++) {
+    const end = octets.indexOf(NEWLINE, start)
+    if (end === -1 || !isUtf8(octets.subarray(start, end))) return line
+    start = end + 1
+  }
 }
 
 /** Line of the offset that V8 names in its message; else where YAML, of which JSON is a part, ends. */

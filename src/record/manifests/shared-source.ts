@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { ZoneClaims } from '../zone-claims.ts'
 import { isSystemError } from './directory.ts'
-import { manifestError } from './manifest-file.ts'
+import { directoryError } from './manifest-file.ts'
 import { ManifestSource, type ManifestSourceOptions } from './manifest-source.ts'
 
 /** How long zones may come and go before records that none of them takes are worth a warning. */
@@ -125,6 +125,6 @@ function resolveDirectory(directory: string): string {
     return realpathSync(directory)
   } catch (error) {
     if (!isSystemError(error)) throw error
-    throw manifestError(directory, 1, `can't be listed: ${error.message}`)
+    throw directoryError(directory, error)
   }
 }

@@ -129,8 +129,16 @@ test('auto: a circle of links comes to an end', async (t) => {
 
 test('auto: check lists the faults of all files', async (t) => {
   const { c } = setUp(t, { 'db.example.org': 'x', 'db.example.net': zone(1) })
-  const found = (await Promise.all(c.checks.map((check) => check()))).flat()
-  t.equal(found.length, 1)
+  t.equal((await c.check()).faults.length, 1)
+})
+
+test('auto: check warns, as a start does, of a directory that is not there', async (t) => {
+  const { c, dir } = setUp(t, {})
+  rmSync(dir, { recursive: true })
+  const { faults, warnings } = await c.check()
+  t.same(faults, [])
+  t.same(warnings, [`Corefile:2: Directory does not exist: ${dir}`])
+  mkdirSync(dir)
 })
 
 test('auto: with reload 0 nothing is watched', async (t) => {

@@ -194,11 +194,27 @@ test('file: check lists every fault of every zone', async (t) => {
     a: `${zone(1)}a 60 FOO\nb 60 FOO\n`,
     b: zone(1),
   })
-  const found = (await Promise.all(c.checks.map((check) => check()))).flat()
-  t.match(
-    found.map((error) => error.print()),
-    [/a:4: /, /a:5: /, /c:1: open .*no such file/],
-  )
+  const { faults, warnings } = await c.check()
+  t.match(faults, [/a:4: /, /a:5: /])
+  t.equal(faults.length, 2)
+  t.match(warnings, [/^Corefile:3: Failed to open .*no such file.*trying again in 1m0s/])
+})
+
+test('file: check takes a missing file as a start does, at the line that names it', async (t) => {
+  const lines = 'file DIR/gone {\n reload 0\n }\nfile DIR/later example.net {\n reload 30s\n }'
+  const { c } = setUp(t, lines, {})
+  const { faults, warnings } = await c.check()
+  t.match(faults, [/^Corefile:1: plugin\/file: zone example\.org\. open .*gone.*no such file/])
+  t.match(warnings, [/^Corefile:4: Failed to open .*later.*: trying again in 30s/])
+  t.same([faults.length, warnings.length], [1, 1])
+  await t.rejects(c.start(), { name: 'InputError', position: { file: 'Corefile', line: 1 } })
+})
+
+test('file: check warns of what a load would log', async (t) => {
+  const { c } = setUp(t, 'file DIR/db', { db: `${zone(1)}www 30 A 192.0.2.2\n` })
+  const { faults, warnings } = await c.check()
+  t.same(faults, [])
+  t.match(warnings, [/db:\d+: .*TTL/])
 })
 
 test('file: a stopped instance watches nothing', async (t) => {

@@ -108,7 +108,7 @@ t.test('a missing database stops the start and fails the check, with its place',
   const want =
     /^Corefile:1 - Error during parsing: failed to open database file: .*GeoLite2-City-demo\.mmdb can't be read: ENOENT/
   await t.rejects(setUp.start(), { message: want, position: { file: 'Corefile', line: 1 } })
-  const found = await setUp.checks[0]!()
+  const found = await setUp.checks[0]!(() => {})
   t.equal(found.length, 1)
   t.match(found[0]!.message, want)
 })
@@ -124,7 +124,7 @@ t.test('databases are found from root, and give their labels', async (t) => {
   found.block.metadataEnabled = true
   await found.start()
   t.teardown(() => found.stop())
-  t.same(await found.checks[0]!(), [])
+  t.same(await found.checks[0]!(() => {}), [])
   const tx = transaction({ name: 'a.example.org.', from: '198.51.100.7' })
   const city = findMetadata(found.block, 'geoip/city/name')!
   t.equal(city(tx), '', 'the peer is unknown')

@@ -7,6 +7,7 @@ import { printRdata } from '../../../src/dns/rdata/index.ts'
 import type { Handler } from '../../../src/plugin/handler.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
+import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -56,6 +57,11 @@ t.test('what the directive refuses, and why', (t) => {
       name: 'a bad address',
       given: 'kuadrant {\n manifests a\n nameserver ns1 1.2.3\n}',
       want: /not an IP address: 1\.2\.3/,
+    },
+    {
+      name: 'serials without a file',
+      given: 'kuadrant {\n manifests a\n serials\n}',
+      want: /Wrong argument count/,
     },
     {
       name: 'no namespaces',
@@ -157,22 +163,22 @@ t.test('a bad mailbox gets a warning and the default', async (t) => {
 })
 
 t.test('the serial grows with content, and with nothing else', async (t) => {
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
-  const first = await serve(t, directory, 'k.example.com.')
+  const directory = t.testdir({ 'a.yaml': manifest('a.s.example', '192.0.2.1') })
+  const first = await serve(t, directory, 's.example.')
   const start = await first.serial()
   t.equal(start, 1_700_000_000, 'the time, where nothing is known')
-  writeFileSync(join(directory, 'a.yaml'), `# another text\n${manifest('a', '192.0.2.1')}`)
-  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.2'))
-  await until(
-    async () => (await first.ask('b.k.example.com.')).includes('192.0.2.2'),
-    'the new record',
+  writeFileSync(
+    join(directory, 'a.yaml'),
+    `# another text\n${manifest('a.s.example', '192.0.2.1')}`,
   )
+  writeFileSync(join(directory, 'b.yaml'), manifest('b.s.example', '192.0.2.2'))
+  await until(async () => (await first.ask('b.s.example.')).includes('192.0.2.2'), 'the new record')
   t.equal(await first.serial(), start + 1)
-  const second = await serve(t, directory, 'k.example.com.')
+  const second = await serve(t, directory, 's.example.')
   t.equal(await second.serial(), start + 1, 'a reload of the same content')
   await first.stop()
-  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.3'))
-  await until(async () => (await second.ask('b.k.example.com.')).includes('192.0.2.3'), 'the edit')
+  writeFileSync(join(directory, 'b.yaml'), manifest('b.s.example', '192.0.2.3'))
+  await until(async () => (await second.ask('b.s.example.')).includes('192.0.2.3'), 'the edit')
   t.equal(await second.serial(), start + 2)
 })
 
@@ -241,7 +247,34 @@ t.test('readiness and metrics tell of bad files and refused records', async (t) 
   await until(() => setUp.readiness[0]?.check() !== '', 'the bad file to be noticed')
   t.match(setUp.readiness[0]?.check(), /c\.yaml:1: /)
   t.equal(await badFiles(), 1)
-  t.equal((await setUp.checks[0]!()).length, 2)
+  t.equal((await setUp.check()).faults.length, 2)
+})
+
+t.test('metrics of a source go with its last user', async (t) => {
+  const [one, two] = [t.testdir({ one: {}, two: {} })].flatMap((d) => [`${d}/one`, `${d}/two`])
+  const metrics = new MetricsRegistry()
+  const start = async (directory: string) => {
+    const setUp = new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n}`, ['k.example.com.'])
+    Object.assign(setUp, { metrics })
+    await setUp.start()
+    return setUp
+  }
+  const sources = async (): Promise<unknown> => {
+    const found = (await metrics.print()).matchAll(
+      /source="[^"]*\/(\w+)",zone="k\.example\.com\."/g,
+    )
+    return [...new Set([...found].map((match) => match[1]))].sort()
+  }
+  const old = await start(one!)
+  const other = await start(two!)
+  t.strictSame(await sources(), ['one', 'two'])
+  const reloaded = await start(one!)
+  await old.stop()
+  t.strictSame(await sources(), ['one', 'two'], 'the reloaded block shows the same series')
+  await other.stop()
+  t.strictSame(await sources(), ['one'])
+  await reloaded.stop()
+  t.notMatch(await metrics.print(), /source="/)
 })
 
 t.test('a directory that is not there stops the start, and names the line', async (t) => {

@@ -139,8 +139,8 @@ t.test('a missing weight file', async (t) => {
   t.match(retried.lines[0], /Failed to open weight file:.* Will try again in 30s/)
   await retried.stop()
   t.equal(timers.count, 0)
-  const [fault] = await retried.checks[0]!()
-  t.match(fault?.print(), /^Corefile:1: .*no such file/, 'check names it, with its place')
+  const { faults } = await retried.check()
+  t.match(faults[0], /^Corefile:1: .*no such file/, 'check names it, with its place')
   const once = 'loadbalance weighted /no/weights {\n reload 0s\n}'
   await t.rejects(new SetUp(loadbalanceWith(timers), once).start(), /no such file/)
 })

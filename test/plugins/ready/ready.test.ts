@@ -24,6 +24,24 @@ t.test('ready once every plugin is', async (t) => {
   t.match(await setUp.get(ENDPOINT), { status: 503, body: 'geoip\ngeoip: not loaded' })
 })
 
+t.test('what goes wrong later is told, and the status stays', async (t) => {
+  const setUp = new SetUp(ready, 'ready')
+  const reasons = { kuadrant: '', geoip: '' }
+  setUp.readiness.push(
+    { name: 'kuadrant', check: () => reasons.kuadrant },
+    { name: 'geoip', check: () => reasons.geoip },
+  )
+  t.strictSame((await setUp.get(ENDPOINT)).body, 'OK')
+  reasons.kuadrant = 'zones/a.yaml:3: bad\nweight'
+  const body = 'OK\nkuadrant: zones/a.yaml:3: bad\\x0aweight'
+  t.match(await setUp.get(ENDPOINT), { status: 200, body })
+  reasons.geoip = 'gone'
+  t.match(await setUp.get(ENDPOINT), { status: 200, body: body.replace('OK', 'OK\ngeoip: gone') })
+  reasons.kuadrant = ''
+  reasons.geoip = ''
+  t.strictSame((await setUp.get(ENDPOINT)).body, 'OK')
+})
+
 t.test('monitored continuously', async (t) => {
   const setUp = new SetUp(ready, 'ready 127.0.0.1:99 {\n monitor continuously\n}')
   let reason = ''

@@ -207,7 +207,7 @@ t.test('check tells of every fault with its line', async (t) => {
       1,
     ),
   })
-  const problems = (await checkManifests(directory)).map((p) =>
+  const problems = (await checkManifests(directory, () => {})).map((p) =>
     p.print().slice(directory.length + 1),
   )
   t.equal(problems.length, 4)
@@ -218,7 +218,42 @@ t.test('check tells of every fault with its line', async (t) => {
   t.match(problems[1], /^a\.yaml:26: /)
   t.match(problems[2], /^b\.json:2: /)
   t.match(problems[3], /^c\.json:\d+: default\/d is refused: spec\.rootHost is required/)
-  await t.rejects(checkManifests(join(directory, 'nowhere')), /can't be listed/)
+  await t.rejects(
+    checkManifests(join(directory, 'nowhere'), () => {}),
+    /can't be listed/,
+  )
+})
+
+t.test('octets that are no UTF-8 are a fault of the file, with their line', async (t) => {
+  const text = (word: string) => `${manifest('a', '192.0.2.1')}# ${word}\n${manifest('b', '::1')}`
+  const bad = Buffer.from(text('caf\u00e9'), 'latin1')
+  const directory = t.testdir({})
+  for (const [name, content] of [
+    ['document.yaml', bad],
+    ['good.yaml', Buffer.from(manifest('g', '192.0.2.7').replace('name: g', 'name: g # \u00e9'))],
+    ['stream.yaml', Buffer.concat([Buffer.from('%YAML 1.2\n'), bad])],
+    ['text.json', Buffer.from(`{\n"caf\u00e9": 1}`, 'latin1')],
+    ['wide.yaml', Buffer.from(`\ufeff${manifest('w', '192.0.2.1')}`, 'utf16le')],
+  ] as const) {
+    writeFileSync(join(directory, name), content)
+  }
+  const problems = (await checkManifests(directory, () => {})).map((p) =>
+    p.print().slice(directory.length + 1),
+  )
+  const reason = 'octets that are no UTF-8; save the file as UTF-8'
+  t.strictSame(
+    problems.filter((text) => text.includes('UTF-8')),
+    [
+      `document.yaml:13: ${reason}`,
+      `stream.yaml:14: ${reason}`,
+      `text.json:2: ${reason}`,
+      `wide.yaml:1: ${reason}`,
+    ],
+  )
+  const { source, address } = await open(t, directory)
+  t.equal(address('g'), '192.0.2.7')
+  const served = [...source.records()].map((record) => record.key)
+  t.notOk(served.includes('default/w'))
 })
 
 t.test('everybody over one directory shares one source, the last one closes it', async (t) => {

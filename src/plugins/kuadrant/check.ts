@@ -1,0 +1,45 @@
+import { InputError } from '../../base/errors.ts'
+import { nameKey } from '../../dns/name/name.ts'
+import {
+  NO_SINK,
+  readManifests,
+  type Warn,
+  warnOfConflicts,
+} from '../../record/manifests/check-manifests.ts'
+import { checkSerialFile } from '../../record/serials/serial-file.ts'
+import { ZoneClaims } from '../../record/zone-claims.ts'
+import type { KuadrantOptions } from './options.ts'
+import { belongs, createRecordZone, mailboxOf } from './zone-content.ts'
+
+/**
+ * Everything that is wrong with the manifests of a block; `warn` is told of what a start would log:
+ * records that disagree in one of its zones, records that no zone takes, and a bad mailbox or serials file. `all`: the
+ * blocks of the Corefile. Throws InputError where the directory can't be listed.
+ */
+export async function checkBlock(
+  options: KuadrantOptions,
+  all: readonly KuadrantOptions[],
+  warn: Warn,
+): Promise<readonly InputError[]> {
+  const { position, zones } = options
+  const claims = new ZoneClaims()
+  for (const { manifests, zones } of all) if (manifests === options.manifests) claims.claim(zones)
+  const { records, faults, warnings, places } = await readManifests(options.manifests)
+  for (const warning of warnings) warn(warning)
+  const { serials, serialsPosition } = options
+  const fault = serials === '' ? '' : checkSerialFile(serials)
+  if (fault !== '') warn(new InputError('SERIALS', serialsPosition, fault))
+  for (const apex of zones) {
+    mailboxOf(apex, options, (text) => warn(new InputError('RNAME', options.rnamePosition, text)))
+    const zone = { apex, key: nameKey(apex) }
+    const content = createRecordZone(apex, options, NO_SINK, () => {})
+    const own = records.filter((record) => belongs(record, zone, options, claims))
+    warnOfConflicts(content, own, places, warn)
+  }
+  for (const { key, packed } of records) {
+    if (claims.zoneKeyOf(packed) !== '') continue
+    const at = places.record(key) ?? position
+    warn(new InputError('UNCLAIMED', at, `no zone is served for DNSRecord ${key}: it is ignored`))
+  }
+  return faults
+}

@@ -1,0 +1,63 @@
+import { equalNames } from '../../dns/name/name.ts'
+import type { CorefileView } from '../../plugin/directive.ts'
+import type { KuadrantOptions } from './options.ts'
+
+/** A `kuadrant` block as the others of its Corefile see it. */
+export interface Sibling {
+  readonly options: KuadrantOptions
+  /** Tells its server block from the others; complete once all setups ran. */
+  readonly place: () => string
+  /** Gets at the records and claims the zones of the block. */
+  readonly claim: () => Promise<void>
+  /** No change of records reaches the zones any more. */
+  readonly stopFollowing: () => void
+}
+
+/**
+ * The `kuadrant` blocks of one Corefile. All claim their zones before the first is filled: a record
+ * must not be in one zone for the moment until a longer one comes, and count as a change there. All
+ * stop before the first gives its zones back, for the same reason.
+ */
+export class Siblings {
+  readonly #members: Sibling[] = []
+  #claimed: Promise<void> | undefined
+
+  static of(corefile: CorefileView): Siblings {
+    const known = siblings.get(corefile) ?? new Siblings()
+    siblings.set(corefile, known)
+    return known
+  }
+
+  add(member: Sibling): void {
+    this.#members.push(member)
+  }
+
+  get options(): readonly KuadrantOptions[] {
+    return this.#members.map((member) => member.options)
+  }
+
+  /** Places of the blocks that have the zone. */
+  placesOf(zone: Uint8Array): Set<string> {
+    const having = this.#members.filter(({ options }) => {
+      return options.zones.some((other) => equalNames(other, zone))
+    })
+    return new Set(having.map((member) => member.place()))
+  }
+
+  /** Resolves once all have claimed; rejects with what stopped the first that could not. */
+  claimAll(): Promise<void> {
+    this.#claimed ??= this.#claimInTurn()
+    return this.#claimed
+  }
+
+  stopFollowing(): void {
+    for (const member of this.#members) member.stopFollowing()
+  }
+
+  async #claimInTurn(): Promise<void> {
+    for (const member of this.#members) await member.claim()
+  }
+}
+
+/** Blocks meet through the Corefile that they are in, which goes with them. */
+const siblings = new WeakMap<CorefileView, Siblings>()

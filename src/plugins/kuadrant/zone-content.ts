@@ -1,0 +1,86 @@
+import { RRType } from '../../dns/iana/types.ts'
+import { concatNames, isSubdomain, printName, scanName } from '../../dns/name/name.ts'
+import type { Endpoint } from '../../record/dns-record.ts'
+import { RecordZone, type ZoneSink } from '../../record/record-zone.ts'
+import { SOA_TTL_SECONDS, scanMailbox } from '../../record/soa.ts'
+import type { StoredRecord } from '../../record/source.ts'
+import { isLocalZone, type ZoneClaims } from '../../record/zone-claims.ts'
+import type { KuadrantOptions, Nameserver } from './options.ts'
+
+/** A zone of the block, empty but for what the Corefile puts there. `apex`: lower-case wire name. */
+export function createRecordZone(
+  apex: Uint8Array,
+  options: KuadrantOptions,
+  sink: ZoneSink,
+  onConflict: (text: string) => void,
+): RecordZone {
+  return new RecordZone({
+    apex,
+    isLocalForm: isLocalZone(apex),
+    fixed: options.nameservers.flatMap((server) => composeNameserver(server, apex)),
+    defaultNs: endpointOf(apex, RRType.NS, [defaultServer(apex)]),
+    sink,
+    onConflict,
+  })
+}
+
+/**
+ * True if the block has the record in `zone` (`key`: its `nameKey`). The local form of a record is served whatever
+ * zone the record itself is in.
+ */
+export function belongs(
+  record: StoredRecord,
+  zone: { readonly apex: Uint8Array; readonly key: string },
+  options: Pick<KuadrantOptions, 'allowedNamespaces'>,
+  claims: ZoneClaims,
+): boolean {
+  const namespace = record.key.slice(0, record.key.indexOf('/'))
+  if (options.allowedNamespaces?.has(namespace) === false) return false
+  return isLocalZone(zone.apex) || claims.zoneKeyOf(record.packed) === zone.key
+}
+
+/** MNAME of the SOA: the first name server. */
+export function primaryOf(apex: Uint8Array, options: KuadrantOptions): Uint8Array {
+  return options.nameservers[0]?.name ?? defaultServer(apex)
+}
+
+/** RNAME of the SOA; `warn` is told of a mailbox that is none. */
+export function mailboxOf(
+  apex: Uint8Array,
+  { rname }: KuadrantOptions,
+  warn: (text: string) => void,
+): Uint8Array {
+  const mailbox = rname === '' ? undefined : scanMailbox(rname)
+  if (rname !== '' && mailbox === undefined) {
+    warn(`rname "${rname}" is no e-mail address; hostmaster.${printName(apex)} is used`)
+  }
+  return mailbox ?? concatNames(scanName('hostmaster.')!, apex) ?? apex
+}
+
+function defaultServer(apex: Uint8Array): Uint8Array {
+  return concatNames(scanName('ns1.')!, apex) ?? apex
+}
+
+/** The NS record of a configured name server, and its glue where its name is in the zone. */
+function composeNameserver(server: Nameserver, apex: Uint8Array): Endpoint[] {
+  const endpoints = [endpointOf(apex, RRType.NS, [server.name])]
+  if (!isSubdomain(server.name, apex)) return endpoints
+  for (const { family, bytes } of server.addresses) {
+    endpoints.push(endpointOf(server.name, family === 1 ? RRType.A : RRType.AAAA, [bytes]))
+  }
+  return endpoints
+}
+
+function endpointOf(owner: Uint8Array, type: number, rdata: readonly Uint8Array[]): Endpoint {
+  const ttlSeconds = SOA_TTL_SECONDS
+  return {
+    owner,
+    type,
+    ttlSeconds,
+    setIdentifier: '',
+    weight: undefined,
+    codes: [],
+    isDefault: false,
+    rdata,
+  }
+}

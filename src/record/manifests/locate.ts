@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs'
+import type { Position } from '../../base/errors.ts'
+import { printType } from '../../dns/iana/types.ts'
+import { recordKey } from '../dns-record.ts'
+import type { Conflict } from '../owner-sets.ts'
+import { isMapping } from '../validate/fields.ts'
+import { lowerNameKey, scanHost } from '../validate/names.ts'
+import { itemsOf, validateResource } from '../validate/resource.ts'
+import { findLine, parseDocuments, YamlProblem } from '../yaml/parse-document.ts'
+import type { YamlValue } from '../yaml/scan-block-yaml.ts'
+import { splitDocuments } from '../yaml/split-documents.ts'
+import type { HeldPlace } from './manifest-store.ts'
+
+/** Documents that are parsed again for the exact line; further ones are told by their first. */
+const PARSED_MAX = 1000
+
+/** Where records are in their files: only for messages, since it reads the files again. */
+export class RecordPlaces {
+  readonly #places: ReadonlyMap<string, HeldPlace>
+  #file = ''
+  #octets: Buffer = Buffer.alloc(0)
+  #parsed = 0
+
+  /** `places`: by `namespace/name`. */
+  constructor(places: ReadonlyMap<string, HeldPlace>) {
+    this.#places = places
+  }
+
+  /** Of the record's name; undefined where there is no such record. */
+  record(key: string): Position | undefined {
+    return this.#locate(key, () => ['metadata', 'name'])
+  }
+
+  /** Of the record's endpoint of that owner and type, or of its name. */
+  endpoint({ key, owner, type }: Omit<Conflict, 'text'>): Position | undefined {
+    const ownerKey = lowerNameKey(owner)
+    const typeText = printType(type)
+    return this.#locate(key, (record) => {
+      const spec = isMapping(record.spec) ? record.spec : {}
+      const endpoints = Array.isArray(spec.endpoints) ? spec.endpoints : []
+      const index = endpoints.findLastIndex((endpoint: YamlValue) => {
+        if (!isMapping(endpoint) || endpoint.recordType !== typeText) return false
+        const name = scanHost(String(endpoint.dnsName))
+        return name !== undefined && lowerNameKey(name) === ownerKey
+      })
+      return index === -1 ? ['metadata', 'name'] : ['spec', 'endpoints', index, 'dnsName']
+    })
+  }
+
+  #locate(
+    key: string,
+    find: (record: { readonly [key: string]: YamlValue }) => readonly (string | number)[],
+  ): Position | undefined {
+    const place = this.#places.get(key)
+    if (place === undefined) return undefined
+    const { file } = place
+    const text = this.#parsed++ < PARSED_MAX ? this.#textOf(place) : undefined
+    const values = text === undefined ? undefined : parseDocuments(text.text)
+    if (text === undefined || values === undefined || values instanceof YamlProblem) {
+      return { file, line: place.line }
+    }
+    const value = values[text.index]
+    const items = value === undefined ? [] : itemsOf(value)
+    const item = items.findIndex((one) => keyOf(one) === key)
+    if (item === -1) return { file, line: place.line }
+    const prefix = items[item] === value ? [] : ['items', item]
+    const path = find(items[item] as { readonly [key: string]: YamlValue })
+    return { file, line: text.line + findLine(text.text, text.index, [...prefix, ...path]) - 1 }
+  }
+
+  /** The part of the file to parse, the line that it starts at, and which of its documents it is. */
+  #textOf(place: HeldPlace): { text: string; line: number; index: number } | undefined {
+    if (this.#file !== place.file) {
+      this.#octets = readIfAny(place.file)
+      this.#file = place.file
+    }
+    const octets = this.#octets
+    const ranges = place.file.endsWith('.json') ? undefined : splitDocuments(octets, octets.length)
+    if (ranges === undefined) return { text: octets.toString('utf8'), line: 1, index: place.index }
+    const range = ranges.find(({ line }) => line === place.line)
+    if (range === undefined) return undefined
+    return { text: octets.toString('utf8', range.start, range.end), line: range.line, index: 0 }
+  }
+}
+
+function keyOf(value: YamlValue): string | undefined {
+  const resource = validateResource(value)
+  if (resource.kind !== 'record') return undefined
+  return recordKey(resource.record.namespace, resource.record.name)
+}
+
+/** The file was there a moment ago; that it went since is no reason to fail. */
+function readIfAny(file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    if (!(error instanceof Error) || !('syscall' in error)) throw error
+    return Buffer.alloc(0)
+  }
+}

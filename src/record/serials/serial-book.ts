@@ -1,0 +1,83 @@
+import { addToSerial, isSerialAfter, nextSerial } from '../soa.ts'
+
+/** The serial that one content of a zone is served with. */
+export interface SerialEntry {
+  /** Presentation form, lower case. */
+  readonly zone: string
+  /** Which of several versions of the zone it is: its server block. No white space. */
+  readonly place: string
+  /** Equal for equal content. No white space. */
+  readonly digest: string
+  /** 1..2^32-1. */
+  readonly serial: number
+}
+
+interface Content {
+  readonly digest: string
+  readonly serial: number
+}
+
+interface Zone {
+  /** The latest serial of all that the zone was served with, and what it stands for. */
+  top: Content
+  readonly places: Map<string, Content>
+}
+
+/** Place of the latest serial where no block has it any more. */
+const NO_PLACE = '-'
+
+/** Serials of the zones of this process, so that a reload of the same content keeps its serial. */
+export class SerialBook {
+  readonly #zones = new Map<string, Zone>()
+
+  /**
+   * The serial for content: the one it has if nothing changed since, else one after all that the zone
+   * was served with; the Unix time where the zone is new. `nowMs`: wall clock.
+   */
+  serialFor(content: Omit<SerialEntry, 'serial'>, nowMs: number): number {
+    const { zone: text, place, digest } = content
+    const zone = this.#zones.get(text)
+    if (zone === undefined) {
+      const top = { digest, serial: addToSerial(Math.floor(nowMs / 1000), 0) }
+      this.#zones.set(text, { top, places: new Map([[place, top]]) })
+      return top.serial
+    }
+    const known = zone.places.get(place)
+    if (known?.digest === digest) return known.serial
+    // A block that came or was renamed changes nothing if it serves what was served last.
+    const isMoved = known === undefined && zone.top.digest === digest
+    if (!isMoved) zone.top = { digest, serial: nextSerial(zone.top.serial) }
+    zone.places.set(place, zone.top)
+    return zone.top.serial
+  }
+
+  /**
+   * Forgets the content of all places of a zone but these: one that comes back after others served the
+   * zone must not come back with its old serial.
+   */
+  retain(zone: string, places: ReadonlySet<string>): void {
+    const known = this.#zones.get(zone)?.places
+    for (const place of [...(known?.keys() ?? [])]) if (!places.has(place)) known?.delete(place)
+  }
+
+  /** What is known of one zone; its latest serial is always among it. */
+  entriesOf(zone: string): SerialEntry[] {
+    const known = this.#zones.get(zone)
+    if (known === undefined) return []
+    const { top, places } = known
+    const entries = [...places].map(([place, content]) => ({ zone, place, ...content }))
+    if (entries.some(({ serial }) => serial === top.serial)) return entries
+    return [...entries, { zone, place: NO_PLACE, ...top }]
+  }
+
+  /** Takes over what an earlier process served; what this one knows itself goes before. */
+  restore(entries: readonly SerialEntry[]): void {
+    for (const { zone: text, place, digest, serial } of entries) {
+      const content = { digest, serial }
+      const zone = this.#zones.get(text) ?? { top: content, places: new Map<string, Content>() }
+      this.#zones.set(text, zone)
+      if (isSerialAfter(serial, zone.top.serial)) zone.top = content
+      if (place !== NO_PLACE && !zone.places.has(place)) zone.places.set(place, content)
+    }
+  }
+}

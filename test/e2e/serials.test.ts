@@ -1,0 +1,87 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { UdpClient } from '../support/client.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const ZONES = ['example.com', 'k.example.com', 'kdrnt']
+
+/** Two zones of which one is inside the other, and the gateway-local form: what moves most. */
+function corefile(directory: string): string {
+  const block = (zone: string) => `${zone}:{PORT} {
+    bind 127.0.0.1
+    errors
+    kuadrant {
+        manifests ${directory}/zones
+        serials ${directory}/serials
+    }
+}
+`
+  return ZONES.map(block).join('')
+}
+
+function manifest(name: string, host: string, last: number): string {
+  return `---
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSRecord
+metadata:
+  name: ${name}
+spec:
+  rootHost: ${host}
+  endpoints:
+  - dnsName: ${host}
+    recordType: A
+    targets: [192.0.2.${last}]
+`
+}
+
+const content = (last: number): string =>
+  manifest('outer', 'www.example.com', 1) + manifest('inner', 'www.k.example.com', last)
+
+t.test('serials over restarts and crashes', async (t) => {
+  const directory = t.testdir({ zones: { 'a.yaml': content(1) } })
+  const edit = (last: number) => writeFileSync(join(directory, 'zones', 'a.yaml'), content(last))
+
+  /** One life of a server: `live` asks for the serials of all zones, and may wait for an edit. */
+  const run = (name: string, signal: NodeJS.Signals, live: (ask: Ask) => Promise<number[]>) => {
+    let serials: number[] = []
+    const life = async (t: Test): Promise<void> => {
+      const server = await startServer(t, { corefile: corefile(directory) })
+      const client = await UdpClient.connect(server.port)
+      t.teardown(() => client.close())
+      serials = await live((name, type) => client.ask({ name, type }))
+      server.process.kill(signal)
+      await server.exited()
+    }
+    return t.test(name, life).then(() => serials)
+  }
+  const first = await run('started', 'SIGTERM', serialsOf)
+  const same = await run('restarted with the same content', 'SIGTERM', serialsOf)
+  t.strictSame(same, first)
+  const edited = await run('edited, then killed', 'SIGKILL', async (ask) => {
+    edit(2)
+    await until(async () => (await ask('www.k.example.com', 'A')).includes(address(2)), 'the edit')
+    return serialsOf(ask)
+  })
+  t.strictSame(edited, [first[0], first[1]! + 1, first[2]! + 1])
+  t.strictSame(await run('restarted after the kill', 'SIGTERM', serialsOf), edited)
+  edit(3)
+  const later = await run('edited while it was down', 'SIGTERM', serialsOf)
+  t.strictSame(later, [edited[0], edited[1]! + 1, edited[2]! + 1])
+})
+
+type Ask = (name: string, type: string) => Promise<Buffer>
+
+const address = (last: number): Buffer => Buffer.from([192, 0, 2, last])
+
+async function serialsOf(ask: Ask): Promise<number[]> {
+  const serials: number[] = []
+  for (const zone of ZONES) {
+    const reply = await ask(zone, 'SOA')
+    // The serial is in front of the four timers, refresh first.
+    const refresh = reply.indexOf(Buffer.from([0, 0, 7200 >> 8, 7200 & 255]))
+    serials.push(reply.readUInt32BE(refresh - 4))
+  }
+  return serials
+}
