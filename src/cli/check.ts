@@ -19,7 +19,7 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
     output.printError(args)
     return 1
   }
-  const parts = composeParts(args.dnsPort, output.print)
+  const parts = composeParts(args.dnsPort, output.lines)
   const sources: CorefileSource[] = []
   if (args.conf !== undefined || args.manifests === undefined) {
     sources.push(chooseCorefile(args.conf, args.dnsPort))

@@ -17,6 +17,7 @@ import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
 import { ControlWiring } from '../../src/server/wiring.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
+import { lineBufferTo } from './line-buffer.ts'
 
 type Hook = () => void | Promise<void>
 
@@ -26,8 +27,9 @@ export class SetUp implements SetupContext {
   readonly block: BlockConfig
   readonly metrics = new MetricsRegistry()
   readonly clock = new FakeClock()
-  /** Every line written, by loggers and by `writeLine`. */
+  /** Every line written, by loggers and by `lineWriter`. */
   readonly lines: string[] = []
+  readonly lineWriter = lineBufferTo(this.lines)
   readonly log
   readonly serverCounters: ServerCounters & Record<string, number> = {
     ignored: 0,
@@ -65,10 +67,6 @@ export class SetUp implements SetupContext {
       () => this.block.debug,
     )
     directive.setup(this)
-  }
-
-  readonly writeLine = (line: string): void => {
-    this.lines.push(line)
   }
 
   addHandler(factory: HandlerFactory): void {
