@@ -10,8 +10,8 @@ const COLON = 0x3a
 const BACKSLASH = 0x5c
 const HEX = Uint8Array.from(Buffer.from('0123456789abcdef', 'latin1'))
 
-/** Most octets of a number below 2^53, of an address, and of a name in presentation form. */
-export const NUMBER_OCTETS_MAX = 16
+/** Most octets of a number, of an address, and of a name in presentation form. */
+export const NUMBER_OCTETS_MAX = 10
 export const ADDRESS_OCTETS_MAX = 45
 export const NAME_TEXT_OCTETS_MAX = 4 * 255
 
@@ -30,19 +30,20 @@ export function putOctets(out: Uint8Array, at: number, text: Uint8Array): number
   return at + text.length
 }
 
-/** `value`: an integer, 0 or above. @hot */
+/** `value`: an integer from 0 to 2^31 - 1. @hot */
 export function putNumber(out: Uint8Array, at: number, value: number): number {
   let digits = 1
-  for (let bound = 10; value >= bound; bound *= 10) digits++
+  for (let rest = (value / 10) | 0; rest > 0; rest = (rest / 10) | 0) digits++
   return putDigits(out, at, value, digits)
 }
 
-/** The last `digits` decimal digits of an integer, zeros in front included. @hot */
+/** The last `digits` decimal digits of such an integer, zeros in front included. @hot */
 export function putDigits(out: Uint8Array, at: number, value: number, digits: number): number {
-  let rest = value
+  // 32-bit integers all the way: a division is a multiplication then.
+  let rest = value | 0
   for (let i = at + digits - 1; i >= at; i--) {
-    const tens = Math.floor(rest / 10)
-    out[i] = DIGIT_0 + (rest - tens * 10)
+    const tens = (rest / 10) | 0
+    out[i] = DIGIT_0 + ((rest - tens * 10) | 0)
     rest = tens
   }
   return at + digits

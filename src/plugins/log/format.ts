@@ -29,6 +29,9 @@ const TCP_OCTETS_MAX = 65_535
 /** What is longer of a metadata label is cut, in UTF-16 code units. */
 const METADATA_LENGTH_MAX = 1024
 
+/** Longer than any query takes, and within 32 bits as seconds. */
+const DURATION_MS_MAX = 2 ** 40
+
 const DASH = 0x2d
 const DOT = 0x2e
 const DIGIT_0 = 0x30
@@ -36,106 +39,196 @@ const OPEN = 0x5b
 const CLOSE = 0x5d
 const SECONDS = 0x73
 
-/**
- * Writes one part of a line to `out` from `at` on, after the chain returned `status`; returns the
- * offset behind it.
- */
-interface Part {
-  /** Most octets that it writes. */
-  readonly octetsMax: number
-  readonly put: (out: Buffer, at: number, tx: Transaction, status: number) => number
-}
-
 export interface FormatParts {
   readonly clock: Clock
   /** Finds the provider of a metadata label; asked per line, since providers come after formats. */
   readonly findMetadata: (label: string) => MetadataProvider | undefined
 }
 
+/** What a field prints. */
+const Field = {
+  Type: 0,
+  Class: 1,
+  Name: 2,
+  Proto: 3,
+  Size: 4,
+  Remote: 5,
+  Port: 6,
+  Local: 7,
+  Id: 8,
+  Opcode: 9,
+  Do: 10,
+  Bufsize: 11,
+  Rcode: 12,
+  Rsize: 13,
+  Flags: 14,
+  Duration: 15,
+  Metadata: 16,
+} as const
+type Field = (typeof Field)[keyof typeof Field]
+
+/** Most octets of a mnemonic, and of all flags. */
+const WORD_OCTETS_MAX = 16
+const FLAGS_OCTETS_MAX = 32
+const HOST_OCTETS_MAX = ADDRESS_OCTETS_MAX + 2
+const DURATION_OCTETS_MAX = NUMBER_OCTETS_MAX + 11
+
+/** Fields by name, without their braces, with most octets. `>` marks what is in the header or its extension. */
+const FIELDS: ReadonlyMap<string, readonly [Field, number]> = new Map([
+  ['type', [Field.Type, WORD_OCTETS_MAX]],
+  ['class', [Field.Class, WORD_OCTETS_MAX]],
+  ['name', [Field.Name, NAME_TEXT_OCTETS_MAX]],
+  ['proto', [Field.Proto, WORD_OCTETS_MAX]],
+  ['size', [Field.Size, NUMBER_OCTETS_MAX]],
+  ['remote', [Field.Remote, HOST_OCTETS_MAX]],
+  ['port', [Field.Port, NUMBER_OCTETS_MAX]],
+  ['local', [Field.Local, HOST_OCTETS_MAX]],
+  ['duration', [Field.Duration, DURATION_OCTETS_MAX]],
+  ['rcode', [Field.Rcode, WORD_OCTETS_MAX]],
+  ['rsize', [Field.Rsize, NUMBER_OCTETS_MAX]],
+  ['>id', [Field.Id, NUMBER_OCTETS_MAX]],
+  ['>opcode', [Field.Opcode, NUMBER_OCTETS_MAX]],
+  ['>do', [Field.Do, WORD_OCTETS_MAX]],
+  ['>bufsize', [Field.Bufsize, NUMBER_OCTETS_MAX]],
+  ['>rflags', [Field.Flags, FLAGS_OCTETS_MAX]],
+])
+
 /**
  * A format, compiled: text with fields in braces. A brace pair that names no field is text. What it
  * writes is printable characters only, whatever the query holds.
  */
 export class LineFormat {
-  readonly #parts: readonly Part[]
-  readonly #octetsMax: number
+  /** By Field: what comes one after the other, each behind its text. */
+  readonly #fields: number[] = []
+  /** All text, and how much of it comes before each field; the rest comes behind the last. */
+  readonly #text: Uint8Array
+  readonly #textEnds: number[] = []
+  /** Of the metadata fields, in their order. */
+  readonly #labels: string[] = []
+  #octetsMax = 0
+  readonly #given: FormatParts
 
   constructor(format: string, given: FormatParts) {
-    this.#parts = compileParts(`[INFO] ${format}`, given)
-    this.#octetsMax = this.#parts.reduce((sum, { octetsMax }) => sum + octetsMax, 0)
+    this.#given = given
+    let text = '[INFO] '
+    let rest = format
+    for (;;) {
+      const close = rest.indexOf('}')
+      if (close < 0) break
+      const open = rest.lastIndexOf('{', close)
+      if (open >= 0 && this.#addField(rest.slice(open + 1, close))) {
+        text += escapeControls(rest.slice(0, open))
+        this.#textEnds.push(Buffer.byteLength(text))
+      } else text += escapeControls(rest.slice(0, close + 1))
+      rest = rest.slice(close + 1)
+    }
+    this.#text = Uint8Array.from(Buffer.from(text + escapeControls(rest)))
+    this.#octetsMax += this.#text.length
   }
 
-  /** Writes the line of a query, unless there is no room. @hot */
+  /** Returns false where there is no field of that name. */
+  #addField(name: string): boolean {
+    if (name.startsWith('/')) {
+      this.#labels.push(name.slice(1))
+      this.#fields.push(Field.Metadata)
+      this.#octetsMax += METADATA_LENGTH_MAX * 3
+      return true
+    }
+    const field = FIELDS.get(name)
+    if (field === undefined) return false
+    this.#fields.push(field[0])
+    this.#octetsMax += field[1]
+    return true
+  }
+
+  /** Writes the line of a query after the chain returned `status`, unless there is no room. @hot */
   write(lines: LineWriter, tx: Transaction, status: number): void {
     let at = lines.begin(this.#octetsMax)
     if (at === -1) return
     const out = lines.octets
-    const parts = this.#parts
-    for (let i = 0; i < parts.length; i++) at = parts[i]!.put(out, at, tx, status)
+    const text = this.#text
+    let from = 0
+    let label = 0
+    for (let i = 0; i < this.#fields.length; i++) {
+      for (const end = this.#textEnds[i]!; from < end; from++) out[at++] = text[from]!
+      const field = this.#fields[i]!
+      if (field === Field.Duration)
+        at = putDuration(out, at, finishedMs(tx, this.#given.clock) - tx.startedMs)
+      else if (field === Field.Metadata) at = this.#putMetadata(out, at, tx, this.#labels[label++]!)
+      else at = putField(out, at, field, tx, status)
+    }
+    for (; from < text.length; from++) out[at++] = text[from]!
     lines.end(at)
   }
-}
 
-function compileParts(format: string, given: FormatParts): Part[] {
-  const compiled: Part[] = []
-  let literal = ''
-  let rest = format
-  for (;;) {
-    const close = rest.indexOf('}')
-    if (close < 0) break
-    const open = rest.lastIndexOf('{', close)
-    const part = open < 0 ? undefined : fieldPart(rest.slice(open + 1, close), given)
-    if (part === undefined) {
-      literal += rest.slice(0, close + 1)
-    } else {
-      compiled.push(textPart(literal + rest.slice(0, open)), part)
-      literal = ''
-    }
-    rest = rest.slice(close + 1)
-  }
-  compiled.push(textPart(literal + rest))
-  return compiled.filter(({ octetsMax }) => octetsMax > 0)
-}
-
-function textPart(text: string): Part {
-  const octets = Buffer.from(escapeControls(text))
-  return { octetsMax: octets.length, put: (out, at) => putOctets(out, at, octets) }
-}
-
-function fieldPart(field: string, given: FormatParts): Part | undefined {
-  if (field.startsWith('/')) return metadataPart(field.slice(1), given)
-  if (field === 'duration') return durationPart(given.clock)
-  return FIELDS.get(field)
-}
-
-function metadataPart(label: string, { findMetadata }: FormatParts): Part {
-  return {
-    octetsMax: METADATA_LENGTH_MAX * 3,
-    put: (out, at, tx) => {
-      const provider = findMetadata(label)
-      if (provider === undefined) return putUnknown(out, at)
-      return at + out.write(escapeControls(provider(tx)).slice(0, METADATA_LENGTH_MAX), at)
-    },
+  #putMetadata(out: Buffer, at: number, tx: Transaction, label: string): number {
+    const provider = this.#given.findMetadata(label)
+    if (provider === undefined) return putUnknown(out, at)
+    return at + out.write(escapeControls(provider(tx)).slice(0, METADATA_LENGTH_MAX), at)
   }
 }
 
-/** Seconds with up to nine decimals, no zeros at their end: `0.00003799s`, `2s`. */
-function durationPart(clock: Clock): Part {
-  return {
-    octetsMax: NUMBER_OCTETS_MAX + 11,
-    put: (out, at, tx) => {
-      const nanoseconds = Math.round(Math.max(0, finishedMs(tx, clock) - tx.startedMs) * 1e6)
-      const seconds = Math.floor(nanoseconds / 1e9)
-      let to = putNumber(out, at, seconds)
-      if (nanoseconds !== seconds * 1e9) {
-        out[to] = DOT
-        to = putDigits(out, to + 1, nanoseconds - seconds * 1e9, 9)
-        while (out[to - 1] === DIGIT_0) to--
-      }
-      out[to] = SECONDS
-      return to + 1
-    },
+/** @hot */
+function putField(
+  out: Uint8Array,
+  at: number,
+  field: number,
+  tx: Transaction,
+  status: number,
+): number {
+  const { query } = tx
+  switch (field) {
+    case Field.Type:
+      return putOctets(out, at, TYPES.of(query.qtype))
+    case Field.Class:
+      return putOctets(out, at, CLASSES.of(query.qclass))
+    case Field.Name:
+      return putName(out, at, query.qname)
+    case Field.Proto:
+      return putOctets(out, at, query.protocol === Protocol.Udp ? UDP : TCP)
+    case Field.Size:
+      return putNumber(out, at, query.packetOctets)
+    case Field.Remote:
+      return putHost(out, at, query.peerAddress, query.peerFamily)
+    case Field.Port:
+      return putNumber(out, at, query.peerPort)
+    case Field.Local:
+      return putHost(out, at, query.localAddress, query.localFamily)
+    case Field.Id:
+      return putNumber(out, at, query.id)
+    case Field.Opcode:
+      return putNumber(out, at, query.opcode)
+    case Field.Do:
+      return putOctets(out, at, query.dnssecOk ? TRUE : FALSE)
+    case Field.Bufsize:
+      return putNumber(out, at, takenOctets(query))
+    case Field.Rcode:
+      if (status === DROP) return putUnknown(out, at)
+      return putOctets(out, at, RCODES.of(sentRcode(tx, status)))
+    case Field.Rsize:
+      return putNumber(out, at, sentOctets(tx, status))
+    default:
+      return putFlags(out, at, tx, status)
   }
+}
+
+/** Seconds with up to nine decimals, no zeros at their end: `0.00003799s`, `2s`. @hot */
+function putDuration(out: Uint8Array, at: number, milliseconds: number): number {
+  const ms = Math.min(Math.max(0, milliseconds), DURATION_MS_MAX)
+  let seconds = Math.floor(ms / 1000)
+  let nanoseconds = Math.round((ms - seconds * 1000) * 1e6)
+  if (nanoseconds === 1e9) {
+    seconds++
+    nanoseconds = 0
+  }
+  let to = putNumber(out, at, seconds)
+  if (nanoseconds !== 0) {
+    out[to] = DOT
+    to = putDigits(out, to + 1, nanoseconds, 9)
+    while (out[to - 1] === DIGIT_0) to--
+  }
+  out[to] = SECONDS
+  return to + 1
 }
 
 /** Codes above are rare enough to be printed every time. */
@@ -169,44 +262,6 @@ const TCP = Buffer.from('tcp')
 const TRUE = Buffer.from('true')
 const FALSE = Buffer.from('false')
 
-function number(countOf: (tx: Transaction, status: number) => number): Part {
-  return {
-    octetsMax: NUMBER_OCTETS_MAX,
-    put: (out, at, tx, status) => putNumber(out, at, countOf(tx, status)),
-  }
-}
-
-/** One of a few words; none is longer than 16 octets. */
-function word(octetsOf: (tx: Transaction) => Uint8Array): Part {
-  return { octetsMax: 16, put: (out, at, tx) => putOctets(out, at, octetsOf(tx)) }
-}
-
-/** Fields by name, without their braces. `>` marks what is in the header or its extension. */
-const FIELDS: ReadonlyMap<string, Part> = new Map<string, Part>([
-  ['type', word((tx) => TYPES.of(tx.query.qtype))],
-  ['class', word((tx) => CLASSES.of(tx.query.qclass))],
-  [
-    'name',
-    { octetsMax: NAME_TEXT_OCTETS_MAX, put: (out, at, tx) => putName(out, at, tx.query.qname) },
-  ],
-  ['proto', word((tx) => (tx.query.protocol === Protocol.Udp ? UDP : TCP))],
-  ['size', number((tx) => tx.query.packetOctets)],
-  ['remote', host((out, at, { query }) => putHost(out, at, query.peerAddress, query.peerFamily))],
-  ['port', number((tx) => tx.query.peerPort)],
-  ['local', host((out, at, { query }) => putHost(out, at, query.localAddress, query.localFamily))],
-  ['>id', number((tx) => tx.query.id)],
-  ['>opcode', number((tx) => tx.query.opcode)],
-  ['>do', word((tx) => (tx.query.dnssecOk ? TRUE : FALSE))],
-  ['>bufsize', number((tx) => takenOctets(tx.query))],
-  ['rcode', { octetsMax: 16, put: putRcode }],
-  ['rsize', number(sentOctets)],
-  ['>rflags', { octetsMax: 32, put: putFlags }],
-])
-
-function host(put: (out: Uint8Array, at: number, tx: Transaction) => number): Part {
-  return { octetsMax: ADDRESS_OCTETS_MAX + 2, put }
-}
-
 function putHost(out: Uint8Array, at: number, bytes: Uint8Array, family: number): number {
   if (family === 1) return putAddress(out, at, bytes, 1)
   out[at] = OPEN
@@ -219,11 +274,6 @@ function putHost(out: Uint8Array, at: number, bytes: Uint8Array, family: number)
 function putUnknown(out: Uint8Array, at: number): number {
   out[at] = DASH
   return at + 1
-}
-
-function putRcode(out: Uint8Array, at: number, tx: Transaction, status: number): number {
-  if (status === DROP) return putUnknown(out, at)
-  return putOctets(out, at, RCODES.of(sentRcode(tx, status)))
 }
 
 /** How large a reply the client takes. */

@@ -36,7 +36,7 @@ t.test('names, as printName', async () => {
 
 t.test('numbers', async () => {
   fc.assert(
-    fc.property(fc.oneof(fc.maxSafeNat(), fc.nat(70_000)), (value) => {
+    fc.property(fc.oneof(fc.nat(), fc.nat(70_000)), (value) => {
       const text = written(NUMBER_OCTETS_MAX, (out, at) => putNumber(out, at, value))
       return text === String(value)
     }),
