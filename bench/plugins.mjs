@@ -5,12 +5,13 @@ import { Random } from '../dist/base/random.js'
 import { parseQuery } from '../dist/dns/message/parse-query.js'
 import { scanCidr } from '../dist/dns/text/address.js'
 import { AddressSet } from '../dist/plugin/address-set.js'
+import { CounterSlots } from '../dist/plugin/counter-slots.js'
 import { Transaction } from '../dist/plugin/transaction.js'
 import { ZoneSet } from '../dist/plugin/zone-set.js'
 import { Acl, Action } from '../dist/plugins/acl/acl.js'
 import { Header } from '../dist/plugins/header/header.js'
 import { Loadbalance } from '../dist/plugins/loadbalance/loadbalance.js'
-import { COMMON_FORMAT, compileFormat } from '../dist/plugins/log/format.js'
+import { COMMON_FORMAT, LineFormat } from '../dist/plugins/log/format.js'
 import { Log } from '../dist/plugins/log/log.js'
 import { Minimal } from '../dist/plugins/minimal/minimal.js'
 import { Prometheus } from '../dist/plugins/prometheus/prometheus.js'
@@ -42,20 +43,26 @@ const policies = [
   { action: Action.Block, qtypes: undefined, sources: new AddressSet(networks) },
   { action: Action.Allow, qtypes: undefined, sources: undefined },
 ]
-const format = compileFormat(COMMON_FORMAT, { clock: systemClock, findMetadata: () => undefined })
+const format = new LineFormat(COMMON_FORMAT, { clock: systemClock, findMetadata: () => undefined })
+const octets = Buffer.alloc(4096)
+const lines = { octets, begin: () => 0, end: () => {} }
 const flags = { set: 0x80, clear: 0 }
 
 const links = {
   'the last link alone': last,
   'header over it': new Header(last, { set: 0, clear: 0 }, flags),
   'minimal over it': new Minimal(last),
-  'acl with 1000 networks over it': new Acl(last, [{ zones: root, zoneTexts: ['.'], policies }]),
+  'acl with 1000 networks over it': new Acl(
+    last,
+    [{ zones: root, zoneTexts: ['.'], policies }],
+    new CounterSlots(),
+  ),
   'loadbalance over it': new Loadbalance(last, { weights: undefined, preferred: [] }),
-  'prometheus over it': new Prometheus(last, systemClock),
+  'prometheus over it': new Prometheus(last, systemClock, new CounterSlots(), ['last']),
   'log over it, lines thrown away': new Log(
     last,
-    [{ names: root, format, classes: new Set(['all']) }],
-    () => {},
+    [{ names: root, format, classes: undefined }],
+    lines,
   ),
 }
 for (const [name, link] of Object.entries(links)) {
@@ -64,9 +71,10 @@ for (const [name, link] of Object.entries(links)) {
     () => {
       tx.response.reset(tx.query)
       tx.startedMs = 0
+      tx.finishedMs = 0
       return link.serve(tx)
     },
     0,
-    name.startsWith('log') ? 100_000 : 1_000_000,
+    1_000_000,
   )
 }

@@ -20,7 +20,7 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
     output.printError(args)
     return 1
   }
-  const parts = composeParts(args.dnsPort, output.print)
+  const parts = composeParts(args.dnsPort, output.lines)
   const faults: InputError[] = []
   const warnings: InputError[] = []
   const warn: Warn = (warning) => warnings.push(warning)

@@ -13,6 +13,7 @@ import { openDnsListener } from '../server/dns-listener.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { HttpRoute } from '../server/setup.ts'
 import type { DataChange, DnsListener, SupervisorParts } from '../server/supervisor.ts'
+import { type LineBuffer, printLine } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
@@ -23,7 +24,8 @@ import type { UdpListener } from '../transport/udp/udp.ts'
 import { startDataThread } from './start-data-thread.ts'
 
 /** Puts the process together: this is where every part meets those that it only knows by interface. */
-export function composeParts(dnsPort: number, sink: LogSink): SupervisorParts {
+export function composeParts(dnsPort: number, lines: LineBuffer): SupervisorParts {
+  const sink: LogSink = (line) => printLine(lines, line)
   const log = createLogger('', sink, () => false)
   const counters = new ServerCounts()
   const totals = new ServerTotals(counters)
@@ -36,7 +38,7 @@ export function composeParts(dnsPort: number, sink: LogSink): SupervisorParts {
     if (chosen.kind === 'dgram') {
       return listenDgram({ host: plan.host, port: plan.port, handler })
     }
-    plane ??= createPlane(dnsPort, sink, { cookieKey, counts: counters, totals, log })
+    plane ??= createPlane(dnsPort, lines, { cookieKey, counts: counters, totals, log })
     return plane.listen(plan, handler)
   }
   const shared = {
@@ -64,6 +66,7 @@ export function composeParts(dnsPort: number, sink: LogSink): SupervisorParts {
     metrics: new MetricsRegistry(),
     serverCounters: totals,
     sink,
+    lines,
     openDns,
     dataThreads: {
       prepare: async (instance, wiring) => (await plane?.prepare(instance, wiring)) ?? NO_CHANGE,
@@ -87,7 +90,7 @@ const NO_CHANGE: DataChange = { commit: async () => {}, abandon: () => {} }
 
 function createPlane(
   dnsPort: number,
-  sink: LogSink,
+  lines: LineBuffer,
   shared: Pick<DataPlaneParts, 'cookieKey' | 'counts' | 'totals' | 'log'>,
 ): DataPlane {
   const plane = new DataPlane({
@@ -96,7 +99,7 @@ function createPlane(
     start: startDataThread,
     socketsDefault: availableParallelism(),
     dnsPort,
-    sink,
+    lines,
     takesOver: false,
   })
   // The process waits for its threads, and they sleep in a system call.

@@ -1,10 +1,10 @@
+import { LineBuffer, printLine } from '../telemetry/lines.ts'
 import { escapeControls } from '../telemetry/log.ts'
-
-/** Lines that wait are written at once when they come to this many characters. */
-const BATCH_CHARACTERS = 65_536
 
 /** Where a command writes. */
 export interface Output {
+  /** Standard output, for lines that come as octets. */
+  readonly lines: LineBuffer
   /** One line of standard output. */
   print(line: string): void
   /** One line of standard error; control characters are escaped. */
@@ -13,26 +13,24 @@ export interface Output {
   flush(): void
 }
 
-/** Writes to the process's streams. Log lines of one turn of the event loop go out in one write. */
+/** Writes to the process's streams. */
 export function processOutput(): Output {
-  let waiting = ''
-  const flush = (): void => {
-    if (waiting === '') return
-    const text = waiting
-    waiting = ''
-    process.stdout.write(text)
-  }
-  process.once('exit', flush)
+  const { stdout } = process
+  const lines = new LineBuffer(
+    {
+      isBusy: () => stdout.writableLength > 0,
+      write: (octets, done) => stdout.write(octets, done),
+    },
+    setImmediate,
+  )
+  process.once('exit', () => lines.flush())
   // A reader that went away must not end a DNS server.
-  process.stdout.on('error', () => {})
+  stdout.on('error', () => {})
   process.stderr.on('error', () => {})
   return {
-    print: (line) => {
-      if (waiting === '') setImmediate(flush)
-      waiting += `${line}\n`
-      if (waiting.length >= BATCH_CHARACTERS) flush()
-    },
+    lines,
+    print: (line) => printLine(lines, line),
     printError: (line) => process.stderr.write(`${escapeControls(line)}\n`),
-    flush,
+    flush: () => lines.flush(),
   }
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { InputError } from '../base/errors.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import type { Locator } from '../geo/locator.ts'
+import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { CounterSlots } from './counter-slots.ts'
@@ -96,8 +97,8 @@ export interface SetupContext {
   readonly dispenser: Dispenser
   readonly block: BlockConfig
   readonly log: Logger
-  /** Lines without a `[LEVEL] plugin/…` prefix of their own: `log` and `errors` write them. */
-  readonly writeLine: (line: string) => void
+  /** For lines that are written per query, whole: no string, no `plugin/…` prefix. */
+  readonly lineWriter: LineWriter
   readonly clock: Clock
   readonly metrics: MetricsRegistry
   /** Counters of the server itself: packets that never reached a chain. */

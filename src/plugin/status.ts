@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts'
 import { Rcode, RRType } from '../dns/iana/index.ts'
 import { uncompressedOctets } from '../dns/message/compose.ts'
 import { type Response, Section } from '../dns/message/response.ts'
@@ -35,6 +36,15 @@ export function sentOctets(tx: Transaction, status: number): number {
   const octets = uncompressedOctets(tx.query, tx.response)
   tx.response.count = count
   return octets
+}
+
+/**
+ * Monotonic milliseconds when the reply of a query was ready, for whoever reports how long it took:
+ * the clock is read once per query, by the first that asks.
+ */
+export function finishedMs(tx: Transaction, clock: Clock): number {
+  if (tx.finishedMs === 0) tx.finishedMs = clock.monotonic()
+  return tx.finishedMs
 }
 
 /** What kind of reply a chain gave (RFC 2308 section 2), in CoreDNS's distinctions. */

@@ -40,6 +40,8 @@ export class Transaction {
   chainDepth = 0
   /** Monotonic milliseconds when the transport read it. */
   startedMs = 0
+  /** Monotonic milliseconds when the chain was done; 0 = nobody asked yet (`finishedMs`). */
+  finishedMs = 0
   /** Octets of records taken over from another transaction; grown and filled by `authority.ts`. */
   chasedOctets: Uint8Array = NO_BYTES
 

@@ -24,6 +24,7 @@ export function prepareRequery(
   nested.view = ''
   nested.chainDepth = tx.chainDepth + 1
   nested.startedMs = tx.startedMs
+  nested.finishedMs = 0
 }
 
 function copyOrigin(to: Query, from: Query): void {

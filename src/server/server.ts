@@ -89,6 +89,7 @@ export class Server implements ServerView {
   serve(tx: Transaction, out: Uint8Array): number | Promise<number> {
     const query = tx.query
     tx.startedMs = this.#clock.monotonic()
+    tx.finishedMs = 0
     tx.zone = ''
     tx.view = ''
     tx.chainDepth = 0

@@ -14,6 +14,7 @@ import type {
   SetupContext,
 } from '../plugin/directive.ts'
 import type { HandlerFactory } from '../plugin/handler.ts'
+import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { linkChain } from './chain.ts'
@@ -33,6 +34,8 @@ export interface SetupParts {
   readonly serverCounters: ServerCounters
   /** Takes finished log lines. */
   readonly sink: LogSink
+  /** The same way out, for lines that are no strings. */
+  readonly lines: LineWriter
   readonly requestReload: (reason: string) => Promise<boolean>
   /** One per instance. */
   readonly wiring: Wiring
@@ -200,7 +203,7 @@ function createContext(
     dispenser,
     block: config,
     log: createLogger(`plugin/${name}`, parts.sink, () => config.debug),
-    writeLine: parts.sink,
+    lineWriter: parts.lines,
     clock: parts.clock,
     metrics: parts.metrics,
     serverCounters: parts.serverCounters,

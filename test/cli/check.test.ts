@@ -2,12 +2,14 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { check } from '../../src/cli/check.ts'
 import type { Output } from '../../src/cli/output.ts'
+import { lineBufferTo } from '../support/line-buffer.ts'
 
 async function run(t: Test, files: Record<string, string>, args: readonly string[] = []) {
   const directory = t.testdir(files)
   const printed: string[] = []
   const errors: string[] = []
   const output: Output = {
+    lines: lineBufferTo(printed),
     print: (line) => printed.push(line),
     printError: (line) => errors.push(line.replaceAll(`${directory}/`, '')),
     flush: () => {},
@@ -72,6 +74,7 @@ t.test('a directory of manifests can be checked beside', async (t) => {
 t.test('a Corefile that is not there is one line', async (t) => {
   const errors: string[] = []
   const output: Output = {
+    lines: lineBufferTo([]),
     print: () => {},
     printError: (line) => errors.push(line),
     flush: () => {},

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { composeParts } from '../../src/cli/compose.ts'
 import { describe, Supervisor, type SupervisorParts } from '../../src/server/supervisor.ts'
+import { lineBufferTo } from '../support/line-buffer.ts'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 const plugins = join(root, 'src/plugins')
@@ -18,7 +19,7 @@ const folders = readdirSync(plugins, { withFileTypes: true })
 
 /** The parts of a real process, but for ports: every listener gets a free one of the loopback address. */
 function loopbackParts(lines: string[]): SupervisorParts {
-  const parts = composeParts(53, (line) => lines.push(line))
+  const parts = composeParts(53, lineBufferTo(lines))
   return {
     ...parts,
     openDns: (plan) => parts.openDns({ ...plan, host: '127.0.0.1', port: 0 }),

@@ -9,6 +9,7 @@ import { ServerTotals } from '../../src/server/counters.ts'
 import type { ListenPlan } from '../../src/server/listen-plan.ts'
 import { describe, Supervisor } from '../../src/server/supervisor.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
+import { lineBufferTo } from '../support/line-buffer.ts'
 
 /** A supervisor over toy directives and listeners, and what happened, in order. */
 function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set()) {
@@ -65,6 +66,7 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
     metrics: new MetricsRegistry(),
     serverCounters: new ServerTotals(),
     sink: (line) => lines.push(line),
+    lines: lineBufferTo(lines),
     openDns: (plan: ListenPlan) => open('dns', plan.address),
     openHttp: (address) => open('http', address),
   })

@@ -18,6 +18,7 @@ import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
 import { ControlWiring } from '../../src/server/wiring.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
+import { lineBufferTo } from './line-buffer.ts'
 
 type Hook = () => void | Promise<void>
 
@@ -27,8 +28,9 @@ export class SetUp implements SetupContext {
   readonly block: BlockConfig
   readonly metrics = new MetricsRegistry()
   readonly clock = new FakeClock()
-  /** Every line written, by loggers and by `writeLine`. */
+  /** Every line written, by loggers and by `lineWriter`. */
   readonly lines: string[] = []
+  readonly lineWriter = lineBufferTo(this.lines)
   readonly log
   readonly serverCounters: ServerCounters & Record<string, number> = {
     ignored: 0,
@@ -66,10 +68,6 @@ export class SetUp implements SetupContext {
       () => this.block.debug,
     )
     directive.setup(this)
-  }
-
-  readonly writeLine = (line: string): void => {
-    this.lines.push(line)
   }
 
   addHandler(factory: HandlerFactory): void {

@@ -3,7 +3,8 @@ import type { Handler } from '../../plugin/handler.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../plugin/zone-set.ts'
-import { type Part, printLine } from './format.ts'
+import type { LineWriter } from '../../telemetry/lines.ts'
+import type { LineFormat } from './format.ts'
 
 export const CLASSES = ['all', 'success', 'denial', 'error'] as const
 export type LogClass = (typeof CLASSES)[number]
@@ -12,8 +13,9 @@ export type LogClass = (typeof CLASSES)[number]
 export interface LogRule {
   /** Names at or below one of these. */
   readonly names: ZoneSet
-  readonly format: readonly Part[]
-  readonly classes: ReadonlySet<LogClass>
+  readonly format: LineFormat
+  /** Undefined = all. */
+  readonly classes: ReadonlySet<LogClass> | undefined
 }
 
 /** Writes a line per query. The first rule that the name matches decides, whatever its classes. */
@@ -21,12 +23,12 @@ export class Log implements Handler {
   readonly name = 'log'
   readonly #next: Handler
   readonly #rules: readonly LogRule[]
-  readonly #writeLine: (line: string) => void
+  readonly #lines: LineWriter
 
-  constructor(next: Handler, rules: readonly LogRule[], writeLine: (line: string) => void) {
+  constructor(next: Handler, rules: readonly LogRule[], lines: LineWriter) {
     this.#next = next
     this.#rules = rules
-    this.#writeLine = writeLine
+    this.#lines = lines
   }
 
   serve(tx: Transaction): number | Promise<number> {
@@ -45,9 +47,11 @@ export class Log implements Handler {
     return undefined
   }
 
+  /** @hot */
   #finish(tx: Transaction, status: number, rule: LogRule): number {
-    if (rule.classes.has('all') || rule.classes.has(classOf(tx, status))) {
-      this.#writeLine(`[INFO] ${printLine(rule.format, tx, status)}`)
+    const { classes, format } = rule
+    if (classes === undefined || classes.has(classOf(tx, status))) {
+      format.write(this.#lines, tx, status)
     }
     return status
   }

@@ -3,7 +3,7 @@ import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { findMetadata } from '../../plugin/metadata.ts'
 import { scanZoneArgs } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
-import { COMBINED_FORMAT, COMMON_FORMAT, compileFormat } from './format.ts'
+import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from './format.ts'
 import { CLASSES, classOf, Log, type LogClass, type LogRule, typeOf } from './log.ts'
 
 /** `log [NAMES...] [FORMAT] { class all|success|denial|error... }`: a line per query. */
@@ -15,7 +15,7 @@ export const log: Directive = {
     // Here the response's rcode is the status: handlers store what they return.
     c.block.metadata.set('log/class', (tx) => classOf(tx, tx.response.rcode))
     c.block.metadata.set('log/type', (tx) => typeOf(tx, tx.response.rcode))
-    c.addHandler((next) => new Log(next, rules, c.writeLine))
+    c.addHandler((next) => new Log(next, rules, c.lineWriter))
   },
 }
 
@@ -28,7 +28,7 @@ function scanRule(c: SetupContext): LogRule {
   const names = scanZoneArgs(d, args.length === 0 ? ['.'] : args)
   return {
     names: new ZoneSet(names),
-    format: compileFormat(format, {
+    format: new LineFormat(format, {
       clock: c.clock,
       findMetadata: (label) => findMetadata(c.block, label),
     }),
@@ -41,7 +41,7 @@ function formatText(arg: string): string {
   return arg === '{combined}' ? COMBINED_FORMAT : arg
 }
 
-function scanClasses(d: Dispenser): ReadonlySet<LogClass> {
+function scanClasses(d: Dispenser): ReadonlySet<LogClass> | undefined {
   const classes = new Set<LogClass>()
   d.eachProperty(() => {
     if (d.value() !== 'class') throw d.argError()
@@ -53,5 +53,5 @@ function scanClasses(d: Dispenser): ReadonlySet<LogClass> {
       classes.add(known)
     }
   })
-  return classes.size === 0 ? new Set(['all']) : classes
+  return classes.size === 0 || classes.has('all') ? undefined : classes
 }

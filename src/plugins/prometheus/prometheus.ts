@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { RRType } from '../../dns/iana/index.ts'
 import type { CounterSlots, Counts, SlotLabels } from '../../plugin/counter-slots.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
-import { sentOctets, sentRcode } from '../../plugin/status.ts'
+import { finishedMs, sentOctets, sentRcode } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Query types that have a label value of their own; every other type is `other`. */
@@ -133,7 +133,7 @@ export class Prometheus implements Handler {
     const row = query.protocol * FAMILIES.length + query.peerFamily - 1
     counters[row * TYPE_LABELS.length + type]! += 1
     if (query.dnssecOk) counters[DNSSEC_OK]! += 1
-    SECONDS.observe(counters, (this.#clock.monotonic() - tx.startedMs) / 1000)
+    SECONDS.observe(counters, (finishedMs(tx, this.#clock) - tx.startedMs) / 1000)
     REQUEST_OCTETS[query.protocol]!.observe(counters, query.packetOctets)
     if (status === DROP) return status
     RESPONSE_OCTETS[query.protocol]!.observe(counters, sentOctets(tx, status))

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
-import type { Logger, LogSink } from '../../telemetry/log.ts'
+import type { LineBuffer } from '../../telemetry/lines.ts'
+import type { Logger } from '../../telemetry/log.ts'
 import type { QueryHandler } from '../../transport/exchange.ts'
 import { openHost } from '../../transport/open-host.ts'
 import type { Libc } from '../../transport/udp/batch/libc.ts'
@@ -24,7 +25,7 @@ export interface DataPlaneParts {
   readonly totals: ServerTotals
   /** Counts what happens here rather than in a thread. */
   readonly counts: ServerCounts
-  readonly sink: LogSink
+  readonly lines: LineBuffer
   readonly log: Logger
   /** Another process serves the addresses and is going to leave. */
   readonly takesOver: boolean
@@ -246,9 +247,9 @@ export class DataPlane implements DataThreads {
     ring.hearBell()
     ring.drain((tag, octets) => {
       const uplink = uplinkOf(tag)
-      const text = octets.toString()
-      if (uplink === LINE_UPLINK) this.#parts.sink(text)
+      if (uplink === LINE_UPLINK) this.#parts.lines.write(octets)
       else {
+        const text = octets.toString()
         for (const [generation, { wiring }] of this.#wired) {
           if (isOfGeneration(tag, generation)) wiring.receive(uplink, text)
         }

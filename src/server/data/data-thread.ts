@@ -4,7 +4,8 @@ import { Random } from '../../base/random.ts'
 import { RingWriter } from '../../base/ring.ts'
 import { CookieJar } from '../../dns/edns/cookie.ts'
 import type { Directive } from '../../plugin/directive.ts'
-import { createLogger } from '../../telemetry/log.ts'
+import { printLine } from '../../telemetry/lines.ts'
+import { createLogger, type LogSink } from '../../telemetry/log.ts'
 import { MetricsRegistry } from '../../telemetry/metrics.ts'
 import { loadLibc } from '../../transport/udp/batch/libc.ts'
 import { BatchLoop } from '../../transport/udp/batch/loop.ts'
@@ -17,6 +18,7 @@ import type { ListenPlan } from '../listen-plan.ts'
 import { Server } from '../server.ts'
 import { DataWiring } from '../wiring.ts'
 import type { DataSocket, DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
+import { RingLines } from './ring-lines.ts'
 import { LINE_UPLINK, uplinkTag } from './uplink-tag.ts'
 
 /** What a data thread is made of; the directives are those of the control thread. */
@@ -76,6 +78,8 @@ export class DataThread {
   readonly #parts: DataThreadParts
   readonly #loop: BatchLoop
   readonly #ring: RingWriter
+  readonly #lines: RingLines
+  readonly #sink: LogSink = (line) => printLine(this.#lines, line)
   readonly #counts = new ServerCounts()
   readonly #clock: BatchClock
   readonly #random: Random
@@ -90,12 +94,14 @@ export class DataThread {
     const libc = loadLibc()
     this.#parts = parts
     this.#ring = new RingWriter(init.ring)
+    this.#lines = new RingLines(this.#ring, LINE_UPLINK, () => this.#post({ kind: 'bell' }))
     this.#clock = new BatchClock(parts.clock)
     this.#random = new Random(init.seed)
     this.#cookies = new CookieJar(init.cookieKey)
     this.#loop = new BatchLoop(libc, new WakeReader(libc, init.wake), {
       onWake: () => this.#takeMessages(),
       onBatch: () => this.#clock.turn(),
+      onBatchEnd: () => this.#lines.flush(),
       onHandOver: (socket, unit) => this.#handOver(socket.fd, unit),
       onFault: (error) => {
         const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -120,6 +126,7 @@ export class DataThread {
     const messages = this.#waiting
     this.#waiting = []
     for (const message of messages) this.#take(message)
+    this.#lines.flush()
   }
 
   /** Follows what is published; all else waits until no query is being answered. */
@@ -195,7 +202,8 @@ export class DataThread {
       clock,
       metrics: new MetricsRegistry(),
       serverCounters: new ServerTotals(this.#counts),
-      sink: (line) => this.#send(uplinkTag(generation, LINE_UPLINK), line),
+      sink: this.#sink,
+      lines: this.#lines,
       requestReload: () => Promise.resolve(false),
       wiring,
     })
@@ -224,11 +232,7 @@ export class DataThread {
       blocks: plan.blocks,
       clock: this.#clock,
       random: this.#random,
-      log: createLogger(
-        '',
-        (line) => this.#send(LINE_UPLINK, line),
-        () => false,
-      ),
+      log: createLogger('', this.#sink, () => false),
       counters: this.#counts,
       cookies: this.#cookies,
       tcpIdleMs: plan.timeouts.idleMs,
@@ -238,6 +242,7 @@ export class DataThread {
   }
 
   #send(tag: number, text: string): void {
+    this.#lines.flush()
     const cut = text.length > TEXT_LENGTH_MAX ? text.slice(0, TEXT_LENGTH_MAX) : text
     const at = this.#ring.begin(cut.length * 3)
     if (at === -1) return

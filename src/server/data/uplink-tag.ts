@@ -1,4 +1,4 @@
-/** The uplink of lines that go to the log as they are. */
+/** The uplink of log lines: whole lines, newlines included. */
 export const LINE_UPLINK = 0xffff
 
 const GENERATION_MASK = 0x7fff

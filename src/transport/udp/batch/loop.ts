@@ -41,6 +41,8 @@ export interface LoopHooks {
   onFault(error: unknown): void
   /** Once per batch, before its queries: the time to take for all of them. */
   onBatch(): void
+  /** Once per batch, after its replies were sent. */
+  onBatchEnd(): void
 }
 
 /** One socket of a loop. */
@@ -167,6 +169,7 @@ export class BatchLoop {
     for (; member.slot < member.filled; member.slot++) this.#serve(member, member.slot)
     if (!socket.flush()) member.isClogged = true
     this.#count(member)
+    this.#hooks.onBatchEnd()
     return member.filled
   }
 
