@@ -1,4 +1,5 @@
-import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
+import { isIP } from 'node:net'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { HttpReply } from '../plugin/directive.ts'
 
 /** One GET endpoint. */
@@ -23,6 +24,15 @@ export interface HttpOptions {
   readonly routes: readonly Route[]
   /** Told what an endpoint threw; the client only learns that it did. */
   readonly onError: (path: string, error: unknown) => void
+  /** Opens addresses that a later process may take over; undefined = nobody may. */
+  readonly sharedPorts?: SharedPorts | undefined
+}
+
+/** Binds TCP addresses, and has connections come here once what it bound is listening. */
+interface SharedPorts {
+  /** Returns the socket. Throws the system's error. */
+  bind(host: string, port: number): number
+  claim(fd: number): void
 }
 
 const CONNECTIONS_MAX = 256
@@ -57,7 +67,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpListener> {
   // The hook answers everything, before a body would be read: routes can change while listening.
   app.addHook('onRequest', (request, reply) => serve(request, reply, routes, options.onError))
   const { host, port } = splitAddress(options.address)
-  await app.listen(host === '' ? { port, host: '::' } : { port, host })
+  await listen(app, host === '' ? '::' : host, port, options.sharedPorts)
   const bound = app.server.address()
   return {
     port: typeof bound === 'object' && bound !== null ? bound.port : port,
@@ -66,6 +76,24 @@ export async function openHttp(options: HttpOptions): Promise<HttpListener> {
     },
     close: () => app.close(),
   }
+}
+
+async function listen(
+  app: FastifyInstance,
+  host: string,
+  port: number,
+  shared: SharedPorts | undefined,
+): Promise<void> {
+  // A name has to be looked up first, which only Node does.
+  if (shared === undefined || isIP(host) === 0) {
+    await app.listen({ port, host })
+    return
+  }
+  const fd = shared.bind(host, port)
+  // What Node takes the socket from; `port` and `host` are not looked at then.
+  const options = { fd, port, host }
+  await app.listen(options)
+  shared.claim(fd)
 }
 
 function byPath(routes: readonly Route[]): ReadonlyMap<string, Route> {

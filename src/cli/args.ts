@@ -7,6 +7,8 @@ export interface ServeArgs {
   readonly pidfile: string | undefined
   readonly plugins: boolean
   readonly quiet: boolean
+  /** Another process serves the addresses, and is going to be told to end. */
+  readonly takesOver: boolean
   readonly version: boolean
   /** Prints queries to try once serving: set by `npm start`, for the shipped example only. */
   readonly examples: boolean
@@ -15,7 +17,7 @@ export interface ServeArgs {
 const DNS_PORT = 53
 
 /** Flags that stand alone, and those that take a value, by their names without dashes. */
-const BOOLEAN_FLAGS = ['plugins', 'quiet', 'version', 'windows-service', 'examples']
+const BOOLEAN_FLAGS = ['plugins', 'quiet', 'takeover', 'version', 'windows-service', 'examples']
 const COREFILE_FLAGS = ['conf', 'dns.port', 'p']
 
 /** Reads the arguments of `sextant serve`; a string is why they are refused. */
@@ -29,6 +31,7 @@ export function scanServeArgs(argv: readonly string[]): ServeArgs | string {
     pidfile: flags.values.get('pidfile') || undefined,
     plugins: flags.set.has('plugins'),
     quiet: flags.set.has('quiet'),
+    takesOver: flags.set.has('takeover'),
     version: flags.set.has('version'),
     examples: flags.set.has('examples'),
   }

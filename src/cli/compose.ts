@@ -17,29 +17,48 @@ import { type LineBuffer, printLine } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
+import { SharedPorts } from '../transport/shared-port.ts'
 import { loadLibc } from '../transport/udp/batch/libc.ts'
 import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
 import { listenDgram } from '../transport/udp/dgram.ts'
 import type { UdpListener } from '../transport/udp/udp.ts'
 import { startDataThread } from './start-data-thread.ts'
 
+export interface ComposeOptions {
+  /** Another process serves the addresses and is going to leave. */
+  readonly takesOver?: boolean
+}
+
 /** Puts the process together: this is where every part meets those that it only knows by interface. */
-export function composeParts(dnsPort: number, lines: LineBuffer): SupervisorParts {
+export function composeParts(
+  dnsPort: number,
+  lines: LineBuffer,
+  { takesOver = false }: ComposeOptions = {},
+): SupervisorParts {
   const sink: LogSink = (line) => printLine(lines, line)
   const log = createLogger('', sink, () => false)
   const counters = new ServerCounts()
   const totals = new ServerTotals(counters)
   const cookieKey = randomBytes(SIPHASH_KEY_OCTETS)
-  // Chosen when the first socket is opened: commands that open none load nothing and print nothing.
+  // Chosen when the first socket is needed: commands that open none load nothing and print nothing.
   let chosen: ChosenUdp | undefined
   let plane: DataPlane | undefined
-  const listenUdp = async (plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> => {
-    chosen ??= chooseUdp(process.env.SEXTANT_UDP)
-    if (chosen.kind === 'dgram') {
-      return listenDgram({ host: plan.host, port: plan.port, handler })
+  let sharedPorts: SharedPorts | undefined
+  const choose = (): void => {
+    if (chosen !== undefined) return
+    chosen = chooseUdp(process.env.SEXTANT_UDP)
+    if (chosen.kind === 'batch') {
+      sharedPorts = new SharedPorts(loadLibc(), takesOver)
+      plane = createPlane(dnsPort, lines, { cookieKey, counts: counters, totals, log, takesOver })
+    } else if (takesOver) {
+      const reason = `-takeover needs sockets that node has not got, and UDP is ${chosen.description}`
+      throw new InputError('ENVIRONMENT', undefined, reason)
     }
-    plane ??= createPlane(dnsPort, lines, { cookieKey, counts: counters, totals, log })
-    return plane.listen(plan, handler)
+  }
+  const listenUdp = async (plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> => {
+    choose()
+    if (plane !== undefined) return plane.listen(plan, handler)
+    return listenDgram({ host: plan.host, port: plan.port, handler })
   }
   const shared = {
     clock: systemClock,
@@ -48,6 +67,7 @@ export function composeParts(dnsPort: number, lines: LineBuffer): SupervisorPart
     counters,
     log,
     listenUdp,
+    sharedPorts: () => sharedPorts,
   }
   let announced = false
   const openDns = async (plan: ListenPlan): Promise<DnsListener> => {
@@ -69,7 +89,10 @@ export function composeParts(dnsPort: number, lines: LineBuffer): SupervisorPart
     lines,
     openDns,
     dataThreads: {
-      prepare: async (instance, wiring) => (await plane?.prepare(instance, wiring)) ?? NO_CHANGE,
+      prepare: async (instance, wiring) => {
+        choose()
+        return (await plane?.prepare(instance, wiring)) ?? NO_CHANGE
+      },
       close: async () => plane?.close(),
     },
     openHttp: async (address, routes) => {
@@ -77,7 +100,7 @@ export function composeParts(dnsPort: number, lines: LineBuffer): SupervisorPart
         log.error(`HTTP ${address}${path}: ${error instanceof Error ? error.stack : error}`)
       }
       try {
-        return await openHttp({ address, routes, onError })
+        return await openHttp({ address, routes, onError, sharedPorts })
       } catch (error) {
         throw httpFault(address, routes, error)
       }
@@ -91,7 +114,7 @@ const NO_CHANGE: DataChange = { commit: async () => {}, abandon: () => {} }
 function createPlane(
   dnsPort: number,
   lines: LineBuffer,
-  shared: Pick<DataPlaneParts, 'cookieKey' | 'counts' | 'totals' | 'log'>,
+  shared: Pick<DataPlaneParts, 'cookieKey' | 'counts' | 'totals' | 'log' | 'takesOver'>,
 ): DataPlane {
   const plane = new DataPlane({
     ...shared,
@@ -100,7 +123,6 @@ function createPlane(
     socketsDefault: availableParallelism(),
     dnsPort,
     lines,
-    takesOver: false,
   })
   // The process waits for its threads, and they sleep in a system call.
   process.on('exit', () => plane.halt())

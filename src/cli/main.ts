@@ -10,6 +10,7 @@ const USAGE = `Sextant answers DNS by where the client is, then by weight.
       -pidfile FILE             write the process id to FILE
       -plugins                  list the directives, and exit
       -quiet                    print no start-up lines
+      -takeover                 share the addresses of a running server, which is ended afterwards
       -version                  print the version, and exit
   sextant check -conf FILE      find every fault in FILE and what it names, without listening
       --manifests DIR           check the DNSRecords in DIR as well

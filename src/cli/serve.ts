@@ -52,7 +52,7 @@ async function run(
   end: (code: number) => void,
 ): Promise<void> {
   const source = chooseCorefile(args.conf, args.dnsPort)
-  const supervisor = new Supervisor(source, composeParts(args.dnsPort, output.lines))
+  const supervisor = new Supervisor(source, composeParts(args.dnsPort, output.lines, args))
   handleSignals(supervisor, log, end)
   await supervisor.start()
   if (args.pidfile !== undefined) writePidfile(args.pidfile, log)

@@ -4,6 +4,7 @@ import type { Random } from '../base/random.ts'
 import type { CookieJar } from '../dns/edns/cookie.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
+import type { SharedPorts } from '../transport/shared-port.ts'
 import { listenTcp, type TcpListener } from '../transport/tcp.ts'
 import type { UdpListener } from '../transport/udp/udp.ts'
 import type { ServerCounts } from './counters.ts'
@@ -21,6 +22,8 @@ export interface DnsListenerParts {
   readonly cookies: CookieJar
   /** As `ListenUdp`, for the host and port of a plan. */
   readonly listenUdp: (plan: ListenPlan, handler: QueryHandler) => Promise<UdpListener>
+  /** As `TcpOptions.sharedPorts`; asked when a socket is opened. */
+  readonly sharedPorts?: () => SharedPorts | undefined
 }
 
 /** Tries to find a port that is free for UDP and for TCP, where any will do. */
@@ -32,7 +35,7 @@ export async function openDnsListener(
   parts: DnsListenerParts,
 ): Promise<DnsListener> {
   const handler = createHandler(plan, parts)
-  const [udp, tcp] = await openBoth(plan, handler, parts.listenUdp)
+  const [udp, tcp] = await openBoth(plan, handler, parts)
   return {
     port: udp.port,
     use: (next) => {
@@ -57,15 +60,15 @@ function createHandler(plan: ListenPlan, parts: DnsListenerParts): ExchangePool 
 async function openBoth(
   plan: ListenPlan,
   handler: ExchangePool,
-  listenUdp: DnsListenerParts['listenUdp'],
+  { listenUdp, sharedPorts }: DnsListenerParts,
 ): Promise<[UdpListener, TcpListener]> {
   for (let attempt = 1; ; attempt++) {
     const udp = await listenUdp(plan, handler).catch((error) => {
       throw listenFault('udp', plan, error)
     })
     try {
-      const limits = tcpLimits(plan)
-      return [udp, await listenTcp({ host: plan.host, port: udp.port, handler, limits })]
+      const options = { host: plan.host, port: udp.port, handler, limits: tcpLimits(plan) }
+      return [udp, await listenTcp({ ...options, sharedPorts: sharedPorts?.() })]
     } catch (error) {
       await udp.close()
       if (plan.port !== 0 || attempt === FREE_PORT_ATTEMPTS) throw listenFault('tcp', plan, error)

@@ -23,8 +23,8 @@ export interface DataChange {
 /** Threads that answer UDP queries beside this one. */
 export interface DataThreads {
   /**
-   * Sets `instance` up in every thread, beside the one that serves, and opens the sockets that it
-   * wants more than there are. Rejects, with nothing changed, where that fails.
+   * Sets `instance` up in every thread, beside the one that serves; addresses opened from here on are
+   * served by it. Rejects, with nothing changed, where that fails.
    */
   prepare(instance: Instance, wiring: ControlWiring): Promise<DataChange>
   /** Ends the threads; their sockets are closed by then. */
@@ -158,14 +158,16 @@ export class Supervisor {
   }
 
   async #moveTo(next: Instance, wiring: ControlWiring): Promise<void> {
-    const http = await this.#http.prepare(next.httpRoutes())
+    // The threads first: a socket is served from the moment in which it is opened.
+    const data = await this.#parts.dataThreads?.prepare(next, wiring)
     const plans = new Map(next.plans.map((plan) => [plan.address, plan]))
-    const dns = await this.#dns.prepare(plans).catch(async (error) => {
-      await http.abandon()
+    const dns = await this.#dns.prepare(plans).catch((error) => {
+      data?.abandon()
       throw error
     })
-    const data = await this.#parts.dataThreads?.prepare(next, wiring).catch(async (error) => {
-      await Promise.all([http.abandon(), dns.abandon()])
+    const http = await this.#http.prepare(next.httpRoutes()).catch(async (error) => {
+      await dns.abandon()
+      data?.abandon()
       throw error
     })
     const old = this.#instance

@@ -71,6 +71,8 @@ export class TcpConnection {
   /** Monotonic milliseconds; Infinity = nothing is awaited. */
   #readDeadlineMs: number
   #writeDeadlineMs = Number.POSITIVE_INFINITY
+  /** Monotonic milliseconds: when octets came last. */
+  #heardMs: number
   /** True while the deadline is for the rest of a message that has begun. */
   #inMessage = false
 
@@ -88,7 +90,8 @@ export class TcpConnection {
     this.#peerPort = socket.remotePort ?? 0
     this.#localFamily = parsePeerAddress(socket.localAddress ?? '', this.#localAddress)
     this.#localPort = socket.localPort ?? 0
-    this.#readDeadlineMs = performance.now() + limits.readMs
+    this.#heardMs = performance.now()
+    this.#readDeadlineMs = this.#heardMs + limits.readMs
     socket.on('data', (chunk: Uint8Array) => this.#receive(chunk))
     socket.on('drain', () => this.#unclog())
     socket.on('end', () => this.finish())
@@ -101,6 +104,11 @@ export class TcpConnection {
   finish(): void {
     this.#finishing = true
     this.#ask()
+  }
+
+  /** For how long the peer has sent nothing. */
+  silentMs(nowMs: number): number {
+    return nowMs - this.#heardMs
   }
 
   destroy(): void {
@@ -116,6 +124,7 @@ export class TcpConnection {
 
   #receive(chunk: Uint8Array): void {
     if (this.#finishing) return
+    this.#heardMs = performance.now()
     const rest = this.#pending.length - this.#at
     if (rest === 0) {
       this.#pending = chunk

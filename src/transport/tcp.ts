@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Listener, QueryHandler } from './exchange.ts'
 import { openHost } from './open-host.ts'
+import type { SharedPorts } from './shared-port.ts'
 import { TcpConnection, type TcpCounters, type TcpLimits } from './tcp-connection.ts'
 
 export interface TcpOptions {
@@ -12,6 +14,8 @@ export interface TcpOptions {
   readonly handler: QueryHandler
   /** What is left out has its default. */
   readonly limits?: Partial<TcpLimits>
+  /** Undefined = only this process has the address, ever. */
+  readonly sharedPorts?: SharedPorts | undefined
 }
 
 export interface TcpListener extends Listener {
@@ -41,6 +45,10 @@ const SWEEP_MS_MIN = 5
 const SWEEP_MS_MAX = 1000
 const BACKLOG = 511
 
+/** While closing: how long a connection must have been silent to be ended, and how long that can take. */
+const QUIET_MS = 100
+const QUIET_MS_MAX = 1000
+
 /**
  * Opens a TCP socket and answers the queries that come over its connections (RFC 7766). Rejects with the
  * system's error (EADDRINUSE, …) where it can't be bound.
@@ -52,8 +60,16 @@ export function listenTcp(options: TcpOptions): Promise<TcpListener> {
 async function open(options: TcpOptions, host: string): Promise<TcpListener> {
   // Half open: who shuts down writing after the last query still gets the answers.
   const server = createServer({ allowHalfOpen: true, noDelay: true })
-  server.listen({ port: options.port, host, backlog: BACKLOG })
-  await once(server, 'listening')
+  const { port, sharedPorts } = options
+  if (sharedPorts === undefined) {
+    server.listen({ port, host, backlog: BACKLOG })
+    await once(server, 'listening')
+  } else {
+    const fd = sharedPorts.bind(host, port)
+    server.listen({ fd }, BACKLOG)
+    await once(server, 'listening')
+    sharedPorts.claim(fd)
+  }
   return new TcpServer(server, options)
 }
 
@@ -104,11 +120,27 @@ class TcpServer implements TcpListener {
   async #close(): Promise<void> {
     const closed = once(this.#server, 'close')
     this.#server.close()
-    for (const connection of this.#connections) connection.finish()
+    await this.#hushed()
     await this.#drained()
     for (const connection of this.#connections) connection.destroy()
     clearInterval(this.#sweeper)
     await closed
+  }
+
+  /**
+   * Ends connections that are silent, so that a query on its way here is not answered by a reset;
+   * those that never are, once they have had the time.
+   */
+  async #hushed(): Promise<void> {
+    const untilMs = performance.now() + QUIET_MS_MAX
+    for (;;) {
+      const nowMs = performance.now()
+      for (const connection of this.#connections) {
+        if (nowMs >= untilMs || connection.silentMs(nowMs) >= QUIET_MS) connection.finish()
+      }
+      if (nowMs >= untilMs || this.#connections.size === 0) return
+      await delay(Math.min(QUIET_MS / 4, untilMs - nowMs))
+    }
   }
 
   #drained(): Promise<void> {

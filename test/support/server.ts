@@ -49,6 +49,10 @@ export interface ServerOptions {
   /** Files to lay beside the Corefile: path to content. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>
   readonly args?: readonly string[]
+  /** Beside what the test's process has. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Run in the directory and on the port of this one, with its Corefile. */
+  readonly beside?: RunningServer
   /** False: don't wait for the start-up lines (a start that must fail). */
   readonly mustStart?: boolean
 }
@@ -56,15 +60,20 @@ export interface ServerOptions {
 /** Starts the built server on 127.0.0.1 and waits until it has printed its start-up lines. */
 export async function startServer(t: Test, options: ServerOptions): Promise<RunningServer> {
   if (!existsSync(MAIN)) throw new Error('dist/main.js is missing: run npm run build')
-  const port = await freePort()
-  const directory = t.testdir({})
+  const port = options.beside?.port ?? (await freePort())
+  const directory = options.beside?.directory ?? t.testdir({})
   const files = { ...options.files, Corefile: options.corefile.replaceAll('{PORT}', String(port)) }
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(directory, path)), { recursive: true })
     writeFileSync(join(directory, path), content)
   }
   const args = [MAIN, 'serve', '-conf', 'Corefile', ...(options.args ?? [])]
-  const child = spawn(process.execPath, args, { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
+  const env = { ...process.env, ...options.env }
+  const child = spawn(process.execPath, args, {
+    cwd: directory,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let printed = ''
   child.stdout.on('data', (chunk) => (printed += String(chunk)))
   child.stderr.on('data', (chunk) => (printed += String(chunk)))

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Protocol } from '../../dns/message/query.ts'
 import { Drain } from '../../transport/drain.ts'
 import type { Exchange, QueryHandler } from '../../transport/exchange.ts'
@@ -6,6 +7,9 @@ import { LOOP_COUNTS, LoopCount } from '../../transport/udp/batch/loop.ts'
 import { BatchSocket } from '../../transport/udp/batch/socket.ts'
 import { DRAIN_MS_DEFAULT, type UdpCounters, type UdpListener } from '../../transport/udp/udp.ts'
 import type { DataSocket } from './messages.ts'
+
+/** Ample for the kernel to lay a datagram that it has in hand into the socket that it chose for it. */
+const RETIRE_MS = 10
 
 /** One socket of an address, as the control thread has it: to open, to close, and for late answers. */
 interface Opened {
@@ -147,6 +151,8 @@ export class DataListener implements UdpListener {
     if (opened.length === 0) return
     // From here on new queries go to the sockets that others have open, if there are any.
     for (const { socket } of opened) socket.retire()
+    // A datagram for which the kernel had chosen one of them before may still be on its way into it.
+    await delay(RETIRE_MS)
     await this.#options.detach(opened.map(({ socket }) => socket.fd))
     await this.#drain.wait()
     for (const { socket, counts } of opened) {

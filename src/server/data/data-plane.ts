@@ -67,7 +67,10 @@ export class DataPlane implements DataThreads {
     this.#parts = parts
   }
 
-  /** As `ListenUdp`; the sockets are served once an instance with that plan is committed. */
+  /**
+   * As `ListenUdp`. Served from here on by the instance that was prepared last: datagrams that come while
+   * nobody reads a socket fill its buffer and are lost.
+   */
   async listen(plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> {
     const { libc, takesOver } = this.#parts
     const { address, port } = plan
@@ -84,6 +87,8 @@ export class DataPlane implements DataThreads {
         },
       })
       this.#listeners.set(address, listener)
+      this.#grow(plan)
+      this.#serveAt(listener)
       return listener
     })
   }
@@ -91,9 +96,6 @@ export class DataPlane implements DataThreads {
   async prepare(instance: Instance, wiring: ControlWiring): Promise<DataChange> {
     const generation = ++this.#generation
     this.#wired.set(generation, { instance, wiring })
-    for (const plan of instance.plans) {
-      this.#listeners.get(plan.address)?.grow(this.#socketsOf(plan))
-    }
     const needed = Math.max(1, ...instance.plans.map((plan) => this.#socketsOf(plan)))
     while (this.#members.length < needed) {
       const index = this.#members.length
@@ -136,6 +138,23 @@ export class DataPlane implements DataThreads {
     return plan.sockets === 0 ? this.#parts.socketsDefault : plan.sockets
   }
 
+  /** Opens the sockets that the plan's address has not got yet; with fewer it is served as well. */
+  #grow(plan: ListenPlan): void {
+    try {
+      this.#listeners.get(plan.address)?.grow(this.#socketsOf(plan))
+    } catch (error) {
+      this.#parts.log.error(`Fewer UDP sockets than asked for: ${error}`)
+    }
+  }
+
+  #serveAt(listener: DataListener): void {
+    const generation = this.#generation
+    this.#members.forEach(({ handle }, index) => {
+      const socket = listener.socketOf(index)
+      if (socket !== undefined) handle.post({ kind: 'serve', generation, sockets: [socket] })
+    })
+  }
+
   #start(index: number): ThreadHandle {
     const { libc, start, cookieKey } = this.#parts
     const handle = new ThreadHandle(
@@ -167,6 +186,7 @@ export class DataPlane implements DataThreads {
   async #commit(generation: number): Promise<void> {
     const old = this.#serving
     this.#serving = generation
+    for (const plan of this.#wired.get(generation)!.instance.plans) this.#grow(plan)
     await Promise.all(
       this.#members.map(async ({ handle }, index) => {
         await handle.ask(`committed ${generation}`, this.#commitMessage(generation, index))

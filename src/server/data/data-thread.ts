@@ -41,6 +41,8 @@ const TEXT_LENGTH_MAX = 8192
 interface Prepared {
   readonly wiring: DataWiring
   readonly plans: ReadonlyMap<string, ListenPlan>
+  /** By address, made when first needed. */
+  readonly handlers: Map<string, ExchangePool>
 }
 
 /** A clock that stands still during a batch: reading the time costs as much as a third of a lookup. */
@@ -171,6 +173,9 @@ export class DataThread {
         this.#commit(message.generation, message.sockets)
         this.#post({ kind: 'committed', generation: message.generation })
         return
+      case 'serve':
+        this.#serveAt(message.generation, message.sockets)
+        return
       case 'abandon':
         this.#instances.delete(message.generation)
         return
@@ -210,20 +215,27 @@ export class DataThread {
     if (errors[0] !== undefined) return errors[0].message
     for (const [index, value] of values) wiring.follow(index, value)
     const plans = new Map(instance.plans.map((plan) => [plan.address, plan]))
-    this.#instances.set(generation, { wiring, plans })
+    this.#instances.set(generation, { wiring, plans, handlers: new Map() })
     return ''
   }
 
   #commit(generation: number, sockets: readonly DataSocket[]): void {
-    const { plans } = this.#instances.get(generation)!
-    const handlers = new Map([...plans].map(([address, plan]) => [address, this.#serve(plan)]))
-    for (const { address, fd, host, port, counts } of sockets) {
-      const handler = handlers.get(address)
-      if (handler === undefined || this.#loop.setHandler(fd, handler)) continue
-      this.#loop.add(new BatchSocket(loadLibc(), { fd, host, port }), handler, counts)
-    }
+    this.#serveAt(generation, sockets)
     if (this.#serving !== generation) this.#instances.delete(this.#serving)
     this.#serving = generation
+  }
+
+  /** Sockets of an address that the instance does not have are left as they are. */
+  #serveAt(generation: number, sockets: readonly DataSocket[]): void {
+    const { plans, handlers } = this.#instances.get(generation)!
+    for (const { address, fd, host, port, counts } of sockets) {
+      const plan = plans.get(address)
+      if (plan === undefined) continue
+      const handler = handlers.get(address) ?? this.#serve(plan)
+      handlers.set(address, handler)
+      if (this.#loop.setHandler(fd, handler)) continue
+      this.#loop.add(new BatchSocket(loadLibc(), { fd, host, port }), handler, counts)
+    }
   }
 
   #serve(plan: ListenPlan): ExchangePool {

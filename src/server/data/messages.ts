@@ -43,6 +43,12 @@ export type ToDataThread =
       readonly index: number
       readonly value: unknown
     }
+  /** Serve these too, by a prepared instance. */
+  | {
+      readonly kind: 'serve'
+      readonly generation: number
+      readonly sockets: readonly DataSocket[]
+    }
   /** Serve a prepared instance from now on, on these sockets, and forget the one before. */
   | {
       readonly kind: 'commit'

@@ -50,7 +50,7 @@ export class ThreadHandle {
     const init = { ...secrets, wake, ring: memory, pending: this.#pending }
     this.#worker = start(init, port2)
     port1.on('message', (message: FromDataThread) => this.#take(message))
-    // What listens keeps the process alive, not what answers.
+    // What listens keeps the process alive, not what answers; but who waits for an answer does.
     port1.unref()
     this.#worker.unref()
     let death: Error | undefined
@@ -83,6 +83,7 @@ export class ThreadHandle {
         return
       }
       this.#awaited.set(key, { resolve, reject })
+      this.#port.ref()
       this.post(message)
     })
   }
@@ -110,6 +111,7 @@ export class ThreadHandle {
     const awaited = key === '' ? undefined : this.#awaited.get(key)
     if (awaited !== undefined) {
       this.#awaited.delete(key)
+      if (this.#awaited.size === 0) this.#port.unref()
       awaited.resolve(message.kind === 'prepared' ? message.fault : '')
     }
     this.#hooks.onMessage(message)

@@ -1,7 +1,16 @@
-import { networkInterfaces } from 'node:os'
-import { getSystemErrorName } from 'node:util'
 import type { Query } from '../../../dns/message/query.ts'
 import { parsePeerAddress } from '../../peer-address.ts'
+import {
+  AF_INET,
+  AF_INET6,
+  NAME_IPV4,
+  NAME_IPV6,
+  NAME_PORT,
+  SOCKADDR_IN_OCTETS,
+  SOCKADDR_IN6_OCTETS,
+  systemError,
+  writeSockaddr,
+} from '../../sockaddr.ts'
 import {
   BATCH,
   CONTROL_OCTETS,
@@ -43,8 +52,6 @@ export interface BatchSocketOptions {
 }
 
 // The constants of <sys/socket.h>, <netinet/in.h> and <errno.h> on the architectures of `libc.ts`.
-const AF_INET = 2
-const AF_INET6 = 10
 const SOCK_DGRAM = 2
 const SOCK_NONBLOCK = 0x800
 const SOCK_CLOEXEC = 0x80000
@@ -65,13 +72,6 @@ const EAGAIN = 11
 
 /** Nobody sends DNS queries from there (RFC 863). */
 const DISCARD_PORT = 9
-const SOCKADDR_IN_OCTETS = 16
-const SOCKADDR_IN6_OCTETS = 28
-/** Where a sockaddr has its parts. */
-const NAME_PORT = 2
-const NAME_IPV4 = 4
-const NAME_IPV6 = 8
-const NAME_SCOPE = 24
 
 /** CMSG_LEN and CMSG_SPACE of the two messages. Both start: cmsg_len 0..7, cmsg_level 8, cmsg_type 12. */
 const PKTINFO_LEN = 28
@@ -144,7 +144,7 @@ export class BatchSocket implements SocketPlace {
     if (this.fd === -1) throw systemError('socket', libc.errno(), options)
     try {
       this.#configure(domain, isWildcard, options)
-      this.port = this.#bind(domain, options)
+      this.port = this.#bind(options)
     } catch (error) {
       libc.close(this.fd)
       throw error
@@ -284,16 +284,13 @@ export class BatchSocket implements SocketPlace {
    * Takes the socket out of the choice among those that are bound to its address (SO_REUSEPORT): new
    * datagrams go to the others. What has come already can still be received and answered. A connected
    * socket takes datagrams of its peer only, and from the discard port of this machine comes none.
+   * False: the kernel did not let it, and the socket takes its part until it is closed.
    */
-  retire(): void {
-    const { base, scratch, octets } = this.#layout
-    const length = this.#localFamily === 1 ? SOCKADDR_IN_OCTETS : SOCKADDR_IN6_OCTETS
-    octets.fill(0, scratch, scratch + 64)
-    octets[scratch] = this.#localFamily === 1 ? AF_INET : AF_INET6
-    octets[scratch + NAME_PORT + 1] = DISCARD_PORT
-    if (this.#localFamily === 1) octets.set([127, 0, 0, 1], scratch + NAME_IPV4)
-    else octets[scratch + NAME_IPV6 + 15] = 1
-    this.#libc.connect(this.fd, base + scratch, length)
+  retire(): boolean {
+    if (this.#controlOctets === 0) return this.#connect(this.host)
+    if (this.#localFamily === 1) return this.#connect('127.0.0.1')
+    // A machine may have IPv6 switched off and `::` still take IPv4.
+    return this.#connect('::1') || this.#connect('127.0.0.1')
   }
 
   close(): void {
@@ -399,20 +396,16 @@ export class BatchSocket implements SocketPlace {
     set(IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
   }
 
+  #connect(host: string): boolean {
+    const { base, scratch, octets } = this.#layout
+    const length = writeSockaddr(octets, scratch, host, DISCARD_PORT)
+    return this.#libc.connect(this.fd, base + scratch, length) === 0
+  }
+
   /** Binds, and returns the port. */
-  #bind(domain: number, options: BatchSocketOptions): number {
+  #bind(options: BatchSocketOptions): number {
     const { words, octets, base, scratch } = this.#layout
-    octets.fill(0, scratch, scratch + 64)
-    octets[scratch] = domain
-    octets[scratch + NAME_PORT] = options.port >> 8
-    octets[scratch + NAME_PORT + 1] = options.port & 0xff
-    if (domain === AF_INET) {
-      octets.set(this.#localAddress.subarray(0, 4), scratch + NAME_IPV4)
-    } else {
-      octets.set(this.#localAddress, scratch + NAME_IPV6)
-      words[(scratch + NAME_SCOPE) >> 2] = scopeOf(options.host)
-    }
-    const length = domain === AF_INET ? SOCKADDR_IN_OCTETS : SOCKADDR_IN6_OCTETS
+    const length = writeSockaddr(octets, scratch, options.host, options.port)
     if (this.#libc.bind(this.fd, base + scratch, length) === -1) {
       throw systemError('bind', this.#libc.errno(), options)
     }
@@ -446,21 +439,4 @@ function copyOctets(from: Uint8Array, to: Uint8Array, at: number, octets: number
     return
   }
   for (let i = 0; i < octets; i++) to[at + i] = from[i]!
-}
-
-/** The interface that a link-local address names behind `%`; 0 = none. */
-function scopeOf(host: string): number {
-  const zone = host.split('%')[1]
-  if (zone === undefined) return 0
-  const scoped = networkInterfaces()[zone]?.find((address) => address.family === 'IPv6')
-  return scoped?.family === 'IPv6' ? scoped.scopeid : Number(zone) || 0
-}
-
-/** The error that node:dgram would have given. */
-function systemError(syscall: string, errno: number, options: BatchSocketOptions): Error {
-  const { host: address, port } = options
-  const code = getSystemErrorName(-errno)
-  const place = syscall === 'bind' ? ` ${address}${port === 0 ? '' : `:${port}`}` : ''
-  const error = new Error(`${syscall} ${code}${place}`)
-  return Object.assign(error, { errno: -errno, code, syscall, address, port })
 }

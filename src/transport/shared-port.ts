@@ -1,0 +1,86 @@
+import { AF_INET, AF_INET6, systemError, writeSockaddr } from './sockaddr.ts'
+import type { Libc } from './udp/batch/libc.ts'
+
+// Constants of <sys/socket.h>, <netinet/in.h> and <linux/filter.h>.
+const SOCK_STREAM = 1
+const SOCK_NONBLOCK = 0x800
+const SOCK_CLOEXEC = 0x80000
+const SOL_SOCKET = 1
+const SO_REUSEADDR = 2
+const SO_REUSEPORT = 15
+const SO_ATTACH_REUSEPORT_CBPF = 51
+const IPPROTO_IPV6 = 41
+const IPV6_V6ONLY = 26
+const BPF_RET_K = 6
+
+/** Where, in the scratch memory of a call, values stand. */
+const VALUE = 32
+const FILTER = 40
+const PROGRAM = 48
+const SCRATCH_OCTETS = 64
+
+/**
+ * TCP addresses that a later process may take over (SO_REUSEPORT), which node:net can't open: its
+ * `listen` is given the bound socket instead.
+ */
+export class SharedPorts {
+  readonly #libc: Libc
+  readonly #takesOver: boolean
+  readonly #scratch: Uint8Array = new Uint8Array(SCRATCH_OCTETS)
+  readonly #base: number
+
+  /** `takesOver`: another process has the addresses, and is going to leave. */
+  constructor(libc: Libc, takesOver: boolean) {
+    this.#libc = libc
+    this.#takesOver = takesOver
+    this.#base = libc.addressOf(this.#scratch)
+  }
+
+  /** Returns a bound socket that whoever listens on it owns. Throws the system's error. */
+  bind(host: string, port: number): number {
+    const libc = this.#libc
+    const place = { host, port }
+    const length = writeSockaddr(this.#scratch, 0, host, port)
+    const domain = this.#scratch[0] === AF_INET ? AF_INET : AF_INET6
+    const fd = libc.socket(domain, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+    if (fd === -1) throw systemError('socket', libc.errno(), place)
+    try {
+      this.#set(fd, SOL_SOCKET, SO_REUSEADDR, 1)
+      if (domain === AF_INET6) this.#set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)
+      if (this.#takesOver) this.#set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
+      if (libc.bind(fd, this.#base, length) === -1) throw systemError('bind', libc.errno(), place)
+      // Only now, so that the address of a server that is not to be taken over is "already in use".
+      this.#set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
+      return fd
+    } catch (error) {
+      libc.close(fd)
+      throw error
+    }
+  }
+
+  /**
+   * Has new connections to the address of a listening socket come here rather than to the process that
+   * leaves: what it would have in its queue when it closes would be reset. The kernel runs a program
+   * that picks a socket by its number; where there is no such socket it picks one by itself. The one
+   * that leaves is number 0, this is number 1, and becomes 0 when the other has gone.
+   */
+  claim(fd: number): void {
+    if (!this.#takesOver) return
+    const view = new DataView(this.#scratch.buffer)
+    // struct sock_filter: code 0..1, jt 2, jf 3, k 4..7; struct sock_fprog: len 0..1, filter 8..15.
+    view.setUint32(FILTER, BPF_RET_K, true)
+    view.setUint32(FILTER + 4, 1, true)
+    view.setUint32(PROGRAM, 1, true)
+    view.setBigUint64(PROGRAM + 8, BigInt(this.#base + FILTER), true)
+    // Without it connections are shared by hash until the other leaves: worse, but not wrong.
+    const at = this.#base + PROGRAM
+    this.#libc.setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, at, 16)
+  }
+
+  #set(fd: number, level: number, name: number, value: number): void {
+    new DataView(this.#scratch.buffer).setInt32(VALUE, value, true)
+    if (this.#libc.setsockopt(fd, level, name, this.#base + VALUE, 4) === -1) {
+      throw systemError('setsockopt', this.#libc.errno(), { host: '', port: 0 })
+    }
+  }
+}
