@@ -2,20 +2,17 @@ import { printType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import type { Logger } from '../../telemetry/log.ts'
-import type { Consolidation } from './consolidation.ts'
 
-/** Logs the error that a plugin below left in the response: `RCODE NAME TYPE: TEXT`. */
+/** Reports the error that a plugin below left in the response. */
 export class Errors implements Handler {
   readonly name = 'errors'
   readonly #next: Handler
-  readonly #log: Logger
-  readonly #consolidations: readonly Consolidation[]
+  readonly #report: (report: string) => void
 
-  constructor(next: Handler, log: Logger, consolidations: readonly Consolidation[]) {
+  /** `report` takes what `ErrorLog.take` reads. */
+  constructor(next: Handler, report: (report: string) => void) {
     this.#next = next
-    this.#log = log
-    this.#consolidations = consolidations
+    this.#report = report
   }
 
   serve(tx: Transaction): number | Promise<number> {
@@ -25,17 +22,12 @@ export class Errors implements Handler {
   }
 
   #finish(tx: Transaction, status: number): number {
-    if (tx.response.error !== '') this.#report(tx, status)
+    if (tx.response.error !== '') this.#report(describe(tx, status))
     return status
   }
+}
 
-  #report(tx: Transaction, status: number): void {
-    const { query } = tx
-    const text = tx.response.error
-    const line = `${status} ${printName(query.qname)} ${printType(query.qtype)}: ${text}`
-    for (const consolidation of this.#consolidations) {
-      if (consolidation.take(text, line)) return
-    }
-    this.#log.error(line)
-  }
+/** Whose error it is, and its text behind it: `RCODE NAME TYPE: `. None of what is before has a NUL. */
+function describe({ query, response }: Transaction, status: number): string {
+  return `${status} ${printName(query.qname)} ${printType(query.qtype)}: \0${response.error}`
 }

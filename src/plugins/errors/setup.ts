@@ -4,6 +4,7 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { Consolidation } from './consolidation.ts'
+import { ErrorLog } from './error-log.ts'
 import { Errors } from './errors.ts'
 
 const PATTERN_LENGTH_MAX = 10_000
@@ -31,7 +32,9 @@ function setup(c: SetupContext, timers: Timers): void {
       else if (d.nextArg()) throw d.argError()
     })
   }
-  c.addHandler((next) => new Errors(next, c.log, consolidations))
+  const errorLog = new ErrorLog(c.log, consolidations)
+  const report = c.uplink((text) => errorLog.take(text))
+  c.addHandler((next) => new Errors(next, report))
   c.onShutdown(() => {
     for (const consolidation of consolidations) consolidation.stop()
   })
