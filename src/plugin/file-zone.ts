@@ -3,6 +3,7 @@ import { InputError } from '../base/errors.ts'
 import { runInSlices, runWhole } from '../base/slices.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Logger } from '../telemetry/log.ts'
+import type { ZoneReader } from '../zone/image/reader.ts'
 import { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import { fillImage } from '../zone/zonefile/fill.ts'
 import {
@@ -18,6 +19,20 @@ const LOGGED_ERRORS_MAX = 10
 
 /** As CoreDNS's file plugin answers; the directive `minimal` takes it away again. */
 const ANSWER_OPTIONS = { apexNsInAuthority: true }
+
+/** Every version of every zone has a number of its own. */
+let lastVersion = 0
+
+/** A version of a zone on its way to other threads, which read the same memory. */
+export interface SharedVersion {
+  readonly version: number
+  readonly buffer: SharedArrayBuffer
+}
+
+/** Answers out of one version. */
+export function answererOf(reader: ZoneReader): ZoneAnswerer {
+  return new ZoneAnswerer(reader, undefined, ANSWER_OPTIONS)
+}
 
 /** How a zone's file becomes a new version. */
 export interface FileZoneOptions {
@@ -41,6 +56,8 @@ export class FileZone {
   answerer: ZoneAnswerer | undefined
   /** SOA serial of the version in force; -1 = none. */
   serial = -1
+  /** What other threads need of the version in force; undefined = none was loaded yet. */
+  shared: SharedVersion | undefined
   readonly #options: FileZoneOptions
   /** The files that the last attempt read, good or bad. */
   #files: readonly FileStamp[] = []
@@ -132,7 +149,8 @@ export class FileZone {
       const image = await runInSlices(fillImage(load.records, this.zone), clock)
       if (this.#stopped) return []
       for (const warning of load.warnings) log.warning(warning.print())
-      this.answerer = new ZoneAnswerer(image.reader(), undefined, ANSWER_OPTIONS)
+      this.answerer = answererOf(image.reader())
+      this.shared = { version: ++lastVersion, buffer: image.handle.buffer }
       this.serial = load.serial
       return []
     } catch (error) {

@@ -1,29 +1,37 @@
 import { Rcode, RRClass, RRType } from '../dns/iana/index.ts'
 import type { Query } from '../dns/message/query.ts'
 import { type Response, Section } from '../dns/message/response.ts'
+import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import { answerFromImage, withdrawAnswer } from './authority.ts'
 import type { Fallthrough } from './fallthrough.ts'
-import type { FileZone } from './file-zone.ts'
 import type { Handler } from './handler.ts'
 import type { Transaction } from './transaction.ts'
 import { ZoneSet } from './zone-set.ts'
 
+/** One zone, as far as answering goes. */
+export interface ServedZone {
+  /** Apex, lower-case wire form. */
+  readonly zone: Uint8Array
+  /** Undefined = none of its versions was good yet: SERVFAIL. */
+  readonly answerer: ZoneAnswerer | undefined
+}
+
 /** The zones of one directive; `replace` puts another set in force by one assignment. */
 export class FileZoneTable {
-  #zones: readonly FileZone[] = []
+  #zones: readonly ServedZone[] = []
   #set = new ZoneSet([])
 
-  get zones(): readonly FileZone[] {
+  get zones(): readonly ServedZone[] {
     return this.#zones
   }
 
-  replace(zones: readonly FileZone[]): void {
+  replace(zones: readonly ServedZone[]): void {
     this.#zones = zones
     this.#set = new ZoneSet(zones.map(({ zone }) => zone))
   }
 
   /** The zone that answers the query, or undefined. */
-  match(query: Query): FileZone | undefined {
+  match(query: Query): ServedZone | undefined {
     let index = this.#set.match(query)
     if (index === -1) return undefined
     // The DS of a zone is data of its parent (RFC 4035 section 3.1.4.1), if we have that too.

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import { FileZone } from '../../plugin/file-zone.ts'
-import type { FileZoneTable } from '../../plugin/file-zones.ts'
+import type { SharedFileZones } from '../../plugin/shared-file-zones.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { FilePattern } from './file-pattern.ts'
 import { findZoneFiles } from './walk.ts'
@@ -13,17 +13,17 @@ export interface AutoOptions {
   readonly log: Logger
 }
 
-/** Keeps a table of zones in step with the files of a directory. */
+/** Keeps the zones that are served in step with the files of a directory. */
 export class Auto {
-  readonly #table: FileZoneTable
+  readonly #served: SharedFileZones
   readonly #options: AutoOptions
   /** By name key. Zones whose first version was bad are here too, to be tried again when they change. */
   #zones = new Map<string, FileZone>()
   #busy = false
   #stopped = false
 
-  constructor(table: FileZoneTable, options: AutoOptions) {
-    this.#table = table
+  constructor(served: SharedFileZones, options: AutoOptions) {
+    this.#served = served
     this.#options = options
   }
 
@@ -94,10 +94,7 @@ export class Auto {
 
   /** Zones that never had a good version are no zones: their names go to the next plugin. */
   #publish(): void {
-    const loaded = [...this.#zones.values()].filter((zone) => zone.answerer !== undefined)
-    const current = this.#table.zones
-    const isSame =
-      loaded.length === current.length && loaded.every((zone, i) => zone === current[i])
-    if (!isSame) this.#table.replace(loaded)
+    const zones = [...this.#zones.values()]
+    this.#served.publish(zones.filter((zone) => zone.answerer !== undefined))
   }
 }

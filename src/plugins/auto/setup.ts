@@ -6,8 +6,9 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { checkZoneFile } from '../../plugin/file-zone.ts'
-import { FileZones, FileZoneTable } from '../../plugin/file-zones.ts'
+import { FileZones } from '../../plugin/file-zones.ts'
 import { nextOnce } from '../../plugin/once.ts'
+import { SharedFileZones } from '../../plugin/shared-file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 import { Auto } from './auto.ts'
@@ -25,16 +26,21 @@ export function autoWith(timers: Timers): Directive {
     name: 'auto',
     setup: (c) => {
       const config = scanConfig(c)
-      const table = new FileZoneTable()
+      const served = new SharedFileZones(c)
       const { directory, pattern, position, fallthrough, origins, reloadMs } = config
-      const options = { name: 'auto', table, fallthrough, origins: new ZoneSet(origins) }
+      const options = {
+        name: 'auto',
+        table: served.table,
+        fallthrough,
+        origins: new ZoneSet(origins),
+      }
       c.addHandler((next) => new FileZones(next, options))
       c.onCheck((warn) => {
         const warnHere = (text: string): void => warn(new InputError('ZONE_FILES', position, text))
         const found = findZoneFiles(directory, pattern, warnHere)
         return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone, warn))
       })
-      const zones = new Auto(table, { directory, pattern, clock: c.clock, log: c.log })
+      const zones = new Auto(served, { directory, pattern, clock: c.clock, log: c.log })
       let stop: (() => void) | undefined
       c.onStartup(async () => {
         await zones.walk()

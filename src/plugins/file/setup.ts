@@ -7,7 +7,8 @@ import { equalNames, printName } from '../../dns/name/name.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { checkZoneFile, FileZone } from '../../plugin/file-zone.ts'
-import { FileZones, FileZoneTable } from '../../plugin/file-zones.ts'
+import { FileZones } from '../../plugin/file-zones.ts'
+import { SharedFileZones } from '../../plugin/shared-file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 
@@ -39,10 +40,15 @@ export function fileWith(timers: Timers): Directive {
       const zones = config.zones.map(({ zone, path, byMtime }) => {
         return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime })
       })
-      const table = new FileZoneTable()
-      table.replace(zones)
+      const served = new SharedFileZones(c)
+      served.publish(zones)
       const origins = new ZoneSet(config.zones.map(({ zone }) => zone))
-      const options = { name: 'file', table, fallthrough: config.fallthrough, origins }
+      const options = {
+        name: 'file',
+        table: served.table,
+        fallthrough: config.fallthrough,
+        origins,
+      }
       c.addHandler((next) => new FileZones(next, options))
       c.onCheck((warn) => config.zones.flatMap((zone) => checkZone(zone, warn)))
       const stops: (() => void)[] = []
@@ -50,8 +56,11 @@ export function fileWith(timers: Timers): Directive {
         for (const [i, zone] of zones.entries()) {
           const { reloadMs } = config.zones[i]!
           await loadFirst(c, zone, config.zones[i]!)
-          if (reloadMs > 0) stops.push(timers.every(reloadMs, () => void zone.reload()))
+          if (reloadMs === 0) continue
+          const reload = () => zone.reload().then(() => served.publish(zones))
+          stops.push(timers.every(reloadMs, () => void reload()))
         }
+        served.publish(zones)
       })
       c.onShutdown(() => {
         for (const stop of stops) stop()

@@ -3,8 +3,8 @@ import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import { statIfAny } from '../../base/stat.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import { type SharedRecords, shareRecords } from '../../zone/zonefile/shared-records.ts'
 import { hasChanged, readZoneText } from '../../zone/zonefile/text.ts'
-import type { HostsSource } from './hosts.ts'
 import { type HostsOptions, HostsTable } from './table.ts'
 
 const FILE_OCTETS_MAX = 256 * 1024 * 1024
@@ -17,13 +17,14 @@ export interface HostsFileOptions extends HostsOptions {
   readonly inline: readonly string[]
   readonly clock: Clock
   readonly log: Logger
-  /** Told of every table that comes into force, with the file's time in seconds (0 = no file). */
+  /** Puts new records in force. */
+  readonly serve: (records: SharedRecords) => void
+  /** Told of what came into force, with the file's time in seconds (0 = no file). */
   readonly onLoad: (entries: number, modifiedSeconds: number) => void
 }
 
-/** A hosts file and what of it is served. */
-export class HostsFile implements HostsSource {
-  table: HostsTable
+/** A hosts file: keeps what is served as it says. */
+export class HostsFile {
   readonly #options: HostsFileOptions
   #stamp = ''
   #busy = false
@@ -31,13 +32,14 @@ export class HostsFile implements HostsSource {
 
   constructor(options: HostsFileOptions) {
     this.#options = options
-    this.table = this.#emptyTable(0)
   }
 
   /** Serves the inline lines, and the file if it is there. Says in the log what keeps it from that. */
   async load(): Promise<void> {
-    this.#addInline(this.table, true)
-    this.#options.onLoad(this.table.records.recordCount, 0)
+    const table = this.#emptyTable(0)
+    this.#addInline(table, true)
+    this.#options.serve(shareRecords(table.records))
+    this.#options.onLoad(table.records.recordCount, 0)
     const { log, path } = this.#options
     const stat = statIfAny(path)
     if (stat === undefined) log.warning(`File does not exist: ${path}`)
@@ -67,13 +69,13 @@ export class HostsFile implements HostsSource {
   }
 
   async #read(): Promise<void> {
-    const { clock, log, onLoad, path } = this.#options
+    const { clock, log, onLoad, path, serve } = this.#options
     const source = readZoneText(path, FILE_OCTETS_MAX)
     const table = this.#emptyTable(source.text.length / RECORD_OCTETS)
     await runInSlices(table.addText(source.text), clock)
     this.#addInline(table, false)
     if (this.#stopped) return
-    this.table = table
+    serve(shareRecords(table.records))
     this.#stamp = source.stamp
     const entries = table.records.recordCount
     log.debug(`Parsed hosts file into ${entries} entries`)

@@ -5,13 +5,15 @@ import type { Fallthrough } from '../../plugin/fallthrough.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../plugin/zone-set.ts'
-import type { HostsTable } from './table.ts'
+import { findNode } from '../../zone/zonefile/node-index.ts'
+import type { SharedRecords } from '../../zone/zonefile/shared-records.ts'
 
 const ASTERISK = 0x2a
 
-/** What `Hosts` answers from; `table` is replaced by one assignment when the file changes. */
+/** What `Hosts` answers from; replaced by one assignment when the file changes. */
 export interface HostsSource {
-  readonly table: HostsTable
+  /** Undefined until they are loaded. */
+  readonly records: SharedRecords | undefined
 }
 
 export interface HostsServing {
@@ -39,14 +41,17 @@ export class Hosts implements Handler {
   serve(tx: Transaction): number | Promise<number> {
     const { query, response } = tx
     if (query.qclass !== RRClass.IN) return this.#next.serve(tx)
-    const table = this.#source.table
+    const { records } = this.#source
+    if (records === undefined) return this.#next.serve(tx)
     if (query.qtype === RRType.PTR) {
       // Reverse zones need not be named, and a PTR that is not here may be elsewhere.
-      const node = table.records.find(query.qname, query.qnameOctets)
-      return addAll(table, node, query, response) === 0 ? this.#next.serve(tx) : this.#answered(tx)
+      const node = findNode(records, query.qname, query.qnameOctets)
+      return addAll(records, node, query, response) === 0
+        ? this.#next.serve(tx)
+        : this.#answered(tx)
     }
     if (this.#serving.zones.match(query) === -1) return this.#next.serve(tx)
-    const node = this.#findHost(table, query)
+    const node = this.#findHost(records, query)
     if (node === -1) {
       if (this.#serving.fallthrough.through(query)) return this.#next.serve(tx)
       // There is no SOA to say NXDOMAIN with.
@@ -54,7 +59,7 @@ export class Hosts implements Handler {
       return Rcode.SERVFAIL
     }
     if (!isHostType(query.qtype) && this.#passesUnsupported(query)) return this.#next.serve(tx)
-    addAll(table, node, query, response)
+    addAll(records, node, query, response)
     return this.#answered(tx)
   }
 
@@ -70,16 +75,15 @@ export class Hosts implements Handler {
   }
 
   /** The node of the qname or, failing that, of the wildcard one label above; -1 if neither. */
-  #findHost(table: HostsTable, query: Query): number {
-    const { records } = table
-    const node = records.find(query.qname, query.qnameOctets)
+  #findHost(records: SharedRecords, query: Query): number {
+    const node = findNode(records, query.qname, query.qnameOctets)
     if (node !== -1 || query.labelCount === 0) return node
     const rest = query.labelOffset[1]!
     const wildcard = this.#wildcard
     wildcard[0] = 1
     wildcard[1] = ASTERISK
     for (let i = rest; i < query.qnameOctets; i++) wildcard[2 + i - rest] = query.qname[i]!
-    return records.find(wildcard, 2 + query.qnameOctets - rest)
+    return findNode(records, wildcard, 2 + query.qnameOctets - rest)
   }
 }
 
@@ -88,9 +92,8 @@ function isHostType(qtype: number): boolean {
 }
 
 /** Adds the node's records of the asked type; returns how many. */
-function addAll(table: HostsTable, node: number, query: Query, response: Response): number {
+function addAll(records: SharedRecords, node: number, query: Query, response: Response): number {
   if (node === -1) return 0
-  const { records } = table
   const { qname, qtype } = query
   const before = response.count
   for (let i = records.firstRecord[node]!; i !== -1; i = records.nextRecord[i]!) {

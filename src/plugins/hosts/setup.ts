@@ -7,6 +7,7 @@ import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/
 import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
+import type { SharedRecords } from '../../zone/zonefile/shared-records.ts'
 import { Hosts } from './hosts.ts'
 import { HostsFile } from './hosts-file.ts'
 
@@ -34,14 +35,22 @@ export function hostsWith(timers: Timers): Directive {
     name: 'hosts',
     setup: (c) => {
       const config = scanConfig(c)
+      const source: { records: SharedRecords | undefined } = { records: undefined }
+      const feed = c.feed<SharedRecords>((records) => {
+        source.records = records
+      })
       const file = new HostsFile({
         ...config,
         clock: c.clock,
         log: c.log,
+        serve: (records) => {
+          source.records = records
+          feed.publish(records)
+        },
         onLoad: gauges(c, config),
       })
       const serving = { ...config, zones: new ZoneSet(config.zones) }
-      c.addHandler((next) => new Hosts(next, file, serving))
+      c.addHandler((next) => new Hosts(next, source, serving))
       let stop: (() => void) | undefined
       c.onStartup(async () => {
         await file.load()

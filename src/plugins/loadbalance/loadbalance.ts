@@ -5,7 +5,7 @@ import { DROP, type Handler } from '../../plugin/handler.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { RANKS_MAX, Reorder } from './reorder.ts'
-import type { WeightTable } from './weights.ts'
+import { findWeight, type SharedWeights } from './weights.ts'
 
 /** How a policy orders a section: aliases before what they lead to, then what can be balanced. */
 const Rank = { Alias: 0, Other: 1, Address: 2, Exchange: 3 } as const
@@ -21,7 +21,7 @@ const DEFAULT_WEIGHT = 1
 
 /** Where a policy's weights are; replaced when the file changes. */
 export interface WeightSource {
-  current: WeightTable
+  current: SharedWeights
 }
 
 export interface LoadbalanceOptions {
@@ -96,7 +96,7 @@ export class Loadbalance implements Handler {
   }
 
   /** Draws one address by weight and puts it first. */
-  #draw(tx: Transaction, section: Section, weights: WeightTable): void {
+  #draw(tx: Transaction, section: Section, weights: SharedWeights): void {
     const reorder = this.#reorder
     reorder.gather(tx.response, section)
     if (reorder.count < 2) return
@@ -117,10 +117,11 @@ export class Loadbalance implements Handler {
     reorder.apply(tx.response)
   }
 
-  #weightOf(tx: Transaction, ordinal: number, weights: WeightTable): number {
+  #weightOf(tx: Transaction, ordinal: number, weights: SharedWeights): number {
     const { response } = tx
     const i = this.#reorder.position[this.#reorder.order[ordinal]!]!
-    const weight = weights.find(
+    const weight = findWeight(
+      weights,
       response.ownerBytes[i]!,
       response.ownerOffset[i]!,
       response.rdataBytes[i]!,

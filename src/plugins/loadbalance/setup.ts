@@ -6,8 +6,9 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanCidr } from '../../dns/text/address.ts'
 import { AddressSet } from '../../plugin/address-set.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { Loadbalance, PREFERRED_MAX } from './loadbalance.ts'
+import { Loadbalance, PREFERRED_MAX, type WeightSource } from './loadbalance.ts'
 import { WeightFile } from './weight-file.ts'
+import { type SharedWeights, shareWeights } from './weights.ts'
 
 const RELOAD_DEFAULT_MS = 30_000
 const RELOAD_MIN_MS = 10
@@ -36,14 +37,22 @@ function setup(c: SetupContext, timers: Timers): void {
     return
   }
   const path = resolve(c.block.root, policy.file)
-  const weights = new WeightFile(path, policy.reloadMs, c.log, timers)
+  const weights: WeightSource = { current: shareWeights([]) }
+  const feed = c.feed<SharedWeights>((followed) => {
+    weights.current = followed
+  })
+  const serve = (loaded: SharedWeights): void => {
+    weights.current = loaded
+    feed.publish(loaded)
+  }
+  const file = new WeightFile({ path, reloadMs: policy.reloadMs, log: c.log, timers, serve })
   const position = c.dispenser.position()
-  c.onStartup(() => weights.start())
+  c.onStartup(() => file.start())
   c.onCheck(async () => {
-    const fault = await weights.check()
+    const fault = await file.check()
     return fault === '' ? [] : [new InputError('WEIGHT_FILE', position, fault)]
   })
-  c.onShutdown(() => weights.stop())
+  c.onShutdown(() => file.stop())
   c.addHandler((next) => new Loadbalance(next, { weights, preferred }))
 }
 

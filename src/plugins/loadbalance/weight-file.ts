@@ -2,24 +2,33 @@ import { readFile, stat } from 'node:fs/promises'
 import { printDuration } from '../../base/duration.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import type { WeightSource } from './loadbalance.ts'
-import { scanWeights, WEIGHT_FILE_OCTETS_MAX, WeightTable } from './weights.ts'
+import { type SharedWeights, scanWeights, shareWeights, WEIGHT_FILE_OCTETS_MAX } from './weights.ts'
 
-/** Keeps a weight table as its file says. A bad file leaves the last good table in place. */
-export class WeightFile implements WeightSource {
-  current = new WeightTable([])
+export interface WeightFileOptions {
+  readonly path: string
+  /** How often the file is looked at; 0 = never again. */
+  readonly reloadMs: number
+  readonly log: Logger
+  readonly timers: Timers
+  /** Puts new weights in force. */
+  readonly serve: (weights: SharedWeights) => void
+}
+
+/** Keeps weights as their file says. A bad file leaves the last good ones in place. */
+export class WeightFile {
   readonly #path: string
   readonly #reloadMs: number
   readonly #log: Logger
   readonly #timers: Timers
+  readonly #serve: (weights: SharedWeights) => void
   #text: string | undefined
   #lastFault = ''
   #busy = false
   #stop = (): void => {}
 
-  /** `reloadMs`: how often the file is looked at; 0 = never again. */
-  constructor(path: string, reloadMs: number, log: Logger, timers: Timers) {
+  constructor({ path, reloadMs, log, timers, serve }: WeightFileOptions) {
     this.#path = path
+    this.#serve = serve
     this.#reloadMs = reloadMs
     this.#log = log
     this.#timers = timers
@@ -76,7 +85,7 @@ export class WeightFile implements WeightSource {
     const weights = scanWeights(text, this.#path)
     if (typeof weights === 'string') return { missing: false, fault: weights }
     this.#text = text
-    this.current = new WeightTable(weights)
+    this.#serve(shareWeights(weights))
     announce(`Successfully reloaded weight file ${this.#path}`)
     return { missing: false, fault: '' }
   }

@@ -16,87 +16,120 @@ export interface Weight {
   readonly weight: number
 }
 
-/** Weights by name and address, found without allocating. */
-export class WeightTable {
-  readonly #weights: readonly Weight[]
-  /** Open addressing: index into `#weights`, or -1. At least half of it is free. */
-  readonly #slots: Int32Array
-  readonly #mask: number
+/** Weights by name and address as plain data in memory that all threads may have. */
+export interface SharedWeights {
+  /**
+   * Open addressing, as many as a power of two, at least half of them free: where in `octets` an entry
+   * is, or -1.
+   *
+   *     entry: weight, octets of the address, address, name
+   */
+  readonly slots: Int32Array
+  readonly octets: Uint8Array
+}
 
-  /** Of two weights for one name and address, the first counts. */
-  constructor(weights: readonly Weight[]) {
-    let size = 4
-    while (size < weights.length * 2) size *= 2
-    this.#weights = weights
-    this.#mask = size - 1
-    this.#slots = new Int32Array(size).fill(-1)
-    for (const [index, { name, address }] of weights.entries()) {
-      if (this.find(name, 0, address, 0, address.length) !== 0) continue
-      let slot = this.#slotOf(name, 0, address, 0, address.length)
-      while (this.#slots[slot] !== -1) slot = (slot + 1) & this.#mask
-      this.#slots[slot] = index
-    }
+const ENTRY_ADDRESS_OCTETS = 1
+const ENTRY_ADDRESS = 2
+
+/** Of two weights for one name and address, the first counts. */
+export function shareWeights(weights: readonly Weight[]): SharedWeights {
+  let size = 4
+  while (size < weights.length * 2) size *= 2
+  let total = 0
+  for (const { name, address } of weights) total += ENTRY_ADDRESS + address.length + name.length
+  const slots = new Int32Array(new SharedArrayBuffer(size * 4)).fill(-1)
+  const octets = new Uint8Array(new SharedArrayBuffer(total))
+  let end = 0
+  for (const { name, address, weight } of weights) {
+    const slot = findSlot({ slots, octets }, name, 0, address, 0, address.length)
+    if (slots[slot] !== -1) continue
+    slots[slot] = end
+    octets.set([weight, address.length], end)
+    octets.set(address, end + ENTRY_ADDRESS)
+    octets.set(name, end + ENTRY_ADDRESS + address.length)
+    end += ENTRY_ADDRESS + address.length + name.length
   }
+  return { slots, octets }
+}
 
-  /** The weight of an address of a name (wire form, any case), or 0 if the file has none. */
-  find(
-    name: Uint8Array,
-    nameOffset: number,
-    address: Uint8Array,
-    addressOffset: number,
-    octets: number,
-  ): number {
-    let slot = this.#slotOf(name, nameOffset, address, addressOffset, octets)
-    for (;;) {
-      const index = this.#slots[slot]!
-      if (index === -1) return 0
-      const weight = this.#weights[index]!
-      if (
-        weight.address.length === octets &&
-        equalOctets(weight.address, address, addressOffset) &&
-        equalLowered(weight.name, name, nameOffset)
-      ) {
-        return weight.weight
-      }
-      slot = (slot + 1) & this.#mask
-    }
-  }
+/** The weight of an address of a name (wire form, any case), or 0 if there is none. @hot */
+export function findWeight(
+  weights: SharedWeights,
+  name: Uint8Array,
+  nameOffset: number,
+  address: Uint8Array,
+  addressOffset: number,
+  octets: number,
+): number {
+  const slot = findSlot(weights, name, nameOffset, address, addressOffset, octets)
+  const at = weights.slots[slot]!
+  return at === -1 ? 0 : weights.octets[at]!
+}
 
-  #slotOf(
-    name: Uint8Array,
-    nameOffset: number,
-    address: Uint8Array,
-    addressOffset: number,
-    octets: number,
-  ): number {
-    let hash = 0
-    let at = nameOffset
-    let labelEnd = nameOffset
-    for (;;) {
-      const octet = name[at]!
-      if (at === labelEnd) {
-        if (octet === 0) break
-        labelEnd = at + octet + 1
-      }
-      hash = Math.imul(hash ^ lower(octet), 0x01000193)
-      at++
-    }
-    for (let i = 0; i < octets; i++) {
-      hash = Math.imul(hash ^ address[addressOffset + i]!, 0x01000193)
-    }
-    return mixHash(hash) & this.#mask
+/** The slot that holds the entry, or the free one where it belongs. @hot */
+function findSlot(
+  weights: SharedWeights,
+  name: Uint8Array,
+  nameOffset: number,
+  address: Uint8Array,
+  addressOffset: number,
+  octets: number,
+): number {
+  const { slots, octets: entries } = weights
+  const mask = slots.length - 1
+  let slot = hashOf(name, nameOffset, address, addressOffset, octets) & mask
+  for (;;) {
+    const at = slots[slot]!
+    if (at === -1) return slot
+    const isFound =
+      entries[at + ENTRY_ADDRESS_OCTETS] === octets &&
+      isSame(entries, at + ENTRY_ADDRESS, address, addressOffset, octets) &&
+      isSameName(entries, at + ENTRY_ADDRESS + octets, name, nameOffset)
+    if (isFound) return slot
+    slot = (slot + 1) & mask
   }
 }
 
-function equalOctets(a: Uint8Array, b: Uint8Array, bOffset: number): boolean {
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[bOffset + i]) return false
+function hashOf(
+  name: Uint8Array,
+  nameOffset: number,
+  address: Uint8Array,
+  addressOffset: number,
+  octets: number,
+): number {
+  let hash = 0
+  let at = nameOffset
+  let labelEnd = nameOffset
+  for (;;) {
+    const octet = name[at]!
+    if (at === labelEnd) {
+      if (octet === 0) break
+      labelEnd = at + octet + 1
+    }
+    hash = Math.imul(hash ^ lower(octet), 0x01000193)
+    at++
+  }
+  for (let i = 0; i < octets; i++) {
+    hash = Math.imul(hash ^ address[addressOffset + i]!, 0x01000193)
+  }
+  return mixHash(hash)
+}
+
+function isSame(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number, octets: number): boolean {
+  for (let i = 0; i < octets; i++) if (a[aAt + i] !== b[bAt + i]) return false
   return true
 }
 
-/** `a` is lower case already, and its length octets end the comparison before `b` can run out. */
-function equalLowered(a: Uint8Array, b: Uint8Array, bOffset: number): boolean {
-  for (let i = 0; i < a.length; i++) if (a[i] !== lower(b[bOffset + i]!)) return false
-  return true
+/** `a` is lower case already. Length octets differ before either name can run out. */
+function isSameName(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): boolean {
+  let labelEnd = 0
+  for (let i = 0; ; i++) {
+    const octet = a[aAt + i]!
+    if (octet !== lower(b[bAt + i]!)) return false
+    if (i !== labelEnd) continue
+    if (octet === 0) return true
+    labelEnd = i + octet + 1
+  }
 }
 
 /** Length octets are at most 63, and so stay as they are. */

@@ -1,4 +1,4 @@
-import { mixHash, NAME_HASH_SEED } from '../../dns/name/hash.ts'
+import { findNode, findSlot, hashOctets, isOwner } from './node-index.ts'
 import type { ScannedRecord, ZoneSink } from './sink.ts'
 
 /** Most octets of one zone's names and rdata: two gigabytes. */
@@ -38,8 +38,9 @@ export class ZoneRecords implements ZoneSink {
   line: Uint32Array
   file: Uint16Array
 
-  #slots: Int32Array
-  #hash: Int32Array
+  /** See `NodeIndex`. */
+  slots: Int32Array
+  hash: Int32Array
   #node = -1
 
   /** `recordsExpected`: a guess that saves growing. */
@@ -50,7 +51,7 @@ export class ZoneRecords implements ZoneSink {
     this.ownerOctets = new Uint8Array(records)
     this.firstRecord = new Int32Array(records)
     this.#lastRecord = new Int32Array(records)
-    this.#hash = new Int32Array(records)
+    this.hash = new Int32Array(records)
     this.nextRecord = new Int32Array(records)
     this.type = new Uint16Array(records)
     this.ttlSeconds = new Uint32Array(records)
@@ -58,7 +59,7 @@ export class ZoneRecords implements ZoneSink {
     this.rdataOctets = new Uint16Array(records)
     this.line = new Uint32Array(records)
     this.file = new Uint16Array(records)
-    this.#slots = new Int32Array(powerOfTwoAbove(records * 2)).fill(-1)
+    this.slots = new Int32Array(powerOfTwoAbove(records * 2)).fill(-1)
   }
 
   add(record: ScannedRecord): boolean {
@@ -82,9 +83,7 @@ export class ZoneRecords implements ZoneSink {
 
   /** The node of an owner, or -1. `owner`: lower-case wire form in 0..octets-1. */
   find(owner: Uint8Array, octets: number): number {
-    const hash = hashOctets(owner, octets)
-    const slot = this.#findSlot(owner, octets, hash)
-    return this.#slots[slot]!
+    return findNode(this, owner, octets)
   }
 
   /** The owner of a node; borrowed. */
@@ -101,10 +100,10 @@ export class ZoneRecords implements ZoneSink {
 
   #nodeOf(owner: Uint8Array, octets: number): number {
     // Records of one owner mostly stand together.
-    if (this.#node !== -1 && this.#isOwner(this.#node, owner, octets)) return this.#node
+    if (this.#node !== -1 && isOwner(this, this.#node, owner, octets)) return this.#node
     const hash = hashOctets(owner, octets)
-    const slot = this.#findSlot(owner, octets, hash)
-    this.#node = this.#slots[slot]!
+    const slot = findSlot(this, owner, octets, hash)
+    this.#node = this.slots[slot]!
     if (this.#node === -1) this.#node = this.#addNode(owner, octets, hash, slot)
     return this.#node
   }
@@ -115,29 +114,10 @@ export class ZoneRecords implements ZoneSink {
     this.ownerOctets[node] = octets
     this.firstRecord[node] = -1
     this.#lastRecord[node] = -1
-    this.#hash[node] = hash
-    this.#slots[slot] = node
-    if (this.nodeCount * 2 > this.#slots.length) this.#growSlots()
+    this.hash[node] = hash
+    this.slots[slot] = node
+    if (this.nodeCount * 2 > this.slots.length) this.#growSlots()
     return node
-  }
-
-  /** The slot that holds the owner's node, or the free one where it belongs. */
-  #findSlot(owner: Uint8Array, octets: number, hash: number): number {
-    const mask = this.#slots.length - 1
-    let slot = hash & mask
-    for (;;) {
-      const node = this.#slots[slot]!
-      if (node === -1) return slot
-      if (this.#hash[node] === hash && this.#isOwner(node, owner, octets)) return slot
-      slot = (slot + 1) & mask
-    }
-  }
-
-  #isOwner(node: number, owner: Uint8Array, octets: number): boolean {
-    if (this.ownerOctets[node] !== octets) return false
-    const offset = this.ownerOffset[node]!
-    for (let i = 0; i < octets; i++) if (this.octets[offset + i] !== owner[i]) return false
-    return true
   }
 
   #append(from: Uint8Array, octets: number): number {
@@ -182,30 +162,24 @@ export class ZoneRecords implements ZoneSink {
     this.ownerOctets = grow(this.ownerOctets, new Uint8Array(size))
     this.firstRecord = grow(this.firstRecord, new Int32Array(size))
     this.#lastRecord = grow(this.#lastRecord, new Int32Array(size))
-    this.#hash = grow(this.#hash, new Int32Array(size))
+    this.hash = grow(this.hash, new Int32Array(size))
   }
 
   #growSlots(): void {
-    const slots = new Int32Array(this.#slots.length * 2).fill(-1)
+    const slots = new Int32Array(this.slots.length * 2).fill(-1)
     const mask = slots.length - 1
     for (let node = 0; node < this.nodeCount; node++) {
-      let slot = this.#hash[node]! & mask
+      let slot = this.hash[node]! & mask
       while (slots[slot] !== -1) slot = (slot + 1) & mask
       slots[slot] = node
     }
-    this.#slots = slots
+    this.slots = slots
   }
 }
 
 function grow<T extends Uint8Array | Uint16Array | Uint32Array | Int32Array>(from: T, to: T): T {
   to.set(from)
   return to
-}
-
-function hashOctets(octets: Uint8Array, count: number): number {
-  let hash = NAME_HASH_SEED
-  for (let i = 0; i < count; i++) hash = Math.imul(hash ^ octets[i]!, 0x01000193)
-  return mixHash(hash) | 0
 }
 
 function powerOfTwoAbove(count: number): number {

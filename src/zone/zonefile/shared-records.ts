@@ -1,0 +1,40 @@
+import type { NodeIndex } from './node-index.ts'
+import type { ZoneRecords } from './records.ts'
+
+/** Records by owner as plain data; `ZoneRecords` says what is what. */
+export interface SharedRecords extends NodeIndex {
+  readonly firstRecord: Int32Array
+  readonly nextRecord: Int32Array
+  readonly type: Uint16Array
+  readonly ttlSeconds: Uint32Array
+  readonly rdataOffset: Uint32Array
+  readonly rdataOctets: Uint16Array
+}
+
+/** A copy in memory that all threads may have, of what answers need, without room to grow. */
+export function shareRecords(records: ZoneRecords): SharedRecords {
+  const { nodeCount, recordCount } = records
+  return {
+    octets: share(records.octets, records.octetCount),
+    slots: share(records.slots, records.slots.length),
+    hash: share(records.hash, nodeCount),
+    ownerOffset: share(records.ownerOffset, nodeCount),
+    ownerOctets: share(records.ownerOctets, nodeCount),
+    firstRecord: share(records.firstRecord, nodeCount),
+    nextRecord: share(records.nextRecord, recordCount),
+    type: share(records.type, recordCount),
+    ttlSeconds: share(records.ttlSeconds, recordCount),
+    rdataOffset: share(records.rdataOffset, recordCount),
+    rdataOctets: share(records.rdataOctets, recordCount),
+  }
+}
+
+function share<T extends Uint8Array | Uint16Array | Uint32Array | Int32Array>(
+  from: T,
+  count: number,
+): T {
+  const memory = new SharedArrayBuffer(count * from.BYTES_PER_ELEMENT)
+  const shared = new (from.constructor as new (memory: SharedArrayBuffer) => T)(memory)
+  shared.set(from.subarray(0, count))
+  return shared
+}
