@@ -9,6 +9,7 @@ const DEFAULTS = {
   quiet: false,
   version: false,
   examples: false,
+  takesOver: false,
 }
 
 const serves: readonly { name: string; given: readonly string[]; want: object | string }[] = [
@@ -26,8 +27,8 @@ const serves: readonly { name: string; given: readonly string[]; want: object | 
   { name: '-p before -dns.port', given: ['-p', '2', '-dns.port', '1'], want: { dnsPort: 1 } },
   {
     name: 'flags that stand alone',
-    given: ['-plugins', '-quiet', '-version', '-examples', '-windows-service'],
-    want: { plugins: true, quiet: true, version: true, examples: true },
+    given: ['-plugins', '-quiet', '-version', '-examples', '-takeover', '-windows-service'],
+    want: { plugins: true, quiet: true, version: true, examples: true, takesOver: true },
   },
   { name: 'a flag switched off', given: ['-quiet', '-quiet=false'], want: {} },
   { name: '-pidfile', given: ['-pidfile', '/run/x'], want: { pidfile: '/run/x' } },

@@ -43,6 +43,9 @@ async function startAndStop(name: string, text: string): Promise<string> {
   return code === 0 ? fault : `stopped with exit code ${code}`
 }
 
+// Threads take their time to start here, where they load the sources, and do the same setups.
+process.env.SEXTANT_UDP = 'dgram'
+
 // Paths in examples start at the repository's root.
 process.chdir(root)
 

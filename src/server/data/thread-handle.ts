@@ -95,6 +95,7 @@ export class ThreadHandle {
 
   /** Ends the thread; resolves once it did. */
   async stop(): Promise<void> {
+    this.#worker.ref()
     this.halt()
     await this.#ended
     this.#waker.close()
