@@ -1,7 +1,7 @@
 import { assert } from '../../base/assert.ts'
 import { InputError } from '../../base/errors.ts'
 import { ARENA_OCTETS_MAX, Arena } from './arena.ts'
-import { compactArena } from './compact.ts'
+import { compactArena, type WrittenArena } from './compact.ts'
 import { type HashedName, NameBuffer } from './hashed-name.ts'
 import * as L from './layout.ts'
 import { NodeStore, type ZoneEntry } from './node-store.ts'
@@ -38,6 +38,13 @@ export interface ZoneImageStats {
 
 const INITIAL_SLOTS = 64
 
+/** A version of an image as plain data over its shared memory. */
+export interface CapturedImage {
+  readonly buffer: SharedArrayBuffer
+  readonly version: number
+  readonly zones: readonly ZoneEntry[]
+}
+
 /**
  * The writer of a zone image: zones, their names and RRsets in one shared arena (see layout.ts).
  * There is one writer. Readers see nothing of a change before `publish`, and then all of it. Callers
@@ -53,7 +60,7 @@ export class ZoneImage {
   #nodes: NodeStore
   #zoneTable: ZoneTable
   #zones = new Map<ZoneId, ZoneEntry>()
-  #zoneOfApex = new Map<string, ZoneId>()
+  readonly #zoneOfApex = new Map<string, ZoneId>()
   /** Ids of zones that were removed since the last compaction: their nodes are still in the index. */
   readonly #retired = new Set<ZoneId>()
   #version = 0
@@ -61,13 +68,20 @@ export class ZoneImage {
   #changed = false
   readonly #name = new NameBuffer()
 
-  constructor(options: ZoneImageOptions = {}) {
+  /** `from`: what the image holds from the beginning; nothing if absent. */
+  constructor(options: ZoneImageOptions = {}, from?: WrittenArena) {
     this.#maxOctets = options.maxOctets ?? ARENA_OCTETS_MAX
     this.#compactWords = (options.compactOctets ?? 16 * 1024 * 1024) / 4
-    this.#arena = new Arena(options.initialOctets ?? 65536, this.#maxOctets)
-    this.#nodes = new NodeStore(this.#arena, INITIAL_SLOTS)
-    this.#zoneTable = new ZoneTable(this.#arena, INITIAL_SLOTS)
+    const written = from ?? createArena(options.initialOctets ?? 65536, this.#maxOctets)
+    this.#arena = written.arena
+    this.#nodes = written.nodes
+    this.#zoneTable = written.zoneTable
+    this.#version = this.#arena.words[L.HEADER_VERSION]!
     this.handle = { buffer: this.#arena.buffer }
+    for (const entry of written.zones) {
+      this.#zones.set(entry.id, entry)
+      this.#zoneOfApex.set(apexKey(this.#loadApex(entry)), entry.id)
+    }
   }
 
   get stats(): ZoneImageStats {
@@ -113,11 +127,8 @@ export class ZoneImage {
   /** Removes a zone with all its names. */
   removeZone(zone: ZoneId): void {
     const entry = this.#entry(zone)
-    const { words, bytes } = this.#arena
-    words[entry.offset + L.ZONE_DIED] = this.#pending()
-    const at = (entry.offset + L.ZONE_APEX) * 4
-    const octets = words[entry.offset + L.ZONE_APEX_SIZE]! & 0xffff
-    this.#zoneOfApex.delete(apexKey(this.#load(bytes.subarray(at, at + octets))))
+    this.#arena.words[entry.offset + L.ZONE_DIED] = this.#pending()
+    this.#zoneOfApex.delete(apexKey(this.#loadApex(entry)))
     this.#zones.delete(zone)
     this.#retired.add(zone)
     this.#nodes.discard(entry, entry.liveWords)
@@ -197,7 +208,7 @@ export class ZoneImage {
   compact(): void {
     assert(!this.#changed, 'all is published before compacting')
     const zones = [...this.#zones.values()]
-    const copy = compactArena(this.#arena, zones, this.#version, this.#maxOctets)
+    const copy = compactArena(this.reader(), zones, this.#version, this.#maxOctets)
     this.#arena = copy.arena
     this.#nodes = copy.nodes
     this.#zoneTable = copy.zoneTable
@@ -211,6 +222,13 @@ export class ZoneImage {
   onSwap(listener: (buffer: SharedArrayBuffer) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** What a copy of the published version is made from, in any thread. Nothing may be unpublished. */
+  capture(): CapturedImage {
+    assert(!this.#changed, 'all is published')
+    const zones = [...this.#zones.values()].map((zone) => ({ ...zone }))
+    return { buffer: this.#arena.buffer, version: this.#version, zones }
   }
 
   /** A reader for this thread. */
@@ -229,6 +247,13 @@ export class ZoneImage {
     assert(ok, 'a wire name')
     assert(this.#name.qnameOctets === bytes.length, 'nothing behind the name')
     return this.#name
+  }
+
+  #loadApex(entry: ZoneEntry): HashedName {
+    const { words, bytes } = this.#arena
+    const at = (entry.offset + L.ZONE_APEX) * 4
+    const octets = words[entry.offset + L.ZONE_APEX_SIZE]! & 0xffff
+    return this.#load(bytes.subarray(at, at + octets))
   }
 
   #loadOwner(entry: ZoneEntry, owner: Uint8Array): HashedName {
@@ -273,6 +298,12 @@ export class ZoneImage {
     }
     return this.#nextId
   }
+}
+
+function createArena(initialOctets: number, maxOctets: number): WrittenArena {
+  const arena = new Arena(initialOctets, maxOctets)
+  const nodes = NodeStore.create(arena, INITIAL_SLOTS)
+  return { arena, nodes, zoneTable: ZoneTable.create(arena, INITIAL_SLOTS), zones: [] }
 }
 
 /** Key of a zone in a Map. */
