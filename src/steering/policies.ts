@@ -65,6 +65,11 @@ export class Policies implements Worlds {
     return number
   }
 
+  /** The codes of each policy, by its number. */
+  get list(): readonly (readonly GeoCode[])[] {
+    return this.#policies
+  }
+
   /** Every code of every policy, sorted by text. */
   get codes(): GeoCode[] {
     return [...this.#codes.values()].sort((a, b) => (a.text < b.text ? -1 : 1))

@@ -6,6 +6,7 @@ import { type HashedName, NameBuffer } from './hashed-name.ts'
 import * as L from './layout.ts'
 import { NodeStore, type ZoneEntry } from './node-store.ts'
 import { type ArenaHandle, ZoneReader } from './reader.ts'
+import { type Leftover, Replacement } from './replacement.ts'
 import { equalsRRset, rrsetWords, writeRRset } from './rrset-block.ts'
 import type { RRsetData, ZoneId } from './types.ts'
 import { ZoneTable } from './zone-table.ts'
@@ -67,6 +68,8 @@ export class ZoneImage {
   #nextId = 1
   #changed = false
   readonly #name = new NameBuffer()
+  /** While all content is being replaced: which of it was put again. */
+  #replacement: Replacement | undefined
 
   /** `from`: what the image holds from the beginning; nothing if absent. */
   constructor(options: ZoneImageOptions = {}, from?: WrittenArena) {
@@ -155,7 +158,10 @@ export class ZoneImage {
     const at = this.#placeOfType(rrsets, data.type)
     const old = rrsets[at]
     const replaces = old !== undefined && nodes.typeOf(old) === data.type
-    if (replaces && equalsRRset(this.#arena, old, data, size)) return false
+    if (replaces && equalsRRset(this.#arena, old, data, size)) {
+      this.#replacement?.keep(old)
+      return false
+    }
     assert(replaces || rrsets.length < L.RRSETS_MAX, 'at most 255 RRsets per name')
     if (replaces) nodes.discard(entry, this.#arena.words[old + L.RRSET_WORDS]!)
     entry.liveWords += size
@@ -196,7 +202,8 @@ export class ZoneImage {
     this.#arena.words[L.HEADER_TAIL] = this.#arena.tail
     Atomics.store(this.#arena.words, L.HEADER_VERSION, this.#version)
     const garbage = this.#nodes.garbageWords
-    if (garbage > this.#compactWords && garbage * 2 > this.#arena.tail) this.compact()
+    const isWorthIt = garbage > this.#compactWords && garbage * 2 > this.#arena.tail
+    if (isWorthIt && this.#replacement === undefined) this.compact()
     return this.#version
   }
 
@@ -207,6 +214,7 @@ export class ZoneImage {
    */
   compact(): void {
     assert(!this.#changed, 'all is published before compacting')
+    assert(this.#replacement === undefined, 'nothing is being replaced')
     const zones = [...this.#zones.values()]
     const copy = compactArena(this.reader(), zones, this.#version, this.#maxOctets)
     this.#arena = copy.arena
@@ -222,6 +230,22 @@ export class ZoneImage {
   onSwap(listener: (buffer: SharedArrayBuffer) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Everything is about to be put again: what then was not is left over. Nothing may be unpublished,
+   * and nothing is compacted until `endReplacing`.
+   */
+  beginReplacing(): void {
+    assert(!this.#changed, 'all is published')
+    this.#replacement = new Replacement(this.#arena.tail)
+  }
+
+  /** The RRsets that are there, and were not put since `beginReplacing`. Takes as long as the image is large. */
+  endReplacing(): Leftover[] {
+    const replacement = this.#replacement
+    this.#replacement = undefined
+    return replacement?.leftovers(this.#arena, [...this.#zones.values()]) ?? []
   }
 
   /** What a copy of the published version is made from, in any thread. Nothing may be unpublished. */
@@ -285,7 +309,8 @@ export class ZoneImage {
   }
 
   #takeId(): ZoneId {
-    if (this.#zones.size + this.#retired.size >= L.ZONE_MAX && !this.#changed) this.compact()
+    const canCompact = !this.#changed && this.#replacement === undefined
+    if (this.#zones.size + this.#retired.size >= L.ZONE_MAX && canCompact) this.compact()
     if (this.#zones.size + this.#retired.size >= L.ZONE_MAX) {
       throw new InputError(
         'ZONE_IMAGE_ZONES',

@@ -20,6 +20,8 @@ export const CHECKSUM_OCTETS = 32
 export const FACTS_OCTETS_MAX = 64 * 1024 * 1024
 
 const MAGIC = 'sextant snapshot '
+/** Why a file of somebody else is no good. */
+export const FOREIGN = 'it is no snapshot'
 
 /** Sizes of the parts of a file. */
 export interface Preamble {
@@ -37,7 +39,7 @@ export function scanPreamble(octets: Uint8Array): Preamble | string {
   const text = Buffer.from(octets).toString('latin1')
   if (text === '') return 'it is empty'
   // A torn beginning of our own is torn.
-  if (!text.startsWith(MAGIC) && !MAGIC.startsWith(text)) return 'it is no snapshot'
+  if (!text.startsWith(MAGIC) && !MAGIC.startsWith(text)) return FOREIGN
   const [version = ''] = text.slice(MAGIC.length).split(' ', 1)
   if (octets.length < PREAMBLE_OCTETS) return `it is torn: it ends after ${octets.length} octets`
   if (version !== VERSION) return `its version is ${JSON.stringify(version)}, not ${VERSION}`

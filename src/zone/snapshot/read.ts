@@ -23,7 +23,9 @@ export interface ReadSnapshot {
   readonly arena: Arena
 }
 
-export const refuse = (reason: string): RefusedSnapshot => ({ kind: 'refused', reason })
+export function refuse(reason: string): RefusedSnapshot {
+  return { kind: 'refused', reason }
+}
 
 /** Reads a snapshot file; undefined where there is none. Whatever the file is, this does not throw. */
 export function readSnapshot(path: string): ReadSnapshot | RefusedSnapshot | undefined {

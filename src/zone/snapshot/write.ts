@@ -6,6 +6,7 @@ import {
   fsyncSync,
   lstatSync,
   openSync,
+  readSync,
   renameSync,
   rmSync,
   writeSync,
@@ -13,7 +14,7 @@ import {
 import { dirname } from 'node:path'
 import { copyCaptured } from '../image/copy-captured.ts'
 import type { CapturedImage } from '../image/writer.ts'
-import { CHECKSUM, printPreamble } from './format.ts'
+import { CHECKSUM, FOREIGN, PREAMBLE_OCTETS, printPreamble, scanPreamble } from './format.ts'
 
 /** What to write where; plain data, so that a thread can be handed it. */
 export interface SnapshotJob {
@@ -30,16 +31,34 @@ const STEP_OCTETS = 4 * 1024 * 1024
 const MODE = 0o600
 
 /**
- * Puts a snapshot in the place of the file; returns its octets. Whenever the process ends, the file is
- * the old or the new one, whole: what is under way is beside it, as `<path>.next`. Throws the system's
- * errors. Takes a second for a million names.
+ * Puts a snapshot in the place of the file, unless that is somebody else's; returns its octets. Whenever the process ends, the file is
+ * the old or the new one, whole: what is under way is beside it, as `<path>.next`. Throws what keeps
+ * it from that. Takes a second for a million names.
  */
 export function writeSnapshot({ path, image, facts }: SnapshotJob): number {
+  const reason = reasonToKeep(path)
+  if (reason !== '') throw new Error(reason)
   const copy = copyCaptured(image)
   const arena = Buffer.from(copy.buffer, 0, copy.tail * 4)
   const json = Buffer.from(facts)
   const sizes = { factsOctets: json.length, arenaOctets: arena.length }
   return replaceFile(path, [Buffer.from(printPreamble(sizes)), json, arena])
+}
+
+/** Why the file that is there must not be replaced; '' = it may be, or there is none. */
+function reasonToKeep(path: string): string {
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) return ''
+  if (stats.isSymbolicLink()) return 'it is a symbolic link'
+  if (!stats.isFile()) return 'it is no file'
+  const preamble = Buffer.alloc(PREAMBLE_OCTETS)
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const octets = readSync(file, preamble)
+    return scanPreamble(preamble.subarray(0, octets)) === FOREIGN ? FOREIGN : ''
+  } finally {
+    closeSync(file)
+  }
 }
 
 /** Writes the parts and their checksum. */
