@@ -65,6 +65,14 @@ export class Policies implements Worlds {
     return number
   }
 
+  /** Takes over the policies of another table, by number; one without codes is one that nothing names. */
+  restore(policies: readonly (readonly GeoCode[])[]): void {
+    for (const codes of policies) {
+      if (codes.length > 0) this.intern(codes)
+      else this.#addRow(this.#policies.push(codes) - 1)
+    }
+  }
+
   /** The codes of each policy, by its number. */
   get list(): readonly (readonly GeoCode[])[] {
     return this.#policies

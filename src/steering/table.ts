@@ -70,14 +70,13 @@ export class SteeringTable {
   }
 
   /**
-   * Takes over the policies that another table had, as `policies` showed them: steering words that it
-   * composed are good for this one. Before anything is composed.
+   * Takes over the policies that another table had, as `policies` showed them, each once: steering words
+   * that it composed are good for this one. Those that nothing names any more may be empty: their codes
+   * are then not in the trie. Before anything is composed.
    */
   restore(policies: readonly (readonly GeoCode[])[]): void {
-    for (const [number, codes] of policies.entries()) {
-      const known = this.#policies.intern(codes)
-      assert(known === number, 'policies are taken over once, and each is another')
-    }
+    assert(this.#policies.list.length === 0, 'nothing was composed')
+    this.#policies.restore(policies)
   }
 
   /** The codes of each policy, by the number that steering words name it by. */

@@ -6,7 +6,7 @@ export interface SnapshotFacts {
   readonly options: string
   /** Wall clock at which the content was as it is. */
   readonly takenMs: number
-  /** The codes of each policy, by the number that steering words name it by. */
+  /** The codes of each policy, by the number that steering words name it by; empty = none do. */
   readonly policies: readonly (readonly GeoCode[])[]
   readonly zones: readonly ZoneFacts[]
 }
@@ -44,8 +44,9 @@ export function scanFacts(text: string): SnapshotFacts | undefined {
   const isTimed = typeof takenMs === 'number' && Math.abs(takenMs) <= DATE_MS_MAX
   if (!isWhole || typeof options !== 'string' || !isTimed) return undefined
   const known = policies.filter((policy) => policy !== undefined)
-  const keys = new Set(known.map((codes) => codes.map(({ text }) => text).join()))
-  if (keys.size !== known.length) return undefined
+  const used = known.filter((codes) => codes.length > 0)
+  const keys = new Set(used.map((codes) => codes.map(({ text }) => text).join()))
+  if (keys.size !== used.length) return undefined
   const named = zones.filter((zone) => zone !== undefined)
   return { options, takenMs, policies: known, zones: named }
 }

@@ -1,6 +1,7 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { areSteeringWords } from '../../steering/verify-words.ts'
+import { POLICY_WORD } from '../../steering/words.ts'
 import { readRRset } from '../../zone/image/contents.ts'
 import { ZoneImage } from '../../zone/image/writer.ts'
 import {
@@ -32,13 +33,17 @@ export function loadSnapshot(
   if (facts === undefined) return refuse('it is damaged: what it says of its zones is no sense')
   if (facts.options !== options) return refuse('it was made with other options')
   const codeCounts = facts.policies.map((codes) => codes.length)
+  const used = new Set<number>()
   const restored = restoreSnapshot(read, (words, offset, count, rdataCount) => {
+    used.add(words[offset + POLICY_WORD]!)
     return areSteeringWords(words, offset, count, rdataCount, codeCounts)
   })
   if ('kind' in restored) return restored
   const image = new ZoneImage({}, restored)
   if (!holdsZones(image, facts)) return refuse('it is damaged: its zones are not those it names')
-  return { kind: 'loaded', image, facts }
+  // Codes that no record has any more would make the scope of answers finer for ever.
+  const policies = facts.policies.map((codes, number) => (used.has(number) ? codes : []))
+  return { kind: 'loaded', image, facts: { ...facts, policies } }
 }
 
 /** True if the image has the zones that the facts name, and no other, each with its SOA. */
