@@ -1,6 +1,6 @@
 // Claims: a server with 1 M A records answers from its snapshot within a second of reading it, with less
 // than 250 MB more than an empty server; writing it holds up the control thread for milliseconds.
-// Usage: node bench/snapshot.mjs [names]      (after npm run build)
+// Usage: node bench/snapshot.mjs [names] [image]      (after npm run build; `image`: without servers)
 import { execFileSync, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import {
@@ -18,6 +18,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { scanName } from '../dist/dns/name/name.js'
 import { ZoneImage } from '../dist/zone/image/writer.js'
+import { readSnapshot, restoreSnapshot } from '../dist/zone/snapshot/read.js'
 import { writeInThread } from '../dist/zone/snapshot/write-in-thread.js'
 
 const names = Number(process.argv[2] ?? 1_000_000)
@@ -31,8 +32,11 @@ const mb = (octets) => (octets / 1048576).toFixed(0)
 const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`
 
 await measureWrite()
-writeManifests()
-await measureServers()
+measureLoad()
+if (process.argv[3] !== 'image') {
+  writeManifests()
+  await measureServers()
+}
 rmSync(directory, { recursive: true })
 
 /** How long the thread that asked for a write is held up by it. */
@@ -62,6 +66,24 @@ async function measureWrite() {
   console.log(
     `  the call took ${calledMs.toFixed(1)} ms; longest pause of this thread ${(delays.max / 1e6).toFixed(1)} ms` +
       ` (${(quiet / 1e6).toFixed(1)} ms without a write; timers of 1 ms)`,
+  )
+}
+
+/** What the server does with the file at its start, in CPU time: the wall clock knows the neighbours too. */
+function measureLoad() {
+  const path = join(directory, 'image')
+  const before = process.memoryUsage().rss
+  const start = performance.now()
+  const cpu = process.cpuUsage()
+  const read = readSnapshot(path)
+  const readUsed = process.cpuUsage(cpu)
+  restoreSnapshot(read, () => true)
+  const used = process.cpuUsage(cpu)
+  const ms = performance.now() - start
+  const cpuMs = ({ user, system }) => `${((user + system) / 1000).toFixed(0)} ms`
+  const grown = mb(process.memoryUsage().rss - before)
+  console.log(
+    `  loaded and checked in ${seconds(ms)}: CPU ${cpuMs(used)}, of it ${cpuMs(readUsed)} to read and sum; +${grown} MB`,
   )
 }
 
