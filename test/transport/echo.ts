@@ -1,5 +1,5 @@
 import { Query } from '../../src/dns/message/query.ts'
-import type { Exchange, QueryHandler } from '../../src/transport/exchange.ts'
+import { type Exchange, HAND_OVER, type QueryHandler } from '../../src/transport/exchange.ts'
 
 class EchoExchange implements Exchange {
   readonly query: Query = new Query()
@@ -16,19 +16,35 @@ export const Wish = {
   Silence: 0x73,
   /** 60000 octets. */
   Big: 0x62,
+  /** As many octets as no datagram over IPv4 can have. */
+  Long: 0x4c,
   /** The peer's address, family and port, and the local port. */
   Peer: 0x70,
+  /** The local address and family. */
+  Local: 0x6c,
+  /** The mark of the echo. */
+  Mark: 0x6d,
 } as const
+
+export interface EchoOptions {
+  readonly mark?: number
+  /** True in a thread that can't wait. */
+  readonly handsOver?: boolean
+}
 
 /** A handler that knows no DNS: transports carry any octets. Exchanges are few, so that leaks show. */
 export class Echo implements QueryHandler<EchoExchange> {
   readonly #idle: EchoExchange[]
   readonly #size: number
   readonly #waiting: (() => void)[] = []
+  readonly mark: number
+  readonly #handsOver: boolean
   served = 0
 
-  constructor(size = 256) {
+  constructor(size = 256, { mark = 0, handsOver = false }: EchoOptions = {}) {
     this.#size = size
+    this.mark = mark
+    this.#handsOver = handsOver
     this.#idle = Array.from({ length: size }, () => new EchoExchange())
   }
 
@@ -54,6 +70,15 @@ export class Echo implements QueryHandler<EchoExchange> {
         return 0
       case Wish.Big:
         return 60_000
+      case Wish.Long:
+        return 65_535
+      case Wish.Mark:
+        reply[1] = this.mark
+        return 2
+      case Wish.Local:
+        reply.set(query.localAddress)
+        reply[16] = query.localFamily
+        return 17
       case Wish.Peer:
         reply.set(query.peerAddress)
         reply.set([query.peerFamily, query.protocol], 16)
@@ -61,6 +86,7 @@ export class Echo implements QueryHandler<EchoExchange> {
         new DataView(reply.buffer).setUint16(20, query.localPort)
         return 22
       case Wish.Wait:
+        if (this.#handsOver) return HAND_OVER
         return new Promise((resolve) => {
           this.#waiting.push(() => resolve(octets))
         })

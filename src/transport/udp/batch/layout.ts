@@ -37,7 +37,7 @@ export const UNITS = BATCH + LATE_MAX
 /**
  * The memory that one socket shares with the kernel: allocated once, addressed by offsets, never moved.
  *
- *     receive slot i                       unit u (BATCH in slots, the others spare or lent)
+ *     receive slot i                       unit u (u < BATCH: of slot u; the others spare or taken)
  *     mmsghdr[i]                           ┌ sockaddr ┬ control ┬ packet ─────────────┐
  *     │ 0 msg_name ───────────────────────▶│ 0        │ 32      │ 96 .. 96 + 4095     │
  *     │ 8 msg_namelen                      └──────────┴─▲───────┴─▲───────────────────┘
@@ -49,7 +49,7 @@ export const UNITS = BATCH + LATE_MAX
  *     │56 msg_len
  *
  * A send slot looks the same, with a sockaddr, a control message and a reply of its own, so that a unit
- * is free as soon as its reply was copied. A unit whose query waits leaves its slot to a spare one.
+ * is free as soon as its reply was copied. Spare units keep queries of other sockets that wait.
  */
 export class Layout {
   readonly octets: Uint8Array
@@ -80,14 +80,14 @@ export class Layout {
     this.#replies = this.#take(BATCH * REPLY_STRIDE)
     this.longReply = this.#take(LONG_REPLY_OCTETS_MAX + 1)
     this.#units = this.#take(UNITS * UNIT_OCTETS)
-    // The system gives pages when they are first touched: units that are never lent cost nothing.
+    // The system gives pages when they are first touched: units that are never taken cost nothing.
     const memory = new ArrayBuffer(this.#end)
     this.octets = new Uint8Array(memory)
     this.words = new Uint32Array(memory)
     this.base = libc.addressOf(this.octets)
     for (let i = 0; i < BATCH; i++) {
       this.#link(this.receiveHeader(i), this.#receiveIovecs + i * IOVEC_OCTETS)
-      this.putUnit(i, i)
+      this.#pointUnit(i)
       const header = this.sendHeader(i)
       this.#link(header, this.sendIovec(i))
       this.#point(header, this.sendName(i))
@@ -124,20 +124,20 @@ export class Layout {
     return this.#units + index * UNIT_OCTETS
   }
 
-  /** Makes the kernel write the next datagram of `slot` into `unit`. */
-  putUnit(slot: number, unit: number): void {
+  /** Makes `slot` send the octets at `offset`. */
+  pointReply(slot: number, offset: number): void {
+    this.#point(this.sendIovec(slot), offset)
+  }
+
+  /** Makes the kernel write the datagrams of `slot` into its unit. */
+  #pointUnit(slot: number): void {
     const header = this.receiveHeader(slot)
     const iovec = this.#receiveIovecs + slot * IOVEC_OCTETS
-    const at = this.unit(unit)
+    const at = this.unit(slot)
     this.#point(header, at)
     this.#point(header + 32, at + UNIT_CONTROL)
     this.#point(iovec, at + UNIT_PACKET)
     this.words[(iovec + IOVEC_LEN) >> 2] = PACKET_OCTETS_MAX
-  }
-
-  /** Makes `slot` send the octets at `offset`. */
-  pointReply(slot: number, offset: number): void {
-    this.#point(this.sendIovec(slot), offset)
   }
 
   #take(octets: number): number {

@@ -6,25 +6,6 @@ interface Koffi {
   load(path: null): { func(prototype: string): unknown }
   address(buffer: ArrayBufferView): bigint
   errno(): number
-  readonly node?: { poll?: Watch }
-}
-
-/** Calls `onReady` from the event loop whenever `fd` is what `events` asks for, until closed. */
-type Watch = (fd: number, events: WatchEvents, onReady: () => void) => Watcher
-
-export interface WatchEvents {
-  readonly readable?: boolean
-  readonly writable?: boolean
-}
-
-/**
- * `onReady` runs outside of any callback scope of Node's: what it throws would abort the process, and
- * microtasks do not run after it. All it may do is schedule.
- */
-export interface Watcher {
-  start(events: WatchEvents, onReady: () => void): void
-  stop(): void
-  close(): void
 }
 
 /**
@@ -49,7 +30,6 @@ export interface Libc {
   errno(): number
   /** Where the first octet of `buffer` is; it never moves. */
   addressOf(buffer: ArrayBufferView): number
-  watch: Watch
 }
 
 /** Machines whose structures and constants are those that `layout.ts` and `socket.ts` write down. */
@@ -70,8 +50,6 @@ function load(): Libc {
     throw new Error(`no structure layouts for ${process.arch}`)
   }
   const koffi = requireKoffi()
-  const watch = koffi.node?.poll
-  if (watch === undefined) throw new Error('this koffi can not watch sockets')
   const c = koffi.load(null)
   const bind = <Call>(prototype: string): Call => c.func(prototype) as Call
   return {
@@ -91,7 +69,6 @@ function load(): Libc {
     close: bind('int close(int fd)'),
     errno: () => koffi.errno(),
     addressOf: (buffer) => Number(koffi.address(buffer)),
-    watch,
   }
 }
 

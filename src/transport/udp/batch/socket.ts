@@ -69,6 +69,8 @@ const MSG_TRUNC = 0x20
 const MSG_DONTWAIT = 0x40
 const EINTR = 4
 const EAGAIN = 11
+/** What an ICMP message said of an earlier reply (udp(7)); the call that is told did nothing. */
+const ECONNREFUSED = 111
 
 /** Nobody sends DNS queries from there (RFC 863). */
 const DISCARD_PORT = 9
@@ -91,10 +93,11 @@ const LOOP_COPY_MAX = 256
 /**
  * A UDP socket that takes and sends datagrams in batches, one system call each:
  *
- *     receive ─▶ n ─▶ for each slot: describe(slot, query), answer, reply(unitOf(slot), …) ─▶ flush
+ *     receive ─▶ n ─▶ for each slot: describe(slot, query), answer, reply(slot, …) ─▶ flush
  *
- * What is in a slot is gone with the next `receive`, unless its unit was lent (`lend`), which keeps the
- * packet and its peer until `giveBack`. Never waits; nothing here allocates per packet.
+ * What is in a slot is gone with the next `receive`. A query that must wait is copied (`copyUnit`), and
+ * answered from a unit that another socket of the same place keeps for it (`takeUnit`, `giveBack`).
+ * Never waits; nothing here allocates per packet.
  */
 export class BatchSocket implements SocketPlace {
   readonly host: string
@@ -111,8 +114,7 @@ export class BatchSocket implements SocketPlace {
   readonly #controlOctets: number
   /** Views of the packets, made when a unit is first used. */
   readonly #packets: (Uint8Array | undefined)[] = new Array(UNITS).fill(undefined)
-  readonly #unitOf: Uint16Array = new Uint16Array(BATCH)
-  /** A stack of units that are neither in a slot nor lent. */
+  /** A stack of units that are neither in a slot nor taken. */
   readonly #spare: Uint16Array = new Uint16Array(UNITS)
   #spareCount = 0
   /** Receive slots whose headers the kernel has written to. */
@@ -133,7 +135,6 @@ export class BatchSocket implements SocketPlace {
     const isWildcard = this.#localAddress.every((octet) => octet === 0)
     this.#controlOctets = isWildcard ? CONTROL_OCTETS : 0
     this.host = options.host
-    for (let slot = 0; slot < BATCH; slot++) this.#unitOf[slot] = slot
     for (let unit = UNITS - 1; unit >= BATCH; unit--) this.#spare[this.#spareCount++] = unit
     if ('fd' in options) {
       this.fd = options.fd
@@ -151,8 +152,8 @@ export class BatchSocket implements SocketPlace {
     }
   }
 
-  /** False while so many units are lent that none would be left for another slot. */
-  get canLend(): boolean {
+  /** False while every spare unit is taken. */
+  get canTake(): boolean {
     return this.#spareCount > 0
   }
 
@@ -171,6 +172,7 @@ export class BatchSocket implements SocketPlace {
       return count
     }
     const errno = this.#libc.errno()
+    if (errno === ECONNREFUSED) return this.receive()
     return errno === EAGAIN || errno === EINTR ? 0 : -1
   }
 
@@ -180,14 +182,9 @@ export class BatchSocket implements SocketPlace {
     return (this.#layout.words[(header + HEADER_FLAGS) >> 2]! & MSG_TRUNC) !== 0
   }
 
-  /** Where `reply` finds the peer of the datagram in `slot`. */
-  unitOf(slot: number): number {
-    return this.#unitOf[slot]!
-  }
-
   /** Fills in the packet in `slot`, and the addresses it came from and to. */
   describe(slot: number, query: Query): void {
-    this.#describe(this.#unitOf[slot]!, query, this.packetOctets(slot))
+    this.#describe(slot, query, this.packetOctets(slot))
   }
 
   /** Octets of the datagram in `slot`. */
@@ -197,11 +194,11 @@ export class BatchSocket implements SocketPlace {
 
   /** The datagram in `slot` and its addresses, for another socket of the same place to take in. */
   copyUnit(slot: number): Uint8Array {
-    const at = this.#layout.unit(this.#unitOf[slot]!)
+    const at = this.#layout.unit(slot)
     return this.#layout.octets.slice(at, at + UNIT_PACKET + this.packetOctets(slot))
   }
 
-  /** Takes in what `copyUnit` gave, as a lent unit; describes it in `query`. Only while `canLend`. */
+  /** Keeps what `copyUnit` gave until `giveBack`, and describes it in `query`. Only while `canTake`. */
   takeUnit(copy: Uint8Array, query: Query): number {
     const unit = this.#spare[--this.#spareCount]!
     this.#layout.octets.set(copy, this.#layout.unit(unit))
@@ -223,22 +220,13 @@ export class BatchSocket implements SocketPlace {
     query.localPort = this.port
   }
 
-  /** Keeps the unit of `slot` from being overwritten until it is given back. Only while `canLend`. */
-  lend(slot: number): number {
-    const unit = this.#unitOf[slot]!
-    const spare = this.#spare[--this.#spareCount]!
-    this.#unitOf[slot] = spare
-    this.#layout.putUnit(slot, spare)
-    return unit
-  }
-
   giveBack(unit: number): void {
     this.#spare[this.#spareCount++] = unit
   }
 
   /**
-   * Queues `octets` of `bytes` for the peer of `unit`, from the address that its packet came to. Goes
-   * out with `flush`, or at once where it is long or the queue is full; is counted where it can't.
+   * Queues `octets` of `bytes` for the peer of `unit` (a slot, or one that was taken), from the address
+   * that its packet came to. Goes out with `flush`, or at once where it is long or the queue is full; is counted where it can't.
    */
   reply(unit: number, bytes: Uint8Array, octets: number): void {
     const long = octets > REPLY_OCTETS_MAX
@@ -260,6 +248,7 @@ export class BatchSocket implements SocketPlace {
   /** Sends what is queued. False if the socket's buffer is full: try again once it is writable. */
   flush(): boolean {
     const { base, sendHeaders } = this.#layout
+    let refused = -1
     while (this.#unsent < this.#queued) {
       const headers = base + sendHeaders + this.#unsent * MMSGHDR_OCTETS
       const count = this.#queued - this.#unsent
@@ -271,6 +260,10 @@ export class BatchSocket implements SocketPlace {
       const errno = this.#libc.errno()
       if (errno === EAGAIN) return false
       if (errno === EINTR) continue
+      if (errno === ECONNREFUSED && refused !== this.#unsent) {
+        refused = this.#unsent
+        continue
+      }
       // It is the first that can't be sent (unreachable, forbidden, too long); the others may well.
       this.sendErrors++
       this.#unsent++
