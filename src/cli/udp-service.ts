@@ -30,7 +30,8 @@ export class UdpService {
   constructor(parts: Omit<DataPlaneParts, 'libc' | 'start' | 'socketsDefault'>) {
     this.#parts = parts
     parts.totals.includeLosses(() => {
-      return { oversize: this.#counters.oversize, unsent: this.#counters.sendErrors }
+      const { dropped, oversize, sendErrors } = this.#counters
+      return { overloaded: dropped, oversize, unsent: sendErrors }
     })
   }
 

@@ -164,7 +164,7 @@ export interface ServerCounters {
  * known on this machine.
  */
 export interface Losses {
-  /** Queries that came while too many waited for their answers. */
+  /** UDP queries that came while too many waited for their answers. */
   readonly overloaded?: number
   /** UDP queries that found the kernel's buffer of their socket full. */
   readonly unbuffered?: number

@@ -8,7 +8,7 @@ export const ServerCount = {
   BadVers: 3,
   Refused: 4,
   Panics: 5,
-  /** Queries dropped because too many were waiting already. */
+  /** Queries that a data thread did not hand over, since too many were on their way already. */
   Overloaded: 6,
 } as const
 export type ServerCount = (typeof ServerCount)[keyof typeof ServerCount]

@@ -281,7 +281,7 @@ export class DataThread {
       tcpIdleMs: plan.timeouts.idleMs,
       handsOver: true,
     })
-    return new ExchangePool(server, this.#counts)
+    return new ExchangePool(server)
   }
 
   #send(tag: number, text: string): void {
