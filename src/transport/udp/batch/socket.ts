@@ -61,6 +61,12 @@ const SOL_SOCKET = 1
 const SO_SNDBUF = 7
 const SO_RCVBUF = 8
 const SO_REUSEPORT = 15
+const SO_SNDBUFFORCE = 32
+const SO_RCVBUFFORCE = 33
+const SO_MEMINFO = 55
+/** What SO_MEMINFO tells (<linux/sock_diag.h>): nine words, the last is SK_MEMINFO_DROPS. */
+const MEMINFO_DROPS = 8
+const MEMINFO_OCTETS = 36
 const IPPROTO_IP = 0
 const IP_PKTINFO = 8
 const IPPROTO_IPV6 = 41
@@ -327,6 +333,16 @@ export class BatchSocket implements SocketPlace {
     return true
   }
 
+  /** Datagrams that the kernel dropped since their place in the socket's buffer was taken. */
+  unbuffered(): number {
+    const { words, base, scratch } = this.#layout
+    const lengthAt = scratch + MEMINFO_OCTETS
+    words[lengthAt >> 2] = MEMINFO_OCTETS
+    const { fd } = this
+    const got = this.#libc.getsockopt(fd, SOL_SOCKET, SO_MEMINFO, base + scratch, base + lengthAt)
+    return got === 0 ? words[(scratch >> 2) + MEMINFO_DROPS]! : 0
+  }
+
   /**
    * Takes the socket out of the choice among those that are bound to its address (SO_REUSEPORT): new
    * datagrams go to the others. What has come already can still be received and answered. A connected
@@ -417,15 +433,17 @@ export class BatchSocket implements SocketPlace {
 
   #configure(domain: number, isWildcard: boolean, options: BatchSocketOptions): void {
     const set = (level: number, name: number, value: number): void => {
-      this.#layout.words[this.#layout.scratch >> 2] = value
-      const at = this.#layout.base + this.#layout.scratch
-      if (this.#libc.setsockopt(this.fd, level, name, at, 4) === -1) {
-        throw systemError('setsockopt', this.#libc.errno(), options)
-      }
+      if (this.#set(level, name, value)) return
+      throw systemError('setsockopt', this.#libc.errno(), options)
+    }
+    // Beyond the system's limit (net.core.rmem_max) where we may, else up to it.
+    const setBuffer = (octets: number | undefined, forced: number, plain: number): void => {
+      if (octets === undefined || this.#set(SOL_SOCKET, forced, octets)) return
+      set(SOL_SOCKET, plain, octets)
     }
     if (options.reusePort) set(SOL_SOCKET, SO_REUSEPORT, 1)
-    if (options.receiveBufferOctets) set(SOL_SOCKET, SO_RCVBUF, options.receiveBufferOctets)
-    if (options.sendBufferOctets) set(SOL_SOCKET, SO_SNDBUF, options.sendBufferOctets)
+    setBuffer(options.receiveBufferOctets, SO_RCVBUFFORCE, SO_RCVBUF)
+    setBuffer(options.sendBufferOctets, SO_SNDBUFFORCE, SO_SNDBUF)
     if (!isWildcard) return
     if (domain === AF_INET) {
       set(IPPROTO_IP, IP_PKTINFO, 1)
@@ -433,6 +451,13 @@ export class BatchSocket implements SocketPlace {
     }
     set(IPPROTO_IPV6, IPV6_V6ONLY, 0)
     set(IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
+  }
+
+  /** Sets an option that is one int. */
+  #set(level: number, name: number, value: number): boolean {
+    const { words, base, scratch } = this.#layout
+    words[scratch >> 2] = value
+    return this.#libc.setsockopt(this.fd, level, name, base + scratch, 4) === 0
   }
 
   #connect(host: string): boolean {
