@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { Listener, QueryHandler } from './exchange.ts'
 import { openHost } from './open-host.ts'
 import { TcpConnection, type TcpCounters, type TcpLimits } from './tcp-connection.ts'
+import { Turns } from './turns.ts'
 
 export interface TcpOptions {
   /** An IP address; '' = every address, IPv4 and IPv6. */
@@ -64,6 +65,7 @@ class TcpServer implements TcpListener {
   #limits: TcpLimits
   readonly #connections = new Set<TcpConnection>()
   readonly #perAddress = new Map<string, number>()
+  readonly #turns = new Turns()
   #sweeper: NodeJS.Timeout
   #handler: QueryHandler
   #closing: Promise<void> | undefined = undefined
@@ -136,7 +138,9 @@ class TcpServer implements TcpListener {
       return
     }
     this.#perAddress.set(address, open + 1)
-    const connection = new TcpConnection(socket, this.#limits, this.counters, () => this.#handler)
+    const current = (): QueryHandler => this.#handler
+    const { counters } = this
+    const connection = new TcpConnection(socket, this.#limits, counters, current, this.#turns)
     this.#connections.add(connection)
     socket.on('close', () => this.#forget(connection, address))
   }
