@@ -48,6 +48,8 @@ export interface BlockConfig {
   viewName: string
   /** Set by `geoip`: where clients are. */
   locator: Locator | undefined
+  /** Set by `geoip` with `edns-subnet`: the metadata `geoip/…` is of the client subnet, if there is one. */
+  locatesSubnet: boolean
   /** Set by `metadata`: labels are collected for this block. */
   metadataEnabled: boolean
   /** By label, e.g. `geoip/country/code`. Read through `findMetadata` once all setups ran. */

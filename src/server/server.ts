@@ -11,7 +11,7 @@ import { isUnwritten } from '../plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { ServerCounts } from './counters.ts'
-import { prepareRequery } from './requery.ts'
+import { prepareRequery, takePeerAsClient } from './requery.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { TransactionPool } from './transaction-pool.ts'
 
@@ -111,6 +111,8 @@ export class Server implements ServerView {
     const nested = this.#pool.take()
     prepareRequery(nested, tx, qname, qtype)
     const block = this.#routing.find(nested)
+    // A view has looked at the client, and the answer depends on that even where no block was found.
+    tx.response.scopeBits = Math.max(tx.response.scopeBits, nested.response.scopeBits)
     if (block === undefined) {
       this.#pool.give(nested)
       return undefined
@@ -215,11 +217,4 @@ function clearForError(tx: Transaction, rcode: number): void {
   response.authenticData = false
   response.truncated = false
   response.scopeBits = 0
-}
-
-function takePeerAsClient(query: Query): void {
-  for (let i = 0; i < 16; i++) query.clientAddress[i] = query.peerAddress[i]!
-  query.clientFamily = query.peerFamily
-  query.clientBits = query.peerFamily === 1 ? 32 : 128
-  query.clientIsEcs = false
 }

@@ -133,6 +133,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     filters: [],
     viewName: '',
     locator: undefined,
+    locatesSubnet: false,
     metadataEnabled: false,
     metadata: new Map(),
     directives: [],

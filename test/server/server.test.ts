@@ -539,6 +539,34 @@ t.test('requery', async (t) => {
   t.equal(text(readMessage(out.slice(0, octets))), 'net', 'a chain that waits')
 })
 
+t.test('a requery is of the same client, and its scope is ours', async (t) => {
+  const target = wireName('target.example.net')
+  const clients: string[] = []
+  const asks = chain((tx) => {
+    // As `geoip` with `edns-subnet` does.
+    tx.query.clientAddress.set([10, 0, 0, 0])
+    tx.query.clientIsEcs = true
+    const got = tx.server.requery(tx, target, 1)
+    if (got !== undefined && !(got instanceof Promise)) tx.server.release(got)
+    return says('org').serve(tx)
+  })
+  for (const isServed of [true, false]) {
+    const filter = ({ query, response }: Transaction): boolean => {
+      clients.push(`${query.clientAddress.subarray(0, 4).join('.')} ${query.clientIsEcs}`)
+      response.scopeBits = 20
+      return isServed
+    }
+    const { server } = start([
+      block('org.', { chain: asks }),
+      block('net.', { filters: [filter], chain: says('net') }),
+    ])
+    const options = [[8, Uint8Array.from([0, 1, 24, 0, 10, 0, 0])]] as const
+    const reply = ask(server, { name: 'a.org', edns: { options } })
+    t.strictSame([...reply!.options.get(8)!.subarray(0, 4)], [0, 1, 24, 20], `served: ${isServed}`)
+  }
+  t.strictSame(clients, ['198.51.100.100 false', '198.51.100.100 false'])
+})
+
 t.test('requeries end', async (t) => {
   let deepest = 0
   const loop = chain((tx) => {

@@ -168,6 +168,7 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     filters: [],
     viewName: '',
     locator: undefined,
+    locatesSubnet: false,
     metadataEnabled: false,
     metadata: new Map(),
     directives: [],
