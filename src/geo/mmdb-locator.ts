@@ -52,9 +52,18 @@ export class MmdbLocator implements Locator {
     this.#stopListening = files.map((file) =>
       file.onChange((fault) => {
         this.#options.onReload(file.path, fault)
-        if (fault === undefined) for (const listener of this.#listeners) listener()
+        if (fault === undefined) for (const listener of this.#listeners) this.#tell(listener, file)
       }),
     )
+  }
+
+  /** A listener that fails goes by the old version, and leaves the others be. */
+  #tell(listener: () => void, { path }: DatabaseFile): void {
+    try {
+      listener()
+    } catch (error) {
+      this.#options.onReload(path, error instanceof Error ? error : new Error(String(error)))
+    }
   }
 
   close(): void {

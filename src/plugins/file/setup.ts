@@ -10,6 +10,7 @@ import { checkZoneFile, FileZone } from '../../plugin/file-zone.ts'
 import { FileZones, FileZoneTable } from '../../plugin/file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
+import { containing } from '../../telemetry/contain.ts'
 
 const RELOAD_MS_DEFAULT = 60_000
 
@@ -50,7 +51,9 @@ export function fileWith(timers: Timers): Directive {
         for (const [i, zone] of zones.entries()) {
           const { reloadMs } = config.zones[i]!
           await loadFirst(c, zone, config.zones[i]!)
-          if (reloadMs > 0) stops.push(timers.every(reloadMs, () => void zone.reload()))
+          if (reloadMs === 0) continue
+          const contained = containing(c.log, `Reloading zone ${zone.zoneText}`)
+          stops.push(timers.every(reloadMs, () => void contained(() => zone.reload())))
         }
       })
       c.onShutdown(() => {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
-import { InputError } from '../../base/errors.ts'
+import { InputError, type Position } from '../../base/errors.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanCidr } from '../../dns/text/address.ts'
@@ -17,6 +17,8 @@ interface Policy {
   /** '' = shuffle. */
   file: string
   reloadMs: number
+  /** Of the line that names the file. */
+  position: Position
   readonly preferred: AddressSet[]
 }
 
@@ -28,7 +30,8 @@ export function loadbalanceWith(timers: Timers): Directive {
 }
 
 function setup(c: SetupContext, timers: Timers): void {
-  const policy: Policy = { file: '', reloadMs: RELOAD_DEFAULT_MS, preferred: [] }
+  const position = c.dispenser.position()
+  const policy: Policy = { file: '', reloadMs: RELOAD_DEFAULT_MS, position, preferred: [] }
   while (c.dispenser.next()) scanPolicy(c.dispenser, policy)
   const { preferred } = policy
   if (policy.file === '') {
@@ -37,11 +40,11 @@ function setup(c: SetupContext, timers: Timers): void {
   }
   const path = resolve(c.block.root, policy.file)
   const weights = new WeightFile(path, policy.reloadMs, c.log, timers)
-  const position = c.dispenser.position()
   c.onStartup(() => weights.start())
-  c.onCheck(async () => {
-    const fault = await weights.check()
-    return fault === '' ? [] : [new InputError('WEIGHT_FILE', position, fault)]
+  const faultHere = (text: string) => new InputError('WEIGHT_FILE', policy.position, text)
+  c.onCheck(async (warn) => {
+    const fault = await weights.check((text) => warn(faultHere(text)))
+    return fault === '' ? [] : [faultHere(fault)]
   })
   c.onShutdown(() => weights.stop())
   c.addHandler((next) => new Loadbalance(next, { weights, preferred }))
@@ -58,6 +61,7 @@ function scanPolicy(d: Dispenser, policy: Policy): void {
     if (args.length > 1) throw d.error('unexpected argument(s)')
   }
   policy.file = args[0] ?? ''
+  policy.position = d.position()
   d.eachProperty(() => {
     if (d.value() === 'prefer') scanPrefer(d, policy)
     else if (d.value() === 'reload' && policy.file !== '') policy.reloadMs = scanReload(d)

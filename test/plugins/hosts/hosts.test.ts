@@ -252,3 +252,23 @@ for (const { name, given, want } of bad) {
     t.match(setupError(hosts, given), want)
   })
 }
+
+test('hosts: a fault of ours in a reload costs that reload alone', async (t) => {
+  const { c, dir, timers } = setUp(t)
+  await c.start()
+  const { monotonic } = c.clock
+  c.clock.monotonic = () => {
+    throw new Error('boom')
+  }
+  writeFileSync(join(dir, 'hosts'), '192.0.2.99 www.example.org')
+  await timers.advance(15_000)
+  const told = c.lines.filter((line) => line.startsWith('[ERROR]'))
+  t.match(told, [/plugin\/hosts: Reloading .*hosts failed, what was good before stays: boom/])
+  t.equal(told.length, 1)
+  const addresses = async () =>
+    (await show(c.handler(NEXT), transaction({ name: 'www.example.org.' }))).answer.length
+  t.equal(await addresses(), 2, 'the last good version')
+  c.clock.monotonic = monotonic
+  await timers.advance(5000)
+  await until(async () => (await addresses()) === 1, 'the new version')
+})
