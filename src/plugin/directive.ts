@@ -102,6 +102,8 @@ export interface SetupContext {
   addHandler(factory: HandlerFactory): void
   /** After every setup of every block passed, before sockets open. A failure stops the start. */
   onStartup(hook: () => void | Promise<void>): void
+  /** Once the sockets of DNS and HTTP are open and this instance answers on them. Must not throw. */
+  onServing(hook: () => void): void
   /**
    * Validation for `sextant check`, run instead of `onStartup`: reads the files that the directive
    * names (manifests, zone files, databases) and returns every fault found, each with its position.

@@ -50,6 +50,7 @@ export interface HttpRoute extends Hook<() => HttpReply | Promise<HttpReply>> {
 /** Everything that the setups of one Corefile registered, in the order of the chain. */
 export interface Registrations {
   readonly startup: Hook<() => void | Promise<void>>[]
+  readonly serving: (() => void)[]
   readonly check: Hook<CheckHook>[]
   readonly shutdown: Hook<() => void | Promise<void>>[]
   readonly finalShutdown: Hook<() => void | Promise<void>>[]
@@ -84,6 +85,7 @@ export function setupBlocks(
   const drafts = sources.map((source) => draftBlock(source, parts.dnsPort, errors))
   const registrations: Registrations = {
     startup: [],
+    serving: [],
     check: [],
     shutdown: [],
     finalShutdown: [],
@@ -200,6 +202,7 @@ function createContext(
     readiness: registrations.readiness,
     addHandler: (factory) => draft.factories.push(factory),
     onStartup: (run) => registrations.startup.push(hook(run)),
+    onServing: (run) => registrations.serving.push(run),
     onCheck: (run) => registrations.check.push(hook(run)),
     onShutdown: (run) => registrations.shutdown.push(hook(run)),
     onFinalShutdown: (run) => registrations.finalShutdown.push(hook(run)),

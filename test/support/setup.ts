@@ -47,6 +47,7 @@ export class SetUp implements SetupContext {
   readonly reloadReasons: string[] = []
   readonly #name: string
   readonly #startup: Hook[] = []
+  readonly #serving: (() => void)[] = []
   readonly #shutdown: Hook[] = []
   readonly #finalShutdown: Hook[] = []
 
@@ -73,6 +74,10 @@ export class SetUp implements SetupContext {
 
   onStartup(hook: Hook): void {
     this.#startup.push(hook)
+  }
+
+  onServing(hook: () => void): void {
+    this.#serving.push(hook)
   }
 
   onCheck(hook: CheckHook): void {
@@ -113,6 +118,12 @@ export class SetUp implements SetupContext {
   }
 
   async start(): Promise<void> {
+    await this.startUp()
+    for (const hook of this.#serving) hook()
+  }
+
+  /** As `start`, but the sockets are not open yet. */
+  async startUp(): Promise<void> {
     for (const hook of this.#startup) await hook()
   }
 
