@@ -131,9 +131,17 @@ export interface SetupContext {
 /** Counts of packets that ended before any chain, since the process started. */
 export interface ServerCounters {
   readonly ignored: number
+  readonly panics: number
+  /** By listen address, `dns://:53`. */
+  readonly dropped: ReadonlyMap<string, DroppedCounters>
+}
+
+/** Queries that the server itself answered with an error. */
+export interface DroppedCounters {
   readonly formErr: number
   readonly notImp: number
   readonly badVers: number
   readonly refused: number
-  readonly panics: number
+  /** All of them: at `protocol * 2 + (family - 1)`. */
+  readonly queries: Readonly<Float64Array>
 }

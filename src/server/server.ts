@@ -10,7 +10,7 @@ import { DROP } from '../plugin/handler.ts'
 import { isUnwritten } from '../plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
 import type { Logger } from '../telemetry/log.ts'
-import type { ServerCounts } from './counters.ts'
+import type { DroppedCounts, ServerCounts } from './counters.ts'
 import { prepareRequery, takePeerAsClient } from './requery.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { TransactionPool } from './transaction-pool.ts'
@@ -48,6 +48,7 @@ export class Server implements ServerView {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #counters: ServerCounts
+  readonly #dropped: DroppedCounts
   readonly #cookies: CookieJar | undefined
   readonly #keepaliveDeciseconds: number
   readonly #pool: TransactionPool
@@ -58,6 +59,7 @@ export class Server implements ServerView {
     this.#clock = options.clock
     this.#log = options.log
     this.#counters = options.counters
+    this.#dropped = options.counters.of(options.address)
     this.#cookies = options.cookies
     this.#keepaliveDeciseconds =
       options.tcpIdleMs === undefined ? -1 : Math.min(Math.floor(options.tcpIdleMs / 100), 0xffff)
@@ -92,7 +94,7 @@ export class Server implements ServerView {
 
     const block = this.#routing.find(tx)
     if (block === undefined) {
-      this.#counters.refused++
+      this.#dropped.refused++
       return this.#sendBare(tx, Rcode.REFUSED, PAYLOAD_OCTETS_DEFAULT, out)
     }
     tx.zone = block.zoneText
@@ -171,13 +173,13 @@ export class Server implements ServerView {
   #refusePacket(tx: Transaction, status: ParseStatus, out: Uint8Array): number {
     switch (status) {
       case ParseStatus.FormErr:
-        this.#counters.formErr++
+        this.#dropped.formErr++
         return this.#sendBare(tx, Rcode.FORMERR, PAYLOAD_OCTETS_DEFAULT, out)
       case ParseStatus.NotImp:
-        this.#counters.notImp++
+        this.#dropped.notImp++
         return this.#sendBare(tx, Rcode.NOTIMP, PAYLOAD_OCTETS_DEFAULT, out)
       case ParseStatus.BadVers:
-        this.#counters.badVers++
+        this.#dropped.badVers++
         return this.#sendBare(tx, Rcode.BADVERS, PAYLOAD_OCTETS_DEFAULT, out)
       default:
         this.#counters.ignored++
@@ -186,6 +188,8 @@ export class Server implements ServerView {
   }
 
   #sendBare(tx: Transaction, rcode: number, bufsizeOctets: number, out: Uint8Array): number {
+    const { protocol, peerFamily } = tx.query
+    this.#dropped.queries[protocol * 2 + peerFamily - 1]!++
     clearForError(tx, rcode)
     return this.#send(tx, bufsizeOctets, out)
   }

@@ -196,7 +196,7 @@ t.test('what is no query gets what it deserves, and is counted', async (t) => {
     rcode: number
     questions: number
     opt?: boolean
-    counter: keyof ServerCounts
+    counter: 'ignored' | 'formErr' | 'notImp' | 'badVers'
   }[] = [
     {
       name: 'a response',
@@ -212,6 +212,7 @@ t.test('what is no query gets what it deserves, and is counted', async (t) => {
       questions: 0,
       counter: 'ignored',
     },
+    { name: 'NOTIFY', given: q({ flags: 0x2000 }), rcode: 4, questions: 0, counter: 'notImp' },
     { name: 'UPDATE', given: q({ flags: 0x2800 }), rcode: 4, questions: 0, counter: 'notImp' },
     {
       name: 'a cut question',
@@ -238,18 +239,24 @@ t.test('what is no query gets what it deserves, and is counted', async (t) => {
     },
   ]
   for (const { name, given, rcode, questions, opt = false, counter } of table) {
-    const before = counters[counter]
+    const count = (): number => {
+      return counter === 'ignored' ? counters.ignored : counters.of('dns://:53')[counter]
+    }
+    const before = count()
     const message = ask(server, given)
     t.equal(message?.rcode ?? -1, rcode, name)
     t.equal(message?.questions.length ?? 0, questions, `${name}: question`)
     t.equal(message?.opt !== undefined, opt, `${name}: OPT`)
-    t.equal(counters[counter], before + 1, `${name}: counted as ${counter}`)
+    t.equal(count(), before + 1, `${name}: counted as ${counter}`)
   }
   ask(start([block('a.')]).server, { name: 'b' })
-  t.equal(counters.refused, 0)
+  t.equal(counters.of('dns://:53').refused, 0)
+  t.strictSame([...counters.of('dns://:53').queries], [5, 0, 0, 0], 'over UDP and IPv4')
   const other = start([block('a.')])
   ask(other.server, { name: 'b' })
-  t.equal(other.counters.refused, 1)
+  ask(other.server, { name: 'b' }, 1)
+  t.equal(other.counters.of('dns://:53').refused, 2)
+  t.strictSame([...other.counters.of('dns://:53').queries], [1, 0, 1, 0], 'and over TCP')
 })
 
 t.test('what handlers return', async (t) => {
@@ -660,7 +667,8 @@ t.test('no packet breaks the server', async (t) => {
   )
   t.ok(packets > 30_000)
   t.equal(counters.panics, 0)
-  t.ok(counters.formErr > 0 && counters.notImp > 0 && counters.badVers > 0 && counters.ignored > 0)
+  const { formErr, notImp, badVers } = counters.of('dns://:53')
+  t.ok(formErr > 0 && notImp > 0 && badVers > 0 && counters.ignored > 0)
 })
 
 function wireNameOctets(message: Uint8Array): number {

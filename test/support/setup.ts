@@ -27,14 +27,7 @@ export class SetUp implements SetupContext {
   /** Every line written, by loggers and by `writeLine`. */
   readonly lines: string[] = []
   readonly log
-  readonly serverCounters: ServerCounters & Record<string, number> = {
-    ignored: 0,
-    formErr: 0,
-    notImp: 0,
-    badVers: 0,
-    refused: 0,
-    panics: 0,
-  }
+  readonly serverCounters: ServerCounters = { ignored: 0, panics: 0, dropped: new Map() }
   readonly factories: HandlerFactory[] = []
   readonly checks: CheckHook[] = []
   readonly endpoints = new Map<string, () => HttpReply | Promise<HttpReply>>()
