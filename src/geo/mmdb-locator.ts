@@ -54,7 +54,7 @@ export class MmdbLocator implements Locator {
     this.#stopListening = files.map((file) =>
       file.onChange((fault) => {
         this.#options.onReload(file.path, fault)
-        if (fault === undefined) for (const listener of this.#listeners) listener()
+        if (fault === undefined) for (const listener of this.#listeners) this.#tell(listener, file)
       }),
     )
   }
@@ -67,6 +67,15 @@ export class MmdbLocator implements Locator {
   /** Uses databases that another thread has opened, instead of files. */
   follow(images: readonly DatabaseImage[]): void {
     this.#followed = images.map((image) => new Database(image))
+  }
+
+  /** A listener that fails goes by the old version, and leaves the others be. */
+  #tell(listener: () => void, { path }: DatabaseFile): void {
+    try {
+      listener()
+    } catch (error) {
+      this.#options.onReload(path, error instanceof Error ? error : new Error(String(error)))
+    }
   }
 
   close(): void {

@@ -3,7 +3,7 @@ import type { Transaction } from '../plugin/transaction.ts'
 import type { Exchange, QueryHandler } from '../transport/exchange.ts'
 import type { Server } from './server.ts'
 
-/** Default bound on queries that are in flight at once, whatever transport they came by. */
+/** Default bound on queries that are in flight at once, over UDP and over TCP each. */
 export const IN_FLIGHT_MAX = 1024
 
 /** Idle exchanges kept for reuse. */
@@ -13,7 +13,7 @@ const REPLY_OCTETS_MAX = 65535
 
 class ServerExchange implements Exchange {
   readonly query: Query
-  readonly reply: Uint8Array = new Uint8Array(REPLY_OCTETS_MAX)
+  reply: Uint8Array = new Uint8Array(REPLY_OCTETS_MAX)
   readonly transaction: Transaction
 
   constructor(transaction: Transaction) {

@@ -91,7 +91,10 @@ function passes(block: RoutedBlock, tx: Transaction): boolean {
   return true
 }
 
-/** Plugins serve IN and need not look at the class; CH is for those that say so, the rest for none. */
+/**
+ * CH is for blocks that say so, other classes than it and IN for none. `chaos` lets nothing of class CH
+ * through, so only what may stand above it looks at the class.
+ */
 function takesClass(block: RoutedBlock, query: Query): boolean {
   if (query.qclass === RRClass.IN) return true
   return query.qclass === RRClass.CH && block.acceptsChaos === true

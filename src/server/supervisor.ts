@@ -177,6 +177,7 @@ export class Supervisor {
     for (const result of closed) {
       if (result.status === 'rejected') this.#log.error(`Stopping: ${describe(result.reason)}`)
     }
+    next.serving()
     for (const fault of (await old?.shutDown()) ?? []) this.#log.error(describe(fault))
   }
 }

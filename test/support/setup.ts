@@ -34,12 +34,9 @@ export class SetUp implements SetupContext {
   readonly log
   readonly serverCounters: ServerCounters = {
     ignored: 0,
-    formErr: 0,
-    notImp: 0,
-    badVers: 0,
-    refused: 0,
     panics: 0,
     losses: {},
+    dropped: new Map(),
   }
   readonly factories: HandlerFactory[] = []
   readonly checks: CheckHook[] = []
@@ -55,6 +52,7 @@ export class SetUp implements SetupContext {
   readonly wiring = new ControlWiring()
   #linked: (() => void)[] = []
   readonly #startup: Hook[] = []
+  readonly #serving: (() => void)[] = []
   readonly #shutdown: Hook[] = []
   readonly #finalShutdown: Hook[] = []
 
@@ -93,6 +91,10 @@ export class SetUp implements SetupContext {
 
   onStartup(hook: Hook): void {
     this.#startup.push(hook)
+  }
+
+  onServing(hook: () => void): void {
+    this.#serving.push(hook)
   }
 
   onCheck(hook: CheckHook): void {
@@ -138,6 +140,12 @@ export class SetUp implements SetupContext {
   }
 
   async start(): Promise<void> {
+    await this.startUp()
+    for (const hook of this.#serving) hook()
+  }
+
+  /** As `start`, but the sockets are not open yet. */
+  async startUp(): Promise<void> {
     this.#link()
     for (const hook of this.#startup) await hook()
   }
@@ -195,6 +203,7 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     filters: [],
     viewName: '',
     locator: undefined,
+    locatesSubnet: false,
     metadataEnabled: false,
     metadata: new Map(),
     directives: [],

@@ -11,6 +11,7 @@ import { FileZones } from '../../plugin/file-zones.ts'
 import { SharedFileZones } from '../../plugin/shared-file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
+import { containing } from '../../telemetry/contain.ts'
 
 const RELOAD_MS_DEFAULT = 60_000
 
@@ -58,7 +59,8 @@ export function fileWith(timers: Timers): Directive {
           await loadFirst(c, zone, config.zones[i]!)
           if (reloadMs === 0) continue
           const reload = () => zone.reload().then(() => served.publish(zones))
-          stops.push(timers.every(reloadMs, () => void reload()))
+          const contained = containing(c.log, `Reloading zone ${zone.zoneText}`)
+          stops.push(timers.every(reloadMs, () => void contained(reload)))
         }
         served.publish(zones)
       })

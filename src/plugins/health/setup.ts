@@ -41,7 +41,8 @@ function setup(c: SetupContext, timers: Timers, fetch: Fetch): void {
       observeSeconds: (value) => seconds.observe(value),
       countFailure: () => failures.inc(),
     })
-    c.onStartup(() => poll.start())
+    // Other directives may take their time to start; until they have, nothing listens.
+    c.onServing(() => poll.start())
     c.onShutdown(() => poll.stop())
   }
   if (lameduckMs > 0) c.onFinalShutdown(() => waitLameduck(c, timers, lameduckMs))

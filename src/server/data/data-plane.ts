@@ -233,7 +233,11 @@ export class DataPlane implements DataThreads {
   #take(index: number, handle: ThreadHandle, message: FromDataThread): void {
     switch (message.kind) {
       case 'ready':
-        this.#parts.totals.include(new ServerCounts(message.serverCounts))
+        handle.counts = new ServerCounts(message.serverCounts)
+        this.#parts.totals.include(handle.counts)
+        return
+      case 'address':
+        handle.counts?.dropped.set(message.address, message.counts)
         return
       case 'bell':
         this.#hear(this.#members[index]!)

@@ -252,3 +252,26 @@ for (const { name, given, want } of bad) {
     t.match(setupError(file, given), want)
   })
 }
+
+test('file: a fault of ours in a reload costs that reload alone', async (t) => {
+  const dir = t.testdir({ db: zone(1) })
+  const timers = new FakeTimers()
+  const c = new SetUp(fileWith(timers), `file ${join(dir, 'db')}`)
+  t.teardown(() => c.stop())
+  await c.start()
+  const { monotonic } = c.clock
+  c.clock.monotonic = () => {
+    throw new Error('boom')
+  }
+  writeFileSync(join(dir, 'db'), zone(2, '192.0.2.2'))
+  await timers.advance(180_000)
+  const told = c.lines.filter((line) => line.startsWith('[ERROR]'))
+  t.strictSame(told, [
+    '[ERROR] plugin/file: Reloading zone example.org. failed, what was good before stays: boom',
+  ])
+  const address = async () => (await ask(c, { name: 'www.example.org.' })).answer[0]?.slice(-2)
+  t.equal(await address(), '01', 'the last good version')
+  c.clock.monotonic = monotonic
+  await timers.advance(60_000)
+  await until(async () => (await address()) === '02', 'the new version')
+})

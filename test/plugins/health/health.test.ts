@@ -55,6 +55,16 @@ t.test('asks itself every second and counts', async (t) => {
   t.equal(urls.length, 3)
 })
 
+t.test('asks itself only once it listens', async (t) => {
+  const { timers, urls, setUp } = harness('health :8080')
+  await setUp.startUp()
+  await timers.advance(10_000)
+  t.strictSame(urls, [], 'other directives are still starting')
+  await setUp.start()
+  await timers.advance(1000)
+  t.equal(urls.length, 1)
+})
+
 t.test('a slow answer does not pile up requests', async (t) => {
   const { timers, urls, setUp } = harness('health', () => new Promise(() => {}))
   await setUp.start()

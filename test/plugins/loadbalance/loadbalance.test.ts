@@ -12,6 +12,7 @@ import { loadbalance, loadbalanceWith } from '../../../src/plugins/loadbalance/s
 import { findWeight, scanWeights, shareWeights } from '../../../src/plugins/loadbalance/weights.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
+import { until } from '../../support/until.ts'
 
 const { Answer, Authority, Additional } = Section
 type Record = readonly [Section, number, ...number[]]
@@ -139,10 +140,45 @@ t.test('a missing weight file', async (t) => {
   t.match(retried.lines[0], /Failed to open weight file:.* Will try again in 30s/)
   await retried.stop()
   t.equal(timers.count, 0)
-  const { faults } = await retried.check()
-  t.match(faults[0], /^Corefile:1: .*no such file/, 'check names it, with its place')
-  const once = 'loadbalance weighted /no/weights {\n reload 0s\n}'
-  await t.rejects(new SetUp(loadbalanceWith(timers), once).start(), /no such file/)
+  const { faults, warnings } = await retried.check()
+  t.strictSame(faults, [], 'a check says what a start does')
+  t.match(warnings, [/^Corefile:1: Failed to open weight file:.* Will try again in 30s/])
+  const once = new SetUp(loadbalanceWith(timers), 'loadbalance weighted /no/f {\n reload 0s\n}')
+  await t.rejects(once.start(), /no such file/)
+  t.match(await once.check(), { faults: [/^Corefile:1: .*no such file/], warnings: [] })
+})
+
+t.test('a fault of ours in a reload of weights costs that reload alone', async (t) => {
+  const path = join(t.testdir({ weights: 'a\n192.0.2.1 1\n' }), 'weights')
+  const timers = new FakeTimers()
+  const c = new SetUp(loadbalanceWith(timers), `loadbalance weighted ${path}`)
+  t.teardown(() => c.stop())
+  await c.start()
+  let isBroken = true
+  Object.assign(c.log, {
+    info(text: string) {
+      if (isBroken) throw new Error('boom')
+      c.lines.push(text)
+    },
+  })
+  writeFileSync(path, 'a\n192.0.2.1 2\n')
+  const turnUntil = (done: () => boolean, what: string) =>
+    until(async () => {
+      await timers.advance(30_000)
+      return done()
+    }, what)
+  const told = () => c.lines.filter((line) => line.startsWith('[ERROR]'))
+  await turnUntil(() => told().length === 1, 'the fault')
+  t.match(
+    told()[0],
+    `plugin/loadbalance: Reloading ${path} failed, what was good before stays: boom`,
+  )
+  isBroken = false
+  writeFileSync(path, 'a\n192.0.2.1 3\n')
+  await turnUntil(
+    () => c.lines.at(-1) === `Successfully reloaded weight file ${path}`,
+    'the new one',
+  )
 })
 
 t.test('weight files', async (t) => {

@@ -19,17 +19,20 @@ import {
   HEADER_LEN,
   HEADER_NAMELEN,
   IOVEC_LEN,
+  LATE_MAX,
   Layout,
-  LONG_REPLY_OCTETS_MAX,
   MMSGHDR_OCTETS,
   NAME_OCTETS,
+  PACKET_HEAD_OCTETS,
   PACKET_OCTETS_MAX,
+  REPLY_CHUNK_OCTETS,
+  REPLY_CHUNKS,
   REPLY_OCTETS_MAX,
   UNIT_CONTROL,
   UNIT_PACKET,
-  UNITS,
 } from './layout.ts'
 import type { Libc } from './libc.ts'
+import { copyIPv4, copyIPv6, copyOctets } from './octets.ts'
 
 /** A bound socket that more than one thread uses: one opened it, the others attach to it. */
 export interface SocketPlace {
@@ -93,9 +96,6 @@ const PKTINFO_SPEC_DST = 20
 const PKTINFO6_ADDR = 16
 const PKTINFO6_IFINDEX = 32
 
-/** Below this many octets a loop copies faster than a subarray can be made. */
-const LOOP_COPY_MAX = 256
-
 /**
  * A UDP socket that takes and sends datagrams in batches, one system call each:
  *
@@ -118,11 +118,20 @@ export class BatchSocket implements SocketPlace {
   readonly #localFamily: number
   /** Octets of control messages to ask for: 0 where the bound address says where a packet came to. */
   readonly #controlOctets: number
-  /** Views of the packets, made when a unit is first used. */
-  readonly #packets: (Uint8Array | undefined)[] = new Array(UNITS).fill(undefined)
-  /** A stack of units that are neither in a slot nor taken. */
-  readonly #spare: Uint16Array = new Uint16Array(UNITS)
-  #spareCount = 0
+  /** By slot: its packet, where that is no longer than a head. */
+  readonly #heads: readonly Uint8Array[]
+  /** The one packet that is longer, put together when it is described. */
+  readonly #long: Uint8Array = new Uint8Array(PACKET_OCTETS_MAX)
+  /** By chunk: room for the reply that starts there. */
+  readonly #rooms: readonly Uint8Array[]
+  /** Chunk where the next reply starts. */
+  #chunk = 0
+  /** By send slot: the chunk that its reply starts at. */
+  readonly #chunkOf: Uint8Array = new Uint8Array(BATCH)
+  /** Unit BATCH + i, while it is taken: a copy. */
+  readonly #taken: (Uint8Array | undefined)[] = []
+  /** Units that were taken and given back. */
+  readonly #spare: number[] = []
   /** Receive slots whose headers the kernel has written to. */
   #used = BATCH
   /** Send slots #unsent..#queued-1 are filled. */
@@ -141,7 +150,15 @@ export class BatchSocket implements SocketPlace {
     const isWildcard = this.#localAddress.every((octet) => octet === 0)
     this.#controlOctets = isWildcard ? CONTROL_OCTETS : 0
     this.host = options.host
-    for (let unit = UNITS - 1; unit >= BATCH; unit--) this.#spare[this.#spareCount++] = unit
+    const layout = this.#layout
+    const view = (at: number, octets: number) => layout.octets.subarray(at, at + octets)
+    this.#heads = Array.from({ length: BATCH }, (_, slot) => {
+      return view(layout.unit(slot) + UNIT_PACKET, PACKET_HEAD_OCTETS)
+    })
+    this.#rooms = Array.from({ length: REPLY_CHUNKS }, (_, chunk) => {
+      return view(layout.chunk(chunk), REPLY_OCTETS_MAX)
+    })
+    for (let slot = 0; slot < BATCH; slot++) this.#chunkOf[slot] = slot
     if ('fd' in options) {
       this.fd = options.fd
       this.port = options.port
@@ -160,7 +177,7 @@ export class BatchSocket implements SocketPlace {
 
   /** False while every spare unit is taken. */
   get canTake(): boolean {
-    return this.#spareCount > 0
+    return this.#taken.length < LATE_MAX || this.#spare.length > 0
   }
 
   /** Takes what has come, up to a batch: the number of filled slots, 0 if nothing has, -1 on an error. */
@@ -188,9 +205,12 @@ export class BatchSocket implements SocketPlace {
     return (this.#layout.words[(header + HEADER_FLAGS) >> 2]! & MSG_TRUNC) !== 0
   }
 
-  /** Fills in the packet in `slot`, and the addresses it came from and to. */
+  /** Fills in the packet in `slot`, and the addresses it came from and to. @hot */
   describe(slot: number, query: Query): void {
-    this.#describe(slot, query, this.packetOctets(slot))
+    const octets = this.packetOctets(slot)
+    query.packet = octets <= PACKET_HEAD_OCTETS ? this.#heads[slot]! : this.#assemble(slot, octets)
+    query.packetOctets = octets
+    this.#describePlace(this.#layout.unit(slot), query)
   }
 
   /** Octets of the datagram in `slot`. */
@@ -200,23 +220,49 @@ export class BatchSocket implements SocketPlace {
 
   /** The datagram in `slot` and its addresses, for another socket of the same place to take in. */
   copyUnit(slot: number): Uint8Array {
+    const octets = this.packetOctets(slot)
     const at = this.#layout.unit(slot)
-    return this.#layout.octets.slice(at, at + UNIT_PACKET + this.packetOctets(slot))
+    const copy = new Uint8Array(UNIT_PACKET + octets)
+    copy.set(this.#layout.octets.subarray(at, at + UNIT_PACKET))
+    const packet = octets <= PACKET_HEAD_OCTETS ? this.#heads[slot]! : this.#assemble(slot, octets)
+    copy.set(packet.subarray(0, octets), UNIT_PACKET)
+    return copy
   }
 
   /** Keeps what `copyUnit` gave until `giveBack`, and describes it in `query`. Only while `canTake`. */
   takeUnit(copy: Uint8Array, query: Query): number {
-    const unit = this.#spare[--this.#spareCount]!
-    this.#layout.octets.set(copy, this.#layout.unit(unit))
-    this.#describe(unit, query, copy.length - UNIT_PACKET)
-    return unit
+    const index = this.#spare.pop() ?? this.#taken.length
+    this.#taken[index] = copy
+    query.packet = copy.subarray(UNIT_PACKET)
+    query.packetOctets = copy.length - UNIT_PACKET
+    this.#describePlace(this.#placeOf(BATCH + index), query)
+    return BATCH + index
   }
 
-  #describe(unit: number, query: Query, packetOctets: number): void {
+  giveBack(unit: number): void {
+    this.#taken[unit - BATCH] = undefined
+    this.#spare.push(unit - BATCH)
+  }
+
+  /** Where the addresses of a unit are; those of the one taken unit looked at last, if it is one. */
+  #placeOf(unit: number): number {
+    if (unit < BATCH) return this.#layout.unit(unit)
+    const at = this.#layout.unit(BATCH)
+    this.#layout.octets.set(this.#taken[unit - BATCH]!.subarray(0, UNIT_PACKET), at)
+    return at
+  }
+
+  #assemble(slot: number, octets: number): Uint8Array {
+    const at = this.#layout.tail(slot)
+    this.#long.set(this.#heads[slot]!)
+    const rest = octets - PACKET_HEAD_OCTETS
+    this.#long.set(this.#layout.octets.subarray(at, at + rest), PACKET_HEAD_OCTETS)
+    return this.#long
+  }
+
+  /** Fills in the addresses of the unit at `at`. */
+  #describePlace(at: number, query: Query): void {
     const { words, octets } = this.#layout
-    const at = this.#layout.unit(unit)
-    query.packet = this.#packets[unit] ?? this.#viewPacket(unit)
-    query.packetOctets = packetOctets
     query.peerFamily =
       (words[at >> 2]! & 0xffff) === AF_INET
         ? copyIPv4(octets, at + NAME_IPV4, query.peerAddress)
@@ -226,29 +272,36 @@ export class BatchSocket implements SocketPlace {
     query.localPort = this.port
   }
 
-  giveBack(unit: number): void {
-    this.#spare[this.#spareCount++] = unit
+  /**
+   * Where the next reply may be written, REPLY_OCTETS_MAX octets: `reply` does not copy it from there.
+   * Undefined while the socket's buffer is full. @hot
+   */
+  room(): Uint8Array | undefined {
+    if ((this.#chunk === REPLY_CHUNKS || this.#queued === BATCH) && !this.flush()) return undefined
+    return this.#rooms[this.#chunk]
   }
 
   /**
    * Queues `octets` of `bytes` for the peer of `unit` (a slot, or one that was taken), from the address
-   * that its packet came to. Goes out with `flush`, or at once where it is long or the queue is full; is counted where it can't.
+   * that its packet came to. Goes out with `flush`, or before where there is no more room; is counted
+   * where it can't, as what is longer than REPLY_OCTETS_MAX. @hot
    */
   reply(unit: number, bytes: Uint8Array, octets: number): void {
-    const long = octets > REPLY_OCTETS_MAX
-    if ((long || this.#queued === BATCH) && !this.flush()) {
+    const room = this.room()
+    if (room === undefined || octets > REPLY_OCTETS_MAX) {
       this.sendErrors++
       return
     }
-    const { words } = this.#layout
     const slot = this.#queued
-    if (!this.#addressReply(slot, this.#layout.unit(unit))) return
-    const to = long ? this.#layout.longReply : this.#layout.reply(slot)
-    const sent = Math.min(octets, LONG_REPLY_OCTETS_MAX)
-    copyOctets(bytes, this.#layout.octets, to, sent)
-    words[(this.#layout.sendIovec(slot) + IOVEC_LEN) >> 2] = sent
+    const place = unit < BATCH ? this.#layout.unit(unit) : this.#placeOf(unit)
+    if (!this.#addressReply(slot, place)) return
+    if (bytes !== room) copyOctets(bytes, room, octets)
+    const chunk = this.#chunk
+    if (this.#chunkOf[slot] !== chunk) this.#pointAt(slot, chunk)
+    this.#layout.words[(this.#layout.sendIovec(slot) + IOVEC_LEN) >> 2] = octets
+    this.#chunk = chunk + (octets <= REPLY_CHUNK_OCTETS ? 1 : chunksOf(octets))
+    if (this.#chunk > REPLY_CHUNKS) this.#chunk = REPLY_CHUNKS
     this.#queued++
-    if (long) this.#sendLong(slot)
   }
 
   /** Sends what is queued. False if the socket's buffer is full: try again once it is writable. */
@@ -274,8 +327,7 @@ export class BatchSocket implements SocketPlace {
       this.sendErrors++
       this.#unsent++
     }
-    this.#unsent = 0
-    this.#queued = 0
+    this.#clear()
     return true
   }
 
@@ -310,15 +362,13 @@ export class BatchSocket implements SocketPlace {
   /** Counts what will not be sent any more; whoever opened the socket closes it. */
   detach(): void {
     this.sendErrors += this.#queued - this.#unsent
-    this.#unsent = 0
-    this.#queued = 0
+    this.#clear()
   }
 
-  #viewPacket(unit: number): Uint8Array {
-    const start = this.#layout.unit(unit) + UNIT_PACKET
-    const packet = this.#layout.octets.subarray(start, start + PACKET_OCTETS_MAX)
-    this.#packets[unit] = packet
-    return packet
+  #clear(): void {
+    this.#unsent = 0
+    this.#queued = 0
+    this.#chunk = 0
   }
 
   #describeLocal(control: number, out: Uint8Array): number {
@@ -374,15 +424,9 @@ export class BatchSocket implements SocketPlace {
     return true
   }
 
-  /** Sends the one queued reply, which stands in the room for long ones, now or never. */
-  #sendLong(slot: number): void {
-    this.#layout.pointReply(slot, this.#layout.longReply)
-    if (!this.flush()) {
-      this.sendErrors++
-      this.#unsent = 0
-      this.#queued = 0
-    }
-    this.#layout.pointReply(slot, this.#layout.reply(slot))
+  #pointAt(slot: number, chunk: number): void {
+    this.#layout.pointReply(slot, this.#layout.chunk(chunk))
+    this.#chunkOf[slot] = chunk
   }
 
   #configure(domain: number, isWildcard: boolean, options: BatchSocketOptions): void {
@@ -436,25 +480,6 @@ export class BatchSocket implements SocketPlace {
   }
 }
 
-function copyIPv4(octets: Uint8Array, at: number, out: Uint8Array): number {
-  for (let i = 0; i < 4; i++) out[i] = octets[at + i]!
-  for (let i = 4; i < 16; i++) out[i] = 0
-  return 1
-}
-
-/** As `copyIPv4`; an IPv4-mapped address (RFC 4291 section 2.5.5.2) becomes what it stands for. */
-function copyIPv6(octets: Uint8Array, at: number, out: Uint8Array): number {
-  let isMapped = octets[at + 10] === 0xff && octets[at + 11] === 0xff
-  for (let i = 0; i < 10; i++) if (octets[at + i] !== 0) isMapped = false
-  if (isMapped) return copyIPv4(octets, at + 12, out)
-  for (let i = 0; i < 16; i++) out[i] = octets[at + i]!
-  return 2
-}
-
-function copyOctets(from: Uint8Array, to: Uint8Array, at: number, octets: number): void {
-  if (octets > LOOP_COPY_MAX) {
-    to.set(from.subarray(0, octets), at)
-    return
-  }
-  for (let i = 0; i < octets; i++) to[at + i] = from[i]!
+function chunksOf(octets: number): number {
+  return Math.ceil(octets / REPLY_CHUNK_OCTETS)
 }
