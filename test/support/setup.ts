@@ -56,11 +56,17 @@ export class SetUp implements SetupContext {
   readonly #shutdown: Hook[] = []
   readonly #finalShutdown: Hook[] = []
 
-  constructor(directive: Directive, corefile: string, zones: readonly string[] = ['example.org.']) {
+  /** `above`: directives of the block that stand above this one in the chain. */
+  constructor(
+    directive: Directive,
+    corefile: string,
+    zones: readonly string[] = ['example.org.'],
+    above: readonly string[] = [],
+  ) {
     this.#name = directive.name
     this.dispenser = new Dispenser(scanTokens(corefile, 'Corefile'))
     this.block = blockConfig(zones)
-    this.block.directives.push(directive.name)
+    this.block.directives.push(...above, directive.name)
     this.log = createLogger(
       `plugin/${directive.name}`,
       (line) => this.lines.push(line),

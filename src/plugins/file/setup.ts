@@ -10,7 +10,6 @@ import { checkZoneFile, FileZone } from '../../plugin/file-zone.ts'
 import { FileZones } from '../../plugin/file-zones.ts'
 import { SharedFileZones } from '../../plugin/shared-file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
-import { ZoneSet } from '../../plugin/zone-set.ts'
 import { containing } from '../../telemetry/contain.ts'
 
 const RELOAD_MS_DEFAULT = 60_000
@@ -38,17 +37,16 @@ export function fileWith(timers: Timers): Directive {
     name: 'file',
     setup: (c) => {
       const config = scanConfig(c)
-      const zones = config.zones.map(({ zone, path, byMtime }) => {
-        return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime })
-      })
       const served = new SharedFileZones(c)
+      const { nsInAuthority } = served
+      const zones = config.zones.map(({ zone, path, byMtime }) => {
+        return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime, nsInAuthority })
+      })
       served.publish(zones)
-      const origins = new ZoneSet(config.zones.map(({ zone }) => zone))
       const options = {
         name: 'file',
         table: served.table,
         fallthrough: config.fallthrough,
-        origins,
       }
       c.addHandler((next) => new FileZones(next, options))
       c.onCheck((warn) => config.zones.flatMap((zone) => checkZone(zone, warn)))

@@ -41,6 +41,16 @@ test('file: answers from the zone, with the NS of its apex', async (t) => {
   t.equal(shown.flags, 'aa')
 })
 
+test('file: under minimal it does not add what that takes away', async (t) => {
+  const dir = t.testdir({ db: zone(1) })
+  const c = new SetUp(file, `file ${dir}/db`, ['example.org.'], ['minimal'])
+  t.teardown(() => c.stop())
+  await c.start()
+  const shown = await ask(c, WWW)
+  t.same(shown.answer, ['www.example.org. 60 IN A c0000201'])
+  t.same(shown.authority, [])
+})
+
 test('file: names outside of its zones go on, or are refused at the end of the chain', async (t) => {
   const { c } = setUp(t, 'file DIR/db', { db: zone(1) })
   await c.start()
