@@ -71,7 +71,8 @@ export class RingWriter {
     this.#words[at + 1] = octets
     const length = RECORD_HEADER_OCTETS + ((octets + 7) & ~7)
     Atomics.store(this.#header, WRITTEN, (this.#header[WRITTEN]! + length) | 0)
-    return this.#header[BELL] === 0 && Atomics.exchange(this.#header, BELL, 1) === 0
+    // An atomic load: a plain one might be done before the store above, and the bell be missed.
+    return Atomics.load(this.#header, BELL) === 0 && Atomics.exchange(this.#header, BELL, 1) === 0
   }
 
   #drop(): number {

@@ -36,9 +36,14 @@ export class SharedZones implements KuadrantSource {
     this.#followed = new FollowedWorlds(() => this.#worlds.catchUp())
   }
 
-  /** On the control thread, once: what the zones are written with, and read by this thread. */
-  open(locator: Locator | undefined): { image: ZoneImage; table: SteeringTable } {
-    const image = new ZoneImage()
+  /**
+   * On the control thread, once: what the zones are written with, and read by this thread. `image`: an
+   * empty one.
+   */
+  open(
+    locator: Locator | undefined,
+    image: ZoneImage = new ZoneImage(),
+  ): { image: ZoneImage; table: SteeringTable } {
     const table = new SteeringTable({
       locator,
       random: newRandom(),
