@@ -20,7 +20,7 @@ export interface Board {
 export const Sign = {
   /** 1 = nothing changes any more. */
   Done: 0,
-  /** Places that every thread can tell apart. */
+  /** Places that every thread can tell apart, as bits. */
   Settled: 1,
 } as const
 
@@ -113,24 +113,30 @@ export class StressClient {
   /** Asks every socket for every name once more; returns how many are not in their last version. */
   sweep(): number {
     let behind = 0
-    for (const peer of this.#peers) {
-      peer.pending.clear()
-      for (let n = 0; n < this.#questions.length; n++) {
+    for (const peer of this.#peers) peer.pending.clear()
+    for (let n = 0; n < this.#questions.length; n++) {
+      for (const peer of this.#peers) {
         this.#ask(peer, n)
         peer.socket.flush()
-        const deadlineMs = performance.now() + LOST_MS
-        while (peer.pending.size > 0 && performance.now() < deadlineMs) this.#receive(peer)
-        const last = this.#board.published[n]!
-        // Of a name that is absent it is known since when that can be so.
-        const isLast = isAbsent(n, last) ? isAbsent(n, peer.seen[n]!) : peer.seen[n] === last
-        if (!isLast) behind++
       }
+      const deadlineMs = performance.now() + LOST_MS
+      while (this.#peers.some((peer) => peer.pending.size > 0)) {
+        for (const peer of this.#peers) this.#receive(peer)
+        if (performance.now() > deadlineMs) break
+      }
+      for (const { seen } of this.#peers) if (!this.#isLast(n, seen[n]!)) behind++
     }
     return behind
   }
 
   close(): void {
     for (const { socket } of this.#peers) socket.close()
+  }
+
+  /** Of a name that is absent it is known only since when that can be so. */
+  #isLast(n: number, seen: number): boolean {
+    const last = this.#board.published[n]!
+    return isAbsent(n, last) ? isAbsent(n, seen) : seen === last
   }
 
   #ask(peer: Peer, n: number): void {
@@ -210,7 +216,7 @@ export class StressClient {
     const named = placesNamed(n, version)
     const wanted = isSteeredTo(n, place, named) ? place : -1
     if (read.place === wanted) return ''
-    if (read.place === -1 && place >= settled) {
+    if (read.place === -1 && ((settled >>> place) & 1) === 0) {
       this.report.early++
       return ''
     }

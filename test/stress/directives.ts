@@ -14,8 +14,8 @@ import type { SteeringTable } from '../../src/steering/table.ts'
 import { ZoneImage } from '../../src/zone/image/writer.ts'
 import { ZONE } from './content.ts'
 
-/** Small, so that compactions come by the hundred rather than one in a while. */
-const IMAGE_SIZES = { initialOctets: 4096, compactOctets: 2 ** 19 }
+/** Small, so that compactions come by the dozen rather than one in a while. */
+const IMAGE_SIZES = { initialOctets: 4096, compactOctets: 2 ** 16 }
 
 /** The control thread's hold on the zone, once it serves. */
 export interface Stage {

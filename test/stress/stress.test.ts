@@ -11,7 +11,7 @@ import type { RecordChange, StoredRecord } from '../../src/record/source.ts'
 import { DataServer } from '../support/data-server.ts'
 import { cityEntry, composeMmdb } from '../support/mmdb.ts'
 import { type Board, type Report, Sign } from './client.ts'
-import { endpointsOf, isAbsent, nameOf, PLACES, placesOf } from './content.ts'
+import { endpointsOf, isAbsent, isSteered, nameOf, PLACES, placesNamed } from './content.ts'
 import { DIRECTIVES, type Stage, stages } from './directives.ts'
 
 /* The full run: SEXTANT_STRESS_CHANGES=100000 npx tap --timeout=900 test/stress */
@@ -42,7 +42,8 @@ class Writer {
   readonly #stage: Stage
   done = 0
   publishes = 0
-  versionMax = 0
+  /** That codes have named so far, as bits. */
+  places = 0
 
   constructor(board: Board, stage: Stage) {
     this.#board = board
@@ -63,12 +64,12 @@ class Writer {
   }
 
   #change(n: number, version: number): RecordChange {
-    this.versionMax = Math.max(this.versionMax, version)
     const before = this.#records.get(n)
     if (isAbsent(n, version)) {
       this.#records.delete(n)
       return { before, after: undefined }
     }
+    if (isSteered(n)) for (const place of placesNamed(n, version)) this.places |= 1 << place
     const after = recordOf(n, version)
     this.#records.set(n, after)
     return { before, after }
@@ -93,7 +94,7 @@ function announce(board: Board, writer: Writer, stage: Stage): () => void {
   let isOver = false
   const run = async (): Promise<void> => {
     while (!isOver) {
-      const places = placesOf(writer.versionMax)
+      const { places } = writer
       await stage.table.settled()
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS).unref())
       Atomics.store(board.signs, Sign.Settled, places)
