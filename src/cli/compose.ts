@@ -6,6 +6,7 @@ import { InputError } from '../base/errors.ts'
 import { Random } from '../base/random.ts'
 import { CookieJar } from '../dns/edns/cookie.ts'
 import { SIPHASH_KEY_OCTETS } from '../dns/edns/siphash.ts'
+import type { Losses } from '../plugin/directive.ts'
 import { DIRECTIVE_NAMES, DIRECTIVES } from '../plugins/order.ts'
 import { ServerCounts, ServerTotals } from '../server/counters.ts'
 import { DataPlane, type DataPlaneParts } from '../server/data/data-plane.ts'
@@ -18,10 +19,16 @@ import { createLogger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
 import { SharedPorts } from '../transport/shared-port.ts'
+import { createTcpCounters, type TcpCounters } from '../transport/tcp-connection.ts'
 import { loadLibc } from '../transport/udp/batch/libc.ts'
 import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
 import { listenDgram } from '../transport/udp/dgram.ts'
-import type { UdpListener } from '../transport/udp/udp.ts'
+import {
+  createUdpCounters,
+  RECEIVE_BUFFER_OCTETS,
+  SEND_BUFFER_OCTETS,
+  type UdpListener,
+} from '../transport/udp/udp.ts'
 import { startDataThread } from './start-data-thread.ts'
 
 export interface ComposeOptions {
@@ -39,6 +46,11 @@ export function composeParts(
   const log = createLogger('', sink, () => false)
   const counters = new ServerCounts()
   const totals = new ServerTotals(counters)
+  const udpCounters = createUdpCounters()
+  const tcpCounters = createTcpCounters()
+  totals.includeLosses(() => ({ lines: lines.dropped }))
+  totals.includeLosses(() => tcpLosses(tcpCounters))
+  totals.includeLosses(() => ({ oversize: udpCounters.oversize, unsent: udpCounters.sendErrors }))
   const cookieKey = randomBytes(SIPHASH_KEY_OCTETS)
   // Chosen when the first socket is needed: commands that open none load nothing and print nothing.
   let chosen: ChosenUdp | undefined
@@ -58,7 +70,14 @@ export function composeParts(
   const listenUdp = async (plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> => {
     choose()
     if (plane !== undefined) return plane.listen(plan, handler)
-    return listenDgram({ host: plan.host, port: plan.port, handler })
+    return listenDgram({
+      host: plan.host,
+      port: plan.port,
+      handler,
+      counters: udpCounters,
+      receiveBufferOctets: RECEIVE_BUFFER_OCTETS,
+      sendBufferOctets: SEND_BUFFER_OCTETS,
+    })
   }
   const shared = {
     clock: systemClock,
@@ -67,6 +86,7 @@ export function composeParts(
     counters,
     log,
     listenUdp,
+    tcpCounters,
     sharedPorts: () => sharedPorts,
   }
   let announced = false
@@ -127,6 +147,15 @@ function createPlane(
   // The process waits for its threads, and they sleep in a system call.
   process.on('exit', () => plane.halt())
   return plane
+}
+
+function tcpLosses({ refused, timedOut, overrun, dropped }: TcpCounters): Losses {
+  return {
+    refusedConnections: refused,
+    timedOutConnections: timedOut,
+    overrunConnections: overrun,
+    overloadedConnections: dropped,
+  }
 }
 
 /** Says which HTTP address can't be had, why, and which directive asked for it. */

@@ -156,4 +156,30 @@ export interface ServerCounters {
   readonly badVers: number
   readonly refused: number
   readonly panics: number
+  readonly losses: Losses
+}
+
+/**
+ * What the process dropped since it started, rather than let it wait for ever; what is left out is not
+ * known on this machine.
+ */
+export interface Losses {
+  /** Queries that came while too many waited for their answers. */
+  readonly overloaded?: number
+  /** UDP queries that found the kernel's buffer of their socket full. */
+  readonly unbuffered?: number
+  /** UDP queries longer than any that is read. */
+  readonly oversize?: number
+  /** UDP replies that the kernel did not take. */
+  readonly unsent?: number
+  /** TCP connections over a limit. */
+  readonly refusedConnections?: number
+  /** TCP connections cut, since the peer did not send or read in time, */
+  readonly timedOutConnections?: number
+  /** or left too much unread, */
+  readonly overrunConnections?: number
+  /** or too many queries waited. */
+  readonly overloadedConnections?: number
+  /** Lines of the log, and other texts of data threads. */
+  readonly lines?: number
 }

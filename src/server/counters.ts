@@ -1,4 +1,4 @@
-import type { ServerCounters } from '../plugin/directive.ts'
+import type { Losses, ServerCounters } from '../plugin/directive.ts'
 
 /** What is counted by servers themselves: packets that never reached a chain, or broke in one. */
 export const ServerCount = {
@@ -33,6 +33,7 @@ export class ServerCounts {
  */
 export class ServerTotals implements ServerCounters {
   readonly #threads: ServerCounts[] = []
+  readonly #losses: (() => Losses)[] = []
 
   constructor(...threads: readonly ServerCounts[]) {
     this.#threads.push(...threads)
@@ -40,6 +41,11 @@ export class ServerTotals implements ServerCounters {
 
   include(thread: ServerCounts): void {
     this.#threads.push(thread)
+  }
+
+  /** Adds what is lost elsewhere; `read` is asked whenever somebody looks. */
+  includeLosses(read: () => Losses): void {
+    this.#losses.push(read)
   }
 
   get ignored(): number {
@@ -66,8 +72,12 @@ export class ServerTotals implements ServerCounters {
     return this.#total(ServerCount.Panics)
   }
 
-  get overloaded(): number {
-    return this.#total(ServerCount.Overloaded)
+  get losses(): Losses {
+    const total: Record<string, number> = { overloaded: this.#total(ServerCount.Overloaded) }
+    for (const read of this.#losses) {
+      for (const [name, count] of Object.entries(read())) total[name] = (total[name] ?? 0) + count
+    }
+    return total
   }
 
   #total(count: ServerCount): number {

@@ -6,6 +6,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
 import type { SharedPorts } from '../transport/shared-port.ts'
 import { listenTcp, type TcpListener } from '../transport/tcp.ts'
+import type { TcpCounters } from '../transport/tcp-connection.ts'
 import type { UdpListener } from '../transport/udp/udp.ts'
 import type { ServerCounts } from './counters.ts'
 import { ExchangePool } from './exchange-pool.ts'
@@ -22,6 +23,8 @@ export interface DnsListenerParts {
   readonly cookies: CookieJar
   /** As `ListenUdp`, for the host and port of a plan. */
   readonly listenUdp: (plan: ListenPlan, handler: QueryHandler) => Promise<UdpListener>
+  /** Of all TCP listeners together. */
+  readonly tcpCounters?: TcpCounters
   /** As `TcpOptions.sharedPorts`; asked when a socket is opened. */
   readonly sharedPorts?: () => SharedPorts | undefined
 }
@@ -60,7 +63,7 @@ function createHandler(plan: ListenPlan, parts: DnsListenerParts): ExchangePool 
 async function openBoth(
   plan: ListenPlan,
   handler: ExchangePool,
-  { listenUdp, sharedPorts }: DnsListenerParts,
+  { listenUdp, tcpCounters, sharedPorts }: DnsListenerParts,
 ): Promise<[UdpListener, TcpListener]> {
   for (let attempt = 1; ; attempt++) {
     const udp = await listenUdp(plan, handler).catch((error) => {
@@ -68,7 +71,8 @@ async function openBoth(
     })
     try {
       const options = { host: plan.host, port: udp.port, handler, limits: tcpLimits(plan) }
-      return [udp, await listenTcp({ ...options, sharedPorts: sharedPorts?.() })]
+      const shared = { counters: tcpCounters, sharedPorts: sharedPorts?.() }
+      return [udp, await listenTcp({ ...options, ...shared })]
     } catch (error) {
       await udp.close()
       if (plan.port !== 0 || attempt === FREE_PORT_ATTEMPTS) throw listenFault('tcp', plan, error)

@@ -14,7 +14,7 @@ const REPLY_OCTETS_MAX = 65535
 
 class ServerExchange implements Exchange {
   readonly query: Query
-  readonly reply: Uint8Array = new Uint8Array(REPLY_OCTETS_MAX)
+  reply: Uint8Array = new Uint8Array(REPLY_OCTETS_MAX)
   readonly transaction: Transaction
 
   constructor(transaction: Transaction) {

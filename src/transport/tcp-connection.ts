@@ -36,6 +36,10 @@ export interface TcpCounters {
   errors: number
 }
 
+export function createTcpCounters(): TcpCounters {
+  return { dropped: 0, refused: 0, timedOut: 0, overrun: 0, errors: 0 }
+}
+
 const LENGTH_OCTETS = 2
 const EMPTY = new Uint8Array(0)
 

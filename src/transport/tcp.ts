@@ -4,7 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Listener, QueryHandler } from './exchange.ts'
 import { openHost } from './open-host.ts'
 import type { SharedPorts } from './shared-port.ts'
-import { TcpConnection, type TcpCounters, type TcpLimits } from './tcp-connection.ts'
+import {
+  createTcpCounters,
+  TcpConnection,
+  type TcpCounters,
+  type TcpLimits,
+} from './tcp-connection.ts'
 
 export interface TcpOptions {
   /** An IP address; '' = every address, IPv4 and IPv6. */
@@ -14,6 +19,8 @@ export interface TcpOptions {
   readonly handler: QueryHandler
   /** What is left out has its default. */
   readonly limits?: Partial<TcpLimits>
+  /** Counts into these, of the process; default: the listener has some of its own. */
+  readonly counters?: TcpCounters | undefined
   /** Undefined = only this process has the address, ever. */
   readonly sharedPorts?: SharedPorts | undefined
 }
@@ -75,7 +82,7 @@ async function open(options: TcpOptions, host: string): Promise<TcpListener> {
 
 class TcpServer implements TcpListener {
   readonly port: number
-  readonly counters: TcpCounters = { dropped: 0, refused: 0, timedOut: 0, overrun: 0, errors: 0 }
+  readonly counters: TcpCounters
   readonly #server: Server
   #limits: TcpLimits
   readonly #connections = new Set<TcpConnection>()
@@ -87,6 +94,7 @@ class TcpServer implements TcpListener {
 
   constructor(server: Server, options: TcpOptions) {
     this.#server = server
+    this.counters = options.counters ?? createTcpCounters()
     this.#handler = options.handler
     this.#limits = { ...TCP_LIMITS_DEFAULT, ...options.limits }
     this.port = (server.address() as { port: number }).port

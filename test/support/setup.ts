@@ -32,13 +32,14 @@ export class SetUp implements SetupContext {
   readonly lines: string[] = []
   readonly lineWriter = lineBufferTo(this.lines)
   readonly log
-  readonly serverCounters: ServerCounters & Record<string, number> = {
+  readonly serverCounters: ServerCounters = {
     ignored: 0,
     formErr: 0,
     notImp: 0,
     badVers: 0,
     refused: 0,
     panics: 0,
+    losses: {},
   }
   readonly factories: HandlerFactory[] = []
   readonly checks: CheckHook[] = []

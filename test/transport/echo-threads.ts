@@ -87,7 +87,7 @@ export class EchoThreads {
   #take(handle: ThreadHandle, message: FromDataThread): void {
     if (message.kind === 'fault') this.faults.push(message.stack)
     if (message.kind !== 'query') return
-    handle.takeQuery()
+    handle.takePending()
     for (const listener of this.#listeners.values()) {
       if (listener.has(message.fd)) listener.answer(message.fd, message.unit)
     }

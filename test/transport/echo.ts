@@ -3,7 +3,7 @@ import { type Exchange, HAND_OVER, type QueryHandler } from '../../src/transport
 
 class EchoExchange implements Exchange {
   readonly query: Query = new Query()
-  readonly reply: Uint8Array = new Uint8Array(65535)
+  reply: Uint8Array = new Uint8Array(65535)
 }
 
 /** What a query asks of the echo, in its first octet. */
@@ -14,7 +14,7 @@ export const Wish = {
   Wait: 0x77,
   /** Nothing. */
   Silence: 0x73,
-  /** 60000 octets. */
+  /** 60000 octets, or as many as the transport has room for. */
   Big: 0x62,
   /** As many octets as no datagram over IPv4 can have. */
   Long: 0x4c,
@@ -69,7 +69,7 @@ export class Echo implements QueryHandler<EchoExchange> {
       case Wish.Silence:
         return 0
       case Wish.Big:
-        return 60_000
+        return Math.min(60_000, reply.length)
       case Wish.Long:
         return 65_535
       case Wish.Mark:
@@ -82,8 +82,8 @@ export class Echo implements QueryHandler<EchoExchange> {
       case Wish.Peer:
         reply.set(query.peerAddress)
         reply.set([query.peerFamily, query.protocol], 16)
-        new DataView(reply.buffer).setUint16(18, query.peerPort)
-        new DataView(reply.buffer).setUint16(20, query.localPort)
+        new DataView(reply.buffer, reply.byteOffset).setUint16(18, query.peerPort)
+        new DataView(reply.buffer, reply.byteOffset).setUint16(20, query.localPort)
         return 22
       case Wish.Wait:
         if (this.#handsOver) return HAND_OVER
@@ -107,7 +107,7 @@ export class Echo implements QueryHandler<EchoExchange> {
 }
 
 /** Waits until `holds` says true, looking again after each turn of the loop; throws after `limitMs`. */
-export async function until(what: string, holds: () => boolean, limitMs = 5000): Promise<void> {
+export async function until(what: string, holds: () => boolean, limitMs = 30_000): Promise<void> {
   const end = performance.now() + limitMs
   while (!holds()) {
     if (performance.now() > end) throw new Error(`waited too long until ${what}`)

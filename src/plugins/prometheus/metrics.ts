@@ -3,6 +3,7 @@ import { printRcode, Rcode } from '../../dns/iana/index.ts'
 import type { SlotLabels } from '../../plugin/counter-slots.ts'
 import type { BlockConfig, ServerCounters } from '../../plugin/directive.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+import { LossMetrics } from './losses.ts'
 import {
   FAMILIES,
   OCTETS_BUCKETS,
@@ -32,6 +33,7 @@ export class DnsMetrics {
   readonly #ignored
   readonly #build
   readonly #enabled
+  readonly #losses
 
   constructor(m: MetricsRegistry) {
     this.#requests = m.counter(
@@ -82,6 +84,7 @@ export class DnsMetrics {
       'A metric that indicates whether a plugin is enabled on per server and zone basis.',
       [...SLOT, 'name'],
     )
+    this.#losses = new LossMetrics(m)
   }
 
   /** Adds what a handler counted since the last call. */
@@ -127,6 +130,7 @@ export class DnsMetrics {
       [Rcode.BADVERS, counters.badVers],
       [Rcode.REFUSED, counters.refused],
     ]
+    this.#losses.show(counters.losses)
     let total = 0
     for (const [code, count] of byRcode) {
       total += count

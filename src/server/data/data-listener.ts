@@ -5,7 +5,13 @@ import type { Exchange, QueryHandler } from '../../transport/exchange.ts'
 import type { Libc } from '../../transport/udp/batch/libc.ts'
 import { LOOP_COUNTS, LoopCount } from '../../transport/udp/batch/loop.ts'
 import { BatchSocket } from '../../transport/udp/batch/socket.ts'
-import { DRAIN_MS_DEFAULT, type UdpCounters, type UdpListener } from '../../transport/udp/udp.ts'
+import {
+  DRAIN_MS_DEFAULT,
+  RECEIVE_BUFFER_OCTETS,
+  SEND_BUFFER_OCTETS,
+  type UdpCounters,
+  type UdpListener,
+} from '../../transport/udp/udp.ts'
 import type { DataSocket } from './messages.ts'
 
 /** Ample for the kernel to lay a datagram that it has in hand into the socket that it chose for it. */
@@ -44,6 +50,7 @@ export class DataListener implements UdpListener {
   readonly #leaving = new Set<Opened>()
   /** Of sockets that are closed. */
   readonly #past = new Float64Array(LOOP_COUNTS)
+  #pastUnbuffered = 0
   #handler: QueryHandler
   #closing: Promise<void> | undefined
 
@@ -75,6 +82,11 @@ export class DataListener implements UdpListener {
       sendErrors: total[LoopCount.SendErrors]!,
       socketErrors: total[LoopCount.SocketErrors]!,
     }
+  }
+
+  /** Queries that found the kernel's buffer full. */
+  get unbuffered(): number {
+    return this.#all().reduce((sum, { socket }) => sum + socket.unbuffered(), this.#pastUnbuffered)
   }
 
   setHandler(handler: QueryHandler): void {
@@ -141,7 +153,13 @@ export class DataListener implements UdpListener {
 
   #open(port: number): number {
     const { host } = this.#options
-    const socket = new BatchSocket(this.#libc, { host, port, reusePort: true })
+    const socket = new BatchSocket(this.#libc, {
+      host,
+      port,
+      reusePort: true,
+      receiveBufferOctets: RECEIVE_BUFFER_OCTETS,
+      sendBufferOctets: SEND_BUFFER_OCTETS,
+    })
     const counts = new Float64Array(new SharedArrayBuffer(LOOP_COUNTS * 8))
     this.#opened.push({ socket, counts })
     return socket.port
@@ -150,7 +168,8 @@ export class DataListener implements UdpListener {
   #finish(socket: BatchSocket, unit: number, exchange: Exchange, octets: number): void {
     if (octets > 0) {
       socket.reply(unit, exchange.reply, octets)
-      socket.flush()
+      // Late already: it does not wait for room in the socket's buffer as well.
+      if (!socket.flush()) socket.detach()
     }
     socket.giveBack(unit)
   }
@@ -172,6 +191,7 @@ export class DataListener implements UdpListener {
     for (const one of opened) {
       const { socket, counts } = one
       this.#leaving.delete(one)
+      this.#pastUnbuffered += socket.unbuffered()
       for (let i = 0; i < LOOP_COUNTS; i++) this.#past[i]! += counts[i]!
       socket.close()
       this.#past[LoopCount.SendErrors]! += socket.sendErrors

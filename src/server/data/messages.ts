@@ -7,7 +7,7 @@ export interface DataThreadInit {
   readonly wake: WakeCall
   /** Log lines and uplinks (base/ring). */
   readonly ring: SharedArrayBuffer
-  /** One word, shared: queries handed over and not taken yet. */
+  /** One word, shared: messages that queries caused and that were not taken yet. */
   readonly pending: Int32Array
   /** Key of server cookies, the same in all threads. */
   readonly cookieKey: Uint8Array
@@ -80,5 +80,5 @@ export type FromDataThread =
     }
   /** A query that may wait (`BatchSocket.copyUnit`). */
   | { readonly kind: 'query'; readonly fd: number; readonly unit: Uint8Array }
-  /** A query ended with an exception that nothing caught. */
+  /** A query ended with an exception that nothing caught; where there are many, some are not told of. */
   | { readonly kind: 'fault'; readonly stack: string }

@@ -65,6 +65,11 @@ export class ThreadHandle {
     })
   }
 
+  /** False from its end on: whatever it is told is for the one that takes its place. */
+  get isAlive(): boolean {
+    return this.#death === undefined
+  }
+
   /** Sends a message and wakes the thread. */
   post(message: ToDataThread): void {
     if (this.#death !== undefined) return
@@ -88,8 +93,8 @@ export class ThreadHandle {
     })
   }
 
-  /** One query less is on its way from the thread. */
-  takeQuery(): void {
+  /** One message that a query caused has come from the thread. */
+  takePending(): void {
     Atomics.sub(this.#pending, 0, 1)
   }
 
@@ -98,7 +103,6 @@ export class ThreadHandle {
     this.#worker.ref()
     this.halt()
     await this.#ended
-    this.#waker.close()
   }
 
   /** Ends the thread, soon: for the end of the process. */
@@ -121,6 +125,7 @@ export class ThreadHandle {
   #bury(death: Error): void {
     this.#death = death
     this.#port.close()
+    this.#waker.close()
     for (const { reject } of this.#awaited.values()) reject(death)
     this.#awaited.clear()
     if (!this.#isStopping) this.#hooks.onDeath(death)

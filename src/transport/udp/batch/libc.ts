@@ -16,6 +16,7 @@ interface Koffi {
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number
   setsockopt(fd: number, level: number, name: number, value: number, octets: number): number
+  getsockopt(fd: number, level: number, name: number, value: number, octets: number): number
   bind(fd: number, address: number, octets: number): number
   getsockname(fd: number, address: number, octets: number): number
   recvmmsg(fd: number, headers: number, count: number, flags: number, timeout: number): number
@@ -55,6 +56,9 @@ function load(): Libc {
   return {
     socket: bind('int socket(int domain, int type, int protocol)'),
     setsockopt: bind('int setsockopt(int fd, int level, int name, uintptr_t value, uint octets)'),
+    getsockopt: bind(
+      'int getsockopt(int fd, int level, int name, uintptr_t value, uintptr_t octets)',
+    ),
     bind: bind('int bind(int fd, uintptr_t address, uint octets)'),
     getsockname: bind('int getsockname(int fd, uintptr_t address, uintptr_t octets)'),
     recvmmsg: bind(

@@ -189,6 +189,12 @@ export class BatchLoop {
       member.counts[LoopCount.Dropped]! += 1
       return
     }
+    const room = socket.room()
+    if (room === undefined) {
+      socket.sendErrors++
+      return
+    }
+    exchange.reply = room
     exchange.query.protocol = Protocol.Udp
     socket.describe(slot, exchange.query)
     const octets = handler.serve(exchange)

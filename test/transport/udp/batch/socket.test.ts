@@ -244,3 +244,50 @@ t.test('while the buffer is full a batch is kept, and more is dropped and counte
   await client.close()
   socket.close()
 })
+
+t.test('replies of all lengths in one batch stay whole', async (t) => {
+  const socket = open()
+  const client = await udpClient(socket.port)
+  client.send(Buffer.from([1]))
+  await until('it is in', () => socket.receive() === 1)
+  // In place and copied, from one chunk to eight; more than one batch has room for.
+  const lengths = Array.from({ length: 200 }, (_, i) => [1, 512, 513, 1232, 4096, 40][i % 6]!)
+  for (const [i, octets] of lengths.entries()) {
+    const inPlace = i % 2 === 0 ? socket.room() : undefined
+    const bytes = inPlace ?? new Uint8Array(octets)
+    bytes.fill(i, 0, octets)
+    socket.reply(0, bytes, octets)
+    if (i % 20 !== 19) continue
+    t.equal(socket.flush(), true)
+    await until('they are in', () => client.received.length === i + 1)
+  }
+  for (const [i, octets] of lengths.entries()) {
+    t.ok(Buffer.alloc(octets, i).equals(client.received[i]!), `reply ${i}, ${octets} octets`)
+  }
+  t.equal(socket.sendErrors, 0)
+  await client.close()
+  socket.close()
+})
+
+t.test('packets of all lengths are read whole, and copied whole', async (t) => {
+  const [socket, other] = [open(), open()]
+  const client = await udpClient(socket.port)
+  const query = new Query()
+  for (const octets of [1, 511, 512, 513, 4095, 4096]) {
+    const packet = Buffer.from(Array.from({ length: octets }, (_, i) => (i * 7 + octets) & 255))
+    client.send(packet)
+    await until('it is in', () => socket.receive() === 1)
+    t.equal(socket.isCut(0), false)
+    socket.describe(0, query)
+    t.ok(packet.equals(query.packet.subarray(0, query.packetOctets)), `${octets} octets`)
+    other.giveBack(other.takeUnit(socket.copyUnit(0), query))
+    t.ok(packet.equals(query.packet.subarray(0, query.packetOctets)), `${octets} octets copied`)
+    t.equal(query.peerPort, client.port)
+  }
+  client.send(Buffer.alloc(4097))
+  await until('it is in', () => socket.receive() === 1)
+  t.equal(socket.isCut(0), true)
+  await client.close()
+  socket.close()
+  other.close()
+})
