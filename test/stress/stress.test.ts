@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { Random } from '../../src/base/random.ts'
@@ -90,19 +90,13 @@ function recordOf(n: number, version: number): StoredRecord {
 }
 
 /** Tells the client which places every thread must know, as that becomes true. */
-function announce(board: Board, writer: Writer, stage: Stage): () => void {
-  let isOver = false
-  const run = async (): Promise<void> => {
-    while (!isOver) {
-      const { places } = writer
-      await stage.table.settled()
-      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS).unref())
-      Atomics.store(board.signs, Sign.Settled, places)
-    }
-  }
-  void run()
-  return () => {
-    isOver = true
+async function announce(board: Board, writer: Writer, stage: Stage): Promise<void> {
+  for (let isLast = false; !isLast; ) {
+    isLast = writer.done >= CHANGES
+    const { places } = writer
+    await stage.table.settled()
+    await delay(SETTLE_MS)
+    Atomics.store(board.signs, Sign.Settled, places)
   }
 }
 
@@ -125,18 +119,28 @@ t.test('under constant change every answer is some version of its name', async (
   t.teardown(() => client.terminate())
   await once(client, 'message')
   const reported = once(client, 'message')
+  const startedMs = performance.now()
   const writer = new Writer(board, stage)
-  const stop = announce(board, writer, stage)
+  const announced = announce(board, writer, stage)
   while (writer.done < CHANGES) {
     writer.step()
     await turn()
   }
-  stop()
+  await announced
   Atomics.store(board.signs, Sign.Done, 1)
   Atomics.notify(board.signs, Sign.Done)
   const [report] = (await reported) as [Report & { behind: number }]
-  const { compactions } = stage
-  t.comment(JSON.stringify({ ...report, publishes: writer.publishes, compactions }))
+  const { compactions, table } = stage
+  const { classCount } = table.trie
+  t.comment(
+    JSON.stringify({
+      ...report,
+      publishes: writer.publishes,
+      compactions,
+      classCount,
+      ms: performance.now() - startedMs,
+    }),
+  )
   t.strictSame(report.samples, [])
   t.equal(report.faults, 0)
   t.equal(report.behind, 0, 'every thread came to the last versions')

@@ -4,16 +4,20 @@ import {
   CONTROL_OCTETS,
   IOVEC_LEN,
   Layout,
-  LONG_REPLY_OCTETS_MAX,
   MMSGHDR_OCTETS,
   NAME_OCTETS,
+  PACKET_HEAD_OCTETS,
   PACKET_OCTETS_MAX,
+  REPLY_CHUNK_OCTETS,
+  REPLY_CHUNKS,
   REPLY_OCTETS_MAX,
   UNIT_CONTROL,
   UNIT_PACKET,
-  UNITS,
 } from '../../../../src/transport/udp/batch/layout.ts'
 import { loadLibc } from '../../../../src/transport/udp/batch/libc.ts'
+
+/** `struct iovec`. */
+const IOVEC_OCTETS = 16
 
 const layout = new Layout(loadLibc())
 const view = new DataView(layout.octets.buffer)
@@ -35,13 +39,17 @@ t.test('receive headers point to the units of their slots, as struct mmsghdr has
         control: follow(header + 32),
         packet: follow(iovec),
         octets: view.getBigUint64(iovec + IOVEC_LEN, true),
+        tail: follow(iovec + IOVEC_OCTETS),
+        tailOctets: view.getBigUint64(iovec + IOVEC_OCTETS + IOVEC_LEN, true),
       },
       {
         name: unit,
-        buffers: 1n,
+        buffers: 2n,
         control: unit + UNIT_CONTROL,
         packet: unit + UNIT_PACKET,
-        octets: BigInt(PACKET_OCTETS_MAX),
+        octets: BigInt(PACKET_HEAD_OCTETS),
+        tail: layout.tail(slot),
+        tailOctets: BigInt(PACKET_OCTETS_MAX - PACKET_HEAD_OCTETS),
       },
     )
   }
@@ -63,32 +71,30 @@ t.test('send headers point to rooms of their own', async (t) => {
         buffers: 1n,
         control: layout.sendControl(slot),
         iovec: layout.sendIovec(slot),
-        reply: layout.reply(slot),
+        reply: layout.chunk(slot),
       },
     )
   }
-  layout.pointReply(3, layout.longReply)
-  t.equal(follow(layout.sendIovec(3)), layout.longReply)
-  layout.pointReply(3, layout.reply(3))
+  layout.pointReply(3, layout.chunk(7))
+  t.equal(follow(layout.sendIovec(3)), layout.chunk(7))
+  layout.pointReply(3, layout.chunk(3))
 })
 
 t.test('no two rooms overlap, and all are where words and addresses may be', async (t) => {
-  const units = Array.from({ length: UNITS }, (_, unit) => layout.unit(unit))
   const rooms: [string, number, number][] = [
     ['scratch', layout.scratch, 256],
-    ['long reply', layout.longReply, LONG_REPLY_OCTETS_MAX],
+    ['unit for other addresses', layout.unit(BATCH), UNIT_PACKET + PACKET_HEAD_OCTETS],
+    ['replies', layout.chunk(0), (REPLY_CHUNKS - 1) * REPLY_CHUNK_OCTETS + REPLY_OCTETS_MAX],
     ...slots.flatMap((slot): [string, number, number][] => [
       [`receive header ${slot}`, layout.receiveHeader(slot), MMSGHDR_OCTETS],
-      [`receive iovec ${slot}`, follow(layout.receiveHeader(slot) + 16), 16],
+      [`receive iovecs ${slot}`, follow(layout.receiveHeader(slot) + 16), 2 * IOVEC_OCTETS],
       [`send header ${slot}`, layout.sendHeader(slot), MMSGHDR_OCTETS],
-      [`send iovec ${slot}`, layout.sendIovec(slot), 16],
+      [`send iovec ${slot}`, layout.sendIovec(slot), IOVEC_OCTETS],
       [`send name ${slot}`, layout.sendName(slot), NAME_OCTETS],
       [`send control ${slot}`, layout.sendControl(slot), CONTROL_OCTETS],
-      [`reply ${slot}`, layout.reply(slot), REPLY_OCTETS_MAX],
+      [`unit ${slot}`, layout.unit(slot), UNIT_PACKET + PACKET_HEAD_OCTETS],
+      [`tail ${slot}`, layout.tail(slot), PACKET_OCTETS_MAX - PACKET_HEAD_OCTETS],
     ]),
-    ...units.map((at, unit): [string, number, number] => {
-      return [`unit ${unit}`, at, UNIT_PACKET + PACKET_OCTETS_MAX]
-    }),
   ]
   rooms.sort(([, a], [, b]) => a - b)
   const overlaps = rooms.flatMap(([name, at], i) => {
