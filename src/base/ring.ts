@@ -42,7 +42,10 @@ export class RingWriter {
     this.#words = new Uint32Array(memory, HEADER_OCTETS, this.#size / 4)
   }
 
-  /** Offset in `octets` of room for a record of up to `octetsMax`, or -1: dropped. @hot */
+  /**
+   * Offset in `octets` of room for a record of up to `octetsMax`, or -1: dropped. Where the ring is empty
+   * there is room for any whose header and octets come to no more than half of it. @hot
+   */
   begin(octetsMax: number): number {
     const needed = RECORD_HEADER_OCTETS + ((octetsMax + 7) & ~7)
     const written = this.#header[WRITTEN]!
