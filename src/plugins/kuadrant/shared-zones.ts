@@ -29,7 +29,7 @@ export class SharedZones implements KuadrantSource {
   readonly #followed: FollowedWorlds
   #handle: ArenaHandle | undefined
 
-  constructor(c: SetupContext) {
+  constructor(c: Pick<SetupContext, 'log' | 'feed'>) {
     this.#log = c.log
     this.#worlds = c.feed<SharedWorld>((world) => this.#followed.follow(world))
     this.#buffers = c.feed<SharedArrayBuffer>((buffer) => this.#followBuffer(buffer))
