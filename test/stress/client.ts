@@ -4,8 +4,8 @@ import { UNIT_PACKET } from '../../src/transport/udp/batch/layout.ts'
 import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
 import { BatchSocket } from '../../src/transport/udp/batch/socket.ts'
 import { composeQuery } from '../support/client.ts'
+import { type Reply, readReply } from '../support/read-reply.ts'
 import { isAbsent, isSteered, nameOf, PLACES, placesNamed, readAnswer } from './content.ts'
-import { type Reply, readReply } from './reply.ts'
 
 /** What writer and client share: all on SharedArrayBuffers. */
 export interface Board {
