@@ -69,6 +69,11 @@ export class Asker {
     }
     return all
   }
+
+  /** What the server on `port` replies to the same packet from each IPv4 socket, at the same time. */
+  askFromEach(packet: Uint8Array, port: number): Promise<string[]> {
+    return Promise.all(this.#ipv4.map((socket) => exchange(socket, packet, port, '127.0.0.1')))
+  }
 }
 
 async function bind(host: string): Promise<Socket> {
