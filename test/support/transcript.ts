@@ -55,14 +55,18 @@ export class Asker {
     return new Asker(ipv4, ipv6)
   }
 
-  /** What the server on `port` replies to each, in order. */
-  async askAll(asks: readonly Ask[], port: number): Promise<Replies[]> {
+  /**
+   * What the server on `port` replies to each, in order. `lateMs`: how long to wait for replies that
+   * others may overtake.
+   */
+  async askAll(asks: readonly Ask[], port: number, lateMs = 0): Promise<Replies[]> {
     const all: Replies[] = []
     for (const [i, { packet, to = '127.0.0.1', draws = 1 }] of asks.entries()) {
       const replies = new Map<string, number>()
       const sockets = isIPv6(to) ? this.#ipv6 : this.#ipv4
       for (let draw = 0; draw < draws; draw++) {
-        const reply = await exchange(sockets[(i + draw) % sockets.length]!, packet, port, to)
+        const socket = sockets[(i + draw) % sockets.length]!
+        const reply = await exchange(socket, packet, { port, to, lateMs })
         replies.set(reply, (replies.get(reply) ?? 0) + 1)
       }
       all.push(replies)
@@ -72,7 +76,8 @@ export class Asker {
 
   /** What the server on `port` replies to the same packet from each IPv4 socket, at the same time. */
   askFromEach(packet: Uint8Array, port: number): Promise<string[]> {
-    return Promise.all(this.#ipv4.map((socket) => exchange(socket, packet, port, '127.0.0.1')))
+    const server = { port, to: '127.0.0.1', lateMs: 0 }
+    return Promise.all(this.#ipv4.map((socket) => exchange(socket, packet, server)))
   }
 }
 
@@ -84,18 +89,27 @@ async function bind(host: string): Promise<Socket> {
 }
 
 /** Whatever comes before the reply to a mark that is sent behind `packet` is the reply to `packet`. */
-function exchange(socket: Socket, packet: Uint8Array, port: number, to: string): Promise<string> {
+function exchange(
+  socket: Socket,
+  packet: Uint8Array,
+  { port, to, lateMs }: { port: number; to: string; lateMs: number },
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const replies: string[] = []
-    const timer = setTimeout(() => reject(new Error(`no reply at all from ${to}`)), 10_000)
-    const take = (reply: Buffer): void => {
-      if (reply.readUInt16BE(0) !== MARK_ID) {
-        replies.push(withoutServerCookie(packet, reply).toString('hex'))
-        return
-      }
+    let isMarked = false
+    let timer = setTimeout(() => reject(new Error(`no reply at all from ${to}`)), 10_000)
+    const finish = (): void => {
       clearTimeout(timer)
       socket.off('message', take)
       resolve(replies.join(' and '))
+    }
+    const take = (reply: Buffer): void => {
+      if (reply.readUInt16BE(0) === MARK_ID) {
+        isMarked = true
+        clearTimeout(timer)
+        timer = setTimeout(finish, lateMs)
+      } else replies.push(withoutServerCookie(packet, reply).toString('hex'))
+      if (isMarked && (lateMs === 0 || replies.length > 0)) finish()
     }
     socket.on('message', take)
     socket.send(packet, port, to)
