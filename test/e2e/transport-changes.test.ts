@@ -17,7 +17,8 @@ import { type QuerySpec, readMessage, wireQuery } from '../support/wire.ts'
 const zone = (serial: number, last: number): string =>
   `$TTL 60\n@ IN SOA a b ${serial} 2 3 4 5\n@ IN NS a\na IN A 192.0.2.${last}\n`
 
-const manifest = (last: number, code = ''): string =>
+/** `code`: of clients that get 198.51.100.`other`. */
+const manifest = (last: number, code = '', other = 1): string =>
   JSON.stringify({
     apiVersion: 'kuadrant.io/v1alpha1',
     kind: 'DNSRecord',
@@ -42,7 +43,7 @@ const manifest = (last: number, code = ''): string =>
                 dnsName: 'a.k.example',
                 recordType: 'A',
                 setIdentifier: 'two',
-                targets: ['198.51.100.1'],
+                targets: [`198.51.100.${other}`],
                 providerSpecific: [{ name: 'geo-code', value: code }],
               },
             ]),
@@ -242,13 +243,21 @@ const CHANGES: readonly Change[] = [
     question: a('k', US),
     before: '0 192.0.2.2',
     after: '0 198.51.100.1',
-    edit: (server) => lay(server, 'records/a.json', manifest(2, 'US')),
+    edit: (server) => lay(server, 'records/a.json', manifest(2, 'GEO-NA')),
+  },
+  {
+    // Clients of that code must not get the default until the classes know it.
+    what: 'a manifest with a new geo code instead of a wider one',
+    question: a('k', US),
+    before: '0 198.51.100.1',
+    after: '0 198.51.100.2',
+    edit: (server) => lay(server, 'records/a.json', manifest(2, 'US', 2)),
   },
   {
     what: 'a database, for the GEO classes',
     question: a('k', GB),
     before: '0 192.0.2.2',
-    after: '0 198.51.100.1',
+    after: '0 198.51.100.2',
     edit: (server) => lay(server, 'geo.mmdb', database('US')),
     boundMs: DATABASE_MS,
   },
