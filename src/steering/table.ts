@@ -1,5 +1,7 @@
+import { assert } from '../base/assert.ts'
 import type { Random } from '../base/random.ts'
 import type { ClassTrie } from '../geo/class-trie.ts'
+import type { GeoCode } from '../geo/code.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { Candidate } from './candidate.ts'
 import { Policies, type World } from './policies.ts'
@@ -67,6 +69,21 @@ export class SteeringTable {
     const policy = this.#policies.intern(codes)
     if (this.#policies.codeCount !== this.#builtCodes) this.#queueRefresh()
     return composeWords(policy, tiers)
+  }
+
+  /**
+   * Takes over the policies that another table had, as `policies` showed them, each once: steering words
+   * that it composed are good for this one. Those that nothing names any more may be empty: their codes
+   * are then not in the trie. Before anything is composed.
+   */
+  restore(policies: readonly (readonly GeoCode[])[]): void {
+    assert(this.#policies.list.length === 0, 'nothing was composed')
+    this.#policies.restore(policies)
+  }
+
+  /** The codes of each policy, by the number that steering words name it by. */
+  get policies(): readonly (readonly GeoCode[])[] {
+    return this.#policies.list
   }
 
   /**

@@ -29,8 +29,7 @@ function classify(codes: readonly GeoCode[]): FlatClassTrie {
 const locator: Locator = {
   locate: () => UNKNOWN_LOCATION,
   field: () => '',
-  classify,
-  classifyInBackground: async (codes) => classify(codes),
+  classify: async (codes) => classify(codes),
   onChange: () => () => {},
 }
 
@@ -87,7 +86,7 @@ const address = (...octets: number[]) => ({
 
 /** Image and table, with an empty zone that is published. */
 function open(zones: SharedZones, image = new ZoneImage()) {
-  const { table } = zones.open(locator, image)
+  const { table } = zones.open(locator, undefined, image)
   const zone = image.addZone(wire('z.example.'))
   image.publish()
   return { image, table, zone }
