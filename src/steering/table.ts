@@ -93,7 +93,8 @@ export class SteeringTable {
    */
   refresh(): void {
     this.#rebuildIfDue()
-    this.#tell()
+    // Who knows of a policy does not ask again for the classes that go with it.
+    if (this.#has(this.#policies.codeCount)) this.#tell()
   }
 
   /**
@@ -110,6 +111,7 @@ export class SteeringTable {
 
   async #waitFor(codeCount: number): Promise<void> {
     while (!this.#has(codeCount)) await this.#rebuild
+    this.#tell()
     if (this.#fault !== undefined) throw this.#fault
   }
 
