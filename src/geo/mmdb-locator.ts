@@ -1,8 +1,8 @@
+import { assert } from '../base/assert.ts'
 import { InputError } from '../base/errors.ts'
 import type { Timers } from '../base/timers.ts'
 import type { AddressFamily } from '../dns/text/address.ts'
 import { type ClassTrie, FlatClassTrie } from './class-trie.ts'
-import { buildClasses } from './classes/build-classes.ts'
 import type { GeoCode } from './code.ts'
 import { isPlaceLabel, readField } from './fields.ts'
 import { type Location, UNKNOWN_LOCATION } from './location.ts'
@@ -105,15 +105,11 @@ export class MmdbLocator implements Locator {
     return ''
   }
 
-  classify(codes: readonly GeoCode[]): ClassTrie {
-    const databases = this.#databases()
-    return new FlatClassTrie(buildClasses({ databases, nets: this.#nets.nets, codes }))
-  }
-
-  async classifyInBackground(codes: readonly GeoCode[]): Promise<ClassTrie> {
+  async classify(codes: readonly GeoCode[]): Promise<ClassTrie> {
     const job = { kind: 'classify', images: this.images, nets: this.#nets.nets, codes } as const
     const data = await this.#options.runJob(job)
-    return data === undefined ? this.classify(codes) : new FlatClassTrie(data)
+    assert(data !== undefined, 'the job makes a trie')
+    return new FlatClassTrie(data)
   }
 
   onChange(callback: () => void): () => void {

@@ -58,7 +58,7 @@ export class Server implements ServerView {
   readonly #pool: TransactionPool
   readonly #handsOver: boolean
   /** Set where the query under way came to a chain that may wait. */
-  #mustHandOver = false
+  isHandingOver = false
 
   constructor(options: ServerOptions) {
     this.address = options.address
@@ -96,6 +96,7 @@ export class Server implements ServerView {
     tx.zone = ''
     tx.view = ''
     tx.chainDepth = 0
+    this.isHandingOver = false
     const status = parseQuery(query, query.packet, query.packetOctets)
     tx.response.reset(query)
     if (status !== ParseStatus.Ok) return this.#refusePacket(tx, status, out)
@@ -110,7 +111,7 @@ export class Server implements ServerView {
     tx.view = block.viewName
     if (this.#handsOver && block.waits === true) return HAND_OVER
     const rcode = block.debug ? block.chain.serve(tx) : this.#guard(tx, block)
-    if (this.#mustHandOver) return this.#handOver()
+    if (this.isHandingOver) return HAND_OVER
     if (typeof rcode === 'number') return this.#finish(tx, block, rcode, out)
     return this.#finishLater(tx, block, rcode, out)
   }
@@ -131,7 +132,7 @@ export class Server implements ServerView {
       return undefined
     }
     if (this.#handsOver && block.waits === true) {
-      this.#mustHandOver = true
+      this.isHandingOver = true
       this.#pool.give(nested)
       return undefined
     }
@@ -140,12 +141,6 @@ export class Server implements ServerView {
     const rcode = block.debug ? block.chain.serve(nested) : this.#guard(nested, block)
     if (typeof rcode === 'number') return this.#settleRequery(nested, rcode)
     return rcode.then((later) => this.#settleRequery(nested, later))
-  }
-
-  /** What the chain has made of the query so far is forgotten: it starts again elsewhere. */
-  #handOver(): number {
-    this.#mustHandOver = false
-    return HAND_OVER
   }
 
   #settleRequery(nested: Transaction, rcode: number): Transaction | undefined {

@@ -15,12 +15,17 @@ import type {
 } from '../../src/plugin/directive.ts'
 import type { Feed } from '../../src/plugin/feed.ts'
 import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
-import { ControlWiring } from '../../src/server/wiring.ts'
+import { ControlWiring, DataWiring, type Wiring } from '../../src/server/wiring.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { lineBufferTo } from './line-buffer.ts'
 
 type Hook = () => void | Promise<void>
+
+export interface SetUpOptions {
+  readonly above?: readonly string[]
+  readonly wiring?: Wiring
+}
 
 /** One directive set up outside a server, with everything it registered. */
 export class SetUp implements SetupContext {
@@ -49,7 +54,7 @@ export class SetUp implements SetupContext {
   reloads = true
   readonly reloadReasons: string[] = []
   readonly #name: string
-  readonly wiring = new ControlWiring()
+  readonly wiring: Wiring
   #linked: (() => void)[] = []
   readonly #startup: Hook[] = []
   readonly #serving: (() => void)[] = []
@@ -61,8 +66,9 @@ export class SetUp implements SetupContext {
     directive: Directive,
     corefile: string,
     zones: readonly string[] = ['example.org.'],
-    above: readonly string[] = [],
+    { above = [], wiring = new ControlWiring() }: SetUpOptions = {},
   ) {
+    this.wiring = wiring
     this.#name = directive.name
     this.dispenser = new Dispenser(scanTokens(corefile, 'Corefile'))
     this.block = blockConfig(zones)
@@ -177,6 +183,27 @@ export class SetUp implements SetupContext {
     const line = lines.find((line) => line.startsWith(`${series} `))
     return line === undefined ? undefined : Number(line.slice(series.length + 1))
   }
+}
+
+/**
+ * The same directive as a data thread has it: nothing is started there, and what `control` publishes,
+ * before and from now on, comes as a copy.
+ */
+export function followerOf(
+  control: SetUp,
+  directive: Directive,
+  corefile: string,
+  zones?: readonly string[],
+): SetUp {
+  const wiring = new DataWiring({ catchUp: () => {}, send: () => {}, announce: () => {} })
+  const follower = new SetUp(directive, corefile, zones, { wiring })
+  const source = control.wiring as ControlWiring
+  const follow = (index: number, value: unknown): void => {
+    wiring.follow(index, structuredClone(value))
+  }
+  for (const [index, value] of source.values()) follow(index, value)
+  source.onPublish = follow
+  return follower
 }
 
 function printFault(error: InputError): string {

@@ -29,16 +29,21 @@ export class SharedZones implements KuadrantSource {
   readonly #followed: FollowedWorlds
   #handle: ArenaHandle | undefined
 
-  constructor(c: SetupContext) {
+  constructor(c: Pick<SetupContext, 'log' | 'feed'>) {
     this.#log = c.log
     this.#worlds = c.feed<SharedWorld>((world) => this.#followed.follow(world))
     this.#buffers = c.feed<SharedArrayBuffer>((buffer) => this.#followBuffer(buffer))
     this.#followed = new FollowedWorlds(() => this.#worlds.catchUp())
   }
 
-  /** On the control thread, once: what the zones are written with, and read by this thread. */
-  open(locator: Locator | undefined): { image: ZoneImage; table: SteeringTable } {
-    const image = new ZoneImage()
+  /**
+   * On the control thread, once: what the zones are written with, and read by this thread. `image`: an
+   * empty one.
+   */
+  open(
+    locator: Locator | undefined,
+    image: ZoneImage = new ZoneImage(),
+  ): { image: ZoneImage; table: SteeringTable } {
     const table = new SteeringTable({
       locator,
       random: newRandom(),

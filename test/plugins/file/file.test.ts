@@ -43,7 +43,7 @@ test('file: answers from the zone, with the NS of its apex', async (t) => {
 
 test('file: under minimal it does not add what that takes away', async (t) => {
   const dir = t.testdir({ db: zone(1) })
-  const c = new SetUp(file, `file ${dir}/db`, ['example.org.'], ['minimal'])
+  const c = new SetUp(file, `file ${dir}/db`, ['example.org.'], { above: ['minimal'] })
   t.teardown(() => c.stop())
   await c.start()
   const shown = await ask(c, WWW)

@@ -65,6 +65,17 @@ t.test('asks itself only once it listens', async (t) => {
   t.equal(urls.length, 1)
 })
 
+t.test('at the end it asks no more, since the endpoint closes before other sockets', async (t) => {
+  const { timers, urls, setUp } = harness('health {\n lameduck 3s\n}')
+  await setUp.start()
+  const end = setUp.exit()
+  await timers.advance(3000)
+  await end
+  t.equal(urls.length, 3)
+  await timers.advance(5000)
+  t.equal(urls.length, 3)
+})
+
 t.test('a slow answer does not pile up requests', async (t) => {
   const { timers, urls, setUp } = harness('health', () => new Promise(() => {}))
   await setUp.start()

@@ -5,7 +5,7 @@ import { runWhole } from '../../../src/base/slices.ts'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { hosts, hostsWith } from '../../../src/plugins/hosts/setup.ts'
 import { HostsTable } from '../../../src/plugins/hosts/table.ts'
-import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
+import { FakeTimers, followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 import { wire } from '../../support/zone-text.ts'
@@ -295,4 +295,31 @@ test('hosts: a line or a file that is too long is told of', async (t) => {
   t.teardown(() => late.stop())
   await late.start()
   t.match(late.lines, [/unable to access hosts file: .* is larger than/], 'from the start, too')
+})
+
+test('data threads follow', async (t) => {
+  const { c, dir, timers } = setUp(t, '198.51.100.1 inline.example.org\n reload 1s')
+  const corefile = `hosts ${join(dir, 'hosts')} {\n 198.51.100.1 inline.example.org\n}`
+  const follower = followerOf(c, hostsWith(new FakeTimers()), corefile)
+  t.equal(await ask(follower, { name: 'www.example.org.' }), 'next NOERROR')
+  await c.start()
+  const questions: Question[] = [
+    { name: 'www.example.org.' },
+    { name: 'www.example.org.', type: RRType.AAAA },
+    { name: 'inline.example.org.' },
+    { name: 'x.apps.example.org.' },
+    { name: '1.2.0.192.in-addr.arpa.', type: RRType.PTR },
+    { name: 'no.example.org.' },
+    { name: 'www.example.org.', type: RRType.TXT },
+  ]
+  for (const question of questions) {
+    t.equal(await ask(follower, question), await ask(c, question), JSON.stringify(question))
+  }
+  writeFileSync(join(dir, 'hosts'), '192.0.2.99 www.example.org\n')
+  await timers.advance(1000)
+  const want = 'hosts NOERROR c0000263'
+  await until(async () => (await ask(follower, questions[0]!)) === want, want)
+  for (const question of questions) {
+    t.equal(await ask(follower, question), await ask(c, question), JSON.stringify(question))
+  }
 })

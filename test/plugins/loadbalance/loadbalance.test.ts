@@ -10,7 +10,7 @@ import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { Reorder } from '../../../src/plugins/loadbalance/reorder.ts'
 import { loadbalance, loadbalanceWith } from '../../../src/plugins/loadbalance/setup.ts'
 import { findWeight, scanWeights, shareWeights } from '../../../src/plugins/loadbalance/weights.ts'
-import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
+import { FakeTimers, followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 
@@ -131,6 +131,29 @@ t.test('one address is drawn by weight', async (t) => {
   await timers.advance(5000)
   await setUp.stop()
   t.match((await orders(setUp, [A(2), A(1)])).size, 2, 'a bad file leaves the good weights')
+})
+
+t.test('data threads follow the weights', async (t) => {
+  const file = join(t.testdir({ weights: 'www.example.org\n192.0.2.1 255\n' }), 'weights')
+  const timers = new FakeTimers()
+  const corefile = `loadbalance weighted ${file} {\n reload 5s\n}`
+  const setUp = new SetUp(loadbalanceWith(timers), corefile)
+  const follower = followerOf(setUp, loadbalanceWith(new FakeTimers()), corefile)
+  const leads = async (side: SetUp): Promise<number> => {
+    return (await orders(side, [A(2), A(1)])).get('A01 A02') ?? 0
+  }
+  t.ok(Math.abs((await leads(follower)) - 300) < 60, 'nothing is known yet')
+  await setUp.start()
+  t.ok((await leads(follower)) > 590)
+  t.equal(await leads(follower), await leads(setUp), 'the same draws')
+  writeFileSync(file, 'www.example.org\n192.0.2.2 255\n')
+  await timers.advance(5000)
+  await until(async () => (await leads(follower)) < 10, 'the new weights')
+  writeFileSync(file, 'this is bad')
+  await timers.advance(5000)
+  await until(() => setUp.lines.some((line) => line.includes('could not parse')), 'the fault')
+  t.ok((await leads(follower)) < 10, 'a bad file leaves the good weights')
+  await setUp.stop()
 })
 
 t.test('a missing weight file', async (t) => {

@@ -138,8 +138,10 @@ export class BatchLoop {
   }
 
   #runRounds(): void {
-    for (let round = 1; !this.#isStopped; round++) {
+    for (let round = 1; ; round++) {
       if (this.#wake.isCalled()) this.#hooks.onWake()
+      // Nobody would end a sleep that began now.
+      if (this.#isStopped) return
       let isBusy = false
       for (let i = 0; i < this.#members.length; i++) {
         const member = this.#members[i]!
