@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { connect } from 'node:net'
@@ -122,6 +123,8 @@ t.test(`random octets over UDP for ${SECONDS} s`, async (t) => {
   const isUnderWay = () => Atomics.load(state, 1) > 100_000 || isOver
   await until(isUnderWay, 'the flood', 60_000)
 
+  const long = createSocket('udp4')
+  const tooLong = Buffer.alloc(5000, QUERY)
   const before = residentMib(server)
   const resident: number[] = []
   const tcp = new Times()
@@ -135,10 +138,12 @@ t.test(`random octets over UDP for ${SECONDS} s`, async (t) => {
       await until(isSeen, 'the change', PATIENCE_MS * 2)
     }
     t.match(await tcp.take(askTcp(port)), /^192\.0\.2\.\d+$/)
+    long.send(tooLong, port, '127.0.0.1')
     if (i % 16 === 0) await http.take(fetchMetrics(metrics))
     resident.push(residentMib(server))
   }
   await ended
+  long.close()
   const page = await fetchMetrics(metrics)
   const counted = page.split('\n').filter((line) => /^(sextant|coredns_panics)\w*_total/.test(line))
   t.comment([`${state[1]} datagrams`, `TCP: ${tcp.print()}`, `metrics: ${http.print()}`].join('\n'))

@@ -8,8 +8,8 @@ import { BatchSocket } from '../../src/transport/udp/batch/socket.ts'
 
 /*
  * Sends random octets to 127.0.0.1:port as fast as it can, until `state[0]` is not 0 or `seconds` are
- * over; counts the datagrams in `state[1]`. Some are all random, some have a query's header, some are
- * `query` with octets changed or cut off, and a few are longer than any query.
+ * over; counts the datagrams in `state[1]`. Some are all random, some have a query's header, and some are
+ * `query` with octets changed or cut off.
  */
 export interface FloodData {
   readonly port: number
@@ -24,7 +24,6 @@ const SOCKETS = 8
 /** Put together before, so that sending is all that is done then. */
 const PACKETS = 2 ** 14
 const OCTETS_MAX = 600
-const LONG_OCTETS = 5000
 
 const random = new Random(seed)
 const noise = new Uint8Array(2 ** 20)
@@ -38,9 +37,9 @@ const members = Array.from({ length: SOCKETS }, () => {
 })
 
 function compose(): Uint8Array {
-  const packet = new Uint8Array(LONG_OCTETS)
-  const from = random.below(noise.length - LONG_OCTETS)
-  const octets = random.below(500) === 0 ? LONG_OCTETS : random.below(OCTETS_MAX)
+  const packet = new Uint8Array(OCTETS_MAX)
+  const from = random.below(noise.length - OCTETS_MAX)
+  const octets = random.below(OCTETS_MAX)
   packet.set(noise.subarray(from, from + octets))
   switch (random.below(4)) {
     case 0:

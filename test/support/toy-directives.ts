@@ -14,6 +14,9 @@ function answer(tx: Transaction): number {
   return Rcode.NXDOMAIN
 }
 
+/** Of `chatty`, for each query: more than a ring has room for. */
+export const LINES = 1000
+
 /** Queries that `slow` has, in the thread that looks: each is answered when it is called. */
 export const waiting: (() => void)[] = []
 
@@ -61,6 +64,20 @@ export const TOYS: readonly Directive[] = [
         if (value === 'bad') throw new Error('that can not be followed')
       }
       feeds.push(c.feed(follow))
+    },
+  },
+  {
+    // Says more about a query than can be written in time.
+    name: 'chatty',
+    setup: (c) => {
+      const text = 'x'.repeat(8000)
+      c.addHandler((next) => ({
+        name: 'chatty',
+        serve: (tx) => {
+          for (let line = 0; line < LINES; line++) c.log.info(text)
+          return next.serve(tx)
+        },
+      }))
     },
   },
   {

@@ -15,7 +15,7 @@ import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { loadLibc } from '../../../src/transport/udp/batch/libc.ts'
 import { composeQuery } from '../../support/client.ts'
 import { lineBufferTo } from '../../support/line-buffer.ts'
-import { feeds, TOY_NAMES, TOYS, waiting } from '../../support/toy-directives.ts'
+import { feeds, LINES, TOY_NAMES, TOYS, waiting } from '../../support/toy-directives.ts'
 import { until } from '../../support/until.ts'
 import { type Client, TcpClient, udpClient } from '../../transport/client.ts'
 
@@ -187,4 +187,16 @@ t.test('faults are bounded as well', async (t) => {
   t.equal(await ask(client, 'a.quick.example'), 3)
   const told = lines.filter((line) => line.includes('a handler waits in a thread that can not'))
   t.ok(told.length > 0 && told.length <= total, `${told.length} of ${total} told of`)
+})
+
+t.test('lines beyond what a thread may leave unread are dropped and counted', async (t) => {
+  const { totals, lines, client } = await serve(t, 'z.example {\n chatty\n quick\n}\n')
+  t.equal(await ask(client, 'a.z.example'), 3)
+  const written = () => lines.filter((line) => line.includes('xxx')).length
+  const dropped = () => totals.losses.lines ?? 0
+  // It was asked more than once where the thread was slow to start.
+  const isWhole = () => written() > 0 && (written() + dropped()) % LINES === 0
+  await until(isWhole, 'the lines', PATIENCE_MS)
+  t.ok(dropped() > 0)
+  t.ok(written() > 100, `${written()} written, ${dropped()} dropped`)
 })
