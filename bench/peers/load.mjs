@@ -1,15 +1,35 @@
-// The load generator: dnsperf. Another one has to export the same two functions.
+// Load: our generator in batches, or dnsperf, which takes more CPU per query than fast servers do.
 import { spawn } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { CLIENTS } from './content.mjs'
 import { endedChildrenUs } from './server-process.mjs'
 
 /** Slow enough that every server keeps up: latency without a queue in front of it. */
 const LATENCY_QPS = 2000
 
+const GENERATOR = join(dirname(fileURLToPath(import.meta.url)), 'generator.mjs')
+
 /** Queries/s with `outstanding` queries always under way; and what that cost the generator. */
 export async function saturate(target, seconds) {
-  const { clients, threads, outstanding } = target
   const before = endedChildrenUs()
+  const result = await (target.generator === 'dnsperf' ? bySaturatedDnsperf : byGenerator)(
+    target,
+    seconds,
+  )
+  return { ...result, loadCores: (endedChildrenUs() - before) / 1e6 / seconds }
+}
+
+async function byGenerator({ port, file, ecs, clients, outstanding }, seconds) {
+  const window = Math.max(1, Math.round(outstanding / clients))
+  const args = [GENERATOR, file, port, seconds, clients, window, ecs ? 'ecs' : 'plain']
+  const { wrong, ...result } = JSON.parse(await run(process.execPath, args))
+  if (wrong > 0) throw new Error(`${wrong} of ${result.completed} answers were wrong`)
+  return result
+}
+
+async function bySaturatedDnsperf(target, seconds) {
+  const { clients, threads, outstanding } = target
   const report = await dnsperf(target, [
     ...['-l', seconds, '-c', clients, '-T', threads, '-q', outstanding],
   ])
@@ -17,7 +37,6 @@ export async function saturate(target, seconds) {
     completed: field(report, /Queries completed:\s+(\d+)/),
     lost: field(report, /Queries lost:\s+(\d+)/),
     qps: field(report, /Queries per second:\s+([\d.]+)/),
-    loadCores: (endedChildrenUs() - before) / 1e6 / field(report, /Run time \(s\):\s+([\d.]+)/),
   }
 }
 
@@ -44,7 +63,12 @@ function dnsperf({ port, file, ecs }, options) {
     ...(ecs ? ['-E', subnet] : []),
     ...options,
   ]
-  const child = spawn('dnsperf', args.map(String), { stdio: ['ignore', 'pipe', 'ignore'] })
+  return run('dnsperf', [...args, ...options])
+}
+
+/** Resolves with what the command printed. */
+function run(command, args) {
+  const child = spawn(command, args.map(String), { stdio: ['ignore', 'pipe', 'ignore'] })
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   return new Promise((resolve, reject) => {
@@ -54,7 +78,7 @@ function dnsperf({ port, file, ecs }, options) {
     child.once('close', (code) => {
       process.off('exit', kill)
       if (code === 0) resolve(Buffer.concat(chunks).toString())
-      else reject(new Error(`dnsperf ended with ${code}`))
+      else reject(new Error(`${command} ended with ${code}`))
     })
   })
 }

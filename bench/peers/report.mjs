@@ -10,7 +10,7 @@ const COLUMNS = [
   ['p99 us', (row) => median(row.rounds.map((round) => round.p99Us)).toFixed(0)],
   ['RSS MiB', (row) => row.residentMib.toFixed(0)],
   ['cores', (row) => median(row.rounds.map((round) => round.serverCores)).toFixed(2)],
-  ['dnsperf cores', (row) => median(row.rounds.map((round) => round.loadCores)).toFixed(2)],
+  ['load cores', (row) => median(row.rounds.map((round) => round.loadCores)).toFixed(2)],
   ['lost', (row) => String(row.rounds.reduce((sum, round) => sum + round.lost, 0))],
   ['Sextant/it q/s', (row, own) => ratio(row, own, (round) => round.qps)],
   ['Sextant/it CPU', (row, own) => ratio(row, own, (round) => round.userUs + round.systemUs)],

@@ -1,6 +1,7 @@
 // Sextant beside other authoritative servers: the same zone, the same database, the same packets.
 //   npm run build && node bench/peers/run.mjs [rounds] [seconds] [--cases geo,1k,100k,1m]
-//     [--mmdb FILE] [--threads 1] [--clients 8] [--outstanding 100]
+//     [--mmdb FILE] [--threads 1] [--clients 8] [--outstanding 200]
+//     [--generator batch|dnsperf] [--peers gdnsd,Knot,PowerDNS,CoreDNS]
 // Needs dnsperf, and what is to be compared with: Debian's gdnsd, knot, knot-module-geoip, pdns-server,
 // pdns-backend-geoip; coredns if it is on PATH. All of them have one UDP thread.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -33,12 +34,15 @@ const { values: options, positionals } = parseArgs({
     mmdb: { type: 'string' },
     threads: { type: 'string', default: '1' },
     clients: { type: 'string', default: '8' },
-    outstanding: { type: 'string', default: '100' },
+    outstanding: { type: 'string', default: '200' },
+    generator: { type: 'string', default: 'batch' },
+    peers: { type: 'string', default: 'gdnsd,Knot,PowerDNS,CoreDNS' },
   },
 })
+const compared = options.peers.split(',')
 const rounds = Number(positionals[0] ?? 5)
 const seconds = Number(positionals[1] ?? 4)
-const { threads, clients, outstanding } = options
+const { threads, clients, outstanding, generator } = options
 
 const directory = mkdtempSync(join(tmpdir(), 'sextant-peers-'))
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
@@ -99,10 +103,11 @@ async function compare(name, entry) {
   const file = join(directory, `${name}.txt`)
   writeQuestions(file, entry)
   const rows = []
-  for (const peer of [sextant, gdnsd, knot, powerdns, coredns]) {
+  const peers = [gdnsd, knot, powerdns, coredns].filter(({ name }) => compared.includes(name))
+  for (const peer of [sextant, ...peers]) {
     const row = await start(peer, name, entry)
     if (row === undefined) continue
-    Object.assign(row.target, { file, ecs: entry.geo, clients, threads, outstanding })
+    Object.assign(row.target, { file, ecs: entry.geo, clients, threads, outstanding, generator })
     rows.push(row)
   }
   // Compilers and caches get warm outside the figures.
@@ -125,14 +130,14 @@ const load = () =>
     .map((value) => value.toFixed(1))
     .join(' ')
 if (findCommand('dnsperf') === undefined) {
-  console.error('dnsperf is not installed (Debian: dnsperf)')
+  console.error('dnsperf, which measures latency, is not installed (Debian: dnsperf)')
   process.exit(1)
 }
 try {
   const [cpu] = cpus()
   console.log(`${cpus().length} x ${cpu.model}, Linux ${release()}, Node ${process.version}`)
   console.log(`${rounds} rounds of ${seconds} s; load average at the start ${load()}`)
-  console.log(`dnsperf: ${threads} thread(s), ${clients} clients, ${outstanding} queries under way`)
+  console.log(`load: ${generator}, ${clients} clients, ${outstanding} queries under way`)
   for (const name of options.cases.split(',')) {
     if (CASES[name] === undefined) throw new Error(`no case ${name}; cases: ${Object.keys(CASES)}`)
     await compare(name, CASES[name])

@@ -42,7 +42,10 @@ export class RingWriter {
     this.#words = new Uint32Array(memory, HEADER_OCTETS, this.#size / 4)
   }
 
-  /** Offset in `octets` of room for a record of up to `octetsMax`, or -1: dropped. @hot */
+  /**
+   * Offset in `octets` of room for a record of up to `octetsMax`, or -1: dropped. Where the ring is empty
+   * there is room for any whose header and octets come to no more than half of it. @hot
+   */
   begin(octetsMax: number): number {
     const needed = RECORD_HEADER_OCTETS + ((octetsMax + 7) & ~7)
     const written = this.#header[WRITTEN]!
@@ -71,7 +74,8 @@ export class RingWriter {
     this.#words[at + 1] = octets
     const length = RECORD_HEADER_OCTETS + ((octets + 7) & ~7)
     Atomics.store(this.#header, WRITTEN, (this.#header[WRITTEN]! + length) | 0)
-    return this.#header[BELL] === 0 && Atomics.exchange(this.#header, BELL, 1) === 0
+    // An atomic load: a plain one might be done before the store above, and the bell be missed.
+    return Atomics.load(this.#header, BELL) === 0 && Atomics.exchange(this.#header, BELL, 1) === 0
   }
 
   #drop(): number {

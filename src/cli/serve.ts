@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { DIRECTIVES } from '../plugins/order.ts'
 import { describe, Supervisor } from '../server/supervisor.ts'
 import { createLogger, type Logger } from '../telemetry/log.ts'
@@ -24,7 +24,7 @@ export async function serve(argv: readonly string[], output: Output): Promise<nu
     run(args, output, log, resolve).catch((error) => resolve(refuse(output, describe(error))))
   })
   const code = await ended
-  if (args.pidfile !== undefined) rmSync(args.pidfile, { force: true })
+  if (args.pidfile !== undefined) removePidfile(args.pidfile)
   return code
 }
 
@@ -61,9 +61,20 @@ async function run(
   if (args.examples) printLines(output, exampleLines(supervisor.plans))
 }
 
+const PIDFILE_TEXT = `${process.pid}\n`
+
+/** Whoever took over from us has written its own there by now. */
+function removePidfile(path: string): void {
+  try {
+    if (readFileSync(path, 'utf8') === PIDFILE_TEXT) rmSync(path)
+  } catch {
+    // It is gone, or never could be written: there is nothing to remove.
+  }
+}
+
 function writePidfile(path: string, log: Logger): void {
   try {
-    writeFileSync(path, `${process.pid}\n`)
+    writeFileSync(path, PIDFILE_TEXT)
   } catch (error) {
     log.error(`Could not write pidfile: ${describe(error)}`)
   }

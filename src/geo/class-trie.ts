@@ -40,7 +40,35 @@ export interface ClassTrieData {
   /** Where IPv4 and IPv6 addresses start: words as above. */
   readonly rootIPv4: number
   readonly rootIPv6: number
+  /** Where the first 16 bits lead (see `composeTop`); on SharedArrayBuffers. */
+  readonly topIPv4: Uint32Array
+  readonly topIPv6: Uint32Array
   readonly codesOf: readonly (readonly GeoCode[])[]
+}
+
+/** A walk starts so many bits down, in the top: most of its steps would be there. */
+const TOP_BITS = 16
+const TOP_DEPTH_SHIFT = 26
+const TOP_CLASS_MASK = 2 ** TOP_DEPTH_SHIFT - 1
+
+/**
+ * By the first 16 bits of an address, where they lead from `root`: the node below them, or of a leaf that
+ * ends before, LEAF | depth << 26 | class.
+ */
+export function composeTop(words: Uint32Array, root: number): Uint32Array {
+  const top = new Uint32Array(new SharedArrayBuffer(4 << TOP_BITS))
+  const descend = (word: number, depth: number, prefix: number): void => {
+    if (word < LEAF && depth < TOP_BITS) {
+      descend(words[word * 2]!, depth + 1, prefix * 2)
+      descend(words[word * 2 + 1]!, depth + 1, prefix * 2 + 1)
+      return
+    }
+    const start = prefix << (TOP_BITS - depth)
+    const end = (prefix + 1) << (TOP_BITS - depth)
+    top.fill(word < LEAF ? word : LEAF + depth * 2 ** TOP_DEPTH_SHIFT + (word - LEAF), start, end)
+  }
+  descend(root, 0, 0)
+  return top
 }
 
 /** Walks a trie in place. One per thread: `depth` is state. */
@@ -52,6 +80,8 @@ export class FlatClassTrie implements ClassTrie {
   readonly #words: Uint32Array
   readonly #rootIPv4: number
   readonly #rootIPv6: number
+  readonly #topIPv4: Uint32Array
+  readonly #topIPv6: Uint32Array
 
   constructor(data: ClassTrieData) {
     this.data = data
@@ -60,6 +90,8 @@ export class FlatClassTrie implements ClassTrie {
     this.#words = data.words
     this.#rootIPv4 = data.rootIPv4
     this.#rootIPv6 = data.rootIPv6
+    this.#topIPv4 = data.topIPv4
+    this.#topIPv6 = data.topIPv6
   }
 
   /**
@@ -70,8 +102,17 @@ export class FlatClassTrie implements ClassTrie {
    */
   lookup(address: Uint8Array, family: number, bits: number): number {
     const words = this.#words
-    let word = family === 1 ? this.#rootIPv4 : this.#rootIPv6
+    let word = 0
     let depth = 0
+    if (bits >= TOP_BITS) {
+      const top = family === 1 ? this.#topIPv4 : this.#topIPv6
+      word = top[(address[0]! << 8) | address[1]!]!
+      if (word >= LEAF) {
+        this.depth = (word - LEAF) >>> TOP_DEPTH_SHIFT
+        return word & TOP_CLASS_MASK
+      }
+      depth = TOP_BITS
+    } else word = family === 1 ? this.#rootIPv4 : this.#rootIPv6
     while (word < LEAF) {
       const bit = depth < bits ? (address[depth >> 3]! >> (7 - (depth & 7))) & 1 : 0
       word = words[word * 2 + bit]!
@@ -87,12 +128,16 @@ export class FlatClassTrie implements ClassTrie {
   }
 }
 
+const EMPTY_TOP = composeTop(new Uint32Array(0), LEAF)
+
 /** The trie of a server that knows no places: everyone is in class 0, at depth 0. */
 export function emptyTrie(): FlatClassTrie {
   return new FlatClassTrie({
     words: new Uint32Array(0),
     rootIPv4: LEAF,
     rootIPv6: LEAF,
+    topIPv4: EMPTY_TOP,
+    topIPv6: EMPTY_TOP,
     codesOf: [[]],
   })
 }

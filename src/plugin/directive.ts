@@ -55,6 +55,8 @@ export interface BlockConfig {
   viewName: string
   /** Set by `geoip`: where clients are. */
   locator: Locator | undefined
+  /** Set by `geoip` with `edns-subnet`: the metadata `geoip/…` is of the client subnet, if there is one. */
+  locatesSubnet: boolean
   /** Set by `metadata`: labels are collected for this block. */
   metadataEnabled: boolean
   /** By label, e.g. `geoip/country/code`. Read through `findMetadata` once all setups ran. */
@@ -131,6 +133,8 @@ export interface SetupContext {
   onLinked(hook: () => void): void
   /** After every setup of every block passed, before sockets open. A failure stops the start. */
   onStartup(hook: () => void | Promise<void>): void
+  /** Once the sockets of DNS and HTTP are open and this instance answers on them. Must not throw. */
+  onServing(hook: () => void): void
   /**
    * Validation for `sextant check`, run instead of `onStartup`: reads the files that the directive
    * names (manifests, zone files, databases) and returns every fault found, each with its position.
@@ -161,9 +165,43 @@ export interface SetupContext {
 /** Counts of packets that ended before any chain, since the process started. */
 export interface ServerCounters {
   readonly ignored: number
+  readonly panics: number
+  readonly losses: Losses
+  /** By listen address, `dns://:53`. */
+  readonly dropped: ReadonlyMap<string, DroppedCounters>
+}
+
+/** Queries that the server itself answered with an error. */
+export interface DroppedCounters {
   readonly formErr: number
   readonly notImp: number
   readonly badVers: number
   readonly refused: number
-  readonly panics: number
+  /** All of them: at `protocol * 2 + (family - 1)`. */
+  readonly queries: Readonly<Float64Array>
+}
+
+/**
+ * What the process dropped since it started, rather than let it wait for ever; what is left out is not
+ * known on this machine.
+ */
+export interface Losses {
+  /** UDP queries that came while too many waited for their answers. */
+  readonly overloaded?: number
+  /** UDP queries that found the kernel's buffer of their socket full. */
+  readonly unbuffered?: number
+  /** UDP queries longer than any that is read. */
+  readonly oversize?: number
+  /** UDP replies that the kernel did not take. */
+  readonly unsent?: number
+  /** TCP connections over a limit. */
+  readonly refusedConnections?: number
+  /** TCP connections cut, since the peer did not send or read in time, */
+  readonly timedOutConnections?: number
+  /** or left too much unread, */
+  readonly overrunConnections?: number
+  /** or too many queries waited. */
+  readonly overloadedConnections?: number
+  /** Lines of the log, and other texts of data threads. */
+  readonly lines?: number
 }

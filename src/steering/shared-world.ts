@@ -6,6 +6,8 @@ export interface SharedWorld {
   readonly words: Uint32Array
   readonly rootIPv4: number
   readonly rootIPv6: number
+  readonly topIPv4: Uint32Array
+  readonly topIPv6: Uint32Array
   readonly classCount: number
   readonly tierOf: Uint16Array
   readonly policyCount: number
@@ -13,8 +15,8 @@ export interface SharedWorld {
 
 export function shareWorld(world: World): SharedWorld {
   const { tierOf, policyCount } = world
-  const { words, rootIPv4, rootIPv6, codesOf } = world.trie.data
-  return { words, rootIPv4, rootIPv6, classCount: codesOf.length, tierOf, policyCount }
+  const { codesOf, ...data } = world.trie.data
+  return { ...data, classCount: codesOf.length, tierOf, policyCount }
 }
 
 /** The world of a thread that does not make it. */
@@ -28,9 +30,9 @@ export class FollowedWorlds implements Worlds {
   }
 
   follow(shared: SharedWorld): void {
-    const { words, rootIPv4, rootIPv6, classCount, tierOf, policyCount } = shared
+    const { classCount, tierOf, policyCount, ...data } = shared
     const codesOf = Array.from({ length: classCount }, () => [])
-    const trie = new FlatClassTrie({ words, rootIPv4, rootIPv6, codesOf })
+    const trie = new FlatClassTrie({ ...data, codesOf })
     this.world = { trie, tierOf, policyCount }
   }
 }

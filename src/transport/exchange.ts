@@ -7,8 +7,11 @@ import type { Query } from '../dns/message/query.ts'
  */
 export interface Exchange {
   readonly query: Query
-  /** 65535 octets; the reply stands at the start once `serve` returned or resolved. */
-  readonly reply: Uint8Array
+  /**
+   * 65535 octets, or as many as a reply of the transport can have, which then gives the room itself; the
+   * reply stands at the start once `serve` returned or resolved.
+   */
+  reply: Uint8Array
 }
 
 /**

@@ -4,7 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Listener, QueryHandler } from './exchange.ts'
 import { openHost } from './open-host.ts'
 import type { SharedPorts } from './shared-port.ts'
-import { TcpConnection, type TcpCounters, type TcpLimits } from './tcp-connection.ts'
+import {
+  createTcpCounters,
+  TcpConnection,
+  type TcpCounters,
+  type TcpLimits,
+} from './tcp-connection.ts'
+import { Turns } from './turns.ts'
 
 export interface TcpOptions {
   /** An IP address; '' = every address, IPv4 and IPv6. */
@@ -14,6 +20,8 @@ export interface TcpOptions {
   readonly handler: QueryHandler
   /** What is left out has its default. */
   readonly limits?: Partial<TcpLimits>
+  /** Counts into these, of the process; default: the listener has some of its own. */
+  readonly counters?: TcpCounters | undefined
   /** Undefined = only this process has the address, ever. */
   readonly sharedPorts?: SharedPorts | undefined
 }
@@ -75,11 +83,12 @@ async function open(options: TcpOptions, host: string): Promise<TcpListener> {
 
 class TcpServer implements TcpListener {
   readonly port: number
-  readonly counters: TcpCounters = { dropped: 0, refused: 0, timedOut: 0, overrun: 0, errors: 0 }
+  readonly counters: TcpCounters
   readonly #server: Server
   #limits: TcpLimits
   readonly #connections = new Set<TcpConnection>()
   readonly #perAddress = new Map<string, number>()
+  readonly #turns = new Turns()
   #sweeper: NodeJS.Timeout
   #handler: QueryHandler
   #closing: Promise<void> | undefined = undefined
@@ -87,6 +96,7 @@ class TcpServer implements TcpListener {
 
   constructor(server: Server, options: TcpOptions) {
     this.#server = server
+    this.counters = options.counters ?? createTcpCounters()
     this.#handler = options.handler
     this.#limits = { ...TCP_LIMITS_DEFAULT, ...options.limits }
     this.port = (server.address() as { port: number }).port
@@ -168,7 +178,9 @@ class TcpServer implements TcpListener {
       return
     }
     this.#perAddress.set(address, open + 1)
-    const connection = new TcpConnection(socket, this.#limits, this.counters, () => this.#handler)
+    const current = (): QueryHandler => this.#handler
+    const { counters } = this
+    const connection = new TcpConnection(socket, this.#limits, counters, current, this.#turns)
     this.#connections.add(connection)
     socket.on('close', () => this.#forget(connection, address))
   }

@@ -13,6 +13,7 @@ export interface Client {
 export async function udpClient(port: number, host = '127.0.0.1'): Promise<Client> {
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
   const received: Buffer[] = []
+  let isOpen = true
   socket.on('message', (message) => received.push(message))
   socket.connect(port, host)
   await once(socket, 'connect')
@@ -21,6 +22,8 @@ export async function udpClient(port: number, host = '127.0.0.1'): Promise<Clien
     received,
     send: (message) => socket.send(message),
     close: async () => {
+      if (!isOpen) return
+      isOpen = false
       const closed = once(socket, 'close')
       socket.close()
       await closed

@@ -18,6 +18,7 @@ export const sextant = {
       geo
         ? `${GEO_ZONE}:${port} {
     bind 127.0.0.1
+    multisocket 1
     errors
     geoip ${mmdb} {
         edns-subnet
@@ -29,7 +30,9 @@ export const sextant = {
 `
         : `${PLAIN_ZONE}:${port} {
     bind 127.0.0.1
+    multisocket 1
     errors
+    minimal
     file ${directory}/zone ${PLAIN_ZONE}
 }
 `,

@@ -1,4 +1,4 @@
-import type { ClassTrieData } from '../class-trie.ts'
+import { type ClassTrieData, composeTop } from '../class-trie.ts'
 import type { GeoCode } from '../code.ts'
 import type { Database } from '../mmdb/database.ts'
 import { readLocation } from '../mmdb/schema.ts'
@@ -58,7 +58,9 @@ export function buildClasses(input: ClassInput): ClassTrieData {
   ipv6 = builder.map(ipv6, classOf, memo)
   ipv6 = builder.graft(ipv6, MAPPED_PREFIX, MAPPED_BITS, () => ipv4)
   const { words, roots } = builder.compact([ipv4, ipv6])
-  return { words, rootIPv4: roots[0]!, rootIPv6: roots[1]!, codesOf }
+  const [rootIPv4, rootIPv6] = roots as [number, number]
+  const [topIPv4, topIPv6] = [composeTop(words, rootIPv4), composeTop(words, rootIPv6)]
+  return { words, rootIPv4, rootIPv6, topIPv4, topIPv6, codesOf }
 }
 
 /** Reads each entry once, however many prefixes share it. */

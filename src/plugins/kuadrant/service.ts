@@ -70,6 +70,8 @@ export class KuadrantService {
     if (loaded === undefined) await this.#siblings.claimAll()
     const open = this.#share.open(block.locator, loaded)
     this.#stops.add(() => open.table.close())
+    // Zones that are served at once must not be served by classes that do not know their codes.
+    if (loaded !== undefined) await open.table.built()
     const serialFile = this.#keepSerials()
     for (const zone of zones) serials.retain(printName(zone), this.#siblings.placesOf(zone))
     if (snapshot !== undefined) {

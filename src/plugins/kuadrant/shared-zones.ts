@@ -36,7 +36,7 @@ export class SharedZones implements KuadrantSource {
   readonly #followed: FollowedWorlds
   #handle: ArenaHandle | undefined
 
-  constructor(c: SetupContext) {
+  constructor(c: Pick<SetupContext, 'log' | 'feed'>) {
     this.#log = c.log
     this.#worlds = c.feed<SharedWorld>((world) => this.#followed.follow(world))
     this.#buffers = c.feed<SharedArrayBuffer>((buffer) => this.#followBuffer(buffer))
@@ -45,10 +45,13 @@ export class SharedZones implements KuadrantSource {
 
   /**
    * On the control thread, once: what the zones are written with, and read by this thread. What was
-   * `loaded` is served from here on.
+   * `loaded` is served from here on. `image`: without it, an empty one.
    */
-  open(locator: Locator | undefined, loaded?: LoadedSnapshot): OpenZones {
-    const image = loaded?.image ?? new ZoneImage()
+  open(
+    locator: Locator | undefined,
+    loaded?: LoadedSnapshot,
+    image: ZoneImage = loaded?.image ?? new ZoneImage(),
+  ): OpenZones {
     const table = new SteeringTable({
       locator,
       random: newRandom(),

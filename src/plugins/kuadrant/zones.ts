@@ -109,7 +109,9 @@ export class KuadrantZones {
     await this.#fill([...source.records()])
     this.#leftovers.collect()
     this.#dropLeftovers(source)
-    this.#commit(startMs)
+    this.#putSerials()
+    await this.#parts.table.built()
+    this.#publish(startMs)
     const stopLooking = this.#leftovers.count === 0 ? () => {} : this.#dropLater(source)
     const waiting = this.#waiting
     this.#waiting = undefined
@@ -188,9 +190,27 @@ export class KuadrantZones {
     this.#commit(startMs)
   }
 
-  /** New serials where content changed, then one publish for all. */
+  /**
+   * New serials where content changed, then one publish for all: at once, unless it has geo codes that
+   * the classes of clients don't know yet.
+   */
   #commit(startMs: number): void {
-    const { image, table, serials, serialFile, place, clock, onCommit } = this.#parts
+    if (!this.#putSerials()) return
+    const built = this.#parts.table.built()
+    if (built === undefined) this.#publish(startMs)
+    // Why they can't be known was logged: clients get what there is for all.
+    else void built.catch(() => {}).then(() => this.#publish(startMs))
+  }
+
+  #publish(startMs: number): void {
+    const { image, clock, onCommit } = this.#parts
+    image.publish()
+    onCommit((clock.monotonic() - startMs) / 1000)
+  }
+
+  /** False: nothing changed. */
+  #putSerials(): boolean {
+    const { image, serials, serialFile, place, clock } = this.#parts
     const changed: string[] = []
     for (const zone of this.#zones) {
       const digest = this.#digestOf(zone)
@@ -204,9 +224,7 @@ export class KuadrantZones {
       image.putRRset(zone.id, zone.apex, set)
     }
     if (changed.length > 0) serialFile?.save(changed)
-    table.refresh()
-    image.publish()
-    if (changed.length > 0) onCommit((clock.monotonic() - startMs) / 1000)
+    return changed.length > 0
   }
 
   #digestOf({ id, records }: Zone): string {

@@ -5,7 +5,13 @@ import type { Exchange, QueryHandler } from '../../transport/exchange.ts'
 import type { Libc } from '../../transport/udp/batch/libc.ts'
 import { LOOP_COUNTS, LoopCount } from '../../transport/udp/batch/loop.ts'
 import { BatchSocket } from '../../transport/udp/batch/socket.ts'
-import { DRAIN_MS_DEFAULT, type UdpCounters, type UdpListener } from '../../transport/udp/udp.ts'
+import {
+  DRAIN_MS_DEFAULT,
+  RECEIVE_BUFFER_OCTETS,
+  SEND_BUFFER_OCTETS,
+  type UdpCounters,
+  type UdpListener,
+} from '../../transport/udp/udp.ts'
 import type { DataSocket } from './messages.ts'
 
 /** Ample for the kernel to lay a datagram that it has in hand into the socket that it chose for it. */
@@ -26,6 +32,8 @@ export interface DataListenerOptions {
   readonly handler: QueryHandler
   /** True = another process may have the address too: it is going to leave. */
   readonly takesOver: boolean
+  /** How long `close` waits for late answers; default 5 s. */
+  readonly drainMs?: number
   /** Makes data threads serve the sockets with these numbers no more; resolves once all they had is answered. */
   readonly detach: (fds: readonly number[]) => Promise<void>
   readonly onClosed: () => void
@@ -36,10 +44,13 @@ export class DataListener implements UdpListener {
   readonly port: number
   readonly #libc: Libc
   readonly #options: DataListenerOptions
-  readonly #drain = new Drain(DRAIN_MS_DEFAULT)
+  readonly #drain: Drain
   readonly #opened: Opened[] = []
+  /** On their way to be closed: what threads handed over of them is answered still. */
+  readonly #leaving = new Set<Opened>()
   /** Of sockets that are closed. */
   readonly #past = new Float64Array(LOOP_COUNTS)
+  #pastUnbuffered = 0
   #handler: QueryHandler
   #closing: Promise<void> | undefined
 
@@ -48,6 +59,7 @@ export class DataListener implements UdpListener {
     this.#libc = libc
     this.#options = options
     this.#handler = options.handler
+    this.#drain = new Drain(options.drainMs ?? DRAIN_MS_DEFAULT)
     let { port } = options
     if (!options.takesOver) {
       // All our sockets share their address, with any process of this user: so look first.
@@ -60,7 +72,7 @@ export class DataListener implements UdpListener {
 
   get counters(): UdpCounters {
     const total = Float64Array.from(this.#past)
-    for (const { counts, socket } of this.#opened) {
+    for (const { counts, socket } of this.#all()) {
       for (let i = 0; i < LOOP_COUNTS; i++) total[i]! += counts[i]!
       total[LoopCount.SendErrors]! += socket.sendErrors
     }
@@ -70,6 +82,11 @@ export class DataListener implements UdpListener {
       sendErrors: total[LoopCount.SendErrors]!,
       socketErrors: total[LoopCount.SocketErrors]!,
     }
+  }
+
+  /** Queries that found the kernel's buffer full. */
+  get unbuffered(): number {
+    return this.#all().reduce((sum, { socket }) => sum + socket.unbuffered(), this.#pastUnbuffered)
   }
 
   setHandler(handler: QueryHandler): void {
@@ -86,7 +103,7 @@ export class DataListener implements UdpListener {
   }
 
   has(fd: number): boolean {
-    return this.#opened.some(({ socket }) => socket.fd === fd)
+    return this.#find(fd) !== undefined
   }
 
   /** Opens sockets until there are `count`. Throws the system's error. */
@@ -101,9 +118,9 @@ export class DataListener implements UdpListener {
 
   /** Answers a query that a thread handed over (`BatchSocket.copyUnit`). */
   answer(fd: number, copy: Uint8Array): void {
-    const socket = this.#opened.find((opened) => opened.socket.fd === fd)?.socket
+    const socket = this.#find(fd)
     const handler = this.#handler
-    const exchange = socket?.canLend ? handler.acquire() : undefined
+    const exchange = socket?.canTake ? handler.acquire() : undefined
     if (socket === undefined || exchange === undefined) {
       this.#past[LoopCount.Dropped]! += 1
       return
@@ -126,9 +143,23 @@ export class DataListener implements UdpListener {
     return this.#closing
   }
 
+  #all(): Opened[] {
+    return [...this.#opened, ...this.#leaving]
+  }
+
+  #find(fd: number): BatchSocket | undefined {
+    return this.#all().find(({ socket }) => socket.fd === fd)?.socket
+  }
+
   #open(port: number): number {
     const { host } = this.#options
-    const socket = new BatchSocket(this.#libc, { host, port, reusePort: true })
+    const socket = new BatchSocket(this.#libc, {
+      host,
+      port,
+      reusePort: true,
+      receiveBufferOctets: RECEIVE_BUFFER_OCTETS,
+      sendBufferOctets: SEND_BUFFER_OCTETS,
+    })
     const counts = new Float64Array(new SharedArrayBuffer(LOOP_COUNTS * 8))
     this.#opened.push({ socket, counts })
     return socket.port
@@ -137,25 +168,30 @@ export class DataListener implements UdpListener {
   #finish(socket: BatchSocket, unit: number, exchange: Exchange, octets: number): void {
     if (octets > 0) {
       socket.reply(unit, exchange.reply, octets)
-      socket.flush()
+      // Late already: it does not wait for room in the socket's buffer as well.
+      if (!socket.flush()) socket.detach()
     }
     socket.giveBack(unit)
   }
 
   async #close(): Promise<void> {
-    await this.#closeAll(this.#opened)
+    await this.#closeAll(this.#opened.splice(0))
     this.#options.onClosed()
   }
 
   async #closeAll(opened: readonly Opened[]): Promise<void> {
     if (opened.length === 0) return
+    for (const one of opened) this.#leaving.add(one)
     // From here on new queries go to the sockets that others have open, if there are any.
     for (const { socket } of opened) socket.retire()
     // A datagram for which the kernel had chosen one of them before may still be on its way into it.
     await delay(RETIRE_MS)
     await this.#options.detach(opened.map(({ socket }) => socket.fd))
     await this.#drain.wait()
-    for (const { socket, counts } of opened) {
+    for (const one of opened) {
+      const { socket, counts } = one
+      this.#leaving.delete(one)
+      this.#pastUnbuffered += socket.unbuffered()
       for (let i = 0; i < LOOP_COUNTS; i++) this.#past[i]! += counts[i]!
       socket.close()
       this.#past[LoopCount.SendErrors]! += socket.sendErrors

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import type { Losses } from '../../plugin/directive.ts'
 import type { LineBuffer } from '../../telemetry/lines.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { QueryHandler } from '../../transport/exchange.ts'
@@ -34,7 +35,7 @@ export interface DataPlaneParts {
 /** Lines wait no longer than this in a thread's ring, and are fetched no more often. */
 const FETCH_MS = 5
 
-/** A thread that ends by itself is started again, but not at once for ever. */
+/** A thread that ends by itself is started again, but no more often than this. */
 const REVIVE_MS = 1000
 
 /** An instance that threads may still have something of. */
@@ -46,6 +47,7 @@ interface Wired {
 /** One thread and what it was told. */
 interface Member {
   handle: ThreadHandle
+  startedMs: number
   fetching: NodeJS.Timeout | undefined
 }
 
@@ -61,10 +63,13 @@ export class DataPlane implements DataThreads {
   #serving = 0
   #isClosed = false
   /** Lines and texts that found a ring full. */
-  dropped = 0
+  #droppedLines = 0
+  /** Of listeners that are closed. */
+  readonly #past = { overloaded: 0, unbuffered: 0, oversize: 0, unsent: 0 }
 
   constructor(parts: DataPlaneParts) {
     this.#parts = parts
+    parts.totals.includeLosses(() => this.#losses())
   }
 
   /**
@@ -83,6 +88,7 @@ export class DataPlane implements DataThreads {
         takesOver,
         detach: (fds) => this.#detach(fds),
         onClosed: () => {
+          addLosses(this.#past, listener)
           if (this.#listeners.get(address) === listener) this.#listeners.delete(address)
         },
       })
@@ -99,9 +105,12 @@ export class DataPlane implements DataThreads {
     const needed = Math.max(1, ...instance.plans.map((plan) => this.#socketsOf(plan)))
     while (this.#members.length < needed) {
       const index = this.#members.length
-      this.#members.push({ handle: this.#start(index), fetching: undefined })
+      const handle = this.#start(index)
+      this.#members.push({ handle, startedMs: performance.now(), fetching: undefined })
     }
-    const prepared = this.#members.map(({ handle }) => this.#prepareOne(handle, generation))
+    // A thread that is no more is told everything once there is another in its place.
+    const alive = this.#members.filter(({ handle }) => handle.isAlive)
+    const prepared = alive.map(({ handle }) => this.#prepareOne(handle, generation))
     wiring.onPublish = (index, value) => {
       for (const { handle } of this.#members) {
         handle.post({ kind: 'publish', generation, index, value })
@@ -187,11 +196,8 @@ export class DataPlane implements DataThreads {
     const old = this.#serving
     this.#serving = generation
     for (const plan of this.#wired.get(generation)!.instance.plans) this.#grow(plan)
-    await Promise.all(
-      this.#members.map(async ({ handle }, index) => {
-        await handle.ask(`committed ${generation}`, this.#commitMessage(generation, index))
-      }),
-    )
+    // As above of a thread that is no more.
+    await Promise.allSettled(this.#members.map((_, index) => this.#commitOne(index, generation)))
     // Nothing of the old instance comes after this: what it counted and said is all here.
     for (const member of this.#members) this.#fetch(member)
     const wired = this.#wired.get(old)
@@ -201,6 +207,11 @@ export class DataPlane implements DataThreads {
     for (const plan of instance.plans) {
       await this.#listeners.get(plan.address)?.shrink(this.#socketsOf(plan))
     }
+  }
+
+  async #commitOne(index: number, generation: number): Promise<void> {
+    const { handle } = this.#members[index]!
+    await handle.ask(`committed ${generation}`, this.#commitMessage(generation, index))
   }
 
   #commitMessage(generation: number, index: number): ToDataThread {
@@ -222,7 +233,11 @@ export class DataPlane implements DataThreads {
   #take(index: number, handle: ThreadHandle, message: FromDataThread): void {
     switch (message.kind) {
       case 'ready':
-        this.#parts.totals.include(new ServerCounts(message.serverCounts))
+        handle.counts = new ServerCounts(message.serverCounts)
+        this.#parts.totals.include(handle.counts)
+        return
+      case 'address':
+        handle.counts?.dropped.set(message.address, message.counts)
         return
       case 'bell':
         this.#hear(this.#members[index]!)
@@ -234,12 +249,13 @@ export class DataPlane implements DataThreads {
         return
       }
       case 'query':
-        handle.takeQuery()
+        handle.takePending()
         for (const listener of this.#listeners.values()) {
           if (listener.has(message.fd)) listener.answer(message.fd, message.unit)
         }
         return
       case 'fault':
+        handle.takePending()
         this.#report(message.stack)
         return
       default:
@@ -251,7 +267,6 @@ export class DataPlane implements DataThreads {
     const instance = this.#wired.get(this.#serving)?.instance
     const debug = instance?.plans.some((plan) => plan.blocks.some((block) => block.debug))
     if (debug) throw new Error(`in a data thread: ${stack}`)
-    this.#parts.counts.add(ServerCount.Panics)
     this.#parts.log.error(`Recovered from panic in data thread: ${stack}`)
   }
 
@@ -275,7 +290,14 @@ export class DataPlane implements DataThreads {
         }
       }
     })
-    this.dropped += ring.takeDropped()
+    this.#droppedLines += ring.takeDropped()
+  }
+
+  #losses(): Losses {
+    for (const { handle } of this.#members) this.#droppedLines += handle.ring.takeDropped()
+    const sum = { ...this.#past }
+    for (const listener of this.#listeners.values()) addLosses(sum, listener)
+    return { ...sum, lines: this.#droppedLines }
   }
 
   /** Its sockets stay open: what comes meanwhile waits in them. */
@@ -283,16 +305,42 @@ export class DataPlane implements DataThreads {
     if (this.#isClosed) return
     this.#parts.log.error(`Data thread ${index} ended, starting another: ${error.stack ?? error}`)
     this.#parts.counts.add(ServerCount.Panics)
-    const timer = setTimeout(() => {
-      if (this.#isClosed) return
-      const handle = this.#start(index)
-      this.#members[index]!.handle = handle
-      const generation = this.#serving
-      if (generation === 0) return
-      this.#prepareOne(handle, generation)
-        .then(() => handle.ask(`committed ${generation}`, this.#commitMessage(generation, index)))
-        .catch((again) => this.#parts.log.error(`Data thread ${index}: ${again}`))
-    }, REVIVE_MS)
+    const member = this.#members[index]!
+    const againMs = member.startedMs + REVIVE_MS
+    const timer = setTimeout(() => this.#restart(index), Math.max(0, againMs - performance.now()))
     timer.unref()
   }
+
+  #restart(index: number): void {
+    if (this.#isClosed) return
+    const member = this.#members[index]!
+    // What the old one had still to say.
+    this.#fetch(member)
+    const handle = this.#start(index)
+    member.handle = handle
+    member.startedMs = performance.now()
+    this.#bringUp(index, handle).catch((error) => {
+      // Where it ended over it, that is told of elsewhere, and there will be another.
+      if (handle.isAlive) this.#parts.log.error(`Data thread ${index}: ${error}`)
+    })
+  }
+
+  /** Tells a new thread of every instance that there is: also of one that is about to serve. */
+  async #bringUp(index: number, handle: ThreadHandle): Promise<void> {
+    const prepared = [...this.#wired.keys()].map((one) => this.#prepareOne(handle, one))
+    const serving = this.#serving
+    if (serving !== 0) prepared.push(this.#commitOne(index, serving))
+    await Promise.all(prepared)
+  }
+}
+
+function addLosses(
+  sum: { overloaded: number; unbuffered: number; oversize: number; unsent: number },
+  listener: DataListener,
+): void {
+  const { dropped, oversize, sendErrors } = listener.counters
+  sum.overloaded += dropped
+  sum.unbuffered += listener.unbuffered
+  sum.oversize += oversize
+  sum.unsent += sendErrors
 }

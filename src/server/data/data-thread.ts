@@ -31,7 +31,7 @@ export interface DataThreadParts {
   readonly init: DataThreadInit
 }
 
-/** Queries on their way to the control thread: more are dropped. */
+/** Queries and faults on their way to the control thread: more are dropped. */
 const PENDING_MAX = 1024
 
 /** Longest text of an uplink; what is longer is cut. */
@@ -82,7 +82,9 @@ export class DataThread {
   readonly #ring: RingWriter
   readonly #lines: RingLines
   readonly #sink: LogSink = (line) => printLine(this.#lines, line)
-  readonly #counts = new ServerCounts()
+  readonly #counts = new ServerCounts(undefined, (address, counts) => {
+    this.#post({ kind: 'address', address, counts })
+  })
   readonly #clock: BatchClock
   readonly #random: Random
   readonly #cookies: CookieJar
@@ -90,6 +92,8 @@ export class DataThread {
   /** Messages that came while a query was being answered. */
   #waiting: ToDataThread[] = []
   #serving = 0
+  /** What a message broke on. */
+  #failure: unknown
 
   constructor(parts: DataThreadParts) {
     const { init, port } = parts
@@ -106,17 +110,21 @@ export class DataThread {
       onBatchEnd: () => this.#lines.flush(),
       onHandOver: (socket, unit) => this.#handOver(socket.fd, unit),
       onFault: (error) => {
-        const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
-        this.#post({ kind: 'fault', stack })
+        this.#counts.add(ServerCount.Panics)
+        this.#postPending({ kind: 'fault', stack: stackOf(error) })
       },
     })
     port.unref()
   }
 
-  /** Serves until told to stop. */
+  /**
+   * Serves until told to stop. Throws where the thread can't do what it is told: better none, and soon a
+   * new one, than one that serves something else.
+   */
   run(): void {
     this.#post({ kind: 'ready', serverCounts: this.#counts.counts })
     this.#loop.run()
+    if (this.#failure !== undefined) throw this.#failure
   }
 
   #post(message: FromDataThread): void {
@@ -127,8 +135,17 @@ export class DataThread {
     this.#receive()
     const messages = this.#waiting
     this.#waiting = []
-    for (const message of messages) this.#take(message)
+    try {
+      for (const message of messages) this.#take(message)
+    } catch (error) {
+      this.#fail(error)
+    }
     this.#lines.flush()
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= error
+    this.#loop.stop()
   }
 
   /** Follows what is published; all else waits until no query is being answered. */
@@ -144,17 +161,24 @@ export class DataThread {
   }
 
   #publish({ generation, index, value }: ToDataThread & { kind: 'publish' }): void {
-    this.#instances.get(generation)?.wiring.follow(index, value)
+    try {
+      this.#instances.get(generation)?.wiring.follow(index, value)
+    } catch (error) {
+      this.#fail(error)
+    }
   }
 
   #handOver(fd: number, unit: Uint8Array): void {
+    if (!this.#postPending({ kind: 'query', fd, unit })) this.#counts.add(ServerCount.Overloaded)
+  }
+
+  /** Posts what a query caused. False: too much of it is on its way already. */
+  #postPending(message: FromDataThread): boolean {
     const { pending } = this.#parts.init
-    if (Atomics.load(pending, 0) >= PENDING_MAX) {
-      this.#counts.add(ServerCount.Overloaded)
-      return
-    }
+    if (Atomics.load(pending, 0) >= PENDING_MAX) return false
     Atomics.add(pending, 0, 1)
-    this.#post({ kind: 'query', fd, unit })
+    this.#post(message)
+    return true
   }
 
   #take(message: ToDataThread): void {
@@ -163,7 +187,7 @@ export class DataThread {
         this.#post({
           kind: 'prepared',
           generation: message.generation,
-          fault: this.#prepare(message),
+          fault: this.#tryToPrepare(message),
         })
         return
       case 'publish':
@@ -185,6 +209,15 @@ export class DataThread {
         return
       default:
         this.#loop.stop()
+    }
+  }
+
+  /** As `#prepare`; whoever asked waits for an answer, whatever happens. */
+  #tryToPrepare(message: ToDataThread & { kind: 'prepare' }): string {
+    try {
+      return this.#prepare(message)
+    } catch (error) {
+      return stackOf(error)
     }
   }
 
@@ -250,7 +283,7 @@ export class DataThread {
       tcpIdleMs: plan.timeouts.idleMs,
       handsOver: true,
     })
-    return new ExchangePool(server, this.#counts)
+    return new ExchangePool(server)
   }
 
   #send(tag: number, text: string): void {
@@ -260,4 +293,8 @@ export class DataThread {
     if (at === -1) return
     if (this.#ring.end(tag, this.#ring.octets.write(cut, at))) this.#post({ kind: 'bell' })
   }
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

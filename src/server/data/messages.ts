@@ -7,7 +7,7 @@ export interface DataThreadInit {
   readonly wake: WakeCall
   /** Log lines and uplinks (base/ring). */
   readonly ring: SharedArrayBuffer
-  /** One word, shared: queries handed over and not taken yet. */
+  /** One word, shared: messages that queries caused and that were not taken yet. */
   readonly pending: Int32Array
   /** Key of server cookies, the same in all threads. */
   readonly cookieKey: Uint8Array
@@ -65,6 +65,8 @@ export type ToDataThread =
 export type FromDataThread =
   /** Runs. `serverCounts`: by ServerCount; shared. */
   | { readonly kind: 'ready'; readonly serverCounts: Float64Array }
+  /** Counts of a listen address that it had none of; by DroppedCount; shared. */
+  | { readonly kind: 'address'; readonly address: string; readonly counts: Float64Array }
   | { readonly kind: 'prepared'; readonly generation: number; readonly fault: string }
   | { readonly kind: 'committed'; readonly generation: number }
   | { readonly kind: 'detached'; readonly fds: readonly number[] }
@@ -80,5 +82,5 @@ export type FromDataThread =
     }
   /** A query that may wait (`BatchSocket.copyUnit`). */
   | { readonly kind: 'query'; readonly fd: number; readonly unit: Uint8Array }
-  /** A query ended with an exception that nothing caught. */
+  /** A query ended with an exception that nothing caught; where there are many, some are not told of. */
   | { readonly kind: 'fault'; readonly stack: string }

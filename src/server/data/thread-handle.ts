@@ -2,6 +2,7 @@ import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threa
 import { createRing, RingReader } from '../../base/ring.ts'
 import type { Libc } from '../../transport/udp/batch/libc.ts'
 import { Waker } from '../../transport/udp/batch/wake.ts'
+import type { ServerCounts } from '../counters.ts'
 import type { DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
 
 /** Room for log lines of some milliseconds at full speed. */
@@ -19,6 +20,8 @@ export interface ThreadHandleHooks {
 /** The control thread's end of one data thread. */
 export class ThreadHandle {
   readonly ring: RingReader
+  /** Once the thread runs. */
+  counts: ServerCounts | undefined
   readonly #port: MessagePort
   readonly #waker: Waker
   readonly #worker: Worker
@@ -65,6 +68,11 @@ export class ThreadHandle {
     })
   }
 
+  /** False from its end on: whatever it is told is for the one that takes its place. */
+  get isAlive(): boolean {
+    return this.#death === undefined
+  }
+
   /** Sends a message and wakes the thread. */
   post(message: ToDataThread): void {
     if (this.#death !== undefined) return
@@ -88,8 +96,8 @@ export class ThreadHandle {
     })
   }
 
-  /** One query less is on its way from the thread. */
-  takeQuery(): void {
+  /** One message that a query caused has come from the thread. */
+  takePending(): void {
     Atomics.sub(this.#pending, 0, 1)
   }
 
@@ -98,7 +106,6 @@ export class ThreadHandle {
     this.#worker.ref()
     this.halt()
     await this.#ended
-    this.#waker.close()
   }
 
   /** Ends the thread, soon: for the end of the process. */
@@ -121,6 +128,7 @@ export class ThreadHandle {
   #bury(death: Error): void {
     this.#death = death
     this.#port.close()
+    this.#waker.close()
     for (const { reject } of this.#awaited.values()) reject(death)
     this.#awaited.clear()
     if (!this.#isStopping) this.#hooks.onDeath(death)

@@ -6,7 +6,13 @@ import { Drain } from '../drain.ts'
 import type { Exchange, QueryHandler } from '../exchange.ts'
 import { openHost } from '../open-host.ts'
 import { parsePeerAddress } from '../peer-address.ts'
-import { DRAIN_MS_DEFAULT, type UdpCounters, type UdpListener, type UdpOptions } from './udp.ts'
+import {
+  createUdpCounters,
+  DRAIN_MS_DEFAULT,
+  type UdpCounters,
+  type UdpListener,
+  type UdpOptions,
+} from './udp.ts'
 
 /** Most replies that may wait in user space for the socket; beyond it they are dropped and counted. */
 const SEND_QUEUE_MAX = 1024
@@ -41,7 +47,7 @@ async function open(options: UdpOptions, host: string): Promise<UdpListener> {
 
 class UdpServer implements UdpListener {
   readonly port: number
-  readonly counters: UdpCounters = { dropped: 0, oversize: 0, sendErrors: 0, socketErrors: 0 }
+  readonly counters: UdpCounters
   readonly #socket: Socket
   readonly #localAddress: Uint8Array = new Uint8Array(16)
   readonly #localFamily: number
@@ -55,6 +61,7 @@ class UdpServer implements UdpListener {
 
   constructor(socket: Socket, options: UdpOptions) {
     this.#socket = socket
+    this.counters = options.counters ?? createUdpCounters()
     this.#handler = options.handler
     this.#drain = new Drain(options.drainMs ?? DRAIN_MS_DEFAULT)
     const local = socket.address()

@@ -9,6 +9,8 @@ export interface UdpOptions {
   /** Kernel buffers; undefined = leave them as the system has them. */
   readonly receiveBufferOctets?: number
   readonly sendBufferOctets?: number
+  /** Counts into these, of the process; default: the listener has some of its own. */
+  readonly counters?: UdpCounters
   /** How long `close` waits for queries in flight; default 5 s. */
   readonly drainMs?: number
 }
@@ -24,6 +26,10 @@ export interface UdpCounters {
   socketErrors: number
 }
 
+export function createUdpCounters(): UdpCounters {
+  return { dropped: 0, oversize: 0, sendErrors: 0, socketErrors: 0 }
+}
+
 export interface UdpListener extends Listener {
   readonly counters: Readonly<UdpCounters>
 }
@@ -35,3 +41,11 @@ export interface UdpListener extends Listener {
 export type ListenUdp = (options: UdpOptions) => Promise<UdpListener>
 
 export const DRAIN_MS_DEFAULT = 5000
+
+/**
+ * Kernel buffers of a server's socket. The kernel takes twice what is asked for, and a query takes 768
+ * octets of that or more (socket(7)): some ten thousand may wait, which are answered within 0.1 s. The
+ * system's own default has room for 277, fewer than a busy resolver sends at once.
+ */
+export const RECEIVE_BUFFER_OCTETS = 2 ** 22
+export const SEND_BUFFER_OCTETS = 2 ** 20

@@ -40,12 +40,14 @@ export class ZoneReader {
   /** Moves to the newest published version. Call once per query. @hot */
   refresh(): void {
     if (this.handle.buffer !== this.#buffer) this.#view(this.handle.buffer)
-    this.version = Atomics.load(this.words, L.HEADER_VERSION)
-    if (this.words[L.HEADER_LENGTH]! > this.words.length) this.#view(this.#buffer)
+    const header = this.words
+    this.version = Atomics.load(header, L.HEADER_VERSION)
+    this.#index = Atomics.load(header, L.HEADER_INDEX)
+    this.#zones = Atomics.load(header, L.HEADER_ZONES)
+    // Last: the writer lets the arena grow before it puts a table there.
+    if (Atomics.load(header, L.HEADER_LENGTH) > header.length) this.#view(this.#buffer)
     const words = this.words
-    this.#index = words[L.HEADER_INDEX]!
     this.#indexMask = words[this.#index + L.TABLE_MASK]!
-    this.#zones = words[L.HEADER_ZONES]!
     this.#zonesMask = words[this.#zones + L.TABLE_MASK]!
   }
 

@@ -93,22 +93,52 @@ t.test('the server, its build and its plugins', async (t) => {
   setUp.block.listenHosts.push('127.0.0.1', '::1')
   setUp.block.directives.push('whoami')
   await setUp.start()
-  Object.assign(setUp.serverCounters, { formErr: 2, refused: 3, panics: 1, ignored: 4 })
+  const dropped = new Map([
+    [
+      'dns://127.0.0.1:53',
+      { formErr: 2, notImp: 0, badVers: 1, refused: 3, queries: Float64Array.of(4, 0, 1, 1) },
+    ],
+    [
+      'dns://[::1]:53',
+      { formErr: 0, notImp: 7, badVers: 0, refused: 0, queries: Float64Array.of(0, 7, 0, 0) },
+    ],
+  ])
+  const losses = {
+    overloaded: 5,
+    unsent: 6,
+    lines: 7,
+    refusedConnections: 8,
+    overrunConnections: 9,
+  }
+  Object.assign(setUp.serverCounters, { panics: 1, ignored: 4, dropped, losses })
   const build = `version="${VERSION}",revision="",goversion="${process.version}"`
-  const dropped = 'server="",zone="dropped",view=""'
+  const ipv4 = 'server="dns://127.0.0.1:53",zone="dropped",view=""'
+  const ipv6 = 'server="dns://[::1]:53",zone="dropped",view=""'
   const plugin = (server: string) => `server="${server}",zone="example.org.",view="",name="whoami"`
   const table: [string, number][] = [
     [`coredns_build_info{${build}}`, 1],
     ['coredns_panics_total', 1],
+    ['sextant_dns_dropped_queries_total{reason="overload"}', 5],
+    ['sextant_dns_unsent_replies_total', 6],
+    ['sextant_log_dropped_lines_total', 7],
+    ['sextant_dns_cut_connections_total{reason="limit"}', 8],
+    ['sextant_dns_cut_connections_total{reason="unread"}', 9],
     ['sextant_dns_ignored_packets_total', 4],
-    [`coredns_dns_responses_total{${dropped},rcode="FORMERR",plugin=""}`, 2],
-    [`coredns_dns_responses_total{${dropped},rcode="REFUSED",plugin=""}`, 3],
-    [`coredns_dns_requests_total{${dropped},proto="",family="",type="other"}`, 5],
+    [`coredns_dns_responses_total{${ipv4},rcode="FORMERR",plugin=""}`, 2],
+    [`coredns_dns_responses_total{${ipv4},rcode="REFUSED",plugin=""}`, 3],
+    [`coredns_dns_responses_total{${ipv6},rcode="NOTIMP",plugin=""}`, 7],
+    [`coredns_dns_requests_total{${ipv4},proto="udp",family="1",type="other"}`, 4],
+    [`coredns_dns_requests_total{${ipv4},proto="tcp",family="1",type="other"}`, 1],
+    [`coredns_dns_requests_total{${ipv4},proto="tcp",family="2",type="other"}`, 1],
+    [`coredns_dns_requests_total{${ipv6},proto="udp",family="2",type="other"}`, 7],
     [`coredns_plugin_enabled{${plugin('dns://127.0.0.1:53')}}`, 1],
     [`coredns_plugin_enabled{${plugin('dns://[::1]:53')}}`, 1],
   ]
   for (const [series, want] of table) t.equal(await setUp.metric(series), want, series)
   t.equal(await setUp.metric('coredns_panics_total'), 1, 'set, not added up')
+  t.equal(await setUp.metric('sextant_log_dropped_lines_total'), 7, 'set, not added up')
+  const unknown = 'sextant_dns_dropped_queries_total{reason="buffer"}'
+  t.equal(await setUp.metric(unknown), undefined, 'what is not known is not shown')
   t.ok(((await setUp.metric('process_resident_memory_bytes')) ?? 0) > 1e6)
   await setUp.stop()
   const gone = await setUp.metric(`coredns_plugin_enabled{${plugin('dns://[::1]:53')}}`)

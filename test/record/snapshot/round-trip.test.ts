@@ -117,12 +117,12 @@ const facts = (table: SteeringTable) => ({
   zones: [{ zone: 'k.example.', digest: 'd', serial: 7 }],
 })
 
-function load(path: string): { image: ZoneImage; table: SteeringTable } {
+async function load(path: string): Promise<{ image: ZoneImage; table: SteeringTable }> {
   const loaded = loadSnapshot(path, 'the-same')
   if (loaded?.kind !== 'loaded') throw new Error(loaded?.reason ?? 'no snapshot')
   const table = createTable()
   table.restore(loaded.facts.policies)
-  table.refresh()
+  await table.built()
   return { image: loaded.image, table }
 }
 
@@ -134,7 +134,7 @@ t.test('after a restart every answer is what it was, and then follows the record
     await table.settled()
     steered += table.policies.length
     writeSnapshot({ path, image: image.capture(), facts: printFacts(facts(table)) })
-    const next = load(path)
+    const next = await load(path)
     t.strictSame(answers(next.image, next.table), answers(image, table))
 
     next.image.beginReplacing()
@@ -152,7 +152,7 @@ t.test('after a restart every answer is what it was, and then follows the record
     t.strictSame(now, inSubstance(answers(fresh.image, fresh.table)))
 
     writeSnapshot({ path, image: next.image.capture(), facts: printFacts(facts(next.table)) })
-    const third = load(path)
+    const third = await load(path)
     t.strictSame(
       answers(third.image, third.table),
       answers(fresh.image, fresh.table),

@@ -8,10 +8,11 @@ export const LATE_MAX = 1024
 
 /** Longest datagram that is read; a query is a few hundred octets at most. */
 export const PACKET_OCTETS_MAX = 4096
+/** What is read of it beside its addresses; the rest lies elsewhere, so that a batch fits into the cache. */
+export const PACKET_HEAD_OCTETS = 512
 
-/** Longest reply that goes out with a batch; longer ones go alone. */
+/** Longest reply: as many as `bufsize` can allow. */
 export const REPLY_OCTETS_MAX = 4096
-export const LONG_REPLY_OCTETS_MAX = 65535
 
 /** `struct mmsghdr` and `struct iovec` of 64-bit Linux, little endian (see `Layout`). */
 export const MMSGHDR_OCTETS = 64
@@ -29,27 +30,30 @@ export const CONTROL_OCTETS = 64
 export const UNIT_CONTROL = NAME_OCTETS
 export const UNIT_PACKET = UNIT_CONTROL + CONTROL_OCTETS
 
-// No multiples of 4096: the starts of all packets would fall into the same few lines of the CPU's cache.
-const UNIT_OCTETS = UNIT_PACKET + PACKET_OCTETS_MAX + 32
-const REPLY_STRIDE = REPLY_OCTETS_MAX + 64
-export const UNITS = BATCH + LATE_MAX
+const UNIT_OCTETS = UNIT_PACKET + PACKET_HEAD_OCTETS
+const TAIL_OCTETS = PACKET_OCTETS_MAX - PACKET_HEAD_OCTETS
+
+/** Replies stand in a row, each from the start of a chunk; long ones take several. */
+export const REPLY_CHUNK_OCTETS = 512
+export const REPLY_CHUNKS = BATCH
 
 /**
  * The memory that one socket shares with the kernel: allocated once, addressed by offsets, never moved.
  *
- *     receive slot i                       unit u (BATCH in slots, the others spare or lent)
- *     mmsghdr[i]                           ┌ sockaddr ┬ control ┬ packet ─────────────┐
- *     │ 0 msg_name ───────────────────────▶│ 0        │ 32      │ 96 .. 96 + 4095     │
- *     │ 8 msg_namelen                      └──────────┴─▲───────┴─▲───────────────────┘
- *     │16 msg_iov ───▶ iovec[i] 0 iov_base ─────────────┼─────────┘
- *     │24 msg_iovlen = 1        8 iov_len               │
- *     │32 msg_control ──────────────────────────────────┘
+ *     receive slot i                       unit i
+ *     mmsghdr[i]                           ┌ sockaddr ┬ control ┬ head of the packet ┐
+ *     │ 0 msg_name ───────────────────────▶│ 0        │ 32      │ 96 .. 96 + 511     │
+ *     │ 8 msg_namelen                      └──────────┴─▲───────┴─▲──────────────────┘
+ *     │16 msg_iov ───▶ iovec[2i]   0 iov_base ──────────┼─────────┘
+ *     │24 msg_iovlen = 2           8 iov_len            │            tail i
+ *     │                iovec[2i+1] 0 iov_base ──────────┼─────────▶ ┌ rest of it ┐
+ *     │32 msg_control ──────────────────────────────────┘           └────────────┘
  *     │40 msg_controllen
  *     │48 msg_flags
  *     │56 msg_len
  *
- * A send slot looks the same, with a sockaddr, a control message and a reply of its own, so that a unit
- * is free as soon as its reply was copied. A unit whose query waits leaves its slot to a spare one.
+ * A send slot has a sockaddr and a control message of its own, and one iovec, which points to a chunk of
+ * the replies. The unit behind the last slot's is for addresses that come from elsewhere.
  */
 export class Layout {
   readonly octets: Uint8Array
@@ -62,37 +66,38 @@ export class Layout {
   readonly #sendIovecs: number
   readonly #sendNames: number
   readonly #sendControls: number
-  readonly #replies: number
+  readonly #tails: number
   readonly #units: number
+  /** Chunk 0 of the replies. */
+  readonly replies: number
   /** For arguments of system calls: 256 octets. */
   readonly scratch: number
-  readonly longReply: number
   #end = 0
 
   constructor(libc: Libc) {
     this.scratch = this.#take(256)
     this.receiveHeaders = this.#take(BATCH * MMSGHDR_OCTETS)
     this.sendHeaders = this.#take(BATCH * MMSGHDR_OCTETS)
-    this.#receiveIovecs = this.#take(BATCH * IOVEC_OCTETS)
+    this.#receiveIovecs = this.#take(BATCH * 2 * IOVEC_OCTETS)
     this.#sendIovecs = this.#take(BATCH * IOVEC_OCTETS)
     this.#sendNames = this.#take(BATCH * NAME_OCTETS)
     this.#sendControls = this.#take(BATCH * CONTROL_OCTETS)
-    this.#replies = this.#take(BATCH * REPLY_STRIDE)
-    this.longReply = this.#take(LONG_REPLY_OCTETS_MAX + 1)
-    this.#units = this.#take(UNITS * UNIT_OCTETS)
-    // The system gives pages when they are first touched: units that are never lent cost nothing.
+    this.#units = this.#take((BATCH + 1) * UNIT_OCTETS)
+    this.replies = this.#take((REPLY_CHUNKS - 1) * REPLY_CHUNK_OCTETS + REPLY_OCTETS_MAX)
+    // The system gives pages when they are first touched: what follows costs nothing until then.
+    this.#tails = this.#take(BATCH * TAIL_OCTETS)
     const memory = new ArrayBuffer(this.#end)
     this.octets = new Uint8Array(memory)
     this.words = new Uint32Array(memory)
     this.base = libc.addressOf(this.octets)
     for (let i = 0; i < BATCH; i++) {
-      this.#link(this.receiveHeader(i), this.#receiveIovecs + i * IOVEC_OCTETS)
-      this.putUnit(i, i)
+      this.#link(this.receiveHeader(i), this.#receiveIovecs + i * 2 * IOVEC_OCTETS, 2)
+      this.#pointUnit(i)
       const header = this.sendHeader(i)
-      this.#link(header, this.sendIovec(i))
+      this.#link(header, this.sendIovec(i), 1)
       this.#point(header, this.sendName(i))
       this.#point(header + 32, this.sendControl(i))
-      this.pointReply(i, this.reply(i))
+      this.pointReply(i, this.chunk(i))
     }
   }
 
@@ -116,28 +121,36 @@ export class Layout {
     return this.#sendControls + slot * CONTROL_OCTETS
   }
 
-  reply(slot: number): number {
-    return this.#replies + slot * REPLY_STRIDE
+  /** Where a reply may start. */
+  chunk(index: number): number {
+    return this.replies + index * REPLY_CHUNK_OCTETS
+  }
+
+  /** What of the packet in `slot` is beyond its head. */
+  tail(slot: number): number {
+    return this.#tails + slot * TAIL_OCTETS
   }
 
   unit(index: number): number {
     return this.#units + index * UNIT_OCTETS
   }
 
-  /** Makes the kernel write the next datagram of `slot` into `unit`. */
-  putUnit(slot: number, unit: number): void {
-    const header = this.receiveHeader(slot)
-    const iovec = this.#receiveIovecs + slot * IOVEC_OCTETS
-    const at = this.unit(unit)
-    this.#point(header, at)
-    this.#point(header + 32, at + UNIT_CONTROL)
-    this.#point(iovec, at + UNIT_PACKET)
-    this.words[(iovec + IOVEC_LEN) >> 2] = PACKET_OCTETS_MAX
-  }
-
   /** Makes `slot` send the octets at `offset`. */
   pointReply(slot: number, offset: number): void {
     this.#point(this.sendIovec(slot), offset)
+  }
+
+  /** Makes the kernel write the datagrams of `slot` into its unit. */
+  #pointUnit(slot: number): void {
+    const header = this.receiveHeader(slot)
+    const iovec = this.#receiveIovecs + slot * 2 * IOVEC_OCTETS
+    const at = this.unit(slot)
+    this.#point(header, at)
+    this.#point(header + 32, at + UNIT_CONTROL)
+    this.#point(iovec, at + UNIT_PACKET)
+    this.words[(iovec + IOVEC_LEN) >> 2] = PACKET_HEAD_OCTETS
+    this.#point(iovec + IOVEC_OCTETS, this.tail(slot))
+    this.words[(iovec + IOVEC_OCTETS + IOVEC_LEN) >> 2] = TAIL_OCTETS
   }
 
   #take(octets: number): number {
@@ -146,9 +159,9 @@ export class Layout {
     return at
   }
 
-  #link(header: number, iovec: number): void {
+  #link(header: number, iovec: number, count: number): void {
     this.#point(header + 16, iovec)
-    this.words[(header + 24) >> 2] = 1
+    this.words[(header + 24) >> 2] = count
   }
 
   /** Writes the address of the octet at `offset` as a 64-bit pointer. */

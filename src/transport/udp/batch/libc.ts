@@ -6,25 +6,6 @@ interface Koffi {
   load(path: null): { func(prototype: string): unknown }
   address(buffer: ArrayBufferView): bigint
   errno(): number
-  readonly node?: { poll?: Watch }
-}
-
-/** Calls `onReady` from the event loop whenever `fd` is what `events` asks for, until closed. */
-type Watch = (fd: number, events: WatchEvents, onReady: () => void) => Watcher
-
-export interface WatchEvents {
-  readonly readable?: boolean
-  readonly writable?: boolean
-}
-
-/**
- * `onReady` runs outside of any callback scope of Node's: what it throws would abort the process, and
- * microtasks do not run after it. All it may do is schedule.
- */
-export interface Watcher {
-  start(events: WatchEvents, onReady: () => void): void
-  stop(): void
-  close(): void
 }
 
 /**
@@ -35,6 +16,7 @@ export interface Watcher {
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number
   setsockopt(fd: number, level: number, name: number, value: number, octets: number): number
+  getsockopt(fd: number, level: number, name: number, value: number, octets: number): number
   bind(fd: number, address: number, octets: number): number
   getsockname(fd: number, address: number, octets: number): number
   recvmmsg(fd: number, headers: number, count: number, flags: number, timeout: number): number
@@ -49,7 +31,6 @@ export interface Libc {
   errno(): number
   /** Where the first octet of `buffer` is; it never moves. */
   addressOf(buffer: ArrayBufferView): number
-  watch: Watch
 }
 
 /** Machines whose structures and constants are those that `layout.ts` and `socket.ts` write down. */
@@ -70,13 +51,14 @@ function load(): Libc {
     throw new Error(`no structure layouts for ${process.arch}`)
   }
   const koffi = requireKoffi()
-  const watch = koffi.node?.poll
-  if (watch === undefined) throw new Error('this koffi can not watch sockets')
   const c = koffi.load(null)
   const bind = <Call>(prototype: string): Call => c.func(prototype) as Call
   return {
     socket: bind('int socket(int domain, int type, int protocol)'),
     setsockopt: bind('int setsockopt(int fd, int level, int name, uintptr_t value, uint octets)'),
+    getsockopt: bind(
+      'int getsockopt(int fd, int level, int name, uintptr_t value, uintptr_t octets)',
+    ),
     bind: bind('int bind(int fd, uintptr_t address, uint octets)'),
     getsockname: bind('int getsockname(int fd, uintptr_t address, uintptr_t octets)'),
     recvmmsg: bind(
@@ -91,7 +73,6 @@ function load(): Libc {
     close: bind('int close(int fd)'),
     errno: () => koffi.errno(),
     addressOf: (buffer) => Number(koffi.address(buffer)),
-    watch,
   }
 }
 

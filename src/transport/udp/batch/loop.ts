@@ -56,7 +56,7 @@ class Member {
   isReady = true
   /** While its buffer is full it is not read. */
   isClogged = false
-  /** Where in a batch it is: what comes behind is served after an exception. */
+  /** Where in a batch of `filled` it is: after an exception the rest is served; 0 filled = in none. */
   slot = 0
   filled = 0
 
@@ -132,14 +132,16 @@ export class BatchLoop {
         this.#runRounds()
       } catch (error) {
         this.#hooks.onFault(error)
-        for (const member of this.#members) if (member.slot < member.filled) member.slot++
+        for (const member of this.#members) if (member.filled > 0) member.slot++
       }
     }
   }
 
   #runRounds(): void {
-    for (let round = 1; !this.#isStopped; round++) {
+    for (let round = 1; ; round++) {
       if (this.#wake.isCalled()) this.#hooks.onWake()
+      // Nobody would end a sleep that began now.
+      if (this.#isStopped) return
       let isBusy = false
       for (let i = 0; i < this.#members.length; i++) {
         const member = this.#members[i]!
@@ -156,7 +158,7 @@ export class BatchLoop {
   #serveBatch(member: Member): number {
     const { socket } = member
     if (member.isClogged && !this.#unclog(member)) return 0
-    if (member.slot >= member.filled) {
+    if (member.filled === 0) {
       const count = socket.receive()
       if (count <= 0) {
         if (count < 0) member.counts[LoopCount.SocketErrors]! += 1
@@ -170,7 +172,9 @@ export class BatchLoop {
     if (!socket.flush()) member.isClogged = true
     this.#count(member)
     this.#hooks.onBatchEnd()
-    return member.filled
+    const { filled } = member
+    member.filled = 0
+    return filled
   }
 
   /** @hot */
@@ -186,15 +190,20 @@ export class BatchLoop {
       member.counts[LoopCount.Dropped]! += 1
       return
     }
+    const room = socket.room()
+    if (room === undefined) {
+      socket.sendErrors++
+      return
+    }
+    exchange.reply = room
     exchange.query.protocol = Protocol.Udp
     socket.describe(slot, exchange.query)
     const octets = handler.serve(exchange)
     if (typeof octets !== 'number') {
-      // It may still be written to, by whoever should have said that it waits: never used again.
-      member.exchange = undefined
+      // Nothing that waits ever goes on in this thread: the exchange is free for the next query.
       throw new Error('a handler waits in a thread that can not')
     }
-    if (octets > 0) socket.reply(socket.unitOf(slot), exchange.reply, octets)
+    if (octets > 0) socket.reply(slot, exchange.reply, octets)
     else if (octets === HAND_OVER) this.#hooks.onHandOver(socket, socket.copyUnit(slot))
   }
 

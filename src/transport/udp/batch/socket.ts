@@ -19,17 +19,20 @@ import {
   HEADER_LEN,
   HEADER_NAMELEN,
   IOVEC_LEN,
+  LATE_MAX,
   Layout,
-  LONG_REPLY_OCTETS_MAX,
   MMSGHDR_OCTETS,
   NAME_OCTETS,
+  PACKET_HEAD_OCTETS,
   PACKET_OCTETS_MAX,
+  REPLY_CHUNK_OCTETS,
+  REPLY_CHUNKS,
   REPLY_OCTETS_MAX,
   UNIT_CONTROL,
   UNIT_PACKET,
-  UNITS,
 } from './layout.ts'
 import type { Libc } from './libc.ts'
+import { copyIPv4, copyIPv6, copyOctets } from './octets.ts'
 
 /** A bound socket that more than one thread uses: one opened it, the others attach to it. */
 export interface SocketPlace {
@@ -59,6 +62,12 @@ const SOL_SOCKET = 1
 const SO_SNDBUF = 7
 const SO_RCVBUF = 8
 const SO_REUSEPORT = 15
+const SO_SNDBUFFORCE = 32
+const SO_RCVBUFFORCE = 33
+const SO_MEMINFO = 55
+/** What SO_MEMINFO tells (<linux/sock_diag.h>): nine words, the last is SK_MEMINFO_DROPS. */
+const MEMINFO_DROPS = 8
+const MEMINFO_OCTETS = 36
 const IPPROTO_IP = 0
 const IP_PKTINFO = 8
 const IPPROTO_IPV6 = 41
@@ -69,6 +78,8 @@ const MSG_TRUNC = 0x20
 const MSG_DONTWAIT = 0x40
 const EINTR = 4
 const EAGAIN = 11
+/** What an ICMP message said of an earlier reply (udp(7)); the call that is told did nothing. */
+const ECONNREFUSED = 111
 
 /** Nobody sends DNS queries from there (RFC 863). */
 const DISCARD_PORT = 9
@@ -85,16 +96,14 @@ const PKTINFO_SPEC_DST = 20
 const PKTINFO6_ADDR = 16
 const PKTINFO6_IFINDEX = 32
 
-/** Below this many octets a loop copies faster than a subarray can be made. */
-const LOOP_COPY_MAX = 256
-
 /**
  * A UDP socket that takes and sends datagrams in batches, one system call each:
  *
- *     receive ─▶ n ─▶ for each slot: describe(slot, query), answer, reply(unitOf(slot), …) ─▶ flush
+ *     receive ─▶ n ─▶ for each slot: describe(slot, query), answer, reply(slot, …) ─▶ flush
  *
- * What is in a slot is gone with the next `receive`, unless its unit was lent (`lend`), which keeps the
- * packet and its peer until `giveBack`. Never waits; nothing here allocates per packet.
+ * What is in a slot is gone with the next `receive`. A query that must wait is copied (`copyUnit`), and
+ * answered from a unit that another socket of the same place keeps for it (`takeUnit`, `giveBack`).
+ * Never waits; nothing here allocates per packet.
  */
 export class BatchSocket implements SocketPlace {
   readonly host: string
@@ -109,12 +118,20 @@ export class BatchSocket implements SocketPlace {
   readonly #localFamily: number
   /** Octets of control messages to ask for: 0 where the bound address says where a packet came to. */
   readonly #controlOctets: number
-  /** Views of the packets, made when a unit is first used. */
-  readonly #packets: (Uint8Array | undefined)[] = new Array(UNITS).fill(undefined)
-  readonly #unitOf: Uint16Array = new Uint16Array(BATCH)
-  /** A stack of units that are neither in a slot nor lent. */
-  readonly #spare: Uint16Array = new Uint16Array(UNITS)
-  #spareCount = 0
+  /** By slot: its packet, where that is no longer than a head. */
+  readonly #heads: readonly Uint8Array[]
+  /** The one packet that is longer, put together when it is described. */
+  readonly #long: Uint8Array = new Uint8Array(PACKET_OCTETS_MAX)
+  /** By chunk: room for the reply that starts there. */
+  readonly #rooms: readonly Uint8Array[]
+  /** Chunk where the next reply starts. */
+  #chunk = 0
+  /** By send slot: the chunk that its reply starts at. */
+  readonly #chunkOf: Uint8Array = new Uint8Array(BATCH)
+  /** Unit BATCH + i, while it is taken: a copy. */
+  readonly #taken: (Uint8Array | undefined)[] = []
+  /** Units that were taken and given back. */
+  readonly #spare: number[] = []
   /** Receive slots whose headers the kernel has written to. */
   #used = BATCH
   /** Send slots #unsent..#queued-1 are filled. */
@@ -133,8 +150,15 @@ export class BatchSocket implements SocketPlace {
     const isWildcard = this.#localAddress.every((octet) => octet === 0)
     this.#controlOctets = isWildcard ? CONTROL_OCTETS : 0
     this.host = options.host
-    for (let slot = 0; slot < BATCH; slot++) this.#unitOf[slot] = slot
-    for (let unit = UNITS - 1; unit >= BATCH; unit--) this.#spare[this.#spareCount++] = unit
+    const layout = this.#layout
+    const view = (at: number, octets: number) => layout.octets.subarray(at, at + octets)
+    this.#heads = Array.from({ length: BATCH }, (_, slot) => {
+      return view(layout.unit(slot) + UNIT_PACKET, PACKET_HEAD_OCTETS)
+    })
+    this.#rooms = Array.from({ length: REPLY_CHUNKS }, (_, chunk) => {
+      return view(layout.chunk(chunk), REPLY_OCTETS_MAX)
+    })
+    for (let slot = 0; slot < BATCH; slot++) this.#chunkOf[slot] = slot
     if ('fd' in options) {
       this.fd = options.fd
       this.port = options.port
@@ -151,9 +175,9 @@ export class BatchSocket implements SocketPlace {
     }
   }
 
-  /** False while so many units are lent that none would be left for another slot. */
-  get canLend(): boolean {
-    return this.#spareCount > 0
+  /** False while every spare unit is taken. */
+  get canTake(): boolean {
+    return this.#taken.length < LATE_MAX || this.#spare.length > 0
   }
 
   /** Takes what has come, up to a batch: the number of filled slots, 0 if nothing has, -1 on an error. */
@@ -171,6 +195,7 @@ export class BatchSocket implements SocketPlace {
       return count
     }
     const errno = this.#libc.errno()
+    if (errno === ECONNREFUSED) return this.receive()
     return errno === EAGAIN || errno === EINTR ? 0 : -1
   }
 
@@ -180,14 +205,12 @@ export class BatchSocket implements SocketPlace {
     return (this.#layout.words[(header + HEADER_FLAGS) >> 2]! & MSG_TRUNC) !== 0
   }
 
-  /** Where `reply` finds the peer of the datagram in `slot`. */
-  unitOf(slot: number): number {
-    return this.#unitOf[slot]!
-  }
-
-  /** Fills in the packet in `slot`, and the addresses it came from and to. */
+  /** Fills in the packet in `slot`, and the addresses it came from and to. @hot */
   describe(slot: number, query: Query): void {
-    this.#describe(this.#unitOf[slot]!, query, this.packetOctets(slot))
+    const octets = this.packetOctets(slot)
+    query.packet = octets <= PACKET_HEAD_OCTETS ? this.#heads[slot]! : this.#assemble(slot, octets)
+    query.packetOctets = octets
+    this.#describePlace(this.#layout.unit(slot), query)
   }
 
   /** Octets of the datagram in `slot`. */
@@ -197,23 +220,49 @@ export class BatchSocket implements SocketPlace {
 
   /** The datagram in `slot` and its addresses, for another socket of the same place to take in. */
   copyUnit(slot: number): Uint8Array {
-    const at = this.#layout.unit(this.#unitOf[slot]!)
-    return this.#layout.octets.slice(at, at + UNIT_PACKET + this.packetOctets(slot))
+    const octets = this.packetOctets(slot)
+    const at = this.#layout.unit(slot)
+    const copy = new Uint8Array(UNIT_PACKET + octets)
+    copy.set(this.#layout.octets.subarray(at, at + UNIT_PACKET))
+    const packet = octets <= PACKET_HEAD_OCTETS ? this.#heads[slot]! : this.#assemble(slot, octets)
+    copy.set(packet.subarray(0, octets), UNIT_PACKET)
+    return copy
   }
 
-  /** Takes in what `copyUnit` gave, as a lent unit; describes it in `query`. Only while `canLend`. */
+  /** Keeps what `copyUnit` gave until `giveBack`, and describes it in `query`. Only while `canTake`. */
   takeUnit(copy: Uint8Array, query: Query): number {
-    const unit = this.#spare[--this.#spareCount]!
-    this.#layout.octets.set(copy, this.#layout.unit(unit))
-    this.#describe(unit, query, copy.length - UNIT_PACKET)
-    return unit
+    const index = this.#spare.pop() ?? this.#taken.length
+    this.#taken[index] = copy
+    query.packet = copy.subarray(UNIT_PACKET)
+    query.packetOctets = copy.length - UNIT_PACKET
+    this.#describePlace(this.#placeOf(BATCH + index), query)
+    return BATCH + index
   }
 
-  #describe(unit: number, query: Query, packetOctets: number): void {
+  giveBack(unit: number): void {
+    this.#taken[unit - BATCH] = undefined
+    this.#spare.push(unit - BATCH)
+  }
+
+  /** Where the addresses of a unit are; those of the one taken unit looked at last, if it is one. */
+  #placeOf(unit: number): number {
+    if (unit < BATCH) return this.#layout.unit(unit)
+    const at = this.#layout.unit(BATCH)
+    this.#layout.octets.set(this.#taken[unit - BATCH]!.subarray(0, UNIT_PACKET), at)
+    return at
+  }
+
+  #assemble(slot: number, octets: number): Uint8Array {
+    const at = this.#layout.tail(slot)
+    this.#long.set(this.#heads[slot]!)
+    const rest = octets - PACKET_HEAD_OCTETS
+    this.#long.set(this.#layout.octets.subarray(at, at + rest), PACKET_HEAD_OCTETS)
+    return this.#long
+  }
+
+  /** Fills in the addresses of the unit at `at`. */
+  #describePlace(at: number, query: Query): void {
     const { words, octets } = this.#layout
-    const at = this.#layout.unit(unit)
-    query.packet = this.#packets[unit] ?? this.#viewPacket(unit)
-    query.packetOctets = packetOctets
     query.peerFamily =
       (words[at >> 2]! & 0xffff) === AF_INET
         ? copyIPv4(octets, at + NAME_IPV4, query.peerAddress)
@@ -223,43 +272,42 @@ export class BatchSocket implements SocketPlace {
     query.localPort = this.port
   }
 
-  /** Keeps the unit of `slot` from being overwritten until it is given back. Only while `canLend`. */
-  lend(slot: number): number {
-    const unit = this.#unitOf[slot]!
-    const spare = this.#spare[--this.#spareCount]!
-    this.#unitOf[slot] = spare
-    this.#layout.putUnit(slot, spare)
-    return unit
-  }
-
-  giveBack(unit: number): void {
-    this.#spare[this.#spareCount++] = unit
+  /**
+   * Where the next reply may be written, REPLY_OCTETS_MAX octets: `reply` does not copy it from there.
+   * Undefined while the socket's buffer is full. @hot
+   */
+  room(): Uint8Array | undefined {
+    if ((this.#chunk === REPLY_CHUNKS || this.#queued === BATCH) && !this.flush()) return undefined
+    return this.#rooms[this.#chunk]
   }
 
   /**
-   * Queues `octets` of `bytes` for the peer of `unit`, from the address that its packet came to. Goes
-   * out with `flush`, or at once where it is long or the queue is full; is counted where it can't.
+   * Queues `octets` of `bytes` for the peer of `unit` (a slot, or one that was taken), from the address
+   * that its packet came to. Goes out with `flush`, or before where there is no more room; is counted
+   * where it can't, as what is longer than REPLY_OCTETS_MAX. @hot
    */
   reply(unit: number, bytes: Uint8Array, octets: number): void {
-    const long = octets > REPLY_OCTETS_MAX
-    if ((long || this.#queued === BATCH) && !this.flush()) {
+    const room = this.room()
+    if (room === undefined || octets > REPLY_OCTETS_MAX) {
       this.sendErrors++
       return
     }
-    const { words } = this.#layout
     const slot = this.#queued
-    if (!this.#addressReply(slot, this.#layout.unit(unit))) return
-    const to = long ? this.#layout.longReply : this.#layout.reply(slot)
-    const sent = Math.min(octets, LONG_REPLY_OCTETS_MAX)
-    copyOctets(bytes, this.#layout.octets, to, sent)
-    words[(this.#layout.sendIovec(slot) + IOVEC_LEN) >> 2] = sent
+    const place = unit < BATCH ? this.#layout.unit(unit) : this.#placeOf(unit)
+    if (!this.#addressReply(slot, place)) return
+    if (bytes !== room) copyOctets(bytes, room, octets)
+    const chunk = this.#chunk
+    if (this.#chunkOf[slot] !== chunk) this.#pointAt(slot, chunk)
+    this.#layout.words[(this.#layout.sendIovec(slot) + IOVEC_LEN) >> 2] = octets
+    this.#chunk = chunk + (octets <= REPLY_CHUNK_OCTETS ? 1 : chunksOf(octets))
+    if (this.#chunk > REPLY_CHUNKS) this.#chunk = REPLY_CHUNKS
     this.#queued++
-    if (long) this.#sendLong(slot)
   }
 
   /** Sends what is queued. False if the socket's buffer is full: try again once it is writable. */
   flush(): boolean {
     const { base, sendHeaders } = this.#layout
+    let refused = -1
     while (this.#unsent < this.#queued) {
       const headers = base + sendHeaders + this.#unsent * MMSGHDR_OCTETS
       const count = this.#queued - this.#unsent
@@ -271,13 +319,26 @@ export class BatchSocket implements SocketPlace {
       const errno = this.#libc.errno()
       if (errno === EAGAIN) return false
       if (errno === EINTR) continue
+      if (errno === ECONNREFUSED && refused !== this.#unsent) {
+        refused = this.#unsent
+        continue
+      }
       // It is the first that can't be sent (unreachable, forbidden, too long); the others may well.
       this.sendErrors++
       this.#unsent++
     }
-    this.#unsent = 0
-    this.#queued = 0
+    this.#clear()
     return true
+  }
+
+  /** Datagrams that the kernel dropped since their place in the socket's buffer was taken. */
+  unbuffered(): number {
+    const { words, base, scratch } = this.#layout
+    const lengthAt = scratch + MEMINFO_OCTETS
+    words[lengthAt >> 2] = MEMINFO_OCTETS
+    const { fd } = this
+    const got = this.#libc.getsockopt(fd, SOL_SOCKET, SO_MEMINFO, base + scratch, base + lengthAt)
+    return got === 0 ? words[(scratch >> 2) + MEMINFO_DROPS]! : 0
   }
 
   /**
@@ -301,15 +362,13 @@ export class BatchSocket implements SocketPlace {
   /** Counts what will not be sent any more; whoever opened the socket closes it. */
   detach(): void {
     this.sendErrors += this.#queued - this.#unsent
-    this.#unsent = 0
-    this.#queued = 0
+    this.#clear()
   }
 
-  #viewPacket(unit: number): Uint8Array {
-    const start = this.#layout.unit(unit) + UNIT_PACKET
-    const packet = this.#layout.octets.subarray(start, start + PACKET_OCTETS_MAX)
-    this.#packets[unit] = packet
-    return packet
+  #clear(): void {
+    this.#unsent = 0
+    this.#queued = 0
+    this.#chunk = 0
   }
 
   #describeLocal(control: number, out: Uint8Array): number {
@@ -365,28 +424,24 @@ export class BatchSocket implements SocketPlace {
     return true
   }
 
-  /** Sends the one queued reply, which stands in the room for long ones, now or never. */
-  #sendLong(slot: number): void {
-    this.#layout.pointReply(slot, this.#layout.longReply)
-    if (!this.flush()) {
-      this.sendErrors++
-      this.#unsent = 0
-      this.#queued = 0
-    }
-    this.#layout.pointReply(slot, this.#layout.reply(slot))
+  #pointAt(slot: number, chunk: number): void {
+    this.#layout.pointReply(slot, this.#layout.chunk(chunk))
+    this.#chunkOf[slot] = chunk
   }
 
   #configure(domain: number, isWildcard: boolean, options: BatchSocketOptions): void {
     const set = (level: number, name: number, value: number): void => {
-      this.#layout.words[this.#layout.scratch >> 2] = value
-      const at = this.#layout.base + this.#layout.scratch
-      if (this.#libc.setsockopt(this.fd, level, name, at, 4) === -1) {
-        throw systemError('setsockopt', this.#libc.errno(), options)
-      }
+      if (this.#set(level, name, value)) return
+      throw systemError('setsockopt', this.#libc.errno(), options)
+    }
+    // Beyond the system's limit (net.core.rmem_max) where we may, else up to it.
+    const setBuffer = (octets: number | undefined, forced: number, plain: number): void => {
+      if (octets === undefined || this.#set(SOL_SOCKET, forced, octets)) return
+      set(SOL_SOCKET, plain, octets)
     }
     if (options.reusePort) set(SOL_SOCKET, SO_REUSEPORT, 1)
-    if (options.receiveBufferOctets) set(SOL_SOCKET, SO_RCVBUF, options.receiveBufferOctets)
-    if (options.sendBufferOctets) set(SOL_SOCKET, SO_SNDBUF, options.sendBufferOctets)
+    setBuffer(options.receiveBufferOctets, SO_RCVBUFFORCE, SO_RCVBUF)
+    setBuffer(options.sendBufferOctets, SO_SNDBUFFORCE, SO_SNDBUF)
     if (!isWildcard) return
     if (domain === AF_INET) {
       set(IPPROTO_IP, IP_PKTINFO, 1)
@@ -394,6 +449,13 @@ export class BatchSocket implements SocketPlace {
     }
     set(IPPROTO_IPV6, IPV6_V6ONLY, 0)
     set(IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
+  }
+
+  /** Sets an option that is one int. */
+  #set(level: number, name: number, value: number): boolean {
+    const { words, base, scratch } = this.#layout
+    words[scratch >> 2] = value
+    return this.#libc.setsockopt(this.fd, level, name, base + scratch, 4) === 0
   }
 
   #connect(host: string): boolean {
@@ -418,25 +480,6 @@ export class BatchSocket implements SocketPlace {
   }
 }
 
-function copyIPv4(octets: Uint8Array, at: number, out: Uint8Array): number {
-  for (let i = 0; i < 4; i++) out[i] = octets[at + i]!
-  for (let i = 4; i < 16; i++) out[i] = 0
-  return 1
-}
-
-/** As `copyIPv4`; an IPv4-mapped address (RFC 4291 section 2.5.5.2) becomes what it stands for. */
-function copyIPv6(octets: Uint8Array, at: number, out: Uint8Array): number {
-  let isMapped = octets[at + 10] === 0xff && octets[at + 11] === 0xff
-  for (let i = 0; i < 10; i++) if (octets[at + i] !== 0) isMapped = false
-  if (isMapped) return copyIPv4(octets, at + 12, out)
-  for (let i = 0; i < 16; i++) out[i] = octets[at + i]!
-  return 2
-}
-
-function copyOctets(from: Uint8Array, to: Uint8Array, at: number, octets: number): void {
-  if (octets > LOOP_COPY_MAX) {
-    to.set(from.subarray(0, octets), at)
-    return
-  }
-  for (let i = 0; i < octets; i++) to[at + i] = from[i]!
+function chunksOf(octets: number): number {
+  return Math.ceil(octets / REPLY_CHUNK_OCTETS)
 }

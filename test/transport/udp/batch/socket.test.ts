@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Query } from '../../../../src/dns/message/query.ts'
-import { BATCH, LATE_MAX } from '../../../../src/transport/udp/batch/layout.ts'
+import { writeSockaddr } from '../../../../src/transport/sockaddr.ts'
+import { BATCH, LATE_MAX, UNIT_PACKET } from '../../../../src/transport/udp/batch/layout.ts'
 import { loadLibc } from '../../../../src/transport/udp/batch/libc.ts'
 import { BatchSocket } from '../../../../src/transport/udp/batch/socket.ts'
 import { udpClient } from '../../client.ts'
@@ -29,29 +30,104 @@ t.test('sockets that share their port each get some of the peers', async (t) => 
   second.close()
 })
 
-t.test('units are lent until none is left, and come back', async (t) => {
-  const socket = open()
+t.test('units are taken until none is left, and come back', async (t) => {
+  const [socket, other] = [open(), open()]
   const client = await udpClient(socket.port)
   const query = new Query()
-  const lent: number[] = []
-  for (let sent = 0; sent < LATE_MAX; sent += BATCH) {
-    for (let i = 0; i < BATCH; i++) client.send(Buffer.from([(sent + i) >> 8, (sent + i) & 255]))
-    let count = 0
-    await until('the batch is in', () => {
-      const received = Math.max(socket.receive(), 0)
-      for (let slot = 0; slot < received; slot++) {
-        socket.describe(slot, query)
-        t.equal(query.packetOctets, 2)
-        lent.push(socket.lend(slot))
-      }
-      count += received
-      return count === BATCH
-    })
+  client.send(Buffer.from([7, 8]))
+  await until('it is in', () => socket.receive() === 1)
+  const copy = socket.copyUnit(0)
+  const taken = Array.from({ length: LATE_MAX }, () => other.takeUnit(copy, query))
+  t.equal(new Set(taken).size, LATE_MAX)
+  t.ok(Math.min(...taken) >= BATCH, 'no slot is among them')
+  t.equal(other.canTake, false)
+  t.strictSame([...query.packet.subarray(0, query.packetOctets)], [7, 8])
+  t.equal(query.peerPort, client.port)
+  for (const unit of taken) other.giveBack(unit)
+  t.equal(other.canTake, true)
+  await client.close()
+  socket.close()
+  other.close()
+})
+
+t.test('a query that one socket copied is answered by another of its place', async (t) => {
+  const first = open(0, true)
+  const second = open(first.port, true)
+  const clients = await Promise.all(Array.from({ length: 8 }, () => udpClient(first.port)))
+  for (const [i, client] of clients.entries()) client.send(Buffer.from([i]))
+  const copies: Uint8Array[] = []
+  await until('all are in', () => {
+    for (const socket of [first, second]) {
+      const count = Math.max(socket.receive(), 0)
+      for (let slot = 0; slot < count; slot++) copies.push(socket.copyUnit(slot))
+    }
+    return copies.length === clients.length
+  })
+  const query = new Query()
+  for (const copy of copies) {
+    const unit = second.takeUnit(copy, query)
+    second.reply(unit, query.packet.slice(0, query.packetOctets), query.packetOctets)
+    second.giveBack(unit)
   }
-  t.equal(new Set(lent).size, LATE_MAX)
-  t.equal(socket.canLend, false)
-  for (const unit of lent) socket.giveBack(unit)
-  t.equal(socket.canLend, true)
+  t.equal(second.flush(), true)
+  // Connected clients: an answer from elsewhere would not come in.
+  await until('all are answered', () => clients.every(({ received }) => received.length === 1))
+  for (const [i, client] of clients.entries()) t.strictSame([...client.received[0]!], [i])
+  for (const client of clients) await client.close()
+  first.close()
+  second.close()
+})
+
+t.test('an ICMP error that a receive is told loses no query', async (t) => {
+  const socket = open()
+  const client = await udpClient(socket.port)
+  const gone = await udpClient(socket.port)
+  // Only a connected socket is told that a port is closed (udp(7)).
+  const address = new Uint8Array(16)
+  const connect = (port: number): number => {
+    const octets = writeSockaddr(address, 0, '127.0.0.1', port)
+    return libc.connect(socket.fd, libc.addressOf(address), octets)
+  }
+  gone.send(Buffer.from([1]))
+  await until('it is in', () => socket.receive() === 1)
+  t.equal(connect(gone.port), 0)
+  await gone.close()
+  socket.reply(0, Uint8Array.of(1), 1)
+  t.equal(socket.flush(), true)
+  t.equal(connect(client.port), 0)
+  client.send(Buffer.from([2]))
+  await until('the query is in', () => {
+    const count = socket.receive()
+    t.ok(count >= 0)
+    return count === 1
+  })
+  socket.reply(0, Uint8Array.of(2), 1)
+  t.equal(socket.flush(), true)
+  await until('it is answered', () => client.received.length === 1)
+  t.equal(socket.sendErrors, 0)
+  await client.close()
+  socket.close()
+})
+
+t.test('an ICMP error that a send is told costs no reply', async (t) => {
+  const socket = open()
+  const client = await udpClient(socket.port)
+  const gone = await udpClient(socket.port)
+  const address = new Uint8Array(16)
+  client.send(Buffer.from([1]))
+  await until('it is in', () => socket.receive() === 1)
+  const octets = writeSockaddr(address, 0, '127.0.0.1', gone.port)
+  t.equal(libc.connect(socket.fd, libc.addressOf(address), octets), 0)
+  await gone.close()
+  const lost = new Uint8Array(UNIT_PACKET + 1)
+  writeSockaddr(lost, 0, '127.0.0.1', gone.port)
+  const unit = socket.takeUnit(lost, new Query())
+  socket.reply(unit, Uint8Array.of(0), 1)
+  t.equal(socket.flush(), true)
+  for (let i = 0; i < 3; i++) socket.reply(0, Uint8Array.of(i), 1)
+  t.equal(socket.flush(), true)
+  await until('the replies behind it arrive', () => client.received.length >= 2)
+  t.same([client.received.length, socket.sendErrors], [3, 0])
   await client.close()
   socket.close()
 })
@@ -66,7 +142,7 @@ t.test('a batch goes out although one of its replies can not', async (t) => {
     const count = Math.max(socket.receive(), 0)
     for (let slot = 0; slot < count; slot++) {
       // The second is longer than any datagram over IPv4.
-      socket.reply(socket.unitOf(slot), reply, slots === 1 ? 65_535 : 100)
+      socket.reply(slot, reply, slots === 1 ? 65_535 : 100)
       slots++
     }
     t.equal(socket.flush(), true)
@@ -109,7 +185,15 @@ t.test('what a send leaves over is sent next', async (t) => {
       name: 'an ICMP error of an earlier reply',
       reasons: [-1, ECONNREFUSED],
       flushed: [true],
-      calls: [3, 2, 1],
+      calls: [3, 2, 2],
+      arrive: 3,
+      errors: 0,
+    },
+    {
+      name: 'one that is refused for good',
+      reasons: [-1, ECONNREFUSED, ECONNREFUSED],
+      flushed: [true],
+      calls: [3, 2, 2, 1],
       arrive: 2,
       errors: 1,
     },
@@ -128,7 +212,7 @@ t.test('what a send leaves over is sent next', async (t) => {
     const client = await udpClient(socket.port)
     client.send(Buffer.from([1]))
     await until('it is in', () => socket.receive() === 1)
-    for (let i = 0; i < 3; i++) socket.reply(socket.unitOf(0), Uint8Array.of(i, i), 2)
+    for (let i = 0; i < 3; i++) socket.reply(0, Uint8Array.of(i, i), 2)
     t.strictSame(
       flushed.map(() => socket.flush()),
       flushed,
@@ -148,7 +232,7 @@ t.test('while the buffer is full a batch is kept, and more is dropped and counte
   const client = await udpClient(socket.port)
   client.send(Buffer.from([1]))
   await until('it is in', () => socket.receive() === 1)
-  for (let i = 0; i < BATCH + 2; i++) socket.reply(socket.unitOf(0), Uint8Array.of(i), 1)
+  for (let i = 0; i < BATCH + 2; i++) socket.reply(0, Uint8Array.of(i), 1)
   t.equal(socket.sendErrors, 2)
   t.equal(socket.flush(), false)
   t.equal(socket.flush(), true)
@@ -159,4 +243,51 @@ t.test('while the buffer is full a batch is kept, and more is dropped and counte
   )
   await client.close()
   socket.close()
+})
+
+t.test('replies of all lengths in one batch stay whole', async (t) => {
+  const socket = open()
+  const client = await udpClient(socket.port)
+  client.send(Buffer.from([1]))
+  await until('it is in', () => socket.receive() === 1)
+  // In place and copied, from one chunk to eight; more than one batch has room for.
+  const lengths = Array.from({ length: 200 }, (_, i) => [1, 512, 513, 1232, 4096, 40][i % 6]!)
+  for (const [i, octets] of lengths.entries()) {
+    const inPlace = i % 2 === 0 ? socket.room() : undefined
+    const bytes = inPlace ?? new Uint8Array(octets)
+    bytes.fill(i, 0, octets)
+    socket.reply(0, bytes, octets)
+    if (i % 20 !== 19) continue
+    t.equal(socket.flush(), true)
+    await until('they are in', () => client.received.length === i + 1)
+  }
+  for (const [i, octets] of lengths.entries()) {
+    t.ok(Buffer.alloc(octets, i).equals(client.received[i]!), `reply ${i}, ${octets} octets`)
+  }
+  t.equal(socket.sendErrors, 0)
+  await client.close()
+  socket.close()
+})
+
+t.test('packets of all lengths are read whole, and copied whole', async (t) => {
+  const [socket, other] = [open(), open()]
+  const client = await udpClient(socket.port)
+  const query = new Query()
+  for (const octets of [1, 511, 512, 513, 4095, 4096]) {
+    const packet = Buffer.from(Array.from({ length: octets }, (_, i) => (i * 7 + octets) & 255))
+    client.send(packet)
+    await until('it is in', () => socket.receive() === 1)
+    t.equal(socket.isCut(0), false)
+    socket.describe(0, query)
+    t.ok(packet.equals(query.packet.subarray(0, query.packetOctets)), `${octets} octets`)
+    other.giveBack(other.takeUnit(socket.copyUnit(0), query))
+    t.ok(packet.equals(query.packet.subarray(0, query.packetOctets)), `${octets} octets copied`)
+    t.equal(query.peerPort, client.port)
+  }
+  client.send(Buffer.alloc(4097))
+  await until('it is in', () => socket.receive() === 1)
+  t.equal(socket.isCut(0), true)
+  await client.close()
+  socket.close()
+  other.close()
 })

@@ -1,0 +1,176 @@
+// A load generator in batches: recvmmsg and sendmmsg straight between the kernel and one run of packets.
+//   node bench/peers/generator.mjs FILE PORT SECONDS SOCKETS WINDOW [ecs|plain]
+// FILE: lines `NAME A`, as dnsperf takes them. With `ecs` each packet has EDNS with Client Subnet, a /24 of its own.
+// Each socket keeps WINDOW queries under way. Prints one line of JSON: completed, lost, wrong, qps.
+import { readFileSync } from 'node:fs'
+import { systemError, writeSockaddr } from '../../dist/transport/sockaddr.js'
+import { loadLibc } from '../../dist/transport/udp/batch/libc.js'
+
+const [file, portText, secondsText, socketsText, windowText, form = 'plain'] = process.argv.slice(2)
+const port = Number(portText)
+const seconds = Number(secondsText)
+const window = Number(windowText)
+
+const BATCH = 64
+const REPLY_OCTETS = 2048
+const MMSGHDR_OCTETS = 64
+const IOVEC_OCTETS = 16
+/** Packets that differ; a case of one name still has many client subnets. */
+const PACKETS_MIN = 65_536
+/** A socket that got nothing for so long has lost what it waits for. */
+const LOST_MS = 200
+
+const libc = loadLibc()
+const pool = composePool()
+
+/** Memory that the kernel gets the address of. */
+function allocate(octets) {
+  const bytes = new Uint8Array(new ArrayBuffer(octets))
+  return { bytes, words: new Uint32Array(bytes.buffer), address: libc.addressOf(bytes) }
+}
+
+/** All packets one behind the other, with address and length of each. */
+function composePool() {
+  const lines = readFileSync(file, 'latin1').trimEnd().split('\n')
+  const count = Math.max(lines.length, PACKETS_MIN)
+  const memory = allocate(count * 128)
+  const start = new Float64Array(count)
+  const length = new Uint32Array(count)
+  let at = 0
+  for (let i = 0; i < count; i++) {
+    const [name] = lines[i % lines.length].split(' ')
+    start[i] = at
+    at = composeQuery(memory.bytes, at, i, name)
+    length[i] = at - start[i]
+  }
+  const low = new Uint32Array(count)
+  const high = new Uint32Array(count)
+  for (let i = 0; i < count; i++) {
+    low[i] = (memory.address + start[i]) % 2 ** 32
+    high[i] = Math.floor((memory.address + start[i]) / 2 ** 32)
+  }
+  return { count, low, high, length, memory }
+}
+
+function composeQuery(bytes, start, index, name) {
+  const ecs = form === 'ecs'
+  bytes.set([index >> 8, index, 0, 0, 0, 1, 0, 0, 0, 0, 0, ecs ? 1 : 0], start)
+  let at = start + 12
+  for (const label of name.split('.')) {
+    bytes[at++] = label.length
+    for (let i = 0; i < label.length; i++) bytes[at++] = label.charCodeAt(i)
+  }
+  bytes.set([0, 0, 1, 0, 1], at)
+  at += 5
+  if (!ecs) return at
+  // OPT with a payload of 1232 octets (RFC 6891) and Client Subnet of family 1, /24 (RFC 7871).
+  const subnet = [1 + Math.floor(Math.random() * 222), random256(), random256()]
+  bytes.set([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 11, 0, 8, 0, 7, 0, 1, 24, 0, ...subnet], at)
+  return at + 22
+}
+
+function random256() {
+  return Math.floor(Math.random() * 256)
+}
+
+/** mmsghdr and iovec of BATCH datagrams, as x86-64 and other 64-bit Linux have them. */
+function composeHeaders(repliesAddress) {
+  const headers = allocate(BATCH * (MMSGHDR_OCTETS + IOVEC_OCTETS))
+  const iovecs = BATCH * MMSGHDR_OCTETS
+  const point = (at, address) => {
+    headers.words[at >> 2] = address % 2 ** 32
+    headers.words[(at >> 2) + 1] = Math.floor(address / 2 ** 32)
+  }
+  for (let i = 0; i < BATCH; i++) {
+    point(i * MMSGHDR_OCTETS + 16, headers.address + iovecs + i * IOVEC_OCTETS)
+    headers.words[(i * MMSGHDR_OCTETS + 24) >> 2] = 1
+    if (repliesAddress === undefined) continue
+    point(iovecs + i * IOVEC_OCTETS, repliesAddress + i * REPLY_OCTETS)
+    headers.words[(iovecs + i * IOVEC_OCTETS + 8) >> 2] = REPLY_OCTETS
+  }
+  return { ...headers, iovecs: iovecs >> 2 }
+}
+
+function openSocket() {
+  const [AF_INET, SOCK_DGRAM, NONBLOCK, SOL_SOCKET, SO_RCVBUF] = [2, 2, 0x800, 1, 8]
+  const fd = libc.socket(AF_INET, SOCK_DGRAM | NONBLOCK, 0)
+  const scratch = allocate(64)
+  scratch.words[0] = 1 << 20
+  libc.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, scratch.address, 4)
+  const octets = writeSockaddr(scratch.bytes, 0, '127.0.0.1', port)
+  if (libc.connect(fd, scratch.address, octets) !== 0) {
+    throw systemError('connect', libc.errno(), { host: '127.0.0.1', port })
+  }
+  return { fd, underWay: 0, heardMs: performance.now() }
+}
+
+const replies = allocate(BATCH * REPLY_OCTETS)
+const receiving = composeHeaders(replies.address)
+const sending = composeHeaders(undefined)
+const sockets = Array.from({ length: Number(socketsText) }, openSocket)
+const polled = allocate(sockets.length * 8)
+sockets.forEach(({ fd }, i) => {
+  polled.words[i * 2] = fd
+  polled.words[i * 2 + 1] = 1
+})
+let nextPacket = Math.floor(Math.random() * pool.count)
+const total = { completed: 0, lost: 0, wrong: 0 }
+
+function send(socket) {
+  let room = window - socket.underWay
+  while (room > 0) {
+    const count = Math.min(room, BATCH)
+    const { words, iovecs } = sending
+    for (let i = 0; i < count; i++) {
+      const packet = nextPacket + i < pool.count ? nextPacket + i : nextPacket + i - pool.count
+      words[iovecs + i * 4] = pool.low[packet]
+      words[iovecs + i * 4 + 1] = pool.high[packet]
+      words[iovecs + i * 4 + 2] = pool.length[packet]
+    }
+    const sent = libc.sendmmsg(socket.fd, sending.address, count, 0x40)
+    if (sent <= 0) return
+    nextPacket = (nextPacket + sent) % pool.count
+    socket.underWay += sent
+    room -= sent
+    if (sent < count) return
+  }
+}
+
+/** True if anything came. */
+function receive(socket, nowMs) {
+  const count = libc.recvmmsg(socket.fd, receiving.address, BATCH, 0x40, 0)
+  if (count <= 0) {
+    if (socket.underWay > 0 && nowMs - socket.heardMs > LOST_MS) {
+      total.lost += socket.underWay
+      socket.underWay = 0
+      socket.heardMs = nowMs
+    }
+    return false
+  }
+  for (let i = 0; i < count; i++) {
+    const at = i * REPLY_OCTETS
+    // A reply, NOERROR, with an answer.
+    const isGood = (replies.bytes[at + 2] & 0x80) !== 0 && (replies.bytes[at + 3] & 15) === 0
+    if (!isGood || replies.bytes[at + 7] === 0) total.wrong++
+  }
+  total.completed += count
+  // What was given up and came after all is not waited for.
+  socket.underWay = Math.max(0, socket.underWay - count)
+  socket.heardMs = nowMs
+  return true
+}
+
+const startMs = performance.now()
+const endMs = startMs + seconds * 1000
+let nowMs = startMs
+while (nowMs < endMs) {
+  let isIdle = true
+  for (const socket of sockets) {
+    if (receive(socket, nowMs)) isIdle = false
+    send(socket)
+  }
+  if (isIdle) libc.poll(polled.address, sockets.length, 20)
+  nowMs = performance.now()
+}
+const elapsedMs = nowMs - startMs
+console.log(JSON.stringify({ ...total, qps: (total.completed * 1000) / elapsedMs }))

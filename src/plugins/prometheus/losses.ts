@@ -1,0 +1,58 @@
+import type { Losses } from '../../plugin/directive.ts'
+import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+
+/** Shows what the process dropped; what it can't know is left out. */
+export class LossMetrics {
+  readonly #queries
+  readonly #replies
+  readonly #connections
+  readonly #lines
+
+  constructor(m: MetricsRegistry) {
+    this.#queries = m.counter(
+      'sextant_dns_dropped_queries_total',
+      'Counter of queries dropped unanswered, by reason.',
+      ['reason'],
+    )
+    this.#replies = m.counter(
+      'sextant_dns_unsent_replies_total',
+      'Counter of UDP replies that the kernel did not take.',
+    )
+    this.#connections = m.counter(
+      'sextant_dns_cut_connections_total',
+      'Counter of TCP connections refused or cut, by reason.',
+      ['reason'],
+    )
+    this.#lines = m.counter(
+      'sextant_log_dropped_lines_total',
+      'Counter of log lines that came faster than they could be written.',
+    )
+  }
+
+  /** These count up in the process, so they are set, not added. */
+  show(losses: Losses): void {
+    this.#queries.reset()
+    this.#connections.reset()
+    this.#replies.reset()
+    this.#lines.reset()
+    const queries = [
+      ['overload', losses.overloaded],
+      ['buffer', losses.unbuffered],
+      ['oversize', losses.oversize],
+    ] as const
+    for (const [reason, count] of queries) {
+      if (count !== undefined) this.#queries.inc({ reason }, count)
+    }
+    const connections = [
+      ['limit', losses.refusedConnections],
+      ['timeout', losses.timedOutConnections],
+      ['unread', losses.overrunConnections],
+      ['overload', losses.overloadedConnections],
+    ] as const
+    for (const [reason, count] of connections) {
+      if (count !== undefined) this.#connections.inc({ reason }, count)
+    }
+    this.#replies.inc(losses.unsent ?? 0)
+    this.#lines.inc(losses.lines ?? 0)
+  }
+}

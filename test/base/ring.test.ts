@@ -1,0 +1,144 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import fc from 'fast-check'
+import t from 'tap'
+import { createRing, RingReader, RingWriter } from '../../src/base/ring.ts'
+
+const RUNS = { seed: 20261121, numRuns: 200 }
+
+/** Writes a record of `octets` octets, all of them `fill`; false: it was dropped. */
+function write(writer: RingWriter, tag: number, octets: number, fill: number): boolean {
+  const at = writer.begin(octets)
+  if (at === -1) return false
+  writer.octets.fill(fill, at, at + octets)
+  writer.end(tag, octets)
+  return true
+}
+
+/** What is in the ring: `tag octets fill`, or where a record is not of one piece. */
+function drained(reader: RingReader): string[] {
+  const records: string[] = []
+  reader.drain((tag, octets) => {
+    const fill = octets[0] ?? 0
+    const isWhole = octets.every((octet) => octet === fill)
+    records.push(isWhole ? `${tag} ${octets.length} ${fill}` : `torn ${tag}`)
+  })
+  return records
+}
+
+t.test('a ring is a bounded queue', async (t) => {
+  const step = fc.oneof(
+    fc.record({ tag: fc.nat(0xfffffffe), octets: fc.nat(300), fill: fc.nat(255) }),
+    fc.constant('drain' as const),
+  )
+  // Counters start anywhere, as after so many octets: they go round at 2^32.
+  const start = fc.oneof(
+    fc.constant(0),
+    fc.integer({ min: -40, max: 40 }).map((n) => n * 8),
+  )
+  const wraps = fc.constantFrom(0, 0x7fffff00, -0x80000000)
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), start, wraps, (steps, offset, around) => {
+      const memory = createRing(1024)
+      const header = new Int32Array(memory, 0, 2)
+      header.fill((around + offset) | 0)
+      const [writer, reader] = [new RingWriter(memory), new RingReader(memory)]
+      let queue: string[] = []
+      let dropped = 0
+      for (const one of steps) {
+        if (one === 'drain') {
+          t.strictSame(drained(reader), queue)
+          queue = []
+          continue
+        }
+        const fill = one.octets === 0 ? 0 : one.fill
+        if (write(writer, one.tag, one.octets, fill)) queue.push(`${one.tag} ${one.octets} ${fill}`)
+        else dropped++
+      }
+      t.strictSame(drained(reader), queue)
+      t.equal(reader.takeDropped(), dropped)
+      t.equal(reader.takeDropped(), 0)
+    }),
+    RUNS,
+  )
+})
+
+t.test('what fits is taken, what does not is dropped, and later there is room', async (t) => {
+  const memory = createRing(256)
+  const [writer, reader] = [new RingWriter(memory), new RingReader(memory)]
+  t.ok(write(writer, 1, 248, 1), 'all of it')
+  t.notOk(write(writer, 2, 0, 0))
+  t.strictSame(drained(reader), ['1 248 1'])
+  t.notOk(write(writer, 3, 249, 3), 'more than there ever is')
+  t.ok(write(writer, 4, 100, 4))
+  t.ok(write(writer, 5, 100, 5))
+  t.notOk(write(writer, 6, 100, 6))
+  t.strictSame(drained(reader), ['4 100 4', '5 100 5'])
+  t.ok(write(writer, 7, 100, 7), 'over the end of the memory')
+  t.strictSame(drained(reader), ['7 100 7'])
+  t.equal(reader.takeDropped(), 3)
+})
+
+t.test('a record may come out shorter than it was begun', async (t) => {
+  const memory = createRing(128)
+  const [writer, reader] = [new RingWriter(memory), new RingReader(memory)]
+  for (let i = 0; i < 20; i++) {
+    const at = writer.begin(40)
+    writer.octets.fill(i, at, at + 40)
+    writer.end(i, 3)
+    t.strictSame(drained(reader), [`${i} 3 ${i}`])
+  }
+})
+
+t.test('wherever an empty ring is, half of it has room', async (t) => {
+  for (let start = 0; start < 256; start += 8) {
+    const memory = createRing(256)
+    new Int32Array(memory, 0, 2).fill(start)
+    const [writer, reader] = [new RingWriter(memory), new RingReader(memory)]
+    t.ok(write(writer, 1, 120, 1), `at ${start}`)
+    t.strictSame(drained(reader), ['1 120 1'])
+  }
+})
+
+t.test('the bell is rung once until it is heard', async (t) => {
+  const memory = createRing(1024)
+  const [writer, reader] = [new RingWriter(memory), new RingReader(memory)]
+  const ring = (): boolean => {
+    writer.begin(8)
+    return writer.end(1, 8)
+  }
+  t.strictSame([ring(), ring()], [true, false])
+  drained(reader)
+  t.equal(ring(), false, 'drained, but not heard')
+  reader.hearBell()
+  t.strictSame([ring(), ring()], [true, false])
+})
+
+t.test('between two threads nothing is torn, and no bell is missed', async (t) => {
+  const memory = createRing(4096)
+  const reader = new RingReader(memory)
+  const count = 100_000
+  const worker = new Worker(new URL('../support/ring-writer-worker.ts', import.meta.url), {
+    workerData: { memory, count },
+  })
+  t.teardown(() => worker.terminate())
+  let [read, dropped, last, torn, backwards, bells] = [0, 0, 0, 0, 0, 0]
+  // As the control thread does it: it looks when a bell is rung, and at no other time.
+  worker.on('message', (message: { kind: 'bell' } | { kind: 'done' }) => {
+    if (message.kind !== 'bell') return
+    bells++
+    reader.hearBell()
+    reader.drain((tag, octets) => {
+      read++
+      if (tag <= last) backwards++
+      last = tag
+      const isWhole = octets.length === tag % 200 && octets.every((octet) => octet === (tag & 0xff))
+      if (!isWhole) torn++
+    })
+    dropped += reader.takeDropped()
+  })
+  const [code] = await once(worker, 'exit')
+  t.equal(code, 0)
+  t.same({ torn, backwards, all: read + dropped }, { torn: 0, backwards: 0, all: count })
+  t.ok(read > 0 && bells > 1, `${read} read, ${dropped} dropped, ${bells} bells`)
+})

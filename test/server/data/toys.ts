@@ -1,0 +1,85 @@
+import { isMainThread, threadId } from 'node:worker_threads'
+import { RRClass } from '../../../src/dns/iana/classes.ts'
+import { Rcode } from '../../../src/dns/iana/rcodes.ts'
+import { RRType } from '../../../src/dns/iana/types.ts'
+import { Section } from '../../../src/dns/message/response.ts'
+import type { Directive } from '../../../src/plugin/directive.ts'
+import type { Transaction } from '../../../src/plugin/transaction.ts'
+import { bind } from '../../../src/plugins/bind/setup.ts'
+import { multisocket } from '../../../src/plugins/multisocket/setup.ts'
+
+/** The control thread's end of a `toy`. */
+export interface Toy {
+  readonly token: number
+  publish(value: number): void
+  /** What came by its uplink. */
+  readonly texts: string[]
+  /** Queries that all threads have counted for it. */
+  counted(): number
+}
+
+/** Every toy of this thread, in the order of the setups. */
+export const toys: Toy[] = []
+
+/**
+ * `toy TOKEN [VALUE] [waits]`: answers A queries with 10.TOKEN.VALUE (16 bits) and 11.0.THREAD (16 bits).
+ * VALUE is published at start. First labels that it heeds: `die` ends a data thread, `say-N` sends N
+ * texts up.
+ */
+const toy: Directive = {
+  name: 'toy',
+  setup(c) {
+    c.dispenser.next()
+    const [tokenText, valueText, ...flags] = c.dispenser.remainingArgs()
+    const token = Number(tokenText)
+    let value = 0
+    const feed = c.feed<number>((followed) => {
+      value = followed
+    })
+    const counters = c.counters()
+    counters.length = 1
+    const texts: string[] = []
+    const say = c.uplink((text) => texts.push(text))
+    const serve = (tx: Transaction): number => {
+      counters.of(tx)[0]! += 1
+      const [label] = Buffer.from(tx.query.qname)
+        .toString('latin1', 1)
+        .split(/[\0-\x20]/)
+      if (label === 'die' && !isMainThread) process.exit(1)
+      const lines = Number(/^say-(\d+)$/.exec(label!)?.[1] ?? 0)
+      for (let i = 0; i < lines; i++) say(`${i}`)
+      addAddress(tx, 10, token, value)
+      addAddress(tx, 11, 0, threadId)
+      tx.response.rcode = Rcode.NOERROR
+      return Rcode.NOERROR
+    }
+    const waits = flags.includes('waits')
+    c.addHandler(
+      () => ({
+        name: 'toy',
+        serve: (tx) => (waits ? Promise.resolve().then(() => serve(tx)) : serve(tx)),
+      }),
+      { waits },
+    )
+    const publish = (next: number): void => {
+      value = next
+      feed.publish(next)
+    }
+    c.onStartup(() => publish(Number(valueText ?? 0)))
+    let total = 0
+    const counted = (): number => {
+      counters.forEach((counts) => {
+        total += counts.take(0)
+      })
+      return total
+    }
+    toys.push({ token, publish, texts, counted })
+  },
+}
+
+function addAddress(tx: Transaction, a: number, b: number, value: number): void {
+  const rdata = Uint8Array.of(a, b, value >> 8, value)
+  tx.response.add(Section.Answer, tx.query.qname, 0, RRType.A, RRClass.IN, 60, rdata, 0, 4)
+}
+
+export const DIRECTIVES: readonly Directive[] = [bind, multisocket, toy]

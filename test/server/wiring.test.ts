@@ -1,0 +1,112 @@
+import t from 'tap'
+import type { Feed } from '../../src/plugin/feed.ts'
+import { ControlWiring, DataWiring, type Wiring } from '../../src/server/wiring.ts'
+import { transaction } from '../support/transaction.ts'
+
+/** What the setups of one instance wire, the same in every thread. */
+function setUp(wiring: Wiring) {
+  const followed: string[] = []
+  const received: string[] = []
+  const first: Feed<string> = wiring.feed((value) => followed.push(`first ${value}`))
+  const counters = wiring.counters()
+  counters.length = 2
+  const up = wiring.uplink((text) => received.push(`up ${text}`))
+  const second: Feed<number> = wiring.feed((value) => followed.push(`second ${value}`))
+  const down = wiring.uplink((text) => received.push(`down ${text}`))
+  return { followed, received, first, second, counters, up, down }
+}
+
+/** A control thread and a data thread, with what goes between them. */
+function pair() {
+  const control = new ControlWiring()
+  const here = setUp(control)
+  const events: string[] = []
+  const data = new DataWiring({
+    catchUp: () => events.push('catch up'),
+    send: (uplink, text) => control.receive(uplink, text),
+    announce: (index, labels, counters) => control.includeCounters(index, labels, counters),
+  })
+  const there = setUp(data)
+  control.onPublish = (index, value) => data.follow(index, value)
+  return { control, data, here, there, events }
+}
+
+t.test('what the control thread publishes is followed elsewhere, and only there', async (t) => {
+  const { here, there } = pair()
+  here.second.publish(1)
+  here.first.publish('a')
+  here.second.publish(2)
+  t.strictSame(there.followed, ['second 1', 'first a', 'second 2'])
+  t.strictSame(here.followed, [])
+  there.first.publish('never')
+  t.strictSame([here.followed, there.followed.length], [[], 3])
+})
+
+t.test('a thread that comes late gets the last values', async (t) => {
+  const { control, here } = pair()
+  t.strictSame(control.values(), [])
+  here.second.publish(1)
+  here.second.publish(2)
+  t.strictSame(control.values(), [[1, 2]])
+  here.first.publish('a')
+  t.strictSame(control.values(), [
+    [0, 'a'],
+    [1, 2],
+  ])
+})
+
+t.test('a value is set before others are told of it', async (t) => {
+  const control = new ControlWiring()
+  const { first } = setUp(control)
+  let seen: unknown
+  control.onPublish = () => {
+    seen = control.values()
+  }
+  first.publish('a')
+  t.strictSame(seen, [[0, 'a']])
+})
+
+t.test('catching up is for data threads', async (t) => {
+  const { here, there, events } = pair()
+  here.first.catchUp()
+  t.strictSame(events, [])
+  there.first.catchUp()
+  t.strictSame(events, ['catch up'])
+})
+
+t.test('texts of any thread come to the control thread', async (t) => {
+  const { here, there } = pair()
+  here.up('1')
+  there.up('2')
+  there.down('3')
+  here.down('4')
+  t.strictSame(here.received, ['up 1', 'up 2', 'down 3', 'down 4'])
+  t.strictSame(there.received, [])
+})
+
+t.test('what nobody here wired is left alone', async (t) => {
+  const { control, data } = pair()
+  control.receive(9, 'text')
+  control.includeCounters(9, { server: '', zone: '', view: '' }, new Float64Array(2))
+  data.follow(9, 'value')
+  t.strictSame(control.values(), [])
+})
+
+t.test('the control thread sums up what all threads count', async (t) => {
+  const { here, there } = pair()
+  const tx = transaction({ name: 'a.example.', zone: 'example.' })
+  here.counters.of(tx)[0]! += 1
+  there.counters.of(tx)[0]! += 10
+  there.counters.of(tx)[1]! += 5
+  const sums = [0, 0]
+  here.counters.forEach((counts, { zone }) => {
+    t.equal(zone, 'example.')
+    for (const i of [0, 1]) sums[i]! += counts.take(i)
+  })
+  t.strictSame(sums, [11, 5])
+  let own = 0
+  there.counters.forEach(() => {
+    own++
+  })
+  t.equal(own, 1, 'a data thread knows its own')
+})

@@ -1,0 +1,70 @@
+import t from 'tap'
+import { scanAddress } from '../../src/dns/text/address.ts'
+import { FlatClassTrie } from '../../src/geo/class-trie.ts'
+import { buildClasses } from '../../src/geo/classes/build-classes.ts'
+import { scanGeoCode } from '../../src/geo/code.ts'
+import { scanNet } from '../../src/geo/net.ts'
+import { EMPTY_WORLD, Policies, type World } from '../../src/steering/policies.ts'
+import { FollowedWorlds, shareWorld } from '../../src/steering/shared-world.ts'
+
+const code = (text: string) => scanGeoCode(text)!
+
+const NETS = ['10.0.1.0/24 NET-A', '10.0.2.0/24 NET-B', '2001:db8::/32 NET-C'].map((line) => {
+  const [cidr, text] = line.split(' ')
+  const net = scanNet(cidr!, text!)
+  if (typeof net === 'string') throw new Error(net)
+  return net
+})
+
+function policiesOf(...ladders: readonly (readonly string[])[]): Policies {
+  const policies = new Policies()
+  for (const ladder of ladders) policies.intern(ladder.map(code))
+  const data = buildClasses({ databases: [], nets: NETS, codes: policies.codes })
+  policies.adopt(new FlatClassTrie(data))
+  return policies
+}
+
+/** As it comes to another thread. */
+const sent = (world: World) => structuredClone(shareWorld(world))
+
+const ADDRESSES = ['10.0.1.9', '10.0.2.9', '10.0.3.9', '2001:db8::1', '2001:db9::1']
+
+/** Tier and depth for each address and policy. */
+function tiers({ trie, tierOf, policyCount }: World): string[] {
+  return ADDRESSES.flatMap((text) => {
+    const { bytes, family } = scanAddress(text)!
+    return Array.from({ length: policyCount }, (_, policy) => {
+      const found = trie.lookup(bytes, family, bytes.length * 8)
+      return `${text} ${policy}: ${tierOf[policy * trie.classCount + found]} at ${trie.depth}`
+    })
+  })
+}
+
+t.test('a world that is followed chooses as the one it was shared from', async (t) => {
+  const { world } = policiesOf(['NET-A'], ['NET-A', 'NET-B'], ['NET-B', 'NET-C'])
+  const worlds = new FollowedWorlds(() => {})
+  t.equal(worlds.world, EMPTY_WORLD)
+  worlds.follow(sent(world))
+  t.strictSame(tiers(worlds.world), tiers(world))
+  t.equal(worlds.world.policyCount, 3)
+})
+
+t.test('what is shared is not copied, and a message carries next to nothing', async (t) => {
+  const { world } = policiesOf(['NET-A'])
+  const shared = sent(world)
+  t.equal(shared.tierOf.buffer instanceof SharedArrayBuffer, true)
+  t.equal(shared.words.buffer instanceof SharedArrayBuffer, true)
+  t.notOk('codesOf' in shared)
+})
+
+t.test('policies that come later are there once their world is followed', async (t) => {
+  const policies = policiesOf(['NET-A'])
+  const worlds = new FollowedWorlds(() => worlds.follow(sent(policies.world)))
+  worlds.follow(sent(policies.world))
+  const before = tiers(worlds.world)
+  policies.intern([code('NET-A'), code('NET-B')])
+  t.strictSame(tiers(worlds.world), before, 'not before')
+  worlds.catchUp()
+  t.equal(worlds.world.policyCount, 2)
+  t.strictSame(tiers(worlds.world), tiers(policies.world))
+})

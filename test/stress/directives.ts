@@ -1,0 +1,86 @@
+import { systemTimers } from '../../src/base/timers.ts'
+import { scanName } from '../../src/dns/name/name.ts'
+import type { Directive } from '../../src/plugin/directive.ts'
+import { NO_FALLTHROUGH } from '../../src/plugin/fallthrough.ts'
+import { bind } from '../../src/plugins/bind/setup.ts'
+import { geoip } from '../../src/plugins/geoip/setup.ts'
+import { KuadrantHandler } from '../../src/plugins/kuadrant/kuadrant.ts'
+import type { KuadrantOptions } from '../../src/plugins/kuadrant/options.ts'
+import { SharedZones } from '../../src/plugins/kuadrant/shared-zones.ts'
+import { KuadrantZones } from '../../src/plugins/kuadrant/zones.ts'
+import { SerialBook } from '../../src/record/serials/serial-book.ts'
+import type { RecordChange, RecordSource } from '../../src/record/source.ts'
+import { ZoneClaims } from '../../src/record/zone-claims.ts'
+import type { SteeringTable } from '../../src/steering/table.ts'
+import { ZoneImage } from '../../src/zone/image/writer.ts'
+import { ZONE } from './content.ts'
+
+/** Small, so that compactions come by the dozen rather than one in a while. */
+const IMAGE_SIZES = { initialOctets: 4096, compactOctets: 2 ** 16 }
+
+/** The control thread's hold on the zone, once it serves. */
+export interface Stage {
+  readonly table: SteeringTable
+  /** Buffers that took another's place. */
+  compactions: number
+  apply(changes: readonly RecordChange[]): void
+}
+export const stages: Stage[] = []
+
+/** `kuadrant` without manifests: records come from `Stage.apply`. */
+const stress: Directive = {
+  name: 'stress',
+  setup(c) {
+    const position = c.dispenser.position()
+    const options: KuadrantOptions = {
+      zones: [scanName(ZONE)!],
+      manifests: '',
+      position,
+      snapshot: undefined,
+      serials: '',
+      serialsPosition: position,
+      rname: '',
+      rnamePosition: position,
+      nameservers: [],
+      allowedNamespaces: undefined,
+      fallthrough: NO_FALLTHROUGH,
+    }
+    const share = new SharedZones(c)
+    c.addHandler((next) => new KuadrantHandler(next, share, options.fallthrough))
+    c.onStartup(async () => {
+      const { image, table } = share.open(c.block.locator, undefined, new ZoneImage(IMAGE_SIZES))
+      const zones = new KuadrantZones(options, {
+        image,
+        table,
+        serials: new SerialBook(),
+        serialFile: undefined,
+        place: 'stress',
+        clock: c.clock,
+        log: c.log,
+        timers: systemTimers,
+        onCommit: () => {},
+      })
+      const claims = new ZoneClaims()
+      claims.claim(options.zones)
+      let listener: (changes: readonly RecordChange[]) => void = () => {}
+      const source: RecordSource = {
+        records: () => [],
+        find: () => undefined,
+        recordCount: 0,
+        problems: () => [],
+        unreadyReason: () => '',
+        subscribe: (given) => {
+          listener = given
+          return () => {}
+        },
+      }
+      c.onShutdown(await zones.follow(source, claims))
+      const stage: Stage = { table, compactions: 0, apply: (changes) => listener(changes) }
+      image.onSwap(() => stage.compactions++)
+      stages.push(stage)
+      c.onShutdown(() => table.close())
+    })
+  },
+}
+
+export const DIRECTIVES: readonly Directive[] = [bind, geoip, stress]

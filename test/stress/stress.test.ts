@@ -1,0 +1,154 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { Random } from '../../src/base/random.ts'
+import { scanName } from '../../src/dns/name/name.ts'
+import { packRecord } from '../../src/record/pack.ts'
+import type { RecordChange, StoredRecord } from '../../src/record/source.ts'
+import { DataServer } from '../support/data-server.ts'
+import { cityEntry, composeMmdb } from '../support/mmdb.ts'
+import { type Board, type Report, Sign } from './client.ts'
+import { endpointsOf, isAbsent, isSteered, nameOf, PLACES, placesNamed } from './content.ts'
+import { DIRECTIVES, type Stage, stages } from './directives.ts'
+
+/* The full run: SEXTANT_STRESS_CHANGES=100000 npx tap --timeout=900 test/stress */
+const CHANGES = Number(process.env.SEXTANT_STRESS_CHANGES ?? 10_000)
+const NAMES = 400
+const BATCH_MAX = 40
+/** Classes that the control thread has are those of every thread by then. */
+const SETTLE_MS = 1000
+
+const corefile = (mmdb: string): string => `.:0 {
+  bind 127.0.0.1
+  geoip ${mmdb} {
+    edns-subnet
+${Array.from({ length: PLACES }, (_, i) => `    net 10.0.${i}.0/24 NET-P${i}`).join('\n')}
+  }
+  stress
+}
+`
+
+const shared = (length: number): Int32Array =>
+  new Int32Array(new SharedArrayBuffer(length * Int32Array.BYTES_PER_ELEMENT))
+
+/** The records as they are, and the next version of some of them. */
+class Writer {
+  readonly #records = new Map<number, StoredRecord>()
+  readonly #random = new Random(20261121)
+  readonly #board: Board
+  readonly #stage: Stage
+  done = 0
+  publishes = 0
+  /** That codes have named so far, as bits. */
+  places = 0
+
+  constructor(board: Board, stage: Stage) {
+    this.#board = board
+    this.#stage = stage
+  }
+
+  /** Publishes new versions of up to BATCH_MAX names at once. */
+  step(): void {
+    const { begun, published } = this.#board
+    const count = 1 + this.#random.below(BATCH_MAX)
+    const names = new Set(Array.from({ length: count }, () => this.#random.below(NAMES)))
+    const changes = [...names].map((n) => this.#change(n, begun[n]! + 1))
+    for (const n of names) Atomics.add(begun, n, 1)
+    this.#stage.apply(changes)
+    for (const n of names) Atomics.store(published, n, begun[n]!)
+    this.done += names.size
+    this.publishes++
+  }
+
+  #change(n: number, version: number): RecordChange {
+    const before = this.#records.get(n)
+    if (isAbsent(n, version)) {
+      this.#records.delete(n)
+      return { before, after: undefined }
+    }
+    if (isSteered(n)) for (const place of placesNamed(n, version)) this.places |= 1 << place
+    const after = recordOf(n, version)
+    this.#records.set(n, after)
+    return { before, after }
+  }
+}
+
+function recordOf(n: number, version: number): StoredRecord {
+  const packed = packRecord({
+    namespace: 'stress',
+    name: `n${n}`,
+    zoneLabel: '',
+    rootHost: scanName(nameOf(n))!,
+    isAggregate: false,
+    createdSeconds: 0,
+    endpoints: endpointsOf(n, version),
+  })
+  return { key: `stress/n${n}`, packed, down: [] }
+}
+
+/** Tells the client which places every thread must know, as that becomes true. */
+async function announce(board: Board, writer: Writer, stage: Stage): Promise<void> {
+  for (let isLast = false; !isLast; ) {
+    isLast = writer.done >= CHANGES
+    const { places } = writer
+    await stage.table.settled()
+    await delay(SETTLE_MS)
+    Atomics.store(board.signs, Sign.Settled, places)
+  }
+}
+
+t.test('under constant change every answer is some version of its name', async (t) => {
+  const directory = t.testdir({})
+  const mmdb = join(directory, 'test.mmdb')
+  writeFileSync(mmdb, composeMmdb({ networks: { '192.0.2.0/24': cityEntry('GB', 'EU') } }))
+  const server = new DataServer(t, {
+    module: new URL('./directives.ts', import.meta.url),
+    directives: DIRECTIVES,
+    corefile: { kind: 'text', name: 'Corefile', text: corefile(mmdb) },
+    threads: 2,
+  })
+  const port = await server.start()
+  const stage = stages[0]!
+  const board: Board = { begun: shared(NAMES), published: shared(NAMES), signs: shared(2) }
+  const client = new Worker(new URL('./client-worker.ts', import.meta.url), {
+    workerData: { port, board },
+  })
+  t.teardown(() => client.terminate())
+  await once(client, 'message')
+  const reported = once(client, 'message')
+  const startedMs = performance.now()
+  const writer = new Writer(board, stage)
+  const announced = announce(board, writer, stage)
+  while (writer.done < CHANGES) {
+    writer.step()
+    await turn()
+  }
+  await announced
+  Atomics.store(board.signs, Sign.Done, 1)
+  Atomics.notify(board.signs, Sign.Done)
+  const [report] = (await reported) as [Report & { behind: number }]
+  const { compactions, table } = stage
+  const { classCount } = table.trie
+  t.comment(
+    JSON.stringify({
+      ...report,
+      publishes: writer.publishes,
+      compactions,
+      classCount,
+      ms: performance.now() - startedMs,
+    }),
+  )
+  t.strictSame(report.samples, [])
+  t.equal(report.faults, 0)
+  t.equal(report.behind, 0, 'every thread came to the last versions')
+  t.ok(report.answered > CHANGES / 2, `${report.answered} answers`)
+  t.ok(report.lost < report.answered / 100, `${report.lost} lost`)
+  t.ok(compactions > 2, `${compactions} compactions`)
+  t.strictSame(
+    server.lines.filter((line) => /panic|data thread/i.test(line)),
+    [],
+  )
+})

@@ -1,0 +1,95 @@
+import { Worker } from 'node:worker_threads'
+import { DataListener } from '../../src/server/data/data-listener.ts'
+import type { FromDataThread } from '../../src/server/data/messages.ts'
+import { ThreadHandle } from '../../src/server/data/thread-handle.ts'
+import type { Listener } from '../../src/transport/exchange.ts'
+import { openHost } from '../../src/transport/open-host.ts'
+import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
+import type { Echo } from './echo.ts'
+
+export interface EchoListenOptions {
+  readonly host: string
+  readonly port: number
+  /** For what the threads hand over; they themselves answer with its mark. */
+  readonly handler: Echo
+  readonly drainMs?: number
+}
+
+const THREADS = 2
+
+/** The batch transport with everything real but the DNS: listeners, sockets, wakers, loops, threads. */
+export class EchoThreads {
+  readonly #libc = loadLibc()
+  readonly #handles: readonly ThreadHandle[]
+  readonly #listeners = new Map<Listener, DataListener>()
+  /** What threads complained of. */
+  readonly faults: string[] = []
+
+  constructor() {
+    this.#handles = Array.from({ length: THREADS }, () => this.#start())
+  }
+
+  async listen(options: EchoListenOptions): Promise<DataListener> {
+    return openHost(options.host, async (host) => {
+      const listener = new DataListener(this.#libc, {
+        ...options,
+        host,
+        address: 'echo',
+        takesOver: false,
+        detach: async (fds) => {
+          const key = `detached ${fds.join()}`
+          await Promise.all(this.#handles.map((handle) => handle.ask(key, { kind: 'detach', fds })))
+        },
+        onClosed: () => this.#listeners.delete(listener),
+      })
+      this.#listeners.set(listener, listener)
+      listener.grow(THREADS)
+      for (const [index, handle] of this.#handles.entries()) {
+        const sockets = [listener.socketOf(index)!]
+        handle.post({ kind: 'serve', generation: options.handler.mark, sockets })
+      }
+      return listener
+    })
+  }
+
+  /** Swaps the handler of both sides; resolves once all threads did. */
+  async use(listener: Listener, echo: Echo): Promise<void> {
+    listener.setHandler(echo)
+    const generation = echo.mark
+    const committed = this.#handles.map((handle, index) => {
+      const sockets = [this.#listeners.get(listener)!.socketOf(index)!]
+      return handle.ask(`committed ${generation}`, { kind: 'commit', generation, sockets })
+    })
+    await Promise.all(committed)
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#handles.map((handle) => handle.stop()))
+  }
+
+  #start(): ThreadHandle {
+    const handle: ThreadHandle = new ThreadHandle(
+      this.#libc,
+      (init, port) =>
+        new Worker(new URL('./echo-worker.ts', import.meta.url), {
+          workerData: { init, port },
+          transferList: [port],
+        }),
+      { cookieKey: new Uint8Array(16), seed: 1 },
+      {
+        onMessage: (message) => this.#take(handle, message),
+        onDeath: (error) => this.faults.push(String(error)),
+      },
+    )
+    return handle
+  }
+
+  #take(handle: ThreadHandle, message: FromDataThread): void {
+    if (message.kind === 'fault') this.faults.push(message.stack)
+    if (message.kind !== 'query') return
+    handle.takePending()
+    for (const listener of this.#listeners.values()) {
+      if (listener.has(message.fd)) listener.answer(message.fd, message.unit)
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import t from 'tap'
+import type { Listener } from '../../src/transport/exchange.ts'
+import { listenTcp } from '../../src/transport/tcp.ts'
+import { listenDgram } from '../../src/transport/udp/dgram.ts'
+import type { UdpListener } from '../../src/transport/udp/udp.ts'
+import { type Client, TcpClient, udpClient } from './client.ts'
+import type { Echo } from './echo.ts'
+import { type EchoListenOptions, EchoThreads } from './echo-threads.ts'
+
+/** One way for queries to come and for replies to go. */
+export interface Transport<L extends Listener = Listener> {
+  readonly name: string
+  readonly protocol: number
+  listen(options: EchoListenOptions): Promise<L>
+  /** Lets another echo answer later queries. */
+  use(listener: L, echo: Echo): Promise<void>
+  connect(port: number, host?: string): Promise<Client>
+}
+
+const use = async (listener: Listener, echo: Echo): Promise<void> => listener.setHandler(echo)
+
+const threads = new EchoThreads()
+t.teardown(() => threads.stop())
+
+/** Call it last: what the threads of `batch` found wrong. */
+export const faults = (): readonly string[] => threads.faults
+
+export const UDP_TRANSPORTS: readonly Transport<UdpListener>[] = [
+  { name: 'dgram', protocol: 0, listen: listenDgram, use, connect: udpClient },
+  {
+    name: 'batch',
+    protocol: 0,
+    listen: (options) => threads.listen(options),
+    use: (listener, echo) => threads.use(listener, echo),
+    connect: udpClient,
+  },
+]
+
+export const TRANSPORTS: readonly Transport[] = [
+  ...UDP_TRANSPORTS,
+  {
+    name: 'tcp',
+    protocol: 1,
+    listen: ({ host, port, handler, drainMs = 5000 }) =>
+      listenTcp({ host, port, handler, limits: { drainMs } }),
+    use,
+    connect: (port, host) => TcpClient.connect(port, host),
+  },
+]
