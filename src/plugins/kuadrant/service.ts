@@ -133,8 +133,10 @@ export class KuadrantService {
   #load(): LoadedSnapshot | undefined {
     const { log } = this.#context
     const { snapshot, manifests } = this.#options
-    // After a reload the instance before goes on serving until this one is complete.
-    if (snapshot === undefined || this.#siblings.hadDirectory(manifests)) return undefined
+    // After a reload the instance before goes on serving until this one is complete. To be asked first:
+    // a block without a snapshot is about to open the directory.
+    const isReload = this.#siblings.hadDirectory(manifests)
+    if (snapshot === undefined || isReload) return undefined
     const startMs = performance.now()
     const found = loadSnapshot(snapshot.path, this.#shape)
     if (found === undefined) {
@@ -236,6 +238,7 @@ export class KuadrantService {
     this.#keeper = new SnapshotKeeper({
       ...snapshot,
       capture: () => {
+        if (!open.image.isPublished) return undefined
         const facts = { options, takenMs: clock.now(), policies: open.table.policies }
         return { image: open.image.capture(), facts: printFacts({ ...facts, zones: zones.facts }) }
       },

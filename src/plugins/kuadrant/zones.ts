@@ -195,8 +195,11 @@ export class KuadrantZones {
    * the classes of clients don't know yet.
    */
   #commit(startMs: number): void {
-    if (!this.#putSerials()) return
-    const built = this.#parts.table.built()
+    const { image, table } = this.#parts
+    const isChanged = this.#putSerials()
+    // Steps that cancel each other out leave nothing new, but something unpublished.
+    if (!isChanged && image.isPublished) return
+    const built = table.built()
     if (built === undefined) this.#publish(startMs)
     // Why they can't be known was logged: clients get what there is for all.
     else void built.catch(() => {}).then(() => this.#publish(startMs))

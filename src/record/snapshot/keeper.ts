@@ -12,8 +12,8 @@ export interface KeeperOptions {
   readonly path: string
   /** From the beginning of one write to that of the next, at least. */
   readonly intervalMs: number
-  /** What is published just now. */
-  readonly capture: () => Omit<SnapshotJob, 'path'>
+  /** What is published just now; undefined while something else is about to be. */
+  readonly capture: () => Omit<SnapshotJob, 'path'> | undefined
   readonly write: SnapshotWriter
   readonly clock: Clock
   readonly timers: Timers
@@ -122,6 +122,11 @@ export class SnapshotKeeper {
     const nowMs = clock.now()
     try {
       const captured = capture()
+      if (captured === undefined) {
+        this.#isChanged = true
+        this.#startedMs = Number.NEGATIVE_INFINITY
+        return
+      }
       const { version } = captured.image
       if (version === this.#writtenVersion) return
       this.octets = await write({ path, ...captured })

@@ -248,6 +248,11 @@ export class ZoneImage {
     return replacement?.leftovers(this.#arena, [...this.#zones.values()]) ?? []
   }
 
+  /** True if there is no change that readers don't see yet. */
+  get isPublished(): boolean {
+    return !this.#changed
+  }
+
   /** What a copy of the published version is made from, in any thread. Nothing may be unpublished. */
   capture(): CapturedImage {
     assert(!this.#changed, 'all is published')

@@ -10,7 +10,7 @@ function start(path: string, writtenVersion?: number) {
   const lines: string[] = []
   const note = (text: string) => lines.push(text)
   const written: number[] = []
-  const state = { version: 1, failure: '', isSlow: false }
+  const state = { version: 1, failure: '', isSlow: false, isPublished: true }
   const pending: (() => void)[] = []
   const write = async ({ image }: SnapshotJob): Promise<number> => {
     if (state.isSlow) await new Promise<void>((resolve) => pending.push(resolve))
@@ -23,7 +23,10 @@ function start(path: string, writtenVersion?: number) {
     new SnapshotKeeper({
       path,
       intervalMs: 60_000,
-      capture: () => ({ image: { buffer, version: state.version, zones: [] }, facts: '' }),
+      capture: () => {
+        const image = { buffer, version: state.version, zones: [] }
+        return state.isPublished ? { image, facts: '' } : undefined
+      },
       write,
       clock,
       timers,
@@ -103,6 +106,19 @@ t.test('at the end the last change is written, and the end waits for a write', a
   await closed
   await pass(600_000)
   t.strictSame(written.length, 2, 'and no other write begins')
+})
+
+t.test('what is about to be published is waited for', async (t) => {
+  const { keeper, change, pass, written, state, lines } = start('/six')
+  state.isPublished = false
+  change()
+  await pass(5000)
+  t.strictSame(written, [])
+  state.isPublished = true
+  await pass(1000)
+  t.strictSame(written, [2])
+  t.strictSame(lines, [])
+  await keeper.close()
 })
 
 t.test('a disk that fails is told of once, and tried again', async (t) => {
