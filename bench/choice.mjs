@@ -59,7 +59,8 @@ for (const texts of [['GEO-EU', 'GEO-NA'], ['GEO-EU', 'GEO-NA', 'IE', 'US', 'JP'
 }
 
 const locator = {
-  classify: (codes) => new FlatClassTrie(buildClasses({ databases: [database], nets: [], codes })),
+  classify: async (codes) =>
+    new FlatClassTrie(buildClasses({ databases: [database], nets: [], codes })),
   onChange: () => () => {},
 }
 const table = new SteeringTable({ locator, random: new Random(1), onError: console.error })
@@ -86,7 +87,7 @@ const sets = {
   ]),
 }
 const composed = Object.entries(sets).map(([name, set]) => [name, table.compose(set, 1)])
-table.refresh()
+await table.built()
 const steerer = table.steerer()
 const query = new Query()
 const response = new Response()

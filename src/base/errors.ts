@@ -4,13 +4,18 @@ export interface Position {
   readonly line: number
 }
 
+/** Longest message, in characters: what was wrong is echoed, and may be megabytes. */
+const MESSAGE_MAX = 2000
+/** How much of the end of a long one is kept: the cure stands there. */
+const MESSAGE_TAIL = 500
+
 /** Bad operator input: a stable code, the place, and a message that says the cure. */
 export class InputError extends Error {
   readonly code: string
   readonly position: Position | undefined
 
   constructor(code: string, position: Position | undefined, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
+    super(clip(message), cause === undefined ? undefined : { cause })
     this.name = 'InputError'
     this.code = code
     this.position = position
@@ -26,6 +31,13 @@ export class InputError extends Error {
     const at = this.position
     return at === undefined ? this.message : `${at.file}:${at.line}: ${this.message}`
   }
+}
+
+function clip(message: string): string {
+  const tooMany = message.length - MESSAGE_MAX
+  if (tooMany <= 0) return message
+  const head = message.slice(0, MESSAGE_MAX - MESSAGE_TAIL)
+  return `${head} […${tooMany} characters…] ${message.slice(-MESSAGE_TAIL)}`
 }
 
 /** Several faults that were found in one go. Stands for the first where only one can be told. */

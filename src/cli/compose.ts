@@ -1,5 +1,4 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { availableParallelism } from 'node:os'
 import { openHttp } from '../api/http.ts'
 import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
@@ -9,7 +8,6 @@ import { SIPHASH_KEY_OCTETS } from '../dns/edns/siphash.ts'
 import type { Losses } from '../plugin/directive.ts'
 import { DIRECTIVE_NAMES, DIRECTIVES } from '../plugins/order.ts'
 import { ServerCounts, ServerTotals } from '../server/counters.ts'
-import { DataPlane, type DataPlaneParts } from '../server/data/data-plane.ts'
 import { openDnsListener } from '../server/dns-listener.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { HttpRoute } from '../server/setup.ts'
@@ -18,18 +16,8 @@ import { type LineBuffer, printLine } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
-import { SharedPorts } from '../transport/shared-port.ts'
 import { createTcpCounters, type TcpCounters } from '../transport/tcp-connection.ts'
-import { loadLibc } from '../transport/udp/batch/libc.ts'
-import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
-import { listenDgram } from '../transport/udp/dgram.ts'
-import {
-  createUdpCounters,
-  RECEIVE_BUFFER_OCTETS,
-  SEND_BUFFER_OCTETS,
-  type UdpListener,
-} from '../transport/udp/udp.ts'
-import { startDataThread } from './start-data-thread.ts'
+import { UdpService } from './udp-service.ts'
 
 export interface ComposeOptions {
   /** Another process serves the addresses and is going to leave. */
@@ -46,54 +34,27 @@ export function composeParts(
   const log = createLogger('', sink, () => false)
   const counters = new ServerCounts()
   const totals = new ServerTotals(counters)
-  const udpCounters = createUdpCounters()
+  const cookieKey = randomBytes(SIPHASH_KEY_OCTETS)
   const tcpCounters = createTcpCounters()
   totals.includeLosses(() => ({ lines: lines.dropped }))
   totals.includeLosses(() => tcpLosses(tcpCounters))
-  totals.includeLosses(() => ({ oversize: udpCounters.oversize, unsent: udpCounters.sendErrors }))
-  const cookieKey = randomBytes(SIPHASH_KEY_OCTETS)
-  // Chosen when the first socket is needed: commands that open none load nothing and print nothing.
-  let chosen: ChosenUdp | undefined
-  let plane: DataPlane | undefined
-  let sharedPorts: SharedPorts | undefined
-  const choose = (): void => {
-    if (chosen !== undefined) return
-    chosen = chooseUdp(process.env.SEXTANT_UDP)
-    if (chosen.kind === 'batch') {
-      sharedPorts = new SharedPorts(loadLibc(), takesOver)
-      plane = createPlane(dnsPort, lines, { cookieKey, counts: counters, totals, log, takesOver })
-    } else if (takesOver) {
-      const reason = `-takeover needs sockets that node has not got, and UDP is ${chosen.description}`
-      throw new InputError('ENVIRONMENT', undefined, reason)
-    }
-  }
-  const listenUdp = async (plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> => {
-    choose()
-    if (plane !== undefined) return plane.listen(plan, handler)
-    return listenDgram({
-      host: plan.host,
-      port: plan.port,
-      handler,
-      counters: udpCounters,
-      receiveBufferOctets: RECEIVE_BUFFER_OCTETS,
-      sendBufferOctets: SEND_BUFFER_OCTETS,
-    })
-  }
+  const parts = { dnsPort, lines, cookieKey, counts: counters, totals, log, takesOver }
+  const udp = new UdpService(parts)
   const shared = {
     clock: systemClock,
     random: new Random(randomInt(2 ** 32)),
     cookies: new CookieJar(cookieKey),
     counters,
     log,
-    listenUdp,
+    listenUdp: (plan: ListenPlan, handler: QueryHandler) => udp.listen(plan, handler),
     tcpCounters,
-    sharedPorts: () => sharedPorts,
+    sharedPorts: () => udp.sharedPorts,
   }
   let announced = false
   const openDns = async (plan: ListenPlan): Promise<DnsListener> => {
     const listener = await openDnsListener(plan, shared)
     // Only once a socket is open: a start that fails says why, and no more.
-    if (!announced && chosen !== undefined) log.info(`udp: ${chosen.description}`)
+    if (!announced) log.info(`udp: ${udp.description}`)
     announced = true
     return listener
   }
@@ -110,17 +71,17 @@ export function composeParts(
     openDns,
     dataThreads: {
       prepare: async (instance, wiring) => {
-        choose()
-        return (await plane?.prepare(instance, wiring)) ?? NO_CHANGE
+        udp.choose()
+        return (await udp.plane?.prepare(instance, wiring)) ?? NO_CHANGE
       },
-      close: async () => plane?.close(),
+      close: async () => udp.plane?.close(),
     },
     openHttp: async (address, routes) => {
       const onError = (path: string, error: unknown): void => {
         log.error(`HTTP ${address}${path}: ${error instanceof Error ? error.stack : error}`)
       }
       try {
-        return await openHttp({ address, routes, onError, sharedPorts })
+        return await openHttp({ address, routes, onError, sharedPorts: udp.sharedPorts })
       } catch (error) {
         throw httpFault(address, routes, error)
       }
@@ -130,24 +91,6 @@ export function composeParts(
 
 /** Where this thread serves UDP too, there is nobody to change. */
 const NO_CHANGE: DataChange = { commit: async () => {}, abandon: () => {} }
-
-function createPlane(
-  dnsPort: number,
-  lines: LineBuffer,
-  shared: Pick<DataPlaneParts, 'cookieKey' | 'counts' | 'totals' | 'log' | 'takesOver'>,
-): DataPlane {
-  const plane = new DataPlane({
-    ...shared,
-    libc: loadLibc(),
-    start: startDataThread,
-    socketsDefault: availableParallelism(),
-    dnsPort,
-    lines,
-  })
-  // The process waits for its threads, and they sleep in a system call.
-  process.on('exit', () => plane.halt())
-  return plane
-}
 
 function tcpLosses({ refused, timedOut, overrun, dropped }: TcpCounters): Losses {
   return {

@@ -1,5 +1,6 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { readAtMost } from '../base/read.ts'
 import { glob } from './glob.ts'
 import { scanTokens } from './lexer.ts'
 import { startsLine, type Token } from './token.ts'
@@ -10,8 +11,8 @@ export const SNIPPET_IMPORTS_MAX = 10_000
 export const FILE_IMPORTS_MAX = 100_000
 /** Most tokens that imports bring in all: a snippet that imports others multiplies. */
 export const IMPORTED_TOKENS_MAX = 2_000_000
-/** Most octets of one imported file. */
-const FILE_OCTETS_MAX = 64 * 1024 * 1024
+/** Most octets of a Corefile and of each file that it imports: some ten thousands of server blocks. */
+export const FILE_OCTETS_MAX = 16 * 1024 * 1024
 
 /** Resolves `import` against snippets and files, and puts what it names into the token source. */
 export class Importer {
@@ -19,6 +20,8 @@ export class Importer {
   readonly #substitute: (text: string) => string
   readonly #warn: (line: string) => void
   readonly #snippets = new Map<string, readonly Token[]>()
+  /** By file: those that it imports. */
+  readonly #imports = new Map<string, Set<string>>()
   #snippetImports = 0
   #fileImports = 0
   #importedTokens = 0
@@ -91,17 +94,39 @@ export class Importer {
       throw source.error(`maximum file import depth (${FILE_IMPORTS_MAX}) exceeded`)
     }
     this.#fileImports++
-    const path = resolve(dirname(resolve(source.position().file)), pattern)
+    const importer = resolve(source.position().file)
+    const path = resolve(dirname(importer), pattern)
     const wildcards = (c: string): number => path.split(c).length - 1
     if (wildcards('*') > 1 || wildcards('?') > 1 || (path.includes('[') && path.includes(']'))) {
       const message = 'Glob pattern may only contain one wildcard (*), but has others'
       throw source.error(`${message}: ${path}`)
     }
     const files = glob(path)
+    for (const file of files) this.#noteImport(importer, file)
     if (files.length > 0) return files.flatMap((file) => this.#readFile(file))
     if (!/[*?[\]]/.test(path)) throw source.error(`File to import not found: ${pattern}`)
     this.#warn(`[WARNING] No files matching import glob pattern: ${pattern}`)
     return []
+  }
+
+  /** Throws where `file` brings in its importer again: the imports would never end. */
+  #noteImport(importer: string, file: string): void {
+    const known = this.#imports.get(importer) ?? new Set()
+    if (known.has(file)) return
+    this.#imports.set(importer, known.add(file))
+    if (!this.#leadsTo(file, importer)) return
+    const what = file === importer ? 'itself' : `${file}, which imports it again`
+    throw this.#source.error(`${importer} imports ${what}; remove one of the imports`)
+  }
+
+  /** Whether `file` is `target` or imports it, itself or by what it imports. */
+  #leadsTo(file: string, target: string): boolean {
+    const seen = new Set([file])
+    for (const one of seen) {
+      if (one === target) return true
+      for (const next of this.#imports.get(one) ?? []) seen.add(next)
+    }
+    return false
   }
 
   #readFile(file: string): Token[] {
@@ -117,8 +142,9 @@ export class Importer {
       const stat = fstatSync(descriptor)
       if (stat.isDirectory()) throw fault('is a directory')
       if (!stat.isFile()) throw fault('is not a regular file')
-      if (stat.size > FILE_OCTETS_MAX) throw fault(`is larger than ${FILE_OCTETS_MAX} octets`)
-      return scanTokens(readFileSync(descriptor, 'utf8'), file)
+      const text = readAtMost(descriptor, FILE_OCTETS_MAX)
+      if (text === undefined) throw fault(`is larger than ${FILE_OCTETS_MAX} octets`)
+      return scanTokens(text.toString('utf8'), file)
     } finally {
       closeSync(descriptor)
     }

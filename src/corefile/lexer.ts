@@ -1,4 +1,8 @@
+import { InputError } from '../base/errors.ts'
 import type { Token } from './token.ts'
+
+/** Longest token, in characters. What is longer is most likely a quote that nobody closed. */
+export const TOKEN_LENGTH_MAX = 65_536
 
 /**
  * Splits the text of a Corefile into tokens, as CoreDNS does:
@@ -10,7 +14,8 @@ import type { Token } from './token.ts'
  *   the rest of that word only.
  * - `{` and `}` are tokens like any other, so they need white space around them.
  *
- * `file` goes into every token. Any text is accepted.
+ * `file` goes into every token. Throws InputError at a token longer than TOKEN_LENGTH_MAX; any other
+ * text is accepted.
  */
 export function scanTokens(text: string, file: string): Token[] {
   const scanner = new Scanner(text, file)
@@ -24,6 +29,8 @@ class Scanner {
   readonly #file: string
   #at = 0
   #line = 1
+  /** Where the token being read starts. */
+  #tokenLine = 1
 
   constructor(text: string, file: string) {
     // A byte order mark is not part of the text.
@@ -36,6 +43,7 @@ class Scanner {
     const text = this.#text
     if (this.#at >= text.length) return undefined
     const line = this.#line
+    this.#tokenLine = line
     if (text[this.#at] !== '"') return { text: this.#word(), file: this.#file, line }
     this.#at++
     const quoted = this.#quoted()
@@ -63,9 +71,20 @@ class Scanner {
       if (c === '\r') continue
       if (isSpace(c)) break
       if (c === '#') comment = true
-      if (!comment) word += c
+      if (comment) continue
+      word += c
+      if (word.length > TOKEN_LENGTH_MAX) throw this.#tooLong(word)
     }
     return word
+  }
+
+  /** At the line where the token starts; not all that was read of it is echoed. */
+  #tooLong(read: string): InputError {
+    const position = { file: this.#file, line: this.#tokenLine }
+    const start = JSON.stringify(read.slice(0, 20))
+    const what = `a word of more than ${TOKEN_LENGTH_MAX} characters, which starts ${start}`
+    const message = `${position.file}:${position.line} - Error during parsing: ${what}; is a quote missing?`
+    return new InputError('COREFILE', position, message)
   }
 
   /** The rest of a quoted token. An empty one counts only if its closing quote is there. */
@@ -79,6 +98,7 @@ class Scanner {
       if (c === '\n' || escaped === '\n') this.#line++
       if (escaped === undefined) quoted += c
       else quoted += escaped === '"' ? '"' : `\\${escaped}`
+      if (quoted.length > TOKEN_LENGTH_MAX) throw this.#tooLong(quoted)
     }
     return quoted === '' ? undefined : quoted
   }

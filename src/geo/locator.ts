@@ -11,13 +11,11 @@ export interface Locator {
   locate(address: Uint8Array, family: number): Location
   /** A raw database field for metadata, e.g. `geoip/city/name`; '' if unknown. */
   field(address: Uint8Array, family: number, label: string): string
-  /** Reduces the world to what `codes` can tell apart. Takes up to a second: for the start. */
-  classify(codes: readonly GeoCode[]): ClassTrie
   /**
-   * The same in a thread of its own, where the environment has threads. Rejects only if the database
-   * is corrupt.
+   * Reduces the world to what `codes` can tell apart: in a thread of its own, where the environment has
+   * threads, since it takes up to a second. Rejects only if the database is corrupt.
    */
-  classifyInBackground(codes: readonly GeoCode[]): Promise<ClassTrie>
+  classify(codes: readonly GeoCode[]): Promise<ClassTrie>
   /** Calls back after a changed database or net was loaded; returns the function that stops it. */
   onChange(callback: () => void): () => void
 }

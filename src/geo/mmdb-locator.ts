@@ -1,8 +1,8 @@
+import { assert } from '../base/assert.ts'
 import { InputError } from '../base/errors.ts'
 import type { Timers } from '../base/timers.ts'
 import type { AddressFamily } from '../dns/text/address.ts'
 import { type ClassTrie, FlatClassTrie } from './class-trie.ts'
-import { buildClasses } from './classes/build-classes.ts'
 import type { GeoCode } from './code.ts'
 import { isPlaceLabel, readField } from './fields.ts'
 import { type Location, UNKNOWN_LOCATION } from './location.ts'
@@ -54,7 +54,7 @@ export class MmdbLocator implements Locator {
     this.#stopListening = files.map((file) =>
       file.onChange((fault) => {
         this.#options.onReload(file.path, fault)
-        if (fault === undefined) for (const listener of this.#listeners) listener()
+        if (fault === undefined) for (const listener of this.#listeners) this.#tell(listener, file)
       }),
     )
   }
@@ -67,6 +67,15 @@ export class MmdbLocator implements Locator {
   /** Uses databases that another thread has opened, instead of files. */
   follow(images: readonly DatabaseImage[]): void {
     this.#followed = images.map((image) => new Database(image))
+  }
+
+  /** A listener that fails goes by the old version, and leaves the others be. */
+  #tell(listener: () => void, { path }: DatabaseFile): void {
+    try {
+      listener()
+    } catch (error) {
+      this.#options.onReload(path, error instanceof Error ? error : new Error(String(error)))
+    }
   }
 
   close(): void {
@@ -96,15 +105,11 @@ export class MmdbLocator implements Locator {
     return ''
   }
 
-  classify(codes: readonly GeoCode[]): ClassTrie {
-    const databases = this.#databases()
-    return new FlatClassTrie(buildClasses({ databases, nets: this.#nets.nets, codes }))
-  }
-
-  async classifyInBackground(codes: readonly GeoCode[]): Promise<ClassTrie> {
+  async classify(codes: readonly GeoCode[]): Promise<ClassTrie> {
     const job = { kind: 'classify', images: this.images, nets: this.#nets.nets, codes } as const
     const data = await this.#options.runJob(job)
-    return data === undefined ? this.classify(codes) : new FlatClassTrie(data)
+    assert(data !== undefined, 'the job makes a trie')
+    return new FlatClassTrie(data)
   }
 
   onChange(callback: () => void): () => void {

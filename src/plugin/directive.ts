@@ -55,6 +55,8 @@ export interface BlockConfig {
   viewName: string
   /** Set by `geoip`: where clients are. */
   locator: Locator | undefined
+  /** Set by `geoip` with `edns-subnet`: the metadata `geoip/…` is of the client subnet, if there is one. */
+  locatesSubnet: boolean
   /** Set by `metadata`: labels are collected for this block. */
   metadataEnabled: boolean
   /** By label, e.g. `geoip/country/code`. Read through `findMetadata` once all setups ran. */
@@ -124,6 +126,8 @@ export interface SetupContext {
   onLinked(hook: () => void): void
   /** After every setup of every block passed, before sockets open. A failure stops the start. */
   onStartup(hook: () => void | Promise<void>): void
+  /** Once the sockets of DNS and HTTP are open and this instance answers on them. Must not throw. */
+  onServing(hook: () => void): void
   /**
    * Validation for `sextant check`, run instead of `onStartup`: reads the files that the directive
    * names (manifests, zone files, databases) and returns every fault found, each with its position.
@@ -151,12 +155,20 @@ export interface SetupContext {
 /** Counts of packets that ended before any chain, since the process started. */
 export interface ServerCounters {
   readonly ignored: number
+  readonly panics: number
+  readonly losses: Losses
+  /** By listen address, `dns://:53`. */
+  readonly dropped: ReadonlyMap<string, DroppedCounters>
+}
+
+/** Queries that the server itself answered with an error. */
+export interface DroppedCounters {
   readonly formErr: number
   readonly notImp: number
   readonly badVers: number
   readonly refused: number
-  readonly panics: number
-  readonly losses: Losses
+  /** All of them: at `protocol * 2 + (family - 1)`. */
+  readonly queries: Readonly<Float64Array>
 }
 
 /**
@@ -164,7 +176,7 @@ export interface ServerCounters {
  * known on this machine.
  */
 export interface Losses {
-  /** Queries that came while too many waited for their answers. */
+  /** UDP queries that came while too many waited for their answers. */
   readonly overloaded?: number
   /** UDP queries that found the kernel's buffer of their socket full. */
   readonly unbuffered?: number

@@ -17,9 +17,6 @@ import type { FileStamp } from '../zone/zonefile/text.ts'
 /** Faults logged of one bad version; `sextant check` lists all. */
 const LOGGED_ERRORS_MAX = 10
 
-/** As CoreDNS's file plugin answers; the directive `minimal` takes it away again. */
-const ANSWER_OPTIONS = { apexNsInAuthority: true }
-
 /** Every version of every zone has a number of its own. */
 let lastVersion = 0
 
@@ -29,9 +26,9 @@ export interface SharedVersion {
   readonly buffer: SharedArrayBuffer
 }
 
-/** Answers out of one version. */
-export function answererOf(reader: ZoneReader): ZoneAnswerer {
-  return new ZoneAnswerer(reader, undefined, ANSWER_OPTIONS)
+/** Answers out of one version. `nsInAuthority`: as CoreDNS's file plugin does, unless `minimal` cuts it. */
+export function answererOf(reader: ZoneReader, nsInAuthority: boolean): ZoneAnswerer {
+  return new ZoneAnswerer(reader, undefined, { apexNsInAuthority: nsInAuthority })
 }
 
 /** How a zone's file becomes a new version. */
@@ -40,6 +37,8 @@ export interface FileZoneOptions {
   readonly log: Logger
   /** Reload on every change of the file, not only where the SOA's serial differs. */
   readonly byMtime: boolean
+  /** Puts the zone's name servers into the authority section of positive answers. */
+  readonly nsInAuthority: boolean
 }
 
 /**
@@ -149,7 +148,7 @@ export class FileZone {
       const image = await runInSlices(fillImage(load.records, this.zone), clock)
       if (this.#stopped) return []
       for (const warning of load.warnings) log.warning(warning.print())
-      this.answerer = answererOf(image.reader())
+      this.answerer = answererOf(image.reader(), this.#options.nsInAuthority)
       this.shared = { version: ++lastVersion, buffer: image.handle.buffer }
       this.serial = load.serial
       return []

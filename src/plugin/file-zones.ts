@@ -48,8 +48,8 @@ export interface FileZonesOptions {
   readonly name: string
   readonly table: FileZoneTable
   readonly fallthrough: Fallthrough
-  /** Names outside of these go to the next plugin, whatever zones there are. */
-  readonly origins: ZoneSet
+  /** Names outside of these go to the next plugin, whatever zones there are; default: all may be inside. */
+  readonly origins?: ZoneSet
 }
 
 /** Answers out of zones that came from master files: what `file` and `auto` have in common. */
@@ -58,7 +58,7 @@ export class FileZones implements Handler {
   readonly #next: Handler
   readonly #table: FileZoneTable
   readonly #fallthrough: Fallthrough
-  readonly #origins: ZoneSet
+  readonly #origins: ZoneSet | undefined
 
   constructor(next: Handler, options: FileZonesOptions) {
     this.name = options.name
@@ -70,7 +70,7 @@ export class FileZones implements Handler {
 
   serve(tx: Transaction): number | Promise<number> {
     const { qclass, qtype } = tx.query
-    if (qclass !== RRClass.IN || this.#origins.match(tx.query) === -1) return this.#passOn(tx)
+    if (qclass !== RRClass.IN || this.#origins?.match(tx.query) === -1) return this.#passOn(tx)
     const zone = this.#table.match(tx.query)
     if (zone === undefined) return this.#passOn(tx)
     if (qtype === RRType.AXFR || qtype === RRType.IXFR) return Rcode.REFUSED

@@ -20,7 +20,11 @@ export class SharedFileZones {
   /** In other threads: who answers from which version. */
   #answerers: ReadonlyMap<number, ZoneAnswerer> = new Map()
 
+  /** See `FileZoneOptions`: the directive `minimal` would only take it away again. */
+  readonly nsInAuthority: boolean
+
   constructor(c: SetupContext) {
+    this.nsInAuthority = !c.block.directives.includes('minimal')
     this.#feed = c.feed<readonly SharedZone[]>((zones) => this.#follow(zones))
   }
 
@@ -38,7 +42,8 @@ export class SharedFileZones {
     const served = zones.map(({ zone, shared }) => {
       if (shared === undefined) return { zone, answerer: undefined }
       const { version, buffer } = shared
-      const answerer = this.#answerers.get(version) ?? answererOf(new ZoneReader({ buffer }))
+      const answerer =
+        this.#answerers.get(version) ?? answererOf(new ZoneReader({ buffer }), this.nsInAuthority)
       answerers.set(version, answerer)
       return { zone, answerer }
     })

@@ -18,6 +18,11 @@ export interface ServerView {
     qtype: number,
   ): Transaction | undefined | Promise<Transaction | undefined>
   release(tx: Transaction): void
+  /**
+   * True once the query came to a chain that another thread must run: it starts again there, so what
+   * it comes to here is neither counted nor logged.
+   */
+  readonly isHandingOver: boolean
 }
 
 /** Most steps of a CNAME chain, inside and across zones. */

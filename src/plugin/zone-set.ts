@@ -11,9 +11,12 @@ export class ZoneSet {
   readonly #slots: Int32Array
   readonly #hashes: Int32Array
   readonly #mask: number
+  /** Labels of the longest zone. */
+  readonly #deepest: number
 
   constructor(zones: readonly Uint8Array[]) {
     this.zones = zones
+    this.#deepest = Math.max(0, ...zones.map(countLabels))
     let size = 4
     while (size < zones.length * 2) size *= 2
     this.#mask = size - 1
@@ -30,7 +33,8 @@ export class ZoneSet {
 
   /** Index of the longest zone that ends the qname, or -1. `fromLabel`: skip that many labels. */
   match(query: Query, fromLabel = 0): number {
-    for (let label = fromLabel; label <= query.labelCount; label++) {
+    const longest = query.labelCount - this.#deepest
+    for (let label = Math.max(longest, fromLabel); label <= query.labelCount; label++) {
       const found = this.#find(query, label)
       if (found !== -1) return found
     }
@@ -55,6 +59,13 @@ function equalsSuffix(query: Query, label: number, zone: Uint8Array): boolean {
   if (query.qnameOctets - start !== zone.length) return false
   for (let i = 0; i < zone.length; i++) if (query.qname[start + i] !== zone[i]) return false
   return true
+}
+
+/** Labels of a name in wire form, without the root. */
+export function countLabels(name: Uint8Array): number {
+  let labels = 0
+  for (let at = 0; name[at] !== 0; at += name[at]! + 1) labels++
+  return labels
 }
 
 /** Unfinished hash of a whole lower-case wire name, equal to a query's `suffixHash[0]`. */

@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { InputError } from '../base/errors.ts'
+import { readAtMost } from '../base/read.ts'
 import { digestBlocks } from '../corefile/digest.ts'
 import type { Environment } from '../corefile/environment.ts'
+import { FILE_OCTETS_MAX } from '../corefile/importer.ts'
 import { type ParseOptions, parseCorefile, type ServerBlock } from '../corefile/parser.ts'
 import type { CorefileView } from '../plugin/directive.ts'
 
@@ -26,13 +28,29 @@ export function defaultCorefile(dnsPort: number): CorefileSource {
 /** The text of a Corefile. Throws InputError if a file can't be read. */
 export function readCorefile(source: CorefileSource): { name: string; text: string } {
   if (source.kind === 'text') return source
+  let text: Buffer | undefined
   try {
-    return { name: source.path, text: readFileSync(source.path, 'utf8') }
+    const descriptor = openSync(source.path, 'r')
+    try {
+      text = readAtMost(descriptor, FILE_OCTETS_MAX)
+    } finally {
+      closeSync(descriptor)
+    }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const message = `cannot read Corefile ${source.path}: ${reason}`
-    throw new InputError('COREFILE_READ', undefined, message, error)
+    throw unreadable(source.path, error instanceof Error ? error.message : String(error), error)
   }
+  return { name: source.path, text: limitCorefile(source.path, text) }
+}
+
+/** The text of a Corefile that `readAtMost` read; throws InputError where that was too much. */
+export function limitCorefile(name: string, octets: Buffer | undefined): string {
+  if (octets === undefined) throw unreadable(name, `it is larger than ${FILE_OCTETS_MAX} octets`)
+  return octets.toString('utf8')
+}
+
+function unreadable(name: string, reason: string, cause?: unknown): InputError {
+  const message = `cannot read Corefile ${name}: ${reason}`
+  return new InputError('COREFILE_READ', undefined, message, cause)
 }
 
 /** Reads and parses a Corefile; one without any block becomes the default. Throws InputError. */

@@ -1,30 +1,59 @@
-import type { Losses, ServerCounters } from '../plugin/directive.ts'
+import type { DroppedCounters, Losses, ServerCounters } from '../plugin/directive.ts'
 
-/** What is counted by servers themselves: packets that never reached a chain, or broke in one. */
+/** What is counted by servers themselves: packets that are no queries, and chains that broke. */
 export const ServerCount = {
   Ignored: 0,
-  FormErr: 1,
-  NotImp: 2,
-  BadVers: 3,
-  Refused: 4,
-  Panics: 5,
-  /** Queries dropped because too many were waiting already. */
-  Overloaded: 6,
+  Panics: 1,
+  /** Queries that a data thread did not hand over, since too many were on their way already. */
+  Overloaded: 2,
 } as const
 export type ServerCount = (typeof ServerCount)[keyof typeof ServerCount]
-const SERVER_COUNTS = 7
+const SERVER_COUNTS = 3
+
+/** Of each listen address: queries that never reached a chain, by the error they were answered with. */
+export const DroppedCount = {
+  FormErr: 0,
+  NotImp: 1,
+  BadVers: 2,
+  Refused: 3,
+  /** All of them: from here on at `protocol * 2 + (family - 1)`. */
+  Queries: 4,
+} as const
+const DROPPED_COUNTS = 8
 
 /** One thread's counts, in memory that others may read. */
 export class ServerCounts {
   readonly counts: Float64Array
+  /** By listen address, by `DroppedCount`. */
+  readonly dropped = new Map<string, Float64Array>()
+  readonly #onAddress: (address: string, counts: Float64Array) => void
 
-  constructor(counts: Float64Array = new Float64Array(new SharedArrayBuffer(SERVER_COUNTS * 8))) {
+  /** `onAddress` is told of each address that there are counts of. */
+  constructor(
+    counts: Float64Array = shared(SERVER_COUNTS),
+    onAddress: (address: string, counts: Float64Array) => void = () => {},
+  ) {
     this.counts = counts
+    this.#onAddress = onAddress
   }
 
   add(count: ServerCount): void {
     this.counts[count]! += 1
   }
+
+  /** Those of one listen address, by `DroppedCount`; the Corefile bounds how many there are. */
+  of(address: string): Float64Array {
+    const known = this.dropped.get(address)
+    if (known !== undefined) return known
+    const counts = shared(DROPPED_COUNTS)
+    this.dropped.set(address, counts)
+    this.#onAddress(address, counts)
+    return counts
+  }
+}
+
+function shared(count: number): Float64Array {
+  return new Float64Array(new SharedArrayBuffer(count * 8))
 }
 
 /**
@@ -52,24 +81,22 @@ export class ServerTotals implements ServerCounters {
     return this.#total(ServerCount.Ignored)
   }
 
-  get formErr(): number {
-    return this.#total(ServerCount.FormErr)
-  }
-
-  get notImp(): number {
-    return this.#total(ServerCount.NotImp)
-  }
-
-  get badVers(): number {
-    return this.#total(ServerCount.BadVers)
-  }
-
-  get refused(): number {
-    return this.#total(ServerCount.Refused)
-  }
-
   get panics(): number {
     return this.#total(ServerCount.Panics)
+  }
+
+  get dropped(): ReadonlyMap<string, DroppedCounters> {
+    const sums = new Map<string, Float64Array>()
+    for (const thread of this.#threads) {
+      for (const [address, counts] of thread.dropped) {
+        const sum = sums.get(address) ?? new Float64Array(DROPPED_COUNTS)
+        counts.forEach((count, i) => {
+          sum[i]! += count
+        })
+        sums.set(address, sum)
+      }
+    }
+    return new Map([...sums].map(([address, sum]) => [address, droppedCounters(sum)]))
   }
 
   get losses(): Losses {
@@ -82,5 +109,15 @@ export class ServerTotals implements ServerCounters {
 
   #total(count: ServerCount): number {
     return this.#threads.reduce((sum, { counts }) => sum + counts[count]!, 0)
+  }
+}
+
+function droppedCounters(counts: Float64Array): DroppedCounters {
+  return {
+    formErr: counts[DroppedCount.FormErr]!,
+    notImp: counts[DroppedCount.NotImp]!,
+    badVers: counts[DroppedCount.BadVers]!,
+    refused: counts[DroppedCount.Refused]!,
+    queries: counts.slice(DroppedCount.Queries),
   }
 }

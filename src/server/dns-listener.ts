@@ -37,14 +37,12 @@ export async function openDnsListener(
   plan: ListenPlan,
   parts: DnsListenerParts,
 ): Promise<DnsListener> {
-  const handler = createHandler(plan, parts)
-  const [udp, tcp] = await openBoth(plan, handler, parts)
+  const [udp, tcp] = await openBoth(plan, parts)
   return {
     port: udp.port,
     use: (next) => {
-      const handler = createHandler(next, parts)
-      udp.setHandler(handler)
-      tcp.setHandler(handler)
+      udp.setHandler(createHandler(next, parts))
+      tcp.setHandler(createHandler(next, parts))
       tcp.setLimits(tcpLimits(next))
     },
     close: async () => {
@@ -53,23 +51,24 @@ export async function openDnsListener(
   }
 }
 
-/** One pool of exchanges for both sockets: the bound on queries in flight is the address's. */
+/** Each socket has its own bound on queries in flight: a flood over UDP leaves room for TCP. */
 function createHandler(plan: ListenPlan, parts: DnsListenerParts): ExchangePool {
   const tcpIdleMs = plan.timeouts.idleMs
   const server = new Server({ ...parts, address: plan.address, blocks: plan.blocks, tcpIdleMs })
-  return new ExchangePool(server, parts.counters)
+  return new ExchangePool(server)
 }
 
 async function openBoth(
   plan: ListenPlan,
-  handler: ExchangePool,
-  { listenUdp, tcpCounters, sharedPorts }: DnsListenerParts,
+  parts: DnsListenerParts,
 ): Promise<[UdpListener, TcpListener]> {
+  const { listenUdp, tcpCounters, sharedPorts } = parts
   for (let attempt = 1; ; attempt++) {
-    const udp = await listenUdp(plan, handler).catch((error) => {
+    const udp = await listenUdp(plan, createHandler(plan, parts)).catch((error) => {
       throw listenFault('udp', plan, error)
     })
     try {
+      const handler = createHandler(plan, parts)
       const options = { host: plan.host, port: udp.port, handler, limits: tcpLimits(plan) }
       const shared = { counters: tcpCounters, sharedPorts: sharedPorts?.() }
       return [udp, await listenTcp({ ...options, ...shared })]

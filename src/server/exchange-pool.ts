@@ -1,10 +1,9 @@
 import type { Query } from '../dns/message/query.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import type { Exchange, QueryHandler } from '../transport/exchange.ts'
-import { ServerCount, type ServerCounts } from './counters.ts'
 import type { Server } from './server.ts'
 
-/** Default bound on queries that are in flight at once, whatever transport they came by. */
+/** Default bound on queries that are in flight at once, over UDP and over TCP each. */
 export const IN_FLIGHT_MAX = 1024
 
 /** Idle exchanges kept for reuse. */
@@ -26,14 +25,12 @@ class ServerExchange implements Exchange {
 /** What a server looks like to the transports: exchanges out of a bounded pool. */
 export class ExchangePool implements QueryHandler<ServerExchange> {
   readonly #server: Server
-  readonly #counters: ServerCounts
   readonly #inFlightMax: number
   readonly #idle: ServerExchange[] = []
   #inFlight = 0
 
-  constructor(server: Server, counters: ServerCounts, inFlightMax: number = IN_FLIGHT_MAX) {
+  constructor(server: Server, inFlightMax: number = IN_FLIGHT_MAX) {
     this.#server = server
-    this.#counters = counters
     this.#inFlightMax = inFlightMax
   }
 
@@ -43,10 +40,7 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
   }
 
   acquire(): ServerExchange | undefined {
-    if (this.#inFlight >= this.#inFlightMax) {
-      this.#counters.add(ServerCount.Overloaded)
-      return undefined
-    }
+    if (this.#inFlight >= this.#inFlightMax) return undefined
     this.#inFlight++
     return this.#idle.pop() ?? new ServerExchange(this.#server.acquire())
   }

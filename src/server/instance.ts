@@ -68,6 +68,11 @@ export class Instance {
     }
   }
 
+  /** To be called once the sockets are open. */
+  serving(): void {
+    for (const run of this.#registrations.serving) run()
+  }
+
   /** Runs the validations of `sextant check`; returns the faults, and tells `warn` of the rest. */
   async check(warn: (warning: InputError) => void): Promise<InputError[]> {
     const errors: InputError[] = []

@@ -17,6 +17,7 @@ export function prepareRequery(
   qtype: number,
 ): void {
   copyOrigin(nested.query, tx.query)
+  takePeerAsClient(nested.query)
   copyEdns(nested.query, tx.query)
   setQuestion(nested.query, qname, qtype)
   nested.response.reset(nested.query)
@@ -40,10 +41,14 @@ function copyOrigin(to: Query, from: Query): void {
   to.localAddress.set(from.localAddress)
   to.localFamily = from.localFamily
   to.localPort = from.localPort
-  to.clientAddress.set(from.clientAddress)
-  to.clientFamily = from.clientFamily
-  to.clientBits = from.clientBits
-  to.clientIsEcs = from.clientIsEcs
+}
+
+/** Makes the sender of a query its client; the ECS address is that only where a block says so. */
+export function takePeerAsClient(query: Query): void {
+  for (let i = 0; i < 16; i++) query.clientAddress[i] = query.peerAddress[i]!
+  query.clientFamily = query.peerFamily
+  query.clientBits = query.peerFamily === 1 ? 32 : 128
+  query.clientIsEcs = false
 }
 
 function copyEdns(to: Query, from: Query): void {

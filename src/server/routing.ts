@@ -3,7 +3,7 @@ import { RRType } from '../dns/iana/types.ts'
 import type { Query } from '../dns/message/query.ts'
 import type { Handler } from '../plugin/handler.ts'
 import type { Transaction } from '../plugin/transaction.ts'
-import { ZoneSet } from '../plugin/zone-set.ts'
+import { countLabels, ZoneSet } from '../plugin/zone-set.ts'
 
 /** One zone of one server block: where a query can go. */
 export interface RoutedBlock {
@@ -91,14 +91,11 @@ function passes(block: RoutedBlock, tx: Transaction): boolean {
   return true
 }
 
-/** Plugins serve IN and need not look at the class; CH is for those that say so, the rest for none. */
+/**
+ * CH is for blocks that say so, other classes than it and IN for none. `chaos` lets nothing of class CH
+ * through, so only what may stand above it looks at the class.
+ */
 function takesClass(block: RoutedBlock, query: Query): boolean {
   if (query.qclass === RRClass.IN) return true
   return query.qclass === RRClass.CH && block.acceptsChaos === true
-}
-
-function countLabels(name: Uint8Array): number {
-  let labels = 0
-  for (let at = 0; name[at] !== 0; at += name[at]! + 1) labels++
-  return labels
 }

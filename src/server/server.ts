@@ -11,8 +11,8 @@ import { isUnwritten } from '../plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { HAND_OVER } from '../transport/exchange.ts'
-import { ServerCount, type ServerCounts } from './counters.ts'
-import { prepareRequery } from './requery.ts'
+import { DroppedCount, ServerCount, type ServerCounts } from './counters.ts'
+import { prepareRequery, takePeerAsClient } from './requery.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { TransactionPool } from './transaction-pool.ts'
 
@@ -51,12 +51,14 @@ export class Server implements ServerView {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #counters: ServerCounts
+  /** By `DroppedCount`. */
+  readonly #dropped: Float64Array
   readonly #cookies: CookieJar | undefined
   readonly #keepaliveDeciseconds: number
   readonly #pool: TransactionPool
   readonly #handsOver: boolean
   /** Set where the query under way came to a chain that may wait. */
-  #mustHandOver = false
+  isHandingOver = false
 
   constructor(options: ServerOptions) {
     this.address = options.address
@@ -64,6 +66,7 @@ export class Server implements ServerView {
     this.#clock = options.clock
     this.#log = options.log
     this.#counters = options.counters
+    this.#dropped = options.counters.of(options.address)
     this.#cookies = options.cookies
     this.#keepaliveDeciseconds =
       options.tcpIdleMs === undefined ? -1 : Math.min(Math.floor(options.tcpIdleMs / 100), 0xffff)
@@ -93,6 +96,7 @@ export class Server implements ServerView {
     tx.zone = ''
     tx.view = ''
     tx.chainDepth = 0
+    this.isHandingOver = false
     const status = parseQuery(query, query.packet, query.packetOctets)
     tx.response.reset(query)
     if (status !== ParseStatus.Ok) return this.#refusePacket(tx, status, out)
@@ -100,14 +104,14 @@ export class Server implements ServerView {
 
     const block = this.#routing.find(tx)
     if (block === undefined) {
-      this.#counters.add(ServerCount.Refused)
+      this.#dropped[DroppedCount.Refused]! += 1
       return this.#sendBare(tx, Rcode.REFUSED, PAYLOAD_OCTETS_DEFAULT, out)
     }
     tx.zone = block.zoneText
     tx.view = block.viewName
     if (this.#handsOver && block.waits === true) return HAND_OVER
     const rcode = block.debug ? block.chain.serve(tx) : this.#guard(tx, block)
-    if (this.#mustHandOver) return this.#handOver()
+    if (this.isHandingOver) return HAND_OVER
     if (typeof rcode === 'number') return this.#finish(tx, block, rcode, out)
     return this.#finishLater(tx, block, rcode, out)
   }
@@ -121,12 +125,14 @@ export class Server implements ServerView {
     const nested = this.#pool.take()
     prepareRequery(nested, tx, qname, qtype)
     const block = this.#routing.find(nested)
+    // A view has looked at the client, and the answer depends on that even where no block was found.
+    tx.response.scopeBits = Math.max(tx.response.scopeBits, nested.response.scopeBits)
     if (block === undefined) {
       this.#pool.give(nested)
       return undefined
     }
     if (this.#handsOver && block.waits === true) {
-      this.#mustHandOver = true
+      this.isHandingOver = true
       this.#pool.give(nested)
       return undefined
     }
@@ -135,12 +141,6 @@ export class Server implements ServerView {
     const rcode = block.debug ? block.chain.serve(nested) : this.#guard(nested, block)
     if (typeof rcode === 'number') return this.#settleRequery(nested, rcode)
     return rcode.then((later) => this.#settleRequery(nested, later))
-  }
-
-  /** What the chain has made of the query so far is forgotten: it starts again elsewhere. */
-  #handOver(): number {
-    this.#mustHandOver = false
-    return HAND_OVER
   }
 
   #settleRequery(nested: Transaction, rcode: number): Transaction | undefined {
@@ -190,13 +190,13 @@ export class Server implements ServerView {
   #refusePacket(tx: Transaction, status: ParseStatus, out: Uint8Array): number {
     switch (status) {
       case ParseStatus.FormErr:
-        this.#counters.add(ServerCount.FormErr)
+        this.#dropped[DroppedCount.FormErr]! += 1
         return this.#sendBare(tx, Rcode.FORMERR, PAYLOAD_OCTETS_DEFAULT, out)
       case ParseStatus.NotImp:
-        this.#counters.add(ServerCount.NotImp)
+        this.#dropped[DroppedCount.NotImp]! += 1
         return this.#sendBare(tx, Rcode.NOTIMP, PAYLOAD_OCTETS_DEFAULT, out)
       case ParseStatus.BadVers:
-        this.#counters.add(ServerCount.BadVers)
+        this.#dropped[DroppedCount.BadVers]! += 1
         return this.#sendBare(tx, Rcode.BADVERS, PAYLOAD_OCTETS_DEFAULT, out)
       default:
         this.#counters.add(ServerCount.Ignored)
@@ -205,6 +205,8 @@ export class Server implements ServerView {
   }
 
   #sendBare(tx: Transaction, rcode: number, bufsizeOctets: number, out: Uint8Array): number {
+    const { protocol, peerFamily } = tx.query
+    this.#dropped[DroppedCount.Queries + protocol * 2 + peerFamily - 1]! += 1
     clearForError(tx, rcode)
     return this.#send(tx, bufsizeOctets, out)
   }
@@ -236,11 +238,4 @@ function clearForError(tx: Transaction, rcode: number): void {
   response.authenticData = false
   response.truncated = false
   response.scopeBits = 0
-}
-
-function takePeerAsClient(query: Query): void {
-  for (let i = 0; i < 16; i++) query.clientAddress[i] = query.peerAddress[i]!
-  query.clientFamily = query.peerFamily
-  query.clientBits = query.peerFamily === 1 ? 32 : 128
-  query.clientIsEcs = false
 }

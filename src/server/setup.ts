@@ -56,6 +56,7 @@ export interface HttpRoute extends Hook<() => HttpReply | Promise<HttpReply>> {
 /** Everything that the setups of one Corefile registered, in the order of the chain. */
 export interface Registrations {
   readonly startup: Hook<() => void | Promise<void>>[]
+  readonly serving: (() => void)[]
   readonly check: Hook<CheckHook>[]
   readonly shutdown: Hook<() => void | Promise<void>>[]
   readonly finalShutdown: Hook<() => void | Promise<void>>[]
@@ -93,6 +94,7 @@ export function setupBlocks(
   const drafts = sources.map((source) => draftBlock(source, parts.dnsPort, errors))
   const registrations: Registrations = {
     startup: [],
+    serving: [],
     check: [],
     shutdown: [],
     finalShutdown: [],
@@ -145,6 +147,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     filters: [],
     viewName: '',
     locator: undefined,
+    locatesSubnet: false,
     metadataEnabled: false,
     metadata: new Map(),
     directives: [],
@@ -218,6 +221,7 @@ function createContext(
     counters: () => parts.wiring.counters(),
     onLinked: (run) => registrations.linked.push(hook(run)),
     onStartup: (run) => registrations.startup.push(hook(run)),
+    onServing: (run) => registrations.serving.push(run),
     onCheck: (run) => registrations.check.push(hook(run)),
     onShutdown: (run) => registrations.shutdown.push(hook(run)),
     onFinalShutdown: (run) => registrations.finalShutdown.push(hook(run)),

@@ -52,7 +52,7 @@ export type StopCode = 0 | 3 | 4
  * Keeps one instance serving: starts it, replaces it on reload, stops it. Reloads queue up behind
  * each other and behind the start.
  *
- *     start:  parse ─▶ setups ─▶ start-up hooks ─▶ HTTP, DNS sockets ─▶ serving
+ *     start:  parse ─▶ setups ─▶ start-up hooks ─▶ data threads, DNS sockets, HTTP ─▶ serving
  *     reload: the same beside the old instance ─▶ swap ─▶ dropped sockets, old shutdown hooks
  *             └ any failure: the new one is taken down, the old one never noticed
  */
@@ -177,6 +177,7 @@ export class Supervisor {
     for (const result of closed) {
       if (result.status === 'rejected') this.#log.error(`Stopping: ${describe(result.reason)}`)
     }
+    next.serving()
     for (const fault of (await old?.shutDown()) ?? []) this.#log.error(describe(fault))
   }
 }

@@ -25,7 +25,7 @@ export interface SteeringOptions {
  * Turns the candidates of RRsets into steering words, and keeps the class trie fit for the geo codes
  * that they name. One per owner of zones that has its own `locator`.
  *
- *     compose(set) … compose(set) ─▶ refresh() ─▶ publish the zone
+ *     compose(set) … compose(set) ─▶ built() ─▶ publish the zone
  */
 export class SteeringTable {
   readonly #options: SteeringOptions
@@ -37,6 +37,8 @@ export class SteeringTable {
   #refreshQueued = false
   /** The rebuild under way in another thread. */
   #rebuild: Promise<void> | undefined
+  /** Why the last one failed; undefined = it did not. */
+  #fault: unknown
   /** The world that `onWorld` was told of last. */
   #told: World | undefined
   #closed = false
@@ -68,14 +70,36 @@ export class SteeringTable {
   }
 
   /**
-   * Sees to it that the trie tells all codes apart that were composed so far. The first time it is
-   * built at once; later in the background, while queries go by the old one. Call it after a batch of
-   * `compose`; forgotten, it happens at the end of the current tick. Throws InputError if the first
-   * build finds the database corrupt.
+   * Sees to it that the trie tells all codes apart that were composed so far: where it does not, a new
+   * one is built in another thread, while queries go by the old one. Call it after a batch of `compose`;
+   * forgotten, it happens at the end of the current tick.
    */
   refresh(): void {
     this.#rebuildIfDue()
     this.#tell()
+  }
+
+  /**
+   * As `refresh`. Resolves once the trie does tell them apart: a zone that is published before would
+   * answer some clients by a tier that is theirs neither before nor after. Undefined = it does already.
+   * Rejects with an InputError where it can't be built.
+   */
+  built(): Promise<void> | undefined {
+    this.refresh()
+    const { codeCount } = this.#policies
+    const isBuilt = this.#has(codeCount) && this.#fault === undefined
+    return isBuilt ? undefined : this.#waitFor(codeCount)
+  }
+
+  async #waitFor(codeCount: number): Promise<void> {
+    while (!this.#has(codeCount)) await this.#rebuild
+    if (this.#fault !== undefined) throw this.#fault
+  }
+
+  /** Whether nothing has to be built for that many codes. */
+  #has(codeCount: number): boolean {
+    const isIdle = this.#closed || this.#options.locator === undefined || codeCount === 0
+    return isIdle || codeCount <= this.#builtCodes
   }
 
   #tell(): void {
@@ -91,9 +115,7 @@ export class SteeringTable {
     const { codeCount } = this.#policies
     if (codeCount === 0 || (codeCount === this.#builtCodes && !this.#databaseChanged)) return
     this.#databaseChanged = false
-    const codes = this.#policies.codes
-    if (this.#builtCodes === -1) this.#adopt(locator.classify(codes), codeCount)
-    else this.#rebuild = this.#rebuildInBackground(locator.classifyInBackground(codes), codeCount)
+    this.#rebuild = this.#rebuildInBackground(locator.classify(this.#policies.codes), codeCount)
   }
 
   /** Resolves once no rebuild is under way: for tests and orderly stops. */
@@ -121,21 +143,19 @@ export class SteeringTable {
     this.#refreshQueued = true
     queueMicrotask(() => {
       this.#refreshQueued = false
-      try {
-        this.refresh()
-      } catch (error) {
-        this.#options.onError(printReason(error))
-      }
+      this.refresh()
     })
   }
 
   async #rebuildInBackground(building: Promise<ClassTrie>, codeCount: number): Promise<void> {
     try {
       const trie = await building
+      this.#fault = undefined
       if (!this.#closed) this.#adopt(trie, codeCount)
     } catch (error) {
       // Marked as built: asking again before anything changes would fail the same way.
       this.#builtCodes = codeCount
+      this.#fault = error
       this.#options.onError(printReason(error))
     }
     this.#rebuild = undefined

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { Protocol } from '../dns/message/query.ts'
 import type { Exchange, QueryHandler } from './exchange.ts'
 import { parsePeerAddress } from './peer-address.ts'
+import type { Turns } from './turns.ts'
 
 /** Bounds on what one peer, and all of them, can make the server hold. */
 export interface TcpLimits {
@@ -50,13 +51,15 @@ const EMPTY = new Uint8Array(0)
  *     #pending:  [ asked ][ length | message ][ length | mess…
  *                0        #at                                 #pending.length
  *
- * Reading stops while too many queries are in flight or the peer does not read its replies.
+ * Reading stops while too many queries are in flight, the peer does not read its replies, or it is
+ * the turn of others.
  */
 export class TcpConnection {
   readonly #socket: Socket
   readonly #limits: TcpLimits
   readonly #counters: TcpCounters
   readonly #currentHandler: () => QueryHandler
+  readonly #turns: Turns
   readonly #peerAddress: Uint8Array = new Uint8Array(16)
   readonly #peerFamily: number
   readonly #peerPort: number
@@ -70,6 +73,12 @@ export class TcpConnection {
   #queries = 0
   /** True between a write that the kernel did not take at once and `drain`. */
   #clogged = false
+  /** True until our next turn. */
+  #isWaiting = false
+  readonly #takeTurn = (): void => {
+    this.#isWaiting = false
+    this.#ask()
+  }
   /** No more queries are read; the connection ends once its answers are out. */
   #finishing = false
   /** Monotonic milliseconds; Infinity = nothing is awaited. */
@@ -85,11 +94,13 @@ export class TcpConnection {
     limits: TcpLimits,
     counters: TcpCounters,
     currentHandler: () => QueryHandler,
+    turns: Turns,
   ) {
     this.#socket = socket
     this.#limits = limits
     this.#counters = counters
     this.#currentHandler = currentHandler
+    this.#turns = turns
     this.#peerFamily = parsePeerAddress(socket.remoteAddress ?? '', this.#peerAddress)
     this.#peerPort = socket.remotePort ?? 0
     this.#localFamily = parsePeerAddress(socket.localAddress ?? '', this.#localAddress)
@@ -146,6 +157,11 @@ export class TcpConnection {
   #ask(): void {
     this.#socket.cork()
     while (!this.#isHeld() && this.#hasMessage()) {
+      if (this.#turns.isOver()) {
+        this.#isWaiting = true
+        this.#turns.wait(this.#takeTurn)
+        break
+      }
       const start = this.#at + LENGTH_OCTETS
       const end = start + this.#messageOctets()
       this.#at = end
@@ -163,7 +179,8 @@ export class TcpConnection {
   /** True where the next message has to wait until earlier ones are answered, or is one too many. */
   #isHeld(): boolean {
     const { inFlightMax } = this.#limits
-    return this.#clogged || this.#inFlight >= inFlightMax || this.#isSpent() || this.#isGone()
+    if (this.#clogged || this.#isWaiting || this.#inFlight >= inFlightMax) return true
+    return this.#isSpent() || this.#isGone()
   }
 
   #isSpent(): boolean {

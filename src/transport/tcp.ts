@@ -10,6 +10,7 @@ import {
   type TcpCounters,
   type TcpLimits,
 } from './tcp-connection.ts'
+import { Turns } from './turns.ts'
 
 export interface TcpOptions {
   /** An IP address; '' = every address, IPv4 and IPv6. */
@@ -87,6 +88,7 @@ class TcpServer implements TcpListener {
   #limits: TcpLimits
   readonly #connections = new Set<TcpConnection>()
   readonly #perAddress = new Map<string, number>()
+  readonly #turns = new Turns()
   #sweeper: NodeJS.Timeout
   #handler: QueryHandler
   #closing: Promise<void> | undefined = undefined
@@ -176,7 +178,9 @@ class TcpServer implements TcpListener {
       return
     }
     this.#perAddress.set(address, open + 1)
-    const connection = new TcpConnection(socket, this.#limits, this.counters, () => this.#handler)
+    const current = (): QueryHandler => this.#handler
+    const { counters } = this
+    const connection = new TcpConnection(socket, this.#limits, counters, current, this.#turns)
     this.#connections.add(connection)
     socket.on('close', () => this.#forget(connection, address))
   }

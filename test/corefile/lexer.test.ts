@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { scanTokens } from '../../src/corefile/lexer.ts'
+import { scanTokens, TOKEN_LENGTH_MAX } from '../../src/corefile/lexer.ts'
 
 const texts = (given: string) => scanTokens(given, 'Corefile').map((token) => token.text)
 
@@ -80,6 +80,22 @@ t.test('quoted tokens come back as they went in', async () => {
     }),
     { seed: 1, numRuns: 500 },
   )
+})
+
+t.test('a token has its bound', async (t) => {
+  const most = 'x'.repeat(TOKEN_LENGTH_MAX)
+  for (const given of [most, `"${most}"`]) t.strictSame(texts(given), [most])
+  const started = performance.now()
+  const huge = 'x'.repeat(20_000_000)
+  for (const given of [`a\n\n${most}x`, `a\n\n"${most}x"`, `a\n\n"${huge}`, `a\n\n"\n${huge}`]) {
+    t.throws(() => scanTokens(given, 'f'), {
+      position: { file: 'f', line: 3 },
+      message:
+        /^f:3 - .*a word of more than 65536 characters, which starts ".*x*"; is a quote missing\?$/,
+    })
+  }
+  t.ok(performance.now() - started < 2000, 'without reading it to its end')
+  t.strictSame(texts(`a#${huge}`), ['a'], 'a comment is none')
 })
 
 t.test('lines never fall, and no bare token holds white space', async () => {

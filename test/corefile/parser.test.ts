@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { InputError } from '../../src/base/errors.ts'
+import { FILE_OCTETS_MAX } from '../../src/corefile/importer.ts'
 import { parseCorefile, type ServerBlock } from '../../src/corefile/parser.ts'
 
 const ENV = {
@@ -314,11 +315,38 @@ t.test('a pattern without a match is a warning', async (t) => {
   ])
 })
 
-t.test('files that import each other come to an end', async (t) => {
-  const directory = t.testdir({ a: 'import b', b: 'import a' })
-  t.throws(() => parse('import a', join(directory, 'Corefile')), {
-    message: /maximum file import depth \(100000\) exceeded/,
+t.test('files that import themselves or each other are refused at once', async (t) => {
+  const again = '.* imports .*, which imports it again; remove one of the imports'
+  const table = [
+    { text: 'import Corefile', want: /Corefile:1 - .*Corefile imports itself; remove/ },
+    { text: 'a {\n errors\n import *\n}', want: /Corefile:3 - .*Corefile imports itself; remove/ },
+    { text: 'import a', want: new RegExp(`/b:1 - .*${again}`) },
+    { text: 'import c', want: new RegExp(`/c:2 - .*${again}`) },
+    { text: '(s) {\n import d\n}\na {\n import s\n}', want: /\/d:1 - .*d imports itself; remove/ },
+  ]
+  for (const { text, want } of table) {
+    const directory = t.testdir({
+      ...{ Corefile: text, a: 'import b', b: 'import a' },
+      ...{ c: 'x {\n import Corefile\n}', d: 'import d' },
+    })
+    t.throws(() => parse(text, join(directory, 'Corefile')), { message: want }, text)
+  }
+  const directory = t.testdir({ one: 'import d', two: 'import d', d: 'errors' })
+  const blocks = parse('a {\n import one\n import two\n import d\n}', join(directory, 'Corefile'))
+  t.strictSame(shape(blocks), [{ keys: ['a'], directives: [['errors', Array(3).fill('errors')]] }])
+})
+
+t.test('an imported file has its bound', async (t) => {
+  const directory = t.testdir({ large: `#${'x'.repeat(FILE_OCTETS_MAX)}` })
+  t.throws(() => parse('import large', join(directory, 'Corefile')), {
+    message: /Corefile:1 - .*Could not import .*large: is larger than 16777216 octets/,
   })
+})
+
+t.test('what an error echoes is cut, and the cure stays', async (t) => {
+  const message = refusal(`a {\n ${'x'.repeat(60_000)}\n}`, { directiveNames: ['d'] })
+  t.match(message, /^Corefile:2 - .*Unknown directive 'x+ \[…\d+ characters…\] x+'$/)
+  t.ok(message.length < 2100)
 })
 
 t.test('snippets that multiply come to an end', async (t) => {

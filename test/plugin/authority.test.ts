@@ -30,6 +30,7 @@ function server(fill: ((tx: Transaction) => void) | undefined, late = false) {
   const released: Transaction[] = []
   const view: ServerView = {
     address: 'dns://:53',
+    isHandingOver: false,
     requery: (tx, qname, qtype) => {
       asked.push({ name: qname.slice(0, qname.indexOf(0) + 1), type: qtype, depth: tx.chainDepth })
       if (fill === undefined) return undefined

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadCorefile } from '../../src/server/corefile-source.ts'
+import { loadCorefile, readCorefile } from '../../src/server/corefile-source.ts'
 
 t.test('the digest of a file follows its tokens', async (t) => {
   const directory = t.testdir({ Corefile: '. {\n whoami\n}\n' })
@@ -17,4 +17,13 @@ t.test('the digest of a file follows its tokens', async (t) => {
   // The reload has to try it and to fail: its metric is what tells of it.
   t.not(digestOf('. {\n bogus\n}\n'), view.loadedDigest, 'an unknown directive is a change')
   t.throws(() => digestOf('. {\n whoami\n'), { message: /Unexpected/ }, 'what can not be parsed')
+})
+
+t.test('a Corefile has its bound, whatever it is', async (t) => {
+  const path = join(t.testdir({ Corefile: '#'.repeat(16 * 1024 * 1024 + 1) }), 'Corefile')
+  for (const given of [path, '/dev/zero']) {
+    t.throws(() => readCorefile({ kind: 'file', path: given }), {
+      message: `cannot read Corefile ${given}: it is larger than 16777216 octets`,
+    })
+  }
 })

@@ -212,6 +212,7 @@ t.test('what is no query gets what it deserves, and is counted', async (t) => {
       questions: 0,
       counter: 'ignored',
     },
+    { name: 'NOTIFY', given: q({ flags: 0x2000 }), rcode: 4, questions: 0, counter: 'notImp' },
     { name: 'UPDATE', given: q({ flags: 0x2800 }), rcode: 4, questions: 0, counter: 'notImp' },
     {
       name: 'a cut question',
@@ -238,18 +239,26 @@ t.test('what is no query gets what it deserves, and is counted', async (t) => {
     },
   ]
   for (const { name, given, rcode, questions, opt = false, counter } of table) {
-    const before = counters[counter]
+    const count = (): number => {
+      return counter === 'ignored' ? counters.ignored : counters.dropped.get('dns://:53')![counter]
+    }
+    const before = count()
     const message = ask(server, given)
     t.equal(message?.rcode ?? -1, rcode, name)
     t.equal(message?.questions.length ?? 0, questions, `${name}: question`)
     t.equal(message?.opt !== undefined, opt, `${name}: OPT`)
-    t.equal(counters[counter], before + 1, `${name}: counted as ${counter}`)
+    t.equal(count(), before + 1, `${name}: counted as ${counter}`)
   }
   ask(start([block('a.')]).server, { name: 'b' })
-  t.equal(counters.refused, 0)
+  const dropped = counters.dropped.get('dns://:53')!
+  t.equal(dropped.refused, 0)
+  t.strictSame([...dropped.queries], [5, 0, 0, 0], 'over UDP and IPv4')
   const other = start([block('a.')])
   ask(other.server, { name: 'b' })
-  t.equal(other.counters.refused, 1)
+  ask(other.server, { name: 'b' }, 1)
+  const others = other.counters.dropped.get('dns://:53')!
+  t.equal(others.refused, 2)
+  t.strictSame([...others.queries], [1, 0, 1, 0], 'and over TCP')
 })
 
 t.test('what handlers return', async (t) => {
@@ -539,6 +548,34 @@ t.test('requery', async (t) => {
   t.equal(text(readMessage(out.slice(0, octets))), 'net', 'a chain that waits')
 })
 
+t.test('a requery is of the same client, and its scope is ours', async (t) => {
+  const target = wireName('target.example.net')
+  const clients: string[] = []
+  const asks = chain((tx) => {
+    // As `geoip` with `edns-subnet` does.
+    tx.query.clientAddress.set([10, 0, 0, 0])
+    tx.query.clientIsEcs = true
+    const got = tx.server.requery(tx, target, 1)
+    if (got !== undefined && !(got instanceof Promise)) tx.server.release(got)
+    return says('org').serve(tx)
+  })
+  for (const isServed of [true, false]) {
+    const filter = ({ query, response }: Transaction): boolean => {
+      clients.push(`${query.clientAddress.subarray(0, 4).join('.')} ${query.clientIsEcs}`)
+      response.scopeBits = 20
+      return isServed
+    }
+    const { server } = start([
+      block('org.', { chain: asks }),
+      block('net.', { filters: [filter], chain: says('net') }),
+    ])
+    const options = [[8, Uint8Array.from([0, 1, 24, 0, 10, 0, 0])]] as const
+    const reply = ask(server, { name: 'a.org', edns: { options } })
+    t.strictSame([...reply!.options.get(8)!.subarray(0, 4)], [0, 1, 24, 20], `served: ${isServed}`)
+  }
+  t.strictSame(clients, ['198.51.100.100 false', '198.51.100.100 false'])
+})
+
 t.test('requeries end', async (t) => {
   let deepest = 0
   const loop = chain((tx) => {
@@ -632,7 +669,8 @@ t.test('no packet breaks the server', async (t) => {
   )
   t.ok(packets > 30_000)
   t.equal(counters.panics, 0)
-  t.ok(counters.formErr > 0 && counters.notImp > 0 && counters.badVers > 0 && counters.ignored > 0)
+  const { formErr, notImp, badVers } = counters.dropped.get('dns://:53')!
+  t.ok(formErr > 0 && notImp > 0 && badVers > 0 && counters.ignored > 0)
 })
 
 function wireNameOctets(message: Uint8Array): number {

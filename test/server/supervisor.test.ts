@@ -14,6 +14,8 @@ import { lineBufferTo } from '../support/line-buffer.ts'
 /** A supervisor over toy directives and listeners, and what happened, in order. */
 function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set()) {
   const events: string[] = []
+  /** Who served, and after what. */
+  const serving: string[] = []
   const contexts: SetupContext[] = []
   const toy = (name: string): Directive => ({
     name,
@@ -35,6 +37,7 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
         events.push(`start ${label}`)
         if (args[0] === 'nostart') throw new Error('cannot start')
       })
+      c.onServing(() => serving.push(`${label} after ${events.at(-1)}`))
       c.onShutdown(() => {
         events.push(`shutdown ${label}`)
         if (args[0] === 'nostop') throw new Error('cannot stop')
@@ -70,7 +73,7 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
     openDns: (plan: ListenPlan) => open('dns', plan.address),
     openHttp: (address) => open('http', address),
   })
-  return { supervisor, events, lines, contexts }
+  return { supervisor, events, serving, lines, contexts }
 }
 
 function text(text: string): CorefileSource {
@@ -97,9 +100,9 @@ t.test('setups run in the order of the chain, then blocks; sockets open last', a
     'start a x.',
     'start a y.',
     'start b x.',
-    'open http :1',
     'open dns dns://:53',
     'open dns dns://:54',
+    'open http :1',
   ])
 })
 
@@ -190,13 +193,7 @@ t.test('an address that cannot be had closes those that could', async (t) => {
   const refused = new Set(['dns://:54'])
   const { supervisor, events } = stage(text('x y:54 {\n a http :1 /p\n}'), refused)
   await t.rejects(supervisor.start(), { message: 'no dns://:54' })
-  t.strictSame(events.slice(2), [
-    'open http :1',
-    'open dns dns://:53',
-    'close dns dns://:53',
-    'close http :1',
-    'shutdown a x.',
-  ])
+  t.strictSame(events.slice(2), ['open dns dns://:53', 'close dns dns://:53', 'shutdown a x.'])
 })
 
 t.test('a reload inherits sockets, and the old instance goes last', async (t) => {
@@ -307,3 +304,17 @@ t.test('no server block at all is the default Corefile', async (t) => {
   const { supervisor } = stage(text('# nothing\n'))
   await t.rejects(supervisor.start(), { message: /Unknown directive 'whoami'/ })
 })
+
+t.test(
+  'who waits for the sockets is told once they are open, and never where they are not',
+  async (t) => {
+    const first = stage(text('x {\n a http :1 /p\n}\n'))
+    await first.supervisor.start()
+    t.match(first.serving, [/^a x\. after open /])
+    await first.supervisor.reload()
+    t.match(first.serving[1], /^a x\. after use /)
+    const failing = stage(text('x {\n a http :1 /p\n}\n'), new Set([':1']))
+    await t.rejects(failing.supervisor.start())
+    t.strictSame(failing.serving, [])
+  },
+)

@@ -35,9 +35,10 @@ const NETS = [
   ...['10.5.0.0/16 US-CA', '10.5.0.0/16 AS64500', '10.5.0.0/16 NET-OFFICE'],
 ].map((line) => scanNet(...(line.split(' ') as [string, string])) as Net)
 
-/** A locator of nets alone, whose background work ends when the test says so. */
+/** A locator of nets alone; with `isSlow` its work ends when the test says so. */
 class NetLocator implements Locator {
   classified = 0
+  isSlow = false
   readonly pending: (() => void)[] = []
   failure: Error | undefined
   #listener: () => void = () => {}
@@ -48,14 +49,11 @@ class NetLocator implements Locator {
   field() {
     return ''
   }
-  classify(codes: Parameters<Locator['classify']>[0]) {
+  async classify(codes: Parameters<Locator['classify']>[0]) {
+    if (this.isSlow) await new Promise<void>((resolve) => this.pending.push(resolve))
+    if (this.failure !== undefined) throw this.failure
     this.classified++
     return new FlatClassTrie(buildClasses({ databases: [], nets: NETS, codes }))
-  }
-  async classifyInBackground(codes: Parameters<Locator['classify']>[0]) {
-    await new Promise<void>((resolve) => this.pending.push(resolve))
-    if (this.failure !== undefined) throw this.failure
-    return this.classify(codes)
   }
   onChange(callback: () => void) {
     this.#listener = callback
@@ -157,7 +155,7 @@ t.test(
         const set = candidates(withDefault ? [...endpoints, { code: '*' }] : endpoints)
         const { table } = createTable()
         const words = table.compose(set, RRType.A)!
-        table.refresh()
+        await table.built()
         for (const client of Object.keys(CLIENTS) as Client[]) {
           const rung = MATCHES[client].find((match) => present.includes(match))
           const fallback = withDefault ? [present.length] : present.map((_, i) => i)
@@ -280,7 +278,7 @@ t.test('tiers hold what the rules say', async (t) => {
   for (const { name, given, from = 'nowhere', type = RRType.A, want, ttl } of table) {
     const { table: steering } = createTable()
     const words = steering.compose(candidates(given), type)!
-    steering.refresh()
+    await steering.built()
     for (let draw = 0; draw < 20; draw++) {
       t.same(choose(steering, words, CLIENTS[from]), want, name)
       if (ttl !== undefined) t.equal(choice.ttlSeconds, ttl, name)
@@ -357,7 +355,7 @@ t.test('the scope is raised by a decision on the ECS address only', async (t) =>
   const geo = table.compose(candidates([{ code: 'GEO-NA' }, { code: '*' }]), RRType.A)!
   const weighted = table.compose(candidates([{ weight: 1 }, { weight: 2 }]), RRType.A)!
   const defaults = table.compose(candidates([{ code: '*' }, {}]), RRType.A)!
-  table.refresh()
+  await table.built()
   choose(table, geo, CLIENTS.continent, true)
   t.equal(response.scopeBits, 16)
   choose(table, geo, CLIENTS.continent, false)
@@ -372,7 +370,7 @@ t.test('without a locator everybody is nowhere', async (t) => {
   const random = new Random(1)
   const table = new SteeringTable({ locator: undefined, random, onError: t.fail })
   const words = table.compose(candidates([{ code: 'US' }, { code: '*' }]), RRType.A)!
-  table.refresh()
+  t.equal(table.built(), undefined)
   t.same(choose(table, words, CLIENTS.country, true), [1])
   t.equal(response.scopeBits, 0)
 })
@@ -381,11 +379,11 @@ t.test('a new code is built in the background while queries go by the old trie',
   const locator = new NetLocator()
   const { table, errors } = createTable(locator)
   const first = table.compose(candidates([{ code: 'GEO-NA' }, { code: '*' }]), RRType.A)!
-  table.refresh()
-  t.equal(locator.classified, 1, 'the first at once')
+  await table.built()
+  t.equal(locator.classified, 1)
+  locator.isSlow = true
   const second = table.compose(candidates([{ code: 'US' }, { code: '*' }]), RRType.A)!
   table.refresh()
-  t.equal(locator.classified, 1, 'the second later')
   t.same(choose(table, second, CLIENTS.country), [1], 'not known yet: the default')
   t.same(choose(table, first, CLIENTS.country), [0], 'the old one goes on')
   table.compose(candidates([{ code: 'US-CA' }, { code: '*' }]), RRType.A)
@@ -418,7 +416,66 @@ t.test('a forgotten refresh happens by itself', async (t) => {
   t.equal(locator.classified, 0)
   await Promise.resolve()
   t.equal(locator.classified, 1)
+  await table.settled()
   t.same(choose(table, words, CLIENTS.country), [0])
+})
+
+t.test('whoever waits is told once the codes composed by then are known', async (t) => {
+  const locator = new NetLocator()
+  locator.isSlow = true
+  const told: number[] = []
+  const random = new Random(1)
+  const table = new SteeringTable({
+    locator,
+    random,
+    onError: () => {},
+    onWorld: (world) => told.push(world.trie.classCount),
+  })
+  const codes = (...texts: string[]) =>
+    candidates([...texts.map((code) => ({ code })), { code: '*' }])
+  t.equal(table.built(), undefined, 'no code, nothing to build')
+  table.compose(codes('GEO-NA'), RRType.A)
+  const events: string[] = []
+  const wait = (name: string): void => {
+    const built = table.built()
+    if (built === undefined) events.push(`${name} at once`)
+    else
+      void built.then(
+        () => events.push(name),
+        (error: Error) => events.push(error.message),
+      )
+  }
+  wait('first')
+  table.compose(codes('GEO-NA', 'US'), RRType.A)
+  wait('second')
+  t.strictSame(told, [1, 1, 1], 'the policies are known at once, the classes are not')
+  locator.pending.shift()!()
+  const settle = () => new Promise((resolve) => setImmediate(resolve))
+  await settle()
+  t.strictSame(events, ['first'], 'one more rebuild for the second')
+  t.equal(told.at(-1), 2)
+  locator.pending.shift()!()
+  await settle()
+  t.strictSame(events, ['first', 'second'])
+  t.equal(told.at(-1), 3, 'other threads were told before')
+  wait('third')
+  locator.change()
+  wait('fourth')
+  t.strictSame(events.slice(2), ['third at once', 'fourth at once'], 'all codes are known')
+  locator.failure = new Error('corrupt')
+  table.compose(codes('AS64500'), RRType.A)
+  wait('fifth')
+  while (locator.pending.length > 0) {
+    locator.pending.shift()!()
+    await settle()
+  }
+  t.equal(events.at(-1), 'corrupt')
+  table.close()
+  table.compose(codes('US-CA'), RRType.A)
+  const before = events.length
+  wait('last')
+  await settle()
+  t.equal(events.length, before + 1, 'nobody waits for a table that is closed')
 })
 
 t.test('many policies keep their own tiers', async (t) => {
@@ -429,7 +486,7 @@ t.test('many policies keep their own tiers', async (t) => {
     const endpoints = [...present.map((code) => ({ code })), { code: '*' }]
     return { present, words: table.compose(candidates(endpoints), RRType.A)! }
   })
-  table.refresh()
+  await table.built()
   for (const { present, words } of sets) {
     const want = present.includes('US') ? present.indexOf('US') : present.indexOf('GEO-NA')
     const found = choose(table, words, CLIENTS.country)

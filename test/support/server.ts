@@ -52,7 +52,7 @@ export interface ServerOptions {
   /** Beside what the test's process has. */
   readonly env?: Readonly<Record<string, string>>
   /** Run in the directory and on the port of this one, with its Corefile. */
-  readonly beside?: RunningServer
+  readonly beside?: Pick<RunningServer, 'port' | 'directory'>
   /** False: don't wait for the start-up lines (a start that must fail). */
   readonly mustStart?: boolean
 }

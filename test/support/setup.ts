@@ -15,12 +15,17 @@ import type {
 } from '../../src/plugin/directive.ts'
 import type { Feed } from '../../src/plugin/feed.ts'
 import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
-import { ControlWiring } from '../../src/server/wiring.ts'
+import { ControlWiring, DataWiring, type Wiring } from '../../src/server/wiring.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { lineBufferTo } from './line-buffer.ts'
 
 type Hook = () => void | Promise<void>
+
+export interface SetUpOptions {
+  readonly above?: readonly string[]
+  readonly wiring?: Wiring
+}
 
 /** One directive set up outside a server, with everything it registered. */
 export class SetUp implements SetupContext {
@@ -34,12 +39,9 @@ export class SetUp implements SetupContext {
   readonly log
   readonly serverCounters: ServerCounters = {
     ignored: 0,
-    formErr: 0,
-    notImp: 0,
-    badVers: 0,
-    refused: 0,
     panics: 0,
     losses: {},
+    dropped: new Map(),
   }
   readonly factories: HandlerFactory[] = []
   readonly checks: CheckHook[] = []
@@ -52,17 +54,25 @@ export class SetUp implements SetupContext {
   reloads = true
   readonly reloadReasons: string[] = []
   readonly #name: string
-  readonly wiring = new ControlWiring()
+  readonly wiring: Wiring
   #linked: (() => void)[] = []
   readonly #startup: Hook[] = []
+  readonly #serving: (() => void)[] = []
   readonly #shutdown: Hook[] = []
   readonly #finalShutdown: Hook[] = []
 
-  constructor(directive: Directive, corefile: string, zones: readonly string[] = ['example.org.']) {
+  /** `above`: directives of the block that stand above this one in the chain. */
+  constructor(
+    directive: Directive,
+    corefile: string,
+    zones: readonly string[] = ['example.org.'],
+    { above = [], wiring = new ControlWiring() }: SetUpOptions = {},
+  ) {
+    this.wiring = wiring
     this.#name = directive.name
     this.dispenser = new Dispenser(scanTokens(corefile, 'Corefile'))
     this.block = blockConfig(zones)
-    this.block.directives.push(directive.name)
+    this.block.directives.push(...above, directive.name)
     this.log = createLogger(
       `plugin/${directive.name}`,
       (line) => this.lines.push(line),
@@ -93,6 +103,10 @@ export class SetUp implements SetupContext {
 
   onStartup(hook: Hook): void {
     this.#startup.push(hook)
+  }
+
+  onServing(hook: () => void): void {
+    this.#serving.push(hook)
   }
 
   onCheck(hook: CheckHook): void {
@@ -138,6 +152,12 @@ export class SetUp implements SetupContext {
   }
 
   async start(): Promise<void> {
+    await this.startUp()
+    for (const hook of this.#serving) hook()
+  }
+
+  /** As `start`, but the sockets are not open yet. */
+  async startUp(): Promise<void> {
     this.#link()
     for (const hook of this.#startup) await hook()
   }
@@ -163,6 +183,27 @@ export class SetUp implements SetupContext {
     const line = lines.find((line) => line.startsWith(`${series} `))
     return line === undefined ? undefined : Number(line.slice(series.length + 1))
   }
+}
+
+/**
+ * The same directive as a data thread has it: nothing is started there, and what `control` publishes,
+ * before and from now on, comes as a copy.
+ */
+export function followerOf(
+  control: SetUp,
+  directive: Directive,
+  corefile: string,
+  zones?: readonly string[],
+): SetUp {
+  const wiring = new DataWiring({ catchUp: () => {}, send: () => {}, announce: () => {} })
+  const follower = new SetUp(directive, corefile, zones, { wiring })
+  const source = control.wiring as ControlWiring
+  const follow = (index: number, value: unknown): void => {
+    wiring.follow(index, structuredClone(value))
+  }
+  for (const [index, value] of source.values()) follow(index, value)
+  source.onPublish = follow
+  return follower
 }
 
 function printFault(error: InputError): string {
@@ -195,6 +236,7 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     filters: [],
     viewName: '',
     locator: undefined,
+    locatesSubnet: false,
     metadataEnabled: false,
     metadata: new Map(),
     directives: [],

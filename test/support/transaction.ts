@@ -34,6 +34,7 @@ export const lonelyServer: ServerView = {
   address: 'dns://:53',
   requery: () => undefined,
   release: () => undefined,
+  isHandingOver: false,
 }
 
 /** A transaction as the server hands it to a chain: the query parsed, the response reset. */

@@ -46,6 +46,74 @@ t.test('a hundred queries in one segment', async (t) => {
   await listener.close()
 })
 
+/** An echo that takes a tenth of a millisecond per query; runs of queries between turns are recorded. */
+class SlowEcho extends Echo {
+  longestRun = 0
+  #run = 0
+  #loop: NodeJS.Immediate | undefined
+
+  override serve(exchange: ReturnType<Echo['acquire']> & {}): number | Promise<number> {
+    const end = performance.now() + 0.1
+    while (performance.now() < end);
+    this.longestRun = Math.max(this.longestRun, ++this.#run)
+    return super.serve(exchange)
+  }
+
+  /** Counts turns of the event loop as a timer or a UDP socket would get them. */
+  watch(): void {
+    this.#run = 0
+    this.#loop = setImmediate(() => this.watch())
+  }
+
+  unwatch(): void {
+    clearImmediate(this.#loop)
+  }
+}
+
+t.test('a connection full of queries leaves the loop to others', async (t) => {
+  const echo = new SlowEcho()
+  const { listener, client } = await start({}, echo)
+  const other = await TcpClient.connect(listener.port)
+  const count = 1000
+  echo.watch()
+  const asked = Array.from({ length: count }, (_, i) => frame(message(Wish.Echo, `${i}`)))
+  client.socket.write(Buffer.concat(asked))
+  await until('the first are served', () => echo.served > 0)
+  other.send(message(Wish.Echo, 'other'))
+  await until('the other is answered', () => other.received.length === 1)
+  t.ok(echo.served < count, `answered after ${echo.served} queries`)
+  client.socket.end()
+  await until('all are answered', () => client.ended)
+  echo.unwatch()
+  t.strictSame(
+    client.received.map((m) => Number(m.subarray(1))),
+    [...Array(count).keys()],
+    'in order, and also what was read before the end',
+  )
+  // Two turns of 2 ms fit between two looks.
+  t.ok(echo.longestRun <= 50, `${echo.longestRun} queries without a turn for others`)
+  t.equal(echo.inFlight, 0)
+  await other.close()
+  await client.close()
+  await listener.close()
+})
+
+t.test('who waits for a turn and is reset, or whose listener closes, does no harm', async (t) => {
+  const echo = new SlowEcho()
+  const { listener, client } = await start({}, echo)
+  const leaving = await TcpClient.connect(listener.port)
+  const asked = Buffer.concat(Array.from({ length: 500 }, () => frame(message(Wish.Echo))))
+  for (const { socket } of [leaving, client]) socket.write(asked)
+  await until('some are served', () => echo.served > 0)
+  leaving.socket.resetAndDestroy()
+  await until('one has gone', () => listener.connections === 1)
+  const closing = listener.close()
+  await until('the other has its answers', () => client.received.length === 500)
+  client.socket.end()
+  await closing
+  t.equal(echo.inFlight, 0)
+})
+
 t.test('the longest message, in pieces, and an empty one', async (t) => {
   const { listener, client } = await start()
   client.socket.write(frame(Buffer.alloc(0)))
@@ -261,18 +329,28 @@ t.test('a reset while a query waits does no harm', async (t) => {
   await listener.close()
 })
 
-t.test('close takes no more queries of open connections', async (t) => {
+t.test('close answers what is on its way, and takes no new connections', async (t) => {
   const { listener, client, echo } = await start()
   client.send(message(Wish.Wait))
   await until('it waits', () => echo.waiting === 1)
   const closing = listener.close()
   client.send(message(Wish.Echo))
-  await until('the message has gone out', () => client.socket.writableLength === 0)
+  await until('it is answered', () => client.received.length === 1)
   await t.rejects(TcpClient.connect(listener.port), { code: 'ECONNREFUSED' })
   echo.answerWaiting()
-  await until('the server ends', () => client.ended)
-  t.equal(client.received.length, 1)
-  t.equal(echo.served, 1)
+  await until('the server ends, since the client is silent', () => client.ended)
+  t.equal(client.received.length, 2)
+  client.socket.end()
+  await closing
+})
+
+t.test('close ends connections that are never silent as well', async (_t) => {
+  const { listener, client } = await start()
+  const closing = listener.close()
+  await until('the server ends', () => {
+    if (!client.ended) client.send(message(Wish.Echo))
+    return client.ended
+  })
   client.socket.end()
   await closing
 })

@@ -32,6 +32,7 @@ export const sextant = {
     bind 127.0.0.1
     multisocket 1
     errors
+    minimal
     file ${directory}/zone ${PLAIN_ZONE}
 }
 `,

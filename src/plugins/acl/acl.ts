@@ -98,8 +98,9 @@ export class Acl implements Handler {
       this.#slots.of(tx)[counter]! += 1
       return reject(tx, action)
     }
-    this.#slots.of(tx)[0]! += 1
-    return this.#next.serve(tx)
+    const status = this.#next.serve(tx)
+    if (!tx.server.isHandingOver) this.#slots.of(tx)[0]! += 1
+    return status
   }
 
   /** Visits every counter that grew since the last call. Not for the hot path. */

@@ -16,7 +16,8 @@ export class Any implements Handler {
   }
 
   serve(tx: Transaction): number | Promise<number> {
-    if (tx.query.qtype !== RRType.ANY) return this.#next.serve(tx)
+    const { qclass, qtype } = tx.query
+    if (qclass !== RRClass.IN || qtype !== RRType.ANY) return this.#next.serve(tx)
     const response = tx.response
     response.add(
       Section.Answer,

@@ -63,7 +63,12 @@ export class Auto {
 
   async #insert(key: string, zone: Uint8Array, path: string): Promise<void> {
     const { clock, log } = this.#options
-    const inserted = new FileZone(zone, path, { clock, log, byMtime: false })
+    const inserted = new FileZone(zone, path, {
+      clock,
+      log,
+      byMtime: false,
+      nsInAuthority: this.#served.nsInAuthority,
+    })
     this.#zones.set(key, inserted)
     await this.#load(inserted)
   }

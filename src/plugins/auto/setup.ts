@@ -11,6 +11,7 @@ import { nextOnce } from '../../plugin/once.ts'
 import { SharedFileZones } from '../../plugin/shared-file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
+import { containing } from '../../telemetry/contain.ts'
 import { Auto } from './auto.ts'
 import { DEFAULT_PATTERN, FilePattern } from './file-pattern.ts'
 import { findZoneFiles } from './walk.ts'
@@ -44,7 +45,9 @@ export function autoWith(timers: Timers): Directive {
       let stop: (() => void) | undefined
       c.onStartup(async () => {
         await zones.walk()
-        if (reloadMs > 0) stop = timers.every(reloadMs, () => void zones.walk())
+        if (reloadMs === 0) return
+        const contained = containing(c.log, `Looking for zones in ${directory}`)
+        stop = timers.every(reloadMs, () => void contained(() => zones.walk()))
       })
       c.onShutdown(() => {
         stop?.()

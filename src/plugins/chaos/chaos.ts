@@ -19,7 +19,10 @@ export interface ChaosOptions {
   readonly authors: readonly string[]
 }
 
-/** Answers CH TXT for the names above; hands everything else on. */
+/**
+ * Answers CH TXT for the names above, and hands class IN on. Other questions of class CH end here: what
+ * stands below serves IN, and its answers would be in the wrong class.
+ */
 export class Chaos implements Handler {
   readonly name = 'chaos'
   readonly #next: Handler
@@ -40,9 +43,10 @@ export class Chaos implements Handler {
 
   serve(tx: Transaction): number | Promise<number> {
     const { query } = tx
-    if (query.qclass !== RRClass.CH || query.qtype !== RRType.TXT) return this.#next.serve(tx)
+    if (query.qclass === RRClass.IN) return this.#next.serve(tx)
+    if (query.qclass !== RRClass.CH || query.qtype !== RRType.TXT) return Rcode.REFUSED
     const index = query.labelCount === LABELS ? this.#names.match(query) : -1
-    if (index === -1) return this.#next.serve(tx)
+    if (index === -1) return Rcode.REFUSED
     const rdata = this.#rdata[index]!
     if (rdata.length === 1) addText(tx, rdata[0]!)
     else this.#addShuffled(tx, rdata)

@@ -22,7 +22,8 @@ export class Errors implements Handler {
   }
 
   #finish(tx: Transaction, status: number): number {
-    if (tx.response.error !== '') this.#report(describe(tx, status))
+    const { response, server } = tx
+    if (response.error !== '' && !server.isHandingOver) this.#report(describe(tx, status))
     return status
   }
 }

@@ -10,7 +10,7 @@ import { checkZoneFile, FileZone } from '../../plugin/file-zone.ts'
 import { FileZones } from '../../plugin/file-zones.ts'
 import { SharedFileZones } from '../../plugin/shared-file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
-import { ZoneSet } from '../../plugin/zone-set.ts'
+import { containing } from '../../telemetry/contain.ts'
 
 const RELOAD_MS_DEFAULT = 60_000
 
@@ -37,17 +37,16 @@ export function fileWith(timers: Timers): Directive {
     name: 'file',
     setup: (c) => {
       const config = scanConfig(c)
-      const zones = config.zones.map(({ zone, path, byMtime }) => {
-        return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime })
-      })
       const served = new SharedFileZones(c)
+      const { nsInAuthority } = served
+      const zones = config.zones.map(({ zone, path, byMtime }) => {
+        return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime, nsInAuthority })
+      })
       served.publish(zones)
-      const origins = new ZoneSet(config.zones.map(({ zone }) => zone))
       const options = {
         name: 'file',
         table: served.table,
         fallthrough: config.fallthrough,
-        origins,
       }
       c.addHandler((next) => new FileZones(next, options))
       c.onCheck((warn) => config.zones.flatMap((zone) => checkZone(zone, warn)))
@@ -58,7 +57,8 @@ export function fileWith(timers: Timers): Directive {
           await loadFirst(c, zone, config.zones[i]!)
           if (reloadMs === 0) continue
           const reload = () => zone.reload().then(() => served.publish(zones))
-          stops.push(timers.every(reloadMs, () => void reload()))
+          const contained = containing(c.log, `Reloading zone ${zone.zoneText}`)
+          stops.push(timers.every(reloadMs, () => void contained(reload)))
         }
         served.publish(zones)
       })

@@ -19,11 +19,17 @@ export class ClientFromSubnet implements Handler {
 }
 
 /**
- * Rule 6 of the rules of choice. A source prefix of no bits is a client's wish not to be located by
- * it (RFC 7871 section 7.1.2): its resolver counts then. @hot
+ * True where the query says on behalf of which network it is (rule 6 of the rules of choice). A source
+ * prefix of no bits is a client's wish not to be located by it (RFC 7871 section 7.1.2): its resolver
+ * counts then. @hot
  */
-export function selectSubnet(query: Query): void {
-  if (query.ecsFamily === 0 || query.ecsSourceBits === 0) return
+export function hasSubnet(query: Query): boolean {
+  return query.ecsFamily !== 0 && query.ecsSourceBits !== 0
+}
+
+/** @hot */
+function selectSubnet(query: Query): void {
+  if (!hasSubnet(query)) return
   query.clientAddress.set(query.ecsAddress)
   query.clientFamily = query.ecsFamily
   query.clientBits = query.ecsSourceBits

@@ -10,7 +10,7 @@ import { MmdbLocator } from '../../geo/mmdb-locator.ts'
 import { aspectOf, type Net, scanNet } from '../../geo/net.ts'
 import { type JobRunner, runJobInThread } from '../../geo/worker/run-job.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { ClientFromSubnet, selectSubnet } from './geoip.ts'
+import { ClientFromSubnet, hasSubnet } from './geoip.ts'
 
 /** Most database files of one block. */
 const FILES_MAX = 8
@@ -54,6 +54,7 @@ function setup(c: SetupContext, parts: GeoipParts): void {
     },
   })
   c.block.locator = locator
+  c.block.locatesSubnet = options.ednsSubnet
   provideMetadata(c, locator, options.ednsSubnet)
   // Without it the client stays what the server made it, the peer: nothing to do per query.
   if (options.ednsSubnet) c.addHandler((next) => new ClientFromSubnet(next))
@@ -119,13 +120,17 @@ function isSamePrefix(a: Net, b: Net): boolean {
   )
 }
 
-/** Metadata is asked for before the chain runs (by `view`), so the client is selected here as well. */
+/**
+ * Metadata is asked for before the chain runs (by `view`), so the client is selected here as well; not
+ * for good, since another block may serve the query yet, and have no `edns-subnet`.
+ */
 function provideMetadata(c: SetupContext, locator: MmdbLocator, ednsSubnet: boolean): void {
   for (const label of GEOIP_LABELS) {
-    c.block.metadata.set(label, (tx) => {
-      if (ednsSubnet) selectSubnet(tx.query)
-      return locator.field(tx.query.clientAddress, tx.query.clientFamily, label)
-    })
+    c.block.metadata.set(label, ({ query }) =>
+      ednsSubnet && hasSubnet(query)
+        ? locator.field(query.ecsAddress, query.ecsFamily, label)
+        : locator.field(query.clientAddress, query.clientFamily, label),
+    )
   }
 }
 

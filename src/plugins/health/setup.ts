@@ -29,6 +29,7 @@ function setup(c: SetupContext, timers: Timers, fetch: Fetch): void {
     'coredns_health_request_failures_total',
     'The number of times the health check failed.',
   )
+  let stopPoll = (): void => {}
   const url = selfUrl(address)
   // Port 0 is chosen by the system, and only the listener learns which it is.
   if (url !== undefined) {
@@ -41,10 +42,16 @@ function setup(c: SetupContext, timers: Timers, fetch: Fetch): void {
       observeSeconds: (value) => seconds.observe(value),
       countFailure: () => failures.inc(),
     })
-    c.onStartup(() => poll.start())
+    // Other directives may take their time to start; until they have, nothing listens.
+    c.onServing(() => poll.start())
     c.onShutdown(() => poll.stop())
+    stopPoll = () => poll.stop()
   }
-  if (lameduckMs > 0) c.onFinalShutdown(() => waitLameduck(c, timers, lameduckMs))
+  c.onFinalShutdown(async () => {
+    if (lameduckMs > 0) await waitLameduck(c, timers, lameduckMs)
+    // The endpoint closes next, while other sockets may still take a while.
+    stopPoll()
+  })
 }
 
 /** Goes on serving for a while, so that load balancers see the end coming. */

@@ -5,11 +5,13 @@ import { statIfAny } from '../../base/stat.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { type SharedRecords, shareRecords } from '../../zone/zonefile/shared-records.ts'
 import { hasChanged, readZoneText } from '../../zone/zonefile/text.ts'
-import { type HostsOptions, HostsTable } from './table.ts'
+import { type HostsOptions, HostsTable, LINE_OCTETS_MAX } from './table.ts'
 
 const FILE_OCTETS_MAX = 256 * 1024 * 1024
 /** Octets per entry in ordinary hosts files, forward and reverse: the first guess of their number. */
 const RECORD_OCTETS = 16
+/** No more room than for these is taken before they are seen: a line may be all there is. */
+const RECORDS_EXPECTED_MAX = 1 << 20
 
 export interface HostsFileOptions extends HostsOptions {
   readonly path: string
@@ -27,6 +29,7 @@ export interface HostsFileOptions extends HostsOptions {
 export class HostsFile {
   readonly #options: HostsFileOptions
   #stamp = ''
+  #lastFault = ''
   #busy = false
   #stopped = false
 
@@ -56,8 +59,7 @@ export class HostsFile {
       await this.#read()
     } catch (error) {
       if (!(error instanceof InputError)) throw error
-      if (this.#stamp !== '')
-        this.#options.log.warning(`unable to access hosts file: ${error.message}`)
+      this.#tell(error)
       this.#stamp = ''
     } finally {
       this.#busy = false
@@ -66,6 +68,22 @@ export class HostsFile {
 
   stop(): void {
     this.#stopped = true
+  }
+
+  /** Says why the file can't be read, once. A file that is gone since it was looked at is no fault. */
+  #tell(error: InputError): void {
+    const { path, log } = this.#options
+    const isLarge = error.code === 'ZONE_LIMIT'
+    const reason = isLarge ? `${path} is larger than ${FILE_OCTETS_MAX} octets` : error.message
+    if (reason !== this.#lastFault) log.warning(`unable to access hosts file: ${reason}`)
+    this.#lastFault = reason
+  }
+
+  #warnOfLongLines({ firstLine, count }: HostsTable['passedOver']): void {
+    if (count === 0) return
+    const { path, log } = this.#options
+    const more = count === 1 ? '' : `, and ${count - 1} more`
+    log.warning(`${path}:${firstLine}: ignored, longer than ${LINE_OCTETS_MAX} octets${more}`)
   }
 
   async #read(): Promise<void> {
@@ -77,6 +95,8 @@ export class HostsFile {
     if (this.#stopped) return
     serve(shareRecords(table.records))
     this.#stamp = source.stamp
+    this.#lastFault = ''
+    this.#warnOfLongLines(table.passedOver)
     const entries = table.records.recordCount
     log.debug(`Parsed hosts file into ${entries} entries`)
     const modifiedMs = statIfAny(path)?.mtimeMs ?? 0
@@ -84,7 +104,8 @@ export class HostsFile {
   }
 
   #emptyTable(recordsExpected: number): HostsTable {
-    return new HostsTable(this.#options, Math.ceil(recordsExpected))
+    const room = Math.min(Math.ceil(recordsExpected), RECORDS_EXPECTED_MAX)
+    return new HostsTable(this.#options, room)
   }
 
   #addInline(table: HostsTable, warns: boolean): void {

@@ -7,6 +7,7 @@ import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/
 import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
+import { containing } from '../../telemetry/contain.ts'
 import type { SharedRecords } from '../../zone/zonefile/shared-records.ts'
 import { Hosts } from './hosts.ts'
 import { HostsFile } from './hosts-file.ts'
@@ -54,7 +55,9 @@ export function hostsWith(timers: Timers): Directive {
       let stop: (() => void) | undefined
       c.onStartup(async () => {
         await file.load()
-        if (config.reloadMs > 0) stop = timers.every(config.reloadMs, () => void file.reload())
+        if (config.reloadMs === 0) return
+        const contained = containing(c.log, `Reloading ${config.path}`)
+        stop = timers.every(config.reloadMs, () => void contained(() => file.reload()))
       })
       c.onShutdown(() => {
         stop?.()

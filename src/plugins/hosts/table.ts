@@ -10,7 +10,8 @@ const PTR_MAX = 100
 const COPIES_SEEN_MAX = 100
 /** Lines between two pauses. */
 const SLICE_LINES = 512
-const LINE_OCTETS_MAX = 64 * 1024
+/** Longest line that is read. */
+export const LINE_OCTETS_MAX = 64 * 1024
 const LF = 0x0a
 
 export interface HostsOptions {
@@ -24,6 +25,8 @@ export interface HostsOptions {
 /** The entries of hosts files as A, AAAA and PTR records by owner. Filled once, then only read. */
 export class HostsTable {
   readonly records: ZoneRecords
+  /** Lines that were too long to be read: the number of the first, and how many. */
+  readonly passedOver = { firstLine: 0, count: 0 }
   readonly #options: HostsOptions
   readonly #record = new ScannedRecord()
 
@@ -41,10 +44,16 @@ export class HostsTable {
     for (let start = 0; start < text.length; ) {
       const found = text.indexOf(LF, start)
       const end = found === -1 ? text.length : found
+      lineCount++
       if (end - start <= LINE_OCTETS_MAX) this.addLine(text.toString('latin1', start, end))
+      else this.#passOver(lineCount)
       start = end + 1
-      if (++lineCount % SLICE_LINES === 0) yield
+      if (lineCount % SLICE_LINES === 0) yield
     }
+  }
+
+  #passOver(line: number): void {
+    if (this.passedOver.count++ === 0) this.passedOver.firstLine = line
   }
 
   /** Adds one line; false if it does not begin with an address. */

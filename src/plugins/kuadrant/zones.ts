@@ -83,7 +83,9 @@ export class KuadrantZones {
     const unsubscribe = source.subscribe((changes) => this.#take(changes))
     const stopWatching = claims.onChange((zone) => this.#moveRecords(source, zone))
     await this.#fill([...source.records()])
-    this.#commit(startMs)
+    this.#putSerials()
+    await this.#parts.table.built()
+    this.#publish(startMs)
     const waiting = this.#waiting
     this.#waiting = undefined
     if (waiting.length > 0) this.#take(waiting)
@@ -143,9 +145,27 @@ export class KuadrantZones {
     this.#commit(startMs)
   }
 
-  /** New serials where content changed, then one publish for all. */
+  /**
+   * New serials where content changed, then one publish for all: at once, unless it has geo codes that
+   * the classes of clients don't know yet.
+   */
   #commit(startMs: number): void {
-    const { image, table, serials, serialFile, place, clock, onCommit } = this.#parts
+    if (!this.#putSerials()) return
+    const built = this.#parts.table.built()
+    if (built === undefined) this.#publish(startMs)
+    // Why they can't be known was logged: clients get what there is for all.
+    else void built.catch(() => {}).then(() => this.#publish(startMs))
+  }
+
+  #publish(startMs: number): void {
+    const { image, clock, onCommit } = this.#parts
+    image.publish()
+    onCommit((clock.monotonic() - startMs) / 1000)
+  }
+
+  /** False: nothing changed. */
+  #putSerials(): boolean {
+    const { image, serials, serialFile, place, clock } = this.#parts
     const changed: string[] = []
     for (const zone of this.#zones) {
       const { digest } = zone.records
@@ -158,11 +178,8 @@ export class KuadrantZones {
       const set = { type: RRType.SOA, ttlSeconds: SOA_TTL_SECONDS, rdata: [soa] }
       image.putRRset(zone.id, zone.apex, set)
     }
-    if (changed.length === 0) return
-    serialFile?.save(changed)
-    table.refresh()
-    image.publish()
-    onCommit((clock.monotonic() - startMs) / 1000)
+    if (changed.length > 0) serialFile?.save(changed)
+    return changed.length > 0
   }
 
   #createZone(apex: Uint8Array): Zone {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
-import { InputError } from '../../base/errors.ts'
+import { InputError, type Position } from '../../base/errors.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanCidr } from '../../dns/text/address.ts'
@@ -18,6 +18,8 @@ interface Policy {
   /** '' = shuffle. */
   file: string
   reloadMs: number
+  /** Of the line that names the file. */
+  position: Position
   readonly preferred: AddressSet[]
 }
 
@@ -29,7 +31,8 @@ export function loadbalanceWith(timers: Timers): Directive {
 }
 
 function setup(c: SetupContext, timers: Timers): void {
-  const policy: Policy = { file: '', reloadMs: RELOAD_DEFAULT_MS, preferred: [] }
+  const position = c.dispenser.position()
+  const policy: Policy = { file: '', reloadMs: RELOAD_DEFAULT_MS, position, preferred: [] }
   while (c.dispenser.next()) scanPolicy(c.dispenser, policy)
   const { preferred } = policy
   if (policy.file === '') {
@@ -46,11 +49,11 @@ function setup(c: SetupContext, timers: Timers): void {
     feed.publish(loaded)
   }
   const file = new WeightFile({ path, reloadMs: policy.reloadMs, log: c.log, timers, serve })
-  const position = c.dispenser.position()
   c.onStartup(() => file.start())
-  c.onCheck(async () => {
-    const fault = await file.check()
-    return fault === '' ? [] : [new InputError('WEIGHT_FILE', position, fault)]
+  const faultHere = (text: string) => new InputError('WEIGHT_FILE', policy.position, text)
+  c.onCheck(async (warn) => {
+    const fault = await file.check((text) => warn(faultHere(text)))
+    return fault === '' ? [] : [faultHere(fault)]
   })
   c.onShutdown(() => file.stop())
   c.addHandler((next) => new Loadbalance(next, { weights, preferred }))
@@ -67,6 +70,7 @@ function scanPolicy(d: Dispenser, policy: Policy): void {
     if (args.length > 1) throw d.error('unexpected argument(s)')
   }
   policy.file = args[0] ?? ''
+  policy.position = d.position()
   d.eachProperty(() => {
     if (d.value() === 'prefer') scanPrefer(d, policy)
     else if (d.value() === 'reload' && policy.file !== '') policy.reloadMs = scanReload(d)

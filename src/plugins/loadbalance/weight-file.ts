@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { printDuration } from '../../base/duration.ts'
 import type { Timers } from '../../base/timers.ts'
+import { containing } from '../../telemetry/contain.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { type SharedWeights, scanWeights, shareWeights, WEIGHT_FILE_OCTETS_MAX } from './weights.ts'
 
@@ -40,30 +41,37 @@ export class WeightFile {
    */
   async start(): Promise<void> {
     const { missing, fault } = await this.#load()
-    if (missing && this.#reloadMs > 0) {
-      const again = printDuration(this.#reloadMs)
-      this.#log.warning(`Failed to open weight file:${fault}. Will try again in ${again}`)
-    } else if (fault !== '') throw new Error(fault)
+    if (missing && this.#reloadMs > 0) this.#log.warning(this.#printMissing(fault))
+    else if (fault !== '') throw new Error(fault)
     if (this.#reloadMs === 0) return
-    this.#stop = this.#timers.every(this.#reloadMs, () => void this.#reload())
+    const contained = containing(this.#log, `Reloading ${this.#path}`)
+    this.#stop = this.#timers.every(this.#reloadMs, () => void contained(() => this.#reload()))
   }
 
   stop(): void {
     this.#stop()
   }
 
-  /** What is wrong with the file now; '' = nothing. */
-  async check(): Promise<string> {
-    const { fault } = await this.#load(() => {})
-    return fault
+  /** What is wrong with the file now; '' = nothing. `warn` is told of what a start would warn of. */
+  async check(warn: (text: string) => void): Promise<string> {
+    const { missing, fault } = await this.#load(() => {})
+    if (!missing || this.#reloadMs === 0) return fault
+    warn(this.#printMissing(fault))
+    return ''
+  }
+
+  #printMissing(fault: string): string {
+    const again = printDuration(this.#reloadMs)
+    return `Failed to open weight file:${fault}. Will try again in ${again}`
   }
 
   async #reload(): Promise<void> {
     // A slow disk must not pile up reads.
     if (this.#busy) return
     this.#busy = true
-    const { fault } = await this.#load()
-    this.#busy = false
+    const { fault } = await this.#load().finally(() => {
+      this.#busy = false
+    })
     if (fault !== '' && fault !== this.#lastFault) this.#log.error(fault)
     this.#lastFault = fault
   }

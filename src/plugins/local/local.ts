@@ -49,6 +49,7 @@ export class Local implements Handler {
 
   serve(tx: Transaction): number | Promise<number> {
     const { query } = tx
+    if (query.qclass !== RRClass.IN) return this.#next.serve(tx)
     const zone = this.#zones.match(query)
     if (query.labelCount > 1 && (zone === LOCALHOST_INDEX || beginsWithLocalhost(query))) {
       this.#slots.of(tx)[0]! += 1

@@ -49,6 +49,7 @@ export class Log implements Handler {
 
   /** @hot */
   #finish(tx: Transaction, status: number, rule: LogRule): number {
+    if (tx.server.isHandingOver) return status
     const { classes, format } = rule
     if (classes === undefined || classes.has(classOf(tx, status))) {
       format.write(this.#lines, tx, status)

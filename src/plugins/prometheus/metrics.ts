@@ -1,7 +1,7 @@
 import { VERSION } from '../../base/version.ts'
 import { printRcode, Rcode } from '../../dns/iana/index.ts'
 import type { SlotLabels } from '../../plugin/counter-slots.ts'
-import type { BlockConfig, ServerCounters } from '../../plugin/directive.ts'
+import type { BlockConfig, DroppedCounters, ServerCounters } from '../../plugin/directive.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import { LossMetrics } from './losses.ts'
 import {
@@ -19,7 +19,7 @@ import {
 
 const SLOT = ['server', 'zone', 'view']
 /** Zone of queries that never reached a chain; without a final dot, so that it is no zone's name. */
-const DROPPED = { server: '', zone: 'dropped', view: '' }
+const DROPPED = { zone: 'dropped', view: '' }
 
 /** The metrics of CoreDNS's server, made from the counters of handlers. */
 export class DnsMetrics {
@@ -124,25 +124,33 @@ export class DnsMetrics {
     this.#panics.inc(counters.panics)
     this.#ignored.reset()
     this.#ignored.inc(counters.ignored)
-    const byRcode: [number, number][] = [
-      [Rcode.FORMERR, counters.formErr],
-      [Rcode.NOTIMP, counters.notImp],
-      [Rcode.BADVERS, counters.badVers],
-      [Rcode.REFUSED, counters.refused],
-    ]
     this.#losses.show(counters.losses)
-    let total = 0
+    for (const [server, counts] of counters.dropped) this.#showDropped(server, counts)
+  }
+
+  #showDropped(server: string, counts: DroppedCounters): void {
+    const slot = { server, ...DROPPED }
+    const byRcode: [number, number][] = [
+      [Rcode.FORMERR, counts.formErr],
+      [Rcode.NOTIMP, counts.notImp],
+      [Rcode.BADVERS, counts.badVers],
+      [Rcode.REFUSED, counts.refused],
+    ]
     for (const [code, count] of byRcode) {
-      total += count
       if (count === 0) continue
-      const labels = { ...DROPPED, rcode: printRcode(code), plugin: '' }
+      const labels = { ...slot, rcode: printRcode(code), plugin: '' }
       this.#responses.remove(labels)
       this.#responses.inc(labels, count)
     }
-    if (total === 0) return
-    const labels = { ...DROPPED, proto: '', family: '', type: 'other' }
-    this.#requests.remove(labels)
-    this.#requests.inc(labels, total)
+    PROTOCOLS.forEach((proto, p) => {
+      FAMILIES.forEach((family, f) => {
+        const count = counts.queries[p * FAMILIES.length + f]!
+        if (count === 0) return
+        const labels = { ...slot, proto, family, type: 'other' }
+        this.#requests.remove(labels)
+        this.#requests.inc(labels, count)
+      })
+    })
   }
 
   showBuild(): void {

@@ -127,6 +127,7 @@ export class Prometheus implements Handler {
 
   /** @hot */
   #finish(tx: Transaction, status: number): number {
+    if (tx.server.isHandingOver) return status
     const { query } = tx
     const counters = this.#slots.of(tx)
     const type = query.qtype < TYPE_INDEX.length ? TYPE_INDEX[query.qtype]! : TYPE_OTHER

@@ -1,5 +1,6 @@
 import { InputError } from '../../base/errors.ts'
 import type { Timers } from '../../base/timers.ts'
+import { containing } from '../../telemetry/contain.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
 export interface WatchOptions {
@@ -29,7 +30,9 @@ export class CorefileWatch {
   }
 
   start(): void {
-    this.#stop = this.#options.timers.every(this.#options.intervalMs, () => void this.#look())
+    const { intervalMs, log, timers } = this.#options
+    const contained = containing(log, 'Looking for changes of the Corefile')
+    this.#stop = timers.every(intervalMs, () => void contained(() => this.#look()))
   }
 
   stop(): void {
@@ -43,8 +46,9 @@ export class CorefileWatch {
     // A Corefile that failed is not tried again until it changes.
     this.#seenDigest = digest
     this.#busy = true
-    const done = await this.#options.reload()
-    this.#busy = false
+    const done = await this.#options.reload().finally(() => {
+      this.#busy = false
+    })
     if (done) return
     this.#options.countFailure()
     this.#options.log.error('Corefile changed but reload failed; the line above says why')

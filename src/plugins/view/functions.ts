@@ -13,6 +13,7 @@ import {
 import { isWithin } from '../../geo/special-prefixes.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import { findMetadata } from '../../plugin/metadata.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
 import { ExpressionError, type Lexeme } from './lexer.ts'
 import { EvaluationError, type Term, type Value, type ValueType } from './term.ts'
 
@@ -73,8 +74,22 @@ function requireArguments(name: Lexeme, args: readonly Term[], count: number): v
 function metadataTerm(label: Term, block: BlockConfig): Term {
   return {
     type: 'string',
-    evaluate: (tx) => findMetadata(block, label.evaluate(tx) as string)?.(tx) ?? '',
+    evaluate: (tx) => {
+      const name = label.evaluate(tx) as string
+      const provide = findMetadata(block, name)
+      if (provide === undefined) return ''
+      if (block.locatesSubnet && name.startsWith('geoip/')) narrowScope(tx)
+      return provide(tx)
+    },
   }
+}
+
+/**
+ * Whatever the view decides, other networks may be decided otherwise: the answer is for the asking one
+ * (RFC 7871 section 7.2.1). Nothing is known about its neighbours, so it is as narrow as the question.
+ */
+function narrowScope({ query, response }: Transaction): void {
+  response.scopeBits = Math.max(response.scopeBits, query.ecsSourceBits)
 }
 
 /**

@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs'
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import type { Timers } from '../../base/timers.ts'
+import { type Contained, containing } from '../../telemetry/contain.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../source.ts'
 import { type FileStamp, isSystemError, listManifests, stampManifest } from './directory.ts'
@@ -42,6 +43,8 @@ export class ManifestSource implements RecordSource {
   /** Since when a file is missing or empty, by path. */
   readonly #suspect = new Map<string, number>()
   readonly #known = new Set<string>()
+  readonly #contained: Contained
+  /** Never rejects. */
   #work: Promise<void> = Promise.resolve()
   #stopPolling: () => void = () => {}
   #directoryError: InputError | undefined
@@ -52,6 +55,7 @@ export class ManifestSource implements RecordSource {
 
   constructor(options: ManifestSourceOptions) {
     this.#options = options
+    this.#contained = containing(options.log, `Looking for changes in ${options.directory}`)
     this.#watch = new DirectoryWatch(
       options.timers,
       (disturbance) => this.#enqueue(() => this.#look(disturbance)),
@@ -152,7 +156,7 @@ export class ManifestSource implements RecordSource {
 
   #enqueue(work: () => Promise<void>): void {
     this.#work = this.#work.then(async () => {
-      if (!this.#isClosed) await work()
+      if (!this.#isClosed) await this.#contained(work)
     })
   }
 
@@ -173,8 +177,13 @@ export class ManifestSource implements RecordSource {
     const changes: RecordChange[] = []
     if (disturbance.isEverything) await this.#lookAtEverything(changes)
     else for (const path of disturbance.paths) await this.#lookAtPath(path, changes)
-    if (changes.length > 0) for (const listener of this.#listeners) listener(changes)
+    if (changes.length > 0) await this.#publish(changes)
     this.#logProblems()
+  }
+
+  /** One listener that fails doesn't keep the changes from the others. */
+  async #publish(changes: readonly RecordChange[]): Promise<void> {
+    for (const listener of this.#listeners) await this.#contained(() => listener(changes))
   }
 
   async #lookAtEverything(changes: RecordChange[]): Promise<void> {
@@ -243,8 +252,8 @@ export class ManifestSource implements RecordSource {
       const { onIgnored } = this.#options
       next = await readManifestFile(file.path, previous, { pause: () => this.#pause(), onIgnored })
     } catch (error) {
-      if (!(error instanceof InputError)) throw error
-      next = { path: file.path, documents: previous?.documents ?? [], errors: [error] }
+      const fault = error instanceof InputError ? error : unforeseen(file.path, error)
+      next = { path: file.path, documents: previous?.documents ?? [], errors: [fault] }
     }
     this.#stamps.set(file.path, file.stamp)
     return this.#store.replace(file.path, next)
@@ -277,6 +286,13 @@ export class ManifestSource implements RecordSource {
     this.#warned.add(text)
     this.#options.log.warning(text)
   }
+}
+
+/** A fault of ours that a file brought out: the other files are read nevertheless. */
+function unforeseen(path: string, error: unknown): InputError {
+  const reason = error instanceof Error ? error.message : String(error)
+  const message = `this file can't be read, which is a fault of the server: ${reason}`
+  return new InputError('MANIFEST_UNREADABLE', { file: path, line: 1 }, message, error)
 }
 
 /** After timers and I/O that are due have had their turn. */

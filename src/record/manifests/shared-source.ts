@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs'
+import { containing } from '../../telemetry/contain.ts'
 import { ZoneClaims } from '../zone-claims.ts'
 import { isSystemError } from './directory.ts'
 import { directoryError } from './manifest-file.ts'
@@ -47,12 +48,19 @@ export class SharedSource {
 
   #scheduleWarning(): void {
     this.#cancelWarning?.()
-    this.#cancelWarning = this.#options.timers.after(CLAIMS_SETTLE_MS, () => {
-      this.#unclaimed.clear()
-      const keys: string[] = []
-      for (const record of this.source.records()) keys.push(record.key)
-      this.#check(keys)
-    })
+    const { log, timers } = this.#options
+    const contained = containing(log, 'Looking for records of no zone')
+    this.#cancelWarning = timers.after(
+      CLAIMS_SETTLE_MS,
+      () => void contained(() => this.#recount()),
+    )
+  }
+
+  #recount(): void {
+    this.#unclaimed.clear()
+    const keys: string[] = []
+    for (const record of this.source.records()) keys.push(record.key)
+    this.#check(keys)
   }
 
   #check(keys: readonly string[]): void {

@@ -10,6 +10,7 @@ import {
 import { dirname } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
+import { type Contained, containing } from '../../telemetry/contain.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { isSystemError } from '../manifests/directory.ts'
 import type { SerialBook, SerialEntry } from './serial-book.ts'
@@ -61,10 +62,12 @@ export class SerialFile {
   #turnsMs = 0
   #cancelTimer: (() => void) | undefined
   #isForeign = false
+  readonly #contained: Contained
   #isFailing = false
 
   constructor(options: SerialFileOptions) {
     this.#options = options
+    this.#contained = containing(options.log, `Keeping serials in ${options.path}`)
   }
 
   /** Takes over what an earlier process left. A file that is no good is told of, and done without. */
@@ -121,7 +124,7 @@ export class SerialFile {
     if (this.#cancelTimer !== undefined) return
     this.#cancelTimer = this.#options.timers.after(delayMs, () => {
       this.#cancelTimer = undefined
-      this.#finish()
+      void this.#contained(() => this.#finish())
     })
   }
 

@@ -65,7 +65,7 @@ export class DataPlane implements DataThreads {
   /** Lines and texts that found a ring full. */
   #droppedLines = 0
   /** Of listeners that are closed. */
-  readonly #past = { unbuffered: 0, oversize: 0, unsent: 0 }
+  readonly #past = { overloaded: 0, unbuffered: 0, oversize: 0, unsent: 0 }
 
   constructor(parts: DataPlaneParts) {
     this.#parts = parts
@@ -233,7 +233,11 @@ export class DataPlane implements DataThreads {
   #take(index: number, handle: ThreadHandle, message: FromDataThread): void {
     switch (message.kind) {
       case 'ready':
-        this.#parts.totals.include(new ServerCounts(message.serverCounts))
+        handle.counts = new ServerCounts(message.serverCounts)
+        this.#parts.totals.include(handle.counts)
+        return
+      case 'address':
+        handle.counts?.dropped.set(message.address, message.counts)
         return
       case 'bell':
         this.#hear(this.#members[index]!)
@@ -331,10 +335,11 @@ export class DataPlane implements DataThreads {
 }
 
 function addLosses(
-  sum: { unbuffered: number; oversize: number; unsent: number },
+  sum: { overloaded: number; unbuffered: number; oversize: number; unsent: number },
   listener: DataListener,
 ): void {
-  const { oversize, sendErrors } = listener.counters
+  const { dropped, oversize, sendErrors } = listener.counters
+  sum.overloaded += dropped
   sum.unbuffered += listener.unbuffered
   sum.oversize += oversize
   sum.unsent += sendErrors

@@ -82,7 +82,9 @@ export class DataThread {
   readonly #ring: RingWriter
   readonly #lines: RingLines
   readonly #sink: LogSink = (line) => printLine(this.#lines, line)
-  readonly #counts = new ServerCounts()
+  readonly #counts = new ServerCounts(undefined, (address, counts) => {
+    this.#post({ kind: 'address', address, counts })
+  })
   readonly #clock: BatchClock
   readonly #random: Random
   readonly #cookies: CookieJar
@@ -281,7 +283,7 @@ export class DataThread {
       tcpIdleMs: plan.timeouts.idleMs,
       handsOver: true,
     })
-    return new ExchangePool(server, this.#counts)
+    return new ExchangePool(server)
   }
 
   #send(tag: number, text: string): void {

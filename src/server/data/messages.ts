@@ -65,6 +65,8 @@ export type ToDataThread =
 export type FromDataThread =
   /** Runs. `serverCounts`: by ServerCount; shared. */
   | { readonly kind: 'ready'; readonly serverCounts: Float64Array }
+  /** Counts of a listen address that it had none of; by DroppedCount; shared. */
+  | { readonly kind: 'address'; readonly address: string; readonly counts: Float64Array }
   | { readonly kind: 'prepared'; readonly generation: number; readonly fault: string }
   | { readonly kind: 'committed'; readonly generation: number }
   | { readonly kind: 'detached'; readonly fds: readonly number[] }

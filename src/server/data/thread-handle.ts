@@ -2,6 +2,7 @@ import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threa
 import { createRing, RingReader } from '../../base/ring.ts'
 import type { Libc } from '../../transport/udp/batch/libc.ts'
 import { Waker } from '../../transport/udp/batch/wake.ts'
+import type { ServerCounts } from '../counters.ts'
 import type { DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
 
 /** Room for log lines of some milliseconds at full speed. */
@@ -19,6 +20,8 @@ export interface ThreadHandleHooks {
 /** The control thread's end of one data thread. */
 export class ThreadHandle {
   readonly ring: RingReader
+  /** Once the thread runs. */
+  counts: ServerCounts | undefined
   readonly #port: MessagePort
   readonly #waker: Waker
   readonly #worker: Worker

@@ -48,7 +48,7 @@ function readOpen(
 ): ZoneText {
   const stat = fstatSync(fd)
   if (!stat.isFile()) {
-    const message = `${path} is not a regular file; name a zone file`
+    const message = `${path} is not a regular file`
     throw new InputError('ZONE_FILE', position, message)
   }
   if (stat.size > octetsMax) {

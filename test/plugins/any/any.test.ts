@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RRType } from '../../../src/dns/iana/index.ts'
+import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { any } from '../../../src/plugins/any/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { show, transaction } from '../../support/transaction.ts'
@@ -19,6 +19,8 @@ t.test('answers ANY with one HINFO', async (t) => {
 t.test('hands everything else on', async (t) => {
   const handler = new SetUp(any, 'any').handler({ name: 'below', serve: () => 7 })
   t.equal(handler.serve(transaction({ name: 'example.org.' })), 7)
+  const chaos = { name: 'example.org.', type: RRType.ANY, class: RRClass.CH }
+  t.equal(handler.serve(transaction(chaos)), 7, 'another class')
 })
 
 t.test('takes no argument', async (t) => {

@@ -181,3 +181,24 @@ for (const { name, given, want } of bad) {
     t.match(setupError(auto, given), want)
   })
 }
+
+test('auto: a fault of ours in a walk costs that walk alone', async (t) => {
+  const { c, dir, timers } = setUp(t, { 'db.example.org': zone(1) })
+  await c.start()
+  const { monotonic } = c.clock
+  c.clock.monotonic = () => {
+    throw new Error('boom')
+  }
+  writeFileSync(join(dir, 'db.example.org'), zone(2, '192.0.2.2'))
+  await timers.advance(180_000)
+  const told = c.lines.filter((line) => line.startsWith('[ERROR]'))
+  t.match(told, [/plugin\/auto: Looking for zones in .* failed, what was good before stays: boom/])
+  t.equal(told.length, 1)
+  t.equal(await status(c, 'www.example.org.'), 'NOERROR c0000201', 'the last good version')
+  c.clock.monotonic = monotonic
+  await timers.advance(60_000)
+  await until(
+    async () => (await status(c, 'www.example.org.')) === 'NOERROR c0000202',
+    'the new version',
+  )
+})

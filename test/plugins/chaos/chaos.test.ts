@@ -6,7 +6,10 @@ import { chaos } from '../../../src/plugins/chaos/setup.ts'
 import { SetUp } from '../../support/setup.ts'
 import { answering, show, transaction } from '../../support/transaction.ts'
 
-const passed = answering(() => 9)
+/** Class HS (RFC 1035 section 3.2.4). */
+const HESIOD = 4
+const PASSED = 9
+const passed = answering(() => PASSED)
 
 function text(hex: string): string {
   return Buffer.from(hex.split(' ').at(-1)!, 'hex').subarray(1).toString()
@@ -20,7 +23,8 @@ async function ask(
 ) {
   const handler = new SetUp(chaos, corefile).handler(passed)
   const shown = await show(handler, transaction({ name, type, class: qclass }))
-  return shown.status.startsWith('NOERROR') ? shown.answer.map(text).sort() : 'passed on'
+  if (shown.status.startsWith('NOERROR')) return shown.answer.map(text).sort()
+  return shown.status.startsWith('REFUSED') ? 'refused' : 'passed on'
 }
 
 t.test('what it says', async (t) => {
@@ -31,8 +35,8 @@ t.test('what it says', async (t) => {
     { corefile: 'chaos', name: 'hostname.bind.', want: [hostname()] },
     { corefile: 'chaos', name: 'id.server.', want: [hostname()] },
     { corefile: 'chaos v me you me', name: 'authors.bind.', want: ['me', 'you'] },
-    { corefile: 'chaos', name: 'a.version.bind.', want: 'passed on' },
-    { corefile: 'chaos', name: 'bind.', want: 'passed on' },
+    { corefile: 'chaos', name: 'a.version.bind.', want: 'refused' },
+    { corefile: 'chaos', name: 'bind.', want: 'refused' },
     { corefile: `chaos ${'x'.repeat(300)}`, name: 'version.bind.', want: ['x'.repeat(255)] },
   ]
   for (const { corefile, name, want } of table) {
@@ -40,9 +44,11 @@ t.test('what it says', async (t) => {
   }
 })
 
-t.test('other classes and types are handed on', async (t) => {
+t.test('class IN is handed on, and whatever else is not ours is refused', async (t) => {
   t.equal(await ask('chaos', 'version.bind.', RRType.TXT, RRClass.IN), 'passed on')
-  t.equal(await ask('chaos', 'version.bind.', RRType.A), 'passed on')
+  t.equal(await ask('chaos', 'version.bind.', RRType.A), 'refused')
+  t.equal(await ask('chaos', 'foo.bind.'), 'refused')
+  t.equal(await ask('chaos', 'version.bind.', RRType.TXT, HESIOD), 'refused')
 })
 
 t.test('authors come in every order', async (t) => {

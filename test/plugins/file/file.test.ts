@@ -41,6 +41,16 @@ test('file: answers from the zone, with the NS of its apex', async (t) => {
   t.equal(shown.flags, 'aa')
 })
 
+test('file: under minimal it does not add what that takes away', async (t) => {
+  const dir = t.testdir({ db: zone(1) })
+  const c = new SetUp(file, `file ${dir}/db`, ['example.org.'], { above: ['minimal'] })
+  t.teardown(() => c.stop())
+  await c.start()
+  const shown = await ask(c, WWW)
+  t.same(shown.answer, ['www.example.org. 60 IN A c0000201'])
+  t.same(shown.authority, [])
+})
+
 test('file: names outside of its zones go on, or are refused at the end of the chain', async (t) => {
   const { c } = setUp(t, 'file DIR/db', { db: zone(1) })
   await c.start()
@@ -252,3 +262,26 @@ for (const { name, given, want } of bad) {
     t.match(setupError(file, given), want)
   })
 }
+
+test('file: a fault of ours in a reload costs that reload alone', async (t) => {
+  const dir = t.testdir({ db: zone(1) })
+  const timers = new FakeTimers()
+  const c = new SetUp(fileWith(timers), `file ${join(dir, 'db')}`)
+  t.teardown(() => c.stop())
+  await c.start()
+  const { monotonic } = c.clock
+  c.clock.monotonic = () => {
+    throw new Error('boom')
+  }
+  writeFileSync(join(dir, 'db'), zone(2, '192.0.2.2'))
+  await timers.advance(180_000)
+  const told = c.lines.filter((line) => line.startsWith('[ERROR]'))
+  t.strictSame(told, [
+    '[ERROR] plugin/file: Reloading zone example.org. failed, what was good before stays: boom',
+  ])
+  const address = async () => (await ask(c, { name: 'www.example.org.' })).answer[0]?.slice(-2)
+  t.equal(await address(), '01', 'the last good version')
+  c.clock.monotonic = monotonic
+  await timers.advance(60_000)
+  await until(async () => (await address()) === '02', 'the new version')
+})

@@ -130,6 +130,9 @@ t.test('databases are found from root, and give their labels', async (t) => {
   t.equal(city(tx), '', 'the peer is unknown')
   setSubnet(tx.query, '81.2.69.0', 24)
   t.equal(city(tx), 'City in GB', 'before the chain ran')
+  const client = printAddress(tx.query.clientAddress, 1)
+  t.equal(client, '198.51.100.7', 'and the client is left to the block that will serve')
+  t.equal(found.block.locatesSubnet, true)
   found.block.metadataEnabled = false
   t.equal(findMetadata(found.block, 'geoip/city/name'), undefined)
 })

@@ -55,6 +55,27 @@ t.test('asks itself every second and counts', async (t) => {
   t.equal(urls.length, 3)
 })
 
+t.test('asks itself only once it listens', async (t) => {
+  const { timers, urls, setUp } = harness('health :8080')
+  await setUp.startUp()
+  await timers.advance(10_000)
+  t.strictSame(urls, [], 'other directives are still starting')
+  await setUp.start()
+  await timers.advance(1000)
+  t.equal(urls.length, 1)
+})
+
+t.test('at the end it asks no more, since the endpoint closes before other sockets', async (t) => {
+  const { timers, urls, setUp } = harness('health {\n lameduck 3s\n}')
+  await setUp.start()
+  const end = setUp.exit()
+  await timers.advance(3000)
+  await end
+  t.equal(urls.length, 3)
+  await timers.advance(5000)
+  t.equal(urls.length, 3)
+})
+
 t.test('a slow answer does not pile up requests', async (t) => {
   const { timers, urls, setUp } = harness('health', () => new Promise(() => {}))
   await setUp.start()

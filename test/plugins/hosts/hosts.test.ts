@@ -1,11 +1,11 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { runWhole } from '../../../src/base/slices.ts'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { hosts, hostsWith } from '../../../src/plugins/hosts/setup.ts'
 import { HostsTable } from '../../../src/plugins/hosts/table.ts'
-import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
+import { FakeTimers, followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 import { wire } from '../../support/zone-text.ts'
@@ -252,3 +252,74 @@ for (const { name, given, want } of bad) {
     t.match(setupError(hosts, given), want)
   })
 }
+
+test('hosts: a fault of ours in a reload costs that reload alone', async (t) => {
+  const { c, dir, timers } = setUp(t)
+  await c.start()
+  const { monotonic } = c.clock
+  c.clock.monotonic = () => {
+    throw new Error('boom')
+  }
+  writeFileSync(join(dir, 'hosts'), '192.0.2.99 www.example.org')
+  await timers.advance(15_000)
+  const told = c.lines.filter((line) => line.startsWith('[ERROR]'))
+  t.match(told, [/plugin\/hosts: Reloading .*hosts failed, what was good before stays: boom/])
+  t.equal(told.length, 1)
+  const addresses = async () =>
+    (await show(c.handler(NEXT), transaction({ name: 'www.example.org.' }))).answer.length
+  t.equal(await addresses(), 2, 'the last good version')
+  c.clock.monotonic = monotonic
+  await timers.advance(5000)
+  await until(async () => (await addresses()) === 1, 'the new version')
+})
+
+test('hosts: a line or a file that is too long is told of', async (t) => {
+  const long = `192.0.2.1 ${'a '.repeat(40_000)}`
+  const file = `${long}\n192.0.2.2 www.example.org\n${long}\n${long}`
+  const { c, dir, timers } = setUp(t, '', file)
+  await c.start()
+  const path = join(dir, 'hosts')
+  t.strictSame(c.lines.splice(0), [
+    `[WARNING] plugin/hosts: ${path}:1: ignored, longer than 65536 octets, and 2 more`,
+  ])
+  const answers = async () =>
+    (await show(c.handler(NEXT), transaction({ name: 'www.example.org.' }))).answer.length
+  t.equal(await answers(), 1, 'the others are served')
+  truncateSync(path, 256 * 1024 * 1024 + 1)
+  await timers.advance(20_000)
+  t.strictSame(c.lines.splice(0), [
+    `[WARNING] plugin/hosts: unable to access hosts file: ${path} is larger than 268435456 octets`,
+  ])
+  t.equal(await answers(), 1, 'the last good version')
+  const late = new SetUp(hostsWith(timers), `hosts ${path}`)
+  t.teardown(() => late.stop())
+  await late.start()
+  t.match(late.lines, [/unable to access hosts file: .* is larger than/], 'from the start, too')
+})
+
+test('data threads follow', async (t) => {
+  const { c, dir, timers } = setUp(t, '198.51.100.1 inline.example.org\n reload 1s')
+  const corefile = `hosts ${join(dir, 'hosts')} {\n 198.51.100.1 inline.example.org\n}`
+  const follower = followerOf(c, hostsWith(new FakeTimers()), corefile)
+  t.equal(await ask(follower, { name: 'www.example.org.' }), 'next NOERROR')
+  await c.start()
+  const questions: Question[] = [
+    { name: 'www.example.org.' },
+    { name: 'www.example.org.', type: RRType.AAAA },
+    { name: 'inline.example.org.' },
+    { name: 'x.apps.example.org.' },
+    { name: '1.2.0.192.in-addr.arpa.', type: RRType.PTR },
+    { name: 'no.example.org.' },
+    { name: 'www.example.org.', type: RRType.TXT },
+  ]
+  for (const question of questions) {
+    t.equal(await ask(follower, question), await ask(c, question), JSON.stringify(question))
+  }
+  writeFileSync(join(dir, 'hosts'), '192.0.2.99 www.example.org\n')
+  await timers.advance(1000)
+  const want = 'hosts NOERROR c0000263'
+  await until(async () => (await ask(follower, questions[0]!)) === want, want)
+  for (const question of questions) {
+    t.equal(await ask(follower, question), await ask(c, question), JSON.stringify(question))
+  }
+})

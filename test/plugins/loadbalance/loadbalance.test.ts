@@ -10,8 +10,9 @@ import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { Reorder } from '../../../src/plugins/loadbalance/reorder.ts'
 import { loadbalance, loadbalanceWith } from '../../../src/plugins/loadbalance/setup.ts'
 import { findWeight, scanWeights, shareWeights } from '../../../src/plugins/loadbalance/weights.ts'
-import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
+import { FakeTimers, followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
+import { until } from '../../support/until.ts'
 
 const { Answer, Authority, Additional } = Section
 type Record = readonly [Section, number, ...number[]]
@@ -132,6 +133,29 @@ t.test('one address is drawn by weight', async (t) => {
   t.match((await orders(setUp, [A(2), A(1)])).size, 2, 'a bad file leaves the good weights')
 })
 
+t.test('data threads follow the weights', async (t) => {
+  const file = join(t.testdir({ weights: 'www.example.org\n192.0.2.1 255\n' }), 'weights')
+  const timers = new FakeTimers()
+  const corefile = `loadbalance weighted ${file} {\n reload 5s\n}`
+  const setUp = new SetUp(loadbalanceWith(timers), corefile)
+  const follower = followerOf(setUp, loadbalanceWith(new FakeTimers()), corefile)
+  const leads = async (side: SetUp): Promise<number> => {
+    return (await orders(side, [A(2), A(1)])).get('A01 A02') ?? 0
+  }
+  t.ok(Math.abs((await leads(follower)) - 300) < 60, 'nothing is known yet')
+  await setUp.start()
+  t.ok((await leads(follower)) > 590)
+  t.equal(await leads(follower), await leads(setUp), 'the same draws')
+  writeFileSync(file, 'www.example.org\n192.0.2.2 255\n')
+  await timers.advance(5000)
+  await until(async () => (await leads(follower)) < 10, 'the new weights')
+  writeFileSync(file, 'this is bad')
+  await timers.advance(5000)
+  await until(() => setUp.lines.some((line) => line.includes('could not parse')), 'the fault')
+  t.ok((await leads(follower)) < 10, 'a bad file leaves the good weights')
+  await setUp.stop()
+})
+
 t.test('a missing weight file', async (t) => {
   const timers = new FakeTimers()
   const retried = new SetUp(loadbalanceWith(timers), 'loadbalance weighted /no/weights')
@@ -139,10 +163,45 @@ t.test('a missing weight file', async (t) => {
   t.match(retried.lines[0], /Failed to open weight file:.* Will try again in 30s/)
   await retried.stop()
   t.equal(timers.count, 0)
-  const { faults } = await retried.check()
-  t.match(faults[0], /^Corefile:1: .*no such file/, 'check names it, with its place')
-  const once = 'loadbalance weighted /no/weights {\n reload 0s\n}'
-  await t.rejects(new SetUp(loadbalanceWith(timers), once).start(), /no such file/)
+  const { faults, warnings } = await retried.check()
+  t.strictSame(faults, [], 'a check says what a start does')
+  t.match(warnings, [/^Corefile:1: Failed to open weight file:.* Will try again in 30s/])
+  const once = new SetUp(loadbalanceWith(timers), 'loadbalance weighted /no/f {\n reload 0s\n}')
+  await t.rejects(once.start(), /no such file/)
+  t.match(await once.check(), { faults: [/^Corefile:1: .*no such file/], warnings: [] })
+})
+
+t.test('a fault of ours in a reload of weights costs that reload alone', async (t) => {
+  const path = join(t.testdir({ weights: 'a\n192.0.2.1 1\n' }), 'weights')
+  const timers = new FakeTimers()
+  const c = new SetUp(loadbalanceWith(timers), `loadbalance weighted ${path}`)
+  t.teardown(() => c.stop())
+  await c.start()
+  let isBroken = true
+  Object.assign(c.log, {
+    info(text: string) {
+      if (isBroken) throw new Error('boom')
+      c.lines.push(text)
+    },
+  })
+  writeFileSync(path, 'a\n192.0.2.1 2\n')
+  const turnUntil = (done: () => boolean, what: string) =>
+    until(async () => {
+      await timers.advance(30_000)
+      return done()
+    }, what)
+  const told = () => c.lines.filter((line) => line.startsWith('[ERROR]'))
+  await turnUntil(() => told().length === 1, 'the fault')
+  t.match(
+    told()[0],
+    `plugin/loadbalance: Reloading ${path} failed, what was good before stays: boom`,
+  )
+  isBroken = false
+  writeFileSync(path, 'a\n192.0.2.1 3\n')
+  await turnUntil(
+    () => c.lines.at(-1) === `Successfully reloaded weight file ${path}`,
+    'the new one',
+  )
 })
 
 t.test('weight files', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RRType } from '../../../src/dns/iana/index.ts'
+import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { local } from '../../../src/plugins/local/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, show, transaction } from '../../support/transaction.ts'
@@ -87,6 +87,8 @@ t.test('local names', async (t) => {
     const shown = await show(handler, transaction({ name, type }))
     t.equal(shown.status, status, `${name} ${type}`)
     t.strictSame({ answer: shown.answer, authority: shown.authority }, want, `${name} ${type}`)
+    const chaos = transaction({ name, type, class: RRClass.CH })
+    t.match(await show(handler, chaos), { status: 'YXDOMAIN', answer: [] }, `${name} in class CH`)
   }
 })
 

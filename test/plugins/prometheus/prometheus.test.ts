@@ -93,7 +93,16 @@ t.test('the server, its build and its plugins', async (t) => {
   setUp.block.listenHosts.push('127.0.0.1', '::1')
   setUp.block.directives.push('whoami')
   await setUp.start()
-  Object.assign(setUp.serverCounters, { formErr: 2, refused: 3, panics: 1, ignored: 4 })
+  const dropped = new Map([
+    [
+      'dns://127.0.0.1:53',
+      { formErr: 2, notImp: 0, badVers: 1, refused: 3, queries: Float64Array.of(4, 0, 1, 1) },
+    ],
+    [
+      'dns://[::1]:53',
+      { formErr: 0, notImp: 7, badVers: 0, refused: 0, queries: Float64Array.of(0, 7, 0, 0) },
+    ],
+  ])
   const losses = {
     overloaded: 5,
     unsent: 6,
@@ -101,9 +110,10 @@ t.test('the server, its build and its plugins', async (t) => {
     refusedConnections: 8,
     overrunConnections: 9,
   }
-  Object.assign(setUp.serverCounters, { losses })
+  Object.assign(setUp.serverCounters, { panics: 1, ignored: 4, dropped, losses })
   const build = `version="${VERSION}",revision="",goversion="${process.version}"`
-  const dropped = 'server="",zone="dropped",view=""'
+  const ipv4 = 'server="dns://127.0.0.1:53",zone="dropped",view=""'
+  const ipv6 = 'server="dns://[::1]:53",zone="dropped",view=""'
   const plugin = (server: string) => `server="${server}",zone="example.org.",view="",name="whoami"`
   const table: [string, number][] = [
     [`coredns_build_info{${build}}`, 1],
@@ -114,9 +124,13 @@ t.test('the server, its build and its plugins', async (t) => {
     ['sextant_dns_cut_connections_total{reason="limit"}', 8],
     ['sextant_dns_cut_connections_total{reason="unread"}', 9],
     ['sextant_dns_ignored_packets_total', 4],
-    [`coredns_dns_responses_total{${dropped},rcode="FORMERR",plugin=""}`, 2],
-    [`coredns_dns_responses_total{${dropped},rcode="REFUSED",plugin=""}`, 3],
-    [`coredns_dns_requests_total{${dropped},proto="",family="",type="other"}`, 5],
+    [`coredns_dns_responses_total{${ipv4},rcode="FORMERR",plugin=""}`, 2],
+    [`coredns_dns_responses_total{${ipv4},rcode="REFUSED",plugin=""}`, 3],
+    [`coredns_dns_responses_total{${ipv6},rcode="NOTIMP",plugin=""}`, 7],
+    [`coredns_dns_requests_total{${ipv4},proto="udp",family="1",type="other"}`, 4],
+    [`coredns_dns_requests_total{${ipv4},proto="tcp",family="1",type="other"}`, 1],
+    [`coredns_dns_requests_total{${ipv4},proto="tcp",family="2",type="other"}`, 1],
+    [`coredns_dns_requests_total{${ipv6},proto="udp",family="2",type="other"}`, 7],
     [`coredns_plugin_enabled{${plugin('dns://127.0.0.1:53')}}`, 1],
     [`coredns_plugin_enabled{${plugin('dns://[::1]:53')}}`, 1],
   ]

@@ -83,3 +83,20 @@ t.test('bad lines', async (t) => {
   ]
   for (const { given, want } of table) t.match(setupError(reload, given), want, given)
 })
+
+t.test('a fault of ours does not end the watch', async (t) => {
+  const { timers, setUp } = harness('reload 10s 2s')
+  let broken = true
+  setUp.corefile.digest = () => {
+    if (broken) throw new TypeError('boom')
+    return 'two'
+  }
+  await setUp.start()
+  await timers.advance(60_000)
+  t.strictSame(setUp.lines.slice(1), [
+    '[ERROR] plugin/reload: Looking for changes of the Corefile failed, what was good before stays: boom',
+  ])
+  broken = false
+  await timers.advance(10_000)
+  t.equal(setUp.reloadReasons.length, 1)
+})

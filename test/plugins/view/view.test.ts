@@ -111,6 +111,41 @@ t.test('faults are found at load, with their column', async (t) => {
   }
 })
 
+t.test('what was chosen by the place of a client subnet is for that subnet', async (t) => {
+  const geo = "metadata('geoip/country/code') == 'IE'"
+  const table = [
+    { name: 'the view matches', expression: geo, want: 24 },
+    { name: 'it does not', expression: `not (${geo})`, want: 24 },
+    { name: 'a computed label', expression: "metadata('geoip/' + 'asn/number') == ''", want: 24 },
+    { name: 'no place is read', expression: "metadata('log/class') == '' && do()", want: 0 },
+    { name: 'read only where it matters', expression: `type() == 'A' && ${geo}`, want: 0 },
+    { name: 'the subnet is not the client', expression: geo, locatesSubnet: false, want: 0 },
+    { name: 'a narrower scope stays', expression: geo, before: 28, want: 28 },
+    { name: 'no bits', expression: geo, sourceBits: 0, want: 0 },
+  ]
+  for (const {
+    name,
+    expression,
+    locatesSubnet = true,
+    before = 0,
+    sourceBits = 24,
+    want,
+  } of table) {
+    const setUp = new SetUp(view, `view test {\n expr ${expression}\n}`)
+    setUp.block.metadataEnabled = true
+    setUp.block.locatesSubnet = locatesSubnet
+    for (const label of ['geoip/country/code', 'geoip/asn/number', 'log/class']) {
+      setUp.block.metadata.set(label, () => '')
+    }
+    const tx = transaction(QUESTION)
+    tx.query.ecsFamily = 1
+    tx.query.ecsSourceBits = sourceBits
+    tx.response.scopeBits = before
+    setUp.block.filters[0]!(tx)
+    t.equal(tx.response.scopeBits, want, name)
+  }
+})
+
 t.test('a view has a name, and as many expressions as it needs', async (t) => {
   const both = new SetUp(view, "view v1 {\n expr proto() == 'udp'\n expr type() == 'A'\n}")
   t.equal(both.block.viewName, 'v1')

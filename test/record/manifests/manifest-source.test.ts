@@ -274,3 +274,24 @@ t.test('everybody over one directory shares one source, the last one closes it',
   t.not(third.shared, first.shared)
   third.release()
 })
+
+t.test('a listener that fails costs itself the change, and nobody else anything', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const { source, lines, becomes } = await open(t, directory)
+  await source.settled()
+  const told: string[] = []
+  source.subscribe(() => {
+    throw new Error('boom')
+  })
+  source.subscribe((changes) => told.push(...changes.map((c) => c.after?.key ?? '')))
+  for (const address of ['192.0.2.2', '192.0.2.3']) {
+    writeFileSync(join(directory, 'a.yaml'), manifest('a', address))
+    await becomes('a', address)
+    await source.settled()
+  }
+  t.strictSame(told, ['default/a', 'default/a'], 'the watch goes on')
+  t.match(
+    lines.filter((line) => line.includes('boom')),
+    [/^Looking for changes in .* failed, what was good before stays: boom$/],
+  )
+})

@@ -140,6 +140,7 @@ export class BatchLoop {
   #runRounds(): void {
     for (let round = 1; ; round++) {
       if (this.#wake.isCalled()) this.#hooks.onWake()
+      // Nobody would end a sleep that began now.
       if (this.#isStopped) return
       let isBusy = false
       for (let i = 0; i < this.#members.length; i++) {
@@ -199,8 +200,7 @@ export class BatchLoop {
     socket.describe(slot, exchange.query)
     const octets = handler.serve(exchange)
     if (typeof octets !== 'number') {
-      // It may still be written to, by whoever should have said that it waits: never used again.
-      member.exchange = undefined
+      // Nothing that waits ever goes on in this thread: the exchange is free for the next query.
       throw new Error('a handler waits in a thread that can not')
     }
     if (octets > 0) socket.reply(slot, exchange.reply, octets)

@@ -32,6 +32,7 @@ import {
   UNIT_PACKET,
 } from './layout.ts'
 import type { Libc } from './libc.ts'
+import { copyIPv4, copyIPv6, copyOctets } from './octets.ts'
 
 /** A bound socket that more than one thread uses: one opened it, the others attach to it. */
 export interface SocketPlace {
@@ -94,9 +95,6 @@ const PKTINFO_SPEC_DST = 20
 /** struct in6_pktinfo: ipi6_addr 16..31, ipi6_ifindex 32. */
 const PKTINFO6_ADDR = 16
 const PKTINFO6_IFINDEX = 32
-
-/** Below this many octets a loop copies faster than a subarray can be made. */
-const LOOP_COPY_MAX = 256
 
 /**
  * A UDP socket that takes and sends datagrams in batches, one system call each:
@@ -480,29 +478,6 @@ export class BatchSocket implements SocketPlace {
     }
     return (octets[scratch + NAME_PORT]! << 8) | octets[scratch + NAME_PORT + 1]!
   }
-}
-
-function copyIPv4(octets: Uint8Array, at: number, out: Uint8Array): number {
-  for (let i = 0; i < 4; i++) out[i] = octets[at + i]!
-  for (let i = 4; i < 16; i++) out[i] = 0
-  return 1
-}
-
-/** As `copyIPv4`; an IPv4-mapped address (RFC 4291 section 2.5.5.2) becomes what it stands for. */
-function copyIPv6(octets: Uint8Array, at: number, out: Uint8Array): number {
-  let isMapped = octets[at + 10] === 0xff && octets[at + 11] === 0xff
-  for (let i = 0; i < 10; i++) if (octets[at + i] !== 0) isMapped = false
-  if (isMapped) return copyIPv4(octets, at + 12, out)
-  for (let i = 0; i < 16; i++) out[i] = octets[at + i]!
-  return 2
-}
-
-function copyOctets(from: Uint8Array, to: Uint8Array, octets: number): void {
-  if (octets > LOOP_COPY_MAX) {
-    to.set(from.subarray(0, octets))
-    return
-  }
-  for (let i = 0; i < octets; i++) to[i] = from[i]!
 }
 
 function chunksOf(octets: number): number {

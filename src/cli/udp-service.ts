@@ -1,0 +1,82 @@
+import { availableParallelism } from 'node:os'
+import { InputError } from '../base/errors.ts'
+import { DataPlane, type DataPlaneParts } from '../server/data/data-plane.ts'
+import type { ListenPlan } from '../server/listen-plan.ts'
+import type { QueryHandler } from '../transport/exchange.ts'
+import { SharedPorts } from '../transport/shared-port.ts'
+import { loadLibc } from '../transport/udp/batch/libc.ts'
+import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
+import { listenDgram } from '../transport/udp/dgram.ts'
+import {
+  createUdpCounters,
+  RECEIVE_BUFFER_OCTETS,
+  SEND_BUFFER_OCTETS,
+  type UdpListener,
+} from '../transport/udp/udp.ts'
+import { startDataThread } from './start-data-thread.ts'
+
+/**
+ * How this process serves UDP. Chosen when the first socket is needed: commands that open none load
+ * nothing and print nothing.
+ */
+export class UdpService {
+  readonly #parts: Omit<DataPlaneParts, 'libc' | 'start' | 'socketsDefault'>
+  readonly #counters = createUdpCounters()
+  #chosen: ChosenUdp | undefined
+  /** Undefined where it goes over node:dgram. */
+  plane: DataPlane | undefined
+  sharedPorts: SharedPorts | undefined
+
+  constructor(parts: Omit<DataPlaneParts, 'libc' | 'start' | 'socketsDefault'>) {
+    this.#parts = parts
+    parts.totals.includeLosses(() => {
+      const { dropped, oversize, sendErrors } = this.#counters
+      return { overloaded: dropped, oversize, unsent: sendErrors }
+    })
+  }
+
+  /** For the log; undefined = not chosen yet. */
+  get description(): string | undefined {
+    return this.#chosen?.description
+  }
+
+  /** Throws an InputError where what the environment or the command line forces can't be had. */
+  choose(): void {
+    if (this.#chosen !== undefined) return
+    const { takesOver } = this.#parts
+    this.#chosen = chooseUdp(process.env.SEXTANT_UDP)
+    const { kind, description } = this.#chosen
+    if (kind === 'batch') {
+      this.sharedPorts = new SharedPorts(loadLibc(), takesOver)
+      this.plane = this.#createPlane()
+    } else if (takesOver) {
+      const reason = `-takeover needs sockets that node has not got, and UDP is ${description}`
+      throw new InputError('ENVIRONMENT', undefined, reason)
+    }
+  }
+
+  async listen(plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> {
+    this.choose()
+    if (this.plane !== undefined) return this.plane.listen(plan, handler)
+    return listenDgram({
+      host: plan.host,
+      port: plan.port,
+      handler,
+      counters: this.#counters,
+      receiveBufferOctets: RECEIVE_BUFFER_OCTETS,
+      sendBufferOctets: SEND_BUFFER_OCTETS,
+    })
+  }
+
+  #createPlane(): DataPlane {
+    const plane = new DataPlane({
+      ...this.#parts,
+      libc: loadLibc(),
+      start: startDataThread,
+      socketsDefault: availableParallelism(),
+    })
+    // The process waits for its threads, and they sleep in a system call.
+    process.on('exit', () => plane.halt())
+    return plane
+  }
+}

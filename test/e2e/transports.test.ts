@@ -1,0 +1,100 @@
+import t, { type Test } from 'tap'
+import { damagedAsks } from '../support/asks.ts'
+import { freePort, startServer } from '../support/server.ts'
+import {
+  type Ask,
+  Asker,
+  countsOf,
+  endServer,
+  logOf,
+  pageOf,
+  type Replies,
+} from '../support/transcript.ts'
+import { until } from '../support/until.ts'
+import { CASES, type Case } from './transports-cases.ts'
+
+/*
+ * Data threads and node:dgram serve the same Corefile one after the other, on the same port, for the
+ * same clients: what they reply, log and count must be the same. By design only these differ:
+ *
+ *     server cookies       made with a key of the process and the time: masked
+ *     `[INFO] udp: …`      says which of the two it is
+ *     over 4096 octets     data threads don't read queries that long; node:dgram does
+ */
+
+interface Transcript {
+  readonly replies: readonly Replies[]
+  readonly log: readonly string[]
+  readonly metrics: readonly string[]
+  readonly pages: readonly string[]
+}
+
+/** Most that a share may differ by: four times what chance makes of two runs of 200. */
+const SHARE_TOLERANCE = 0.2
+
+async function record(
+  t: Test,
+  asker: Asker,
+  one: Case,
+  run: { udp: string; port: number; http: number; asks: readonly Ask[]; directory: string },
+  wanted?: Transcript,
+): Promise<Transcript> {
+  const { asks, http } = run
+  const corefile = one.corefile.replaceAll('{HTTP}', String(http))
+  const server = await startServer(t, {
+    corefile,
+    files: one.files ?? {},
+    env: { SEXTANT_UDP: run.udp },
+    beside: run,
+  })
+  const replies = await asker.askAll(asks, server.port)
+  const pages: string[] = []
+  for (const path of one.pages ?? []) pages.push(await pageOf(http, path))
+  let metrics: string[] = []
+  const readMetrics = async (): Promise<void> => {
+    metrics = one.metrics ? countsOf(await pageOf(http, '/metrics')) : []
+  }
+  await readMetrics()
+  const isSame = async (): Promise<boolean> => {
+    await readMetrics()
+    return JSON.stringify(metrics) === JSON.stringify(wanted?.metrics)
+  }
+  if (wanted !== undefined) await until(isSame, 'equal metrics', 2000).catch(() => {})
+  await endServer(server)
+  t.match(server.output(), `udp: ${run.udp} `)
+  return { replies, log: logOf(server), metrics, pages }
+}
+
+/** Equal where nothing is drawn; else the same replies, in about the same shares. */
+function compareReplies(t: Test, { what, draws = 1 }: Ask, got: Replies, want: Replies): void {
+  t.strictSame([...got.keys()].sort(), [...want.keys()].sort(), what)
+  for (const [reply, count] of want) {
+    const share = (got.get(reply) ?? 0) / draws
+    const difference = Math.abs(share - count / draws)
+    if (difference > SHARE_TOLERANCE) t.fail(`${what}: share ${share} instead of ${count / draws}`)
+  }
+}
+
+for (const one of CASES) {
+  t.test(one.name, async (t) => {
+    const asker = await Asker.open(t)
+    const damaged = one.damaged === undefined ? [] : damagedAsks(one.damaged, 400)
+    const asks = [...one.asks, ...damaged]
+    const place = { port: await freePort(), http: await freePort(), directory: t.testdir({}) }
+    const dgram = await record(t, asker, one, { ...place, udp: 'dgram', asks })
+    const batch = await record(t, asker, one, { ...place, udp: 'batch', asks }, dgram)
+    for (const [i, ask] of asks.entries()) {
+      compareReplies(t, ask, batch.replies[i]!, dgram.replies[i]!)
+    }
+    t.strictSame(batch.log, dgram.log, 'log')
+    t.strictSame(batch.metrics, dgram.metrics, 'metrics')
+    t.strictSame(batch.pages, dgram.pages, 'pages')
+    // What a case is about must be there to be compared.
+    for (const [pattern, where] of one.shows ?? []) {
+      const text = where === 'log' ? batch.log.join('\n') : batch.metrics.join('\n')
+      t.match(text, pattern, `${where} shows it`)
+    }
+    const answered = batch.replies.filter((replies) => !replies.has('')).length
+    t.ok(answered > 0, `${answered} of ${asks.length} answered`)
+  })
+}

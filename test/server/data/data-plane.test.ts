@@ -1,0 +1,190 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../../src/base/clock.ts'
+import { Random } from '../../../src/base/random.ts'
+import { CookieJar } from '../../../src/dns/edns/cookie.ts'
+import { ServerCounts, ServerTotals } from '../../../src/server/counters.ts'
+import { DataPlane } from '../../../src/server/data/data-plane.ts'
+import { openDnsListener } from '../../../src/server/dns-listener.ts'
+import { IN_FLIGHT_MAX } from '../../../src/server/exchange-pool.ts'
+import { Supervisor } from '../../../src/server/supervisor.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
+import { loadLibc } from '../../../src/transport/udp/batch/libc.ts'
+import { composeQuery } from '../../support/client.ts'
+import { lineBufferTo } from '../../support/line-buffer.ts'
+import { feeds, TOY_NAMES, TOYS, waiting } from '../../support/toy-directives.ts'
+import { until } from '../../support/until.ts'
+import { type Client, TcpClient, udpClient } from '../../transport/client.ts'
+
+// Threads start slowly on a machine that is busy.
+const PATIENCE_MS = 60_000
+t.setTimeout(300_000)
+
+/** A server with real data threads over toy directives; `text` is its Corefile. */
+async function serve(t: Test, text: string) {
+  const path = join(t.testdir({ Corefile: text }), 'Corefile')
+  const lines: string[] = []
+  const buffer = lineBufferTo(lines)
+  const sink = (line: string): void => void lines.push(line)
+  const log = createLogger('', sink, () => false)
+  const counts = new ServerCounts()
+  const totals = new ServerTotals(counts)
+  const cookieKey = new Uint8Array(16)
+  const plane = new DataPlane({
+    libc: loadLibc(),
+    start: (init, port) => {
+      const url = new URL('../../support/toy-data-thread.ts', import.meta.url)
+      return new Worker(url, { workerData: { init, port }, transferList: [port] })
+    },
+    socketsDefault: 1,
+    dnsPort: 0,
+    cookieKey,
+    totals,
+    counts,
+    lines: buffer,
+    log,
+    takesOver: false,
+  })
+  const supervisor = new Supervisor(
+    { kind: 'file', path },
+    {
+      directives: TOYS,
+      directiveNames: TOY_NAMES,
+      dnsPort: 0,
+      env: {},
+      clock: systemClock,
+      metrics: new MetricsRegistry(),
+      serverCounters: totals,
+      sink,
+      lines: buffer,
+      openDns: (plan) =>
+        openDnsListener(plan, {
+          clock: systemClock,
+          random: new Random(1),
+          cookies: new CookieJar(cookieKey),
+          counters: counts,
+          log,
+          listenUdp: (plan, handler) => plane.listen(plan, handler),
+        }),
+      openHttp: () => Promise.reject(new Error('no HTTP here')),
+      dataThreads: plane,
+    },
+  )
+  t.teardown(() => supervisor.stop())
+  await supervisor.start()
+  const { port } = supervisor.plans[0]!
+  const client = await udpClient(port)
+  t.teardown(() => client.close())
+  const write = (text: string): void => writeFileSync(path, text)
+  return { supervisor, totals, lines, client, port, write }
+}
+
+let lastId = 0
+
+/** Asks until it is answered, and returns the rcode: what comes to a thread that ends is lost. */
+async function ask(client: Client, name: string): Promise<number> {
+  const id = ++lastId & 0xffff
+  const query = composeQuery({ name, type: 'A' }, id)
+  const find = () => client.received.find((reply) => reply.readUInt16BE(0) === id)
+  let sentMs = Number.NEGATIVE_INFINITY
+  await until(
+    () => {
+      if (performance.now() > sentMs + 200 && find() === undefined) {
+        client.send(query)
+        sentMs = performance.now()
+      }
+      return find() !== undefined
+    },
+    `an answer for ${name}`,
+    PATIENCE_MS,
+  )
+  return find()![3]! & 15
+}
+
+t.test('queries that wait are bounded, and in nobody else’s way', async (t) => {
+  const text = 'slow.example {\n slow\n}\nquick.example {\n quick\n}\n'
+  const { totals, client, port } = await serve(t, text)
+  const overloaded = () => totals.losses.overloaded ?? 0
+  const query = composeQuery({ name: 'a.slow.example', type: 'A' }, 7)
+  const total = 4 * IN_FLIGHT_MAX
+  for (let sent = 0; sent < total; sent++) {
+    client.send(query)
+    // No more at a time than the kernel's buffers take.
+    const inTime = () => waiting.length + overloaded() > sent - 100
+    await until(inTime, 'queries to be taken', PATIENCE_MS)
+  }
+  await until(() => waiting.length + overloaded() === total, 'all to be taken', PATIENCE_MS)
+  t.equal(waiting.length, IN_FLIGHT_MAX, 'the rest is dropped and counted')
+  t.equal(client.received.length, 0)
+  t.equal(await ask(client, 'a.quick.example'), 3)
+  const tcp = await TcpClient.connect(port)
+  tcp.send(composeQuery({ name: 'a.quick.example', type: 'A' }, 9))
+  await until(() => tcp.received.length === 1 || tcp.closed, 'an answer over TCP')
+  t.equal(tcp.received.length, 1, 'nor are connections cut')
+  await tcp.close()
+  while (waiting.length > 0) {
+    const goal = client.received.length + Math.min(waiting.length, 64)
+    for (const answer of waiting.splice(0, 64)) answer()
+    await until(() => client.received.length === goal, 'the late answers', PATIENCE_MS)
+  }
+  client.send(query)
+  await until(() => waiting.length === 1, 'room for more', PATIENCE_MS)
+  waiting.splice(0)[0]?.()
+})
+
+t.test('a thread that ends is replaced, also while a reload is under way', async (t) => {
+  const text = 'z.example {\n mortal\n quick\n}\n'
+  const { supervisor, totals, lines, client, port, write } = await serve(t, text)
+  t.equal(await ask(client, 'a.z.example'), 3)
+  for (const [deaths, zone] of ['y', 'w', 'v'].entries()) {
+    client.send(composeQuery({ name: 'x.z.example', type: 'A' }, 0))
+    await until(() => totals.panics === deaths + 1, 'the death to be noticed', PATIENCE_MS)
+    // The second and the third die within a second of their start: the next is not there at once.
+    write(`${text}${zone}.example {\n quick\n}\n`)
+    t.equal(await supervisor.reload(), true, lines.join('\n'))
+    t.equal(await ask(client, `a.${zone}.example`), 3, 'by the new instance')
+    t.equal(await ask(client, 'a.z.example'), 3)
+  }
+  t.equal(supervisor.plans[0]!.port, port)
+  const ended = lines.filter((line) => line.includes('Data thread 0 ended, starting another'))
+  t.equal(ended.length, 3)
+})
+
+t.test('a thread that can not follow is replaced', async (t) => {
+  const { totals, lines, client } = await serve(t, 'z.example {\n told\n quick\n}\n')
+  feeds.at(-1)!.publish('bad')
+  await until(() => totals.panics === 1, 'its end', PATIENCE_MS)
+  feeds.at(-1)!.publish('good')
+  t.equal(await ask(client, 'a.z.example'), 3)
+  t.match(lines.join('\n'), /ended, starting another: Error: that can not be followed/)
+})
+
+t.test('a setup that fails in data threads only changes nothing', async (t) => {
+  const text = 'z.example {\n quick\n}\n'
+  const { supervisor, lines, client, write } = await serve(t, text)
+  write(`${text}y.example {\n picky\n quick\n}\n`)
+  t.equal(await supervisor.reload(), false)
+  t.match(lines.join('\n'), /Restart failed: data thread: TypeError: not in this thread/)
+  t.equal(await ask(client, 'a.z.example'), 3)
+  t.equal(await ask(client, 'a.y.example'), 5, 'not served')
+  write(`${text}y.example {\n quick\n}\n`)
+  t.equal(await supervisor.reload(), true)
+  t.equal(await ask(client, 'a.y.example'), 3)
+})
+
+t.test('faults are bounded as well', async (t) => {
+  const text = 'liar.example {\n liar\n}\nquick.example {\n quick\n}\n'
+  const { totals, lines, client } = await serve(t, text)
+  const total = 3000
+  for (let sent = 1; sent <= total; sent++) {
+    client.send(composeQuery({ name: 'a.liar.example', type: 'A' }, sent))
+    await until(() => totals.panics > sent - 100, 'queries to be taken', PATIENCE_MS)
+  }
+  await until(() => totals.panics === total, 'all to be taken', PATIENCE_MS)
+  t.equal(await ask(client, 'a.quick.example'), 3)
+  const told = lines.filter((line) => line.includes('a handler waits in a thread that can not'))
+  t.ok(told.length > 0 && told.length <= total, `${told.length} of ${total} told of`)
+})

@@ -1,0 +1,101 @@
+import { Worker } from 'node:worker_threads'
+import type { Test } from 'tap'
+import { systemClock } from '../../../src/base/clock.ts'
+import { Random } from '../../../src/base/random.ts'
+import { CookieJar } from '../../../src/dns/edns/cookie.ts'
+import { ServerCounts, ServerTotals } from '../../../src/server/counters.ts'
+import { DataPlane } from '../../../src/server/data/data-plane.ts'
+import { openDnsListener } from '../../../src/server/dns-listener.ts'
+import type { ListenPlan } from '../../../src/server/listen-plan.ts'
+import type { HttpRoute } from '../../../src/server/setup.ts'
+import { Supervisor } from '../../../src/server/supervisor.ts'
+import { printLine } from '../../../src/telemetry/lines.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
+import type { QueryHandler } from '../../../src/transport/exchange.ts'
+import { loadLibc } from '../../../src/transport/udp/batch/libc.ts'
+import { listenDgram } from '../../../src/transport/udp/dgram.ts'
+import { lineBufferTo } from '../../support/line-buffer.ts'
+import { freePort } from '../../support/server.ts'
+import { WITH_LATER } from './later.ts'
+
+/** A server in this process, with the directive `later`. */
+export interface Stage {
+  readonly port: number
+  readonly lines: readonly string[]
+  readonly totals: ServerTotals
+  metrics(): Promise<string>
+  stop(): Promise<void>
+}
+
+/** Serves `corefile` ({PORT}: where) over data threads (`batch`) or over node:dgram. */
+export async function serve(
+  t: Test,
+  udp: 'batch' | 'dgram',
+  corefile: string,
+  port?: number,
+): Promise<Stage> {
+  const dnsPort = port ?? (await freePort())
+  const lines: string[] = []
+  const buffer = lineBufferTo(lines)
+  const sink = (line: string): void => printLine(buffer, line)
+  const log = createLogger('', sink, () => false)
+  const counters = new ServerCounts()
+  const totals = new ServerTotals(counters)
+  const cookieKey = new Uint8Array(16)
+  const plane = new DataPlane({
+    libc: loadLibc(),
+    start: (init, messages) =>
+      new Worker(new URL('./later-thread.ts', import.meta.url), {
+        workerData: { init, port: messages },
+        transferList: [messages],
+      }),
+    socketsDefault: 2,
+    dnsPort,
+    cookieKey,
+    totals,
+    counts: counters,
+    lines: buffer,
+    log,
+    takesOver: false,
+  })
+  const listenUdp = (plan: ListenPlan, handler: QueryHandler) =>
+    udp === 'batch'
+      ? plane.listen(plan, handler)
+      : listenDgram({ host: plan.host, port: plan.port, handler })
+  const shared = {
+    clock: systemClock,
+    random: new Random(1),
+    cookies: new CookieJar(cookieKey),
+    counters,
+    log,
+    listenUdp,
+  }
+  let routes: readonly HttpRoute[] = []
+  const supervisor = new Supervisor(
+    { kind: 'text', name: 'Corefile', text: corefile.replaceAll('{PORT}', String(dnsPort)) },
+    {
+      ...WITH_LATER,
+      dnsPort,
+      env: {},
+      clock: systemClock,
+      metrics: new MetricsRegistry(),
+      serverCounters: totals,
+      sink,
+      lines: buffer,
+      openDns: (plan) => openDnsListener(plan, shared),
+      openHttp: async (_, opened) => {
+        routes = opened
+        return { use: () => {}, close: async () => {} }
+      },
+      dataThreads: udp === 'batch' ? plane : undefined,
+    },
+  )
+  const stop = async (): Promise<void> => {
+    await supervisor.stop()
+  }
+  t.teardown(stop)
+  await supervisor.start()
+  const metrics = async (): Promise<string> => (await routes[0]!.run()).body
+  return { port: dnsPort, lines, totals, metrics, stop }
+}

@@ -1,0 +1,79 @@
+import { isMainThread } from 'node:worker_threads'
+import { Rcode } from '../../src/dns/iana/rcodes.ts'
+import type { Directive } from '../../src/plugin/directive.ts'
+import type { Feed } from '../../src/plugin/feed.ts'
+import type { Transaction } from '../../src/plugin/transaction.ts'
+
+/* Directives that answer NXDOMAIN to everything, sooner or later, for tests of threads. */
+
+/** The first octet of a query's name. */
+const NAME_START = 13
+
+function answer(tx: Transaction): number {
+  tx.response.rcode = Rcode.NXDOMAIN
+  return Rcode.NXDOMAIN
+}
+
+/** Queries that `slow` has, in the thread that looks: each is answered when it is called. */
+export const waiting: (() => void)[] = []
+
+function answerLater(tx: Transaction): Promise<number> {
+  return new Promise((resolve) => {
+    waiting.push(() => resolve(answer(tx)))
+  })
+}
+
+/** What `told` publishes to the data threads; the last instance's is the last. */
+export const feeds: Feed<string>[] = []
+
+/** In the order of the chain. */
+export const TOYS: readonly Directive[] = [
+  {
+    name: 'slow',
+    setup: (c) => {
+      c.addHandler(() => ({ name: 'slow', serve: answerLater }), { waits: true })
+    },
+  },
+  {
+    // Does not say that it waits.
+    name: 'liar',
+    setup: (c) => {
+      c.addHandler(() => ({ name: 'liar', serve: answerLater }))
+    },
+  },
+  {
+    // A name that starts with an x ends the thread.
+    name: 'mortal',
+    setup: (c) => {
+      c.addHandler((next) => ({
+        name: 'mortal',
+        serve: (tx) => {
+          if (tx.query.packet[NAME_START] === 0x78) process.exit()
+          return next.serve(tx)
+        },
+      }))
+    },
+  },
+  {
+    name: 'told',
+    setup: (c) => {
+      const follow = (value: string): void => {
+        if (value === 'bad') throw new Error('that can not be followed')
+      }
+      feeds.push(c.feed(follow))
+    },
+  },
+  {
+    name: 'picky',
+    setup: () => {
+      if (!isMainThread) throw new TypeError('not in this thread')
+    },
+  },
+  {
+    name: 'quick',
+    setup: (c) => {
+      c.addHandler(() => ({ name: 'quick', serve: answer }))
+    },
+  },
+]
+export const TOY_NAMES: readonly string[] = TOYS.map(({ name }) => name)

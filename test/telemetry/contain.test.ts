@@ -1,0 +1,27 @@
+import t from 'tap'
+import { containing } from '../../src/telemetry/contain.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+
+t.test('a fault costs one run and one line', async (t) => {
+  const lines: string[] = []
+  const log = createLogger(
+    'plugin/x',
+    (line) => lines.push(line),
+    () => false,
+  )
+  const contained = containing(log, 'Reloading f')
+  const line = (fault: string) =>
+    `[ERROR] plugin/x: Reloading f failed, what was good before stays: ${fault}`
+  const boom = (): never => {
+    throw new Error('boom')
+  }
+  await contained(boom)
+  await contained(boom)
+  t.strictSame(lines.splice(0), [line('boom')], 'the same is told once')
+  await contained(() => Promise.reject('late'))
+  t.strictSame(lines.splice(0), [line('late')], 'what comes late, and is no Error')
+  let ran = 0
+  await contained(async () => void ran++)
+  await contained(boom)
+  t.strictSame([ran, lines], [1, [line('boom')]], 'told again once it went well')
+})
