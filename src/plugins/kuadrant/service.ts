@@ -24,6 +24,8 @@ import { KuadrantZones } from './zones.ts'
 const serials = new SerialBook()
 /** Until a source that could not be opened is tried again. */
 const RETRY_MS = 10_000
+/** What the server needs to open its sockets and start its threads: reading records would delay it. */
+const START_MS = 500
 
 /**
  * A block in service:
@@ -161,13 +163,14 @@ export class KuadrantService {
     serialFile: SerialFile | undefined,
     writtenVersion: number,
   ): Promise<void> {
+    await wait(START_MS)
     while (!this.#stops.isClosed) {
       try {
         await this.#siblings.claimAll()
         break
       } catch (error) {
         this.#note(printReason(error))
-        await new Promise<void>((resolve) => systemTimers.after(RETRY_MS, resolve))
+        await wait(RETRY_MS)
       }
     }
     if (!this.#stops.isClosed) await this.#follow(open, serialFile, writtenVersion)
@@ -244,6 +247,10 @@ export class KuadrantService {
     })
     this.#keeper.noteChange()
   }
+}
+
+function wait(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => systemTimers.after(milliseconds, resolve))
 }
 
 /** Names the server block by what tells it from others: its keys, its addresses, its view. */

@@ -42,6 +42,18 @@ t.test('what goes wrong later is told, and the status stays', async (t) => {
   t.strictSame((await setUp.get(ENDPOINT)).body, 'OK')
 })
 
+t.test('what a ready plugin notes is told', async (t) => {
+  const setUp = new SetUp(ready, 'ready')
+  const said = { reason: 'not loaded', note: 'answers are old' }
+  setUp.readiness.push({ name: 'kuadrant', check: () => said.reason, note: () => said.note })
+  t.match(await setUp.get(ENDPOINT), { status: 503, body: 'kuadrant\nkuadrant: not loaded' })
+  said.reason = ''
+  const body = 'OK\nkuadrant: answers are old'
+  t.match(await setUp.get(ENDPOINT), { status: 200, body })
+  said.note = ''
+  t.strictSame((await setUp.get(ENDPOINT)).body, 'OK')
+})
+
 t.test('monitored continuously', async (t) => {
   const setUp = new SetUp(ready, 'ready 127.0.0.1:99 {\n monitor continuously\n}')
   let reason = ''
