@@ -91,6 +91,7 @@ async function stage() {
       (line) => lines.push(line),
       () => false,
     ),
+    timers: systemTimers,
     onCommit: () => {},
   })
   const claims = new ZoneClaims()
