@@ -15,7 +15,7 @@ import { endpointsOf, isAbsent, nameOf, PLACES } from './content.ts'
 import { DIRECTIVES, type Stage, stages } from './directives.ts'
 
 /* The full run: SEXTANT_STRESS_CHANGES=100000 npx tap --timeout=900 test/stress */
-const CHANGES = Number(process.env.SEXTANT_STRESS_CHANGES ?? 10_000)
+const CHANGES = Number(process.env.SEXTANT_STRESS_CHANGES ?? 5000)
 const NAMES = 400
 const BATCH_MAX = 40
 
@@ -51,22 +51,22 @@ class Writer {
     const { begun } = this.#board
     const count = 1 + this.#random.below(BATCH_MAX)
     const names = new Set(Array.from({ length: count }, () => this.#random.below(NAMES)))
-    const changes = [...names].map((n) => this.#change(n, begun[n]! + 1))
+    const changes = [...names].flatMap((n) => this.#change(n, begun[n]! + 1))
     for (const n of names) Atomics.add(begun, n, 1)
     this.#stage.apply(changes)
     this.done += names.size
     this.publishes++
   }
 
-  #change(n: number, version: number): RecordChange {
+  #change(n: number, version: number): RecordChange[] {
     const before = this.#records.get(n)
     if (isAbsent(n, version)) {
       this.#records.delete(n)
-      return { before, after: undefined }
+      return before === undefined ? [] : [{ before, after: undefined }]
     }
     const after = recordOf(n, version)
     this.#records.set(n, after)
-    return { before, after }
+    return [{ before, after }]
   }
 }
 
