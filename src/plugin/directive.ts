@@ -93,6 +93,13 @@ export interface CorefileView {
   digest(): string
 }
 
+/** What one plugin of one block says of its readiness. */
+export interface ReadinessCheck {
+  readonly name: string
+  readonly check: () => string
+  readonly note?: (() => string) | undefined
+}
+
 /** Everything a `setup` can reach. */
 export interface SetupContext {
   /** The directive's tokens; its position is in every error. */
@@ -141,10 +148,13 @@ export interface SetupContext {
   onShutdown(hook: () => void | Promise<void>): void
   /** Only at exit, before `onShutdown`; `health`'s lameduck waits here. */
   onFinalShutdown(hook: () => void | Promise<void>): void
-  /** Registers a readiness check of this plugin: the reason it isn't ready, or '' if it is. */
-  onReady(check: () => string): void
+  /**
+   * Registers a readiness check of this plugin: the reason it isn't ready, or '' if it is. `note`: what
+   * the ready page shall say while it is, or ''.
+   */
+  onReady(check: () => string, note?: () => string): void
   /** All readiness checks of the instance, by plugin name; complete once setups ran. */
-  readonly readiness: readonly { readonly name: string; readonly check: () => string }[]
+  readonly readiness: readonly ReadinessCheck[]
   /** Serves GET `path` on `address` (`:8080`, `127.0.0.1:8080`) from startup to shutdown. */
   http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void
   /** Asks for a reload of the Corefile (plugin `reload`); resolves to whether it succeeded. */

@@ -10,6 +10,7 @@ import type {
   CorefileView,
   Directive,
   HttpReply,
+  ReadinessCheck,
   ServerCounters,
   SetupContext,
 } from '../plugin/directive.ts'
@@ -60,7 +61,7 @@ export interface Registrations {
   readonly check: Hook<CheckHook>[]
   readonly shutdown: Hook<() => void | Promise<void>>[]
   readonly finalShutdown: Hook<() => void | Promise<void>>[]
-  readonly readiness: { readonly name: string; readonly check: () => string }[]
+  readonly readiness: ReadinessCheck[]
   readonly http: HttpRoute[]
   readonly linked: Hook<() => void>[]
 }
@@ -225,7 +226,7 @@ function createContext(
     onCheck: (run) => registrations.check.push(hook(run)),
     onShutdown: (run) => registrations.shutdown.push(hook(run)),
     onFinalShutdown: (run) => registrations.finalShutdown.push(hook(run)),
-    onReady: (check) => registrations.readiness.push({ name, check }),
+    onReady: (check, note) => registrations.readiness.push({ name, check, note }),
     http: (address, path, run) => registrations.http.push({ address, path, ...hook(run) }),
     requestReload: parts.requestReload,
   }

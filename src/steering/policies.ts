@@ -65,6 +65,19 @@ export class Policies implements Worlds {
     return number
   }
 
+  /** Takes over the policies of another table, by number; one without codes is one that nothing names. */
+  restore(policies: readonly (readonly GeoCode[])[]): void {
+    for (const codes of policies) {
+      if (codes.length > 0) this.intern(codes)
+      else this.#addRow(this.#policies.push(codes) - 1)
+    }
+  }
+
+  /** The codes of each policy, by its number. */
+  get list(): readonly (readonly GeoCode[])[] {
+    return this.#policies
+  }
+
   /** Every code of every policy, sorted by text. */
   get codes(): GeoCode[] {
     return [...this.#codes.values()].sort((a, b) => (a.text < b.text ? -1 : 1))

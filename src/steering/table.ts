@@ -1,5 +1,7 @@
+import { assert } from '../base/assert.ts'
 import type { Random } from '../base/random.ts'
 import type { ClassTrie } from '../geo/class-trie.ts'
+import type { GeoCode } from '../geo/code.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { Candidate } from './candidate.ts'
 import { Policies, type World } from './policies.ts'
@@ -70,13 +72,29 @@ export class SteeringTable {
   }
 
   /**
+   * Takes over the policies that another table had, as `policies` showed them, each once: steering words
+   * that it composed are good for this one. Those that nothing names any more may be empty: their codes
+   * are then not in the trie. Before anything is composed.
+   */
+  restore(policies: readonly (readonly GeoCode[])[]): void {
+    assert(this.#policies.list.length === 0, 'nothing was composed')
+    this.#policies.restore(policies)
+  }
+
+  /** The codes of each policy, by the number that steering words name it by. */
+  get policies(): readonly (readonly GeoCode[])[] {
+    return this.#policies.list
+  }
+
+  /**
    * Sees to it that the trie tells all codes apart that were composed so far: where it does not, a new
    * one is built in another thread, while queries go by the old one. Call it after a batch of `compose`;
    * forgotten, it happens at the end of the current tick.
    */
   refresh(): void {
     this.#rebuildIfDue()
-    this.#tell()
+    // Who knows of a policy does not ask again for the classes that go with it.
+    if (this.#has(this.#policies.codeCount)) this.#tell()
   }
 
   /**
@@ -93,6 +111,7 @@ export class SteeringTable {
 
   async #waitFor(codeCount: number): Promise<void> {
     while (!this.#has(codeCount)) await this.#rebuild
+    this.#tell()
     if (this.#fault !== undefined) throw this.#fault
   }
 

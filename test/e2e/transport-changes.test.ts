@@ -179,7 +179,7 @@ const a = (zoneName: string, edns?: QuerySpec['edns']): QuerySpec => {
 }
 
 /** Databases are looked at every five seconds, and a changed one is read whole in another thread. */
-const DATABASE_MS = 12_000
+const DATABASE_MS = 30_000
 
 const CHANGES: readonly Change[] = [
   {
@@ -302,7 +302,8 @@ const CHANGES: readonly Change[] = [
   },
 ]
 
-const BOUND_MS = 5000
+/** Mostly it takes milliseconds; a reload starts threads, on a machine that may be busy. */
+const BOUND_MS = 20_000
 
 async function follow(t: Test, asker: Asker, server: RunningServer, change: Change): Promise<void> {
   const { what, question, before, after, edit, boundMs = BOUND_MS } = change
@@ -349,6 +350,27 @@ for (const udp of ['batch', 'dgram']) {
     lay(server, 'weights', 'this is bad\n')
     await until(() => /weight file/.test(server.output()), 'the fault in the log', BOUND_MS)
     t.ok((await leads(2)) >= 14, 'a bad file changes nothing')
+  })
+
+  t.test(`${udp}: the directive reload`, async (t) => {
+    const asker = await Asker.open(t)
+    const text = (version: string): string => `.:{PORT} {
+    bind 127.0.0.1
+    multisocket 2
+    reload 2s 1s
+    chaos ${version}
+}
+`
+    const env = { SEXTANT_UDP: udp }
+    const server = await startServer(t, { corefile: text('one'), env })
+    await follow(t, asker, server, {
+      what: 'another Corefile',
+      question: { name: 'version.bind', type: TXT, rrclass: CHAOS },
+      before: '0 one',
+      after: '0 two',
+      edit: () => lay(server, 'Corefile', text('two').replaceAll('{PORT}', String(server.port))),
+      boundMs: DATABASE_MS,
+    })
   })
 
   t.test(`${udp}: what is bad changes nothing`, async (t) => {

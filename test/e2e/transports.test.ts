@@ -20,6 +20,7 @@ import { CASES, type Case } from './transports-cases.ts'
  *     server cookies       made with a key of the process and the time: masked
  *     `[INFO] udp: …`      says which of the two it is
  *     over 4096 octets     data threads don't read queries that long; node:dgram does
+ *     dropped, "buffer"    what the kernel had no room for: node:dgram can't know
  */
 
 interface Transcript {

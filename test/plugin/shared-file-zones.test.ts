@@ -41,7 +41,8 @@ function sharing() {
 function zoneIn(dir: string, c: SetUp, name: string, content: string): FileZone {
   const path = join(dir, `db.${name}`)
   writeFileSync(path, content)
-  return new FileZone(wire(name), path, { clock: c.clock, log: c.log, byMtime: false })
+  const options = { clock: c.clock, log: c.log, byMtime: false, nsInAuthority: true }
+  return new FileZone(wire(name), path, options)
 }
 
 const match = (zones: SharedFileZones, name: string, type: number = RRType.A) => {

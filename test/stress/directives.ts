@@ -1,3 +1,4 @@
+import { systemTimers } from '../../src/base/timers.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
 import { NO_FALLTHROUGH } from '../../src/plugin/fallthrough.ts'
@@ -35,6 +36,7 @@ const stress: Directive = {
       zones: [scanName(ZONE)!],
       manifests: '',
       position,
+      snapshot: undefined,
       serials: '',
       serialsPosition: position,
       rname: '',
@@ -46,7 +48,7 @@ const stress: Directive = {
     const share = new SharedZones(c)
     c.addHandler((next) => new KuadrantHandler(next, share, options.fallthrough))
     c.onStartup(async () => {
-      const { image, table } = share.open(c.block.locator, new ZoneImage(IMAGE_SIZES))
+      const { image, table } = share.open(c.block.locator, undefined, new ZoneImage(IMAGE_SIZES))
       const zones = new KuadrantZones(options, {
         image,
         table,
@@ -55,6 +57,7 @@ const stress: Directive = {
         place: 'stress',
         clock: c.clock,
         log: c.log,
+        timers: systemTimers,
         onCommit: () => {},
       })
       const claims = new ZoneClaims()

@@ -11,6 +11,8 @@ import { until } from './until.ts'
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 const MAIN = join(root, 'dist/main.js')
+/** Ample: a machine on which everybody tests at once takes long. */
+const START_MS_MAX = 60_000
 
 /** A port of 127.0.0.1 that is free for UDP and for TCP, so far as one can know before using it. */
 export async function freePort(): Promise<number> {
@@ -85,7 +87,7 @@ export async function startServer(t: Test, options: ServerOptions): Promise<Runn
   const server = { port, directory, process: child, output: () => printed, exited: () => exit }
   if (options.mustStart !== false) {
     const started = () => /^Sextant-/m.test(printed) || child.exitCode !== null
-    await until(started, 'the start-up lines')
+    await until(started, 'the start-up lines', START_MS_MAX)
     if (child.exitCode !== null) throw new Error(`server did not start:\n${printed}`)
   }
   return server

@@ -10,6 +10,7 @@ import type {
   CheckHook,
   Directive,
   HttpReply,
+  ReadinessCheck,
   ServerCounters,
   SetupContext,
 } from '../../src/plugin/directive.ts'
@@ -46,7 +47,7 @@ export class SetUp implements SetupContext {
   readonly factories: HandlerFactory[] = []
   readonly checks: CheckHook[] = []
   readonly endpoints = new Map<string, () => HttpReply | Promise<HttpReply>>()
-  readonly readiness: { name: string; check: () => string }[] = []
+  readonly readiness: ReadinessCheck[] = []
   readonly corefile = { path: 'Corefile', loadedDigest: 'one', digest: () => this.digest }
   /** What `corefile.digest()` says. */
   digest = 'one'
@@ -121,8 +122,8 @@ export class SetUp implements SetupContext {
     this.#finalShutdown.push(hook)
   }
 
-  onReady(check: () => string): void {
-    this.readiness.push({ name: this.#name, check })
+  onReady(check: () => string, note?: () => string): void {
+    this.readiness.push({ name: this.#name, check, note })
   }
 
   http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void {

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { InputError } from '../../base/errors.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import {
@@ -7,13 +9,15 @@ import {
   warnOfConflicts,
 } from '../../record/manifests/check-manifests.ts'
 import { checkSerialFile } from '../../record/serials/serial-file.ts'
+import { loadSnapshot } from '../../record/snapshot/load.ts'
 import { ZoneClaims } from '../../record/zone-claims.ts'
 import type { KuadrantOptions } from './options.ts'
+import { digestOfShape } from './shape.ts'
 import { belongs, createRecordZone, mailboxOf } from './zone-content.ts'
 
 /**
  * Everything that is wrong with the manifests of a block; `warn` is told of what a start would log:
- * records that disagree in one of its zones, records that no zone takes, and a bad mailbox or serials file. `all`: the
+ * records that disagree in one of its zones, records that no zone takes, a bad mailbox, serials file or snapshot. `all`: the
  * blocks of the Corefile. Throws InputError where the directory can't be listed.
  */
 export async function checkBlock(
@@ -29,6 +33,7 @@ export async function checkBlock(
   const { serials, serialsPosition } = options
   const fault = serials === '' ? '' : checkSerialFile(serials)
   if (fault !== '') warn(new InputError('SERIALS', serialsPosition, fault))
+  warnOfSnapshot(options, all, warn)
   for (const apex of zones) {
     mailboxOf(apex, options, (text) => warn(new InputError('RNAME', options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }
@@ -42,4 +47,18 @@ export async function checkBlock(
     warn(new InputError('UNCLAIMED', at, `no zone is served for DNSRecord ${key}: it is ignored`))
   }
   return faults
+}
+
+function warnOfSnapshot(
+  options: KuadrantOptions,
+  all: readonly KuadrantOptions[],
+  warn: Warn,
+): void {
+  if (options.snapshot === undefined) return
+  const { path, position } = options.snapshot
+  const found = loadSnapshot(path, digestOfShape(options, all))
+  const isThere = existsSync(dirname(path))
+  if (!isThere) warn(new InputError('SNAPSHOT', position, `${dirname(path)} is not there`))
+  if (found?.kind !== 'refused') return
+  warn(new InputError('SNAPSHOT', position, `snapshot ${path} is not used: ${found.reason}`))
 }

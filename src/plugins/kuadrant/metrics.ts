@@ -12,6 +12,39 @@ export function commitHistogram(metrics: MetricsRegistry): (seconds: number) => 
   return (seconds) => histogram.observe(seconds)
 }
 
+/** How a block stands with its snapshot. */
+export interface SnapshotState {
+  readonly isServed: boolean
+  /** Unix time of what the file holds; 0 = unknown. */
+  readonly takenSeconds: number
+  /** Of the file; 0 = unknown. */
+  readonly octets: number
+}
+
+/** Shows that at every scrape, until the returned function is called. */
+export function measureSnapshot(
+  metrics: MetricsRegistry,
+  path: string,
+  state: () => SnapshotState,
+): () => void {
+  const labels = ['snapshot']
+  const name = 'sextant_kuadrant_snapshot'
+  const served = metrics.gauge(`${name}_served`, '1 while answers come from the snapshot.', labels)
+  const taken = metrics.gauge(`${name}_timestamp_seconds`, 'When what it holds was so.', labels)
+  const octets = metrics.gauge(`${name}_octets`, 'Size of the snapshot.', labels)
+  const at = { snapshot: path }
+  const stop = metrics.onCollect(() => {
+    const now = state()
+    served.set(at, now.isServed ? 1 : 0)
+    taken.set(at, now.takenSeconds)
+    octets.set(at, now.octets)
+  })
+  return () => {
+    stop()
+    for (const gauge of [served, taken, octets]) gauge.remove(at)
+  }
+}
+
 /**
  * Shows the state of one block and its source at every scrape. The returned function ends that and
  * takes the series away; other blocks that show the same ones, as after a reload, set them again at

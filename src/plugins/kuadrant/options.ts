@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
@@ -15,6 +16,14 @@ export interface Nameserver {
   readonly addresses: readonly Address[]
 }
 
+/** Where zones are kept over a restart. */
+export interface SnapshotOptions {
+  /** Absolute. */
+  readonly path: string
+  readonly intervalMs: number
+  readonly position: Position
+}
+
 /** What a `kuadrant` block says. */
 export interface KuadrantOptions {
   /** Lower-case wire names, in the order given. */
@@ -25,6 +34,7 @@ export interface KuadrantOptions {
   /** Absolute path of the file that keeps serials; '' = none. */
   readonly serials: string
   readonly serialsPosition: Position
+  readonly snapshot: SnapshotOptions | undefined
   /** E-mail address as written; '' = none. */
   readonly rname: string
   readonly rnamePosition: Position
@@ -34,11 +44,15 @@ export interface KuadrantOptions {
   readonly fallthrough: Fallthrough
 }
 
+const SNAPSHOT_MS_DEFAULT = 60_000
+const SNAPSHOT_MS_MIN = 1000
+const SNAPSHOT_MS_MAX = 24 * 3600 * 1000
+
 type Draft = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] }
 
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
- * nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
+ * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
  */
 export function scanOptions(d: Dispenser, block: BlockConfig): KuadrantOptions {
   const draft: Draft = {
@@ -47,6 +61,7 @@ export function scanOptions(d: Dispenser, block: BlockConfig): KuadrantOptions {
     position: d.position(),
     serials: '',
     serialsPosition: d.position(),
+    snapshot: undefined,
     rname: '',
     rnamePosition: d.position(),
     nameservers: [],
@@ -89,6 +104,10 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
       draft.serials = resolve(block.root, scanOne(d))
       draft.serialsPosition = d.position()
       return
+    case 'snapshot':
+      if (draft.snapshot !== undefined) throw d.error('snapshot is given twice')
+      draft.snapshot = scanSnapshot(d, block)
+      return
     case 'nameserver':
       draft.nameservers = [...draft.nameservers, scanNameserver(d)]
       return
@@ -101,6 +120,17 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
     default:
       throw d.error(`Unknown property '${property}'`)
   }
+}
+
+function scanSnapshot(d: Dispenser, block: BlockConfig): SnapshotOptions {
+  const [file, interval, ...more] = d.remainingArgs()
+  if (file === undefined || more.length > 0) throw d.argError()
+  const intervalMs = interval === undefined ? SNAPSHOT_MS_DEFAULT : scanDuration(interval)
+  if (intervalMs === undefined) throw d.error(`snapshot interval is no duration: ${interval}`)
+  if (intervalMs < SNAPSHOT_MS_MIN || intervalMs > SNAPSHOT_MS_MAX) {
+    throw d.error(`snapshot interval is 1s to 24h, not ${interval}`)
+  }
+  return { path: resolve(block.root, file), intervalMs, position: d.position() }
 }
 
 function scanOne(d: Dispenser): string {

@@ -3,6 +3,7 @@ import { Random } from '../../base/random.ts'
 import type { Locator } from '../../geo/locator.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { Feed } from '../../plugin/feed.ts'
+import type { LoadedSnapshot } from '../../record/snapshot/load.ts'
 import { FollowedWorlds, type SharedWorld, shareWorld } from '../../steering/shared-world.ts'
 import { GeoWeightSteerer } from '../../steering/steerer.ts'
 import { SteeringTable } from '../../steering/table.ts'
@@ -10,6 +11,12 @@ import { type ArenaHandle, ZoneReader } from '../../zone/image/reader.ts'
 import { ZoneImage } from '../../zone/image/writer.ts'
 import { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import type { KuadrantSource } from './kuadrant.ts'
+
+/** What zones are written with. */
+export interface OpenZones {
+  readonly image: ZoneImage
+  readonly table: SteeringTable
+}
 
 /** Draws of each thread begin elsewhere. */
 const newRandom = (): Random => new Random(Math.trunc(systemClock.now() + Math.random() * 2 ** 32))
@@ -37,19 +44,24 @@ export class SharedZones implements KuadrantSource {
   }
 
   /**
-   * On the control thread, once: what the zones are written with, and read by this thread. `image`: an
-   * empty one.
+   * On the control thread, once: what the zones are written with, and read by this thread. What was
+   * `loaded` is served from here on. `image`: without it, an empty one.
    */
   open(
     locator: Locator | undefined,
-    image: ZoneImage = new ZoneImage(),
-  ): { image: ZoneImage; table: SteeringTable } {
+    loaded?: LoadedSnapshot,
+    image: ZoneImage = loaded?.image ?? new ZoneImage(),
+  ): OpenZones {
     const table = new SteeringTable({
       locator,
       random: newRandom(),
       onError: (reason) => this.#log.error(`GEO classes were not rebuilt: ${reason}`),
       onWorld: (world) => this.#worlds.publish(shareWorld(world)),
     })
+    if (loaded !== undefined) {
+      table.restore(loaded.facts.policies)
+      table.refresh()
+    }
     image.onSwap((buffer) => this.#buffers.publish(buffer))
     this.#buffers.publish(image.handle.buffer)
     this.answerer = new ZoneAnswerer(image.reader(), table.steerer())

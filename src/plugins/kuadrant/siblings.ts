@@ -1,5 +1,6 @@
 import { equalNames } from '../../dns/name/name.ts'
 import type { CorefileView } from '../../plugin/directive.ts'
+import { isSourceOpen } from '../../record/manifests/shared-source.ts'
 import type { KuadrantOptions } from './options.ts'
 
 /** A `kuadrant` block as the others of its Corefile see it. */
@@ -7,7 +8,7 @@ export interface Sibling {
   readonly options: KuadrantOptions
   /** Tells its server block from the others; complete once all setups ran. */
   readonly place: () => string
-  /** Gets at the records and claims the zones of the block. */
+  /** Gets at the records and claims the zones of the block, unless it did so. */
   readonly claim: () => Promise<void>
   /** No change of records reaches the zones any more. */
   readonly stopFollowing: () => void
@@ -21,6 +22,7 @@ export interface Sibling {
 export class Siblings {
   readonly #members: Sibling[] = []
   #claimed: Promise<void> | undefined
+  #openBefore: Set<string> | undefined
 
   static of(corefile: CorefileView): Siblings {
     const known = siblings.get(corefile) ?? new Siblings()
@@ -44,10 +46,24 @@ export class Siblings {
     return new Set(having.map((member) => member.place()))
   }
 
-  /** Resolves once all have claimed; rejects with what stopped the first that could not. */
+  /**
+   * Resolves once all have claimed; rejects with what stopped the first that could not, and may then be
+   * called again.
+   */
   claimAll(): Promise<void> {
-    this.#claimed ??= this.#claimInTurn()
+    this.#claimed ??= this.#claimInTurn().catch((error) => {
+      this.#claimed = undefined
+      throw error
+    })
     return this.#claimed
+  }
+
+  /** True if an earlier Corefile of this process had the directory when the first block of this one started. */
+  hadDirectory(directory: string): boolean {
+    this.#openBefore ??= new Set(
+      this.options.map(({ manifests }) => manifests).filter((path) => isSourceOpen(path)),
+    )
+    return this.#openBefore.has(directory)
   }
 
   stopFollowing(): void {

@@ -1,10 +1,12 @@
 import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import { ImageSink } from '../../record/image-sink.ts'
-import type { RecordZone } from '../../record/record-zone.ts'
+import type { RecordZone, ZoneSink } from '../../record/record-zone.ts'
 import type { SerialBook } from '../../record/serials/serial-book.ts'
 import type { SerialFile } from '../../record/serials/serial-file.ts'
+import type { ZoneFacts } from '../../record/snapshot/facts.ts'
 import { composeSoa, SOA_TTL_SECONDS } from '../../record/soa.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../record/source.ts'
 import { isLocalZone, type ZoneClaims } from '../../record/zone-claims.ts'
@@ -12,6 +14,7 @@ import type { SteeringTable } from '../../steering/table.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
+import { Leftovers } from './leftovers.ts'
 import type { KuadrantOptions } from './options.ts'
 import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
 
@@ -19,6 +22,8 @@ import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.
 const SLICE_RECORDS = 500
 /** Disagreements of records that are logged one by one in a row. */
 const LOGGED_MAX = 20
+/** How often to look whether the source can be trusted again. */
+const TRUST_MS = 1000
 
 export interface KuadrantZonesParts {
   readonly image: ZoneImage
@@ -29,6 +34,7 @@ export interface KuadrantZonesParts {
   /** Tells the server block from others with the same zone. No white space. */
   readonly place: string
   readonly clock: Clock
+  readonly timers: Timers
   readonly log: Logger
   /** Told of the duration of each commit that changed something. */
   readonly onCommit: (seconds: number) => void
@@ -48,10 +54,14 @@ interface Zone {
   digest: string
 }
 
-/** The zones of one `kuadrant` block, kept up with their source: every batch is one publish. */
+/**
+ * The zones of one `kuadrant` block, kept up with their source: every batch is one publish. What the
+ * image holds already is served until the records are in; then it goes where no record has it.
+ */
 export class KuadrantZones {
   readonly #options: KuadrantOptions
   readonly #parts: KuadrantZonesParts
+  readonly #leftovers: Leftovers
   readonly #zones: readonly Zone[]
   #claims: ZoneClaims | undefined
   /** A zone inside ours was added or went while we were being built. */
@@ -63,6 +73,8 @@ export class KuadrantZones {
   constructor(options: KuadrantOptions, parts: KuadrantZonesParts) {
     this.#options = options
     this.#parts = parts
+    this.#leftovers = new Leftovers(parts.image)
+    parts.image.beginReplacing()
     const apexes = new Map(options.zones.map((zone) => [nameKey(zone), zone]))
     this.#zones = [...apexes.values()].map((apex) => this.#createZone(apex))
   }
@@ -70,6 +82,18 @@ export class KuadrantZones {
   /** For metrics. */
   get zones(): readonly Pick<Zone, 'text' | 'records' | 'serial'>[] {
     return this.#zones
+  }
+
+  /** For a snapshot. */
+  get facts(): ZoneFacts[] {
+    return this.#zones.map((zone) => {
+      return { zone: zone.text, digest: digestWithSoa(zone), serial: zone.serial }
+    })
+  }
+
+  /** RRsets that only the image had, kept while the source can't be trusted as a whole. */
+  get leftoverCount(): number {
+    return this.#leftovers.count
   }
 
   /**
@@ -83,9 +107,12 @@ export class KuadrantZones {
     const unsubscribe = source.subscribe((changes) => this.#take(changes))
     const stopWatching = claims.onChange((zone) => this.#moveRecords(source, zone))
     await this.#fill([...source.records()])
+    this.#leftovers.collect()
+    this.#dropLeftovers(source)
     this.#putSerials()
     await this.#parts.table.built()
     this.#publish(startMs)
+    const stopLooking = this.#leftovers.count === 0 ? () => {} : this.#dropLater(source)
     const waiting = this.#waiting
     this.#waiting = undefined
     if (waiting.length > 0) this.#take(waiting)
@@ -94,7 +121,25 @@ export class KuadrantZones {
     return () => {
       unsubscribe()
       stopWatching()
+      stopLooking()
     }
+  }
+
+  /** A file that can't be read hides its records: what the image has of them stays until it can. */
+  #dropLeftovers(source: RecordSource): void {
+    if (source.unreadyReason() === '') this.#leftovers.remove()
+  }
+
+  #dropLater(source: RecordSource): () => void {
+    const { timers, clock, log } = this.#parts
+    log.warning(`${this.#leftovers.count} RRsets of the snapshot stay until all manifests are good`)
+    const stop = timers.every(TRUST_MS, () => {
+      this.#dropLeftovers(source)
+      if (this.#leftovers.count > 0) return
+      stop()
+      this.#commit(clock.monotonic())
+    })
+    return stop
   }
 
   async #fill(records: readonly StoredRecord[]): Promise<void> {
@@ -168,7 +213,7 @@ export class KuadrantZones {
     const { image, serials, serialFile, place, clock } = this.#parts
     const changed: string[] = []
     for (const zone of this.#zones) {
-      const { digest } = zone.records
+      const digest = this.#digestOf(zone)
       if (digest === zone.digest) continue
       zone.digest = digest
       const content = { zone: zone.text, place, digest: digestWithSoa(zone) }
@@ -182,16 +227,36 @@ export class KuadrantZones {
     return changed.length > 0
   }
 
+  #digestOf({ id, records }: Zone): string {
+    const count = this.#leftovers.countOf(id)
+    return count === 0 ? records.digest : `${records.digest}+${count}`
+  }
+
   #createZone(apex: Uint8Array): Zone {
-    const { image, table, log } = this.#parts
-    const id = image.addZone(apex)
+    const { image, log } = this.#parts
+    const id = image.findZone(apex) ?? image.addZone(apex)
     const text = printName(apex)
     const mname = primaryOf(apex, this.#options)
-    const sink = new ImageSink(image, id, table)
+    const sink = this.#sinkOf(id)
     const onConflict = (conflict: string): void => this.#logConflict(conflict)
     const records = createRecordZone(apex, this.#options, sink, onConflict)
     const rname = mailboxOf(apex, this.#options, (warning) => log.warning(warning))
     return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
+  }
+
+  #sinkOf(zone: ZoneId): ZoneSink {
+    const { image, table } = this.#parts
+    const sink = new ImageSink(image, zone, table)
+    return {
+      put: (owner, set) => {
+        sink.put(owner, set)
+        this.#leftovers.settle({ zone, owner, type: set.type })
+      },
+      remove: (owner, type) => {
+        sink.remove(owner, type)
+        this.#leftovers.settle({ zone, owner, type })
+      },
+    }
   }
 
   #logConflict(conflict: string): void {
@@ -211,6 +276,6 @@ export class KuadrantZones {
 }
 
 /** The digest of all that is served of a zone but the serial. */
-function digestWithSoa({ digest, mname, rname }: Zone): string {
+function digestWithSoa({ digest, mname, rname }: Pick<Zone, 'digest' | 'mname' | 'rname'>): string {
   return `${digest}/${printName(mname)}/${printName(rname)}`
 }

@@ -1,8 +1,4 @@
-/** A plugin's readiness: `check` returns why it is not ready, or ''. */
-export interface ReadyCheck {
-  readonly name: string
-  readonly check: () => string
-}
+import type { ReadinessCheck } from '../../plugin/directive.ts'
 
 /** A plugin that is not ready. */
 export interface Unready {
@@ -12,12 +8,12 @@ export interface Unready {
 
 /** Keeps track of which plugins are ready. */
 export class Readiness {
-  readonly #checks: readonly ReadyCheck[]
+  readonly #checks: readonly ReadinessCheck[]
   readonly #continuously: boolean
-  readonly #done = new Set<ReadyCheck>()
+  readonly #done = new Set<ReadinessCheck>()
 
   /** `continuously`: false = a plugin that was ready once is not asked again. */
-  constructor(checks: readonly ReadyCheck[], continuously: boolean) {
+  constructor(checks: readonly ReadinessCheck[], continuously: boolean) {
     this.#checks = checks
     this.#continuously = continuously
   }
@@ -34,12 +30,16 @@ export class Readiness {
     return unready.sort(byName)
   }
 
-  /** Of the plugins that count as ready for good, those that would not be now, by name. */
+  /**
+   * What there is to say while all are ready, by name: which of the plugins that count as ready for
+   * good would not be now, and what plugins note themselves.
+   */
   notes(): Unready[] {
     const notes: Unready[] = []
-    for (const { name, check } of this.#done) {
-      const reason = check()
-      if (reason !== '') notes.push({ name, reason })
+    for (const check of this.#checks) {
+      const { name, note } = check
+      const reasons = [this.#done.has(check) ? check.check() : '', note?.() ?? '']
+      for (const reason of reasons) if (reason !== '') notes.push({ name, reason })
     }
     return notes.sort(byName)
   }

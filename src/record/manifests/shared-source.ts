@@ -114,6 +114,16 @@ export async function acquireSource(
   return { shared: use.shared, release }
 }
 
+/** True if somebody in this process reads the directory. */
+export function isSourceOpen(directory: string): boolean {
+  try {
+    return uses.has(realpathSync(directory))
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    return false
+  }
+}
+
 function giveBack(key: string, use: Use): void {
   if (--use.users > 0) return
   if (uses.get(key) === use) uses.delete(key)

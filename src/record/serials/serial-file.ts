@@ -84,6 +84,11 @@ export class SerialFile {
     log.warning(printRefused(path, found))
   }
 
+  /** True if serials of this zone are in the file, or will be. */
+  knows(zone: string): boolean {
+    return this.#zones.has(zone)
+  }
+
   /** Notes that a commit changed serials of these zones; returns once they will outlast a crash. */
   save(zones: readonly string[]): void {
     for (const zone of zones) this.#zones.add(zone)

@@ -18,7 +18,7 @@ const VERSION = '1'
 /** Most changes of a zone that an open file may know nothing of. */
 export const UNSAVED_MAX = 1000
 /** In place of a digest that can't be relied on: no content has it. */
-const UNKNOWN_DIGEST = '?'
+export const UNKNOWN_DIGEST = '?'
 
 export type SerialFileState = 'clean' | 'open'
 

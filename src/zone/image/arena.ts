@@ -30,6 +30,18 @@ export class Arena {
   }
 
   /**
+   * An arena that holds `octets` octets of an earlier one; `fill` reads them into its argument, and
+   * returns false if it can't: then there is no arena. Throws InputError where memory is short.
+   */
+  static restore(octets: number, fill: (target: Buffer) => boolean): Arena | undefined {
+    const arena = new Arena(octets, ARENA_OCTETS_MAX)
+    if (!fill(Buffer.from(arena.buffer, 0, octets))) return undefined
+    arena.tail = octets / 4
+    arena.#view()
+    return arena
+  }
+
+  /**
    * Makes room for `words` more words, so that `allocate` cannot fail half-way through a change.
    * @throws InputError if the arena would exceed its maximum.
    */

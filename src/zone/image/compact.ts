@@ -3,32 +3,35 @@ import { Arena } from './arena.ts'
 import { NameBuffer } from './hashed-name.ts'
 import * as L from './layout.ts'
 import { NodeStore, type ZoneEntry } from './node-store.ts'
+import type { ZoneReader } from './reader.ts'
 import { ZoneTable } from './zone-table.ts'
 
-/** A new arena with what the newest version of another one holds. */
-export interface CompactedArena {
+/** An arena as its writer knows it. */
+export interface WrittenArena {
   readonly arena: Arena
   readonly nodes: NodeStore
   readonly zoneTable: ZoneTable
-  /** The same zones with the same ids, at their new places. */
   readonly zones: ZoneEntry[]
 }
 
-/** Copies the newest bodies of all names of `zones` into a new arena, as of `version`. */
+/**
+ * Copies `zones`, as `from` sees them, into a new arena; there they are of `version`. Zones keep their
+ * ids. The writer of the old arena may go on meanwhile; `NODE_CHILDREN` is then not to be relied on.
+ */
 export function compactArena(
-  from: Arena,
+  from: ZoneReader,
   zones: readonly ZoneEntry[],
   version: number,
   maxOctets: number,
-): CompactedArena {
+): WrittenArena {
   const names = zones.reduce((sum, zone) => sum + zone.names, 0)
   const live = zones.reduce((sum, zone) => sum + zone.liveWords, 0)
   const nodeSlots = slotsFor(names)
   const zoneSlots = slotsFor(zones.length)
   const octets = (live + (nodeSlots + zoneSlots) * L.SLOT_WORDS) * 4
   const arena = new Arena(Math.ceil(octets * 1.125), maxOctets)
-  const nodes = new NodeStore(arena, nodeSlots)
-  const zoneTable = new ZoneTable(arena, zoneSlots)
+  const nodes = NodeStore.create(arena, nodeSlots)
+  const zoneTable = ZoneTable.create(arena, zoneSlots)
   const moved = zones.map((zone) => copyZone(from, zone, nodes, zoneTable, version))
   arena.words[L.HEADER_TAIL] = arena.tail
   Atomics.store(arena.words, L.HEADER_VERSION, version)
@@ -42,7 +45,7 @@ function slotsFor(entries: number): number {
 }
 
 function copyZone(
-  from: Arena,
+  from: ZoneReader,
   zone: ZoneEntry,
   nodes: NodeStore,
   zoneTable: ZoneTable,
@@ -55,10 +58,10 @@ function copyZone(
   const blockWords = nodes.arena.tail - offset
   const moved = { id: zone.id, offset, labels: zone.labels, names: 0, liveWords: blockWords }
   const apexHash = apex.suffixHash[0]!
-  let node = from.words[zone.offset + L.ZONE_NEWEST_NODE]!
+  let node = from.newestNode(zone.offset)
   for (; node !== 0; node = from.words[node + L.NODE_NEXT]!) {
-    const body = from.words[node + L.NODE_BODY]!
-    if (body === 0 || from.words[body + L.BODY_STATE] === 0) continue
+    const body = from.visibleBody(node)
+    if (body === 0) continue
     const copy = copyNode(from, node, body, nodes, moved, version)
     nodes.enter(copy, L.nodeHash(hashRelative(from, node, apexHash), zone.id))
     if (node === from.words[zone.offset + L.ZONE_APEX_NODE]) {
@@ -70,7 +73,7 @@ function copyZone(
 
 /** Node, RRsets and body one behind the other: a lookup's cache lines. */
 function copyNode(
-  from: Arena,
+  from: ZoneReader,
   node: number,
   body: number,
   nodes: NodeStore,
@@ -94,7 +97,7 @@ function copyNode(
   return copy
 }
 
-function copyRRset(from: Arena, rrset: number, nodes: NodeStore, moved: ZoneEntry): number {
+function copyRRset(from: ZoneReader, rrset: number, nodes: NodeStore, moved: ZoneEntry): number {
   const size = from.words[rrset + L.RRSET_WORDS]!
   const copy = nodes.arena.allocate(size)
   const words = nodes.arena.words
@@ -106,7 +109,7 @@ function copyRRset(from: Arena, rrset: number, nodes: NodeStore, moved: ZoneEntr
 const labelStarts = new Uint8Array(128)
 
 /** Unfinished hash of a node's whole name: its labels from right to left, after the apex's. */
-function hashRelative(from: Arena, node: number, apexHash: number): number {
+function hashRelative(from: ZoneReader, node: number, apexHash: number): number {
   const start = (node + L.NODE_NAME) * 4
   const octets = from.words[node + L.NODE_KEY]! & 0xffff
   let labels = 0

@@ -33,7 +33,7 @@ export function* listRRsets(reader: ZoneReader, id: ZoneId): Generator<OwnedRRse
   const zone = zoneOffsets(reader).find((offset) => reader.words[offset + L.ZONE_ID] === id)
   if (zone === undefined) return
   const apex = apexOf(reader, zone)
-  let node = reader.words[zone + L.ZONE_NEWEST_NODE]!
+  let node = reader.newestNode(zone)
   for (; node !== 0; node = reader.words[node + L.NODE_NEXT]!) {
     const body = reader.visibleBody(node)
     if (body === 0) continue

@@ -2,7 +2,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import type { Arena } from './arena.ts'
 import type { HashedName } from './hashed-name.ts'
 import * as L from './layout.ts'
-import { createTable, doubleTable, insertSlot } from './table.ts'
+import { createTable, doubleTable, insertSlot, tableWords } from './table.ts'
 import type { ZoneId } from './types.ts'
 
 /** What the writer remembers of a zone. */
@@ -26,15 +26,21 @@ export class NodeStore {
   /** Offset of the node index. */
   index: number
   /** Nodes in the index, those of names that have ended included. */
-  count = 0
+  count: number
   /** Words of the arena that no version from the newest on will use. */
   garbageWords = 0
 
-  /** `slots`: a power of two, at least twice the names expected. */
-  constructor(arena: Arena, slots: number) {
+  /** Of an arena that has an index with `count` nodes already. */
+  constructor(arena: Arena, count: number) {
     this.arena = arena
-    this.index = createTable(arena, slots)
-    Atomics.store(arena.words, L.HEADER_INDEX, this.index)
+    this.index = arena.words[L.HEADER_INDEX]!
+    this.count = count
+  }
+
+  /** Of a new arena. `slots`: a power of two, at least twice the names expected. */
+  static create(arena: Arena, slots: number): NodeStore {
+    Atomics.store(arena.words, L.HEADER_INDEX, createTable(arena, slots))
+    return new NodeStore(arena, 0)
   }
 
   /**
@@ -43,10 +49,11 @@ export class NodeStore {
    */
   reserve(entry: ZoneEntry, name: HashedName, words: number): void {
     const levels = name.labelCount - entry.labels + 1
-    while ((this.count + levels) * 2 > this.arena.words[this.index + L.TABLE_MASK]! + 1) {
+    for (;;) {
+      const slots = this.arena.words[this.index + L.TABLE_MASK]! + 1
+      if ((this.count + levels) * 2 <= slots) break
       this.index = doubleTable(this.arena, this.index)
-      this.garbageWords +=
-        Math.floor(this.arena.words[this.index + L.TABLE_MASK]! / 2) * L.SLOT_WORDS
+      this.garbageWords += tableWords(slots)
       Atomics.store(this.arena.words, L.HEADER_INDEX, this.index)
     }
     const level = L.NODE_NAME + 64 + L.BODY_RRSETS + L.RRSETS_MAX

@@ -51,6 +51,19 @@ export class ZoneReader {
     this.#zonesMask = words[this.#zones + L.TABLE_MASK]!
   }
 
+  /** Moves to a version that was published: readable as long as its arena. Not for the hot path. */
+  refreshTo(version: number): void {
+    this.refresh()
+    this.version = version
+  }
+
+  /** The node that was added last to a zone, in view; of a later version perhaps. */
+  newestNode(zone: number): number {
+    const node = Atomics.load(this.words, zone + L.ZONE_NEWEST_NODE)
+    if (node >= this.words.length) this.#view(this.#buffer)
+    return node
+  }
+
   /**
    * The zone with the longest apex that ends `name`, skipping the first `fromLabel` labels; 0 if
    * there is none, else `zoneLabel` is set. @hot

@@ -1,11 +1,12 @@
 import { assert } from '../../base/assert.ts'
 import { InputError } from '../../base/errors.ts'
 import { ARENA_OCTETS_MAX, Arena } from './arena.ts'
-import { compactArena } from './compact.ts'
+import { compactArena, type WrittenArena } from './compact.ts'
 import { type HashedName, NameBuffer } from './hashed-name.ts'
 import * as L from './layout.ts'
 import { NodeStore, type ZoneEntry } from './node-store.ts'
 import { type ArenaHandle, ZoneReader } from './reader.ts'
+import { type Leftover, Replacement } from './replacement.ts'
 import { equalsRRset, rrsetWords, writeRRset } from './rrset-block.ts'
 import type { RRsetData, ZoneId } from './types.ts'
 import { ZoneTable } from './zone-table.ts'
@@ -38,6 +39,13 @@ export interface ZoneImageStats {
 
 const INITIAL_SLOTS = 64
 
+/** A version of an image as plain data over its shared memory. */
+export interface CapturedImage {
+  readonly buffer: SharedArrayBuffer
+  readonly version: number
+  readonly zones: readonly ZoneEntry[]
+}
+
 /**
  * The writer of a zone image: zones, their names and RRsets in one shared arena (see layout.ts).
  * There is one writer. Readers see nothing of a change before `publish`, and then all of it. Callers
@@ -53,21 +61,30 @@ export class ZoneImage {
   #nodes: NodeStore
   #zoneTable: ZoneTable
   #zones = new Map<ZoneId, ZoneEntry>()
-  #zoneOfApex = new Map<string, ZoneId>()
+  readonly #zoneOfApex = new Map<string, ZoneId>()
   /** Ids of zones that were removed since the last compaction: their nodes are still in the index. */
   readonly #retired = new Set<ZoneId>()
   #version = 0
   #nextId = 1
   #changed = false
   readonly #name = new NameBuffer()
+  /** While all content is being replaced: which of it was put again. */
+  #replacement: Replacement | undefined
 
-  constructor(options: ZoneImageOptions = {}) {
+  /** `from`: what the image holds from the beginning; nothing if absent. */
+  constructor(options: ZoneImageOptions = {}, from?: WrittenArena) {
     this.#maxOctets = options.maxOctets ?? ARENA_OCTETS_MAX
     this.#compactWords = (options.compactOctets ?? 16 * 1024 * 1024) / 4
-    this.#arena = new Arena(options.initialOctets ?? 65536, this.#maxOctets)
-    this.#nodes = new NodeStore(this.#arena, INITIAL_SLOTS)
-    this.#zoneTable = new ZoneTable(this.#arena, INITIAL_SLOTS)
+    const written = from ?? createArena(options.initialOctets ?? 65536, this.#maxOctets)
+    this.#arena = written.arena
+    this.#nodes = written.nodes
+    this.#zoneTable = written.zoneTable
+    this.#version = this.#arena.words[L.HEADER_VERSION]!
     this.handle = { buffer: this.#arena.buffer }
+    for (const entry of written.zones) {
+      this.#zones.set(entry.id, entry)
+      this.#zoneOfApex.set(apexKey(this.#loadApex(entry)), entry.id)
+    }
   }
 
   get stats(): ZoneImageStats {
@@ -113,11 +130,8 @@ export class ZoneImage {
   /** Removes a zone with all its names. */
   removeZone(zone: ZoneId): void {
     const entry = this.#entry(zone)
-    const { words, bytes } = this.#arena
-    words[entry.offset + L.ZONE_DIED] = this.#pending()
-    const at = (entry.offset + L.ZONE_APEX) * 4
-    const octets = words[entry.offset + L.ZONE_APEX_SIZE]! & 0xffff
-    this.#zoneOfApex.delete(apexKey(this.#load(bytes.subarray(at, at + octets))))
+    this.#arena.words[entry.offset + L.ZONE_DIED] = this.#pending()
+    this.#zoneOfApex.delete(apexKey(this.#loadApex(entry)))
     this.#zones.delete(zone)
     this.#retired.add(zone)
     this.#nodes.discard(entry, entry.liveWords)
@@ -144,7 +158,10 @@ export class ZoneImage {
     const at = this.#placeOfType(rrsets, data.type)
     const old = rrsets[at]
     const replaces = old !== undefined && nodes.typeOf(old) === data.type
-    if (replaces && equalsRRset(this.#arena, old, data, size)) return false
+    if (replaces && equalsRRset(this.#arena, old, data, size)) {
+      this.#replacement?.keep(old)
+      return false
+    }
     assert(replaces || rrsets.length < L.RRSETS_MAX, 'at most 255 RRsets per name')
     if (replaces) nodes.discard(entry, this.#arena.words[old + L.RRSET_WORDS]!)
     entry.liveWords += size
@@ -185,7 +202,8 @@ export class ZoneImage {
     this.#arena.words[L.HEADER_TAIL] = this.#arena.tail
     Atomics.store(this.#arena.words, L.HEADER_VERSION, this.#version)
     const garbage = this.#nodes.garbageWords
-    if (garbage > this.#compactWords && garbage * 2 > this.#arena.tail) this.compact()
+    const isWorthIt = garbage > this.#compactWords && garbage * 2 > this.#arena.tail
+    if (isWorthIt && this.#replacement === undefined) this.compact()
     return this.#version
   }
 
@@ -196,8 +214,9 @@ export class ZoneImage {
    */
   compact(): void {
     assert(!this.#changed, 'all is published before compacting')
+    assert(this.#replacement === undefined, 'nothing is being replaced')
     const zones = [...this.#zones.values()]
-    const copy = compactArena(this.#arena, zones, this.#version, this.#maxOctets)
+    const copy = compactArena(this.reader(), zones, this.#version, this.#maxOctets)
     this.#arena = copy.arena
     this.#nodes = copy.nodes
     this.#zoneTable = copy.zoneTable
@@ -211,6 +230,29 @@ export class ZoneImage {
   onSwap(listener: (buffer: SharedArrayBuffer) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Everything is about to be put again: what then was not is left over. Nothing may be unpublished,
+   * and nothing is compacted until `endReplacing`.
+   */
+  beginReplacing(): void {
+    assert(!this.#changed, 'all is published')
+    this.#replacement = new Replacement(this.#arena.tail)
+  }
+
+  /** The RRsets that are there, and were not put since `beginReplacing`. Takes as long as the image is large. */
+  endReplacing(): Leftover[] {
+    const replacement = this.#replacement
+    this.#replacement = undefined
+    return replacement?.leftovers(this.#arena, [...this.#zones.values()]) ?? []
+  }
+
+  /** What a copy of the published version is made from, in any thread. Nothing may be unpublished. */
+  capture(): CapturedImage {
+    assert(!this.#changed, 'all is published')
+    const zones = [...this.#zones.values()].map((zone) => ({ ...zone }))
+    return { buffer: this.#arena.buffer, version: this.#version, zones }
   }
 
   /** A reader for this thread. */
@@ -229,6 +271,13 @@ export class ZoneImage {
     assert(ok, 'a wire name')
     assert(this.#name.qnameOctets === bytes.length, 'nothing behind the name')
     return this.#name
+  }
+
+  #loadApex(entry: ZoneEntry): HashedName {
+    const { words, bytes } = this.#arena
+    const at = (entry.offset + L.ZONE_APEX) * 4
+    const octets = words[entry.offset + L.ZONE_APEX_SIZE]! & 0xffff
+    return this.#load(bytes.subarray(at, at + octets))
   }
 
   #loadOwner(entry: ZoneEntry, owner: Uint8Array): HashedName {
@@ -260,7 +309,8 @@ export class ZoneImage {
   }
 
   #takeId(): ZoneId {
-    if (this.#zones.size + this.#retired.size >= L.ZONE_MAX && !this.#changed) this.compact()
+    const canCompact = !this.#changed && this.#replacement === undefined
+    if (this.#zones.size + this.#retired.size >= L.ZONE_MAX && canCompact) this.compact()
     if (this.#zones.size + this.#retired.size >= L.ZONE_MAX) {
       throw new InputError(
         'ZONE_IMAGE_ZONES',
@@ -273,6 +323,12 @@ export class ZoneImage {
     }
     return this.#nextId
   }
+}
+
+function createArena(initialOctets: number, maxOctets: number): WrittenArena {
+  const arena = new Arena(initialOctets, maxOctets)
+  const nodes = NodeStore.create(arena, INITIAL_SLOTS)
+  return { arena, nodes, zoneTable: ZoneTable.create(arena, INITIAL_SLOTS), zones: [] }
 }
 
 /** Key of a zone in a Map. */

@@ -10,13 +10,19 @@ export class ZoneTable {
   readonly #arena: Arena
   #table: number
   /** Apexes in the table, those of removed zones included. */
-  count = 0
+  count: number
 
-  /** `slots`: a power of two, at least twice the zones expected. */
-  constructor(arena: Arena, slots: number) {
+  /** Of an arena that has a table with `count` apexes already. */
+  constructor(arena: Arena, count: number) {
     this.#arena = arena
-    this.#table = createTable(arena, slots)
-    Atomics.store(arena.words, L.HEADER_ZONES, this.#table)
+    this.#table = arena.words[L.HEADER_ZONES]!
+    this.count = count
+  }
+
+  /** Of a new arena. `slots`: a power of two, at least twice the zones expected. */
+  static create(arena: Arena, slots: number): ZoneTable {
+    Atomics.store(arena.words, L.HEADER_ZONES, createTable(arena, slots))
+    return new ZoneTable(arena, 0)
   }
 
   /** Appends the block of a zone and enters it; returns its offset. */

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { RRType } from '../../../src/dns/iana/types.ts'
 import { listRRsets, listZones, readRRset } from '../../../src/zone/image/contents.ts'
+import { copyCaptured } from '../../../src/zone/image/copy-captured.ts'
 import {
   BODY_STATE,
   FLAG_CHILDREN,
@@ -10,6 +12,7 @@ import {
   TABLE_SLOTS,
 } from '../../../src/zone/image/layout.ts'
 import type { ZoneReader } from '../../../src/zone/image/reader.ts'
+import { restoreArena } from '../../../src/zone/image/restore.ts'
 import { ZoneImage, type ZoneImageStats } from '../../../src/zone/image/writer.ts'
 import { question, text, wire } from '../../support/zone-names.ts'
 
@@ -20,7 +23,7 @@ const APEXES = ['.', 'example.org.', 'a.example.org.']
 const label = fc.constantFrom('a', 'b', '*')
 const owner = fc.array(label, { maxLength: 3 })
 const apex = fc.constantFrom(...APEXES)
-const type = fc.constantFrom(1, 39)
+const type = fc.constantFrom(65280, RRType.DNAME)
 
 // Sizes on both sides of the offset table's threshold; rdata of 0 octets and of odd lengths.
 const rdata = fc.array(fc.uint8Array({ maxLength: 7 }), { minLength: 1, maxLength: 12 })
@@ -38,17 +41,24 @@ type Edit =
     }
   | { do: 'remove'; apex: string; labels: string[]; type: number }
   | { do: 'add-zone' | 'remove-zone' | 'replace-zone'; apex: string }
-  | { do: 'publish' | 'compact' | 'remember' }
+  | { do: 'publish' | 'compact' | 'remember' | 'restart' }
 
-const put = fc.record({
-  do: fc.constant('put' as const),
-  apex,
-  labels: owner,
-  type,
-  ttl: fc.constantFrom(0, 60, 0x7fffffff),
-  rdata,
-  steering,
-})
+const put = fc
+  .record({
+    do: fc.constant('put' as const),
+    apex,
+    labels: owner,
+    type,
+    ttl: fc.constantFrom(0, 60, 0x7fffffff),
+    rdata,
+    steering,
+  })
+  .map((put) => (put.type === RRType.DNAME ? { ...put, rdata: put.rdata.map(toName) } : put))
+
+/** A name of one label, or the root. */
+function toName(octets: Uint8Array): Uint8Array {
+  return new Uint8Array(octets.length === 0 ? [0] : [octets.length, ...octets, 0])
+}
 const edit: fc.Arbitrary<Edit> = fc.oneof(
   { weight: 12, arbitrary: put },
   {
@@ -63,6 +73,7 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
       apex,
     }),
   },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -159,6 +170,17 @@ function isAccounted(stats: ZoneImageStats): boolean {
   return slots >= 128 && slots.toString(2).replaceAll('0', '').length <= 2
 }
 
+const SIZES = { initialOctets: 4096, compactOctets: 8192 }
+
+/** The image of a process that was given a copy of the last one's. */
+function restart(image: ZoneImage): ZoneImage {
+  const restored = restoreArena(copyCaptured(image.capture()), () => true)
+  if (restored === undefined) throw new Error('a copy was refused')
+  const next = new ZoneImage(SIZES, restored)
+  if (next.stats.garbageOctets !== 0 || !isAccounted(next.stats)) throw new Error('miscounted')
+  return next
+}
+
 /** Applies an edit to image and model alike; checks what the image says of it. */
 function apply(image: ZoneImage, model: Model, edit: Edit): void {
   if (!('apex' in edit)) return
@@ -198,16 +220,27 @@ function apply(image: ZoneImage, model: Model, edit: Edit): void {
 
 t.test('an image equals a Map after any edits, for readers of every version', async (t) => {
   let compactions = 0
+  let restarts = 0
   fc.assert(
     fc.property(fc.array(edit, { minLength: 20, maxLength: 120 }), (edits) => {
-      const image = new ZoneImage({ initialOctets: 4096, compactOctets: 8192 })
+      let image = new ZoneImage(SIZES)
       image.onSwap(() => compactions++)
       const model: Model = new Map()
       let published: Model = new Map()
       const remembered: { reader: ZoneReader; model: Model }[] = []
-      const reader = image.reader()
+      let reader = image.reader()
       for (const edit of edits) {
-        if (edit.do === 'publish' || edit.do === 'compact') {
+        if (edit.do === 'restart') {
+          image.publish()
+          published = copy(model)
+          for (const old of remembered.splice(0)) {
+            if (!isSame(contents(old.reader), old.model)) throw new Error('an old version changed')
+          }
+          image = restart(image)
+          image.onSwap(() => compactions++)
+          reader = image.reader()
+          restarts++
+        } else if (edit.do === 'publish' || edit.do === 'compact') {
           image.publish()
           if (edit.do === 'compact') image.compact()
           published = copy(model)
@@ -253,4 +286,5 @@ t.test('an image equals a Map after any edits, for readers of every version', as
     { numRuns: 300, seed: 7 },
   )
   t.ok(compactions > 300, 'compactions took place on the way')
+  t.ok(restarts > 300, 'and restarts')
 })

@@ -1,0 +1,49 @@
+import { RRType } from '../../dns/iana/types.ts'
+import { printLatin1 } from '../../record/latin1.ts'
+import type { Leftover } from '../../zone/image/replacement.ts'
+import type { ZoneId } from '../../zone/image/types.ts'
+import type { ZoneImage } from '../../zone/image/writer.ts'
+
+/** RRsets that a snapshot had and no record has: gone, or in a file that can't be read just now. */
+export class Leftovers {
+  readonly #image: ZoneImage
+  readonly #byKey = new Map<string, Leftover>()
+
+  constructor(image: ZoneImage) {
+    this.#image = image
+  }
+
+  get count(): number {
+    return this.#byKey.size
+  }
+
+  /** Takes down what nobody put again. The SOA is ours, not a record's. */
+  collect(): void {
+    for (const leftover of this.#image.endReplacing()) {
+      if (leftover.type !== RRType.SOA) this.#byKey.set(keyOf(leftover), leftover)
+    }
+  }
+
+  /** Notes that records have decided on an RRset since. */
+  settle(leftover: Leftover): void {
+    if (this.#byKey.size > 0) this.#byKey.delete(keyOf(leftover))
+  }
+
+  countOf(zone: ZoneId): number {
+    let count = 0
+    for (const leftover of this.#byKey.values()) if (leftover.zone === zone) count++
+    return count
+  }
+
+  /** Removes all of them from the image. */
+  remove(): void {
+    for (const { zone, owner, type } of this.#byKey.values()) {
+      this.#image.removeRRset(zone, owner, type)
+    }
+    this.#byKey.clear()
+  }
+}
+
+function keyOf({ zone, owner, type }: Leftover): string {
+  return `${zone} ${type} ${printLatin1(owner)}`
+}

@@ -1,0 +1,56 @@
+import { RRType } from '../../dns/iana/types.ts'
+import { printName } from '../../dns/name/name.ts'
+import type { SerialBook } from '../../record/serials/serial-book.ts'
+import type { SerialFile } from '../../record/serials/serial-file.ts'
+import { UNKNOWN_DIGEST, UNSAVED_MAX } from '../../record/serials/serial-text.ts'
+import type { LoadedSnapshot } from '../../record/snapshot/load.ts'
+import { addToSerial, composeSoa, isSerialAfter, SOA_TTL_SECONDS } from '../../record/soa.ts'
+import type { KuadrantOptions } from './options.ts'
+import { mailboxOf, primaryOf } from './zone-content.ts'
+
+export interface LoadedParts {
+  readonly serials: SerialBook
+  readonly serialFile: SerialFile | undefined
+  /** See `KuadrantZonesParts`. */
+  readonly place: string
+  readonly nowMs: number
+}
+
+/**
+ * Gives the zones of a snapshot serials that are not behind any that was served. The serials file knows
+ * them; without it there may have been changes that the snapshot knows nothing of.
+ */
+export function raiseSerials(
+  { image, facts }: LoadedSnapshot,
+  options: KuadrantOptions,
+  { serials, serialFile, place, nowMs }: LoadedParts,
+): void {
+  const changed: string[] = []
+  for (const apex of options.zones) {
+    const zone = printName(apex)
+    const known = facts.zones.find((other) => other.zone === zone)
+    const id = image.findZone(apex)
+    if (known === undefined || id === undefined) continue
+    if (serialFile?.knows(zone) !== true) {
+      const serial = serialAfterCrash(known.serial, nowMs)
+      serials.restore([{ zone, place, digest: UNKNOWN_DIGEST, serial }])
+    }
+    const serial = serials.serialFor({ zone, place, digest: known.digest }, nowMs)
+    const soa = composeSoa(
+      primaryOf(apex, options),
+      mailboxOf(apex, options, () => {}),
+      serial,
+    )
+    const set = { type: RRType.SOA, ttlSeconds: SOA_TTL_SECONDS, rdata: [soa] }
+    if (image.putRRset(id, apex, set)) changed.push(zone)
+  }
+  if (changed.length > 0) serialFile?.save(changed)
+  image.publish()
+}
+
+/** As a start without anything goes by the time, but not behind what may have been served. */
+function serialAfterCrash(serial: number, nowMs: number): number {
+  const least = addToSerial(serial, UNSAVED_MAX)
+  const now = addToSerial(Math.floor(nowMs / 1000), 0)
+  return isSerialAfter(now, least) ? now : least
+}

@@ -1,0 +1,263 @@
+import { InputError } from '../../base/errors.ts'
+import { systemTimers } from '../../base/timers.ts'
+import { printName } from '../../dns/name/name.ts'
+import type { BlockConfig, SetupContext } from '../../plugin/directive.ts'
+import { acquireSource, type SharedSource } from '../../record/manifests/shared-source.ts'
+import { SerialBook } from '../../record/serials/serial-book.ts'
+import type { SerialFile } from '../../record/serials/serial-file.ts'
+import { acquireSerialFile } from '../../record/serials/shared-serial-file.ts'
+import { printFacts } from '../../record/snapshot/facts.ts'
+import { SnapshotKeeper } from '../../record/snapshot/keeper.ts'
+import { type LoadedSnapshot, loadSnapshot } from '../../record/snapshot/load.ts'
+import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
+import { raiseSerials } from './loaded.ts'
+import { commitHistogram, measure, measureSnapshot, type SnapshotState } from './metrics.ts'
+import type { KuadrantOptions } from './options.ts'
+import { digestOfShape } from './shape.ts'
+import type { OpenZones, SharedZones } from './shared-zones.ts'
+import { Siblings } from './siblings.ts'
+import { faultAt } from './source-fault.ts'
+import { Stops } from './stops.ts'
+import { KuadrantZones } from './zones.ts'
+
+/** Outlives reloads: a zone whose content stayed the same keeps its serial. */
+const serials = new SerialBook()
+/** Until a source that could not be opened is tried again. */
+const RETRY_MS = 10_000
+
+/**
+ * A block in service:
+ *
+ *     no snapshot   read records ─▶ fill zones ─▶ serve ─▶ follow
+ *     snapshot      load it ─▶ serve ─▶ read records ─▶ bring zones up to date ─▶ follow
+ */
+export class KuadrantService {
+  readonly #context: SetupContext
+  readonly #options: KuadrantOptions
+  readonly #share: SharedZones
+  readonly #siblings: Siblings
+  readonly #stops = new Stops()
+  #shared: SharedSource | undefined
+  #zones: KuadrantZones | undefined
+  #keeper: SnapshotKeeper | undefined
+  /** Where the zones came from, until records took their place. */
+  #loaded: LoadedSnapshot | undefined
+  #takenMs = 0
+  /** What keeps us from the records, while a snapshot is served. */
+  #trouble = ''
+  #stopFollowing = (): void => {}
+
+  constructor(c: SetupContext, options: KuadrantOptions, share: SharedZones) {
+    this.#context = c
+    this.#options = options
+    this.#share = share
+    this.#siblings = Siblings.of(c.corefile)
+    this.#siblings.add({
+      options,
+      place: () => placeOf(c.block),
+      claim: () => this.#claim(),
+      stopFollowing: () => this.#stopFollowing(),
+    })
+  }
+
+  async start(): Promise<void> {
+    const { block, clock, metrics } = this.#context
+    const { snapshot, zones } = this.#options
+    const loaded = this.#load()
+    this.#loaded = loaded
+    if (loaded === undefined) await this.#siblings.claimAll()
+    const open = this.#share.open(block.locator, loaded)
+    this.#stops.add(() => open.table.close())
+    // Zones that are served at once must not be served by classes that do not know their codes.
+    if (loaded !== undefined) await open.table.built()
+    const serialFile = this.#keepSerials()
+    for (const zone of zones) serials.retain(printName(zone), this.#siblings.placesOf(zone))
+    if (snapshot !== undefined) {
+      this.#stops.add(measureSnapshot(metrics, snapshot.path, () => this.#snapshotState))
+    }
+    if (loaded === undefined) {
+      await this.#follow(open, serialFile, undefined)
+      return
+    }
+    const writtenVersion = loaded.image.capture().version
+    const parts = { serials, serialFile, place: placeOf(block), nowMs: clock.now() }
+    raiseSerials(loaded, this.#options, parts)
+    this.#catchUp(open, serialFile, writtenVersion).catch((error) => {
+      this.#note(`records are not followed: ${printReason(error)}`)
+    })
+  }
+
+  /** Why the zones should not be asked yet; '' = they can be. */
+  unreadyReason(): string {
+    if (this.#servesLoaded) return ''
+    if (this.#zones === undefined) return 'records are not loaded yet'
+    return this.#shared!.source.unreadyReason()
+  }
+
+  /** What is to be known of the answers, for the ready page; '' = nothing. */
+  note(): string {
+    if (!this.#servesLoaded) return ''
+    const since = printTime(this.#loaded!)
+    const kept = this.#zones?.leftoverCount ?? 0
+    if (kept > 0)
+      return `${kept} RRsets are as of ${since}: ${this.#shared!.source.unreadyReason()}`
+    const reason = this.#trouble === '' ? 'records are being read' : this.#trouble
+    return `zones are as of ${since}: ${reason}`
+  }
+
+  /** At an orderly stop, while queries are still answered. */
+  async finish(): Promise<void> {
+    await this.#keeper?.finish()
+  }
+
+  async stop(): Promise<void> {
+    this.#siblings.stopFollowing()
+    this.#stops.close()
+    await this.#keeper?.close()
+  }
+
+  /** True as long as something that is served is known from the snapshot alone. */
+  get #servesLoaded(): boolean {
+    if (this.#zones !== undefined && this.#zones.leftoverCount === 0) this.#loaded = undefined
+    return this.#loaded !== undefined
+  }
+
+  get #snapshotState(): SnapshotState {
+    const isServed = this.#servesLoaded
+    const takenMs = this.#keeper?.writtenMs || this.#takenMs
+    return { isServed, takenSeconds: takenMs / 1000, octets: this.#keeper?.octets ?? 0 }
+  }
+
+  #load(): LoadedSnapshot | undefined {
+    const { log } = this.#context
+    const { snapshot, manifests } = this.#options
+    // After a reload the instance before goes on serving until this one is complete.
+    if (snapshot === undefined || this.#siblings.hadDirectory(manifests)) return undefined
+    const startMs = performance.now()
+    const found = loadSnapshot(snapshot.path, this.#shape)
+    if (found === undefined) {
+      log.info(`there is no snapshot ${snapshot.path} yet`)
+      return undefined
+    }
+    if (found.kind === 'refused') {
+      log.warning(`snapshot ${snapshot.path} is not used: ${found.reason}`)
+      return undefined
+    }
+    const seconds = ((performance.now() - startMs) / 1000).toFixed(2)
+    const { zones, names } = found.image.stats
+    const content = `${zones} zones, ${names} names, as of ${printTime(found)}`
+    log.info(`snapshot ${snapshot.path} loaded in ${seconds} s: ${content}`)
+    this.#takenMs = found.facts.takenMs
+    return found
+  }
+
+  get #shape(): string {
+    return digestOfShape(this.#options, this.#siblings.options)
+  }
+
+  /** Gets at the records however long it takes, while the snapshot is served. */
+  async #catchUp(
+    open: OpenZones,
+    serialFile: SerialFile | undefined,
+    writtenVersion: number,
+  ): Promise<void> {
+    while (!this.#stops.isClosed) {
+      try {
+        await this.#siblings.claimAll()
+        break
+      } catch (error) {
+        this.#note(printReason(error))
+        await new Promise<void>((resolve) => systemTimers.after(RETRY_MS, resolve))
+      }
+    }
+    if (!this.#stops.isClosed) await this.#follow(open, serialFile, writtenVersion)
+  }
+
+  /** Notes what is wrong while the snapshot is served. */
+  #note(trouble: string): void {
+    if (trouble !== this.#trouble && !this.#stops.isClosed) {
+      this.#context.log.error(`${trouble}; the snapshot is served`)
+    }
+    this.#trouble = trouble
+  }
+
+  async #claim(): Promise<void> {
+    if (this.#shared !== undefined || this.#stops.isClosed) return
+    const { manifests, position, zones } = this.#options
+    const { log, clock } = this.#context
+    const source = { directory: manifests, log, clock, timers: systemTimers }
+    const { shared, release } = await acquireSource(source).catch(faultAt(position))
+    this.#shared = shared
+    this.#stops.add(release, shared.claims.claim(zones))
+  }
+
+  #keepSerials(): SerialFile | undefined {
+    const { serials: path } = this.#options
+    if (path === '') return undefined
+    const { clock, log } = this.#context
+    const parts = { path, book: serials, log, clock, timers: systemTimers }
+    const { file, release } = acquireSerialFile(parts)
+    this.#stops.add(release)
+    return file
+  }
+
+  async #follow(
+    open: OpenZones,
+    serialFile: SerialFile | undefined,
+    writtenVersion: number | undefined,
+  ): Promise<void> {
+    const { clock, log, metrics, block } = this.#context
+    const { source, claims } = this.#shared!
+    const observe = commitHistogram(metrics)
+    const onCommit = (seconds: number): void => {
+      observe(seconds)
+      this.#keeper?.noteChange()
+    }
+    const parts = { ...open, serials, serialFile, clock, timers: systemTimers, log, onCommit }
+    const zones = new KuadrantZones(this.#options, { ...parts, place: placeOf(block) })
+    this.#stopFollowing = await zones.follow(source, claims)
+    if (this.#stops.isClosed) {
+      this.#stopFollowing()
+      return
+    }
+    this.#zones = zones
+    this.#stops.add(measure(metrics, this.#options.manifests, this.#shared!, zones))
+    this.#keepSnapshot(open, zones, writtenVersion)
+  }
+
+  #keepSnapshot(open: OpenZones, zones: KuadrantZones, writtenVersion: number | undefined): void {
+    const { clock, log } = this.#context
+    const { snapshot } = this.#options
+    if (snapshot === undefined) return
+    const options = this.#shape
+    this.#keeper = new SnapshotKeeper({
+      ...snapshot,
+      capture: () => {
+        const facts = { options, takenMs: clock.now(), policies: open.table.policies }
+        return { image: open.image.capture(), facts: printFacts({ ...facts, zones: zones.facts }) }
+      },
+      write: writeInThread,
+      clock,
+      timers: systemTimers,
+      log,
+      writtenVersion,
+    })
+    this.#keeper.noteChange()
+  }
+}
+
+/** Names the server block by what tells it from others: its keys, its addresses, its view. */
+function placeOf({ keys, listenHosts, viewName }: BlockConfig): string {
+  const addresses = keys.map(({ scheme, zoneText, port }) => `${scheme}://${zoneText}:${port}`)
+  const hosts = [...listenHosts].sort().join()
+  return `${addresses.sort().join()}@${hosts}/${encodeURIComponent(viewName)}`
+}
+
+function printTime({ facts }: LoadedSnapshot): string {
+  return new Date(facts.takenMs).toISOString()
+}
+
+function printReason(error: unknown): string {
+  if (error instanceof InputError) return error.print()
+  return error instanceof Error ? error.message : String(error)
+}

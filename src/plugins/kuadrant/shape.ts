@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto'
+import { printName } from '../../dns/name/name.ts'
+import type { KuadrantOptions } from './options.ts'
+
+/**
+ * Digest of all that shapes the zones of a block beside records: a snapshot with another one is of other
+ * zones. `all`: the blocks of the Corefile, whose zones take records from each other.
+ */
+export function digestOfShape(options: KuadrantOptions, all: readonly KuadrantOptions[]): string {
+  const { zones, manifests, rname, nameservers, allowedNamespaces } = options
+  const claimed = all.filter((other) => other.manifests === manifests).flatMap((o) => o.zones)
+  const shape = [
+    zones.map((zone) => printName(zone)).sort(),
+    claimed.map((zone) => printName(zone)).sort(),
+    manifests,
+    rname,
+    nameservers.map(({ name, addresses }) => {
+      return [printName(name), ...addresses.map(({ bytes }) => Buffer.from(bytes).toString('hex'))]
+    }),
+    allowedNamespaces === undefined ? null : [...allowedNamespaces].sort(),
+  ]
+  return createHash('sha256').update(JSON.stringify(shape)).digest('hex')
+}

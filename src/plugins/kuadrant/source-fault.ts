@@ -1,0 +1,10 @@
+import { InputError, type Position } from '../../base/errors.ts'
+
+/** A source that can't be opened is the fault of the line that names it. */
+export function faultAt(position: Position): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof InputError)) throw error
+    const message = `${position.file}:${position.line} - Error during parsing: ${error.print()}`
+    throw new InputError(error.code, position, message, error)
+  }
+}

@@ -1,0 +1,73 @@
+import { type GeoCode, scanGeoCode } from '../../geo/code.ts'
+
+/** What a snapshot file says beside its zone image (its `facts`, as JSON). */
+export interface SnapshotFacts {
+  /** Digest of the options that shaped the zones. No white space. */
+  readonly options: string
+  /** Wall clock at which the content was as it is. */
+  readonly takenMs: number
+  /** The codes of each policy, by the number that steering words name it by; empty = none do. */
+  readonly policies: readonly (readonly GeoCode[])[]
+  readonly zones: readonly ZoneFacts[]
+}
+
+/** What a zone was served as. */
+export interface ZoneFacts {
+  /** Presentation form, lower case. */
+  readonly zone: string
+  /** Of the content: see `SerialBook`. No white space. */
+  readonly digest: string
+  /** 1..2^32-1. */
+  readonly serial: number
+}
+
+export function printFacts(facts: SnapshotFacts): string {
+  const policies = facts.policies.map((codes) => codes.map(({ text }) => text))
+  return JSON.stringify({ ...facts, policies })
+}
+
+/** Undefined where the text is none of `printFacts`. */
+export function scanFacts(text: string): SnapshotFacts | undefined {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isObject(json) || !Array.isArray(json.zones) || !Array.isArray(json.policies)) {
+    return undefined
+  }
+  const { options, takenMs } = json
+  const zones = json.zones.map(scanZone)
+  const policies = json.policies.map(scanPolicy)
+  const isWhole = !zones.includes(undefined) && !policies.includes(undefined)
+  const isTimed = typeof takenMs === 'number' && Math.abs(takenMs) <= DATE_MS_MAX
+  if (!isWhole || typeof options !== 'string' || !isTimed) return undefined
+  const known = policies.filter((policy) => policy !== undefined)
+  const used = known.filter((codes) => codes.length > 0)
+  const keys = new Set(used.map((codes) => codes.map(({ text }) => text).join()))
+  if (keys.size !== used.length) return undefined
+  const named = zones.filter((zone) => zone !== undefined)
+  return { options, takenMs, policies: known, zones: named }
+}
+
+/** Beyond it there are no dates (ECMA-262, 21.4.1.1). */
+const DATE_MS_MAX = 8.64e15
+
+function scanZone(json: unknown): ZoneFacts | undefined {
+  if (!isObject(json)) return undefined
+  const { zone, digest, serial } = json
+  if (typeof zone !== 'string' || typeof digest !== 'string' || /\s/.test(digest)) return undefined
+  const isSerial = Number.isInteger(serial) && Number(serial) >= 1 && Number(serial) <= 0xffffffff
+  return isSerial ? { zone, digest, serial: Number(serial) } : undefined
+}
+
+function scanPolicy(json: unknown): readonly GeoCode[] | undefined {
+  if (!Array.isArray(json)) return undefined
+  const codes = json.map((text) => (typeof text === 'string' ? scanGeoCode(text) : undefined))
+  return codes.includes(undefined) ? undefined : codes.filter((code) => code !== undefined)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

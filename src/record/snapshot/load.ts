@@ -1,0 +1,58 @@
+import { RRType } from '../../dns/iana/types.ts'
+import { scanName } from '../../dns/name/name.ts'
+import { areSteeringWords } from '../../steering/verify-words.ts'
+import { POLICY_WORD } from '../../steering/words.ts'
+import { readRRset } from '../../zone/image/contents.ts'
+import { ZoneImage } from '../../zone/image/writer.ts'
+import {
+  type RefusedSnapshot,
+  readSnapshot,
+  refuse,
+  restoreSnapshot,
+} from '../../zone/snapshot/read.ts'
+import { type SnapshotFacts, scanFacts } from './facts.ts'
+
+/** Zones as an earlier process left them. */
+export interface LoadedSnapshot {
+  readonly kind: 'loaded'
+  readonly image: ZoneImage
+  readonly facts: SnapshotFacts
+}
+
+/**
+ * Loads the snapshot at `path`, if it was made with the same `options` (a digest); undefined where
+ * there is none. Whatever the file is, this does not throw, and what it returns can be served.
+ */
+export function loadSnapshot(
+  path: string,
+  options: string,
+): LoadedSnapshot | RefusedSnapshot | undefined {
+  const read = readSnapshot(path)
+  if (read === undefined || read.kind === 'refused') return read
+  const facts = scanFacts(read.facts)
+  if (facts === undefined) return refuse('it is damaged: what it says of its zones is no sense')
+  if (facts.options !== options) return refuse('it was made with other options')
+  const codeCounts = facts.policies.map((codes) => codes.length)
+  const used = new Set<number>()
+  const restored = restoreSnapshot(read, (words, offset, count, rdataCount) => {
+    used.add(words[offset + POLICY_WORD]!)
+    return areSteeringWords(words, offset, count, rdataCount, codeCounts)
+  })
+  if ('kind' in restored) return restored
+  const image = new ZoneImage({}, restored)
+  if (!holdsZones(image, facts)) return refuse('it is damaged: its zones are not those it names')
+  // Codes that no record has any more would make the scope of answers finer for ever.
+  const policies = facts.policies.map((codes, number) => (used.has(number) ? codes : []))
+  return { kind: 'loaded', image, facts: { ...facts, policies } }
+}
+
+/** True if the image has the zones that the facts name, and no other, each with its SOA. */
+function holdsZones(image: ZoneImage, { zones }: SnapshotFacts): boolean {
+  const reader = image.reader()
+  const isThere = zones.every(({ zone }) => {
+    const apex = scanName(zone)
+    const hasZone = apex !== undefined && image.findZone(apex) !== undefined
+    return hasZone && readRRset(reader, apex, RRType.SOA)?.rdata.length === 1
+  })
+  return isThere && image.stats.zones === new Set(zones.map(({ zone }) => zone)).size
+}

@@ -1,0 +1,48 @@
+import { CHOICE_MAX, NO_POLICY, POLICY_WORD, TIER_COUNT_WORD, TIER_OFFSETS_WORD } from './words.ts'
+
+/**
+ * True if `count` words at `words[offset]` are such as `composeWords` makes for a set of `rdataCount`
+ * rdata: whatever is drawn from them stays among them. `codeCounts`: codes of each policy there is.
+ */
+export function areSteeringWords(
+  words: Uint32Array,
+  offset: number,
+  count: number,
+  rdataCount: number,
+  codeCounts: readonly number[],
+): boolean {
+  if (count < TIER_OFFSETS_WORD) return false
+  const policy = words[offset + POLICY_WORD]!
+  const tiers = words[offset + TIER_COUNT_WORD]!
+  const codes = policy === NO_POLICY ? 0 : codeCounts[policy]
+  const head = TIER_OFFSETS_WORD + tiers
+  if (codes === undefined || tiers !== codes + 1 || head > count) return false
+  const set = words.subarray(offset, offset + count)
+  for (let i = TIER_OFFSETS_WORD; i < head; i++) {
+    if (!isTier(set, set[i]!, head, rdataCount)) return false
+  }
+  return true
+}
+
+function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number): boolean {
+  if (tier < head || tier >= set.length) return false
+  const outcomes = set[tier]!
+  const end = tier + 1 + outcomes * 2
+  if (outcomes === 0 || end > set.length) return false
+  for (let i = tier + 1, before = 0; i < end; i += 2) {
+    const weightSum = set[i]!
+    if (weightSum <= before || !isOutcome(set, set[i + 1]!, head, rdataCount)) return false
+    before = weightSum
+  }
+  return true
+}
+
+function isOutcome(set: Uint32Array, outcome: number, head: number, rdataCount: number): boolean {
+  if (outcome < head || outcome + 2 > set.length) return false
+  const indexes = set[outcome + 1]!
+  const end = outcome + 2 + indexes
+  const isSized = indexes >= 1 && indexes <= CHOICE_MAX && end <= set.length
+  if (!isSized || set[outcome]! >= 2 ** 31) return false
+  for (let i = outcome + 2; i < end; i++) if (set[i]! >= rdataCount) return false
+  return true
+}

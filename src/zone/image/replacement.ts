@@ -1,0 +1,63 @@
+import type { Arena } from './arena.ts'
+import * as L from './layout.ts'
+import type { ZoneEntry } from './node-store.ts'
+import type { ZoneId } from './types.ts'
+
+/** An RRset that nobody put again. */
+export interface Leftover {
+  readonly zone: ZoneId
+  /** Lower-case wire form. */
+  readonly owner: Uint8Array
+  readonly type: number
+}
+
+/** Tells the RRsets that were in an arena before from those that are wanted again. */
+export class Replacement {
+  readonly #tail: number
+  /** One bit per word of the arena: the RRset that begins there is wanted. */
+  readonly #kept: Uint8Array
+
+  /** `tail`: where the arena ends; what is appended from here on is wanted. */
+  constructor(tail: number) {
+    this.#tail = tail
+    this.#kept = new Uint8Array((tail >> 3) + 1)
+  }
+
+  keep(rrset: number): void {
+    if (rrset < this.#tail) this.#kept[rrset >> 3]! |= 1 << (rrset & 7)
+  }
+
+  /** What the newest bodies of all names have of before, and nobody wanted. */
+  leftovers({ words, bytes }: Arena, zones: readonly ZoneEntry[]): Leftover[] {
+    const leftovers: Leftover[] = []
+    for (const { id, offset } of zones) {
+      let node = words[offset + L.ZONE_NEWEST_NODE]!
+      for (; node !== 0; node = words[node + L.NODE_NEXT]!) {
+        const body = words[node + L.NODE_BODY]!
+        const count = body === 0 ? 0 : words[body + L.BODY_STATE]! >>> L.BODY_COUNT_SHIFT
+        for (let i = 0; i < count; i++) {
+          const rrset = words[body + L.BODY_RRSETS + i]!
+          if (rrset >= this.#tail || this.#isKept(rrset)) continue
+          const type = words[rrset + L.RRSET_HEAD]! >>> 16
+          leftovers.push({ zone: id, owner: ownerOf(words, bytes, node, offset), type })
+        }
+      }
+    }
+    return leftovers
+  }
+
+  #isKept(rrset: number): boolean {
+    return (this.#kept[rrset >> 3]! & (1 << (rrset & 7))) !== 0
+  }
+}
+
+function ownerOf(words: Uint32Array, bytes: Uint8Array, node: number, zone: number): Uint8Array {
+  const octets = words[node + L.NODE_KEY]! & 0xffff
+  const apexOctets = words[zone + L.ZONE_APEX_SIZE]! & 0xffff
+  const at = (node + L.NODE_NAME) * 4
+  const apexAt = (zone + L.ZONE_APEX) * 4
+  const owner = new Uint8Array(octets + apexOctets)
+  owner.set(bytes.subarray(at, at + octets))
+  owner.set(bytes.subarray(apexAt, apexAt + apexOctets), octets)
+  return owner
+}

@@ -1,0 +1,57 @@
+/**
+ * A snapshot file: a zone image, and beside it whatever its owner needs to go on with it.
+ *
+ *     64 octets   sextant snapshot 1 <octets of the facts> <octets of the arena>     padded with
+ *                 spaces, ends with a line feed
+ *     facts       JSON, UTF-8
+ *     arena       of one version and without garbage (image/layout.ts), in the byte order of the
+ *                 machine, which the arena's first word tells
+ *     32 octets   SHA-256 of all before
+ *
+ * VERSION grows with every change of this layout, of the arena's, of the name hash, of the steering
+ * words and of the facts: whoever changes one of them finds a test that fails until he did.
+ */
+export const VERSION = '1'
+
+export const PREAMBLE_OCTETS = 64
+export const CHECKSUM = 'sha256'
+export const CHECKSUM_OCTETS = 32
+/** Geo codes and serials of 65535 zones fit several times. */
+export const FACTS_OCTETS_MAX = 64 * 1024 * 1024
+
+const MAGIC = 'sextant snapshot '
+/** Why a file of somebody else is no good. */
+export const FOREIGN = 'it is no snapshot'
+
+/** Sizes of the parts of a file. */
+export interface Preamble {
+  readonly factsOctets: number
+  readonly arenaOctets: number
+}
+
+export function printPreamble({ factsOctets, arenaOctets }: Preamble): string {
+  const text = `${MAGIC}${VERSION} ${factsOctets} ${arenaOctets}`
+  return `${text.padEnd(PREAMBLE_OCTETS - 1)}\n`
+}
+
+/** Reads the first octets of a file; a text says why they are no good. */
+export function scanPreamble(octets: Uint8Array): Preamble | string {
+  const text = Buffer.from(octets).toString('latin1')
+  if (text === '') return 'it is empty'
+  // A torn beginning of our own is torn.
+  if (!text.startsWith(MAGIC) && !MAGIC.startsWith(text)) return FOREIGN
+  const [version = ''] = text.slice(MAGIC.length).split(' ', 1)
+  if (octets.length < PREAMBLE_OCTETS) return `it is torn: it ends after ${octets.length} octets`
+  if (version !== VERSION) return `its version is ${JSON.stringify(version)}, not ${VERSION}`
+  const match = /^ (\d{1,10}) (\d{1,10}) *\n$/.exec(text.slice(MAGIC.length + VERSION.length))
+  const factsOctets = Number(match?.[1])
+  const arenaOctets = Number(match?.[2])
+  const isSized = factsOctets <= FACTS_OCTETS_MAX && arenaOctets <= 2 ** 32
+  if (!isSized || arenaOctets % 4 !== 0) return 'it is damaged: its first line is wrong'
+  return { factsOctets, arenaOctets }
+}
+
+/** Octets of the whole file. */
+export function fileOctets({ factsOctets, arenaOctets }: Preamble): number {
+  return PREAMBLE_OCTETS + factsOctets + arenaOctets + CHECKSUM_OCTETS
+}

@@ -1,0 +1,19 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { assert } from '../../base/assert.ts'
+import { type SnapshotJob, writeSnapshot } from './write.ts'
+
+/** How a write in another thread ended. */
+export type SnapshotMessage =
+  | { readonly kind: 'written'; readonly octets: number }
+  | { readonly kind: 'failed'; readonly message: string }
+
+// Entry of a worker thread: does the one job in `workerData` and ends.
+const port = parentPort
+assert(port !== null, 'runs in a worker thread')
+const post = (message: SnapshotMessage): void => port.postMessage(message)
+
+try {
+  post({ kind: 'written', octets: writeSnapshot(workerData as SnapshotJob) })
+} catch (error) {
+  post({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { copyCaptured } from '../image/copy-captured.ts'
+import type { CapturedImage } from '../image/writer.ts'
+import { CHECKSUM, FOREIGN, PREAMBLE_OCTETS, printPreamble, scanPreamble } from './format.ts'
+
+/** What to write where; plain data, so that a thread can be handed it. */
+export interface SnapshotJob {
+  /** Absolute. */
+  readonly path: string
+  readonly image: CapturedImage
+  /** JSON. */
+  readonly facts: string
+}
+
+/** Octets handed to the system at a time. */
+const STEP_OCTETS = 4 * 1024 * 1024
+/** Nobody else needs to read it. */
+const MODE = 0o600
+
+/**
+ * Puts a snapshot in the place of the file, unless that is somebody else's; returns its octets. Whenever the process ends, the file is
+ * the old or the new one, whole: what is under way is beside it, as `<path>.next`. Throws what keeps
+ * it from that. Takes a second for a million names.
+ */
+export function writeSnapshot({ path, image, facts }: SnapshotJob): number {
+  const reason = reasonToKeep(path)
+  if (reason !== '') throw new Error(reason)
+  const copy = copyCaptured(image)
+  const arena = Buffer.from(copy.buffer, 0, copy.tail * 4)
+  const json = Buffer.from(facts)
+  const sizes = { factsOctets: json.length, arenaOctets: arena.length }
+  return replaceFile(path, [Buffer.from(printPreamble(sizes)), json, arena])
+}
+
+/** Why the file that is there must not be replaced; '' = it may be, or there is none. */
+function reasonToKeep(path: string): string {
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) return ''
+  if (stats.isSymbolicLink()) return 'it is a symbolic link'
+  if (!stats.isFile()) return 'it is no file'
+  const preamble = Buffer.alloc(PREAMBLE_OCTETS)
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const octets = readSync(file, preamble)
+    return scanPreamble(preamble.subarray(0, octets)) === FOREIGN ? FOREIGN : ''
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Writes the parts and their checksum. */
+function replaceFile(path: string, parts: readonly Buffer[]): number {
+  const next = `${path}.next`
+  // What a write left that was cut short. Never through a link that somebody put there.
+  rmSync(next, { force: true })
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+  const file = openSync(next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, MODE)
+  try {
+    const hash = createHash(CHECKSUM)
+    let octets = 0
+    for (const part of parts) {
+      for (let at = 0; at < part.length; at += STEP_OCTETS) {
+        const step = part.subarray(at, at + STEP_OCTETS)
+        hash.update(step)
+        octets += writeAll(file, step)
+      }
+    }
+    octets += writeAll(file, hash.digest())
+    fsyncSync(file)
+    // Another process that writes the same file would have taken ours away.
+    if (fstatSync(file).ino !== lstatSync(next).ino) throw new Error(`${next} is not ours any more`)
+    renameSync(next, path)
+    syncDirectory(dirname(path))
+    return octets
+  } catch (error) {
+    rmSync(next, { force: true })
+    throw error
+  } finally {
+    closeSync(file)
+  }
+}
+
+function writeAll(file: number, octets: Buffer): number {
+  for (let at = 0; at < octets.length; ) at += writeSync(file, octets, at)
+  return octets.length
+}
+
+/** So that the rename outlasts a power cut. */
+function syncDirectory(path: string): void {
+  const directory = openSync(path, 'r')
+  try {
+    fsyncSync(directory)
+  } finally {
+    closeSync(directory)
+  }
+}
