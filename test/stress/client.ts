@@ -9,10 +9,8 @@ import { isAbsent, isSteered, nameOf, PLACES, placesNamed, readAnswer } from './
 
 /** What writer and client share: all on SharedArrayBuffers. */
 export interface Board {
-  /** By name: the version that is being published, or is. */
+  /** By name: the newest version that may have been published. */
   readonly begun: Int32Array
-  /** By name: the version that is published. */
-  readonly published: Int32Array
   /** By `Sign`. */
   readonly signs: Int32Array
 }
@@ -20,8 +18,6 @@ export interface Board {
 export const Sign = {
   /** 1 = nothing changes any more. */
   Done: 0,
-  /** Places that every thread can tell apart, as bits. */
-  Settled: 1,
 } as const
 
 export interface Report {
@@ -32,10 +28,6 @@ export interface Report {
   faults: number
   /** The first few. */
   readonly samples: string[]
-  /** Answers older than what was published when they were asked for. */
-  stale: number
-  /** Answers for everybody else, to a place that its thread's classes did not know yet. */
-  early: number
   /** Answers of another version than the last one for that name on that socket. */
   changes: number
 }
@@ -47,8 +39,6 @@ const SAMPLES_MAX = 10
 interface Asked {
   readonly n: number
   readonly place: number
-  readonly published: number
-  readonly settled: number
   readonly sentMs: number
 }
 
@@ -79,8 +69,6 @@ export class StressClient {
     lost: 0,
     faults: 0,
     samples: [],
-    stale: 0,
-    early: 0,
     changes: 0,
   }
   readonly #board: Board
@@ -135,7 +123,7 @@ export class StressClient {
 
   /** Of a name that is absent it is known only since when that can be so. */
   #isLast(n: number, seen: number): boolean {
-    const last = this.#board.published[n]!
+    const last = this.#board.begun[n]!
     return isAbsent(n, last) ? isAbsent(n, seen) : seen === last
   }
 
@@ -148,8 +136,6 @@ export class StressClient {
     peer.pending.set(peer.id, {
       n,
       place,
-      published: Atomics.load(this.#board.published, n),
-      settled: Atomics.load(this.#board.signs, Sign.Settled),
       sentMs: performance.now(),
     })
     peer.socket.reply(peer.unit, question, question.length)
@@ -200,26 +186,21 @@ export class StressClient {
     const { n, place } = asked
     const seen = peer.seen[n]
     if (this.report.samples.length < SAMPLES_MAX) {
-      const now = `seen ${seen}, published ${asked.published}, begun ${this.#board.begun[n]}`
+      const now = `seen ${seen}, begun ${this.#board.begun[n]}`
       this.report.samples.push(`${nameOf(n)} from place ${place}: ${fault} (${now})`)
     }
   }
 
   #checkPresent(peer: Peer, asked: Asked, { addresses }: Reply): string {
-    const { n, place, published, settled } = asked
+    const { n, place } = asked
     if (addresses.length === 0) return 'no addresses'
     const read = readAnswer(n, addresses)
     const { version } = read
     const fault = read.fault || this.#advance(peer, asked, version)
     if (fault !== '') return `${fault}: ${addresses.map((a) => a.join('.'))}`
-    if (version < published) this.report.stale++
     const named = placesNamed(n, version)
     const wanted = isSteeredTo(n, place, named) ? place : -1
     if (read.place === wanted) return ''
-    if (read.place === -1 && ((settled >>> place) & 1) === 0) {
-      this.report.early++
-      return ''
-    }
     return `version ${version} is for ${named}, the answer for ${read.place}`
   }
 

@@ -9,7 +9,7 @@ export const ZONE = 'z.example.'
 /** Clients of place i are in 10.0.i.0/24, and have the code NET-P<i>. */
 export const PLACES = 32
 /** Versions after which one more place is used in codes. */
-const VERSIONS_PER_PLACE = 3
+const VERSIONS_PER_PLACE = 8
 const PLAIN_ADDRESSES = 8
 const STEERED_ADDRESSES = 2
 const TTL_SECONDS = 60

@@ -64,11 +64,15 @@ export class KuadrantZones {
   readonly #leftovers: Leftovers
   readonly #zones: readonly Zone[]
   #claims: ZoneClaims | undefined
-  /** A zone inside ours was added or went while we were being built. */
+  /** A zone inside ours was added or went while changes had to wait. */
   #mustMove = false
   #conflictsLogged = 0
-  /** Changes that came while the zones were being built. */
-  #waiting: RecordChange[] | undefined
+  #source: RecordSource | undefined
+  /**
+   * Changes that came while the zones were being built, or waited for the classes of clients: by key, from
+   * what we have of the record to what it is now.
+   */
+  #waiting: Map<string, RecordChange> | undefined
 
   constructor(options: KuadrantOptions, parts: KuadrantZonesParts) {
     this.#options = options
@@ -103,9 +107,10 @@ export class KuadrantZones {
   async follow(source: RecordSource, claims: ZoneClaims): Promise<() => void> {
     const startMs = this.#parts.clock.monotonic()
     this.#claims = claims
-    this.#waiting = []
+    this.#source = source
+    this.#waiting = new Map()
     const unsubscribe = source.subscribe((changes) => this.#take(changes))
-    const stopWatching = claims.onChange((zone) => this.#moveRecords(source, zone))
+    const stopWatching = claims.onChange((zone) => this.#moveRecords(zone))
     await this.#fill([...source.records()])
     this.#leftovers.collect()
     this.#dropLeftovers(source)
@@ -113,10 +118,7 @@ export class KuadrantZones {
     await this.#parts.table.built()
     this.#publish(startMs)
     const stopLooking = this.#leftovers.count === 0 ? () => {} : this.#dropLater(source)
-    const waiting = this.#waiting
-    this.#waiting = undefined
-    if (waiting.length > 0) this.#take(waiting)
-    if (this.#mustMove) this.#moveAll(source)
+    this.#resume()
     this.#logContent(startMs)
     return () => {
       unsubscribe()
@@ -152,7 +154,7 @@ export class KuadrantZones {
 
   #take(changes: readonly RecordChange[]): void {
     if (this.#waiting !== undefined) {
-      this.#waiting.push(...changes)
+      for (const change of changes) mergeChange(this.#waiting, change)
       return
     }
     const startMs = this.#parts.clock.monotonic()
@@ -178,15 +180,16 @@ export class KuadrantZones {
   }
 
   /** Another block began or ceased to serve `changed`: records below it may belong elsewhere now. */
-  #moveRecords(source: RecordSource, changed: Uint8Array): void {
+  #moveRecords(changed: Uint8Array): void {
     if (!this.#zones.some(({ apex }) => !isLocalZone(apex) && isSubdomain(changed, apex))) return
-    if (this.#waiting !== undefined) this.#mustMove = true
-    else this.#moveAll(source)
+    this.#mustMove = true
+    if (this.#waiting === undefined) this.#moveAll()
   }
 
-  #moveAll(source: RecordSource): void {
+  #moveAll(): void {
     const startMs = this.#parts.clock.monotonic()
-    this.#apply([...source.records()].map((record) => ({ before: record, after: record })))
+    this.#mustMove = false
+    this.#apply([...this.#source!.records()].map((record) => ({ before: record, after: record })))
     this.#commit(startMs)
   }
 
@@ -201,8 +204,24 @@ export class KuadrantZones {
     if (!isChanged && image.isPublished) return
     const built = table.built()
     if (built === undefined) this.#publish(startMs)
+    else void this.#publishOnce(built, startMs)
+  }
+
+  /** What comes meanwhile waits: it may have codes of its own, and would be published with this. */
+  async #publishOnce(built: Promise<void>, startMs: number): Promise<void> {
+    this.#waiting ??= new Map()
     // Why they can't be known was logged: clients get what there is for all.
-    else void built.catch(() => {}).then(() => this.#publish(startMs))
+    await built.catch(() => {})
+    this.#publish(startMs)
+    this.#resume()
+  }
+
+  /** Goes on with what came while it had to wait; that may be something to wait for as well. */
+  #resume(): void {
+    const waiting = [...(this.#waiting?.values() ?? [])]
+    this.#waiting = undefined
+    if (waiting.length > 0) this.#take(waiting)
+    if (this.#mustMove && this.#waiting === undefined) this.#moveAll()
   }
 
   #publish(startMs: number): void {
@@ -276,6 +295,13 @@ export class KuadrantZones {
       this.#parts.log.info(`zone ${text}: ${content}, serial ${serial}, in ${seconds} s`)
     }
   }
+}
+
+/** Of several changes of one record only the first knows what it was, and only the last what it is. */
+function mergeChange(changes: Map<string, RecordChange>, change: RecordChange): void {
+  const { key } = (change.before ?? change.after)!
+  const earlier = changes.get(key) ?? change
+  changes.set(key, { before: earlier.before, after: change.after })
 }
 
 /** The digest of all that is served of a zone but the serial. */

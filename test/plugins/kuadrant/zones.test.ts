@@ -1,0 +1,170 @@
+import t from 'tap'
+import { systemClock } from '../../../src/base/clock.ts'
+import { Random } from '../../../src/base/random.ts'
+import { systemTimers } from '../../../src/base/timers.ts'
+import { RRType } from '../../../src/dns/iana/types.ts'
+import { Section } from '../../../src/dns/message/response.ts'
+import { FlatClassTrie } from '../../../src/geo/class-trie.ts'
+import { buildClasses } from '../../../src/geo/classes/build-classes.ts'
+import { scanGeoCode } from '../../../src/geo/code.ts'
+import { UNKNOWN_LOCATION } from '../../../src/geo/location.ts'
+import type { Locator } from '../../../src/geo/locator.ts'
+import { type Net, scanNet } from '../../../src/geo/net.ts'
+import { NO_FALLTHROUGH } from '../../../src/plugin/fallthrough.ts'
+import { KuadrantZones } from '../../../src/plugins/kuadrant/zones.ts'
+import { packRecord } from '../../../src/record/pack.ts'
+import { SerialBook } from '../../../src/record/serials/serial-book.ts'
+import type { RecordChange, StoredRecord } from '../../../src/record/source.ts'
+import { ZoneClaims } from '../../../src/record/zone-claims.ts'
+import { SteeringTable } from '../../../src/steering/table.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { ZoneImage } from '../../../src/zone/image/writer.ts'
+import { ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
+import { transaction } from '../../support/transaction.ts'
+import { until } from '../../support/until.ts'
+import { linesOf } from '../../support/zone-lines.ts'
+import { wire } from '../../support/zone-names.ts'
+
+const NETS = [scanNet('127.0.0.0/8', 'US') as Net, scanNet('127.0.0.0/16', 'NET-HOME') as Net]
+const POSITION = { file: 'Corefile', line: 1, column: 1 }
+
+/** Clients of `code` get 192.0.2.`last`, all others 192.0.2.1. */
+function record(code: string, last: number): StoredRecord {
+  const shared = { owner: wire('a.z.example.'), type: RRType.A, ttlSeconds: 60, weight: undefined }
+  const endpoint = (n: number, codes: readonly string[]) => ({
+    ...shared,
+    setIdentifier: `${n}`,
+    codes: codes.map((text) => scanGeoCode(text)!),
+    isDefault: codes.length === 0,
+    rdata: [Uint8Array.of(192, 0, 2, n)],
+  })
+  const packed = packRecord({
+    namespace: 'default',
+    name: 'a',
+    zoneLabel: '',
+    rootHost: wire('a.z.example.'),
+    isAggregate: false,
+    createdSeconds: 0,
+    endpoints: [endpoint(1, []), endpoint(last, [code])],
+  })
+  return { key: 'default/a', packed, down: [] }
+}
+
+/** Zones over a source and over classes that wait for the test. */
+async function stage() {
+  const pending: (() => void)[] = []
+  const lines: string[] = []
+  const locator: Locator = {
+    locate: () => UNKNOWN_LOCATION,
+    field: () => '',
+    classify: async (codes) => {
+      await new Promise<void>((resolve) => pending.push(resolve))
+      return new FlatClassTrie(buildClasses({ databases: [], nets: NETS, codes }))
+    },
+    onChange: () => () => {},
+  }
+  const image = new ZoneImage()
+  const table = new SteeringTable({ locator, random: new Random(1), onError: t.fail })
+  const answerer = new ZoneAnswerer(image.reader(), table.steerer())
+  const options = {
+    zones: [wire('z.example.')],
+    manifests: '',
+    position: POSITION,
+    snapshot: undefined,
+    serials: '',
+    serialsPosition: POSITION,
+    rname: '',
+    rnamePosition: POSITION,
+    nameservers: [],
+    allowedNamespaces: undefined,
+    fallthrough: NO_FALLTHROUGH,
+  }
+  const zones = new KuadrantZones(options, {
+    image,
+    table,
+    serials: new SerialBook(),
+    serialFile: undefined,
+    place: 'here',
+    clock: systemClock,
+    log: createLogger(
+      '',
+      (line) => lines.push(line),
+      () => false,
+    ),
+    timers: systemTimers,
+    onCommit: () => {},
+  })
+  const claims = new ZoneClaims()
+  claims.claim(options.zones)
+  let tell: (changes: readonly RecordChange[]) => void = () => {}
+  let current: StoredRecord | undefined
+  await zones.follow(
+    {
+      records: () => (current === undefined ? [] : [current]),
+      find: () => current,
+      recordCount: 1,
+      problems: () => [],
+      unreadyReason: () => '',
+      subscribe: (listener) => {
+        tell = listener
+        return () => {}
+      },
+    },
+    claims,
+  )
+  const put = (after: StoredRecord | undefined): void => {
+    const before = current
+    current = after
+    tell([{ before, after }])
+  }
+  const ask = (): string => {
+    const tx = transaction({ name: 'a.z.example.' })
+    answerer.answer(tx.query, tx.response)
+    return linesOf(tx.response, Section.Answer)[0]?.split(' ').at(-1) ?? 'none'
+  }
+  /** Lets the classes that are being built be done; resolves once that has had its effect. */
+  const build = async (): Promise<void> => {
+    await until(() => pending.length > 0, 'a build')
+    for (const resolve of pending.splice(0)) resolve()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { put, ask, build, claims, pending, lines }
+}
+
+t.test('a change that comes while classes are built waits for its own classes', async (t) => {
+  const { put, ask, build } = await stage()
+  put(record('US', 2))
+  t.equal(ask(), 'none')
+  put(record('NET-HOME', 3))
+  await build()
+  t.equal(ask(), '192.0.2.2', 'the first, whole; not the default of the second')
+  await build()
+  t.equal(ask(), '192.0.2.3')
+  put(record('US', 4))
+  t.equal(ask(), '192.0.2.4', 'with codes that are known there is no wait')
+})
+
+t.test('many changes meanwhile come to the last of them', async (t) => {
+  const { put, ask, build, pending, lines } = await stage()
+  put(record('US', 2))
+  for (let n = 3; n < 10; n++) put(n % 2 === 0 ? undefined : record('US', n))
+  put(record('US', 99))
+  await build()
+  t.equal(ask(), '192.0.2.99')
+  t.strictSame(
+    lines.filter((line) => !line.startsWith('[INFO]')),
+    [],
+    'and none disagrees with another',
+  )
+  t.equal(pending.length, 0)
+})
+
+t.test('a zone that another block takes meanwhile takes its records along', async (t) => {
+  const { put, ask, build, claims } = await stage()
+  put(record('US', 2))
+  const release = claims.claim([wire('a.z.example.')])
+  await build()
+  t.equal(ask(), 'none')
+  release()
+  t.equal(ask(), '192.0.2.2')
+})
