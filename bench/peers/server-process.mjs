@@ -7,6 +7,7 @@ import { delimiter, isAbsolute, join } from 'node:path'
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
 const TICK_US = 10_000
 const PAGE_KIB = 4
+const OUTPUT_MAX = 1_000_000
 
 const children = new Set()
 process.on('exit', () => {
@@ -34,7 +35,7 @@ export function startProcess(name, path, args, env = {}) {
   })
   let output = ''
   const keep = (chunk) => {
-    output = (output + chunk).slice(-4000)
+    output = (output + chunk).slice(-OUTPUT_MAX)
   }
   child.stdout.on('data', keep)
   child.stderr.on('data', keep)
@@ -45,8 +46,10 @@ export function startProcess(name, path, args, env = {}) {
   return {
     name,
     pid: child.pid,
+    /** The end of what it printed. */
+    output: () => output,
     get failure() {
-      return children.has(child) ? undefined : `${name} ended: ${output}`
+      return children.has(child) ? undefined : `${name} ended: ${output.slice(-4000)}`
     },
     async stop() {
       child.kill('SIGKILL')
