@@ -82,6 +82,8 @@ export class BatchLoop {
   #members: Member[] = []
   #fds: Int32Array = new Int32Array(POLLFD_WORDS)
   #fdsAddress = 0
+  /** Whose batch is being served: an exception is its own. */
+  #current: Member | undefined
   #isStopped = false
 
   constructor(libc: Libc, wake: WakeReader, hooks: LoopHooks) {
@@ -132,7 +134,8 @@ export class BatchLoop {
         this.#runRounds()
       } catch (error) {
         this.#hooks.onFault(error)
-        for (const member of this.#members) if (member.filled > 0) member.slot++
+        if (this.#current !== undefined) this.#current.slot++
+        this.#current = undefined
       }
     }
   }
@@ -168,7 +171,9 @@ export class BatchLoop {
       member.filled = count
     }
     this.#hooks.onBatch()
+    this.#current = member
     for (; member.slot < member.filled; member.slot++) this.#serve(member, member.slot)
+    this.#current = undefined
     if (!socket.flush()) member.isClogged = true
     this.#count(member)
     this.#hooks.onBatchEnd()

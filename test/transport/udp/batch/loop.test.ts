@@ -220,6 +220,28 @@ t.test('an exception costs one query, wherever in the batch it is', async (t) =>
   }
 })
 
+t.test('an exception costs the other sockets nothing', async (t) => {
+  const stage = new Stage(t)
+  const fails = (at: readonly number[]): Echo => {
+    return failing(at, () => {
+      throw new Error('bad')
+    })
+  }
+  const early = stage.serve(fails([0, 1, 2]))
+  const late = stage.serve(fails([0]))
+  const [client, other] = [stage.client(early.socket.port), stage.client(late.socket.port)]
+  // A full batch is followed by another look: the early one fails while the late one is in a batch.
+  stage.run(() => {
+    client.send(...Array.from({ length: BATCH }, () => echo(9)))
+    client.send(...batch(8))
+    other.send(...batch(8))
+  })
+  const answered = numbers(client.received())
+  t.strictSame(answered.slice(BATCH), [3, 4, 5, 6, 7])
+  t.strictSame(numbers(other.received()), [1, 2, 3, 4, 5, 6, 7])
+  t.equal(stage.faults.length, 4)
+})
+
 t.test('what this thread can not answer is handed over', async (t) => {
   const stage = new Stage(t)
   const { socket } = stage.serve(new Echo(256, { handsOver: true }))
