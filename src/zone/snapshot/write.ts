@@ -81,16 +81,21 @@ function replaceFile(path: string, parts: readonly Buffer[]): number {
     octets += writeAll(file, hash.digest())
     fsyncSync(file)
     // Another process that writes the same file would have taken ours away.
-    if (fstatSync(file).ino !== lstatSync(next).ino) throw new Error(`${next} is not ours any more`)
+    if (!isStill(next, file)) throw new Error(`${next} is not ours any more`)
     renameSync(next, path)
     syncDirectory(dirname(path))
     return octets
   } catch (error) {
-    rmSync(next, { force: true })
+    if (isStill(next, file)) rmSync(next, { force: true })
     throw error
   } finally {
     closeSync(file)
   }
+}
+
+/** True if `path` names the open `file`, and not what another process has put there. */
+function isStill(path: string, file: number): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.ino === fstatSync(file).ino
 }
 
 function writeAll(file: number, octets: Buffer): number {
