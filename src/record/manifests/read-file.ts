@@ -3,6 +3,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import type { InputError } from '../../base/errors.ts'
 import type { HealthProbe, Resource } from '../dns-record.ts'
 import { packRecord } from '../pack.ts'
+import { findFurtherFaults } from '../validate/further-faults.ts'
 import { findIgnored } from '../validate/ignored.ts'
 import { itemsOf, validateResource } from '../validate/resource.ts'
 import { findLine, parseDocuments, parseOneDocument, YamlProblem } from '../yaml/parse-document.ts'
@@ -218,6 +219,7 @@ class FileReading {
         const line = lineOf([...prefix, ...resource.problem.path])
         const refused = this.#refuse(resource.key, line, resource.problem.message)
         if (refused !== undefined) records.push(refused)
+        if (this.#onIgnored !== undefined) this.#reportFurther(item, resource, prefix, lineOf)
       }
     }
     this.#documents.push({
@@ -227,6 +229,19 @@ class FileReading {
       records: records.length === 0 ? NO_RECORDS : records,
       probes: probes.length === 0 ? NO_PROBES : probes,
     })
+  }
+
+  /** For `check`: nothing is served of a file that is only checked. */
+  #reportFurther(
+    item: YamlValue,
+    { key, problem }: Resource & { kind: 'refused' },
+    prefix: readonly (string | number)[],
+    lineOf: (path: readonly (string | number)[]) => number,
+  ): void {
+    for (const { path, message } of findFurtherFaults(item, problem)) {
+      const line = lineOf([...prefix, ...path])
+      this.#errors.push(manifestError(this.#path, line, `${key} is refused: ${message}`))
+    }
   }
 
   #holdRecord(resource: Resource & { kind: 'record' }): HeldRecord {

@@ -1,0 +1,85 @@
+import type { FieldProblem } from '../dns-record.ts'
+import type { YamlValue } from '../yaml/scan-block-yaml.ts'
+import { isMapping } from './fields.ts'
+import { validateResource } from './resource.ts'
+
+type Mapping = { readonly [key: string]: YamlValue }
+
+/** Where a record's own root host can't be used to check the rest of it with. */
+const ROOT_HOST = 'sound.example'
+const ENDPOINT_FIELDS = ['dnsName', 'setIdentifier', 'recordTTL', 'providerSpecific']
+const LOCAL_ZONE = /^kdrnt\.?$/i
+
+/**
+ * What else is wrong with a record that is refused for `first`, by field: each part of it is put into a
+ * record that is sound otherwise. For `sextant check`; serving needs one reason only.
+ */
+export function findFurtherFaults(resource: YamlValue, first: FieldProblem): FieldProblem[] {
+  const found = new Map([[first.path.join('/'), first]])
+  const add = (problem: FieldProblem | undefined): void => {
+    const key = problem?.path.join('/') ?? ''
+    if (problem !== undefined && !found.has(key)) found.set(key, problem)
+  }
+  if (isMapping(resource)) checkParts(resource, add)
+  return [...found.values()].slice(1)
+}
+
+function checkParts(resource: Mapping, add: (problem: FieldProblem | undefined) => void): void {
+  const { spec, metadata } = resource
+  if (!isMapping(spec) || !isMapping(metadata)) return
+  const whole = spec
+  const { endpoints } = whole
+  const { name, namespace, labels } = metadata
+  // Records in gateway-local form have rules of their own, and are made by programs.
+  if (isMapping(labels) && hasLocalZone(labels)) return
+  const empty = { ...resource, spec: { ...whole, endpoints: [] } }
+  const problem = problemOf(empty)
+  add(problem)
+  if (!Array.isArray(endpoints)) return
+  const rootHost = problem === undefined ? whole.rootHost! : ROOT_HOST
+  const bare = { ...resource, metadata: { name: name!, namespace: namespace ?? 'default' } }
+  for (const [index, endpoint] of endpoints.entries()) {
+    const check = (part: YamlValue, targetIndex = 0): void => {
+      const spec = { rootHost, endpoints: [part] }
+      const found = problemOf({ ...bare, spec })
+      if (found === undefined) return
+      const path = found.path.map((step, i) => {
+        if (i === 2) return index
+        return i === 4 && found.path[3] === 'targets' ? targetIndex : step
+      })
+      add({ path, message: found.message })
+    }
+    // A bad root host makes every name look as if it were outside.
+    if (problem === undefined) check(endpoint)
+    if (isMapping(endpoint)) checkFields(endpoint, String(rootHost), problem === undefined, check)
+  }
+}
+
+function checkFields(
+  endpoint: Mapping,
+  rootHost: string,
+  withName: boolean,
+  check: (part: YamlValue, targetIndex?: number) => void,
+): void {
+  const sound = { dnsName: rootHost, recordType: 'A', targets: ['192.0.2.1'] }
+  for (const field of ENDPOINT_FIELDS) {
+    if (!(field in endpoint) || (field === 'dnsName' && !withName)) continue
+    check({ ...sound, [field]: endpoint[field]! })
+  }
+  const { recordType, targets } = endpoint
+  // What a type allows is a matter of the targets.
+  if (!Array.isArray(targets) || recordType === undefined) return
+  for (const [index, target] of targets.entries()) {
+    check({ ...sound, recordType, targets: [target] }, index)
+  }
+}
+
+function hasLocalZone(labels: Mapping): boolean {
+  const zone = labels['kuadrant.io/coredns-zone-name']
+  return typeof zone === 'string' && LOCAL_ZONE.test(zone)
+}
+
+function problemOf(resource: Mapping): FieldProblem | undefined {
+  const found = validateResource(resource)
+  return found.kind === 'refused' ? found.problem : undefined
+}
