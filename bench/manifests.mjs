@@ -105,6 +105,7 @@ const zones = new KuadrantZones(options, {
   onCommit,
   ...parts,
 })
+shared.claims.claim(options.zones)
 await zones.follow(shared.source, shared.claims)
 console.log(`loaded and published in ${((performance.now() - start) / 1000).toFixed(2)} s`)
 const cpu = (process.cpuUsage().user - cpuBefore) / 1e6
