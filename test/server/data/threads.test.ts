@@ -167,7 +167,7 @@ t.test('texts of a thread come in order', async (t) => {
 t.test('texts that find the ring full are dropped and counted', async (t) => {
   const toy = await reload(corefile('1', 1))
   const count = 400_000
-  await clients[0]!.ask({ name: `say-${count}.z.example`, type: 'A' }, 1, PATIENCE_MS)
+  await clients[0]!.ask({ name: `flood-${count}.z.example`, type: 'A' }, 1, PATIENCE_MS)
   const lost = (): number => server.totals.losses.lines ?? 0
   await until(() => toy.texts.length + lost() === count, 'all texts', PATIENCE_MS)
   t.ok(lost() > 0, `${lost()} dropped`)

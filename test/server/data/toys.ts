@@ -18,13 +18,28 @@ export interface Toy {
   counted(): number
 }
 
+/** The text that has the control thread wait for the end of a flood. */
+const HOLD = 'hold'
+const Flood = { Wanted: 1, Held: 2, Over: 3 } as const
+const HOLD_MS_MAX = 60_000
+
+function move(flood: Int32Array, state: number): void {
+  Atomics.store(flood, 0, state)
+  Atomics.notify(flood, 0)
+}
+
+/** Blocks this thread as long as the other one has not moved the flood on from `state`. */
+function wait(flood: Int32Array, state: number): void {
+  if (Atomics.wait(flood, 0, state, HOLD_MS_MAX) === 'timed-out') throw new Error(`flood ${state}`)
+}
+
 /** Every toy of this thread, in the order of the setups. */
 export const toys: Toy[] = []
 
 /**
  * `toy TOKEN [VALUE] [waits]`: answers A queries with 10.TOKEN.VALUE (16 bits) and 11.0.THREAD (16 bits).
  * VALUE is published at start. First labels that it heeds: `die` ends a data thread, `say-N` sends N
- * texts up.
+ * texts up, `flood-N` does so while the control thread takes none.
  */
 const toy: Directive = {
   name: 'toy',
@@ -39,15 +54,32 @@ const toy: Directive = {
     const counters = c.counters()
     counters.length = 1
     const texts: string[] = []
-    const say = c.uplink((text) => texts.push(text))
+    let flood: Int32Array = new Int32Array(new SharedArrayBuffer(4))
+    const floods = c.feed<Int32Array>((followed) => {
+      flood = followed
+    })
+    const say = c.uplink((text) => {
+      if (text === HOLD) {
+        move(flood, Flood.Held)
+        wait(flood, Flood.Held)
+      } else {
+        texts.push(text)
+      }
+    })
     const serve = (tx: Transaction): number => {
       counters.of(tx)[0]! += 1
       const [label] = Buffer.from(tx.query.qname)
         .toString('latin1', 1)
         .split(/[\0-\x20]/)
       if (label === 'die' && !isMainThread) process.exit(1)
-      const lines = Number(/^say-(\d+)$/.exec(label!)?.[1] ?? 0)
-      for (let i = 0; i < lines; i++) say(`${i}`)
+      const [, verb, lines] = /^(say|flood)-(\d+)$/.exec(label!) ?? []
+      if (verb === 'flood') {
+        move(flood, Flood.Wanted)
+        say(HOLD)
+        wait(flood, Flood.Wanted)
+      }
+      for (let i = 0; i < Number(lines ?? 0); i++) say(`${i}`)
+      if (verb === 'flood') move(flood, Flood.Over)
       addAddress(tx, 10, token, value)
       addAddress(tx, 11, 0, threadId)
       tx.response.rcode = Rcode.NOERROR
@@ -65,7 +97,10 @@ const toy: Directive = {
       value = next
       feed.publish(next)
     }
-    c.onStartup(() => publish(Number(valueText ?? 0)))
+    c.onStartup(() => {
+      floods.publish(flood)
+      publish(Number(valueText ?? 0))
+    })
     let total = 0
     const counted = (): number => {
       counters.forEach((counts) => {
