@@ -1,0 +1,238 @@
+import t from 'tap'
+import { Cluster } from '../support/cluster.ts'
+import { needsCluster } from '../support/cluster-binary.ts'
+
+const NAMESPACE = 'team'
+
+interface Row {
+  readonly name: string
+  readonly given: object
+  /** What the refusal says; undefined = it is taken. */
+  readonly want?: RegExp
+}
+
+const HOST = { rootHost: 'a.k.example.com' }
+const check = (healthCheck: object) => ({ ...HOST, healthCheck })
+
+const CREATED: readonly Row[] = [
+  { name: 'the root host alone', given: HOST },
+  { name: 'no root host', given: {}, want: /spec\.rootHost: Required value/ },
+  { name: 'a root host of one label', given: { rootHost: 'localhost' }, want: /should match/ },
+  {
+    name: 'a root host of 256 characters',
+    given: { rootHost: `${'a.'.repeat(127)}aa` },
+    want: /may not be more than 255|[Tt]oo long/,
+  },
+  { name: 'a short ownerID', given: { ...HOST, ownerID: 'short' }, want: /ownerID.*at least 6/ },
+  {
+    name: 'a providerRef without a name',
+    given: { ...HOST, providerRef: {} },
+    want: /providerRef\.name: Required/,
+  },
+  {
+    name: 'delegate beside a provider',
+    given: { ...HOST, delegate: true, providerRef: { name: 'p' } },
+    want: /delegate=true and providerRef are mutually exclusive/,
+  },
+  { name: 'a health check on port 8443', given: check({ port: 8443, path: '/healthz' }) },
+  {
+    name: 'port 22',
+    given: check({ port: 22 }),
+    want: /Only ports 80, 443, 1024-49151 are allowed/,
+  },
+  { name: 'port 49152', given: check({ port: 49_152 }), want: /Only ports 80/ },
+  { name: 'protocol TCP', given: check({ protocol: 'TCP' }), want: /Only HTTP or HTTPS/ },
+  {
+    name: 'no failures allowed',
+    given: check({ failureThreshold: 0 }),
+    want: /must be greater than 0/,
+  },
+  { name: 'the path /', given: check({ path: '/' }), want: /path.*should match/ },
+  { name: 'a path without a slash', given: check({ path: 'healthz' }), want: /path.*should match/ },
+  {
+    name: 'a fractional TTL',
+    given: { ...HOST, endpoints: [{ recordTTL: 1.5 }] },
+    want: /recordTTL/,
+  },
+  { name: 'an empty endpoint', given: { ...HOST, endpoints: [{}] } },
+]
+
+const CHANGED: readonly (Row & { readonly from: object })[] = [
+  {
+    name: 'another root host',
+    from: HOST,
+    given: { rootHost: 'b.k.example.com' },
+    want: /RootHost is immutable/,
+  },
+  {
+    name: 'another ownerID',
+    from: { ...HOST, ownerID: 'owner1' },
+    given: { ownerID: 'owner2' },
+    want: /OwnerID is immutable/,
+  },
+  {
+    name: 'an ownerID taken away',
+    from: { ...HOST, ownerID: 'owner1' },
+    given: { ownerID: null },
+    want: /OwnerID can't be unset/,
+  },
+  {
+    name: 'an ownerID given later',
+    from: HOST,
+    given: { ownerID: 'owner1' },
+    want: /OwnerID can't be set if/,
+  },
+  {
+    name: 'delegate given later',
+    from: HOST,
+    given: { delegate: true },
+    want: /delegate can't be set to true/,
+  },
+  { name: 'delegate: false given later', from: HOST, given: { delegate: false } },
+  {
+    name: 'delegate taken away',
+    from: { ...HOST, delegate: true },
+    given: { delegate: null },
+    want: /delegate can't be unset/,
+  },
+  {
+    name: 'delegate turned off',
+    from: { ...HOST, delegate: true },
+    given: { delegate: false },
+    want: /delegate is immutable/,
+  },
+  { name: 'other endpoints', from: HOST, given: { endpoints: [{ dnsName: 'a.k.example.com' }] } },
+]
+
+t.test(
+  'the API server takes our CustomResourceDefinitions and enforces them',
+  needsCluster(),
+  async (t) => {
+    const cluster = await Cluster.start(t)
+    await cluster.installCrds()
+    await cluster.createNamespace(NAMESPACE)
+    const records = cluster.records(NAMESPACE)
+    const resource = (kind: string, name: string, spec: object) => ({
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind,
+      metadata: { name },
+      spec,
+    })
+    let count = 0
+
+    await t.test('it stores them without a complaint', async (t) => {
+      const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+      for (const plural of ['dnsrecords', 'dnshealthcheckprobes']) {
+        const { status } = await cluster.must('GET', `${path}/${plural}.kuadrant.io`)
+        const bad = status.conditions.filter(
+          ({ type, status }: { type: string; status: string }) =>
+            type === 'NonStructuralSchema' || (type === 'NamesAccepted' && status !== 'True'),
+        )
+        t.strictSame(bad, [])
+      }
+    })
+
+    await t.test('what it takes and refuses when a record is created', async (t) => {
+      for (const { name, given, want } of CREATED) {
+        const reply = await cluster.call(
+          'POST',
+          records,
+          resource('DNSRecord', `c${count++}`, given),
+        )
+        if (want === undefined) t.equal(reply.status, 201, name)
+        else t.match(reply, { status: 422, body: { message: want } }, name)
+      }
+    })
+
+    await t.test('what it takes and refuses when a record is changed', async (t) => {
+      for (const { name, from, given, want } of CHANGED) {
+        const own = `u${count++}`
+        await cluster.must('POST', records, resource('DNSRecord', own, from))
+        const reply = await cluster.call('PATCH', `${records}/${own}`, { spec: given })
+        if (want === undefined) t.equal(reply.status, 200, name)
+        else t.match(reply, { status: 422, body: { message: want } }, name)
+      }
+    })
+
+    await t.test('defaults are filled in, unknown fields dropped', async (t) => {
+      const spec = { ...check({ path: '/live' }), nonsense: 1 }
+      const { spec: kept } = await cluster.must(
+        'POST',
+        records,
+        resource('DNSRecord', 'defaults', spec),
+      )
+      t.strictSame(kept.healthCheck, {
+        path: '/live',
+        port: 443,
+        protocol: 'HTTPS',
+        interval: '5m',
+        failureThreshold: 5,
+      })
+      t.equal(kept.nonsense, undefined)
+    })
+
+    await t.test('the status is written on its own, remote statuses as they come', async (t) => {
+      await cluster.must('POST', records, resource('DNSRecord', 'status', HOST))
+      const status = {
+        conditions: [
+          {
+            type: 'Ready',
+            status: 'True',
+            reason: 'ProviderSuccess',
+            message: '',
+            lastTransitionTime: '2026-01-01T00:00:00Z',
+          },
+        ],
+        ownerID: 'abcdef12',
+        remoteRecordStatuses: { 'uid-1': { any: { depth: [1, 2] } } },
+      }
+      const reply = await cluster.must('PATCH', `${records}/status/status`, {
+        status,
+        spec: { ownerID: 'other1' },
+      })
+      t.strictSame(reply.status, status)
+      t.strictSame(reply.spec, HOST, 'the spec stays as it was')
+      const bad = { conditions: [{ ...status.conditions[0], status: 'Maybe' }] }
+      t.equal(
+        (await cluster.call('PATCH', `${records}/status/status`, { status: bad })).status,
+        422,
+      )
+    })
+
+    await t.test('a probe is checked as well', async (t) => {
+      const probes = cluster.records(NAMESPACE, '', 'dnshealthcheckprobes')
+      const table: readonly Row[] = [
+        { name: 'an address', given: { address: '192.0.2.1', port: 80, protocol: 'HTTP' } },
+        { name: 'nothing', given: {} },
+        { name: 'port 1023', given: { port: 1023 }, want: /Only ports 80/ },
+        { name: 'protocol GOPHER', given: { protocol: 'GOPHER' }, want: /Only HTTP or HTTPS/ },
+      ]
+      for (const { name, given, want } of table) {
+        const reply = await cluster.call(
+          'POST',
+          probes,
+          resource('DNSHealthCheckProbe', `p${count++}`, given),
+        )
+        if (want === undefined) t.equal(reply.status, 201, name)
+        else t.match(reply, { status: 422, body: { message: want } }, name)
+      }
+    })
+
+    await t.test('kubectl is shown the columns', async (t) => {
+      const accept = 'application/json;as=Table;g=meta.k8s.io;v=v1'
+      const table = await cluster.must('GET', records, undefined, accept)
+      const names = table.columnDefinitions.map(({ name }: { name: string }) => name)
+      t.strictSame(names, [
+        'Name',
+        'Ready',
+        'Healthy',
+        'Root Host',
+        'Owner ID',
+        'Zone Domain',
+        'Zone ID',
+      ])
+      const row = table.rows.find(({ cells }: { cells: unknown[] }) => cells[0] === 'status')
+      t.strictSame(row.cells, ['status', 'True', null, 'a.k.example.com', 'abcdef12', null, null])
+    })
+  },
+)

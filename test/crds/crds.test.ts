@@ -1,0 +1,264 @@
+import t from 'tap'
+import { validateResource } from '../../src/record/validate/resource.ts'
+import type { YamlValue } from '../../src/record/yaml/scan-block-yaml.ts'
+import { readCrd } from '../support/cluster.ts'
+
+const PLURALS = ['dnsrecords', 'dnshealthcheckprobes']
+
+/** The only version of a kind. */
+function versionOf(plural: string) {
+  return readCrd(plural).spec.versions[0]
+}
+
+function schemaOf(plural: string, part: 'spec' | 'status') {
+  return versionOf(plural).schema.openAPIV3Schema.properties[part]
+}
+
+/** `path: type` of every field below a schema. */
+// biome-ignore lint/suspicious/noExplicitAny: a schema is any mapping
+function fieldsOf(schema: any, path = ''): string[] {
+  if (schema.type === 'array') return fieldsOf(schema.items, `${path}[]`)
+  if (schema.type !== 'object') return [`${path}: ${schema.type}`]
+  const values = schema.additionalProperties
+  if (values !== undefined) return fieldsOf(values, `${path}{}`)
+  const below = Object.entries(schema.properties ?? {})
+  if (below.length === 0) return [`${path}: object`]
+  return below.flatMap(([name, field]) => fieldsOf(field, path === '' ? name : `${path}.${name}`))
+}
+
+/** `message` of every rule of a schema and what is in it. */
+// biome-ignore lint/suspicious/noExplicitAny: a schema is any mapping
+function rulesOf(schema: any): string[] {
+  const own = (schema['x-kubernetes-validations'] ?? []).map(
+    (rule: { message: string }) => rule.message,
+  )
+  const below = [...Object.values(schema.properties ?? {}), schema.items ?? []].flat()
+  return [...own, ...below.flatMap(rulesOf)]
+}
+
+const ENDPOINT_FIELDS = (path: string): string[] => [
+  `${path}[].dnsName: string`,
+  `${path}[].recordType: string`,
+  `${path}[].targets[]: string`,
+  `${path}[].recordTTL: integer`,
+  `${path}[].setIdentifier: string`,
+  `${path}[].labels{}: string`,
+  `${path}[].providerSpecific[].name: string`,
+  `${path}[].providerSpecific[].value: string`,
+]
+
+const CONDITION_FIELDS = (path: string): string[] =>
+  [
+    'type: string',
+    'status: string',
+    'observedGeneration: integer',
+    'lastTransitionTime: string',
+    'reason: string',
+    'message: string',
+  ].map((field) => `${path}[].${field}`)
+
+t.test('both kinds are namespaced, have a status of their own and one version', (t) => {
+  for (const plural of PLURALS) {
+    const { spec, metadata } = readCrd(plural)
+    t.equal(metadata.name, `${plural}.kuadrant.io`)
+    t.equal(spec.group, 'kuadrant.io')
+    t.equal(spec.scope, 'Namespaced')
+    t.equal(spec.names.plural, plural)
+    t.equal(spec.versions.length, 1)
+    t.match(spec.versions[0], { name: 'v1alpha1', served: true, storage: true })
+    t.strictSame(spec.versions[0].subresources, { status: {} })
+  }
+  t.equal(readCrd('dnsrecords').spec.names.kind, 'DNSRecord')
+  t.equal(readCrd('dnshealthcheckprobes').spec.names.kind, 'DNSHealthCheckProbe')
+  t.end()
+})
+
+t.test('the fields of a DNSRecord', (t) => {
+  t.strictSame(
+    fieldsOf(schemaOf('dnsrecords', 'spec')).sort(),
+    [
+      'rootHost: string',
+      'ownerID: string',
+      'providerRef.name: string',
+      'delegate: boolean',
+      ...ENDPOINT_FIELDS('endpoints'),
+      'healthCheck.path: string',
+      'healthCheck.port: integer',
+      'healthCheck.protocol: string',
+      'healthCheck.interval: string',
+      'healthCheck.failureThreshold: integer',
+      'healthCheck.additionalHeadersRef.name: string',
+    ].sort(),
+  )
+  t.strictSame(
+    fieldsOf(schemaOf('dnsrecords', 'status')).sort(),
+    [
+      ...CONDITION_FIELDS('conditions'),
+      'observedGeneration: integer',
+      'writeCounter: integer',
+      ...ENDPOINT_FIELDS('endpoints'),
+      ...CONDITION_FIELDS('healthCheck.conditions'),
+      'healthCheck.probes[].id: string',
+      'healthCheck.probes[].ipAddress: string',
+      'healthCheck.probes[].host: string',
+      'healthCheck.probes[].synced: boolean',
+      ...CONDITION_FIELDS('healthCheck.probes[].conditions'),
+      'ownerID: string',
+      'providerRef.name: string',
+      'domainOwners[]: string',
+      'zoneID: string',
+      'zoneDomainName: string',
+      'remoteRecordStatuses{}: object',
+      'group: string',
+      'activeGroups: string',
+    ].sort(),
+  )
+  t.end()
+})
+
+t.test('the fields of a DNSHealthCheckProbe', (t) => {
+  t.strictSame(
+    fieldsOf(schemaOf('dnshealthcheckprobes', 'spec')).sort(),
+    [
+      'port: integer',
+      'hostname: string',
+      'address: string',
+      'path: string',
+      'protocol: string',
+      'interval: string',
+      'additionalHeadersRef.name: string',
+      'failureThreshold: integer',
+      'allowInsecureCertificate: boolean',
+    ].sort(),
+  )
+  t.strictSame(
+    fieldsOf(schemaOf('dnshealthcheckprobes', 'status')).sort(),
+    [
+      'healthy: boolean',
+      'consecutiveFailures: integer',
+      'reason: string',
+      'status: integer',
+      'observedGeneration: integer',
+    ].sort(),
+  )
+  t.end()
+})
+
+t.test('required fields, defaults and limits', (t) => {
+  const record = schemaOf('dnsrecords', 'spec')
+  t.strictSame(record.required, ['rootHost'])
+  t.match(record.properties.rootHost, { minLength: 1, maxLength: 255 })
+  t.match(record.properties.ownerID, { minLength: 6, maxLength: 36 })
+  t.strictSame(record.properties.providerRef.required, ['name'])
+  t.equal(record.properties.endpoints.minItems, 0)
+  t.equal(
+    record.properties.endpoints.items.required,
+    undefined,
+    'every field of an endpoint is optional',
+  )
+  t.equal(record.properties.endpoints.items.properties.recordTTL.format, 'int64')
+  const { healthCheck } = record.properties
+  const defaults = Object.entries<{ default?: unknown }>(healthCheck.properties).map(
+    ([name, field]) => [name, field.default],
+  )
+  t.strictSame(Object.fromEntries(defaults), {
+    path: undefined,
+    port: 443,
+    protocol: 'HTTPS',
+    interval: '5m',
+    failureThreshold: 5,
+    additionalHeadersRef: undefined,
+  })
+  const probe = schemaOf('dnshealthcheckprobes', 'spec')
+  t.equal(JSON.stringify(probe).includes('"default"'), false, 'a probe has no defaults')
+  t.equal(probe.properties.path.pattern, healthCheck.properties.path.pattern)
+  t.end()
+})
+
+t.test('the rules, by what they say', (t) => {
+  t.strictSame(
+    rulesOf(schemaOf('dnsrecords', 'spec')).sort(),
+    [
+      'Failure threshold must be greater than 0',
+      'Only HTTP or HTTPS protocols are allowed',
+      'Only ports 80, 443, 1024-49151 are allowed',
+      'OwnerID is immutable',
+      "OwnerID can't be set if it was previously unset",
+      "OwnerID can't be unset if it was previously set",
+      'RootHost is immutable',
+      "delegate can't be set to true if unset",
+      "delegate can't be unset if true",
+      'delegate is immutable',
+      'delegate=true and providerRef are mutually exclusive',
+    ].sort(),
+  )
+  t.end()
+})
+
+t.test('columns that kubectl shows', (t) => {
+  const columns = (plural: string) =>
+    versionOf(plural).additionalPrinterColumns.map(
+      ({ name, priority = 0 }: { name: string; priority?: number }) => `${name} ${priority}`,
+    )
+  t.strictSame(columns('dnsrecords'), [
+    'Ready 0',
+    'Healthy 2',
+    'Root Host 2',
+    'Owner ID 2',
+    'Zone Domain 2',
+    'Zone ID 2',
+  ])
+  t.strictSame(columns('dnshealthcheckprobes'), ['Healthy 0'])
+  t.end()
+})
+
+/** What our validation says about a record with that spec; '' = it is served. */
+function refusalOf(spec: YamlValue): string {
+  const metadata = { name: 'a', namespace: 'b' }
+  const resource = validateResource({
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata,
+    spec,
+  })
+  return resource.kind === 'refused' ? resource.problem.message : ''
+}
+
+t.test('our validation takes the root hosts that the schema takes', (t) => {
+  const { pattern, maxLength } = schemaOf('dnsrecords', 'spec').properties.rootHost
+  const table: readonly { name: string; given: string; want: boolean }[] = [
+    { name: 'a host', given: 'a.example.org', want: true },
+    { name: 'a wildcard', given: '*.a.example.org', want: true },
+    { name: 'a single label', given: 'localhost', want: false },
+    { name: 'a space', given: 'a b.example.org', want: false },
+    { name: 'nothing', given: '', want: false },
+    { name: 'more than 255 characters', given: `${'a.'.repeat(127)}aaa`, want: false },
+  ]
+  for (const { name, given, want } of table) {
+    const takes = new RegExp(pattern).test(given) && given.length <= maxLength
+    t.equal(takes, want, `schema: ${name}`)
+    t.equal(refusalOf({ rootHost: given }) === '', want, `ours: ${name}`)
+  }
+  t.end()
+})
+
+t.test('our validation reads every field of an endpoint that the schema has', (t) => {
+  const { properties } = schemaOf('dnsrecords', 'spec').properties.endpoints.items
+  const good: Record<string, YamlValue> = {
+    dnsName: 'a.example.org',
+    recordType: 'A',
+    targets: ['192.0.2.1'],
+    recordTTL: 60,
+    setIdentifier: 'one',
+    labels: { any: 'thing' },
+    providerSpecific: [{ name: 'weight', value: '1' }],
+  }
+  t.strictSame(Object.keys(properties).sort(), Object.keys(good).sort())
+  t.equal(refusalOf({ rootHost: 'a.example.org', endpoints: [good] }), '')
+  // Labels are an operator's own business.
+  for (const field of Object.keys(good).filter((name) => name !== 'labels')) {
+    const endpoint = { ...good, [field]: { of: 'another type' } }
+    t.not(refusalOf({ rootHost: 'a.example.org', endpoints: [endpoint] }), '', field)
+  }
+  t.end()
+})

@@ -1,0 +1,291 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { parseAllDocuments } from 'yaml'
+import { findClusterBinaries } from './cluster-binary.ts'
+import { freePort, root } from './server.ts'
+import { until } from './until.ts'
+
+/** Ample: on a machine on which everybody tests at once. */
+const START_MS_MAX = 120_000
+
+/** Users of the cluster, each with a token: `admin` may do everything, the others what a test grants. */
+export type ClusterUser = 'admin' | 'viewer' | 'stranger'
+
+/** An answer of the API server. */
+export interface ApiReply {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the API says
+  readonly body: any
+}
+
+export interface CallOptions {
+  readonly user?: ClusterUser
+  readonly accept?: string
+}
+
+const RECORDS = '/apis/kuadrant.io/v1alpha1'
+
+/** A kube-apiserver and its etcd on 127.0.0.1, gone when the test ends. */
+export class Cluster {
+  readonly directory: string
+  readonly #port: number
+  readonly #etcdPort: number
+  readonly #processes = new Map<string, ChildProcess>()
+  #printed = ''
+
+  private constructor(directory: string, port: number, etcdPort: number) {
+    this.directory = directory
+    this.#port = port
+    this.#etcdPort = etcdPort
+  }
+
+  static async start(t: Test): Promise<Cluster> {
+    const directory = t.testdir({})
+    const cluster = new Cluster(directory, await freePort(), await freePort())
+    t.teardown(() => cluster.stop())
+    cluster.#writeCredentials()
+    await cluster.#startEtcd()
+    await cluster.startServer()
+    return cluster
+  }
+
+  get url(): string {
+    return `https://127.0.0.1:${this.#port}`
+  }
+
+  /** Its certificate, made by itself. */
+  get caFile(): string {
+    return join(this.directory, 'certs/apiserver.crt')
+  }
+
+  async startServer(): Promise<void> {
+    const file = (name: string) => join(this.directory, name)
+    this.#spawn('apiServer', [
+      `--etcd-servers=http://127.0.0.1:${this.#etcdPort}`,
+      '--bind-address=127.0.0.1',
+      `--secure-port=${this.#port}`,
+      `--cert-dir=${file('certs')}`,
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${file('sa.pub')}`,
+      `--service-account-signing-key-file=${file('sa.key')}`,
+      `--token-auth-file=${file('tokens.csv')}`,
+      '--authorization-mode=RBAC',
+      '--service-cluster-ip-range=10.0.0.0/24',
+    ])
+    const isReady = async () => {
+      const reply = await this.call('GET', '/readyz').catch(() => undefined)
+      return reply?.status === 200
+    }
+    await this.#wait(isReady, 'the API server')
+  }
+
+  /** Kills the API server as a crash would; its data stay in etcd. */
+  async killServer(): Promise<void> {
+    await this.#kill('apiServer')
+  }
+
+  /** Has etcd forget all versions but the newest. */
+  async compact(): Promise<void> {
+    const etcd = `http://127.0.0.1:${this.#etcdPort}/v3/kv`
+    const key = Buffer.from('none').toString('base64')
+    const range = await fetch(`${etcd}/range`, { method: 'POST', body: JSON.stringify({ key }) })
+    const { header } = (await range.json()) as { header: { revision: string } }
+    const body = JSON.stringify({ revision: header.revision, physical: true })
+    await fetch(`${etcd}/compaction`, { method: 'POST', body })
+  }
+
+  async stop(): Promise<void> {
+    await this.#kill('apiServer')
+    await this.#kill('etcd')
+  }
+
+  /** A kubeconfig of that user. Two contexts: `main`, the current one, and `elsewhere`, where nobody is. */
+  kubeconfig(user: ClusterUser): string {
+    const path = join(this.directory, `${user}.kubeconfig`)
+    writeFileSync(
+      path,
+      `apiVersion: v1
+kind: Config
+current-context: main
+clusters:
+- {name: here, cluster: {server: "${this.url}", certificate-authority: "${this.caFile}"}}
+- {name: nowhere, cluster: {server: "https://127.0.0.1:1"}}
+users:
+- {name: "${user}", user: {token: "${tokenOf(user)}"}}
+contexts:
+- {name: main, context: {cluster: here, user: "${user}"}}
+- {name: elsewhere, context: {cluster: nowhere, user: "${user}"}}
+`,
+    )
+    return path
+  }
+
+  /** One request to the API; `body`: JSON. */
+  async call(
+    method: string,
+    path: string,
+    body?: unknown,
+    { user = 'admin', accept = 'application/json' }: CallOptions = {},
+  ): Promise<ApiReply> {
+    const isPatch = method === 'PATCH'
+    const headers = {
+      accept,
+      authorization: `Bearer ${tokenOf(user)}`,
+      'content-type': isPatch ? 'application/merge-patch+json' : 'application/json',
+    }
+    const ca = readFileSync(this.caFile)
+    return new Promise((resolve, reject) => {
+      const sent = request(`${this.url}${path}`, { method, headers, ca, agent: false }, (reply) => {
+        const chunks: Buffer[] = []
+        reply.on('data', (chunk) => chunks.push(chunk))
+        reply.on('error', reject)
+        reply.on('end', () => {
+          const text = Buffer.concat(chunks).toString()
+          const isJson = reply.headers['content-type']?.startsWith('application/json') === true
+          resolve({ status: reply.statusCode ?? 0, body: isJson ? JSON.parse(text) : text })
+        })
+      })
+      sent.on('error', reject)
+      sent.end(body === undefined ? undefined : JSON.stringify(body))
+    })
+  }
+
+  /** As `call`, but what is refused is an error. */
+  async must(
+    method: string,
+    path: string,
+    body?: unknown,
+    accept = 'application/json',
+  ): Promise<ApiReply['body']> {
+    const reply = await this.call(method, path, body, { accept })
+    if (reply.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(reply.body)}`)
+    return reply.body
+  }
+
+  /** Installs our CustomResourceDefinitions and waits until they are served. */
+  async installCrds(): Promise<void> {
+    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+    for (const plural of ['dnsrecords', 'dnshealthcheckprobes']) {
+      await this.must('POST', path, readCrd(plural))
+    }
+    for (const plural of ['dnsrecords', 'dnshealthcheckprobes']) {
+      const isServed = async () => (await this.call('GET', `${RECORDS}/${plural}`)).status === 200
+      await this.#wait(isServed, plural)
+    }
+  }
+
+  async createNamespace(name: string): Promise<void> {
+    await this.must('POST', '/api/v1/namespaces', { metadata: { name } })
+  }
+
+  /** Lets `user` read records and probes: in one namespace, or '' = everywhere. */
+  async grant(user: ClusterUser, namespace = ''): Promise<void> {
+    const scope = namespace === '' ? '' : `/namespaces/${namespace}`
+    const kind = namespace === '' ? 'ClusterRole' : 'Role'
+    const api = `/apis/rbac.authorization.k8s.io/v1${scope}`
+    const rules = [
+      {
+        apiGroups: ['kuadrant.io'],
+        resources: ['dnsrecords', 'dnshealthcheckprobes'],
+        verbs: ['get', 'list', 'watch'],
+      },
+    ]
+    const metadata = { name: `reader-${user}` }
+    await this.must('POST', `${api}/${kind.toLowerCase()}s`, { metadata, rules })
+    await this.must('POST', `${api}/${kind.toLowerCase()}bindings`, {
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name },
+      subjects: [{ kind: 'User', name: user }],
+    })
+  }
+
+  /** Path of the records of a namespace, or of one of them. */
+  records(namespace: string, name = '', plural = 'dnsrecords'): string {
+    return `${RECORDS}/namespaces/${namespace}/${plural}${name === '' ? '' : `/${name}`}`
+  }
+
+  #writeCredentials(): void {
+    mkdirSync(join(this.directory, 'certs'), { recursive: true })
+    const { publicKey, privateKey } = generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    })
+    const lines = [
+      `${tokenOf('admin')},admin,1,system:masters`,
+      `${tokenOf('viewer')},viewer,2`,
+      `${tokenOf('stranger')},stranger,3`,
+    ]
+    const files = { 'sa.pub': publicKey, 'sa.key': privateKey, 'tokens.csv': lines.join('\n') }
+    for (const [name, text] of Object.entries(files)) {
+      writeFileSync(join(this.directory, name), text, { mode: 0o600 })
+    }
+  }
+
+  async #startEtcd(): Promise<void> {
+    const client = `http://127.0.0.1:${this.#etcdPort}`
+    const peer = `http://127.0.0.1:${await freePort()}`
+    this.#spawn('etcd', [
+      `--data-dir=${join(this.directory, 'etcd')}`,
+      `--listen-client-urls=${client}`,
+      `--advertise-client-urls=${client}`,
+      `--listen-peer-urls=${peer}`,
+      `--initial-advertise-peer-urls=${peer}`,
+      `--initial-cluster=default=${peer}`,
+      '--unsafe-no-fsync',
+    ])
+    const isHealthy = async () =>
+      (await fetch(`${client}/health`).catch(() => undefined))?.ok === true
+    await this.#wait(isHealthy, 'etcd')
+  }
+
+  #spawn(name: 'etcd' | 'apiServer', args: readonly string[]): void {
+    const binaries = findClusterBinaries()
+    if (binaries === undefined) throw new Error('no API server: run test/cluster/build')
+    const [program, ...first] = binaries[name]
+    const child = spawn(program, [...first, ...args], {
+      cwd: this.directory,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const keep = (chunk: Buffer): void => {
+      this.#printed = (this.#printed + String(chunk)).slice(-20_000)
+    }
+    child.stdout.on('data', keep)
+    child.stderr.on('data', keep)
+    this.#processes.set(name, child)
+  }
+
+  async #kill(name: string): Promise<void> {
+    const child = this.#processes.get(name)
+    this.#processes.delete(name)
+    if (child === undefined || child.exitCode !== null) return
+    const exit = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exit
+  }
+
+  async #wait(condition: () => Promise<boolean>, what: string): Promise<void> {
+    const isDead = () => [...this.#processes.values()].some((child) => child.exitCode !== null)
+    const check = async () => isDead() || (await condition())
+    await until(check, what, START_MS_MAX).catch((error: Error) => {
+      throw new Error(`${error.message}:\n${this.#printed}`)
+    })
+    if (isDead()) throw new Error(`${what} did not start:\n${this.#printed}`)
+  }
+}
+
+/** The CustomResourceDefinition of `plural` as the repository has it. */
+// biome-ignore lint/suspicious/noExplicitAny: a schema is any mapping
+export function readCrd(plural: string): any {
+  const text = readFileSync(join(root, `crds/${plural}.yaml`), 'utf8')
+  return parseAllDocuments(text)[0]?.toJS()
+}
+
+function tokenOf(user: ClusterUser): string {
+  return `token-of-${user}`
+}
