@@ -12,7 +12,7 @@ const FUNCTION_LINES_MAX = 70
 const LAYERS: readonly (readonly string[])[] = [
   ['base'],
   ['telemetry', 'dns'],
-  ['zone', 'geo', 'corefile'],
+  ['zone', 'geo', 'corefile', 'kube'],
   ['steering', 'record', 'plugin'],
   ['plugins', 'transport'],
   ['server'],

@@ -1,0 +1,56 @@
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { type RequestOptions, request as requestHttps } from 'node:https'
+import type { KubeConfig } from '@kubernetes/client-node'
+import { VERSION } from '../base/version.ts'
+import type { ApiClient, ApiResponse } from './api.ts'
+
+/** Finds out that a peer is gone although nothing is sent. */
+const KEEP_ALIVE_MS = 15_000
+
+/** Asks an API server over HTTPS, with the credentials of a kubeconfig. */
+export class HttpsClient implements ApiClient {
+  readonly #load: () => Promise<KubeConfig>
+  #config: KubeConfig
+  #isStale = false
+
+  /** `config`: what `load` gave. */
+  constructor(config: KubeConfig, load: () => Promise<KubeConfig>) {
+    this.#config = config
+    this.#load = load
+  }
+
+  refresh(): void {
+    this.#isStale = true
+  }
+
+  async get(path: string, signal: AbortSignal): Promise<ApiResponse> {
+    if (this.#isStale) {
+      this.#config = await this.#load()
+      this.#isStale = false
+    }
+    const server = this.#config.getCurrentCluster()?.server ?? ''
+    const url = new URL(server.replace(/\/+$/, '') + path)
+    const headers = { Accept: 'application/json', 'User-Agent': `sextant/${VERSION}` }
+    const options: RequestOptions = { headers, signal }
+    await this.#config.applyToHTTPSOptions(options)
+    signal.throwIfAborted()
+    const response = await send(url, options)
+    // A date, which it may be as well, is no number.
+    const retryAfter = Number(response.headers['retry-after']) || 0
+    return {
+      status: response.statusCode ?? 0,
+      retryAfterSeconds: Math.max(retryAfter, 0),
+      body: response,
+    }
+  }
+}
+
+function send(url: URL, options: RequestOptions): Promise<IncomingMessage> {
+  const request = url.protocol === 'http:' ? requestHttp : requestHttps
+  return new Promise((resolve, reject) => {
+    const sent = request(url, options, resolve)
+    sent.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
+    sent.on('error', (error) => reject(error))
+    sent.end()
+  })
+}

@@ -1,0 +1,134 @@
+import { accessSync, closeSync, constants, openSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { KubeConfig, User } from '@kubernetes/client-node'
+import { parse, YAMLParseError } from 'yaml'
+import { InputError } from '../base/errors.ts'
+import { readAtMost } from '../base/read.ts'
+
+/** Where the API server is and who we are there. */
+export interface ApiPlace {
+  /** Absolute path of a kubeconfig; '' = the service account of the pod that we run in. */
+  readonly kubeconfig: string
+  /** '' = the current one. */
+  readonly context: string
+}
+
+const KUBECONFIG_OCTETS_MAX = 4 * 1024 * 1024
+
+/**
+ * Reads configuration and credentials. Throws InputError `KUBECONFIG` that says what is missing, and
+ * never what is in the file: it holds secrets.
+ */
+export async function loadKubeConfig(
+  place: ApiPlace,
+  env: NodeJS.ProcessEnv = process.env,
+  serviceAccountRoot = '',
+): Promise<KubeConfig> {
+  // Loaded where it is needed only: it takes a second and 80 MB.
+  const { KubeConfig } = await import('@kubernetes/client-node')
+  const config = new KubeConfig()
+  if (place.kubeconfig === '') {
+    loadInCluster(config, env, serviceAccountRoot)
+    return config
+  }
+  const raw = parseText(place.kubeconfig, readText(place.kubeconfig))
+  try {
+    // Not the text itself: the library's complaints about YAML quote it.
+    config.loadFromString(JSON.stringify(raw))
+  } catch (error) {
+    throw fault(place.kubeconfig, error instanceof Error ? error.message : 'is no kubeconfig')
+  }
+  config.makePathsAbsolute(dirname(place.kubeconfig))
+  followTokenFiles(config, raw, dirname(place.kubeconfig))
+  if (place.context !== '') config.setCurrentContext(place.context)
+  checkContext(config, place.kubeconfig)
+  return config
+}
+
+function loadInCluster(config: KubeConfig, env: NodeJS.ProcessEnv, root: string): void {
+  if (!env.KUBERNETES_SERVICE_HOST || !env.KUBERNETES_SERVICE_PORT) {
+    throw new InputError('KUBECONFIG', undefined, NOT_IN_CLUSTER)
+  }
+  config.loadFromCluster(root)
+  const files = [config.getCurrentCluster()?.caFile, tokenFileOf(config.getCurrentUser())]
+  for (const file of files) if (file !== undefined) checkReadable(file)
+}
+
+/** What is wrong where a block names no source and there is no cluster around. */
+export const NOT_IN_CLUSTER =
+  'not in a Kubernetes cluster (KUBERNETES_SERVICE_HOST is not set): name a source of records by `kubeconfig FILE` or `manifests DIR`'
+
+function readText(path: string): string {
+  let descriptor = -1
+  try {
+    descriptor = openSync(path, 'r')
+    const octets = readAtMost(descriptor, KUBECONFIG_OCTETS_MAX)
+    if (octets === undefined) throw fault(path, `is over ${KUBECONFIG_OCTETS_MAX} octets`)
+    return octets.toString('utf8')
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) throw error
+    throw fault(path, `can't be read: ${error.message}`)
+  } finally {
+    if (descriptor !== -1) closeSync(descriptor)
+  }
+}
+
+type RawConfig = {
+  readonly users?: readonly {
+    readonly name?: unknown
+    readonly user?: { tokenFile?: unknown } | null
+  }[]
+}
+
+function parseText(path: string, text: string): RawConfig {
+  try {
+    const value: unknown = parse(text, { logLevel: 'error' })
+    if (typeof value !== 'object' || value === null) throw fault(path, 'is no kubeconfig')
+    return 'users' in value && !Array.isArray(value.users) ? { ...value, users: [] } : value
+  } catch (error) {
+    if (!(error instanceof YAMLParseError)) throw error
+    throw fault(path, `is no YAML (line ${error.linePos?.[0].line ?? 1}: ${error.code})`)
+  }
+}
+
+/** The library doesn't know `tokenFile`, which tokens that are rotated come in. */
+function followTokenFiles(config: KubeConfig, raw: RawConfig, directory: string): void {
+  config.users = config.users.map((user): User => {
+    const file = raw.users?.find((other) => other.name === user.name)?.user?.tokenFile
+    if (typeof file !== 'string' || user.token) return user
+    const tokenFile = resolve(directory, file)
+    return { ...user, authProvider: { name: 'tokenFile', config: { tokenFile } } }
+  })
+}
+
+function checkContext(config: KubeConfig, path: string): void {
+  const name = config.getCurrentContext()
+  if (!name) throw fault(path, 'has no current-context: name the context after the file')
+  const context = config.getContextObject(name)
+  if (context === null) throw fault(path, `has no context ${JSON.stringify(name)}`)
+  const cluster = config.getCurrentCluster()
+  if (cluster === null) throw fault(path, `has no cluster ${JSON.stringify(context.cluster)}`)
+  const user = config.getCurrentUser()
+  if (user === null) throw fault(path, `has no user ${JSON.stringify(context.user)}`)
+  if (!URL.canParse(cluster.server)) throw fault(path, 'names a server that is no URL')
+  const files = [cluster.caFile, user.certFile, user.keyFile, tokenFileOf(user)]
+  for (const file of files) if (file) checkReadable(file)
+}
+
+function tokenFileOf(user: User | null): string | undefined {
+  const provider = user?.authProvider
+  return provider?.name === 'tokenFile' ? provider.config.tokenFile : undefined
+}
+
+function checkReadable(path: string): void {
+  try {
+    accessSync(path, constants.R_OK)
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error)) throw error
+    throw fault(path, `can't be read: ${error.message}`)
+  }
+}
+
+function fault(path: string, message: string): InputError {
+  return new InputError('KUBECONFIG', undefined, `${path}: ${message}`)
+}

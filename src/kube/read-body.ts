@@ -1,0 +1,49 @@
+import { ApiError, type ApiResponse, isObject, type JsonValue, textOf } from './api.ts'
+
+/** Of the explanation of an error. */
+const ERROR_OCTETS_MAX = 64 * 1024
+
+/** The text of a body; undefined where it is longer than `octetsMax`. `onData` is called as it comes. */
+export async function readText(
+  { body }: ApiResponse,
+  octetsMax: number,
+  onData: () => void,
+): Promise<string | undefined> {
+  const chunks: Uint8Array[] = []
+  let octets = 0
+  for await (const chunk of body) {
+    onData()
+    octets += chunk.length
+    if (octets > octetsMax) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, octets).toString('utf8')
+}
+
+/** The value of a JSON text. Throws ApiError. */
+export function parseJson(text: string, what: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw new ApiError(0, `${what} is no JSON`)
+  }
+}
+
+/** What the API says about its refusal. */
+export async function readRefusal(response: ApiResponse, onData: () => void): Promise<ApiError> {
+  const { status, retryAfterSeconds } = response
+  const text = (await readText(response, ERROR_OCTETS_MAX, onData)) ?? ''
+  return new ApiError(status, `${status} ${explain(text)}`.trimEnd(), retryAfterSeconds)
+}
+
+/** The message of a Status, or else the text itself, as a proxy may send it. */
+function explain(text: string): string {
+  try {
+    const value = JSON.parse(text) as JsonValue
+    if (isObject(value)) return textOf(value, 'message') || textOf(value, 'reason')
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  return text.trim().slice(0, 200)
+}

@@ -1,0 +1,46 @@
+import { ApiError, type ApiObject, isObject, textOf } from './api.ts'
+import { parseJson } from './read-body.ts'
+
+/** One change of one object. */
+export interface WatchEvent {
+  readonly isDeleted: boolean
+  /** As it is now; a deleted one as it was last. */
+  readonly object: ApiObject
+}
+
+/** What a line of a watch says: an event, or only how far it has come. */
+export interface WatchLine {
+  readonly event: WatchEvent | undefined
+  readonly resourceVersion: string
+}
+
+/** Reads a line of a watch. Throws ApiError: what the line reports, or that it makes no sense. */
+export function scanWatchLine(line: string): WatchLine {
+  const value = parseJson(line, 'a line of the watch')
+  const type = textOf(value, 'type')
+  const object = isObject(value) ? value.object : undefined
+  if (type === 'ERROR') throw errorOf(object)
+  const resourceVersion = isObject(object) ? textOf(object.metadata, 'resourceVersion') : ''
+  if (!isObject(object) || resourceVersion === '')
+    throw new ApiError(0, 'a watch event has no object')
+  switch (type) {
+    case 'BOOKMARK':
+      return { event: undefined, resourceVersion }
+    case 'ADDED':
+    case 'MODIFIED':
+      return { event: { isDeleted: false, object }, resourceVersion }
+    case 'DELETED':
+      return { event: { isDeleted: true, object }, resourceVersion }
+    default:
+      throw new ApiError(
+        0,
+        `a watch event has the unknown type ${JSON.stringify(type.slice(0, 50))}`,
+      )
+  }
+}
+
+function errorOf(object: ApiObject[string] | undefined): ApiError {
+  const code = isObject(object) && typeof object.code === 'number' ? object.code : 0
+  const message = textOf(object, 'message') || textOf(object, 'reason') || 'no reason given'
+  return new ApiError(code, `${code === 0 ? '' : `${code} `}${message}`)
+}

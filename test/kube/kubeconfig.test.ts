@@ -1,0 +1,125 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { InputError } from '../../src/base/errors.ts'
+import { loadKubeConfig } from '../../src/kube/kubeconfig.ts'
+
+const SECRET = 'very-secret'
+
+function config(change: (text: string) => string = (text) => text): string {
+  return change(`apiVersion: v1
+kind: Config
+current-context: main
+clusters:
+- name: here
+  cluster: {server: "https://192.0.2.1:6443", certificate-authority: ca.crt}
+users:
+- name: me
+  user: {token: ${SECRET}}
+- name: rotated
+  user: {tokenFile: token}
+contexts:
+- {name: main, context: {cluster: here, user: me}}
+- {name: other, context: {cluster: here, user: rotated}}
+- {name: broken, context: {cluster: nowhere, user: me}}
+- {name: nobody, context: {cluster: here, user: nobody}}
+`)
+}
+
+interface Row {
+  readonly name: string
+  readonly given?: (text: string) => string
+  readonly context?: string
+  readonly want: RegExp
+}
+
+const REFUSED: readonly Row[] = [
+  { name: 'no such context', context: 'absent', want: /has no context "absent"$/ },
+  {
+    name: 'no current context',
+    given: (text) => text.replace('current-context: main', ''),
+    want: /has no current-context/,
+  },
+  { name: 'a context without its cluster', context: 'broken', want: /has no cluster "nowhere"$/ },
+  { name: 'a context without its user', context: 'nobody', want: /has no user "nobody"$/ },
+  {
+    name: 'a server that is no URL',
+    given: (text) => text.replace('https://192.0.2.1:6443', 'here'),
+    want: /server that is no URL$/,
+  },
+  {
+    name: 'a certificate that is not there',
+    given: (text) => text.replace('ca.crt', 'absent.crt'),
+    want: /absent\.crt: can't be read: ENOENT/,
+  },
+  { name: 'no YAML', given: (text) => `${text}\tx: [`, want: /is no YAML \(line 1[78]: / },
+  { name: 'another document', given: () => 'just text', want: /is no kubeconfig$/ },
+  {
+    name: 'a user without a name',
+    given: (text) => text.replace('- name: me\n ', '-'),
+    want: /users\[0\]\.name is missing/,
+  },
+  { name: 'nothing', given: () => '', want: /is no kubeconfig$/ },
+]
+
+t.test('a kubeconfig that is of no use says why, and nothing of what is in it', async (t) => {
+  for (const { name, given, context = '', want } of REFUSED) {
+    const directory = t.testdir({ 'ca.crt': '', token: 't', kubeconfig: config(given) })
+    const kubeconfig = join(directory, 'kubeconfig')
+    const refused = await loadKubeConfig({ kubeconfig, context }).catch((error) => error)
+    t.ok(refused instanceof InputError, name)
+    t.match(refused.message, want, name)
+    t.equal(refused.code, 'KUBECONFIG')
+    t.ok(refused.message.startsWith(directory), 'it names the file')
+    t.notMatch(refused.message, SECRET)
+  }
+})
+
+t.test('a kubeconfig that is not there', async (t) => {
+  const place = { kubeconfig: '/nowhere/kubeconfig', context: '' }
+  await t.rejects(loadKubeConfig(place), {
+    message: /^\/nowhere\/kubeconfig: can't be read: ENOENT/,
+  })
+  const directory = { kubeconfig: t.testdir({}), context: '' }
+  await t.rejects(loadKubeConfig(directory), { message: /can't be read: EISDIR/ })
+})
+
+t.test('contexts, and paths beside the file', async (t) => {
+  const directory = t.testdir({ 'ca.crt': '', token: 'first', kubeconfig: config() })
+  const kubeconfig = join(directory, 'kubeconfig')
+  const main = await loadKubeConfig({ kubeconfig, context: '' })
+  t.equal(main.getCurrentCluster()?.server, 'https://192.0.2.1:6443')
+  t.equal(main.getCurrentCluster()?.caFile, join(directory, 'ca.crt'))
+  t.equal(main.getCurrentUser()?.token, SECRET)
+  const other = await loadKubeConfig({ kubeconfig, context: 'other' })
+  const options = { headers: {} }
+  await other.applyToHTTPSOptions(options)
+  t.strictSame(options.headers, { Authorization: 'Bearer first' }, 'tokenFile is read')
+})
+
+t.test('in a cluster, the service account of the pod is who we are', async (t) => {
+  const mount = 'var/run/secrets/kubernetes.io/serviceaccount'
+  const files = { 'ca.crt': 'x', token: 'one', namespace: 'here' }
+  const root = t.testdir({
+    var: { run: { secrets: { 'kubernetes.io': { serviceaccount: files } } } },
+  })
+  const place = { kubeconfig: '', context: '' }
+  const env = process.env
+  t.teardown(() => (process.env = env))
+  const outside = await loadKubeConfig(place, {}).catch((error) => error)
+  t.match(outside.message, /^not in a Kubernetes cluster .*`kubeconfig FILE` or `manifests DIR`$/)
+  process.env = { ...env, KUBERNETES_SERVICE_HOST: '2001:db8::1', KUBERNETES_SERVICE_PORT: '443' }
+  const bare = await loadKubeConfig(place, process.env, '/nowhere').catch((error) => error)
+  t.match(bare.message, /^\/nowhere\/.*ca\.crt: can't be read/)
+  const authorization = async () => {
+    const config = await loadKubeConfig(place, process.env, root)
+    t.equal(config.getCurrentCluster()?.server, 'https://[2001:db8::1]:443')
+    const options = { headers: {} }
+    await config.applyToHTTPSOptions(options)
+    return options.headers
+  }
+  t.strictSame(await authorization(), { Authorization: 'Bearer one' })
+  writeFileSync(join(root, mount, 'token'), 'two')
+  t.equal(readFileSync(join(root, mount, 'token'), 'utf8'), 'two')
+  t.strictSame(await authorization(), { Authorization: 'Bearer two' }, 'a token that was replaced')
+})
