@@ -10,8 +10,9 @@ import { systemTimers } from '../dist/base/timers.js'
 import { scanName } from '../dist/dns/name/name.js'
 import { NO_FALLTHROUGH } from '../dist/plugin/fallthrough.js'
 import { KuadrantZones } from '../dist/plugins/kuadrant/zones.js'
-import { SharedSource } from '../dist/record/manifests/shared-source.js'
+import { ManifestSource } from '../dist/record/manifests/manifest-source.js'
 import { SerialBook } from '../dist/record/serials/serial-book.js'
+import { SharedSource } from '../dist/record/shared-source.js'
 import { SteeringTable } from '../dist/steering/table.js'
 import { ZoneImage } from '../dist/zone/image/writer.js'
 
@@ -73,7 +74,7 @@ console.log(`before: ${residentMb()} MB resident`)
 const start = performance.now()
 const cpuBefore = process.cpuUsage().user
 const parts = { clock: systemClock, timers: systemTimers, log }
-const shared = new SharedSource({ directory, ...parts })
+const shared = new SharedSource(new ManifestSource({ directory, ...parts }), parts)
 await shared.start()
 const image = new ZoneImage()
 const table = new SteeringTable({

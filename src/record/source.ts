@@ -16,7 +16,7 @@ export interface RecordChange {
   readonly after: StoredRecord | undefined
 }
 
-/** Where DNSRecords come from: manifest files today. */
+/** Where DNSRecords come from: manifest files, or the API of a Kubernetes cluster. */
 export interface RecordSource {
   /** All records to serve, invalid ones in their last good version. */
   records(): Iterable<StoredRecord>
@@ -29,4 +29,19 @@ export interface RecordSource {
   unreadyReason(): string
   /** Calls `listener` once per batch of changes; returns the function that ends it. */
   subscribe(listener: (changes: readonly RecordChange[]) => void): () => void
+}
+
+/** A source that is kept up with what it is of. */
+export interface FollowedSource extends RecordSource {
+  /** Records whose content is refused. */
+  readonly refusedCount: number
+  /** Files that are bad as such. */
+  readonly badFileCount: number
+  /** Begins to read and to follow. Rejects with InputError where that is of no use. */
+  start(): Promise<void>
+  /** Resolves once everything has been read for the first time; never, if that never comes. */
+  synced(): Promise<void>
+  /** What is to be known of the age of the records; '' = they are as of now. For the ready page. */
+  note(): string
+  close(): void
 }

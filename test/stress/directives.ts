@@ -34,7 +34,7 @@ const stress: Directive = {
     const position = c.dispenser.position()
     const options: KuadrantOptions = {
       zones: [scanName(ZONE)!],
-      manifests: '',
+      source: { kind: 'manifests', directory: '' },
       position,
       snapshot: undefined,
       serials: '',
@@ -49,6 +49,7 @@ const stress: Directive = {
     c.addHandler((next) => new KuadrantHandler(next, share, options.fallthrough))
     c.onStartup(async () => {
       const { image, table } = share.open(c.block.locator, undefined, new ZoneImage(IMAGE_SIZES))
+      share.serve({ image, table })
       const zones = new KuadrantZones(options, {
         image,
         table,

@@ -2,21 +2,25 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { InputError } from '../../base/errors.ts'
 import { nameKey } from '../../dns/name/name.ts'
+import { openApi } from '../../record/kubernetes/acquire.ts'
 import {
+  type CheckedManifests,
   NO_SINK,
   readManifests,
   type Warn,
   warnOfConflicts,
 } from '../../record/manifests/check-manifests.ts'
+import { RecordPlaces } from '../../record/manifests/locate.ts'
 import { checkSerialFile } from '../../record/serials/serial-file.ts'
 import { loadSnapshot } from '../../record/snapshot/load.ts'
 import { ZoneClaims } from '../../record/zone-claims.ts'
 import type { KuadrantOptions } from './options.ts'
 import { digestOfShape } from './shape.ts'
+import { nameOf, type SourcePlace } from './source-place.ts'
 import { belongs, createRecordZone, mailboxOf } from './zone-content.ts'
 
 /**
- * Everything that is wrong with the manifests of a block; `warn` is told of what a start would log:
+ * Everything that is wrong with the source of a block: its manifests, or the configuration of its cluster; `warn` is told of what a start would log:
  * records that disagree in one of its zones, records that no zone takes, a bad mailbox, serials file or snapshot. `all`: the
  * blocks of the Corefile. Throws InputError where the directory can't be listed.
  */
@@ -27,8 +31,10 @@ export async function checkBlock(
 ): Promise<readonly InputError[]> {
   const { position, zones } = options
   const claims = new ZoneClaims()
-  for (const { manifests, zones } of all) if (manifests === options.manifests) claims.claim(zones)
-  const { records, faults, warnings, places } = await readManifests(options.manifests)
+  for (const { source, zones } of all) {
+    if (nameOf(source) === nameOf(options.source)) claims.claim(zones)
+  }
+  const { records, faults, warnings, places } = await readSource(options.source)
   for (const warning of warnings) warn(warning)
   const { serials, serialsPosition } = options
   const fault = serials === '' ? '' : checkSerialFile(serials)
@@ -47,6 +53,13 @@ export async function checkBlock(
     warn(new InputError('UNCLAIMED', at, `no zone is served for DNSRecord ${key}: it is ignored`))
   }
   return faults
+}
+
+/** Of a cluster nothing is read, but whether its configuration is of use. */
+async function readSource(source: SourcePlace): Promise<CheckedManifests> {
+  if (source.kind === 'manifests') return readManifests(source.directory)
+  await openApi(source)
+  return { records: [], faults: [], warnings: [], places: new RecordPlaces(new Map()) }
 }
 
 function warnOfSnapshot(

@@ -1,4 +1,5 @@
-import type { SharedSource } from '../../record/manifests/shared-source.ts'
+import type { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
+import type { SharedSource } from '../../record/shared-source.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import type { KuadrantZones } from './zones.ts'
 
@@ -52,7 +53,7 @@ export function measureSnapshot(
  */
 export function measure(
   metrics: MetricsRegistry,
-  directory: string,
+  name: string,
   shared: SharedSource,
   zones: KuadrantZones,
 ): () => void {
@@ -69,30 +70,74 @@ export function measure(
     'Manifest files that could not be read or parsed: their last good state is served.',
     ['source'],
   )
-  const refused = { source: directory, zone: '', state: 'refused' }
-  const ignored = { source: directory, zone: '', state: 'ignored' }
+  const refused = { source: name, zone: '', state: 'refused' }
+  const ignored = { source: name, zone: '', state: 'ignored' }
   const stop = metrics.onCollect(() => {
     const { source } = shared
     for (const zone of zones.zones) {
-      const at = { source: directory, zone: zone.text }
+      const at = { source: name, zone: zone.text }
       records.set({ ...at, state: 'served' }, zone.records.recordCount)
       conflicts.set(at, zone.records.conflictCount)
       serial.set(at, zone.serial)
     }
     records.set(refused, source.refusedCount)
     records.set(ignored, shared.unclaimedCount)
-    badFiles.set({ source: directory }, source.fileErrors().length)
+    badFiles.set({ source: name }, source.badFileCount)
   })
   return () => {
     stop()
     for (const zone of zones.zones) {
-      const at = { source: directory, zone: zone.text }
+      const at = { source: name, zone: zone.text }
       records.remove({ ...at, state: 'served' })
       conflicts.remove(at)
       serial.remove(at)
     }
     records.remove(refused)
     records.remove(ignored)
-    badFiles.remove({ source: directory })
+    badFiles.remove({ source: name })
+  }
+}
+
+/** Shows how the watches of a cluster fare, until the returned function is called. */
+export function measureWatches(
+  metrics: MetricsRegistry,
+  name: string,
+  source: KubernetesSource,
+): () => void {
+  const age = metrics.gauge(
+    'sextant_kuadrant_source_age_seconds',
+    'How old what is known of the records may be; 0 while they are followed.',
+    ['source'],
+  )
+  const labels = ['source', 'watch']
+  const up = metrics.gauge(
+    'sextant_kuadrant_watch_up',
+    '1 while changes come as they happen.',
+    labels,
+  )
+  const lists = metrics.gauge('sextant_kuadrant_watch_lists', 'Lists since the start.', labels)
+  const failures = metrics.gauge(
+    'sextant_kuadrant_watch_failures',
+    'Failed attempts since the start, by HTTP status; 0 = there was no usable answer.',
+    [...labels, 'status'],
+  )
+  const stop = metrics.onCollect(() => {
+    age.set({ source: name }, source.ageMs / 1000)
+    for (const { what, isFollowing, counts } of source.watches) {
+      const at = { source: name, watch: what }
+      up.set(at, isFollowing ? 1 : 0)
+      lists.set(at, counts.lists)
+      for (const [status, count] of counts.failures) failures.set({ ...at, status }, count)
+    }
+  })
+  return () => {
+    stop()
+    age.remove({ source: name })
+    for (const { what, counts } of source.watches) {
+      const at = { source: name, watch: what }
+      up.remove(at)
+      lists.remove(at)
+      for (const status of counts.failures.keys()) failures.remove({ ...at, status })
+    }
   }
 }

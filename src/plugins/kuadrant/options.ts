@@ -8,6 +8,7 @@ import type { BlockConfig } from '../../plugin/directive.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { type SourcePlace, scanNamespaces } from './source-place.ts'
 
 /** A name server of the zones and its addresses, for glue. */
 export interface Nameserver {
@@ -28,8 +29,8 @@ export interface SnapshotOptions {
 export interface KuadrantOptions {
   /** Lower-case wire names, in the order given. */
   readonly zones: readonly Uint8Array[]
-  /** Absolute path. */
-  readonly manifests: string
+  readonly source: SourcePlace
+  /** Of the line that names the source. */
   readonly position: Position
   /** Absolute path of the file that keeps serials; '' = none. */
   readonly serials: string
@@ -48,16 +49,27 @@ const SNAPSHOT_MS_DEFAULT = 60_000
 const SNAPSHOT_MS_MIN = 1000
 const SNAPSHOT_MS_MAX = 24 * 3600 * 1000
 
-type Draft = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] }
+/** The service account of the pod we run in. */
+const IN_CLUSTER = { kind: 'kubernetes', kubeconfig: '', context: '' } as const
+
+type Draft = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] } & {
+  hasSource: boolean
+}
 
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
  * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
+ * `namespaces`: what WATCH_NAMESPACES says.
  */
-export function scanOptions(d: Dispenser, block: BlockConfig): KuadrantOptions {
+export function scanOptions(
+  d: Dispenser,
+  block: BlockConfig,
+  namespaces = process.env.WATCH_NAMESPACES ?? '',
+): KuadrantOptions {
   const draft: Draft = {
     zones: [],
-    manifests: '',
+    source: { ...IN_CLUSTER, namespaces: scanNamespaces(namespaces) },
+    hasSource: false,
     position: d.position(),
     serials: '',
     serialsPosition: d.position(),
@@ -73,10 +85,8 @@ export function scanOptions(d: Dispenser, block: BlockConfig): KuadrantOptions {
     draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
     d.eachProperty(() => scanProperty(d, draft, block))
   }
-  if (draft.manifests === '') {
-    throw d.error('kuadrant has no source of records: add `manifests DIR`')
-  }
-  return draft
+  const { hasSource: _, ...options } = draft
+  return options
 }
 
 function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
@@ -86,18 +96,15 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
       draft.fallthrough = scanFallthrough(d)
       return
     case 'kubeconfig':
-      throw d.error(
-        'kubeconfig: records from Kubernetes are not supported by this version of Sextant; use `manifests DIR`',
-      )
+      scanKubeconfig(d, draft, block)
+      return
     case 'rname':
       draft.rname = scanOne(d)
       draft.rnamePosition = d.position()
       return
     case 'manifests': {
       const directory = scanOne(d)
-      if (draft.manifests !== '') throw d.error('manifests is given twice')
-      draft.manifests = resolve(block.root, directory)
-      draft.position = d.position()
+      setSource(d, draft, { kind: 'manifests', directory: resolve(block.root, directory) })
       return
     }
     case 'serials':
@@ -120,6 +127,24 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
     default:
       throw d.error(`Unknown property '${property}'`)
   }
+}
+
+function scanKubeconfig(d: Dispenser, draft: Draft, block: BlockConfig): void {
+  const [file, context = '', ...more] = d.remainingArgs()
+  if (file === undefined || more.length > 0) throw d.argError()
+  const kubeconfig = resolve(block.root, file)
+  const namespaces = draft.source.kind === 'kubernetes' ? draft.source.namespaces : []
+  setSource(d, draft, { kind: 'kubernetes', kubeconfig, context, namespaces })
+}
+
+function setSource(d: Dispenser, draft: Draft, source: SourcePlace): void {
+  if (draft.hasSource && draft.source.kind === source.kind) {
+    throw d.error(`${d.value()} is given twice`)
+  }
+  if (draft.hasSource) throw d.error('manifests and kubeconfig exclude each other')
+  draft.source = source
+  draft.hasSource = true
+  draft.position = d.position()
 }
 
 function scanSnapshot(d: Dispenser, block: BlockConfig): SnapshotOptions {

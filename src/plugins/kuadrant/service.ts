@@ -2,21 +2,29 @@ import { InputError } from '../../base/errors.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { printName } from '../../dns/name/name.ts'
 import type { BlockConfig, SetupContext } from '../../plugin/directive.ts'
-import { acquireSource, type SharedSource } from '../../record/manifests/shared-source.ts'
+import { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
 import { SerialBook } from '../../record/serials/serial-book.ts'
 import type { SerialFile } from '../../record/serials/serial-file.ts'
 import { acquireSerialFile } from '../../record/serials/shared-serial-file.ts'
+import type { SharedSource } from '../../record/shared-source.ts'
 import { printFacts } from '../../record/snapshot/facts.ts'
 import { SnapshotKeeper } from '../../record/snapshot/keeper.ts'
 import { type LoadedSnapshot, loadSnapshot } from '../../record/snapshot/load.ts'
 import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
 import { raiseSerials } from './loaded.ts'
-import { commitHistogram, measure, measureSnapshot, type SnapshotState } from './metrics.ts'
+import {
+  commitHistogram,
+  measure,
+  measureSnapshot,
+  measureWatches,
+  type SnapshotState,
+} from './metrics.ts'
 import type { KuadrantOptions } from './options.ts'
 import { digestOfShape } from './shape.ts'
 import type { OpenZones, SharedZones } from './shared-zones.ts'
 import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
+import { acquire, nameOf } from './source-place.ts'
 import { Stops } from './stops.ts'
 import { KuadrantZones } from './zones.ts'
 
@@ -26,6 +34,8 @@ const serials = new SerialBook()
 const RETRY_MS = 10_000
 /** What the server needs to open its sockets and start its threads: reading records would delay it. */
 const START_MS = 500
+/** A start waits this long for a cluster; then queries get SERVFAIL until its records are there. */
+const PATIENCE_MS = 5000
 
 /**
  * A block in service:
@@ -78,7 +88,7 @@ export class KuadrantService {
       this.#stops.add(measureSnapshot(metrics, snapshot.path, () => this.#snapshotState))
     }
     if (loaded === undefined) {
-      await this.#follow(open, serialFile, undefined)
+      await this.#followSoon(this.#follow(open, serialFile, undefined))
       return
     }
     const writtenVersion = loaded.image.capture().version
@@ -92,18 +102,18 @@ export class KuadrantService {
   /** Why the zones should not be asked yet; '' = they can be. */
   unreadyReason(): string {
     if (this.#servesLoaded) return ''
-    if (this.#zones === undefined) return 'records are not loaded yet'
-    return this.#shared!.source.unreadyReason()
+    const reason = this.#shared?.source.unreadyReason() ?? ''
+    return this.#zones === undefined && reason === '' ? 'records are not loaded yet' : reason
   }
 
   /** What is to be known of the answers, for the ready page; '' = nothing. */
   note(): string {
-    if (!this.#servesLoaded) return ''
+    if (!this.#servesLoaded) return this.#shared?.source.note() ?? ''
     const since = printTime(this.#loaded!)
     const kept = this.#zones?.leftoverCount ?? 0
     if (kept > 0)
       return `${kept} RRsets are as of ${since}: ${this.#shared!.source.unreadyReason()}`
-    const reason = this.#trouble === '' ? 'records are being read' : this.#trouble
+    const reason = this.#trouble || this.#shared?.source.unreadyReason() || 'records are being read'
     return `zones are as of ${since}: ${reason}`
   }
 
@@ -132,10 +142,10 @@ export class KuadrantService {
 
   #load(): LoadedSnapshot | undefined {
     const { log } = this.#context
-    const { snapshot, manifests } = this.#options
+    const { snapshot, source } = this.#options
     // After a reload the instance before goes on serving until this one is complete. To be asked first:
-    // a block without a snapshot is about to open the directory.
-    const isReload = this.#siblings.hadDirectory(manifests)
+    // a block without a snapshot is about to open the source.
+    const isReload = this.#siblings.hadSource(source)
     if (snapshot === undefined || isReload) return undefined
     const startMs = performance.now()
     const found = loadSnapshot(snapshot.path, this.#shape)
@@ -188,10 +198,10 @@ export class KuadrantService {
 
   async #claim(): Promise<void> {
     if (this.#shared !== undefined || this.#stops.isClosed) return
-    const { manifests, position, zones } = this.#options
+    const { source, position, zones } = this.#options
     const { log, clock } = this.#context
-    const source = { directory: manifests, log, clock, timers: systemTimers }
-    const { shared, release } = await acquireSource(source).catch(faultAt(position))
+    const parts = { log, clock, timers: systemTimers }
+    const { shared, release } = await acquire(source, parts).catch(faultAt(position))
     this.#shared = shared
     this.#stops.add(release, shared.claims.claim(zones))
   }
@@ -213,6 +223,9 @@ export class KuadrantService {
   ): Promise<void> {
     const { clock, log, metrics, block } = this.#context
     const { source, claims } = this.#shared!
+    this.#measureWatches()
+    await source.synced()
+    if (this.#stops.isClosed) return
     const observe = commitHistogram(metrics)
     const onCommit = (seconds: number): void => {
       observe(seconds)
@@ -226,8 +239,28 @@ export class KuadrantService {
       return
     }
     this.#zones = zones
-    this.#stops.add(measure(metrics, this.#options.manifests, this.#shared!, zones))
+    this.#share.serve(open)
+    this.#stops.add(measure(metrics, nameOf(this.#options.source), this.#shared!, zones))
     this.#keepSnapshot(open, zones, writtenVersion)
+  }
+
+  /** Waits for the zones, but not for a cluster that takes its time. */
+  async #followSoon(following: Promise<void>): Promise<void> {
+    if (this.#options.source.kind === 'manifests') return following
+    const { log } = this.#context
+    const contained = following.catch((error) => {
+      log.error(`records are not followed: ${printReason(error)}`)
+    })
+    await Promise.race([contained, wait(PATIENCE_MS)])
+    if (this.#zones !== undefined) return
+    log.warning(`${this.unreadyReason()}; until they are, queries get SERVFAIL`)
+  }
+
+  #measureWatches(): void {
+    const { source } = this.#shared!
+    if (!(source instanceof KubernetesSource)) return
+    const name = nameOf(this.#options.source)
+    this.#stops.add(measureWatches(this.#context.metrics, name, source))
   }
 
   #keepSnapshot(open: OpenZones, zones: KuadrantZones, writtenVersion: number | undefined): void {

@@ -1,18 +1,21 @@
 import { createHash } from 'node:crypto'
 import { printName } from '../../dns/name/name.ts'
 import type { KuadrantOptions } from './options.ts'
+import { nameOf } from './source-place.ts'
 
 /**
  * Digest of all that shapes the zones of a block beside records: a snapshot with another one is of other
  * zones. `all`: the blocks of the Corefile, whose zones take records from each other.
  */
 export function digestOfShape(options: KuadrantOptions, all: readonly KuadrantOptions[]): string {
-  const { zones, manifests, rname, nameservers, allowedNamespaces } = options
-  const claimed = all.filter((other) => other.manifests === manifests).flatMap((o) => o.zones)
+  const { zones, source, rname, nameservers, allowedNamespaces } = options
+  const claimed = all
+    .filter((other) => nameOf(other.source) === nameOf(source))
+    .flatMap((o) => o.zones)
   const shape = [
     zones.map((zone) => printName(zone)).sort(),
     claimed.map((zone) => printName(zone)).sort(),
-    manifests,
+    source.kind === 'manifests' ? source.directory : source,
     rname,
     nameservers.map(({ name, addresses }) => {
       return [printName(name), ...addresses.map(({ bytes }) => Buffer.from(bytes).toString('hex'))]

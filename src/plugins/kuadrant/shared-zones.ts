@@ -44,8 +44,8 @@ export class SharedZones implements KuadrantSource {
   }
 
   /**
-   * On the control thread, once: what the zones are written with, and read by this thread. What was
-   * `loaded` is served from here on. `image`: without it, an empty one.
+   * On the control thread, once: what the zones are written with. What was `loaded` is served from here
+   * on, anything else from `serve` on. `image`: without it, an empty one.
    */
   open(
     locator: Locator | undefined,
@@ -62,10 +62,16 @@ export class SharedZones implements KuadrantSource {
       table.restore(loaded.facts.policies)
       table.refresh()
     }
+    if (loaded !== undefined) this.serve({ image, table })
+    return { image, table }
+  }
+
+  /** Has all threads answer from the zones, unless they do so already. */
+  serve({ image, table }: OpenZones): void {
+    if (this.answerer !== undefined) return
     image.onSwap((buffer) => this.#buffers.publish(buffer))
     this.#buffers.publish(image.handle.buffer)
     this.answerer = new ZoneAnswerer(image.reader(), table.steerer())
-    return { image, table }
   }
 
   #followBuffer(buffer: SharedArrayBuffer): void {

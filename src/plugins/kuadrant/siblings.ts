@@ -1,7 +1,7 @@
 import { equalNames } from '../../dns/name/name.ts'
 import type { CorefileView } from '../../plugin/directive.ts'
-import { isSourceOpen } from '../../record/manifests/shared-source.ts'
 import type { KuadrantOptions } from './options.ts'
+import { isOpen, nameOf, type SourcePlace } from './source-place.ts'
 
 /** A `kuadrant` block as the others of its Corefile see it. */
 export interface Sibling {
@@ -58,12 +58,12 @@ export class Siblings {
     return this.#claimed
   }
 
-  /** True if an earlier Corefile of this process had the directory when the first block of this one started. */
-  hadDirectory(directory: string): boolean {
+  /** True if an earlier Corefile of this process had the source when the first block of this one started. */
+  hadSource(source: SourcePlace): boolean {
     this.#openBefore ??= new Set(
-      this.options.map(({ manifests }) => manifests).filter((path) => isSourceOpen(path)),
+      this.options.filter((options) => isOpen(options.source)).map(({ source }) => nameOf(source)),
     )
-    return this.#openBefore.has(directory)
+    return this.#openBefore.has(nameOf(source))
   }
 
   stopFollowing(): void {

@@ -4,7 +4,7 @@ import { InputError } from '../../base/errors.ts'
 import type { Timers } from '../../base/timers.ts'
 import { type Contained, containing } from '../../telemetry/contain.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import type { RecordChange, RecordSource, StoredRecord } from '../source.ts'
+import type { FollowedSource, RecordChange, StoredRecord } from '../source.ts'
 import { type FileStamp, isSystemError, listManifests, stampManifest } from './directory.ts'
 import { directoryError, type ManifestFile } from './manifest-file.ts'
 import { type HeldPlace, ManifestStore } from './manifest-store.ts'
@@ -34,7 +34,7 @@ export interface ManifestSourceOptions {
 }
 
 /** The DNSRecords of a directory of manifests, kept up with the files. */
-export class ManifestSource implements RecordSource {
+export class ManifestSource implements FollowedSource {
   readonly #options: ManifestSourceOptions
   readonly #store = new ManifestStore()
   readonly #stamps = new Map<string, string>()
@@ -50,6 +50,8 @@ export class ManifestSource implements RecordSource {
   #directoryError: InputError | undefined
   #sliceStartMs = 0
   #isClosed = false
+  #markSynced: () => void = () => {}
+  readonly #synced = new Promise<void>((resolve) => (this.#markSynced = resolve))
   /** Files read since the start: for tests and metrics. */
   filesRead = 0
 
@@ -105,9 +107,27 @@ export class ManifestSource implements RecordSource {
     return more.length === 0 ? first.print() : `${first.print()} and ${more.length} more`
   }
 
+  get badFileCount(): number {
+    return this.fileErrors().length
+  }
+
+  note(): string {
+    return ''
+  }
+
   subscribe(listener: (changes: readonly RecordChange[]) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  async start(): Promise<void> {
+    await this.load()
+    await this.follow()
+    this.#markSynced()
+  }
+
+  synced(): Promise<void> {
+    return this.#synced
   }
 
   /** Reads everything once. Throws InputError where the directory can't be listed. */

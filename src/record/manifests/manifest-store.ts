@@ -1,5 +1,7 @@
 import type { InputError } from '../../base/errors.ts'
 import { recordKey } from '../dns-record.ts'
+import { DownAddresses, sameList } from '../down-addresses.ts'
+import { Served } from '../served.ts'
 import type { RecordChange, StoredRecord } from '../source.ts'
 import { HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 
@@ -12,8 +14,6 @@ export interface HeldPlace {
   readonly index: number
 }
 
-const NO_DOWN: readonly string[] = []
-
 /**
  * The records of all files: who holds which key, which of several holders is served, and what probes
  * say of it. The first file by path wins, within a file the first document.
@@ -24,8 +24,7 @@ export class ManifestStore {
   readonly #claims = new Map<string, HeldRecord | readonly HeldRecord[]>()
   /** What is served of a key. */
   readonly #served = new Map<string, Served>()
-  /** Down addresses by record key, each with the number of probes that say so. */
-  readonly #down = new Map<string, Map<string, number>>()
+  readonly #down = new DownAddresses()
   readonly #refused = new Set<HeldRecord>()
   readonly #disputed = new Set<string>()
 
@@ -109,8 +108,8 @@ export class ManifestStore {
     for (const key of touched) {
       const before = this.#served.get(key)
       const winner = this.#claimsOf(key).find((held) => held.packed !== undefined)
-      const down = this.#downOf(key)
-      if (before?.packed === winner?.packed && sameList(before?.down ?? NO_DOWN, down)) continue
+      const down = this.#down.of(key)
+      if (before?.packed === winner?.packed && sameList(before?.down ?? [], down)) continue
       const packed = winner?.packed
       const after = packed === undefined ? undefined : new Served(key, packed, down)
       if (after === undefined) this.#served.delete(key)
@@ -181,37 +180,11 @@ export class ManifestStore {
         for (const probe of document.probes) {
           if (!probe.isDown) continue
           const key = recordKey(probe.namespace, probe.recordName)
-          this.#countDown(key, probe.address, step)
+          this.#down.count(key, probe.address, step)
           touched.add(key)
         }
       }
     }
-  }
-
-  #countDown(key: string, address: string, step: number): void {
-    const addresses = this.#down.get(key) ?? new Map<string, number>()
-    const count = (addresses.get(address) ?? 0) + step
-    if (count > 0) addresses.set(address, count)
-    else addresses.delete(address)
-    if (addresses.size > 0) this.#down.set(key, addresses)
-    else this.#down.delete(key)
-  }
-
-  #downOf(key: string): readonly string[] {
-    const addresses = this.#down.get(key)
-    return addresses === undefined ? NO_DOWN : [...addresses.keys()].sort()
-  }
-}
-
-class Served implements StoredRecord {
-  readonly key: string
-  readonly packed: string
-  readonly down: readonly string[]
-
-  constructor(key: string, packed: string, down: readonly string[]) {
-    this.key = key
-    this.packed = packed
-    this.down = down
   }
 }
 
@@ -225,8 +198,4 @@ function difference(
   const kept = new Set(before)
   const added = after.filter((d) => !kept.delete(d)).flatMap((d) => d.records)
   return [[...kept].flatMap((d) => d.records), added]
-}
-
-function sameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((text, i) => text === b[i])
 }

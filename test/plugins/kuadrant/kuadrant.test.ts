@@ -7,6 +7,7 @@ import { printRdata } from '../../../src/dns/rdata/index.ts'
 import type { Handler } from '../../../src/plugin/handler.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
+import { scanNamespaces } from '../../../src/plugins/kuadrant/source-place.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
@@ -16,12 +17,25 @@ const PREFIX = /^Corefile:\d+ - Error during parsing: /
 
 t.test('what the directive refuses, and why', (t) => {
   const table: readonly { name: string; given: string; want: RegExp }[] = [
-    { name: 'no source', given: 'kuadrant', want: /no source of records: add `manifests DIR`/ },
-    { name: 'an empty block', given: 'kuadrant {\n rname a@b.c\n}', want: /no source of records/ },
     {
-      name: 'kubeconfig',
-      given: 'kuadrant {\n kubeconfig f ctx\n}',
-      want: /kubeconfig: .*not supported/,
+      name: 'kubeconfig without a file',
+      given: 'kuadrant {\n kubeconfig\n}',
+      want: /Wrong argument count/,
+    },
+    {
+      name: 'kubeconfig with two contexts',
+      given: 'kuadrant {\n kubeconfig f a b\n}',
+      want: /Wrong argument count/,
+    },
+    {
+      name: 'kubeconfig twice',
+      given: 'kuadrant {\n kubeconfig f\n kubeconfig f\n}',
+      want: /given twice/,
+    },
+    {
+      name: 'two sources',
+      given: 'kuadrant {\n manifests a\n kubeconfig f\n}',
+      want: /manifests and kubeconfig exclude each other/,
     },
     {
       name: 'an unknown property',
@@ -281,4 +295,43 @@ t.test('a directory that is not there stops the start, and names the line', asyn
   const setUp = new SetUp(kuadrant, 'kuadrant {\n manifests /nowhere/at/all\n}', ['k.example.com.'])
   await t.rejects(setUp.start(), { message: /^Corefile:2 - .*\/nowhere\/at\/all.*can't be listed/ })
   await setUp.stop()
+})
+
+t.test(
+  'a cluster that can not be asked stops the start, and check, and names the line',
+  async (t) => {
+    const table: readonly { name: string; given: string; want: RegExp }[] = [
+      {
+        name: 'no source, and no cluster around',
+        given: 'kuadrant',
+        want: /^Corefile:1 - Error during parsing: not in a Kubernetes cluster .*`manifests DIR`$/,
+      },
+      {
+        name: 'a kubeconfig that is not there',
+        given: 'kuadrant {\n rname a@b.c\n kubeconfig /nowhere/kubeconfig\n}',
+        want: /^Corefile:3 - Error during parsing: \/nowhere\/kubeconfig: can't be read: ENOENT/,
+      },
+      {
+        name: 'a context that is not in it',
+        given: `kuadrant {\n kubeconfig ${t.testdir({ config: 'contexts: []' })}/config here\n}`,
+        want: /^Corefile:2 - .*\/config: has no context "here"$/,
+      },
+    ]
+    for (const { name, given, want } of table) {
+      const setUp = new SetUp(kuadrant, given, ['k.example.com.'])
+      await t.rejects(setUp.start(), { message: want }, name)
+      await t.rejects(setUp.check(), { message: want }, name)
+      await setUp.stop()
+    }
+  },
+)
+
+t.test('WATCH_NAMESPACES is a list with or without blanks', (t) => {
+  const table = [
+    { given: '', want: [] },
+    { given: 'a', want: ['a'] },
+    { given: ' a, b ,,c,', want: ['a', 'b', 'c'] },
+  ]
+  for (const { given, want } of table) t.strictSame(scanNamespaces(given), want)
+  t.end()
 })

@@ -87,6 +87,7 @@ const address = (...octets: number[]) => ({
 /** Image and table, with an empty zone that is published. */
 function open(zones: SharedZones, image = new ZoneImage()) {
   const { table } = zones.open(locator, undefined, image)
+  zones.serve({ image, table })
   const zone = image.addZone(wire('z.example.'))
   image.publish()
   return { image, table, zone }

@@ -68,7 +68,7 @@ async function stage() {
   const answerer = new ZoneAnswerer(image.reader(), table.steerer())
   const options = {
     zones: [wire('z.example.')],
-    manifests: '',
+    source: { kind: 'manifests', directory: '' } as const,
     position: POSITION,
     snapshot: undefined,
     serials: '',

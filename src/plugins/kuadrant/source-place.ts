@@ -1,0 +1,45 @@
+import {
+  acquireCluster,
+  type ClusterRecords,
+  isClusterOpen,
+} from '../../record/kubernetes/acquire.ts'
+import type { KubernetesSourceOptions } from '../../record/kubernetes/kubernetes-source.ts'
+import { acquireSource, isSourceOpen } from '../../record/manifests/shared-source.ts'
+import type { SharedSource } from '../../record/shared-source.ts'
+
+/** Where a block has its records from. */
+export type SourcePlace =
+  | { readonly kind: 'manifests' /** Absolute. */; readonly directory: string }
+  | ({ readonly kind: 'kubernetes' } & ClusterRecords)
+
+/** Names it in metrics; equal for equal places, among blocks of one process. */
+export function nameOf(place: SourcePlace): string {
+  if (place.kind === 'manifests') return place.directory
+  const { kubeconfig, context } = place
+  return ['kubernetes', kubeconfig, context].filter((part) => part !== '').join(' ')
+}
+
+/**
+ * The source at that place, and the function that gives it back. Throws InputError where it can't be
+ * opened; an API server that can't be reached is waited for.
+ */
+export function acquire(
+  place: SourcePlace,
+  parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
+): Promise<{ readonly shared: SharedSource; readonly release: () => void }> {
+  if (place.kind === 'kubernetes') return acquireCluster(place, parts)
+  return acquireSource({ ...parts, directory: place.directory })
+}
+
+/** True if somebody in this process reads it. */
+export function isOpen(place: SourcePlace): boolean {
+  return place.kind === 'kubernetes' ? isClusterOpen(place) : isSourceOpen(place.directory)
+}
+
+/** Reads WATCH_NAMESPACES: a comma list, blanks around names or none at all; empty = all namespaces. */
+export function scanNamespaces(text: string): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+}

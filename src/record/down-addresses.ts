@@ -1,0 +1,26 @@
+const NONE: readonly string[] = []
+
+/** What probes found down: addresses by record key, each with the number of probes that say so. */
+export class DownAddresses {
+  readonly #counts = new Map<string, Map<string, number>>()
+
+  /** `step`: 1 = one more probe says so, -1 = one fewer. */
+  count(key: string, address: string, step: 1 | -1): void {
+    const addresses = this.#counts.get(key) ?? new Map<string, number>()
+    const count = (addresses.get(address) ?? 0) + step
+    if (count > 0) addresses.set(address, count)
+    else addresses.delete(address)
+    if (addresses.size > 0) this.#counts.set(key, addresses)
+    else this.#counts.delete(key)
+  }
+
+  /** Those of a record, in order. */
+  of(key: string): readonly string[] {
+    const addresses = this.#counts.get(key)
+    return addresses === undefined ? NONE : [...addresses.keys()].sort()
+  }
+}
+
+export function sameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, i) => text === b[i])
+}

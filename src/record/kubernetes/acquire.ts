@@ -1,0 +1,45 @@
+import { Random } from '../../base/random.ts'
+import type { ApiClient } from '../../kube/api.ts'
+import { HttpsClient } from '../../kube/https-client.ts'
+import { type ApiPlace, loadKubeConfig } from '../../kube/kubeconfig.ts'
+import { acquireShared, isSharedOpen, SharedSource } from '../shared-source.ts'
+import { KubernetesSource, type KubernetesSourceOptions } from './kubernetes-source.ts'
+
+/** Which records of which cluster. */
+export interface ClusterRecords extends ApiPlace {
+  /** Empty = all. */
+  readonly namespaces: readonly string[]
+}
+
+/**
+ * The source of a cluster, followed, with all who read it. Throws InputError where the configuration is
+ * of no use; an API server that can't be reached is waited for. The returned function gives it back;
+ * the last one to do so closes it.
+ */
+export async function acquireCluster(
+  records: ClusterRecords,
+  parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
+): Promise<{ readonly shared: SharedSource; readonly release: () => void }> {
+  const api = await openApi(records)
+  const random = new Random(Math.trunc(Math.random() * 2 ** 32))
+  const { namespaces } = records
+  return acquireShared(keyOf(records), () => {
+    const source = new KubernetesSource({ ...parts, api, namespaces, random })
+    return new SharedSource(source, parts)
+  })
+}
+
+/** True if somebody in this process follows it. */
+export function isClusterOpen(records: ClusterRecords): boolean {
+  return isSharedOpen(keyOf(records))
+}
+
+/** Throws InputError where the configuration is of no use. */
+export async function openApi(place: ApiPlace): Promise<ApiClient> {
+  const load = () => loadKubeConfig(place)
+  return new HttpsClient(await load(), load)
+}
+
+function keyOf({ kubeconfig, context, namespaces }: ClusterRecords): string {
+  return `kubernetes ${JSON.stringify([kubeconfig, context, [...namespaces].sort()])}`
+}

@@ -1,0 +1,173 @@
+import type { Clock } from '../../base/clock.ts'
+import type { InputError } from '../../base/errors.ts'
+import type { Random } from '../../base/random.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { ApiClient } from '../../kube/api.ts'
+import { ListWatch } from '../../kube/list-watch.ts'
+import { containing } from '../../telemetry/contain.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { API_GROUP, API_VERSION } from '../dns-record.ts'
+import type { FollowedSource, RecordChange, StoredRecord } from '../source.ts'
+import { ClusterStore, type Plural } from './cluster-store.ts'
+import { CollectionSink } from './collection-sink.ts'
+
+/** Records without a zone are none of ours: it is an operator that labels them. */
+const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
+/** Refusals of one batch that are logged one by one. */
+const LOGGED_MAX = 20
+/** Reasons on the ready page. */
+const REASONS_MAX = 3
+
+export interface KubernetesSourceOptions {
+  readonly api: ApiClient
+  /** Empty = all. */
+  readonly namespaces: readonly string[]
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+}
+
+/**
+ * The DNSRecords of a cluster that have a zone, kept up with its API:
+ *
+ *     namespace ─┬─ watch of records ─┐
+ *                └─ watch of probes  ─┴─▶ store ─▶ changes, a batch at a time
+ *
+ * Complete once all records were listed, and all probes that can be. From then on whatever happens to
+ * the API, what is known stays.
+ */
+export class KubernetesSource implements FollowedSource {
+  readonly badFileCount = 0
+  readonly #options: KubernetesSourceOptions
+  readonly #store = new ClusterStore()
+  readonly #records: readonly ListWatch[]
+  readonly #probes: readonly ListWatch[]
+  readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
+  #markSynced: () => void = () => {}
+  readonly #synced = new Promise<void>((resolve) => {
+    this.#markSynced = resolve
+  })
+  #isSynced = false
+
+  constructor(options: KubernetesSourceOptions) {
+    this.#options = options
+    const { namespaces } = options
+    const scopes = namespaces.length === 0 ? [''] : [...new Set(namespaces)]
+    this.#records = scopes.map((scope) => this.#watch('dnsrecords', scope, ZONE_LABEL))
+    this.#probes = scopes.map((scope) => this.#watch('dnshealthcheckprobes', scope, ''))
+  }
+
+  get recordCount(): number {
+    return this.#store.recordCount
+  }
+
+  get refusedCount(): number {
+    return this.#store.refusedCount
+  }
+
+  /** For metrics. */
+  get watches(): readonly ListWatch[] {
+    return [...this.#records, ...this.#probes]
+  }
+
+  /** The age of the oldest of what is known of the records; 0 while all of it is followed. */
+  get ageMs(): number {
+    return Math.max(...this.#records.map((watch) => watch.ageMs))
+  }
+
+  records(): Iterable<StoredRecord> {
+    return this.#store.records()
+  }
+
+  find(key: string): StoredRecord | undefined {
+    return this.#store.find(key)
+  }
+
+  problems(): readonly InputError[] {
+    return this.#store.problems()
+  }
+
+  unreadyReason(): string {
+    if (this.#isSynced) return ''
+    const reasons = reasonsOf(this.#records)
+    return `records are not read yet${reasons === '' ? '' : `: ${reasons}`}`
+  }
+
+  note(): string {
+    if (!this.#isSynced) return ''
+    const probes = reasonsOf(this.#probes)
+    const { ageMs } = this
+    const reasons = reasonsOf(this.#records)
+    if (reasons === '') return probes
+    const since = new Date(this.#options.clock.now() - ageMs).toISOString()
+    const seconds = Math.floor(ageMs / 1000)
+    return `records are as of ${since} (${seconds} s ago): ${reasons}`
+  }
+
+  subscribe(listener: (changes: readonly RecordChange[]) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async start(): Promise<void> {
+    for (const watch of this.watches) void watch.run()
+  }
+
+  synced(): Promise<void> {
+    return this.#synced
+  }
+
+  close(): void {
+    for (const watch of this.watches) watch.close()
+    this.#listeners.clear()
+  }
+
+  #watch(plural: Plural, namespace: string, labelSelector: string): ListWatch {
+    const onChange = (refusals: readonly InputError[]): void => this.#publish(refusals)
+    return new ListWatch({
+      ...this.#options,
+      resource: { group: API_GROUP, version: API_VERSION.slice(API_GROUP.length + 1), plural },
+      namespace,
+      labelSelector,
+      sink: new CollectionSink(this.#store, plural, namespace, onChange),
+      onProgress: () => this.#progress(),
+    })
+  }
+
+  /** Before everything was read there is nobody to tell of it. */
+  #publish(refusals: readonly InputError[]): void {
+    this.#logRefusals(refusals)
+    const changes = this.#store.settle()
+    if (!this.#isSynced || changes.length === 0) return
+    const contained = containing(this.#options.log, 'Taking in changed records')
+    for (const listener of this.#listeners) void contained(() => listener(changes))
+  }
+
+  #progress(): void {
+    if (this.#isSynced) return
+    const haveRecords = this.#records.every((watch) => watch.isSynced)
+    // Without probes, as upstream grants no access to them, all addresses count as healthy.
+    const haveProbes = this.#probes.every((watch) => watch.isSynced || watch.reason !== '')
+    if (!haveRecords || !haveProbes) return
+    this.#isSynced = true
+    const { namespaces, log } = this.#options
+    const scope = namespaces.length === 0 ? 'all namespaces' : `namespaces ${namespaces.join(', ')}`
+    const refused = this.refusedCount === 0 ? '' : `, ${this.refusedCount} refused`
+    log.info(`read ${this.recordCount} records${refused} from Kubernetes, in ${scope}`)
+    this.#markSynced()
+  }
+
+  #logRefusals(refusals: readonly InputError[]): void {
+    const { log } = this.#options
+    for (const refusal of refusals.slice(0, LOGGED_MAX)) log.warning(refusal.print())
+    const more = refusals.length - LOGGED_MAX
+    if (more > 0) log.warning(`and ${more} more records that are refused`)
+  }
+}
+
+function reasonsOf(watches: readonly ListWatch[]): string {
+  const reasons = watches.map((watch) => watch.reason).filter((reason) => reason !== '')
+  const more = reasons.length > REASONS_MAX ? [`and ${reasons.length - REASONS_MAX} more`] : []
+  return [...reasons.slice(0, REASONS_MAX), ...more].join('; ')
+}

@@ -1,0 +1,144 @@
+import type { Timers } from '../base/timers.ts'
+import { containing } from '../telemetry/contain.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { FollowedSource } from './source.ts'
+import { ZoneClaims } from './zone-claims.ts'
+
+/** How long zones may come and go before records that none of them takes are worth a warning. */
+const CLAIMS_SETTLE_MS = 1000
+/** Records named in one warning. */
+const NAMED_MAX = 5
+
+/** What a shared source tells of and waits with. */
+export interface SharedSourceParts {
+  readonly log: Logger
+  readonly timers: Timers
+}
+
+/**
+ * One source of records with everybody who reads it: several server blocks over the same directory or
+ * cluster read it once, and so do the old and the new instance of a reload.
+ */
+export class SharedSource<S extends FollowedSource = FollowedSource> {
+  readonly source: S
+  readonly claims: ZoneClaims = new ZoneClaims()
+  readonly #parts: SharedSourceParts
+  readonly #unclaimed = new Set<string>()
+  #cancelWarning: (() => void) | undefined
+  #isClosed = false
+
+  constructor(source: S, parts: SharedSourceParts) {
+    this.#parts = parts
+    this.source = source
+    this.claims.onChange(() => this.#scheduleWarning())
+  }
+
+  /** Records that belong to no zone served; counted anew a while after zones came or went. */
+  get unclaimedCount(): number {
+    return this.#unclaimed.size
+  }
+
+  async start(): Promise<void> {
+    await this.source.start()
+    this.source.subscribe((changes) => {
+      const keys = changes.map(({ before, after }) => after?.key ?? before?.key ?? '')
+      this.#check(keys)
+    })
+    void this.source.synced().then(() => this.#scheduleWarning())
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancelWarning?.()
+    this.source.close()
+  }
+
+  #scheduleWarning(): void {
+    this.#cancelWarning?.()
+    if (this.#isClosed) return
+    const { log, timers } = this.#parts
+    const contained = containing(log, 'Looking for records of no zone')
+    this.#cancelWarning = timers.after(
+      CLAIMS_SETTLE_MS,
+      () => void contained(() => this.#recount()),
+    )
+  }
+
+  #recount(): void {
+    this.#unclaimed.clear()
+    const keys: string[] = []
+    for (const record of this.source.records()) keys.push(record.key)
+    this.#check(keys)
+  }
+
+  #check(keys: readonly string[]): void {
+    const fresh: string[] = []
+    for (const key of keys) {
+      const record = this.source.find(key)
+      const isClaimed = record === undefined || this.claims.zoneKeyOf(record.packed) !== ''
+      if (isClaimed) this.#unclaimed.delete(key)
+      else if (!this.#unclaimed.has(key)) {
+        this.#unclaimed.add(key)
+        fresh.push(key)
+      }
+    }
+    if (fresh.length === 0) return
+    const named = fresh.slice(0, NAMED_MAX).join(', ')
+    const more = fresh.length > NAMED_MAX ? ` and ${fresh.length - NAMED_MAX} more` : ''
+    this.#parts.log.warning(`no zone is served for DNSRecords ${named}${more}: they are ignored`)
+  }
+}
+
+interface Use {
+  readonly shared: SharedSource
+  readonly started: Promise<void>
+  users: number
+}
+
+const uses = new Map<string, Use>()
+
+/**
+ * The source that goes by `key`, started; `open` makes it where nobody has it yet. Rejects with what
+ * stopped its start. The returned function gives it back; the last one to do so closes it.
+ */
+export async function acquireShared<S extends FollowedSource>(
+  key: string,
+  open: () => SharedSource<S>,
+): Promise<{ readonly shared: SharedSource<S>; readonly release: () => void }> {
+  let use = uses.get(key)
+  if (use === undefined) {
+    const shared = open()
+    use = { shared, started: shared.start(), users: 0 }
+    uses.set(key, use)
+  }
+  const own = use
+  own.users++
+  const release = once(() => giveBack(key, own))
+  try {
+    await own.started
+  } catch (error) {
+    release()
+    throw error
+  }
+  // A key says what kind of source it is of.
+  return { shared: own.shared as SharedSource<S>, release }
+}
+
+/** True if somebody in this process has it. */
+export function isSharedOpen(key: string): boolean {
+  return uses.has(key)
+}
+
+function giveBack(key: string, use: Use): void {
+  if (--use.users > 0) return
+  if (uses.get(key) === use) uses.delete(key)
+  use.shared.close()
+}
+
+function once(run: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (!isDone) run()
+    isDone = true
+  }
+}
