@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { parseAllDocuments } from 'yaml'
@@ -45,7 +46,7 @@ export class Cluster {
   }
 
   static async start(t: Test): Promise<Cluster> {
-    const directory = t.testdir({})
+    const directory = temporaryDirectory(t)
     const cluster = new Cluster(directory, await freePort(), await freePort())
     t.teardown(() => cluster.stop())
     cluster.#writeCredentials()
@@ -277,6 +278,13 @@ contexts:
     })
     if (isDead()) throw new Error(`${what} did not start:\n${this.#printed}`)
   }
+}
+
+/** A directory that goes with the test; as many as it wants, other than `testdir`. */
+export function temporaryDirectory(t: Test): string {
+  const directory = mkdtempSync(join(tmpdir(), 'sextant-cluster-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
+  return directory
 }
 
 /** The CustomResourceDefinition of `plural` as the repository has it. */

@@ -251,7 +251,7 @@ export class KuadrantService {
     const contained = following.catch((error) => {
       log.error(`records are not followed: ${printReason(error)}`)
     })
-    await Promise.race([contained, wait(PATIENCE_MS)])
+    await atMost(contained, PATIENCE_MS)
     if (this.#zones !== undefined) return
     log.warning(`${this.unreadyReason()}; until they are, queries get SERVFAIL`)
   }
@@ -283,6 +283,16 @@ export class KuadrantService {
     })
     this.#keeper.noteChange()
   }
+}
+
+/** While it waits nothing else may keep the process: no socket is open yet. */
+async function atMost(work: Promise<void>, milliseconds: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds)
+  })
+  await Promise.race([work, patience])
+  clearTimeout(timer)
 }
 
 function wait(milliseconds: number): Promise<void> {

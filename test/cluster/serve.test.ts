@@ -1,0 +1,337 @@
+import { Resolver } from 'node:dns/promises'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Cluster, temporaryDirectory } from '../support/cluster.ts'
+import { needsCluster } from '../support/cluster-binary.ts'
+import { freePort, type RunningServer, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const ZONE = 'k.example.com'
+/** From a change in the API to the answer, on a machine on which everybody tests at once. */
+const SEEN_MS = 5000
+/** The longest wait between two attempts, and the time to succeed. */
+const HEALED_MS = 30_000
+
+function record(name: string, address: string, more: object = {}): object {
+  const host = `${name}.${ZONE}`
+  return {
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name, labels: { 'kuadrant.io/coredns-zone-name': ZONE }, ...more },
+    spec: {
+      rootHost: host,
+      endpoints: [{ dnsName: host, recordType: 'A', recordTTL: 60, targets: [address] }],
+    },
+  }
+}
+
+const endpointsOf = (name: string, address: string) => ({
+  spec: {
+    endpoints: [{ dnsName: `${name}.${ZONE}`, recordType: 'A', recordTTL: 60, targets: [address] }],
+  },
+})
+
+/** What the resolver makes of an rcode. */
+const RCODES = new Map([
+  ['ENOTFOUND', 'NXDOMAIN'],
+  ['ESERVFAIL', 'SERVFAIL'],
+])
+
+/** A server over the cluster, with its ready page and its metrics. */
+class Site {
+  readonly server: RunningServer
+  readonly #http: number
+  readonly #metrics: number
+  readonly #resolver = new Resolver({ timeout: 2000, tries: 3 })
+
+  private constructor(server: RunningServer, http: number, metrics: number) {
+    this.server = server
+    this.#resolver.setServers([`127.0.0.1:${server.port}`])
+    this.#http = http
+    this.#metrics = metrics
+  }
+
+  static async start(
+    t: Test,
+    kubeconfig: string,
+    { properties = '', env = {} }: { properties?: string; env?: Record<string, string> } = {},
+  ): Promise<Site> {
+    const [http, metrics] = [await freePort(), await freePort()]
+    const corefile = `${ZONE}:{PORT} {
+    bind 127.0.0.1
+    kuadrant {
+        ${kubeconfig === '' ? '' : `kubeconfig ${kubeconfig}`}
+        ${properties}
+    }
+    ready 127.0.0.1:${http}
+    prometheus 127.0.0.1:${metrics}
+}
+`
+    const beside = { port: await freePort(), directory: temporaryDirectory(t) }
+    const server = await startServer(t, { corefile, env, beside })
+    return new Site(server, http, metrics)
+  }
+
+  /** Addresses of a name below the zone, in order; or the rcode. */
+  async ask(name: string): Promise<string> {
+    try {
+      return (await this.#resolver.resolve4(`${name}.${ZONE}`)).sort().join(' ')
+    } catch (error) {
+      if (!(error instanceof Error) || !('code' in error)) throw error
+      return RCODES.get(String(error.code)) ?? String(error.code)
+    }
+  }
+
+  async sees(name: string, want: string, timeoutMs = SEEN_MS): Promise<void> {
+    let got = ''
+    const isSo = async () => (got = await this.ask(name)) === want
+    await until(isSo, `${name} to be ${want}`, timeoutMs).catch((error: Error) => {
+      throw new Error(`${error.message}, it is ${got}:\n${this.server.output()}`)
+    })
+  }
+
+  async ready(): Promise<{ status: number; text: string }> {
+    const reply = await fetch(`http://127.0.0.1:${this.#http}/ready`)
+    return { status: reply.status, text: await reply.text() }
+  }
+
+  async isReady(): Promise<void> {
+    await until(async () => (await this.ready()).text === 'OK', 'the ready page', HEALED_MS)
+  }
+
+  /** The value of a series whose labels contain `label`. */
+  async metric(name: string, label = ''): Promise<number | undefined> {
+    const text = await (await fetch(`http://127.0.0.1:${this.#metrics}/metrics`)).text()
+    const line = text.split('\n').find((l) => l.startsWith(`${name}{`) && l.includes(label))
+    return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1))
+  }
+}
+
+t.test('records of a cluster are served, and followed', needsCluster(), async (t) => {
+  const cluster = await Cluster.start(t)
+  await cluster.installCrds()
+  await cluster.createNamespace('team')
+  await cluster.createNamespace('other')
+  const team = cluster.records('team')
+  await cluster.must('POST', team, record('first', '192.0.2.1'))
+  const site = await Site.start(t, cluster.kubeconfig('admin'))
+  await site.isReady()
+
+  await t.test('what was there at the start, and what comes, changes and goes', async (t) => {
+    t.equal(await site.ask('first'), '192.0.2.1', 'as soon as it is ready')
+    t.equal(await site.ask('second'), 'NXDOMAIN')
+    await cluster.must('POST', team, record('second', '192.0.2.2'))
+    await site.sees('second', '192.0.2.2')
+    await cluster.must('PATCH', `${team}/second`, endpointsOf('second', '192.0.2.3'))
+    await site.sees('second', '192.0.2.3')
+    await cluster.must('DELETE', `${team}/second`)
+    await site.sees('second', 'NXDOMAIN')
+  })
+
+  await t.test('the label decides what is served', async () => {
+    const bare = { labels: {} }
+    await cluster.must('POST', team, record('bare', '192.0.2.4', bare))
+    await cluster.must('POST', team, record('marker', '192.0.2.5'))
+    await site.sees('marker', '192.0.2.5')
+    t.equal(await site.ask('bare'), 'NXDOMAIN')
+    const labels = { 'kuadrant.io/coredns-zone-name': ZONE }
+    await cluster.must('PATCH', `${team}/bare`, { metadata: { labels } })
+    await site.sees('bare', '192.0.2.4')
+    const none = { 'kuadrant.io/coredns-zone-name': null }
+    await cluster.must('PATCH', `${team}/bare`, { metadata: { labels: none } })
+    await site.sees('bare', 'NXDOMAIN')
+  })
+
+  await t.test('a record on its way out is not served, finalizers or not', async () => {
+    const held = {
+      finalizers: ['example.org/wait'],
+      labels: { 'kuadrant.io/coredns-zone-name': ZONE },
+    }
+    await cluster.must('POST', team, record('leaving', '192.0.2.6', held))
+    await site.sees('leaving', '192.0.2.6')
+    await cluster.must('DELETE', `${team}/leaving`)
+    await site.sees('leaving', 'NXDOMAIN')
+    await cluster.must('PATCH', `${team}/leaving`, { metadata: { finalizers: null } })
+  })
+
+  await t.test('a refused record keeps its last good version, and says why', async (t) => {
+    await cluster.must('POST', team, record('bad', '192.0.2.7'))
+    await site.sees('bad', '192.0.2.7')
+    await cluster.must('PATCH', `${team}/bad`, endpointsOf('bad', 'nonsense'))
+    const said =
+      /team\/bad is refused, its last good version is served: spec\.endpoints\[0\]\.targets\[0\]: /
+    await until(() => said.test(site.server.output()), 'the refusal', SEEN_MS)
+    t.equal(await site.ask('bad'), '192.0.2.7')
+    t.equal(await site.metric('sextant_kuadrant_records', 'state="refused"'), 1)
+    t.equal((await site.ready()).text, 'OK', 'no reason not to be ready')
+    await cluster.must('PATCH', `${team}/bad`, endpointsOf('bad', '192.0.2.8'))
+    await site.sees('bad', '192.0.2.8')
+  })
+
+  await t.test('an address that a probe found down is left out', async () => {
+    const pair = record('pair', '192.0.2.10') as { spec: { endpoints: { targets: string[] }[] } }
+    pair.spec.endpoints[0]?.targets.push('192.0.2.11')
+    await cluster.must('POST', team, pair)
+    await site.sees('pair', '192.0.2.10 192.0.2.11')
+    const probes = cluster.records('team', '', 'dnshealthcheckprobes')
+    await cluster.must('POST', probes, {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSHealthCheckProbe',
+      metadata: { name: 'pair-1', labels: { 'kuadrant.io/health-probes-owner': 'pair' } },
+      spec: { address: '192.0.2.10' },
+    })
+    const health = (healthy: boolean) =>
+      cluster.must('PATCH', `${probes}/pair-1/status`, { status: { healthy } })
+    await health(false)
+    await site.sees('pair', '192.0.2.11')
+    await health(true)
+    await site.sees('pair', '192.0.2.10 192.0.2.11')
+    await health(false)
+    await site.sees('pair', '192.0.2.11')
+    await cluster.must('DELETE', `${probes}/pair-1`)
+    await site.sees('pair', '192.0.2.10 192.0.2.11')
+  })
+
+  await t.test('namespaces that are not asked for are not served', async (t) => {
+    await cluster.must('POST', cluster.records('other'), record('elsewhere', '192.0.2.20'))
+    await site.sees('elsewhere', '192.0.2.20')
+    const env = { WATCH_NAMESPACES: 'team, absent' }
+    const narrow = await Site.start(t, cluster.kubeconfig('admin'), { env })
+    await narrow.isReady()
+    t.equal(await narrow.ask('first'), '192.0.2.1')
+    t.equal(await narrow.ask('elsewhere'), 'NXDOMAIN')
+  })
+
+  await t.test(
+    'the API away: answers stay, their age is told; the API back: it heals',
+    async (t) => {
+      await cluster.killServer()
+      const isTold = async () => (await site.ready()).text.includes('records are as of')
+      await until(isTold, 'the ready page to tell the age', SEEN_MS)
+      const { status, text } = await site.ready()
+      t.equal(status, 200)
+      t.match(
+        text,
+        /^OK\nkuadrant: records are as of \d{4}-.* \(\d+ s ago\): dnsrecords in all namespaces: /,
+      )
+      t.equal(await site.metric('sextant_kuadrant_watch_up', 'dnsrecords'), 0)
+      const age = async () => (await site.metric('sextant_kuadrant_source_age_seconds')) ?? 0
+      const before = await age()
+      t.equal(await site.ask('first'), '192.0.2.1')
+      await until(async () => (await age()) > before + 1, 'the age to grow', SEEN_MS)
+      t.equal(await site.ask('first'), '192.0.2.1')
+      await cluster.startServer()
+      await cluster.must('PATCH', `${team}/first`, endpointsOf('first', '192.0.2.30'))
+      await site.sees('first', '192.0.2.30', HEALED_MS)
+      await site.isReady()
+      t.equal(await age(), 0)
+      t.equal(await site.metric('sextant_kuadrant_watch_up', 'dnsrecords'), 1)
+    },
+  )
+
+  await t.test(
+    'what happened while the versions we knew were forgotten is not missed',
+    async (t) => {
+      const lists = () => site.metric('sextant_kuadrant_watch_lists', 'dnsrecords')
+      const before = (await lists()) ?? 0
+      // Stopped, the server can't follow; the API forgets what it would have to be told.
+      site.server.process.kill('SIGSTOP')
+      await cluster.must('DELETE', `${team}/marker`)
+      await cluster.must('PATCH', `${team}/first`, endpointsOf('first', '192.0.2.31'))
+      await cluster.killServer()
+      await cluster.compact()
+      await cluster.startServer()
+      await cluster.must('POST', team, record('late', '192.0.2.32'))
+      site.server.process.kill('SIGCONT')
+      await site.sees('late', '192.0.2.32', HEALED_MS)
+      t.equal(await site.ask('first'), '192.0.2.31')
+      t.equal(await site.ask('marker'), 'NXDOMAIN')
+      t.ok(((await lists()) ?? 0) > before, 'everything was listed anew')
+    },
+  )
+})
+
+t.test(
+  'no definitions and no rights at first: it waits, and says for what',
+  needsCluster(),
+  async (t) => {
+    const cluster = await Cluster.start(t)
+    const site = await Site.start(t, cluster.kubeconfig('viewer'))
+    const first = await site.ready()
+    t.equal(first.status, 503)
+    t.match(
+      first.text,
+      /kuadrant: records are not read yet: dnsrecords in all namespaces: 403 .*needs get, list and watch/s,
+    )
+    t.equal(await site.ask('first'), 'SERVFAIL', 'nobody knows whether the name exists')
+    await cluster.grant('viewer')
+    const missing = /404 .*is the CustomResourceDefinition dnsrecords\.kuadrant\.io installed\?/
+    await until(async () => missing.test((await site.ready()).text), 'the other reason', HEALED_MS)
+    t.equal(await site.metric('sextant_kuadrant_watch_up', 'dnsrecords'), 0)
+    await cluster.installCrds()
+    await cluster.createNamespace('team')
+    await cluster.must('POST', cluster.records('team'), record('first', '192.0.2.1'))
+    await site.sees('first', '192.0.2.1', HEALED_MS)
+    await site.isReady()
+    const complaints = site.server.output().match(/kuadrant: dnsrecords in all namespaces: 403/g)
+    t.equal(complaints?.length, 1, 'each reason is told once')
+
+    await t.test('a token that was replaced is taken up', async (t) => {
+      const account = '/api/v1/namespaces/team/serviceaccounts'
+      await cluster.must('POST', account, { metadata: { name: 'sextant' } })
+      const token = async () => {
+        const request = { spec: { expirationSeconds: 3600 } }
+        return (await cluster.must('POST', `${account}/sextant/token`, request)).status.token
+      }
+      await cluster.must(
+        'PATCH',
+        '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/reader-viewer',
+        {
+          subjects: [
+            { kind: 'User', name: 'viewer' },
+            { kind: 'ServiceAccount', name: 'sextant', namespace: 'team' },
+          ],
+        },
+      )
+      const kubeconfig = join(cluster.directory, 'pod.kubeconfig')
+      const tokenFile = join(cluster.directory, 'token')
+      writeFileSync(tokenFile, 'not the right one')
+      writeFileSync(
+        kubeconfig,
+        `current-context: main
+clusters: [{name: here, cluster: {server: "${cluster.url}", certificate-authority: certs/apiserver.crt}}]
+users: [{name: pod, user: {tokenFile: token}}]
+contexts: [{name: main, context: {cluster: here, user: pod}}]
+`,
+      )
+      const pod = await Site.start(t, kubeconfig)
+      t.match((await pod.ready()).text, /401 Unauthorized/)
+      writeFileSync(tokenFile, await token())
+      await pod.sees('first', '192.0.2.1', HEALED_MS)
+    })
+  },
+)
+
+t.test('a snapshot is served while the cluster can not be asked', needsCluster(), async (t) => {
+  const cluster = await Cluster.start(t)
+  await cluster.installCrds()
+  await cluster.createNamespace('team')
+  await cluster.must('POST', cluster.records('team'), record('first', '192.0.2.1'))
+  const snapshot = join(temporaryDirectory(t), 'snapshot')
+  const properties = `snapshot ${snapshot}`
+  const kubeconfig = cluster.kubeconfig('admin')
+  const before = await Site.start(t, kubeconfig, { properties })
+  await before.isReady()
+  before.server.process.kill('SIGTERM')
+  await before.server.exited()
+  await cluster.killServer()
+  const after = await Site.start(t, kubeconfig, { properties })
+  t.equal(await after.ask('first'), '192.0.2.1')
+  const isTold = async () => /zones are as of .*ECONNREFUSED/.test((await after.ready()).text)
+  await until(isTold, 'the ready page to tell the age', HEALED_MS)
+  await cluster.startServer()
+  await cluster.must('DELETE', cluster.records('team', 'first'))
+  await after.sees('first', 'NXDOMAIN', HEALED_MS)
+  await after.isReady()
+})
