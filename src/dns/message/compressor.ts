@@ -1,3 +1,4 @@
+import { copyOctets } from '../../base/octets.ts'
 import { LOWER } from '../name/lower.ts'
 import { HEADER_OCTETS } from './parse-query.ts'
 import { LABELS_MAX, type Query } from './query.ts'
@@ -185,7 +186,7 @@ export class Compressor {
     const octets = this.#labelOffset[own]!
     const at = start + octets
     if (at + (suffix === ROOT ? 1 : 2) > end) return -1
-    for (let i = 0; i < octets; i++) out[start + i] = name[offset + i]!
+    copyOctets(name, offset, out, start, octets)
     if (own > 0) this.#addTargets(own, start)
     if (suffix !== ROOT) return writePointer(suffix, out, at, end)
     out[at] = 0

@@ -1,4 +1,5 @@
 import { assert } from '../../base/assert.ts'
+import { equalOctets } from '../../base/octets.ts'
 import { hashLabel, mixHash } from '../../dns/name/hash.ts'
 import type { HashedName } from './hashed-name.ts'
 import * as L from './layout.ts'
@@ -24,6 +25,8 @@ export class ZoneReader {
   /** Label of the name at which the zone found by `matchZone` has its apex. */
   zoneLabel = 0
   #buffer!: SharedArrayBuffer
+  /** Version that was published at the last `refresh`; -1 = none was looked at. */
+  #published = -1
   #index = 0
   #indexMask = 0
   #zones = 0
@@ -39,9 +42,16 @@ export class ZoneReader {
 
   /** Moves to the newest published version. Call once per query. @hot */
   refresh(): void {
+    // A plain read will do, and an atomic one is a call: a publish that it misses is seen the next time.
+    const isSame = this.words[L.HEADER_VERSION] === this.#published
+    if (!isSame || this.handle.buffer !== this.#buffer) this.#moveOn()
+    this.version = this.#published
+  }
+
+  #moveOn(): void {
     if (this.handle.buffer !== this.#buffer) this.#view(this.handle.buffer)
     const header = this.words
-    this.version = Atomics.load(header, L.HEADER_VERSION)
+    this.#published = Atomics.load(header, L.HEADER_VERSION)
     this.#index = Atomics.load(header, L.HEADER_INDEX)
     this.#zones = Atomics.load(header, L.HEADER_ZONES)
     // Last: the writer lets the arena grow before it puts a table there.
@@ -168,9 +178,7 @@ export class ZoneReader {
     const start = name.labelOffset[label]!
     const octets = name.qnameOctets - start
     if ((this.words[zone + L.ZONE_APEX_SIZE]! & 0xffff) !== octets) return false
-    const at = (zone + L.ZONE_APEX) * 4
-    for (let i = 0; i < octets; i++) if (this.bytes[at + i] !== name.qname[start + i]) return false
-    return true
+    return equalOctets(this.bytes, (zone + L.ZONE_APEX) * 4, name.qname, start, octets)
   }
 
   #probe(
@@ -208,8 +216,7 @@ export class ZoneReader {
       if (bytes[at] !== 1 || bytes[at + 1] !== 0x2a) return false
       at += 2
     }
-    for (let i = 0; i < octets; i++) if (bytes[at + i] !== name[start + i]) return false
-    return true
+    return equalOctets(bytes, at, name, start, octets)
   }
 
   /** Body of a node in this version, or 0 if the name does not exist in it. @hot */
