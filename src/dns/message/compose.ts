@@ -1,12 +1,20 @@
 import { copyOctets } from '../../base/octets.ts'
 import { composeOpt, optOctets, wholeOptOctets } from '../edns/compose-opt.ts'
-import { Rcode } from '../iana/rcodes.ts'
-import { RRType } from '../iana/types.ts'
-import { LOWER } from '../name/lower.ts'
+import * as rcodes from '../iana/rcodes.ts'
+import * as types from '../iana/types.ts'
+import * as lower from '../name/lower.ts'
 import { Compressor } from './compressor.ts'
-import { HEADER_OCTETS } from './parse-query.ts'
+import * as parsing from './parse-query.ts'
 import type { Query } from './query.ts'
-import { RESPONSE_RR_MAX, type Response, Section } from './response.ts'
+import type { Response } from './response.ts'
+import * as responses from './response.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { RESPONSE_RR_MAX, Section } = responses
+const { HEADER_OCTETS } = parsing
+const { LOWER } = lower
+const { Rcode } = rcodes
+const { RRType } = types
 
 /** Type, class, TTL and rdata length of a record, which follow its owner. */
 const RR_FIXED_OCTETS = 10

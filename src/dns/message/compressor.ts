@@ -1,7 +1,11 @@
 import { copyOctets } from '../../base/octets.ts'
-import { LOWER } from '../name/lower.ts'
-import { HEADER_OCTETS } from './parse-query.ts'
+import * as lower from '../name/lower.ts'
+import * as parsing from './parse-query.ts'
 import { LABELS_MAX, type Query } from './query.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { HEADER_OCTETS } = parsing
+const { LOWER } = lower
 
 /** Most labels one message remembers as targets of pointers. Later names go out whole. */
 export const COMPRESSION_TARGETS_MAX = 128

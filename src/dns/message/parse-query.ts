@@ -1,7 +1,10 @@
 import { parseOpt } from '../edns/parse-opt.ts'
-import { RRType } from '../iana/types.ts'
+import * as types from '../iana/types.ts'
 import { copyLabel, hashLabel, joinHash, NAME_HASH_SEED } from '../name/hash.ts'
 import { ParseStatus, type Query } from './query.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { RRType } = types
 
 /** Octets of a message header (RFC 1035 section 4.1.1). */
 export const HEADER_OCTETS = 12

@@ -1,17 +1,24 @@
 import type { Query } from '../../../dns/message/query.ts'
 import { parsePeerAddress } from '../../peer-address.ts'
-import {
+import * as sockaddr from '../../sockaddr.ts'
+import { systemError, writeSockaddr } from '../../sockaddr.ts'
+import * as layouts from './layout.ts'
+import { Layout } from './layout.ts'
+import type { Libc } from './libc.ts'
+import { copyIPv4, copyIPv6 } from './octets.ts'
+import { readAsked, turnAround } from './pktinfo.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const {
   AF_INET,
   AF_INET6,
   NAME_IPV4,
   NAME_IPV6,
   NAME_PORT,
-  SOCKADDR_IN_OCTETS,
   SOCKADDR_IN6_OCTETS,
-  systemError,
-  writeSockaddr,
-} from '../../sockaddr.ts'
-import {
+  SOCKADDR_IN_OCTETS,
+} = sockaddr
+const {
   BATCH,
   CONTROL_OCTETS,
   HEADER_CONTROLLEN,
@@ -20,20 +27,16 @@ import {
   HEADER_NAMELEN,
   IOVEC_LEN,
   LATE_MAX,
-  Layout,
   MMSGHDR_OCTETS,
   NAME_OCTETS,
   PACKET_HEAD_OCTETS,
   PACKET_OCTETS_MAX,
-  REPLY_CHUNK_OCTETS,
   REPLY_CHUNKS,
+  REPLY_CHUNK_OCTETS,
   REPLY_OCTETS_MAX,
   UNIT_CONTROL,
   UNIT_PACKET,
-} from './layout.ts'
-import type { Libc } from './libc.ts'
-import { copyIPv4, copyIPv6 } from './octets.ts'
-import { readAsked, turnAround } from './pktinfo.ts'
+} = layouts
 
 /** A bound socket that more than one thread uses: one opened it, the others attach to it. */
 export interface SocketPlace {
