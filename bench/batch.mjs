@@ -1,11 +1,14 @@
 // What UDP in batches gains over node:dgram, a second data thread over one, and what logging costs: the
 // whole server in each way, interleaved.
-//   npm run build && node bench/batch.mjs [rounds] [seconds] [--ways dgram,one,two,logged,piped,discarded]
+//   npm run build && node bench/batch.mjs [rounds] [seconds]
+//     [--ways dgram,one,two,logged,piped,discarded,echo1,echo2]
 // Prints the median of each way, and of its ratio to `one` round by round. The generator takes a core
 // of its own: on two cores, a second thread competes with it, and so does whoever takes the log:
 //   logged     lines go to a file
 //   piped      lines go through a pipe to a `cat` that throws them away
 //   discarded  lines go to /dev/null
+// echo1 and echo2 are what the kernel lets one and two threads do that answer without a look at the
+// question.
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, openSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -64,8 +67,21 @@ function openPipe() {
 }
 
 async function start(way) {
-  const { udp, lines, open } = WAYS[way]
   const port = await freePort()
+  const server = way.startsWith('echo') ? startEcho(way, port) : await startServer(way, port)
+  await untilUp(server, port, { geo: false }, START_LIMIT_MS)
+  const target = { port, file, ecs: false, clients: 8, outstanding: 200, generator: 'batch' }
+  await saturate(target, 2)
+  return { way, server, target, rounds: [] }
+}
+
+function startEcho(way, port) {
+  const echo = join(dirname(fileURLToPath(import.meta.url)), 'peers/echo.mjs')
+  return startProcess(way, process.execPath, [echo, port, way.slice('echo'.length)])
+}
+
+async function startServer(way, port) {
+  const { udp, lines, open } = WAYS[way]
   const conf = join(directory, `Corefile.${way}`)
   writeFileSync(
     conf,
@@ -79,11 +95,7 @@ async function start(way) {
 `,
   )
   const args = [main, 'serve', '-conf', conf]
-  const server = startProcess(way, process.execPath, args, { SEXTANT_UDP: udp }, open?.())
-  await untilUp(server, port, { geo: false }, START_LIMIT_MS)
-  const target = { port, file, ecs: false, clients: 8, outstanding: 200, generator: 'batch' }
-  await saturate(target, 2)
-  return { way, server, target, rounds: [] }
+  return startProcess(way, process.execPath, args, { SEXTANT_UDP: udp }, open?.())
 }
 
 async function measure({ server, target }) {
