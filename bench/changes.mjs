@@ -1,15 +1,16 @@
 // Claims: one changed record among a million is visible in every data thread within 10 ms; the p99 of
 // queries during 1 000 changes/s is at most twice that of a quiet server.
 //   npm run build && node bench/changes.mjs [names] [rounds] [seconds] [--ways batches,files,direct] [--wait]
-// dnsperf asks 2 000 queries/s over 8 sockets, in turn of a quiet server and of one whose records change:
+// dnsperf asks 2 000 queries/s over 8 sockets, in turn of a quiet server and of one whose records change, in
+// many short rounds: where neighbours slow the machine down, they do so for both.
 //   batches  20 files/s, each with 50 changed endpoints, written and renamed
 //   files    1 000 files/s of one endpoint each
 //   direct   1 000 RRsets/s put into the image and published one by one, without files and records
-// --wait: once the servers are loaded, wait for a line on standard input (to attach a profiler).
-import { once } from 'node:events'
+// --wait: before each part, wait for a line on standard input (to attach a profiler, or for others to be done).
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { BATCH, BATCHES, bulkName, editsOf, SINGLES, ZONE } from './changes/manifests.mjs'
@@ -30,7 +31,7 @@ const { values, positionals } = parseArgs({
     wait: { type: 'boolean', default: false },
   },
 })
-const [names, rounds, seconds] = [1_000_000, 5, 4].map((n, i) => Number(positionals[i] ?? n))
+const [names, rounds, seconds] = [1_000_000, 21, 1].map((n, i) => Number(positionals[i] ?? n))
 const ways = values.ways.split(',')
 
 const directory = mkdtempSync(join(tmpdir(), 'changes-'))
@@ -152,30 +153,33 @@ async function measureWay(way, server, change) {
     for (const measure of round % 2 === 0 ? both : both.toReversed()) await measure()
   }
   const of = (rows, key) => median(rows.map((row) => row[key]))
-  const ratio = (key) => median(changing.map((row, i) => row[key] / still[i][key])).toFixed(2)
   const print = (rows) =>
     `p50 ${of(rows, 'p50Us').toFixed(0)} us, p99 ${of(rows, 'p99Us').toFixed(0)} us, ${of(rows, 'cores').toFixed(2)} cores`
-  console.log(
-    `${way}: ${of(changing, 'perSecond').toFixed(0)} changes/s` +
-      (server.commits ? ` in ${of(changing, 'publishes').toFixed(0)} publishes/s` : ''),
-  )
+  const ratio = (key) => {
+    const sorted = changing.map((row, i) => row[key] / still[i][key]).sort((a, b) => a - b)
+    const at = (share) => sorted[Math.floor((rounds - 1) * share)].toFixed(2)
+    return `${at(0.5)} (quartiles ${at(0.25)}, ${at(0.75)})`
+  }
+  const publishes = server.commits ? `, ${of(changing, 'publishes').toFixed(0)} publishes/s` : ''
+  console.log(`${way}: ${of(changing, 'perSecond').toFixed(0)} changes/s${publishes}`)
   console.log(`  quiet     ${print(still)}`)
-  console.log(
-    `  changing  ${print(changing)}; of quiet: p50 ${ratio('p50Us')}, p99 ${ratio('p99Us')}`,
-  )
-  console.log(
-    `  p99 of quiet, by round: ${changing.map((row, i) => (row.p99Us / still[i].p99Us).toFixed(2)).join(' ')}`,
-  )
+  console.log(`  changing  ${print(changing)}`)
+  console.log(`  of quiet  p50 ${ratio('p50Us')}, p99 ${ratio('p99Us')}`)
+}
+
+const lines = values.wait ? createInterface(process.stdin)[Symbol.asyncIterator]() : undefined
+
+async function begin(part) {
+  if (lines === undefined) return
+  console.log(`ready for: ${part}`)
+  await lines.next()
 }
 
 const usesFiles = ways.some((way) => way !== 'direct')
 const server = usesFiles ? await startServer(directory, names) : undefined
 const direct = ways.includes('direct') ? await startDirect(names) : undefined
 console.log(`${names} names, ${THREADS} data threads, node ${process.version}`)
-if (values.wait) {
-  console.log('loaded; measuring begins with a line')
-  await once(process.stdin, 'data')
-}
+await begin('visible')
 if (server !== undefined) {
   const edits = editsOf(server.manifests)
   await measureVisible(server, { edit: edits.one, name: ONE, title: 'file of one endpoint' })
@@ -185,6 +189,7 @@ if (server !== undefined) {
 if (direct !== undefined) await measurePublished(direct)
 const changers = changersOf(server, direct)
 for (const way of ways) {
+  await begin(way)
   await measureWay(way, way === 'direct' ? direct : server, changers[way])
 }
 process.exit(0)

@@ -56,7 +56,15 @@ export async function startDirect(names) {
   const port = await freePort()
   const child = fork(DIRECT, [port, names, THREADS].map(String), { stdio: 'inherit' })
   process.once('exit', () => child.kill('SIGKILL'))
-  const heard = () => new Promise((resolve) => child.once('message', resolve))
+  const heard = () =>
+    new Promise((resolve, reject) => {
+      const fail = (code) => reject(new Error(`the server without files ended with ${code}`))
+      child.once('exit', fail)
+      child.once('message', (message) => {
+        child.off('exit', fail)
+        resolve(message)
+      })
+    })
   await heard()
   const ask = (message) => {
     const answer = heard()
