@@ -4,6 +4,7 @@
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../../dist/base/clock.js'
 import { Random } from '../../dist/base/random.js'
+import { systemTimers } from '../../dist/base/timers.js'
 import { CookieJar } from '../../dist/dns/edns/cookie.js'
 import { scanName } from '../../dist/dns/name/name.js'
 import { ServerCounts, ServerTotals } from '../../dist/server/counters.js'
@@ -42,6 +43,7 @@ const plane = new DataPlane({
   counts,
   lines,
   log,
+  timers: systemTimers,
   takesOver: false,
 })
 const shared = { clock: systemClock, random: new Random(1), log, counters: counts }

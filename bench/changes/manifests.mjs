@@ -13,8 +13,7 @@ export const BATCHES = 20
 export const SINGLES = 1000
 
 export const bulkName = (i) => `n${i}.${ZONE}`
-const address = (i, version = 0) =>
-  `10.${((i >> 16) & 127) + 128 * (version & 1)}.${(i >> 8) & 255}.${i & 255}`
+const address = (i, version = 0) => `10.${((i >> 16) + version) & 255}.${(i >> 8) & 255}.${i & 255}`
 
 function record(name, endpoints) {
   const items = endpoints.map(
