@@ -3,7 +3,6 @@ import { openHttp } from '../api/http.ts'
 import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
 import { Random } from '../base/random.ts'
-import { systemTimers } from '../base/timers.ts'
 import { CookieJar } from '../dns/edns/cookie.ts'
 import { SIPHASH_KEY_OCTETS } from '../dns/edns/siphash.ts'
 import type { Losses } from '../plugin/directive.ts'
@@ -39,16 +38,7 @@ export function composeParts(
   const tcpCounters = createTcpCounters()
   totals.includeLosses(() => ({ lines: lines.dropped }))
   totals.includeLosses(() => tcpLosses(tcpCounters))
-  const parts = {
-    dnsPort,
-    lines,
-    cookieKey,
-    counts: counters,
-    totals,
-    log,
-    takesOver,
-    timers: systemTimers,
-  }
+  const parts = { dnsPort, lines, cookieKey, counts: counters, totals, log, takesOver }
   const udp = new UdpService(parts)
   const shared = {
     clock: systemClock,
