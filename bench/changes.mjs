@@ -2,12 +2,13 @@
 // queries during 1 000 changes/s is at most twice that of a quiet server.
 //   npm run build && node bench/changes.mjs [names] [rounds] [seconds] [--ways batches,files,direct] [--wait]
 // dnsperf asks 2 000 queries/s over 8 sockets, in turn of a quiet server and of one whose records change, in
-// many short rounds: where neighbours slow the machine down, they do so for both.
+// many short rounds: where neighbours slow the machine down, they do so for both. In a third kind of round the
+// files are written where no server looks: what writing them costs is not the server's.
 //   batches  20 files/s, each with 50 changed endpoints, written and renamed
 //   files    1 000 files/s of one endpoint each
 //   direct   1 000 RRsets/s put into the image and published one by one, without files and records
 // --wait: before each part, wait for a line on standard input (to attach a profiler, or for others to be done).
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -97,8 +98,8 @@ function repeat(perSecond, edit) {
 }
 
 /** What each way changes; the returned function ends it and resolves with the number of changes. */
-function changersOf(server, direct) {
-  const edits = server && editsOf(server.manifests)
+function changersOf(manifests, direct) {
+  const edits = editsOf(manifests)
   return {
     batches: () => {
       const stop = repeat(CHANGES_PER_SECOND / BATCH, (n) => {
@@ -142,29 +143,35 @@ async function measureLatency(server, change) {
   }
 }
 
-async function measureWay(way, server, change) {
-  const quiet = () => async () => 0
-  const [still, changing] = [[], []]
-  for (let round = 0; round < rounds; round++) {
-    const both = [
-      async () => still.push(await measureLatency(server, quiet)),
-      async () => changing.push(await measureLatency(server, change)),
-    ]
-    for (const measure of round % 2 === 0 ? both : both.toReversed()) await measure()
+/** `elsewhere`: the same work on the machine, and nothing of it for the server. */
+async function measureWay(way, server, change, elsewhere) {
+  const phases = {
+    quiet: () => async () => 0,
+    ...(elsewhere && { elsewhere }),
+    changing: change,
   }
+  const measured = Object.fromEntries(Object.keys(phases).map((phase) => [phase, []]))
+  for (let round = 0; round < rounds; round++) {
+    const order = Object.keys(phases)
+    if (round % 2 === 1) order.reverse()
+    for (const phase of order) measured[phase].push(await measureLatency(server, phases[phase]))
+  }
+  const { changing } = measured
   const of = (rows, key) => median(rows.map((row) => row[key]))
   const print = (rows) =>
     `p50 ${of(rows, 'p50Us').toFixed(0)} us, p99 ${of(rows, 'p99Us').toFixed(0)} us, ${of(rows, 'cores').toFixed(2)} cores`
-  const ratio = (key) => {
-    const sorted = changing.map((row, i) => row[key] / still[i][key]).sort((a, b) => a - b)
+  const ratio = (rows, key) => {
+    const sorted = changing.map((row, i) => row[key] / rows[i][key]).sort((a, b) => a - b)
     const at = (share) => sorted[Math.floor((rounds - 1) * share)].toFixed(2)
     return `${at(0.5)} (quartiles ${at(0.25)}, ${at(0.75)})`
   }
   const publishes = server.commits ? `, ${of(changing, 'publishes').toFixed(0)} publishes/s` : ''
   console.log(`${way}: ${of(changing, 'perSecond').toFixed(0)} changes/s${publishes}`)
-  console.log(`  quiet     ${print(still)}`)
-  console.log(`  changing  ${print(changing)}`)
-  console.log(`  of quiet  p50 ${ratio('p50Us')}, p99 ${ratio('p99Us')}`)
+  for (const [phase, rows] of Object.entries(measured)) {
+    console.log(`  ${phase.padEnd(9)} ${print(rows)}`)
+    if (rows === changing) continue
+    console.log(`    changing is of that: p50 ${ratio(rows, 'p50Us')}, p99 ${ratio(rows, 'p99Us')}`)
+  }
 }
 
 const lines = values.wait ? createInterface(process.stdin)[Symbol.asyncIterator]() : undefined
@@ -187,9 +194,13 @@ if (server !== undefined) {
   await measureVisible(server, { edit: edits.large, name: `large.${ZONE}`, title })
 }
 if (direct !== undefined) await measurePublished(direct)
-const changers = changersOf(server, direct)
+const changers = changersOf(server?.manifests, direct)
+const aside = join(directory, 'elsewhere')
+mkdirSync(aside)
+const elsewhere = changersOf(aside)
 for (const way of ways) {
   await begin(way)
-  await measureWay(way, way === 'direct' ? direct : server, changers[way])
+  if (way === 'direct') await measureWay(way, direct, changers.direct)
+  else await measureWay(way, server, changers[way], elsewhere[way])
 }
 process.exit(0)

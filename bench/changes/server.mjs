@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../peers/ports.mjs'
-import { startProcess } from '../peers/server-process.mjs'
+import { residentMib, startProcess } from '../peers/server-process.mjs'
 import { writeManifests, ZONE } from './manifests.mjs'
 
 export const THREADS = 2
@@ -38,6 +38,8 @@ export async function startServer(directory, names) {
     await delay(50)
   }
   await delay(1000)
+  const [told = ''] = /zone \S+: \d+ records.*/.exec(server.output()) ?? []
+  console.log(`${told}, ${residentMib(server.pid).toFixed(0)} MiB resident`)
   return { ...server, port, manifests, commits: () => commits(metricsPort) }
 }
 
