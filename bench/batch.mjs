@@ -1,8 +1,9 @@
 // What UDP in batches gains over node:dgram, a second data thread over one, and what logging costs: the
 // whole server in each way, interleaved.
-//   npm run build && node bench/batch.mjs [rounds] [seconds] [--ways dgram,one,two,logged]
+//   npm run build && node bench/batch.mjs [rounds] [seconds] [--ways dgram,one,two,logged,echo1,echo2]
 // Prints the median of each way, and of its ratio to `one` round by round. The generator takes a core
-// of its own: on two cores, a second thread competes with it.
+// of its own: on two cores, a second thread competes with it. echo1 and echo2 are what the kernel
+// lets one and two threads do that answer without a look at the question.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -43,8 +44,21 @@ write(
 )
 
 async function start(way) {
-  const { udp, lines } = WAYS[way]
   const port = await freePort()
+  const server = way.startsWith('echo') ? startEcho(way, port) : await startServer(way, port)
+  await untilUp(server, port, { geo: false }, START_LIMIT_MS)
+  const target = { port, file, ecs: false, clients: 8, outstanding: 200, generator: 'batch' }
+  await saturate(target, 2)
+  return { way, server, target, rounds: [] }
+}
+
+function startEcho(way, port) {
+  const echo = join(dirname(fileURLToPath(import.meta.url)), 'peers/echo.mjs')
+  return startProcess(way, process.execPath, [echo, port, way.slice('echo'.length)])
+}
+
+async function startServer(way, port) {
+  const { udp, lines } = WAYS[way]
   const conf = join(directory, `Corefile.${way}`)
   writeFileSync(
     conf,
@@ -58,11 +72,7 @@ async function start(way) {
 `,
   )
   const args = [main, 'serve', '-conf', conf]
-  const server = startProcess(way, process.execPath, args, { SEXTANT_UDP: udp })
-  await untilUp(server, port, { geo: false }, START_LIMIT_MS)
-  const target = { port, file, ecs: false, clients: 8, outstanding: 200, generator: 'batch' }
-  await saturate(target, 2)
-  return { way, server, target, rounds: [] }
+  return startProcess(way, process.execPath, args, { SEXTANT_UDP: udp })
 }
 
 async function measure({ server, target }) {
