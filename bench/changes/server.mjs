@@ -33,7 +33,8 @@ export async function startServer(directory, names) {
   )
   const args = [MAIN, 'serve', '-conf', conf]
   const server = startProcess('sextant', process.execPath, args, { SEXTANT_UDP: 'batch' })
-  while (!/zone \S+: \d+ records/.test(server.output())) {
+  // The last of its start-up lines: records are read, sockets open and threads started.
+  while (!/^Sextant-/m.test(server.output())) {
     if (server.failure !== undefined) throw new Error(server.failure)
     await delay(50)
   }
