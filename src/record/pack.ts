@@ -18,6 +18,8 @@ export type PackedRecord = string
 
 /** Octets before the zone label. */
 const PLACE_OFFSET = 5
+// biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
+const ASCII = /^[\u0000-\u007f]*$/
 const FLAG_WEIGHT = 1
 const FLAG_DEFAULT = 2
 
@@ -44,7 +46,7 @@ function putEndpoint(endpoint: Endpoint): void {
   putU32(endpoint.ttlSeconds)
   putU8((weight === undefined ? 0 : FLAG_WEIGHT) | (endpoint.isDefault ? FLAG_DEFAULT : 0))
   if (weight !== undefined) putU32(weight)
-  putOctets16(Buffer.from(endpoint.setIdentifier, 'utf8'))
+  putUtf8(endpoint.setIdentifier)
   putU8(endpoint.codes.length)
   for (const code of endpoint.codes) putText8(code.text)
   putU16(endpoint.rdata.length)
@@ -130,8 +132,7 @@ class PackedReader {
 
   utf8(count: number): string {
     const text = this.latin1(count)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
-    return /^[\u0000-\u007f]*$/.test(text) ? text : Buffer.from(text, 'latin1').toString('utf8')
+    return ASCII.test(text) ? text : Buffer.from(text, 'latin1').toString('utf8')
   }
 }
 
@@ -157,6 +158,17 @@ function putU32(value: number): void {
 /** `text`: ASCII. */
 function putText8(text: string): void {
   putU8(text.length)
+  reserve(text.length)
+  for (let i = 0; i < text.length; i++) scratch[length++] = text.charCodeAt(i)
+}
+
+/** ASCII, nearly always: that needs no buffer of its own. */
+function putUtf8(text: string): void {
+  if (!ASCII.test(text)) {
+    putOctets16(Buffer.from(text, 'utf8'))
+    return
+  }
+  putU16(text.length)
   reserve(text.length)
   for (let i = 0; i < text.length; i++) scratch[length++] = text.charCodeAt(i)
 }

@@ -5,6 +5,7 @@ import type { GeoCode } from '../geo/code.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { Candidate } from './candidate.ts'
 import { Policies, type World } from './policies.ts'
+import { RecentWords } from './recent-words.ts'
 import { GeoWeightSteerer } from './steerer.ts'
 import { isSingleton, sortIntoTiers } from './tiers.ts'
 import { composeWords, NO_POLICY } from './words.ts'
@@ -32,6 +33,7 @@ export interface SteeringOptions {
 export class SteeringTable {
   readonly #options: SteeringOptions
   readonly #policies = new Policies()
+  readonly #recent = new RecentWords()
   readonly #stopWatching: () => void
   /** Codes that the trie in use was built for; -1 = none was built. */
   #builtCodes = -1
@@ -60,10 +62,20 @@ export class SteeringTable {
    * can have only one (RFC 2181 section 10.1); of a CNAME candidate only the first target counts.
    *
    * `candidates`: 1..CANDIDATES_MAX, those that are down already removed; the same endpoint may be
-   * among them twice, once for its code and once as a default.
+   * among them twice, once for its code and once as a default. The words are shared: copy, don't change.
    */
   compose(candidates: readonly Candidate[], type: number): Uint32Array | undefined {
     if (!isSteered(candidates, type)) return undefined
+    const key = this.#recent.keyOf(candidates, type)
+    if (key === undefined) return this.#composeNew(candidates, type)
+    const known = this.#recent.find(key)
+    if (known !== undefined) return known
+    const words = this.#composeNew(candidates, type)
+    this.#recent.keep(key, words)
+    return words
+  }
+
+  #composeNew(candidates: readonly Candidate[], type: number): Uint32Array {
     const { codes, tiers } = sortIntoTiers(candidates, type)
     if (codes.length === 0) return composeWords(NO_POLICY, tiers)
     const policy = this.#policies.intern(codes)

@@ -29,6 +29,7 @@ const HASH = 0x23
 const APOSTROPHE = 0x27
 const DASH = 0x2d
 const DOT = 0x2e
+const DIGIT_9 = 0x39
 const COLON = 0x3a
 const BRACKET = 0x5b
 const BACKSLASH = 0x5c
@@ -229,9 +230,11 @@ class BlockScanner {
   #resolve(text: string): YamlValue {
     const first = text.charCodeAt(0)
     if (!NOT_STRING_FIRST.has(first)) return text
-    if (NULLS.has(text)) return null
-    const boolean = BOOLEANS.get(text)
-    if (boolean !== undefined) return boolean
+    if (first > DIGIT_9) {
+      if (NULLS.has(text)) return null
+      const boolean = BOOLEANS.get(text)
+      if (boolean !== undefined) return boolean
+    }
     if (isDecimal(text)) return Number(text)
     const isNumberLike = first < 0x40 && !hasTwoDots(text) && NUMBER_LIKE.test(text)
     return isNumberLike ? this.#giveUp() : text
