@@ -31,11 +31,16 @@ const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 const OTHER: Resource = { kind: 'other' }
 
 /**
- * Reads one resource of a manifest. Kinds of others are passed over, and so is what has a
- * deletionTimestamp: its owner wants it gone. Never throws on bad input.
+ * Reads one resource of a manifest. Kinds of others are passed over, and so are empty documents and what
+ * has a deletionTimestamp: its owner wants it gone. Never throws on bad input.
  */
 export function validateResource(value: YamlValue): Resource {
-  if (!isMapping(value)) return OTHER
+  if (value === null) return OTHER
+  if (!isMapping(value)) {
+    const what = Array.isArray(value) ? 'a list' : 'a single value'
+    const message = `a resource must be a mapping, and this is ${what}`
+    return { kind: 'refused', key: '', problem: { path: RESOURCE.path(), message } }
+  }
   const { kind, apiVersion } = value
   if (kind !== 'DNSRecord' && kind !== 'DNSHealthCheckProbe') return OTHER
   if (typeof apiVersion !== 'string' || !apiVersion.startsWith(`${API_GROUP}/`)) return OTHER

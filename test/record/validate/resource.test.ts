@@ -367,6 +367,8 @@ t.test('what is not ours or on its way out is passed over', (t) => {
   t.equal(validateResource({ kind: 'ConfigMap', apiVersion: 'v1' }).kind, 'other')
   t.equal(validateResource({ kind: 'DNSRecord', apiVersion: 'other.io/v1' }).kind, 'other')
   t.equal(validateResource(null).kind, 'other')
+  t.match(validateResource('text'), { kind: 'refused', key: '', problem: { path: [] } })
+  t.match(validateResource([]), { kind: 'refused', key: '', problem: { path: [] } })
   t.equal(
     validateResource(resource({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' })).kind,
     'other',
