@@ -26,6 +26,7 @@ export function prepareRequery(
   nested.chainDepth = tx.chainDepth + 1
   nested.startedMs = tx.startedMs
   nested.finishedMs = 0
+  nested.sentOctets = -1
 }
 
 function copyOrigin(to: Query, from: Query): void {
