@@ -26,6 +26,7 @@ export function prepareRequery(
   nested.chainDepth = tx.chainDepth + 1
   nested.startedMs = tx.startedMs
   nested.finishedMs = 0
+  nested.sentOctets = -1
 }
 
 function copyOrigin(to: Query, from: Query): void {
@@ -38,14 +39,14 @@ function copyOrigin(to: Query, from: Query): void {
   to.peerAddress.set(from.peerAddress)
   to.peerFamily = from.peerFamily
   to.peerPort = from.peerPort
-  to.localAddress.set(from.localAddress)
+  to.localAddress = from.localAddress
   to.localFamily = from.localFamily
   to.localPort = from.localPort
 }
 
 /** Makes the sender of a query its client; the ECS address is that only where a block says so. */
 export function takePeerAsClient(query: Query): void {
-  for (let i = 0; i < 16; i++) query.clientAddress[i] = query.peerAddress[i]!
+  query.clientAddress = query.peerAddress
   query.clientFamily = query.peerFamily
   query.clientBits = query.peerFamily === 1 ? 32 : 128
   query.clientIsEcs = false

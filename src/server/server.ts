@@ -93,6 +93,7 @@ export class Server implements ServerView {
     const query = tx.query
     tx.startedMs = this.#clock.monotonic()
     tx.finishedMs = 0
+    tx.sentOctets = -1
     tx.zone = ''
     tx.view = ''
     tx.chainDepth = 0
