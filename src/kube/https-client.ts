@@ -32,8 +32,8 @@ export class HttpsClient implements ApiClient {
     const url = new URL(server.replace(/\/+$/, '') + path)
     const headers = { Accept: 'application/json', 'User-Agent': `sextant/${VERSION}` }
     const options: RequestOptions = { headers, signal }
-    await this.#config.applyToHTTPSOptions(options)
-    signal.throwIfAborted()
+    // What fetches credentials has no bound of its own.
+    await Promise.race([this.#config.applyToHTTPSOptions(options), aborted(signal)])
     const response = await send(url, options)
     // A date, which it may be as well, is no number.
     const retryAfter = Number(response.headers['retry-after']) || 0
@@ -43,6 +43,12 @@ export class HttpsClient implements ApiClient {
       body: response,
     }
   }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
 }
 
 function send(url: URL, options: RequestOptions): Promise<IncomingMessage> {

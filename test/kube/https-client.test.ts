@@ -1,0 +1,108 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { HttpsClient } from '../../src/kube/https-client.ts'
+import { loadKubeConfig } from '../../src/kube/kubeconfig.ts'
+import { readText } from '../../src/kube/read-body.ts'
+
+const NEVER = new AbortController().signal
+
+/** A client of a server that answers as `handle` does, and the way to change its token. */
+async function stage(
+  t: Test,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+) {
+  const server = createServer(handle).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const kubeconfig = join(t.testdir({}), 'kubeconfig')
+  const write = (token: string): void => {
+    writeFileSync(
+      kubeconfig,
+      `current-context: main
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:${port}/prefix/", insecure-skip-tls-verify: true}}]
+users: [{name: u, user: {token: ${token}}}]
+contexts: [{name: main, context: {cluster: c, user: u}}]
+`,
+    )
+  }
+  write('first')
+  const load = () => loadKubeConfig({ kubeconfig, context: '' })
+  return { client: new HttpsClient(await load(), load), write, server }
+}
+
+t.test('what is sent, and what comes back', async (t) => {
+  const seen: IncomingMessage[] = []
+  const { client } = await stage(t, (request, response) => {
+    seen.push(request)
+    response.writeHead(429, { 'retry-after': '7' }).end('slow down')
+  })
+  const response = await client.get('/apis?limit=1', NEVER)
+  t.equal(response.status, 429)
+  t.equal(response.retryAfterSeconds, 7)
+  t.equal(await readText(response, 100, () => {}), 'slow down')
+  t.match(seen[0], {
+    method: 'GET',
+    url: '/prefix/apis?limit=1',
+    headers: {
+      authorization: 'Bearer first',
+      accept: 'application/json',
+      'user-agent': /^sextant\//,
+    },
+  })
+})
+
+t.test('a date to try again at is no number of seconds', async (t) => {
+  const { client } = await stage(t, (_, response) => {
+    response.writeHead(503, { 'retry-after': 'Fri, 31 Dec 1999 23:59:59 GMT' }).end()
+  })
+  t.equal((await client.get('/', NEVER)).retryAfterSeconds, 0)
+})
+
+t.test('credentials are read anew when asked to, not before', async (t) => {
+  const tokens: (string | undefined)[] = []
+  const { client, write } = await stage(t, (request, response) => {
+    tokens.push(request.headers.authorization)
+    response.end()
+  })
+  await client.get('/', NEVER)
+  write('second')
+  await client.get('/', NEVER)
+  client.refresh()
+  await client.get('/', NEVER)
+  t.strictSame(tokens, ['Bearer first', 'Bearer first', 'Bearer second'])
+})
+
+t.test('a request can be given up, before its answer and within', async (t) => {
+  const { client } = await stage(t, (request, response) => {
+    if (request.url?.endsWith('/half')) response.write('half')
+  })
+  const before = new AbortController()
+  const unanswered = client.get('/none', before.signal)
+  before.abort(new Error('given up'))
+  await t.rejects(unanswered)
+  const within = new AbortController()
+  const response = await client.get('/half', within.signal)
+  await t.rejects(readText(response, 100, () => within.abort(new Error('given up'))))
+})
+
+t.test('an answer longer than allowed is not read to its end', async (t) => {
+  const { client } = await stage(t, (_, response) => {
+    response.write('x'.repeat(1000))
+  })
+  t.equal(await readText(await client.get('/', NEVER), 100, () => {}), undefined)
+})
+
+t.test('a server that is not there', async (t) => {
+  const { client, server } = await stage(t, () => {})
+  server.close()
+  await once(server, 'close')
+  await t.rejects(client.get('/', NEVER), { message: /ECONNREFUSED/ })
+})
