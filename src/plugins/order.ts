@@ -25,6 +25,8 @@ import { ready } from './ready/setup.ts'
 import { reload } from './reload/setup.ts'
 import { root } from './root/setup.ts'
 import { timeouts } from './timeouts/setup.ts'
+import { transfer } from './transfer/setup.ts'
+import { tsig } from './tsig/setup.ts'
 import { view } from './view/setup.ts'
 import { whoami } from './whoami/setup.ts'
 
@@ -117,9 +119,11 @@ export const DIRECTIVES: readonly Directive[] = [
   any,
   chaos,
   loadbalance,
+  tsig,
   acl,
   header,
   minimal,
+  transfer,
   hosts,
   kuadrant,
   file,

@@ -1,4 +1,5 @@
 import type { Query } from '../dns/message/query.ts'
+import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import type { Exchange, QueryHandler } from '../transport/exchange.ts'
 import type { Server } from './server.ts'
@@ -15,6 +16,10 @@ class ServerExchange implements Exchange {
   readonly query: Query
   reply: Uint8Array = new Uint8Array(REPLY_OCTETS_MAX)
   readonly transaction: Transaction
+
+  get stream(): ReplyStream | undefined {
+    return this.transaction.stream
+  }
 
   constructor(transaction: Transaction) {
     this.transaction = transaction
