@@ -24,6 +24,7 @@ import { prometheus } from './prometheus/setup.ts'
 import { ready } from './ready/setup.ts'
 import { reload } from './reload/setup.ts'
 import { root } from './root/setup.ts'
+import { secondary } from './secondary/setup.ts'
 import { timeouts } from './timeouts/setup.ts'
 import { transfer } from './transfer/setup.ts'
 import { tsig } from './tsig/setup.ts'
@@ -128,6 +129,7 @@ export const DIRECTIVES: readonly Directive[] = [
   kuadrant,
   file,
   auto,
+  secondary,
   whoami,
   view,
 ]

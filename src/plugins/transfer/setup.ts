@@ -1,12 +1,13 @@
-import { isIP, isIPv6 } from 'node:net'
+import { isIPv6 } from 'node:net'
 import { InputError } from '../../base/errors.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { printName, scanName } from '../../dns/name/name.ts'
+import { printName } from '../../dns/name/name.ts'
 import { type Cidr, printAddress, scanCidr } from '../../dns/text/address.ts'
 import { AddressSet, ALL_ADDRESSES } from '../../plugin/address-set.ts'
 import type { BlockConfig, Directive } from '../../plugin/directive.ts'
-import { scanEndpoint } from '../../plugin/endpoint.ts'
+import { ownAddress, scanEndpoint, scanSource } from '../../plugin/endpoint.ts'
+import { missingKey, scanKeyName } from '../../plugin/key-name.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import type { ZoneVersion } from '../../zone/history/version-view.ts'
 import { Histories } from './histories.ts'
@@ -42,7 +43,8 @@ export function transferWith(timers: Timers): Directive {
       const onRefused = (): void => metrics.countRefused()
       const parts = { rules, versions: block.zoneVersions, histories, clock, onRefused, onEnd }
       c.addHandler((next) => new Transfer(next, parts))
-      const findFaults = () => found.flatMap(({ rule, fault }) => missingKey(rule, block, fault))
+      const findFaults = () =>
+        found.flatMap(({ rule, fault }) => missingKey(rule.keyName, block, fault))
       c.onCheck(findFaults)
       c.onStartup(() => {
         for (const fault of findFaults()) throw fault
@@ -70,24 +72,9 @@ function notifyAll(
   if (rule === undefined) return
   const key = rule.keyName === undefined ? undefined : block.tsigKeys.find(rule.keyName)
   for (const target of rule.targets) {
-    const source = rule.source === '' ? ownAddress(target, block) : rule.source
+    const source = rule.source === '' ? ownAddress(target.host, block) : rule.source
     notifier.notify(version, { target, source, key })
   }
-}
-
-/** Who follows us knows us by the address that it asks: the one of that family that `bind` names. */
-function ownAddress(target: NotifyTarget, { listenHosts }: BlockConfig): string {
-  const same = listenHosts.filter((host) => isIPv6(host) === isIPv6(target.host))
-  return same.length === 1 ? same[0]! : ''
-}
-
-function missingKey(
-  { keyName }: TransferRule,
-  { tsigKeys }: BlockConfig,
-  fault: (message: string) => InputError,
-): InputError[] {
-  if (keyName === undefined || tsigKeys.find(keyName) !== undefined) return []
-  return [fault(`no key ${printName(keyName)}; add it to the directive tsig of this block`)]
 }
 
 function printTransfer(transfer: FinishedTransfer): string {
@@ -141,18 +128,4 @@ function scanTo(d: Dispenser, networks: Cidr[], targets: NotifyTarget[]): void {
 
 function hostNetwork(host: string): Cidr {
   return scanCidr(`${host}/${isIPv6(host) ? 128 : 32}`)!
-}
-
-function scanSource(d: Dispenser): string {
-  const args = d.remainingArgs()
-  if (args.length !== 1) throw d.argError()
-  if (isIP(args[0]!) === 0) throw d.error(`invalid source IP address: ${args[0]}`)
-  return args[0]!
-}
-
-function scanKeyName(d: Dispenser): Uint8Array {
-  const args = d.remainingArgs()
-  const name = args.length === 1 ? scanName(args[0]!) : undefined
-  if (name === undefined) throw d.error('key takes the name of a key that `tsig` has')
-  return name
 }

@@ -91,8 +91,11 @@ export class VersionView {
 
   /** The RRsets of a node. */
   sets(node: number): number[] {
+    return this.#setsOf(this.#reader.visibleBody(node))
+  }
+
+  #setsOf(body: number): number[] {
     const { words } = this.#reader
-    const body = this.#reader.visibleBody(node)
     const count = words[body + L.BODY_STATE]! >>> L.BODY_COUNT_SHIFT
     return Array.from({ length: count }, (_, i) => words[body + L.BODY_RRSETS + i]!)
   }
@@ -103,13 +106,21 @@ export class VersionView {
 
   /** The RRset of that owner and type; 0 = there is none. */
   find(owner: Uint8Array, type: number): number {
-    const reader = this.#reader
+    const body = this.#body(owner)
+    return body === 0 ? 0 : this.#reader.findRRset(body, type)
+  }
+
+  /** The types that a name has. */
+  typesAt(owner: Uint8Array): number[] {
+    const body = this.#body(owner)
+    return body === 0 ? [] : this.#setsOf(body).map((set) => this.type(set))
+  }
+
+  #body(owner: Uint8Array): number {
     const name = this.#name
     if (!name.set(owner, 0, owner.length)) return 0
     const zoneLabel = name.labelCount - this.#zoneLabels
-    if (zoneLabel < 0) return 0
-    const body = reader.findBody(this.#zone, name, 0, zoneLabel)
-    return body === 0 ? 0 : reader.findRRset(body, type)
+    return zoneLabel < 0 ? 0 : this.#reader.findBody(this.#zone, name, 0, zoneLabel)
   }
 
   /** The records of an RRset; the same object again and again. */
