@@ -12,7 +12,7 @@ import {
   startPeer,
   transferred,
 } from '../support/nameservers.ts'
-import { needs, run } from '../support/peer.ts'
+import { needs } from '../support/peer.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
