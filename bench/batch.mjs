@@ -1,9 +1,16 @@
 // What UDP in batches gains over node:dgram, a second data thread over one, and what logging costs: the
 // whole server in each way, interleaved.
-//   npm run build && node bench/batch.mjs [rounds] [seconds] [--ways dgram,one,two,logged]
+//   npm run build && node bench/batch.mjs [rounds] [seconds]
+//     [--ways dgram,one,two,logged,piped,discarded,echo1,echo2]
 // Prints the median of each way, and of its ratio to `one` round by round. The generator takes a core
-// of its own: on two cores, a second thread competes with it.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+// of its own: on two cores, a second thread competes with it, and so does whoever takes the log:
+//   logged     lines go to a file
+//   piped      lines go through a pipe to a `cat` that throws them away
+//   discarded  lines go to /dev/null
+// echo1 and echo2 are what the kernel lets one and two threads do that answer without a look at the
+// question.
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, openSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,16 +25,19 @@ import { cpuUs, startProcess } from './peers/server-process.mjs'
 const main = join(dirname(fileURLToPath(import.meta.url)), '../dist/main.js')
 const NAMES = 1000
 const START_LIMIT_MS = 20_000
+const LOGGING = 'multisocket 1\n    log\n    prometheus 127.0.0.1:METRICS'
 const WAYS = {
   one: { udp: 'batch', lines: 'multisocket 1' },
   dgram: { udp: 'dgram', lines: '' },
   two: { udp: 'batch', lines: 'multisocket 2' },
-  logged: { udp: 'batch', lines: 'multisocket 1\n    log\n    prometheus 127.0.0.1:METRICS' },
+  logged: { udp: 'batch', lines: LOGGING, open: openFile },
+  piped: { udp: 'batch', lines: LOGGING, open: openPipe },
+  discarded: { udp: 'batch', lines: LOGGING, open: () => openSync('/dev/null', 'w') },
 }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { ways: { type: 'string', default: 'dgram,two,logged' } },
+  options: { ways: { type: 'string', default: 'dgram,two,logged,piped,discarded' } },
 })
 const rounds = Number(positionals[0] ?? 5)
 const seconds = Number(positionals[1] ?? 3)
@@ -42,9 +52,36 @@ write(
   Array.from({ length: NAMES }, (_, i) => `${plainName(i)} A\n`),
 )
 
+const logFile = join(directory, 'log')
+
+function openFile() {
+  return openSync(logFile, 'a')
+}
+
+function openPipe() {
+  const path = join(directory, 'pipe')
+  execFileSync('mkfifo', [path])
+  const reader = spawn('cat', [path], { stdio: 'ignore' })
+  process.on('exit', () => reader.kill())
+  return openSync(path, 'w')
+}
+
 async function start(way) {
-  const { udp, lines } = WAYS[way]
   const port = await freePort()
+  const server = way.startsWith('echo') ? startEcho(way, port) : await startServer(way, port)
+  await untilUp(server, port, { geo: false }, START_LIMIT_MS)
+  const target = { port, file, ecs: false, clients: 8, outstanding: 200, generator: 'batch' }
+  await saturate(target, 2)
+  return { way, server, target, rounds: [] }
+}
+
+function startEcho(way, port) {
+  const echo = join(dirname(fileURLToPath(import.meta.url)), 'peers/echo.mjs')
+  return startProcess(way, process.execPath, [echo, port, way.slice('echo'.length)])
+}
+
+async function startServer(way, port) {
+  const { udp, lines, open } = WAYS[way]
   const conf = join(directory, `Corefile.${way}`)
   writeFileSync(
     conf,
@@ -58,14 +95,12 @@ async function start(way) {
 `,
   )
   const args = [main, 'serve', '-conf', conf]
-  const server = startProcess(way, process.execPath, args, { SEXTANT_UDP: udp })
-  await untilUp(server, port, { geo: false }, START_LIMIT_MS)
-  const target = { port, file, ecs: false, clients: 8, outstanding: 200, generator: 'batch' }
-  await saturate(target, 2)
-  return { way, server, target, rounds: [] }
+  return startProcess(way, process.execPath, args, { SEXTANT_UDP: udp }, open?.())
 }
 
 async function measure({ server, target }) {
+  // Some rounds of lines would fill a disk.
+  truncateSync(logFile)
   const before = cpuUs(server.pid)
   const { completed, lost, qps } = await saturate(target, seconds)
   const after = cpuUs(server.pid)
@@ -75,6 +110,7 @@ async function measure({ server, target }) {
 }
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1]
+writeFileSync(logFile, '')
 const rows = []
 for (const way of ways) rows.push(await start(way))
 for (let round = 0; round < rounds; round++) {
@@ -87,7 +123,7 @@ for (const row of rows) {
   const ratio = median(row.rounds.map(({ qps }, i) => qps / rows[0].rounds[i].qps)).toFixed(2)
   const lost = row.rounds.reduce((sum, round) => sum + round.lost, 0)
   console.log(
-    `${row.way.padEnd(6)} ${of('qps', 0).padStart(7)} q/s  user ${of('userUs', 2)} us  system ${of('systemUs', 2)} us  lost ${lost}  ${ratio} x one`,
+    `${row.way.padEnd(9)} ${of('qps', 0).padStart(7)} q/s  user ${of('userUs', 2)} us  system ${of('systemUs', 2)} us  lost ${lost}  ${ratio} x one`,
   )
   await row.server.stop()
 }

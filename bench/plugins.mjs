@@ -45,7 +45,8 @@ const policies = [
 ]
 const format = new LineFormat(COMMON_FORMAT, { clock: systemClock, findMetadata: () => undefined })
 const octets = Buffer.alloc(4096)
-const lines = { octets, begin: () => 0, end: () => {} }
+const view = new DataView(octets.buffer, octets.byteOffset, octets.length)
+const lines = { octets, view, begin: () => 0, end: () => {} }
 const flags = { set: 0x80, clear: 0 }
 
 const links = {
@@ -72,6 +73,7 @@ for (const [name, link] of Object.entries(links)) {
       tx.response.reset(tx.query)
       tx.startedMs = 0
       tx.finishedMs = 0
+      tx.sentOctets = -1
       return link.serve(tx)
     },
     0,

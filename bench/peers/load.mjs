@@ -42,7 +42,9 @@ async function bySaturatedDnsperf(target, seconds) {
 
 /** Microseconds that answers take at a fixed, low rate. */
 export async function latency(target, seconds) {
-  const report = await dnsperf(target, ['-v', '-l', seconds, '-c', 1, '-T', 1, '-Q', LATENCY_QPS])
+  const { latencyClients = 1 } = target
+  const rate = ['-c', latencyClients, '-T', 1, '-Q', LATENCY_QPS]
+  const report = await dnsperf(target, ['-v', '-l', seconds, ...rate])
   const times = Array.from(report.matchAll(/^> NOERROR .* ([\d.]+)$/gm), (line) => Number(line[1]))
   if (times.length === 0) throw new Error(`no latencies in: ${report.slice(0, 500)}`)
   times.sort((a, b) => a - b)

@@ -27,17 +27,20 @@ export function findCommand(command) {
   })
 }
 
-/** Runs a command whose output is kept for the message if it ends by itself. */
-export function startProcess(name, path, args, env = {}) {
+/**
+ * Runs a command whose output is kept for the message if it ends by itself. `stdout`: a file descriptor
+ * for a command that prints so much that keeping it would take CPU from what is measured.
+ */
+export function startProcess(name, path, args, env = {}, stdout = 'pipe') {
   const child = spawn(path, args, {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', stdout, 'pipe'],
     env: { ...process.env, ...env },
   })
   let output = ''
   const keep = (chunk) => {
     output = (output + chunk).slice(-OUTPUT_MAX)
   }
-  child.stdout.on('data', keep)
+  child.stdout?.on('data', keep)
   child.stderr.on('data', keep)
   children.add(child)
   const ended = new Promise((resolve) => child.once('close', resolve))

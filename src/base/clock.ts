@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks'
+
 /** Where code that needs the time gets it from, so that tests can turn the hands. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { InputError } from '../base/errors.ts'
+import { systemTimers } from '../base/timers.ts'
 import { DataPlane, type DataPlaneParts } from '../server/data/data-plane.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
@@ -15,19 +16,21 @@ import {
 } from '../transport/udp/udp.ts'
 import { startDataThread } from './start-data-thread.ts'
 
+type UdpServiceParts = Omit<DataPlaneParts, 'libc' | 'start' | 'socketsDefault' | 'timers'>
+
 /**
  * How this process serves UDP. Chosen when the first socket is needed: commands that open none load
  * nothing and print nothing.
  */
 export class UdpService {
-  readonly #parts: Omit<DataPlaneParts, 'libc' | 'start' | 'socketsDefault'>
+  readonly #parts: UdpServiceParts
   readonly #counters = createUdpCounters()
   #chosen: ChosenUdp | undefined
   /** Undefined where it goes over node:dgram. */
   plane: DataPlane | undefined
   sharedPorts: SharedPorts | undefined
 
-  constructor(parts: Omit<DataPlaneParts, 'libc' | 'start' | 'socketsDefault'>) {
+  constructor(parts: UdpServiceParts) {
     this.#parts = parts
     parts.totals.includeLosses(() => {
       const { dropped, oversize, sendErrors } = this.#counters
@@ -74,6 +77,7 @@ export class UdpService {
       libc: loadLibc(),
       start: startDataThread,
       socketsDefault: availableParallelism(),
+      timers: systemTimers,
     })
     // The process waits for its threads, and they sleep in a system call.
     process.on('exit', () => plane.halt())

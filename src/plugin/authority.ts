@@ -1,3 +1,4 @@
+import { copyOctets } from '../base/octets.ts'
 import { Rcode, RRType } from '../dns/iana/index.ts'
 import { type Response, Section } from '../dns/message/response.ts'
 import { AnswerStatus, type ZoneAnswerer } from '../zone/lookup/answer.ts'
@@ -117,15 +118,4 @@ function nameOctets(bytes: Uint8Array, offset: number): number {
   let at = offset
   while (bytes[at] !== 0) at += bytes[at]! + 1
   return at + 1 - offset
-}
-
-/** A loop, not `set`: the records are short, and `subarray` would allocate. */
-function copyOctets(
-  from: Uint8Array,
-  fromOffset: number,
-  to: Uint8Array,
-  toOffset: number,
-  octets: number,
-): void {
-  for (let i = 0; i < octets; i++) to[toOffset + i] = from[fromOffset + i]!
 }

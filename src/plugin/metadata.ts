@@ -12,9 +12,3 @@ export type MetadataProvider = (tx: Transaction) => string
 export function findMetadata(block: BlockConfig, label: string): MetadataProvider | undefined {
   return block.metadataEnabled ? block.metadata.get(label) : undefined
 }
-
-/** True if `label` can name metadata: it has a `/` inside. */
-export function isMetadataLabel(label: string): boolean {
-  const slash = label.indexOf('/')
-  return slash > 0 && slash < label.length - 1
-}

@@ -25,9 +25,15 @@ export function sentRcode(tx: Transaction, status: number): number {
 
 /**
  * Octets of the reply that a chain's `status` leads to, names not compressed and nothing cut: what
- * logs and metrics report. 0 = silence.
+ * logs and metrics report. 0 = silence. Counted once per query, by the first that asks: whoever changes
+ * replies stands below those who ask.
  */
 export function sentOctets(tx: Transaction, status: number): number {
+  if (tx.sentOctets === -1) tx.sentOctets = countOctets(tx, status)
+  return tx.sentOctets
+}
+
+function countOctets(tx: Transaction, status: number): number {
   if (status === DROP) return 0
   if (!isUnwritten(status)) return uncompressedOctets(tx.query, tx.response)
   // The server is going to clear the sections, but not before the handlers above have seen them.

@@ -56,6 +56,8 @@ export class Transaction {
   startedMs = 0
   /** Monotonic milliseconds when the chain was done; 0 = nobody asked yet (`finishedMs`). */
   finishedMs = 0
+  /** Octets of the reply, not compressed; -1 = nobody asked yet (`sentOctets`). */
+  sentOctets = -1
   /** Octets of records taken over from another transaction; grown and filled by `authority.ts`. */
   chasedOctets: Uint8Array = NO_BYTES
 

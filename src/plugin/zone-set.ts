@@ -1,3 +1,4 @@
+import { equalOctets } from '../base/octets.ts'
 import type { Query } from '../dns/message/query.ts'
 import { hashLabel, mixHash, NAME_HASH_SEED } from '../dns/name/hash.ts'
 
@@ -57,8 +58,7 @@ export class ZoneSet {
 function equalsSuffix(query: Query, label: number, zone: Uint8Array): boolean {
   const start = query.labelOffset[label]!
   if (query.qnameOctets - start !== zone.length) return false
-  for (let i = 0; i < zone.length; i++) if (query.qname[start + i] !== zone[i]) return false
-  return true
+  return equalOctets(query.qname, start, zone, 0, zone.length)
 }
 
 /** Labels of a name in wire form, without the root. */

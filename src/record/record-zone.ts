@@ -29,8 +29,8 @@ export interface RecordZoneOptions {
   readonly onConflict: (text: string) => void
 }
 
-/** Endpoints of one record as this zone has them. */
-type Decoded = readonly Contribution[]
+/** Endpoints of one record as this zone has them, by owner: a record may have as many owners as endpoints. */
+type Decoded = ReadonlyMap<string, readonly [Contribution, ...Contribution[]]>
 
 /** Order of what the Corefile says: before every record. */
 const CONFIGURED = { key: 'the Corefile', createdSeconds: -1, down: new Set<number>() } as const
@@ -91,8 +91,8 @@ export class RecordZone {
 
   /** True if that very record is among those that the zone is made of. */
   has(record: StoredRecord): boolean {
-    const first = this.#decode(record, new Map())[0]
-    return first !== undefined && this.#holders(first.ownerKey).includes(record)
+    const [first] = this.#decode(record, new Map()).keys()
+    return first !== undefined && this.#holders(first).includes(record)
   }
 
   /** Takes over changes of records of this zone; `before` and `after` only where they belong to it. */
@@ -108,8 +108,8 @@ export class RecordZone {
     for (const change of changes) {
       for (const record of [change.before, change.after]) {
         if (record === undefined) continue
-        for (const { ownerKey, endpoint } of this.#decode(record, decoded)) {
-          owners.set(ownerKey, endpoint.owner)
+        for (const [key, [{ endpoint }]] of this.#decode(record, decoded)) {
+          owners.set(key, endpoint.owner)
         }
       }
     }
@@ -155,9 +155,7 @@ export class RecordZone {
   ): OwnerSet[] {
     const contributions: Contribution[] = [...(this.#fixedByOwner.get(key) ?? [])]
     for (const record of this.#holders(key)) {
-      for (const contribution of this.#decode(record, decoded)) {
-        if (contribution.ownerKey === key) contributions.push(contribution)
-      }
+      contributions.push(...(this.#decode(record, decoded).get(key) ?? []))
     }
     const isApex = key === this.#apexKey
     if (isApex && !contributions.some((c) => c.endpoint.type === RRType.NS)) {
@@ -176,10 +174,14 @@ export class RecordZone {
     if (derives && isAggregate) endpoints = []
     const down = findDownTargets(endpoints, derives ? [] : record.down)
     const { key } = record
-    const contributions = endpoints.map((endpoint, i) => {
+    const contributions = new Map<string, [Contribution, ...Contribution[]]>()
+    for (const [i, endpoint] of endpoints.entries()) {
       const ownerKey = lowerNameKey(endpoint.owner)
-      return { key, createdSeconds, endpoint, ownerKey, down: down[i]! }
-    })
+      const contribution = { key, createdSeconds, endpoint, ownerKey, down: down[i]! }
+      const known = contributions.get(ownerKey)
+      if (known === undefined) contributions.set(ownerKey, [contribution])
+      else known.push(contribution)
+    }
     decoded.set(record, contributions)
     return contributions
   }
@@ -191,9 +193,9 @@ export class RecordZone {
   }
 
   #addToIndex(record: StoredRecord, decoded: Map<StoredRecord, Decoded>): void {
-    const owners = ownerKeys(this.#decode(record, decoded))
+    const owners = this.#decode(record, decoded)
     if (owners.size > 0) this.#recordCount++
-    for (const key of owners) {
+    for (const key of owners.keys()) {
       const held = this.#byOwner.get(key)
       if (held === undefined) this.#byOwner.set(key, record)
       else this.#byOwner.set(key, isList(held) ? [...held, record] : [held, record])
@@ -201,9 +203,9 @@ export class RecordZone {
   }
 
   #removeFromIndex(record: StoredRecord, decoded: Map<StoredRecord, Decoded>): void {
-    const owners = ownerKeys(this.#decode(record, decoded))
+    const owners = this.#decode(record, decoded)
     if (owners.size > 0) this.#recordCount--
-    for (const key of owners) {
+    for (const key of owners.keys()) {
       const rest = this.#holders(key).filter((r) => r !== record)
       if (rest.length === 0) this.#byOwner.delete(key)
       else this.#byOwner.set(key, rest.length === 1 ? rest[0]! : rest)
@@ -224,8 +226,4 @@ export class RecordZone {
 
 function isList(held: StoredRecord | readonly StoredRecord[]): held is readonly StoredRecord[] {
   return Array.isArray(held)
-}
-
-function ownerKeys(decoded: Decoded): Set<string> {
-  return new Set(decoded.map((c) => c.ownerKey))
 }

@@ -28,6 +28,7 @@ export function prepareRequery(
   nested.finishedMs = 0
   nested.tsigKey = undefined
   nested.stream = undefined
+  nested.sentOctets = -1
 }
 
 function copyOrigin(to: Query, from: Query): void {
@@ -40,7 +41,7 @@ function copyOrigin(to: Query, from: Query): void {
   to.peerAddress.set(from.peerAddress)
   to.peerFamily = from.peerFamily
   to.peerPort = from.peerPort
-  to.localAddress.set(from.localAddress)
+  to.localAddress = from.localAddress
   to.localFamily = from.localFamily
   to.localPort = from.localPort
   to.tsigOffset = from.tsigOffset
@@ -48,7 +49,7 @@ function copyOrigin(to: Query, from: Query): void {
 
 /** Makes the sender of a query its client; the ECS address is that only where a block says so. */
 export function takePeerAsClient(query: Query): void {
-  for (let i = 0; i < 16; i++) query.clientAddress[i] = query.peerAddress[i]!
+  query.clientAddress = query.peerAddress
   query.clientFamily = query.peerFamily
   query.clientBits = query.peerFamily === 1 ? 32 : 128
   query.clientIsEcs = false

@@ -87,13 +87,14 @@ export class Server implements ServerView {
   /**
    * Answers the packet in `tx.query` (packet, packetOctets, protocol and addresses filled in). Writes
    * the reply to `out`, 65535 octets or as many as the protocol allows, and returns its length; 0 =
-   * send nothing, HAND_OVER = see `handsOver`, STREAMED = see `tx.stream`. A Promise of the length only where the chain waits; it
-   * never rejects unless the block has `debug`.
+   * send nothing, HAND_OVER = see `handsOver`, STREAMED = see `tx.stream`. A Promise of the length only
+   * where the chain waits; it never rejects unless the block has `debug`.
    */
   serve(tx: Transaction, out: Uint8Array): number | Promise<number> {
     const query = tx.query
     tx.startedMs = this.#clock.monotonic()
     tx.finishedMs = 0
+    tx.sentOctets = -1
     tx.zone = ''
     tx.view = ''
     tx.chainDepth = 0

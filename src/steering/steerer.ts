@@ -4,7 +4,10 @@ import type { Response } from '../dns/message/response.ts'
 import type { Choice } from '../zone/image/types.ts'
 import type { Steerer } from '../zone/lookup/steerer.ts'
 import type { Worlds } from './policies.ts'
-import { NO_POLICY, POLICY_WORD, TIER_OFFSETS_WORD } from './words.ts'
+import * as layout from './words.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { NO_POLICY, POLICY_WORD, TIER_OFFSETS_WORD } = layout
 
 /** Chooses by GEO class, then by weight. Bench: bench/choice.mjs. */
 export class GeoWeightSteerer implements Steerer {

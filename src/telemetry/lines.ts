@@ -4,6 +4,8 @@
  */
 export interface LineWriter {
   readonly octets: Buffer
+  /** The same memory, with the same offsets. */
+  readonly view: DataView
   /** Offset in `octets` of room for a line of up to `octetsMax`, or -1: dropped and counted. */
   begin(octetsMax: number): number
   /** Ends the line begun last, which came to offset `end`; adds the newline. */
@@ -44,9 +46,11 @@ const FLUSH_OCTETS = 65_536
  */
 export class LineBuffer implements LineWriter {
   octets: Buffer = Buffer.allocUnsafeSlow(HALF_OCTETS)
+  view: DataView = viewOf(this.octets)
   /** Lines that found no room. */
   dropped = 0
   #other: Buffer = Buffer.allocUnsafeSlow(HALF_OCTETS)
+  #otherView: DataView = viewOf(this.#other)
   #filled = 0
   #isDue = false
   readonly #sink: OctetSink
@@ -88,10 +92,12 @@ export class LineBuffer implements LineWriter {
   /** Hands what waits to the sink, unless that has not taken the last yet. */
   flush(): void {
     if (this.#filled === 0 || this.#sink.isBusy()) return
-    const { octets } = this
+    const { octets, view } = this
     const filled = this.#filled
     this.octets = this.#other
+    this.view = this.#otherView
     this.#other = octets
+    this.#otherView = view
     this.#filled = 0
     this.#sink.write(octets.subarray(0, filled), this.#flush)
   }
@@ -108,6 +114,11 @@ export class LineBuffer implements LineWriter {
     this.#isDue = true
     this.#defer(this.#flush)
   }
+}
+
+/** All of `octets`, with the same offsets. */
+export function viewOf(octets: Uint8Array): DataView {
+  return new DataView(octets.buffer, octets.byteOffset, octets.length)
 }
 
 function countLines(lines: Uint8Array): number {

@@ -269,7 +269,7 @@ export class TcpConnection {
     query.peerAddress.set(this.#peerAddress)
     query.peerFamily = this.#peerFamily
     query.peerPort = this.#peerPort
-    query.localAddress.set(this.#localAddress)
+    query.localAddress = this.#localAddress
     query.localFamily = this.#localFamily
     query.localPort = this.#localPort
   }

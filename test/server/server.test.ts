@@ -553,7 +553,7 @@ t.test('a requery is of the same client, and its scope is ours', async (t) => {
   const clients: string[] = []
   const asks = chain((tx) => {
     // As `geoip` with `edns-subnet` does.
-    tx.query.clientAddress.set([10, 0, 0, 0])
+    tx.query.clientAddress = Uint8Array.of(10, 0, 0, 0, ...new Array(12).fill(0))
     tx.query.clientIsEcs = true
     const got = tx.server.requery(tx, target, 1)
     if (got !== undefined && !(got instanceof Promise)) tx.server.release(got)

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { Random } from '../../src/base/random.ts'
+import { systemTimers, type Timers } from '../../src/base/timers.ts'
 import { CookieJar } from '../../src/dns/edns/cookie.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
 import type { CorefileSource } from '../../src/server/corefile-source.ts'
@@ -21,6 +22,8 @@ export interface DataServerOptions {
   readonly directives: readonly Directive[]
   readonly corefile: CorefileSource
   readonly threads: number
+  /** Default: those of the process. */
+  readonly timers?: Timers
 }
 
 /** A server in this process whose UDP is served by data threads; it stops when the test ends. */
@@ -34,7 +37,8 @@ export class DataServer {
   /** Those that run, in the order of their start. */
   readonly workers: Worker[] = []
 
-  constructor(t: Test, { module, directives, corefile, threads }: DataServerOptions) {
+  constructor(t: Test, options: DataServerOptions) {
+    const { module, directives, corefile, threads, timers = systemTimers } = options
     const sink = (line: string): void => {
       this.lines.push(line)
     }
@@ -59,6 +63,7 @@ export class DataServer {
       counts,
       lines,
       log,
+      timers,
       takesOver: false,
     })
     const cookies = new CookieJar(new Uint8Array(16))

@@ -1,7 +1,13 @@
-import { OptionCode } from '../iana/options.ts'
-import { RRType } from '../iana/types.ts'
-import { Protocol, type Query } from '../message/query.ts'
+import * as options from '../iana/options.ts'
+import * as types from '../iana/types.ts'
+import type { Query } from '../message/query.ts'
+import * as queries from '../message/query.ts'
 import type { Response } from '../message/response.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { Protocol } = queries
+const { RRType } = types
+const { OptionCode } = options
 
 /** An OPT record without options: root owner and the ten fixed octets. */
 const OPT_OCTETS = 11

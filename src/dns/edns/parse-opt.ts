@@ -1,5 +1,8 @@
-import { OptionCode } from '../iana/options.ts'
+import * as options from '../iana/options.ts'
 import type { Query } from '../message/query.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { OptionCode } = options
 
 const IPV4 = 1
 const IPV6 = 2

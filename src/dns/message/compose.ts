@@ -1,11 +1,20 @@
+import { copyOctets } from '../../base/octets.ts'
 import { composeOpt, optOctets, wholeOptOctets } from '../edns/compose-opt.ts'
-import { Rcode } from '../iana/rcodes.ts'
-import { RRType } from '../iana/types.ts'
-import { LOWER } from '../name/lower.ts'
+import * as rcodes from '../iana/rcodes.ts'
+import * as types from '../iana/types.ts'
+import * as lower from '../name/lower.ts'
 import { Compressor } from './compressor.ts'
-import { HEADER_OCTETS } from './parse-query.ts'
+import * as parsing from './parse-query.ts'
 import type { Query } from './query.ts'
-import { RESPONSE_RR_MAX, type Response, Section } from './response.ts'
+import type { Response } from './response.ts'
+import * as responses from './response.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { RESPONSE_RR_MAX, Section } = responses
+const { HEADER_OCTETS } = parsing
+const { LOWER } = lower
+const { Rcode } = rcodes
+const { RRType } = types
 
 /** Type, class, TTL and rdata length of a record, which follow its owner. */
 const RR_FIXED_OCTETS = 10
@@ -70,10 +79,8 @@ export function uncompressedOctets(query: Query, response: Response): number {
 
 /** Copies the question as it came, case included: clients compare it (RFC 5452 section 9.1). */
 function composeQuestion(query: Query, out: Uint8Array): number {
-  const end = HEADER_OCTETS + query.questionOctets
-  const packet = query.packet
-  for (let i = HEADER_OCTETS; i < end; i++) out[i] = packet[i]!
-  return end
+  copyOctets(query.packet, HEADER_OCTETS, out, HEADER_OCTETS, query.questionOctets)
+  return HEADER_OCTETS + query.questionOctets
 }
 
 function composeHeader(query: Query, response: Response, out: Uint8Array, optCount: number): void {
@@ -268,13 +275,13 @@ function composeRdata(
     case RRType.PTR:
       return compressor.writeName(query, rdata, offset, out, at, end)
     case RRType.MX: {
-      const name = copyOctets(rdata, offset, 2, out, at, end)
+      const name = putOctets(rdata, offset, 2, out, at, end)
       return name === -1 ? -1 : compressor.writeName(query, rdata, offset + 2, out, name, end)
     }
     case RRType.SOA:
       return composeSoa(query, rdata, offset, octets, out, at, end)
     default:
-      return copyOctets(rdata, offset, octets, out, at, end)
+      return putOctets(rdata, offset, octets, out, at, end)
   }
 }
 
@@ -294,10 +301,11 @@ function composeSoa(
   if (at !== -1) at = compressor.writeName(query, rdata, second, out, at, end)
   if (at === -1) return -1
   const tail = offset + octets - SOA_TAIL_OCTETS
-  return copyOctets(rdata, tail, SOA_TAIL_OCTETS, out, at, end)
+  return putOctets(rdata, tail, SOA_TAIL_OCTETS, out, at, end)
 }
 
-function copyOctets(
+/** Returns the offset behind them, or -1 if they would pass `end`. */
+function putOctets(
   from: Uint8Array,
   offset: number,
   octets: number,
@@ -306,6 +314,6 @@ function copyOctets(
   end: number,
 ): number {
   if (at + octets > end) return -1
-  for (let i = 0; i < octets; i++) out[at + i] = from[offset + i]!
+  copyOctets(from, offset, out, at, octets)
   return at + octets
 }

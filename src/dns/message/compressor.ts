@@ -1,6 +1,11 @@
-import { LOWER } from '../name/lower.ts'
-import { HEADER_OCTETS } from './parse-query.ts'
+import { copyOctets } from '../../base/octets.ts'
+import * as lower from '../name/lower.ts'
+import * as parsing from './parse-query.ts'
 import { LABELS_MAX, type Query } from './query.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { HEADER_OCTETS } = parsing
+const { LOWER } = lower
 
 /** Most labels one message remembers as targets of pointers. Later names go out whole. */
 export const COMPRESSION_TARGETS_MAX = 128
@@ -185,7 +190,7 @@ export class Compressor {
     const octets = this.#labelOffset[own]!
     const at = start + octets
     if (at + (suffix === ROOT ? 1 : 2) > end) return -1
-    for (let i = 0; i < octets; i++) out[start + i] = name[offset + i]!
+    copyOctets(name, offset, out, start, octets)
     if (own > 0) this.#addTargets(own, start)
     if (suffix !== ROOT) return writePointer(suffix, out, at, end)
     out[at] = 0

@@ -1,9 +1,12 @@
 import { parseOpt } from '../edns/parse-opt.ts'
-import { Opcode } from '../iana/opcodes.ts'
-import { RRType } from '../iana/types.ts'
-import { hashLabel, NAME_HASH_SEED } from '../name/hash.ts'
-import { LOWER } from '../name/lower.ts'
+import * as opcodes from '../iana/opcodes.ts'
+import * as types from '../iana/types.ts'
+import { copyLabel, hashLabel, joinHash, NAME_HASH_SEED } from '../name/hash.ts'
 import { ParseStatus, type Query } from './query.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { RRType } = types
+const { Opcode } = opcodes
 
 /** Octets of a message header (RFC 1035 section 4.1.1). */
 export const HEADER_OCTETS = 12
@@ -81,31 +84,36 @@ function reset(query: Query, packet: Uint8Array, octets: number): void {
 
 /** True if a whole question was read. A compressed qname is refused: there is nothing to point to. */
 function parseQuestion(query: Query, packet: Uint8Array, octets: number): boolean {
-  const qname = query.qname
-  const labelOffset = query.labelOffset
+  const { qname, labelOffset, suffixHash } = query
   let labels = 0
-  let at = HEADER_OCTETS
-  let written = 0
+  let offset = 0
   for (;;) {
+    const at = HEADER_OCTETS + offset
     if (at >= octets) return false
     const length = packet[at]!
-    labelOffset[labels] = written
-    qname[written++] = length
-    at++
+    labelOffset[labels] = offset
     if (length === 0) break
     // 255 octets hold at most 127 labels, so this also bounds `labels`.
-    if (length > LABEL_OCTETS_MAX || written + length >= NAME_OCTETS_MAX) return false
-    if (at + length > octets) return false
-    for (const end = at + length; at < end; at++) qname[written++] = LOWER[packet[at]!]!
+    if (length > LABEL_OCTETS_MAX || offset + length + 1 >= NAME_OCTETS_MAX) return false
+    if (at + length >= octets) return false
+    suffixHash[labels] = copyLabel(packet, at, qname, offset)
+    offset += length + 1
     labels++
   }
-  if (at + 4 > octets) return false
-  query.qnameOctets = written
+  qname[offset] = 0
+  const end = HEADER_OCTETS + offset + 1
+  if (end + 4 > octets) return false
+  query.qnameOctets = offset + 1
   query.labelCount = labels
-  query.qtype = (packet[at]! << 8) | packet[at + 1]!
-  query.qclass = (packet[at + 2]! << 8) | packet[at + 3]!
-  query.questionOctets = at + 4 - HEADER_OCTETS
-  hashSuffixes(query)
+  query.qtype = (packet[end]! << 8) | packet[end + 1]!
+  query.qclass = (packet[end + 2]! << 8) | packet[end + 3]!
+  query.questionOctets = offset + 5
+  let hash = NAME_HASH_SEED
+  suffixHash[labels] = hash
+  for (let label = labels - 1; label >= 0; label--) {
+    hash = joinHash(hash, suffixHash[label]!)
+    suffixHash[label] = hash
+  }
   return true
 }
 

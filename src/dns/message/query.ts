@@ -73,17 +73,17 @@ export class Query {
   readonly peerAddress: Uint8Array = new Uint8Array(16)
   peerFamily = 1
   peerPort = 0
-  /** Address the packet was sent to, as above. */
-  readonly localAddress: Uint8Array = new Uint8Array(16)
+  /** Address the packet was sent to, as above: an array of the transport's, put here, not written to. */
+  localAddress: Uint8Array = new Uint8Array(16)
   localFamily = 1
   localPort = 0
 
   /**
    * The client that GEO decisions are for: the peer, or the ECS address once `geoip` with
    * `edns-subnet` has said so (`clientIsEcs`). Bits: how much of the address is known (32, 128, or
-   * the ECS source prefix length).
+   * the ECS source prefix length). The array is that of one of them.
    */
-  readonly clientAddress: Uint8Array = new Uint8Array(16)
+  clientAddress: Uint8Array = new Uint8Array(16)
   clientFamily = 1
   clientBits = 32
   clientIsEcs = false

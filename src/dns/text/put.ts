@@ -1,19 +1,42 @@
 /**
  * Printing into octets, for lines that are written per query: each function writes ASCII to `out` from
  * `at` on and returns the offset behind it. The text is that of the `print…` function of the same name.
+ *
+ * Text goes out in words of four octets, as one store each: up to SPILL_OCTETS behind the end are written
+ * too, and there must be room for them.
  */
 import type { AddressFamily } from './address.ts'
 
-const DIGIT_0 = 0x30
 const DOT = 0x2e
 const COLON = 0x3a
 const BACKSLASH = 0x5c
 const HEX = Uint8Array.from(Buffer.from('0123456789abcdef', 'latin1'))
 
+/** Octets behind the end of what was put that may be overwritten. */
+export const SPILL_OCTETS = 3
+
 /** Most octets of a number, of an address, and of a name in presentation form. */
 export const NUMBER_OCTETS_MAX = 10
 export const ADDRESS_OCTETS_MAX = 45
 export const NAME_TEXT_OCTETS_MAX = 4 * 255
+
+/** By number from 0 to 999: its digits, how many there are, and its digits with zeros in front. */
+const DIGITS = Int32Array.from({ length: 1000 }, (_, i) => wordOf(String(i)))
+const DIGIT_COUNT = Uint8Array.from({ length: 1000 }, (_, i) => String(i).length)
+const THREE_DIGITS = Int32Array.from({ length: 1000 }, (_, i) => wordOf(String(i).padStart(3, '0')))
+/** By octet of an IPv4 address: its digits and a dot. */
+const DOTTED = Int32Array.from({ length: 256 }, (_, i) => wordOf(`${i}.`))
+
+function wordOf(text: string): number {
+  return wordsOf(Buffer.from(text, 'latin1'))[0]!
+}
+
+/** `text` in the words that `putWords` takes; the last is filled up with zeros. */
+export function wordsOf(text: Uint8Array): Int32Array {
+  const words = new Int32Array((text.length + 3) >> 2)
+  for (let i = 0; i < text.length; i++) words[i >> 2]! |= text[i]! << ((i & 3) * 8)
+  return words
+}
 
 /** How an octet of a label is printed: as it is, behind a backslash, or as a backslash and three digits. */
 const PLAIN = 0
@@ -24,59 +47,88 @@ const LABEL_OCTET = Uint8Array.from({ length: 256 }, (_, octet) => {
   return '."\\;()@$'.includes(String.fromCharCode(octet)) ? QUOTED : PLAIN
 })
 
-/** Copies `text`. @hot */
-export function putOctets(out: Uint8Array, at: number, text: Uint8Array): number {
-  for (let i = 0; i < text.length; i++) out[at + i] = text[i]!
-  return at + text.length
+/** Copies text of `octets` octets, which is in `words` from index `from` on. @hot */
+export function putWords(
+  out: DataView,
+  at: number,
+  words: Int32Array,
+  from: number,
+  octets: number,
+): number {
+  for (let i = 0; i < octets; i += 4) out.setInt32(at + i, words[from + (i >> 2)]!, true)
+  return at + octets
 }
 
 /** `value`: an integer from 0 to 2^31 - 1. @hot */
-export function putNumber(out: Uint8Array, at: number, value: number): number {
-  let digits = 1
-  for (let rest = (value / 10) | 0; rest > 0; rest = (rest / 10) | 0) digits++
-  return putDigits(out, at, value, digits)
+export function putNumber(out: DataView, at: number, value: number): number {
+  if (value < 1000) return putSmall(out, at, value)
+  // 32-bit integers all the way: a division is a multiplication then.
+  const thousands = (value / 1000) | 0
+  // Once for what is below a million, twice for what is below 2^31.
+  const to = thousands < 1000 ? putSmall(out, at, thousands) : putNumber(out, at, thousands)
+  return putThreeDigits(out, to, (value - thousands * 1000) | 0)
 }
 
-/** The last `digits` decimal digits of such an integer, zeros in front included. @hot */
-export function putDigits(out: Uint8Array, at: number, value: number, digits: number): number {
-  // 32-bit integers all the way: a division is a multiplication then.
-  let rest = value | 0
-  for (let i = at + digits - 1; i >= at; i--) {
-    const tens = (rest / 10) | 0
-    out[i] = DIGIT_0 + ((rest - tens * 10) | 0)
-    rest = tens
-  }
-  return at + digits
+/** `value`: 0..999. */
+function putSmall(out: DataView, at: number, value: number): number {
+  out.setInt32(at, DIGITS[value]!, true)
+  return at + DIGIT_COUNT[value]!
+}
+
+/** `value`: 0..999; zeros in front. @hot */
+export function putThreeDigits(out: DataView, at: number, value: number): number {
+  out.setInt32(at, THREE_DIGITS[value]!, true)
+  return at + 3
 }
 
 /** As `printName`. `name`: wire form from offset 0. @hot */
-export function putName(out: Uint8Array, at: number, name: Uint8Array): number {
+export function putName(out: DataView, at: number, name: Uint8Array): number {
   let to = at
   let from = 0
   let length = name[0]!
   if (length === 0) {
-    out[to] = DOT
+    out.setUint8(to, DOT)
     return to + 1
   }
   while (length > 0) {
     const end = from + length
-    for (let i = from + 1; i <= end; i++) {
-      const octet = name[i]!
-      const how = LABEL_OCTET[octet]!
-      if (how !== PLAIN) out[to++] = BACKSLASH
-      if (how === NUMBERED) to = putDigits(out, to, octet, 3)
-      else out[to++] = octet
+    let special = PLAIN
+    for (let i = 1; i <= length; i++) {
+      const octet = name[from + i]!
+      special |= LABEL_OCTET[octet]!
+      out.setUint8(to + i - 1, octet)
     }
-    out[to++] = DOT
+    // Hardly any label has to be put once more.
+    to = special === PLAIN ? to + length : putSpecial(out, to, name, from + 1, end)
+    out.setUint8(to++, DOT)
     from = end + 1
     length = name[from]!
   }
   return to
 }
 
+/** A label that has octets which are not printed as they are. */
+function putSpecial(
+  out: DataView,
+  at: number,
+  name: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  let to = at
+  for (let i = start; i <= end; i++) {
+    const octet = name[i]!
+    const how = LABEL_OCTET[octet]!
+    if (how !== PLAIN) out.setUint8(to++, BACKSLASH)
+    if (how === NUMBERED) to = putThreeDigits(out, to, octet)
+    else out.setUint8(to++, octet)
+  }
+  return to
+}
+
 /** As `printAddress`. @hot */
 export function putAddress(
-  out: Uint8Array,
+  out: DataView,
   at: number,
   bytes: Uint8Array,
   family: AddressFamily,
@@ -84,17 +136,19 @@ export function putAddress(
   return family === 1 ? putIPv4(out, at, bytes, 0) : putIPv6(out, at, bytes)
 }
 
-function putIPv4(out: Uint8Array, at: number, bytes: Uint8Array, offset: number): number {
+function putIPv4(out: DataView, at: number, bytes: Uint8Array, offset: number): number {
   let to = at
   for (let i = offset; i < offset + 4; i++) {
-    if (i > offset) out[to++] = DOT
-    to = putNumber(out, to, bytes[i]!)
+    const octet = bytes[i]!
+    out.setInt32(to, DOTTED[octet]!, true)
+    to += DIGIT_COUNT[octet]! + 1
   }
-  return to
+  // Without the last dot.
+  return to - 1
 }
 
 /** RFC 5952 section 4. */
-function putIPv6(out: Uint8Array, at: number, bytes: Uint8Array): number {
+function putIPv6(out: DataView, at: number, bytes: Uint8Array): number {
   let start = 0
   let longest = 0
   let zeros = 0
@@ -110,15 +164,15 @@ function putIPv6(out: Uint8Array, at: number, bytes: Uint8Array): number {
   let to = at
   for (let group = 0; group < groups; group++) {
     if (end !== -1 && group >= start && group < end) {
-      if (group === start) out[to++] = COLON
+      if (group === start) out.setUint8(to++, COLON)
       continue
     }
-    if (group > 0) out[to++] = COLON
+    if (group > 0) out.setUint8(to++, COLON)
     to = putHex(out, to, groupOf(bytes, group))
   }
-  if (end === 8) out[to++] = COLON
+  if (end === 8) out.setUint8(to++, COLON)
   if (!isMapped) return to
-  out[to++] = COLON
+  out.setUint8(to++, COLON)
   return putIPv4(out, to, bytes, 12)
 }
 
@@ -126,14 +180,14 @@ function groupOf(bytes: Uint8Array, group: number): number {
   return (bytes[group * 2]! << 8) | bytes[group * 2 + 1]!
 }
 
-function putHex(out: Uint8Array, at: number, value: number): number {
+function putHex(out: DataView, at: number, value: number): number {
   let to = at
   for (
     let shift = value > 0xfff ? 12 : value > 0xff ? 8 : value > 0xf ? 4 : 0;
     shift >= 0;
     shift -= 4
   ) {
-    out[to++] = HEX[(value >> shift) & 0xf]!
+    out.setUint8(to++, HEX[(value >> shift) & 0xf]!)
   }
   return to
 }

@@ -30,7 +30,7 @@ export function hasSubnet(query: Query): boolean {
 /** @hot */
 function selectSubnet(query: Query): void {
   if (!hasSubnet(query)) return
-  query.clientAddress.set(query.ecsAddress)
+  query.clientAddress = query.ecsAddress
   query.clientFamily = query.ecsFamily
   query.clientBits = query.ecsSourceBits
   query.clientIsEcs = true

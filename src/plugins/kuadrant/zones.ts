@@ -244,6 +244,7 @@ export class KuadrantZones {
       const digest = this.#digestOf(zone)
       if (digest === zone.digest) continue
       zone.digest = digest
+      if (changed.length === 0) serialFile?.catchUp()
       const content = { zone: zone.text, place, digest: digestWithSoa(zone) }
       zone.serial = serials.serialFor(content, clock.now())
       changed.push(zone.text)

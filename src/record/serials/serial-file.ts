@@ -1,18 +1,11 @@
-import {
-  closeSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import { type Contained, containing } from '../../telemetry/contain.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { isSystemError } from '../manifests/directory.ts'
+import { replaceFile, stampOf } from './replace-file.ts'
 import type { SerialBook, SerialEntry } from './serial-book.ts'
 import {
   printSerials,
@@ -27,6 +20,8 @@ const WRITE_INTERVAL_MS = 1000
 /** Writes that may follow each other at once: an edit may concern several blocks. */
 const TURNS_MAX = 8
 const RETRY_MS = 10_000
+/** Tries of a write that another process gets in the way of. */
+const TRIES_MAX = 8
 /** Larger files are none of ours: this is a million zones. */
 const OCTETS_MAX = 256 * 1024 * 1024
 
@@ -49,12 +44,17 @@ export interface SerialFileOptions {
  *     1 s later            written, clean
  *
  * After a crash while the file was open, serials go on above all that may have been served.
+ *
+ * While a new process takes over from an old one both write the file: what the other one has written is
+ * taken in before a serial is chosen, and before each write.
  */
 export class SerialFile {
   readonly #options: SerialFileOptions
   readonly #zones = new Set<string>()
   /** What is on the disk. */
   #state: SerialFileState | 'none' = 'none'
+  /** Of the version of the file that the book knows all of. */
+  #stamp = ''
   /** Commits that the file on the disk knows nothing of. */
   #unsaved = 0
   /** Clean writes that may be done now; one more each WRITE_INTERVAL_MS. */
@@ -72,7 +72,31 @@ export class SerialFile {
 
   /** Takes over what an earlier process left. A file that is no good is told of, and done without. */
   open(): void {
+    this.#takeIn(this.#stampNow() ?? '')
+  }
+
+  /** Takes over what another process has written since: to be called before a serial is chosen. */
+  catchUp(): void {
+    if (this.#isForeign) return
+    const stamp = this.#stampNow()
+    if (stamp !== undefined && stamp !== this.#stamp) this.#takeIn(stamp)
+  }
+
+  /** Undefined where it can't be had now: a write will tell why. */
+  #stampNow(): string | undefined {
+    try {
+      return stampOf(this.#options.path)
+    } catch (error) {
+      if (!isSystemError(error)) throw error
+      return undefined
+    }
+  }
+
+  #takeIn(stamp: string): void {
     const { path, book, log } = this.#options
+    this.#stamp = stamp
+    // What the other process allows for, of ours, is not in its file.
+    this.#state = 'none'
     const found = readSerials(path)
     if (found === undefined) return
     if (!('kind' in found)) {
@@ -134,13 +158,11 @@ export class SerialFile {
   }
 
   #write(state: SerialFileState): void {
-    const { path, book, log } = this.#options
-    const entries = [...this.#zones].sort().flatMap((zone) => book.entriesOf(zone))
-    try {
-      replaceFile(path, printSerials(state, entries))
-    } catch (error) {
-      if (!isSystemError(error)) throw error
-      if (!this.#isFailing) log.error(`serials can't be kept in ${path}: ${error.message}`)
+    const { path, log } = this.#options
+    const fault = this.#tryToWrite(state)
+    if (this.#isForeign) return
+    if (fault !== '') {
+      if (!this.#isFailing) log.error(`serials can't be kept in ${path}: ${fault}`)
       this.#isFailing = true
       this.#writeLater(RETRY_MS)
       return
@@ -149,6 +171,26 @@ export class SerialFile {
     this.#isFailing = false
     this.#state = state
     this.#unsaved = 0
+  }
+
+  /** Returns why it can't be done; '' = done, or the file is somebody else's by now. */
+  #tryToWrite(state: SerialFileState): string {
+    const { path, book } = this.#options
+    try {
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        this.catchUp()
+        if (this.#isForeign) return ''
+        const entries = [...this.#zones].sort().flatMap((zone) => book.entriesOf(zone))
+        const stamp = replaceFile(path, this.#stamp, printSerials(state, entries))
+        if (stamp === undefined) continue
+        this.#stamp = stamp
+        return ''
+      }
+      return 'another process writes it all the time'
+    } catch (error) {
+      if (!isSystemError(error)) throw error
+      return error.message
+    }
   }
 }
 
@@ -184,23 +226,4 @@ function printRefused(path: string, { reason, isForeign }: RefusedSerials): stri
     ? 'serials are not kept; remove it or name another file'
     : 'serials start at the time; the file will be replaced'
   return `serials in ${path} are not used: ${reason}; ${cure}`
-}
-
-/** Puts a new version in the place of the file: after a crash it is either the old or the new one. */
-function replaceFile(path: string, text: string): void {
-  const next = `${path}.next`
-  const file = openSync(next, 'w', 0o644)
-  try {
-    writeFileSync(file, text)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
-  renameSync(next, path)
-  const directory = openSync(dirname(path), 'r')
-  try {
-    fsyncSync(directory)
-  } finally {
-    closeSync(directory)
-  }
 }

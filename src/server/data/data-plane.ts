@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import type { Timers } from '../../base/timers.ts'
 import type { Losses } from '../../plugin/directive.ts'
 import type { LineBuffer } from '../../telemetry/lines.ts'
 import type { Logger } from '../../telemetry/log.ts'
@@ -13,6 +14,7 @@ import type { DataChange, DataThreads } from '../supervisor.ts'
 import type { ControlWiring } from '../wiring.ts'
 import { DataListener } from './data-listener.ts'
 import type { DataSocket, FromDataThread, ToDataThread } from './messages.ts'
+import { LOOK_MS } from './pulse.ts'
 import { type StartThread, ThreadHandle } from './thread-handle.ts'
 import { isOfGeneration, LINE_UPLINK, uplinkOf } from './uplink-tag.ts'
 
@@ -28,6 +30,7 @@ export interface DataPlaneParts {
   readonly counts: ServerCounts
   readonly lines: LineBuffer
   readonly log: Logger
+  readonly timers: Timers
   /** Another process serves the addresses and is going to leave. */
   readonly takesOver: boolean
 }
@@ -62,6 +65,7 @@ export class DataPlane implements DataThreads {
   /** Of the one that serves; 0 = none. */
   #serving = 0
   #isClosed = false
+  readonly #stopLooking: () => void
   /** Lines and texts that found a ring full. */
   #droppedLines = 0
   /** Of listeners that are closed. */
@@ -70,6 +74,9 @@ export class DataPlane implements DataThreads {
   constructor(parts: DataPlaneParts) {
     this.#parts = parts
     parts.totals.includeLosses(() => this.#losses())
+    this.#stopLooking = parts.timers.every(LOOK_MS, () => {
+      for (const { handle } of this.#members) handle.look()
+    })
   }
 
   /**
@@ -133,6 +140,7 @@ export class DataPlane implements DataThreads {
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all(this.#members.map(({ handle }) => handle.stop()))
+    this.#stopLooking()
     for (const member of this.#members) this.#fetch(member)
     for (const { fetching } of this.#members) clearTimeout(fetching)
   }

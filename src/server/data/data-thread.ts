@@ -17,6 +17,7 @@ import { Instance } from '../instance.ts'
 import type { ListenPlan } from '../listen-plan.ts'
 import { Server } from '../server.ts'
 import { DataWiring } from '../wiring.ts'
+import { BatchClock, FinishClock } from './clocks.ts'
 import type { DataSocket, DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
 import { RingLines } from './ring-lines.ts'
 import { LINE_UPLINK, uplinkTag } from './uplink-tag.ts'
@@ -45,31 +46,6 @@ interface Prepared {
   readonly handlers: Map<string, ExchangePool>
 }
 
-/** A clock that stands still during a batch: reading the time costs as much as a third of a lookup. */
-class BatchClock implements Clock {
-  readonly #clock: Clock
-  #now = 0
-  #monotonic = 0
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-    this.turn()
-  }
-
-  turn(): void {
-    this.#now = this.#clock.now()
-    this.#monotonic = this.#clock.monotonic()
-  }
-
-  now(): number {
-    return this.#now
-  }
-
-  monotonic(): number {
-    return this.#monotonic
-  }
-}
-
 /**
  * One thread that only answers UDP queries. Everything else it is told by the control thread:
  *
@@ -86,6 +62,7 @@ export class DataThread {
     this.#post({ kind: 'address', address, counts })
   })
   readonly #clock: BatchClock
+  readonly #finishClock: FinishClock
   readonly #random: Random
   readonly #cookies: CookieJar
   readonly #instances = new Map<number, Prepared>()
@@ -102,11 +79,15 @@ export class DataThread {
     this.#ring = new RingWriter(init.ring)
     this.#lines = new RingLines(this.#ring, LINE_UPLINK, () => this.#post({ kind: 'bell' }))
     this.#clock = new BatchClock(parts.clock)
+    this.#finishClock = new FinishClock(parts.clock)
     this.#random = new Random(init.seed)
     this.#cookies = new CookieJar(init.cookieKey)
     this.#loop = new BatchLoop(libc, new WakeReader(libc, init.wake), {
       onWake: () => this.#takeMessages(),
-      onBatch: () => this.#clock.turn(),
+      onBatch: () => {
+        this.#clock.turn()
+        this.#finishClock.turn()
+      },
       onBatchEnd: () => this.#lines.flush(),
       onHandOver: (socket, unit) => this.#handOver(socket.fd, unit),
       onFault: (error) => {
@@ -231,13 +212,13 @@ export class DataThread {
         this.#post({ kind: 'counters', generation, index, labels, counters })
       },
     })
-    const { directives, directiveNames, clock } = this.#parts
+    const { directives, directiveNames } = this.#parts
     const view = { ...corefile, digest: () => corefile.loadedDigest }
     const { instance, errors } = Instance.create(blocks, view, {
       directives,
       directiveNames,
       dnsPort,
-      clock,
+      clock: this.#finishClock,
       metrics: new MetricsRegistry(),
       serverCounters: new ServerTotals(this.#counts),
       sink: this.#sink,

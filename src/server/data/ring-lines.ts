@@ -1,5 +1,5 @@
 import type { RingWriter } from '../../base/ring.ts'
-import { type LineWriter, NEWLINE } from '../../telemetry/lines.ts'
+import { type LineWriter, NEWLINE, viewOf } from '../../telemetry/lines.ts'
 
 /** Lines are put together into records of up to this many octets, so that the reader has few. */
 const RECORD_OCTETS = 16_384
@@ -7,6 +7,7 @@ const RECORD_OCTETS = 16_384
 /** A data thread's log lines: written into the ring's memory itself, and visible from `flush` on. */
 export class RingLines implements LineWriter {
   readonly octets: Buffer
+  readonly view: DataView
   readonly #ring: RingWriter
   readonly #tag: number
   readonly #ringBell: () => void
@@ -17,6 +18,7 @@ export class RingLines implements LineWriter {
 
   constructor(ring: RingWriter, tag: number, ringBell: () => void) {
     this.octets = ring.octets
+    this.view = viewOf(ring.octets)
     this.#ring = ring
     this.#tag = tag
     this.#ringBell = ringBell

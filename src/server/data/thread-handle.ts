@@ -4,6 +4,7 @@ import type { Libc } from '../../transport/udp/batch/libc.ts'
 import { Waker } from '../../transport/udp/batch/wake.ts'
 import type { ServerCounts } from '../counters.ts'
 import type { DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
+import { Pulse } from './pulse.ts'
 
 /** Room for log lines of some milliseconds at full speed. */
 const RING_OCTETS = 2 ** 21
@@ -32,6 +33,9 @@ export class ThreadHandle {
     string,
     { resolve(fault: string): void; reject(error: Error): void }
   >()
+  readonly #pulse = new Pulse()
+  /** What it is going to end of. */
+  #fault: Error | undefined
   #death: Error | undefined
   #isStopping = false
   readonly #ended: Promise<void>
@@ -56,13 +60,12 @@ export class ThreadHandle {
     // What listens keeps the process alive, not what answers; but who waits for an answer does.
     port1.unref()
     this.#worker.unref()
-    let death: Error | undefined
     this.#worker.on('error', (error) => {
-      death = error instanceof Error ? error : new Error(String(error))
+      this.#fault = error instanceof Error ? error : new Error(String(error))
     })
     this.#ended = new Promise((resolve) => {
       this.#worker.on('exit', () => {
-        this.#bury(death ?? new Error('the thread ended'))
+        this.#bury(this.#fault ?? new Error('the thread ended'))
         resolve()
       })
     })
@@ -94,6 +97,13 @@ export class ThreadHandle {
       this.#port.ref()
       this.post(message)
     })
+  }
+
+  /** To be called every LOOK_MS: ends the thread where it hangs. */
+  look(): void {
+    if (this.#death !== undefined || !this.#pulse.hangs(this.#waker.looks)) return
+    this.#fault = new Error('it hung, and was ended')
+    void this.#worker.terminate()
   }
 
   /** One message that a query caused has come from the thread. */

@@ -105,7 +105,7 @@ class UdpServer implements UdpListener {
     query.protocol = Protocol.Udp
     query.peerFamily = parsePeerAddress(peer.address, query.peerAddress)
     query.peerPort = peer.port
-    for (let i = 0; i < 16; i++) query.localAddress[i] = this.#localAddress[i]!
+    query.localAddress = this.#localAddress
     query.localFamily = this.#localFamily
     query.localPort = this.port
     const octets = handler.serve(exchange)

@@ -1,3 +1,4 @@
+import { equalOctets } from '../../base/octets.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import type { Arena } from './arena.ts'
 import type { HashedName } from './hashed-name.ts'
@@ -217,16 +218,4 @@ export class NodeStore {
     }
     return flags
   }
-}
-
-/** True if `octets` octets from two places are the same. */
-export function equalOctets(
-  a: Uint8Array,
-  aStart: number,
-  b: Uint8Array,
-  bStart: number,
-  octets: number,
-): boolean {
-  for (let i = 0; i < octets; i++) if (a[aStart + i] !== b[bStart + i]) return false
-  return true
 }

@@ -1,7 +1,42 @@
 import { assert } from '../../base/assert.ts'
+import { equalOctets } from '../../base/octets.ts'
 import { hashLabel, mixHash } from '../../dns/name/hash.ts'
 import type { HashedName } from './hashed-name.ts'
 import * as L from './layout.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const {
+  BODY_COUNT_SHIFT,
+  BODY_PREVIOUS,
+  BODY_RRSETS,
+  BODY_STATE,
+  BODY_VERSION,
+  HEADER_INDEX,
+  HEADER_LENGTH,
+  HEADER_MAGIC,
+  HEADER_VERSION,
+  HEADER_ZONES,
+  HEADER_ZONE_LABELS,
+  MAGIC,
+  NODE_BODY,
+  NODE_KEY,
+  NODE_NAME,
+  RRSET_HEAD,
+  RRSET_REST,
+  RRSET_STEERING_COUNT,
+  SLOT_WORDS,
+  TABLE_FREE_RDATA_MAX,
+  TABLE_MASK,
+  TABLE_SLOTS,
+  ZONE_APEX,
+  ZONE_APEX_NODE,
+  ZONE_APEX_SIZE,
+  ZONE_BORN,
+  ZONE_DIED,
+  ZONE_ID,
+  ZONE_NEWEST_NODE,
+  ZONE_PREVIOUS,
+} = L
 
 /** Where readers find the arena in force; the writer replaces `buffer` when it has compacted. */
 export interface ArenaHandle {
@@ -24,6 +59,8 @@ export class ZoneReader {
   /** Label of the name at which the zone found by `matchZone` has its apex. */
   zoneLabel = 0
   #buffer!: SharedArrayBuffer
+  /** Version that was published at the last `refresh`; -1 = none was looked at. */
+  #published = -1
   #index = 0
   #indexMask = 0
   #zones = 0
@@ -33,22 +70,29 @@ export class ZoneReader {
   constructor(handle: ArenaHandle) {
     this.handle = handle
     this.#view(handle.buffer)
-    assert(this.words[L.HEADER_MAGIC] === L.MAGIC, 'buffer is a zone image of this machine')
+    assert(this.words[HEADER_MAGIC] === MAGIC, 'buffer is a zone image of this machine')
     this.refresh()
   }
 
   /** Moves to the newest published version. Call once per query. @hot */
   refresh(): void {
+    // A plain read will do, and an atomic one is a call: a publish that it misses is seen the next time.
+    const isSame = this.words[HEADER_VERSION] === this.#published
+    if (!isSame || this.handle.buffer !== this.#buffer) this.#moveOn()
+    this.version = this.#published
+  }
+
+  #moveOn(): void {
     if (this.handle.buffer !== this.#buffer) this.#view(this.handle.buffer)
     const header = this.words
-    this.version = Atomics.load(header, L.HEADER_VERSION)
-    this.#index = Atomics.load(header, L.HEADER_INDEX)
-    this.#zones = Atomics.load(header, L.HEADER_ZONES)
+    this.#published = Atomics.load(header, HEADER_VERSION)
+    this.#index = Atomics.load(header, HEADER_INDEX)
+    this.#zones = Atomics.load(header, HEADER_ZONES)
     // Last: the writer lets the arena grow before it puts a table there.
-    if (Atomics.load(header, L.HEADER_LENGTH) > header.length) this.#view(this.#buffer)
+    if (Atomics.load(header, HEADER_LENGTH) > header.length) this.#view(this.#buffer)
     const words = this.words
-    this.#indexMask = words[this.#index + L.TABLE_MASK]!
-    this.#zonesMask = words[this.#zones + L.TABLE_MASK]!
+    this.#indexMask = words[this.#index + TABLE_MASK]!
+    this.#zonesMask = words[this.#zones + TABLE_MASK]!
   }
 
   /** Moves to a version that was published: readable as long as its arena. Not for the hot path. */
@@ -59,7 +103,7 @@ export class ZoneReader {
 
   /** The node that was added last to a zone, in view; of a later version perhaps. */
   newestNode(zone: number): number {
-    const node = Atomics.load(this.words, zone + L.ZONE_NEWEST_NODE)
+    const node = Atomics.load(this.words, zone + ZONE_NEWEST_NODE)
     if (node >= this.words.length) this.#view(this.#buffer)
     return node
   }
@@ -69,7 +113,7 @@ export class ZoneReader {
    * there is none, else `zoneLabel` is set. @hot
    */
   matchZone(name: HashedName, fromLabel: number): number {
-    const deepest = this.words[L.HEADER_ZONE_LABELS]!
+    const deepest = this.words[HEADER_ZONE_LABELS]!
     let label = name.labelCount - deepest
     if (label < fromLabel) label = fromLabel
     for (; label <= name.labelCount; label++) {
@@ -87,11 +131,11 @@ export class ZoneReader {
    * 0 if there is no such name in this version. @hot
    */
   findBody(zone: number, name: HashedName, label: number, zoneLabel: number): number {
-    if (label === zoneLabel) return this.visibleBody(this.words[zone + L.ZONE_APEX_NODE]!)
+    if (label === zoneLabel) return this.visibleBody(this.words[zone + ZONE_APEX_NODE]!)
     const start = name.labelOffset[label]!
     const octets = name.labelOffset[zoneLabel]! - start
     const hash = name.suffixHash[label]!
-    return this.#probe(this.words[zone + L.ZONE_ID]!, hash, name.qname, start, octets, false)
+    return this.#probe(this.words[zone + ZONE_ID]!, hash, name.qname, start, octets, false)
   }
 
   /** Body of the child `*` of that node, or 0. @hot */
@@ -99,16 +143,16 @@ export class ZoneReader {
     const start = name.labelOffset[label]!
     const octets = name.labelOffset[zoneLabel]! - start
     const hash = hashLabel(name.suffixHash[label]!, WILDCARD_LABEL, 0)
-    return this.#probe(this.words[zone + L.ZONE_ID]!, hash, name.qname, start, octets, true)
+    return this.#probe(this.words[zone + ZONE_ID]!, hash, name.qname, start, octets, true)
   }
 
   /** RRset of one type in a body, or 0. @hot */
   findRRset(body: number, type: number): number {
     const words = this.words
-    const end = body + L.BODY_RRSETS + (words[body + L.BODY_STATE]! >>> L.BODY_COUNT_SHIFT)
-    for (let i = body + L.BODY_RRSETS; i < end; i++) {
+    const end = body + BODY_RRSETS + (words[body + BODY_STATE]! >>> BODY_COUNT_SHIFT)
+    for (let i = body + BODY_RRSETS; i < end; i++) {
       const rrset = words[i]!
-      if (words[rrset + L.RRSET_HEAD]! >>> 16 === type) return rrset
+      if (words[rrset + RRSET_HEAD]! >>> 16 === type) return rrset
     }
     return 0
   }
@@ -116,21 +160,21 @@ export class ZoneReader {
   /** Octet offset of the packed rdata of an RRset. @hot */
   rdataStart(rrset: number): number {
     const words = this.words
-    const count = words[rrset + L.RRSET_HEAD]! & 0xffff
-    const table = count > L.TABLE_FREE_RDATA_MAX ? count : 0
-    return (rrset + L.RRSET_REST + table + words[rrset + L.RRSET_STEERING_COUNT]!) * 4
+    const count = words[rrset + RRSET_HEAD]! & 0xffff
+    const table = count > TABLE_FREE_RDATA_MAX ? count : 0
+    return (rrset + RRSET_REST + table + words[rrset + RRSET_STEERING_COUNT]!) * 4
   }
 
   /** Word offset of the first steering word of an RRset. @hot */
   steeringStart(rrset: number): number {
-    const count = this.words[rrset + L.RRSET_HEAD]! & 0xffff
-    return rrset + L.RRSET_REST + (count > L.TABLE_FREE_RDATA_MAX ? count : 0)
+    const count = this.words[rrset + RRSET_HEAD]! & 0xffff
+    return rrset + RRSET_REST + (count > TABLE_FREE_RDATA_MAX ? count : 0)
   }
 
   /** Octet offset of rdata `index`'s length; `start`: what `rdataStart` gave. @hot */
   rdataAt(rrset: number, start: number, index: number): number {
-    if ((this.words[rrset + L.RRSET_HEAD]! & 0xffff) > L.TABLE_FREE_RDATA_MAX) {
-      return start + this.words[rrset + L.RRSET_REST + index]!
+    if ((this.words[rrset + RRSET_HEAD]! & 0xffff) > TABLE_FREE_RDATA_MAX) {
+      return start + this.words[rrset + RRSET_REST + index]!
     }
     const bytes = this.bytes
     let at = start
@@ -141,11 +185,11 @@ export class ZoneReader {
   #probeZone(name: HashedName, label: number): number {
     const words = this.words
     const hash = mixHash(name.suffixHash[label]!)
-    const table = this.#zones + L.TABLE_SLOTS
+    const table = this.#zones + TABLE_SLOTS
     for (let slot = hash & this.#zonesMask; ; slot = (slot + 1) & this.#zonesMask) {
-      const zone = words[table + slot * L.SLOT_WORDS + 1]!
+      const zone = words[table + slot * SLOT_WORDS + 1]!
       if (zone === 0) return 0
-      if (words[table + slot * L.SLOT_WORDS] !== hash) continue
+      if (words[table + slot * SLOT_WORDS] !== hash) continue
       if (zone >= this.words.length) this.#view(this.#buffer)
       if (this.#isApex(zone, name, label)) return this.visibleZone(zone)
     }
@@ -157,20 +201,18 @@ export class ZoneReader {
     for (;;) {
       if (newest >= this.words.length) this.#view(this.#buffer)
       if (newest === 0) return 0
-      if (this.words[newest + L.ZONE_BORN]! <= this.version) break
-      newest = this.words[newest + L.ZONE_PREVIOUS]!
+      if (this.words[newest + ZONE_BORN]! <= this.version) break
+      newest = this.words[newest + ZONE_PREVIOUS]!
     }
-    const died = this.words[newest + L.ZONE_DIED]!
+    const died = this.words[newest + ZONE_DIED]!
     return died === 0 || died > this.version ? newest : 0
   }
 
   #isApex(zone: number, name: HashedName, label: number): boolean {
     const start = name.labelOffset[label]!
     const octets = name.qnameOctets - start
-    if ((this.words[zone + L.ZONE_APEX_SIZE]! & 0xffff) !== octets) return false
-    const at = (zone + L.ZONE_APEX) * 4
-    for (let i = 0; i < octets; i++) if (this.bytes[at + i] !== name.qname[start + i]) return false
-    return true
+    if ((this.words[zone + ZONE_APEX_SIZE]! & 0xffff) !== octets) return false
+    return equalOctets(this.bytes, (zone + ZONE_APEX) * 4, name.qname, start, octets)
   }
 
   #probe(
@@ -184,13 +226,13 @@ export class ZoneReader {
     const words = this.words
     const hash = L.nodeHash(suffixHash, id)
     const key = ((id << 16) | (wildcard ? octets + 2 : octets)) >>> 0
-    const table = this.#index + L.TABLE_SLOTS
+    const table = this.#index + TABLE_SLOTS
     for (let slot = hash & this.#indexMask; ; slot = (slot + 1) & this.#indexMask) {
-      const node = words[table + slot * L.SLOT_WORDS + 1]!
+      const node = words[table + slot * SLOT_WORDS + 1]!
       if (node === 0) return 0
       // A node beyond our views was added after we refreshed: not of our version.
-      if (words[table + slot * L.SLOT_WORDS] !== hash || node >= words.length) continue
-      if (words[node + L.NODE_KEY] !== key) continue
+      if (words[table + slot * SLOT_WORDS] !== hash || node >= words.length) continue
+      if (words[node + NODE_KEY] !== key) continue
       if (this.#isRelativeName(node, name, start, octets, wildcard)) return this.visibleBody(node)
     }
   }
@@ -203,26 +245,25 @@ export class ZoneReader {
     wildcard: boolean,
   ): boolean {
     const bytes = this.bytes
-    let at = (node + L.NODE_NAME) * 4
+    let at = (node + NODE_NAME) * 4
     if (wildcard) {
       if (bytes[at] !== 1 || bytes[at + 1] !== 0x2a) return false
       at += 2
     }
-    for (let i = 0; i < octets; i++) if (bytes[at + i] !== name[start + i]) return false
-    return true
+    return equalOctets(bytes, at, name, start, octets)
   }
 
   /** Body of a node in this version, or 0 if the name does not exist in it. @hot */
   visibleBody(node: number): number {
-    let body = this.words[node + L.NODE_BODY]!
+    let body = this.words[node + NODE_BODY]!
     for (;;) {
       // Newer than our views; what is before it may be ours.
       if (body >= this.words.length) this.#view(this.#buffer)
       if (body === 0) return 0
-      if (this.words[body + L.BODY_VERSION]! <= this.version) break
-      body = this.words[body + L.BODY_PREVIOUS]!
+      if (this.words[body + BODY_VERSION]! <= this.version) break
+      body = this.words[body + BODY_PREVIOUS]!
     }
-    return this.words[body + L.BODY_STATE] === 0 ? 0 : body
+    return this.words[body + BODY_STATE] === 0 ? 0 : body
   }
 
   #view(buffer: SharedArrayBuffer): void {

@@ -1,8 +1,8 @@
+import { equalOctets } from '../../base/octets.ts'
 import { mixHash } from '../../dns/name/hash.ts'
 import type { Arena } from './arena.ts'
 import type { HashedName } from './hashed-name.ts'
 import * as L from './layout.ts'
-import { equalOctets } from './node-store.ts'
 import { createTable, doubleTable, insertSlot, tableWords } from './table.ts'
 
 /** The writer's side of the zone table of an arena. */

@@ -1,23 +1,23 @@
 import { assert } from '../../base/assert.ts'
-import { RRClass } from '../../dns/iana/classes.ts'
+import * as classes from '../../dns/iana/classes.ts'
 import { Rcode } from '../../dns/iana/rcodes.ts'
-import { RRType } from '../../dns/iana/types.ts'
+import * as types from '../../dns/iana/types.ts'
 import type { Query } from '../../dns/message/query.ts'
-import { type Response, Section } from '../../dns/message/response.ts'
+import type { Response } from '../../dns/message/response.ts'
+import * as responses from '../../dns/message/response.ts'
 import { equalHashedNames, type HashedName, NameBuffer } from '../image/hashed-name.ts'
-import {
-  BODY_COUNT_SHIFT,
-  BODY_RRSETS,
-  BODY_STATE,
-  RRSET_HEAD,
-  RRSET_TTL,
-  ZONE_APEX_NODE,
-} from '../image/layout.ts'
+import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { AdditionalSection } from './additional.ts'
 import { Match, NameFinder } from './name-finder.ts'
 import { RRsetAdder } from './rrset-adder.ts'
 import type { Steerer } from './steerer.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { Section } = responses
+const { RRClass } = classes
+const { RRType } = types
+const { BODY_COUNT_SHIFT, BODY_RRSETS, BODY_STATE, RRSET_HEAD, RRSET_TTL, ZONE_APEX_NODE } = layout
 
 /*
  *   qname ─▶ zone with the longest apex ─▶ NameFinder

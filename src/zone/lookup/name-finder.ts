@@ -1,14 +1,11 @@
-import { RRType } from '../../dns/iana/types.ts'
+import * as types from '../../dns/iana/types.ts'
 import type { HashedName } from '../image/hashed-name.ts'
-import {
-  BODY_STATE,
-  FLAG_CHILDREN,
-  FLAG_CUT,
-  FLAG_DNAME,
-  FLAG_WILDCARD,
-  ZONE_DELEGATES,
-} from '../image/layout.ts'
+import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { RRType } = types
+const { BODY_STATE, FLAG_CHILDREN, FLAG_CUT, FLAG_DNAME, FLAG_WILDCARD, ZONE_DELEGATES } = layout
 
 /** How a name was found in a zone (RFC 1034 section 4.3.2, step 3). */
 export const Match = {

@@ -1,11 +1,16 @@
-import { RRClass } from '../../dns/iana/classes.ts'
-import { RRType } from '../../dns/iana/types.ts'
+import * as classes from '../../dns/iana/classes.ts'
+import * as types from '../../dns/iana/types.ts'
 import type { Query } from '../../dns/message/query.ts'
 import type { Response, Section } from '../../dns/message/response.ts'
-import { RRSET_HEAD, RRSET_STEERING_COUNT, RRSET_TTL } from '../image/layout.ts'
+import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { Choice } from '../image/types.ts'
 import type { Steerer } from './steerer.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { RRClass } = classes
+const { RRType } = types
+const { RRSET_HEAD, RRSET_STEERING_COUNT, RRSET_TTL } = layout
 
 /** Adds RRsets of a zone image to responses: whole, or what the steerer chooses of steered ones. */
 export class RRsetAdder {

@@ -7,16 +7,20 @@ import {
   NAME_TEXT_OCTETS_MAX,
   NUMBER_OCTETS_MAX,
   putAddress,
-  putDigits,
   putName,
   putNumber,
+  putThreeDigits,
+  putWords,
+  SPILL_OCTETS,
+  wordsOf,
 } from '../../../src/dns/text/put.ts'
 
-/** What `put` writes, checked not to write anywhere else. */
-function written(octetsMax: number, put: (out: Uint8Array, at: number) => number): string {
-  const out = Buffer.alloc(octetsMax + 6, 1)
-  const end = put(out, 3)
-  if (out.some((octet, i) => octet !== 1 && (i < 3 || i >= end))) throw new Error('outside')
+/** What `put` writes, checked not to write anywhere else but for what it may spill. */
+function written(octetsMax: number, put: (out: DataView, at: number) => number): string {
+  const out = Buffer.alloc(octetsMax + SPILL_OCTETS + 6, 1)
+  const end = put(new DataView(out.buffer, out.byteOffset, out.length), 3)
+  const spillEnd = end + SPILL_OCTETS
+  if (out.some((octet, i) => octet !== 1 && (i < 3 || i >= spillEnd))) throw new Error('outside')
   if (end - 3 > octetsMax) throw new Error('too long')
   return out.toString('latin1', 3, end)
 }
@@ -34,17 +38,27 @@ t.test('names, as printName', async () => {
   )
 })
 
+t.test('text from any word of a table on, as it is', async () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 40 }), fc.nat(3), (text, from) => {
+      const words = Int32Array.from([...new Int32Array(from), ...wordsOf(text)])
+      const copy = written(40, (out, at) => putWords(out, at, words, from, text.length))
+      return copy === Buffer.from(text).toString('latin1')
+    }),
+  )
+})
+
 t.test('numbers', async () => {
   fc.assert(
-    fc.property(fc.oneof(fc.nat(), fc.nat(70_000)), (value) => {
+    fc.property(fc.oneof(fc.nat(2 ** 31 - 1), fc.nat(1_010_000), fc.nat(70_000)), (value) => {
       const text = written(NUMBER_OCTETS_MAX, (out, at) => putNumber(out, at, value))
       return text === String(value)
     }),
   )
   fc.assert(
-    fc.property(fc.nat(999_999_999), (value) => {
-      const text = written(9, (out, at) => putDigits(out, at, value, 9))
-      return text === String(value).padStart(9, '0')
+    fc.property(fc.nat(999), (value) => {
+      const text = written(3, (out, at) => putThreeDigits(out, at, value))
+      return text === String(value).padStart(3, '0')
     }),
   )
 })

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { Section } from '../../../src/dns/message/response.ts'
+import { COMBINED_FORMAT } from '../../../src/plugins/log/format.ts'
 import { log } from '../../../src/plugins/log/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, transaction } from '../../support/transaction.ts'
@@ -87,6 +88,24 @@ t.test('formats', async (t) => {
     { given: 'log . "{/geoip/country/code} {type}"', want: /^\[INFO\] - A$/ },
   ]
   for (const { given, want } of table) t.match((await lines(given))[0], want, given)
+})
+
+t.test('the common format prints what its fields print one by one', async (t) => {
+  const asked: Question[] = [
+    question,
+    { ...question, from: '2001:db8::1', tcp: true, type: 65280, payloadOctets: 1232 },
+    { name: '.', from: '255.255.255.255', port: 65535, type: RRType.SOA, dnssecOk: true },
+    { name: 'a\\.b\\010.example.org.', from: '0.0.0.0', port: 0, payloadOctets: 65535 },
+  ]
+  const below = [reply(0, Answer), reply(Rcode.NXDOMAIN), reply(Rcode.REFUSED), reply(-1)]
+  for (const one of asked) {
+    for (const handler of below) {
+      const [given] = await lines('log . {combined}', one, handler)
+      // Text in front: no longer the format that is known as a whole.
+      const [want] = await lines(`log . "|${COMBINED_FORMAT.replaceAll('"', '\\"')}"`, one, handler)
+      t.equal(given, want?.replace('|', ''))
+    }
+  }
 })
 
 t.test('metadata, where the block has it', async (t) => {

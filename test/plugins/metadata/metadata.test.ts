@@ -1,5 +1,5 @@
 import t from 'tap'
-import { findMetadata, isMetadataLabel } from '../../../src/plugin/metadata.ts'
+import { findMetadata } from '../../../src/plugin/metadata.ts'
 import { metadata } from '../../../src/plugins/metadata/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
@@ -26,9 +26,4 @@ t.test('a block, a second line or a bad zone is refused', async (t) => {
   t.match(setupError(metadata, 'metadata {\n x\n}'), /Wrong argument count/)
   t.match(setupError(metadata, 'metadata\nmetadata'), /Wrong argument count/)
   t.match(setupError(metadata, 'metadata a..b'), /^Corefile:1 .*not a valid domain name: a\.\.b/)
-})
-
-t.test('a label has a slash inside', async (t) => {
-  const table = { 'a/b': true, 'geoip/country/code': true, a: false, '/a': false, 'a/': false }
-  for (const [label, want] of Object.entries(table)) t.equal(isMetadataLabel(label), want, label)
 })

@@ -21,6 +21,7 @@ function start(path: string, clock = new FakeClock()) {
   file.open()
   const serve = (digest: string, zone = 'z.'): number => {
     const before = book.entriesOf(zone)[0]
+    file.catchUp()
     const serial = book.serialFor({ zone, place: 'p', digest }, clock.now())
     if (before?.serial !== serial || before.digest !== digest) file.save([zone])
     return serial
@@ -100,6 +101,74 @@ t.test('whatever crashes or stops when, no content gets a serial that another ha
     return true
   })
   await fc.assert(property, { seed: 7, numRuns: 60 })
+})
+
+t.test('two processes of a takeover go on above each other, and so does the next', async (t) => {
+  const at = path(t)
+  const clock = new FakeClock()
+  const [old, young] = [start(at, clock), start(at, clock)]
+  const serials = [
+    old.serve('a'),
+    young.serve('b'),
+    old.serve('c'),
+    old.serve('d'),
+    young.serve('e'),
+    young.serve('f'),
+    old.serve('g'),
+  ]
+  for (const [i, serial] of serials.entries()) {
+    t.ok(i === 0 || isSerialAfter(serial, serials[i - 1]!), `${serials}`)
+  }
+  young.serve('only-here', 'y.')
+  const last = young.serve('h')
+  old.file.close()
+  young.file.close()
+  const next = start(at, clock)
+  t.ok(isSerialAfter(next.serve('i'), last))
+  t.ok(next.file.knows('y.'), 'zones that only one of them had are kept')
+  t.strictSame([...old.lines, ...young.lines, ...next.lines], [])
+})
+
+const turn = fc.record({
+  who: fc.nat(1),
+  count: fc.integer({ min: 1, max: 12 }),
+  waits: fc.boolean(),
+})
+
+t.test('whichever of two processes writes when, no serial goes back', async (t) => {
+  const at = path(t)
+  const property = fc.asyncProperty(fc.array(turn, { maxLength: 20 }), async (turns) => {
+    rmSync(at, { force: true })
+    const clock = new FakeClock()
+    const runs = [start(at, clock), start(at, clock)]
+    let last: number | undefined
+    let content = 0
+    const isLater = (serial: number): boolean => {
+      const isGood = last === undefined || isSerialAfter(serial, last)
+      last = serial
+      return isGood
+    }
+    for (const { who, count, waits } of turns) {
+      for (let i = 0; i < count; i++) if (!isLater(runs[who]!.serve(`d${content++}`))) return false
+      if (waits) for (const run of runs) await run.pass(1000)
+      // One of them is killed, and comes again.
+      else if (count === 1) runs[who] = start(at, clock)
+    }
+    for (const run of runs) run.file.close()
+    return isLater(start(at, clock).serve('last'))
+  })
+  await fc.assert(property, { seed: 11, numRuns: 60 })
+})
+
+t.test('a file that becomes somebody else’s is left alone from then on', async (t) => {
+  const at = path(t)
+  const run = start(at)
+  run.serve('a')
+  writeFileSync(at, 'root:x:0:0\n')
+  run.serve('b')
+  run.file.close()
+  t.equal(readFileSync(at, 'utf8'), 'root:x:0:0\n')
+  t.match(run.lines, [/something else; serials are not kept/])
 })
 
 t.test('a torn file is told of, done without and replaced', async (t) => {

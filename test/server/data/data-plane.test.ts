@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Random } from '../../../src/base/random.ts'
+import { systemTimers } from '../../../src/base/timers.ts'
 import { CookieJar } from '../../../src/dns/edns/cookie.ts'
 import { ServerCounts, ServerTotals } from '../../../src/server/counters.ts'
 import { DataPlane } from '../../../src/server/data/data-plane.ts'
@@ -46,6 +47,7 @@ async function serve(t: Test, text: string) {
     counts,
     lines: buffer,
     log,
+    timers: systemTimers,
     takesOver: false,
   })
   const supervisor = new Supervisor(

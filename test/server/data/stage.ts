@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Test } from 'tap'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Random } from '../../../src/base/random.ts'
+import { systemTimers } from '../../../src/base/timers.ts'
 import { CookieJar } from '../../../src/dns/edns/cookie.ts'
 import { ServerCounts, ServerTotals } from '../../../src/server/counters.ts'
 import { DataPlane } from '../../../src/server/data/data-plane.ts'
@@ -57,6 +58,7 @@ export async function serve(
     counts: counters,
     lines: buffer,
     log,
+    timers: systemTimers,
     takesOver: false,
   })
   const listenUdp = (plan: ListenPlan, handler: QueryHandler) =>

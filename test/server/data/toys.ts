@@ -38,8 +38,8 @@ export const toys: Toy[] = []
 
 /**
  * `toy TOKEN [VALUE] [waits]`: answers A queries with 10.TOKEN.VALUE (16 bits) and 11.0.THREAD (16 bits).
- * VALUE is published at start. First labels that it heeds: `die` ends a data thread, `say-N` sends N
- * texts up, `flood-N` does so while the control thread takes none.
+ * VALUE is published at start. First labels that it heeds: `die` ends a data thread, `spin` has it do
+ * nothing else any more, `say-N` sends N texts up, `flood-N` does so while the control thread takes none.
  */
 const toy: Directive = {
   name: 'toy',
@@ -72,6 +72,7 @@ const toy: Directive = {
         .toString('latin1', 1)
         .split(/[\0-\x20]/)
       if (label === 'die' && !isMainThread) process.exit(1)
+      if (label === 'spin' && !isMainThread) for (;;);
       const [, verb, lines] = /^(say|flood)-(\d+)$/.exec(label!) ?? []
       if (verb === 'flood') {
         move(flood, Flood.Wanted)

@@ -47,7 +47,7 @@ function contentOf(view: VersionView): string[] {
   return texts.sort()
 }
 
-t.test('a difference leads from one version to the other', async (t) => {
+t.test('a difference leads from one version to the other', async () => {
   const property = fc.property(fc.array(setSpec), fc.array(setSpec), (before, after) => {
     const from = VersionView.open(imageOf(zoneText(1, before), APEX).version)!
     const to = VersionView.open(imageOf(zoneText(2, after), APEX).version)!

@@ -19,6 +19,9 @@ t.test('whenever in a refresh the arena and the index grow, names are found', as
       image.putRRset(zone, wire('a.z.example.'), set)
       image.publish()
       const reader = new ZoneReader({ buffer: image.handle.buffer })
+      // Something to move on to: else there is nothing to load.
+      image.putRRset(zone, wire('b.z.example.'), set)
+      image.publish()
       // What another thread may do between any two loads of ours.
       const grow = (): void => {
         for (let i = 0; i < 3000; i++) image.putRRset(zone, wire(`n${i}.z.example.`), set)
@@ -38,3 +41,29 @@ t.test('whenever in a refresh the arena and the index grow, names are found', as
     }
   }
 })
+
+t.test(
+  'a reader that has nothing to move on to finds what it found, however the arena grows',
+  async (t) => {
+    const image = new ZoneImage({ initialOctets: 4096 })
+    const zone = image.addZone(wire('z.example.'))
+    image.putRRset(zone, wire('a.z.example.'), set)
+    image.publish()
+    const reader = new ZoneReader({ buffer: image.handle.buffer })
+    const finds = (name: string): boolean => readRRset(reader, wire(name), TYPE) !== undefined
+    for (let i = 0; i < 3000; i++) image.putRRset(zone, wire(`n${i}.z.example.`), set)
+    reader.refresh()
+    t.same([finds('a.z.example.'), finds('n2999.z.example.')], [true, false])
+    image.publish()
+    reader.refresh()
+    t.same([finds('a.z.example.'), finds('n2999.z.example.')], [true, true])
+    reader.refreshTo(reader.version - 1)
+    t.equal(finds('n2999.z.example.'), false)
+    reader.refresh()
+    t.equal(
+      finds('n2999.z.example.'),
+      true,
+      'a refresh that finds nothing new leaves an older version',
+    )
+  },
+)

@@ -52,8 +52,9 @@ export const REPLY_CHUNKS = BATCH
  *     │48 msg_flags
  *     │56 msg_len
  *
- * A send slot has a sockaddr and a control message of its own, and one iovec, which points to a chunk of
- * the replies. The unit behind the last slot's is for addresses that come from elsewhere.
+ * A send slot points to the sockaddr and the control message of the unit that it answers, or to a place of
+ * its own for addresses that come from elsewhere; and its one iovec to a chunk of the replies. The unit behind
+ * the last slot's is for looking at addresses that come from elsewhere.
  */
 export class Layout {
   readonly octets: Uint8Array
@@ -64,8 +65,7 @@ export class Layout {
   readonly sendHeaders: number
   readonly #receiveIovecs: number
   readonly #sendIovecs: number
-  readonly #sendNames: number
-  readonly #sendControls: number
+  readonly #sendPlaces: number
   readonly #tails: number
   readonly #units: number
   /** Chunk 0 of the replies. */
@@ -80,8 +80,7 @@ export class Layout {
     this.sendHeaders = this.#take(BATCH * MMSGHDR_OCTETS)
     this.#receiveIovecs = this.#take(BATCH * 2 * IOVEC_OCTETS)
     this.#sendIovecs = this.#take(BATCH * IOVEC_OCTETS)
-    this.#sendNames = this.#take(BATCH * NAME_OCTETS)
-    this.#sendControls = this.#take(BATCH * CONTROL_OCTETS)
+    this.#sendPlaces = this.#take(BATCH * UNIT_PACKET)
     this.#units = this.#take((BATCH + 1) * UNIT_OCTETS)
     this.replies = this.#take((REPLY_CHUNKS - 1) * REPLY_CHUNK_OCTETS + REPLY_OCTETS_MAX)
     // The system gives pages when they are first touched: what follows costs nothing until then.
@@ -93,10 +92,8 @@ export class Layout {
     for (let i = 0; i < BATCH; i++) {
       this.#link(this.receiveHeader(i), this.#receiveIovecs + i * 2 * IOVEC_OCTETS, 2)
       this.#pointUnit(i)
-      const header = this.sendHeader(i)
-      this.#link(header, this.sendIovec(i), 1)
-      this.#point(header, this.sendName(i))
-      this.#point(header + 32, this.sendControl(i))
+      this.#link(this.sendHeader(i), this.sendIovec(i), 1)
+      this.pointPlace(i, this.unit(i))
       this.pointReply(i, this.chunk(i))
     }
   }
@@ -113,12 +110,9 @@ export class Layout {
     return this.#sendIovecs + slot * IOVEC_OCTETS
   }
 
-  sendName(slot: number): number {
-    return this.#sendNames + slot * NAME_OCTETS
-  }
-
-  sendControl(slot: number): number {
-    return this.#sendControls + slot * CONTROL_OCTETS
+  /** As the start of a unit: room for addresses that are not in one. */
+  sendPlace(slot: number): number {
+    return this.#sendPlaces + slot * UNIT_PACKET
   }
 
   /** Where a reply may start. */
@@ -133,6 +127,13 @@ export class Layout {
 
   unit(index: number): number {
     return this.#units + index * UNIT_OCTETS
+  }
+
+  /** Makes `slot` send to and from the addresses at `place`, which are laid out as in a unit. */
+  pointPlace(slot: number, place: number): void {
+    const header = this.sendHeader(slot)
+    this.#point(header, place)
+    this.#point(header + 32, place + UNIT_CONTROL)
   }
 
   /** Makes `slot` send the octets at `offset`. */

@@ -1,10 +1,12 @@
-/** Below this many octets a loop copies faster than a subarray can be made. */
-const LOOP_COPY_MAX = 256
-
 /** Of an address of a packet: writes it to 16 octets of `out`, zeros behind; returns its family. @hot */
 export function copyIPv4(octets: Uint8Array, at: number, out: Uint8Array): number {
-  for (let i = 0; i < 4; i++) out[i] = octets[at + i]!
-  for (let i = 4; i < 16; i++) out[i] = 0
+  out[0] = octets[at]!
+  out[1] = octets[at + 1]!
+  out[2] = octets[at + 2]!
+  out[3] = octets[at + 3]!
+  out[4] = out[5] = out[6] = out[7] = 0
+  out[8] = out[9] = out[10] = out[11] = 0
+  out[12] = out[13] = out[14] = out[15] = 0
   return 1
 }
 
@@ -15,13 +17,4 @@ export function copyIPv6(octets: Uint8Array, at: number, out: Uint8Array): numbe
   if (isMapped) return copyIPv4(octets, at + 12, out)
   for (let i = 0; i < 16; i++) out[i] = octets[at + i]!
   return 2
-}
-
-/** @hot */
-export function copyOctets(from: Uint8Array, to: Uint8Array, octets: number): void {
-  if (octets > LOOP_COPY_MAX) {
-    to.set(from.subarray(0, octets))
-    return
-  }
-  for (let i = 0; i < octets; i++) to[i] = from[i]!
 }

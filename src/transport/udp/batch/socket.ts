@@ -1,17 +1,24 @@
 import type { Query } from '../../../dns/message/query.ts'
 import { parsePeerAddress } from '../../peer-address.ts'
-import {
+import * as sockaddr from '../../sockaddr.ts'
+import { systemError, writeSockaddr } from '../../sockaddr.ts'
+import * as layouts from './layout.ts'
+import { Layout } from './layout.ts'
+import type { Libc } from './libc.ts'
+import { copyIPv4, copyIPv6 } from './octets.ts'
+import { readAsked, turnAround } from './pktinfo.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const {
   AF_INET,
   AF_INET6,
   NAME_IPV4,
   NAME_IPV6,
   NAME_PORT,
-  SOCKADDR_IN_OCTETS,
   SOCKADDR_IN6_OCTETS,
-  systemError,
-  writeSockaddr,
-} from '../../sockaddr.ts'
-import {
+  SOCKADDR_IN_OCTETS,
+} = sockaddr
+const {
   BATCH,
   CONTROL_OCTETS,
   HEADER_CONTROLLEN,
@@ -20,19 +27,16 @@ import {
   HEADER_NAMELEN,
   IOVEC_LEN,
   LATE_MAX,
-  Layout,
   MMSGHDR_OCTETS,
   NAME_OCTETS,
   PACKET_HEAD_OCTETS,
   PACKET_OCTETS_MAX,
-  REPLY_CHUNK_OCTETS,
   REPLY_CHUNKS,
+  REPLY_CHUNK_OCTETS,
   REPLY_OCTETS_MAX,
   UNIT_CONTROL,
   UNIT_PACKET,
-} from './layout.ts'
-import type { Libc } from './libc.ts'
-import { copyIPv4, copyIPv6, copyOctets } from './octets.ts'
+} = layouts
 
 /** A bound socket that more than one thread uses: one opened it, the others attach to it. */
 export interface SocketPlace {
@@ -73,7 +77,6 @@ const IP_PKTINFO = 8
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
 const IPV6_RECVPKTINFO = 49
-const IPV6_PKTINFO = 50
 const MSG_TRUNC = 0x20
 const MSG_DONTWAIT = 0x40
 const EINTR = 4
@@ -83,18 +86,6 @@ const ECONNREFUSED = 111
 
 /** Nobody sends DNS queries from there (RFC 863). */
 const DISCARD_PORT = 9
-
-/** CMSG_LEN and CMSG_SPACE of the two messages. Both start: cmsg_len 0..7, cmsg_level 8, cmsg_type 12. */
-const PKTINFO_LEN = 28
-const PKTINFO_SPACE = 32
-const PKTINFO6_LEN = 36
-const PKTINFO6_SPACE = 40
-/** struct in_pktinfo: ipi_ifindex 16, ipi_spec_dst 20, ipi_addr 24. */
-const PKTINFO_IFINDEX = 16
-const PKTINFO_SPEC_DST = 20
-/** struct in6_pktinfo: ipi6_addr 16..31, ipi6_ifindex 32. */
-const PKTINFO6_ADDR = 16
-const PKTINFO6_IFINDEX = 32
 
 /**
  * A UDP socket that takes and sends datagrams in batches, one system call each:
@@ -124,6 +115,10 @@ export class BatchSocket implements SocketPlace {
   readonly #long: Uint8Array = new Uint8Array(PACKET_OCTETS_MAX)
   /** By chunk: room for the reply that starts there. */
   readonly #rooms: readonly Uint8Array[]
+  /** Where the last packet came to, on a wildcard bind. */
+  readonly #asked: Uint8Array = new Uint8Array(16)
+  /** By send slot: where its addresses are. */
+  readonly #placeOf: Uint32Array = new Uint32Array(BATCH)
   /** Chunk where the next reply starts. */
   #chunk = 0
   /** By send slot: the chunk that its reply starts at. */
@@ -158,7 +153,12 @@ export class BatchSocket implements SocketPlace {
     this.#rooms = Array.from({ length: REPLY_CHUNKS }, (_, chunk) => {
       return view(layout.chunk(chunk), REPLY_OCTETS_MAX)
     })
-    for (let slot = 0; slot < BATCH; slot++) this.#chunkOf[slot] = slot
+    const nameOctets = domain === AF_INET ? SOCKADDR_IN_OCTETS : SOCKADDR_IN6_OCTETS
+    for (let slot = 0; slot < BATCH; slot++) {
+      this.#chunkOf[slot] = slot
+      this.#placeOf[slot] = layout.unit(slot)
+      layout.words[(layout.sendHeader(slot) + HEADER_NAMELEN) >> 2] = nameOctets
+    }
     if ('fd' in options) {
       this.fd = options.fd
       this.port = options.port
@@ -182,13 +182,8 @@ export class BatchSocket implements SocketPlace {
 
   /** Takes what has come, up to a batch: the number of filled slots, 0 if nothing has, -1 on an error. */
   receive(): number {
-    const { words, base, receiveHeaders } = this.#layout
-    for (let slot = 0; slot < this.#used; slot++) {
-      const header = (receiveHeaders + slot * MMSGHDR_OCTETS) >> 2
-      words[header + (HEADER_NAMELEN >> 2)] = NAME_OCTETS
-      words[header + (HEADER_CONTROLLEN >> 2)] = this.#controlOctets
-    }
-    this.#used = 0
+    const { base, receiveHeaders } = this.#layout
+    if (this.#used > 0) this.#offerRooms()
     const count = this.#libc.recvmmsg(this.fd, base + receiveHeaders, BATCH, MSG_DONTWAIT, 0)
     if (count > 0) {
       this.#used = count
@@ -197,6 +192,17 @@ export class BatchSocket implements SocketPlace {
     const errno = this.#libc.errno()
     if (errno === ECONNREFUSED) return this.receive()
     return errno === EAGAIN || errno === EINTR ? 0 : -1
+  }
+
+  /** The kernel has written how much it used of what it was offered for addresses: offers it anew. */
+  #offerRooms(): void {
+    const { words, receiveHeaders } = this.#layout
+    for (let slot = 0; slot < this.#used; slot++) {
+      const header = (receiveHeaders + slot * MMSGHDR_OCTETS) >> 2
+      words[header + (HEADER_NAMELEN >> 2)] = NAME_OCTETS
+      words[header + (HEADER_CONTROLLEN >> 2)] = this.#controlOctets
+    }
+    this.#used = 0
   }
 
   /** True if the datagram in `slot` was longer than a unit can hold. */
@@ -210,7 +216,7 @@ export class BatchSocket implements SocketPlace {
     const octets = this.packetOctets(slot)
     query.packet = octets <= PACKET_HEAD_OCTETS ? this.#heads[slot]! : this.#assemble(slot, octets)
     query.packetOctets = octets
-    this.#describePlace(this.#layout.unit(slot), query)
+    this.#describePlace(this.#layout.unit(slot), query, this.#asked)
   }
 
   /** Octets of the datagram in `slot`. */
@@ -235,21 +241,16 @@ export class BatchSocket implements SocketPlace {
     this.#taken[index] = copy
     query.packet = copy.subarray(UNIT_PACKET)
     query.packetOctets = copy.length - UNIT_PACKET
-    this.#describePlace(this.#placeOf(BATCH + index), query)
+    // Others may be described before this one is answered: it has its addresses to itself.
+    const place = this.#layout.unit(BATCH)
+    this.#layout.octets.set(copy.subarray(0, UNIT_PACKET), place)
+    this.#describePlace(place, query, new Uint8Array(16))
     return BATCH + index
   }
 
   giveBack(unit: number): void {
     this.#taken[unit - BATCH] = undefined
     this.#spare.push(unit - BATCH)
-  }
-
-  /** Where the addresses of a unit are; those of the one taken unit looked at last, if it is one. */
-  #placeOf(unit: number): number {
-    if (unit < BATCH) return this.#layout.unit(unit)
-    const at = this.#layout.unit(BATCH)
-    this.#layout.octets.set(this.#taken[unit - BATCH]!.subarray(0, UNIT_PACKET), at)
-    return at
   }
 
   #assemble(slot: number, octets: number): Uint8Array {
@@ -260,16 +261,25 @@ export class BatchSocket implements SocketPlace {
     return this.#long
   }
 
-  /** Fills in the addresses of the unit at `at`. */
-  #describePlace(at: number, query: Query): void {
+  /** Fills in the addresses of the unit at `at`; `asked`: room for where it came to. */
+  #describePlace(at: number, query: Query, asked: Uint8Array): void {
     const { words, octets } = this.#layout
+    const head = words[at >> 2]!
     query.peerFamily =
-      (words[at >> 2]! & 0xffff) === AF_INET
+      (head & 0xffff) === AF_INET
         ? copyIPv4(octets, at + NAME_IPV4, query.peerAddress)
         : copyIPv6(octets, at + NAME_IPV6, query.peerAddress)
-    query.peerPort = (octets[at + NAME_PORT]! << 8) | octets[at + NAME_PORT + 1]!
-    query.localFamily = this.#describeLocal(at + UNIT_CONTROL, query.localAddress)
+    // In the network's order, read in the machine's.
+    query.peerPort = ((head >>> 8) & 0xff00) | (head >>> 24)
     query.localPort = this.port
+    if (this.#controlOctets === 0) {
+      query.localFamily = this.#localFamily
+      query.localAddress = this.#localAddress
+      return
+    }
+    const family = readAsked(words, octets, at + UNIT_CONTROL, asked)
+    query.localFamily = family === 0 ? this.#localFamily : family
+    query.localAddress = family === 0 ? this.#localAddress : asked
   }
 
   /**
@@ -283,8 +293,8 @@ export class BatchSocket implements SocketPlace {
 
   /**
    * Queues `octets` of `bytes` for the peer of `unit` (a slot, or one that was taken), from the address
-   * that its packet came to. Goes out with `flush`, or before where there is no more room; is counted
-   * where it can't, as what is longer than REPLY_OCTETS_MAX. @hot
+   * that its packet came to. Goes out with `flush`, which comes before the next `receive`, or earlier where
+   * there is no more room; is counted where it can't, as what is longer than REPLY_OCTETS_MAX. @hot
    */
   reply(unit: number, bytes: Uint8Array, octets: number): void {
     const room = this.room()
@@ -293,9 +303,8 @@ export class BatchSocket implements SocketPlace {
       return
     }
     const slot = this.#queued
-    const place = unit < BATCH ? this.#layout.unit(unit) : this.#placeOf(unit)
-    if (!this.#addressReply(slot, place)) return
-    if (bytes !== room) copyOctets(bytes, room, octets)
+    if (!this.#addressReply(slot, unit)) return
+    if (bytes !== room) room.set(bytes.subarray(0, octets))
     const chunk = this.#chunk
     if (this.#chunkOf[slot] !== chunk) this.#pointAt(slot, chunk)
     this.#layout.words[(this.#layout.sendIovec(slot) + IOVEC_LEN) >> 2] = octets
@@ -371,56 +380,25 @@ export class BatchSocket implements SocketPlace {
     this.#chunk = 0
   }
 
-  #describeLocal(control: number, out: Uint8Array): number {
-    const { octets } = this.#layout
-    switch (this.#pktinfoSpace(control)) {
-      case PKTINFO_SPACE:
-        return copyIPv4(octets, control + PKTINFO_SPEC_DST, out)
-      case PKTINFO6_SPACE:
-        return copyIPv6(octets, control + PKTINFO6_ADDR, out)
-      default:
-        for (let i = 0; i < 16; i++) out[i] = this.#localAddress[i]!
-        return this.#localFamily
-    }
-  }
-
-  /** Octets of the control message that says where a packet came to; 0 = there is none. */
-  #pktinfoSpace(control: number): number {
-    if (this.#controlOctets === 0) return 0
-    const { words } = this.#layout
-    const level = words[(control + 8) >> 2]!
-    const type = words[(control + 12) >> 2]!
-    if (level === IPPROTO_IP && type === IP_PKTINFO) {
-      return words[control >> 2] === PKTINFO_LEN ? PKTINFO_SPACE : 0
-    }
-    if (level === IPPROTO_IPV6 && type === IPV6_PKTINFO) {
-      return words[control >> 2] === PKTINFO6_LEN ? PKTINFO6_SPACE : 0
-    }
-    return 0
-  }
-
-  /** Copies peer and local address of the unit at `from` to a send slot. False: there is no such peer. */
-  #addressReply(slot: number, from: number): boolean {
-    const { words, octets } = this.#layout
-    if (octets[from + NAME_PORT] === 0 && octets[from + NAME_PORT + 1] === 0) {
+  /** Makes a send slot answer `unit`. False: it has no such peer. */
+  #addressReply(slot: number, unit: number): boolean {
+    const layout = this.#layout
+    const place = unit < BATCH ? layout.unit(unit) : layout.sendPlace(slot)
+    if (unit >= BATCH) layout.octets.set(this.#taken[unit - BATCH]!.subarray(0, UNIT_PACKET), place)
+    // The upper half is the port.
+    if (layout.words[place >> 2]! >>> 16 === 0) {
       this.sendErrors++
       return false
     }
-    const name = this.#layout.sendName(slot)
-    for (let i = 0; i < NAME_OCTETS; i += 4) words[(name + i) >> 2] = words[(from + i) >> 2]!
-    const isIPv4 = (words[from >> 2]! & 0xffff) === AF_INET
-    const header = this.#layout.sendHeader(slot)
-    words[(header + HEADER_NAMELEN) >> 2] = isIPv4 ? SOCKADDR_IN_OCTETS : SOCKADDR_IN6_OCTETS
-    const space = this.#pktinfoSpace(from + UNIT_CONTROL)
-    words[(header + HEADER_CONTROLLEN) >> 2] = space
-    if (space === 0) return true
-    const control = this.#layout.sendControl(slot)
-    for (let i = 0; i < space; i += 4) {
-      words[(control + i) >> 2] = words[(from + UNIT_CONTROL + i) >> 2]!
+    if (this.#placeOf[slot] !== place) {
+      layout.pointPlace(slot, place)
+      this.#placeOf[slot] = place
     }
-    // No interface: the routing table decides where the reply leaves, as it does for other sockets.
-    const ifindex = space === PKTINFO_SPACE ? PKTINFO_IFINDEX : PKTINFO6_IFINDEX
-    words[(control + ifindex) >> 2] = 0
+    if (this.#controlOctets !== 0) {
+      const header = layout.sendHeader(slot)
+      const space = turnAround(layout.words, place + UNIT_CONTROL)
+      layout.words[(header + HEADER_CONTROLLEN) >> 2] = space
+    }
     return true
   }
 

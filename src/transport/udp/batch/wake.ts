@@ -10,9 +10,12 @@ const EVENT_OCTETS = 8
  */
 export interface WakeCall {
   readonly fd: number
-  /** One word, on a SharedArrayBuffer: 1 = called. */
+  /** Two words, on a SharedArrayBuffer: 1 = called; how often the thread has looked whether it was. */
   readonly flag: Int32Array
 }
+
+const CALLED = 0
+const LOOKS = 1
 
 /** The side that calls; it opens the eventfd. */
 export class Waker implements WakeCall {
@@ -24,16 +27,21 @@ export class Waker implements WakeCall {
 
   constructor(libc: Libc) {
     this.#libc = libc
-    this.flag = new Int32Array(new SharedArrayBuffer(4))
+    this.flag = new Int32Array(new SharedArrayBuffer(8))
     this.fd = libc.eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)
     if (this.fd === -1) throw new Error(`eventfd: errno ${libc.errno()}`)
     this.#one = Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0)
     this.#address = libc.addressOf(this.#one)
   }
 
+  /** How often the thread has looked: stands still where it hangs. Wraps around. */
+  get looks(): number {
+    return Atomics.load(this.flag, LOOKS)
+  }
+
   call(): void {
     // Called already and not seen yet: the fd is readable or the flag is about to be read.
-    if (Atomics.exchange(this.flag, 0, 1) === 1) return
+    if (Atomics.exchange(this.flag, CALLED, 1) === 1) return
     this.#libc.write(this.fd, this.#address, this.#one.length)
   }
 
@@ -59,8 +67,9 @@ export class WakeReader {
 
   /** Whether somebody called since the last time; looks at memory only. @hot */
   isCalled(): boolean {
-    if (Atomics.load(this.#flag, 0) === 0) return false
-    Atomics.store(this.#flag, 0, 0)
+    this.#flag[LOOKS]! += 1
+    if (Atomics.load(this.#flag, CALLED) === 0) return false
+    Atomics.store(this.#flag, CALLED, 0)
     return true
   }
 

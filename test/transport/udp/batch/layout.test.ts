@@ -1,11 +1,9 @@
 import t from 'tap'
 import {
   BATCH,
-  CONTROL_OCTETS,
   IOVEC_LEN,
   Layout,
   MMSGHDR_OCTETS,
-  NAME_OCTETS,
   PACKET_HEAD_OCTETS,
   PACKET_OCTETS_MAX,
   REPLY_CHUNK_OCTETS,
@@ -55,7 +53,7 @@ t.test('receive headers point to the units of their slots, as struct mmsghdr has
   }
 })
 
-t.test('send headers point to rooms of their own', async (t) => {
+t.test('send headers point to the addresses of units and to rooms of their own', async (t) => {
   for (const slot of slots) {
     const header = layout.sendHeader(slot)
     t.same(
@@ -67,14 +65,20 @@ t.test('send headers point to rooms of their own', async (t) => {
         reply: follow(layout.sendIovec(slot)),
       },
       {
-        name: layout.sendName(slot),
+        name: layout.unit(slot),
         buffers: 1n,
-        control: layout.sendControl(slot),
+        control: layout.unit(slot) + UNIT_CONTROL,
         iovec: layout.sendIovec(slot),
         reply: layout.chunk(slot),
       },
     )
   }
+  layout.pointPlace(3, layout.sendPlace(3))
+  t.same(
+    [follow(layout.sendHeader(3)), follow(layout.sendHeader(3) + 32)],
+    [layout.sendPlace(3), layout.sendPlace(3) + UNIT_CONTROL],
+  )
+  layout.pointPlace(3, layout.unit(3))
   layout.pointReply(3, layout.chunk(7))
   t.equal(follow(layout.sendIovec(3)), layout.chunk(7))
   layout.pointReply(3, layout.chunk(3))
@@ -90,8 +94,7 @@ t.test('no two rooms overlap, and all are where words and addresses may be', asy
       [`receive iovecs ${slot}`, follow(layout.receiveHeader(slot) + 16), 2 * IOVEC_OCTETS],
       [`send header ${slot}`, layout.sendHeader(slot), MMSGHDR_OCTETS],
       [`send iovec ${slot}`, layout.sendIovec(slot), IOVEC_OCTETS],
-      [`send name ${slot}`, layout.sendName(slot), NAME_OCTETS],
-      [`send control ${slot}`, layout.sendControl(slot), CONTROL_OCTETS],
+      [`send place ${slot}`, layout.sendPlace(slot), UNIT_PACKET],
       [`unit ${slot}`, layout.unit(slot), UNIT_PACKET + PACKET_HEAD_OCTETS],
       [`tail ${slot}`, layout.tail(slot), PACKET_OCTETS_MAX - PACKET_HEAD_OCTETS],
     ]),

@@ -1,0 +1,27 @@
+// `direct`: a zone whose RRsets are put straight into the image, as records are once they are parsed.
+import { scanName } from '../../dist/dns/name/name.js'
+import { NO_FALLTHROUGH } from '../../dist/plugin/fallthrough.js'
+import { bind } from '../../dist/plugins/bind/setup.js'
+import { KuadrantHandler } from '../../dist/plugins/kuadrant/kuadrant.js'
+import { SharedZones } from '../../dist/plugins/kuadrant/shared-zones.js'
+import { minimal } from '../../dist/plugins/minimal/setup.js'
+import { multisocket } from '../../dist/plugins/multisocket/setup.js'
+import { ZONE } from './manifests.mjs'
+
+/** The image of the last server block that was started, in the control thread. */
+export const opened = { image: undefined, zone: 0, swaps: 0 }
+
+const direct = {
+  name: 'direct',
+  setup(c) {
+    const share = new SharedZones(c)
+    c.addHandler((next) => new KuadrantHandler(next, share, NO_FALLTHROUGH))
+    c.onStartup(() => {
+      opened.image = share.open(c.block.locator).image
+      opened.image.onSwap(() => opened.swaps++)
+      opened.zone = opened.image.addZone(scanName(`${ZONE}.`))
+    })
+  },
+}
+
+export const DIRECTIVES = [bind, multisocket, minimal, direct]

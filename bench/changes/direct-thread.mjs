@@ -1,0 +1,7 @@
+import { workerData } from 'node:worker_threads'
+import { systemClock } from '../../dist/base/clock.js'
+import { DataThread } from '../../dist/server/data/data-thread.js'
+import { DIRECTIVES } from './direct-directive.mjs'
+
+const directiveNames = DIRECTIVES.map(({ name }) => name)
+new DataThread({ directives: DIRECTIVES, directiveNames, clock: systemClock, ...workerData }).run()

@@ -1,0 +1,61 @@
+import { copyIPv4, copyIPv6 } from './octets.ts'
+
+const IPPROTO_IP = 0
+const IP_PKTINFO = 8
+const IPPROTO_IPV6 = 41
+const IPV6_PKTINFO = 50
+
+/** CMSG_LEN and CMSG_SPACE of the two messages. Both start: cmsg_len 0..7, cmsg_level 8, cmsg_type 12. */
+const PKTINFO_LEN = 28
+const PKTINFO_SPACE = 32
+const PKTINFO6_LEN = 36
+const PKTINFO6_SPACE = 40
+/** struct in_pktinfo: ipi_ifindex 16, ipi_spec_dst 20, ipi_addr 24. */
+const PKTINFO_IFINDEX = 16
+const PKTINFO_SPEC_DST = 20
+/** struct in6_pktinfo: ipi6_addr 16..31, ipi6_ifindex 32. */
+const PKTINFO6_ADDR = 16
+const PKTINFO6_IFINDEX = 32
+
+/** Octets of the control message at `control` that says where a packet came to; 0 = there is none. */
+function pktinfoSpace(words: Uint32Array, control: number): number {
+  const level = words[(control + 8) >> 2]!
+  const type = words[(control + 12) >> 2]!
+  if (level === IPPROTO_IP && type === IP_PKTINFO) {
+    return words[control >> 2] === PKTINFO_LEN ? PKTINFO_SPACE : 0
+  }
+  if (level === IPPROTO_IPV6 && type === IPV6_PKTINFO) {
+    return words[control >> 2] === PKTINFO6_LEN ? PKTINFO6_SPACE : 0
+  }
+  return 0
+}
+
+/** Writes where a packet came to, to 16 octets of `out`; returns the family, 0 = it is not known. @hot */
+export function readAsked(
+  words: Uint32Array,
+  octets: Uint8Array,
+  control: number,
+  out: Uint8Array,
+): number {
+  switch (pktinfoSpace(words, control)) {
+    case PKTINFO_SPACE:
+      return copyIPv4(octets, control + PKTINFO_SPEC_DST, out)
+    case PKTINFO6_SPACE:
+      return copyIPv6(octets, control + PKTINFO6_ADDR, out)
+    default:
+      return 0
+  }
+}
+
+/**
+ * Makes the message that says where a packet came to one that says where its reply comes from; returns
+ * its octets, 0 = there is none. @hot
+ */
+export function turnAround(words: Uint32Array, control: number): number {
+  const space = pktinfoSpace(words, control)
+  if (space === 0) return 0
+  // No interface: the routing table decides where the reply leaves, as it does for other sockets.
+  const ifindex = space === PKTINFO_SPACE ? PKTINFO_IFINDEX : PKTINFO6_IFINDEX
+  words[(control + ifindex) >> 2] = 0
+  return space
+}

@@ -1,0 +1,62 @@
+import t from 'tap'
+import {
+  copyLabel,
+  hashLabel,
+  joinHash,
+  mixHash,
+  NAME_HASH_SEED,
+} from '../../../src/dns/name/hash.ts'
+
+/** A label of that many octets, from `first` on, with its length in front. */
+function label(octets: number, first: number): Uint8Array {
+  return Uint8Array.from({ length: octets + 1 }, (_, i) => (i === 0 ? octets : (first + i) & 0xff))
+}
+
+const isUpper = (octet: number): boolean => octet >= 0x41 && octet <= 0x5a
+const lower = (octets: Uint8Array): Uint8Array => octets.map((c) => (isUpper(c) ? c + 0x20 : c))
+
+t.test(
+  'a label that is copied is in lower case and has the hash of the label that it is',
+  async (t) => {
+    for (let octets = 1; octets <= 63; octets++) {
+      for (const first of [0, 0x3d, 0x58, 0xf0]) {
+        const from = new Uint8Array(80)
+        from.set(label(octets, first), 7)
+        const to = new Uint8Array(80)
+        const hash = copyLabel(from, 7, to, 2)
+        const want = new Uint8Array(80)
+        want.set(lower(label(octets, first)), 2)
+        t.same(to, want, `${octets} octets from ${first}`)
+        t.equal(joinHash(NAME_HASH_SEED, hash), hashLabel(NAME_HASH_SEED, want, 2))
+      }
+    }
+  },
+)
+
+t.test('names that look alike spread over a table', async (t) => {
+  const slots = new Uint32Array(4096)
+  const names = 4096
+  for (let i = 0; i < names; i++) {
+    const name = Buffer.from(`_n${i}`)
+    name[0] = name.length - 1
+    slots[mixHash(hashLabel(NAME_HASH_SEED, name, 0)) & 4095]! += 1
+  }
+  // Thrown at random, a share of 1/e stays empty, and no slot gets more than a few.
+  const empty = slots.filter((count) => count === 0).length / slots.length
+  t.ok(Math.abs(empty - 1 / Math.E) < 0.03, `${empty} of the slots are empty`)
+  t.ok(Math.max(...slots) <= 9)
+})
+
+t.test('the order of labels counts, and where one ends', async (t) => {
+  const names = ['1a1b', '1b1a', '2ab', '1a', '1b', '3a1b', '2a1']
+  const hashes = names.map((text) => {
+    const bytes = Buffer.from(text)
+    const starts: number[] = []
+    for (let at = 0; at < bytes.length; at += bytes[at]! + 1) {
+      bytes[at]! -= 0x30
+      starts.push(at)
+    }
+    return starts.reduceRight((hash, at) => hashLabel(hash, bytes, at), NAME_HASH_SEED)
+  })
+  t.equal(new Set(hashes).size, names.length)
+})
