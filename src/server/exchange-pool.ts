@@ -56,6 +56,8 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
 
   release(exchange: ServerExchange): void {
     this.#inFlight--
+    // It may hold on to a version of a zone.
+    exchange.transaction.stream = undefined
     if (this.#idle.length < IDLE_MAX) this.#idle.push(exchange)
     else this.#server.release(exchange.transaction)
   }

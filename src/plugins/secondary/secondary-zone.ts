@@ -148,7 +148,10 @@ export class SecondaryZone implements OwnedZone {
   /** True if it was served until now, and no longer is. */
   expire(nowMs: number): boolean {
     if (this.#held === undefined) return false
-    if (nowMs - this.#confirmedMs < this.#held.timers.expireSeconds * 1000) return false
+    const { refreshSeconds, retrySeconds, expireSeconds } = this.#held.timers
+    // A zone that expired before it could be asked for twice would come and go.
+    const seconds = Math.max(expireSeconds, refreshSeconds + retrySeconds)
+    if (nowMs - this.#confirmedMs < seconds * 1000) return false
     const { log } = this.#options
     log.error(`zone ${this.zoneText} ${this.serial} expired: no primary could be asked in time`)
     this.#forget()

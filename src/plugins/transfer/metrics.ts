@@ -15,7 +15,10 @@ export class TransferMetrics {
     const help = 'Zone transfers that went out, whole or not.'
     this.#transfers = metrics.counter(name('out_total'), help, labels)
     this.#octets = metrics.counter(name('out_octets_total'), 'Octets of zone transfers.', ['kind'])
-    this.#refused = metrics.counter(name('refused_total'), 'Zone transfers that were refused.')
+    this.#refused = metrics.counter(
+      name('refused_total'),
+      'Zone transfers that were refused over TCP.',
+    )
     this.#sent = metrics.counter(name('notifies_sent_total'), 'NOTIFY messages sent.')
     const failed = 'NOTIFYs that nobody took after all tries.'
     this.#failed = metrics.counter(name('notifies_failed_total'), failed)

@@ -60,7 +60,8 @@ export class Transfer implements Handler {
   }
 
   #refuse(tx: Transaction): number {
-    this.#parts.onRefused()
+    // Data threads, which are asked by UDP, have metrics that nobody reads.
+    if (tx.query.protocol === Protocol.Tcp) this.#parts.onRefused()
     tx.response.answeredBy = this.name
     return Rcode.REFUSED
   }
