@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { InputError } from '../base/errors.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
+import type { TsigKeyring } from '../dns/tsig/key.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -10,6 +11,7 @@ import type { Feed } from './feed.ts'
 import type { HandlerFactory } from './handler.ts'
 import type { MetadataProvider } from './metadata.ts'
 import type { Transaction } from './transaction.ts'
+import type { ZoneVersions } from './zone-versions.ts'
 
 /** A directive of the Corefile: `plugins/<name>/setup.ts` exports one. */
 export interface Directive {
@@ -61,6 +63,12 @@ export interface BlockConfig {
   metadataEnabled: boolean
   /** By label, e.g. `geoip/country/code`. Read through `findMetadata` once all setups ran. */
   readonly metadata: Map<string, MetadataProvider>
+  /** Filled by `tsig` when it starts: keys that requests are signed with, and that we may sign with. */
+  readonly tsigKeys: TsigKeyring
+  /** Where directives with zones of their own put the versions in force, for `transfer`. */
+  readonly zoneVersions: ZoneVersions
+  /** Set by `secondary`: the chain takes in NOTIFYs. */
+  takesNotify: boolean
   /** Names of the directives present, in chain order; complete before `onStartup` runs. */
   readonly directives: string[]
 }
@@ -115,8 +123,12 @@ export interface SetupContext {
   /**
    * Adds a link to the block's chain; order follows plugins/order.ts, not the Corefile. `waits`: its
    * `serve` may return a Promise, so that data threads hand the block's queries to the control thread.
+   * `seesNotify`: where the block takes NOTIFYs they come by this link too; by others they pass.
    */
-  addHandler(factory: HandlerFactory, options?: { readonly waits?: boolean }): void
+  addHandler(
+    factory: HandlerFactory,
+    options?: { readonly waits?: boolean; readonly seesNotify?: boolean },
+  ): void
   /**
    * Shares a value with the data threads: `follow` is called there with what the control thread
    * publishes, the first time before any query. It is never called on the control thread.

@@ -20,6 +20,10 @@ const LOGGED_ERRORS_MAX = 10
 /** Every version of every zone has a number of its own. */
 let lastVersion = 0
 
+export function nextVersion(): number {
+  return ++lastVersion
+}
+
 /** A version of a zone on its way to other threads, which read the same memory. */
 export interface SharedVersion {
   readonly version: number
@@ -149,7 +153,7 @@ export class FileZone {
       if (this.#stopped) return []
       for (const warning of load.warnings) log.warning(warning.print())
       this.answerer = answererOf(image.reader(), this.#options.nsInAuthority)
-      this.shared = { version: ++lastVersion, buffer: image.handle.buffer }
+      this.shared = { version: nextVersion(), buffer: image.handle.buffer }
       this.serial = load.serial
       return []
     } catch (error) {

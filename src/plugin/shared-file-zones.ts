@@ -2,13 +2,25 @@ import { ZoneReader } from '../zone/image/reader.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { SetupContext } from './directive.ts'
 import type { Feed } from './feed.ts'
-import { answererOf, type FileZone, type SharedVersion } from './file-zone.ts'
-import { FileZoneTable } from './file-zones.ts'
+import { answererOf, type SharedVersion } from './file-zone.ts'
+import { FileZoneTable, type ServedZone } from './file-zones.ts'
+import type { SetKey, VersionSource } from './zone-versions.ts'
 
 /** A zone on its way to other threads. */
 interface SharedZone {
   readonly zone: Uint8Array
   readonly shared: SharedVersion | undefined
+}
+
+/** A zone as its owner has it, on the control thread. */
+export interface OwnedZone extends ServedZone {
+  readonly zoneText: string
+  /** What other threads need of the version in force; undefined = there is none. */
+  readonly shared: SharedVersion | undefined
+  /** Of the SOA in force. */
+  readonly serial: number
+  /** What differs from the version published before; undefined = anything may. */
+  readonly changed?: readonly SetKey[] | undefined
 }
 
 /** The zones of one directive in every thread: the control thread loads them, the others read the same images. */
@@ -17,6 +29,9 @@ export class SharedFileZones {
   readonly #feed: Feed<readonly SharedZone[]>
   /** What was published last, as text: versions, in order. */
   #published = ''
+  readonly #versions: VersionSource
+  /** By text of the zone: what `#versions` has, as text. */
+  readonly #offered = new Map<string, { zone: Uint8Array; text: string }>()
   /** In other threads: who answers from which version. */
   #answerers: ReadonlyMap<number, ZoneAnswerer> = new Map()
 
@@ -25,16 +40,37 @@ export class SharedFileZones {
 
   constructor(c: SetupContext) {
     this.nsInAuthority = !c.block.directives.includes('minimal')
+    this.#versions = c.block.zoneVersions.source()
     this.#feed = c.feed<readonly SharedZone[]>((zones) => this.#follow(zones))
   }
 
   /** On the control thread, whenever there may be other zones or versions: puts them in force everywhere. */
-  publish(zones: readonly FileZone[]): void {
+  publish(zones: readonly OwnedZone[]): void {
+    this.#offer(zones)
     const published = zones.map(({ zoneText, shared }) => `${zoneText} ${shared?.version}`).join()
     if (published === this.#published) return
     this.#published = published
     this.table.replace(zones)
     this.#feed.publish(zones.map(({ zone, shared }) => ({ zone, shared })))
+  }
+
+  /** Lets others of the block have the versions. */
+  #offer(zones: readonly OwnedZone[]): void {
+    const gone = new Map(this.#offered)
+    for (const { zone, zoneText, shared, serial, changed } of zones) {
+      if (shared === undefined) continue
+      gone.delete(zoneText)
+      const { buffer } = shared
+      const imageVersion = new ZoneReader({ buffer }).version
+      const text = `${shared.version} ${imageVersion}`
+      if (this.#offered.get(zoneText)?.text === text) continue
+      this.#offered.set(zoneText, { zone, text })
+      this.#versions.put({ zone, serial, buffer, imageVersion }, changed)
+    }
+    for (const [zoneText, { zone }] of gone) {
+      this.#offered.delete(zoneText)
+      this.#versions.remove(zone)
+    }
   }
 
   #follow(zones: readonly SharedZone[]): void {

@@ -1,6 +1,8 @@
 import type { Random } from '../base/random.ts'
 import { Query } from '../dns/message/query.ts'
+import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import { Response } from '../dns/message/response.ts'
+import type { TsigKey } from '../dns/tsig/key.ts'
 
 /** What a handler may ask of the server it runs in. */
 export interface ServerView {
@@ -41,6 +43,13 @@ export class Transaction {
   zone = ''
   /** Name of the `view` that matched; '' = none. */
   view = ''
+  /** The key that the query proved to come from (`tsig`); undefined = it is not signed, or nobody looked. */
+  tsigKey: TsigKey | undefined = undefined
+  /**
+   * Replies of more than one message, by TCP alone: they go out in place of the response, whatever rcode
+   * the chain returns. Who sets it leaves `query` and `response` to the stream until that is closed.
+   */
+  stream: ReplyStream | undefined = undefined
   /** CNAME steps already taken by queries that asked this one: 0..CHAIN_DEPTH_MAX. */
   chainDepth = 0
   /** Monotonic milliseconds when the transport read it. */

@@ -24,7 +24,10 @@ import { prometheus } from './prometheus/setup.ts'
 import { ready } from './ready/setup.ts'
 import { reload } from './reload/setup.ts'
 import { root } from './root/setup.ts'
+import { secondary } from './secondary/setup.ts'
 import { timeouts } from './timeouts/setup.ts'
+import { transfer } from './transfer/setup.ts'
+import { tsig } from './tsig/setup.ts'
 import { view } from './view/setup.ts'
 import { whoami } from './whoami/setup.ts'
 
@@ -117,13 +120,16 @@ export const DIRECTIVES: readonly Directive[] = [
   any,
   chaos,
   loadbalance,
+  tsig,
   acl,
   header,
   minimal,
+  transfer,
   hosts,
   kuadrant,
   file,
   auto,
+  secondary,
   whoami,
   view,
 ]

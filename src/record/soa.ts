@@ -1,5 +1,7 @@
 import { lowerName, ROOT_NAME, scanName } from '../dns/name/name.ts'
 
+export { isSerialAfter } from '../dns/serial.ts'
+
 /** Timers of every zone that is made of records, in seconds. */
 export const SOA_TTL_SECONDS = 60
 const REFRESH_SECONDS = 7200
@@ -29,12 +31,6 @@ export function nextSerial(serial: number): number {
  */
 export function addToSerial(serial: number, count: number): number {
   return (serial + count) >>> 0 || 1
-}
-
-/** True if `a` comes after `b` in the circle of RFC 1982 (section 3.2). */
-export function isSerialAfter(a: number, b: number): boolean {
-  const distance = (a - b) >>> 0
-  return distance > 0 && distance < 2 ** 31
 }
 
 /**

@@ -1,4 +1,4 @@
-import { Rcode } from '../dns/iana/index.ts'
+import { Opcode, Rcode } from '../dns/iana/index.ts'
 import { CHAIN_END } from '../plugin/chain-end.ts'
 import type { Handler, HandlerFactory } from '../plugin/handler.ts'
 
@@ -6,6 +6,17 @@ import type { Handler, HandlerFactory } from '../plugin/handler.ts'
 export const EMPTY_CHAIN: Handler = {
   name: '',
   serve: () => Rcode.REFUSED,
+}
+
+/** Lets NOTIFYs pass by a link that would take them for queries. */
+export function besideNotify(factory: HandlerFactory): HandlerFactory {
+  return (next) => {
+    const link = factory(next)
+    return {
+      name: link.name,
+      serve: (tx) => (tx.query.opcode === Opcode.NOTIFY ? next.serve(tx) : link.serve(tx)),
+    }
+  }
 }
 
 /** Links the handlers of one block, first to last; below the last stands `CHAIN_END`. */

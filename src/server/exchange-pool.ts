@@ -1,4 +1,5 @@
 import type { Query } from '../dns/message/query.ts'
+import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import type { Exchange, QueryHandler } from '../transport/exchange.ts'
 import type { Server } from './server.ts'
@@ -15,6 +16,10 @@ class ServerExchange implements Exchange {
   readonly query: Query
   reply: Uint8Array = new Uint8Array(REPLY_OCTETS_MAX)
   readonly transaction: Transaction
+
+  get stream(): ReplyStream | undefined {
+    return this.transaction.stream
+  }
 
   constructor(transaction: Transaction) {
     this.transaction = transaction
@@ -51,6 +56,8 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
 
   release(exchange: ServerExchange): void {
     this.#inFlight--
+    // It may hold on to a version of a zone.
+    exchange.transaction.stream = undefined
     if (this.#idle.length < IDLE_MAX) this.#idle.push(exchange)
     else this.#server.release(exchange.transaction)
   }

@@ -102,5 +102,6 @@ function addToPlan(
     debug: config.debug,
     waits,
     acceptsChaos: config.directives.includes('chaos'),
+    takesNotify: config.takesNotify,
   })
 }

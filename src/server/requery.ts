@@ -26,6 +26,8 @@ export function prepareRequery(
   nested.chainDepth = tx.chainDepth + 1
   nested.startedMs = tx.startedMs
   nested.finishedMs = 0
+  nested.tsigKey = undefined
+  nested.stream = undefined
   nested.sentOctets = -1
 }
 
@@ -42,6 +44,7 @@ function copyOrigin(to: Query, from: Query): void {
   to.localAddress = from.localAddress
   to.localFamily = from.localFamily
   to.localPort = from.localPort
+  to.tsigOffset = from.tsigOffset
 }
 
 /** Makes the sender of a query its client; the ECS address is that only where a block says so. */

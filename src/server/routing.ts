@@ -24,6 +24,8 @@ export interface RoutedBlock {
   readonly waits?: boolean
   /** True if the chain answers class CH (`chaos`): else such queries are refused. */
   readonly acceptsChaos?: boolean
+  /** True if the chain takes in NOTIFYs (`secondary`): else they are refused. */
+  readonly takesNotify?: boolean
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { CookieJar } from '../dns/edns/cookie.ts'
+import { Opcode } from '../dns/iana/opcodes.ts'
 import { Rcode } from '../dns/iana/rcodes.ts'
 import { compose } from '../dns/message/compose.ts'
 import { parseQuery } from '../dns/message/parse-query.ts'
@@ -10,7 +11,7 @@ import { DROP } from '../plugin/handler.ts'
 import { isUnwritten } from '../plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { HAND_OVER } from '../transport/exchange.ts'
+import { HAND_OVER, STREAMED } from '../transport/exchange.ts'
 import { DroppedCount, ServerCount, type ServerCounts } from './counters.ts'
 import { prepareRequery, takePeerAsClient } from './requery.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
@@ -86,8 +87,8 @@ export class Server implements ServerView {
   /**
    * Answers the packet in `tx.query` (packet, packetOctets, protocol and addresses filled in). Writes
    * the reply to `out`, 65535 octets or as many as the protocol allows, and returns its length; 0 =
-   * send nothing, HAND_OVER = see `handsOver`. A Promise of the length only where the chain waits; it
-   * never rejects unless the block has `debug`.
+   * send nothing, HAND_OVER = see `handsOver`, STREAMED = see `tx.stream`. A Promise of the length only
+   * where the chain waits; it never rejects unless the block has `debug`.
    */
   serve(tx: Transaction, out: Uint8Array): number | Promise<number> {
     const query = tx.query
@@ -97,6 +98,8 @@ export class Server implements ServerView {
     tx.zone = ''
     tx.view = ''
     tx.chainDepth = 0
+    tx.tsigKey = undefined
+    tx.stream = undefined
     this.isHandingOver = false
     const status = parseQuery(query, query.packet, query.packetOctets)
     tx.response.reset(query)
@@ -104,6 +107,9 @@ export class Server implements ServerView {
     takePeerAsClient(query)
 
     const block = this.#routing.find(tx)
+    if (query.opcode === Opcode.NOTIFY && block?.takesNotify !== true) {
+      return this.#refusePacket(tx, ParseStatus.NotImp, out)
+    }
     if (block === undefined) {
       this.#dropped[DroppedCount.Refused]! += 1
       return this.#sendBare(tx, Rcode.REFUSED, PAYLOAD_OCTETS_DEFAULT, out)
@@ -184,6 +190,7 @@ export class Server implements ServerView {
   #finish(tx: Transaction, block: RoutedBlock, rcode: number, out: Uint8Array): number {
     if (rcode === DROP) return 0
     if (isUnwritten(rcode)) clearForError(tx, rcode)
+    if (tx.stream !== undefined) return STREAMED
     return this.#send(tx, block.bufsizeOctets, out)
   }
 
@@ -219,7 +226,11 @@ export class Server implements ServerView {
     if (query.cookieOctets !== 0 && this.#cookies !== undefined) {
       this.#cookies.serve(query, response, Math.floor(this.#clock.now() / 1000))
     }
-    return compose(query, response, out, Math.min(limitOctets(query, bufsizeOctets), out.length))
+    const limit = Math.min(limitOctets(query, bufsizeOctets), out.length)
+    const { signer } = response
+    if (signer === null) return compose(query, response, out, limit)
+    const octets = compose(query, response, out, limit - signer.octets)
+    return signer.sign(out, octets, Math.floor(this.#clock.now() / 1000))
   }
 }
 

@@ -3,6 +3,7 @@ import { InputError, InputErrors, type Position } from '../base/errors.ts'
 import { Dispenser } from '../corefile/dispenser.ts'
 import { scanKey } from '../corefile/key.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
+import { TsigKeyring } from '../dns/tsig/key.ts'
 import type {
   BlockConfig,
   BlockKey,
@@ -15,10 +16,11 @@ import type {
   SetupContext,
 } from '../plugin/directive.ts'
 import type { HandlerFactory } from '../plugin/handler.ts'
+import { ZoneVersions } from '../plugin/zone-versions.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
-import { linkChain } from './chain.ts'
+import { besideNotify, linkChain } from './chain.ts'
 import type { LoadedBlock } from './listen-plan.ts'
 import type { Wiring } from './wiring.ts'
 
@@ -71,7 +73,7 @@ interface BlockDraft {
   readonly source: ServerBlock
   readonly config: BlockConfig
   readonly keyPositions: readonly Position[]
-  readonly factories: HandlerFactory[]
+  readonly links: { readonly factory: HandlerFactory; readonly seesNotify: boolean }[]
   /** True if a handler may wait. */
   waits: boolean
 }
@@ -115,7 +117,10 @@ export function setupBlocks(
     }
   }
   if (errors.length === 0) for (const hook of registrations.linked) hook.run()
-  const blocks = drafts.map(({ config, keyPositions, factories, waits }) => {
+  const blocks = drafts.map(({ config, keyPositions, links, waits }) => {
+    const factories = links.map(({ factory, seesNotify }) => {
+      return config.takesNotify && !seesNotify ? besideNotify(factory) : factory
+    })
     return { config, keyPositions, chain: linkChain(factories), waits }
   })
   return { blocks, registrations, errors }
@@ -152,8 +157,11 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     metadataEnabled: false,
     metadata: new Map(),
     directives: [],
+    tsigKeys: new TsigKeyring(),
+    zoneVersions: new ZoneVersions(),
+    takesNotify: false,
   }
-  return { source, config, keyPositions, factories: [], waits: false }
+  return { source, config, keyPositions, links: [], waits: false }
 }
 
 /** Runs `step`; bad input goes to `errors`, anything else is a bug and flies on. */
@@ -214,7 +222,7 @@ function createContext(
     corefile,
     readiness: registrations.readiness,
     addHandler: (factory, options) => {
-      draft.factories.push(factory)
+      draft.links.push({ factory, seesNotify: options?.seesNotify === true })
       if (options?.waits === true) draft.waits = true
     },
     feed: (follow) => parts.wiring.feed(follow),

@@ -1,4 +1,5 @@
 import type { Query } from '../dns/message/query.ts'
+import type { ReplyStream } from '../dns/message/reply-stream.ts'
 
 /**
  * One query and the room for its reply, lent by whoever answers. A transport fills in `query.packet`,
@@ -12,6 +13,8 @@ export interface Exchange {
    * reply stands at the start once `serve` returned or resolved.
    */
   reply: Uint8Array
+  /** Where the replies come from after STREAMED. */
+  readonly stream?: ReplyStream | undefined
 }
 
 /**
@@ -19,6 +22,9 @@ export interface Exchange {
  * is to be asked.
  */
 export const HAND_OVER = -1
+
+/** Instead of a reply's length: the replies come out of the exchange's `stream`. Only over TCP. */
+export const STREAMED = -2
 
 /** What transports know of the server. `E`: the exchanges that it lends. */
 export interface QueryHandler<E extends Exchange = Exchange> {

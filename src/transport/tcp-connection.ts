@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { Protocol } from '../dns/message/query.ts'
-import type { Exchange, QueryHandler } from './exchange.ts'
+import type { ReplyStream } from '../dns/message/reply-stream.ts'
+import { type Exchange, type QueryHandler, STREAMED } from './exchange.ts'
 import { parsePeerAddress } from './peer-address.ts'
 import type { Turns } from './turns.ts'
 
@@ -41,6 +42,13 @@ export function createTcpCounters(): TcpCounters {
   return { dropped: 0, refused: 0, timedOut: 0, overrun: 0, errors: 0 }
 }
 
+/** A stream, and whom its exchange goes back to. */
+interface Streaming {
+  readonly handler: QueryHandler
+  readonly exchange: Exchange
+  readonly stream: ReplyStream
+}
+
 const LENGTH_OCTETS = 2
 const EMPTY = new Uint8Array(0)
 
@@ -51,8 +59,8 @@ const EMPTY = new Uint8Array(0)
  *     #pending:  [ asked ][ length | message ][ length | mess…
  *                0        #at                                 #pending.length
  *
- * Reading stops while too many queries are in flight, the peer does not read its replies, or it is
- * the turn of others.
+ * Reading stops while too many queries are in flight, the peer does not read its replies, a stream goes
+ * out, or it is the turn of others.
  */
 export class TcpConnection {
   readonly #socket: Socket
@@ -71,6 +79,8 @@ export class TcpConnection {
   #at = 0
   #inFlight = 0
   #queries = 0
+  /** Replies of many messages: the first is going out. */
+  #streams: Streaming[] = []
   /** True between a write that the kernel did not take at once and `drain`. */
   #clogged = false
   /** True until our next turn. */
@@ -110,6 +120,7 @@ export class TcpConnection {
     socket.on('data', (chunk: Uint8Array) => this.#receive(chunk))
     socket.on('drain', () => this.#unclog())
     socket.on('end', () => this.finish())
+    socket.on('close', () => this.#endStreams())
     socket.on('error', () => {
       counters.errors++
     })
@@ -156,12 +167,8 @@ export class TcpConnection {
   /** Asks every whole message that was read, as far as the bounds allow, and sees what to await next. */
   #ask(): void {
     this.#socket.cork()
-    while (!this.#isHeld() && this.#hasMessage()) {
-      if (this.#turns.isOver()) {
-        this.#isWaiting = true
-        this.#turns.wait(this.#takeTurn)
-        break
-      }
+    while (this.#pump() && !this.#isHeld() && this.#hasMessage()) {
+      if (this.#mustWait()) break
       const start = this.#at + LENGTH_OCTETS
       const end = start + this.#messageOctets()
       this.#at = end
@@ -176,10 +183,45 @@ export class TcpConnection {
     this.#await()
   }
 
+  /** Sends what the peer takes of the stream under way; false if there is more of it. */
+  #pump(): boolean {
+    for (let streaming = this.#streams[0]; streaming !== undefined; streaming = this.#streams[0]) {
+      if (this.#clogged || this.#isWaiting || this.#isGone() || this.#mustWait()) return false
+      const { stream, exchange } = streaming
+      const octets = stream.next(exchange.reply)
+      if (stream.isBroken) {
+        this.#socket.destroy()
+        return false
+      }
+      if (octets > 0) this.#write(exchange.reply, octets)
+      else this.#endStream(this.#streams.shift()!)
+    }
+    return true
+  }
+
+  #endStream({ handler, exchange, stream }: Streaming): void {
+    stream.close()
+    this.#inFlight--
+    handler.release(exchange)
+  }
+
+  #endStreams(): void {
+    for (const streaming of this.#streams.splice(0)) this.#endStream(streaming)
+  }
+
+  /** True if it is the turn of others; then ours comes again. */
+  #mustWait(): boolean {
+    if (!this.#turns.isOver()) return false
+    this.#isWaiting = true
+    this.#turns.wait(this.#takeTurn)
+    return true
+  }
+
   /** True where the next message has to wait until earlier ones are answered, or is one too many. */
   #isHeld(): boolean {
     const { inFlightMax } = this.#limits
     if (this.#clogged || this.#isWaiting || this.#inFlight >= inFlightMax) return true
+    if (this.#streams.length > 0) return true
     return this.#isSpent() || this.#isGone()
   }
 
@@ -238,6 +280,13 @@ export class TcpConnection {
   }
 
   #reply(handler: QueryHandler, exchange: Exchange, octets: number): void {
+    const { stream } = exchange
+    if (octets === STREAMED && stream !== undefined) {
+      this.#streams.push({ handler, exchange, stream })
+      // Its messages go out in the next turn of `#ask`.
+      if (this.#isGone()) this.#endStreams()
+      return
+    }
     if (octets > 0 && !this.#isGone()) this.#write(exchange.reply, octets)
     this.#inFlight--
     handler.release(exchange)

@@ -212,7 +212,7 @@ t.test('what is no query gets what it deserves, and is counted', async (t) => {
       questions: 0,
       counter: 'ignored',
     },
-    { name: 'NOTIFY', given: q({ flags: 0x2000 }), rcode: 4, questions: 0, counter: 'notImp' },
+    { name: 'NOTIFY', given: q({ flags: 0x2000 }), rcode: 4, questions: 1, counter: 'notImp' },
     { name: 'UPDATE', given: q({ flags: 0x2800 }), rcode: 4, questions: 0, counter: 'notImp' },
     {
       name: 'a cut question',

@@ -5,6 +5,7 @@ import { NO_FALLTHROUGH } from '../../src/plugin/fallthrough.ts'
 import { bind } from '../../src/plugins/bind/setup.ts'
 import { geoip } from '../../src/plugins/geoip/setup.ts'
 import { KuadrantHandler } from '../../src/plugins/kuadrant/kuadrant.ts'
+import { OfferedVersions } from '../../src/plugins/kuadrant/offered-versions.ts'
 import type { KuadrantOptions } from '../../src/plugins/kuadrant/options.ts'
 import { SharedZones } from '../../src/plugins/kuadrant/shared-zones.ts'
 import { KuadrantZones } from '../../src/plugins/kuadrant/zones.ts'
@@ -50,10 +51,12 @@ const stress: Directive = {
     c.onStartup(async () => {
       const { image, table } = share.open(c.block.locator, undefined, new ZoneImage(IMAGE_SIZES))
       share.serve({ image, table })
+      const offered = c.block.zoneVersions
       const zones = new KuadrantZones(options, {
         image,
         table,
         serials: new SerialBook(),
+        versions: new OfferedVersions(image, offered, offered.source()),
         serialFile: undefined,
         place: 'stress',
         clock: c.clock,

@@ -5,6 +5,10 @@ const PACKAGES: Readonly<Record<string, string>> = {
   dig: 'bind9-dnsutils',
   kdig: 'knot-dnsutils',
   drill: 'ldnsutils',
+  nsupdate: 'bind9-dnsutils',
+  named: 'bind9',
+  knotd: 'knot',
+  nsd: 'nsd',
 }
 
 function isInstalled(tool: string): boolean {

@@ -3,6 +3,7 @@ import type { Timers } from '../../src/base/timers.ts'
 import { Dispenser } from '../../src/corefile/dispenser.ts'
 import { scanTokens } from '../../src/corefile/lexer.ts'
 import { lowerName, printName, scanName } from '../../src/dns/name/name.ts'
+import { TsigKeyring } from '../../src/dns/tsig/key.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import type { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import type {
@@ -16,6 +17,7 @@ import type {
 } from '../../src/plugin/directive.ts'
 import type { Feed } from '../../src/plugin/feed.ts'
 import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
+import { ZoneVersions } from '../../src/plugin/zone-versions.ts'
 import { ControlWiring, DataWiring, type Wiring } from '../../src/server/wiring.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
@@ -241,6 +243,9 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     metadataEnabled: false,
     metadata: new Map(),
     directives: [],
+    tsigKeys: new TsigKeyring(),
+    zoneVersions: new ZoneVersions(),
+    takesNotify: false,
   }
 }
 

@@ -1,10 +1,12 @@
 import { parseOpt } from '../edns/parse-opt.ts'
+import * as opcodes from '../iana/opcodes.ts'
 import * as types from '../iana/types.ts'
 import { copyLabel, hashLabel, joinHash, NAME_HASH_SEED } from '../name/hash.ts'
 import { ParseStatus, type Query } from './query.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { RRType } = types
+const { Opcode } = opcodes
 
 /** Octets of a message header (RFC 1035 section 4.1.1). */
 export const HEADER_OCTETS = 12
@@ -15,7 +17,8 @@ const NAME_OCTETS_MAX = 255
 const RR_FIXED_OCTETS = 10
 
 /*
- * Most records a query may carry per section. An IXFR has one in authority; OPT and TSIG make two
+ * Most records a query may carry per section. An IXFR has one in authority, a NOTIFY one in
+ * answer; OPT and TSIG make two
  * in additional; nothing calls for more, and CoreDNS draws the line here too.
  */
 const ANSWERS_MAX = 1
@@ -23,7 +26,8 @@ const AUTHORITIES_MAX = 1
 const ADDITIONALS_MAX = 2
 
 /**
- * Reads the query in `packet[0..octets-1]` into `query` and says what reply it deserves. Whatever the
+ * Reads the query in `packet[0..octets-1]` into `query` and says what reply it deserves. A NOTIFY
+ * (RFC 1996) has the form of a query: its opcode tells it apart. Whatever the
  * octets are it neither throws nor reads past them, and its work is bounded by their number. `query`
  * is reset first, but for where the packet came from, which the transport has filled in.
  *
@@ -38,7 +42,7 @@ export function parseQuery(query: Query, packet: Uint8Array, octets: number): Pa
   query.flags = flags
   if ((flags & 0x8000) !== 0) return ParseStatus.Ignore
   query.opcode = (flags >> 11) & 0xf
-  if (query.opcode !== 0) return ParseStatus.NotImp
+  if (query.opcode !== Opcode.QUERY && query.opcode !== Opcode.NOTIFY) return ParseStatus.NotImp
 
   // Exactly one question: RFC 9619.
   if (packet[4] !== 0 || packet[5] !== 1) return ParseStatus.FormErr
@@ -64,6 +68,7 @@ function reset(query: Query, packet: Uint8Array, octets: number): void {
   query.qnameOctets = 0
   query.labelCount = 0
   query.questionOctets = 0
+  query.tsigOffset = 0
   query.hasEdns = false
   query.ednsVersion = 0
   query.payloadOctets = 0
@@ -123,7 +128,7 @@ export function hashSuffixes(query: Query): void {
   }
 }
 
-/** Walks the records behind the question: `skipped` of them, then `additionals` that may be OPT. */
+/** Walks the records behind the question: `skipped` of them, then `additionals` that may be OPT or TSIG. */
 function parseRecords(query: Query, skipped: number, additionals: number): ParseStatus {
   const { packet, packetOctets: octets } = query
   let at = HEADER_OCTETS + query.questionOctets
@@ -140,6 +145,10 @@ function parseRecords(query: Query, skipped: number, additionals: number): Parse
       // At most one, owned by the root, in the additional section: RFC 6891 section 6.1.1.
       if (i < skipped || query.hasEdns || packet[owner] !== 0) return ParseStatus.FormErr
       if (!parseOpt(query, at, rdataOctets)) badEdns = true
+    } else if (type === RRType.TSIG) {
+      // The last record of all: RFC 8945 section 5.2.
+      if (i < skipped || i !== skipped + additionals - 1) return ParseStatus.FormErr
+      query.tsigOffset = owner
     }
     at = rdata + rdataOctets
   }

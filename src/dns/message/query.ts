@@ -9,7 +9,7 @@ export const ParseStatus = {
   Ignore: 1,
   /** Malformed: reply FORMERR, with the question if it could be read (`questionOctets` > 0). */
   FormErr: 2,
-  /** An opcode that we do not serve: reply NOTIMP. */
+  /** An opcode that nobody here serves: reply NOTIMP. */
   NotImp: 3,
   /** EDNS version above 0: reply BADVERS (RFC 6891 section 6.1.3). */
   BadVers: 4,
@@ -46,6 +46,9 @@ export class Query {
   readonly suffixHash: Int32Array = new Int32Array(LABELS_MAX + 1)
   /** Octets of the question section from offset 12; 0 where it could not be read. */
   questionOctets = 0
+
+  /** Where the TSIG record that ends the packet begins; 0 = it is not signed. */
+  tsigOffset = 0
 
   /** True if the packet carried an OPT record. */
   hasEdns = false

@@ -1,3 +1,4 @@
+import type { ReplySigner } from '../tsig/reply-signer.ts'
 import type { Query } from './query.ts'
 
 /** Sections of a message, in wire order. */
@@ -70,6 +71,8 @@ export class Response {
   keepaliveDeciseconds = -1
   /** True where an OPT goes out even to a client that sent none (CoreDNS's acl does so). */
   forceEdns = false
+  /** Signs the reply (RFC 8945); null = it goes out unsigned. */
+  signer: ReplySigner | null = null
   /** Name of the plugin that answered, for metrics; '' = the server itself. */
   answeredBy = ''
   /** What went wrong, for the `errors` plugin; '' = nothing. */
@@ -93,6 +96,7 @@ export class Response {
     this.serverCookieOctets = 0
     this.keepaliveDeciseconds = -1
     this.forceEdns = false
+    this.signer = null
     this.answeredBy = ''
     this.error = ''
   }

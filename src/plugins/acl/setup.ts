@@ -5,6 +5,7 @@ import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { AddressSet, ALL_ADDRESSES } from '../../plugin/address-set.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 import { Acl, type AclPolicy, type AclRule, Action, QtypeSet } from './acl.ts'
@@ -23,11 +24,12 @@ export const acl: Directive = {
     const rules: AclRule[] = []
     while (c.dispenser.next()) rules.push(scanRule(c, c.dispenser))
     const slots = c.counters()
-    c.addHandler((next) => {
+    const link = (next: Handler): Handler => {
       const handler = new Acl(next, rules, slots)
       exportCounts(c, handler)
       return handler
-    })
+    }
+    c.addHandler(link, { seesNotify: true })
   },
 }
 

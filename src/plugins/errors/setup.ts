@@ -34,7 +34,7 @@ function setup(c: SetupContext, timers: Timers): void {
   }
   const errorLog = new ErrorLog(c.log, consolidations)
   const report = c.uplink((text) => errorLog.take(text))
-  c.addHandler((next) => new Errors(next, report))
+  c.addHandler((next) => new Errors(next, report), { seesNotify: true })
   c.onShutdown(() => {
     for (const consolidation of consolidations) consolidation.stop()
   })

@@ -2,6 +2,7 @@ import { InputError } from '../../base/errors.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { printName } from '../../dns/name/name.ts'
 import type { BlockConfig, SetupContext } from '../../plugin/directive.ts'
+import type { VersionSource } from '../../plugin/zone-versions.ts'
 import { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
 import { SerialBook } from '../../record/serials/serial-book.ts'
 import type { SerialFile } from '../../record/serials/serial-file.ts'
@@ -19,6 +20,7 @@ import {
   measureWatches,
   type SnapshotState,
 } from './metrics.ts'
+import { OfferedVersions } from './offered-versions.ts'
 import type { KuadrantOptions } from './options.ts'
 import { digestOfShape } from './shape.ts'
 import type { OpenZones, SharedZones } from './shared-zones.ts'
@@ -48,6 +50,7 @@ export class KuadrantService {
   readonly #options: KuadrantOptions
   readonly #share: SharedZones
   readonly #siblings: Siblings
+  readonly #versions: VersionSource
   readonly #stops = new Stops()
   #shared: SharedSource | undefined
   #zones: KuadrantZones | undefined
@@ -63,6 +66,7 @@ export class KuadrantService {
     this.#context = c
     this.#options = options
     this.#share = share
+    this.#versions = c.block.zoneVersions.source()
     this.#siblings = Siblings.of(c.corefile)
     this.#siblings.add({
       options,
@@ -231,8 +235,10 @@ export class KuadrantService {
       observe(seconds)
       this.#keeper?.noteChange()
     }
+    const versions = new OfferedVersions(open.image, block.zoneVersions, this.#versions)
     const parts = { ...open, serials, serialFile, clock, timers: systemTimers, log, onCommit }
-    const zones = new KuadrantZones(this.#options, { ...parts, place: placeOf(block) })
+    const more = { versions, place: placeOf(block) }
+    const zones = new KuadrantZones(this.#options, { ...parts, ...more })
     this.#stopFollowing = await zones.follow(source, claims)
     if (this.#stops.isClosed) {
       this.#stopFollowing()

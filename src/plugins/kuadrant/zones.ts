@@ -15,6 +15,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
 import { Leftovers } from './leftovers.ts'
+import type { OfferedVersions } from './offered-versions.ts'
 import type { KuadrantOptions } from './options.ts'
 import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
 
@@ -29,6 +30,8 @@ export interface KuadrantZonesParts {
   readonly image: ZoneImage
   readonly table: SteeringTable
   readonly serials: SerialBook
+  /** Where `transfer` finds the zones. */
+  readonly versions: OfferedVersions
   /** Keeps the serials over a restart; undefined = nothing does. */
   readonly serialFile: SerialFile | undefined
   /** Tells the server block from others with the same zone. No white space. */
@@ -129,7 +132,9 @@ export class KuadrantZones {
 
   /** A file that can't be read hides its records: what the image has of them stays until it can. */
   #dropLeftovers(source: RecordSource): void {
-    if (source.unreadyReason() === '') this.#leftovers.remove()
+    if (source.unreadyReason() !== '') return
+    this.#leftovers.remove()
+    this.#parts.versions.noteAll()
   }
 
   #dropLater(source: RecordSource): () => void {
@@ -225,8 +230,9 @@ export class KuadrantZones {
   }
 
   #publish(startMs: number): void {
-    const { image, clock, onCommit } = this.#parts
+    const { image, clock, onCommit, versions } = this.#parts
     image.publish()
+    versions.offer(this.#zones)
     onCommit((clock.monotonic() - startMs) / 1000)
   }
 
@@ -268,15 +274,17 @@ export class KuadrantZones {
   }
 
   #sinkOf(zone: ZoneId): ZoneSink {
-    const { image, table } = this.#parts
+    const { image, table, versions } = this.#parts
     const sink = new ImageSink(image, zone, table)
     return {
       put: (owner, set) => {
         sink.put(owner, set)
+        versions.note(zone, owner, set.type)
         this.#leftovers.settle({ zone, owner, type: set.type })
       },
       remove: (owner, type) => {
         sink.remove(owner, type)
+        versions.note(zone, owner, type)
         this.#leftovers.settle({ zone, owner, type })
       },
     }

@@ -15,7 +15,7 @@ export const log: Directive = {
     // Here the response's rcode is the status: handlers store what they return.
     c.block.metadata.set('log/class', (tx) => classOf(tx, tx.response.rcode))
     c.block.metadata.set('log/type', (tx) => typeOf(tx, tx.response.rcode))
-    c.addHandler((next) => new Log(next, rules, c.lineWriter))
+    c.addHandler((next) => new Log(next, rules, c.lineWriter), { seesNotify: true })
   },
 }
 

@@ -1,5 +1,6 @@
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import { scanHostPort } from '../../plugin/host-port.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { DnsMetrics } from './metrics.ts'
@@ -16,10 +17,11 @@ export const prometheus: Directive = {
     const metrics = new DnsMetrics(c.metrics)
     let handler: Prometheus | undefined
     const slots = c.counters()
-    c.addHandler((next) => {
+    const link = (next: Handler): Handler => {
       handler = new Prometheus(next, c.clock, slots, c.block.directives)
       return handler
-    })
+    }
+    c.addHandler(link, { seesNotify: true })
     collectWhileServing(c, () => {
       if (handler !== undefined) metrics.takeFrom(handler)
       metrics.showServer(c.serverCounters)

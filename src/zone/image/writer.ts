@@ -248,6 +248,11 @@ export class ZoneImage {
     return replacement?.leftovers(this.#arena, [...this.#zones.values()]) ?? []
   }
 
+  /** Newest published version; 0 = none. */
+  get version(): number {
+    return this.#version
+  }
+
   /** True if there is no change that readers don't see yet. */
   get isPublished(): boolean {
     return !this.#changed

@@ -26,6 +26,37 @@ const A_RECORD = Buffer.concat([
   bytes(0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 1),
 ])
 
+const TSIG = bytes(0, 0, 250, 0, 255, 0, 0, 0, 0, 0, 0)
+const OPT = wireOpt({})
+
+t.test(
+  'a TSIG record is the last of the additional section, or the packet is malformed',
+  async (t) => {
+    const question = wireQuery({ name: 'www.example.org' }).length
+    const table: { given: Uint8Array; want: ParseStatus; at: number }[] = [
+      { given: withCounts([1, 0, 0, 1], TSIG), want: ParseStatus.Ok, at: question },
+      { given: withCounts([1, 0, 0, 2], Buffer.concat([OPT, TSIG])), want: 0, at: question + 11 },
+      {
+        given: withCounts([1, 0, 0, 2], Buffer.concat([TSIG, OPT])),
+        want: ParseStatus.FormErr,
+        at: 0,
+      },
+      {
+        given: withCounts([1, 0, 0, 2], Buffer.concat([TSIG, TSIG])),
+        want: ParseStatus.FormErr,
+        at: 0,
+      },
+      { given: withCounts([1, 1, 0, 0], TSIG), want: ParseStatus.FormErr, at: 0 },
+      { given: withCounts([1, 0, 1, 0], TSIG), want: ParseStatus.FormErr, at: 0 },
+    ]
+    for (const [i, { given, want, at }] of table.entries()) {
+      const { status, query } = parse(given)
+      t.equal(status, want, `case ${i}`)
+      t.equal(query.tsigOffset, at, `case ${i}`)
+    }
+  },
+)
+
 t.test('what a packet deserves', async (t) => {
   const plain = wireQuery({ name: 'www.example.org' })
   const opcode = (n: number): Uint8Array => wireQuery({ name: 'www.example.org', flags: n << 11 })
@@ -44,7 +75,7 @@ t.test('what a packet deserves', async (t) => {
     { name: 'a header alone', given: plain.subarray(0, 12), want: ParseStatus.FormErr },
     { name: 'IQUERY', given: opcode(1), want: ParseStatus.NotImp },
     { name: 'STATUS', given: opcode(2), want: ParseStatus.NotImp },
-    { name: 'NOTIFY', given: opcode(4), want: ParseStatus.NotImp },
+    { name: 'NOTIFY has the form of a query', given: opcode(4), want: ParseStatus.Ok },
     { name: 'UPDATE', given: opcode(5), want: ParseStatus.NotImp },
     {
       name: 'UPDATE with no question: the opcode is judged first',

@@ -11,6 +11,8 @@ import { UNKNOWN_LOCATION } from '../../../src/geo/location.ts'
 import type { Locator } from '../../../src/geo/locator.ts'
 import { type Net, scanNet } from '../../../src/geo/net.ts'
 import { NO_FALLTHROUGH } from '../../../src/plugin/fallthrough.ts'
+import { ZoneVersions } from '../../../src/plugin/zone-versions.ts'
+import { OfferedVersions } from '../../../src/plugins/kuadrant/offered-versions.ts'
 import { KuadrantZones } from '../../../src/plugins/kuadrant/zones.ts'
 import { packRecord } from '../../../src/record/pack.ts'
 import { SerialBook } from '../../../src/record/serials/serial-book.ts'
@@ -79,10 +81,12 @@ async function stage() {
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
   }
+  const offered = new ZoneVersions()
   const zones = new KuadrantZones(options, {
     image,
     table,
     serials: new SerialBook(),
+    versions: new OfferedVersions(image, offered, offered.source()),
     serialFile: undefined,
     place: 'here',
     clock: systemClock,

@@ -1,0 +1,68 @@
+import { Rcode } from '../iana/rcodes.ts'
+import { findAlgorithm, type TsigAlgorithm } from './algorithm.ts'
+import type { TsigKey, TsigKeyring } from './key.ts'
+import { digestVariables, equalMacs, startMac } from './mac.ts'
+import { parseTsig, type TsigRecord, unsignedMessage } from './record.ts'
+import { ReplySigner } from './reply-signer.ts'
+
+/** No MAC shorter than this is even looked at (RFC 8945 section 5.2.2.1). */
+const MAC_OCTETS_MIN = 10
+
+/** What came of a signed request. */
+export interface VerifiedRequest {
+  /** Whoever's key it is, if `error` is 0, BADTIME or BADTRUNC. */
+  readonly key: TsigKey | undefined
+  /** 0 = it is genuine and of now; else what the reply says, with rcode NOTAUTH. */
+  readonly error: number
+  readonly signer: ReplySigner
+  readonly record: TsigRecord
+}
+
+/**
+ * Checks the request whose TSIG record begins at `offset`: key, MAC, time and length of the MAC, in that
+ * order (RFC 8945 section 5.2). Undefined = malformed: FORMERR. We take whole MACs only. As by CoreDNS,
+ * any algorithm is good that we have.
+ */
+export function verifyRequest(
+  packet: Uint8Array,
+  offset: number,
+  octets: number,
+  keyring: TsigKeyring,
+  nowSeconds: number,
+): VerifiedRequest | undefined {
+  const record = parseTsig(packet, offset, octets)
+  if (record === undefined) return undefined
+  const key = keyring.find(record.keyName)
+  const algorithm = findAlgorithm(record.algorithmName)
+  if (key === undefined || algorithm === undefined) return refused(record, Rcode.BADKEY)
+  const least = Math.max(MAC_OCTETS_MIN, algorithm.macOctets / 2)
+  if (record.mac.length < least || record.mac.length > algorithm.macOctets) return undefined
+  const hmac = startMac(key, algorithm)
+  hmac.update(unsignedMessage(packet, offset, record.originalId))
+  digestVariables(hmac, record)
+  const mac = hmac.digest().subarray(0, record.mac.length)
+  if (!equalMacs(mac, record.mac)) return refused(record, BADSIG)
+  const error = judge(record, algorithm, nowSeconds)
+  return { key, error, record, signer: new ReplySigner(record, { key, algorithm }, error) }
+}
+
+/** The code of a bad MAC; as an rcode of EDNS the same number is BADVERS. */
+export const BADSIG = 16
+
+function judge(record: TsigRecord, algorithm: TsigAlgorithm, nowSeconds: number): number {
+  if (Math.abs(nowSeconds - record.timeSeconds) > record.fudgeSeconds) return Rcode.BADTIME
+  return record.mac.length < algorithm.macOctets ? Rcode.BADTRUNC : 0
+}
+
+/** Replies to what nobody can be known to have sent are not signed (RFC 8945 sections 5.2.1, 5.2.2). */
+function refused(record: TsigRecord, error: number): VerifiedRequest {
+  return { key: undefined, error, record, signer: new ReplySigner(record, undefined, error) }
+}
+
+/** For logs. */
+export function printTsigError(error: number): string {
+  if (error === BADSIG) return 'BADSIG'
+  if (error === Rcode.BADKEY) return 'BADKEY'
+  if (error === Rcode.BADTIME) return 'BADTIME'
+  return error === Rcode.BADTRUNC ? 'BADTRUNC' : `error ${error}`
+}

@@ -1,0 +1,84 @@
+import type { Timers } from '../../base/timers.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
+import type { SharedFileZones } from '../../plugin/shared-file-zones.ts'
+import { containing } from '../../telemetry/contain.ts'
+import { scanNotice } from './secondary.ts'
+import type { SecondaryZone } from './secondary-zone.ts'
+
+/** How often to look which zones are due. */
+export const TICK_MS = 250
+/** Zones that are asked for at a time. */
+export const TRANSFERS_MAX = 8
+
+/** Keeps the zones of one directive up: asks for them when they are due, and drops what has expired. */
+export class Follower {
+  readonly #context: SetupContext
+  readonly #served: SharedFileZones
+  readonly #timers: Timers
+  readonly #transfers
+  readonly #notifies
+  #zones: readonly SecondaryZone[] = []
+  #underWay = 0
+  #stopTicking: (() => void) | undefined
+
+  constructor(c: SetupContext, served: SharedFileZones, timers: Timers) {
+    this.#context = c
+    this.#served = served
+    this.#timers = timers
+    const help = 'Questions to primaries: how the zone came, or that it did not.'
+    this.#transfers = c.metrics.counter('coredns_secondary_transfers_total', help, ['result'])
+    const notifies = 'NOTIFYs of primaries.'
+    this.#notifies = c.metrics.counter('coredns_secondary_notifies_total', notifies)
+  }
+
+  add(zones: readonly SecondaryZone[]): void {
+    this.#zones = zones
+  }
+
+  start(): void {
+    this.#stopTicking = this.#timers.every(TICK_MS, () => this.#tick())
+    this.#tick()
+  }
+
+  stop(): void {
+    this.#stopTicking?.()
+    for (const zone of this.#zones) zone.stop()
+  }
+
+  count(result: string): void {
+    this.#transfers.inc({ result })
+  }
+
+  takeNotice(text: string): void {
+    const { index, serial, host } = scanNotice(text)
+    const nowMs = this.#context.clock.monotonic()
+    this.#notifies.inc()
+    this.#zones[index]?.notify(host, serial, nowMs)
+    this.#tick()
+  }
+
+  #tick(): void {
+    const nowMs = this.#context.clock.monotonic()
+    let isExpired = false
+    for (const zone of this.#zones) {
+      isExpired = zone.expire(nowMs) || isExpired
+      if (this.#underWay < TRANSFERS_MAX && zone.isDue(nowMs)) void this.#refresh(zone)
+    }
+    if (isExpired) this.#publish()
+  }
+
+  async #refresh(zone: SecondaryZone): Promise<void> {
+    this.#underWay++
+    await containing(
+      this.#context.log,
+      `Transferring zone ${zone.zoneText}`,
+    )(async () => {
+      if (await zone.refresh()) this.#publish()
+    })
+    this.#underWay--
+  }
+
+  #publish(): void {
+    this.#served.publish(this.#zones)
+  }
+}

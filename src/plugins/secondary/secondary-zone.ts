@@ -1,0 +1,354 @@
+import type { Clock } from '../../base/clock.ts'
+import { InputError } from '../../base/errors.ts'
+import { runInSlices } from '../../base/slices.ts'
+import type { Timers } from '../../base/timers.ts'
+import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
+import type { ResourceRecord } from '../../dns/message/message.ts'
+import { printName } from '../../dns/name/name.ts'
+import { isSerialAfter } from '../../dns/serial.ts'
+import type { TsigKey } from '../../dns/tsig/key.ts'
+import type { Endpoint } from '../../plugin/endpoint.ts'
+import { answererOf, nextVersion, type SharedVersion } from '../../plugin/file-zone.ts'
+import type { OwnedZone } from '../../plugin/shared-file-zones.ts'
+import type { SetKey } from '../../plugin/zone-versions.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { VersionView } from '../../zone/history/version-view.ts'
+import type { ZoneImage } from '../../zone/image/writer.ts'
+import { isFull, StepsPlan } from '../../zone/inbound/apply-steps.ts'
+import {
+  type Received,
+  type SoaTimers,
+  soaTimers,
+  TransferFault,
+} from '../../zone/inbound/transfer-reader.ts'
+import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
+import { checkZone } from '../../zone/zonefile/check.ts'
+import { fillImage } from '../../zone/zonefile/fill.ts'
+import { type Fetching, fetchZone } from './fetch-zone.ts'
+
+/** Pause after the first failure to get any version; each further one twice as long. */
+const FIRST_RETRY_MS = 250
+const FIRST_RETRY_MS_MAX = 10_000
+/** Least time between two looks at a primary, however many NOTIFYs come. */
+export const GAP_MS = 1000
+/** Refresh and retry of a SOA are taken for no less than this, in seconds. */
+const TIMER_SECONDS_MIN = 1
+/** Refreshes come earlier than the SOA says by up to this part, so that zones do not come all at once. */
+const JITTER = 0.1
+
+export interface SecondaryOptions {
+  readonly zone: Uint8Array
+  readonly primaries: readonly Endpoint[]
+  /** Tells the server block from others. */
+  readonly place: string
+  readonly sourceFor: (primary: Endpoint) => string
+  readonly key: () => TsigKey | undefined
+  readonly nsInAuthority: boolean
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Logger
+  /** Uniform over 0..1. */
+  readonly random: () => number
+  readonly onTransfer: (kind: 'AXFR' | 'IXFR' | 'none' | 'failed') => void
+}
+
+/** What outlives a reload of the Corefile, as long as a zone has the same primaries. */
+interface Remembered {
+  readonly owner: SecondaryZone
+  readonly held: Held
+  readonly serial: number
+  readonly confirmedMs: number
+}
+
+const remembered = new Map<string, Remembered>()
+
+/** The version in force. */
+interface Held {
+  readonly image: ZoneImage
+  readonly soa: ResourceRecord
+  readonly timers: SoaTimers
+  /** False once a write went wrong half-way, or where it is another's: no differences are taken into it. */
+  isSound: boolean
+}
+
+/**
+ * One zone that is followed: asks its primaries when the SOA says so or a NOTIFY came, takes in what they
+ * have, and stops serving it when none has confirmed it for as long as the SOA allows (RFC 1034 section 4.3.5).
+ */
+export class SecondaryZone implements OwnedZone {
+  readonly zone: Uint8Array
+  readonly zoneText: string
+  answerer: ZoneAnswerer | undefined
+  shared: SharedVersion | undefined
+  serial = -1
+  changed: readonly SetKey[] | undefined
+  readonly #options: SecondaryOptions
+  #held: Held | undefined
+  #fetching: Fetching | undefined
+  #isBusy = false
+  #isStopped = false
+  /** A NOTIFY came while we were at it. */
+  #again = false
+  /** Differences did not work out: all of the zone is asked for next. */
+  #wantsAll = false
+  #failures = 0
+  #lastFault = ''
+  /** Monotonic milliseconds. */
+  #nextMs = 0
+  #lastMs = Number.NEGATIVE_INFINITY
+  #confirmedMs = 0
+  /** Index of the primary to be asked first. */
+  #first = 0
+
+  constructor(options: SecondaryOptions) {
+    this.zone = options.zone
+    this.zoneText = printName(options.zone)
+    this.#options = options
+  }
+
+  /** Serves what the instance before this one has, until a primary has something newer. */
+  adopt(): void {
+    const found = remembered.get(this.#memoryKey)
+    if (found === undefined) return
+    const { held, serial, confirmedMs } = found
+    this.#held = { ...held, isSound: false }
+    this.serial = serial
+    this.#confirmedMs = confirmedMs
+    this.answerer = answererOf(held.image.reader(), this.#options.nsInAuthority)
+    this.shared = { version: nextVersion(), buffer: held.image.handle.buffer }
+    this.#remember()
+  }
+
+  /** Zones of other blocks may have the same name. */
+  get #memoryKey(): string {
+    const { primaries, place } = this.#options
+    const addresses = primaries.map(({ host, port }) => `${host}:${port}`)
+    return `${this.zoneText} ${place} ${addresses.join()}`
+  }
+
+  #remember(): void {
+    if (this.#isStopped || this.#held === undefined) return
+    remembered.set(this.#memoryKey, {
+      owner: this,
+      held: this.#held,
+      serial: this.serial,
+      confirmedMs: this.#confirmedMs,
+    })
+  }
+
+  #forget(): void {
+    if (remembered.get(this.#memoryKey)?.owner === this) remembered.delete(this.#memoryKey)
+  }
+
+  /** True if it is time to ask, and nobody does. */
+  isDue(nowMs: number): boolean {
+    return !this.#isBusy && !this.#isStopped && nowMs >= this.#nextMs
+  }
+
+  /** True if it was served until now, and no longer is. */
+  expire(nowMs: number): boolean {
+    if (this.#held === undefined) return false
+    const { refreshSeconds, retrySeconds, expireSeconds } = this.#held.timers
+    // A zone that expired before it could be asked for twice would come and go.
+    const seconds = Math.max(expireSeconds, refreshSeconds + retrySeconds)
+    if (nowMs - this.#confirmedMs < seconds * 1000) return false
+    const { log } = this.#options
+    log.error(`zone ${this.zoneText} ${this.serial} expired: no primary could be asked in time`)
+    this.#forget()
+    this.#held = undefined
+    this.answerer = undefined
+    this.shared = undefined
+    this.serial = -1
+    this.changed = undefined
+    return true
+  }
+
+  /** `host`: a primary, which says that it has `serial`; -1 = it does not say. */
+  notify(host: string, serial: number, nowMs: number): void {
+    if (serial !== -1 && this.serial !== -1 && !isSerialAfter(serial, this.serial)) return
+    const index = this.#options.primaries.findIndex((primary) => primary.host === host)
+    if (index !== -1) this.#first = index
+    if (this.#isBusy) this.#again = true
+    else this.#nextMs = Math.min(this.#nextMs, Math.max(nowMs, this.#lastMs + GAP_MS))
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#forget()
+    this.#fetching?.cancel()
+  }
+
+  /** Asks the primaries, one after the other, until one answers. Returns true if there is another version. */
+  async refresh(): Promise<boolean> {
+    this.#isBusy = true
+    this.#again = false
+    const before = this.serial
+    const image = this.shared?.version
+    try {
+      await this.#ask()
+    } catch (error) {
+      this.#failures++
+      throw error
+    } finally {
+      this.#isBusy = false
+      this.#lastMs = this.#options.clock.monotonic()
+      this.#plan()
+    }
+    return this.serial !== before || this.shared?.version !== image
+  }
+
+  #plan(): void {
+    const { random } = this.#options
+    let waitMs: number
+    if (this.#failures === 0 && this.#held !== undefined) {
+      const seconds = Math.max(TIMER_SECONDS_MIN, this.#held.timers.refreshSeconds)
+      waitMs = seconds * 1000 * (1 - JITTER * random())
+    } else if (this.#held !== undefined) {
+      const seconds = Math.max(TIMER_SECONDS_MIN, this.#held.timers.retrySeconds)
+      const isFirst = this.#wantsAll && this.#failures === 1
+      waitMs = isFirst ? GAP_MS : seconds * 1000 * (1 - JITTER * random())
+    } else {
+      const doubled = FIRST_RETRY_MS * 2 ** Math.min(this.#failures - 1, 10)
+      waitMs = Math.min(doubled, FIRST_RETRY_MS_MAX) * (1 - JITTER * random())
+    }
+    if (this.#again) waitMs = Math.min(waitMs, GAP_MS)
+    this.#nextMs = this.#lastMs + waitMs
+  }
+
+  async #ask(): Promise<void> {
+    const { primaries, onTransfer } = this.#options
+    const faults: string[] = []
+    for (let i = 0; i < primaries.length && !this.#isStopped; i++) {
+      const index = (this.#first + i) % primaries.length
+      const primary = primaries[index]!
+      try {
+        await this.#askOne(primary)
+        this.#first = index
+        this.#confirmedMs = this.#options.clock.monotonic()
+        this.#failures = 0
+        this.#lastFault = ''
+        this.#remember()
+        return
+      } catch (error) {
+        if (!(error instanceof TransferFault) && !isFull(error)) throw error
+        const text = error instanceof InputError ? error.print() : (error as Error).message
+        faults.push(`${primary.host}:${primary.port}: ${text}`)
+      }
+    }
+    if (this.#isStopped) return
+    this.#failures++
+    onTransfer('failed')
+    this.#logFault(faults.join('; '))
+  }
+
+  #logFault(fault: string): void {
+    if (fault === this.#lastFault) return
+    this.#lastFault = fault
+    const keeps = this.serial === -1 ? 'nothing to serve yet' : `still serving ${this.serial}`
+    this.#options.log.warning(`zone ${this.zoneText} can't be transferred (${keeps}): ${fault}`)
+  }
+
+  async #askOne(primary: Endpoint): Promise<void> {
+    const isKnown = this.#held !== undefined && !this.#wantsAll
+    try {
+      await this.#take(await this.#fetch(primary, isKnown), primary)
+      this.#wantsAll = false
+    } catch (error) {
+      const isAboutIxfr = error instanceof TransferFault || isFull(error)
+      if (!isKnown || !isAboutIxfr || this.#isStopped) throw error
+      // A primary that can't be reached needs not be asked twice at once.
+      if (error instanceof TransferFault && error.rcode === -1) this.#wantsAll = true
+      const isUnable =
+        error instanceof TransferFault &&
+        (error.rcode === Rcode.NOTIMP || error.rcode === Rcode.FORMERR)
+      if (!isUnable) throw error
+      await this.#take(await this.#fetch(primary, false), primary)
+    }
+  }
+
+  async #fetch(primary: Endpoint, isKnown: boolean): Promise<Received> {
+    const { zone, sourceFor, key, clock, timers } = this.#options
+    const soa = isKnown ? this.#held?.soa : undefined
+    const parts = { zone, primary, source: sourceFor(primary), key: key(), clock, timers }
+    this.#fetching = fetchZone({ ...parts, soa, serial: this.serial })
+    try {
+      return await this.#fetching.received
+    } finally {
+      this.#fetching = undefined
+    }
+  }
+
+  async #take(received: Received, primary: Endpoint): Promise<void> {
+    const { log, onTransfer } = this.#options
+    if (this.#isStopped) return
+    const from = `from ${primary.host}:${primary.port}`
+    const isNewer =
+      received.kind !== 'current' &&
+      (this.serial === -1 || isSerialAfter(received.serial, this.serial))
+    if (received.kind === 'current' || !isNewer) {
+      onTransfer('none')
+      return
+    }
+    if (received.kind === 'whole') await this.#replace(received)
+    else await this.#advance(received)
+    const kind = received.kind === 'whole' ? 'AXFR' : 'IXFR'
+    onTransfer(kind)
+    log.info(`zone ${this.zoneText} transferred (${kind}) ${from}: serial ${received.serial}`)
+  }
+
+  async #replace({ records, serial }: Received & { kind: 'whole' }): Promise<void> {
+    const { zone, clock, log } = this.#options
+    const { errors, warnings } = await runInSlices(checkZone(records, zone, 'the transfer'), clock)
+    const first = errors[0]
+    if (first !== undefined) throw new TransferFault(first.print())
+    const image = await runInSlices(fillImage(records, zone), clock)
+    if (this.#isStopped) return
+    for (const warning of warnings.slice(0, 3)) log.warning(warning.print())
+    this.changed = undefined
+    this.#putInForce(image, serial)
+    image.onSwap(() => this.#share(image))
+  }
+
+  async #advance({ steps, soa, serial }: Received & { kind: 'steps' }): Promise<void> {
+    const { zone, clock } = this.#options
+    const held = this.#held!
+    if (!held.isSound) throw new TransferFault('differences can not be taken in any more')
+    const { image } = held
+    const { buffer } = image.handle
+    const version = { zone, serial: this.serial, buffer, imageVersion: image.version }
+    const plan = new StepsPlan(VersionView.open(version)!)
+    await runInSlices(plan.work(steps, soa), clock)
+    if (this.#isStopped) return
+    try {
+      await runInSlices(plan.write(image, image.findZone(zone)!), clock)
+    } catch (error) {
+      held.isSound = false
+      throw error
+    }
+    if (this.#isStopped || this.#held !== held) return
+    image.publish()
+    this.changed = plan.changed
+    this.#putInForce(image, serial)
+  }
+
+  #putInForce(image: ZoneImage, serial: number): void {
+    const { zone, nsInAuthority } = this.#options
+    const { buffer } = image.handle
+    const view = VersionView.open({ zone, serial, buffer, imageVersion: image.version })
+    const record = view!.soa()!
+    const { rdataOffset, rdataOctets, ttlSeconds } = record
+    const rdata = record.rdata.slice(rdataOffset, rdataOffset + rdataOctets)
+    const soa = { owner: zone, type: RRType.SOA, rrclass: RRClass.IN, ttlSeconds, rdata }
+    const isSame = this.#held?.image === image
+    this.#held = { image, soa, timers: soaTimers(rdata), isSound: true }
+    this.serial = serial
+    if (isSame) return
+    this.answerer = answererOf(image.reader(), nsInAuthority)
+    this.#share(image)
+  }
+
+  #share(image: ZoneImage): void {
+    if (this.#held !== undefined && this.#held.image !== image) return
+    this.shared = { version: nextVersion(), buffer: image.handle.buffer }
+  }
+}

@@ -1,0 +1,130 @@
+import { isIPv6 } from 'node:net'
+import { InputError, type Position } from '../../base/errors.ts'
+import { systemTimers, type Timers } from '../../base/timers.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { equalNames, printName } from '../../dns/name/name.ts'
+import { scanCidr } from '../../dns/text/address.ts'
+import { AddressSet } from '../../plugin/address-set.ts'
+import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
+import { type Endpoint, ownAddress, scanEndpoint, scanSource } from '../../plugin/endpoint.ts'
+import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
+import { FileZones } from '../../plugin/file-zones.ts'
+import { missingKey, scanKeyName } from '../../plugin/key-name.ts'
+import { SharedFileZones } from '../../plugin/shared-file-zones.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { Follower } from './follower.ts'
+import { Secondary } from './secondary.ts'
+import { SecondaryZone } from './secondary-zone.ts'
+
+/** Who has a zone, and how it is asked. */
+interface SecondaryConfig {
+  readonly zone: Uint8Array
+  readonly primaries: readonly Endpoint[]
+  readonly source: string
+  readonly keyName: Uint8Array | undefined
+  readonly position: Position
+}
+
+/** `secondary [ZONES...] { transfer from ADDR... }`: zones that other servers have. */
+export const secondary: Directive = secondaryWith(systemTimers, Math.random)
+
+/** The directive on timers and random numbers (uniform over 0..1) of the caller's. */
+export function secondaryWith(timers: Timers, random: () => number): Directive {
+  return { name: 'secondary', setup: (c) => setup(c, timers, random) }
+}
+
+function setup(c: SetupContext, timers: Timers, random: () => number): void {
+  const { block, clock, log } = c
+  const { configs, fallthrough } = scanConfig(c.dispenser, block)
+  const served = new SharedFileZones(c)
+  const follower = new Follower(c, served, timers)
+  const zones = configs.map(({ zone, primaries, source, keyName }) => {
+    return new SecondaryZone({
+      zone,
+      primaries,
+      place: placeOf(block),
+      sourceFor: (primary) => (source === '' ? ownAddress(primary.host, block) : source),
+      key: () => (keyName === undefined ? undefined : block.tsigKeys.find(keyName)),
+      nsInAuthority: served.nsInAuthority,
+      clock,
+      timers,
+      log,
+      random,
+      onTransfer: (kind) => follower.count(kind),
+    })
+  })
+  follower.add(zones)
+  served.publish(zones)
+  block.takesNotify = true
+  const report = c.uplink((text) => follower.takeNotice(text))
+  const notified = configs.map(({ zone, primaries, keyName }) => {
+    return { zone, keyName, primaries: new AddressSet(primaries.map(networkOf)) }
+  })
+  const options = { name: 'secondary', table: served.table, fallthrough }
+  const link = (next: Parameters<Parameters<typeof c.addHandler>[0]>[0]): Secondary => {
+    return new Secondary(new FileZones(next, options), notified, report)
+  }
+  c.addHandler(link, { seesNotify: true })
+  const findFaults = (): InputError[] => {
+    return configs.flatMap(({ keyName, position }) => {
+      return missingKey(keyName, block, (text) => new InputError('TSIG_KEY', position, text))
+    })
+  }
+  c.onCheck(findFaults)
+  c.onStartup(() => {
+    for (const fault of findFaults()) throw fault
+    for (const zone of zones) zone.adopt()
+    served.publish(zones)
+    follower.start()
+  })
+  c.onShutdown(() => follower.stop())
+}
+
+function placeOf({ keys, listenHosts, viewName }: BlockConfig): string {
+  const addresses = keys.map(({ scheme, zoneText, port }) => `${scheme}://${zoneText}:${port}`)
+  return JSON.stringify([addresses, listenHosts, viewName])
+}
+
+function networkOf({ host }: Endpoint) {
+  return scanCidr(`${host}/${isIPv6(host) ? 128 : 32}`)!
+}
+
+function scanConfig(
+  d: Dispenser,
+  block: BlockConfig,
+): { configs: SecondaryConfig[]; fallthrough: Fallthrough } {
+  const configs: SecondaryConfig[] = []
+  let fallthrough = NO_FALLTHROUGH
+  while (d.next()) {
+    const position = d.position()
+    const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
+    const primaries: Endpoint[] = []
+    let source = ''
+    let keyName: Uint8Array | undefined
+    d.eachProperty(() => {
+      if (d.value() === 'transfer') primaries.push(...scanPrimaries(d))
+      else if (d.value() === 'source') source = scanSource(d)
+      else if (d.value() === 'key') keyName = scanKeyName(d)
+      else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
+      else if (d.value() === 'catalog') {
+        throw d.error('catalog zones are not supported by this version of Sextant')
+      } else throw d.error(`unknown property '${d.value()}'`)
+    })
+    if (primaries.length === 0) throw d.error('no primary is given; write `transfer from ADDR...`')
+    for (const zone of zones) {
+      if (configs.some((other) => equalNames(other.zone, zone))) {
+        throw d.error(`the zone ${printName(zone)} is there twice; leave one`)
+      }
+      configs.push({ zone, primaries, source, keyName, position })
+    }
+  }
+  return { configs, fallthrough }
+}
+
+function scanPrimaries(d: Dispenser): Endpoint[] {
+  const [from, ...addresses] = d.remainingArgs()
+  if (from !== 'from' || addresses.length === 0) {
+    throw d.error('transfer takes `from` and the addresses of primaries')
+  }
+  return addresses.map((text) => scanEndpoint(d, text))
+}

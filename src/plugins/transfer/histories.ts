@@ -1,0 +1,147 @@
+import type { Clock } from '../../base/clock.ts'
+import { runInSlices } from '../../base/slices.ts'
+import { nameKey } from '../../dns/name/name.ts'
+import { isSerialAfter } from '../../dns/serial.ts'
+import type { SetKey, VersionChange, ZoneVersions } from '../../plugin/zone-versions.ts'
+import { diffVersions, type ZoneDifference } from '../../zone/history/diff.ts'
+import { ZoneJournal } from '../../zone/history/journal.ts'
+import { VersionView, type ZoneVersion } from '../../zone/history/version-view.ts'
+
+/** Octets of differences kept of one zone, and of one difference. */
+export const HISTORY_OCTETS_MAX = 4 * 1024 * 1024
+/** Differences kept of one zone. */
+export const HISTORY_STEPS_MAX = 10_000
+
+/** What is known of one zone. */
+interface History {
+  /** The version that the journal ends with. */
+  version: ZoneVersion
+  readonly journal: ZoneJournal
+}
+
+/** A version that the journal does not have yet. */
+interface Pending {
+  version: ZoneVersion
+  /** By owner and type; undefined = anything may have changed. */
+  changed: Map<string, SetKey> | undefined
+}
+
+/** What an IXFR can be answered with. */
+export interface HistoryAnswer {
+  readonly version: ZoneVersion
+  /** Undefined = not known; none = the client has that version. */
+  readonly steps: readonly ZoneDifference[] | undefined
+}
+
+/**
+ * The zones of a block, and how they came to be what they are. Differences are found between queries,
+ * one zone after the other; versions that come meanwhile are taken together.
+ */
+export class Histories {
+  readonly #clock: Clock
+  readonly #covers: (zone: Uint8Array) => boolean
+  readonly #onVersion: (version: ZoneVersion) => void
+  readonly #histories = new Map<string, History>()
+  readonly #pending = new Map<string, Pending>()
+  #isBusy = false
+  #isStopped = false
+
+  /** `covers`: whether a zone is one to be transferred. `onVersion` is told once a version can be. */
+  constructor(
+    versions: ZoneVersions,
+    clock: Clock,
+    covers: (zone: Uint8Array) => boolean,
+    onVersion: (version: ZoneVersion) => void,
+  ) {
+    this.#clock = clock
+    this.#covers = covers
+    this.#onVersion = onVersion
+    versions.subscribe((change) => this.#take(change))
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#pending.clear()
+  }
+
+  /** The versions that the histories end with. */
+  versions(): ZoneVersion[] {
+    return [...this.#histories.values()].map(({ version }) => version)
+  }
+
+  /** What leads from `serial` to the newest version that is known; undefined without such a zone. */
+  since(zone: Uint8Array, serial: number): HistoryAnswer | undefined {
+    const history = this.#histories.get(nameKey(zone))
+    if (history === undefined) return undefined
+    const { version, journal } = history
+    const isCurrent = serial === version.serial || isSerialAfter(serial, version.serial)
+    return { version, steps: isCurrent ? [] : journal.since(serial) }
+  }
+
+  #take({ zone, version, changed }: VersionChange): void {
+    if (this.#isStopped || !this.#covers(zone)) return
+    const key = nameKey(zone)
+    if (version === undefined) {
+      this.#histories.delete(key)
+      this.#pending.delete(key)
+      return
+    }
+    if (!this.#histories.has(key)) {
+      const journal = new ZoneJournal(HISTORY_OCTETS_MAX, HISTORY_STEPS_MAX)
+      this.#histories.set(key, { version, journal })
+      this.#onVersion(version)
+      return
+    }
+    const waiting = this.#pending.get(key)
+    const before = waiting === undefined ? new Map<string, SetKey>() : waiting.changed
+    this.#pending.set(key, { version, changed: together(before, changed) })
+    if (!this.#isBusy) void this.#work()
+  }
+
+  async #work(): Promise<void> {
+    this.#isBusy = true
+    try {
+      for (const [key, pending] of this.#pending) {
+        this.#pending.delete(key)
+        await this.#advance(key, pending)
+      }
+    } finally {
+      this.#isBusy = false
+    }
+  }
+
+  async #advance(key: string, { version, changed }: Pending): Promise<void> {
+    const history = this.#histories.get(key)
+    if (history === undefined) return
+    const step = await this.#diff(history.version, version, changed)
+    // The zone may have gone meanwhile, and another come.
+    if (this.#isStopped || this.#histories.get(key) !== history) return
+    const isNewer = isSerialAfter(version.serial, history.version.serial)
+    if (step !== undefined && isNewer) history.journal.push(step)
+    else history.journal.clear()
+    const isSame = version.serial === history.version.serial
+    history.version = version
+    if (!isSame) this.#onVersion(version)
+  }
+
+  async #diff(
+    from: ZoneVersion,
+    to: ZoneVersion,
+    changed: Map<string, SetKey> | undefined,
+  ): Promise<ZoneDifference | undefined> {
+    const old = VersionView.open(from)
+    const now = VersionView.open(to)
+    if (old === undefined || now === undefined) return undefined
+    const places = changed === undefined ? undefined : [...changed.values()]
+    return runInSlices(diffVersions(old, now, places, HISTORY_OCTETS_MAX), this.#clock)
+  }
+}
+
+function together(
+  before: Map<string, SetKey> | undefined,
+  changed: readonly SetKey[] | undefined,
+): Map<string, SetKey> | undefined {
+  if (before === undefined || changed === undefined) return undefined
+  for (const set of changed) before.set(`${set.type} ${nameKey(set.owner)}`, set)
+  return before
+}

@@ -1,0 +1,131 @@
+import { isIPv6 } from 'node:net'
+import { InputError } from '../../base/errors.ts'
+import { systemTimers, type Timers } from '../../base/timers.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { printName } from '../../dns/name/name.ts'
+import { type Cidr, printAddress, scanCidr } from '../../dns/text/address.ts'
+import { AddressSet, ALL_ADDRESSES } from '../../plugin/address-set.ts'
+import type { BlockConfig, Directive } from '../../plugin/directive.ts'
+import { ownAddress, scanEndpoint, scanSource } from '../../plugin/endpoint.ts'
+import { missingKey, scanKeyName } from '../../plugin/key-name.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import type { ZoneVersion } from '../../zone/history/version-view.ts'
+import { Histories } from './histories.ts'
+import { TransferMetrics } from './metrics.ts'
+import { Notifier } from './notifier.ts'
+import { type NotifyTarget, type TransferRule, TransferRules } from './rules.ts'
+import { type FinishedTransfer, Transfer } from './transfer.ts'
+
+/** `transfer [ZONES...] { to ADDR... }`: zones go out whole or as differences. */
+export const transfer: Directive = transferWith(systemTimers)
+
+/** The directive on timers of the caller's. */
+export function transferWith(timers: Timers): Directive {
+  return {
+    name: 'transfer',
+    setup: (c) => {
+      const { clock, log, block } = c
+      const found: { rule: TransferRule; fault: (message: string) => InputError }[] = []
+      while (c.dispenser.next()) found.push(scanRule(c.dispenser, block))
+      const rules = new TransferRules(found.map(({ rule }) => rule))
+      const metrics = new TransferMetrics(c.metrics)
+      const notifier = new Notifier({ clock, timers, log, ...metrics.notifies })
+      let isServing = false
+      const tell = (version: ZoneVersion): void => {
+        if (isServing) notifyAll(notifier, rules, version, block)
+      }
+      const covers = (zone: Uint8Array): boolean => rules.ruleOf(zone) !== undefined
+      const histories = new Histories(block.zoneVersions, clock, covers, tell)
+      const onEnd = (transfer: FinishedTransfer): void => {
+        metrics.count(transfer)
+        log.info(printTransfer(transfer))
+      }
+      const onRefused = (): void => metrics.countRefused()
+      const parts = { rules, versions: block.zoneVersions, histories, clock, onRefused, onEnd }
+      c.addHandler((next) => new Transfer(next, parts))
+      const findFaults = () =>
+        found.flatMap(({ rule, fault }) => missingKey(rule.keyName, block, fault))
+      c.onCheck(findFaults)
+      c.onStartup(() => {
+        for (const fault of findFaults()) throw fault
+      })
+      c.onServing(() => {
+        isServing = true
+        for (const version of histories.versions()) tell(version)
+      })
+      c.onShutdown(() => {
+        isServing = false
+        histories.stop()
+        notifier.close()
+      })
+    },
+  }
+}
+
+function notifyAll(
+  notifier: Notifier,
+  rules: TransferRules,
+  version: ZoneVersion,
+  block: BlockConfig,
+): void {
+  const rule = rules.ruleOf(version.zone)
+  if (rule === undefined) return
+  const key = rule.keyName === undefined ? undefined : block.tsigKeys.find(rule.keyName)
+  for (const target of rule.targets) {
+    const source = rule.source === '' ? ownAddress(target.host, block) : rule.source
+    notifier.notify(version, { target, source, key })
+  }
+}
+
+function printTransfer(transfer: FinishedTransfer): string {
+  const { kind, zone, serial, records, messages, octets, isWhole } = transfer
+  const peer = printAddress(transfer.peerAddress, transfer.peerFamily)
+  const size = `${records} records, ${messages} messages, ${octets} octets`
+  const end = isWhole ? '' : ', not finished: the peer left or was too slow'
+  return `${kind} of ${printName(zone)} ${serial} to ${peer}: ${size}${end}`
+}
+
+function scanRule(
+  d: Dispenser,
+  block: BlockConfig,
+): { rule: TransferRule; fault: (message: string) => InputError } {
+  const position = d.position()
+  const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
+  const networks: Cidr[] = []
+  const targets: NotifyTarget[] = []
+  let source = ''
+  let keyName: Uint8Array | undefined
+  d.eachProperty(() => {
+    if (d.value() === 'to') scanTo(d, networks, targets)
+    else if (d.value() === 'source') source = scanSource(d)
+    else if (d.value() === 'key') keyName = scanKeyName(d)
+    else throw d.error(`unknown property '${d.value()}'`)
+  })
+  if (networks.length === 0) throw d.error("'to' is required; write who may transfer: `to ADDR...`")
+  const rule = { zones, addresses: new AddressSet(networks), keyName, targets, source }
+  const fault = (message: string): InputError => new InputError('TRANSFER_KEY', position, message)
+  return { rule, fault }
+}
+
+function scanTo(d: Dispenser, networks: Cidr[], targets: NotifyTarget[]): void {
+  const args = d.remainingArgs()
+  if (args.length === 0) throw d.argError()
+  for (const text of args) {
+    if (text === '*') {
+      networks.push(...ALL_ADDRESSES)
+      continue
+    }
+    const network = text.includes('/') ? scanCidr(text) : undefined
+    if (network !== undefined) {
+      networks.push(network)
+      continue
+    }
+    const target = scanEndpoint(d, text)
+    targets.push(target)
+    networks.push(hostNetwork(target.host))
+  }
+}
+
+function hostNetwork(host: string): Cidr {
+  return scanCidr(`${host}/${isIPv6(host) ? 128 : 32}`)!
+}

@@ -1,0 +1,131 @@
+import type { Clock } from '../../base/clock.ts'
+import { RRClass } from '../../dns/iana/classes.ts'
+import { compose } from '../../dns/message/compose.ts'
+import { MESSAGE_OCTETS_MAX } from '../../dns/message/header.ts'
+import type { ReplyStream } from '../../dns/message/reply-stream.ts'
+import { Section } from '../../dns/message/response.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import type { ZoneDifference } from '../../zone/history/diff.ts'
+import { packedRecords } from '../../zone/history/packed-records.ts'
+import { type RecordView, recordOctets, type VersionView } from '../../zone/history/version-view.ts'
+
+/** Octets of records, uncompressed, after which a message goes out: little memory, good compression. */
+const MESSAGE_OCTETS = 30_000
+/** Longest that one peer may take. */
+export const TRANSFER_MS_MAX = 2 * 60 * 60 * 1000
+
+/** What went out, for whoever counts. */
+export interface TransferCounts {
+  readonly records: number
+  readonly messages: number
+  readonly octets: number
+  /** False if the peer went, or was too slow. */
+  readonly isWhole: boolean
+}
+
+/** Composes the messages of one transfer as its peer takes them. */
+export class TransferStream implements ReplyStream {
+  isBroken = false
+  readonly #tx: Transaction
+  readonly #records: Iterator<RecordView, void>
+  readonly #clock: Clock
+  readonly #onEnd: (counts: TransferCounts) => void
+  readonly #deadlineMs: number
+  /** Read, but with no room in the last message. */
+  #held: RecordView | undefined
+  #isWhole = false
+  #recordCount = 0
+  #messageCount = 0
+  #octetCount = 0
+
+  constructor(
+    tx: Transaction,
+    records: Iterator<RecordView, void>,
+    clock: Clock,
+    onEnd: (counts: TransferCounts) => void,
+  ) {
+    this.#tx = tx
+    this.#records = records
+    this.#clock = clock
+    this.#onEnd = onEnd
+    this.#deadlineMs = clock.monotonic() + TRANSFER_MS_MAX
+    this.#held = this.#pull()
+  }
+
+  next(out: Uint8Array): number {
+    if (this.#held === undefined) {
+      this.#isWhole = true
+      return 0
+    }
+    if (this.#clock.monotonic() > this.#deadlineMs) return this.#break()
+    this.#fill()
+    const { query, response } = this.#tx
+    const { signer } = response
+    const limit = MESSAGE_OCTETS_MAX - (signer === null ? 0 : signer.octets)
+    let octets = compose(query, response, out, limit)
+    if (response.truncated) return this.#break()
+    if (signer !== null) octets = signer.sign(out, octets, Math.floor(this.#clock.now() / 1000))
+    this.#messageCount++
+    this.#octetCount += octets
+    return octets
+  }
+
+  close(): void {
+    const counts = { records: this.#recordCount, messages: this.#messageCount }
+    this.#onEnd({ ...counts, octets: this.#octetCount, isWhole: this.#isWhole })
+  }
+
+  #fill(): void {
+    const { response } = this.#tx
+    response.count = 0
+    let octets = 0
+    while (this.#held !== undefined) {
+      const record = this.#held
+      octets += recordOctets(record)
+      if (octets > MESSAGE_OCTETS && response.count > 0) return
+      response.add(
+        Section.Answer,
+        record.owner,
+        record.ownerOffset,
+        record.type,
+        RRClass.IN,
+        record.ttlSeconds,
+        record.rdata,
+        record.rdataOffset,
+        record.rdataOctets,
+      )
+      this.#recordCount++
+      this.#held = this.#pull()
+    }
+  }
+
+  #pull(): RecordView | undefined {
+    const next = this.#records.next()
+    return next.done === true ? undefined : next.value
+  }
+
+  #break(): number {
+    this.isBroken = true
+    return 0
+  }
+}
+
+/** A whole zone (RFC 5936 section 2.2): its SOA, all else, its SOA. */
+export function* axfrRecords(view: VersionView, soa: RecordView): Generator<RecordView, void> {
+  yield soa
+  yield* view.content()
+  yield soa
+}
+
+/** The way to `soa` (RFC 1995 section 4); no steps = the SOA alone: there is nothing new. */
+export function* ixfrRecords(
+  soa: RecordView,
+  steps: readonly ZoneDifference[],
+): Generator<RecordView, void> {
+  yield soa
+  for (const { removed, added } of steps) {
+    yield* packedRecords(removed)
+    yield* packedRecords(added)
+  }
+  if (steps.length > 0) yield soa
+}

@@ -1,0 +1,159 @@
+import type { Clock } from '../../base/clock.ts'
+import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
+import { parseMessage } from '../../dns/message/message.ts'
+import { Protocol, type Query } from '../../dns/message/query.ts'
+import { Section } from '../../dns/message/response.ts'
+import type { AddressFamily } from '../../dns/text/address.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import type { ZoneVersions } from '../../plugin/zone-versions.ts'
+import type { ZoneDifference } from '../../zone/history/diff.ts'
+import { octetsOf } from '../../zone/history/journal.ts'
+import { type RecordView, recordOctets, VersionView } from '../../zone/history/version-view.ts'
+import type { Histories } from './histories.ts'
+import type { TransferRules } from './rules.ts'
+import { axfrRecords, ixfrRecords, type TransferCounts, TransferStream } from './transfer-stream.ts'
+
+/** Transfers that may go out of one block at a time. */
+export const STREAMS_MAX = 32
+
+export interface FinishedTransfer extends TransferCounts {
+  readonly zone: Uint8Array
+  readonly kind: 'AXFR' | 'IXFR'
+  readonly serial: number
+  readonly peerAddress: Uint8Array
+  readonly peerFamily: AddressFamily
+}
+
+export interface TransferParts {
+  readonly rules: TransferRules
+  readonly versions: ZoneVersions
+  readonly histories: Histories
+  readonly clock: Clock
+  readonly onRefused: () => void
+  readonly onEnd: (transfer: FinishedTransfer) => void
+}
+
+/**
+ * Answers AXFR (RFC 5936) and IXFR (RFC 1995). Over UDP an AXFR is refused, and an IXFR gets the SOA,
+ * which has the client come again over TCP if it lacks something.
+ */
+export class Transfer implements Handler {
+  readonly name = 'transfer'
+  readonly #next: Handler
+  readonly #parts: TransferParts
+  #streams = 0
+
+  constructor(next: Handler, parts: TransferParts) {
+    this.#next = next
+    this.#parts = parts
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    const { qtype, qclass, protocol } = tx.query
+    if (qtype !== RRType.AXFR && qtype !== RRType.IXFR) return this.#next.serve(tx)
+    const rule = this.#parts.rules.match(tx.query)
+    if (rule === undefined || qclass !== RRClass.IN) return this.#next.serve(tx)
+    if (!rule.allows(tx)) return this.#refuse(tx)
+    if (protocol === Protocol.Tcp) return this.#serveStream(tx)
+    return qtype === RRType.AXFR ? this.#refuse(tx) : this.#serveSoa(tx)
+  }
+
+  #refuse(tx: Transaction): number {
+    // Data threads, which are asked by UDP, have metrics that nobody reads.
+    if (tx.query.protocol === Protocol.Tcp) this.#parts.onRefused()
+    tx.response.answeredBy = this.name
+    return Rcode.REFUSED
+  }
+
+  #serveStream(tx: Transaction): number | Promise<number> {
+    const { query, response } = tx
+    const version = this.#parts.versions.find(query.qname.subarray(0, query.qnameOctets))
+    const view = version === undefined ? undefined : VersionView.open(version)
+    const soa = view?.soa()
+    if (view === undefined || soa === undefined) return this.#next.serve(tx)
+    response.answeredBy = this.name
+    if (this.#streams >= STREAMS_MAX) {
+      response.error = 'too many transfers are under way'
+      return Rcode.SERVFAIL
+    }
+    if (query.qtype === RRType.AXFR) return this.#start(tx, view, 'AXFR', axfrRecords(view, soa))
+    const serial = clientSerial(query)
+    if (serial === undefined) return Rcode.FORMERR
+    return this.#serveIxfr(tx, view, soa, serial)
+  }
+
+  /** What is not known as a difference, or not smaller as one, goes out whole. */
+  #serveIxfr(tx: Transaction, view: VersionView, soa: RecordView, serial: number): number {
+    const known = this.#parts.histories.since(view.zone, serial)
+    const newest = known === undefined ? undefined : VersionView.open(known.version)
+    const newestSoa = newest?.soa()
+    const steps = known?.steps
+    if (newest === undefined || newestSoa === undefined || steps === undefined) {
+      return this.#start(tx, view, 'AXFR', axfrRecords(view, soa))
+    }
+    if (steps.length > 0 && !isWorthIt(steps, newest)) {
+      return this.#start(tx, view, 'AXFR', axfrRecords(view, soa))
+    }
+    return this.#start(tx, newest, 'IXFR', ixfrRecords(newestSoa, steps))
+  }
+
+  #start(
+    tx: Transaction,
+    view: VersionView,
+    kind: 'AXFR' | 'IXFR',
+    records: Iterator<RecordView, void>,
+  ): number {
+    const { clock, onEnd } = this.#parts
+    const { peerAddress, peerFamily } = tx.query
+    const { zone, serial } = view
+    const peer = { peerAddress: peerAddress.slice(), peerFamily: peerFamily === 1 ? 1 : 2 } as const
+    const about = { zone, serial, kind, ...peer }
+    this.#streams++
+    tx.response.authoritative = true
+    tx.stream = new TransferStream(tx, records, clock, (counts) => {
+      this.#streams--
+      onEnd({ ...counts, ...about })
+    })
+    return Rcode.NOERROR
+  }
+
+  /** As whoever has the zone answers for its SOA. RFC 1995 section 2. */
+  #serveSoa(tx: Transaction): number | Promise<number> {
+    const { query } = tx
+    query.qtype = RRType.SOA
+    const status = this.#next.serve(tx)
+    if (typeof status === 'number') return this.#keepSoa(tx, status)
+    return status.then((later) => this.#keepSoa(tx, later))
+  }
+
+  #keepSoa(tx: Transaction, status: number): number {
+    const { query, response } = tx
+    query.qtype = RRType.IXFR
+    if (status !== Rcode.NOERROR) return status
+    const isApex = response.authoritative && response.count > 0
+    if (!isApex || response.section[0] !== Section.Answer || response.type[0] !== RRType.SOA) {
+      return this.#refuse(tx)
+    }
+    response.count = 1
+    return status
+  }
+}
+
+/** True if the differences have fewer octets than the zone. Looks no further than they reach. */
+function isWorthIt(steps: readonly ZoneDifference[], view: VersionView): boolean {
+  let left = steps.reduce((sum, step) => sum + octetsOf(step), 0)
+  for (const record of view.content()) {
+    left -= recordOctets(record)
+    if (left < 0) return true
+  }
+  return false
+}
+
+/** The serial of the SOA in an IXFR's authority section; undefined = there is none. */
+function clientSerial(query: Query): number | undefined {
+  const message = parseMessage(query.packet.subarray(0, query.packetOctets))
+  const soa = message?.authority[0]
+  if (soa === undefined || soa.type !== RRType.SOA || soa.rdata.length < 22) return undefined
+  return new DataView(soa.rdata.buffer, soa.rdata.byteOffset).getUint32(soa.rdata.length - 20)
+}

@@ -1,0 +1,153 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { InputError, type Position } from '../../base/errors.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { Opcode, scanType } from '../../dns/iana/index.ts'
+import { nameKey, printName, scanName } from '../../dns/name/name.ts'
+import { scanBase64 } from '../../dns/rdata/binary.ts'
+import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../../dns/tsig/algorithm.ts'
+import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { nextOnce } from '../../plugin/once.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { ZoneSet } from '../../plugin/zone-set.ts'
+import { type KeyConfig, readKeyFile } from './key-file.ts'
+import { type Required, Tsig } from './tsig.ts'
+
+/** Others than the owner may read the file. */
+const READABLE_BY_OTHERS = 0o004
+
+interface TsigConfig {
+  zones: readonly Uint8Array[]
+  readonly keys: { readonly key: KeyConfig; readonly position: Position }[]
+  readonly files: { readonly path: string; readonly position: Position }[]
+  qtypes: Required
+  opcodes: Required
+}
+
+/** `tsig [ZONES...] { secret NAME KEY … }`: requests and replies with signatures. */
+export const tsig: Directive = {
+  name: 'tsig',
+  setup(c) {
+    const config = scanConfig(c)
+    const keyring = c.block.tsigKeys
+    const take = (keys: readonly KeyConfig[]): void => keyring.replace(keys.map(createKey))
+    const feed = c.feed<readonly KeyConfig[]>(take)
+    const { qtypes, opcodes } = config
+    const zones = new ZoneSet(config.zones)
+    const options = { zones, keyring, clock: c.clock, qtypes, opcodes }
+    c.addHandler((next) => new Tsig(next, options), { seesNotify: true })
+    c.onStartup(() => {
+      const keys = loadKeys(config, (warning) => c.log.warning(warning.print()))
+      take(keys)
+      feed.publish(keys)
+    })
+    c.onCheck((warn) => {
+      try {
+        take(loadKeys(config, warn))
+        return []
+      } catch (error) {
+        if (!(error instanceof InputError)) throw error
+        return error.all()
+      }
+    })
+  },
+}
+
+function createKey({ name, algorithm, secret }: KeyConfig): TsigKey {
+  return createTsigKey(name, scanAlgorithm(algorithm) ?? HMAC_SHA256, secret)
+}
+
+/** All keys of the Corefile and of the files that it names. Throws InputError. */
+function loadKeys(config: TsigConfig, warn: (warning: InputError) => void): KeyConfig[] {
+  const keys = new Map<string, KeyConfig>()
+  const add = (key: KeyConfig, position: Position): void => {
+    const name = nameKey(key.name)
+    if (keys.has(name)) {
+      const message = `the key ${printName(key.name)} is there twice; leave one`
+      throw new InputError('TSIG_KEY', position, message)
+    }
+    keys.set(name, key)
+  }
+  for (const { key, position } of config.keys) add(key, position)
+  for (const { path, position } of config.files) {
+    for (const key of readKeyFile(path)) add(key, position)
+    if ((statSync(path).mode & READABLE_BY_OTHERS) === 0) continue
+    const message = `everybody on this machine can read the secrets in ${path}; chmod o-r it`
+    warn(new InputError('TSIG_FILE', position, message))
+  }
+  return [...keys.values()]
+}
+
+function scanConfig(c: SetupContext): TsigConfig {
+  const d = c.dispenser
+  const config: TsigConfig = {
+    zones: [],
+    keys: [],
+    files: [],
+    qtypes: new Set<number>(),
+    opcodes: new Set<number>(),
+  }
+  for (let i = 0; nextOnce(d, i); i++) {
+    config.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
+    d.eachProperty(() => scanProperty(c, config))
+  }
+  return config
+}
+
+function scanProperty(c: SetupContext, config: TsigConfig): void {
+  const d = c.dispenser
+  const property = d.value()
+  const position = d.position()
+  const args = d.remainingArgs()
+  if (property === 'secret') {
+    config.keys.push({ key: scanSecret(d, args), position })
+  } else if (property === 'secrets') {
+    if (args.length !== 1) throw d.error('secrets takes the path of one file of keys')
+    config.files.push({ path: resolve(c.block.root, args[0]!), position })
+  } else if (property === 'require') {
+    config.qtypes = scanRequired(d, args, 'query type', scanType)
+  } else if (property === 'require_opcode') {
+    config.opcodes = scanRequired(d, args, 'opcode', scanOpcode)
+  } else {
+    throw d.error(`unknown property '${property}'`)
+  }
+}
+
+/** What is secret must be in no message, so arguments are not echoed. */
+function scanSecret(d: Dispenser, args: readonly string[]): KeyConfig {
+  const [nameText, secretText, algorithmText] = args
+  if (nameText === undefined || secretText === undefined || args.length > 3) {
+    throw d.error('secret takes NAME KEY, and an algorithm if it is not hmac-sha256')
+  }
+  const name = scanName(nameText)
+  if (name === undefined) throw d.error('the name of the secret is no domain name')
+  const secret = scanBase64(secretText)
+  if (secret === undefined || secret.length === 0) throw d.error('the secret is not base64')
+  const algorithm = algorithmText === undefined ? HMAC_SHA256 : scanAlgorithm(algorithmText)
+  if (algorithm === undefined) throw d.error(`the algorithm is none of ${ALGORITHM_NAMES}`)
+  return { name, algorithm: algorithm.text, secret }
+}
+
+function scanRequired(
+  d: Dispenser,
+  args: readonly string[],
+  what: string,
+  scan: (text: string) => number | undefined,
+): Required {
+  if (args.length === 0) throw d.argError()
+  if (args[0] === 'all') return 'all'
+  if (args[0] === 'none') return new Set()
+  const numbers = args.map((text) => {
+    const number = scan(text)
+    if (number === undefined) throw d.error(`unknown ${what} '${text}'`)
+    return number
+  })
+  return new Set(numbers)
+}
+
+const opcodes: Readonly<Record<string, number>> = Opcode
+
+function scanOpcode(text: string): number | undefined {
+  return opcodes[text.toUpperCase()]
+}

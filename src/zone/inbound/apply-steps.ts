@@ -1,0 +1,151 @@
+import { InputError } from '../../base/errors.ts'
+import { printType, RRType } from '../../dns/iana/index.ts'
+import type { ResourceRecord } from '../../dns/message/message.ts'
+import { lowerName, nameKey, printName } from '../../dns/name/name.ts'
+import type { VersionView } from '../history/version-view.ts'
+import type { ZoneId } from '../image/types.ts'
+import type { ZoneImage } from '../image/writer.ts'
+import { type ReceivedStep, TransferFault } from './transfer-reader.ts'
+
+/** Sets between two pauses. */
+const SLICE_SETS = 128
+/** What the zone image can hold: records of one RRset, RRsets of one name. */
+const RDATA_MAX = 65_535
+const RRSETS_MAX = 255
+
+/** An RRset as it is going to be. */
+interface Draft {
+  readonly owner: Uint8Array
+  readonly type: number
+  ttlSeconds: number
+  readonly rdata: Uint8Array[]
+}
+
+/** What differences make of a zone; nothing is written yet. */
+export class StepsPlan {
+  readonly #view: VersionView
+  readonly #drafts = new Map<string, Draft>()
+  /** Types of the drafts, by owner; made once they are complete. */
+  #byOwner: Map<string, number[]> | undefined
+
+  /** `view`: the version that the first difference begins with. */
+  constructor(view: VersionView) {
+    this.#view = view
+  }
+
+  /** The RRsets that differ. */
+  get changed(): readonly Pick<Draft, 'owner' | 'type'>[] {
+    return [...this.#drafts.values()]
+  }
+
+  /**
+   * Works the differences out and checks the result; pauses now and then. Throws TransferFault where they
+   * do not fit the zone, or lead to one that can't be served.
+   */
+  *work(steps: readonly ReceivedStep[], soa: ResourceRecord): Generator<void, void> {
+    let count = 0
+    for (const { removed, added } of steps) {
+      for (const record of removed) {
+        this.#remove(record)
+        if (++count % SLICE_SETS === 0) yield
+      }
+      for (const record of added) {
+        this.#add(record)
+        if (++count % SLICE_SETS === 0) yield
+      }
+    }
+    const apexSoa = this.#draft(soa)
+    apexSoa.rdata.splice(0, apexSoa.rdata.length, soa.rdata)
+    apexSoa.ttlSeconds = soa.ttlSeconds
+    for (const { owner } of this.#drafts.values()) {
+      this.#checkOwner(owner)
+      if (++count % SLICE_SETS === 0) yield
+    }
+  }
+
+  /** Writes the result, unpublished; pauses now and then. Throws InputError if the image is full. */
+  *write(image: ZoneImage, zone: ZoneId): Generator<void, void> {
+    let count = 0
+    for (const { owner, type, ttlSeconds, rdata } of this.#drafts.values()) {
+      if (rdata.length === 0) image.removeRRset(zone, owner, type)
+      else image.putRRset(zone, owner, { type, ttlSeconds, rdata })
+      if (++count % SLICE_SETS === 0) yield
+    }
+  }
+
+  #remove(record: ResourceRecord): void {
+    const draft = this.#draft(record)
+    const at = draft.rdata.findIndex((rdata) => Buffer.compare(rdata, record.rdata) === 0)
+    if (at === -1) {
+      const what = `${printName(record.owner)} ${printType(record.type)}`
+      throw new TransferFault(`a difference takes away what is not there: ${what}`)
+    }
+    draft.rdata.splice(at, 1)
+  }
+
+  #add(record: ResourceRecord): void {
+    const draft = this.#draft(record)
+    draft.ttlSeconds = record.ttlSeconds > 0x7fff_ffff ? 0 : record.ttlSeconds
+    const isThere = draft.rdata.some((rdata) => Buffer.compare(rdata, record.rdata) === 0)
+    if (!isThere) draft.rdata.push(new Uint8Array(record.rdata))
+  }
+
+  #draft({ owner, type }: ResourceRecord): Draft {
+    const key = `${type} ${nameKey(owner)}`
+    const known = this.#drafts.get(key)
+    if (known !== undefined) return known
+    const draft: Draft = { owner: lowerName(owner), type, ttlSeconds: 0, rdata: [] }
+    const set = this.#view.find(draft.owner, type)
+    if (set !== 0) {
+      for (const record of this.#view.records(draft.owner, set)) {
+        draft.ttlSeconds = record.ttlSeconds
+        const { rdata, rdataOffset, rdataOctets } = record
+        draft.rdata.push(rdata.slice(rdataOffset, rdataOffset + rdataOctets))
+      }
+    }
+    this.#drafts.set(key, draft)
+    return draft
+  }
+
+  /** As `checkZone` has it for zone files. */
+  #checkOwner(owner: Uint8Array): void {
+    const types = new Set(this.#view.typesAt(owner))
+    for (const type of [...types, ...(this.#typesByOwner().get(nameKey(owner)) ?? [])]) {
+      const draft = this.#drafts.get(`${type} ${nameKey(owner)}`)
+      if (draft === undefined) continue
+      if (draft.rdata.length === 0) types.delete(type)
+      else types.add(type)
+      const isSingle = type === RRType.CNAME || type === RRType.DNAME
+      if (draft.rdata.length > (isSingle ? 1 : RDATA_MAX)) throw unservable(owner, type)
+      const isNsec3 = type === RRType.NSEC3 || type === RRType.NSEC3PARAM
+      if (isNsec3 && draft.rdata.length > 0) throw unservable(owner, type)
+    }
+    if (types.size > RRSETS_MAX) throw unservable(owner, RRType.ANY)
+    if (!types.has(RRType.CNAME)) return
+    for (const type of types) {
+      const isBeside = type === RRType.CNAME || type === RRType.RRSIG || type === RRType.NSEC
+      if (!isBeside) throw unservable(owner, RRType.CNAME)
+    }
+  }
+
+  #typesByOwner(): Map<string, number[]> {
+    if (this.#byOwner !== undefined) return this.#byOwner
+    const byOwner = new Map<string, number[]>()
+    for (const { owner, type } of this.#drafts.values()) {
+      const key = nameKey(owner)
+      byOwner.set(key, [...(byOwner.get(key) ?? []), type])
+    }
+    this.#byOwner = byOwner
+    return byOwner
+  }
+}
+
+function unservable(owner: Uint8Array, type: number): TransferFault {
+  const what = `${printName(owner)} ${printType(type)}`
+  return new TransferFault(`the differences lead to what can't be served: ${what}`)
+}
+
+/** True if `error` says that the image has no more room. */
+export function isFull(error: unknown): boolean {
+  return error instanceof InputError || error instanceof RangeError
+}

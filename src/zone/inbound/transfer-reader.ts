@@ -1,0 +1,216 @@
+import { Opcode, printRcode, printType, RRClass, RRType } from '../../dns/iana/index.ts'
+import { HeaderFlag, type Message, type ResourceRecord } from '../../dns/message/message.ts'
+import { equalNames, isSubdomain, lowerName, printName } from '../../dns/name/name.ts'
+import { isSerialAfter } from '../../dns/serial.ts'
+import { ZoneRecords } from '../zonefile/records.ts'
+import { ScannedRecord } from '../zonefile/sink.ts'
+
+/** Of faults that say nothing about what the primary has. */
+export const UNREACHED = -2
+
+/** Why a transfer is not taken. Whoever asked tries again, elsewhere or later. */
+export class TransferFault extends Error {
+  /** The primary's answer, where that was an error; -1 = what came is bad; UNREACHED = nothing came. */
+  readonly rcode: number
+
+  constructor(message: string, rcode = -1) {
+    super(message)
+    this.name = 'TransferFault'
+    this.rcode = rcode
+  }
+}
+
+/** One difference as it came (RFC 1995 section 4). */
+export interface ReceivedStep {
+  readonly removed: readonly ResourceRecord[]
+  readonly added: readonly ResourceRecord[]
+  readonly fromSerial: number
+  readonly toSerial: number
+}
+
+/** What a primary had to say. */
+export type Received =
+  | { readonly kind: 'current' }
+  | { readonly kind: 'whole'; readonly records: ZoneRecords; readonly serial: number }
+  | {
+      readonly kind: 'steps'
+      readonly steps: readonly ReceivedStep[]
+      readonly serial: number
+      readonly soa: ResourceRecord
+    }
+
+export interface TransferQuestion {
+  /** Lower-case wire form. */
+  readonly zone: Uint8Array
+  readonly id: number
+  /** The version that we have, for an IXFR; undefined = an AXFR. */
+  readonly serial: number | undefined
+  /** Where the records come from, for messages. */
+  readonly origin: string
+}
+
+type Step = { -readonly [K in keyof ReceivedStep]: ReceivedStep[K] } & {
+  removed: ResourceRecord[]
+  added: ResourceRecord[]
+}
+
+const SOA_OCTETS_MIN = 22
+
+/**
+ * Reads the messages of an AXFR (RFC 5936) or an IXFR, whatever the server chose to answer with:
+ *
+ *     SOA                                          current, if it is not newer
+ *     SOA  record…  SOA                            whole
+ *     SOA  (SOA record… SOA record…)…  SOA         steps, if the second is the SOA that we have
+ */
+export class TransferReader {
+  readonly #question: TransferQuestion
+  readonly #scanned = new ScannedRecord()
+  #soa: ResourceRecord | undefined
+  #serial = 0
+  /** Records so far, the first SOA included. */
+  #count = 0
+  #whole: ZoneRecords | undefined
+  readonly #steps: Step[] = []
+  #isAdding = false
+  #received: Received | undefined
+
+  constructor(question: TransferQuestion) {
+    this.#question = question
+  }
+
+  /** Takes the next message; returns what all of them say, undefined = there is more. Throws TransferFault. */
+  take(message: Message): Received | undefined {
+    this.#checkMessage(message)
+    for (const record of message.answer) {
+      if (this.#received !== undefined) throw new TransferFault('records follow the last SOA')
+      this.#take(record)
+    }
+    // Of what is not newer there is nothing to come but its SOA.
+    if (this.#received === undefined && this.#count === 1 && this.#isOld()) {
+      this.#received = { kind: 'current' }
+    }
+    return this.#received
+  }
+
+  #isOld(): boolean {
+    const { serial } = this.#question
+    return serial !== undefined && !isSerialAfter(this.#serial, serial)
+  }
+
+  #checkMessage(message: Message): void {
+    const { id, flags, opcode, rcode, question } = message
+    if (id !== this.#question.id) throw new TransferFault('a reply to another question came')
+    if ((flags & HeaderFlag.QR) === 0 || opcode !== Opcode.QUERY) {
+      throw new TransferFault('what came is no reply')
+    }
+    if (rcode !== 0) throw new TransferFault(`the primary answers ${printRcode(rcode)}`, rcode)
+    if ((flags & HeaderFlag.TC) !== 0) throw new TransferFault('a message is cut short')
+    const isOurs = question === undefined || equalNames(question.name, this.#question.zone)
+    if (!isOurs) throw new TransferFault('the reply is about another zone')
+    if (message.answer.length === 0) throw new TransferFault('a message holds no records')
+  }
+
+  #take(record: ResourceRecord): void {
+    this.#checkRecord(record)
+    const isSoa = record.type === RRType.SOA
+    this.#count++
+    if (this.#soa === undefined) {
+      if (!isSoa) throw new TransferFault('the first record is not the SOA')
+      this.#soa = record
+      this.#serial = soaSerial(record)
+      return
+    }
+    if (this.#count === 2) this.#choose(record)
+    if (this.#whole === undefined) this.#takeStep(record, isSoa)
+    else if (isSoa) this.#endWhole(this.#whole, record)
+    else this.#keep(this.#whole, record)
+  }
+
+  /** The second record tells an IXFR from an AXFR. */
+  #choose(record: ResourceRecord): void {
+    const { serial } = this.#question
+    const isSoa = record.type === RRType.SOA
+    const isIxfr = isSoa && serial !== undefined && soaSerial(record) === serial
+    if (isIxfr && serial !== this.#serial) return
+    this.#whole = new ZoneRecords()
+    this.#keep(this.#whole, this.#soa!)
+  }
+
+  #endWhole(records: ZoneRecords, soa: ResourceRecord): void {
+    if (soaSerial(soa) !== this.#serial) throw new TransferFault('it ends with another SOA')
+    this.#received = { kind: 'whole', records, serial: this.#serial }
+  }
+
+  #takeStep(record: ResourceRecord, isSoa: boolean): void {
+    const step = this.#steps.at(-1)
+    if (!isSoa) {
+      if (this.#isAdding) step!.added.push(record)
+      else step!.removed.push(record)
+      return
+    }
+    const serial = soaSerial(record)
+    if (step !== undefined && !this.#isAdding) {
+      step.toSerial = serial
+      this.#isAdding = true
+      return
+    }
+    const reached = step?.toSerial ?? this.#question.serial
+    if (serial !== reached) throw new TransferFault('the differences do not follow each other')
+    this.#isAdding = false
+    if (step !== undefined && serial === this.#serial) {
+      this.#received = { kind: 'steps', steps: this.#steps, serial, soa: this.#soa! }
+      return
+    }
+    this.#steps.push({ removed: [], added: [], fromSerial: serial, toSerial: serial })
+  }
+
+  #checkRecord({ owner, type, rrclass, rdata }: ResourceRecord): void {
+    const { zone } = this.#question
+    if (rrclass !== RRClass.IN) throw new TransferFault('a record is not of class IN')
+    const isMeta = type === 0 || (type >= 128 && type <= 255)
+    if (isMeta) throw new TransferFault(`type ${printType(type)} is none of a zone`)
+    if (!isSubdomain(owner, zone)) {
+      throw new TransferFault(`${printName(owner)} is outside of the zone`)
+    }
+    if (type !== RRType.SOA) return
+    if (owner.length !== zone.length) throw new TransferFault('a SOA is not at the apex')
+    if (rdata.length < SOA_OCTETS_MIN) throw new TransferFault('a SOA is malformed')
+  }
+
+  #keep(records: ZoneRecords, { owner, type, ttlSeconds, rdata }: ResourceRecord): void {
+    const scanned = this.#scanned
+    scanned.owner.set(lowerName(owner))
+    scanned.ownerOctets = owner.length
+    scanned.type = type
+    // RFC 2181 section 8.
+    scanned.ttlSeconds = ttlSeconds > 0x7fff_ffff ? 0 : ttlSeconds
+    scanned.rdata = rdata
+    scanned.rdataOctets = rdata.length
+    scanned.file = this.#question.origin
+    scanned.line = this.#count
+    if (!records.add(scanned)) throw new TransferFault('the zone is over two gigabytes')
+  }
+}
+
+/** The serial of a SOA record, which has been checked to be one. */
+export function soaSerial({ rdata }: Pick<ResourceRecord, 'rdata'>): number {
+  const view = new DataView(rdata.buffer, rdata.byteOffset, rdata.byteLength)
+  return view.getUint32(rdata.length - 20)
+}
+
+/** Seconds of a SOA's timers. */
+export interface SoaTimers {
+  readonly refreshSeconds: number
+  readonly retrySeconds: number
+  readonly expireSeconds: number
+}
+
+export function soaTimers(rdata: Uint8Array): SoaTimers {
+  const view = new DataView(rdata.buffer, rdata.byteOffset, rdata.byteLength)
+  return {
+    refreshSeconds: view.getUint32(rdata.length - 16),
+    retrySeconds: view.getUint32(rdata.length - 12),
+    expireSeconds: view.getUint32(rdata.length - 8),
+  }
+}

@@ -1,0 +1,110 @@
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { digAt, serialAt, transferred } from '../support/nameservers.ts'
+import { needs } from '../support/peer.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const ZONE = 'k.example.com'
+const EDITS = 20
+
+/** A steered set of addresses, one of names, and one that is plain. */
+function manifest(last: number): string {
+  return `apiVersion: kuadrant.io/v1alpha1
+kind: DNSRecord
+metadata:
+  name: app
+spec:
+  rootHost: app.${ZONE}
+  endpoints:
+  - dnsName: app.${ZONE}
+    recordType: A
+    setIdentifier: one
+    targets: [192.0.2.${last}]
+    providerSpecific: [{ name: weight, value: "200" }]
+  - dnsName: app.${ZONE}
+    recordType: A
+    setIdentifier: two
+    targets: [198.51.100.1]
+    providerSpecific: [{ name: weight, value: "100" }]
+  - dnsName: lb.app.${ZONE}
+    recordType: CNAME
+    setIdentifier: one
+    targets: [one.app.${ZONE}]
+    providerSpecific: [{ name: weight, value: "1" }]
+  - dnsName: lb.app.${ZONE}
+    recordType: CNAME
+    setIdentifier: two
+    targets: [two.app.${ZONE}]
+    providerSpecific: [{ name: weight, value: "1" }]
+  - dnsName: n${last % 3}.app.${ZONE}
+    recordType: TXT
+    targets: ['"version ${last}"']
+`
+}
+
+const corefile = `${ZONE}:{PORT} {
+    bind 127.0.0.1
+    errors
+    transfer {
+        to 127.0.0.1
+    }
+    kuadrant {
+        manifests zones
+    }
+}
+`
+
+/** The records between the first and the last SOA of an IXFR, as additions (+) and removals (-). */
+function changesOf(text: string): { line: string; isAdded: boolean }[] {
+  const lines = text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith(';'))
+    .map((line) => line.trim().replace(/\s+/g, ' '))
+  let isAdded = true
+  const changes: { line: string; isAdded: boolean }[] = []
+  for (const line of lines.slice(1, -1)) {
+    if (line.includes(' SOA ')) isAdded = !isAdded
+    else changes.push({ line, isAdded })
+  }
+  return changes
+}
+
+t.test(
+  'zones of DNSRecords go out with all records, and as what changed',
+  needs('dig'),
+  async (t) => {
+    // Records that stay make the zone larger than what changes.
+    const others = Array.from({ length: 80 }, (_, i) => {
+      return `  - {dnsName: x${i}.fill.${ZONE}, recordType: A, targets: [203.0.113.${i}, 203.0.113.200]}\n`
+    })
+    const head = 'apiVersion: kuadrant.io/v1alpha1\nkind: DNSRecord\nmetadata: {name: fill}\n'
+    const fill = `${head}spec:\n  rootHost: fill.${ZONE}\n  endpoints:\n${others.join('')}`
+    const files = { 'zones/app.yaml': manifest(1), 'zones/fill.yaml': fill }
+    const server = await startServer(t, { corefile, files })
+    const first = await transferred(server.port, ZONE)
+    const at = (name: string) => first.filter((line) => line.startsWith(`${name}.${ZONE}.`))
+    t.equal(at('app').length, 2, 'a steered set whole')
+    t.equal(at('lb.app').length, 1, 'but one CNAME')
+    const oldest = await serialAt(server.port, ZONE)
+    for (let i = 2; i <= EDITS; i++) {
+      const before = await serialAt(server.port, ZONE)
+      writeFileSync(join(server.directory, 'new'), manifest(i))
+      renameSync(join(server.directory, 'new'), join(server.directory, 'zones/app.yaml'))
+      await until(async () => (await serialAt(server.port, ZONE)) !== before, `edit ${i}`)
+    }
+    const last = await transferred(server.port, ZONE)
+    const ixfr = await digAt(server.port, ['+nocmd', '+noall', '+answer', `ixfr=${oldest}`, ZONE])
+    const content = new Set(first.filter((line) => !line.includes(' SOA ')))
+    for (const { line, isAdded } of changesOf(ixfr)) {
+      if (isAdded) content.add(line)
+      else t.ok(content.delete(line), `${line} was there`)
+    }
+    t.strictSame(
+      [...content].sort(),
+      last.filter((line) => !line.includes(' SOA ')),
+    )
+    t.match(server.output(), new RegExp(`IXFR of ${ZONE}\\. \\d+ to 127\\.0\\.0\\.1: `))
+  },
+)

@@ -1,0 +1,367 @@
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { Opcode, printRcode, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
+import {
+  composeMessage,
+  type Message,
+  parseMessage,
+  type ResourceRecord,
+} from '../../../src/dns/message/message.ts'
+import { parseQuery } from '../../../src/dns/message/parse-query.ts'
+import { scanName } from '../../../src/dns/name/name.ts'
+import { type RdataField, scanRdata, splitFields } from '../../../src/dns/rdata/index.ts'
+import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
+import { createTsigKey } from '../../../src/dns/tsig/key.ts'
+import { SecondaryZone } from '../../../src/plugins/secondary/secondary-zone.ts'
+import { secondaryWith } from '../../../src/plugins/secondary/setup.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { FakeClock, FakeTimers, SetUp, setupError } from '../../support/setup.ts'
+import { show, transaction } from '../../support/transaction.ts'
+import { until } from '../../support/until.ts'
+
+const APEX = 'example.org.'
+const zone = scanName(APEX)!
+
+function rr(text: string): ResourceRecord {
+  const [name, typeName, ...rest] = text.split(' ')
+  const type = RRType[typeName as keyof typeof RRType]
+  const rdata = scanRdata(type, splitFields(rest.join(' ')) as RdataField[], zone)
+  if (!(rdata instanceof Uint8Array)) throw new Error(`bad rdata: ${text}`)
+  return { owner: scanName(name!, zone)!, type, rrclass: RRClass.IN, ttlSeconds: 60, rdata }
+}
+
+/** Refresh 100, retry 10, expire 1000. */
+const soa = (serial: number): ResourceRecord => rr(`@ SOA ns host ${serial} 100 10 1000 5`)
+const whole = (serial: number, ...extra: string[]): ResourceRecord[] => {
+  return [soa(serial), rr('@ NS ns'), ...extra.map(rr), soa(serial)]
+}
+
+/** A primary that answers each query as the test says. */
+class Primary {
+  readonly asked: Message[] = []
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  /** Records of the reply; a number = this rcode; undefined = silence and a closed connection. */
+  answer: (query: Message) => readonly ResourceRecord[] | number | undefined = () => undefined
+
+  private constructor(server: Server) {
+    this.#server = server
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('data', (chunk: Buffer) => this.#reply(socket, chunk.subarray(2)))
+    })
+  }
+
+  static async open(t: Test): Promise<Primary> {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const primary = new Primary(server)
+    t.teardown(() => {
+      for (const socket of primary.#sockets) socket.destroy()
+      server.close()
+    })
+    return primary
+  }
+
+  get port(): number {
+    return (this.#server.address() as { port: number }).port
+  }
+
+  #reply(socket: Socket, packet: Buffer): void {
+    const query = parseMessage(packet)!
+    this.asked.push(query)
+    const answer = this.answer(query)
+    if (answer === undefined) return void socket.destroy()
+    const rcode = typeof answer === 'number' ? answer : 0
+    const records = typeof answer === 'number' ? [] : answer
+    const reply = { ...query, flags: 0x8400, rcode, answer: records, authority: [], additional: [] }
+    const octets = composeMessage(reply)
+    socket.write(Buffer.concat([Buffer.from([octets.length >> 8, octets.length & 0xff]), octets]))
+  }
+
+  /** Types that were asked for. */
+  types(): number[] {
+    return this.asked.map(({ question }) => question!.type)
+  }
+}
+
+async function setUp(t: Test, lines = '') {
+  const primary = await Primary.open(t)
+  const timers = new FakeTimers()
+  const corefile = `secondary {\ntransfer from 127.0.0.1:${primary.port}\n${lines}\n}`
+  const c = new SetUp(
+    secondaryWith(timers, () => 0),
+    corefile,
+  )
+  t.teardown(() => c.stop())
+  /** Moves both clocks, a tick at a time. */
+  const pass = async (seconds: number): Promise<void> => {
+    for (let ms = 0; ms < seconds * 1000; ms += 250) {
+      c.clock.monotonicMs += 250
+      await timers.advance(250)
+    }
+  }
+  const serves = async (name = 'www'): Promise<string> => {
+    const shown = await show(c.handler(), transaction({ name: `${name}.${APEX}` }))
+    return [shown.status, ...shown.answer.map((line) => line.split(' ').at(-1)!)].join(' ')
+  }
+  return { primary, c, pass, serves }
+}
+
+const WWW = 'www A 192.0.2.1'
+
+t.test('the zone is served once it is there', async (t) => {
+  const { primary, c, serves } = await setUp(t)
+  primary.answer = () => whole(1, WWW)
+  t.match(await serves(), 'SERVFAIL')
+  await c.start()
+  await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
+  t.match(c.lines.join(), 'zone example.org. transferred (AXFR) from 127.0.0.1:')
+  t.equal(await serves('none'), 'NXDOMAIN')
+  t.equal(c.block.zoneVersions.find(zone)?.serial, 1, 'others can have it')
+})
+
+t.test('at first it is tried again soon, and ever later', async (t) => {
+  const primary = await Primary.open(t)
+  const lines: string[] = []
+  const clock = new FakeClock()
+  const zoneOf = new SecondaryZone({
+    zone,
+    primaries: [{ host: '127.0.0.1', port: primary.port }],
+    place: 'here',
+    sourceFor: () => '',
+    key: () => undefined,
+    nsInAuthority: true,
+    clock,
+    timers: new FakeTimers(),
+    log: createLogger(
+      '',
+      (line) => lines.push(line),
+      () => false,
+    ),
+    random: () => 0,
+    onTransfer: () => {},
+  })
+  const waits: number[] = []
+  for (let i = 0; i < 8; i++) {
+    t.notOk(await zoneOf.refresh())
+    let ms = 0
+    while (!zoneOf.isDue(clock.monotonicMs + ms)) ms += 250
+    waits.push(ms)
+  }
+  t.strictSame(waits, [250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000])
+  t.equal(lines.length, 1, 'the same fault is told once')
+})
+
+t.test('it is refreshed when the SOA says so, by IXFR', async (t) => {
+  const { primary, c, pass, serves } = await setUp(t)
+  primary.answer = () => whole(1, WWW)
+  await c.start()
+  await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
+  primary.answer = () => [soa(1)]
+  await pass(99)
+  t.equal(primary.asked.length, 1)
+  await pass(2)
+  await until(() => primary.asked.length === 2, 'the refresh')
+  const { question, authority } = primary.asked[1]!
+  t.equal(question?.type, RRType.IXFR)
+  t.equal(authority.length, 1)
+  await until(
+    async () => (await c.metric('coredns_secondary_transfers_total{result="none"}')) === 1,
+    'the end',
+  )
+  const added = [rr('www A 192.0.2.2'), rr('new A 192.0.2.3')]
+  primary.answer = () => [soa(2), soa(1), rr(WWW), soa(2), ...added, soa(2)]
+  await pass(101)
+  await until(async () => (await serves()) === 'NOERROR c0000202', 'the difference')
+  t.equal(await serves('new'), 'NOERROR c0000203')
+  t.equal(c.block.zoneVersions.find(zone)?.serial, 2)
+})
+
+t.test('a zone that nobody confirms is served until it expires', async (t) => {
+  const { primary, c, pass, serves } = await setUp(t)
+  primary.answer = () => whole(1, WWW)
+  await c.start()
+  await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
+  primary.answer = () => undefined
+  await pass(990)
+  t.equal(await serves(), 'NOERROR c0000201')
+  await pass(15)
+  t.match(await serves(), 'SERVFAIL')
+  t.equal(c.block.zoneVersions.find(zone), undefined)
+  t.match(c.lines.join(), 'zone example.org. 1 expired')
+  primary.answer = () => whole(1, WWW)
+  await pass(15)
+  await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone again')
+})
+
+const BAD: { name: string; answer: readonly ResourceRecord[] | number; says: RegExp }[] = [
+  { name: 'an error', answer: Rcode.REFUSED, says: /the primary answers REFUSED/ },
+  {
+    name: 'a difference that does not fit',
+    answer: [soa(2), soa(1), rr('x A 192.0.2.9'), soa(2), soa(2)],
+    says: /takes away what is not there/,
+  },
+  {
+    name: 'names of others',
+    answer: whole(2, 'www.other. A 192.0.2.9'),
+    says: /is outside of the zone/,
+  },
+  { name: 'a CNAME beside others', answer: whole(2, WWW, 'www CNAME x'), says: /CNAME/ },
+]
+for (const { name, answer, says } of BAD) {
+  t.test(`${name} leaves the zone as it is`, async (t) => {
+    const { primary, c, pass, serves } = await setUp(t)
+    primary.answer = () => whole(1, WWW)
+    await c.start()
+    await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
+    primary.answer = () => answer
+    await pass(101)
+    await until(() => says.test(c.lines.join('\n')), 'what it says')
+    t.equal(await serves(), 'NOERROR c0000201')
+    primary.answer = ({ question }) => {
+      return question?.type === RRType.AXFR ? whole(3, 'www A 192.0.2.3') : Rcode.NOTIMP
+    }
+    await pass(11)
+    await until(async () => (await serves()) === 'NOERROR c0000203', 'a good one')
+  })
+}
+
+t.test('an older version is not taken', async (t) => {
+  const { primary, c, pass, serves } = await setUp(t)
+  primary.answer = () => whole(5, WWW)
+  await c.start()
+  await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
+  primary.answer = () => whole(4, 'www A 192.0.2.4')
+  await pass(101)
+  await until(
+    async () => (await c.metric('coredns_secondary_transfers_total{result="none"}')) === 1,
+    'the end',
+  )
+  t.equal(await serves(), 'NOERROR c0000201')
+})
+
+/** A NOTIFY; with `serial` it says what there is. */
+async function notify(
+  c: SetUp,
+  change: { from?: string; name?: string; serial?: number; key?: string } = {},
+) {
+  const name = scanName(change.name ?? APEX)!
+  const packet = composeMessage({
+    id: 1,
+    opcode: Opcode.NOTIFY,
+    flags: 0x0400,
+    rcode: 0,
+    question: { name, type: RRType.SOA, rrclass: RRClass.IN },
+    answer: change.serial === undefined ? [] : [soa(change.serial)],
+    authority: [],
+    additional: [],
+    edns: undefined,
+  })
+  const tx = transaction({ name: change.name ?? APEX, from: change.from ?? '127.0.0.1' })
+  parseQuery(tx.query, packet, packet.length)
+  tx.response.reset(tx.query)
+  if (change.key !== undefined) {
+    tx.tsigKey = createTsigKey(scanName(change.key)!, scanAlgorithm('hmac-sha256')!, zone)
+  }
+  const status = await c.handler().serve(tx)
+  return status === -1 ? 'DROP' : printRcode(status)
+}
+
+t.test('a NOTIFY has the primary asked, but not more than once a second', async (t) => {
+  const { primary, c, pass, serves } = await setUp(t)
+  t.ok(c.block.takesNotify)
+  primary.answer = () => whole(1, WWW)
+  await c.start()
+  await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
+  primary.answer = () => whole(2, 'www A 192.0.2.2')
+  t.equal(await notify(c, { serial: 1 }), 'NOERROR')
+  await pass(2)
+  t.equal(primary.asked.length, 1, 'nothing new')
+  t.equal(await notify(c, { serial: 2 }), 'NOERROR')
+  await until(async () => (await serves()) === 'NOERROR c0000202', 'the new version')
+  for (let i = 0; i < 50; i++) await notify(c)
+  t.equal(primary.asked.length, 2, 'not at once')
+  await pass(1)
+  await until(() => primary.asked.length === 3, 'a second later')
+  t.equal(await c.metric('coredns_secondary_notifies_total'), 52)
+})
+
+t.test('NOTIFYs of strangers and for other zones', async (t) => {
+  const { primary, c, pass } = await setUp(t)
+  primary.answer = () => whole(1, WWW)
+  await c.start()
+  await until(() => primary.asked.length === 1, 'the first')
+  t.equal(await notify(c, { from: '127.0.0.2' }), 'DROP')
+  t.equal(await notify(c, { name: 'www.example.org.' }), 'NOTAUTH')
+  t.equal(await notify(c, { name: 'example.com.' }), 'NOTAUTH')
+  await pass(5)
+  t.equal(primary.asked.length, 1)
+})
+
+t.test('with a key NOTIFYs must be signed, and so are we', async (t) => {
+  const { primary, c } = await setUp(t, 'key k.example.')
+  await t.rejects(c.startUp(), { message: /no key k\.example\./ })
+  const key = createTsigKey(scanName('k.example.')!, scanAlgorithm('hmac-sha256')!, zone)
+  c.block.tsigKeys.replace([key])
+  primary.answer = () => whole(1, WWW)
+  await c.start()
+  await until(() => c.lines.join().includes('the reply is not signed'), 'the fault')
+  t.equal(primary.asked[0]?.additional[0]?.type, RRType.TSIG)
+  t.equal(await notify(c), 'REFUSED')
+  t.equal(await notify(c, { key: 'other.example.' }), 'REFUSED')
+  t.equal(await notify(c, { key: 'k.example.' }), 'NOERROR')
+})
+
+t.test('after a reload what there was is served on', async (t) => {
+  const { primary, c, serves } = await setUp(t)
+  primary.answer = () => whole(1, WWW)
+  await c.start()
+  await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
+  primary.answer = () => undefined
+  const corefile = `secondary {\ntransfer from 127.0.0.1:${primary.port}\n}`
+  const next = new SetUp(
+    secondaryWith(new FakeTimers(), () => 0),
+    corefile,
+  )
+  await next.start()
+  await c.stop()
+  t.teardown(() => next.stop())
+  const shown = await show(next.handler(), transaction({ name: `www.${APEX}` }))
+  t.equal(shown.answer.length, 1)
+  await next.stop()
+  const later = new SetUp(
+    secondaryWith(new FakeTimers(), () => 0),
+    corefile,
+  )
+  t.teardown(() => later.stop())
+  await later.start()
+  t.match(
+    (await show(later.handler(), transaction({ name: APEX }))).status,
+    'SERVFAIL',
+    'gone with it',
+  )
+})
+
+const FAULTS = [
+  { corefile: 'secondary', want: 'no primary is given' },
+  { corefile: 'secondary {\n transfer to 127.0.0.1\n}', want: 'transfer takes `from`' },
+  { corefile: 'secondary {\n transfer from\n}', want: 'transfer takes `from`' },
+  { corefile: 'secondary {\n transfer from a.example\n}', want: 'not an IP address' },
+  { corefile: 'secondary {\n catalog\n}', want: 'catalog zones are not supported' },
+  { corefile: 'secondary a a {\n transfer from ::1\n}', want: 'the zone a. is there twice' },
+  { corefile: 'secondary {\n nonsense\n}', want: "unknown property 'nonsense'" },
+]
+for (const { corefile, want } of FAULTS) {
+  t.test(`the Corefile says: ${JSON.stringify(corefile)}`, async (t) => {
+    t.match(
+      setupError(
+        secondaryWith(new FakeTimers(), () => 0),
+        corefile,
+      ),
+      want,
+    )
+  })
+}

@@ -1,0 +1,190 @@
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { Opcode, Rcode } from '../../../src/dns/iana/index.ts'
+import { composeMessage, type Message, parseMessage } from '../../../src/dns/message/message.ts'
+import { printName, scanName } from '../../../src/dns/name/name.ts'
+import { printRdata } from '../../../src/dns/rdata/index.ts'
+import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
+import { createTsigKey, TsigKeyring } from '../../../src/dns/tsig/key.ts'
+import { findTsig } from '../../../src/dns/tsig/record.ts'
+import { verifyRequest } from '../../../src/dns/tsig/verify-request.ts'
+import { TRIES_MAX } from '../../../src/plugins/transfer/notifier.ts'
+import { transferWith } from '../../../src/plugins/transfer/setup.ts'
+import { FakeTimers, SetUp } from '../../support/setup.ts'
+import { until } from '../../support/until.ts'
+import { imageOf } from '../../support/zone-version.ts'
+
+const APEX = 'example.org.'
+const KEY = createTsigKey(scanName('k.example.')!, scanAlgorithm('hmac-sha256')!, Buffer.from('s'))
+
+interface Heard {
+  readonly message: Message
+  readonly packet: Buffer
+  readonly from: RemoteInfo
+}
+
+/** A server that keeps what it hears. */
+class Listener {
+  readonly heard: Heard[] = []
+  readonly socket: Socket
+
+  private constructor(socket: Socket) {
+    this.socket = socket
+    socket.on('message', (packet, from) => {
+      this.heard.push({ message: parseMessage(packet)!, packet, from })
+    })
+  }
+
+  static async open(t: Test): Promise<Listener> {
+    const socket = createSocket('udp4')
+    socket.bind(0, '127.0.0.1')
+    await once(socket, 'listening')
+    t.teardown(() => new Promise<void>((done) => socket.close(() => done())))
+    return new Listener(socket)
+  }
+
+  get port(): number {
+    return this.socket.address().port
+  }
+
+  serials(): string[] {
+    return this.heard.map(({ message }) => {
+      const { type, rdata } = message.answer[0]!
+      return printRdata(type, rdata).split(' ')[2]!
+    })
+  }
+
+  reply({ message, from }: Heard, change: Partial<Message> = {}): void {
+    const reply = { ...message, flags: 0x8400, answer: [], additional: [], ...change }
+    this.socket.send(composeMessage(reply), from.port, from.address)
+  }
+}
+
+async function setUp(t: Test, lines = '') {
+  const listener = await Listener.open(t)
+  const timers = new FakeTimers()
+  const corefile = `transfer {\nto 127.0.0.1:${listener.port}\n${lines}\n}`
+  const c = new SetUp(transferWith(timers), corefile)
+  c.block.tsigKeys.replace([KEY])
+  const source = c.block.zoneVersions.source()
+  t.teardown(() => c.stop())
+  const put = (serial: number): void => {
+    const text = `@ 60 SOA ns host ${serial} 2 3 4 5\n@ 60 NS ns\n`
+    source.put(imageOf(text, APEX).version)
+  }
+  const heard = (count: number) => until(() => listener.heard.length >= count, `${count} NOTIFYs`)
+  return { c, put, listener, timers, heard }
+}
+
+t.test('at the start and at each new serial a NOTIFY goes out, with the SOA', async (t) => {
+  const { c, put, listener, heard } = await setUp(t)
+  put(1)
+  await c.start()
+  await heard(1)
+  const { message } = listener.heard[0]!
+  t.equal(message.opcode, Opcode.NOTIFY)
+  t.equal(message.flags, 0x0400)
+  t.equal(printName(message.question!.name), APEX)
+  listener.reply(listener.heard[0]!)
+  await until(async () => {
+    put(2)
+    return listener.heard.length >= 2
+  }, 'the second')
+  t.strictSame(listener.serials().slice(0, 2), ['1', '2'])
+})
+
+t.test('without an answer it is tried again, ever later, and then given up', async (t) => {
+  const { c, put, listener, timers, heard } = await setUp(t)
+  put(1)
+  await c.start()
+  await heard(1)
+  for (let tries = 2; tries <= TRIES_MAX; tries++) {
+    const waitMs = 1000 * 2 ** (tries - 2)
+    await timers.advance(waitMs - 1)
+    t.equal(listener.heard.length, tries - 1, 'not before its time')
+    await timers.advance(1)
+    await heard(tries)
+  }
+  t.notMatch(c.lines.join(), 'failed')
+  await timers.advance(1000 * 2 ** (TRIES_MAX - 1))
+  t.match(c.lines.join(), 'NOTIFY of example.org. 1 to 127.0.0.1:')
+  t.match(c.lines.join(), 'failed: there was no answer')
+  t.equal(await c.metric('coredns_transfer_notifies_failed_total'), 1)
+  t.equal(await c.metric('coredns_transfer_notifies_sent_total'), TRIES_MAX)
+  t.equal(timers.count, 0)
+})
+
+t.test('an answer ends it, an error too; answers to something else do not', async (t) => {
+  const { c, put, listener, timers, heard } = await setUp(t)
+  put(1)
+  await c.start()
+  await heard(1)
+  const first = listener.heard[0]!
+  listener.reply(first, { id: first.message.id ^ 1 })
+  listener.reply(first, { opcode: Opcode.QUERY })
+  listener.reply(first, { flags: 0 })
+  listener.reply(first, { question: { ...first.message.question!, name: scanName('x.')! } })
+  await timers.advance(1000)
+  await heard(2)
+  listener.reply(listener.heard[1]!, { rcode: Rcode.NOTAUTH })
+  await until(() => timers.count === 0, 'the end')
+  t.match(c.lines.join(), 'failed: the answer is NOTAUTH')
+})
+
+t.test('what changes while one is under way is told by the next, once', async (t) => {
+  const { c, put, listener, timers, heard } = await setUp(t)
+  put(1)
+  await c.start()
+  await heard(1)
+  put(2)
+  await new Promise((resolve) => setImmediate(resolve))
+  put(3)
+  await new Promise((resolve) => setImmediate(resolve))
+  await timers.advance(1000)
+  await heard(2)
+  t.equal(listener.serials()[1], '3', 'tries say what is newest')
+  listener.reply(listener.heard[1]!)
+  await until(() => timers.count === 0, 'the end')
+  t.equal(listener.heard.length, 2)
+})
+
+t.test('with a key it is signed, and an unsigned answer is none', async (t) => {
+  const { c, put, listener, timers, heard } = await setUp(t, 'key k.example.')
+  put(1)
+  await c.start()
+  await heard(1)
+  const ring = new TsigKeyring()
+  ring.replace([KEY])
+  const first = listener.heard[0]!
+  t.ok(findTsig(first.packet, first.packet.length) > 0)
+  listener.reply(first)
+  await timers.advance(1000)
+  await heard(2)
+  const { packet, message, from } = listener.heard[1]!
+  const seconds = Math.floor(c.clock.now() / 1000)
+  const at = findTsig(packet, packet.length)
+  const verified = verifyRequest(packet, at, packet.length, ring, seconds)!
+  t.equal(verified.error, 0)
+  const plain = composeMessage({ ...message, flags: 0x8400, answer: [], additional: [] })
+  const reply = new Uint8Array(plain.length + verified.signer.octets)
+  reply.set(plain)
+  verified.signer.sign(reply, plain.length, seconds)
+  listener.socket.send(reply, from.port, from.address)
+  await until(() => timers.count === 0, 'the end')
+  t.notMatch(c.lines.join(), 'failed')
+})
+
+t.test('NOTIFYs come from the source that is named, or from the address of bind', async (t) => {
+  const named = await setUp(t, 'source 127.0.0.7')
+  named.put(1)
+  await named.c.start()
+  await named.heard(1)
+  t.equal(named.listener.heard[0]?.from.address, '127.0.0.7')
+  const bound = await setUp(t)
+  bound.c.block.listenHosts.push('127.0.0.8', '::1')
+  bound.put(1)
+  await bound.c.start()
+  await bound.heard(1)
+  t.equal(bound.listener.heard[0]?.from.address, '127.0.0.8')
+})

@@ -1,0 +1,136 @@
+import t from 'tap'
+import { Query } from '../../src/dns/message/query.ts'
+import type { ReplyStream } from '../../src/dns/message/reply-stream.ts'
+import { type Exchange, type QueryHandler, STREAMED } from '../../src/transport/exchange.ts'
+import { listenTcp } from '../../src/transport/tcp.ts'
+import type { TcpLimits } from '../../src/transport/tcp-connection.ts'
+import { TcpClient } from './client.ts'
+import { until } from './echo.ts'
+
+/** Messages of one reply: numbered, `octets` long. */
+class Numbers implements ReplyStream {
+  isBroken = false
+  closed = 0
+  sent = 0
+  readonly #count: number
+  readonly #octets: number
+  readonly #breaksAt: number
+
+  constructor(count: number, octets: number, breaksAt: number) {
+    this.#count = count
+    this.#octets = octets
+    this.#breaksAt = breaksAt
+  }
+
+  next(out: Uint8Array): number {
+    if (this.sent === this.#breaksAt) this.isBroken = true
+    if (this.isBroken || this.sent === this.#count) return 0
+    out.fill(0, 0, this.#octets)
+    out[0] = this.sent++ & 0xff
+    return this.#octets
+  }
+
+  close(): void {
+    this.closed++
+  }
+}
+
+interface StreamExchange extends Exchange {
+  stream?: ReplyStream | undefined
+}
+
+/** Answers `n…` with a stream of as many messages as the second octet says, all else with itself. */
+class Streamer implements QueryHandler<StreamExchange> {
+  inFlight = 0
+  octets = 1000
+  breaksAt = -1
+  readonly streams: Numbers[] = []
+
+  acquire(): StreamExchange {
+    this.inFlight++
+    return { query: new Query(), reply: new Uint8Array(65535) }
+  }
+
+  serve(exchange: StreamExchange): number {
+    const { packet, packetOctets } = exchange.query
+    if (packet[0] === 0x6e) {
+      const stream = new Numbers(packet[1]!, this.octets, this.breaksAt)
+      this.streams.push(stream)
+      exchange.stream = stream
+      return STREAMED
+    }
+    exchange.reply.set(packet)
+    return packetOctets
+  }
+
+  release(): void {
+    this.inFlight--
+  }
+}
+
+async function start(handler: Streamer, limits: Partial<TcpLimits> = {}) {
+  const listener = await listenTcp({ host: '127.0.0.1', port: 0, handler, limits })
+  t.teardown(() => listener.close())
+  return { listener, client: await TcpClient.connect(listener.port) }
+}
+
+t.test(
+  'the messages of a stream go out in order, and what was asked behind it after them',
+  async (t) => {
+    const handler = new Streamer()
+    handler.octets = 40_000
+    const { client } = await start(handler)
+    client.send(Buffer.from([0x6e, 200]))
+    client.send(Buffer.from('x'))
+    client.send(Buffer.from([0x6e, 3]))
+    await until('all came', () => client.received.length === 204)
+    t.strictSame(
+      client.received.map((message) => message[0]),
+      [...Array(200).keys(), 0x78, 0, 1, 2],
+    )
+    await until('all is given back', () => handler.inFlight === 0)
+    t.strictSame(
+      handler.streams.map(({ closed }) => closed),
+      [1, 1],
+    )
+    await client.close()
+  },
+)
+
+t.test('a stream that breaks has its connection cut', async (t) => {
+  const handler = new Streamer()
+  handler.breaksAt = 2
+  const { client, listener } = await start(handler)
+  client.send(Buffer.from([0x6e, 9]))
+  await until('it is cut', () => listener.connections === 0)
+  t.equal(handler.streams[0]?.closed, 1)
+  t.equal(handler.inFlight, 0)
+  await client.close()
+})
+
+t.test('a peer that does not read is cut, and no more is composed than it was sent', async (t) => {
+  const handler = new Streamer()
+  handler.octets = 65_000
+  const { client, listener } = await start(handler, { writeMs: 100 })
+  client.socket.pause()
+  for (let i = 0; i < 3; i++) client.send(Buffer.from([0x6e, 255]))
+  await until('it is cut', () => listener.connections === 0)
+  t.equal(listener.counters.timedOut, 1)
+  t.ok(handler.streams[0]!.sent < 255, `${handler.streams[0]!.sent} messages`)
+  t.equal(handler.streams.length, 1, 'the next was not begun')
+  t.equal(handler.streams[0]?.closed, 1)
+  t.equal(handler.inFlight, 0)
+  await client.close()
+})
+
+t.test('a peer that leaves in the middle leaves nothing behind', async (t) => {
+  const handler = new Streamer()
+  handler.octets = 65_000
+  const { client, listener } = await start(handler)
+  client.send(Buffer.from([0x6e, 255]))
+  await until('some came', () => client.received.length > 0)
+  client.socket.destroy()
+  await until('it is gone', () => listener.connections === 0)
+  t.equal(handler.streams[0]?.closed, 1)
+  t.equal(handler.inFlight, 0)
+})
