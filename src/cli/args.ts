@@ -18,6 +18,9 @@ const DNS_PORT = 53
 
 /** Flags that stand alone, and those that take a value, by their names without dashes. */
 const BOOLEAN_FLAGS = ['plugins', 'quiet', 'takeover', 'version', 'windows-service', 'examples']
+/** Booleans as Go's strconv.ParseBool takes them. */
+const TRUE = /^(1|t|T|true|TRUE|True)$/
+const FALSE = /^(0|f|F|false|FALSE|False)$/
 const COREFILE_FLAGS = ['conf', 'dns.port', 'p']
 
 /** Reads the arguments of `sextant serve`; a string is why they are refused. */
@@ -97,8 +100,9 @@ function scanFlags(
       // `-p` and `-dns.port` are one flag; the last one given counts.
       values.set(name === 'p' ? 'dns.port' : name, value)
     } else if (!booleans.includes(name)) return `flag provided but not defined: -${name}`
-    else if (['false', '0', 'f', 'F', 'FALSE', 'False'].includes(inline ?? '')) set.delete(name)
-    else set.add(name)
+    else if (FALSE.test(inline ?? 'true')) set.delete(name)
+    else if (TRUE.test(inline ?? 'true')) set.add(name)
+    else return `invalid boolean value ${JSON.stringify(inline)} for -${name}: parse error`
   }
   return { set, values, rest: [] }
 }

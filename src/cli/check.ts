@@ -74,7 +74,7 @@ async function checkCorefile(
       warn: parts.sink,
       onUnknown: (error) => faults.push(error),
     })
-    const requestReload = () => Promise.resolve(false)
+    const requestReload = () => Promise.resolve('nothing is served')
     const { instance, errors } = Instance.create(blocks, view, {
       ...parts,
       requestReload,

@@ -169,8 +169,8 @@ export interface SetupContext {
   readonly readiness: readonly ReadinessCheck[]
   /** Serves GET `path` on `address` (`:8080`, `127.0.0.1:8080`) from startup to shutdown. */
   http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void
-  /** Asks for a reload of the Corefile (plugin `reload`); resolves to whether it succeeded. */
-  requestReload(reason: string): Promise<boolean>
+  /** Asks for a reload of the Corefile (plugin `reload`); resolves to why it failed, '' if it did not. */
+  requestReload(reason: string): Promise<string>
   readonly corefile: CorefileView
 }
 

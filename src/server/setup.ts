@@ -39,7 +39,7 @@ export interface SetupParts {
   readonly sink: LogSink
   /** The same way out, for lines that are no strings. */
   readonly lines: LineWriter
-  readonly requestReload: (reason: string) => Promise<boolean>
+  readonly requestReload: (reason: string) => Promise<string>
   /** One per instance. */
   readonly wiring: Wiring
 }

@@ -88,18 +88,24 @@ export class Supervisor {
   }
 
   /** Reads the Corefile again and moves to it. Resolves to false, logged, where that fails. */
-  reload(): Promise<boolean> {
+  async reload(): Promise<boolean> {
+    return (await this.#reload()) === ''
+  }
+
+  /** Resolves to why it failed, '' if it did not. */
+  #reload(): Promise<string> {
     return this.#inTurn(async () => {
-      if (this.#stopping) return false
+      if (this.#stopping) return 'the server is ending'
       this.#log.info('Reloading')
       try {
         await this.#replace()
       } catch (error) {
-        this.#log.error(`Restart failed: ${describe(error)}`)
-        return false
+        const fault = describe(error)
+        this.#log.error(`Restart failed: ${fault}`)
+        return fault
       }
       this.#log.info('Reloading complete')
-      return true
+      return ''
     })
   }
 
@@ -147,7 +153,7 @@ export class Supervisor {
       directiveNames: parts.directiveNames,
       warn: parts.sink,
     })
-    const requestReload = () => this.reload()
+    const requestReload = () => this.#reload()
     const { instance, errors } = Instance.create(blocks, view, {
       ...parts,
       requestReload,

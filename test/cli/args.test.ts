@@ -31,6 +31,12 @@ const serves: readonly { name: string; given: readonly string[]; want: object | 
     want: { plugins: true, quiet: true, version: true, examples: true, takesOver: true },
   },
   { name: 'a flag switched off', given: ['-quiet', '-quiet=false'], want: {} },
+  { name: 'a flag switched on in words', given: ['-quiet=T'], want: { quiet: true } },
+  {
+    name: 'a flag that is neither on nor off',
+    given: ['-quiet=maybe'],
+    want: 'invalid boolean value "maybe" for -quiet: parse error',
+  },
   { name: '-pidfile', given: ['-pidfile', '/run/x'], want: { pidfile: '/run/x' } },
   { name: 'extra words', given: ['-quiet', 'x', 'y'], want: 'extra command line arguments: [x y]' },
   {

@@ -71,6 +71,15 @@ t.test('a directory of manifests can be checked beside', async (t) => {
   t.match(got.errors[0], /bad\.yaml:\d+/)
 })
 
+t.test('a bad property of geoip does not hide a bad database', async (t) => {
+  const files = { Corefile: 'a {\n geoip none.mmdb {\n  net x IE\n  foo\n }\n}\n' }
+  const got = await run(t, files, [])
+  t.equal(got.errors.length, 3)
+  t.match(got.errors[0], /Corefile:2 .*failed to open database file: .*none\.mmdb/)
+  t.match(got.errors[1], /Corefile:3 .*invalid network 'x'/)
+  t.match(got.errors[2], /Corefile:4 .*unknown property "foo"/)
+})
+
 t.test('a Corefile that is not there is one line', async (t) => {
   const errors: string[] = []
   const output: Output = {

@@ -276,10 +276,12 @@ t.test('a directive can ask for a reload, and see whether it would change someth
   t.equal(corefile?.digest(), corefile?.loadedDigest)
   write('x {\n\n a\n}')
   t.not(corefile?.digest(), corefile?.loadedDigest)
-  t.equal(await contexts[0]?.requestReload('changed'), true)
+  t.equal(await contexts[0]?.requestReload('changed'), '')
   t.equal(contexts[1]?.corefile.loadedDigest, corefile?.digest())
   write('x {')
   t.throws(() => corefile?.digest(), InputError)
+  const why = 'Corefile:1 - Syntax error: Unexpected token'
+  t.match(await contexts[1]?.requestReload('changed'), why, 'or why it failed')
 })
 
 t.test('a stop runs the final hooks while it still serves', async (t) => {

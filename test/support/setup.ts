@@ -53,8 +53,8 @@ export class SetUp implements SetupContext {
   readonly corefile = { path: 'Corefile', loadedDigest: 'one', digest: () => this.digest }
   /** What `corefile.digest()` says. */
   digest = 'one'
-  /** What `requestReload` resolves to. */
-  reloads = true
+  /** What `requestReload` resolves to: why a reload fails, '' = it does not. */
+  reloads = ''
   readonly reloadReasons: string[] = []
   readonly #name: string
   readonly wiring: Wiring
@@ -132,7 +132,7 @@ export class SetUp implements SetupContext {
     this.endpoints.set(address + path, handler)
   }
 
-  async requestReload(reason: string): Promise<boolean> {
+  async requestReload(reason: string): Promise<string> {
     this.reloadReasons.push(reason)
     return this.reloads
   }

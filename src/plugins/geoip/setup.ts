@@ -36,7 +36,12 @@ export function createGeoip(parts: GeoipParts): Directive {
 }
 
 function setup(c: SetupContext, parts: GeoipParts): void {
-  const options = scanOptions(c.dispenser)
+  const options: GeoipOptions = { files: [], nets: [], ednsSubnet: false }
+  // Before the scan, so that a bad property does not hide a bad file.
+  c.onCheck(() =>
+    options.files.flatMap(({ path, position }) => checkFile(resolve(c.block.root, path), position)),
+  )
+  scanOptions(c.dispenser, options)
   const files = options.files.map(({ path, position }) => {
     return { path: resolve(c.block.root, path), position }
   })
@@ -69,11 +74,9 @@ function setup(c: SetupContext, parts: GeoipParts): void {
     }
   })
   c.onShutdown(() => locator.close())
-  c.onCheck(() => files.flatMap(({ path, position }) => checkFile(path, position)))
 }
 
-function scanOptions(d: Dispenser): GeoipOptions {
-  const options: GeoipOptions = { files: [], nets: [], ednsSubnet: false }
+function scanOptions(d: Dispenser, options: GeoipOptions): void {
   let occurrences = 0
   while (d.next()) {
     if (occurrences++ > 0) throw d.error('configuring multiple databases is not supported')
@@ -83,7 +86,6 @@ function scanOptions(d: Dispenser): GeoipOptions {
     }
     d.eachProperty(() => scanProperty(d, options))
   }
-  return options
 }
 
 function scanProperty(d: Dispenser, options: GeoipOptions): void {

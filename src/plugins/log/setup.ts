@@ -36,9 +36,9 @@ function scanRule(c: SetupContext): LogRule {
   }
 }
 
+/** A format with the names of whole formats in it, wherever they stand, written out. */
 function formatText(arg: string): string {
-  if (arg === '{common}') return COMMON_FORMAT
-  return arg === '{combined}' ? COMBINED_FORMAT : arg
+  return arg.replaceAll('{common}', COMMON_FORMAT).replaceAll('{combined}', COMBINED_FORMAT)
 }
 
 function scanClasses(d: Dispenser): ReadonlySet<LogClass> | undefined {

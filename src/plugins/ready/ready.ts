@@ -60,6 +60,7 @@ export function printReady(notes: readonly Unready[]): string {
   return ['OK', ...printReasons(notes)].join('\n')
 }
 
+/** Each once: blocks over one source have the same to say. */
 function printReasons(unready: readonly Unready[]): string[] {
-  return unready.map(({ name, reason }) => `${name}: ${reason}`)
+  return [...new Set(unready.map(({ name, reason }) => `${name}: ${reason}`))]
 }

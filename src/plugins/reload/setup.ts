@@ -59,8 +59,8 @@ function setup(c: SetupContext, timers: Timers, random: (below: number) => numbe
   c.onShutdown(() => watch.stop())
 }
 
-async function reloadOnce(c: SetupContext): Promise<boolean> {
-  if (reloading.has(c.metrics)) return true
+async function reloadOnce(c: SetupContext): Promise<string> {
+  if (reloading.has(c.metrics)) return ''
   reloading.add(c.metrics)
   try {
     return await c.requestReload('the Corefile changed')

@@ -11,8 +11,8 @@ export interface WatchOptions {
   readonly intervalMs: number
   readonly timers: Timers
   readonly log: Logger
-  /** Moves to the new Corefile; resolves to whether that worked. */
-  readonly reload: () => Promise<boolean>
+  /** Moves to the new Corefile; resolves to why that failed, '' if it did not. */
+  readonly reload: () => Promise<string>
   readonly countFailure: () => void
 }
 
@@ -46,12 +46,12 @@ export class CorefileWatch {
     // A Corefile that failed is not tried again until it changes.
     this.#seenDigest = digest
     this.#busy = true
-    const done = await this.#options.reload().finally(() => {
+    const fault = await this.#options.reload().finally(() => {
       this.#busy = false
     })
-    if (done) return
+    if (fault === '') return
     this.#options.countFailure()
-    this.#options.log.error('Corefile changed but reload failed; the line above says why')
+    this.#options.log.error(`Corefile changed but reload failed: ${fault}`)
   }
 
   /** Undefined while the Corefile is unreadable or wrong; each fault is logged once. */

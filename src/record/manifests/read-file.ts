@@ -203,6 +203,7 @@ class FileReading {
     const items = itemsOf(value)
     const records: HeldRecord[] = []
     const probes: HealthProbe[] = []
+    let isNamed = true
     for (const [index, item] of items.entries()) {
       const resource = validateResource(item)
       const prefix = item === value ? [] : ['items', index]
@@ -217,15 +218,18 @@ class FileReading {
         }
       } else if (resource.kind === 'refused') {
         const line = lineOf([...prefix, ...resource.problem.path])
-        const refused = this.#refuse(resource.key, line, resource.problem.message)
-        if (refused !== undefined) records.push(refused)
+        if (resource.key === '') {
+          isNamed = false
+          this.#reportFile(line, resource.problem.message)
+        } else records.push(this.#refuse(resource.key, line, resource.problem.message))
         if (this.#onIgnored !== undefined) this.#reportFurther(item, resource, prefix, lineOf)
       }
     }
     this.#documents.push({
       line: at.line,
-      digestA: at.digestA,
-      digestB: at.digestB,
+      // A document that is a fault of the file has no record to remember that by: it is read anew.
+      digestA: isNamed ? at.digestA : 0,
+      digestB: isNamed ? at.digestB : 0,
       records: records.length === 0 ? NO_RECORDS : records,
       probes: probes.length === 0 ? NO_PROBES : probes,
     })
@@ -251,11 +255,7 @@ class FileReading {
     return new HeldRecord(key, packRecord(resource.record), this.#path)
   }
 
-  #refuse(key: string, line: number, message: string): HeldRecord | undefined {
-    if (key === '') {
-      this.#refuseFile(line, message)
-      return undefined
-    }
+  #refuse(key: string, line: number, message: string): HeldRecord {
     const packed = this.#findPrevious(key)?.packed
     const kept = packed === undefined ? '' : ', its last good version is served'
     const error = manifestError(this.#path, line, `${key} is refused${kept}: ${message}`)
@@ -269,9 +269,13 @@ class FileReading {
     return this.#previousRecords.get(key)
   }
 
-  #refuseFile(line: number, message: string): void {
+  #reportFile(line: number, message: string): void {
     const kept = this.#previous === undefined ? '' : '; the file is served as it was before'
     this.#errors.push(manifestError(this.#path, line, `${message}${kept}`))
+  }
+
+  #refuseFile(line: number, message: string): void {
+    this.#reportFile(line, message)
     // Keeps indexes of `#documents` in step with those of the ranges.
     this.#documents.push({ line, digestA: 0, digestB: 0, records: NO_RECORDS, probes: NO_PROBES })
   }

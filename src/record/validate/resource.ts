@@ -24,6 +24,7 @@ import {
 type Mapping = { readonly [key: string]: YamlValue }
 
 const PROBE_OWNER_LABEL = 'kuadrant.io/health-probes-owner'
+const KINDS = ['DNSRecord', 'DNSHealthCheckProbe'] as const
 const DEFAULT_NAMESPACE = 'default'
 /** RFC 1123 names, as Kubernetes has them. */
 const RESOURCE_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
@@ -31,33 +32,54 @@ const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 const OTHER: Resource = { kind: 'other' }
 
 /**
- * Reads one resource of a manifest. Kinds of others are passed over, and so is what has a
- * deletionTimestamp: its owner wants it gone. Never throws on bad input.
+ * Reads one resource of a manifest. Kinds of others are passed over, and so are empty documents and what
+ * has a deletionTimestamp: its owner wants it gone. Never throws on bad input.
  */
 export function validateResource(value: YamlValue): Resource {
-  if (!isMapping(value)) return OTHER
-  const { kind, apiVersion } = value
-  if (kind !== 'DNSRecord' && kind !== 'DNSHealthCheckProbe') return OTHER
-  if (typeof apiVersion !== 'string' || !apiVersion.startsWith(`${API_GROUP}/`)) return OTHER
+  if (value === null) return OTHER
+  if (!isMapping(value)) {
+    const what = Array.isArray(value) ? 'a list' : 'a single value'
+    const message = `a resource must be a mapping, and this is ${what}`
+    return { kind: 'refused', key: '', problem: { path: RESOURCE.path(), message } }
+  }
+  const { kind, apiVersion = null } = value
+  const ours = findKind(kind)
+  if (ours === undefined || isOfAnotherGroup(apiVersion)) return OTHER
   let key = ''
   try {
     const identity = scanIdentity(value)
-    const isRecord = kind === 'DNSRecord'
-    key = `${isRecord ? '' : `${kind} `}${recordKey(identity.namespace, identity.name)}`
-    if (apiVersion !== API_VERSION) {
+    const isRecord = ours === 'DNSRecord'
+    key = `${isRecord ? '' : `${ours} `}${recordKey(identity.namespace, identity.name)}`
+    if (kind !== ours) {
       throw new RefusedError(
-        RESOURCE.at('apiVersion'),
-        `apiVersion must be ${API_VERSION}, not ${quote(apiVersion)}`,
+        RESOURCE.at('kind'),
+        `kind must be ${ours}, not ${quote(String(kind))}`,
       )
+    }
+    if (apiVersion !== API_VERSION) {
+      const found = typeof apiVersion === 'string' ? `, not ${quote(apiVersion)}` : ''
+      throw new RefusedError(RESOURCE.at('apiVersion'), `apiVersion must be ${API_VERSION}${found}`)
     }
     const metadata = mappingField(value, 'metadata', RESOURCE)
     if (field(metadata, 'deletionTimestamp') !== undefined) return OTHER
-    if (kind === 'DNSRecord') return { kind: 'record', record: validateDnsRecord(value, identity) }
+    if (isRecord) return { kind: 'record', record: validateDnsRecord(value, identity) }
     return { kind: 'probe', probe: validateProbe(value, identity) }
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error
     return { kind: 'refused', key, problem: error.problem }
   }
+}
+
+/** The kind of ours that is meant: one in other letters would be passed over in silence. */
+function findKind(kind: YamlValue | undefined): (typeof KINDS)[number] | undefined {
+  if (typeof kind !== 'string') return undefined
+  return KINDS.find((ours) => ours === kind || ours.toLowerCase() === kind.toLowerCase())
+}
+
+/** Others have a DNSRecord too. One that says no group is taken for ours, and refused. */
+function isOfAnotherGroup(apiVersion: YamlValue): boolean {
+  if (typeof apiVersion !== 'string') return false
+  return apiVersion !== API_GROUP && !apiVersion.startsWith(`${API_GROUP}/`)
 }
 
 /** The resources in one document: itself, or the items of a list. */

@@ -223,7 +223,7 @@ export class DataThread {
       serverCounters: new ServerTotals(this.#counts),
       sink: this.#sink,
       lines: this.#lines,
-      requestReload: () => Promise.resolve(false),
+      requestReload: () => Promise.resolve('data threads reload nothing'),
       wiring,
     })
     if (errors[0] !== undefined) return errors[0].message

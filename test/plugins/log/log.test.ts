@@ -82,6 +82,11 @@ t.test('formats', async (t) => {
   const table = [
     { given: 'log . {combined}', want: /0\.00003799s "0"$/ },
     { given: 'log . {common}', want: /0\.00003799s$/ },
+    {
+      given: 'log . "{common} {local}"',
+      want: /^\[INFO\] 192\.0\.2\.1:.* 0\.00003799s 127\.0\.0\.53$/,
+    },
+    { given: 'log . "{local} {combined} {combined}"', want: /^\[INFO\] 127.* "0" 192.* "0"$/ },
     { given: 'log . "{remote} {local}"', want: /^\[INFO\] 192\.0\.2\.1 127\.0\.0\.53$/ },
     { given: 'log . "{ {name} }"', want: /^\[INFO\] \{ www\.example\.org\. \}$/ },
     { given: 'log . "{unknown} }{type}{"', want: /^\[INFO\] \{unknown\} \}A\{$/ },

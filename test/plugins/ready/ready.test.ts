@@ -54,6 +54,17 @@ t.test('what a ready plugin notes is told', async (t) => {
   t.strictSame((await setUp.get(ENDPOINT)).body, 'OK')
 })
 
+t.test('what two blocks over one source say is told once', async (t) => {
+  const setUp = new SetUp(ready, 'ready')
+  const said = { reason: 'a.yaml:1: bad' }
+  for (let block = 0; block < 2; block++) {
+    setUp.readiness.push({ name: 'kuadrant', check: () => said.reason, note: () => 'old' })
+  }
+  t.strictSame((await setUp.get(ENDPOINT)).body, 'kuadrant\nkuadrant: a.yaml:1: bad')
+  said.reason = ''
+  t.strictSame((await setUp.get(ENDPOINT)).body, 'OK\nkuadrant: old')
+})
+
 t.test('monitored continuously', async (t) => {
   const setUp = new SetUp(ready, 'ready 127.0.0.1:99 {\n monitor continuously\n}')
   let reason = ''

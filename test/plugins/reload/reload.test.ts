@@ -28,12 +28,15 @@ t.test('reloads once per change', async (t) => {
 t.test('a Corefile that fails is not tried again until it changes', async (t) => {
   const { timers, setUp } = harness('reload 10s 2s')
   await setUp.start()
-  setUp.reloads = false
+  setUp.reloads = 'Corefile:2 - Error during parsing: no'
   setUp.digest = 'two'
   await timers.advance(60_000)
   t.equal(setUp.reloadReasons.length, 1)
   t.equal(await setUp.metric('coredns_reload_failed_total'), 1)
-  t.match(setUp.lines.at(-1), '[ERROR] plugin/reload: Corefile changed but reload failed')
+  t.match(
+    setUp.lines.at(-1),
+    '[ERROR] plugin/reload: Corefile changed but reload failed: Corefile:2 - Error during parsing: no',
+  )
   setUp.digest = 'three'
   await timers.advance(10_000)
   t.equal(setUp.reloadReasons.length, 2)

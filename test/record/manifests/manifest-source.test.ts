@@ -110,6 +110,52 @@ t.test('a bad file keeps its last state, is told by line, and may come right aga
   t.equal(source.unreadyReason(), '')
 })
 
+t.test(
+  'a document that says not who it is stays a fault while others of its file change',
+  async (t) => {
+    const nameless = manifest('b', '192.0.2.2').replace('  name: b', '  labels: {}')
+    const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') + nameless })
+    const { source, lines, address, becomes } = await open(t, directory)
+    const path = join(directory, 'a.yaml')
+    t.match(source.unreadyReason(), /a\.yaml:17: metadata\.name is required/)
+    t.equal(address('a'), '192.0.2.1', 'the others are served on the first reading')
+    lines.length = 0
+    writeFileSync(path, manifest('a', '192.0.2.3') + nameless)
+    await until(
+      () => lines.some((line) => line.includes('a.yaml:17: ')),
+      'the fault to be told again',
+    )
+    t.match(source.unreadyReason(), /a\.yaml:17: metadata\.name is required; the file is served/)
+    t.equal(address('a'), '192.0.2.1')
+    writeFileSync(path, manifest('a', '192.0.2.3') + manifest('b', '192.0.2.2'))
+    await becomes('a', '192.0.2.3')
+    t.equal(source.unreadyReason(), '')
+  },
+)
+
+t.test('a file that is YAML, but of no resource, is a bad file', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': manifest('a', '192.0.2.1'),
+    'empty.yaml': '---\n# none\n',
+  })
+  const { source, address } = await open(t, directory)
+  t.equal(source.unreadyReason(), '', 'an empty document is none')
+  for (const { given, want } of [
+    {
+      given: 'apiVers',
+      want: /a\.yaml:1: a resource must be a mapping, and this is a single value; /,
+    },
+    {
+      given: '# b\n- a\n',
+      want: /a\.yaml:[12]: a resource must be a mapping, and this is a list; /,
+    },
+  ]) {
+    writeFileSync(join(directory, 'a.yaml'), given)
+    await until(() => want.test(source.unreadyReason()), `${given} to be told of`)
+    t.equal(address('a'), '192.0.2.1', given)
+  }
+})
+
 t.test('a refused record keeps its last good version, the others go on', async (t) => {
   const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.2') })
   const { source, address, becomes } = await open(t, directory)

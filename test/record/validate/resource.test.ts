@@ -363,10 +363,55 @@ t.test('properties say whom an endpoint is for and how much it weighs', (t) => {
   t.end()
 })
 
+t.test('what must be meant for us is refused rather than passed over', (t) => {
+  const metadata = { name: 'a' }
+  const apiVersion = 'kuadrant.io/v1alpha1'
+  for (const { given, key, want, path } of [
+    {
+      given: { kind: 'DnsRecord', apiVersion },
+      key: 'default/a',
+      want: /^kind must be DNSRecord, not "DnsRecord"$/,
+      path: ['kind'],
+    },
+    {
+      given: { kind: 'dnshealthcheckprobe', apiVersion },
+      key: 'DNSHealthCheckProbe default/a',
+      want: /^kind must be DNSHealthCheckProbe, /,
+      path: ['kind'],
+    },
+    {
+      given: { kind: 'DNSRecord' },
+      key: 'default/a',
+      want: /^apiVersion must be kuadrant\.io\/v1alpha1$/,
+      path: ['apiVersion'],
+    },
+    {
+      given: { kind: 'DNSRecord', apiVersion: 1 },
+      key: 'default/a',
+      want: /^apiVersion must be/,
+      path: ['apiVersion'],
+    },
+    {
+      given: { kind: 'DNSRecord', apiVersion: 'kuadrant.io' },
+      key: 'default/a',
+      want: /^apiVersion must be .*, not "kuadrant\.io"$/,
+      path: ['apiVersion'],
+    },
+  ]) {
+    const problem = { path, message: want }
+    t.match(validateResource({ ...given, metadata }), { kind: 'refused', key, problem })
+  }
+  t.end()
+})
+
 t.test('what is not ours or on its way out is passed over', (t) => {
   t.equal(validateResource({ kind: 'ConfigMap', apiVersion: 'v1' }).kind, 'other')
   t.equal(validateResource({ kind: 'DNSRecord', apiVersion: 'other.io/v1' }).kind, 'other')
+  t.equal(validateResource({ kind: 'DNSRecord', apiVersion: 'kuadrant.iota/v1' }).kind, 'other')
+  t.equal(validateResource({ kind: 'DNSPolicy', apiVersion: 'kuadrant.io/v1' }).kind, 'other')
   t.equal(validateResource(null).kind, 'other')
+  t.match(validateResource('text'), { kind: 'refused', key: '', problem: { path: [] } })
+  t.match(validateResource([]), { kind: 'refused', key: '', problem: { path: [] } })
   t.equal(
     validateResource(resource({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' })).kind,
     'other',
