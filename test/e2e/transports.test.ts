@@ -30,8 +30,8 @@ interface Transcript {
   readonly pages: readonly string[]
 }
 
-/** Most that a share may differ by: four times what chance makes of two runs of 200. */
-const SHARE_TOLERANCE = 0.2
+/** Most that the shares of two runs may differ by: five times what chance makes of an even draw. */
+const shareTolerance = (draws: number): number => 5 * Math.sqrt(0.5 / draws)
 
 async function record(
   t: Test,
@@ -72,7 +72,8 @@ function compareReplies(t: Test, { what, draws = 1 }: Ask, got: Replies, want: R
   for (const [reply, count] of want) {
     const share = (got.get(reply) ?? 0) / draws
     const difference = Math.abs(share - count / draws)
-    if (difference > SHARE_TOLERANCE) t.fail(`${what}: share ${share} instead of ${count / draws}`)
+    if (difference > shareTolerance(draws))
+      t.fail(`${what}: share ${share} instead of ${count / draws}`)
   }
 }
 
