@@ -201,7 +201,11 @@ export class ListWatch {
           this.#version = ''
           throw new ApiError(0, `a watch event is over ${LINE_OCTETS_MAX} octets`)
         }
-        for (const line of complete) this.#takeLine(line, queue)
+        for (const line of complete) {
+          // After events were lost it would set the version to a place that was not reached.
+          if (deadline.signal.aborted) break
+          this.#takeLine(line, queue)
+        }
       }
     } finally {
       queue.flush()

@@ -348,6 +348,20 @@ t.test('a fault in taking in events has everything listed anew', async (t) => {
   t.equal((await stage.asked()).isWatch, false)
 })
 
+t.test('what comes along with events that were lost does not hide the loss', async (t) => {
+  const stage = new Stage(t)
+  const stream = await stage.synced()
+  stage.fault = new Error('a bug')
+  const lines = Array.from({ length: 513 }, (_, i) =>
+    JSON.stringify({ type: 'ADDED', object: object(`n${i}`, `${11 + i}`) }),
+  )
+  stream.push(`${lines.join('\n')}\n`)
+  t.strictSame(await stage.heard(), [])
+  t.match(stage.lines, [/a bug/])
+  await stage.advance(WAIT_MS)
+  t.equal((await stage.asked()).isWatch, false, 'everything is listed anew')
+})
+
 t.test('the age grows while the API is away, and only then', async (t) => {
   const stage = new Stage(t)
   t.equal(stage.watch.ageMs, 0, 'nothing is known yet')
