@@ -14,8 +14,11 @@ import { scanWatchLine, type WatchEvent } from './watch-event.ts'
 /** Of one event; the API itself holds an object to 1.5 MiB or so. */
 const LINE_OCTETS_MAX = 16 * 1024 * 1024
 /** A watch is asked to last this long, and up to as much again: not all end at once. */
-const WATCH_SECONDS = 300
-/** Bookmarks come about once a minute. */
+const WATCH_SECONDS = 70
+/**
+ * Longer than any watch: bookmarks of a kind in which nothing happens may be ten minutes apart, so that silence is
+ * no fault before the server should have ended the watch.
+ */
 const IDLE_MS = 150_000
 /** A watch that lasted this long was a good one. */
 const STEADY_MS = 10_000
