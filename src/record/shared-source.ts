@@ -124,9 +124,9 @@ export async function acquireShared<S extends FollowedSource>(
   return { shared: own.shared as SharedSource<S>, release }
 }
 
-/** True if somebody in this process has it. */
-export function isSharedOpen(key: string): boolean {
-  return uses.has(key)
+/** The source that somebody in this process has by that key; undefined = nobody. */
+export function findShared(key: string): SharedSource | undefined {
+  return uses.get(key)?.shared
 }
 
 function giveBack(key: string, use: Use): void {

@@ -1,7 +1,7 @@
 import { equalNames } from '../../dns/name/name.ts'
 import type { CorefileView } from '../../plugin/directive.ts'
 import type { KuadrantOptions } from './options.ts'
-import { isOpen, nameOf, type SourcePlace } from './source-place.ts'
+import { isRead, nameOf, type SourcePlace } from './source-place.ts'
 
 /** A `kuadrant` block as the others of its Corefile see it. */
 export interface Sibling {
@@ -22,7 +22,7 @@ export interface Sibling {
 export class Siblings {
   readonly #members: Sibling[] = []
   #claimed: Promise<void> | undefined
-  #openBefore: Set<string> | undefined
+  #readBefore: Set<string> | undefined
 
   static of(corefile: CorefileView): Siblings {
     const known = siblings.get(corefile) ?? new Siblings()
@@ -58,12 +58,12 @@ export class Siblings {
     return this.#claimed
   }
 
-  /** True if an earlier Corefile of this process had the source when the first block of this one started. */
+  /** True if an earlier Corefile of this process had read the source when the first block of this one started. */
   hadSource(source: SourcePlace): boolean {
-    this.#openBefore ??= new Set(
-      this.options.filter((options) => isOpen(options.source)).map(({ source }) => nameOf(source)),
+    this.#readBefore ??= new Set(
+      this.options.filter((options) => isRead(options.source)).map(({ source }) => nameOf(source)),
     )
-    return this.#openBefore.has(nameOf(source))
+    return this.#readBefore.has(nameOf(source))
   }
 
   stopFollowing(): void {

@@ -1,7 +1,7 @@
 import {
   acquireCluster,
   type ClusterRecords,
-  isClusterOpen,
+  isClusterRead,
 } from '../../record/kubernetes/acquire.ts'
 import type { KubernetesSourceOptions } from '../../record/kubernetes/kubernetes-source.ts'
 import { acquireSource, isSourceOpen } from '../../record/manifests/shared-source.ts'
@@ -31,9 +31,9 @@ export function acquire(
   return acquireSource({ ...parts, directory: place.directory })
 }
 
-/** True if somebody in this process reads it. */
-export function isOpen(place: SourcePlace): boolean {
-  return place.kind === 'kubernetes' ? isClusterOpen(place) : isSourceOpen(place.directory)
+/** True if somebody in this process has read it. */
+export function isRead(place: SourcePlace): boolean {
+  return place.kind === 'kubernetes' ? isClusterRead(place) : isSourceOpen(place.directory)
 }
 
 /** Reads WATCH_NAMESPACES: a comma list, blanks around names or none at all; empty = all namespaces. */

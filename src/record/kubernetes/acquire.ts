@@ -2,7 +2,7 @@ import { Random } from '../../base/random.ts'
 import type { ApiClient } from '../../kube/api.ts'
 import { HttpsClient } from '../../kube/https-client.ts'
 import { type ApiPlace, loadKubeConfig } from '../../kube/kubeconfig.ts'
-import { acquireShared, isSharedOpen, SharedSource } from '../shared-source.ts'
+import { acquireShared, findShared, SharedSource } from '../shared-source.ts'
 import { KubernetesSource, type KubernetesSourceOptions } from './kubernetes-source.ts'
 
 /** Which records of which cluster. */
@@ -29,9 +29,9 @@ export async function acquireCluster(
   })
 }
 
-/** True if somebody in this process follows it. */
-export function isClusterOpen(records: ClusterRecords): boolean {
-  return isSharedOpen(keyOf(records))
+/** True if somebody in this process has read it: one that is still waited for has nothing to serve. */
+export function isClusterRead(records: ClusterRecords): boolean {
+  return findShared(keyOf(records))?.source.unreadyReason() === ''
 }
 
 /** Throws InputError where the configuration is of no use. */

@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs'
-import { acquireShared, isSharedOpen, SharedSource } from '../shared-source.ts'
+import { acquireShared, findShared, SharedSource } from '../shared-source.ts'
 import { isSystemError } from './directory.ts'
 import { directoryError } from './manifest-file.ts'
 import { ManifestSource, type ManifestSourceOptions } from './manifest-source.ts'
@@ -18,7 +18,7 @@ export async function acquireSource(
 /** True if somebody in this process reads the directory. */
 export function isSourceOpen(directory: string): boolean {
   try {
-    return isSharedOpen(`manifests ${realpathSync(directory)}`)
+    return findShared(`manifests ${realpathSync(directory)}`) !== undefined
   } catch (error) {
     if (!isSystemError(error)) throw error
     return false
