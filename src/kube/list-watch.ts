@@ -79,6 +79,7 @@ export class ListWatch {
   /** On the monotonic clock; meaningless before the first list. */
   #currentMs = 0
   #reason = ''
+  #failureStatus = 0
   #isClosed = false
   #deadline: Deadline | undefined
   #wake: () => void = () => {}
@@ -108,6 +109,11 @@ export class ListWatch {
   /** Why the collection is not followed just now; '' = it is, or was not tried yet. */
   get reason(): string {
     return this.#reason
+  }
+
+  /** HTTP status of the last failure; 0 = none, or there was no usable answer. */
+  get failureStatus(): number {
+    return this.#failureStatus
   }
 
   /** True while changes come as they happen. */
@@ -242,6 +248,7 @@ export class ListWatch {
       if (known === undefined && error instanceof Error) log.debug(error.stack ?? '')
     }
     this.#reason = reason
+    this.#failureStatus = status
     onProgress()
     return known?.retryAfterSeconds ?? 0
   }
@@ -258,6 +265,7 @@ export class ListWatch {
     const { clock, log } = this.#options
     if (this.#reason !== '') log.info(`${this.what}: followed again`)
     this.#reason = ''
+    this.#failureStatus = 0
     this.#isFollowing = true
     this.#currentMs = clock.monotonic()
   }

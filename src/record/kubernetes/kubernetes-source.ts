@@ -90,7 +90,8 @@ export class KubernetesSource implements FollowedSource {
 
   unreadyReason(): string {
     if (this.#isSynced) return ''
-    const reasons = reasonsOf(this.#records)
+    const haveRecords = this.#records.every((watch) => watch.isSynced)
+    const reasons = reasonsOf(haveRecords ? this.#probes : this.#records)
     return `records are not read yet${reasons === '' ? '' : `: ${reasons}`}`
   }
 
@@ -147,8 +148,7 @@ export class KubernetesSource implements FollowedSource {
   #progress(): void {
     if (this.#isSynced) return
     const haveRecords = this.#records.every((watch) => watch.isSynced)
-    // Without probes, as upstream grants no access to them, all addresses count as healthy.
-    const haveProbes = this.#probes.every((watch) => watch.isSynced || watch.reason !== '')
+    const haveProbes = this.#probes.every((watch) => watch.isSynced || isOutOfReach(watch))
     if (!haveRecords || !haveProbes) return
     this.#isSynced = true
     const { namespaces, log } = this.#options
@@ -164,6 +164,14 @@ export class KubernetesSource implements FollowedSource {
     const more = refusals.length - LOGGED_MAX
     if (more > 0) log.warning(`and ${more} more records that are refused`)
   }
+}
+
+/**
+ * True where probes are not for us to see, as upstream grants no access to them: then all addresses count as
+ * healthy. After a mere outage they are waited for, lest addresses known to be down go back into service.
+ */
+function isOutOfReach({ failureStatus }: ListWatch): boolean {
+  return failureStatus === 403 || failureStatus === 404
 }
 
 function reasonsOf(watches: readonly ListWatch[]): string {

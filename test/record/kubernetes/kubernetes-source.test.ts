@@ -215,6 +215,37 @@ t.test('without a right to probes it does without, and says so', async (t) => {
   t.equal(stage.source.ageMs, 0)
 })
 
+t.test('probes that an outage keeps back are waited for', async (t) => {
+  const table: readonly { name: string; fail: (asked: Asked) => void; want: RegExp }[] = [
+    {
+      name: 'no answer',
+      fail: (asked) => asked.fail(new Error('connect ECONNREFUSED')),
+      want: /^records are not read yet: dnshealthcheckprobes in all namespaces: connect ECONNREFUSED/,
+    },
+    {
+      name: 'a server in trouble',
+      fail: (asked) => asked.reply(503, statusBody(503, 'no leader')),
+      want: /^records are not read yet: dnshealthcheckprobes in all namespaces: 503 no leader/,
+    },
+  ]
+  for (const { name, fail, want } of table) {
+    await t.test(name, async (t) => {
+      const stage = new Stage(t)
+      ;(await stage.asked('dnsrecords')).reply(200, listBody('50', [record('a', '192.0.2.1')]))
+      fail(await stage.asked('dnshealthcheckprobes'))
+      await turns()
+      t.equal(stage.isSynced, false)
+      t.match(stage.source.unreadyReason(), want)
+      await stage.advance(WAIT_MS)
+      const down = probe('p', 'a', '192.0.2.1', false)
+      ;(await stage.asked('dnshealthcheckprobes')).reply(200, listBody('50', [down]))
+      await turns()
+      t.equal(stage.isSynced, true)
+      t.equal(stage.keys, 'team/a!192.0.2.1')
+    })
+  }
+})
+
 t.test('namespaces are watched one by one, and all of them count', async (t) => {
   const stage = new Stage(t, ['team', 'other', 'team'])
   t.equal(stage.source.watches.length, 4)
