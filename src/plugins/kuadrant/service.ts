@@ -36,8 +36,6 @@ const serials = new SerialBook()
 const RETRY_MS = 10_000
 /** What the server needs to open its sockets and start its threads: reading records would delay it. */
 const START_MS = 500
-/** A start waits this long for a cluster; then queries get SERVFAIL until its records are there. */
-const PATIENCE_MS = 5000
 
 /**
  * A block in service:
@@ -73,12 +71,14 @@ export class KuadrantService {
       place: () => placeOf(c.block),
       claim: () => this.#claim(),
       stopFollowing: () => this.#stopFollowing(),
+      serves: () => this.#zones !== undefined || this.#servesLoaded,
     })
   }
 
   async start(): Promise<void> {
     const { block, clock, metrics } = this.#context
     const { snapshot, zones } = this.#options
+    this.#siblings.enter()
     const loaded = this.#load()
     this.#loaded = loaded
     if (loaded === undefined) await this.#siblings.claimAll()
@@ -92,7 +92,7 @@ export class KuadrantService {
       this.#stops.add(measureSnapshot(metrics, snapshot.path, () => this.#snapshotState))
     }
     if (loaded === undefined) {
-      await this.#followSoon(this.#follow(open, serialFile, undefined))
+      await this.#followSoon(open, serialFile)
       return
     }
     const writtenVersion = loaded.image.capture().version
@@ -127,6 +127,7 @@ export class KuadrantService {
   }
 
   async stop(): Promise<void> {
+    this.#siblings.leave()
     this.#siblings.stopFollowing()
     this.#stops.close()
     await this.#keeper?.close()
@@ -251,15 +252,20 @@ export class KuadrantService {
   }
 
   /** Waits for the zones, but not for a cluster that takes its time. */
-  async #followSoon(following: Promise<void>): Promise<void> {
-    if (this.#options.source.kind === 'manifests') return following
+  async #followSoon(open: OpenZones, serialFile: SerialFile | undefined): Promise<void> {
+    const following = (): Promise<void> => this.#follow(open, serialFile, undefined)
+    const { source, position } = this.#options
+    if (source.kind === 'manifests') return following()
     const { log } = this.#context
-    const contained = following.catch((error) => {
-      log.error(`records are not followed: ${printReason(error)}`)
-    })
-    await atMost(contained, PATIENCE_MS)
-    if (this.#zones !== undefined) return
-    log.warning(`${this.unreadyReason()}; until they are, queries get SERVFAIL`)
+    const { source: records } = this.#shared!
+    await atMost(records.synced(), this.#siblings.patienceMs)
+    const reason = records.unreadyReason()
+    if (reason === '') return following()
+    // What answers now must not give way to what doesn't.
+    if (this.#siblings.replacesServing)
+      faultAt(position)(new InputError('UNREAD', undefined, reason))
+    following().catch((error) => log.error(`records are not followed: ${printReason(error)}`))
+    log.warning(`${reason}; until they are, queries get SERVFAIL`)
   }
 
   #measureWatches(): void {

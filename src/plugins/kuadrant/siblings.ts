@@ -12,7 +12,12 @@ export interface Sibling {
   readonly claim: () => Promise<void>
   /** No change of records reaches the zones any more. */
   readonly stopFollowing: () => void
+  /** True if queries get answers, from records or from a snapshot. */
+  readonly serves: () => boolean
 }
+
+/** A start waits this long for clusters; then queries get SERVFAIL until their records are there. */
+const PATIENCE_MS = 5000
 
 /**
  * The `kuadrant` blocks of one Corefile. All claim their zones before the first is filled: a record
@@ -23,6 +28,7 @@ export class Siblings {
   readonly #members: Sibling[] = []
   #claimed: Promise<void> | undefined
   #readBefore: Set<string> | undefined
+  #patientUntilMs: number | undefined
 
   static of(corefile: CorefileView): Siblings {
     const known = siblings.get(corefile) ?? new Siblings()
@@ -66,6 +72,27 @@ export class Siblings {
     return this.#readBefore.has(nameOf(source))
   }
 
+  /** Milliseconds to wait for a cluster: blocks share them, so that many over one dead API wait no longer than one. */
+  get patienceMs(): number {
+    const nowMs = performance.now()
+    this.#patientUntilMs ??= nowMs + PATIENCE_MS
+    return Math.max(0, this.#patientUntilMs - nowMs)
+  }
+
+  /** From `enter` to `leave` its blocks may be those that a reload replaces. */
+  enter(): void {
+    entered.add(this)
+  }
+
+  leave(): void {
+    entered.delete(this)
+  }
+
+  /** True if an earlier Corefile of this process answers queries that this one is about to take over. */
+  get replacesServing(): boolean {
+    return [...entered].some((other) => other !== this && other.#members.some((m) => m.serves()))
+  }
+
   stopFollowing(): void {
     for (const member of this.#members) member.stopFollowing()
   }
@@ -77,3 +104,4 @@ export class Siblings {
 
 /** Blocks meet through the Corefile that they are in, which goes with them. */
 const siblings = new WeakMap<CorefileView, Siblings>()
+const entered = new Set<Siblings>()

@@ -4,7 +4,9 @@ import t, { type Test } from 'tap'
 import { Rcode } from '../../../src/dns/iana/rcodes.ts'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
+import { Siblings } from '../../../src/plugins/kuadrant/siblings.ts'
 import { ApiServer } from '../../support/api-server.ts'
+import { temporaryDirectory } from '../../support/cluster.ts'
 import { SetUp } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -27,15 +29,15 @@ function record(name: string, last: number): object {
 async function place(t: Test) {
   const api = await ApiServer.start(t)
   api.objects.set('dnsrecords', [record('a', 1)])
-  const directory = t.testdir({ kubeconfig: api.kubeconfig })
+  const directory = temporaryDirectory(t)
+  writeFileSync(join(directory, 'kubeconfig'), api.kubeconfig)
   const block = (properties = ''): SetUp => {
     const corefile = `kuadrant {\n kubeconfig ${join(directory, 'kubeconfig')}\n${properties}\n}`
     const setUp = new SetUp(kuadrant, corefile, [ZONE])
     t.teardown(() => setUp.stop())
     return setUp
   }
-  const write = (text: string) => writeFileSync(join(directory, 'kubeconfig'), text)
-  return { api, block, write, snapshot: `snapshot ${join(directory, 'snapshot')} 1s` }
+  return { api, block, snapshot: `snapshot ${join(directory, 'snapshot')} 1s` }
 }
 
 /** The last octet of the address; -1 = there is none, SERVFAIL = nothing is loaded. */
@@ -49,6 +51,7 @@ function ask(setUp: SetUp, name: string): number | 'SERVFAIL' {
     : -1
 }
 
+const unready = (setUp: SetUp): string => setUp.readiness[0]!.check()
 const note = (setUp: SetUp): string => setUp.readiness[0]!.note?.() ?? ''
 
 t.test(
@@ -69,10 +72,51 @@ t.test(
     await reloaded.start()
     await second.stop()
     t.equal(ask(reloaded, 'a'), 1)
-    t.equal(reloaded.readiness[0]!.check(), '')
+    t.equal(unready(reloaded), '')
 
     api.isAway = false
     api.objects.set('dnsrecords', [record('a', 2)])
     await until(() => ask(reloaded, 'a') === 2, 'the records')
   },
 )
+
+t.test(
+  'a start does not wait for ever for a cluster, a reload leaves what serves alone',
+  async (t) => {
+    const { api, block } = await place(t)
+    api.isAway = true
+    const first = block()
+    await first.start()
+    t.equal(ask(first, 'a'), 'SERVFAIL')
+    t.match(
+      first.lines.join('\n'),
+      /records are not read yet: .*; until they are, queries get SERVFAIL/,
+    )
+    const second = block()
+    await second.start()
+    t.equal(ask(second, 'a'), 'SERVFAIL', 'where nothing is served a reload loses nothing')
+    await first.stop()
+    api.isAway = false
+    await until(() => ask(second, 'a') === 1, 'the records', 30_000)
+    t.equal(unready(second), '')
+
+    const other = await place(t)
+    other.api.isAway = true
+    const reloaded = other.block()
+    await t.rejects(reloaded.start(), {
+      name: 'InputError',
+      message:
+        /^Corefile:2 - Error during parsing: records are not read yet: dnsrecords in all namespaces: /,
+    })
+    await reloaded.stop()
+    t.equal(ask(second, 'a'), 1)
+  },
+)
+
+t.test('blocks over one dead cluster wait together', async (t) => {
+  const siblings = new Siblings()
+  const patienceMs = siblings.patienceMs
+  t.ok(patienceMs > 4000 && patienceMs <= 5000)
+  await until(() => siblings.patienceMs < patienceMs, 'time to pass')
+  t.equal(new Siblings().patienceMs > siblings.patienceMs, true, 'another Corefile has its own')
+})
