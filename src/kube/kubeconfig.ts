@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { KubeConfig, User } from '@kubernetes/client-node'
+import type { Cluster, KubeConfig, User } from '@kubernetes/client-node'
 import { parse, YAMLParseError } from 'yaml'
 import { InputError } from '../base/errors.ts'
 import { readAtMost } from '../base/read.ts'
@@ -13,6 +13,8 @@ export interface ApiPlace {
   readonly context: string
 }
 
+/** A host as URL normalizes it. */
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 const KUBECONFIG_OCTETS_MAX = 4 * 1024 * 1024
 
 /**
@@ -50,6 +52,7 @@ function loadInCluster(config: KubeConfig, env: NodeJS.ProcessEnv, root: string)
     throw new InputError('KUBECONFIG', undefined, NOT_IN_CLUSTER)
   }
   config.loadFromCluster(root)
+  checkServer(config.getCurrentCluster(), 'KUBERNETES_SERVICE_HOST')
   const files = [config.getCurrentCluster()?.caFile, tokenFileOf(config.getCurrentUser())]
   for (const file of files) if (file !== undefined) checkReadable(file)
 }
@@ -110,9 +113,29 @@ function checkContext(config: KubeConfig, path: string): void {
   if (cluster === null) throw fault(path, `has no cluster ${JSON.stringify(context.cluster)}`)
   const user = config.getCurrentUser()
   if (user === null) throw fault(path, `has no user ${JSON.stringify(context.user)}`)
-  if (!URL.canParse(cluster.server)) throw fault(path, 'names a server that is no URL')
+  checkServer(cluster, path)
   const files = [cluster.caFile, user.certFile, user.keyFile, tokenFileOf(user)]
   for (const file of files) if (file) checkReadable(file)
+}
+
+/** Who listens between us and the server must not get the token. */
+function checkServer(cluster: Cluster | null, path: string): void {
+  const server = cluster?.server ?? ''
+  if (!URL.canParse(server)) throw fault(path, 'names a server that is no URL')
+  const url = new URL(server)
+  if (url.protocol === 'https:') return
+  if (url.protocol === 'http:' && LOOPBACK.test(url.hostname)) return
+  throw fault(
+    path,
+    'names a server without TLS: credentials go to https: alone, or to this machine',
+  )
+}
+
+/** What an operator should know of a configuration that is of use; '' = nothing. */
+export function warningOf(config: KubeConfig): string {
+  const cluster = config.getCurrentCluster()
+  if (!cluster?.skipTLSVerify || !cluster.server.startsWith('https:')) return ''
+  return `insecure-skip-tls-verify is set for ${cluster.server}: whoever is between us and there can take the credentials and forge records; give its certificate-authority instead`
 }
 
 function tokenFileOf(user: User | null): string | undefined {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { InputError } from '../../src/base/errors.ts'
-import { loadKubeConfig } from '../../src/kube/kubeconfig.ts'
+import { loadKubeConfig, warningOf } from '../../src/kube/kubeconfig.ts'
 
 const SECRET = 'very-secret'
 
@@ -46,6 +46,16 @@ const REFUSED: readonly Row[] = [
     name: 'a server that is no URL',
     given: (text) => text.replace('https://192.0.2.1:6443', 'here'),
     want: /server that is no URL$/,
+  },
+  {
+    name: 'a server without TLS',
+    given: (text) => text.replace('https:', 'http:'),
+    want: /names a server without TLS: /,
+  },
+  {
+    name: 'a server that only looks like this machine',
+    given: (text) => text.replace('https://192.0.2.1', 'http://127.0.0.1.example.com'),
+    want: /names a server without TLS: /,
   },
   {
     name: 'a certificate that is not there',
@@ -95,6 +105,34 @@ t.test('contexts, and paths beside the file', async (t) => {
   const options = { headers: {} }
   await other.applyToHTTPSOptions(options)
   t.strictSame(options.headers, { Authorization: 'Bearer first' }, 'tokenFile is read')
+})
+
+t.test('a server that anybody can pose as is worth a warning', async (t) => {
+  const table = [
+    { name: 'a certificate', server: 'https://192.0.2.1:6443', skips: false, want: /^$/ },
+    {
+      name: 'no certificate',
+      server: 'https://192.0.2.1:6443',
+      skips: true,
+      want: /^insecure-skip-tls-verify is set for https:\/\/192\.0\.2\.1:6443: /,
+    },
+    { name: 'localhost', server: 'http://localhost:1', skips: true, want: /^$/ },
+    { name: 'this machine', server: 'http://127.0.0.1:1', skips: true, want: /^$/ },
+    { name: 'this machine over IPv6', server: 'http://[::1]:1', skips: true, want: /^$/ },
+  ]
+  for (const { name, server, skips, want } of table) {
+    const given = config((text) => {
+      const secured = text.replace('https://192.0.2.1:6443', server)
+      return skips
+        ? secured.replace('certificate-authority: ca.crt', 'insecure-skip-tls-verify: true')
+        : secured
+    })
+    const kubeconfig = join(
+      t.testdir({ 'ca.crt': '', token: 't', kubeconfig: given }),
+      'kubeconfig',
+    )
+    t.match(warningOf(await loadKubeConfig({ kubeconfig, context: '' })), want, name)
+  }
 })
 
 t.test('in a cluster, the service account of the pod is who we are', async (t) => {

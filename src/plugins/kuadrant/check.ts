@@ -16,7 +16,7 @@ import { loadSnapshot } from '../../record/snapshot/load.ts'
 import { ZoneClaims } from '../../record/zone-claims.ts'
 import type { KuadrantOptions } from './options.ts'
 import { digestOfShape } from './shape.ts'
-import { nameOf, type SourcePlace } from './source-place.ts'
+import { nameOf } from './source-place.ts'
 import { belongs, createRecordZone, mailboxOf } from './zone-content.ts'
 
 /**
@@ -34,7 +34,7 @@ export async function checkBlock(
   for (const { source, zones } of all) {
     if (nameOf(source) === nameOf(options.source)) claims.claim(zones)
   }
-  const { records, faults, warnings, places } = await readSource(options.source)
+  const { records, faults, warnings, places } = await readSource(options)
   for (const warning of warnings) warn(warning)
   const { serials, serialsPosition } = options
   const fault = serials === '' ? '' : checkSerialFile(serials)
@@ -56,10 +56,11 @@ export async function checkBlock(
 }
 
 /** Of a cluster nothing is read, but whether its configuration is of use. */
-async function readSource(source: SourcePlace): Promise<CheckedManifests> {
+async function readSource({ source, position }: KuadrantOptions): Promise<CheckedManifests> {
   if (source.kind === 'manifests') return readManifests(source.directory)
-  await openApi(source)
-  return { records: [], faults: [], warnings: [], places: new RecordPlaces(new Map()) }
+  const { warning } = await openApi(source)
+  const warnings = warning === '' ? [] : [new InputError('INSECURE', position, warning)]
+  return { records: [], faults: [], warnings, places: new RecordPlaces(new Map()) }
 }
 
 function warnOfSnapshot(

@@ -1,7 +1,7 @@
 import { Random } from '../../base/random.ts'
 import type { ApiClient } from '../../kube/api.ts'
 import { HttpsClient } from '../../kube/https-client.ts'
-import { type ApiPlace, loadKubeConfig } from '../../kube/kubeconfig.ts'
+import { type ApiPlace, loadKubeConfig, warningOf } from '../../kube/kubeconfig.ts'
 import { acquireShared, findShared, SharedSource } from '../shared-source.ts'
 import { KubernetesSource, type KubernetesSourceOptions } from './kubernetes-source.ts'
 
@@ -20,10 +20,11 @@ export async function acquireCluster(
   records: ClusterRecords,
   parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
 ): Promise<{ readonly shared: SharedSource; readonly release: () => void }> {
-  const api = await openApi(records)
+  const { api, warning } = await openApi(records)
   const random = new Random(Math.trunc(Math.random() * 2 ** 32))
   const { namespaces } = records
   return acquireShared(keyOf(records), () => {
+    if (warning !== '') parts.log.warning(warning)
     const source = new KubernetesSource({ ...parts, api, namespaces, random })
     return new SharedSource(source, parts)
   })
@@ -34,10 +35,13 @@ export function isClusterRead(records: ClusterRecords): boolean {
   return findShared(keyOf(records))?.source.unreadyReason() === ''
 }
 
-/** Throws InputError where the configuration is of no use. */
-export async function openApi(place: ApiPlace): Promise<ApiClient> {
+/** `warning`: what an operator should know of the configuration; '' = nothing. Throws InputError where it is of no use. */
+export async function openApi(
+  place: ApiPlace,
+): Promise<{ readonly api: ApiClient; readonly warning: string }> {
   const load = () => loadKubeConfig(place)
-  return new HttpsClient(await load(), load)
+  const config = await load()
+  return { api: new HttpsClient(config, load), warning: warningOf(config) }
 }
 
 function keyOf({ kubeconfig, context, namespaces }: ClusterRecords): string {
