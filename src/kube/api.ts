@@ -35,6 +35,13 @@ export interface ApiClient {
   refresh(): void
 }
 
+/** Longest reason, in characters: it goes to the log and to the ready page, and is what somebody else wrote. */
+const REASON_MAX = 300
+
+export function clip(reason: string): string {
+  return reason.length > REASON_MAX ? `${reason.slice(0, REASON_MAX - 1)}…` : reason
+}
+
 /** Why the API gave us nothing usable: something to try again. */
 export class ApiError extends Error {
   /** HTTP status; 0 = there was no answer. */
@@ -42,7 +49,7 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number
 
   constructor(status: number, message: string, retryAfterSeconds = 0) {
-    super(message)
+    super(clip(message))
     this.name = 'ApiError'
     this.status = status
     this.retryAfterSeconds = retryAfterSeconds

@@ -2,7 +2,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { type RequestOptions, request as requestHttps } from 'node:https'
 import type { KubeConfig } from '@kubernetes/client-node'
 import { VERSION } from '../base/version.ts'
-import type { ApiClient, ApiResponse } from './api.ts'
+import { type ApiClient, ApiError, type ApiResponse } from './api.ts'
 
 /** Finds out that a peer is gone although nothing is sent. */
 const KEEP_ALIVE_MS = 15_000
@@ -33,7 +33,7 @@ export class HttpsClient implements ApiClient {
     const headers = { Accept: 'application/json', 'User-Agent': `sextant/${VERSION}` }
     const options: RequestOptions = { headers, signal }
     // What fetches credentials has no bound of its own.
-    await Promise.race([this.#config.applyToHTTPSOptions(options), aborted(signal)])
+    await Promise.race([this.#authenticate(options), aborted(signal)])
     const response = await send(url, options)
     // A date, which it may be as well, is no number.
     const retryAfter = Number(response.headers['retry-after']) || 0
@@ -43,6 +43,21 @@ export class HttpsClient implements ApiClient {
       body: response,
     }
   }
+
+  async #authenticate(options: RequestOptions): Promise<void> {
+    try {
+      await this.#config.applyToHTTPSOptions(options)
+    } catch (error) {
+      throw credentialsError(error)
+    }
+  }
+}
+
+/** Of the original only the code: what a plugin wrote may hold credentials. */
+function credentialsError(error: unknown): ApiError {
+  const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
+  const cure = 'see what the `exec` or the files of the kubeconfig give'
+  return new ApiError(0, `credentials could not be fetched${code}: ${cure}`)
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

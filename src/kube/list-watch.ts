@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Timers } from '../base/timers.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { type ApiClient, ApiError, type ApiObject, type ApiResource } from './api.ts'
+import { type ApiClient, ApiError, type ApiObject, type ApiResource, clip } from './api.ts'
 import { Backoff } from './backoff.ts'
 import { Deadline } from './deadline.ts'
 import { EventQueue } from './event-queue.ts'
@@ -241,7 +241,8 @@ export class ListWatch {
     if (status === 410) this.#version = ''
     if (status === 401 || status === 0) api.refresh()
     this.counts.failures.set(status, (this.counts.failures.get(status) ?? 0) + 1)
-    const reason = `${this.what}: ${error instanceof Error ? error.message : String(error)}${this.#cure(status)}`
+    const cause = clip(error instanceof Error ? error.message : String(error))
+    const reason = `${this.what}: ${cause}${this.#cure(status)}`
     // That a watch is too far behind is part of its life.
     if (reason !== this.#reason && status !== 410) {
       log.warning(`${reason}; it is tried again${this.#isSynced ? ', what is known is kept' : ''}`)

@@ -23,12 +23,12 @@ async function stage(
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
   const kubeconfig = join(t.testdir({}), 'kubeconfig')
-  const write = (token: string): void => {
+  const write = (token: string, user = `{token: ${token}}`): void => {
     writeFileSync(
       kubeconfig,
       `current-context: main
 clusters: [{name: c, cluster: {server: "http://127.0.0.1:${port}/prefix/", insecure-skip-tls-verify: true}}]
-users: [{name: u, user: {token: ${token}}}]
+users: [{name: u, user: ${user}}]
 contexts: [{name: main, context: {cluster: c, user: u}}]
 `,
     )
@@ -78,6 +78,29 @@ t.test('credentials are read anew when asked to, not before', async (t) => {
   client.refresh()
   await client.get('/', NEVER)
   t.strictSame(tokens, ['Bearer first', 'Bearer first', 'Bearer second'])
+})
+
+/** A user whose credentials a shell command prints. */
+function execUser(script: string): string {
+  const apiVersion = 'client.authentication.k8s.io/v1'
+  return JSON.stringify({ exec: { apiVersion, command: 'sh', args: ['-c', script] } })
+}
+
+t.test('what a credential plugin wrote is not told', async (t) => {
+  const table = [
+    { name: 'on its error output', user: execUser('echo very-secret >&2; exit 1') },
+    { name: 'as nonsense', user: execUser('echo very-secret') },
+    { name: 'no such plugin', user: JSON.stringify({ exec: { command: '/very-secret' } }) },
+  ]
+  const { client, write } = await stage(t, (_, response) => response.end())
+  for (const { name, user } of table) {
+    write('', user)
+    client.refresh()
+    const refused = await client.get('/', NEVER).catch((error) => error)
+    t.match(refused, { name: 'ApiError', status: 0 }, name)
+    t.match(refused.message, /^credentials could not be fetched/, name)
+    t.notMatch(refused.message, /secret/, name)
+  }
 })
 
 t.test('a request can be given up, before its answer and within', async (t) => {

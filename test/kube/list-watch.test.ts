@@ -315,6 +315,21 @@ t.test('refusals say what to do, once, and are tried again until it works', asyn
   }
 })
 
+t.test('a reason is cut, whoever wrote it', async (t) => {
+  const long = 'x'.repeat(10_000)
+  const table: readonly { name: string; fail: (asked: Asked) => void }[] = [
+    { name: 'no answer', fail: (asked) => asked.fail(new Error(long)) },
+    { name: 'a refusal', fail: (asked) => asked.reply(500, statusBody(500, long)) },
+  ]
+  for (const { name, fail } of table) {
+    const stage = new Stage(t)
+    fail(await stage.asked())
+    await turns()
+    t.ok(stage.watch.reason.length < 400, name)
+    t.match(stage.lines, [/xxx…; it is tried again$/], name)
+  }
+})
+
 t.test('waits grow, are drawn, and heed what the API asks for', async (t) => {
   const stage = new Stage(t)
   const waits: number[] = []
