@@ -30,10 +30,14 @@ export class HttpsClient implements ApiClient {
     }
     const server = this.#config.getCurrentCluster()?.server ?? ''
     const url = new URL(server.replace(/\/+$/, '') + path)
-    const headers = { Accept: 'application/json', 'User-Agent': `sextant/${VERSION}` }
+    const headers: Record<string, string> = {
+      Accept: 'application/json',
+      'User-Agent': `sextant/${VERSION}`,
+    }
     const options: RequestOptions = { headers, signal }
     // What fetches credentials has no bound of its own.
     await Promise.race([this.#authenticate(options), aborted(signal)])
+    trimToken(headers)
     const response = await send(url, options)
     // A date, which it may be as well, is no number.
     const retryAfter = Number(response.headers['retry-after']) || 0
@@ -51,6 +55,12 @@ export class HttpsClient implements ApiClient {
       throw credentialsError(error)
     }
   }
+}
+
+/** The file of a token may end with a newline, which no header may hold. */
+function trimToken(headers: Record<string, string>): void {
+  const { Authorization: value } = headers
+  if (value !== undefined) headers.Authorization = value.trim()
 }
 
 /** Of the original only the code: what a plugin wrote may hold credentials. */

@@ -94,13 +94,13 @@ function parseText(path: string, text: string): RawConfig {
   }
 }
 
-/** The library doesn't know `tokenFile`, which tokens that are rotated come in. */
+/** The library doesn't know `tokenFile`, which tokens that are rotated come in: it counts, not `token`. */
 function followTokenFiles(config: KubeConfig, raw: RawConfig, directory: string): void {
   config.users = config.users.map((user): User => {
     const file = raw.users?.find((other) => other.name === user.name)?.user?.tokenFile
-    if (typeof file !== 'string' || user.token) return user
+    if (typeof file !== 'string' || file === '') return user
     const tokenFile = resolve(directory, file)
-    return { ...user, authProvider: { name: 'tokenFile', config: { tokenFile } } }
+    return { ...user, token: '', authProvider: { name: 'tokenFile', config: { tokenFile } } }
   })
 }
 

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { HttpsClient } from '../../src/kube/https-client.ts'
 import { loadKubeConfig } from '../../src/kube/kubeconfig.ts'
 import { readText } from '../../src/kube/read-body.ts'
+import { temporaryDirectory } from '../support/cluster.ts'
 
 const NEVER = new AbortController().signal
 
@@ -78,6 +79,22 @@ t.test('credentials are read anew when asked to, not before', async (t) => {
   client.refresh()
   await client.get('/', NEVER)
   t.strictSame(tokens, ['Bearer first', 'Bearer first', 'Bearer second'])
+})
+
+t.test('a token file may end with a newline, and counts more than a token', async (t) => {
+  const tokens: (string | undefined)[] = []
+  const { client, write } = await stage(t, (request, response) => {
+    tokens.push(request.headers.authorization)
+    response.end()
+  })
+  const tokenFile = join(temporaryDirectory(t), 'token')
+  writeFileSync(tokenFile, 'rotated\n')
+  for (const user of [{ tokenFile }, { tokenFile, token: 'first' }]) {
+    write('', JSON.stringify(user))
+    client.refresh()
+    await client.get('/', NEVER)
+  }
+  t.strictSame(tokens, ['Bearer rotated', 'Bearer rotated'])
 })
 
 /** A user whose credentials a shell command prints. */
