@@ -12,6 +12,8 @@ export class HttpsClient implements ApiClient {
   readonly #load: () => Promise<KubeConfig>
   #config: KubeConfig
   #isStale = false
+  /** Requests that were given up while their credentials were fetched, which goes on. */
+  #abandoned = 0
 
   /** `config`: what `load` gave. */
   constructor(config: KubeConfig, load: () => Promise<KubeConfig>) {
@@ -35,8 +37,7 @@ export class HttpsClient implements ApiClient {
       'User-Agent': `sextant/${VERSION}`,
     }
     const options: RequestOptions = { headers, signal }
-    // What fetches credentials has no bound of its own.
-    await Promise.race([this.#authenticate(options), aborted(signal)])
+    await this.#authenticateInTime(options, signal)
     trimToken(headers)
     const response = await send(url, options)
     // A date, which it may be as well, is no number.
@@ -46,6 +47,29 @@ export class HttpsClient implements ApiClient {
       retryAfterSeconds: Math.max(retryAfter, 0),
       body: response,
     }
+  }
+
+  /** What fetches credentials has no bound of its own: while one hangs no other is started. */
+  async #authenticateInTime(options: RequestOptions, signal: AbortSignal): Promise<void> {
+    if (this.#abandoned > 0) throw new ApiError(0, 'credentials are still being fetched')
+    let isOver = false
+    const fetching = this.#authenticate(options).finally(() => {
+      isOver = true
+    })
+    try {
+      await Promise.race([fetching, aborted(signal)])
+    } catch (error) {
+      if (!isOver) this.#abandon(fetching)
+      throw error
+    }
+  }
+
+  #abandon(fetching: Promise<void>): void {
+    this.#abandoned++
+    const forget = (): void => {
+      this.#abandoned--
+    }
+    fetching.then(forget, forget)
   }
 
   async #authenticate(options: RequestOptions): Promise<void> {

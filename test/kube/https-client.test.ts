@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -7,6 +7,7 @@ import { HttpsClient } from '../../src/kube/https-client.ts'
 import { loadKubeConfig } from '../../src/kube/kubeconfig.ts'
 import { readText } from '../../src/kube/read-body.ts'
 import { temporaryDirectory } from '../support/cluster.ts'
+import { until } from '../support/until.ts'
 
 const NEVER = new AbortController().signal
 
@@ -118,6 +119,33 @@ t.test('what a credential plugin wrote is not told', async (t) => {
     t.match(refused.message, /^credentials could not be fetched/, name)
     t.notMatch(refused.message, /secret/, name)
   }
+})
+
+t.test('while a credential plugin hangs no other is started', async (t) => {
+  const { client, write } = await stage(t, (_, response) => response.end())
+  const directory = temporaryDirectory(t)
+  const [log, gate] = [join(directory, 'log'), join(directory, 'gate')]
+  const credential = JSON.stringify({ status: { token: 'late' } })
+  const script = `echo started >>${log}; until [ -e ${gate} ]; do sleep 0.02; done; echo '${credential}'`
+  t.teardown(() => writeFileSync(gate, ''))
+  write('', execUser(script))
+  client.refresh()
+  const impatient = new AbortController()
+  const unanswered = client.get('/', impatient.signal)
+  await until(() => existsSync(log), 'the plugin to start')
+  impatient.abort(new Error('given up'))
+  await t.rejects(unanswered, { message: 'given up' })
+  await t.rejects(client.get('/', NEVER), { message: 'credentials are still being fetched' })
+  t.equal(readFileSync(log, 'utf8'), 'started\n')
+  writeFileSync(gate, '')
+  await until(
+    () =>
+      client.get('/', NEVER).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    'the plugin to end',
+  )
 })
 
 t.test('a request can be given up, before its answer and within', async (t) => {
