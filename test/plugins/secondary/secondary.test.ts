@@ -281,6 +281,7 @@ t.test('a NOTIFY has the primary asked, but not more than once a second', async 
   await pass(2)
   t.equal(primary.asked.length, 1, 'nothing new')
   t.equal(await notify(c, { serial: 2 }), 'NOERROR')
+  await pass(0.25)
   await until(async () => (await serves()) === 'NOERROR c0000202', 'the new version')
   for (let i = 0; i < 50; i++) await notify(c)
   t.equal(primary.asked.length, 2, 'not at once')
