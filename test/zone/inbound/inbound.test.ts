@@ -16,6 +16,8 @@ import { StepsPlan } from '../../../src/zone/inbound/apply-steps.ts'
 import {
   type Received,
   type ReceivedStep,
+  STEP_OCTETS_MAX,
+  STEP_RECORDS_MAX,
   TransferFault,
   TransferReader,
 } from '../../../src/zone/inbound/transfer-reader.ts'
@@ -266,6 +268,23 @@ const UNFIT = [
 for (const { name, step, want } of UNFIT) {
   t.test(`a difference that ${name} is a fault`, async (t) => {
     t.match(apply([step], 2), want)
+  })
+}
+
+const LARGE = { ...A, rdata: new Uint8Array(60_000) }
+const TOO_MANY = [
+  { name: 'records', record: A, count: STEP_RECORDS_MAX - 2 },
+  { name: 'octets', record: LARGE, count: Math.floor(STEP_OCTETS_MAX / 60_100) },
+]
+for (const { name, record, count } of TOO_MANY) {
+  t.test(`differences have so many ${name}, and no more`, async (t) => {
+    const some = message(Array.from({ length: 100 }, () => record))
+    const rest = message(Array.from({ length: count % 100 }, () => record))
+    const hundreds = Array.from({ length: Math.floor(count / 100) }, () => some)
+    const all = [message([soa(2), soa(1)]), ...hundreds, rest]
+    t.equal(show(read(all, 1)), 'more')
+    t.equal(show(read([...all, some], 1)), 'fault: the differences are too many')
+    t.equal(show(read([message([soa(2), A]), ...hundreds.slice(0, 9)], 1)), 'more', 'a zone may')
   })
 }
 
