@@ -243,6 +243,19 @@ t.test('an older version is not taken', async (t) => {
   t.equal(await serves(), 'NOERROR c0000201')
 })
 
+t.test('a SOA with timers of zero does not make a zone come and go', async (t) => {
+  const { primary, c, pass, serves } = await setUp(t)
+  const zero = rr('@ SOA ns host 1 0 0 0 0')
+  primary.answer = () => [zero, rr('@ NS ns'), rr(WWW), zero]
+  await c.start()
+  await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
+  primary.answer = () => undefined
+  await pass(599)
+  t.equal(await serves(), 'NOERROR c0000201')
+  await pass(2)
+  t.match(c.lines.join(), 'zone example.org. 1 expired')
+})
+
 /** A NOTIFY; with `serial` it says what there is. */
 async function notify(
   c: SetUp,
