@@ -284,10 +284,12 @@ export class SecondaryZone implements OwnedZone {
     const { log, onTransfer } = this.#options
     if (this.#isStopped) return
     const from = `from ${primary.host}:${primary.port}`
-    const isNewer =
-      received.kind !== 'current' &&
-      (this.serial === -1 || isSerialAfter(received.serial, this.serial))
-    if (received.kind === 'current' || !isNewer) {
+    const { serial } = received
+    if (this.serial !== -1 && serial !== this.serial && !isSerialAfter(serial, this.serial)) {
+      // It is behind, and can't say that what we have is still right. Asking it for all would be no help.
+      throw new TransferFault(`it has an older version, ${serial}`, Rcode.NOERROR)
+    }
+    if (received.kind === 'current' || serial === this.serial) {
       onTransfer('none')
       return
     }
@@ -295,7 +297,7 @@ export class SecondaryZone implements OwnedZone {
     else await this.#advance(received)
     const kind = received.kind === 'whole' ? 'AXFR' : 'IXFR'
     onTransfer(kind)
-    log.info(`zone ${this.zoneText} transferred (${kind}) ${from}: serial ${received.serial}`)
+    log.info(`zone ${this.zoneText} transferred (${kind}) ${from}: serial ${serial}`)
   }
 
   async #replace({ records, serial }: Received & { kind: 'whole' }): Promise<void> {

@@ -30,7 +30,8 @@ export interface ReceivedStep {
 
 /** What a primary had to say. */
 export type Received =
-  | { readonly kind: 'current' }
+  /** Not newer than what we have; `serial` is the primary's. */
+  | { readonly kind: 'current'; readonly serial: number }
   | { readonly kind: 'whole'; readonly records: ZoneRecords; readonly serial: number }
   | {
       readonly kind: 'steps'
@@ -94,7 +95,7 @@ export class TransferReader {
     }
     // Of what is not newer there is nothing to come but its SOA.
     if (this.#received === undefined && this.#count === 1 && this.#isOld()) {
-      this.#received = { kind: 'current' }
+      this.#received = { kind: 'current', serial: this.#serial }
     }
     return this.#received
   }

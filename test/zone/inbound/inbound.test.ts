@@ -73,7 +73,7 @@ function read(messages: readonly Message[], serial?: number): Received | string 
 function show(received: Received | string | undefined): string {
   if (received === undefined) return 'more'
   if (typeof received === 'string') return `fault: ${received}`
-  if (received.kind === 'current') return 'current'
+  if (received.kind === 'current') return `current ${received.serial}`
   if (received.kind === 'whole') return `whole ${received.serial}: ${received.records.recordCount}`
   const steps = received.steps.map((step) => {
     const counts = `-${step.removed.length}+${step.added.length}`
@@ -87,8 +87,8 @@ const TABLE: { name: string; serial?: number; given: ResourceRecord[]; want: str
   { name: 'a zone with nothing but its SOA', given: [soa(2), soa(2)], want: 'whole 2: 1' },
   { name: 'an unfinished zone', given: [soa(2), A], want: 'more' },
   { name: 'a SOA alone is no zone', given: [soa(2)], want: 'more' },
-  { name: 'no newer version', serial: 2, given: [soa(2)], want: 'current' },
-  { name: 'an older version', serial: 3, given: [soa(2)], want: 'current' },
+  { name: 'no newer version', serial: 2, given: [soa(2)], want: 'current 2' },
+  { name: 'an older version', serial: 3, given: [soa(2)], want: 'current 2' },
   { name: 'a newer version is still to come', serial: 1, given: [soa(2)], want: 'more' },
   { name: 'a whole zone for an IXFR', serial: 1, given: [soa(2), A, soa(2)], want: 'whole 2: 2' },
   {
