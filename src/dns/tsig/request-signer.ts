@@ -22,6 +22,8 @@ const NO_OCTETS = new Uint8Array(0)
 export class RequestSigner {
   readonly #key: TsigKey
   #hmac: Hmac | undefined
+  /** Of our request, or of the last message that was right. */
+  #priorMac: Uint8Array = NO_OCTETS
   #isFirst = true
   #unsigned = 0
 
@@ -60,7 +62,10 @@ export class RequestSigner {
     return signed
   }
 
-  /** Checks the next message of the reply; returns what is wrong with it, '' = nothing. */
+  /**
+   * Checks the next message of the reply; returns what is wrong with it, '' = nothing. Another can be checked
+   * in place of one that was wrong.
+   */
   verify(message: Uint8Array, nowSeconds: number): string {
     const offset = findTsig(message, message.length)
     if (offset === -1) return 'the message is malformed'
@@ -70,6 +75,7 @@ export class RequestSigner {
     const fault = this.#judge(record, message, offset)
     if (fault !== '') return fault
     if (Math.abs(nowSeconds - record.timeSeconds) > record.fudgeSeconds) {
+      this.#restart(this.#priorMac)
       return `the signature is of another time: ${Math.round(nowSeconds - record.timeSeconds)} s off`
     }
     this.#restart(record.mac)
@@ -96,11 +102,15 @@ export class RequestSigner {
     hmac.update(unsignedMessage(message, offset, record.originalId))
     if (this.#isFirst) digestVariables(hmac, record)
     else digestTimers(hmac, record)
-    return equalMacs(hmac.digest(), record.mac) ? '' : 'the signature is wrong'
+    if (equalMacs(hmac.digest(), record.mac)) return ''
+    // What has been digested takes no more.
+    this.#restart(this.#priorMac)
+    return 'the signature is wrong'
   }
 
   /** What comes next is covered together with this MAC. */
   #restart(mac: Uint8Array): void {
+    this.#priorMac = mac
     this.#hmac = startMac(this.#key, this.#key.algorithm)
     digestMac(this.#hmac, mac)
   }

@@ -33,6 +33,8 @@ const FIRST_RETRY_MS_MAX = 10_000
 export const GAP_MS = 1000
 /** Refresh and retry of a SOA are taken for no less than this, in seconds. */
 const TIMER_SECONDS_MIN = 1
+/** And expire for no less than this. */
+const EXPIRE_SECONDS_MIN = 600
 /** Refreshes come earlier than the SOA says by up to this part, so that zones do not come all at once. */
 const JITTER = 0.1
 
@@ -150,7 +152,7 @@ export class SecondaryZone implements OwnedZone {
     if (this.#held === undefined) return false
     const { refreshSeconds, retrySeconds, expireSeconds } = this.#held.timers
     // A zone that expired before it could be asked for twice would come and go.
-    const seconds = Math.max(expireSeconds, refreshSeconds + retrySeconds)
+    const seconds = Math.max(expireSeconds, refreshSeconds + retrySeconds, EXPIRE_SECONDS_MIN)
     if (nowMs - this.#confirmedMs < seconds * 1000) return false
     const { log } = this.#options
     log.error(`zone ${this.zoneText} ${this.serial} expired: no primary could be asked in time`)
@@ -282,10 +284,12 @@ export class SecondaryZone implements OwnedZone {
     const { log, onTransfer } = this.#options
     if (this.#isStopped) return
     const from = `from ${primary.host}:${primary.port}`
-    const isNewer =
-      received.kind !== 'current' &&
-      (this.serial === -1 || isSerialAfter(received.serial, this.serial))
-    if (received.kind === 'current' || !isNewer) {
+    const { serial } = received
+    if (this.serial !== -1 && serial !== this.serial && !isSerialAfter(serial, this.serial)) {
+      // It is behind, and can't say that what we have is still right. Asking it for all would be no help.
+      throw new TransferFault(`it has an older version, ${serial}`, Rcode.NOERROR)
+    }
+    if (received.kind === 'current' || serial === this.serial) {
       onTransfer('none')
       return
     }
@@ -293,7 +297,7 @@ export class SecondaryZone implements OwnedZone {
     else await this.#advance(received)
     const kind = received.kind === 'whole' ? 'AXFR' : 'IXFR'
     onTransfer(kind)
-    log.info(`zone ${this.zoneText} transferred (${kind}) ${from}: serial ${received.serial}`)
+    log.info(`zone ${this.zoneText} transferred (${kind}) ${from}: serial ${serial}`)
   }
 
   async #replace({ records, serial }: Received & { kind: 'whole' }): Promise<void> {

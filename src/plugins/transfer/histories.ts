@@ -3,6 +3,8 @@ import { runInSlices } from '../../base/slices.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import type { SetKey, VersionChange, ZoneVersions } from '../../plugin/zone-versions.ts'
+import { type Contained, containing } from '../../telemetry/contain.ts'
+import type { Logger } from '../../telemetry/log.ts'
 import { diffVersions, type ZoneDifference } from '../../zone/history/diff.ts'
 import { ZoneJournal } from '../../zone/history/journal.ts'
 import { VersionView, type ZoneVersion } from '../../zone/history/version-view.ts'
@@ -41,6 +43,7 @@ export class Histories {
   readonly #clock: Clock
   readonly #covers: (zone: Uint8Array) => boolean
   readonly #onVersion: (version: ZoneVersion) => void
+  readonly #contained: Contained
   readonly #histories = new Map<string, History>()
   readonly #pending = new Map<string, Pending>()
   #isBusy = false
@@ -52,10 +55,12 @@ export class Histories {
     clock: Clock,
     covers: (zone: Uint8Array) => boolean,
     onVersion: (version: ZoneVersion) => void,
+    log: Logger,
   ) {
     this.#clock = clock
     this.#covers = covers
     this.#onVersion = onVersion
+    this.#contained = containing(log, 'Looking for what changed in a zone')
     versions.subscribe((change) => this.#take(change))
   }
 
@@ -100,20 +105,31 @@ export class Histories {
 
   async #work(): Promise<void> {
     this.#isBusy = true
-    try {
-      for (const [key, pending] of this.#pending) {
-        this.#pending.delete(key)
-        await this.#advance(key, pending)
-      }
-    } finally {
-      this.#isBusy = false
+    for (const [key, pending] of this.#pending) {
+      this.#pending.delete(key)
+      await this.#contained(() => this.#advance(key, pending))
     }
+    this.#isBusy = false
   }
 
   async #advance(key: string, { version, changed }: Pending): Promise<void> {
     const history = this.#histories.get(key)
     if (history === undefined) return
-    const step = await this.#diff(history.version, version, changed)
+    let step: ZoneDifference | undefined
+    try {
+      step = await this.#diff(history.version, version, changed)
+    } finally {
+      // After a failure too: who asks gets all of the new version.
+      this.#settle(key, history, version, step)
+    }
+  }
+
+  #settle(
+    key: string,
+    history: History,
+    version: ZoneVersion,
+    step: ZoneDifference | undefined,
+  ): void {
     // The zone may have gone meanwhile, and another come.
     if (this.#isStopped || this.#histories.get(key) !== history) return
     const isNewer = isSerialAfter(version.serial, history.version.serial)

@@ -158,8 +158,9 @@ export class Notifier {
   #judge({ signer }: Job, message: Message, packet: Uint8Array): string | undefined {
     const seconds = Math.floor(this.#parts.clock.now() / 1000)
     const fault = signer?.verify(packet, seconds) ?? ''
-    if (message.rcode !== Rcode.NOERROR) return `the answer is ${printRcode(message.rcode)}`
-    return fault === '' ? '' : undefined
+    // Who can't sign, for want of the key, says so. RFC 8945 section 5.3.
+    if (fault !== '' && message.rcode !== Rcode.NOTAUTH) return undefined
+    return message.rcode === Rcode.NOERROR ? '' : `the answer is ${printRcode(message.rcode)}`
   }
 
   #end(key: string, job: Job, fault: string): void {

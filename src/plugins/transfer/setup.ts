@@ -35,10 +35,11 @@ export function transferWith(timers: Timers): Directive {
         if (isServing) notifyAll(notifier, rules, version, block)
       }
       const covers = (zone: Uint8Array): boolean => rules.ruleOf(zone) !== undefined
-      const histories = new Histories(block.zoneVersions, clock, covers, tell)
+      const histories = new Histories(block.zoneVersions, clock, covers, tell, log)
       const onEnd = (transfer: FinishedTransfer): void => {
         metrics.count(transfer)
-        log.info(printTransfer(transfer))
+        if (transfer.fault === '') log.info(printTransfer(transfer))
+        else log.error(printTransfer(transfer))
       }
       const onRefused = (): void => metrics.countRefused()
       const parts = { rules, versions: block.zoneVersions, histories, clock, onRefused, onEnd }
@@ -78,10 +79,11 @@ function notifyAll(
 }
 
 function printTransfer(transfer: FinishedTransfer): string {
-  const { kind, zone, serial, records, messages, octets, isWhole } = transfer
+  const { kind, zone, serial, records, messages, octets, isWhole, fault } = transfer
   const peer = printAddress(transfer.peerAddress, transfer.peerFamily)
   const size = `${records} records, ${messages} messages, ${octets} octets`
-  const end = isWhole ? '' : ', not finished: the peer left or was too slow'
+  const cause = fault === '' ? 'the peer left or was too slow' : fault
+  const end = isWhole ? '' : `, not finished: ${cause}`
   return `${kind} of ${printName(zone)} ${serial} to ${peer}: ${size}${end}`
 }
 

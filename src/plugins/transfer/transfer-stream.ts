@@ -19,8 +19,10 @@ export interface TransferCounts {
   readonly records: number
   readonly messages: number
   readonly octets: number
-  /** False if the peer went, or was too slow. */
+  /** False if the peer went, or was too slow, or something failed. */
   readonly isWhole: boolean
+  /** What failed here, '' = nothing. */
+  readonly fault: string
 }
 
 /** Composes the messages of one transfer as its peer takes them. */
@@ -34,6 +36,7 @@ export class TransferStream implements ReplyStream {
   /** Read, but with no room in the last message. */
   #held: RecordView | undefined
   #isWhole = false
+  #fault = ''
   #recordCount = 0
   #messageCount = 0
   #octetCount = 0
@@ -53,6 +56,16 @@ export class TransferStream implements ReplyStream {
   }
 
   next(out: Uint8Array): number {
+    // Called by a socket, where an exception would end the process.
+    try {
+      return this.#compose(out)
+    } catch (error) {
+      this.#fault = error instanceof Error ? error.message : String(error)
+      return this.#break()
+    }
+  }
+
+  #compose(out: Uint8Array): number {
     if (this.#held === undefined) {
       this.#isWhole = true
       return 0
@@ -72,7 +85,8 @@ export class TransferStream implements ReplyStream {
 
   close(): void {
     const counts = { records: this.#recordCount, messages: this.#messageCount }
-    this.#onEnd({ ...counts, octets: this.#octetCount, isWhole: this.#isWhole })
+    const end = { isWhole: this.#isWhole, fault: this.#fault }
+    this.#onEnd({ ...counts, ...end, octets: this.#octetCount })
   }
 
   #fill(): void {

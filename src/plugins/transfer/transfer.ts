@@ -3,7 +3,7 @@ import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { parseMessage } from '../../dns/message/message.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
 import { Section } from '../../dns/message/response.ts'
-import type { AddressFamily } from '../../dns/text/address.ts'
+import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneVersions } from '../../plugin/zone-versions.ts'
@@ -16,6 +16,8 @@ import { axfrRecords, ixfrRecords, type TransferCounts, TransferStream } from '.
 
 /** Transfers that may go out of one block at a time. */
 export const STREAMS_MAX = 32
+/** And of these, to one address. */
+export const STREAMS_PER_PEER_MAX = 4
 
 export interface FinishedTransfer extends TransferCounts {
   readonly zone: Uint8Array
@@ -43,6 +45,8 @@ export class Transfer implements Handler {
   readonly #next: Handler
   readonly #parts: TransferParts
   #streams = 0
+  /** Under way, by address of the peer. */
+  readonly #streamsTo = new Map<string, number>()
 
   constructor(next: Handler, parts: TransferParts) {
     this.#next = next
@@ -73,7 +77,8 @@ export class Transfer implements Handler {
     const soa = view?.soa()
     if (view === undefined || soa === undefined) return this.#next.serve(tx)
     response.answeredBy = this.name
-    if (this.#streams >= STREAMS_MAX) {
+    const toPeer = this.#streamsTo.get(peerText(query)) ?? 0
+    if (this.#streams >= STREAMS_MAX || toPeer >= STREAMS_PER_PEER_MAX) {
       response.error = 'too many transfers are under way'
       return Rcode.SERVFAIL
     }
@@ -105,17 +110,24 @@ export class Transfer implements Handler {
     records: Iterator<RecordView, void>,
   ): number {
     const { clock, onEnd } = this.#parts
-    const { peerAddress, peerFamily } = tx.query
     const { zone, serial } = view
-    const peer = { peerAddress: peerAddress.slice(), peerFamily: peerFamily === 1 ? 1 : 2 } as const
-    const about = { zone, serial, kind, ...peer }
-    this.#streams++
+    const peerAddress = tx.query.peerAddress.slice()
+    const about = { zone, serial, kind, peerAddress, peerFamily: peerFamilyOf(tx.query) }
+    const peer = peerText(tx.query)
     tx.response.authoritative = true
     tx.stream = new TransferStream(tx, records, clock, (counts) => {
-      this.#streams--
+      this.#count(peer, -1)
       onEnd({ ...counts, ...about })
     })
+    this.#count(peer, 1)
     return Rcode.NOERROR
+  }
+
+  #count(peer: string, change: 1 | -1): void {
+    this.#streams += change
+    const toPeer = (this.#streamsTo.get(peer) ?? 0) + change
+    if (toPeer === 0) this.#streamsTo.delete(peer)
+    else this.#streamsTo.set(peer, toPeer)
   }
 
   /** As whoever has the zone answers for its SOA. RFC 1995 section 2. */
@@ -138,6 +150,14 @@ export class Transfer implements Handler {
     response.count = 1
     return status
   }
+}
+
+function peerText(query: Query): string {
+  return printAddress(query.peerAddress, peerFamilyOf(query))
+}
+
+function peerFamilyOf({ peerFamily }: Query): AddressFamily {
+  return peerFamily === 1 ? 1 : 2
 }
 
 /** True if the differences have fewer octets than the zone. Looks no further than they reach. */

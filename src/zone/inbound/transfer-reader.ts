@@ -30,7 +30,8 @@ export interface ReceivedStep {
 
 /** What a primary had to say. */
 export type Received =
-  | { readonly kind: 'current' }
+  /** Not newer than what we have; `serial` is the primary's. */
+  | { readonly kind: 'current'; readonly serial: number }
   | { readonly kind: 'whole'; readonly records: ZoneRecords; readonly serial: number }
   | {
       readonly kind: 'steps'
@@ -56,6 +57,10 @@ type Step = { -readonly [K in keyof ReceivedStep]: ReceivedStep[K] } & {
 
 const SOA_OCTETS_MIN = 22
 
+/** Bounds on differences, which are kept as they come; beyond them all of the zone is asked for instead. */
+export const STEP_RECORDS_MAX = 500_000
+export const STEP_OCTETS_MAX = 64 * 1024 * 1024
+
 /**
  * Reads the messages of an AXFR (RFC 5936) or an IXFR, whatever the server chose to answer with:
  *
@@ -73,6 +78,8 @@ export class TransferReader {
   #whole: ZoneRecords | undefined
   readonly #steps: Step[] = []
   #isAdding = false
+  /** Of owners and data in the differences. */
+  #stepOctets = 0
   #received: Received | undefined
 
   constructor(question: TransferQuestion) {
@@ -88,7 +95,7 @@ export class TransferReader {
     }
     // Of what is not newer there is nothing to come but its SOA.
     if (this.#received === undefined && this.#count === 1 && this.#isOld()) {
-      this.#received = { kind: 'current' }
+      this.#received = { kind: 'current', serial: this.#serial }
     }
     return this.#received
   }
@@ -144,6 +151,10 @@ export class TransferReader {
 
   #takeStep(record: ResourceRecord, isSoa: boolean): void {
     const step = this.#steps.at(-1)
+    this.#stepOctets += record.owner.length + record.rdata.length
+    if (this.#count > STEP_RECORDS_MAX || this.#stepOctets > STEP_OCTETS_MAX) {
+      throw new TransferFault('the differences are too many')
+    }
     if (!isSoa) {
       if (this.#isAdding) step!.added.push(record)
       else step!.removed.push(record)

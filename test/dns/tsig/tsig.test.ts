@@ -261,6 +261,21 @@ t.test("the peer's complaint is told", async (t) => {
   t.equal(client.verify(signReply(verified, message()), NOW), 'the peer says BADSIG')
 })
 
+const WRONG_FIRST = [
+  { name: 'a wrong MAC', mac: new Uint8Array(32), now: NOW, want: /the signature is wrong/ },
+  { name: 'another time', mac: undefined, now: NOW + 301, want: /is of another time/ },
+]
+for (const { name, mac, now, want } of WRONG_FIRST) {
+  t.test(`after ${name}, even twice, the right reply is still known`, async (t) => {
+    const client = new RequestSigner(keyOf())
+    const verified = verify(client.sign(message(), NOW), ringOf(keyOf()))
+    const right = signReply(verified, message(0x1234, 1))
+    const wrong = mac === undefined ? right : withTsig({ mac })
+    for (let i = 0; i < 2; i++) t.match(client.verify(wrong, now), want)
+    t.equal(client.verify(right, NOW), '')
+  })
+}
+
 t.test('every algorithm is found by its name, in any case', async (t) => {
   for (const name of NAMES) t.equal(findAlgorithm(wire(name.toUpperCase()))?.text, name)
   t.equal(scanAlgorithm('hmac-md5'), undefined)

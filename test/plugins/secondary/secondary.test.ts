@@ -229,18 +229,51 @@ for (const { name, answer, says } of BAD) {
   })
 }
 
-t.test('an older version is not taken', async (t) => {
+const OLDER = [
+  { name: 'whole', answer: whole(4, 'www A 192.0.2.4') },
+  { name: 'as a SOA alone', answer: [soa(4)] },
+]
+for (const { name, answer } of OLDER) {
+  t.test(`an older version, ${name}, is not taken, and the next primary asked`, async (t) => {
+    const second = await Primary.open(t)
+    const lines = `transfer from 127.0.0.1:${second.port}`
+    const { primary, c, pass, serves } = await setUp(t, lines)
+    primary.answer = () => whole(5, WWW)
+    await c.start()
+    await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
+    primary.answer = () => answer
+    await pass(101)
+    await until(() => /it has an older version, 4/.test(c.lines.join()), 'the fault')
+    t.equal(await serves(), 'NOERROR c0000201')
+    t.equal(primary.asked.length, 2, 'not for all of it at once')
+    t.equal(second.asked.length, 1)
+    second.answer = () => whole(6, 'www A 192.0.2.6')
+    await pass(11)
+    await until(async () => (await serves()) === 'NOERROR c0000206', 'the version of the second')
+  })
+}
+
+t.test('a primary with an older version does not keep a zone from expiring', async (t) => {
   const { primary, c, pass, serves } = await setUp(t)
   primary.answer = () => whole(5, WWW)
   await c.start()
   await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
-  primary.answer = () => whole(4, 'www A 192.0.2.4')
-  await pass(101)
-  await until(
-    async () => (await c.metric('coredns_secondary_transfers_total{result="none"}')) === 1,
-    'the end',
-  )
+  primary.answer = () => [soa(4)]
+  await pass(1005)
+  t.match(c.lines.join(), 'zone example.org. 5 expired')
+})
+
+t.test('a SOA with timers of zero does not make a zone come and go', async (t) => {
+  const { primary, c, pass, serves } = await setUp(t)
+  const zero = rr('@ SOA ns host 1 0 0 0 0')
+  primary.answer = () => [zero, rr('@ NS ns'), rr(WWW), zero]
+  await c.start()
+  await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
+  primary.answer = () => undefined
+  await pass(599)
   t.equal(await serves(), 'NOERROR c0000201')
+  await pass(2)
+  t.match(c.lines.join(), 'zone example.org. 1 expired')
 })
 
 /** A NOTIFY; with `serial` it says what there is. */
@@ -281,6 +314,7 @@ t.test('a NOTIFY has the primary asked, but not more than once a second', async 
   await pass(2)
   t.equal(primary.asked.length, 1, 'nothing new')
   t.equal(await notify(c, { serial: 2 }), 'NOERROR')
+  await pass(0.25)
   await until(async () => (await serves()) === 'NOERROR c0000202', 'the new version')
   for (let i = 0; i < 50; i++) await notify(c)
   t.equal(primary.asked.length, 2, 'not at once')

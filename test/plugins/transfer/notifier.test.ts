@@ -159,6 +159,7 @@ t.test('with a key it is signed, and an unsigned answer is none', async (t) => {
   const first = listener.heard[0]!
   t.ok(findTsig(first.packet, first.packet.length) > 0)
   listener.reply(first)
+  listener.reply(first, { rcode: Rcode.REFUSED })
   await timers.advance(1000)
   await heard(2)
   const { packet, message, from } = listener.heard[1]!
@@ -173,6 +174,17 @@ t.test('with a key it is signed, and an unsigned answer is none', async (t) => {
   listener.socket.send(reply, from.port, from.address)
   await until(() => timers.count === 0, 'the end')
   t.notMatch(c.lines.join(), 'failed')
+})
+
+t.test('with a key the one unsigned answer that ends it is NOTAUTH', async (t) => {
+  const { c, put, listener, timers, heard } = await setUp(t, 'key k.example.')
+  put(1)
+  await c.start()
+  await heard(1)
+  listener.reply(listener.heard[0]!, { rcode: Rcode.REFUSED })
+  listener.reply(listener.heard[0]!, { rcode: Rcode.NOTAUTH })
+  await until(() => timers.count === 0, 'the end')
+  t.match(c.lines.join(), 'failed: the answer is NOTAUTH')
 })
 
 t.test('NOTIFYs come from the source that is named, or from the address of bind', async (t) => {

@@ -8,7 +8,7 @@ import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../../src/dns/tsig/key.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { transferWith } from '../../../src/plugins/transfer/setup.ts'
-import { STREAMS_MAX } from '../../../src/plugins/transfer/transfer.ts'
+import { STREAMS_MAX, STREAMS_PER_PEER_MAX } from '../../../src/plugins/transfer/transfer.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -122,6 +122,20 @@ t.test('a large zone takes many messages, none of which is too long', async (t) 
   t.ok(messages > 10, `${messages} messages`)
 })
 
+t.test('a stream that fails half-way breaks, and the log says why', async (t) => {
+  const { c, put } = await started(t, 'to 127.0.0.1')
+  put(1)
+  const tx = request({})
+  await ask(c, tx)
+  c.clock.monotonic = () => {
+    throw new Error('no time left')
+  }
+  t.equal(tx.stream!.next(new Uint8Array(65535)), 0)
+  t.ok(tx.stream!.isBroken)
+  tx.stream!.close()
+  t.match(c.lines.join(), /ERROR.*AXFR of example.org. 1 to .*not finished: no time left/)
+})
+
 const REFUSALS = [
   { name: 'a stranger', given: { from: '192.0.2.1' }, want: { status: 5, by: 'transfer' } },
   {
@@ -194,7 +208,8 @@ t.test('IXFR: differences where they are known, else the whole zone', async (t) 
     const known = async (): Promise<boolean> => {
       const tx = request({ serial: serial - 1 })
       await ask(c, tx)
-      return drain(tx).records.length < 20 && tx.response.count > 0
+      const { records } = drain(tx)
+      return records.length < 20 && records[0] === String(serial)
     }
     await until(known, `version ${serial}`)
   }
@@ -229,7 +244,7 @@ t.test('IXFR: what is not smaller than the zone is not sent as differences', asy
   const isKnown = async (): Promise<boolean> => {
     const tx = request({ serial: 2 })
     await ask(c, tx)
-    return drain(tx).records.length === 1
+    return drain(tx).records.join() === '2'
   }
   await until(isKnown, 'the version')
   const tx = request({ serial: 1 })
@@ -252,17 +267,30 @@ t.test('IXFR by UDP: the SOA alone, of whoever has the zone', async (t) => {
 })
 
 t.test('so many transfers at a time, and no more', async (t) => {
-  const { c, put } = await started(t, 'to 127.0.0.1')
+  const { c, put } = await started(t, 'to 127.0.0.0/8')
   put(1)
   const handler = c.handler(BELOW)
-  const all = Array.from({ length: STREAMS_MAX }, () => request({}))
+  const all = Array.from({ length: STREAMS_MAX }, (_, i) => request({ from: `127.0.0.${i + 1}` }))
   for (const tx of all) t.equal(await handler.serve(tx), 0)
-  const more = request({})
+  const more = request({ from: '127.0.1.1' })
   t.equal(await handler.serve(more), Rcode.SERVFAIL)
   t.equal(more.stream, undefined)
   all[0]!.stream!.close()
   t.equal(await handler.serve(more), 0)
   t.equal(await c.metric('coredns_transfer_out_total{kind="AXFR",result="broken"}'), 1)
+})
+
+t.test('one peer has so many transfers at a time, and leaves the others theirs', async (t) => {
+  const { c, put } = await started(t, 'to 127.0.0.1 127.0.0.2')
+  put(1)
+  const handler = c.handler(BELOW)
+  const all = Array.from({ length: STREAMS_PER_PEER_MAX }, () => request({}))
+  for (const tx of all) t.equal(await handler.serve(tx), 0)
+  t.equal(await handler.serve(request({})), Rcode.SERVFAIL)
+  t.equal(await handler.serve(request({ from: '127.0.0.2' })), 0)
+  all[0]!.stream!.close()
+  t.equal(await handler.serve(request({})), 0)
+  t.equal(await handler.serve(request({})), Rcode.SERVFAIL)
 })
 
 t.test('a zone whose content changed without its serial has no history', async (t) => {

@@ -16,6 +16,8 @@ import { StepsPlan } from '../../../src/zone/inbound/apply-steps.ts'
 import {
   type Received,
   type ReceivedStep,
+  STEP_OCTETS_MAX,
+  STEP_RECORDS_MAX,
   TransferFault,
   TransferReader,
 } from '../../../src/zone/inbound/transfer-reader.ts'
@@ -71,7 +73,7 @@ function read(messages: readonly Message[], serial?: number): Received | string 
 function show(received: Received | string | undefined): string {
   if (received === undefined) return 'more'
   if (typeof received === 'string') return `fault: ${received}`
-  if (received.kind === 'current') return 'current'
+  if (received.kind === 'current') return `current ${received.serial}`
   if (received.kind === 'whole') return `whole ${received.serial}: ${received.records.recordCount}`
   const steps = received.steps.map((step) => {
     const counts = `-${step.removed.length}+${step.added.length}`
@@ -85,8 +87,8 @@ const TABLE: { name: string; serial?: number; given: ResourceRecord[]; want: str
   { name: 'a zone with nothing but its SOA', given: [soa(2), soa(2)], want: 'whole 2: 1' },
   { name: 'an unfinished zone', given: [soa(2), A], want: 'more' },
   { name: 'a SOA alone is no zone', given: [soa(2)], want: 'more' },
-  { name: 'no newer version', serial: 2, given: [soa(2)], want: 'current' },
-  { name: 'an older version', serial: 3, given: [soa(2)], want: 'current' },
+  { name: 'no newer version', serial: 2, given: [soa(2)], want: 'current 2' },
+  { name: 'an older version', serial: 3, given: [soa(2)], want: 'current 2' },
   { name: 'a newer version is still to come', serial: 1, given: [soa(2)], want: 'more' },
   { name: 'a whole zone for an IXFR', serial: 1, given: [soa(2), A, soa(2)], want: 'whole 2: 2' },
   {
@@ -266,6 +268,23 @@ const UNFIT = [
 for (const { name, step, want } of UNFIT) {
   t.test(`a difference that ${name} is a fault`, async (t) => {
     t.match(apply([step], 2), want)
+  })
+}
+
+const LARGE = { ...A, rdata: new Uint8Array(60_000) }
+const TOO_MANY = [
+  { name: 'records', record: A, count: STEP_RECORDS_MAX - 2 },
+  { name: 'octets', record: LARGE, count: Math.floor(STEP_OCTETS_MAX / 60_100) },
+]
+for (const { name, record, count } of TOO_MANY) {
+  t.test(`differences have so many ${name}, and no more`, async (t) => {
+    const some = message(Array.from({ length: 100 }, () => record))
+    const rest = message(Array.from({ length: count % 100 }, () => record))
+    const hundreds = Array.from({ length: Math.floor(count / 100) }, () => some)
+    const all = [message([soa(2), soa(1)]), ...hundreds, rest]
+    t.equal(show(read(all, 1)), 'more')
+    t.equal(show(read([...all, some], 1)), 'fault: the differences are too many')
+    t.equal(show(read([message([soa(2), A]), ...hundreds.slice(0, 9)], 1)), 'more', 'a zone may')
   })
 }
 

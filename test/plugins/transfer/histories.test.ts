@@ -1,0 +1,58 @@
+import t from 'tap'
+import { scanName } from '../../../src/dns/name/name.ts'
+import { ZoneVersions } from '../../../src/plugin/zone-versions.ts'
+import { Histories } from '../../../src/plugins/transfer/histories.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import type { ZoneVersion } from '../../../src/zone/history/version-view.ts'
+import { FakeClock } from '../../support/setup.ts'
+import { until } from '../../support/until.ts'
+import { imageOf } from '../../support/zone-version.ts'
+
+const APEX = 'example.org.'
+const zone = scanName(APEX)!
+
+/** A clock that fails when it is told to. */
+class FailingClock extends FakeClock {
+  isBroken = false
+
+  override monotonic(): number {
+    if (this.isBroken) throw new Error('no time left')
+    return super.monotonic()
+  }
+}
+
+function version(serial: number): ZoneVersion {
+  const text = `@ 60 SOA ns host ${serial} 2 3 4 5\n@ 60 NS ns\nn${serial} 60 A 192.0.2.1\n`
+  return imageOf(text, APEX).version
+}
+
+t.test('a failure costs the differences up to it, and nothing else', async (t) => {
+  const lines: string[] = []
+  const log = createLogger(
+    '',
+    (line) => lines.push(line),
+    () => false,
+  )
+  const clock = new FailingClock()
+  const versions = new ZoneVersions()
+  const told: number[] = []
+  const tell = ({ serial }: ZoneVersion): void => void told.push(serial)
+  const histories = new Histories(versions, clock, () => true, tell, log)
+  const source = versions.source()
+  const put = async (serial: number): Promise<void> => {
+    source.put(version(serial))
+    await until(() => told.includes(serial), `version ${serial}`)
+  }
+  await put(1)
+  await put(2)
+  t.equal(histories.since(zone, 1)?.steps?.length, 1)
+  clock.isBroken = true
+  await put(3)
+  t.match(lines.join(), 'Looking for what changed in a zone failed')
+  t.match(lines.join(), 'no time left')
+  t.equal(histories.since(zone, 2)?.version.serial, 3)
+  t.equal(histories.since(zone, 2)?.steps, undefined)
+  clock.isBroken = false
+  await put(4)
+  t.equal(histories.since(zone, 3)?.steps?.length, 1)
+})
