@@ -9,10 +9,12 @@ import { Random } from '../dist/base/random.js'
 import { systemTimers } from '../dist/base/timers.js'
 import { scanName } from '../dist/dns/name/name.js'
 import { NO_FALLTHROUGH } from '../dist/plugin/fallthrough.js'
+import { ZoneVersions } from '../dist/plugin/zone-versions.js'
+import { OfferedVersions } from '../dist/plugins/kuadrant/offered-versions.js'
 import { KuadrantZones } from '../dist/plugins/kuadrant/zones.js'
 import { ManifestSource } from '../dist/record/manifests/manifest-source.js'
 import { SerialBook } from '../dist/record/serials/serial-book.js'
-import { SharedSource } from '../dist/record/shared-source.js'
+import { SharedSource } from '../dist/record/source-sharing.js'
 import { SteeringTable } from '../dist/steering/table.js'
 import { ZoneImage } from '../dist/zone/image/writer.js'
 
@@ -97,11 +99,13 @@ const options = {
   allowedNamespaces: undefined,
   fallthrough: NO_FALLTHROUGH,
 }
+const offered = new ZoneVersions()
 const zones = new KuadrantZones(options, {
   image,
   table,
   serials: new SerialBook(),
   serialFile: undefined,
+  versions: new OfferedVersions(image, offered, offered.source()),
   place: 'bench',
   onCommit,
   ...parts,

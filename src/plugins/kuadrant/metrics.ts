@@ -1,5 +1,5 @@
 import type { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
-import type { SharedSource } from '../../record/shared-source.ts'
+import type { SharedSource } from '../../record/source-sharing.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import type { KuadrantZones } from './zones.ts'
 

@@ -5,7 +5,7 @@ import {
 } from '../../record/kubernetes/acquire.ts'
 import type { KubernetesSourceOptions } from '../../record/kubernetes/kubernetes-source.ts'
 import { acquireSource, isSourceOpen } from '../../record/manifests/shared-source.ts'
-import type { SharedSource } from '../../record/shared-source.ts'
+import type { SharedSource } from '../../record/source-sharing.ts'
 
 /** Where a block has its records from. */
 export type SourcePlace =

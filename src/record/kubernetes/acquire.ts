@@ -2,7 +2,7 @@ import { Random } from '../../base/random.ts'
 import type { ApiClient } from '../../kube/api.ts'
 import { HttpsClient } from '../../kube/https-client.ts'
 import { type ApiPlace, loadKubeConfig, warningOf } from '../../kube/kubeconfig.ts'
-import { acquireShared, findShared, SharedSource } from '../shared-source.ts'
+import { acquireShared, findShared, SharedSource } from '../source-sharing.ts'
 import { KubernetesSource, type KubernetesSourceOptions } from './kubernetes-source.ts'
 
 /** Which records of which cluster. */

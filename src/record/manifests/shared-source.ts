@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs'
-import { acquireShared, findShared, SharedSource } from '../shared-source.ts'
+import { acquireShared, findShared, SharedSource } from '../source-sharing.ts'
 import { isSystemError } from './directory.ts'
 import { directoryError } from './manifest-file.ts'
 import { ManifestSource, type ManifestSourceOptions } from './manifest-source.ts'
