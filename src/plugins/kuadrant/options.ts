@@ -15,6 +15,7 @@ export interface Nameserver {
   /** Lower-case wire name. */
   readonly name: Uint8Array
   readonly addresses: readonly Address[]
+  readonly position: Position
 }
 
 /** Where zones are kept over a restart. */
@@ -52,21 +53,18 @@ const SNAPSHOT_MS_MAX = 24 * 3600 * 1000
 /** The service account of the pod we run in. */
 const IN_CLUSTER = { kind: 'kubernetes', kubeconfig: '', context: '' } as const
 
-type Draft = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] } & {
+/** Options while they are scanned: with a fault in them they hold what was good. */
+export type DraftOptions = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] } & {
+  /** A line names the source. */
   hasSource: boolean
 }
 
-/**
- * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
- * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
- * `namespaces`: what WATCH_NAMESPACES says.
- */
-export function scanOptions(
+/** What holds where a block says nothing. `namespaces`: what WATCH_NAMESPACES says. Throws InputError. */
+export function draftOptions(
   d: Dispenser,
-  block: BlockConfig,
   namespaces = process.env.WATCH_NAMESPACES ?? '',
-): KuadrantOptions {
-  const draft: Draft = {
+): DraftOptions {
+  return {
     zones: [],
     source: { ...IN_CLUSTER, namespaces: scanNamespaces(namespaces) },
     hasSource: false,
@@ -80,16 +78,27 @@ export function scanOptions(
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
   }
+}
+
+/**
+ * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
+ * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }` into
+ * `draft`. Throws InputError, with all that is wrong.
+ */
+export function scanOptions(
+  d: Dispenser,
+  block: BlockConfig,
+  draft: DraftOptions,
+): KuadrantOptions {
   for (let i = 0; nextOnce(d, i); i++) {
     draft.position = d.position()
     draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
     d.eachProperty(() => scanProperty(d, draft, block))
   }
-  const { hasSource: _, ...options } = draft
-  return options
+  return draft
 }
 
-function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
+function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
   const property = d.value()
   switch (property) {
     case 'fallthrough':
@@ -129,7 +138,7 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
   }
 }
 
-function scanKubeconfig(d: Dispenser, draft: Draft, block: BlockConfig): void {
+function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
   const [file, context = '', ...more] = d.remainingArgs()
   if (file === undefined || more.length > 0) throw d.argError()
   const kubeconfig = resolve(block.root, file)
@@ -137,7 +146,7 @@ function scanKubeconfig(d: Dispenser, draft: Draft, block: BlockConfig): void {
   setSource(d, draft, { kind: 'kubernetes', kubeconfig, context, namespaces })
 }
 
-function setSource(d: Dispenser, draft: Draft, source: SourcePlace): void {
+function setSource(d: Dispenser, draft: DraftOptions, source: SourcePlace): void {
   if (draft.hasSource && draft.source.kind === source.kind) {
     throw d.error(`${d.value()} is given twice`)
   }
@@ -175,5 +184,5 @@ function scanNameserver(d: Dispenser): Nameserver {
     if (scanned === undefined) throw d.error(`nameserver address is not an IP address: ${address}`)
     return scanned
   })
-  return { name: lowerName(name), addresses }
+  return { name: lowerName(name), addresses, position: d.position() }
 }

@@ -28,6 +28,7 @@ import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
 import { acquire, nameOf } from './source-place.ts'
 import { Stops } from './stops.ts'
+import { findLostAddresses } from './zone-content.ts'
 import { KuadrantZones } from './zones.ts'
 
 /** Outlives reloads: a zone whose content stayed the same keeps its serial. */
@@ -79,6 +80,7 @@ export class KuadrantService {
     const { block, clock, metrics } = this.#context
     const { snapshot, zones } = this.#options
     this.#siblings.enter()
+    for (const lost of findLostAddresses(this.#options)) this.#context.log.warning(lost.print())
     const loaded = this.#load()
     this.#loaded = loaded
     if (loaded === undefined) await this.#siblings.claimAll()

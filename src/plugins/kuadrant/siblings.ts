@@ -26,6 +26,7 @@ const PATIENCE_MS = 5000
  */
 export class Siblings {
   readonly #members: Sibling[] = []
+  readonly #drafts: KuadrantOptions[] = []
   #claimed: Promise<void> | undefined
   #readBefore: Set<string> | undefined
   #patientUntilMs: number | undefined
@@ -38,6 +39,15 @@ export class Siblings {
 
   add(member: Sibling): void {
     this.#members.push(member)
+  }
+
+  /** A block about to be scanned: for `sextant check`, which looks at those with faults as well. */
+  addDraft(options: KuadrantOptions): void {
+    this.#drafts.push(options)
+  }
+
+  get drafts(): readonly KuadrantOptions[] {
+    return this.#drafts
   }
 
   get options(): readonly KuadrantOptions[] {
