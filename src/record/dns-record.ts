@@ -16,6 +16,8 @@ export const TTL_DEFAULT_SECONDS = 60
 /** RFC 2181 section 8. */
 export const TTL_MAX_SECONDS = 0x7fffffff
 
+export { WEIGHT_MAX } from '../steering/candidate.ts'
+
 /** One endpoint of a DNSRecord, checked: the unit of choice (external-dns's Endpoint). */
 export interface Endpoint {
   /** Lower-case wire name. */
@@ -25,7 +27,7 @@ export interface Endpoint {
   readonly ttlSeconds: number
   /** '' = none. */
   readonly setIdentifier: string
-  /** 0..WEIGHT_MAX of steering; undefined = none given. */
+  /** 0..WEIGHT_MAX; undefined = none given. */
   readonly weight: number | undefined
   /** Whom it is for; empty = no geo code. `*` is not among them: that is `isDefault`. */
   readonly codes: readonly GeoCode[]
