@@ -255,5 +255,5 @@ t.test('a hundred thousand keys take no longer than they must', async (t) => {
   const startMs = performance.now()
   queue.start()
   while (runs < keys.length) await turns(1)
-  t.ok(performance.now() - startMs < 5000, 'not quadratic')
+  t.ok(performance.now() - startMs < 20_000, 'not quadratic')
 })
