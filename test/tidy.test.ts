@@ -13,7 +13,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['base'],
   ['telemetry', 'dns'],
   ['zone', 'geo', 'corefile', 'kube'],
-  ['steering', 'record', 'plugin'],
+  ['steering', 'record', 'plugin', 'client', 'peering'],
   ['plugins', 'transport'],
   ['server'],
   ['api'],
@@ -22,7 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
 ]
 
 /** Same-layer imports that docs/architecture.md grants: [importer, imported]. */
-const GRANTED = new Set(['record>steering'])
+const GRANTED = new Set(['record>steering', 'peering>record', 'peering>client'])
 
 /** What transports may import: the server hands them everything else. */
 const TRANSPORT_LAYER_MAX = 1

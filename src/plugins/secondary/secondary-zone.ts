@@ -2,12 +2,13 @@ import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
+import { type Fetching, fetchZone } from '../../client/fetch-zone.ts'
+import type { Endpoint } from '../../dns/endpoint.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { ResourceRecord } from '../../dns/message/message.ts'
 import { printName } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
-import type { Endpoint } from '../../plugin/endpoint.ts'
 import { answererOf, nextVersion, type SharedVersion } from '../../plugin/file-zone.ts'
 import type { OwnedZone } from '../../plugin/shared-file-zones.ts'
 import type { SetKey } from '../../plugin/zone-versions.ts'
@@ -24,7 +25,6 @@ import {
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import { checkZone } from '../../zone/zonefile/check.ts'
 import { fillImage } from '../../zone/zonefile/fill.ts'
-import { type Fetching, fetchZone } from './fetch-zone.ts'
 
 /** Pause after the first failure to get any version; each further one twice as long. */
 const FIRST_RETRY_MS = 250

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
-import type { Timers } from '../../base/timers.ts'
-import type { Endpoint } from '../../plugin/endpoint.ts'
-import { TransferFault, UNREACHED } from '../../zone/inbound/transfer-reader.ts'
+import type { Timers } from '../base/timers.ts'
+import type { Endpoint } from '../dns/endpoint.ts'
+import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 
 const LENGTH_OCTETS = 2
 const EMPTY = Buffer.alloc(0)
