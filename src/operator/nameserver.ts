@@ -1,3 +1,4 @@
+import { DNS_PORT } from '../dns/endpoint.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
 import { scanHost } from '../record/validate/names.ts'
 
@@ -8,7 +9,6 @@ export interface Nameserver {
   readonly port: number
 }
 
-const DNS_PORT = 53
 const PORT_MAX = 65_535
 
 /**
@@ -29,11 +29,6 @@ export function scanNameserver(text: string): Nameserver | string {
     return `expected an IPAddress or host name as nameserver address but got ${JSON.stringify(text)}`
   }
   return { host: host.toLowerCase().replace(/\.$/, ''), port: number }
-}
-
-/** `192.0.2.1:53`, `[2001:db8::1]:53`, `ns1.example.org:53`. */
-export function printNameserver({ host, port }: Nameserver): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 function split(text: string): { readonly host: string; readonly port: string | undefined } {

@@ -1,10 +1,11 @@
+import { printEndpoint } from '../dns/endpoint.ts'
 import { scanName } from '../dns/name/name.ts'
 import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../dns/tsig/key.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
 import { KDRNT } from '../record/kdrnt.ts'
 import { scanHost } from '../record/validate/names.ts'
-import { type Nameserver, printNameserver, scanNameserver } from './nameserver.ts'
+import { type Nameserver, scanNameserver } from './nameserver.ts'
 import { secretText } from './secret-data.ts'
 
 export const COREDNS_SECRET_TYPE = 'kuadrant.io/coredns'
@@ -65,7 +66,7 @@ function readNameservers(text: string): readonly Nameserver[] | string {
   for (const word of words) {
     const nameserver = scanNameserver(word)
     if (typeof nameserver === 'string') return `NAMESERVERS: ${nameserver}`
-    nameservers.set(printNameserver(nameserver), nameserver)
+    nameservers.set(printEndpoint(nameserver), nameserver)
   }
   return [...nameservers.values()]
 }
