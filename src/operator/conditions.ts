@@ -43,10 +43,7 @@ export function noZoneCondition(problem: string): Condition {
 }
 
 export function failedCondition(problem: string): Condition {
-  return notReady(
-    REASONS.providerError,
-    `The DNS provider failed to ensure the record: ${problem}`,
-  )
+  return notReady(REASONS.providerError, `The DNS provider failed to ensure the record: ${problem}`)
 }
 
 export function removedCondition(): Condition {
@@ -65,7 +62,8 @@ export function healthyCondition(
     const message = 'All healthchecks succeeded'
     return { type: 'Healthy', isTrue: true, reason: REASONS.allHealthy, message }
   }
-  const message = down.length === 0 ? 'Probes are creating' : `Not healthy addresses: [${down.join(' ')}]`
+  const message =
+    down.length === 0 ? 'Probes are creating' : `Not healthy addresses: [${down.join(' ')}]`
   const reason = of('up').length === 0 ? REASONS.noneHealthy : REASONS.someHealthy
   return { type: 'Healthy', isTrue: false, reason, message }
 }

@@ -86,5 +86,7 @@ function printStrings(rdata: Uint8Array): string[] {
   for (let at = 0; at < rdata.length; at += 1 + rdata[at]!) {
     strings.push(Buffer.from(rdata.subarray(at + 1, at + 1 + rdata[at]!)).toString('latin1'))
   }
-  return strings.every((text) => PLAIN_STRING.test(text)) ? strings : [printRdata(RRType.TXT, rdata)]
+  return strings.every((text) => PLAIN_STRING.test(text))
+    ? strings
+    : [printRdata(RRType.TXT, rdata)]
 }

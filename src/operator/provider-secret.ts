@@ -72,9 +72,11 @@ function readNameservers(text: string): readonly Nameserver[] | string {
 }
 
 function readTsigKey(secret: ApiObject): TsigKey | undefined | string {
-  const [nameText, algorithmText, secretText64] = ['TSIG_NAME', 'TSIG_ALGORITHM', 'TSIG_SECRET'].map(
-    (key) => secretText(secret, key),
-  ) as [string, string, string]
+  const [nameText, algorithmText, secretText64] = [
+    'TSIG_NAME',
+    'TSIG_ALGORITHM',
+    'TSIG_SECRET',
+  ].map((key) => secretText(secret, key)) as [string, string, string]
   if (nameText === '' && secretText64 === '') {
     return algorithmText === '' ? undefined : 'TSIG_ALGORITHM is of no use without TSIG_NAME'
   }

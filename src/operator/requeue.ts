@@ -31,5 +31,7 @@ export function nextLookMs(state: RequeueState, { minMs, maxMs }: RequeueBounds)
   const ttlMs = within((ttlSeconds ?? 0) * 1000)
   const pollMs = Math.min(minMs * 2 ** Math.min(quietLooks, DOUBLINGS_MAX), ttlMs)
   const lookMs = isPolling ? within(pollMs) : maxMs
-  return expiresInMs === undefined ? lookMs : Math.min(lookMs, within(expiresInMs + AFTER_EXPIRY_MS))
+  return expiresInMs === undefined
+    ? lookMs
+    : Math.min(lookMs, within(expiresInMs + AFTER_EXPIRY_MS))
 }
