@@ -82,13 +82,14 @@ function scanShare(peer: ApiObject, rootHost: string, seenMs: number): SiteShare
   const site = textOf(peer, 'site')
   const generation: Generation = textOf(peer, 'generation') === 'v2' ? 'v2' : 'v1'
   const endpoints = itemsOf(peer, 'endpoints')
-    .map((endpoint) => scanEndpoint(endpoint, site, rootHost))
+    .map((endpoint) => scanPrinted(endpoint, site, rootHost))
     .filter((endpoint) => endpoint !== undefined)
   if (site === '') return undefined
   return { site, rootHost, endpoints, seenMs, generation }
 }
 
-function scanEndpoint(
+/** Reads an endpoint as `printShared` writes it, or `printPeers`; undefined where it has no targets. */
+export function scanPrinted(
   endpoint: ApiObject,
   site: string,
   rootHost: string,
