@@ -21,7 +21,13 @@ export function adoptMerged(
       const endpoints = printed
         .map((endpoint) => scanPrinted(endpoint, address, rootHost))
         .filter((endpoint) => endpoint !== undefined)
-      const share = { site: address, rootHost, endpoints, seenMs: startMs, generation: 'v1' as const }
+      const share = {
+        site: address,
+        rootHost,
+        endpoints,
+        seenMs: startMs,
+        generation: 'v1' as const,
+      }
       return [address, { shares: [share], seenMs: startMs, reason: 'not asked yet' }]
     }),
   )

@@ -1,5 +1,6 @@
-import { type ApiObject, textOf } from '../kube/api.ts'
+import type { ApiObject } from '../kube/api.ts'
 import { API_VERSION, type DnsRecord } from '../record/dns-record.ts'
+import { printHost } from '../record/print-endpoint.ts'
 import { validateResource } from '../record/validate/resource.ts'
 import {
   type Condition,
@@ -7,7 +8,6 @@ import {
   noProviderCondition,
   noZoneCondition,
 } from './conditions.ts'
-import { printHost } from './endpoint-text.ts'
 import { AUTHORITATIVE_LABEL, RECORD_FINALIZER, TYPE_LABEL } from './labels.ts'
 import { finalizersOf, isDeleting, isManaged, labelOf, mappingOf } from './object.ts'
 import { chooseProvider, type ProviderSecrets } from './provider-choice.ts'
@@ -79,7 +79,6 @@ function judgeContent(object: ApiObject, provider: Provider): Verdict {
   const host = printHost(record.rootHost)
   const choice = chooseZone(host, provider.zones)
   if ('problem' in choice) return { kind: 'refuse', condition: noZoneCondition(choice.problem) }
-  const isWild = textOf(mappingOf(object, 'spec'), 'rootHost').startsWith('*.')
-  const rootHost = isWild ? `*.${host}` : host
+  const rootHost = record.isWildcardHost ? `*.${host}` : host
   return { kind: 'publish', publishing: { object, record, rootHost, zone: choice.zone, provider } }
 }

@@ -1,5 +1,6 @@
 import { type ApiObject, isObject, type JsonValue, textOf } from '../kube/api.ts'
 import type { Generation, SharedEndpoint, SiteShare } from '../peering/shared-endpoint.ts'
+import { DEFAULT_SET_IDENTIFIER } from '../record/print-endpoint.ts'
 import { printTime } from './conditions.ts'
 import { printShared } from './endpoint-text.ts'
 import { itemsOf } from './object.ts'
@@ -103,17 +104,21 @@ export function scanPrinted(
       .map((one) => textOf(one, 'value'))
   const [weight] = valuesOf('weight')
   const [health] = valuesOf('health')
-  const codes = valuesOf('geo-code')
+  const codes = valuesOf('geo-code').flatMap((list) => list.split(','))
+  const setIdentifier = textOf(endpoint, 'setIdentifier')
   return {
     site,
     rootHost,
     dnsName: textOf(endpoint, 'dnsName'),
     recordType: textOf(endpoint, 'recordType'),
     ttlSeconds: typeof recordTTL === 'number' ? recordTTL : 0,
-    setIdentifier: textOf(endpoint, 'setIdentifier'),
+    setIdentifier,
     weight: weight === undefined ? undefined : Number(weight),
     geoCodes: codes.filter((code) => code !== '*'),
-    isDefault: codes.includes('*') || valuesOf('default').includes('true'),
+    isDefault:
+      codes.includes('*') ||
+      valuesOf('default').includes('true') ||
+      (codes.length > 0 && setIdentifier === DEFAULT_SET_IDENTIFIER),
     targets: texts,
     health: health === 'up' || health === 'down' ? health : 'unknown',
     sinceSeconds: Number(valuesOf('since')[0] ?? 0),

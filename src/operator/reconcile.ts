@@ -1,16 +1,23 @@
 import type { Clock } from '../base/clock.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
 import type { SharedEndpoint, SiteShare } from '../peering/shared-endpoint.ts'
+import { adoptMerged } from './adopt.ts'
 import { healthyCondition } from './conditions.ts'
 import { derivedName } from './derived-name.ts'
-import { adoptMerged } from './adopt.ts'
 import { printShared } from './endpoint-text.ts'
 import { judge, type Publishing } from './judge.ts'
-import { composeOwn, type OwnHealth } from './own.ts'
 import { keyOf, mappingOf, metadataOf } from './object.ts'
+import { composeOwn, type OwnHealth } from './own.ts'
 import { printPeers, scanPeers } from './peer-status.ts'
 import type { Peer, PeerDirectory } from './peers.ts'
-import { type Derived, type Plan, planHandOver, planPublish, planRefuse, planRemove } from './plan.ts'
+import {
+  type Derived,
+  type Plan,
+  planHandOver,
+  planPublish,
+  planRefuse,
+  planRemove,
+} from './plan.ts'
 import type { ProviderSecrets } from './provider-choice.ts'
 import { nextLookMs, type RequeueBounds } from './requeue.ts'
 import { type Remembered, ShareBook } from './share-book.ts'
