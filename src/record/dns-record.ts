@@ -41,6 +41,8 @@ export interface DnsRecord {
   readonly zoneLabel: string
   /** Lower-case wire name, without a leading `*.`. */
   readonly rootHost: Uint8Array
+  /** spec.rootHost has a leading `*.`. */
+  readonly isWildcardHost: boolean
   /**
    * Put together by an operator out of the records of several clusters (label `kuadrant.io/type:
    * merged` or `kuadrant.io/authoritative-record: "true"`): has no gateway-local form of its own.

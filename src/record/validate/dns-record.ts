@@ -4,6 +4,7 @@ import {
   type DnsRecord,
   ENDPOINTS_MAX,
   type Endpoint,
+  type FieldProblem,
   SET_IDENTIFIER_CHARACTERS_MAX,
   TARGETS_MAX,
   TTL_DEFAULT_SECONDS,
@@ -16,7 +17,7 @@ import {
   LABELS,
   METADATA,
   mappingField,
-  type Place,
+  Place,
   quote,
   RESOURCE,
   RefusedError,
@@ -41,6 +42,9 @@ const PLAIN_HOST = /^[\w*][\w.*-]*\w$/
 const ROOT_HOST_CHARACTERS_MAX = 255
 /** Zone of the gateway-local form. */
 const KDRNT = 'kdrnt'
+
+/** An endpoint that stands by itself. */
+const ENDPOINT = new Place('')
 
 /** What the endpoints of one record are checked against. */
 interface Scope {
@@ -69,10 +73,28 @@ export function validateDnsRecord(
     name: identity.name,
     zoneLabel,
     rootHost,
+    isWildcardHost: rootHostText.startsWith('*.'),
     isAggregate:
       field(labels, TYPE_LABEL) === 'merged' || field(labels, AUTHORITATIVE_LABEL) === 'true',
     createdSeconds: scanCreated(metadata),
     endpoints: scanEndpoints(spec, scope),
+  }
+}
+
+/**
+ * Checks one endpoint by itself, as one of a record with that root host. `rootHost`: a name, with or
+ * without a leading `*.`. Never throws on bad input: the problem's path is from the endpoint on.
+ */
+export function validateEndpoint(
+  endpoint: Mapping,
+  rootHost: string,
+): { readonly endpoint: Endpoint } | { readonly problem: FieldProblem } {
+  try {
+    const scope = { rootHost: scanRootHost(rootHost), rootHostText: rootHost, isLocalForm: false }
+    return { endpoint: scanEndpoint(endpoint, ENDPOINT, scope) }
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error
+    return { problem: error.problem }
   }
 }
 
