@@ -26,6 +26,8 @@ export interface Asked {
   readonly timeoutMs: number
   /** How often it is sent over UDP; 0 = over TCP alone. */
   readonly tries: number
+  /** Address that we ask from; absent or '' = any. */
+  readonly source?: string
   /** It is signed, and its reply has to be. */
   readonly key?: TsigKey | undefined
   readonly signal?: AbortSignal | undefined

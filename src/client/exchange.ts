@@ -6,6 +6,8 @@ import type { Endpoint } from '../dns/endpoint.ts'
 export interface ExchangeOptions {
   readonly server: Endpoint
   readonly timeoutMs: number
+  /** Address that we send from; absent or '' = any. */
+  readonly source?: string
   /** Gives up when it is aborted. */
   readonly signal?: AbortSignal | undefined
 }
@@ -25,7 +27,7 @@ const BROKEN_OFF = 'broken off'
  */
 export function exchangeUdp(
   query: Uint8Array,
-  { server, timeoutMs, signal }: ExchangeOptions,
+  { server, source = '', timeoutMs, signal }: ExchangeOptions,
   tries: number,
   isReply: IsReply,
 ): Promise<ExchangeResult> {
@@ -61,19 +63,24 @@ export function exchangeUdp(
     })
     // A connected socket hears its peer only, and hears that nobody listens there.
     socket.once('connect', send)
-    socket.connect(server.port, server.host)
+    const connectSocket = (): void => {
+      if (!isDone) socket.connect(server.port, server.host)
+    }
+    if (source === '') connectSocket()
+    else socket.bind(0, source, connectSocket)
   })
 }
 
 /** Sends a query over a TCP connection of its own (RFC 7766) and takes the first message that comes. */
 export function exchangeTcp(
   query: Uint8Array,
-  { server, timeoutMs, signal }: ExchangeOptions,
+  { server, source = '', timeoutMs, signal }: ExchangeOptions,
   isReply: IsReply,
 ): Promise<ExchangeResult> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve({ failure: BROKEN_OFF })
-    const socket = connect(server.port, server.host)
+    const from = source === '' ? {} : { localAddress: source }
+    const socket = connect({ ...server, ...from })
     let received = Buffer.alloc(0)
     const finish = (result: ExchangeResult): void => {
       clearTimeout(timer)

@@ -9,7 +9,7 @@ import { RequestSigner } from '../dns/tsig/request-signer.ts'
 import { type Received, TransferFault, TransferReader } from '../zone/inbound/transfer-reader.ts'
 import { type Asking, askPrimary } from './ask-primary.ts'
 
-/** Longest silence of a primary, and longest transfer. */
+/** Longest silence of a primary, and longest transfer; unless the caller has less patience. */
 const IDLE_MS = 30_000
 const TOTAL_MS = 2 * 60 * 60 * 1000
 /** Octets of one transfer. */
@@ -27,6 +27,9 @@ export interface Fetch {
   readonly serial: number
   readonly clock: Clock
   readonly timers: Timers
+  readonly idleMs?: number
+  readonly totalMs?: number
+  readonly octetsMax?: number
 }
 
 /** A transfer under way: rejects with a TransferFault. */
@@ -57,7 +60,8 @@ export function fetchZone(fetch: Fetch): Fetching {
     if (signer?.isSettled === false) throw new TransferFault('the last message is not signed')
     return true
   }
-  const limits = { idleMs: IDLE_MS, totalMs: TOTAL_MS, octetsMax: TRANSFER_OCTETS_MAX }
+  const { idleMs = IDLE_MS, totalMs = TOTAL_MS, octetsMax = TRANSFER_OCTETS_MAX } = fetch
+  const limits = { idleMs, totalMs, octetsMax }
   const asking: Asking = askPrimary({ primary, source, query, take, timers, ...limits })
   return { received: asking.done.then(() => received!), cancel: () => asking.cancel() }
 }
