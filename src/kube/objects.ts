@@ -18,6 +18,7 @@ import { parseJson, readRefusal, readText } from './read-body.ts'
 /** Of one object; the API itself holds one to 1.5 MiB or so. */
 const OBJECT_OCTETS_MAX = 16 * 1024 * 1024
 const TIMEOUT_MS = 30_000
+const FIELD_MANAGER = 'sextant-operator'
 /** Objects that `list` holds at once. What has more is followed by an informer. */
 const LISTED_MAX = 100_000
 
@@ -51,8 +52,8 @@ export interface PatchStep {
 export interface ObjectsOptions {
   readonly api: ApiClient
   readonly timers: Timers
-  /** Who owns the fields that are applied. */
-  readonly fieldManager: string
+  /** Who owns the fields that are applied. Default `sextant-operator`. */
+  readonly fieldManager?: string
   /** Of one request, with its answer. Default 30 s. */
   readonly timeoutMs?: number
 }
@@ -176,7 +177,7 @@ export class Objects {
   }
 
   #manager(): string {
-    return `fieldManager=${encodeURIComponent(this.#options.fieldManager)}`
+    return `fieldManager=${encodeURIComponent(this.#options.fieldManager ?? FIELD_MANAGER)}`
   }
 
   #request(
