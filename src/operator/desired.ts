@@ -1,5 +1,5 @@
 import { type ApiObject, textOf } from '../kube/api.ts'
-import { API_VERSION, ENDPOINTS_MAX } from '../record/dns-record.ts'
+import { API_VERSION, DERIVED_ENDPOINTS_MAX } from '../record/dns-record.ts'
 import { KDRNT } from '../record/kdrnt.ts'
 import { derivedName } from './derived-name.ts'
 import { isDerived, type Publishing } from './judge.ts'
@@ -20,8 +20,8 @@ export function composeLocal(
   if (localHost.length > ROOT_HOST_CHARACTERS_MAX) {
     return `rootHost ${rootHost} is too long for its gateway-local form, which ends with .${KDRNT}`
   }
-  if (endpoints.length > ENDPOINTS_MAX) {
-    return `its gateway-local form has ${endpoints.length} endpoints, of which a record can have ${ENDPOINTS_MAX}; split the record`
+  if (endpoints.length > DERIVED_ENDPOINTS_MAX) {
+    return `its gateway-local form has ${endpoints.length} endpoints, of which a record can have ${DERIVED_ENDPOINTS_MAX}; split the record`
   }
   const { providerRef } = mappingOf(object, 'spec')
   const spec = {
@@ -37,8 +37,8 @@ export function composeMerged(
   { object, zone }: Publishing,
   endpoints: readonly ApiObject[],
 ): ApiObject | string {
-  if (endpoints.length > ENDPOINTS_MAX) {
-    return `all sites together have ${endpoints.length} endpoints, of which a record can have ${ENDPOINTS_MAX}`
+  if (endpoints.length > DERIVED_ENDPOINTS_MAX) {
+    return `all sites together have ${endpoints.length} endpoints, of which a record can have ${DERIVED_ENDPOINTS_MAX}`
   }
   return composeDerived(object, {
     kind: MERGED,

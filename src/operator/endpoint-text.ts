@@ -43,18 +43,30 @@ function printStrings(rdata: Uint8Array): string[] {
     : [printRdata(RRType.TXT, rdata)]
 }
 
-/** A merged endpoint as `spec.endpoints` has it. */
-export function printShared(endpoint: SharedEndpoint): ApiObject {
+/** What an endpoint says, whoever tells it. */
+type Told = Pick<
+  SharedEndpoint,
+  | 'dnsName'
+  | 'recordType'
+  | 'ttlSeconds'
+  | 'targets'
+  | 'setIdentifier'
+  | 'weight'
+  | 'geoCodes'
+  | 'isDefault'
+>
+
+/** An endpoint as `spec.endpoints` has it. */
+export function printSpecEndpoint(endpoint: Told): ApiObject {
   const { dnsName, recordType, ttlSeconds, targets } = endpoint
-  const { setIdentifier, providerSpecific } = printSteering(endpoint)
+  const { setIdentifier, providerSpecific = [] } = printSteering(endpoint)
+  const properties = providerSpecific.map(({ name, value }) => ({ name, value }))
   return {
     dnsName,
     recordType,
     recordTTL: ttlSeconds,
     targets,
     ...(setIdentifier === undefined ? {} : { setIdentifier }),
-    ...(providerSpecific === undefined
-      ? {}
-      : { providerSpecific: providerSpecific.map((p) => ({ ...p })) }),
+    ...(properties.length === 0 ? {} : { providerSpecific: properties }),
   }
 }

@@ -22,12 +22,6 @@ export function labelOf(object: ApiObject, label: string): string {
   return textOf(metadataOf(object).labels, label)
 }
 
-/** `namespace/name`. */
-export function keyOf(object: ApiObject): string {
-  const metadata = metadataOf(object)
-  return `${textOf(metadata, 'namespace')}/${textOf(metadata, 'name')}`
-}
-
 export function finalizersOf(object: ApiObject): readonly string[] {
   const { finalizers } = metadataOf(object)
   return Array.isArray(finalizers) ? finalizers.filter((one) => typeof one === 'string') : []

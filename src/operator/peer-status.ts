@@ -2,54 +2,54 @@ import { type ApiObject, isObject, type JsonValue, textOf } from '../kube/api.ts
 import type { Generation, SharedEndpoint, SiteShare } from '../peering/shared-endpoint.ts'
 import { DEFAULT_SET_IDENTIFIER } from '../record/print-endpoint.ts'
 import { printTime } from './conditions.ts'
-import { printShared } from './endpoint-text.ts'
+import { printSpecEndpoint } from './endpoint-text.ts'
 import { itemsOf } from './object.ts'
-import type { Peer } from './peers.ts'
+import type { PeerWord } from './peers.ts'
 import type { Remembered } from './share-book.ts'
 
 /**
  * `status.peers[]`: what each peer last said of a record. Beside being there to read, it is what the operator
  * remembers over a restart. Nothing in it changes by itself: while a peer is heard it has no time of day.
  *
- * `address`, `site`, `generation` (v1 or v2), `state` (Live, Silent or Unknown: never heard), and of a peer that isn't
- * live `lastSeenTime`, `serial` (of its zone, then) and `message` (why); `endpoints`: as in `spec`, with `health` and
- * `since` among `providerSpecific`.
+ * `address`; `state` (Live, Silent or Unknown: never heard); `generation` (v1 or v2); `site`, one item for each that has
+ * endpoints; of a peer that isn't live `lastSeenTime`, `serial` (of its zone, then) and `message` (why); `endpoints`: as
+ * in `spec`, with `health` and `since` among `providerSpecific`.
  */
 export function printPeers(
-  peers: readonly Peer[],
+  addresses: readonly string[],
   remembered: ReadonlyMap<string, Remembered>,
 ): readonly ApiObject[] {
-  return peers.flatMap((peer) => {
-    const page = remembered.get(peer.address)
+  return addresses.flatMap((address) => {
+    const page = remembered.get(address)
     if (page === undefined) return []
-    const shares = page.shares.length === 0 ? [undefined] : page.shares
-    return shares.map((share) => printPeer(peer, page, share))
+    const shares = (page.word?.shares ?? []).filter((share) => share.endpoints.length > 0)
+    if (shares.length === 0) return [printPeer(address, page, undefined)]
+    return shares.map((share) => printPeer(address, page, share))
   })
 }
 
-function printPeer(peer: Peer, page: Remembered, share: SiteShare | undefined): ApiObject {
-  const { seenMs, reason } = page
-  const state = reason === '' ? 'Live' : seenMs === undefined ? 'Unknown' : 'Silent'
-  const site = share?.site ?? peer.site
-  const generation = share?.generation ?? peer.generation
+function printPeer(address: string, page: Remembered, share: SiteShare | undefined): ApiObject {
+  const { word, reason } = page
+  const state = reason === '' ? 'Live' : word === undefined ? 'Unknown' : 'Silent'
+  const isSilent = reason !== ''
   return {
-    address: peer.address,
+    address,
     state,
-    ...(site === '' ? {} : { site }),
-    ...(generation === '' ? {} : { generation }),
-    ...(reason === '' || seenMs === undefined ? {} : { lastSeenTime: printTime(seenMs) }),
-    ...(reason === '' || peer.serial === undefined ? {} : { serial: peer.serial }),
-    ...(reason === '' ? {} : { message: reason }),
-    endpoints: (share?.endpoints ?? []).map((endpoint) => printRemembered(endpoint, generation)),
+    ...(word === undefined ? {} : { generation: share?.generation ?? word.generation }),
+    ...(share === undefined ? {} : { site: share.site }),
+    ...(isSilent && word !== undefined ? { lastSeenTime: printTime(word.seenMs) } : {}),
+    ...(isSilent && word?.serial !== undefined ? { serial: word.serial } : {}),
+    ...(isSilent ? { message: reason } : {}),
+    endpoints: (share?.endpoints ?? []).map((one) => printTold(one, share!.generation)),
   }
 }
 
-function printRemembered(endpoint: SharedEndpoint, generation: Generation | ''): ApiObject {
-  const printed = printShared(endpoint)
+function printTold(endpoint: SharedEndpoint, generation: Generation): ApiObject {
+  const printed = printSpecEndpoint(endpoint)
   const { health, sinceSeconds } = endpoint
   const kept = itemsOf(printed, 'providerSpecific')
   const said: ApiObject[] = health === 'unknown' ? [] : [{ name: 'health', value: health }]
-  // A peer of the first generation doesn't say since when, so that it would be since we asked.
+  // A peer of the first generation doesn't say since when: it would be since it was asked.
   if (generation === 'v2') said.push({ name: 'since', value: String(sinceSeconds) })
   const providerSpecific = [...kept, ...said]
   return providerSpecific.length === 0 ? printed : { ...printed, providerSpecific }
@@ -67,30 +67,31 @@ export function scanPeers(
   const found = new Map<string, Remembered>()
   for (const peer of Array.isArray(peers) ? peers.filter(isObject) : []) {
     const address = textOf(peer, 'address')
-    const state = textOf(peer, 'state')
-    const saidMs = state === 'Live' ? startMs : Date.parse(textOf(peer, 'lastSeenTime'))
-    const seenMs = Number.isNaN(saidMs) ? undefined : saidMs
     if (address === '') continue
-    const known = found.get(address)?.shares ?? []
-    const share = seenMs === undefined ? undefined : scanShare(peer, rootHost, seenMs)
-    const shares = share === undefined ? known : [...known, share]
-    found.set(address, { shares, seenMs, reason: textOf(peer, 'message') })
+    const word = scanWord(peer, rootHost, startMs)
+    const known = found.get(address)?.word?.shares ?? []
+    const all = word === undefined ? undefined : { ...word, shares: [...known, ...word.shares] }
+    found.set(address, { word: all, reason: textOf(peer, 'message') })
   }
   return found
 }
 
-function scanShare(peer: ApiObject, rootHost: string, seenMs: number): SiteShare | undefined {
+function scanWord(peer: ApiObject, rootHost: string, startMs: number): PeerWord | undefined {
+  const isLive = textOf(peer, 'state') === 'Live'
+  const seenMs = isLive ? startMs : Date.parse(textOf(peer, 'lastSeenTime'))
+  if (Number.isNaN(seenMs)) return undefined
   const site = textOf(peer, 'site')
-  const generation: Generation = textOf(peer, 'generation') === 'v2' ? 'v2' : 'v1'
+  const generation: Generation = textOf(peer, 'generation') === 'v1' ? 'v1' : 'v2'
   const endpoints = itemsOf(peer, 'endpoints')
-    .map((endpoint) => scanPrinted(endpoint, site, rootHost))
+    .map((endpoint) => scanTold(endpoint, site, rootHost))
     .filter((endpoint) => endpoint !== undefined)
-  if (site === '') return undefined
-  return { site, rootHost, endpoints, seenMs, generation }
+  const shares: SiteShare[] = site === '' ? [] : [{ site, rootHost, endpoints, seenMs, generation }]
+  const serial = typeof peer.serial === 'number' ? peer.serial : undefined
+  return { shares, seenMs, generation, serial }
 }
 
-/** Reads an endpoint as `printShared` writes it, or `printPeers`; undefined where it has no targets. */
-export function scanPrinted(
+/** Reads an endpoint of a spec, or of `status.peers`; undefined where it has no targets. */
+export function scanTold(
   endpoint: ApiObject,
   site: string,
   rootHost: string,

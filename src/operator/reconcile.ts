@@ -1,15 +1,18 @@
 import type { Clock } from '../base/clock.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
-import type { SharedEndpoint, SiteShare } from '../peering/shared-endpoint.ts'
+import { keyOf } from '../kube/object-key.ts'
+import { dropDown } from '../peering/merge/health.ts'
+import { mergeShares } from '../peering/merge/merge-shares.ts'
+import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
 import { adoptMerged } from './adopt.ts'
 import { healthyCondition } from './conditions.ts'
 import { derivedName } from './derived-name.ts'
-import { printShared } from './endpoint-text.ts'
+import { printSpecEndpoint } from './endpoint-text.ts'
 import { judge, type Publishing } from './judge.ts'
-import { keyOf, mappingOf, metadataOf } from './object.ts'
+import { mappingOf, metadataOf } from './object.ts'
 import { composeOwn, type OwnHealth } from './own.ts'
 import { printPeers, scanPeers } from './peer-status.ts'
-import type { Peer, PeerDirectory } from './peers.ts'
+import type { PeerDirectory } from './peers.ts'
 import {
   type Derived,
   type Plan,
@@ -32,25 +35,10 @@ export interface ClusterView {
   healthOf(key: string): OwnHealth
 }
 
-/** What all sites together say of a host. */
-export interface Merged {
-  /** Those to serve, in an order that depends on nothing but them. */
-  readonly endpoints: readonly SharedEndpoint[]
-  /** Disagreements of sites, a sentence each. */
-  readonly conflicts: readonly string[]
-}
-
-export type Merge = (
-  own: readonly SharedEndpoint[],
-  shares: readonly SiteShare[],
-  nowMs: number,
-  expiryMs: number,
-) => Merged
-
 /** Wants to know what became of a record. */
 export interface Listener {
   /** A record of ours was looked at. */
-  looked(record: ApiObject, plan: Plan, conflicts: readonly string[]): void
+  looked(record: ApiObject, plan: Plan, conflicts: readonly MergeConflict[]): void
   /** A record is gone, or not ours. */
   forgot(key: string): void
 }
@@ -59,7 +47,6 @@ export interface ReconcilerParts {
   readonly view: ClusterView
   readonly writer: Writer
   readonly peers: PeerDirectory
-  readonly merge: Merge
   readonly clock: Clock
   readonly listener: Listener
   /** Who we are to our peers. */
@@ -67,24 +54,12 @@ export interface ReconcilerParts {
   readonly bounds: RequeueBounds
   /** How long a silent peer's endpoints are kept. */
   readonly expiryMs: number
-  /** Aborted when the operator ends: questions under way are given up. */
-  readonly signal: AbortSignal
-}
-
-/** Questions to peers that were put so recently, as a part of the lower bound between looks, aren't put again. */
-const FRESH_PART = 0.5
-
-/** What is remembered of a record between two looks. */
-interface Memory {
-  quietLooks: number
-  /** Monotonic clock. */
-  askedMs: number
 }
 
 /**
  * Brings one DNSRecord after another to where it should be:
  *
- *     record, Secret ─▶ judge ─▶ ask peers, all at once ─▶ shares ─▶ merge ─▶ plan ─▶ writes, status last
+ *     record, Secret ─▶ judge ─▶ what the peers say, or said ─▶ merge ─▶ plan ─▶ writes, status last
  *
  * Level-based: it looks at what is there, and never at what happened. A record of which nothing changed since an
  * operator, this one or another, looked at it is not written to.
@@ -92,7 +67,6 @@ interface Memory {
 export class Reconciler {
   readonly #parts: ReconcilerParts
   readonly #book = new ShareBook()
-  readonly #memories = new Map<string, Memory>()
   readonly #startMs: number
 
   constructor(parts: ReconcilerParts) {
@@ -127,92 +101,61 @@ export class Reconciler {
     }
   }
 
-  /** True if a look at the record asks, or has asked, about that host: for peers that tell of changes. */
-  forgetAnswers(key: string): void {
-    const memory = this.#memories.get(key)
-    if (memory !== undefined) memory.askedMs = Number.NEGATIVE_INFINITY
-  }
-
-  async #publish(key: string, publishing: Publishing): Promise<number | undefined> {
-    const { view, peers: directory, clock } = this.#parts
-    const peers = directory.peersOf(publishing.provider)
-    this.#open(key, publishing, peers)
-    await this.#ask(key, publishing, peers)
-    // While peers were asked it may have changed: then it is looked at anew, right away.
-    if (view.record(key) !== publishing.object) return 0
-    const remembered = this.#book.read(
-      key,
-      peers.map(({ address }) => address),
-    )
+  async #publish(key: string, publishing: Publishing): Promise<number> {
+    const { peers: directory, clock, bounds } = this.#parts
+    const { rootHost, provider } = publishing
+    const peers = directory.peersFor(key, rootHost, provider)
+    const addresses = peers.map(({ address }) => address)
+    this.#open(key, publishing, addresses)
+    for (const peer of peers) this.#book.note(key, peer.address, peer.answerFor(rootHost))
+    const remembered = this.#book.read(key, addresses)
     const nowMs = clock.now()
-    const { plan, conflicts, lowestTtlSeconds } = this.#plan(publishing, peers, remembered, nowMs)
+    const { plan, conflicts, nextExpiryMs } = this.#plan(publishing, addresses, remembered, nowMs)
     await this.#carryOut(publishing.object, plan, conflicts)
-    const memory = this.#memoryOf(key)
-    memory.quietLooks = plan.isNews ? 0 : memory.quietLooks + 1
-    const state = {
-      isPolling: peers.some((peer) => !peer.isFollowed),
-      quietLooks: memory.quietLooks,
-      ttlSeconds: lowestTtlSeconds,
-      expiresInMs: this.#expiresInMs(remembered, nowMs),
-    }
-    return nextLookMs(state, this.#parts.bounds)
+    return nextLookMs(nextExpiryMs === undefined ? undefined : nextExpiryMs - nowMs, bounds)
   }
 
-  #open(key: string, { object, rootHost }: Publishing, peers: readonly Peer[]): void {
+  /** Remembers what was said before we started. */
+  #open(key: string, { object, rootHost }: Publishing, addresses: readonly string[]): void {
     if (this.#book.has(key)) return
     const said = mappingOf(object, 'status').peers
-    const page = scanPeers(said, rootHost, this.#startMs)
     const { merged } = this.#derivedOf(object)
-    const isNew = said === undefined && merged !== undefined
-    const nameless = isNew ? adoptMerged(merged, rootHost, peers, this.#startMs) : new Map()
-    this.#book.open(key, isNew ? nameless : page)
-  }
-
-  /** Asks all peers at once, but not those that were asked just now. */
-  async #ask(key: string, { rootHost }: Publishing, peers: readonly Peer[]): Promise<void> {
-    const { clock, bounds, signal } = this.#parts
-    const memory = this.#memoryOf(key)
-    const isFresh = clock.monotonic() - memory.askedMs < bounds.minMs * FRESH_PART
-    const asked = peers.filter((peer) => peer.isFollowed || !isFresh)
-    const answers = await Promise.all(asked.map((peer) => peer.look(rootHost, signal)))
-    if (!isFresh) memory.askedMs = clock.monotonic()
-    const nowMs = clock.now()
-    for (const [i, peer] of asked.entries()) {
-      this.#book.note(key, peer.address, answers[i]!, nowMs)
-    }
+    const page =
+      said === undefined && merged !== undefined
+        ? adoptMerged(merged, rootHost, addresses, this.#startMs)
+        : scanPeers(said, rootHost, this.#startMs)
+    this.#book.open(key, page)
   }
 
   #plan(
     publishing: Publishing,
-    peers: readonly Peer[],
+    addresses: readonly string[],
     remembered: ReadonlyMap<string, Remembered>,
     nowMs: number,
-  ): { plan: Plan; conflicts: readonly string[]; lowestTtlSeconds: number | undefined } {
-    const { view, merge, site, expiryMs } = this.#parts
-    const { object } = publishing
-    const derived = this.#derivedOf(object)
-    const health = view.healthOf(keyOf(object))
+  ): { plan: Plan; conflicts: readonly MergeConflict[]; nextExpiryMs: number | undefined } {
+    const { view, site, expiryMs } = this.#parts
+    const derived = this.#derivedOf(publishing.object)
+    const health = view.healthOf(keyOf(publishing.object))
     const own = composeOwn(publishing, { site, health, before: derived.local, nowMs })
-    const shares = [...remembered.values()].flatMap((page) => page.shares)
-    // What our own nameserver repeats of us is no news, and may be out of date.
-    const others = shares.filter((share) => share.site !== site)
-    const { endpoints, conflicts } = merge(own.shared, others, nowMs, expiryMs)
+    const shares = [...remembered.values()].flatMap((page) => page.word?.shares ?? [])
+    const told = { site, endpoints: own.shared }
+    const merge = mergeShares(told, shares, nowMs, expiryMs)
     const content = {
       local: own.local,
-      merged: endpoints.map(printShared),
-      peers: printPeers(peers, remembered),
+      merged: dropDown(merge.endpoints).map(printSpecEndpoint),
+      peers: printPeers(addresses, remembered),
       healthy: healthyCondition(health.probes),
-      note: noteOf(peers, remembered),
+      note: noteOf(addresses, remembered),
     }
-    const ttls = endpoints.map(({ ttlSeconds }) => ttlSeconds)
-    return {
-      plan: planPublish(publishing, derived, content, nowMs),
-      conflicts,
-      lowestTtlSeconds: ttls.length === 0 ? undefined : Math.min(...ttls),
-    }
+    const plan = planPublish(publishing, derived, content, nowMs)
+    return { plan, conflicts: merge.conflicts, nextExpiryMs: merge.nextExpiryMs }
   }
 
-  async #carryOut(object: ApiObject, plan: Plan, conflicts: readonly string[] = []): Promise<void> {
+  async #carryOut(
+    object: ApiObject,
+    plan: Plan,
+    conflicts: readonly MergeConflict[] = [],
+  ): Promise<void> {
     for (const write of plan.writes) await this.#parts.writer.write(write)
     this.#parts.listener.looked(object, plan, conflicts)
   }
@@ -226,26 +169,9 @@ export class Reconciler {
     return { local: find('local'), merged: find('merged') }
   }
 
-  /** Until the next share of a silent peer runs out. */
-  #expiresInMs(remembered: ReadonlyMap<string, Remembered>, nowMs: number): number | undefined {
-    const left = [...remembered.values()]
-      .filter(({ reason, shares }) => reason !== '' && shares.some((s) => s.endpoints.length > 0))
-      .map(({ seenMs }) => (seenMs ?? 0) + this.#parts.expiryMs - nowMs)
-      .filter((ms) => ms > 0)
-    return left.length === 0 ? undefined : Math.min(...left)
-  }
-
-  #memoryOf(key: string): Memory {
-    const known = this.#memories.get(key)
-    if (known !== undefined) return known
-    const memory = { quietLooks: 0, askedMs: Number.NEGATIVE_INFINITY }
-    this.#memories.set(key, memory)
-    return memory
-  }
-
   #forget(key: string): undefined {
     this.#book.forget(key)
-    this.#memories.delete(key)
+    this.#parts.peers.forget(key)
     this.#parts.listener.forgot(key)
     return undefined
   }
@@ -256,11 +182,9 @@ function namespaceOf(object: ApiObject): string {
 }
 
 /** `1 of 3 nameservers is silent: 192.0.2.1:53`; '' where none is. */
-function noteOf(peers: readonly Peer[], remembered: ReadonlyMap<string, Remembered>): string {
-  const silent = peers
-    .map(({ address }) => address)
-    .filter((address) => (remembered.get(address)?.reason ?? '') !== '')
+function noteOf(addresses: readonly string[], remembered: ReadonlyMap<string, Remembered>): string {
+  const silent = addresses.filter((address) => (remembered.get(address)?.reason ?? '') !== '')
   if (silent.length === 0) return ''
   const verb = silent.length === 1 ? 'is' : 'are'
-  return `${silent.length} of ${peers.length} nameservers ${verb} silent: ${silent.join(', ')}`
+  return `${silent.length} of ${addresses.length} nameservers ${verb} silent: ${silent.join(', ')}`
 }

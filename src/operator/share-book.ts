@@ -1,12 +1,9 @@
-import type { SiteShare } from '../peering/shared-endpoint.ts'
-import type { PeerAnswer } from './peers.ts'
+import type { PeerAnswer, PeerWord } from './peers.ts'
 
 /** What is remembered of one peer about one record. */
 export interface Remembered {
-  /** What it said last, `seenMs` of each being when it did. */
-  readonly shares: readonly SiteShare[]
-  /** Wall clock: when it said something last; undefined = never. */
-  readonly seenMs: number | undefined
+  /** What it said last; undefined = it never said anything. */
+  readonly word: PeerWord | undefined
   /** Why it is silent just now; '' = it isn't. */
   readonly reason: string
 }
@@ -28,18 +25,12 @@ export class ShareBook {
     this.#pages.set(key, new Map(remembered))
   }
 
-  /** Notes what the peer at `address` just said. The page must be open. */
-  note(key: string, address: string, answer: PeerAnswer, nowMs: number): void {
+  /** Notes what the peer at `address` says. The page must be open. */
+  note(key: string, address: string, answer: PeerAnswer): void {
     const page = this.#pages.get(key)
-    if (page === undefined) return
-    if (answer.kind === 'said') {
-      const shares = answer.shares.map((share) => ({ ...share, seenMs: nowMs }))
-      page.set(address, { shares, seenMs: nowMs, reason: '' })
-      return
-    }
-    const before = page.get(address)
-    const { shares = [], seenMs } = before ?? {}
-    page.set(address, { shares, seenMs, reason: answer.reason })
+    if (page === undefined || answer.kind === 'pending') return
+    if (answer.kind === 'said') page.set(address, { word: answer.word, reason: '' })
+    else page.set(address, { word: answer.word ?? page.get(address)?.word, reason: answer.reason })
   }
 
   /** By address; what is of other addresses than these is forgotten. */
