@@ -50,7 +50,7 @@ const NO_STEERING: SteeringText = {
 
 /**
  * The endpoints of one host as a v1 peer tells them. Addresses of one name are one endpoint, each
- * CNAME is one of its own. A weight belongs to every CNAME of its name; a geo code to the CNAMEs
+ * CNAME is one of its own. A weight belongs to every endpoint of its name; a geo code to the CNAMEs
  * that lead to a name whose first label is the code in lower case, or else begins with it. Set
  * identifiers are lost on the way: they are `default`, the code, or, with a weight, the target.
  *
@@ -105,9 +105,9 @@ function printLocal(name: Uint8Array): string {
 }
 
 function steer({ dnsName, recordType, targets }: Found, metadata: OldMetadata): SteeringText {
-  if (recordType !== 'CNAME') return NO_STEERING
-  const target = targets[0]!
   const weight = metadata.weights.get(dnsName)
+  if (recordType !== 'CNAME') return { ...NO_STEERING, weight }
+  const target = targets[0]!
   const geo = findGeo(target, metadata.geos)
   if (geo === undefined) {
     return { ...NO_STEERING, weight, setIdentifier: weight === undefined ? '' : target }

@@ -4,6 +4,8 @@ import { scanShared } from './shared-text.ts'
 
 /** Most endpoints that one peer may tell, over all hosts: whoever reads its zone counts. */
 export const PEER_ENDPOINTS_MAX = 500_000
+/** Sites that one peer may speak for: its own, and then some. */
+const SITES_MAX = 16
 /** Problems of one host that are told one by one. */
 const PROBLEMS_MAX = 10
 
@@ -50,6 +52,10 @@ export function readTold(
     }
     const key = `${site} ${rootHost}`
     const known = shares.get(key)
+    if (known === undefined && shares.size === SITES_MAX) {
+      problems.push(`${host}: ${site} is one site too many`)
+      continue
+    }
     if (known === undefined) shares.set(key, [endpoint])
     else known.push(endpoint)
   }

@@ -1,6 +1,7 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
 import {
+  DERIVED_ENDPOINTS_MAX,
   type DnsRecord,
   ENDPOINTS_MAX,
   type Endpoint,
@@ -66,7 +67,11 @@ export function validateDnsRecord(
   const rootHostText = stringField(spec, 'rootHost', SPEC)
   const rootHost = scanRootHost(rootHostText)
   checkZoneLabel(zoneLabel, rootHost)
-  const scope: Scope = { rootHost, rootHostText, isLocalForm: zoneLabel === KDRNT }
+  const isLocalForm = zoneLabel === KDRNT
+  const scope: Scope = { rootHost, rootHostText, isLocalForm }
+  const isAggregate =
+    field(labels, TYPE_LABEL) === 'merged' || field(labels, AUTHORITATIVE_LABEL) === 'true'
+  const endpointsMax = isLocalForm || isAggregate ? DERIVED_ENDPOINTS_MAX : ENDPOINTS_MAX
   // Each by name: properties after a spread cost a microsecond apiece.
   return {
     namespace: identity.namespace,
@@ -74,10 +79,9 @@ export function validateDnsRecord(
     zoneLabel,
     rootHost,
     isWildcardHost: rootHostText.startsWith('*.'),
-    isAggregate:
-      field(labels, TYPE_LABEL) === 'merged' || field(labels, AUTHORITATIVE_LABEL) === 'true',
+    isAggregate,
     createdSeconds: scanCreated(metadata),
-    endpoints: scanEndpoints(spec, scope),
+    endpoints: scanEndpoints(spec, scope, endpointsMax),
   }
 }
 
@@ -137,11 +141,11 @@ function checkZoneLabel(label: string, rootHost: Uint8Array): void {
   }
 }
 
-function scanEndpoints(spec: Mapping, scope: Scope): Endpoint[] {
+function scanEndpoints(spec: Mapping, scope: Scope, endpointsMax: number): Endpoint[] {
   const place = SPEC.at('endpoints')
   const endpoints = sequenceField(spec, 'endpoints', SPEC)
-  if (endpoints.length > ENDPOINTS_MAX) {
-    throw new RefusedError(place, `a record may have up to ${ENDPOINTS_MAX} endpoints`)
+  if (endpoints.length > endpointsMax) {
+    throw new RefusedError(place, `a record may have up to ${endpointsMax} endpoints`)
   }
   return endpoints.map((endpoint, index) => {
     const at = place.at(index)
