@@ -2,9 +2,9 @@ import { ask, questionOf } from '../client/ask.ts'
 import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
 import { printRcode, Rcode, RRType } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
-import { scanName } from '../dns/name/name.ts'
+import { isSubdomain, nameKey, printName, scanName } from '../dns/name/name.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
-import { KDRNT, TOLD_LABEL } from '../record/kdrnt.ts'
+import { KDRNT, KDRNT_ZONE, TOLD_LABEL } from '../record/kdrnt.ts'
 import { printLatin1 } from '../record/latin1.ts'
 import { metadataNames } from './old-metadata.ts'
 import { type PeerAddress, resolvePeer } from './peer-address.ts'
@@ -40,6 +40,9 @@ const TRIES = 2
 /** How often a chain is asked for whose CNAMEs are drawn, and how often in a row that may be in vain. */
 const ROUNDS_MAX = 12
 const VAIN_ROUNDS_MAX = 3
+/** Records of one host, and ends of chains that are asked for by name. */
+const RECORDS_MAX = 4096
+const ENDS_MAX = 64
 
 type Reply =
   | { readonly kind: 'answer'; readonly answer: readonly ResourceRecord[] }
@@ -104,31 +107,72 @@ async function askOld(
 }
 
 /**
- * The addresses of the host, and the CNAMEs on the way. Of several CNAMEs of a name a peer draws one: as long as
- * the metadata tells of more than was found, we ask again.
+ * The CNAMEs that lead on from the host, and the addresses at their ends. Of several CNAMEs of a name a peer draws
+ * one: as long as the metadata tells of more than was found, we ask again.
  */
 async function askChains(question: Question, rootHost: string, metadata: number): Promise<Reply> {
-  const found = new Map<string, ResourceRecord>()
-  let names = 0
+  const found = new Chains()
   let vain = 0
   for (let round = 0; round < ROUNDS_MAX && vain < VAIN_ROUNDS_MAX; round++) {
-    const before = found.size
-    const types = [RRType.A, RRType.AAAA]
-    const replies = await Promise.all(types.map((type) => question(`${rootHost}.${KDRNT}`, type)))
-    for (const reply of replies) {
-      if (reply.kind === 'failed') return reply
-      for (const record of reply.answer) {
-        const { owner, type, rdata } = record
-        const key = `${type} ${owner.length} ${printLatin1(owner)}${printLatin1(rdata)}`
-        if (!found.has(key) && type === RRType.CNAME) names++
-        found.set(key, record)
-      }
-    }
-    vain = found.size === before ? vain + 1 : 0
+    const reply = await question(`${rootHost}.${KDRNT}`, RRType.A)
+    if (reply.kind === 'failed') return reply
+    vain = found.take(reply.answer) ? 0 : vain + 1
+    const { names } = found
     // The first CNAME of a chain has no metadata, as a rule.
     if (names === 0 || metadata === 0 || names > metadata) break
   }
-  return { kind: 'answer', answer: [...found.values()] }
+  for (const type of [RRType.A, RRType.AAAA]) {
+    // Without CNAMEs the addresses are those of the host, and A of it was asked for.
+    if (type === RRType.A && found.names === 0) continue
+    const names = found.endsWithout(type, `${rootHost}.${KDRNT}.`)
+    const replies = await Promise.all(names.map((name) => question(name.replace(/\.$/, ''), type)))
+    for (const reply of replies) {
+      if (reply.kind === 'failed') return reply
+      found.take(reply.answer)
+    }
+  }
+  return { kind: 'answer', answer: found.records }
+}
+
+/** Records of answers, each once. */
+class Chains {
+  readonly #records = new Map<string, ResourceRecord>()
+
+  get records(): ResourceRecord[] {
+    return [...this.#records.values()]
+  }
+
+  /** CNAMEs. */
+  get names(): number {
+    return this.records.filter(({ type }) => type === RRType.CNAME).length
+  }
+
+  /** False: nothing is new. */
+  take(answer: readonly ResourceRecord[]): boolean {
+    const before = this.#records.size
+    for (const record of answer.slice(0, RECORDS_MAX)) {
+      const { owner, type, rdata } = record
+      const key = `${type} ${owner.length} ${printLatin1(owner)}${printLatin1(rdata)}`
+      if (this.#records.size < RECORDS_MAX) this.#records.set(key, record)
+    }
+    return this.#records.size > before
+  }
+
+  /** Names at the end of a chain, in zone kdrnt, of which no address of that type is known; in lower case. */
+  endsWithout(type: number, host: string): string[] {
+    const own = this.records
+    const names = own.filter((record) => record.type === RRType.CNAME)
+    const owners = new Set(names.map(({ owner }) => nameKey(owner)))
+    const answered = new Set(own.filter((r) => r.type === type).map(({ owner }) => nameKey(owner)))
+    const ends = names
+      .map(({ rdata }) => rdata)
+      .filter((target) => {
+        return isSubdomain(target, KDRNT_ZONE) && !owners.has(nameKey(target))
+      })
+    if (names.length === 0) ends.push(scanName(host) ?? KDRNT_ZONE)
+    const missing = ends.filter((end) => !answered.has(nameKey(end)))
+    return [...new Set(missing.map((end) => printName(end).toLowerCase()))].slice(0, ENDS_MAX)
+  }
 }
 
 async function askOne(

@@ -96,6 +96,7 @@ export class PeerFollower {
   #resolvedMs = Number.NEGATIVE_INFINITY
   #fetching: Fetching | undefined
   #cancelPoll = (): void => {}
+  #work: Promise<void> = Promise.resolve()
   #isBusy = false
   #again = false
   #generation: Generation | '' = ''
@@ -143,6 +144,11 @@ export class PeerFollower {
   /** Resolves once it was asked for the first time, whatever came of it. */
   answered(): Promise<void> {
     return this.#answered
+  }
+
+  /** Resolves once the look that is under way is over. */
+  async settled(): Promise<void> {
+    await this.#work
   }
 
   start(): void {
@@ -206,7 +212,9 @@ export class PeerFollower {
   #schedule(delayMs: number): void {
     this.#cancelPoll()
     if (this.#aborting.signal.aborted) return
-    this.#cancelPoll = this.#options.timers.after(delayMs, () => void this.#poll())
+    this.#cancelPoll = this.#options.timers.after(delayMs, () => {
+      this.#work = this.#poll()
+    })
   }
 
   async #poll(): Promise<void> {

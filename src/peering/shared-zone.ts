@@ -1,5 +1,4 @@
 import { RRType } from '../dns/iana/index.ts'
-import type { ResourceRecord } from '../dns/message/message.ts'
 import { lowerName, printName } from '../dns/name/name.ts'
 import { KDRNT, TOLD_LABEL } from '../record/kdrnt.ts'
 import { printLatin1 } from '../record/latin1.ts'
