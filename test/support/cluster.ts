@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,18 +36,21 @@ export class Cluster {
   readonly directory: string
   readonly #port: number
   readonly #etcdPort: number
+  readonly #peerPort: number
   readonly #processes = new Map<string, ChildProcess>()
   #printed = ''
 
-  private constructor(directory: string, port: number, etcdPort: number) {
+  private constructor(directory: string, [port, etcdPort, peerPort]: [number, number, number]) {
     this.directory = directory
     this.#port = port
     this.#etcdPort = etcdPort
+    this.#peerPort = peerPort
   }
 
   static async start(t: Test): Promise<Cluster> {
     const directory = temporaryDirectory(t)
-    const cluster = new Cluster(directory, await freePort(), await freePort())
+    const ports = [await freePort(), await freePort(), await freePort()] as [number, number, number]
+    const cluster = new Cluster(directory, ports)
     t.teardown(() => cluster.stop())
     cluster.#writeCredentials()
     await cluster.#startEtcd()
@@ -98,6 +101,26 @@ export class Cluster {
     const { header } = (await range.json()) as { header: { revision: string } }
     const body = JSON.stringify({ revision: header.revision, physical: true })
     await fetch(`${etcd}/compaction`, { method: 'POST', body })
+  }
+
+  /** Stops both, copies their data, and starts both again. */
+  async backUp(): Promise<void> {
+    await this.stop()
+    cpSync(join(this.directory, 'etcd'), join(this.directory, 'backup'), { recursive: true })
+    await this.restart()
+  }
+
+  /** Stops both and puts the backup in the place of their data. */
+  async restore(): Promise<void> {
+    await this.stop()
+    rmSync(join(this.directory, 'etcd'), { recursive: true })
+    cpSync(join(this.directory, 'backup'), join(this.directory, 'etcd'), { recursive: true })
+    await this.restart()
+  }
+
+  async restart(): Promise<void> {
+    await this.#startEtcd()
+    await this.startServer()
   }
 
   async stop(): Promise<void> {
@@ -230,7 +253,7 @@ contexts:
 
   async #startEtcd(): Promise<void> {
     const client = `http://127.0.0.1:${this.#etcdPort}`
-    const peer = `http://127.0.0.1:${await freePort()}`
+    const peer = `http://127.0.0.1:${this.#peerPort}`
     this.#spawn('etcd', [
       `--data-dir=${join(this.directory, 'etcd')}`,
       `--listen-client-urls=${client}`,
