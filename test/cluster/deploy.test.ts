@@ -67,12 +67,11 @@ const OPERATOR = (where: string) => [
     `update ${path}/finalizers ${where}`,
   ]),
   ...each(READ, `secrets ${where}`),
-  ...each(['create', 'patch'], `events ${where}`),
   ...each(['create', 'patch'], `events.k8s.io:events ${where}`),
 ]
 /** What the operator may wherever records are. */
 const OPERATOR_AT_HOME = [
-  ...each(['get', 'create', 'update', 'patch'], `coordination.k8s.io:leases ${SYSTEM}`),
+  ...each(['get', 'create', 'update'], `coordination.k8s.io:leases ${SYSTEM}`),
   ...each(READ, `secrets ${SYSTEM}`),
   'get namespaces kube-system kube-system',
 ]
@@ -90,9 +89,11 @@ const NOBODY = [
   ...each(WRITE, 'rbac.authorization.k8s.io:clusterroles'),
   ...each(WRITE, `rbac.authorization.k8s.io:rolebindings ${CHOSEN}`),
   'deletecollection kuadrant.io:dnsrecords gateways',
+  ...each([...READ, ...WRITE], `events ${SYSTEM}`),
+  ...each([...READ, 'update', 'delete'], 'events.k8s.io:events'),
   'impersonate users',
   ...each(READ, 'coordination.k8s.io:leases kube-system'),
-  ...each(['list', 'delete'], `coordination.k8s.io:leases ${SYSTEM}`),
+  ...each(['list', 'patch', 'delete'], `coordination.k8s.io:leases ${SYSTEM}`),
 ]
 
 async function prove(
@@ -111,7 +112,7 @@ const writesOf = (where: string) => [
   ...RECORDS.flatMap((path) => each(WRITE, `${path} ${where}`)),
   ...RECORDS.flatMap((path) => each(['update', 'patch'], `${path}/status ${where}`)),
   ...each(READ, `secrets ${where}`),
-  ...each(['create', 'patch'], `events ${where}`),
+  ...each(['create', 'patch'], `events.k8s.io:events ${where}`),
 ]
 
 t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
