@@ -13,8 +13,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ['base'],
   ['telemetry', 'dns'],
   ['zone', 'geo', 'corefile', 'kube'],
-  ['steering', 'record', 'plugin'],
-  ['plugins', 'transport'],
+  ['steering', 'record', 'plugin', 'client', 'peering', 'probing'],
+  ['plugins', 'transport', 'operator'],
   ['server'],
   ['api'],
   ['cli'],
@@ -22,7 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
 ]
 
 /** Same-layer imports that docs/architecture.md grants: [importer, imported]. */
-const GRANTED = new Set(['record>steering'])
+const GRANTED = new Set(['record>steering', 'peering>record', 'peering>client', 'probing>record'])
 
 /** What transports may import: the server hands them everything else. */
 const TRANSPORT_LAYER_MAX = 1

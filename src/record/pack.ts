@@ -7,7 +7,7 @@ import { recallGeoCode } from './recent-codes.ts'
  * A record's content as one string of octets (each character 0..255). Objects of a hundred thousand
  * records would cost a gigabyte and the collector's time; one-byte strings cost their length.
  *
- *     createdSeconds u32 | is aggregate u8 | zone label s8 | rootHost s8 | endpoint count u16 | endpoints
+ *     createdSeconds u32 | record flags u8 | zone label s8 | rootHost s8 | endpoint count u16 | endpoints
  *     endpoint: owner s8 | type u16 | ttl u32 | flags u8 | [weight u32] | set identifier s16
  *             | code count u8, codes s8 each | rdata count u16, rdata s16 each
  *
@@ -20,6 +20,8 @@ export type PackedRecord = string
 const PLACE_OFFSET = 5
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
 const ASCII = /^[\u0000-\u007f]*$/
+const FLAG_AGGREGATE = 1
+const FLAG_WILDCARD_HOST = 2
 const FLAG_WEIGHT = 1
 const FLAG_DEFAULT = 2
 
@@ -31,7 +33,8 @@ let length = 0
 export function packRecord(record: DnsRecord): PackedRecord {
   length = 0
   putU32(record.createdSeconds)
-  putU8(record.isAggregate ? 1 : 0)
+  const { isAggregate, isWildcardHost } = record
+  putU8((isAggregate ? FLAG_AGGREGATE : 0) | (isWildcardHost ? FLAG_WILDCARD_HOST : 0))
   putText8(record.zoneLabel)
   putOctets8(record.rootHost)
   putU16(record.endpoints.length)
@@ -53,16 +56,21 @@ function putEndpoint(endpoint: Endpoint): void {
   for (const rdata of endpoint.rdata) putOctets16(rdata)
 }
 
-/** The content of a packed record; the identity is not part of it. */
-export function unpackRecord(packed: PackedRecord): Omit<DnsRecord, 'namespace' | 'name'> {
+/** A record without its identity. */
+export type RecordContent = Omit<DnsRecord, 'namespace' | 'name'>
+
+/** The content of a packed record. */
+export function unpackRecord(packed: PackedRecord): RecordContent {
   const reader = new PackedReader(packed)
   const createdSeconds = reader.u32()
-  const isAggregate = reader.u8() === 1
+  const flags = reader.u8()
+  const isAggregate = (flags & FLAG_AGGREGATE) !== 0
+  const isWildcardHost = (flags & FLAG_WILDCARD_HOST) !== 0
   const zoneLabel = reader.latin1(reader.u8())
   const rootHost = reader.octets(reader.u8())
   const endpoints: Endpoint[] = []
   for (let count = reader.u16(); count > 0; count--) endpoints.push(takeEndpoint(reader))
-  return { createdSeconds, isAggregate, zoneLabel, rootHost, endpoints }
+  return { createdSeconds, isAggregate, isWildcardHost, zoneLabel, rootHost, endpoints }
 }
 
 /** The zone label and the `lowerNameKey` of the root host: what says where a record belongs. */

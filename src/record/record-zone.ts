@@ -4,7 +4,7 @@ import type { Endpoint } from './dns-record.ts'
 import { findDownTargets } from './health.ts'
 import { deriveLocalEndpoints, KDRNT } from './kdrnt.ts'
 import { buildOwnerSets, type Conflict, type Contribution, type OwnerSet } from './owner-sets.ts'
-import { unpackRecord } from './pack.ts'
+import { type RecordContent, unpackRecord } from './pack.ts'
 import { plan, printSet } from './plan.ts'
 import type { RecordChange, StoredRecord } from './source.ts'
 import { lowerNameKey } from './validate/names.ts'
@@ -20,6 +20,8 @@ export interface RecordZoneOptions {
   readonly apex: Uint8Array
   /** Serve the gateway-local form of every record that isn't in that form already. */
   readonly isLocalForm: boolean
+  /** What the local form of a record tells whole; without it, nothing. */
+  readonly tellWhole?: TellWhole
   /** What the Corefile itself puts into the zone: NS of the apex and their addresses. */
   readonly fixed: readonly Endpoint[]
   /** The apex NS that serves where neither the Corefile nor a record has one. */
@@ -28,6 +30,16 @@ export interface RecordZoneOptions {
   /** Told of each disagreement between records as it appears. */
   readonly onConflict: (text: string) => void
 }
+
+/**
+ * TXT rdata that tells the endpoints of a record whole. Must always say the same of the same `record`.
+ * `before`: what the record was when this one is a change of it.
+ */
+export type TellWhole = (
+  record: StoredRecord,
+  content: RecordContent,
+  before: StoredRecord | undefined,
+) => readonly Uint8Array[]
 
 /** Endpoints of one record as this zone has them, by owner: a record may have as many owners as endpoints. */
 type Decoded = ReadonlyMap<string, readonly [Contribution, ...Contribution[]]>
@@ -105,10 +117,15 @@ export class RecordZone {
   #applyBatch(changes: readonly RecordChange[]): void {
     const decoded = new Map<StoredRecord, Decoded>()
     const owners = new Map<string, Uint8Array>()
-    for (const change of changes) {
-      for (const record of [change.before, change.after]) {
+    for (const { before, after } of changes) {
+      for (const record of [before, after]) {
         if (record === undefined) continue
-        for (const [key, [{ endpoint }]] of this.#decode(record, decoded)) {
+        const isNews = record === after && before !== after
+        for (const [key, [{ endpoint }]] of this.#decode(
+          record,
+          decoded,
+          isNews ? before : undefined,
+        )) {
           owners.set(key, endpoint.owner)
         }
       }
@@ -164,14 +181,22 @@ export class RecordZone {
     return buildOwnerSets(owner, contributions, { isApex }, conflicts)
   }
 
-  #decode(record: StoredRecord, decoded: Map<StoredRecord, Decoded>): Decoded {
+  #decode(
+    record: StoredRecord,
+    decoded: Map<StoredRecord, Decoded>,
+    before?: StoredRecord,
+  ): Decoded {
     const known = decoded.get(record)
     if (known !== undefined) return known
     const content = unpackRecord(record.packed)
     const { createdSeconds, endpoints: own, zoneLabel, isAggregate } = content
     const derives = this.#options.isLocalForm && zoneLabel !== KDRNT
-    let endpoints = derives ? deriveLocalEndpoints(content) : own
+    let endpoints = own
     if (derives && isAggregate) endpoints = []
+    else if (derives) {
+      const told = this.#options.tellWhole?.(record, content, before)
+      endpoints = deriveLocalEndpoints(content, told)
+    }
     const down = findDownTargets(endpoints, derives ? [] : record.down)
     const { key } = record
     const contributions = new Map<string, [Contribution, ...Contribution[]]>()
