@@ -10,8 +10,6 @@ export interface Contribution {
   /** Age of the record: 0 = unknown, which counts as youngest. */
   readonly createdSeconds: number
   readonly endpoint: Endpoint
-  /** Of the endpoint's owner: its octets as latin1. */
-  readonly ownerKey: string
   /** Which of the endpoint's targets are down; empty = none. */
   readonly down: ReadonlySet<number>
 }
@@ -56,8 +54,13 @@ export function buildOwnerSets(
   conflicts: Conflict[],
 ): OwnerSet[] {
   if (contributions.length === 0) return []
-  const ordered = contributions.length === 1 ? contributions : [...contributions].sort(compare)
+  const { key } = contributions[0]!
+  const isOfOne = contributions.every((contribution) => contribution.key === key)
+  const ordered = isOfOne ? contributions : [...contributions].sort(compare)
   const allowed = settleCnames(owner, ordered, options.isApex, conflicts)
+  const { type } = allowed[0]!.endpoint
+  if (allowed.every((contribution) => contribution.endpoint.type === type))
+    return [buildSet(owner, type, allowed, conflicts)]
   const byType = new Map<number, Contribution[]>()
   for (const contribution of allowed) {
     const known = byType.get(contribution.endpoint.type)
@@ -208,18 +211,24 @@ function lowestTtl(
  * Where none is up, health is ignored: an answer that may not work beats none that surely doesn't.
  */
 function indexTargets(members: readonly Contribution[], rdata: Uint8Array[]): number[][] {
-  const isAnyUp = members.some((m) => m.down.size < m.endpoint.rdata.length)
-  const total = members.reduce((sum, m) => sum + m.endpoint.rdata.length, 0)
+  let isAnyUp = false
+  let total = 0
+  for (const { endpoint, down } of members) {
+    isAnyUp ||= down.size < endpoint.rdata.length
+    total += endpoint.rdata.length
+  }
   const known = total > LINEAR_MAX ? new Map<string, number>() : undefined
-  return members.map(({ endpoint, down }) => {
+  const all: number[][] = []
+  for (const { endpoint, down } of members) {
     const indexes: number[] = []
     for (const [i, target] of endpoint.rdata.entries()) {
       if (isAnyUp && down.has(i)) continue
       const index = indexOf(target, rdata, known)
       if (!indexes.includes(index)) indexes.push(index)
     }
-    return indexes
-  })
+    all.push(indexes)
+  }
+  return all
 }
 
 /** Index of `target` in `rdata`, where it is put if it isn't there. */

@@ -59,7 +59,10 @@ function putEndpoint(endpoint: Endpoint): void {
 /** A record without its identity. */
 export type RecordContent = Omit<DnsRecord, 'namespace' | 'name'>
 
-/** The content of a packed record. */
+/**
+ * The content of a packed record; the identity is not part of it. Endpoints in a row that have one owner
+ * share its octets.
+ */
 export function unpackRecord(packed: PackedRecord): RecordContent {
   const reader = new PackedReader(packed)
   const createdSeconds = reader.u32()
@@ -69,7 +72,12 @@ export function unpackRecord(packed: PackedRecord): RecordContent {
   const zoneLabel = reader.latin1(reader.u8())
   const rootHost = reader.octets(reader.u8())
   const endpoints: Endpoint[] = []
-  for (let count = reader.u16(); count > 0; count--) endpoints.push(takeEndpoint(reader))
+  let owner = rootHost
+  for (let count = reader.u16(); count > 0; count--) {
+    const endpoint = takeEndpoint(reader, owner)
+    endpoints.push(endpoint)
+    owner = endpoint.owner
+  }
   return { createdSeconds, isAggregate, isWildcardHost, zoneLabel, rootHost, endpoints }
 }
 
@@ -82,8 +90,9 @@ export function unpackPlace(packed: PackedRecord): { zoneLabel: string; rootHost
   return { zoneLabel: packed.slice(labelStart, labelEnd), rootHostKey }
 }
 
-function takeEndpoint(reader: PackedReader): Endpoint {
-  const owner = reader.octets(reader.u8())
+/** `ownerBefore`: of the endpoint before, or else the root host. */
+function takeEndpoint(reader: PackedReader, ownerBefore: Uint8Array): Endpoint {
+  const owner = reader.octetsLike(ownerBefore, reader.u8())
   const type = reader.u16()
   const ttlSeconds = reader.u32()
   const flags = reader.u8()
@@ -130,6 +139,17 @@ class PackedReader {
     const octets = new Uint8Array(count)
     for (let i = 0; i < count; i++) octets[i] = this.#packed.charCodeAt(this.#at++)
     return octets
+  }
+
+  /** `like` itself where the octets are the same. */
+  octetsLike(like: Uint8Array, count: number): Uint8Array {
+    let same = 0
+    if (like.length === count) {
+      while (same < count && this.#packed.charCodeAt(this.#at + same) === like[same]) same++
+    }
+    if (same < count || like.length !== count) return this.octets(count)
+    this.#at += count
+    return like
   }
 
   latin1(count: number): string {
