@@ -2,6 +2,7 @@ import { printType, RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
 import type { Endpoint } from './dns-record.ts'
+import { RISE_UNITS, scaleWeights } from './rising.ts'
 
 /** An endpoint with the record that it comes from. */
 export interface Contribution {
@@ -14,6 +15,8 @@ export interface Contribution {
   readonly ownerKey: string
   /** Which of the endpoint's targets are down; empty = none. */
   readonly down: ReadonlySet<number>
+  /** How much of its weight it gets, 1..RISE_UNITS; undefined = all of it. */
+  readonly units?: number | undefined
 }
 
 /** Up to this many targets are compared one by one: a map costs more. */
@@ -117,11 +120,13 @@ function buildSet(
   const ttlSeconds = lowestTtl(members, label, conflicts)
   const rdata: Uint8Array[] = []
   const indexes = indexTargets(unique, rdata)
+  const weights = weightsOf(unique)
   const candidates: Candidate[] = []
   for (const [i, { endpoint }] of unique.entries()) {
     const rdataIndexes = indexes[i]!
     if (rdataIndexes.length === 0) continue
-    const { weight, isDefault } = endpoint
+    const { isDefault } = endpoint
+    const weight = weights[i]
     // One candidate per code; they share one array, by which the tiers know them as one endpoint.
     for (const code of endpoint.codes) {
       candidates.push({ code, isDefault: false, weight, ttlSeconds, rdataIndexes })
@@ -130,6 +135,15 @@ function buildSet(
       candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes })
   }
   return { type, ttlSeconds, rdata, candidates }
+}
+
+function weightsOf(members: readonly Contribution[]): readonly (number | undefined)[] {
+  const weights = members.map((member) => member.endpoint.weight)
+  if (members.every((member) => member.units === undefined)) return weights
+  return scaleWeights(
+    weights,
+    members.map((member) => member.units ?? RISE_UNITS),
+  )
 }
 
 /** The first members whose candidates and targets a set has room for. */
@@ -158,7 +172,8 @@ function mergeEqual(
     const content = contentKey(member.endpoint)
     const equal = kept.get(content)
     if (equal !== undefined) {
-      kept.set(content, { ...equal, down: intersect(equal.down, member.down) })
+      const units = Math.max(equal.units ?? RISE_UNITS, member.units ?? RISE_UNITS)
+      kept.set(content, { ...equal, down: intersect(equal.down, member.down), units })
       continue
     }
     const { setIdentifier } = member.endpoint

@@ -1,13 +1,15 @@
 import { assert } from '../base/assert.ts'
 import type { GeoCode } from '../geo/code.ts'
 import type { DnsRecord, Endpoint } from './dns-record.ts'
+import type { HealthCheck } from './health-check.ts'
 import { recallGeoCode } from './recent-codes.ts'
 
 /**
  * A record's content as one string of octets (each character 0..255). Objects of a hundred thousand
  * records would cost a gigabyte and the collector's time; one-byte strings cost their length.
  *
- *     createdSeconds u32 | is aggregate u8 | zone label s8 | rootHost s8 | endpoint count u16 | endpoints
+ *     createdSeconds u32 | record flags u8 | zone label s8 | rootHost s8 | endpoint count u16 | endpoints
+ *             | [health check s16, as JSON]
  *     endpoint: owner s8 | type u16 | ttl u32 | flags u8 | [weight u32] | set identifier s16
  *             | code count u8, codes s8 each | rdata count u16, rdata s16 each
  *
@@ -16,10 +18,15 @@ import { recallGeoCode } from './recent-codes.ts'
  */
 export type PackedRecord = string
 
+const FLAGS_OFFSET = 4
 /** Octets before the zone label. */
 const PLACE_OFFSET = 5
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
 const ASCII = /^[\u0000-\u007f]*$/
+/** Flags of a record. */
+const FLAG_AGGREGATE = 1
+const FLAG_CHECKED = 2
+/** Flags of an endpoint. */
 const FLAG_WEIGHT = 1
 const FLAG_DEFAULT = 2
 
@@ -29,13 +36,15 @@ let length = 0
 
 /** Packs what validation let through. */
 export function packRecord(record: DnsRecord): PackedRecord {
+  const { healthCheck } = record
   length = 0
   putU32(record.createdSeconds)
-  putU8(record.isAggregate ? 1 : 0)
+  putU8((record.isAggregate ? FLAG_AGGREGATE : 0) | (healthCheck === undefined ? 0 : FLAG_CHECKED))
   putText8(record.zoneLabel)
   putOctets8(record.rootHost)
   putU16(record.endpoints.length)
   for (const endpoint of record.endpoints) putEndpoint(endpoint)
+  if (healthCheck !== undefined) putUtf8(JSON.stringify(healthCheck))
   return scratch.toString('latin1', 0, length)
 }
 
@@ -57,12 +66,24 @@ function putEndpoint(endpoint: Endpoint): void {
 export function unpackRecord(packed: PackedRecord): Omit<DnsRecord, 'namespace' | 'name'> {
   const reader = new PackedReader(packed)
   const createdSeconds = reader.u32()
-  const isAggregate = reader.u8() === 1
+  const flags = reader.u8()
   const zoneLabel = reader.latin1(reader.u8())
   const rootHost = reader.octets(reader.u8())
   const endpoints: Endpoint[] = []
   for (let count = reader.u16(); count > 0; count--) endpoints.push(takeEndpoint(reader))
-  return { createdSeconds, isAggregate, zoneLabel, rootHost, endpoints }
+  const isAggregate = (flags & FLAG_AGGREGATE) !== 0
+  const healthCheck = (flags & FLAG_CHECKED) === 0 ? undefined : takeHealthCheck(reader)
+  return { createdSeconds, isAggregate, zoneLabel, rootHost, endpoints, healthCheck }
+}
+
+/** True if the record says how its addresses are probed. */
+export function isChecked(packed: PackedRecord): boolean {
+  return (packed.charCodeAt(FLAGS_OFFSET) & FLAG_CHECKED) !== 0
+}
+
+/** What was packed was checked. */
+function takeHealthCheck(reader: PackedReader): HealthCheck {
+  return JSON.parse(reader.utf8(reader.u16())) as HealthCheck
 }
 
 /** The zone label and the `lowerNameKey` of the root host: what says where a record belongs. */

@@ -6,6 +6,7 @@ import { deriveLocalEndpoints, KDRNT } from './kdrnt.ts'
 import { buildOwnerSets, type Conflict, type Contribution, type OwnerSet } from './owner-sets.ts'
 import { unpackRecord } from './pack.ts'
 import { plan, printSet } from './plan.ts'
+import { findRisingUnits } from './rising.ts'
 import type { RecordChange, StoredRecord } from './source.ts'
 import { lowerNameKey } from './validate/names.ts'
 
@@ -173,11 +174,13 @@ export class RecordZone {
     let endpoints = derives ? deriveLocalEndpoints(content) : own
     if (derives && isAggregate) endpoints = []
     const down = findDownTargets(endpoints, derives ? [] : record.down)
-    const { key } = record
+    const { key, rising } = record
+    const units = derives || rising === undefined ? [] : findRisingUnits(endpoints, rising, down)
     const contributions = new Map<string, [Contribution, ...Contribution[]]>()
     for (const [i, endpoint] of endpoints.entries()) {
       const ownerKey = lowerNameKey(endpoint.owner)
-      const contribution = { key, createdSeconds, endpoint, ownerKey, down: down[i]! }
+      const health = { down: down[i]!, units: units[i] }
+      const contribution = { key, createdSeconds, endpoint, ownerKey, ...health }
       const known = contributions.get(ownerKey)
       if (known === undefined) contributions.set(ownerKey, [contribution])
       else known.push(contribution)
