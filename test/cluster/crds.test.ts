@@ -41,7 +41,8 @@ const CREATED: readonly Row[] = [
     want: /Only ports 80, 443, 1024-49151 are allowed/,
   },
   { name: 'port 49152', given: check({ port: 49_152 }), want: /Only ports 80/ },
-  { name: 'protocol TCP', given: check({ protocol: 'TCP' }), want: /Only HTTP or HTTPS/ },
+  { name: 'protocol TCP', given: check({ protocol: 'TCP' }) },
+  { name: 'protocol UDP', given: check({ protocol: 'UDP' }), want: /Only HTTP, HTTPS or TCP/ },
   {
     name: 'no failures allowed',
     given: check({ failureThreshold: 0 }),
@@ -205,7 +206,7 @@ t.test(
         { name: 'an address', given: { address: '192.0.2.1', port: 80, protocol: 'HTTP' } },
         { name: 'nothing', given: {} },
         { name: 'port 1023', given: { port: 1023 }, want: /Only ports 80/ },
-        { name: 'protocol GOPHER', given: { protocol: 'GOPHER' }, want: /Only HTTP or HTTPS/ },
+        { name: 'protocol GOPHER', given: { protocol: 'GOPHER' }, want: /Only HTTP, HTTPS or TCP/ },
       ]
       for (const { name, given, want } of table) {
         const reply = await cluster.call(
