@@ -2,7 +2,14 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Timers } from '../base/timers.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { type ApiClient, ApiError, type ApiObject, type ApiResource, clip } from './api.ts'
+import {
+  type ApiClient,
+  ApiError,
+  type ApiObject,
+  type ApiResource,
+  clip,
+  collectionPath,
+} from './api.ts'
 import { Backoff } from './backoff.ts'
 import { Deadline } from './deadline.ts'
 import { EventQueue } from './event-queue.ts'
@@ -88,10 +95,8 @@ export class ListWatch {
     const { api, resource, namespace, labelSelector, timers, random } = options
     this.#options = options
     this.#backoff = new Backoff(random)
-    const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`
-    const { group, version, plural } = resource
     const selector = `labelSelector=${encodeURIComponent(labelSelector)}`
-    this.#query = `/apis/${group}/${version}${scope}/${plural}?${selector}`
+    this.#query = `${collectionPath(resource, namespace)}?${selector}`
     this.#lister = new Lister(api, timers, this.#query)
   }
 

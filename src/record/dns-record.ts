@@ -7,6 +7,8 @@ export const API_VERSION = 'kuadrant.io/v1alpha1'
 
 /** Bounds on one record: what is beyond them is refused, never cut. */
 export const ENDPOINTS_MAX = 1000
+/** Of a record that an operator made: a local form has several for each, a merged one those of all sites. */
+export const DERIVED_ENDPOINTS_MAX = 8 * ENDPOINTS_MAX
 export const TARGETS_MAX = 256
 export const GEO_CODES_MAX = 64
 export const SET_IDENTIFIER_CHARACTERS_MAX = 1024
@@ -42,6 +44,8 @@ export interface DnsRecord {
   readonly zoneLabel: string
   /** Lower-case wire name, without a leading `*.`. */
   readonly rootHost: Uint8Array
+  /** spec.rootHost has a leading `*.`. */
+  readonly isWildcardHost: boolean
   /**
    * Put together by an operator out of the records of several clusters (label `kuadrant.io/type:
    * merged` or `kuadrant.io/authoritative-record: "true"`): has no gateway-local form of its own.

@@ -20,12 +20,13 @@ export interface Rising {
 /**
  * How much of its weight each endpoint of one record gets, in the order of `endpoints`: 1..RISE_UNITS. An
  * endpoint has as much as the best of its targets that are up: those that never left can take what it
- * gets. A CNAME has as much as what it leads to in the same record. `down`: as `findDownTargets` says.
+ * gets. A CNAME has as much as what it leads to in the same record. `down`: as
+ * `findDownTargets` says; undefined = nothing is.
  */
 export function findRisingUnits(
   endpoints: readonly Endpoint[],
   rising: readonly Rising[],
-  down: readonly ReadonlySet<number>[],
+  down: readonly ReadonlySet<number>[] | undefined,
 ): readonly number[] {
   const addresses = new Map<string, number>()
   const hosts = new Map<string, number>()
@@ -36,10 +37,10 @@ export function findRisingUnits(
     if (host !== undefined) hosts.set(nameKey(host), units)
   }
   let names: ReadonlyMap<string, number> = hosts
-  let units = endpoints.map((endpoint, i) => unitsOf(endpoint, down[i]!, addresses, names))
+  let units = endpoints.map((endpoint, i) => unitsOf(endpoint, down?.[i], addresses, names))
   for (let step = 0; step < CHAIN_MAX; step++) {
     names = new Map([...hosts, ...unitsOfOwners(endpoints, units)])
-    const next = endpoints.map((endpoint, i) => unitsOf(endpoint, down[i]!, addresses, names))
+    const next = endpoints.map((endpoint, i) => unitsOf(endpoint, down?.[i], addresses, names))
     if (next.every((value, i) => value === units[i])) break
     units = next
   }
@@ -48,7 +49,7 @@ export function findRisingUnits(
 
 function unitsOf(
   endpoint: Endpoint,
-  down: ReadonlySet<number>,
+  down: ReadonlySet<number> | undefined,
   addresses: ReadonlyMap<string, number>,
   names: ReadonlyMap<string, number>,
 ): number {
@@ -56,7 +57,7 @@ function unitsOf(
   if (!isAddress && endpoint.type !== RRType.CNAME) return RISE_UNITS
   let best = 0
   for (const [index, rdata] of endpoint.rdata.entries()) {
-    if (down.has(index)) continue
+    if (down?.has(index)) continue
     const key = printOctets(rdata)
     best = Math.max(best, (isAddress ? addresses.get(key) : names.get(key)) ?? RISE_UNITS)
   }

@@ -425,6 +425,23 @@ t.test('after any edits a zone is what it would be if built at once, and so is i
   t.end()
 })
 
+t.test('a record with many owners, by turns, has each endpoint at its own', (t) => {
+  const { records, sink } = zone()
+  const owners = Array.from({ length: 12 }, (_, i) => `o${i}.k.example.com`)
+  const endpoints = ['1', '2'].flatMap((n) => owners.map((o) => `${o} A 192.0.2.${n} id=${n}`))
+  const [change] = added({ endpoints })
+  records.apply([change!])
+  for (const owner of owners) {
+    t.strictSame(sink.targets(`${owner}. A`), ['192.0.2.1', '192.0.2.2'], owner)
+  }
+  t.equal(records.recordCount, 1)
+  t.ok(records.has(change!.after!))
+  records.apply([{ before: change!.after, after: undefined }])
+  t.equal(sink.sets.size, 1, 'but for the NS')
+  t.equal(records.recordCount, 0)
+  t.end()
+})
+
 t.test('an equal record changes nothing', (t) => {
   const { records, sink } = zone()
   const before = record({ endpoints: ['x.k.example.com A 192.0.2.1'] })

@@ -96,6 +96,7 @@ export class ManifestStore {
   /** Puts in what a file holds now (undefined = it is gone); returns the records that changed by it. */
   replace(path: string, file: ManifestFile | undefined): RecordChange[] {
     const previous = this.#files.get(path)
+    if (previous === undefined && file !== undefined) return this.#add(path, file)
     const [removed, added] = difference(previous, file)
     if (file === undefined) this.#files.delete(path)
     else this.#files.set(path, file)
@@ -109,6 +110,20 @@ export class ManifestStore {
       touched.add(held.key)
     }
     this.#replaceProbes(previous, file, touched)
+    return this.#settle(touched)
+  }
+
+  /** Puts in a file that wasn't there, as all are at first. */
+  #add(path: string, file: ManifestFile): RecordChange[] {
+    this.#files.set(path, file)
+    const touched = new Set<string>()
+    for (const { records } of file.documents) {
+      for (const held of records) {
+        this.#addClaim(held)
+        touched.add(held.key)
+      }
+    }
+    this.#replaceProbes(undefined, file, touched)
     return this.#settle(touched)
   }
 

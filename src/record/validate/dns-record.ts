@@ -1,9 +1,11 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
 import {
+  DERIVED_ENDPOINTS_MAX,
   type DnsRecord,
   ENDPOINTS_MAX,
   type Endpoint,
+  type FieldProblem,
   SET_IDENTIFIER_CHARACTERS_MAX,
   TARGETS_MAX,
   TTL_DEFAULT_SECONDS,
@@ -17,7 +19,7 @@ import {
   LABELS,
   METADATA,
   mappingField,
-  type Place,
+  Place,
   quote,
   RESOURCE,
   RefusedError,
@@ -44,6 +46,9 @@ const ROOT_HOST_CHARACTERS_MAX = 255
 /** Zone of the gateway-local form. */
 const KDRNT = 'kdrnt'
 
+/** An endpoint that stands by itself. */
+const ENDPOINT = new Place('')
+
 /** What the endpoints of one record are checked against. */
 interface Scope {
   readonly rootHost: Uint8Array
@@ -64,18 +69,40 @@ export function validateDnsRecord(
   const rootHostText = stringField(spec, 'rootHost', SPEC)
   const rootHost = scanRootHost(rootHostText)
   checkZoneLabel(zoneLabel, rootHost)
-  const scope: Scope = { rootHost, rootHostText, isLocalForm: zoneLabel === KDRNT }
+  const isLocalForm = zoneLabel === KDRNT
+  const scope: Scope = { rootHost, rootHostText, isLocalForm }
+  const isAggregate =
+    field(labels, TYPE_LABEL) === 'merged' || field(labels, AUTHORITATIVE_LABEL) === 'true'
+  const endpointsMax = isLocalForm || isAggregate ? DERIVED_ENDPOINTS_MAX : ENDPOINTS_MAX
   // Each by name: properties after a spread cost a microsecond apiece.
   return {
     namespace: identity.namespace,
     name: identity.name,
     zoneLabel,
     rootHost,
-    isAggregate:
-      field(labels, TYPE_LABEL) === 'merged' || field(labels, AUTHORITATIVE_LABEL) === 'true',
+    isWildcardHost: rootHostText.startsWith('*.'),
+    isAggregate,
     createdSeconds: scanCreated(metadata),
-    endpoints: scanEndpoints(spec, scope),
-    healthCheck: scanRecordCheck(spec, rootHostText),
+    endpoints: scanEndpoints(spec, scope, endpointsMax),
+    // Those that an operator derived leave it to the record that they are derived from.
+    healthCheck: isLocalForm || isAggregate ? undefined : scanRecordCheck(spec, rootHostText),
+  }
+}
+
+/**
+ * Checks one endpoint by itself, as one of a record with that root host. `rootHost`: a name, with or
+ * without a leading `*.`. Never throws on bad input: the problem's path is from the endpoint on.
+ */
+export function validateEndpoint(
+  endpoint: Mapping,
+  rootHost: string,
+): { readonly endpoint: Endpoint } | { readonly problem: FieldProblem } {
+  try {
+    const scope = { rootHost: scanRootHost(rootHost), rootHostText: rootHost, isLocalForm: false }
+    return { endpoint: scanEndpoint(endpoint, ENDPOINT, scope) }
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error
+    return { problem: error.problem }
   }
 }
 
@@ -129,11 +156,11 @@ function checkZoneLabel(label: string, rootHost: Uint8Array): void {
   }
 }
 
-function scanEndpoints(spec: Mapping, scope: Scope): Endpoint[] {
+function scanEndpoints(spec: Mapping, scope: Scope, endpointsMax: number): Endpoint[] {
   const place = SPEC.at('endpoints')
   const endpoints = sequenceField(spec, 'endpoints', SPEC)
-  if (endpoints.length > ENDPOINTS_MAX) {
-    throw new RefusedError(place, `a record may have up to ${ENDPOINTS_MAX} endpoints`)
+  if (endpoints.length > endpointsMax) {
+    throw new RefusedError(place, `a record may have up to ${endpointsMax} endpoints`)
   }
   return endpoints.map((endpoint, index) => {
     const at = place.at(index)
