@@ -79,7 +79,8 @@ const CREATED: readonly Row[] = [
     want: /Only ports 80, 443, 1024-49151 are allowed/,
   },
   { name: 'port 49152', given: check({ port: 49_152 }), want: /Only ports 80/ },
-  { name: 'protocol TCP', given: check({ protocol: 'TCP' }), want: /Only HTTP or HTTPS/ },
+  { name: 'protocol TCP', given: check({ protocol: 'TCP' }) },
+  { name: 'protocol UDP', given: check({ protocol: 'UDP' }), want: /Only HTTP, HTTPS or TCP/ },
   {
     name: 'no failures allowed',
     given: check({ failureThreshold: 0 }),
@@ -285,7 +286,7 @@ t.test(
           given: { additionalHeadersRef: {} },
           want: /additionalHeadersRef\.name: Required/,
         },
-        { name: 'protocol GOPHER', given: { protocol: 'GOPHER' }, want: /Only HTTP or HTTPS/ },
+        { name: 'protocol GOPHER', given: { protocol: 'GOPHER' }, want: /Only HTTP, HTTPS or TCP/ },
       ]
       for (const { name, given, want } of table) {
         const reply = await cluster.call(

@@ -89,6 +89,7 @@ t.test('the fields of a DNSRecord', (t) => {
       'healthCheck.protocol: string',
       'healthCheck.interval: string',
       'healthCheck.failureThreshold: integer',
+      'healthCheck.successThreshold: integer',
       'healthCheck.additionalHeadersRef.name: string',
     ].sort(),
   )
@@ -141,6 +142,7 @@ t.test('the fields of a DNSHealthCheckProbe', (t) => {
       'interval: string',
       'additionalHeadersRef.name: string',
       'failureThreshold: integer',
+      'successThreshold: integer',
       'allowInsecureCertificate: boolean',
     ].sort(),
   )
@@ -180,6 +182,7 @@ t.test('required fields, defaults and limits', (t) => {
     protocol: 'HTTPS',
     interval: '5m',
     failureThreshold: 5,
+    successThreshold: undefined,
     additionalHeadersRef: undefined,
   })
   const probe = schemaOf('dnshealthcheckprobes', 'spec')
@@ -193,12 +196,13 @@ t.test('the rules, by what they say', (t) => {
     rulesOf(schemaOf('dnsrecords', 'spec')).sort(),
     [
       'Failure threshold must be greater than 0',
-      'Only HTTP or HTTPS protocols are allowed',
+      'Only HTTP, HTTPS or TCP protocols are allowed',
       'Only ports 80, 443, 1024-49151 are allowed',
       'OwnerID is immutable',
       "OwnerID can't be set if it was previously unset",
       "OwnerID can't be unset if it was previously set",
       'RootHost is immutable',
+      'Success threshold must be greater than 0',
       "delegate can't be set to true if unset",
       "delegate can't be unset if true",
       'delegate is immutable',

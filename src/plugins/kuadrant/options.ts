@@ -8,6 +8,7 @@ import type { BlockConfig } from '../../plugin/directive.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { checkHealth, type HealthOptions, NO_HEALTH, scanHealthProperty } from './health-options.ts'
 import { type SourcePlace, scanNamespaces } from './source-place.ts'
 
 /** A name server of the zones and its addresses, for glue. */
@@ -43,6 +44,8 @@ export interface KuadrantOptions {
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
   readonly fallthrough: Fallthrough
+  /** Undefined = nothing is said of it. */
+  readonly health?: HealthOptions | undefined
 }
 
 const SNAPSHOT_MS_DEFAULT = 60_000
@@ -58,7 +61,8 @@ type Draft = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] } & {
 
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
- * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
+ * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE] |
+ * probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] }`. Throws InputError.
  * `namespaces`: what WATCH_NAMESPACES says.
  */
 export function scanOptions(
@@ -79,12 +83,14 @@ export function scanOptions(
     nameservers: [],
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
+    health: NO_HEALTH,
   }
   for (let i = 0; nextOnce(d, i); i++) {
     draft.position = d.position()
     draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
     d.eachProperty(() => scanProperty(d, draft, block))
   }
+  checkHealth(d, draft.health ?? NO_HEALTH, draft.source)
   const { hasSource: _, ...options } = draft
   return options
 }
@@ -124,8 +130,11 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
       draft.allowedNamespaces = new Set([...(draft.allowedNamespaces ?? []), ...names])
       return
     }
-    default:
-      throw d.error(`Unknown property '${property}'`)
+    default: {
+      const health = scanHealthProperty(d, draft.health ?? NO_HEALTH, block)
+      if (health === undefined) throw d.error(`Unknown property '${property}'`)
+      draft.health = health
+    }
   }
 }
 
