@@ -2,7 +2,8 @@ import type { Endpoint } from './dns-record.ts'
 import { findDownTargets } from './health.ts'
 import { deriveLocalEndpoints, KDRNT } from './kdrnt.ts'
 import type { Contribution } from './owner-sets.ts'
-import { unpackRecord } from './pack.ts'
+import { type RecordContent, unpackRecord } from './pack.ts'
+import { findRisingUnits } from './rising.ts'
 import type { StoredRecord } from './source.ts'
 import { lowerNameKey } from './validate/names.ts'
 
@@ -18,6 +19,24 @@ export interface OwnerGroup {
   readonly contributions: readonly Contribution[]
 }
 
+/** The form in which a zone has its records. */
+export interface RecordForm {
+  /** Serve the gateway-local form of every record that isn't in that form already. */
+  readonly isLocalForm: boolean
+  /** What the local form of a record tells whole; without it, nothing. */
+  readonly tellWhole?: TellWhole
+}
+
+/**
+ * TXT rdata that tells the endpoints of a record whole. Must always say the same of the same `record`.
+ * `before`: what the record was when this one is a change of it.
+ */
+export type TellWhole = (
+  record: StoredRecord,
+  content: RecordContent,
+  before: StoredRecord | undefined,
+) => readonly Uint8Array[]
+
 /** As long as its record is decoded. */
 type GrowingGroup = OwnerGroup & { readonly contributions: Contribution[] }
 
@@ -26,19 +45,25 @@ export class DecodedRecord {
   readonly #groups: GrowingGroup[] = []
   #byKey: Map<string, GrowingGroup> | undefined
 
-  /** `isLocalForm`: of a zone that serves the gateway-local form of records that aren't in it already. */
-  constructor(record: StoredRecord, isLocalForm: boolean) {
+  /** `before`: what the record was when it is a change of it. */
+  constructor(record: StoredRecord, form: RecordForm, before?: StoredRecord) {
+    const { isLocalForm, tellWhole } = form
     const content = unpackRecord(record.packed)
     const derives = isLocalForm && content.zoneLabel !== KDRNT
     if (derives && content.isAggregate) return
-    const endpoints = derives ? deriveLocalEndpoints(content) : content.endpoints
+    const endpoints = derives
+      ? deriveLocalEndpoints(content, tellWhole?.(record, content, before))
+      : content.endpoints
     const isAllUp = derives || record.down.length === 0
     const down = isAllUp ? undefined : findDownTargets(endpoints, record.down)
-    const { key } = record
+    const { key, rising } = record
+    const units =
+      derives || rising === undefined ? undefined : findRisingUnits(endpoints, rising, down)
     const { createdSeconds } = content
     for (let i = 0; i < endpoints.length; i++) {
       const endpoint = endpoints[i]!
-      this.#add({ key, createdSeconds, endpoint, down: down?.[i] ?? NOTHING_DOWN })
+      const isDown = down?.[i] ?? NOTHING_DOWN
+      this.#add({ key, createdSeconds, endpoint, down: isDown, units: units?.[i] })
     }
   }
 

@@ -1,6 +1,6 @@
 import { RRType } from '../dns/iana/types.ts'
 import { ContentDigest } from './content-digest.ts'
-import { DecodedRecord } from './decoded-record.ts'
+import { DecodedRecord, type RecordForm } from './decoded-record.ts'
 import type { Endpoint } from './dns-record.ts'
 import {
   buildOwnerSets,
@@ -19,11 +19,9 @@ export interface ZoneSink {
   remove(owner: Uint8Array, type: number): void
 }
 
-export interface RecordZoneOptions {
+export interface RecordZoneOptions extends RecordForm {
   /** Lower-case wire form. */
   readonly apex: Uint8Array
-  /** Serve the gateway-local form of every record that isn't in that form already. */
-  readonly isLocalForm: boolean
   /** What the Corefile itself puts into the zone: NS of the apex and their addresses. */
   readonly fixed: readonly Endpoint[]
   /** The apex NS that serves where neither the Corefile nor a record has one. */
@@ -107,10 +105,12 @@ export class RecordZone {
     const decoded = new Map<StoredRecord, DecodedRecord>()
     const others = changes.filter((change) => !this.#addAlone(change, decoded))
     const owners = new Map<string, Uint8Array>()
-    for (const change of others) {
-      for (const record of [change.before, change.after]) {
+    for (const { before, after } of others) {
+      for (const record of [before, after]) {
         if (record === undefined) continue
-        for (const { key, owner } of this.#decode(record, decoded).groups) owners.set(key, owner)
+        const earlier = record === after && before !== after ? before : undefined
+        const { groups } = this.#decode(record, decoded, earlier)
+        for (const { key, owner } of groups) owners.set(key, owner)
       }
     }
     const current = new Map<string, OwnerSet[]>()
@@ -128,7 +128,7 @@ export class RecordZone {
    */
   #addAlone({ before, after }: RecordChange, decoded: Map<StoredRecord, DecodedRecord>): boolean {
     if (before !== undefined || after === undefined) return false
-    const record = new DecodedRecord(after, this.#options.isLocalForm)
+    const record = new DecodedRecord(after, this.#options)
     for (const { key } of record.groups) {
       if (!this.#byOwner.has(key) && !this.#fixedByOwner.has(key) && key !== this.#apexKey) continue
       decoded.set(after, record)
@@ -190,10 +190,14 @@ export class RecordZone {
     return buildOwnerSets(owner, contributions, { isApex }, conflicts)
   }
 
-  #decode(record: StoredRecord, decoded: Map<StoredRecord, DecodedRecord>): DecodedRecord {
+  #decode(
+    record: StoredRecord,
+    decoded: Map<StoredRecord, DecodedRecord>,
+    before?: StoredRecord,
+  ): DecodedRecord {
     const known = decoded.get(record)
     if (known !== undefined) return known
-    const fresh = new DecodedRecord(record, this.#options.isLocalForm)
+    const fresh = new DecodedRecord(record, this.#options, before)
     decoded.set(record, fresh)
     return fresh
   }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { InputError } from '../../base/errors.ts'
 import { nameKey } from '../../dns/name/name.ts'
+import { checkStateFile } from '../../probing/state-file.ts'
 import { openApi } from '../../record/kubernetes/acquire.ts'
 import {
   type CheckedManifests,
@@ -14,6 +15,7 @@ import { RecordPlaces } from '../../record/manifests/locate.ts'
 import { checkSerialFile } from '../../record/serials/serial-file.ts'
 import { loadSnapshot } from '../../record/snapshot/load.ts'
 import { ZoneClaims } from '../../record/zone-claims.ts'
+import { NO_HEALTH } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
 import { digestOfShape } from './shape.ts'
 import { nameOf } from './source-place.ts'
@@ -41,6 +43,9 @@ export async function checkBlock(
   if (fault !== '') warn(new InputError('SERIALS', serialsPosition, fault))
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
+  const { probe } = options.health ?? NO_HEALTH
+  const stateFault = probe === undefined || probe.file === '' ? '' : checkStateFile(probe.file)
+  if (stateFault !== '') warn(new InputError('PROBE', probe?.position, stateFault))
   for (const apex of zones) {
     mailboxOf(apex, options, (text) => warn(new InputError('RNAME', options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }

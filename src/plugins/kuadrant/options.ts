@@ -8,6 +8,7 @@ import type { BlockConfig } from '../../plugin/directive.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { checkHealth, type HealthOptions, NO_HEALTH, scanHealthProperty } from './health-options.ts'
 import { type SourcePlace, scanNamespaces } from './source-place.ts'
 
 /** A name server of the zones and its addresses, for glue. */
@@ -44,6 +45,8 @@ export interface KuadrantOptions {
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
   readonly fallthrough: Fallthrough
+  /** Undefined = nothing is said of it. */
+  readonly health?: HealthOptions | undefined
 }
 
 const SNAPSHOT_MS_DEFAULT = 60_000
@@ -77,13 +80,14 @@ export function draftOptions(
     nameservers: [],
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
+    health: NO_HEALTH,
   }
 }
 
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
- * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }` into
- * `draft`. Throws InputError, with all that is wrong.
+ * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE] |
+ * probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] }` into `draft`. Throws InputError, with all that is wrong.
  */
 export function scanOptions(
   d: Dispenser,
@@ -95,6 +99,7 @@ export function scanOptions(
     draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
     d.eachProperty(() => scanProperty(d, draft, block))
   }
+  checkHealth(d, draft.health ?? NO_HEALTH, draft.source)
   return draft
 }
 
@@ -133,8 +138,11 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
       draft.allowedNamespaces = new Set([...(draft.allowedNamespaces ?? []), ...names])
       return
     }
-    default:
-      throw d.error(`Unknown property '${property}'`)
+    default: {
+      const health = scanHealthProperty(d, draft.health ?? NO_HEALTH, block)
+      if (health === undefined) throw d.error(`Unknown property '${property}'`)
+      draft.health = health
+    }
   }
 }
 

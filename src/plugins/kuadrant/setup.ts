@@ -26,6 +26,9 @@ export const kuadrant: Directive = {
     if (path !== undefined && siblings.options.some((other) => other.snapshot?.path === path)) {
       throw c.dispenser.error(`snapshot ${path} is that of another block: name another file`)
     }
+    if (siblings.probesOtherwise(options)) {
+      throw c.dispenser.error('probe says otherwise than in another block with the same manifests')
+    }
     const share = new SharedZones(c)
     c.addHandler((next) => new KuadrantHandler(next, share, options.fallthrough))
     const service = new KuadrantService(c, options, share)

@@ -1,5 +1,6 @@
 import { equalNames } from '../../dns/name/name.ts'
 import type { CorefileView } from '../../plugin/directive.ts'
+import { type HealthOptions, NO_HEALTH, printProbing } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
 import { isRead, nameOf, type SourcePlace } from './source-place.ts'
 
@@ -52,6 +53,21 @@ export class Siblings {
 
   get options(): readonly KuadrantOptions[] {
     return this.#members.map((member) => member.options)
+  }
+
+  /** How the records of a source are probed: one block that says so is enough for all that read it. */
+  probingOf(source: SourcePlace): HealthOptions {
+    const probing = this.options.find(
+      (options) => options.health?.probe !== undefined && nameOf(options.source) === nameOf(source),
+    )
+    return probing?.health ?? NO_HEALTH
+  }
+
+  /** True if another block says of the same source that it is probed, but not the same way. */
+  probesOtherwise({ source, health }: KuadrantOptions): boolean {
+    if (health?.probe === undefined) return false
+    const known = this.probingOf(source)
+    return known.probe !== undefined && printProbing(known) !== printProbing(health)
   }
 
   /** Places of the blocks that have the zone. */

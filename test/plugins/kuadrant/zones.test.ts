@@ -46,6 +46,7 @@ function record(code: string, last: number): StoredRecord {
     zoneLabel: '',
     rootHost: wire('a.z.example.'),
     isAggregate: false,
+    isWildcardHost: false,
     createdSeconds: 0,
     endpoints: [endpoint(1, []), endpoint(last, [code])],
   })
