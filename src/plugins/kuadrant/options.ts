@@ -8,6 +8,16 @@ import type { BlockConfig } from '../../plugin/directive.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { isLocalZone } from '../../record/zone-claims.ts'
+import {
+  NO_PEERING,
+  type PeeringDraft,
+  type PeeringOptions,
+  scanExpiry,
+  scanKeyPlace,
+  scanPeers,
+  scanSite,
+} from './peering-options.ts'
 import { type SourcePlace, scanNamespaces } from './source-place.ts'
 
 /** A name server of the zones and its addresses, for glue. */
@@ -43,6 +53,9 @@ export interface KuadrantOptions {
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
   readonly fallthrough: Fallthrough
+  /** What other sites know us by; '' = not said. */
+  readonly site: string
+  readonly peering: PeeringOptions
 }
 
 const SNAPSHOT_MS_DEFAULT = 60_000
@@ -52,13 +65,15 @@ const SNAPSHOT_MS_MAX = 24 * 3600 * 1000
 /** The service account of the pod we run in. */
 const IN_CLUSTER = { kind: 'kubernetes', kubeconfig: '', context: '' } as const
 
-type Draft = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] } & {
+type Draft = { -readonly [K in Exclude<keyof KuadrantOptions, 'peering'>]: KuadrantOptions[K] } & {
   hasSource: boolean
+  peering: PeeringDraft
 }
 
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
- * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
+ * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] |
+ * site NAME | peer ADDR... | tsig NAME FILE | expire DURATION }`. Throws InputError.
  * `namespaces`: what WATCH_NAMESPACES says.
  */
 export function scanOptions(
@@ -79,11 +94,14 @@ export function scanOptions(
     nameservers: [],
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
+    site: '',
+    peering: { ...NO_PEERING },
   }
   for (let i = 0; nextOnce(d, i); i++) {
     draft.position = d.position()
     draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
     d.eachProperty(() => scanProperty(d, draft, block))
+    checkPeering(d, draft)
   }
   const { hasSource: _, ...options } = draft
   return options
@@ -124,9 +142,39 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
       draft.allowedNamespaces = new Set([...(draft.allowedNamespaces ?? []), ...names])
       return
     }
+    case 'site':
+      if (draft.site !== '') throw d.error('site is given twice')
+      draft.site = scanSite(d)
+      return
+    case 'peer':
+      scanPeers(d, draft.peering)
+      return
+    case 'tsig':
+      if (draft.peering.key !== undefined) throw d.error('tsig is given twice')
+      draft.peering.key = scanKeyPlace(d, block)
+      return
+    case 'expire':
+      draft.peering.expiryMs = scanExpiry(d)
+      return
     default:
       throw d.error(`Unknown property '${property}'`)
   }
+}
+
+function checkPeering(d: Dispenser, { peering, site, source, zones }: Draft): void {
+  const { peers, key } = peering
+  if (peers.length === 0) {
+    if (key !== undefined) throw d.error('tsig is about peers: name them, `peer ADDR...`')
+    return
+  }
+  if (source.kind !== 'manifests') {
+    throw d.error('peer needs manifests; in a cluster the operator asks peers')
+  }
+  if (site === '') throw d.error('peer needs `site NAME`: what other sites know this one by')
+  if (!zones.some(isLocalZone)) return
+  throw d.error(
+    'the zone kdrnt is what peers ask us for: serve it in a block of its own, without peer',
+  )
 }
 
 function scanKubeconfig(d: Dispenser, draft: Draft, block: BlockConfig): void {
