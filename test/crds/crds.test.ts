@@ -111,6 +111,15 @@ t.test('the fields of a DNSRecord', (t) => {
       'remoteRecordStatuses{}: object',
       'group: string',
       'activeGroups: string',
+      // Ours, beside upstream's.
+      'peers[].address: string',
+      'peers[].state: string',
+      'peers[].generation: string',
+      'peers[].site: string',
+      'peers[].lastSeenTime: string',
+      'peers[].serial: integer',
+      'peers[].message: string',
+      ...ENDPOINT_FIELDS('peers[].endpoints'),
     ].sort(),
   )
   t.end()
