@@ -10,8 +10,10 @@ import { acquireSerialFile } from '../../record/serials/shared-serial-file.ts'
 import { printFacts } from '../../record/snapshot/facts.ts'
 import { SnapshotKeeper } from '../../record/snapshot/keeper.ts'
 import { type LoadedSnapshot, loadSnapshot } from '../../record/snapshot/load.ts'
+import type { RecordSource } from '../../record/source.ts'
 import type { SharedSource } from '../../record/source-sharing.ts'
 import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
+import { type BlockHealth, openHealth } from './block-health.ts'
 import { raiseSerials } from './loaded.ts'
 import {
   commitHistogram,
@@ -28,6 +30,7 @@ import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
 import { acquire, nameOf } from './source-place.ts'
 import { Stops } from './stops.ts'
+import { findLostAddresses } from './zone-content.ts'
 import { KuadrantZones } from './zones.ts'
 
 /** Outlives reloads: a zone whose content stayed the same keeps its serial. */
@@ -51,6 +54,7 @@ export class KuadrantService {
   readonly #versions: VersionSource
   readonly #stops = new Stops()
   #shared: SharedSource | undefined
+  #health: BlockHealth | undefined
   #zones: KuadrantZones | undefined
   #keeper: SnapshotKeeper | undefined
   /** Where the zones came from, until records took their place. */
@@ -79,6 +83,7 @@ export class KuadrantService {
     const { block, clock, metrics } = this.#context
     const { snapshot, zones } = this.#options
     this.#siblings.enter()
+    for (const lost of findLostAddresses(this.#options)) this.#context.log.warning(lost.print())
     const loaded = this.#load()
     this.#loaded = loaded
     if (loaded === undefined) await this.#siblings.claimAll()
@@ -112,7 +117,10 @@ export class KuadrantService {
 
   /** What is to be known of the answers, for the ready page; '' = nothing. */
   note(): string {
-    if (!this.#servesLoaded) return this.#shared?.source.note() ?? ''
+    if (!this.#servesLoaded) {
+      const notes = [this.#shared?.source.note() ?? '', this.#health?.note() ?? '']
+      return notes.filter((note) => note !== '').join('; ')
+    }
     const since = printTime(this.#loaded!)
     const kept = this.#zones?.leftoverCount ?? 0
     if (kept > 0)
@@ -240,7 +248,7 @@ export class KuadrantService {
     const parts = { ...open, serials, serialFile, clock, timers: systemTimers, log, onCommit }
     const more = { versions, place: placeOf(block) }
     const zones = new KuadrantZones(this.#options, { ...parts, ...more })
-    this.#stopFollowing = await zones.follow(source, claims)
+    this.#stopFollowing = await zones.follow(this.#openHealth(source), claims)
     if (this.#stops.isClosed) {
       this.#stopFollowing()
       return
@@ -266,6 +274,15 @@ export class KuadrantService {
       faultAt(position)(new InputError('UNREAD', undefined, reason))
     following().catch((error) => log.error(`records are not followed: ${printReason(error)}`))
     log.warning(`${reason}; until they are, queries get SERVFAIL`)
+  }
+
+  #openHealth(source: RecordSource): RecordSource {
+    const { log, clock, metrics } = this.#context
+    const { source: place, health } = this.#options
+    const parts = { name: nameOf(place), stops: this.#stops, log, clock, metrics }
+    const probing = this.#siblings.probingOf(place)
+    this.#health = openHealth(source, { probing, rampUpMs: health?.rampUpMs ?? 0 }, parts)
+    return this.#health.records
   }
 
   #measureWatches(): void {
