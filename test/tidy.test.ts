@@ -22,7 +22,13 @@ const LAYERS: readonly (readonly string[])[] = [
 ]
 
 /** Same-layer imports that docs/architecture.md grants: [importer, imported]. */
-const GRANTED = new Set(['record>steering', 'peering>record', 'peering>client', 'probing>record'])
+const GRANTED = new Set([
+  'record>steering',
+  'peering>steering',
+  'peering>record',
+  'peering>client',
+  'probing>record',
+])
 
 /** What transports may import: the server hands them everything else. */
 const TRANSPORT_LAYER_MAX = 1

@@ -39,6 +39,8 @@ export interface ApiBody {
 
 /** What we need of an API server. */
 export interface ApiClient {
+  /** Where the server is, as of the last request: an edited configuration may say something new. */
+  readonly place: string
   /** `path`: with its query. Rejects where there is no answer: not reached, bad certificate, bad credentials file. */
   get(path: string, signal: AbortSignal): Promise<ApiResponse>
   /** As `get`, with another method. That it rejects doesn't tell whether the server did it. */

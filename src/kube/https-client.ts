@@ -23,6 +23,10 @@ export class HttpsClient implements ApiClient {
     this.#load = load
   }
 
+  get place(): string {
+    return this.#config.getCurrentCluster()?.server ?? ''
+  }
+
   refresh(): void {
     this.#isStale = true
   }
@@ -41,8 +45,7 @@ export class HttpsClient implements ApiClient {
       this.#config = await this.#load()
       this.#isStale = false
     }
-    const cluster = this.#config.getCurrentCluster()
-    const url = new URL((cluster?.server ?? '').replace(/\/+$/, '') + path)
+    const url = new URL(this.place.replace(/\/+$/, '') + path)
     const headers: Record<string, string> = {
       Accept: 'application/json',
       'User-Agent': `sextant/${VERSION}`,
@@ -56,7 +59,8 @@ export class HttpsClient implements ApiClient {
       headers['Content-Length'] = String(Buffer.byteLength(body.body))
     }
     // The library makes one for each request, which is only needed to get through a proxy.
-    if (!cluster?.proxyUrl) options.agent = this.#agent.of(url.protocol, options)
+    if (!this.#config.getCurrentCluster()?.proxyUrl)
+      options.agent = this.#agent.of(url.protocol, options)
     const response = await exchange(url, options, body?.body)
     // A date, which it may be as well, is no number.
     const retryAfter = Number(response.headers['retry-after']) || 0

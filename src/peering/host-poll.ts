@@ -11,7 +11,7 @@ export interface HostPollParts {
   readonly ask: (rootHost: string) => Promise<AskedHost>
   /** Monotonic milliseconds. */
   readonly nowMs: () => number
-  /** The host has something else to say. */
+  /** The host has something else to say, or was answered for at all. */
   readonly onChange: (rootHost: string) => void
   /** '' = it went well. */
   readonly onAnswer: (fault: string) => void
@@ -25,7 +25,8 @@ export class HostPoll {
   /** When each of the others is due, soonest first. */
   readonly #due = new Map<string, number>()
   readonly #shares = new Map<string, readonly SiteShare[]>()
-  readonly #wanted = new Set<string>()
+  /** How many want each host. */
+  readonly #wanted = new Map<string, number>()
   #active = 0
 
   constructor(parts: HostPollParts) {
@@ -52,12 +53,18 @@ export class HostPoll {
   }
 
   want(rootHost: string): void {
-    if (this.#wanted.has(rootHost)) return
-    this.#wanted.add(rootHost)
-    this.#fresh.add(rootHost)
+    const count = this.#wanted.get(rootHost) ?? 0
+    this.#wanted.set(rootHost, count + 1)
+    if (count === 0) this.#fresh.add(rootHost)
   }
 
+  /** One of those that wanted it does no longer. */
   forget(rootHost: string): void {
+    const count = this.#wanted.get(rootHost) ?? 0
+    if (count > 1) {
+      this.#wanted.set(rootHost, count - 1)
+      return
+    }
     this.#wanted.delete(rootHost)
     this.#fresh.delete(rootHost)
     this.#due.delete(rootHost)
@@ -115,7 +122,8 @@ export class HostPoll {
     const before = this.#shares.get(host)
     const after = asked.kind === 'shares' ? asked.shares : (before?.map(emptied) ?? [])
     this.#shares.set(host, after)
-    if (printShares(before ?? []) !== printShares(after)) this.#parts.onChange(host)
+    const isNews = before === undefined || printShares(before) !== printShares(after)
+    if (isNews) this.#parts.onChange(host)
   }
 }
 

@@ -3,6 +3,7 @@ import { findDownTargets } from './health.ts'
 import { deriveLocalEndpoints, KDRNT } from './kdrnt.ts'
 import type { Contribution } from './owner-sets.ts'
 import { type RecordContent, unpackRecord } from './pack.ts'
+import { findRisingUnits } from './rising.ts'
 import type { StoredRecord } from './source.ts'
 import { lowerNameKey } from './validate/names.ts'
 
@@ -55,11 +56,14 @@ export class DecodedRecord {
       : content.endpoints
     const isAllUp = derives || record.down.length === 0
     const down = isAllUp ? undefined : findDownTargets(endpoints, record.down)
-    const { key } = record
+    const { key, rising } = record
+    const units =
+      derives || rising === undefined ? undefined : findRisingUnits(endpoints, rising, down)
     const { createdSeconds } = content
     for (let i = 0; i < endpoints.length; i++) {
       const endpoint = endpoints[i]!
-      this.#add({ key, createdSeconds, endpoint, down: down?.[i] ?? NOTHING_DOWN })
+      const isDown = down?.[i] ?? NOTHING_DOWN
+      this.#add({ key, createdSeconds, endpoint, down: isDown, units: units?.[i] })
     }
   }
 

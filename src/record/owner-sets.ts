@@ -2,6 +2,7 @@ import { printType, RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
 import type { Endpoint } from './dns-record.ts'
+import { RISE_UNITS, scaleWeights } from './rising.ts'
 
 /** An endpoint with the record that it comes from. */
 export interface Contribution {
@@ -12,7 +13,12 @@ export interface Contribution {
   readonly endpoint: Endpoint
   /** Which of the endpoint's targets are down; empty = none. */
   readonly down: ReadonlySet<number>
+  /** How much of its weight it gets, 1..RISE_UNITS; undefined = all of it. */
+  readonly units?: number | undefined
 }
+
+/** Stands for a record where a zone has an NS because nobody names one. */
+export const DEFAULT_KEY = 'nobody'
 
 /** Up to this many targets are compared one by one: a map costs more. */
 const LINEAR_MAX = 16
@@ -92,12 +98,16 @@ function settleCnames(
   if (other === undefined && !isApex) return ordered
   const keepsCname = !isApex && isCname(ordered[0]!)
   const yielding = keepsCname ? other! : cname
-  const beside =
-    other === undefined ? 'the SOA' : `${printType(other.endpoint.type)} of ${other.key}`
+  const beside = other === undefined ? 'the SOA' : printRival(other)
   const loser = keepsCname ? 'the CNAME is served' : 'the CNAME is not served'
   const text = `${printName(owner)}: CNAME of ${cname.key} beside ${beside}: ${loser}`
   conflicts.push(conflictAt(yielding, text))
   return ordered.filter((c) => isCname(c) === keepsCname)
+}
+
+function printRival({ endpoint, key }: Contribution): string {
+  const type = printType(endpoint.type)
+  return key === DEFAULT_KEY ? `the SOA and the default ${type}` : `${type} of ${key}`
 }
 
 function conflictAt({ key, endpoint }: Contribution, text: string): Conflict {
@@ -120,11 +130,13 @@ function buildSet(
   const ttlSeconds = lowestTtl(members, label, conflicts)
   const rdata: Uint8Array[] = []
   const indexes = indexTargets(unique, rdata)
+  const weights = weightsOf(unique)
   const candidates: Candidate[] = []
   for (const [i, { endpoint }] of unique.entries()) {
     const rdataIndexes = indexes[i]!
     if (rdataIndexes.length === 0) continue
-    const { weight, isDefault } = endpoint
+    const { isDefault } = endpoint
+    const weight = weights === undefined ? endpoint.weight : weights[i]
     // One candidate per code; they share one array, by which the tiers know them as one endpoint.
     for (const code of endpoint.codes) {
       candidates.push({ code, isDefault: false, weight, ttlSeconds, rdataIndexes })
@@ -133,6 +145,19 @@ function buildSet(
       candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes })
   }
   return { type, ttlSeconds, rdata, candidates }
+}
+
+function mostUnits(one: Contribution, other: Contribution): number | undefined {
+  if (one.units === undefined || other.units === undefined) return undefined
+  return Math.max(one.units, other.units)
+}
+
+/** Undefined: nothing rises, and weights are as the endpoints have them. */
+function weightsOf(members: readonly Contribution[]): readonly (number | undefined)[] | undefined {
+  if (members.every((member) => member.units === undefined)) return undefined
+  const weights = members.map((member) => member.endpoint.weight)
+  const units = members.map((member) => member.units ?? RISE_UNITS)
+  return scaleWeights(weights, units)
 }
 
 /** The first members whose candidates and targets a set has room for. */
@@ -161,7 +186,8 @@ function mergeEqual(
     const content = contentKey(member.endpoint)
     const equal = kept.get(content)
     if (equal !== undefined) {
-      kept.set(content, { ...equal, down: intersect(equal.down, member.down) })
+      const down = intersect(equal.down, member.down)
+      kept.set(content, { ...equal, down, units: mostUnits(equal, member) })
       continue
     }
     const { setIdentifier } = member.endpoint

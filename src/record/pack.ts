@@ -1,6 +1,7 @@
 import { assert } from '../base/assert.ts'
 import type { GeoCode } from '../geo/code.ts'
 import type { DnsRecord, Endpoint } from './dns-record.ts'
+import type { HealthCheck } from './health-check.ts'
 import { recallGeoCode } from './recent-codes.ts'
 
 /**
@@ -8,6 +9,7 @@ import { recallGeoCode } from './recent-codes.ts'
  * records would cost a gigabyte and the collector's time; one-byte strings cost their length.
  *
  *     createdSeconds u32 | record flags u8 | zone label s8 | rootHost s8 | endpoint count u16 | endpoints
+ *             | [health check s16, as JSON]
  *     endpoint: owner s8 | type u16 | ttl u32 | flags u8 | [weight u32] | set identifier s16
  *             | code count u8, codes s8 each | rdata count u16, rdata s16 each
  *
@@ -16,12 +18,16 @@ import { recallGeoCode } from './recent-codes.ts'
  */
 export type PackedRecord = string
 
+const FLAGS_OFFSET = 4
 /** Octets before the zone label. */
 const PLACE_OFFSET = 5
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
 const ASCII = /^[\u0000-\u007f]*$/
+/** Flags of a record. */
 const FLAG_AGGREGATE = 1
 const FLAG_WILDCARD_HOST = 2
+const FLAG_CHECKED = 4
+/** Flags of an endpoint. */
 const FLAG_WEIGHT = 1
 const FLAG_DEFAULT = 2
 
@@ -33,12 +39,14 @@ let length = 0
 export function packRecord(record: DnsRecord): PackedRecord {
   length = 0
   putU32(record.createdSeconds)
-  const { isAggregate, isWildcardHost } = record
-  putU8((isAggregate ? FLAG_AGGREGATE : 0) | (isWildcardHost ? FLAG_WILDCARD_HOST : 0))
+  const { isAggregate, isWildcardHost, healthCheck } = record
+  const flags = (isAggregate ? FLAG_AGGREGATE : 0) | (isWildcardHost ? FLAG_WILDCARD_HOST : 0)
+  putU8(flags | (healthCheck === undefined ? 0 : FLAG_CHECKED))
   putText8(record.zoneLabel)
   putOctets8(record.rootHost)
   putU16(record.endpoints.length)
   for (const endpoint of record.endpoints) putEndpoint(endpoint)
+  if (healthCheck !== undefined) putUtf8(JSON.stringify(healthCheck))
   return scratch.toString('latin1', 0, length)
 }
 
@@ -78,7 +86,27 @@ export function unpackRecord(packed: PackedRecord): RecordContent {
     endpoints.push(endpoint)
     owner = endpoint.owner
   }
-  return { createdSeconds, isAggregate, isWildcardHost, zoneLabel, rootHost, endpoints }
+  const healthCheck = (flags & FLAG_CHECKED) === 0 ? undefined : takeHealthCheck(reader)
+  // Each by name: properties after a spread cost a microsecond.
+  return {
+    createdSeconds,
+    isAggregate,
+    isWildcardHost,
+    zoneLabel,
+    rootHost,
+    endpoints,
+    healthCheck,
+  }
+}
+
+/** True if the record says how its addresses are probed. */
+export function isChecked(packed: PackedRecord): boolean {
+  return (packed.charCodeAt(FLAGS_OFFSET) & FLAG_CHECKED) !== 0
+}
+
+/** What was packed was checked. */
+function takeHealthCheck(reader: PackedReader): HealthCheck {
+  return JSON.parse(reader.utf8(reader.u16())) as HealthCheck
 }
 
 /** The zone label and the `lowerNameKey` of the root host: what says where a record belongs. */

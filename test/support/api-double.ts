@@ -63,6 +63,7 @@ export class ApiDouble implements ApiClient {
   /** Requests not answered yet, oldest first. */
   readonly asked: Asked[] = []
   refreshes = 0
+  place = 'https://api'
   #wake: () => void = () => {}
 
   refresh(): void {

@@ -1,5 +1,5 @@
 import type { InputError } from '../../base/errors.ts'
-import { recordKey } from '../dns-record.ts'
+import { type HealthProbe, recordKey } from '../dns-record.ts'
 import { DownAddresses, sameList } from '../down-addresses.ts'
 import { Served } from '../served.ts'
 import type { RecordChange, StoredRecord } from '../source.ts'
@@ -27,6 +27,8 @@ export class ManifestStore {
   readonly #down = new DownAddresses()
   readonly #refused = new Set<HeldRecord>()
   readonly #disputed = new Set<string>()
+  /** Grows whenever a file with probes came, changed or went. */
+  probesVersion = 0
 
   get recordCount(): number {
     return this.#served.size
@@ -51,6 +53,13 @@ export class ManifestStore {
 
   records(): Iterable<StoredRecord> {
     return this.#served.values()
+  }
+
+  /** The probes of all files. Looks at every document. */
+  *probes(): Iterable<HealthProbe> {
+    for (const { documents } of this.#files.values()) {
+      for (const document of documents) yield* document.probes
+    }
   }
 
   find(key: string): StoredRecord | undefined {
@@ -192,6 +201,7 @@ export class ManifestStore {
       [file, 1],
     ] as const) {
       for (const document of source?.documents ?? []) {
+        if (document.probes.length > 0) this.probesVersion++
         for (const probe of document.probes) {
           if (!probe.isDown) continue
           const key = recordKey(probe.namespace, probe.recordName)

@@ -11,6 +11,7 @@ import {
   TTL_DEFAULT_SECONDS,
   TTL_MAX_SECONDS,
 } from '../dns-record.ts'
+import type { HealthCheck } from '../health-check.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 import {
   field,
@@ -27,6 +28,7 @@ import {
   sequenceField,
   stringField,
 } from './fields.ts'
+import { scanHealthCheck } from './health-check.ts'
 import { scanHost, withoutWildcard } from './names.ts'
 import { isRegistryText } from './registry-text.ts'
 import { scanSteeringProperties } from './steering-properties.ts'
@@ -92,6 +94,8 @@ export function validateDnsRecord(
     isAggregate,
     createdSeconds: scanCreated(metadata),
     endpoints: scanEndpoints(spec, scope, endpointsMax),
+    // Those that an operator derived leave it to the record that they are derived from.
+    healthCheck: isLocalForm || isAggregate ? undefined : scanRecordCheck(spec, rootHostText),
   }
 }
 
@@ -110,6 +114,17 @@ export function validateEndpoint(
     if (!(error instanceof RefusedError)) throw error
     return { problem: error.problem }
   }
+}
+
+/**
+ * Of a wildcard host nobody knows which name to ask for, so only TCP can be checked. Certificates are not
+ * verified, as is upstream's default: the check has no field to say so, and is of the gateway, not of its clients.
+ */
+function scanRecordCheck(spec: Mapping, rootHost: string): HealthCheck | undefined {
+  if (field(spec, 'healthCheck') === undefined) return undefined
+  const check = scanHealthCheck(mappingField(spec, 'healthCheck', SPEC), SPEC.at('healthCheck'))
+  if (rootHost.startsWith('*.') && check.protocol !== 'TCP') return undefined
+  return { ...check, allowsInsecureCertificate: true }
 }
 
 function normalizeLabel(text: string): string {
