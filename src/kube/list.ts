@@ -42,7 +42,7 @@ export class Lister {
   async list(take: (objects: readonly ApiObject[]) => void): Promise<string> {
     let continueToken = ''
     for (let page = 0; page < PAGES_MAX; page++) {
-      const { items, resourceVersion, ...next } = await this.#page(continueToken)
+      const { items, resourceVersion, ...next } = await this.#page(this.#limit, continueToken)
       take(items)
       if (next.continueToken === '') return resourceVersion
       continueToken = next.continueToken
@@ -50,17 +50,22 @@ export class Lister {
     throw new ApiError(0, `a list has more than ${PAGES_MAX} pages`)
   }
 
+  /** The resourceVersion that the collection has now, as its storage has it: not that of a cache, which may lag behind. */
+  async version(): Promise<string> {
+    return (await this.#page(1, '')).resourceVersion
+  }
+
   abort(reason: Error): void {
     this.#deadline?.abort(reason)
   }
 
-  async #page(continueToken: string): Promise<Page> {
+  async #page(limit: number, continueToken: string): Promise<Page> {
     const token = continueToken === '' ? '' : `&continue=${encodeURIComponent(continueToken)}`
     const deadline = new Deadline(this.#timers, IDLE_MS)
     this.#deadline = deadline
     const touch = (): void => deadline.touch()
     try {
-      const path = `${this.#path}&limit=${this.#limit}${token}`
+      const path = `${this.#path}&limit=${limit}${token}`
       const response = await this.#api.get(path, deadline.signal)
       if (response.status !== 200) throw await readRefusal(response, touch)
       const text = await readText(response, PAGE_OCTETS_MAX, touch)

@@ -91,6 +91,14 @@ class Stage {
     return this.api.next()
   }
 
+  /** Tells how far the API is, which is asked after it was away, and gives the next request. */
+  async verified(version = '1000'): Promise<Asked> {
+    const asked = await this.asked()
+    if (asked.isWatch || asked.query.get('limit') !== '1') throw new Error('it was not asked')
+    asked.reply(200, listBody(version, [], 'more'))
+    return this.asked()
+  }
+
   /** Answers the first list with nothing and lets the watch begin. */
   async synced(version = '10'): Promise<Stream> {
     ;(await this.asked()).reply(200, listBody(version, []))
@@ -134,7 +142,7 @@ t.test('events are gathered, and a cut stream is taken up where it was cut', asy
     /dnsrecords in all namespaces: read ECONNRESET; it is tried again, what is known is kept/,
   ])
   await stage.advance(WAIT_MS)
-  const again = await stage.asked()
+  const again = await stage.verified()
   t.equal(again.isWatch, true, 'no list is needed')
   t.equal(again.query.get('resourceVersion'), '13')
   t.equal(stage.watch.counts.lists, 1)
@@ -147,7 +155,7 @@ t.test('bookmarks move the place where the watch goes on', async (t) => {
   await turns()
   await stage.advance(10_000)
   stream.end()
-  const again = await stage.asked()
+  const again = await stage.verified()
   t.equal(again.query.get('resourceVersion'), '99')
   t.strictSame(await stage.heard(), [])
   t.strictSame(stage.lines, [], 'an end in order is not worth a line')
@@ -161,7 +169,7 @@ t.test('a version that is gone has everything listed anew', async (t) => {
         const stream = await stage.synced()
         stream.end()
         await stage.advance(WAIT_MS)
-        ;(await stage.asked()).reply(410, statusBody(410, 'too old resource version'))
+        ;(await stage.verified()).reply(410, statusBody(410, 'too old resource version'))
       },
     },
     {
@@ -202,6 +210,98 @@ t.test('a version that is gone has everything listed anew', async (t) => {
   }
 })
 
+t.test('an API that was restored from a backup has everything listed anew', async (t) => {
+  const table: readonly {
+    name: string
+    told: RegExp[]
+    restored: (stage: Stage) => Promise<void>
+  }[] = [
+    {
+      name: 'its version is lower after it was away',
+      told: [
+        /read ECONNRESET/,
+        /the API went back from version 20 to 15; everything is listed anew/,
+      ],
+      restored: async (stage) => {
+        const stream = await stage.synced('20')
+        stream.fail(new Error('read ECONNRESET'))
+        await turns()
+        await stage.advance(WAIT_MS)
+        ;(await stage.asked()).reply(200, listBody('15', [object('a', '1')], 'more'))
+      },
+    },
+    {
+      name: 'so it is after a stream that ended before its time',
+      told: [/the API went back from version 20 to 15/],
+      restored: async (stage) => {
+        const stream = await stage.synced('20')
+        stream.end()
+        await turns()
+        await stage.advance(WAIT_MS)
+        ;(await stage.asked()).reply(200, listBody('15', [], 'more'))
+      },
+    },
+    {
+      name: 'a bookmark says so',
+      told: [],
+      restored: async (stage) => {
+        const stream = await stage.synced('20')
+        stream.event('BOOKMARK', object('', '15'))
+        await turns()
+        await stage.advance(WAIT_MS)
+      },
+    },
+    {
+      name: 'it complains of a version that it never had',
+      told: [],
+      restored: async (stage) => {
+        const stream = await stage.synced('20')
+        stream.event(
+          'ERROR',
+          statusBody(504, 'Timeout: Too large resource version: 20, current: 15'),
+        )
+        await turns()
+        await stage.advance(WAIT_MS)
+      },
+    },
+    {
+      name: 'the configuration leads to another one, however far that is',
+      told: [/ECONNREFUSED/, /the API is at https:\/\/elsewhere now; everything is listed anew/],
+      restored: async (stage) => {
+        const stream = await stage.synced('20')
+        stream.fail(new Error('connect ECONNREFUSED'))
+        await turns()
+        await stage.advance(WAIT_MS)
+        stage.api.place = 'https://elsewhere'
+        ;(await stage.asked()).reply(200, listBody('30', [], 'more'))
+      },
+    },
+  ]
+  for (const { name, told, restored } of table) {
+    await t.test(name, async (t) => {
+      const stage = new Stage(t)
+      await restored(stage)
+      const list = await stage.asked()
+      t.equal(list.isWatch, false)
+      t.equal(list.query.get('limit'), '500')
+      list.reply(200, listBody('16', [object('b', '12')]))
+      t.strictSame(await stage.heard(), ['begin', 'put b', 'end'])
+      t.equal((await stage.asked()).query.get('resourceVersion'), '16')
+      const lines = stage.lines.filter((line) => !line.includes('followed again'))
+      t.equal(lines.length, told.length)
+      t.match(lines, told)
+    })
+  }
+})
+
+t.test('a watch that ended in its time is taken up without a question', async (t) => {
+  const stage = new Stage(t)
+  const stream = await stage.synced()
+  await stage.advance(139_000)
+  stream.end()
+  t.equal((await stage.asked()).isWatch, true)
+})
+
 t.test('half a line at the end of a stream is no event', async (t) => {
   const stage = new Stage(t)
   const stream = await stage.synced()
@@ -212,7 +312,7 @@ t.test('half a line at the end of a stream is no event', async (t) => {
   t.strictSame(await stage.heard(), ['+a'], 'a line may come in pieces')
   stream.end()
   await stage.advance(WAIT_MS)
-  t.equal((await stage.asked()).query.get('resourceVersion'), '11')
+  t.equal((await stage.verified()).query.get('resourceVersion'), '11')
   t.strictSame(await stage.heard(), [])
 })
 
@@ -240,7 +340,7 @@ t.test('a line that makes no sense ends the watch, not the server', async (t) =>
       await turns()
       t.match(stage.lines, [want])
       await stage.advance(WAIT_MS)
-      t.equal((await stage.asked()).query.get('resourceVersion'), '10')
+      t.equal((await stage.verified()).query.get('resourceVersion'), '10')
     })
   }
 })
@@ -391,7 +491,7 @@ t.test('the age grows while the API is away, and only then', async (t) => {
   t.equal(stage.watch.ageMs, 1000, 'since something came')
   await stage.advance(WAIT_MS)
   t.equal(stage.watch.ageMs, 1000 + WAIT_MS)
-  ;(await stage.asked()).stream()
+  ;(await stage.verified()).stream()
   await turns()
   t.equal(stage.watch.ageMs, 0)
 })

@@ -14,6 +14,7 @@ import { type LoadedSnapshot, loadSnapshot } from '../../record/snapshot/load.ts
 import type { RecordSource } from '../../record/source.ts'
 import type { SharedSource } from '../../record/source-sharing.ts'
 import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
+import { type BlockHealth, openHealth } from './block-health.ts'
 import { raiseSerials } from './loaded.ts'
 import {
   commitHistogram,
@@ -32,6 +33,7 @@ import { faultAt } from './source-fault.ts'
 import { acquire, nameOf } from './source-place.ts'
 import { Stops } from './stops.ts'
 import { siteOf, tellerOf } from './tellers.ts'
+import { findLostAddresses } from './zone-content.ts'
 import { KuadrantZones } from './zones.ts'
 
 /** Outlives reloads: a zone whose content stayed the same keeps its serial. */
@@ -57,6 +59,7 @@ export class KuadrantService {
   /** Undefined = there are none. */
   readonly #peers: BlockPeers | undefined
   #shared: SharedSource | undefined
+  #health: BlockHealth | undefined
   #zones: KuadrantZones | undefined
   #keeper: SnapshotKeeper | undefined
   /** Where the zones came from, until records took their place. */
@@ -89,6 +92,7 @@ export class KuadrantService {
     this.#siblings.enter()
     this.#peers?.start()
     this.#stops.add(() => this.#peers?.close())
+    for (const lost of findLostAddresses(this.#options)) this.#context.log.warning(lost.print())
     const loaded = this.#load()
     this.#loaded = loaded
     if (loaded === undefined) await this.#siblings.claimAll()
@@ -123,8 +127,11 @@ export class KuadrantService {
 
   /** What is to be known of the answers, for the ready page; '' = nothing. */
   note(): string {
-    const peers = this.#peers?.note() ?? ''
-    if (!this.#servesLoaded) return [this.#shared?.source.note(), peers].filter(Boolean).join('; ')
+    if (!this.#servesLoaded) {
+      const notes = [this.#shared?.source.note() ?? '', this.#health?.note() ?? '']
+      notes.push(this.#peers?.note() ?? '')
+      return notes.filter((note) => note !== '').join('; ')
+    }
     const since = printTime(this.#loaded!)
     const kept = this.#zones?.leftoverCount ?? 0
     if (kept > 0)
@@ -242,6 +249,7 @@ export class KuadrantService {
     const { claims } = this.#shared!
     this.#measureWatches()
     await this.#shared!.source.synced()
+    if (this.#stops.isClosed) return
     const source = await this.#records()
     if (this.#stops.isClosed) return
     const observe = commitHistogram(metrics)
@@ -266,13 +274,13 @@ export class KuadrantService {
 
   /** Our own records, or those of all sites. */
   async #records(): Promise<RecordSource> {
-    const { source } = this.#shared!
-    if (this.#peers === undefined) return source
+    const own = this.#openHealth(this.#shared!.source)
+    if (this.#peers === undefined) return own
     // What is served now has what they told: it must not go and come back. Else nobody waits for them.
     if (this.#loaded !== undefined || this.#siblings.replacesServing) {
       await this.#peers.firstAnswers(FIRST_ANSWERS_MS)
     }
-    return this.#peers.merge(source, this.#teller!)
+    return this.#peers.merge(own, this.#teller!)
   }
 
   get #teller(): LocalTeller | undefined {
@@ -301,6 +309,15 @@ export class KuadrantService {
       faultAt(position)(new InputError('UNREAD', undefined, reason))
     following().catch((error) => log.error(`records are not followed: ${printReason(error)}`))
     log.warning(`${reason}; until they are, queries get SERVFAIL`)
+  }
+
+  #openHealth(source: RecordSource): RecordSource {
+    const { log, clock, metrics } = this.#context
+    const { source: place, health } = this.#options
+    const parts = { name: nameOf(place), stops: this.#stops, log, clock, metrics }
+    const probing = this.#siblings.probingOf(place)
+    this.#health = openHealth(source, { probing, rampUpMs: health?.rampUpMs ?? 0 }, parts)
+    return this.#health.records
   }
 
   #measureWatches(): void {

@@ -3,28 +3,38 @@ import type { Handler } from '../../plugin/handler.ts'
 import { isLocalZone } from '../../record/zone-claims.ts'
 import { checkBlock } from './check.ts'
 import { KuadrantHandler } from './kuadrant.ts'
-import { scanOptions } from './options.ts'
+import { draftOptions, scanOptions } from './options.ts'
 import { KuadrantService } from './service.ts'
 import { SharedZones } from './shared-zones.ts'
 import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
-import { nameOf } from './source-place.ts'
 import { TakesNotify } from './takes-notify.ts'
 
 /** `kuadrant`: zones made of DNSRecords. */
 export const kuadrant: Directive = {
   name: 'kuadrant',
   setup(c) {
-    const options = scanOptions(c.dispenser, c.block)
     const siblings = Siblings.of(c.corefile)
+    const draft = draftOptions(c.dispenser)
+    siblings.addDraft(draft)
+    // Before the scan, so that a bad property does not hide what is wrong with the manifests.
+    let isScanned = false
+    c.onCheck((warn) => {
+      if (!isScanned && !draft.hasSource) return []
+      return checkBlock(draft, siblings.drafts, warn).catch(faultAt(draft.position))
+    })
+    const options = scanOptions(c.dispenser, c.block, draft)
+    isScanned = true
     const path = options.snapshot?.path
     if (path !== undefined && siblings.options.some((other) => other.snapshot?.path === path)) {
       throw c.dispenser.error(`snapshot ${path} is that of another block: name another file`)
     }
-    for (const other of siblings.options) {
-      const isOne = nameOf(other.source) !== nameOf(options.source) || other.site === ''
-      if (isOne || options.site === '' || other.site === options.site) continue
-      throw c.dispenser.error(`the same records can't be of site ${other.site} and ${options.site}`)
+    const name = siblings.otherNameOf(options)
+    if (name !== '') {
+      throw c.dispenser.error(`another block says that the same records are of site ${name}`)
+    }
+    if (siblings.probesOtherwise(options)) {
+      throw c.dispenser.error('probe says otherwise than in another block with the same manifests')
     }
     const share = new SharedZones(c)
     const handlerOf = (next: Handler): Handler =>
@@ -44,9 +54,6 @@ export const kuadrant: Directive = {
       () => service.note(),
     )
     c.onStartup(() => service.start())
-    c.onCheck((warn) =>
-      checkBlock(options, siblings.options, warn).catch(faultAt(options.position)),
-    )
     c.onFinalShutdown(() => service.finish())
     c.onShutdown(() => service.stop())
   },

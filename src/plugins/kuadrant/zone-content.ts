@@ -1,3 +1,4 @@
+import { InputError } from '../../base/errors.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { concatNames, isSubdomain, printName, scanName } from '../../dns/name/name.ts'
 import type { LocalTeller } from '../../peering/local-teller.ts'
@@ -63,6 +64,18 @@ export function mailboxOf(
     warn(`rname "${rname}" is no e-mail address; hostmaster.${printName(apex)} is used`)
   }
   return mailbox ?? concatNames(scanName('hostmaster.')!, apex) ?? apex
+}
+
+/** Warnings of addresses that are served nowhere: their name servers are in no zone of the block. */
+export function findLostAddresses({ nameservers, zones }: KuadrantOptions): InputError[] {
+  const places = zones.map((zone) => printName(zone)).join(', ')
+  return nameservers
+    .filter(({ addresses }) => addresses.length > 0)
+    .filter(({ name }) => !zones.some((zone) => isSubdomain(name, zone)))
+    .map(({ name, position }) => {
+      const text = `nameserver ${printName(name)} is not in ${places}, so its addresses are not served: leave them out`
+      return new InputError('NAMESERVER', position, text)
+    })
 }
 
 function defaultServer(apex: Uint8Array): Uint8Array {
