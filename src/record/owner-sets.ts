@@ -17,6 +17,9 @@ export interface Contribution {
   readonly units?: number | undefined
 }
 
+/** Stands for a record where a zone has an NS because nobody names one. */
+export const DEFAULT_KEY = 'nobody'
+
 /** Up to this many targets are compared one by one: a map costs more. */
 const LINEAR_MAX = 16
 
@@ -95,12 +98,16 @@ function settleCnames(
   if (other === undefined && !isApex) return ordered
   const keepsCname = !isApex && isCname(ordered[0]!)
   const yielding = keepsCname ? other! : cname
-  const beside =
-    other === undefined ? 'the SOA' : `${printType(other.endpoint.type)} of ${other.key}`
+  const beside = other === undefined ? 'the SOA' : printRival(other)
   const loser = keepsCname ? 'the CNAME is served' : 'the CNAME is not served'
   const text = `${printName(owner)}: CNAME of ${cname.key} beside ${beside}: ${loser}`
   conflicts.push(conflictAt(yielding, text))
   return ordered.filter((c) => isCname(c) === keepsCname)
+}
+
+function printRival({ endpoint, key }: Contribution): string {
+  const type = printType(endpoint.type)
+  return key === DEFAULT_KEY ? `the SOA and the default ${type}` : `${type} of ${key}`
 }
 
 function conflictAt({ key, endpoint }: Contribution, text: string): Conflict {

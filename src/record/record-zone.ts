@@ -2,7 +2,13 @@ import { RRType } from '../dns/iana/types.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DecodedRecord, type RecordForm } from './decoded-record.ts'
 import type { Endpoint } from './dns-record.ts'
-import { buildOwnerSets, type Conflict, type Contribution, type OwnerSet } from './owner-sets.ts'
+import {
+  buildOwnerSets,
+  type Conflict,
+  type Contribution,
+  DEFAULT_KEY,
+  type OwnerSet,
+} from './owner-sets.ts'
 import { plan } from './plan.ts'
 import type { RecordChange, StoredRecord } from './source.ts'
 import { lowerNameKey } from './validate/names.ts'
@@ -179,7 +185,7 @@ export class RecordZone {
     }
     const isApex = key === this.#apexKey
     if (isApex && !contributions.some((c) => c.endpoint.type === RRType.NS)) {
-      contributions.push({ ...CONFIGURED, endpoint: this.#options.defaultNs })
+      contributions.push({ ...CONFIGURED, key: DEFAULT_KEY, endpoint: this.#options.defaultNs })
     }
     return buildOwnerSets(owner, contributions, { isApex }, conflicts)
   }

@@ -1,10 +1,6 @@
 import t from 'tap'
-import { deriveLocalEndpoints } from '../../src/record/kdrnt.ts'
 import { type EndpointObject, printEndpoint } from '../../src/record/print-endpoint.ts'
-import { printLocalEndpoints } from '../../src/record/print-local.ts'
 import { validateEndpoint } from '../../src/record/validate/dns-record.ts'
-import { composeStrings } from '../../src/record/validate/target.ts'
-import { dnsRecord } from '../peering/records.ts'
 
 const HOST = 'k.example.com'
 
@@ -58,34 +54,4 @@ t.test('an endpoint by itself is held to its root host', async (t) => {
   })
   t.match(validateEndpoint(object, 'nodots'), { problem: { message: /"nodots" is not a domain/ } })
   t.match(validateEndpoint(object, '*.example.com'), { endpoint: { type: 1 } })
-})
-
-t.test('a local form that is written into a record is served as it was derived', async (t) => {
-  const weighted = { setIdentifier: 'a', providerSpecific: [{ name: 'weight', value: '7' }] }
-  const endpoints = [
-    { ...endpoint('A', ['192.0.2.1']), ...weighted },
-    { ...endpoint('A', ['192.0.2.2']), ...weighted, setIdentifier: 'b' },
-    endpoint('TXT', ['plain', '"two" "strings"', '"\\255"', 'é']),
-    { ...endpoint('CNAME', ['lb.example.net']), dnsName: `x.${HOST}` },
-  ]
-  const told = ['v=2', '"quoted"', 'é'].map((text) => {
-    return composeStrings([Buffer.from('v=2'), Buffer.from(text), new Uint8Array(0)]) as Uint8Array
-  })
-  const derived = deriveLocalEndpoints(dnsRecord({ rootHost: HOST, endpoints }), told)
-  const printed = printLocalEndpoints(derived)
-  t.match(
-    printed.filter((e) => e.dnsName.startsWith('v2.')),
-    [
-      { targets: ['v=2', 'v=2', ''] },
-      { targets: ['v=2', '"\\"quoted\\""', ''] },
-      { targets: ['v=2', 'é', ''] },
-    ],
-  )
-  const labels = { 'kuadrant.io/type': 'local', 'kuadrant.io/coredns-zone-name': 'kdrnt' }
-  const local = dnsRecord({ rootHost: `${HOST}.kdrnt`, endpoints: printed, labels })
-  const flat = (list: typeof derived) =>
-    list
-      .flatMap(({ rdata, ...e }) => rdata.map((r) => [e.owner, e.type, e.ttlSeconds, r]))
-      .map(String)
-  t.strictSame(flat(local.endpoints).sort(), flat(derived).sort())
 })

@@ -122,6 +122,15 @@ t.test('a new zone has its default NS, which goes where a record has one', (t) =
   t.end()
 })
 
+t.test('a CNAME at the apex has to go for the default NS, which is not of the Corefile', (t) => {
+  const { records, conflicts } = zone()
+  records.apply(added({ name: 'c', endpoints: ['k.example.com CNAME x.example.org'] }))
+  t.strictSame(conflicts, [
+    'k.example.com.: CNAME of n/c beside the SOA and the default NS: the CNAME is not served',
+  ])
+  t.end()
+})
+
 interface Conflict {
   readonly name: string
   readonly given: readonly Given[]

@@ -15,6 +15,8 @@ export interface Sibling {
   readonly stopFollowing: () => void
   /** True if queries get answers, from records or from a snapshot. */
   readonly serves: () => boolean
+  /** A NOTIFY for the zone kdrnt came from that address. */
+  readonly notify: (host: string) => void
 }
 
 /** A start waits this long for clusters; then queries get SERVFAIL until their records are there. */
@@ -27,6 +29,7 @@ const PATIENCE_MS = 5000
  */
 export class Siblings {
   readonly #members: Sibling[] = []
+  readonly #drafts: KuadrantOptions[] = []
   #claimed: Promise<void> | undefined
   #readBefore: Set<string> | undefined
   #patientUntilMs: number | undefined
@@ -39,6 +42,15 @@ export class Siblings {
 
   add(member: Sibling): void {
     this.#members.push(member)
+  }
+
+  /** A block about to be scanned: for `sextant check`, which looks at those with faults as well. */
+  addDraft(options: KuadrantOptions): void {
+    this.#drafts.push(options)
+  }
+
+  get drafts(): readonly KuadrantOptions[] {
+    return this.#drafts
   }
 
   get options(): readonly KuadrantOptions[] {
@@ -107,6 +119,10 @@ export class Siblings {
   /** True if an earlier Corefile of this process answers queries that this one is about to take over. */
   get replacesServing(): boolean {
     return [...entered].some((other) => other !== this && other.#members.some((m) => m.serves()))
+  }
+
+  takeNotify(host: string): void {
+    for (const member of this.#members) member.notify(host)
   }
 
   stopFollowing(): void {

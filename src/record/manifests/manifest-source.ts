@@ -223,14 +223,14 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   async #lookAtEverything(changes: RecordChange[]): Promise<void> {
-    const { log } = this.#options
     let listing: Awaited<ReturnType<typeof listManifests>>
     try {
       listing = await this.#list()
     } catch (error) {
       if (!(error instanceof InputError)) throw error
-      if (this.#directoryError === undefined) log.error(`${error.print()}; all records are kept`)
-      this.#directoryError = error
+      const { code, message } = error
+      const text = `${message}; all records are kept`
+      this.#directoryError = new InputError(code, undefined, text, error)
       return
     }
     this.#watch.setDirectories(listing.directories)

@@ -30,6 +30,7 @@ import {
 } from './fields.ts'
 import { scanHealthCheck } from './health-check.ts'
 import { scanHost, withoutWildcard } from './names.ts'
+import { isRegistryText } from './registry-text.ts'
 import { scanSteeringProperties } from './steering-properties.ts'
 import { RDATA_OCTETS_MAX, RECORD_TYPES, scanTarget } from './target.ts'
 
@@ -55,6 +56,15 @@ interface Scope {
   readonly rootHostText: string
   /** Already in gateway-local form: metadata names beside the root host, strings as targets. */
   readonly isLocalForm: boolean
+  /** Where operators put together the endpoints of several owners, and note whose they are. */
+  readonly isAuthoritative: boolean
+}
+
+const ORDINARY = { isLocalForm: false, isAuthoritative: false }
+
+/** True for the labels of a record that holds the endpoints of several owners. */
+export function isAuthoritativeLabel(labels: Mapping): boolean {
+  return field(labels, AUTHORITATIVE_LABEL) === 'true'
 }
 
 /** Checks a DNSRecord. Throws RefusedError at its first fault. */
@@ -70,9 +80,9 @@ export function validateDnsRecord(
   const rootHost = scanRootHost(rootHostText)
   checkZoneLabel(zoneLabel, rootHost)
   const isLocalForm = zoneLabel === KDRNT
-  const scope: Scope = { rootHost, rootHostText, isLocalForm }
-  const isAggregate =
-    field(labels, TYPE_LABEL) === 'merged' || field(labels, AUTHORITATIVE_LABEL) === 'true'
+  const isAuthoritative = isAuthoritativeLabel(labels)
+  const scope: Scope = { rootHost, rootHostText, isLocalForm, isAuthoritative }
+  const isAggregate = isAuthoritative || field(labels, TYPE_LABEL) === 'merged'
   const endpointsMax = isLocalForm || isAggregate ? DERIVED_ENDPOINTS_MAX : ENDPOINTS_MAX
   // Each by name: properties after a spread cost a microsecond apiece.
   return {
@@ -98,7 +108,7 @@ export function validateEndpoint(
   rootHost: string,
 ): { readonly endpoint: Endpoint } | { readonly problem: FieldProblem } {
   try {
-    const scope = { rootHost: scanRootHost(rootHost), rootHostText: rootHost, isLocalForm: false }
+    const scope = { rootHost: scanRootHost(rootHost), rootHostText: rootHost, ...ORDINARY }
     return { endpoint: scanEndpoint(endpoint, ENDPOINT, scope) }
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error
@@ -162,11 +172,14 @@ function scanEndpoints(spec: Mapping, scope: Scope, endpointsMax: number): Endpo
   if (endpoints.length > endpointsMax) {
     throw new RefusedError(place, `a record may have up to ${endpointsMax} endpoints`)
   }
-  return endpoints.map((endpoint, index) => {
+  const scanned: Endpoint[] = []
+  for (const [index, endpoint] of endpoints.entries()) {
+    if (scope.isAuthoritative && isRegistryText(endpoint)) continue
     const at = place.at(index)
     if (!isMapping(endpoint)) throw new RefusedError(at, 'an endpoint must be a mapping')
-    return scanEndpoint(endpoint, at, scope)
-  })
+    scanned.push(scanEndpoint(endpoint, at, scope))
+  }
+  return scanned
 }
 
 function scanEndpoint(endpoint: Mapping, place: Place, scope: Scope): Endpoint {
@@ -231,7 +244,9 @@ function scanTtl(endpoint: Mapping, place: Place, scope: Scope): number {
 function scanTargets(endpoint: Mapping, type: number, place: Place, scope: Scope): Uint8Array[] {
   const list = place.at('targets')
   const dnsName = stringField(endpoint, 'dnsName', place)
-  const targets = sequenceField(endpoint, 'targets', place)
+  const given = sequenceField(endpoint, 'targets', place)
+  // The CNAMEs of several owners are one with several targets there, and the first has always been served.
+  const targets = type === RRType.CNAME && scope.isAuthoritative ? given.slice(0, 1) : given
   if (targets.length === 0) throw new RefusedError(list, `endpoint ${dnsName} has no targets`)
   if (targets.length > TARGETS_MAX) {
     throw new RefusedError(list, `an endpoint may have up to ${TARGETS_MAX} targets`)

@@ -198,8 +198,12 @@ t.test('records are served, with the name servers of the Corefile and their glue
   const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
   const properties =
     'nameserver ns1.k.example.com 192.0.2.53 2001:db8::53\nnameserver ns.example.org 192.0.2.54\nrname dns.admin@example.com'
-  const { ask } = await serve(t, directory, 'k.example.com.', properties)
+  const { ask, setUp } = await serve(t, directory, 'k.example.com.', properties)
   t.match(await ask('a.k.example.com.'), /a\.k\.example\.com\. 60 .*192\.0\.2\.1/)
+  t.match(
+    setUp.lines.filter((line) => line.includes('nameserver')),
+    [/Corefile:\d+: nameserver ns\.example\.org\. is not in k\.example\.com\., so its addresses/],
+  )
   const ns = await ask('k.example.com.', RRType.NS)
   t.match(ns, /ns1\.k\.example\.com\./)
   t.match(ns, /ns\.example\.org\./)
