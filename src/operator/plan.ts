@@ -1,4 +1,4 @@
-import { type ApiObject, type JsonValue, textOf } from '../kube/api.ts'
+import { type ApiObject, textOf } from '../kube/api.ts'
 import { type Condition, failedCondition, readyCondition, removedCondition } from './conditions.ts'
 import { composeLocal, composeMerged, findObstacle, isInPlace } from './desired.ts'
 import { isDerived, type Publishing } from './judge.ts'
@@ -17,8 +17,8 @@ export interface Derived {
 export interface Content {
   readonly local: readonly ApiObject[]
   readonly merged: readonly ApiObject[]
-  /** For `status.peers`. */
-  readonly peers: readonly ApiObject[]
+  /** For `status.peers`; undefined = there is no such field. */
+  readonly peers: readonly ApiObject[] | undefined
   /** undefined = nobody looks after the health of the record. */
   readonly healthy: Condition | undefined
   /** What a reader of the Ready condition should know beside; '' = nothing. */
@@ -100,7 +100,7 @@ function composePublishedStatus(
     providerRef: { name: provider.secretName },
     zoneID: zone,
     zoneDomainName: zone,
-    peers,
+    ...(peers === undefined ? {} : { peers }),
   }
   const conditions = healthy === undefined ? [ready] : [ready, healthy]
   return composeStatus(object, conditions, changes, nowMs)
@@ -118,7 +118,8 @@ export function planRefuse(object: ApiObject, condition: Condition, nowMs: numbe
 /** Takes back all that was made of a record that is being deleted, and lets it go. Needs no provider and no peer. */
 export function planRemove(object: ApiObject, present: Derived, nowMs: number): Plan {
   const removed = removedCondition()
-  const gone: StatusFields = { endpoints: [] as JsonValue, peers: [] as JsonValue }
+  const hasPeers = mappingOf(object, 'status').peers !== undefined
+  const gone: StatusFields = { endpoints: [], ...(hasPeers ? { peers: [] } : {}) }
   const status = composeStatus(object, [removed], gone, nowMs)
   // Nobody gets to see it where the record goes at once.
   const stays = finalizersOf(object).some((one) => one !== RECORD_FINALIZER)

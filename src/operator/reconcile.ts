@@ -5,11 +5,11 @@ import { dropDown } from '../peering/merge/health.ts'
 import { mergeShares } from '../peering/merge/merge-shares.ts'
 import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
 import { adoptMerged } from './adopt.ts'
-import { healthyCondition } from './conditions.ts'
+import { failedCondition, healthyCondition } from './conditions.ts'
 import { derivedName } from './derived-name.ts'
 import { printSpecEndpoint } from './endpoint-text.ts'
 import { judge, type Publishing } from './judge.ts'
-import { mappingOf, metadataOf } from './object.ts'
+import { isDeleting, mappingOf, metadataOf } from './object.ts'
 import { composeOwn, type OwnHealth } from './own.ts'
 import { printPeers, scanPeers } from './peer-status.ts'
 import type { PeerDirectory } from './peers.ts'
@@ -54,6 +54,8 @@ export interface ReconcilerParts {
   readonly bounds: RequeueBounds
   /** How long a silent peer's endpoints are kept. */
   readonly expiryMs: number
+  /** False: the definition that is installed has no `status.peers`. */
+  readonly reportsPeers: () => boolean
 }
 
 /**
@@ -101,6 +103,14 @@ export class Reconciler {
     }
   }
 
+  /** Says in the status of the record why it can't be brought to where it should be. */
+  async reportFault(key: string, fault: string): Promise<void> {
+    const { view, clock } = this.#parts
+    const object = view.record(key)
+    if (object === undefined || isDeleting(object)) return
+    await this.#carryOut(object, planRefuse(object, failedCondition(fault), clock.now()))
+  }
+
   async #publish(key: string, publishing: Publishing): Promise<number> {
     const { peers: directory, clock, bounds } = this.#parts
     const { rootHost, provider } = publishing
@@ -133,7 +143,7 @@ export class Reconciler {
     remembered: ReadonlyMap<string, Remembered>,
     nowMs: number,
   ): { plan: Plan; conflicts: readonly MergeConflict[]; nextExpiryMs: number | undefined } {
-    const { view, site, expiryMs } = this.#parts
+    const { view, site, expiryMs, reportsPeers } = this.#parts
     const derived = this.#derivedOf(publishing.object)
     const health = view.healthOf(keyOf(publishing.object))
     const own = composeOwn(publishing, { site, health, before: derived.local, nowMs })
@@ -143,7 +153,7 @@ export class Reconciler {
     const content = {
       local: own.local,
       merged: dropDown(merge.endpoints).map(printSpecEndpoint),
-      peers: printPeers(addresses, remembered),
+      peers: reportsPeers() ? printPeers(addresses, remembered) : undefined,
       healthy: healthyCondition(health.probes),
       note: noteOf(addresses, remembered),
     }

@@ -11,7 +11,7 @@ export interface HostPollParts {
   readonly ask: (rootHost: string) => Promise<AskedHost>
   /** Monotonic milliseconds. */
   readonly nowMs: () => number
-  /** The host has something else to say. */
+  /** The host has something else to say, or was answered for at all. */
   readonly onChange: (rootHost: string) => void
   /** '' = it went well. */
   readonly onAnswer: (fault: string) => void
@@ -122,7 +122,8 @@ export class HostPoll {
     const before = this.#shares.get(host)
     const after = asked.kind === 'shares' ? asked.shares : (before?.map(emptied) ?? [])
     this.#shares.set(host, after)
-    if (printShares(before ?? []) !== printShares(after)) this.#parts.onChange(host)
+    const isNews = before === undefined || printShares(before) !== printShares(after)
+    if (isNews) this.#parts.onChange(host)
   }
 }
 

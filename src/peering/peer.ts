@@ -141,6 +141,29 @@ export class PeerFollower {
     }
   }
 
+  /** As in `status`, which costs more: it counts. */
+  get generation(): Generation | '' {
+    return this.#generation
+  }
+
+  get lastSeenMs(): number {
+    return this.#lastSeenMs
+  }
+
+  get serial(): number | undefined {
+    return this.#serial
+  }
+
+  get error(): string {
+    return this.#error
+  }
+
+  /** True if what `sharesOf` says of the host is what the peer says; before, that is nothing as well. */
+  hasAnsweredFor(rootHost: string): boolean {
+    if (this.#generation === 'v1') return this.#hosts.sharesOf(rootHost) !== undefined
+    return this.#generation === 'v2'
+  }
+
   /** Resolves once it was asked for the first time, whatever came of it. */
   answered(): Promise<void> {
     return this.#answered

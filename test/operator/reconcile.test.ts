@@ -42,6 +42,7 @@ class World {
       site: 'here',
       bounds: { minMs: 5000, maxMs: 900_000 },
       expiryMs: 24 * HOUR_MS,
+      reportsPeers: () => true,
     })
     return this.reconciler
   }
