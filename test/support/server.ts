@@ -97,6 +97,14 @@ export async function startServer(t: Test, options: ServerOptions): Promise<Runn
 }
 
 /** Runs a command of the built program to its end, in `directory`. */
-export function runSextant(directory: string, args: readonly string[]): ReturnType<typeof run> {
-  return run('sh', ['-c', 'cd "$0" && exec "$@"', directory, process.execPath, MAIN, ...args])
+export function runSextant(
+  directory: string,
+  args: readonly string[],
+  timeoutMs?: number,
+): ReturnType<typeof run> {
+  return run(
+    'sh',
+    ['-c', 'cd "$0" && exec "$@"', directory, process.execPath, MAIN, ...args],
+    timeoutMs,
+  )
 }
