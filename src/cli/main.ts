@@ -1,4 +1,5 @@
 import { check } from './check.ts'
+import { runOperator } from './operator.ts'
 import { type Output, processOutput } from './output.ts'
 import { runQuery } from './query.ts'
 import { serve } from './serve.ts'
@@ -14,6 +15,8 @@ const USAGE = `Sextant answers DNS by where the client is, then by weight.
       -version                  print the version, and exit
   sextant check -conf FILE      find every fault in FILE and what it names, without listening
       --manifests DIR           check the DNSRecords in DIR as well
+  sextant operator              publish the DNSRecords of a Kubernetes cluster, merged with those of its peers
+      -h                        list the flags
   sextant query NAME [TYPE] [@SERVER] [-p PORT] [+tcp] [+dnssec] [+subnet=CIDR]
                                 ask a server, and print the answer as dig does
 
@@ -41,6 +44,8 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
       return serve(rest, output)
     case 'check':
       return check(rest, output)
+    case 'operator':
+      return runOperator(rest, output)
     case 'query':
       return runQuery(rest, output.print, output.printError)
     default:

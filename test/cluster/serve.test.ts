@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Cluster, temporaryDirectory } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { needsMounts, Pod } from '../support/pod.ts'
+import { needsMounts, Pod } from '../support/pod-account.ts'
 import { freePort, type RunningServer, type ServerOptions, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 

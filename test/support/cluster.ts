@@ -27,6 +27,8 @@ export interface ApiReply {
 export interface CallOptions {
   readonly user?: ClusterUser
   readonly accept?: string
+  /** Of the body; by default JSON, and a merge patch for PATCH. */
+  readonly contentType?: string
 }
 
 const RECORDS = '/apis/kuadrant.io/v1alpha1'
@@ -154,13 +156,13 @@ contexts:
     method: string,
     path: string,
     body?: unknown,
-    { user = 'admin', accept = 'application/json' }: CallOptions = {},
+    { user = 'admin', accept = 'application/json', contentType }: CallOptions = {},
   ): Promise<ApiReply> {
-    const isPatch = method === 'PATCH'
+    const byMethod = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     const headers = {
       accept,
       authorization: `Bearer ${tokenOf(user)}`,
-      'content-type': isPatch ? 'application/merge-patch+json' : 'application/json',
+      'content-type': contentType ?? byMethod,
     }
     const ca = readFileSync(this.caFile)
     return new Promise((resolve, reject) => {

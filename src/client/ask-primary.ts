@@ -1,9 +1,11 @@
 import { connect, type Socket } from 'node:net'
-import type { Timers } from '../../base/timers.ts'
-import type { Endpoint } from '../../plugin/endpoint.ts'
-import { TransferFault, UNREACHED } from '../../zone/inbound/transfer-reader.ts'
+import type { Timers } from '../base/timers.ts'
+import type { Endpoint } from '../dns/endpoint.ts'
+import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 
 const LENGTH_OCTETS = 2
+/** Longest wait for a connection. */
+export const CONNECT_MS = 5000
 const EMPTY = Buffer.alloc(0)
 
 export interface Ask {
@@ -39,10 +41,14 @@ export function askPrimary(ask: Ask): Asking {
     }
     cancel = () => fail('it was broken off')
     const stopClock = timers.after(totalMs, () => fail(`it took over ${totalMs / 1000} s`))
+    const seconds = CONNECT_MS / 1000
+    const stopWait = timers.after(CONNECT_MS, () => fail(`no connection within ${seconds} s`))
+    socket.on('connect', stopWait)
     socket.setTimeout(idleMs, () => fail(`nothing came for ${idleMs / 1000} s`))
     socket.on('error', (error) => fail(error.message))
     socket.on('close', () => {
       stopClock()
+      stopWait()
       fail('the primary closed the connection')
     })
     readMessages(socket, ask, resolve, reject)

@@ -1,12 +1,15 @@
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
+import type { Endpoint } from '../dns/endpoint.ts'
 
-/** Whom to ask, and how long to wait. */
-export interface Peer {
-  /** An IP address. */
-  readonly address: string
-  readonly port: number
+/** Whom to send to, and how long to wait. */
+export interface ExchangeOptions {
+  readonly server: Endpoint
   readonly timeoutMs: number
+  /** Address that we send from; absent or '' = any. */
+  readonly source?: string
+  /** Gives up when it is aborted. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Says whether octets are the reply that is waited for. */
@@ -16,6 +19,7 @@ export type IsReply = (octets: Uint8Array) => boolean
 export type ExchangeResult = Uint8Array | { readonly failure: string }
 
 const TIMED_OUT = 'timed out'
+const BROKEN_OFF = 'broken off'
 
 /**
  * Sends a query over UDP, up to `tries` times, and waits for a datagram from that very address and port
@@ -23,12 +27,13 @@ const TIMED_OUT = 'timed out'
  */
 export function exchangeUdp(
   query: Uint8Array,
-  peer: Peer,
+  { server, source = '', timeoutMs, signal }: ExchangeOptions,
   tries: number,
   isReply: IsReply,
 ): Promise<ExchangeResult> {
   return new Promise((resolve) => {
-    const socket = createSocket(peer.address.includes(':') ? 'udp6' : 'udp4')
+    if (signal?.aborted) return resolve({ failure: BROKEN_OFF })
+    const socket = createSocket(server.host.includes(':') ? 'udp6' : 'udp4')
     let left = tries
     let isDone = false
     let timer: NodeJS.Timeout | undefined
@@ -36,43 +41,56 @@ export function exchangeUdp(
       if (isDone) return
       isDone = true
       clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
       socket.close()
       resolve(result)
     }
+    const abort = (): void => finish({ failure: BROKEN_OFF })
     const send = (): void => {
+      if (isDone) return
       if (left === 0) {
         finish({ failure: TIMED_OUT })
         return
       }
       left -= 1
-      timer = setTimeout(send, peer.timeoutMs)
+      timer = setTimeout(send, timeoutMs)
       socket.send(query, () => {})
     }
+    signal?.addEventListener('abort', abort)
     socket.on('error', (error) => finish({ failure: reasonOf(error) }))
     socket.on('message', (octets) => {
       if (isReply(octets)) finish(octets)
     })
     // A connected socket hears its peer only, and hears that nobody listens there.
     socket.once('connect', send)
-    socket.connect(peer.port, peer.address)
+    const connectSocket = (): void => {
+      if (!isDone) socket.connect(server.port, server.host)
+    }
+    if (source === '') connectSocket()
+    else socket.bind(0, source, connectSocket)
   })
 }
 
 /** Sends a query over a TCP connection of its own (RFC 7766) and takes the first message that comes. */
 export function exchangeTcp(
   query: Uint8Array,
-  peer: Peer,
+  { server, source = '', timeoutMs, signal }: ExchangeOptions,
   isReply: IsReply,
 ): Promise<ExchangeResult> {
   return new Promise((resolve) => {
-    const socket = connect(peer.port, peer.address)
+    if (signal?.aborted) return resolve({ failure: BROKEN_OFF })
+    const from = source === '' ? {} : { localAddress: source }
+    const socket = connect({ ...server, ...from })
     let received = Buffer.alloc(0)
     const finish = (result: ExchangeResult): void => {
       clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
       socket.destroy()
       resolve(result)
     }
-    const timer = setTimeout(() => finish({ failure: TIMED_OUT }), peer.timeoutMs)
+    const abort = (): void => finish({ failure: BROKEN_OFF })
+    const timer = setTimeout(() => finish({ failure: TIMED_OUT }), timeoutMs)
+    signal?.addEventListener('abort', abort)
     socket.on('error', (error) => finish({ failure: reasonOf(error) }))
     socket.once('end', () => finish({ failure: 'end of file' }))
     socket.once('connect', () => {

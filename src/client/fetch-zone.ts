@@ -1,15 +1,15 @@
 import { randomInt } from 'node:crypto'
-import type { Clock } from '../../base/clock.ts'
-import type { Timers } from '../../base/timers.ts'
-import { Opcode, RRClass, RRType } from '../../dns/iana/index.ts'
-import { composeMessage, parseMessage, type ResourceRecord } from '../../dns/message/message.ts'
-import type { TsigKey } from '../../dns/tsig/key.ts'
-import { RequestSigner } from '../../dns/tsig/request-signer.ts'
-import type { Endpoint } from '../../plugin/endpoint.ts'
-import { type Received, TransferFault, TransferReader } from '../../zone/inbound/transfer-reader.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Timers } from '../base/timers.ts'
+import type { Endpoint } from '../dns/endpoint.ts'
+import { Opcode, RRClass, RRType } from '../dns/iana/index.ts'
+import { composeMessage, parseMessage, type ResourceRecord } from '../dns/message/message.ts'
+import type { TsigKey } from '../dns/tsig/key.ts'
+import { RequestSigner } from '../dns/tsig/request-signer.ts'
+import { type Received, TransferFault, TransferReader } from '../zone/inbound/transfer-reader.ts'
 import { type Asking, askPrimary } from './ask-primary.ts'
 
-/** Longest silence of a primary, and longest transfer. */
+/** Longest silence of a primary, and longest transfer; unless the caller has less patience. */
 const IDLE_MS = 30_000
 const TOTAL_MS = 2 * 60 * 60 * 1000
 /** Octets of one transfer. */
@@ -27,6 +27,9 @@ export interface Fetch {
   readonly serial: number
   readonly clock: Clock
   readonly timers: Timers
+  readonly idleMs?: number
+  readonly totalMs?: number
+  readonly octetsMax?: number
 }
 
 /** A transfer under way: rejects with a TransferFault. */
@@ -57,7 +60,8 @@ export function fetchZone(fetch: Fetch): Fetching {
     if (signer?.isSettled === false) throw new TransferFault('the last message is not signed')
     return true
   }
-  const limits = { idleMs: IDLE_MS, totalMs: TOTAL_MS, octetsMax: TRANSFER_OCTETS_MAX }
+  const { idleMs = IDLE_MS, totalMs = TOTAL_MS, octetsMax = TRANSFER_OCTETS_MAX } = fetch
+  const limits = { idleMs, totalMs, octetsMax }
   const asking: Asking = askPrimary({ primary, source, query, take, timers, ...limits })
   return { received: asking.done.then(() => received!), cancel: () => asking.cancel() }
 }
