@@ -196,7 +196,7 @@ function checkPeering(d: Dispenser, { peering, site, source, zones }: DraftOptio
   )
 }
 
-function scanKubeconfig(d: Dispenser, draft: Draft, block: BlockConfig): void {
+function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
   const [file, context = '', ...more] = d.remainingArgs()
   if (file === undefined || more.length > 0) throw d.argError()
   const kubeconfig = resolve(block.root, file)
