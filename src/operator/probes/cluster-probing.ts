@@ -11,7 +11,7 @@ import { type Look, ProbeRunner } from '../../probing/probe-runner.ts'
 import { API_GROUP, API_VERSION } from '../../record/dns-record.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { finalizersOf, isDeleting, isSame, mappingOf, metadataOf } from '../object.ts'
-import { desiredProbes, PROBE_FINALIZER, planProbes } from './desired-probes.ts'
+import { desiredProbes, isControlled, PROBE_FINALIZER, planProbes } from './desired-probes.ts'
 import { composeStatus, readState, scanProbe, statusOf, versionOf } from './probe-status.ts'
 
 export const PROBES = {
@@ -110,6 +110,11 @@ export class ClusterProbing {
     return this.#runner
   }
 
+  /** `namespace/name` of the record that a probe is of. */
+  recordOf(id: string): string {
+    return this.#recordOf.get(id) ?? ''
+  }
+
   /** Looks again at what the record `namespace/name` asks for. */
   reconsider(recordKey: string): void {
     this.#queue.add(`${RECORD_PREFIX}${recordKey}`)
@@ -173,23 +178,32 @@ export class ClusterProbing {
   async #makeProbes(key: string): Promise<void> {
     const { records, probes, objects, allowsInsecureCertificates, isOurs } = this.#parts
     const record = records.get(key)
-    for (const one of this.#byRecord.get(key) ?? []) {
-      const probe = probes.get(one)
-      if (probe !== undefined) this.#putProbe(one, probe)
+    const present = this.#probesOf(key)
+    for (const probe of present) this.#putProbe(keyOf(probe), probe)
+    if (record === undefined) {
+      for (const probe of present) if (isControlled(probe)) await this.#delete(probe)
+      return
     }
-    // What it controlled goes with it, by the API's own hand.
-    if (record === undefined || !isOurs(record)) return
+    if (!isOurs(record) && !isDeleting(record)) return
     const desired = desiredProbes(record, allowsInsecureCertificates)
-    const keys = new Set([...(this.#byRecord.get(key) ?? []), ...desired.map(keyOf)])
-    const present = [...keys].map((one) => probes.get(one)).filter((one) => one !== undefined)
-    const { apply, remove, taken } = planProbes(record, desired, present)
+    const namesakes = desired.map((probe) => probes.get(keyOf(probe)))
+    const known = [...present, ...namesakes.filter((probe) => probe !== undefined)]
+    const { apply, remove, taken } = planProbes(record, desired, known)
     for (const probe of apply) await objects.apply(refOf(probe), probe)
-    for (const probe of remove) {
-      await objects.delete(refOf(probe), { uid: textOf(metadataOf(probe), 'uid') })
-    }
+    for (const probe of remove) await this.#delete(probe)
     for (const name of taken) {
       this.#tell(`${name} is somebody else's: an address of ${key} is not probed`)
     }
+  }
+
+  #probesOf(recordKey: string): readonly ApiObject[] {
+    const keys = [...(this.#byRecord.get(recordKey) ?? [])]
+    return keys.map((key) => this.#parts.probes.get(key)).filter((probe) => probe !== undefined)
+  }
+
+  async #delete(probe: ApiObject): Promise<void> {
+    const uid = textOf(metadataOf(probe), 'uid')
+    await this.#parts.objects.delete(refOf(probe), { uid })
   }
 
   async #settleProbe(key: string): Promise<void> {

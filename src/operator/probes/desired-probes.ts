@@ -91,6 +91,11 @@ export function planProbes(
   return { apply, remove: remove.filter((probe) => !isDeleting(probe)), taken }
 }
 
+/** True if a DNSRecord controls the probe: then an operator made it. */
+export function isControlled(probe: ApiObject): boolean {
+  return controllerOf(probe) !== ''
+}
+
 /** UID of the DNSRecord that controls a probe; '' = none does. */
 function controllerOf(probe: ApiObject): string {
   const controller = itemsOf(metadataOf(probe), 'ownerReferences').find(
