@@ -157,8 +157,8 @@ class World {
 }
 
 /** What the page has for the public side, and beside it what the operators of the others follow. */
-function corefileOf(page: string, site: ClusterSite): string {
-  const source = `kuadrant {\n        kubeconfig ${site.cluster.kubeconfig('admin')}`
+function corefileOf(page: string, kubeconfig: string): string {
+  const source = `kuadrant {\n        kubeconfig ${kubeconfig}`
   return `${page.replace('kuadrant {', source)}
 kdrnt {
     tsig {
@@ -196,9 +196,8 @@ async function startWorld(t: Test): Promise<World> {
   const starting = hosts.map((host, i) => ClusterSite.start(t, host, NAMESERVERS[i]!))
   const [edge, ...sites] = await Promise.all([startEdge(lab, directory), ...starting])
   for (const [i, site] of sites.entries()) {
-    writeFileSync(join(site.directory, 'Corefile'), corefileOf(page, site))
-    site.serve()
-    site.operate('--peer-expiry', `${EXPIRY_MS / 1000}s`)
+    await site.serve((kubeconfig) => corefileOf(page, kubeconfig))
+    await site.operate('--peer-expiry', `${EXPIRY_MS / 1000}s`)
     await site.cluster.must('POST', '/api/v1/namespaces/gateways/secrets', SECRET)
     const gateway = GATEWAYS[i]!
     for (const [name, host, endpoints] of [
