@@ -55,11 +55,11 @@ export interface KuadrantOptions {
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
   readonly fallthrough: Fallthrough
-  /** Undefined = nothing is said of it. */
-  readonly health?: HealthOptions | undefined
   /** What other sites know us by; '' = not said. */
   readonly site: string
   readonly peering: PeeringOptions
+  /** Undefined = nothing is said of it. */
+  readonly health?: HealthOptions | undefined
 }
 
 const SNAPSHOT_MS_DEFAULT = 60_000
@@ -96,9 +96,9 @@ export function draftOptions(
     nameservers: [],
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
-    health: NO_HEALTH,
     site: '',
     peering: { ...NO_PEERING },
+    health: NO_HEALTH,
   }
 }
 
@@ -196,7 +196,7 @@ function checkPeering(d: Dispenser, { peering, site, source, zones }: DraftOptio
   )
 }
 
-function scanKubeconfig(d: Dispenser, draft: Draft, block: BlockConfig): void {
+function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
   const [file, context = '', ...more] = d.remainingArgs()
   if (file === undefined || more.length > 0) throw d.argError()
   const kubeconfig = resolve(block.root, file)
