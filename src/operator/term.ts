@@ -58,6 +58,7 @@ export class Term {
     this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...means })
     this.peers = new PeerSet({
       onNews,
+      expiryMs: settings.peerExpiryMs,
       clock,
       timers,
       follow: (peer, key) =>
