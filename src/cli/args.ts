@@ -19,8 +19,8 @@ const DNS_PORT = 53
 /** Flags that stand alone, and those that take a value, by their names without dashes. */
 const BOOLEAN_FLAGS = ['plugins', 'quiet', 'takeover', 'version', 'windows-service', 'examples']
 /** Booleans as Go's strconv.ParseBool takes them. */
-const TRUE = /^(1|t|T|true|TRUE|True)$/
-const FALSE = /^(0|f|F|false|FALSE|False)$/
+export const TRUE = /^(1|t|T|true|TRUE|True)$/
+export const FALSE = /^(0|f|F|false|FALSE|False)$/
 const COREFILE_FLAGS = ['conf', 'dns.port', 'p']
 
 /** Reads the arguments of `sextant serve`; a string is why they are refused. */
@@ -67,7 +67,8 @@ function scanCorefileFlags(flags: Flags): { conf: string | undefined; dnsPort: n
   return { conf: flags.values.get('conf') || undefined, dnsPort: Number(port) }
 }
 
-interface Flags {
+/** Flags of a command line as they stand there. */
+export interface Flags {
   readonly set: ReadonlySet<string>
   readonly values: ReadonlyMap<string, string>
   /** What follows the flags. */
@@ -78,7 +79,7 @@ interface Flags {
  * Splits arguments as Go's flag package does: one dash or two, `-flag value` or `-flag=value`,
  * `-flag=false` for booleans, and `--` or the first word without a dash ends the flags.
  */
-function scanFlags(
+export function scanFlags(
   argv: readonly string[],
   booleans: readonly string[],
   withValue: readonly string[],

@@ -44,8 +44,11 @@ export function scanQueryArgs(argv: readonly string[]): QueryArgs | string {
   for (let i = 0; i < argv.length; i++) {
     const arg = argv[i]!
     let complaint: string | undefined
-    if (arg === '-p') complaint = scanPort(argv[++i] ?? '', draft)
-    else if (arg === '-x') complaint = scanReverse(argv[++i] ?? '', draft)
+    const letter = arg.slice(0, 2)
+    // An option's value may be glued to its letter.
+    const value = (): string => (arg.length > 2 ? arg.slice(2) : (argv[++i] ?? ''))
+    if (letter === '-p') complaint = scanPort(value(), draft)
+    else if (letter === '-x') complaint = scanReverse(value(), draft)
     else if (arg.startsWith('-')) complaint = `invalid option: ${arg}`
     else if (arg.startsWith('+')) complaint = scanOption(arg.slice(1), draft)
     else if (arg.startsWith('@')) draft.server = arg.slice(1)
@@ -129,10 +132,17 @@ function scanSubnet(text: string): Cidr | undefined {
   return scanCidr(text)
 }
 
-/** NAME [TYPE] [CLASS]; the name is left out behind `-x`. */
+/**
+ * NAME, TYPE and CLASS in any order; the name is left out behind `-x`. What may be a type or class is one,
+ * but where no other word is left for the name: then the first is the name.
+ */
 function scanWords(words: readonly string[], draft: Draft): string | undefined {
-  for (const word of words) {
-    if (draft.name === undefined) {
+  const nameIndex = Math.max(
+    0,
+    words.findIndex((word) => scanType(word) === undefined && scanClass(word) === undefined),
+  )
+  for (const [index, word] of words.entries()) {
+    if (index === nameIndex && draft.name === undefined) {
       const name = scanName(word)
       if (name === undefined) return `invalid name: ${JSON.stringify(word)}`
       draft.name = name

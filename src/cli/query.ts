@@ -1,21 +1,18 @@
-import { randomInt } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { systemClock } from '../base/clock.ts'
+import { type Answered, ask, PAYLOAD_OCTETS } from '../client/ask.ts'
 import { composeClientSubnet } from '../dns/edns/client-subnet.ts'
+import type { Endpoint } from '../dns/endpoint.ts'
 import { OptionCode, Rcode } from '../dns/iana/index.ts'
 import {
-  composeMessage,
   EDNS_DNSSEC_OK,
   type EdnsOption,
   HeaderFlag,
   type Message,
-  parseMessage,
   printMessage,
 } from '../dns/message/message.ts'
-import { equalNames } from '../dns/name/name.ts'
 import { printRdata } from '../dns/rdata/index.ts'
 import { scanAddress } from '../dns/text/address.ts'
-import { type ExchangeResult, exchangeTcp, exchangeUdp, type Peer } from './exchange.ts'
 import { type QueryArgs, scanQueryArgs } from './query-args.ts'
 
 /** Exit codes of dig. */
@@ -23,15 +20,7 @@ const EXIT_ANSWER = 0
 const EXIT_USAGE = 1
 const EXIT_NO_REPLY = 9
 
-/** Largest UDP reply to ask for: what passes everywhere unfragmented (DNS flag day 2020). */
-const PAYLOAD_OCTETS = 1232
-
-/** A reply and how it came. */
-interface Answered {
-  readonly octets: Uint8Array
-  readonly message: Message
-  readonly protocol: 'UDP' | 'TCP'
-}
+type Reply = Extract<Answered, { kind: 'reply' }>
 
 /**
  * `sextant query`: asks one server and prints what it says as dig does. `out` and `err` take a line
@@ -52,16 +41,16 @@ export async function runQuery(
     err(`couldn't get address for ${JSON.stringify(scanned.server)}: not found`)
     return EXIT_NO_REPLY
   }
-  const peer = { address, port: scanned.port, timeoutMs: scanned.timeoutSeconds * 1000 }
+  const server = { host: address, port: scanned.port }
   const start = systemClock.monotonic()
-  const answered = await ask(scanned, peer, err)
+  const answered = await askServer(scanned, server, err)
   if (answered === undefined) {
     err(';; no servers could be reached')
     return EXIT_NO_REPLY
   }
   const elapsedMs = systemClock.monotonic() - start
   if (scanned.short) printShort(answered.message, out)
-  else printLong(answered, scanned, peer, elapsedMs, args, out)
+  else printLong(answered, scanned, server, elapsedMs, args, out)
   return EXIT_ANSWER
 }
 
@@ -74,47 +63,28 @@ async function addressOf(server: string): Promise<string | undefined> {
   )
 }
 
-/** Over UDP, and again over TCP if the reply was cut short. */
-async function ask(
+/** The reply; failures go to `err` in dig's words. */
+async function askServer(
   args: QueryArgs,
-  peer: Peer,
+  server: Endpoint,
   err: (text: string) => void,
-): Promise<Answered | undefined> {
+): Promise<Reply | undefined> {
+  const tries = args.tcp ? 0 : args.tries
   const query = composeQuery(args)
-  const octets = composeMessage(query)
-  const isReply = (reply: Uint8Array) => replyTo(query, reply) !== undefined
-  if (!args.tcp) {
-    const result = await exchangeUdp(octets, peer, args.tries, isReply)
-    const answered = accept(result, query, 'UDP', peer, err)
-    if (answered === undefined || (answered.message.flags & HeaderFlag.TC) === 0) return answered
-    err(';; Truncated, retrying in TCP mode.')
-  }
-  return accept(await exchangeTcp(octets, peer, isReply), query, 'TCP', peer, err)
+  const answered = await ask({ server, query, tries, timeoutMs: args.timeoutSeconds * 1000 })
+  if (answered.overTcp && !args.tcp) err(';; Truncated, retrying in TCP mode.')
+  if (answered.kind === 'reply') return answered
+  err(`;; communications error to ${server.host}#${server.port}: ${answered.reason}`)
+  return undefined
 }
 
-function accept(
-  result: ExchangeResult,
-  query: Message,
-  protocol: 'UDP' | 'TCP',
-  peer: Peer,
-  err: (text: string) => void,
-): Answered | undefined {
-  if ('failure' in result) {
-    err(`;; communications error to ${peer.address}#${peer.port}: ${result.failure}`)
-    return undefined
-  }
-  const message = replyTo(query, result)
-  return message && { octets: result, message, protocol }
-}
-
-function composeQuery(args: QueryArgs): Message {
+function composeQuery(args: QueryArgs): Omit<Message, 'id'> {
   const options: EdnsOption[] = []
   if (args.nsid) options.push({ code: OptionCode.NSID, data: new Uint8Array(0) })
   if (args.subnet !== undefined) {
     options.push({ code: OptionCode.ECS, data: composeClientSubnet(args.subnet) })
   }
   return {
-    id: randomInt(65536),
     opcode: 0,
     flags: args.recurse ? HeaderFlag.RD : 0,
     rcode: Rcode.NOERROR,
@@ -131,29 +101,14 @@ function composeQuery(args: QueryArgs): Message {
   }
 }
 
-/**
- * The message in `octets` if it is the reply to `query`: a response with its id and question. An error
- * may come without a question, from a server that could not read it.
- */
-function replyTo(query: Message, octets: Uint8Array): Message | undefined {
-  const message = parseMessage(octets)
-  if (message === undefined || message.id !== query.id) return undefined
-  if ((message.flags & HeaderFlag.QR) === 0) return undefined
-  const { question } = message
-  if (question === undefined) return message.rcode === Rcode.NOERROR ? undefined : message
-  const { name, type, rrclass } = query.question!
-  const isSame = question.type === type && question.rrclass === rrclass
-  return isSame && equalNames(question.name, name) ? message : undefined
-}
-
 function printShort(message: Message, out: (text: string) => void): void {
   for (const { type, rdata } of message.answer) out(printRdata(type, rdata))
 }
 
 function printLong(
-  { message, octets, protocol }: Answered,
+  { message, octets, overTcp }: Reply,
   { server }: QueryArgs,
-  { address, port }: Peer,
+  { host, port }: Endpoint,
   elapsedMs: number,
   args: readonly string[],
   out: (text: string) => void,
@@ -164,6 +119,6 @@ function printLong(
   // The last line is ended already.
   for (const line of printMessage(message).slice(0, -1).split('\n')) out(line)
   out(`;; Query time: ${Math.round(elapsedMs)} msec`)
-  out(`;; SERVER: ${address}#${port}(${server}) (${protocol})`)
+  out(`;; SERVER: ${host}#${port}(${server}) (${overTcp ? 'TCP' : 'UDP'})`)
   out(`;; MSG SIZE  rcvd: ${octets.length}`)
 }

@@ -12,6 +12,7 @@ export type ApiObject = { readonly [key: string]: JsonValue }
 
 /** Where a kind is found. */
 export interface ApiResource {
+  /** '' = the core group, of namespaces, Secrets and the like. */
   readonly group: string
   readonly version: string
   readonly plural: string
@@ -27,10 +28,28 @@ export interface ApiResponse {
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** What list and watch need of an API server. */
+export type ApiMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** What a request carries. */
+export interface ApiBody {
+  /** A media type: of a PATCH it says what kind of patch it is. */
+  readonly contentType: string
+  readonly body: string
+}
+
+/** What we need of an API server. */
 export interface ApiClient {
+  /** Where the server is, as of the last request: an edited configuration may say something new. */
+  readonly place: string
   /** `path`: with its query. Rejects where there is no answer: not reached, bad certificate, bad credentials file. */
   get(path: string, signal: AbortSignal): Promise<ApiResponse>
+  /** As `get`, with another method. That it rejects doesn't tell whether the server did it. */
+  send(
+    method: ApiMethod,
+    path: string,
+    body: ApiBody | undefined,
+    signal: AbortSignal,
+  ): Promise<ApiResponse>
   /** Has configuration and credentials read anew before the next request: they may have been replaced. */
   refresh(): void
 }
@@ -47,13 +66,35 @@ export class ApiError extends Error {
   /** HTTP status; 0 = there was no answer. */
   readonly status: number
   readonly retryAfterSeconds: number
+  /** As the Status of the answer has it: `Conflict`, `AlreadyExists`, `Invalid`, ...; '' = none. */
+  readonly reason: string
 
-  constructor(status: number, message: string, retryAfterSeconds = 0) {
+  constructor(status: number, message: string, retryAfterSeconds = 0, reason = '') {
     super(clip(message))
     this.name = 'ApiError'
     this.status = status
     this.retryAfterSeconds = retryAfterSeconds
+    this.reason = reason
   }
+}
+
+/** The path of a collection. `namespace`: '' = that of all namespaces, or of a kind that has none. */
+export function collectionPath(resource: ApiResource, namespace: string): string {
+  const { group, version, plural } = resource
+  const root = group === '' ? '/api' : `/apis/${group}`
+  const scope = namespace === '' ? '' : `/namespaces/${pathSegment(namespace)}`
+  return `${root}/${version}${scope}/${plural}`
+}
+
+/**
+ * A name as part of a path. Throws ApiError 404 for what nothing can be called, and what would name
+ * something else: the whole collection, or what is above it.
+ */
+export function pathSegment(name: string): string {
+  if (/^\.{0,2}$/.test(name)) {
+    throw new ApiError(404, `404 nothing can have the name ${JSON.stringify(name)}`, 0, 'NotFound')
+  }
+  return encodeURIComponent(name)
 }
 
 export function isObject(value: JsonValue | undefined): value is ApiObject {

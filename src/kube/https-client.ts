@@ -2,7 +2,8 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { type RequestOptions, request as requestHttps } from 'node:https'
 import type { KubeConfig } from '@kubernetes/client-node'
 import { VERSION } from '../base/version.ts'
-import { type ApiClient, ApiError, type ApiResponse } from './api.ts'
+import { type ApiBody, type ApiClient, ApiError, type ApiMethod, type ApiResponse } from './api.ts'
+import { KeptAgent } from './kept-agent.ts'
 
 /** Finds out that a peer is gone although nothing is sent. */
 const KEEP_ALIVE_MS = 15_000
@@ -11,6 +12,7 @@ const KEEP_ALIVE_MS = 15_000
 export class HttpsClient implements ApiClient {
   readonly #load: () => Promise<KubeConfig>
   #config: KubeConfig
+  readonly #agent = new KeptAgent()
   #isStale = false
   /** Requests that were given up while their credentials were fetched, which goes on. */
   #abandoned = 0
@@ -21,25 +23,45 @@ export class HttpsClient implements ApiClient {
     this.#load = load
   }
 
+  get place(): string {
+    return this.#config.getCurrentCluster()?.server ?? ''
+  }
+
   refresh(): void {
     this.#isStale = true
   }
 
-  async get(path: string, signal: AbortSignal): Promise<ApiResponse> {
+  get(path: string, signal: AbortSignal): Promise<ApiResponse> {
+    return this.send('GET', path, undefined, signal)
+  }
+
+  async send(
+    method: ApiMethod,
+    path: string,
+    body: ApiBody | undefined,
+    signal: AbortSignal,
+  ): Promise<ApiResponse> {
     if (this.#isStale) {
       this.#config = await this.#load()
       this.#isStale = false
     }
-    const server = this.#config.getCurrentCluster()?.server ?? ''
-    const url = new URL(server.replace(/\/+$/, '') + path)
+    const url = new URL(this.place.replace(/\/+$/, '') + path)
     const headers: Record<string, string> = {
       Accept: 'application/json',
       'User-Agent': `sextant/${VERSION}`,
     }
-    const options: RequestOptions = { headers, signal }
+    const options: RequestOptions = { method, headers, signal }
     await this.#authenticateInTime(options, signal)
     trimToken(headers)
-    const response = await send(url, options)
+    if (body !== undefined) {
+      headers['Content-Type'] = body.contentType
+      // Else the body of a DELETE goes without, and the server takes it for the next request.
+      headers['Content-Length'] = String(Buffer.byteLength(body.body))
+    }
+    // The library makes one for each request, which is only needed to get through a proxy.
+    if (!this.#config.getCurrentCluster()?.proxyUrl)
+      options.agent = this.#agent.of(url.protocol, options)
+    const response = await exchange(url, options, body?.body)
     // A date, which it may be as well, is no number.
     const retryAfter = Number(response.headers['retry-after']) || 0
     return {
@@ -100,12 +122,16 @@ function aborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-function send(url: URL, options: RequestOptions): Promise<IncomingMessage> {
+function exchange(
+  url: URL,
+  options: RequestOptions,
+  body: string | undefined,
+): Promise<IncomingMessage> {
   const request = url.protocol === 'http:' ? requestHttp : requestHttps
   return new Promise((resolve, reject) => {
     const sent = request(url, options, resolve)
     sent.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
     sent.on('error', (error) => reject(error))
-    sent.end()
+    sent.end(body)
   })
 }

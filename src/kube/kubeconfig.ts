@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Cluster, KubeConfig, User } from '@kubernetes/client-node'
@@ -129,6 +130,17 @@ function checkServer(cluster: Cluster | null, path: string): void {
     path,
     'names a server without TLS: credentials go to https: alone, or to this machine',
   )
+}
+
+/** Tells a configuration from what it was before it was edited; '' = in a cluster, or it can't be read. */
+export function digestOf({ kubeconfig }: ApiPlace): string {
+  if (kubeconfig === '') return ''
+  try {
+    return createHash('sha256').update(readText(kubeconfig)).digest('base64')
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    return ''
+  }
 }
 
 /** What an operator should know of a configuration that is of use; '' = nothing. */

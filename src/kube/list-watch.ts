@@ -2,7 +2,14 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Timers } from '../base/timers.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { type ApiClient, ApiError, type ApiObject, type ApiResource, clip } from './api.ts'
+import {
+  type ApiClient,
+  ApiError,
+  type ApiObject,
+  type ApiResource,
+  clip,
+  collectionPath,
+} from './api.ts'
 import { Backoff } from './backoff.ts'
 import { Deadline } from './deadline.ts'
 import { EventQueue } from './event-queue.ts'
@@ -22,7 +29,12 @@ const WATCH_SECONDS = 70
 const IDLE_MS = 150_000
 /** A watch that lasted this long was a good one. */
 const STEADY_MS = 10_000
+/** A watch that ends this long before its time was ended by something. */
+const EARLY_MS = 5000
 const RETRY_AFTER_SECONDS_MAX = 60
+
+/** What the API says of a version that it has yet to reach. */
+const TOO_LARGE = /Too large resource version/
 
 /** Takes what list and watch bring. An exception here has everything listed anew. */
 export interface ListWatchSink {
@@ -62,7 +74,7 @@ export interface ListWatchCounts {
 /**
  * Keeps up with one collection of an API server, whatever happens to it:
  *
- *     list ─▶ watch from there ─▶ (ended, cut) watch on ─▶ … ─▶ (410: too far behind) list
+ *     list ─▶ watch from there ─▶ (ended, cut) watch on ─▶ … ─▶ (410: too far behind, or the API went back) list
  *
  * Whatever fails is tried again, with growing waits; what was taken in stays meanwhile.
  */
@@ -74,6 +86,10 @@ export class ListWatch {
   readonly #query: string
   /** What has been seen of the collection; '' = nothing that a watch can begin at. */
   #version = ''
+  /** The place that the last list is from. */
+  #place = ''
+  /** The API was away, and may have been restored from a backup meanwhile. */
+  #isDoubtful = false
   #isSynced = false
   #isFollowing = false
   /** On the monotonic clock; meaningless before the first list. */
@@ -88,10 +104,8 @@ export class ListWatch {
     const { api, resource, namespace, labelSelector, timers, random } = options
     this.#options = options
     this.#backoff = new Backoff(random)
-    const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`
-    const { group, version, plural } = resource
     const selector = `labelSelector=${encodeURIComponent(labelSelector)}`
-    this.#query = `/apis/${group}/${version}${scope}/${plural}?${selector}`
+    this.#query = `${collectionPath(resource, namespace)}?${selector}`
     this.#lister = new Lister(api, timers, this.#query)
   }
 
@@ -132,7 +146,8 @@ export class ListWatch {
     while (!this.#isClosed) {
       let retryAfterSeconds = 0
       try {
-        if (this.#version === '') await this.#list()
+        if (this.#version !== '' && this.#isDoubtful) await this.#verify()
+        if (this.#version === '' && !this.#isClosed) await this.#list()
         if (!this.#isClosed && (await this.#watch())) continue
       } catch (error) {
         if (!this.#isClosed) retryAfterSeconds = this.#fail(error)
@@ -150,18 +165,42 @@ export class ListWatch {
   }
 
   async #list(): Promise<void> {
-    const { sink, clock, onProgress } = this.#options
+    const { api, sink, clock, onProgress } = this.#options
     this.counts.lists++
     sink.beginList()
-    const version = await this.#lister.list((objects) => {
-      if (!this.#isClosed) sink.put(objects)
+    const version = await this.#lister.listStreamed({
+      put: (objects) => {
+        if (!this.#isClosed) sink.put(objects)
+      },
+      remove: (events) => {
+        if (!this.#isClosed) sink.apply(events)
+      },
     })
     if (this.#isClosed) return
     sink.endList()
     this.#version = version
+    this.#place = api.place
+    this.#isDoubtful = false
     this.#currentMs = clock.monotonic()
     this.#isSynced = true
     onProgress()
+  }
+
+  /**
+   * A server that was restored from a backup, and another one at the same address, takes a version that it has yet
+   * to reach without complaint, and is silent until then: so it is asked how far it is.
+   */
+  async #verify(): Promise<void> {
+    const { api, log } = this.#options
+    const version = await this.#lister.version()
+    this.#isDoubtful = false
+    const isOther = api.place !== this.#place
+    if (!isOther && !isOlder(version, this.#version)) return
+    const cause = isOther
+      ? `the API is at ${api.place} now`
+      : `the API went back from version ${this.#version} to ${version}`
+    log.warning(`${this.what}: ${cause}; everything is listed anew`)
+    this.#version = ''
   }
 
   /** Watches until the stream ends; false: it was so short that it is better to wait. */
@@ -184,7 +223,9 @@ export class ListWatch {
       deadline.end()
       this.#isFollowing = false
     }
-    const isSteady = clock.monotonic() - startMs >= STEADY_MS
+    const lastedMs = clock.monotonic() - startMs
+    if (lastedMs < seconds * 1000 - EARLY_MS) this.#isDoubtful = true
+    const isSteady = lastedMs >= STEADY_MS
     if (isSteady) this.#backoff.reset()
     return isSteady
   }
@@ -225,6 +266,12 @@ export class ListWatch {
   #takeLine(line: string, queue: EventQueue): void {
     const { event, resourceVersion } = scanWatchLine(line)
     this.#backoff.reset()
+    if (event === undefined && isOlder(resourceVersion, this.#version)) {
+      throw new ApiError(
+        410,
+        `the API went back from version ${this.#version} to ${resourceVersion}`,
+      )
+    }
     if (isOlderOrEqual(resourceVersion, this.#version)) {
       if (event !== undefined) this.counts.staleEvents++
       return
@@ -238,13 +285,15 @@ export class ListWatch {
     const { api, log, onProgress } = this.#options
     const known = error instanceof ApiError ? error : undefined
     const status = known?.status ?? 0
-    if (status === 410) this.#version = ''
+    const isGone = status === 410 || TOO_LARGE.test(known?.message ?? '')
+    if (isGone) this.#version = ''
+    this.#isDoubtful = true
     if (status === 401 || status === 0) api.refresh()
     this.counts.failures.set(status, (this.counts.failures.get(status) ?? 0) + 1)
     const cause = clip(error instanceof Error ? error.message : String(error))
     const reason = `${this.what}: ${cause}${this.#cure(status)}`
     // That a watch is too far behind is part of its life.
-    if (reason !== this.#reason && status !== 410) {
+    if (reason !== this.#reason && !isGone) {
       log.warning(`${reason}; it is tried again${this.#isSynced ? ', what is known is kept' : ''}`)
       if (known === undefined && error instanceof Error) log.debug(error.stack ?? '')
     }
@@ -289,6 +338,10 @@ export class ListWatch {
  * those that are none nothing is known.
  */
 function isOlderOrEqual(version: string, known: string): boolean {
+  return version === known || isOlder(version, known)
+}
+
+function isOlder(version: string, known: string): boolean {
   const [a, b] = [Number(version), Number(known)]
-  return Number.isSafeInteger(a) && Number.isSafeInteger(b) && a <= b
+  return Number.isSafeInteger(a) && Number.isSafeInteger(b) && a < b
 }

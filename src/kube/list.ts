@@ -2,6 +2,7 @@ import type { Timers } from '../base/timers.ts'
 import { type ApiClient, ApiError, type ApiObject, isObject, textOf } from './api.ts'
 import { Deadline } from './deadline.ts'
 import { parseJson, readRefusal, readText } from './read-body.ts'
+import { type ListTaker, listStreamed, type StreamOutcome } from './streamed-list.ts'
 
 /** Objects asked for at once: small enough to be taken in between two queries. */
 const PAGE_OBJECTS = 500
@@ -20,19 +21,37 @@ interface Page {
   readonly continueToken: string
 }
 
-/** Lists a collection page by page. */
+/** Lists a collection. */
 export class Lister {
   readonly #api: ApiClient
   readonly #timers: Timers
   readonly #path: string
   #limit = PAGE_OBJECTS
   #deadline: Deadline | undefined
+  /** The server can do it, so far as we know. */
+  #canStream = true
+  /** A streamed list came in part: pages may be what gets through. */
+  #wasCut = false
 
   /** `path`: of the collection, with a query of at least one parameter. */
   constructor(api: ApiClient, timers: Timers, path: string) {
     this.#api = api
     this.#timers = timers
     this.#path = path
+  }
+
+  /** Lists it as a stream where the server can, else in pages. Needs the right to watch. */
+  async listStreamed(taker: ListTaker): Promise<string> {
+    if (this.#canStream && !this.#wasCut) {
+      const outcome = await this.#stream(taker)
+      if (outcome.kind === 'whole') return outcome.resourceVersion
+      this.#canStream = outcome.kind !== 'refused'
+      this.#wasCut = outcome.kind === 'cut'
+      if (outcome.kind === 'cut') throw outcome.error
+    }
+    const version = await this.list((objects) => taker.put(objects))
+    this.#wasCut = false
+    return version
   }
 
   /**
@@ -42,7 +61,7 @@ export class Lister {
   async list(take: (objects: readonly ApiObject[]) => void): Promise<string> {
     let continueToken = ''
     for (let page = 0; page < PAGES_MAX; page++) {
-      const { items, resourceVersion, ...next } = await this.#page(continueToken)
+      const { items, resourceVersion, ...next } = await this.#page(this.#limit, continueToken)
       take(items)
       if (next.continueToken === '') return resourceVersion
       continueToken = next.continueToken
@@ -50,17 +69,34 @@ export class Lister {
     throw new ApiError(0, `a list has more than ${PAGES_MAX} pages`)
   }
 
+  /** The resourceVersion that the collection has now, as its storage has it: not that of a cache, which may lag behind. */
+  async version(): Promise<string> {
+    return (await this.#page(1, '')).resourceVersion
+  }
+
   abort(reason: Error): void {
     this.#deadline?.abort(reason)
   }
 
-  async #page(continueToken: string): Promise<Page> {
+  async #stream(taker: ListTaker): Promise<StreamOutcome> {
+    const deadline = new Deadline(this.#timers, IDLE_MS)
+    this.#deadline = deadline
+    try {
+      return await listStreamed(this.#api, this.#path, taker, deadline)
+    } catch (error) {
+      throw deadline.signal.aborted ? deadline.signal.reason : error
+    } finally {
+      deadline.end()
+    }
+  }
+
+  async #page(limit: number, continueToken: string): Promise<Page> {
     const token = continueToken === '' ? '' : `&continue=${encodeURIComponent(continueToken)}`
     const deadline = new Deadline(this.#timers, IDLE_MS)
     this.#deadline = deadline
     const touch = (): void => deadline.touch()
     try {
-      const path = `${this.#path}&limit=${this.#limit}${token}`
+      const path = `${this.#path}&limit=${limit}${token}`
       const response = await this.#api.get(path, deadline.signal)
       if (response.status !== 200) throw await readRefusal(response, touch)
       const text = await readText(response, PAGE_OCTETS_MAX, touch)

@@ -34,16 +34,20 @@ export function parseJson(text: string, what: string): JsonValue {
 export async function readRefusal(response: ApiResponse, onData: () => void): Promise<ApiError> {
   const { status, retryAfterSeconds } = response
   const text = (await readText(response, ERROR_OCTETS_MAX, onData)) ?? ''
-  return new ApiError(status, `${status} ${explain(text)}`.trimEnd(), retryAfterSeconds)
+  const { message, reason } = scanStatus(text)
+  return new ApiError(status, `${status} ${message}`.trimEnd(), retryAfterSeconds, reason)
 }
 
-/** The message of a Status, or else the text itself, as a proxy may send it. */
-function explain(text: string): string {
+/** What a Status says; of what is none, as a proxy may send it, the text itself. */
+function scanStatus(text: string): { readonly message: string; readonly reason: string } {
   try {
     const value = JSON.parse(text) as JsonValue
-    if (isObject(value)) return textOf(value, 'message') || textOf(value, 'reason')
+    if (isObject(value)) {
+      const reason = textOf(value, 'reason')
+      return { message: textOf(value, 'message') || reason, reason }
+    }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
   }
-  return text.trim().slice(0, 200)
+  return { message: text.trim().slice(0, 200), reason: '' }
 }

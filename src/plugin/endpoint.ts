@@ -1,29 +1,17 @@
 import { isIP, isIPv6 } from 'node:net'
 import type { Dispenser } from '../corefile/dispenser.ts'
+import { type Endpoint, splitHostPort } from '../dns/endpoint.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
 import type { BlockConfig } from './directive.ts'
 
-const DNS_PORT = 53
-const PORT_MAX = 65_535
-
-/** Where a server is. */
-export interface Endpoint {
-  /** An IP address in its canonical form. */
-  readonly host: string
-  readonly port: number
-}
-
 /** Reads `ADDRESS`, `ADDRESS:PORT` or `[ADDRESS]:PORT`. Throws InputError on anything else. */
 export function scanEndpoint(d: Dispenser, text: string): Endpoint {
-  const bracketed = /^\[([^\]]*)\](?::(\d{1,5}))?$/.exec(text)
-  const quad = /^([\d.]+):(\d{1,5})$/.exec(text)
-  const [, host = text, port] = bracketed ?? quad ?? []
-  const address = scanAddress(host)
-  const number = port === undefined ? DNS_PORT : Number(port)
-  if (address === undefined || number < 1 || number > PORT_MAX) {
+  const split = splitHostPort(text)
+  const address = split === undefined ? undefined : scanAddress(split.host)
+  if (split === undefined || address === undefined) {
     throw d.error(`not an IP address or IP address with port: ${JSON.stringify(text)}`)
   }
-  return { host: printAddress(address.bytes, address.family), port: number }
+  return { host: printAddress(address.bytes, address.family), port: split.port }
 }
 
 /** Reads the one argument of `source`: the address that we ask or tell others from. */

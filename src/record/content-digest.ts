@@ -1,21 +1,26 @@
+import type { OwnerSet } from './owner-sets.ts'
+import { printCandidate } from './plan.ts'
+
 /**
- * Digest of a set of texts, whatever the order in which they came and went: the sum of their hashes
- * modulo 2^106. Tells whether two zones hold the same; no defence against forgery, and needs none.
+ * Digest of the RRsets of a zone, whatever the order in which they came and went: the sum of their hashes
+ * modulo 2^106. Tells whether two zones hold the same; no defence against forgery, and needs none. It is
+ * kept in files, so what is hashed stays as it is: owner, a space, and `printSet` of the RRset.
  */
 export class ContentDigest {
   #high = 0
   #low = 0
 
-  add(text: string): void {
-    const [high, low] = hashText(text)
-    this.#high = (this.#high + high) % MODULUS
-    this.#low = (this.#low + low) % MODULUS
+  /** `key`: `lowerNameKey` of the owner. */
+  add(key: string, set: OwnerSet): void {
+    hashSet(key, set)
+    this.#high = (this.#high + high()) % MODULUS
+    this.#low = (this.#low + low()) % MODULUS
   }
 
-  remove(text: string): void {
-    const [high, low] = hashText(text)
-    this.#high = (this.#high + MODULUS - high) % MODULUS
-    this.#low = (this.#low + MODULUS - low) % MODULUS
+  remove(key: string, set: OwnerSet): void {
+    hashSet(key, set)
+    this.#high = (this.#high + MODULUS - high()) % MODULUS
+    this.#low = (this.#low + MODULUS - low()) % MODULUS
   }
 
   print(): string {
@@ -26,23 +31,42 @@ export class ContentDigest {
 /** Sums of two stay exact. */
 const MODULUS = 2 ** 52
 
-/** Four lanes of 32 bits, joined to two numbers below 2^52. */
-function hashText(text: string): [number, number] {
-  let a = 0x2c1b3c6d
-  let b = 0x297a2d39
-  let c = 0x165667b1
-  let d = 0x7feb352d
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    a = Math.imul(a ^ code, 0x9e3779b1)
-    b = Math.imul(b ^ code, 0x85ebca77)
-    c = Math.imul(c ^ code, 0xc2b2ae3d)
-    d = Math.imul(d ^ code, 0x27d4eb2f)
+/** Four lanes of 32 bits, which are joined to two numbers below 2^52. */
+let a = 0
+let b = 0
+let c = 0
+let d = 0
+
+/** What `printSet` says, without making a text of it: of many RRsets nothing else is needed. */
+function hashSet(key: string, set: OwnerSet): void {
+  a = 0x2c1b3c6d
+  b = 0x297a2d39
+  c = 0x165667b1
+  d = 0x7feb352d
+  hashText(key)
+  hashText(` ${set.type} ${set.ttlSeconds}`)
+  for (const rdata of set.rdata) {
+    hashText(` ${rdata.length} `)
+    for (let i = 0; i < rdata.length; i++) hashCode(rdata[i]!)
   }
-  a ^= a >>> 15
-  c ^= c >>> 13
-  return [
-    ((a >>> 0) * 2 ** 20 + ((b ^ (b >>> 11)) >>> 12)) % MODULUS,
-    ((c >>> 0) * 2 ** 20 + ((d ^ (d >>> 11)) >>> 12)) % MODULUS,
-  ]
+  for (const candidate of set.candidates) hashText(printCandidate(candidate))
+}
+
+function hashText(text: string): void {
+  for (let i = 0; i < text.length; i++) hashCode(text.charCodeAt(i))
+}
+
+function hashCode(code: number): void {
+  a = Math.imul(a ^ code, 0x9e3779b1)
+  b = Math.imul(b ^ code, 0x85ebca77)
+  c = Math.imul(c ^ code, 0xc2b2ae3d)
+  d = Math.imul(d ^ code, 0x27d4eb2f)
+}
+
+function high(): number {
+  return (((a ^ (a >>> 15)) >>> 0) * 2 ** 20 + ((b ^ (b >>> 11)) >>> 12)) % MODULUS
+}
+
+function low(): number {
+  return (((c ^ (c >>> 13)) >>> 0) * 2 ** 20 + ((d ^ (d >>> 11)) >>> 12)) % MODULUS
 }

@@ -1,4 +1,5 @@
 import type { GeoCode } from '../geo/code.ts'
+import type { HealthCheck } from './health-check.ts'
 
 /** Group and version of the kinds that we read. */
 export const API_GROUP = 'kuadrant.io'
@@ -6,6 +7,8 @@ export const API_VERSION = 'kuadrant.io/v1alpha1'
 
 /** Bounds on one record: what is beyond them is refused, never cut. */
 export const ENDPOINTS_MAX = 1000
+/** Of a record that an operator made: a local form has several for each, a merged one those of all sites. */
+export const DERIVED_ENDPOINTS_MAX = 8 * ENDPOINTS_MAX
 export const TARGETS_MAX = 256
 export const GEO_CODES_MAX = 64
 export const SET_IDENTIFIER_CHARACTERS_MAX = 1024
@@ -13,6 +16,8 @@ export const SET_IDENTIFIER_CHARACTERS_MAX = 1024
 export const TTL_DEFAULT_SECONDS = 60
 /** RFC 2181 section 8. */
 export const TTL_MAX_SECONDS = 0x7fffffff
+
+export { WEIGHT_MAX } from '../steering/candidate.ts'
 
 /** One endpoint of a DNSRecord, checked: the unit of choice (external-dns's Endpoint). */
 export interface Endpoint {
@@ -23,7 +28,7 @@ export interface Endpoint {
   readonly ttlSeconds: number
   /** '' = none. */
   readonly setIdentifier: string
-  /** 0..WEIGHT_MAX of steering; undefined = none given. */
+  /** 0..WEIGHT_MAX; undefined = none given. */
   readonly weight: number | undefined
   /** Whom it is for; empty = no geo code. `*` is not among them: that is `isDefault`. */
   readonly codes: readonly GeoCode[]
@@ -41,6 +46,8 @@ export interface DnsRecord {
   readonly zoneLabel: string
   /** Lower-case wire name, without a leading `*.`. */
   readonly rootHost: Uint8Array
+  /** spec.rootHost has a leading `*.`. */
+  readonly isWildcardHost: boolean
   /**
    * Put together by an operator out of the records of several clusters (label `kuadrant.io/type:
    * merged` or `kuadrant.io/authoritative-record: "true"`): has no gateway-local form of its own.
@@ -49,9 +56,11 @@ export interface DnsRecord {
   /** metadata.creationTimestamp in seconds since the epoch; 0 = none. */
   readonly createdSeconds: number
   readonly endpoints: readonly Endpoint[]
+  /** How its addresses are to be probed; undefined = not at all. */
+  readonly healthCheck?: HealthCheck | undefined
 }
 
-/** A DNSHealthCheckProbe that says that an address of a record is down, or that it is not. */
+/** A DNSHealthCheckProbe: says that an address of a record is down, or that it is not, or how to find out. */
 export interface HealthProbe {
   readonly namespace: string
   readonly name: string
@@ -60,6 +69,10 @@ export interface HealthProbe {
   /** spec.address: an IP address or host name, lower case. */
   readonly address: string
   readonly isDown: boolean
+  /** spec.hostname: what to ask the address for; '' = none given. */
+  readonly hostname: string
+  /** How to find out; undefined = somebody else has, `status.healthy` is given. */
+  readonly check: HealthCheck | undefined
 }
 
 /** Why a resource is refused, and which field of it is to blame. */

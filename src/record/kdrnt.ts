@@ -13,6 +13,11 @@ const METADATA_TTL_SECONDS = 0
 /** What a wildcard's `*` is called where it can't be a label of its own. */
 const WILDCARD_WORD = 'wildcard'
 
+/** The label in front of a host whose endpoints are told whole. */
+export const TOLD_LABEL = 'v2'
+
+type LocalSource = Pick<DnsRecord, 'rootHost' | 'isWildcardHost' | 'endpoints'>
+
 /** Where the names inside rdata start that get the suffix as well. */
 const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
   [RRType.CNAME, 0],
@@ -35,14 +40,19 @@ const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
  * The host is the record's rootHost. For a wildcard host `*.x` metadata is served at `w.x.kdrnt`, at
  * `w.wildcard.x.kdrnt` (where peers read it) and at `w.wildcardx.kdrnt` (where they wrote it).
  * Names that would be too long are left out.
+ *
+ * - `v2.<host>.kdrnt` TXT: what is `told`, rdata that tells each endpoint whole. The host is without
+ *   its `*.`; none where nothing is told.
  */
 export function deriveLocalEndpoints(
-  record: Pick<DnsRecord, 'rootHost' | 'endpoints'>,
+  record: LocalSource,
+  told: readonly Uint8Array[] = [],
 ): readonly Endpoint[] {
   // No name is an apex here: NS would turn the rest of the record, its metadata too, into a referral.
   const endpoints = record.endpoints.filter((e) => e.type !== RRType.NS)
   const derived: Endpoint[] = []
-  const isWild = endpoints.some((e) => isWildcard(e.owner) && isHostOf(e.owner, record))
+  const isWild =
+    record.isWildcardHost || endpoints.some((e) => isWildcard(e.owner) && isHostOf(e.owner, record))
   const weights: Uint8Array[] = []
   const geos: Uint8Array[] = []
   const plainDefaults = endpoints.filter((e) => e.isDefault && e.codes.length === 0)
@@ -60,9 +70,11 @@ export function deriveLocalEndpoints(
     geos.push(...describeCodes(endpoint, endpoint.isDefault || twins.length > 0))
   }
   if (plainDefaults.some((e) => !repeated.has(e))) geos.push(describeCode('*', false, true))
-  for (const host of metadataHosts(record.rootHost, isWild)) {
+  const rootHost = printName(record.rootHost)
+  for (const host of metadataHosts(rootHost, isWild)) {
     derived.push(...composeMetadata('w', host, weights), ...composeMetadata('g', host, geos))
   }
+  derived.push(...composeMetadata(TOLD_LABEL, rootHost, told))
   return derived
 }
 
@@ -115,13 +127,15 @@ function composeText(...strings: string[]): Uint8Array {
   return typeof rdata === 'string' ? new Uint8Array(1) : rdata
 }
 
-function isHostOf(owner: Uint8Array, record: Pick<DnsRecord, 'rootHost'>): boolean {
+function isHostOf(owner: Uint8Array, record: LocalSource): boolean {
   return Buffer.compare(owner.subarray(2), record.rootHost) === 0
 }
 
-/** Names, without their `w.` or `g.`, that carry the metadata of a record. */
-function metadataHosts(rootHost: Uint8Array, isWild: boolean): string[] {
-  const host = printName(rootHost)
+/**
+ * Names, without their `w.` or `g.` and `.kdrnt`, that carry the metadata of a record. `host`: with or
+ * without a final dot, without `*.`.
+ */
+export function metadataHosts(host: string, isWild: boolean): string[] {
   if (!isWild) return [host]
   return [host, `${WILDCARD_WORD}.${host}`, `${WILDCARD_WORD}${host}`]
 }

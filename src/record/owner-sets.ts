@@ -2,6 +2,7 @@ import { printType, RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
 import type { Endpoint } from './dns-record.ts'
+import { RISE_UNITS, scaleWeights } from './rising.ts'
 
 /** An endpoint with the record that it comes from. */
 export interface Contribution {
@@ -10,11 +11,14 @@ export interface Contribution {
   /** Age of the record: 0 = unknown, which counts as youngest. */
   readonly createdSeconds: number
   readonly endpoint: Endpoint
-  /** Of the endpoint's owner: its octets as latin1. */
-  readonly ownerKey: string
   /** Which of the endpoint's targets are down; empty = none. */
   readonly down: ReadonlySet<number>
+  /** How much of its weight it gets, 1..RISE_UNITS; undefined = all of it. */
+  readonly units?: number | undefined
 }
+
+/** Stands for a record where a zone has an NS because nobody names one. */
+export const DEFAULT_KEY = 'nobody'
 
 /** Up to this many targets are compared one by one: a map costs more. */
 const LINEAR_MAX = 16
@@ -56,8 +60,13 @@ export function buildOwnerSets(
   conflicts: Conflict[],
 ): OwnerSet[] {
   if (contributions.length === 0) return []
-  const ordered = contributions.length === 1 ? contributions : [...contributions].sort(compare)
+  const { key } = contributions[0]!
+  const isOfOne = contributions.every((contribution) => contribution.key === key)
+  const ordered = isOfOne ? contributions : [...contributions].sort(compare)
   const allowed = settleCnames(owner, ordered, options.isApex, conflicts)
+  const { type } = allowed[0]!.endpoint
+  if (allowed.every((contribution) => contribution.endpoint.type === type))
+    return [buildSet(owner, type, allowed, conflicts)]
   const byType = new Map<number, Contribution[]>()
   for (const contribution of allowed) {
     const known = byType.get(contribution.endpoint.type)
@@ -89,12 +98,16 @@ function settleCnames(
   if (other === undefined && !isApex) return ordered
   const keepsCname = !isApex && isCname(ordered[0]!)
   const yielding = keepsCname ? other! : cname
-  const beside =
-    other === undefined ? 'the SOA' : `${printType(other.endpoint.type)} of ${other.key}`
+  const beside = other === undefined ? 'the SOA' : printRival(other)
   const loser = keepsCname ? 'the CNAME is served' : 'the CNAME is not served'
   const text = `${printName(owner)}: CNAME of ${cname.key} beside ${beside}: ${loser}`
   conflicts.push(conflictAt(yielding, text))
   return ordered.filter((c) => isCname(c) === keepsCname)
+}
+
+function printRival({ endpoint, key }: Contribution): string {
+  const type = printType(endpoint.type)
+  return key === DEFAULT_KEY ? `the SOA and the default ${type}` : `${type} of ${key}`
 }
 
 function conflictAt({ key, endpoint }: Contribution, text: string): Conflict {
@@ -117,11 +130,13 @@ function buildSet(
   const ttlSeconds = lowestTtl(members, label, conflicts)
   const rdata: Uint8Array[] = []
   const indexes = indexTargets(unique, rdata)
+  const weights = weightsOf(unique)
   const candidates: Candidate[] = []
   for (const [i, { endpoint }] of unique.entries()) {
     const rdataIndexes = indexes[i]!
     if (rdataIndexes.length === 0) continue
-    const { weight, isDefault } = endpoint
+    const { isDefault } = endpoint
+    const weight = weights === undefined ? endpoint.weight : weights[i]
     // One candidate per code; they share one array, by which the tiers know them as one endpoint.
     for (const code of endpoint.codes) {
       candidates.push({ code, isDefault: false, weight, ttlSeconds, rdataIndexes })
@@ -130,6 +145,19 @@ function buildSet(
       candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes })
   }
   return { type, ttlSeconds, rdata, candidates }
+}
+
+function mostUnits(one: Contribution, other: Contribution): number | undefined {
+  if (one.units === undefined || other.units === undefined) return undefined
+  return Math.max(one.units, other.units)
+}
+
+/** Undefined: nothing rises, and weights are as the endpoints have them. */
+function weightsOf(members: readonly Contribution[]): readonly (number | undefined)[] | undefined {
+  if (members.every((member) => member.units === undefined)) return undefined
+  const weights = members.map((member) => member.endpoint.weight)
+  const units = members.map((member) => member.units ?? RISE_UNITS)
+  return scaleWeights(weights, units)
 }
 
 /** The first members whose candidates and targets a set has room for. */
@@ -158,7 +186,8 @@ function mergeEqual(
     const content = contentKey(member.endpoint)
     const equal = kept.get(content)
     if (equal !== undefined) {
-      kept.set(content, { ...equal, down: intersect(equal.down, member.down) })
+      const down = intersect(equal.down, member.down)
+      kept.set(content, { ...equal, down, units: mostUnits(equal, member) })
       continue
     }
     const { setIdentifier } = member.endpoint
@@ -208,18 +237,24 @@ function lowestTtl(
  * Where none is up, health is ignored: an answer that may not work beats none that surely doesn't.
  */
 function indexTargets(members: readonly Contribution[], rdata: Uint8Array[]): number[][] {
-  const isAnyUp = members.some((m) => m.down.size < m.endpoint.rdata.length)
-  const total = members.reduce((sum, m) => sum + m.endpoint.rdata.length, 0)
+  let isAnyUp = false
+  let total = 0
+  for (const { endpoint, down } of members) {
+    isAnyUp ||= down.size < endpoint.rdata.length
+    total += endpoint.rdata.length
+  }
   const known = total > LINEAR_MAX ? new Map<string, number>() : undefined
-  return members.map(({ endpoint, down }) => {
+  const all: number[][] = []
+  for (const { endpoint, down } of members) {
     const indexes: number[] = []
     for (const [i, target] of endpoint.rdata.entries()) {
       if (isAnyUp && down.has(i)) continue
       const index = indexOf(target, rdata, known)
       if (!indexes.includes(index)) indexes.push(index)
     }
-    return indexes
-  })
+    all.push(indexes)
+  }
+  return all
 }
 
 /** Index of `target` in `rdata`, where it is put if it isn't there. */

@@ -1,3 +1,4 @@
+import type { Candidate } from '../steering/candidate.ts'
 import { printLatin1 } from './latin1.ts'
 import type { OwnerSet } from './owner-sets.ts'
 
@@ -31,12 +32,15 @@ export function equalSets(a: OwnerSet, b: OwnerSet): boolean {
   return printSet(a) === printSet(b)
 }
 
-/** All of a set that matters to a client, as text; also what its digest is made of. */
+/** All of a set that matters to a client, as text; also what its digest is made of (`ContentDigest`). */
 export function printSet(set: OwnerSet): string {
   let text = `${set.type} ${set.ttlSeconds}`
   for (const rdata of set.rdata) text += ` ${rdata.length} ${printLatin1(rdata)}`
-  for (const c of set.candidates) {
-    text += ` |${c.code?.text ?? ''} ${c.isDefault ? 1 : 0} ${c.weight ?? ''} ${c.rdataIndexes.join()}`
-  }
+  for (const candidate of set.candidates) text += printCandidate(candidate)
   return text
+}
+
+/** The part of `printSet` that says one candidate. */
+export function printCandidate({ code, isDefault, weight, rdataIndexes }: Candidate): string {
+  return ` |${code?.text ?? ''} ${isDefault ? 1 : 0} ${weight ?? ''} ${rdataIndexes.join()}`
 }

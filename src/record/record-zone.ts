@@ -1,11 +1,15 @@
 import { RRType } from '../dns/iana/types.ts'
 import { ContentDigest } from './content-digest.ts'
+import { DecodedRecord, type RecordForm } from './decoded-record.ts'
 import type { Endpoint } from './dns-record.ts'
-import { findDownTargets } from './health.ts'
-import { deriveLocalEndpoints, KDRNT } from './kdrnt.ts'
-import { buildOwnerSets, type Conflict, type Contribution, type OwnerSet } from './owner-sets.ts'
-import { unpackRecord } from './pack.ts'
-import { plan, printSet } from './plan.ts'
+import {
+  buildOwnerSets,
+  type Conflict,
+  type Contribution,
+  DEFAULT_KEY,
+  type OwnerSet,
+} from './owner-sets.ts'
+import { plan } from './plan.ts'
 import type { RecordChange, StoredRecord } from './source.ts'
 import { lowerNameKey } from './validate/names.ts'
 
@@ -15,11 +19,9 @@ export interface ZoneSink {
   remove(owner: Uint8Array, type: number): void
 }
 
-export interface RecordZoneOptions {
+export interface RecordZoneOptions extends RecordForm {
   /** Lower-case wire form. */
   readonly apex: Uint8Array
-  /** Serve the gateway-local form of every record that isn't in that form already. */
-  readonly isLocalForm: boolean
   /** What the Corefile itself puts into the zone: NS of the apex and their addresses. */
   readonly fixed: readonly Endpoint[]
   /** The apex NS that serves where neither the Corefile nor a record has one. */
@@ -28,9 +30,6 @@ export interface RecordZoneOptions {
   /** Told of each disagreement between records as it appears. */
   readonly onConflict: (text: string) => void
 }
-
-/** Endpoints of one record as this zone has them, by owner: a record may have as many owners as endpoints. */
-type Decoded = ReadonlyMap<string, readonly [Contribution, ...Contribution[]]>
 
 /** Order of what the Corefile says: before every record. */
 const CONFIGURED = { key: 'the Corefile', createdSeconds: -1, down: new Set<number>() } as const
@@ -60,7 +59,7 @@ export class RecordZone {
     for (const endpoint of options.fixed) {
       const key = lowerNameKey(endpoint.owner)
       owners.set(key, endpoint.owner)
-      const contribution = { ...CONFIGURED, endpoint, ownerKey: key }
+      const contribution = { ...CONFIGURED, endpoint }
       this.#fixedByOwner.set(key, [...(this.#fixedByOwner.get(key) ?? []), contribution])
     }
     for (const [key, owner] of owners) this.#replan(key, owner, [])
@@ -91,8 +90,8 @@ export class RecordZone {
 
   /** True if that very record is among those that the zone is made of. */
   has(record: StoredRecord): boolean {
-    const [first] = this.#decode(record, new Map()).keys()
-    return first !== undefined && this.#holders(first).includes(record)
+    const [first] = this.#decode(record, new Map()).groups
+    return first !== undefined && this.#holders(first.key).includes(record)
   }
 
   /** Takes over changes of records of this zone; `before` and `after` only where they belong to it. */
@@ -103,30 +102,54 @@ export class RecordZone {
   }
 
   #applyBatch(changes: readonly RecordChange[]): void {
-    const decoded = new Map<StoredRecord, Decoded>()
+    const decoded = new Map<StoredRecord, DecodedRecord>()
+    const others = changes.filter((change) => !this.#addAlone(change, decoded))
     const owners = new Map<string, Uint8Array>()
-    for (const change of changes) {
-      for (const record of [change.before, change.after]) {
+    for (const { before, after } of others) {
+      for (const record of [before, after]) {
         if (record === undefined) continue
-        for (const [key, [{ endpoint }]] of this.#decode(record, decoded)) {
-          owners.set(key, endpoint.owner)
-        }
+        const earlier = record === after && before !== after ? before : undefined
+        const { groups } = this.#decode(record, decoded, earlier)
+        for (const { key, owner } of groups) owners.set(key, owner)
       }
     }
     const current = new Map<string, OwnerSet[]>()
     for (const [key, owner] of owners) current.set(key, this.#sets(key, owner, decoded, []))
-    for (const { before, after } of changes) {
+    for (const { before, after } of others) {
       if (before !== undefined) this.#removeFromIndex(before, decoded)
       if (after !== undefined) this.#addToIndex(after, decoded)
     }
     for (const [key, owner] of owners) this.#replan(key, owner, current.get(key)!, decoded)
   }
 
+  /**
+   * Takes in a new record none of whose owners has anything yet, as nearly all are while a zone is
+   * filled: there is nothing to compare. False = it is none; then it is in `decoded`.
+   */
+  #addAlone({ before, after }: RecordChange, decoded: Map<StoredRecord, DecodedRecord>): boolean {
+    if (before !== undefined || after === undefined) return false
+    const record = new DecodedRecord(after, this.#options)
+    for (const { key } of record.groups) {
+      if (!this.#byOwner.has(key) && !this.#fixedByOwner.has(key) && key !== this.#apexKey) continue
+      decoded.set(after, record)
+      return false
+    }
+    if (record.groups.length > 0) this.#recordCount++
+    for (const { key, owner, contributions } of record.groups) {
+      this.#byOwner.set(key, after)
+      const conflicts: Conflict[] = []
+      const sets = buildOwnerSets(owner, contributions, { isApex: false }, conflicts)
+      for (const set of sets) this.#put(key, owner, set)
+      this.#noteConflicts(key, conflicts)
+    }
+    return true
+  }
+
   #replan(
     key: string,
     owner: Uint8Array,
     current: readonly OwnerSet[],
-    decoded: Map<StoredRecord, Decoded> = new Map(),
+    decoded: Map<StoredRecord, DecodedRecord> = new Map(),
   ): void {
     const conflicts: Conflict[] = []
     const desired = this.#sets(key, owner, decoded, conflicts)
@@ -134,56 +157,49 @@ export class RecordZone {
       const old = current.find(
         (s) => s.type === (change.kind === 'put' ? change.set.type : change.type),
       )
-      if (old !== undefined) this.#digest.remove(`${key} ${printSet(old)}`)
-      if (change.kind === 'put') {
-        this.#digest.add(`${key} ${printSet(change.set)}`)
-        this.#options.sink.put(owner, change.set)
-        if (old === undefined) this.#rrsetCount++
-      } else {
-        this.#options.sink.remove(owner, change.type)
+      if (old !== undefined) {
+        this.#digest.remove(key, old)
         this.#rrsetCount--
       }
+      if (change.kind === 'put') this.#put(key, owner, change.set)
+      else this.#options.sink.remove(owner, change.type)
     }
     this.#noteConflicts(key, conflicts)
+  }
+
+  #put(key: string, owner: Uint8Array, set: OwnerSet): void {
+    this.#digest.add(key, set)
+    this.#options.sink.put(owner, set)
+    this.#rrsetCount++
   }
 
   #sets(
     key: string,
     owner: Uint8Array,
-    decoded: Map<StoredRecord, Decoded>,
+    decoded: Map<StoredRecord, DecodedRecord>,
     conflicts: Conflict[],
   ): OwnerSet[] {
     const contributions: Contribution[] = [...(this.#fixedByOwner.get(key) ?? [])]
     for (const record of this.#holders(key)) {
-      contributions.push(...(this.#decode(record, decoded).get(key) ?? []))
+      contributions.push(...(this.#decode(record, decoded).find(key)?.contributions ?? []))
     }
     const isApex = key === this.#apexKey
     if (isApex && !contributions.some((c) => c.endpoint.type === RRType.NS)) {
-      contributions.push({ ...CONFIGURED, endpoint: this.#options.defaultNs, ownerKey: key })
+      contributions.push({ ...CONFIGURED, key: DEFAULT_KEY, endpoint: this.#options.defaultNs })
     }
     return buildOwnerSets(owner, contributions, { isApex }, conflicts)
   }
 
-  #decode(record: StoredRecord, decoded: Map<StoredRecord, Decoded>): Decoded {
+  #decode(
+    record: StoredRecord,
+    decoded: Map<StoredRecord, DecodedRecord>,
+    before?: StoredRecord,
+  ): DecodedRecord {
     const known = decoded.get(record)
     if (known !== undefined) return known
-    const content = unpackRecord(record.packed)
-    const { createdSeconds, endpoints: own, zoneLabel, isAggregate } = content
-    const derives = this.#options.isLocalForm && zoneLabel !== KDRNT
-    let endpoints = derives ? deriveLocalEndpoints(content) : own
-    if (derives && isAggregate) endpoints = []
-    const down = findDownTargets(endpoints, derives ? [] : record.down)
-    const { key } = record
-    const contributions = new Map<string, [Contribution, ...Contribution[]]>()
-    for (const [i, endpoint] of endpoints.entries()) {
-      const ownerKey = lowerNameKey(endpoint.owner)
-      const contribution = { key, createdSeconds, endpoint, ownerKey, down: down[i]! }
-      const known = contributions.get(ownerKey)
-      if (known === undefined) contributions.set(ownerKey, [contribution])
-      else known.push(contribution)
-    }
-    decoded.set(record, contributions)
-    return contributions
+    const fresh = new DecodedRecord(record, this.#options, before)
+    decoded.set(record, fresh)
+    return fresh
   }
 
   #holders(key: string): readonly StoredRecord[] {
@@ -192,20 +208,20 @@ export class RecordZone {
     return isList(held) ? held : [held]
   }
 
-  #addToIndex(record: StoredRecord, decoded: Map<StoredRecord, Decoded>): void {
-    const owners = this.#decode(record, decoded)
-    if (owners.size > 0) this.#recordCount++
-    for (const key of owners.keys()) {
+  #addToIndex(record: StoredRecord, decoded: Map<StoredRecord, DecodedRecord>): void {
+    const { groups } = this.#decode(record, decoded)
+    if (groups.length > 0) this.#recordCount++
+    for (const { key } of groups) {
       const held = this.#byOwner.get(key)
       if (held === undefined) this.#byOwner.set(key, record)
       else this.#byOwner.set(key, isList(held) ? [...held, record] : [held, record])
     }
   }
 
-  #removeFromIndex(record: StoredRecord, decoded: Map<StoredRecord, Decoded>): void {
-    const owners = this.#decode(record, decoded)
-    if (owners.size > 0) this.#recordCount--
-    for (const key of owners.keys()) {
+  #removeFromIndex(record: StoredRecord, decoded: Map<StoredRecord, DecodedRecord>): void {
+    const { groups } = this.#decode(record, decoded)
+    if (groups.length > 0) this.#recordCount--
+    for (const { key } of groups) {
       const rest = this.#holders(key).filter((r) => r !== record)
       if (rest.length === 0) this.#byOwner.delete(key)
       else this.#byOwner.set(key, rest.length === 1 ? rest[0]! : rest)

@@ -129,6 +129,11 @@ export function findShared(key: string): SharedSource | undefined {
   return uses.get(key)?.shared
 }
 
+/** Those that somebody in this process has by keys that begin so. */
+export function sharedBelow(prefix: string): SharedSource[] {
+  return [...uses].filter(([key]) => key.startsWith(prefix)).map(([, { shared }]) => shared)
+}
+
 function giveBack(key: string, use: Use): void {
   if (--use.users > 0) return
   if (uses.get(key) === use) uses.delete(key)

@@ -1,5 +1,7 @@
 import type { InputError } from '../base/errors.ts'
+import type { HealthProbe } from './dns-record.ts'
 import type { PackedRecord } from './pack.ts'
+import type { Rising } from './rising.ts'
 
 /** A valid record as a source holds it. Immutable: a change makes a new one. */
 export interface StoredRecord {
@@ -8,6 +10,8 @@ export interface StoredRecord {
   readonly packed: PackedRecord
   /** Addresses and host names that the record's health probes found down. */
   readonly down: readonly string[]
+  /** Those that were down and get their weight back step by step; undefined = none. */
+  readonly rising?: readonly Rising[] | undefined
 }
 
 /** What became of one record: `before` absent = new, `after` absent = gone. */
@@ -44,4 +48,12 @@ export interface FollowedSource extends RecordSource {
   /** What is to be known of the age of the records; '' = they are as of now. For the ready page. */
   note(): string
   close(): void
+}
+
+/** Where DNSHealthCheckProbes come from. */
+export interface ProbeSource {
+  /** All there are, also those that somebody has judged. */
+  probes(): Iterable<HealthProbe>
+  /** Calls `listener` after they changed; returns the function that ends it. */
+  onProbes(listener: () => void): () => void
 }

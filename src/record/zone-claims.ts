@@ -9,6 +9,9 @@ import { lowerNameKey, scanHost } from './validate/names.ts'
 export class ZoneClaims {
   readonly #counts = new Map<string, number>()
   readonly #listeners = new Set<(zone: Uint8Array) => void>()
+  /** The label that was looked up last, and its key: most records have the same. */
+  #lastLabel = ''
+  #lastKey = ''
 
   /** Adds zones; returns the function that takes them back. `zones`: lower-case wire names. */
   claim(zones: readonly Uint8Array[]): () => void {
@@ -26,9 +29,12 @@ export class ZoneClaims {
   zoneKeyOf(packed: PackedRecord): string {
     const { zoneLabel, rootHostKey } = unpackPlace(packed)
     if (zoneLabel !== '') {
-      const zone = scanHost(zoneLabel)
-      const key = zone === undefined ? '' : lowerNameKey(zone)
-      return this.#counts.has(key) ? key : ''
+      if (zoneLabel !== this.#lastLabel) {
+        const zone = scanHost(zoneLabel)
+        this.#lastKey = zone === undefined ? '' : lowerNameKey(zone)
+        this.#lastLabel = zoneLabel
+      }
+      return this.#counts.has(this.#lastKey) ? this.#lastKey : ''
     }
     for (let key = rootHostKey; ; key = key.slice(1 + key.charCodeAt(0))) {
       // A root host under kdrnt without the label is an ordinary name that nobody serves.

@@ -63,6 +63,7 @@ function copyEdns(to: Query, from: Query): void {
   to.nsidRequested = from.nsidRequested
   to.cookieOffset = from.cookieOffset
   to.cookieOctets = from.cookieOctets
+  to.hasEcs = from.hasEcs
   to.ecsFamily = from.ecsFamily
   to.ecsSourceBits = from.ecsSourceBits
   to.ecsAddress.set(from.ecsAddress)

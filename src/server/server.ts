@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
-import type { CookieJar } from '../dns/edns/cookie.ts'
+import { type CookieJar, SERVER_COOKIE_OCTETS } from '../dns/edns/cookie.ts'
 import { Opcode } from '../dns/iana/opcodes.ts'
 import { Rcode } from '../dns/iana/rcodes.ts'
 import { compose } from '../dns/message/compose.ts'
@@ -107,6 +107,7 @@ export class Server implements ServerView {
     this.isHandingOver = false
     const status = parseQuery(query, query.packet, query.packetOctets)
     tx.response.reset(query)
+    this.#addOptions(tx)
     if (status !== ParseStatus.Ok) return this.#refusePacket(tx, status, out)
     takePeerAsClient(query)
 
@@ -223,10 +224,18 @@ export class Server implements ServerView {
     return this.#send(tx, bufsizeOctets, out)
   }
 
+  /** The options of our own, before the chain: logs and metrics count their octets. */
+  #addOptions({ query, response }: Transaction): void {
+    response.keepaliveDeciseconds = this.#keepaliveDeciseconds
+    if (query.cookieOctets !== 0 && this.#cookies !== undefined) {
+      // The cookie itself is made when the reply goes out.
+      response.serverCookieOctets = SERVER_COOKIE_OCTETS
+    }
+  }
+
   #send(tx: Transaction, bufsizeOctets: number, out: Uint8Array): number {
     const { query, response } = tx
     response.payloadOctets = bufsizeOctets
-    response.keepaliveDeciseconds = this.#keepaliveDeciseconds
     if (query.cookieOctets !== 0 && this.#cookies !== undefined) {
       this.#cookies.serve(query, response, Math.floor(this.#clock.now() / 1000))
     }

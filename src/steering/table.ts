@@ -66,16 +66,10 @@ export class SteeringTable {
    */
   compose(candidates: readonly Candidate[], type: number): Uint32Array | undefined {
     if (!isSteered(candidates, type)) return undefined
-    const key = this.#recent.keyOf(candidates, type)
-    if (key === undefined) return this.#composeNew(candidates, type)
-    const known = this.#recent.find(key)
-    if (known !== undefined) return known
-    const words = this.#composeNew(candidates, type)
-    this.#recent.keep(key, words)
-    return words
+    return this.#recent.find(candidates, type, this.#compose)
   }
 
-  #composeNew(candidates: readonly Candidate[], type: number): Uint32Array {
+  readonly #compose = (candidates: readonly Candidate[], type: number): Uint32Array => {
     const { codes, tiers } = sortIntoTiers(candidates, type)
     if (codes.length === 0) return composeWords(NO_POLICY, tiers)
     const policy = this.#policies.intern(codes)

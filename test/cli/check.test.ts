@@ -80,6 +80,46 @@ t.test('a bad property of geoip does not hide a bad database', async (t) => {
   t.match(got.errors[2], /Corefile:4 .*unknown property "foo"/)
 })
 
+t.test('a bad property of kuadrant does not hide bad manifests', async (t) => {
+  const nameless = 'kind: DNSRecord\napiVersion: kuadrant.io/v1alpha1\nspec: 7\n'
+  const elsewhere = dnsRecord('a', endpoint('x', 'A', '192.0.2.1'))
+  const files = {
+    Corefile:
+      `example.com {\n kuadrant {\n  bogus\n  manifests ${t.testdirName}/zones\n  rname a b\n }\n}\n` +
+      `example.org {\n kuadrant {\n  manifests ${t.testdirName}/zones\n }\n}\n` +
+      'example.net {\n kuadrant {\n  manifests\n }\n}\n',
+    zones: { 'bad.yaml': nameless, 'good.yaml': elsewhere },
+  } as unknown as Record<string, string>
+  const got = await run(t, files)
+  t.equal(got.code, 1)
+  t.match(got.errors, [
+    /^plugin\/kuadrant: Corefile:3 - .*Unknown property 'bogus'/,
+    /^plugin\/kuadrant: Corefile:5 - .*Wrong argument count/,
+    /^plugin\/kuadrant: Corefile:15 - .*Wrong argument count/,
+    /^zones\/bad\.yaml:\d+: metadata\.name is required/,
+  ])
+  t.equal(got.errors.length, 4, got.errors.join('\n'))
+})
+
+t.test('addresses of a name server outside of the zones are served nowhere', async (t) => {
+  const block = (zones: string) =>
+    `${zones} {\n kuadrant {\n  manifests ${t.testdirName}/zones\n` +
+    '  nameserver ns1.example.org 192.0.2.1\n  nameserver ns2.example.net\n }\n}\n'
+  const zones = { 'a.yaml': '' }
+  const files = { Corefile: block('k.example.com a.example.com'), zones } as unknown as Record<
+    string,
+    string
+  >
+  const got = await run(t, files)
+  t.equal(got.code, 0)
+  t.match(got.errors, [
+    /^\[WARNING\] Corefile:4: .*nameserver ns1\.example\.org\. is not in k\.example\.com\., a\.example\.com\., so its addresses are not served/,
+  ])
+  t.equal(got.errors.length, 1)
+  const inside = await run(t, { ...files, Corefile: block('k.example.com example.org') })
+  t.strictSame(inside.errors, [], 'one zone of the block has it')
+})
+
 t.test('a Corefile that is not there is one line', async (t) => {
   const errors: string[] = []
   const output: Output = {

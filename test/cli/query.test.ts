@@ -11,7 +11,7 @@ import {
   type Message,
   parseMessage,
 } from '../../src/dns/message/message.ts'
-import { scanName } from '../../src/dns/name/name.ts'
+import { printName, scanName } from '../../src/dns/name/name.ts'
 
 /** What one reply should be; undefined = silence. */
 type Responder = (query: Message, protocol: 'UDP' | 'TCP') => readonly (Message | Uint8Array)[]
@@ -230,13 +230,36 @@ t.test('says so where nobody listens', async (t) => {
   }
 })
 
+t.test('takes type, class and name in any order, and glued options, as dig does', async (t) => {
+  const { port, asked } = await startServer(t, (query) => [answer(query)])
+  const table: { given: string[]; want: [string, number, number] }[] = [
+    { given: ['MX', 'example.org'], want: ['example.org.', RRType.MX, 1] },
+    { given: ['CH', 'TXT', 'version.bind'], want: ['version.bind.', RRType.TXT, 3] },
+    { given: ['example.org', 'CH', 'MX'], want: ['example.org.', RRType.MX, 3] },
+    { given: ['mx'], want: ['mx.', RRType.A, 1] },
+    { given: ['mx', 'txt'], want: ['mx.', RRType.TXT, 1] },
+    { given: ['mx', 'ns.'], want: ['ns.', RRType.MX, 1] },
+    { given: ['-x192.0.2.1'], want: ['1.2.0.192.in-addr.arpa.', RRType.PTR, 1] },
+    { given: ['-x', '192.0.2.1', 'TXT'], want: ['1.2.0.192.in-addr.arpa.', RRType.TXT, 1] },
+  ]
+  for (const { given, want } of table) {
+    const errors: string[] = []
+    const line = (text: string) => errors.push(text)
+    t.equal(await runQuery([`-p${port}`, '@127.0.0.1', ...given], () => {}, line), 0)
+    const { name, type, rrclass } = asked.at(-1)!.question!
+    t.strictSame([printName(name), type, rrclass], want, given.join(' '))
+    t.strictSame(errors, [])
+  }
+})
+
 t.test('refuses arguments it cannot use with exit code 1', async (t) => {
   const table: { given: string[]; want: RegExp }[] = [
     { given: [], want: /want the name/ },
     { given: ['a..b'], want: /invalid name: "a\.\.b"/ },
-    { given: ['a', 'NOTYPE'], want: /unknown type: "NOTYPE"/ },
+    { given: ['b', 'NOTYPE'], want: /unknown type: "NOTYPE"/ },
     { given: ['a', '-p', '65536'], want: /invalid port/ },
     { given: ['a', '-p'], want: /invalid port/ },
+    { given: ['a', '-p0'], want: /invalid port: "0"/ },
     { given: ['a', '-q'], want: /invalid option: -q/ },
     { given: ['a', '+frobnicate'], want: /invalid option: \+frobnicate/ },
     { given: ['a', '+frobnicate=1'], want: /invalid option: \+frobnicate/ },

@@ -23,6 +23,17 @@ const CREATED: readonly Row[] = [
     given: { rootHost: `${'a.'.repeat(127)}aa` },
     want: /may not be more than 255|[Tt]oo long/,
   },
+  { name: 'a root host of 255 characters', given: { rootHost: `${'a.'.repeat(127)}a` } },
+  { name: 'an empty root host', given: { rootHost: '' }, want: /rootHost/ },
+  { name: 'a root host with a space', given: { rootHost: 'a b.example' }, want: /should match/ },
+  { name: 'a wildcard', given: { rootHost: '*.k.example.com' } },
+  { name: 'an ownerID of 6 characters', given: { ...HOST, ownerID: 'abcdef' } },
+  { name: 'an ownerID of 36 characters', given: { ...HOST, ownerID: 'a'.repeat(36) } },
+  {
+    name: 'an ownerID of 37 characters',
+    given: { ...HOST, ownerID: 'a'.repeat(37) },
+    want: /may not be more than 36|[Tt]oo long/,
+  },
   { name: 'a short ownerID', given: { ...HOST, ownerID: 'short' }, want: /ownerID.*at least 6/ },
   {
     name: 'a providerRef without a name',
@@ -34,6 +45,33 @@ const CREATED: readonly Row[] = [
     given: { ...HOST, delegate: true, providerRef: { name: 'p' } },
     want: /delegate=true and providerRef are mutually exclusive/,
   },
+  { name: 'delegate alone', given: { ...HOST, delegate: true } },
+  {
+    name: 'delegate: false beside a provider',
+    given: { ...HOST, delegate: false, providerRef: { name: 'p' } },
+  },
+  ...[80, 443, 1024, 49_151].map((port) => ({ name: `port ${port}`, given: check({ port }) })),
+  ...[0, 79, 81, 442, 444, 1023].map((port) => ({
+    name: `port ${port}`,
+    given: check({ port }),
+    want: /Only ports 80, 443, 1024-49151 are allowed/,
+  })),
+  ...['HTTP', 'HTTPS'].map((protocol) => ({ name: protocol, given: check({ protocol }) })),
+  { name: 'http in lower case', given: check({ protocol: 'http' }), want: /Only HTTP or HTTPS/ },
+  { name: 'one failure', given: check({ failureThreshold: 1 }) },
+  { name: 'a path of three characters', given: check({ path: '/ab' }) },
+  { name: 'a path of two characters', given: check({ path: '/a' }), want: /path.*should match/ },
+  { name: 'a query as the path', given: check({ path: '?ready=1' }) },
+  {
+    name: 'headers without a name',
+    given: check({ additionalHeadersRef: {} }),
+    want: /additionalHeadersRef\.name: Required/,
+  },
+  { name: 'no endpoints', given: { ...HOST, endpoints: [] } },
+  {
+    name: 'an endpoint of any type and target',
+    given: { ...HOST, endpoints: [{ recordType: 'ANYTHING', targets: ['at', 'all'] }] },
+  },
   { name: 'a health check on port 8443', given: check({ port: 8443, path: '/healthz' }) },
   {
     name: 'port 22',
@@ -41,11 +79,12 @@ const CREATED: readonly Row[] = [
     want: /Only ports 80, 443, 1024-49151 are allowed/,
   },
   { name: 'port 49152', given: check({ port: 49_152 }), want: /Only ports 80/ },
-  { name: 'protocol TCP', given: check({ protocol: 'TCP' }), want: /Only HTTP or HTTPS/ },
+  { name: 'protocol TCP', given: check({ protocol: 'TCP' }) },
+  { name: 'protocol UDP', given: check({ protocol: 'UDP' }), want: /Only HTTP, HTTPS or TCP/ },
   {
     name: 'no failures allowed',
     given: check({ failureThreshold: 0 }),
-    want: /must be greater than 0/,
+    want: /Failure threshold must be greater than 0/,
   },
   { name: 'the path /', given: check({ path: '/' }), want: /path.*should match/ },
   { name: 'a path without a slash', given: check({ path: 'healthz' }), want: /path.*should match/ },
@@ -87,6 +126,28 @@ const CHANGED: readonly (Row & { readonly from: object })[] = [
     from: HOST,
     given: { delegate: true },
     want: /delegate can't be set to true/,
+  },
+  {
+    name: 'delegate: false turned on',
+    from: { ...HOST, delegate: false },
+    given: { delegate: true },
+    want: /delegate is immutable/,
+  },
+  {
+    name: 'delegate: false taken away',
+    from: { ...HOST, delegate: false },
+    given: { delegate: null },
+  },
+  {
+    name: 'a provider given to a delegating record',
+    from: { ...HOST, delegate: true },
+    given: { providerRef: { name: 'p' } },
+    want: /delegate=true and providerRef are mutually exclusive/,
+  },
+  {
+    name: 'another provider',
+    from: { ...HOST, providerRef: { name: 'p' } },
+    given: { providerRef: { name: 'q' } },
   },
   { name: 'delegate: false given later', from: HOST, given: { delegate: false } },
   {
@@ -192,11 +253,20 @@ t.test(
       })
       t.strictSame(reply.status, status)
       t.strictSame(reply.spec, HOST, 'the spec stays as it was')
-      const bad = { conditions: [{ ...status.conditions[0], status: 'Maybe' }] }
-      t.equal(
-        (await cluster.call('PATCH', `${records}/status/status`, { status: bad })).status,
-        422,
-      )
+      const [good] = status.conditions
+      const bad = [
+        { conditions: [{ ...good, status: 'Maybe' }] },
+        { conditions: [{ ...good, reason: '' }] },
+        { conditions: [{ type: 'Ready', status: 'True' }] },
+        { conditions: [good, good] },
+        { observedGeneration: 'one' },
+        { remoteRecordStatuses: { 'uid-1': 'text' } },
+        { providerRef: {} },
+      ]
+      for (const status of bad) {
+        const refused = await cluster.call('PATCH', `${records}/status/status`, { status })
+        t.equal(refused.status, 422, JSON.stringify(status))
+      }
     })
 
     await t.test('a probe is checked as well', async (t) => {
@@ -205,7 +275,18 @@ t.test(
         { name: 'an address', given: { address: '192.0.2.1', port: 80, protocol: 'HTTP' } },
         { name: 'nothing', given: {} },
         { name: 'port 1023', given: { port: 1023 }, want: /Only ports 80/ },
-        { name: 'protocol GOPHER', given: { protocol: 'GOPHER' }, want: /Only HTTP or HTTPS/ },
+        {
+          name: 'no failures allowed',
+          given: { failureThreshold: 0 },
+          want: /Failure threshold must be greater than 0/,
+        },
+        { name: 'the path /', given: { path: '/' }, want: /path.*should match/ },
+        {
+          name: 'headers without a name',
+          given: { additionalHeadersRef: {} },
+          want: /additionalHeadersRef\.name: Required/,
+        },
+        { name: 'protocol GOPHER', given: { protocol: 'GOPHER' }, want: /Only HTTP, HTTPS or TCP/ },
       ]
       for (const { name, given, want } of table) {
         const reply = await cluster.call(

@@ -1,4 +1,6 @@
+import fc from 'fast-check'
 import t from 'tap'
+import { findIgnored } from '../../src/record/validate/ignored.ts'
 import { validateResource } from '../../src/record/validate/resource.ts'
 import type { YamlValue } from '../../src/record/yaml/scan-block-yaml.ts'
 import { readCrd } from '../support/cluster.ts'
@@ -87,6 +89,7 @@ t.test('the fields of a DNSRecord', (t) => {
       'healthCheck.protocol: string',
       'healthCheck.interval: string',
       'healthCheck.failureThreshold: integer',
+      'healthCheck.successThreshold: integer',
       'healthCheck.additionalHeadersRef.name: string',
     ].sort(),
   )
@@ -111,6 +114,15 @@ t.test('the fields of a DNSRecord', (t) => {
       'remoteRecordStatuses{}: object',
       'group: string',
       'activeGroups: string',
+      // Ours, beside upstream's.
+      'peers[].address: string',
+      'peers[].state: string',
+      'peers[].generation: string',
+      'peers[].site: string',
+      'peers[].lastSeenTime: string',
+      'peers[].serial: integer',
+      'peers[].message: string',
+      ...ENDPOINT_FIELDS('peers[].endpoints'),
     ].sort(),
   )
   t.end()
@@ -128,6 +140,7 @@ t.test('the fields of a DNSHealthCheckProbe', (t) => {
       'interval: string',
       'additionalHeadersRef.name: string',
       'failureThreshold: integer',
+      'successThreshold: integer',
       'allowInsecureCertificate: boolean',
     ].sort(),
   )
@@ -167,6 +180,7 @@ t.test('required fields, defaults and limits', (t) => {
     protocol: 'HTTPS',
     interval: '5m',
     failureThreshold: 5,
+    successThreshold: undefined,
     additionalHeadersRef: undefined,
   })
   const probe = schemaOf('dnshealthcheckprobes', 'spec')
@@ -180,12 +194,13 @@ t.test('the rules, by what they say', (t) => {
     rulesOf(schemaOf('dnsrecords', 'spec')).sort(),
     [
       'Failure threshold must be greater than 0',
-      'Only HTTP or HTTPS protocols are allowed',
+      'Only HTTP, HTTPS or TCP protocols are allowed',
       'Only ports 80, 443, 1024-49151 are allowed',
       'OwnerID is immutable',
       "OwnerID can't be set if it was previously unset",
       "OwnerID can't be unset if it was previously set",
       'RootHost is immutable',
+      'Success threshold must be greater than 0',
       "delegate can't be set to true if unset",
       "delegate can't be unset if true",
       'delegate is immutable',
@@ -260,5 +275,87 @@ t.test('our validation reads every field of an endpoint that the schema has', (t
     const endpoint = { ...good, [field]: { of: 'another type' } }
     t.not(refusalOf({ rootHost: 'a.example.org', endpoints: [endpoint] }), '', field)
   }
+  t.end()
+})
+
+t.test('fields of an endpoint that the schema lacks are the ones that are called ignored', (t) => {
+  const { properties } = schemaOf('dnsrecords', 'spec').properties.endpoints.items
+  const endpoint = Object.fromEntries(Object.keys(properties).map((name) => [name, null]))
+  const ignored = findIgnored({ spec: { endpoints: [{ ...endpoint, nonsense: 1 }] } })
+  t.strictSame(
+    ignored.map(({ path }) => path),
+    [['spec', 'endpoints', 0, 'nonsense']],
+  )
+  t.end()
+})
+
+t.test('our validation reads of a probe what the schema has', (t) => {
+  const probe = (spec: YamlValue, status: YamlValue) =>
+    validateResource({
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSHealthCheckProbe',
+      metadata: { name: 'a', labels: { 'kuadrant.io/health-probes-owner': 'b' } },
+      spec,
+      status,
+    })
+  const { address } = schemaOf('dnshealthcheckprobes', 'spec').properties
+  const { healthy } = schemaOf('dnshealthcheckprobes', 'status').properties
+  t.match([address, healthy], [{ type: 'string' }, { type: 'boolean' }])
+  t.match(probe({ address: '192.0.2.1' }, { healthy: false }), {
+    kind: 'probe',
+    probe: { address: '192.0.2.1', isDown: true },
+  })
+  t.match(probe({ address: ['192.0.2.1'] }, { healthy: false }), { kind: 'refused' })
+  const unclear = probe({ address: '192.0.2.1' }, { healthy: 'no' })
+  t.match(unclear, { probe: { isDown: false } }, 'what is not said to be down is not')
+  t.end()
+})
+
+/** Values that a schema takes, so far as its types go. */
+// biome-ignore lint/suspicious/noExplicitAny: a schema is any mapping
+function valuesOf(schema: any): fc.Arbitrary<YamlValue> {
+  switch (schema.type) {
+    case 'string':
+      return fc.oneof(
+        fc.string(),
+        fc.constantFrom('A', 'a.example.org', '192.0.2.1', 'weight', '7'),
+      )
+    case 'integer':
+      return fc.maxSafeInteger()
+    case 'boolean':
+      return fc.boolean()
+    case 'array':
+      return fc.array(valuesOf(schema.items), { maxLength: 3 })
+    default: {
+      if (schema.additionalProperties !== undefined) {
+        return fc.dictionary(fc.string(), valuesOf(schema.additionalProperties), { maxKeys: 3 })
+      }
+      const fields = Object.entries(schema.properties ?? {})
+      const arbitraries = fields.map(([name, field]) => [name, valuesOf(field)] as const)
+      const mapping = fc.record(Object.fromEntries(arbitraries), { requiredKeys: [] })
+      return mapping.map((value) => value as YamlValue)
+    }
+  }
+}
+
+t.test('whatever the schema takes is served or refused with the field to blame', (t) => {
+  const spec = schemaOf('dnsrecords', 'spec')
+  let served = 0
+  fc.assert(
+    fc.property(valuesOf(spec), (given) => {
+      const host = { ...(given as object), rootHost: 'a.example.org' } as YamlValue
+      const resource = validateResource({
+        apiVersion: 'kuadrant.io/v1alpha1',
+        kind: 'DNSRecord',
+        metadata: { name: 'a', namespace: 'b' },
+        spec: host,
+      })
+      if (resource.kind === 'record') served++
+      else if (resource.kind === 'refused') t.ok(resource.problem.path.includes('spec'))
+      else t.fail(resource.kind)
+    }),
+    { seed: 1, numRuns: 500 },
+  )
+  t.ok(served > 0, 'some are served')
   t.end()
 })

@@ -61,6 +61,49 @@ t.test('what is sent, and what comes back', async (t) => {
   })
 })
 
+t.test('a body goes out with its type', async (t) => {
+  const seen: { method: string | undefined; type: string | undefined; body: string }[] = []
+  const { client } = await stage(t, (request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk) => chunks.push(chunk))
+    request.on('end', () => {
+      const { method, headers } = request
+      seen.push({ method, type: headers['content-type'], body: Buffer.concat(chunks).toString() })
+      response.writeHead(201).end('{}')
+    })
+  })
+  const body = { contentType: 'application/merge-patch+json', body: '{"grüße":1}' }
+  const response = await client.send('PATCH', '/apis', body, NEVER)
+  t.equal(response.status, 201)
+  t.equal(await readText(response, 100, () => {}), '{}')
+  await readText(await client.send('DELETE', '/apis', body, NEVER), 100, () => {})
+  await readText(await client.send('DELETE', '/apis', undefined, NEVER), 100, () => {})
+  t.strictSame(seen, [
+    { method: 'PATCH', type: 'application/merge-patch+json', body: '{"grüße":1}' },
+    { method: 'DELETE', type: 'application/merge-patch+json', body: '{"grüße":1}' },
+    { method: 'DELETE', type: undefined, body: '' },
+  ])
+})
+
+t.test('a connection is used again, for as long as the credentials hold', async (t) => {
+  const { client, server, write } = await stage(t, (_, response) => response.end('{}'))
+  let connections = 0
+  server.on('connection', () => connections++)
+  const ask = async () => void (await readText(await client.get('/', NEVER), 100, () => {}))
+  for (let i = 0; i < 3; i++) await ask()
+  t.equal(connections, 1)
+  write('second')
+  client.refresh()
+  await ask()
+  t.equal(connections, 1, 'a token goes with each request')
+  const [certFile, keyFile] = [join(t.testdirName, 'cert'), join(t.testdirName, 'key')]
+  for (const file of [certFile, keyFile]) writeFileSync(file, 'other')
+  write('', JSON.stringify({ 'client-certificate': certFile, 'client-key': keyFile }))
+  client.refresh()
+  await ask()
+  t.equal(connections, 2, 'a certificate goes with the connection')
+})
+
 t.test('a date to try again at is no number of seconds', async (t) => {
   const { client } = await stage(t, (_, response) => {
     response.writeHead(503, { 'retry-after': 'Fri, 31 Dec 1999 23:59:59 GMT' }).end()

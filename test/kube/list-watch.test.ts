@@ -22,6 +22,11 @@ function object(name: string, resourceVersion: string): ApiObject {
   return { metadata: { name, resourceVersion } }
 }
 
+function listEnd(resourceVersion: string): ApiObject {
+  const annotations = { 'k8s.io/initial-events-end': 'true' }
+  return { metadata: { resourceVersion, annotations } }
+}
+
 function nameOf({ metadata }: ApiObject): string {
   return (metadata as { name: string }).name
 }
@@ -38,7 +43,8 @@ class Stage {
   fault: Error | undefined
   readonly ended: Promise<void>
 
-  constructor(t: Test, namespace = '') {
+  constructor(t: Test, namespace = '', streamsLists = false) {
+    this.api.streamsLists = streamsLists
     this.watch = new ListWatch({
       api: this.api,
       resource: RESOURCE,
@@ -91,6 +97,14 @@ class Stage {
     return this.api.next()
   }
 
+  /** Tells how far the API is, which is asked after it was away, and gives the next request. */
+  async verified(version = '1000'): Promise<Asked> {
+    const asked = await this.asked()
+    if (asked.isWatch || asked.query.get('limit') !== '1') throw new Error('it was not asked')
+    asked.reply(200, listBody(version, [], 'more'))
+    return this.asked()
+  }
+
   /** Answers the first list with nothing and lets the watch begin. */
   async synced(version = '10'): Promise<Stream> {
     ;(await this.asked()).reply(200, listBody(version, []))
@@ -119,6 +133,99 @@ t.test('a list comes in pages, and the watch begins where it was', async (t) => 
   t.equal(stage.watch.isSynced, true)
 })
 
+t.test('where the server can, a list comes as a stream that ends with a mark', async (t) => {
+  const stage = new Stage(t, '', true)
+  const list = await stage.asked()
+  t.match(Object.fromEntries(list.query), {
+    watch: '1',
+    sendInitialEvents: 'true',
+    resourceVersionMatch: 'NotOlderThan',
+    resourceVersion: '',
+    allowWatchBookmarks: 'true',
+    labelSelector: 'a-label',
+  })
+  const stream = list.stream()
+  stream.event('ADDED', object('a', '5'))
+  stream.event('ADDED', object('b', '3'))
+  t.strictSame(
+    await stage.heard(),
+    ['begin', 'put a', 'put b'],
+    'in the order of keys, not of versions',
+  )
+  stream.event('BOOKMARK', object('', '6'))
+  t.strictSame(await stage.heard(), [], 'an ordinary bookmark is no end')
+  t.equal(stage.watch.isSynced, false)
+  const rest = [
+    { type: 'MODIFIED', object: object('a', '8') },
+    { type: 'DELETED', object: object('b', '9') },
+    { type: 'ADDED', object: object('c', '4') },
+    { type: 'BOOKMARK', object: listEnd('9') },
+    { type: 'ADDED', object: object('beyond', '10') },
+  ]
+  stream.push(rest.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  t.strictSame(await stage.heard(), ['put a', '-b', 'put c', 'end'])
+  const watch = await stage.asked()
+  t.equal(watch.query.get('resourceVersion'), '9')
+  t.equal(watch.query.has('sendInitialEvents'), false)
+  t.equal(stage.watch.isSynced, true)
+  t.strictSame(stage.lines, [])
+})
+
+t.test('a streamed list that was cut is tried in pages, the next one streamed again', async (t) => {
+  const cuts: readonly { name: string; cut: (stream: Stream) => void; want: RegExp }[] = [
+    { name: 'an end', cut: (s) => s.end(), want: /the list ended before all of it had come/ },
+    { name: 'a break', cut: (s) => s.fail(new Error('read ECONNRESET')), want: /ECONNRESET/ },
+    {
+      name: 'an error of the server',
+      cut: (s) => s.event('ERROR', statusBody(500, 'etcd is gone')),
+      want: /500 etcd is gone/,
+    },
+    { name: 'nonsense', cut: (s) => s.push('nonsense\n'), want: /no JSON/ },
+  ]
+  for (const { name, cut, want } of cuts) {
+    const stage = new Stage(t, '', true)
+    const stream = (await stage.asked()).stream()
+    stream.event('ADDED', object('a', '5'))
+    cut(stream)
+    await turns()
+    t.match(stage.lines, [want], name)
+    t.notOk(stage.told.includes('end'), 'nothing is taken away')
+    await stage.advance(WAIT_MS)
+    const page = await stage.asked()
+    t.equal(page.query.get('limit'), '500', name)
+    page.reply(200, listBody('7', [object('a', '5')]))
+    ;(await stage.asked()).reply(410, statusBody(410, 'too old'))
+    await turns()
+    await stage.advance(WAIT_MS)
+    t.equal((await stage.asked()).query.get('sendInitialEvents'), 'true', name)
+  }
+})
+
+t.test('silence ends a streamed list, and so does closing', async (t) => {
+  const silent = new Stage(t, '', true)
+  ;(await silent.asked()).stream()
+  await silent.advance(30_001)
+  t.match(silent.lines, [/nothing came for 30 s/])
+  const closed = new Stage(t, '', true)
+  ;(await closed.asked()).stream()
+  await turns()
+  closed.watch.close()
+  await closed.ended
+  t.equal(closed.timers.count, 0)
+})
+
+t.test('a refusal that pages would meet too is told once', async (t) => {
+  const stage = new Stage(t, '', true)
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const asked = await stage.asked()
+    t.equal(asked.query.has('sendInitialEvents'), true)
+    asked.reply(403, statusBody(403, 'no way'))
+    await turns()
+    await stage.advance(WAIT_MS)
+  }
+  t.equal(stage.lines.length, 1)
+})
+
 t.test('events are gathered, and a cut stream is taken up where it was cut', async (t) => {
   const stage = new Stage(t)
   const stream = await stage.synced()
@@ -134,7 +241,7 @@ t.test('events are gathered, and a cut stream is taken up where it was cut', asy
     /dnsrecords in all namespaces: read ECONNRESET; it is tried again, what is known is kept/,
   ])
   await stage.advance(WAIT_MS)
-  const again = await stage.asked()
+  const again = await stage.verified()
   t.equal(again.isWatch, true, 'no list is needed')
   t.equal(again.query.get('resourceVersion'), '13')
   t.equal(stage.watch.counts.lists, 1)
@@ -147,7 +254,7 @@ t.test('bookmarks move the place where the watch goes on', async (t) => {
   await turns()
   await stage.advance(10_000)
   stream.end()
-  const again = await stage.asked()
+  const again = await stage.verified()
   t.equal(again.query.get('resourceVersion'), '99')
   t.strictSame(await stage.heard(), [])
   t.strictSame(stage.lines, [], 'an end in order is not worth a line')
@@ -161,7 +268,7 @@ t.test('a version that is gone has everything listed anew', async (t) => {
         const stream = await stage.synced()
         stream.end()
         await stage.advance(WAIT_MS)
-        ;(await stage.asked()).reply(410, statusBody(410, 'too old resource version'))
+        ;(await stage.verified()).reply(410, statusBody(410, 'too old resource version'))
       },
     },
     {
@@ -202,6 +309,98 @@ t.test('a version that is gone has everything listed anew', async (t) => {
   }
 })
 
+t.test('an API that was restored from a backup has everything listed anew', async (t) => {
+  const table: readonly {
+    name: string
+    told: RegExp[]
+    restored: (stage: Stage) => Promise<void>
+  }[] = [
+    {
+      name: 'its version is lower after it was away',
+      told: [
+        /read ECONNRESET/,
+        /the API went back from version 20 to 15; everything is listed anew/,
+      ],
+      restored: async (stage) => {
+        const stream = await stage.synced('20')
+        stream.fail(new Error('read ECONNRESET'))
+        await turns()
+        await stage.advance(WAIT_MS)
+        ;(await stage.asked()).reply(200, listBody('15', [object('a', '1')], 'more'))
+      },
+    },
+    {
+      name: 'so it is after a stream that ended before its time',
+      told: [/the API went back from version 20 to 15/],
+      restored: async (stage) => {
+        const stream = await stage.synced('20')
+        stream.end()
+        await turns()
+        await stage.advance(WAIT_MS)
+        ;(await stage.asked()).reply(200, listBody('15', [], 'more'))
+      },
+    },
+    {
+      name: 'a bookmark says so',
+      told: [],
+      restored: async (stage) => {
+        const stream = await stage.synced('20')
+        stream.event('BOOKMARK', object('', '15'))
+        await turns()
+        await stage.advance(WAIT_MS)
+      },
+    },
+    {
+      name: 'it complains of a version that it never had',
+      told: [],
+      restored: async (stage) => {
+        const stream = await stage.synced('20')
+        stream.event(
+          'ERROR',
+          statusBody(504, 'Timeout: Too large resource version: 20, current: 15'),
+        )
+        await turns()
+        await stage.advance(WAIT_MS)
+      },
+    },
+    {
+      name: 'the configuration leads to another one, however far that is',
+      told: [/ECONNREFUSED/, /the API is at https:\/\/elsewhere now; everything is listed anew/],
+      restored: async (stage) => {
+        const stream = await stage.synced('20')
+        stream.fail(new Error('connect ECONNREFUSED'))
+        await turns()
+        await stage.advance(WAIT_MS)
+        stage.api.place = 'https://elsewhere'
+        ;(await stage.asked()).reply(200, listBody('30', [], 'more'))
+      },
+    },
+  ]
+  for (const { name, told, restored } of table) {
+    await t.test(name, async (t) => {
+      const stage = new Stage(t)
+      await restored(stage)
+      const list = await stage.asked()
+      t.equal(list.isWatch, false)
+      t.equal(list.query.get('limit'), '500')
+      list.reply(200, listBody('16', [object('b', '12')]))
+      t.strictSame(await stage.heard(), ['begin', 'put b', 'end'])
+      t.equal((await stage.asked()).query.get('resourceVersion'), '16')
+      const lines = stage.lines.filter((line) => !line.includes('followed again'))
+      t.equal(lines.length, told.length)
+      t.match(lines, told)
+    })
+  }
+})
+
+t.test('a watch that ended in its time is taken up without a question', async (t) => {
+  const stage = new Stage(t)
+  const stream = await stage.synced()
+  await stage.advance(139_000)
+  stream.end()
+  t.equal((await stage.asked()).isWatch, true)
+})
+
 t.test('half a line at the end of a stream is no event', async (t) => {
   const stage = new Stage(t)
   const stream = await stage.synced()
@@ -212,7 +411,7 @@ t.test('half a line at the end of a stream is no event', async (t) => {
   t.strictSame(await stage.heard(), ['+a'], 'a line may come in pieces')
   stream.end()
   await stage.advance(WAIT_MS)
-  t.equal((await stage.asked()).query.get('resourceVersion'), '11')
+  t.equal((await stage.verified()).query.get('resourceVersion'), '11')
   t.strictSame(await stage.heard(), [])
 })
 
@@ -240,7 +439,7 @@ t.test('a line that makes no sense ends the watch, not the server', async (t) =>
       await turns()
       t.match(stage.lines, [want])
       await stage.advance(WAIT_MS)
-      t.equal((await stage.asked()).query.get('resourceVersion'), '10')
+      t.equal((await stage.verified()).query.get('resourceVersion'), '10')
     })
   }
 })
@@ -391,7 +590,7 @@ t.test('the age grows while the API is away, and only then', async (t) => {
   t.equal(stage.watch.ageMs, 1000, 'since something came')
   await stage.advance(WAIT_MS)
   t.equal(stage.watch.ageMs, 1000 + WAIT_MS)
-  ;(await stage.asked()).stream()
+  ;(await stage.verified()).stream()
   await turns()
   t.equal(stage.watch.ageMs, 0)
 })

@@ -122,6 +122,15 @@ t.test('a new zone has its default NS, which goes where a record has one', (t) =
   t.end()
 })
 
+t.test('a CNAME at the apex has to go for the default NS, which is not of the Corefile', (t) => {
+  const { records, conflicts } = zone()
+  records.apply(added({ name: 'c', endpoints: ['k.example.com CNAME x.example.org'] }))
+  t.strictSame(conflicts, [
+    'k.example.com.: CNAME of n/c beside the SOA and the default NS: the CNAME is not served',
+  ])
+  t.end()
+})
+
 interface Conflict {
   readonly name: string
   readonly given: readonly Given[]
@@ -422,6 +431,23 @@ t.test('after any edits a zone is what it would be if built at once, and so is i
     },
   )
   fc.assert(property, { seed: 7, numRuns: 200 })
+  t.end()
+})
+
+t.test('a record with many owners, by turns, has each endpoint at its own', (t) => {
+  const { records, sink } = zone()
+  const owners = Array.from({ length: 12 }, (_, i) => `o${i}.k.example.com`)
+  const endpoints = ['1', '2'].flatMap((n) => owners.map((o) => `${o} A 192.0.2.${n} id=${n}`))
+  const [change] = added({ endpoints })
+  records.apply([change!])
+  for (const owner of owners) {
+    t.strictSame(sink.targets(`${owner}. A`), ['192.0.2.1', '192.0.2.2'], owner)
+  }
+  t.equal(records.recordCount, 1)
+  t.ok(records.has(change!.after!))
+  records.apply([{ before: change!.after, after: undefined }])
+  t.equal(sink.sets.size, 1, 'but for the NS')
+  t.equal(records.recordCount, 0)
   t.end()
 })
 

@@ -3,6 +3,8 @@ import t from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { CookieJar } from '../../src/dns/edns/cookie.ts'
 import { DROP, type Handler } from '../../src/plugin/handler.ts'
+
+import { sentOctets } from '../../src/plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type Transaction } from '../../src/plugin/transaction.ts'
 import { ServerCounts, ServerTotals } from '../../src/server/counters.ts'
 import type { RoutedBlock } from '../../src/server/routing.ts'
@@ -406,6 +408,28 @@ t.test('server cookies', async (t) => {
   )
   t.equal(hex(ask(start([block('.')]).server, spec)), undefined, 'without a secret')
 })
+
+t.test(
+  'what logs and metrics report of a reply has its cookie and its keepalive timeout',
+  async (t) => {
+    const jar = new CookieJar(new Uint8Array(16))
+    const options: [number, Uint8Array][] = [
+      [10, new Uint8Array(8)],
+      [11, new Uint8Array(0)],
+    ]
+    for (const protocol of [0, 1] as const) {
+      let counted = 0
+      const counting = chain((tx) => {
+        counted = sentOctets(tx, 5)
+        return 5
+      })
+      const { server } = start([block('.', { chain: counting })], jar)
+      const tx = open(server, wireQuery({ name: 'example.com', edns: { options } }), protocol)
+      t.equal(server.serve(tx, out), counted, `protocol ${protocol}`)
+      server.release(tx)
+    }
+  },
+)
 
 t.test('the keepalive timeout is the idle timeout', async (t) => {
   const message = ask(

@@ -77,6 +77,7 @@ function recordOf(n: number, version: number): StoredRecord {
     zoneLabel: '',
     rootHost: scanName(nameOf(n))!,
     isAggregate: false,
+    isWildcardHost: false,
     createdSeconds: 0,
     endpoints: endpointsOf(n, version),
   })

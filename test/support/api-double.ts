@@ -1,4 +1,4 @@
-import type { ApiClient, ApiResponse } from '../../src/kube/api.ts'
+import type { ApiBody, ApiClient, ApiMethod, ApiResponse } from '../../src/kube/api.ts'
 
 /** A body that comes when the test says so. */
 export class Stream implements AsyncIterable<Uint8Array> {
@@ -40,10 +40,16 @@ export class Stream implements AsyncIterable<Uint8Array> {
 
 /** A request that waits for the test to answer it. */
 export interface Asked {
+  readonly method: ApiMethod
   readonly path: string
   readonly query: URLSearchParams
   readonly isWatch: boolean
   readonly signal: AbortSignal
+  /** '' = there is no body. */
+  readonly contentType: string
+  /** The body, read as JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the code under test wrote
+  readonly body: any
   /** Answers with that JSON. */
   reply(status: number, body: object, retryAfterSeconds?: number): void
   /** Answers with 200 and what the stream brings. */
@@ -57,6 +63,9 @@ export class ApiDouble implements ApiClient {
   /** Requests not answered yet, oldest first. */
   readonly asked: Asked[] = []
   refreshes = 0
+  place = 'https://api'
+  /** False: refuses streamed lists, as servers that can't do them do, without asking the test. */
+  streamsLists = false
   #wake: () => void = () => {}
 
   refresh(): void {
@@ -64,6 +73,15 @@ export class ApiDouble implements ApiClient {
   }
 
   get(path: string, signal: AbortSignal): Promise<ApiResponse> {
+    return this.send('GET', path, undefined, signal)
+  }
+
+  send(
+    method: ApiMethod,
+    path: string,
+    body: ApiBody | undefined,
+    signal: AbortSignal,
+  ): Promise<ApiResponse> {
     const url = new URL(path, 'http://api')
     return new Promise((resolve, reject) => {
       const respond = (status: number, retryAfterSeconds = 0): Stream => {
@@ -73,7 +91,16 @@ export class ApiDouble implements ApiClient {
         return body
       }
       signal.addEventListener('abort', () => reject(new Error('aborted')))
+      if (url.searchParams.has('sendInitialEvents') && !this.streamsLists) {
+        const refusal = respond(422)
+        refusal.push(JSON.stringify(statusBody(422, 'sendInitialEvents is forbidden', 'Invalid')))
+        refusal.end()
+        return
+      }
       this.asked.push({
+        method,
+        contentType: body?.contentType ?? '',
+        body: body === undefined ? undefined : JSON.parse(body.body),
         path: url.pathname,
         query: url.searchParams,
         isWatch: url.searchParams.has('watch'),
@@ -101,8 +128,8 @@ export class ApiDouble implements ApiClient {
 }
 
 /** What the API server sends for a refused request. */
-export function statusBody(code: number, message: string): object {
-  return { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, message }
+export function statusBody(code: number, message: string, reason = ''): object {
+  return { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, message, reason }
 }
 
 /** A page of a list. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,6 +27,8 @@ export interface ApiReply {
 export interface CallOptions {
   readonly user?: ClusterUser
   readonly accept?: string
+  /** Of the body; by default JSON, and a merge patch for PATCH. */
+  readonly contentType?: string
 }
 
 const RECORDS = '/apis/kuadrant.io/v1alpha1'
@@ -36,18 +38,21 @@ export class Cluster {
   readonly directory: string
   readonly #port: number
   readonly #etcdPort: number
+  readonly #peerPort: number
   readonly #processes = new Map<string, ChildProcess>()
   #printed = ''
 
-  private constructor(directory: string, port: number, etcdPort: number) {
+  private constructor(directory: string, [port, etcdPort, peerPort]: [number, number, number]) {
     this.directory = directory
     this.#port = port
     this.#etcdPort = etcdPort
+    this.#peerPort = peerPort
   }
 
   static async start(t: Test): Promise<Cluster> {
     const directory = temporaryDirectory(t)
-    const cluster = new Cluster(directory, await freePort(), await freePort())
+    const ports = [await freePort(), await freePort(), await freePort()] as [number, number, number]
+    const cluster = new Cluster(directory, ports)
     t.teardown(() => cluster.stop())
     cluster.#writeCredentials()
     await cluster.#startEtcd()
@@ -100,6 +105,26 @@ export class Cluster {
     await fetch(`${etcd}/compaction`, { method: 'POST', body })
   }
 
+  /** Stops both, copies their data, and starts both again. */
+  async backUp(): Promise<void> {
+    await this.stop()
+    cpSync(join(this.directory, 'etcd'), join(this.directory, 'backup'), { recursive: true })
+    await this.restart()
+  }
+
+  /** Stops both and puts the backup in the place of their data. */
+  async restore(): Promise<void> {
+    await this.stop()
+    rmSync(join(this.directory, 'etcd'), { recursive: true })
+    cpSync(join(this.directory, 'backup'), join(this.directory, 'etcd'), { recursive: true })
+    await this.restart()
+  }
+
+  async restart(): Promise<void> {
+    await this.#startEtcd()
+    await this.startServer()
+  }
+
   async stop(): Promise<void> {
     await this.#kill('apiServer')
     await this.#kill('etcd')
@@ -131,13 +156,13 @@ contexts:
     method: string,
     path: string,
     body?: unknown,
-    { user = 'admin', accept = 'application/json' }: CallOptions = {},
+    { user = 'admin', accept = 'application/json', contentType }: CallOptions = {},
   ): Promise<ApiReply> {
-    const isPatch = method === 'PATCH'
+    const byMethod = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     const headers = {
       accept,
       authorization: `Bearer ${tokenOf(user)}`,
-      'content-type': isPatch ? 'application/merge-patch+json' : 'application/json',
+      'content-type': contentType ?? byMethod,
     }
     const ca = readFileSync(this.caFile)
     return new Promise((resolve, reject) => {
@@ -230,7 +255,7 @@ contexts:
 
   async #startEtcd(): Promise<void> {
     const client = `http://127.0.0.1:${this.#etcdPort}`
-    const peer = `http://127.0.0.1:${await freePort()}`
+    const peer = `http://127.0.0.1:${this.#peerPort}`
     this.#spawn('etcd', [
       `--data-dir=${join(this.directory, 'etcd')}`,
       `--listen-client-urls=${client}`,

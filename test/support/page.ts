@@ -7,14 +7,14 @@ import { freePort, root, runSextant } from './server.ts'
 import { until } from './until.ts'
 
 /** A fenced block of a page: its language, the file that it names, if any, and its text. */
-interface Fence {
+export interface Fence {
   readonly language: string
   readonly file: string
   readonly text: string
 }
 
 /** A command of a `console` block with the output that the page shows for it. */
-interface Step {
+export interface Step {
   readonly command: string
   readonly want: readonly string[]
 }
@@ -23,12 +23,14 @@ const MAIN = join(root, 'dist/main.js')
 /** Ports as pages write them; each run has free ones instead. */
 const PORTS = ['1053', '9153', '8181', '8080']
 
-function scanFences(page: string): Fence[] {
+/** The fenced blocks of a page, in its order. */
+export function scanFences(page: string): Fence[] {
   const found = page.matchAll(/^```(\w+) ?(\S*)\n([\s\S]*?)^```$/gm)
   return [...found].map(([, language = '', file = '', text = '']) => ({ language, file, text }))
 }
 
-function scanSteps(text: string): Step[] {
+/** The commands of a `console` block. */
+export function scanSteps(text: string): Step[] {
   return text
     .split(/^\$ /m)
     .slice(1)
@@ -56,7 +58,8 @@ function lineAgrees(want: string, got: string): boolean {
   return new RegExp(`^${parts.join('.*')}$`).test(got)
 }
 
-function lines(text: string): string[] {
+/** Lines as they are compared: blanks made one, empty ones left out. */
+export function lines(text: string): string[] {
   return text
     .split('\n')
     .map((line) => line.trim().replace(/\s+/g, ' '))

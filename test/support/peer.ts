@@ -9,6 +9,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   named: 'bind9',
   knotd: 'knot',
   nsd: 'nsd',
+  unbound: 'unbound',
 }
 
 function isInstalled(tool: string): boolean {
@@ -29,6 +30,12 @@ export function needs(...tools: readonly string[]): { skip?: string } {
   if (missing.length === 0 || process.env.CI === 'true') return {}
   const names = missing.map((tool) => `${tool} (Debian: ${PACKAGES[tool] ?? tool})`)
   return { skip: `not installed: ${names.join(', ')}` }
+}
+
+/** Options for a subtest that makes namespaces of the kernel: as `needs`, but for root. */
+export function needsRoot(): { skip?: string } {
+  if (process.getuid?.() === 0 || process.env.CI === 'true') return {}
+  return { skip: 'only root can make namespaces of the kernel' }
 }
 
 /** Runs a tool to its end, within `timeoutMs`; resolves to what it printed, whatever its exit code. */

@@ -27,7 +27,7 @@ function hasOpt(query: Query, response: Response): boolean {
 export function optOctets(query: Query, response: Response): number {
   if (!hasOpt(query, response)) return 0
   let octets = OPT_OCTETS
-  if (query.ecsFamily !== 0) octets += OPTION_HEADER_OCTETS + ecsOctets(query)
+  if (query.hasEcs) octets += OPTION_HEADER_OCTETS + ecsOctets(query)
   if (cookieGoesOut(query, response)) {
     octets += OPTION_HEADER_OCTETS + CLIENT_COOKIE_OCTETS + response.serverCookieOctets
   }
@@ -67,7 +67,7 @@ export function composeOpt(
   out[start + 7] = query.dnssecOk ? 0x80 : 0
   out[start + 8] = 0
   let at = start + OPT_OCTETS
-  if (query.ecsFamily !== 0) at = composeEcs(query, response.scopeBits, out, at)
+  if (query.hasEcs) at = composeEcs(query, response.scopeBits, out, at)
   if (cookieGoesOut(query, response)) at = composeCookie(query, response, out, at)
   if (keepaliveGoesOut(query, response)) {
     at = composeOptionHeader(OptionCode.KEEPALIVE, 2, out, at)

@@ -65,8 +65,8 @@ function parseCookie(query: Query, at: number, octets: number): boolean {
 /**
  * Reads a client subnet (RFC 7871 section 6). False where section 7.2.1 wants FORMERR: a family other
  * than IPv4 or IPv6, a scope in a query, a prefix longer than the address, an address longer or
- * shorter than the prefix needs, or bits set behind the prefix. Family 0 with no prefix and no address
- * is how dig writes `+subnet=0`, and BIND takes it: it is read as a query without the option.
+ * shorter than the prefix needs, or bits set behind the prefix. Without a prefix the family is of no
+ * importance (section 7.1.2), and dig writes 0 for `+subnet=0`: the reply has it as well.
  */
 function parseEcs(query: Query, at: number, octets: number): boolean {
   if (octets < ECS_FIXED_OCTETS) return false
@@ -74,7 +74,10 @@ function parseEcs(query: Query, at: number, octets: number): boolean {
   const family = (packet[at]! << 8) | packet[at + 1]!
   const sourceBits = packet[at + 2]!
   if (packet[at + 3] !== 0) return false
-  if (family === 0) return sourceBits === 0 && octets === ECS_FIXED_OCTETS
+  if (family === 0) {
+    query.hasEcs = sourceBits === 0 && octets === ECS_FIXED_OCTETS
+    return query.hasEcs
+  }
   if (family !== IPV4 && family !== IPV6) return false
   if (sourceBits > (family === IPV4 ? 32 : 128)) return false
   const addressOctets = (sourceBits + 7) >> 3
@@ -87,6 +90,7 @@ function parseEcs(query: Query, at: number, octets: number): boolean {
   for (let i = 0; i < 16; i++) {
     address[i] = i < addressOctets ? packet[at + ECS_FIXED_OCTETS + i]! : 0
   }
+  query.hasEcs = true
   query.ecsFamily = family
   query.ecsSourceBits = sourceBits
   return true

@@ -22,6 +22,7 @@ function printWord(word: string): string {
 /** One EDNS option as dig writes it, without the `; ` before. Safe to show on a terminal. */
 export function printOption(code: number, data: Uint8Array): string {
   if (code === OptionCode.ECS) {
+    if (data.length === 4 && data.every((octet) => octet === 0)) return 'CLIENT-SUBNET: 0/0/0'
     const subnet = parseClientSubnet(data)
     if (subnet !== undefined) return `CLIENT-SUBNET: ${printClientSubnet(subnet)}`
   }

@@ -76,6 +76,7 @@ function reset(query: Query, packet: Uint8Array, octets: number): void {
   query.nsidRequested = false
   query.cookieOffset = 0
   query.cookieOctets = 0
+  query.hasEcs = false
   query.ecsFamily = 0
   query.ecsSourceBits = 0
   query.keepaliveRequested = false

@@ -60,7 +60,9 @@ export class Query {
   /** COOKIE option data in `packet`: 0 octets if absent, else 8 or 16..40 (RFC 7873 section 4). */
   cookieOffset = 0
   cookieOctets = 0
-  /** ECS (RFC 7871): family 1 IPv4, 2 IPv6, 0 = no ECS option in the query. */
+  /** True if the query has an ECS option (RFC 7871). */
+  hasEcs = false
+  /** 1 IPv4, 2 IPv6, 0 = no option, or one that says no more than that no subnet is to be used. */
   ecsFamily = 0
   ecsSourceBits = 0
   /** The ECS address, zero-padded; IPv4 in octets 0..3. */

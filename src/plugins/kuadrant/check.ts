@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { InputError } from '../../base/errors.ts'
 import { nameKey } from '../../dns/name/name.ts'
+import { checkStateFile } from '../../probing/state-file.ts'
 import { openApi } from '../../record/kubernetes/acquire.ts'
 import {
   type CheckedManifests,
@@ -14,15 +15,17 @@ import { RecordPlaces } from '../../record/manifests/locate.ts'
 import { checkSerialFile } from '../../record/serials/serial-file.ts'
 import { loadSnapshot } from '../../record/snapshot/load.ts'
 import { ZoneClaims } from '../../record/zone-claims.ts'
+import { NO_HEALTH } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
+import { checkKey } from './peers.ts'
 import { digestOfShape } from './shape.ts'
 import { nameOf } from './source-place.ts'
-import { belongs, createRecordZone, mailboxOf } from './zone-content.ts'
+import { belongs, createRecordZone, findLostAddresses, mailboxOf } from './zone-content.ts'
 
 /**
  * Everything that is wrong with the source of a block: its manifests, or the configuration of its cluster; `warn` is told of what a start would log:
  * records that disagree in one of its zones, records that no zone takes, a bad mailbox, serials file or snapshot. `all`: the
- * blocks of the Corefile. Throws InputError where the directory can't be listed.
+ * blocks of the Corefile, this one among them. Throws InputError where the directory can't be listed.
  */
 export async function checkBlock(
   options: KuadrantOptions,
@@ -40,6 +43,10 @@ export async function checkBlock(
   const fault = serials === '' ? '' : checkSerialFile(serials)
   if (fault !== '') warn(new InputError('SERIALS', serialsPosition, fault))
   warnOfSnapshot(options, all, warn)
+  for (const warning of findLostAddresses(options)) warn(warning)
+  const { probe } = options.health ?? NO_HEALTH
+  const stateFault = probe === undefined || probe.file === '' ? '' : checkStateFile(probe.file)
+  if (stateFault !== '') warn(new InputError('PROBE', probe?.position, stateFault))
   for (const apex of zones) {
     mailboxOf(apex, options, (text) => warn(new InputError('RNAME', options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }
@@ -52,7 +59,8 @@ export async function checkBlock(
     const at = places.record(key) ?? position
     warn(new InputError('UNCLAIMED', at, `no zone is served for DNSRecord ${key}: it is ignored`))
   }
-  return faults
+  const { key } = options.peering
+  return key === undefined ? faults : [...faults, ...checkKey(key, warn)]
 }
 
 /** Of a cluster nothing is read, but whether its configuration is of use. */

@@ -8,6 +8,17 @@ import type { BlockConfig } from '../../plugin/directive.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { isLocalZone } from '../../record/zone-claims.ts'
+import { checkHealth, type HealthOptions, NO_HEALTH, scanHealthProperty } from './health-options.ts'
+import {
+  NO_PEERING,
+  type PeeringDraft,
+  type PeeringOptions,
+  scanExpiry,
+  scanKeyPlace,
+  scanPeers,
+  scanSite,
+} from './peering-options.ts'
 import { type SourcePlace, scanNamespaces } from './source-place.ts'
 
 /** A name server of the zones and its addresses, for glue. */
@@ -15,6 +26,7 @@ export interface Nameserver {
   /** Lower-case wire name. */
   readonly name: Uint8Array
   readonly addresses: readonly Address[]
+  readonly position: Position
 }
 
 /** Where zones are kept over a restart. */
@@ -43,6 +55,11 @@ export interface KuadrantOptions {
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
   readonly fallthrough: Fallthrough
+  /** What other sites know us by; '' = not said. */
+  readonly site: string
+  readonly peering: PeeringOptions
+  /** Undefined = nothing is said of it. */
+  readonly health?: HealthOptions | undefined
 }
 
 const SNAPSHOT_MS_DEFAULT = 60_000
@@ -52,21 +69,21 @@ const SNAPSHOT_MS_MAX = 24 * 3600 * 1000
 /** The service account of the pod we run in. */
 const IN_CLUSTER = { kind: 'kubernetes', kubeconfig: '', context: '' } as const
 
-type Draft = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] } & {
+/** Options while they are scanned: with a fault in them they hold what was good. */
+export type DraftOptions = {
+  -readonly [K in Exclude<keyof KuadrantOptions, 'peering'>]: KuadrantOptions[K]
+} & {
+  /** A line names the source. */
   hasSource: boolean
+  peering: PeeringDraft
 }
 
-/**
- * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
- * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | fallthrough [ZONES...] }`. Throws InputError.
- * `namespaces`: what WATCH_NAMESPACES says.
- */
-export function scanOptions(
+/** What holds where a block says nothing. `namespaces`: what WATCH_NAMESPACES says. Throws InputError. */
+export function draftOptions(
   d: Dispenser,
-  block: BlockConfig,
   namespaces = process.env.WATCH_NAMESPACES ?? '',
-): KuadrantOptions {
-  const draft: Draft = {
+): DraftOptions {
+  return {
     zones: [],
     source: { ...IN_CLUSTER, namespaces: scanNamespaces(namespaces) },
     hasSource: false,
@@ -79,17 +96,34 @@ export function scanOptions(
     nameservers: [],
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
+    site: '',
+    peering: { ...NO_PEERING },
+    health: NO_HEALTH,
   }
+}
+
+/**
+ * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
+ * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE] |
+ * probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... |
+ * tsig NAME FILE | expire DURATION }` into `draft`. Throws InputError, with all that is wrong.
+ */
+export function scanOptions(
+  d: Dispenser,
+  block: BlockConfig,
+  draft: DraftOptions,
+): KuadrantOptions {
   for (let i = 0; nextOnce(d, i); i++) {
     draft.position = d.position()
     draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
     d.eachProperty(() => scanProperty(d, draft, block))
+    checkPeering(d, draft)
   }
-  const { hasSource: _, ...options } = draft
-  return options
+  checkHealth(d, draft.health ?? NO_HEALTH, draft.source)
+  return draft
 }
 
-function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
+function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
   const property = d.value()
   switch (property) {
     case 'fallthrough':
@@ -124,12 +158,45 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
       draft.allowedNamespaces = new Set([...(draft.allowedNamespaces ?? []), ...names])
       return
     }
-    default:
-      throw d.error(`Unknown property '${property}'`)
+    case 'site':
+      if (draft.site !== '') throw d.error('site is given twice')
+      draft.site = scanSite(d)
+      return
+    case 'peer':
+      scanPeers(d, draft.peering)
+      return
+    case 'tsig':
+      if (draft.peering.key !== undefined) throw d.error('tsig is given twice')
+      draft.peering.key = scanKeyPlace(d, block)
+      return
+    case 'expire':
+      draft.peering.expiryMs = scanExpiry(d)
+      return
+    default: {
+      const health = scanHealthProperty(d, draft.health ?? NO_HEALTH, block)
+      if (health === undefined) throw d.error(`Unknown property '${property}'`)
+      draft.health = health
+    }
   }
 }
 
-function scanKubeconfig(d: Dispenser, draft: Draft, block: BlockConfig): void {
+function checkPeering(d: Dispenser, { peering, site, source, zones }: DraftOptions): void {
+  const { peers, key } = peering
+  if (peers.length === 0) {
+    if (key !== undefined) throw d.error('tsig is about peers: name them, `peer ADDR...`')
+    return
+  }
+  if (source.kind !== 'manifests') {
+    throw d.error('peer needs manifests; in a cluster the operator asks peers')
+  }
+  if (site === '') throw d.error('peer needs `site NAME`: what other sites know this one by')
+  if (!zones.some(isLocalZone)) return
+  throw d.error(
+    'the zone kdrnt is what peers ask us for: serve it in a block of its own, without peer',
+  )
+}
+
+function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
   const [file, context = '', ...more] = d.remainingArgs()
   if (file === undefined || more.length > 0) throw d.argError()
   const kubeconfig = resolve(block.root, file)
@@ -137,7 +204,7 @@ function scanKubeconfig(d: Dispenser, draft: Draft, block: BlockConfig): void {
   setSource(d, draft, { kind: 'kubernetes', kubeconfig, context, namespaces })
 }
 
-function setSource(d: Dispenser, draft: Draft, source: SourcePlace): void {
+function setSource(d: Dispenser, draft: DraftOptions, source: SourcePlace): void {
   if (draft.hasSource && draft.source.kind === source.kind) {
     throw d.error(`${d.value()} is given twice`)
   }
@@ -175,5 +242,5 @@ function scanNameserver(d: Dispenser): Nameserver {
     if (scanned === undefined) throw d.error(`nameserver address is not an IP address: ${address}`)
     return scanned
   })
-  return { name: lowerName(name), addresses }
+  return { name: lowerName(name), addresses, position: d.position() }
 }

@@ -1,7 +1,9 @@
 import { equalNames } from '../../dns/name/name.ts'
 import type { CorefileView } from '../../plugin/directive.ts'
+import { type HealthOptions, NO_HEALTH, printProbing } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
 import { isRead, nameOf, type SourcePlace } from './source-place.ts'
+import { siteOf } from './tellers.ts'
 
 /** A `kuadrant` block as the others of its Corefile see it. */
 export interface Sibling {
@@ -14,6 +16,8 @@ export interface Sibling {
   readonly stopFollowing: () => void
   /** True if queries get answers, from records or from a snapshot. */
   readonly serves: () => boolean
+  /** A NOTIFY for the zone kdrnt came from that address. */
+  readonly notify: (host: string) => void
 }
 
 /** A start waits this long for clusters; then queries get SERVFAIL until their records are there. */
@@ -26,6 +30,7 @@ const PATIENCE_MS = 5000
  */
 export class Siblings {
   readonly #members: Sibling[] = []
+  readonly #drafts: KuadrantOptions[] = []
   #claimed: Promise<void> | undefined
   #readBefore: Set<string> | undefined
   #patientUntilMs: number | undefined
@@ -40,8 +45,38 @@ export class Siblings {
     this.#members.push(member)
   }
 
+  /** A block about to be scanned: for `sextant check`, which looks at those with faults as well. */
+  addDraft(options: KuadrantOptions): void {
+    this.#drafts.push(options)
+  }
+
+  get drafts(): readonly KuadrantOptions[] {
+    return this.#drafts
+  }
+
   get options(): readonly KuadrantOptions[] {
     return this.#members.map((member) => member.options)
+  }
+
+  /** How the records of a source are probed: one block that says so is enough for all that read it. */
+  probingOf(source: SourcePlace): HealthOptions {
+    const probing = this.options.find(
+      (options) => options.health?.probe !== undefined && nameOf(options.source) === nameOf(source),
+    )
+    return probing?.health ?? NO_HEALTH
+  }
+
+  /** True if another block says of the same source that it is probed, but not the same way. */
+  probesOtherwise({ source, health }: KuadrantOptions): boolean {
+    if (health?.probe === undefined) return false
+    const known = this.probingOf(source)
+    return known.probe !== undefined && printProbing(known) !== printProbing(health)
+  }
+
+  /** What another block calls the site of the same records, if that is something else; else ''. */
+  otherNameOf(options: KuadrantOptions): string {
+    const name = siteOf({ ...options, site: '' }, this.options)
+    return options.site === '' || name === options.site ? '' : name
   }
 
   /** Places of the blocks that have the zone. */
@@ -91,6 +126,10 @@ export class Siblings {
   /** True if an earlier Corefile of this process answers queries that this one is about to take over. */
   get replacesServing(): boolean {
     return [...entered].some((other) => other !== this && other.#members.some((m) => m.serves()))
+  }
+
+  takeNotify(host: string): void {
+    for (const member of this.#members) member.notify(host)
   }
 
   stopFollowing(): void {

@@ -9,6 +9,8 @@ import type { SecondaryZone } from './secondary-zone.ts'
 export const TICK_MS = 250
 /** Zones that are asked for at a time. */
 export const TRANSFERS_MAX = 8
+/** And of these, of one primary: one that hangs leaves room for the others. */
+export const TRANSFERS_PER_HOST_MAX = 4
 
 /** Keeps the zones of one directive up: asks for them when they are due, and drops what has expired. */
 export class Follower {
@@ -19,6 +21,8 @@ export class Follower {
   readonly #notifies
   #zones: readonly SecondaryZone[] = []
   #underWay = 0
+  /** By address of the primary. */
+  readonly #underWayFrom = new Map<string, number>()
   #stopTicking: (() => void) | undefined
 
   constructor(c: SetupContext, served: SharedFileZones, timers: Timers) {
@@ -60,22 +64,44 @@ export class Follower {
   #tick(): void {
     const nowMs = this.#context.clock.monotonic()
     let isExpired = false
+    const due: SecondaryZone[] = []
     for (const zone of this.#zones) {
       isExpired = zone.expire(nowMs) || isExpired
-      if (this.#underWay < TRANSFERS_MAX && zone.isDue(nowMs)) void this.#refresh(zone)
+      if (zone.isDue(nowMs)) due.push(zone)
     }
     if (isExpired) this.#publish()
+    this.#startDue(due)
   }
 
-  async #refresh(zone: SecondaryZone): Promise<void> {
-    this.#underWay++
+  /** Those that have waited longest go first. */
+  #startDue(due: SecondaryZone[]): void {
+    if (this.#underWay >= TRANSFERS_MAX) return
+    due.sort((a, b) => a.dueMs - b.dueMs)
+    for (const zone of due) {
+      if (this.#underWay >= TRANSFERS_MAX) return
+      const { host } = zone
+      if ((this.#underWayFrom.get(host) ?? 0) < TRANSFERS_PER_HOST_MAX) {
+        void this.#refresh(zone, host)
+      }
+    }
+  }
+
+  async #refresh(zone: SecondaryZone, host: string): Promise<void> {
+    this.#count(host, 1)
     await containing(
       this.#context.log,
       `Transferring zone ${zone.zoneText}`,
     )(async () => {
       if (await zone.refresh()) this.#publish()
     })
-    this.#underWay--
+    this.#count(host, -1)
+  }
+
+  #count(host: string, change: 1 | -1): void {
+    this.#underWay += change
+    const fromHost = (this.#underWayFrom.get(host) ?? 0) + change
+    if (fromHost === 0) this.#underWayFrom.delete(host)
+    else this.#underWayFrom.set(host, fromHost)
   }
 
   #publish(): void {

@@ -2,12 +2,13 @@ import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
+import { type Fetching, fetchZone } from '../../client/fetch-zone.ts'
+import type { Endpoint } from '../../dns/endpoint.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { ResourceRecord } from '../../dns/message/message.ts'
 import { printName } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
-import type { Endpoint } from '../../plugin/endpoint.ts'
 import { answererOf, nextVersion, type SharedVersion } from '../../plugin/file-zone.ts'
 import type { OwnedZone } from '../../plugin/shared-file-zones.ts'
 import type { SetKey } from '../../plugin/zone-versions.ts'
@@ -24,7 +25,6 @@ import {
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import { checkZone } from '../../zone/zonefile/check.ts'
 import { fillImage } from '../../zone/zonefile/fill.ts'
-import { type Fetching, fetchZone } from './fetch-zone.ts'
 
 /** Pause after the first failure to get any version; each further one twice as long. */
 const FIRST_RETRY_MS = 250
@@ -84,11 +84,13 @@ export class SecondaryZone implements OwnedZone {
   shared: SharedVersion | undefined
   serial = -1
   changed: readonly SetKey[] | undefined
+  isStopped = false
   readonly #options: SecondaryOptions
   #held: Held | undefined
+  /** What was taken over, as long as who had it may have to go on with it: the reload may fail. */
+  #adopted: Remembered | undefined
   #fetching: Fetching | undefined
   #isBusy = false
-  #isStopped = false
   /** A NOTIFY came while we were at it. */
   #again = false
   /** Differences did not work out: all of the zone is asked for next. */
@@ -113,6 +115,7 @@ export class SecondaryZone implements OwnedZone {
     const found = remembered.get(this.#memoryKey)
     if (found === undefined) return
     const { held, serial, confirmedMs } = found
+    this.#adopted = found
     this.#held = { ...held, isSound: false }
     this.serial = serial
     this.#confirmedMs = confirmedMs
@@ -129,7 +132,8 @@ export class SecondaryZone implements OwnedZone {
   }
 
   #remember(): void {
-    if (this.#isStopped || this.#held === undefined) return
+    if (this.isStopped || this.#held === undefined) return
+    if (this.#adopted?.owner.isStopped) this.#adopted = undefined
     remembered.set(this.#memoryKey, {
       owner: this,
       held: this.#held,
@@ -139,12 +143,26 @@ export class SecondaryZone implements OwnedZone {
   }
 
   #forget(): void {
-    if (remembered.get(this.#memoryKey)?.owner === this) remembered.delete(this.#memoryKey)
+    const adopted = this.#adopted
+    this.#adopted = undefined
+    if (remembered.get(this.#memoryKey)?.owner !== this) return
+    if (adopted === undefined || adopted.owner.isStopped) remembered.delete(this.#memoryKey)
+    else remembered.set(this.#memoryKey, adopted)
   }
 
   /** True if it is time to ask, and nobody does. */
   isDue(nowMs: number): boolean {
-    return !this.#isBusy && !this.#isStopped && nowMs >= this.#nextMs
+    return !this.#isBusy && !this.isStopped && nowMs >= this.#nextMs
+  }
+
+  /** Monotonic milliseconds: when it is to be asked for. */
+  get dueMs(): number {
+    return this.#nextMs
+  }
+
+  /** Address of the primary that is asked first. */
+  get host(): string {
+    return this.#options.primaries[this.#first]!.host
   }
 
   /** True if it was served until now, and no longer is. */
@@ -175,7 +193,7 @@ export class SecondaryZone implements OwnedZone {
   }
 
   stop(): void {
-    this.#isStopped = true
+    this.isStopped = true
     this.#forget()
     this.#fetching?.cancel()
   }
@@ -220,7 +238,7 @@ export class SecondaryZone implements OwnedZone {
   async #ask(): Promise<void> {
     const { primaries, onTransfer } = this.#options
     const faults: string[] = []
-    for (let i = 0; i < primaries.length && !this.#isStopped; i++) {
+    for (let i = 0; i < primaries.length && !this.isStopped; i++) {
       const index = (this.#first + i) % primaries.length
       const primary = primaries[index]!
       try {
@@ -237,7 +255,7 @@ export class SecondaryZone implements OwnedZone {
         faults.push(`${primary.host}:${primary.port}: ${text}`)
       }
     }
-    if (this.#isStopped) return
+    if (this.isStopped) return
     this.#failures++
     onTransfer('failed')
     this.#logFault(faults.join('; '))
@@ -257,7 +275,7 @@ export class SecondaryZone implements OwnedZone {
       this.#wantsAll = false
     } catch (error) {
       const isAboutIxfr = error instanceof TransferFault || isFull(error)
-      if (!isKnown || !isAboutIxfr || this.#isStopped) throw error
+      if (!isKnown || !isAboutIxfr || this.isStopped) throw error
       // A primary that can't be reached needs not be asked twice at once.
       if (error instanceof TransferFault && error.rcode === -1) this.#wantsAll = true
       const isUnable =
@@ -282,7 +300,7 @@ export class SecondaryZone implements OwnedZone {
 
   async #take(received: Received, primary: Endpoint): Promise<void> {
     const { log, onTransfer } = this.#options
-    if (this.#isStopped) return
+    if (this.isStopped) return
     const from = `from ${primary.host}:${primary.port}`
     const { serial } = received
     if (this.serial !== -1 && serial !== this.serial && !isSerialAfter(serial, this.serial)) {
@@ -306,7 +324,7 @@ export class SecondaryZone implements OwnedZone {
     const first = errors[0]
     if (first !== undefined) throw new TransferFault(first.print())
     const image = await runInSlices(fillImage(records, zone), clock)
-    if (this.#isStopped) return
+    if (this.isStopped) return
     for (const warning of warnings.slice(0, 3)) log.warning(warning.print())
     this.changed = undefined
     this.#putInForce(image, serial)
@@ -322,14 +340,14 @@ export class SecondaryZone implements OwnedZone {
     const version = { zone, serial: this.serial, buffer, imageVersion: image.version }
     const plan = new StepsPlan(VersionView.open(version)!)
     await runInSlices(plan.work(steps, soa), clock)
-    if (this.#isStopped) return
+    if (this.isStopped) return
     try {
       await runInSlices(plan.write(image, image.findZone(zone)!), clock)
     } catch (error) {
       held.isSound = false
       throw error
     }
-    if (this.#isStopped || this.#held !== held) return
+    if (this.isStopped || this.#held !== held) return
     image.publish()
     this.changed = plan.changed
     this.#putInForce(image, serial)

@@ -94,7 +94,8 @@ export class Histories {
     if (!this.#histories.has(key)) {
       const journal = new ZoneJournal(HISTORY_OCTETS_MAX, HISTORY_STEPS_MAX)
       this.#histories.set(key, { version, journal })
-      this.#onVersion(version)
+      // A fault in telling others is none of whoever published the version.
+      void this.#contained(() => this.#onVersion(version))
       return
     }
     const waiting = this.#pending.get(key)

@@ -1,8 +1,8 @@
 import { Random } from '../../base/random.ts'
 import type { ApiClient } from '../../kube/api.ts'
 import { HttpsClient } from '../../kube/https-client.ts'
-import { type ApiPlace, loadKubeConfig, warningOf } from '../../kube/kubeconfig.ts'
-import { acquireShared, findShared, SharedSource } from '../source-sharing.ts'
+import { type ApiPlace, digestOf, loadKubeConfig, warningOf } from '../../kube/kubeconfig.ts'
+import { acquireShared, SharedSource, sharedBelow } from '../source-sharing.ts'
 import { KubernetesSource, type KubernetesSourceOptions } from './kubernetes-source.ts'
 
 /** Which records of which cluster. */
@@ -20,19 +20,24 @@ export async function acquireCluster(
   records: ClusterRecords,
   parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
 ): Promise<{ readonly shared: SharedSource; readonly release: () => void }> {
+  // Before it is loaded: what is edited in between is taken up by the next reload.
+  const key = `${keyOf(records)} ${digestOf(records)}`
   const { api, warning } = await openApi(records)
   const random = new Random(Math.trunc(Math.random() * 2 ** 32))
   const { namespaces } = records
-  return acquireShared(keyOf(records), () => {
+  return acquireShared(key, () => {
     if (warning !== '') parts.log.warning(warning)
     const source = new KubernetesSource({ ...parts, api, namespaces, random })
     return new SharedSource(source, parts)
   })
 }
 
-/** True if somebody in this process has read it: one that is still waited for has nothing to serve. */
+/**
+ * True if somebody in this process has read it, by this configuration or as it was before it was edited:
+ * one that is still waited for has nothing to serve.
+ */
 export function isClusterRead(records: ClusterRecords): boolean {
-  return findShared(keyOf(records))?.source.unreadyReason() === ''
+  return sharedBelow(`${keyOf(records)} `).some(({ source }) => source.unreadyReason() === '')
 }
 
 /** `warning`: what an operator should know of the configuration; '' = nothing. Throws InputError where it is of no use. */

@@ -4,7 +4,8 @@ import { InputError } from '../../base/errors.ts'
 import type { Timers } from '../../base/timers.ts'
 import { type Contained, containing } from '../../telemetry/contain.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import type { FollowedSource, RecordChange, StoredRecord } from '../source.ts'
+import type { HealthProbe } from '../dns-record.ts'
+import type { FollowedSource, ProbeSource, RecordChange, StoredRecord } from '../source.ts'
 import { type FileStamp, isSystemError, listManifests, stampManifest } from './directory.ts'
 import { directoryError, type ManifestFile } from './manifest-file.ts'
 import { type HeldPlace, ManifestStore } from './manifest-store.ts'
@@ -34,11 +35,12 @@ export interface ManifestSourceOptions {
 }
 
 /** The DNSRecords of a directory of manifests, kept up with the files. */
-export class ManifestSource implements FollowedSource {
+export class ManifestSource implements FollowedSource, ProbeSource {
   readonly #options: ManifestSourceOptions
   readonly #store = new ManifestStore()
   readonly #stamps = new Map<string, string>()
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
+  readonly #probeListeners = new Set<() => void>()
   readonly #watch: DirectoryWatch
   /** Since when a file is missing or empty, by path. */
   readonly #suspect = new Map<string, number>()
@@ -120,6 +122,15 @@ export class ManifestSource implements FollowedSource {
     return () => this.#listeners.delete(listener)
   }
 
+  probes(): Iterable<HealthProbe> {
+    return this.#store.probes()
+  }
+
+  onProbes(listener: () => void): () => void {
+    this.#probeListeners.add(listener)
+    return () => this.#probeListeners.delete(listener)
+  }
+
   async start(): Promise<void> {
     await this.load()
     await this.follow()
@@ -172,6 +183,7 @@ export class ManifestSource implements FollowedSource {
     this.#watch.close()
     this.#stopPolling()
     this.#listeners.clear()
+    this.#probeListeners.clear()
   }
 
   #enqueue(work: () => Promise<void>): void {
@@ -195,9 +207,13 @@ export class ManifestSource implements FollowedSource {
 
   async #look(disturbance: Disturbance): Promise<void> {
     const changes: RecordChange[] = []
+    const { probesVersion } = this.#store
     if (disturbance.isEverything) await this.#lookAtEverything(changes)
     else for (const path of disturbance.paths) await this.#lookAtPath(path, changes)
     if (changes.length > 0) await this.#publish(changes)
+    if (this.#store.probesVersion !== probesVersion) {
+      for (const listener of this.#probeListeners) await this.#contained(listener)
+    }
     this.#logProblems()
   }
 
@@ -207,14 +223,14 @@ export class ManifestSource implements FollowedSource {
   }
 
   async #lookAtEverything(changes: RecordChange[]): Promise<void> {
-    const { log } = this.#options
     let listing: Awaited<ReturnType<typeof listManifests>>
     try {
       listing = await this.#list()
     } catch (error) {
       if (!(error instanceof InputError)) throw error
-      if (this.#directoryError === undefined) log.error(`${error.print()}; all records are kept`)
-      this.#directoryError = error
+      const { code, message } = error
+      const text = `${message}; all records are kept`
+      this.#directoryError = new InputError(code, undefined, text, error)
       return
     }
     this.#watch.setDirectories(listing.directories)

@@ -1,5 +1,5 @@
 import type { InputError } from '../../base/errors.ts'
-import { recordKey } from '../dns-record.ts'
+import { type HealthProbe, recordKey } from '../dns-record.ts'
 import { DownAddresses, sameList } from '../down-addresses.ts'
 import { Served } from '../served.ts'
 import type { RecordChange, StoredRecord } from '../source.ts'
@@ -27,6 +27,8 @@ export class ManifestStore {
   readonly #down = new DownAddresses()
   readonly #refused = new Set<HeldRecord>()
   readonly #disputed = new Set<string>()
+  /** Grows whenever a file with probes came, changed or went. */
+  probesVersion = 0
 
   get recordCount(): number {
     return this.#served.size
@@ -51,6 +53,13 @@ export class ManifestStore {
 
   records(): Iterable<StoredRecord> {
     return this.#served.values()
+  }
+
+  /** The probes of all files. Looks at every document. */
+  *probes(): Iterable<HealthProbe> {
+    for (const { documents } of this.#files.values()) {
+      for (const document of documents) yield* document.probes
+    }
   }
 
   find(key: string): StoredRecord | undefined {
@@ -87,6 +96,7 @@ export class ManifestStore {
   /** Puts in what a file holds now (undefined = it is gone); returns the records that changed by it. */
   replace(path: string, file: ManifestFile | undefined): RecordChange[] {
     const previous = this.#files.get(path)
+    if (previous === undefined && file !== undefined) return this.#add(path, file)
     const [removed, added] = difference(previous, file)
     if (file === undefined) this.#files.delete(path)
     else this.#files.set(path, file)
@@ -100,6 +110,20 @@ export class ManifestStore {
       touched.add(held.key)
     }
     this.#replaceProbes(previous, file, touched)
+    return this.#settle(touched)
+  }
+
+  /** Puts in a file that wasn't there, as all are at first. */
+  #add(path: string, file: ManifestFile): RecordChange[] {
+    this.#files.set(path, file)
+    const touched = new Set<string>()
+    for (const { records } of file.documents) {
+      for (const held of records) {
+        this.#addClaim(held)
+        touched.add(held.key)
+      }
+    }
+    this.#replaceProbes(undefined, file, touched)
     return this.#settle(touched)
   }
 
@@ -177,6 +201,7 @@ export class ManifestStore {
       [file, 1],
     ] as const) {
       for (const document of source?.documents ?? []) {
+        if (document.probes.length > 0) this.probesVersion++
         for (const probe of document.probes) {
           if (!probe.isDown) continue
           const key = recordKey(probe.namespace, probe.recordName)

@@ -2,11 +2,18 @@ import { isUtf8 } from 'node:buffer'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import type { InputError } from '../../base/errors.ts'
 import type { HealthProbe, Resource } from '../dns-record.ts'
+import { joinLatin1 } from '../latin1.ts'
 import { packRecord } from '../pack.ts'
 import { findFurtherFaults } from '../validate/further-faults.ts'
 import { findIgnored } from '../validate/ignored.ts'
 import { itemsOf, validateResource } from '../validate/resource.ts'
-import { findLine, parseDocuments, parseOneDocument, YamlProblem } from '../yaml/parse-document.ts'
+import {
+  findLine,
+  parseAsciiDocument,
+  parseDocuments,
+  parseOneDocument,
+  YamlProblem,
+} from '../yaml/parse-document.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 import { type DocumentRange, splitDocuments } from '../yaml/split-documents.ts'
 import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
@@ -19,7 +26,9 @@ const NEWLINE = 0x0a
 const NO_RECORDS: readonly HeldRecord[] = []
 const NO_PROBES: readonly HealthProbe[] = []
 
-let kept = Buffer.alloc(0)
+const NO_OCTETS = Buffer.alloc(0)
+/** For the next file; empty while one is being read. */
+let kept: Buffer = NO_OCTETS
 
 export interface ReadOptions {
   /** Lets others run now and then. */
@@ -38,8 +47,11 @@ export async function readManifestFile(
   previous: ManifestFile | undefined,
   options: ReadOptions,
 ): Promise<ManifestFile> {
+  // Taken, not borrowed: files of another directory may be read while this one pauses.
+  const buffer = kept
+  kept = NO_OCTETS
+  const octets = readOctets(path, buffer)
   const reading = new FileReading(path, previous, options.onIgnored)
-  const octets = readOctets(path)
   const ranges = path.endsWith('.json') ? undefined : splitDocuments(octets, octets.length)
   if (path.endsWith('.json')) reading.json(octets)
   else if (ranges === undefined) reading.stream(octets)
@@ -51,11 +63,12 @@ export async function readManifestFile(
       if (paused !== undefined) await paused
     }
   }
+  if (octets.buffer.byteLength <= KEPT_OCTETS_MAX) kept = Buffer.from(octets.buffer)
   return reading.finish()
 }
 
-/** The octets of a file, valid until the next call. */
-function readOctets(path: string): Buffer {
+/** The octets of a file, in `spare` if they have room there. */
+function readOctets(path: string, spare: Buffer): Buffer {
   let descriptor = -1
   try {
     descriptor = openSync(path, 'r')
@@ -63,9 +76,7 @@ function readOctets(path: string): Buffer {
     if (size > FILE_OCTETS_MAX) {
       throw manifestError(path, 1, `file of ${size} octets: at most ${FILE_OCTETS_MAX} are read`)
     }
-    let buffer = kept
-    if (size > buffer.length) buffer = Buffer.alloc(size + (size >> 2))
-    if (buffer.length <= KEPT_OCTETS_MAX) kept = buffer
+    const buffer = size > spare.length ? Buffer.alloc(size + (size >> 2)) : spare
     let length = 0
     while (length < size) {
       const count = readSync(descriptor, buffer, length, size - length, length)
@@ -117,16 +128,16 @@ class FileReading {
       this.#documents.push(known)
       return
     }
-    const own = octets.subarray(range.start, range.end)
-    const text = range.isAscii ? own.toString('latin1') : this.#decode(own, range.line)
+    const { start, end, isAscii } = range
+    const text = isAscii ? '' : this.#decode(octets.subarray(start, end), range.line)
     if (text === undefined) return
-    const value = parseOneDocument(text)
+    const value = isAscii ? parseAsciiDocument(octets, start, end) : parseOneDocument(text)
     if (value instanceof YamlProblem) {
       this.#refuseFile(range.line + value.line - 1, value.message)
       return
     }
     const lineOf = (path: readonly (string | number)[]): number =>
-      range.line + findLine(text, 0, path) - 1
+      range.line + findLine(octets.toString('utf8', start, end), 0, path) - 1
     this.#hold(value, range, lineOf)
   }
 
@@ -250,8 +261,7 @@ class FileReading {
 
   #holdRecord(resource: Resource & { kind: 'record' }): HeldRecord {
     const { namespace, name } = resource.record
-    // Through a buffer: a string made of slices would keep the whole document alive.
-    const key = Buffer.from(`${namespace}/${name}`, 'latin1').toString('latin1')
+    const key = joinLatin1(namespace, name)
     return new HeldRecord(key, packRecord(resource.record), this.#path)
   }
 

@@ -1,14 +1,17 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
 import {
+  DERIVED_ENDPOINTS_MAX,
   type DnsRecord,
   ENDPOINTS_MAX,
   type Endpoint,
+  type FieldProblem,
   SET_IDENTIFIER_CHARACTERS_MAX,
   TARGETS_MAX,
   TTL_DEFAULT_SECONDS,
   TTL_MAX_SECONDS,
 } from '../dns-record.ts'
+import type { HealthCheck } from '../health-check.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 import {
   field,
@@ -16,7 +19,7 @@ import {
   LABELS,
   METADATA,
   mappingField,
-  type Place,
+  Place,
   quote,
   RESOURCE,
   RefusedError,
@@ -25,7 +28,9 @@ import {
   sequenceField,
   stringField,
 } from './fields.ts'
+import { scanHealthCheck } from './health-check.ts'
 import { scanHost, withoutWildcard } from './names.ts'
+import { isRegistryText } from './registry-text.ts'
 import { scanSteeringProperties } from './steering-properties.ts'
 import { RDATA_OCTETS_MAX, RECORD_TYPES, scanTarget } from './target.ts'
 
@@ -42,12 +47,24 @@ const ROOT_HOST_CHARACTERS_MAX = 255
 /** Zone of the gateway-local form. */
 const KDRNT = 'kdrnt'
 
+/** An endpoint that stands by itself. */
+const ENDPOINT = new Place('')
+
 /** What the endpoints of one record are checked against. */
 interface Scope {
   readonly rootHost: Uint8Array
   readonly rootHostText: string
   /** Already in gateway-local form: metadata names beside the root host, strings as targets. */
   readonly isLocalForm: boolean
+  /** Where operators put together the endpoints of several owners, and note whose they are. */
+  readonly isAuthoritative: boolean
+}
+
+const ORDINARY = { isLocalForm: false, isAuthoritative: false }
+
+/** True for the labels of a record that holds the endpoints of several owners. */
+export function isAuthoritativeLabel(labels: Mapping): boolean {
+  return field(labels, AUTHORITATIVE_LABEL) === 'true'
 }
 
 /** Checks a DNSRecord. Throws RefusedError at its first fault. */
@@ -62,18 +79,52 @@ export function validateDnsRecord(
   const rootHostText = stringField(spec, 'rootHost', SPEC)
   const rootHost = scanRootHost(rootHostText)
   checkZoneLabel(zoneLabel, rootHost)
-  const scope: Scope = { rootHost, rootHostText, isLocalForm: zoneLabel === KDRNT }
+  const isLocalForm = zoneLabel === KDRNT
+  const isAuthoritative = isAuthoritativeLabel(labels)
+  const scope: Scope = { rootHost, rootHostText, isLocalForm, isAuthoritative }
+  const isAggregate = isAuthoritative || field(labels, TYPE_LABEL) === 'merged'
+  const endpointsMax = isLocalForm || isAggregate ? DERIVED_ENDPOINTS_MAX : ENDPOINTS_MAX
   // Each by name: properties after a spread cost a microsecond apiece.
   return {
     namespace: identity.namespace,
     name: identity.name,
     zoneLabel,
     rootHost,
-    isAggregate:
-      field(labels, TYPE_LABEL) === 'merged' || field(labels, AUTHORITATIVE_LABEL) === 'true',
+    isWildcardHost: rootHostText.startsWith('*.'),
+    isAggregate,
     createdSeconds: scanCreated(metadata),
-    endpoints: scanEndpoints(spec, scope),
+    endpoints: scanEndpoints(spec, scope, endpointsMax),
+    // Those that an operator derived leave it to the record that they are derived from.
+    healthCheck: isLocalForm || isAggregate ? undefined : scanRecordCheck(spec, rootHostText),
   }
+}
+
+/**
+ * Checks one endpoint by itself, as one of a record with that root host. `rootHost`: a name, with or
+ * without a leading `*.`. Never throws on bad input: the problem's path is from the endpoint on.
+ */
+export function validateEndpoint(
+  endpoint: Mapping,
+  rootHost: string,
+): { readonly endpoint: Endpoint } | { readonly problem: FieldProblem } {
+  try {
+    const scope = { rootHost: scanRootHost(rootHost), rootHostText: rootHost, ...ORDINARY }
+    return { endpoint: scanEndpoint(endpoint, ENDPOINT, scope) }
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error
+    return { problem: error.problem }
+  }
+}
+
+/**
+ * Of a wildcard host nobody knows which name to ask for, so only TCP can be checked. Certificates are not
+ * verified, as is upstream's default: the check has no field to say so, and is of the gateway, not of its clients.
+ */
+function scanRecordCheck(spec: Mapping, rootHost: string): HealthCheck | undefined {
+  if (field(spec, 'healthCheck') === undefined) return undefined
+  const check = scanHealthCheck(mappingField(spec, 'healthCheck', SPEC), SPEC.at('healthCheck'))
+  if (rootHost.startsWith('*.') && check.protocol !== 'TCP') return undefined
+  return { ...check, allowsInsecureCertificate: true }
 }
 
 function normalizeLabel(text: string): string {
@@ -115,17 +166,20 @@ function checkZoneLabel(label: string, rootHost: Uint8Array): void {
   }
 }
 
-function scanEndpoints(spec: Mapping, scope: Scope): Endpoint[] {
+function scanEndpoints(spec: Mapping, scope: Scope, endpointsMax: number): Endpoint[] {
   const place = SPEC.at('endpoints')
   const endpoints = sequenceField(spec, 'endpoints', SPEC)
-  if (endpoints.length > ENDPOINTS_MAX) {
-    throw new RefusedError(place, `a record may have up to ${ENDPOINTS_MAX} endpoints`)
+  if (endpoints.length > endpointsMax) {
+    throw new RefusedError(place, `a record may have up to ${endpointsMax} endpoints`)
   }
-  return endpoints.map((endpoint, index) => {
+  const scanned: Endpoint[] = []
+  for (const [index, endpoint] of endpoints.entries()) {
+    if (scope.isAuthoritative && isRegistryText(endpoint)) continue
     const at = place.at(index)
     if (!isMapping(endpoint)) throw new RefusedError(at, 'an endpoint must be a mapping')
-    return scanEndpoint(endpoint, at, scope)
-  })
+    scanned.push(scanEndpoint(endpoint, at, scope))
+  }
+  return scanned
 }
 
 function scanEndpoint(endpoint: Mapping, place: Place, scope: Scope): Endpoint {
@@ -190,7 +244,9 @@ function scanTtl(endpoint: Mapping, place: Place, scope: Scope): number {
 function scanTargets(endpoint: Mapping, type: number, place: Place, scope: Scope): Uint8Array[] {
   const list = place.at('targets')
   const dnsName = stringField(endpoint, 'dnsName', place)
-  const targets = sequenceField(endpoint, 'targets', place)
+  const given = sequenceField(endpoint, 'targets', place)
+  // The CNAMEs of several owners are one with several targets there, and the first has always been served.
+  const targets = type === RRType.CNAME && scope.isAuthoritative ? given.slice(0, 1) : given
   if (targets.length === 0) throw new RefusedError(list, `endpoint ${dnsName} has no targets`)
   if (targets.length > TARGETS_MAX) {
     throw new RefusedError(list, `an endpoint may have up to ${TARGETS_MAX} targets`)

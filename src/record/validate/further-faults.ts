@@ -1,6 +1,8 @@
 import type { FieldProblem } from '../dns-record.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
+import { isAuthoritativeLabel } from './dns-record.ts'
 import { isMapping } from './fields.ts'
+import { isRegistryText } from './registry-text.ts'
 import { validateResource } from './resource.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
@@ -32,6 +34,7 @@ function checkParts(resource: Mapping, add: (problem: FieldProblem | undefined) 
   const { name, namespace, labels } = metadata
   // Records in gateway-local form have rules of their own, and are made by programs.
   if (isMapping(labels) && hasLocalZone(labels)) return
+  const isAuthoritative = isMapping(labels) && isAuthoritativeLabel(labels)
   const empty = { ...resource, spec: { ...whole, endpoints: [] } }
   const problem = problemOf(empty)
   add(problem)
@@ -39,6 +42,7 @@ function checkParts(resource: Mapping, add: (problem: FieldProblem | undefined) 
   const rootHost = problem === undefined ? whole.rootHost! : ROOT_HOST
   const bare = { ...resource, metadata: { name: name!, namespace: namespace ?? 'default' } }
   for (const [index, endpoint] of endpoints.entries()) {
+    if (isAuthoritative && isRegistryText(endpoint)) continue
     const check = (part: YamlValue, targetIndex = 0): void => {
       const spec = { rootHost, endpoints: [part] }
       const found = problemOf({ ...bare, spec })

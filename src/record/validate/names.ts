@@ -19,9 +19,21 @@ for (const c of '0123456789abcdefghijklmnopqrstuvwxyz-_*') {
 
 /**
  * A name of a DNSRecord in lower-case wire form, always absolute, with or without its final dot;
- * undefined if it is none. Escapes and characters beyond ASCII are not taken: IDNs come as punycode.
+ * undefined if it is none. Not to be changed: it may be another's as well. Escapes and characters beyond ASCII are not taken: IDNs come as punycode.
  */
 export function scanHost(text: string): Uint8Array | undefined {
+  if (text === lastText) return lastName
+  const name = scanAnyHost(text)
+  lastText = name === undefined ? '' : text
+  lastName = name
+  return name
+}
+
+/** The name that was scanned last: a record has the same few in every endpoint. */
+let lastText = ''
+let lastName: Uint8Array | undefined
+
+function scanAnyHost(text: string): Uint8Array | undefined {
   const usual = scanUsual(text)
   if (usual !== undefined) return usual
   if (!NAME_TEXT.test(text) || text === '@') return undefined

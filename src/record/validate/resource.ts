@@ -1,3 +1,4 @@
+import { scanAddress } from '../../dns/text/address.ts'
 import {
   API_GROUP,
   API_VERSION,
@@ -20,6 +21,8 @@ import {
   sequenceField,
   stringField,
 } from './fields.ts'
+import { scanHealthCheck } from './health-check.ts'
+import { scanHost } from './names.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
@@ -117,11 +120,19 @@ function validateProbe(
   const status = mappingField(resource, 'status', RESOURCE)
   const address = stringField(spec, 'address', SPEC)
   if (address === '') throw new RefusedError(SPEC.at('address'), 'spec.address is required')
+  const hostname = stringField(spec, 'hostname', SPEC)
+  if (hostname !== '' && scanHost(hostname) === undefined && scanAddress(hostname) === undefined) {
+    throw new RefusedError(SPEC.at('hostname'), `hostname ${quote(hostname)} is not a domain name`)
+  }
+  const healthy = field(status, 'healthy')
   return {
     ...identity,
     recordName: scanProbeOwner(metadata),
     address: address.toLowerCase().replace(/\.$/, ''),
-    isDown: field(status, 'healthy') === false,
+    isDown: healthy === false,
+    hostname: hostname.toLowerCase().replace(/\.$/, ''),
+    // Whoever has found out already need not tell us how.
+    check: healthy === undefined ? scanHealthCheck(spec, SPEC) : undefined,
   }
 }
 

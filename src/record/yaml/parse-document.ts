@@ -1,11 +1,14 @@
 import { type Document, isNode, LineCounter, parseAllDocuments } from 'yaml'
-import { scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
+import { DocumentShapes } from './document-shapes.ts'
+import { type ScalarSlot, scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
 
 /** Bounds on what goes to the complete parser: it takes half a millisecond per kilooctet. */
 const CHARACTERS_MAX = 1_572_864
 const NESTING_MAX = 64
 const INDENTATION_MAX = 512
 const ALIASES_MAX = 100
+
+const shapes = new DocumentShapes()
 
 /** Text that is no YAML, or more of it than we take. */
 export class YamlProblem {
@@ -25,6 +28,24 @@ export function parseOneDocument(text: string): YamlValue | YamlProblem {
   if (fast !== undefined) return fast
   const values = parseDocuments(text)
   return values instanceof YamlProblem ? values : (values[0] ?? null)
+}
+
+/**
+ * As `parseOneDocument`, of the octets `start`..`end`-1, ASCII alone; the value is valid until the next
+ * call. A document that differs in scalars from one before is read without looking at the rest.
+ */
+export function parseAsciiDocument(
+  octets: Buffer,
+  start: number,
+  end: number,
+): YamlValue | YamlProblem {
+  const known = shapes.read(octets, start, end)
+  if (known !== undefined) return known
+  const slots: ScalarSlot[] = []
+  const fast = scanBlockYaml(octets.toString('latin1', start, end), slots)
+  if (fast === undefined) return parseOneDocument(octets.toString('latin1', start, end))
+  shapes.learn(octets.subarray(start, end), slots, fast)
+  return fast
 }
 
 /** The values of all documents of a text, by the YAML 1.2 core schema. */

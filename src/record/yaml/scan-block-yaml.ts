@@ -15,6 +15,18 @@ export type YamlValue =
   | readonly YamlValue[]
   | { readonly [key: string]: YamlValue }
 
+/** A mapping or sequence, as whoever made it may still fill it. */
+export type YamlHolder = { [key: string | number]: YamlValue }
+
+/** Where a scalar is in the text of a document, and where its value is in the tree made of it. */
+export interface ScalarSlot {
+  readonly start: number
+  /** Behind its last character. */
+  readonly end: number
+  readonly holder: YamlHolder
+  readonly key: string | number
+}
+
 /** Deeper documents go to the complete parser, which has its own bound. */
 const DEPTH_MAX = 32
 /** YAML bounds implicit keys to 1024 characters; ours are never near that. */
@@ -60,12 +72,22 @@ const NUMBER_LIKE =
 
 /**
  * The value of one YAML document, or undefined where this scanner does not understand all of it.
- * `text`: one document, with or without its `---` line.
+ * `text`: one document, with or without its `---` line. `slots` takes each of its scalars, in order.
  */
-export function scanBlockYaml(text: string): YamlValue | undefined {
+export function scanBlockYaml(text: string, slots?: ScalarSlot[]): YamlValue | undefined {
   if (text.includes('\t') || text.includes('\r') || text.includes('\ufeff')) return undefined
-  const scanner = new BlockScanner(text)
+  const scanner = new BlockScanner(text, slots)
   const value = scanner.document()
+  return scanner.failed ? undefined : value
+}
+
+/**
+ * The value of a scalar, `[]` or `{}` that `text` is from its first to its last character, behind a key
+ * and colon or the dash of an item; undefined where it is something else, or more than that.
+ */
+export function scanScalar(text: string): YamlValue | undefined {
+  const scanner = new BlockScanner(text, undefined)
+  const value = scanner.scalar()
   return scanner.failed ? undefined : value
 }
 
@@ -73,6 +95,10 @@ export function scanBlockYaml(text: string): YamlValue | undefined {
 class BlockScanner {
   failed = false
   readonly #text: string
+  readonly #slots: ScalarSlot[] | undefined
+  /** What the next value is put into. */
+  #holder: YamlHolder = {}
+  #holderKey: string | number = ''
   /** First character of the current line's content, and its column; column -1 = end of document. */
   #at = 0
   #column = -1
@@ -81,8 +107,9 @@ class BlockScanner {
   #endedAtColon = false
   #depth = 0
 
-  constructor(text: string) {
+  constructor(text: string, slots: ScalarSlot[] | undefined) {
     this.#text = text
+    this.#slots = slots
   }
 
   document(): YamlValue {
@@ -97,6 +124,13 @@ class BlockScanner {
     return value
   }
 
+  scalar(): YamlValue {
+    const c = this.#text.charCodeAt(0)
+    if (this.#text.length === 0 || c === SPACE) return this.#giveUp()
+    const value = this.#scalarAt(0)
+    return this.#end === this.#text.length ? value : this.#giveUp()
+  }
+
   #mapping(column: number): YamlValue {
     if (++this.#depth > DEPTH_MAX) return this.#giveUp()
     const mapping: { [key: string]: YamlValue } = {}
@@ -104,6 +138,8 @@ class BlockScanner {
       const key = this.#key()
       // Names that every object has are given up as well: a cheaper question than for its own.
       if (this.failed || key in mapping) return this.#giveUp()
+      this.#holder = mapping
+      this.#holderKey = key
       mapping[key] = this.#valueOf(column)
       if (this.failed) return null
     } while (this.#column === column)
@@ -116,6 +152,8 @@ class BlockScanner {
     if (++this.#depth > DEPTH_MAX) return this.#giveUp()
     const items: YamlValue[] = []
     do {
+      this.#holder = items as unknown as YamlHolder
+      this.#holderKey = items.length
       items.push(this.#item(column))
       if (this.failed) return null
     } while (this.#column === column && this.#isItem(this.#at))
@@ -196,16 +234,20 @@ class BlockScanner {
 
   /** A scalar, `[]` or `{}` from `start` to the end of the line, inside a block at `column`. */
   #scalar(start: number, column: number): YamlValue {
-    const c = this.#text.charCodeAt(start)
-    let value: YamlValue
-    if (c === QUOTE || c === APOSTROPHE) value = this.#quoted(start)
-    else if (c === BRACKET || c === BRACE) value = this.#emptyCollection(start)
-    else value = this.#plain(start)
+    const value = this.#scalarAt(start)
     if (this.failed) return null
+    this.#slots?.push({ start, end: this.#end, holder: this.#holder, key: this.#holderKey })
     this.#endLine(this.#end)
     // A deeper line would continue the scalar.
     if (this.#column > column) return this.#giveUp()
     return value
+  }
+
+  #scalarAt(start: number): YamlValue {
+    const c = this.#text.charCodeAt(start)
+    if (c === QUOTE || c === APOSTROPHE) return this.#quoted(start)
+    if (c === BRACKET || c === BRACE) return this.#emptyCollection(start)
+    return this.#plain(start)
   }
 
   #emptyCollection(start: number): YamlValue {

@@ -190,6 +190,12 @@ t.test('EDNS in replies', async (t) => {
       set: { scopeBits: 16 },
       want: { 8: '00020000' },
     },
+    {
+      name: 'ECS of no family where the client wants no subnet used',
+      edns: { options: [ecs(0, 0, 0, 0)] },
+      set: { scopeBits: 16 },
+      want: { 8: '00000000' },
+    },
     { name: 'no ECS unasked', edns: {}, set: { scopeBits: 16 }, want: {} },
     {
       name: 'EDE with text',

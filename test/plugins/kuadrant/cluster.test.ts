@@ -37,7 +37,8 @@ async function place(t: Test) {
     t.teardown(() => setUp.stop())
     return setUp
   }
-  return { api, block, snapshot: `snapshot ${join(directory, 'snapshot')} 1s` }
+  const point = (to: ApiServer): void => writeFileSync(join(directory, 'kubeconfig'), to.kubeconfig)
+  return { api, block, point, snapshot: `snapshot ${join(directory, 'snapshot')} 1s` }
 }
 
 /** The last octet of the address; -1 = there is none, SERVFAIL = nothing is loaded. */
@@ -112,6 +113,31 @@ t.test(
     t.equal(ask(second, 'a'), 1)
   },
 )
+
+t.test('a reload takes up an edited kubeconfig, and waits for what it leads to', async (t) => {
+  const { block, point, snapshot } = await place(t)
+  const first = block(snapshot)
+  await first.start()
+  const elsewhere = await ApiServer.start(t)
+  elsewhere.objects.set('dnsrecords', [record('a', 7)])
+  elsewhere.isAway = true
+  point(elsewhere)
+  const early = block(snapshot)
+  await t.rejects(early.start(), { message: /records are not read yet/ }, 'what serves goes on')
+  await early.stop()
+  t.equal(ask(first, 'a'), 1)
+  elsewhere.isAway = false
+  const second = block(snapshot)
+  await second.start()
+  await first.stop()
+  t.equal(ask(second, 'a'), 7)
+
+  const same = block(snapshot)
+  elsewhere.objects.set('dnsrecords', [record('a', 9)])
+  await same.start()
+  await second.stop()
+  t.equal(ask(same, 'a'), 7, 'one that was not edited is read once')
+})
 
 t.test('blocks over one dead cluster wait together', async (t) => {
   const siblings = new Siblings()

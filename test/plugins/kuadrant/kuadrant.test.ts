@@ -38,6 +38,46 @@ t.test('what the directive refuses, and why', (t) => {
       want: /manifests and kubeconfig exclude each other/,
     },
     {
+      name: 'probe with two files',
+      given: 'kuadrant {\n manifests a\n probe a b\n}',
+      want: /Wrong argument count/,
+    },
+    {
+      name: 'probe twice',
+      given: 'kuadrant {\n manifests a\n probe a\n probe a\n}',
+      want: /probe is given twice/,
+    },
+    {
+      name: 'probe in a cluster',
+      given: 'kuadrant {\n probe\n}',
+      want: /probe needs manifests: in a cluster it is the operator that probes/,
+    },
+    {
+      name: 'probe-allow without probe',
+      given: 'kuadrant {\n manifests a\n probe-allow 127.0.0.0/8\n}',
+      want: /probe-allow needs probe beside it/,
+    },
+    {
+      name: 'probe-allow of an address',
+      given: 'kuadrant {\n manifests a\n probe\n probe-allow 127.0.0.1\n}',
+      want: /probe-allow: 127\.0\.0\.1 is no network such as /,
+    },
+    {
+      name: 'ramp-up without a duration',
+      given: 'kuadrant {\n manifests a\n ramp-up\n}',
+      want: /Wrong argument count/,
+    },
+    {
+      name: 'ramp-up of a number',
+      given: 'kuadrant {\n manifests a\n ramp-up 5\n}',
+      want: /ramp-up is no duration: 5/,
+    },
+    {
+      name: 'ramp-up of a moment',
+      given: 'kuadrant {\n manifests a\n ramp-up 10ms\n}',
+      want: /ramp-up is 1s to 24h0m0s, not 10ms/,
+    },
+    {
       name: 'an unknown property',
       given: 'kuadrant {\n foo bar\n}',
       want: /Unknown property 'foo'/,
@@ -158,8 +198,12 @@ t.test('records are served, with the name servers of the Corefile and their glue
   const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
   const properties =
     'nameserver ns1.k.example.com 192.0.2.53 2001:db8::53\nnameserver ns.example.org 192.0.2.54\nrname dns.admin@example.com'
-  const { ask } = await serve(t, directory, 'k.example.com.', properties)
+  const { ask, setUp } = await serve(t, directory, 'k.example.com.', properties)
   t.match(await ask('a.k.example.com.'), /a\.k\.example\.com\. 60 .*192\.0\.2\.1/)
+  t.match(
+    setUp.lines.filter((line) => line.includes('nameserver')),
+    [/Corefile:\d+: nameserver ns\.example\.org\. is not in k\.example\.com\., so its addresses/],
+  )
   const ns = await ask('k.example.com.', RRType.NS)
   t.match(ns, /ns1\.k\.example\.com\./)
   t.match(ns, /ns\.example\.org\./)

@@ -379,6 +379,30 @@ t.test('after a reload what there was is served on', async (t) => {
   )
 })
 
+t.test('after a reload that failed, the next still has what there is', async (t) => {
+  const { primary, c, serves } = await setUp(t)
+  primary.answer = () => whole(1, WWW)
+  await c.start()
+  await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
+  primary.answer = () => undefined
+  const corefile = `secondary {\ntransfer from 127.0.0.1:${primary.port}\n}`
+  const again = async (): Promise<SetUp> => {
+    const next = new SetUp(
+      secondaryWith(new FakeTimers(), () => 0),
+      corefile,
+    )
+    t.teardown(() => next.stop())
+    await next.start()
+    return next
+  }
+  const failed = await again()
+  await failed.stop()
+  const next = await again()
+  await c.stop()
+  const shown = await show(next.handler(), transaction({ name: `www.${APEX}` }))
+  t.equal(shown.answer.length, 1)
+})
+
 const FAULTS = [
   { corefile: 'secondary', want: 'no primary is given' },
   { corefile: 'secondary {\n transfer to 127.0.0.1\n}', want: 'transfer takes `from`' },

@@ -321,6 +321,40 @@ t.test('everybody over one directory shares one source, the last one closes it',
   third.release()
 })
 
+t.test('a directory that goes is told of once, and so is its return', async (t) => {
+  const root = t.testdir({ zones: { 'a.yaml': manifest('a', '192.0.2.1') } })
+  const directory = join(root, 'zones')
+  const lines: string[] = []
+  const note = (text: string) => lines.push(text)
+  const log = { debug: note, info: note, warning: note, error: note }
+  let poll = (): void => {}
+  const every = (_: number, run: () => void) => {
+    poll = run
+    return () => {}
+  }
+  const timers = { ...systemTimers, after: systemTimers.after, every }
+  const source = new ManifestSource({ directory, log, clock: systemClock, timers })
+  t.teardown(() => source.close())
+  await source.load()
+  await source.follow()
+  const look = async () => {
+    poll()
+    await source.settled()
+  }
+  await look()
+  lines.length = 0
+  renameSync(directory, join(root, 'elsewhere'))
+  for (let i = 0; i < 3; i++) await look()
+  t.match(source.unreadyReason(), /zones: can't be listed: ENOENT.*; all records are kept/)
+  t.equal(source.recordCount, 1)
+  const told = lines.filter((line) => line.includes("can't be listed"))
+  t.equal(told.length, 1, told.join('\n'))
+  renameSync(join(root, 'elsewhere'), directory)
+  for (let i = 0; i < 2; i++) await look()
+  t.equal(source.unreadyReason(), '')
+  t.equal(lines.filter((line) => line === 'all manifests are good again').length, 1)
+})
+
 t.test('a listener that fails costs itself the change, and nobody else anything', async (t) => {
   const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
   const { source, lines, becomes } = await open(t, directory)

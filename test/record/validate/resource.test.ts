@@ -429,6 +429,35 @@ t.test('a wildcard root host holds names below it', (t) => {
   t.end()
 })
 
+t.test('what an operator made of many may have more endpoints', async (t) => {
+  const labels = [
+    { 'kuadrant.io/type': 'merged' },
+    { 'kuadrant.io/authoritative-record': 'true' },
+    { 'kuadrant.io/coredns-zone-name': 'kdrnt' },
+  ]
+  for (const label of labels) {
+    const isLocal = 'kuadrant.io/coredns-zone-name' in label
+    const suffix = isLocal ? '.kdrnt' : ''
+    const endpoint = { ...GOOD, dnsName: `app.k.example.com${suffix}` }
+    const of = (count: number) => {
+      const rootHost = `app.k.example.com${suffix}`
+      const endpoints = Array(count).fill(endpoint)
+      return validateResource(resource({}, { rootHost, endpoints }, { labels: label }))
+    }
+    t.equal(of(8000).kind, 'record', JSON.stringify(label))
+    t.match(of(8001), { problem: { message: /up to 8000 endpoints/ } })
+  }
+})
+
+t.test('a record knows that its host is a wildcard, over packing too', async (t) => {
+  for (const rootHost of ['*.app.k.example.com', 'app.k.example.com']) {
+    const got = validateResource(resource({}, { rootHost }))
+    if (got.kind !== 'record') throw new Error(JSON.stringify(got))
+    t.equal(got.record.isWildcardHost, rootHost.startsWith('*.'))
+    t.equal(unpackRecord(packRecord(got.record)).isWildcardHost, got.record.isWildcardHost)
+  }
+})
+
 t.test('packing a record and unpacking it gives the record', (t) => {
   const fields = {
     ...property('geo-code', 'IE,US'),
@@ -448,7 +477,7 @@ t.test('packing a record and unpacking it gives the record', (t) => {
   const plain = (value: unknown) =>
     JSON.parse(JSON.stringify(value, (_, v) => (v instanceof Uint8Array ? [...v] : v)))
   t.strictSame(plain(unpackRecord(packed)), plain(content))
-  t.equal(content.isAggregate, true)
+  t.strictSame([content.isAggregate, content.isWildcardHost], [true, false])
   t.strictSame([namespace, name], ['n', 'app'])
   t.end()
 })

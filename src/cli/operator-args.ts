@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { printDuration, scanDuration } from '../base/duration.ts'
+import { scanCidr } from '../dns/text/address.ts'
+import type { OperatorSettings } from '../operator/operator.ts'
+import { EXPIRY_DEFAULT_MS } from '../peering/merge/merge-shares.ts'
+import { isSite } from '../peering/shared-text.ts'
+import { FALSE, scanFlags, TRUE } from './args.ts'
+
+const LEVELS = ['debug', 'info', 'warning', 'error'] as const
+export type Level = (typeof LEVELS)[number]
+
+/** What `sextant operator` was asked for. */
+export interface OperatorArgs {
+  /** `host:port`; '' = nothing is served. */
+  readonly metricsAddress: string
+  readonly probeAddress: string
+  /** '' = the cluster that we run in. */
+  readonly kubeconfig: string
+  /** '' = the current one. */
+  readonly context: string
+  /** Empty = all. */
+  readonly namespaces: readonly string[]
+  readonly level: Level
+  readonly settings: OperatorSettings
+}
+
+interface Flag {
+  readonly name: string
+  /** Text of its value where neither the command line nor the environment gives one. */
+  readonly value: string
+  readonly isBoolean?: boolean
+  readonly help: string
+}
+
+/** The flags, in the order of the help; each is an environment variable as well, which goes before. */
+const FLAGS: readonly Flag[] = [
+  {
+    name: 'kubeconfig',
+    value: '',
+    help: 'kubeconfig FILE; without one, the cluster that it runs in',
+  },
+  { name: 'context', value: '', help: 'context of the kubeconfig; default the current one' },
+  { name: 'watch-namespaces', value: '', help: 'comma list of namespaces; default all' },
+  {
+    name: 'site',
+    value: '',
+    help: 'name among its peers; default made of the UID of namespace kube-system',
+  },
+  {
+    name: 'peer-expiry',
+    value: printDuration(EXPIRY_DEFAULT_MS),
+    help: 'how long the endpoints of a silent peer are kept',
+  },
+  {
+    name: 'min-requeue-time',
+    value: '5s',
+    help: 'least time between two looks at a record without news',
+  },
+  { name: 'max-requeue-time', value: '15m', help: 'most time between two looks at a record' },
+  {
+    name: 'leader-elect',
+    value: 'false',
+    isBoolean: true,
+    help: 'let one of several operators work: by a Lease',
+  },
+  {
+    name: 'leader-elect-namespace',
+    value: '',
+    help: 'namespace of that Lease; default POD_NAMESPACE, else default',
+  },
+  { name: 'metrics-bind-address', value: ':8080', help: 'address of /metrics; 0 = none' },
+  {
+    name: 'health-probe-bind-address',
+    value: ':8081',
+    help: 'address of /healthz and /readyz; 0 = none',
+  },
+  {
+    name: 'enable-probes',
+    value: 'true',
+    isBoolean: true,
+    help: 'probe addresses as the health checks of records ask for it',
+  },
+  {
+    name: 'insecure-health-checks',
+    value: 'true',
+    isBoolean: true,
+    help: 'verify no certificates in the health checks of records',
+  },
+  {
+    name: 'probe-allow',
+    value: '',
+    help: 'comma list of networks to probe in although they are refused by default: loopback, metadata services',
+  },
+  { name: 'log-level', value: 'info', help: LEVELS.join(', ') },
+]
+
+/** The help, a line each. */
+export function operatorFlagLines(): readonly string[] {
+  return FLAGS.map(({ name, value, help }) => {
+    const text = value === '' || help.includes('default') ? help : `${help}; default ${value}`
+    return `  --${name.padEnd(28)}${text}`
+  })
+}
+
+/** Reads the arguments of `sextant operator` and its environment; a string is why they are refused. */
+export function scanOperatorArgs(
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv,
+): OperatorArgs | string {
+  const booleans = FLAGS.filter((flag) => flag.isBoolean).map(({ name }) => name)
+  const others = FLAGS.filter((flag) => !flag.isBoolean).map(({ name }) => name)
+  const flags = scanFlags(argv, booleans, others)
+  if (typeof flags === 'string') return flags
+  if (flags.rest.length > 0) return `extra command line arguments: [${flags.rest.join(' ')}]`
+  const values = new Map<string, string>()
+  for (const { name, value, isBoolean } of FLAGS) {
+    const isGiven = argv.some((arg) => arg.replace(/^--?/, '').split('=', 1)[0] === name)
+    const flag = isGiven ? String(flags.set.has(name)) : value
+    const given = isBoolean ? flag : (flags.values.get(name) ?? value)
+    values.set(name, env[nameInEnvironment(name)] || given)
+  }
+  try {
+    return collect(values, env)
+  } catch (error) {
+    if (!(error instanceof BadValue)) throw error
+    return error.message
+  }
+}
+
+/** `--peer-expiry` is `PEER_EXPIRY`. */
+function nameInEnvironment(name: string): string {
+  return name.toUpperCase().replaceAll('-', '_')
+}
+
+class BadValue extends Error {
+  constructor(name: string, value: string, want: string) {
+    super(`invalid value ${JSON.stringify(value)} for --${name}: want ${want}`)
+  }
+}
+
+function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): OperatorArgs {
+  const get = (name: string): string => values.get(name) ?? ''
+  const site = get('site')
+  if (site !== '' && !isSite(site)) {
+    throw new BadValue('site', site, '1 to 63 letters, digits, ".", "_" and "-"')
+  }
+  const [minMs, maxMs] = [duration('min-requeue-time', get), duration('max-requeue-time', get)]
+  if (minMs > maxMs) {
+    throw new BadValue(
+      'min-requeue-time',
+      get('min-requeue-time'),
+      'no more than --max-requeue-time',
+    )
+  }
+  const namespace = get('leader-elect-namespace') || env.POD_NAMESPACE || 'default'
+  return {
+    metricsAddress: address('metrics-bind-address', get),
+    probeAddress: address('health-probe-bind-address', get),
+    kubeconfig: get('kubeconfig'),
+    context: get('context'),
+    namespaces: wordsOf(get('watch-namespaces')),
+    level: level(get('log-level')),
+    settings: {
+      minMs,
+      maxMs,
+      site,
+      peerExpiryMs: duration('peer-expiry', get),
+      probing: probing(get),
+      leaseNamespace: boolean('leader-elect', get) ? namespace : undefined,
+      identity: `${env.POD_NAME || hostname()}_${randomUUID()}`,
+    },
+  }
+}
+
+type Get = (name: string) => string
+
+function duration(name: string, get: Get): number {
+  const ms = scanDuration(get(name))
+  if (ms === undefined || ms <= 0) throw new BadValue(name, get(name), 'a duration, as 30s or 15m')
+  return ms
+}
+
+function probing(get: Get): OperatorSettings['probing'] {
+  if (!boolean('enable-probes', get)) return undefined
+  const allowed = wordsOf(get('probe-allow')).map((text) => {
+    const cidr = scanCidr(text)
+    if (cidr === undefined) throw new BadValue('probe-allow', text, 'networks, as 192.0.2.0/24')
+    return cidr
+  })
+  return { allowsInsecureCertificates: boolean('insecure-health-checks', get), allowed }
+}
+
+function wordsOf(list: string): string[] {
+  return list
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
+}
+
+function boolean(name: string, get: Get): boolean {
+  const text = get(name)
+  if (TRUE.test(text)) return true
+  if (FALSE.test(text)) return false
+  throw new BadValue(name, text, 'true or false')
+}
+
+function address(name: string, get: Get): string {
+  const text = get(name)
+  if (text === '0') return ''
+  const port = /^(?:[^:]*|\[[^\]]*\]):(\d{1,5})$/.exec(text)?.[1]
+  if (port === undefined || Number(port) > 65_535) {
+    throw new BadValue(name, text, 'HOST:PORT, :PORT or 0')
+  }
+  return text
+}
+
+function level(text: string): Level {
+  const found = LEVELS.find((one) => one === text.toLowerCase())
+  if (found === undefined) throw new BadValue('log-level', text, LEVELS.join(', '))
+  return found
+}

@@ -1,0 +1,93 @@
+import { connect, type Socket } from 'node:net'
+import type { Timers } from '../base/timers.ts'
+import type { Endpoint } from '../dns/endpoint.ts'
+import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
+
+const LENGTH_OCTETS = 2
+/** Longest wait for a connection. */
+export const CONNECT_MS = 5000
+const EMPTY = Buffer.alloc(0)
+
+export interface Ask {
+  readonly primary: Endpoint
+  /** Address that we ask from; '' = any. */
+  readonly source: string
+  readonly query: Uint8Array
+  /** Takes the next message; true = it was the last. Throws TransferFault. */
+  readonly take: (message: Uint8Array) => boolean
+  readonly timers: Timers
+  /** Longest time without an octet, and that everything may take. */
+  readonly idleMs: number
+  readonly totalMs: number
+  /** Octets that everything may have. */
+  readonly octetsMax: number
+}
+
+/** An exchange under way: resolves after the last message, rejects with a TransferFault. */
+export interface Asking {
+  readonly done: Promise<void>
+  cancel(): void
+}
+
+/** Sends one query over TCP and takes the messages of its reply. */
+export function askPrimary(ask: Ask): Asking {
+  const { primary, source, timers, idleMs, totalMs } = ask
+  const from = source === '' ? {} : { localAddress: source }
+  const socket = connect({ host: primary.host, port: primary.port, noDelay: true, ...from })
+  let cancel: () => void = () => {}
+  const done = new Promise<void>((resolve, reject) => {
+    const fail = (message: string): void => {
+      reject(new TransferFault(message, socket.bytesRead > 0 ? -1 : UNREACHED))
+    }
+    cancel = () => fail('it was broken off')
+    const stopClock = timers.after(totalMs, () => fail(`it took over ${totalMs / 1000} s`))
+    const seconds = CONNECT_MS / 1000
+    const stopWait = timers.after(CONNECT_MS, () => fail(`no connection within ${seconds} s`))
+    socket.on('connect', stopWait)
+    socket.setTimeout(idleMs, () => fail(`nothing came for ${idleMs / 1000} s`))
+    socket.on('error', (error) => fail(error.message))
+    socket.on('close', () => {
+      stopClock()
+      stopWait()
+      fail('the primary closed the connection')
+    })
+    readMessages(socket, ask, resolve, reject)
+  }).finally(() => socket.destroy())
+  return { done, cancel }
+}
+
+function readMessages(
+  socket: Socket,
+  { query, take, octetsMax }: Ask,
+  resolve: () => void,
+  reject: (error: unknown) => void,
+): void {
+  let pending: Buffer = EMPTY
+  let octets = 0
+  let isOver = false
+  socket.on('connect', () => {
+    const length = Buffer.from([query.length >> 8, query.length & 0xff])
+    socket.write(Buffer.concat([length, query]))
+  })
+  socket.on('data', (chunk: Buffer) => {
+    octets += chunk.length
+    pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
+    try {
+      if (octets > octetsMax) throw new TransferFault(`it has over ${octetsMax} octets`)
+      for (let at = 0; !isOver; ) {
+        const left = pending.length - at
+        const end = left < LENGTH_OCTETS ? 0 : at + LENGTH_OCTETS + pending.readUInt16BE(at)
+        if (end === 0 || end > pending.length) {
+          pending = pending.subarray(at)
+          return
+        }
+        isOver = take(pending.subarray(at + LENGTH_OCTETS, end))
+        at = end
+      }
+      resolve()
+    } catch (error) {
+      isOver = true
+      reject(error)
+    }
+  })
+}

@@ -1,0 +1,112 @@
+import { randomInt } from 'node:crypto'
+import { systemClock } from '../base/clock.ts'
+import type { Endpoint } from '../dns/endpoint.ts'
+import { Opcode, printRcode, Rcode, RRClass } from '../dns/iana/index.ts'
+import {
+  composeMessage,
+  HeaderFlag,
+  type Message,
+  parseMessage,
+  type Question,
+} from '../dns/message/message.ts'
+import { equalNames } from '../dns/name/name.ts'
+import type { TsigKey } from '../dns/tsig/key.ts'
+import { RequestSigner } from '../dns/tsig/request-signer.ts'
+import { type ExchangeResult, exchangeTcp, exchangeUdp } from './exchange.ts'
+
+/** Largest UDP reply to ask for: what passes everywhere unfragmented (DNS flag day 2020). */
+export const PAYLOAD_OCTETS = 1232
+
+/** A query, and how it is asked. */
+export interface Asked {
+  readonly server: Endpoint
+  /** Its id is drawn anew. */
+  readonly query: Omit<Message, 'id'>
+  /** Longest wait for one reply over UDP, and for everything over TCP. */
+  readonly timeoutMs: number
+  /** How often it is sent over UDP; 0 = over TCP alone. */
+  readonly tries: number
+  /** Address that we ask from; absent or '' = any. */
+  readonly source?: string
+  /** It is signed, and its reply has to be. */
+  readonly key?: TsigKey | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What came of it. `overTcp`: the last that was tried; after UDP, since its reply was cut short. */
+export type Answered =
+  | {
+      readonly kind: 'reply'
+      readonly message: Message
+      readonly octets: Uint8Array
+      readonly overTcp: boolean
+    }
+  | { readonly kind: 'failed'; readonly reason: string; readonly overTcp: boolean }
+
+/** A plain question with EDNS, as servers ask each other. */
+export function questionOf(name: Uint8Array, type: number): Omit<Message, 'id'> {
+  const question: Question = { name, type, rrclass: RRClass.IN }
+  const edns = { payloadOctets: PAYLOAD_OCTETS, version: 0, flags: 0, options: [] }
+  const sections = { answer: [], authority: [], additional: [] }
+  return { opcode: Opcode.QUERY, flags: 0, rcode: Rcode.NOERROR, question, ...sections, edns }
+}
+
+/**
+ * Asks one question: over UDP, each time from a port of its own, and over TCP where the reply was cut short.
+ * What is no reply to it, by id, question, sender or signature, is passed over. Never rejects.
+ */
+export async function ask(asked: Asked): Promise<Answered> {
+  if (asked.tries > 0) {
+    const answered = await exchange(asked, false)
+    if (answered.kind === 'failed') return answered
+    if ((answered.message.flags & HeaderFlag.TC) === 0) return answered
+  }
+  return exchange(asked, true)
+}
+
+async function exchange(asked: Asked, overTcp: boolean): Promise<Answered> {
+  const { key, tries } = asked
+  const query = { ...asked.query, id: randomInt(0x10000) }
+  const plain = composeMessage(query)
+  const signer = key === undefined ? undefined : new RequestSigner(key)
+  const octets = signer === undefined ? plain : signer.sign(plain, nowSeconds())
+  let found: Message | undefined
+  let fault = ''
+  const isReply = (reply: Uint8Array): boolean => {
+    const message = replyTo(query, reply)
+    if (message === undefined) return false
+    const wrong = signer?.verify(reply, nowSeconds()) ?? ''
+    if (wrong !== '') {
+      // Who can't sign it for want of the key says NOTAUTH (RFC 8945 section 5.2.1); that may be forged.
+      const says = message.rcode === Rcode.NOERROR ? '' : ` and says ${printRcode(message.rcode)}`
+      fault = `${wrong}${says}`
+      return false
+    }
+    found = message
+    return true
+  }
+  const result: ExchangeResult = overTcp
+    ? await exchangeTcp(octets, asked, isReply)
+    : await exchangeUdp(octets, asked, tries, isReply)
+  if ('failure' in result) return { kind: 'failed', reason: fault || result.failure, overTcp }
+  return { kind: 'reply', message: found!, octets: result, overTcp }
+}
+
+function nowSeconds(): number {
+  return Math.floor(systemClock.now() / 1000)
+}
+
+/**
+ * The message in `octets` if it is the reply to `query`: a response with its id and question. An error
+ * may come without a question, from a server that could not read it.
+ */
+function replyTo(query: Message, octets: Uint8Array): Message | undefined {
+  const message = parseMessage(octets)
+  if (message === undefined || message.id !== query.id) return undefined
+  if ((message.flags & HeaderFlag.QR) === 0) return undefined
+  const { question } = message
+  if (question === undefined) return message.rcode === Rcode.NOERROR ? undefined : message
+  const { name, type, rrclass } = query.question!
+  const isSame = question.type === type && question.rrclass === rrclass
+  return isSame && equalNames(question.name, name) ? message : undefined
+}

@@ -1,0 +1,112 @@
+import { createSocket } from 'node:dgram'
+import { connect } from 'node:net'
+import type { Endpoint } from '../dns/endpoint.ts'
+
+/** Whom to send to, and how long to wait. */
+export interface ExchangeOptions {
+  readonly server: Endpoint
+  readonly timeoutMs: number
+  /** Address that we send from; absent or '' = any. */
+  readonly source?: string
+  /** Gives up when it is aborted. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Says whether octets are the reply that is waited for. */
+export type IsReply = (octets: Uint8Array) => boolean
+
+/** Reply octets, or why there are none. */
+export type ExchangeResult = Uint8Array | { readonly failure: string }
+
+const TIMED_OUT = 'timed out'
+const BROKEN_OFF = 'broken off'
+
+/**
+ * Sends a query over UDP, up to `tries` times, and waits for a datagram from that very address and port
+ * that is the reply; anything else is passed over.
+ */
+export function exchangeUdp(
+  query: Uint8Array,
+  { server, source = '', timeoutMs, signal }: ExchangeOptions,
+  tries: number,
+  isReply: IsReply,
+): Promise<ExchangeResult> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve({ failure: BROKEN_OFF })
+    const socket = createSocket(server.host.includes(':') ? 'udp6' : 'udp4')
+    let left = tries
+    let isDone = false
+    let timer: NodeJS.Timeout | undefined
+    const finish = (result: ExchangeResult): void => {
+      if (isDone) return
+      isDone = true
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+      socket.close()
+      resolve(result)
+    }
+    const abort = (): void => finish({ failure: BROKEN_OFF })
+    const send = (): void => {
+      if (isDone) return
+      if (left === 0) {
+        finish({ failure: TIMED_OUT })
+        return
+      }
+      left -= 1
+      timer = setTimeout(send, timeoutMs)
+      socket.send(query, () => {})
+    }
+    signal?.addEventListener('abort', abort)
+    socket.on('error', (error) => finish({ failure: reasonOf(error) }))
+    socket.on('message', (octets) => {
+      if (isReply(octets)) finish(octets)
+    })
+    // A connected socket hears its peer only, and hears that nobody listens there.
+    socket.once('connect', send)
+    const connectSocket = (): void => {
+      if (!isDone) socket.connect(server.port, server.host)
+    }
+    if (source === '') connectSocket()
+    else socket.bind(0, source, connectSocket)
+  })
+}
+
+/** Sends a query over a TCP connection of its own (RFC 7766) and takes the first message that comes. */
+export function exchangeTcp(
+  query: Uint8Array,
+  { server, source = '', timeoutMs, signal }: ExchangeOptions,
+  isReply: IsReply,
+): Promise<ExchangeResult> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve({ failure: BROKEN_OFF })
+    const from = source === '' ? {} : { localAddress: source }
+    const socket = connect({ ...server, ...from })
+    let received = Buffer.alloc(0)
+    const finish = (result: ExchangeResult): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+      socket.destroy()
+      resolve(result)
+    }
+    const abort = (): void => finish({ failure: BROKEN_OFF })
+    const timer = setTimeout(() => finish({ failure: TIMED_OUT }), timeoutMs)
+    signal?.addEventListener('abort', abort)
+    socket.on('error', (error) => finish({ failure: reasonOf(error) }))
+    socket.once('end', () => finish({ failure: 'end of file' }))
+    socket.once('connect', () => {
+      socket.write(Buffer.concat([Buffer.from([query.length >> 8, query.length]), query]))
+    })
+    socket.on('data', (octets) => {
+      received = Buffer.concat([received, octets])
+      const end = received.length < 2 ? Number.POSITIVE_INFINITY : 2 + received.readUInt16BE(0)
+      if (received.length < end) return
+      const reply = received.subarray(2, end)
+      finish(isReply(reply) ? reply : { failure: 'the reply is malformed or not to this query' })
+    })
+  })
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  if (error.code === 'ECONNREFUSED') return 'connection refused'
+  return error.code ?? error.message
+}

@@ -1,0 +1,82 @@
+import { randomInt } from 'node:crypto'
+import type { Clock } from '../base/clock.ts'
+import type { Timers } from '../base/timers.ts'
+import type { Endpoint } from '../dns/endpoint.ts'
+import { Opcode, RRClass, RRType } from '../dns/iana/index.ts'
+import { composeMessage, parseMessage, type ResourceRecord } from '../dns/message/message.ts'
+import type { TsigKey } from '../dns/tsig/key.ts'
+import { RequestSigner } from '../dns/tsig/request-signer.ts'
+import { type Received, TransferFault, TransferReader } from '../zone/inbound/transfer-reader.ts'
+import { type Asking, askPrimary } from './ask-primary.ts'
+
+/** Longest silence of a primary, and longest transfer; unless the caller has less patience. */
+const IDLE_MS = 30_000
+const TOTAL_MS = 2 * 60 * 60 * 1000
+/** Octets of one transfer. */
+export const TRANSFER_OCTETS_MAX = 512 * 1024 * 1024
+
+export interface Fetch {
+  /** Lower-case wire form. */
+  readonly zone: Uint8Array
+  readonly primary: Endpoint
+  /** '' = any address of ours. */
+  readonly source: string
+  readonly key: TsigKey | undefined
+  /** The SOA of the version that we have: what came since is asked for; undefined = all. */
+  readonly soa: ResourceRecord | undefined
+  readonly serial: number
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly idleMs?: number
+  readonly totalMs?: number
+  readonly octetsMax?: number
+}
+
+/** A transfer under way: rejects with a TransferFault. */
+export interface Fetching {
+  readonly received: Promise<Received>
+  cancel(): void
+}
+
+/** Asks a primary for a zone. */
+export function fetchZone(fetch: Fetch): Fetching {
+  const { zone, primary, source, key, soa, clock, timers } = fetch
+  const id = randomInt(0x10000)
+  const origin = `transfer from ${primary.host}:${primary.port}`
+  const serial = soa === undefined ? undefined : fetch.serial
+  const reader = new TransferReader({ zone, id, serial, origin })
+  const plain = composeQuery(zone, id, soa)
+  const seconds = (): number => Math.floor(clock.now() / 1000)
+  const signer = key === undefined ? undefined : new RequestSigner(key)
+  const query = signer === undefined ? plain : signer.sign(plain, seconds())
+  let received: Received | undefined
+  const take = (octets: Uint8Array): boolean => {
+    const message = parseMessage(octets)
+    if (message === undefined) throw new TransferFault('a message is malformed')
+    const fault = signer?.verify(octets, seconds()) ?? ''
+    if (fault !== '') throw new TransferFault(fault, message.rcode === 0 ? -1 : message.rcode)
+    received = reader.take(message)
+    if (received === undefined) return false
+    if (signer?.isSettled === false) throw new TransferFault('the last message is not signed')
+    return true
+  }
+  const { idleMs = IDLE_MS, totalMs = TOTAL_MS, octetsMax = TRANSFER_OCTETS_MAX } = fetch
+  const limits = { idleMs, totalMs, octetsMax }
+  const asking: Asking = askPrimary({ primary, source, query, take, timers, ...limits })
+  return { received: asking.done.then(() => received!), cancel: () => asking.cancel() }
+}
+
+function composeQuery(zone: Uint8Array, id: number, soa: ResourceRecord | undefined): Uint8Array {
+  const type = soa === undefined ? RRType.AXFR : RRType.IXFR
+  return composeMessage({
+    id,
+    opcode: Opcode.QUERY,
+    flags: 0,
+    rcode: 0,
+    question: { name: zone, type, rrclass: RRClass.IN },
+    answer: [],
+    authority: soa === undefined ? [] : [soa],
+    additional: [],
+    edns: undefined,
+  })
+}

@@ -1,0 +1,26 @@
+/** Where a server is. */
+export interface Endpoint {
+  /** An IP address in its canonical form. */
+  readonly host: string
+  readonly port: number
+}
+
+export const DNS_PORT = 53
+const PORT_MAX = 65_535
+
+/**
+ * Splits `HOST`, `HOST:PORT`, `[IPV6]:PORT` or a bare IPv6 address. The host is as written, and may be
+ * none; undefined = the port is none.
+ */
+export function splitHostPort(text: string): Endpoint | undefined {
+  const bracketed = /^\[([^\]]*)\](?::(\d{1,5}))?$/.exec(text)
+  const single = /^([^:]*):(\d{1,5})$/.exec(text)
+  const [, host = text, port] = bracketed ?? single ?? []
+  const number = port === undefined ? DNS_PORT : Number(port)
+  return number < 1 || number > PORT_MAX ? undefined : { host, port: number }
+}
+
+/** `192.0.2.1:53`, `[2001:db8::1]:53`, `ns1.example.org:53`. */
+export function printEndpoint({ host, port }: Endpoint): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}

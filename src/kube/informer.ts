@@ -1,0 +1,187 @@
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Timers } from '../base/timers.ts'
+import { containing } from '../telemetry/contain.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { type ApiClient, type ApiObject, type ApiResource, isObject, textOf } from './api.ts'
+import { ListWatch, type ListWatchSink } from './list-watch.ts'
+import { keyOf } from './object-key.ts'
+
+export interface InformerOptions {
+  readonly api: ApiClient
+  readonly resource: ApiResource
+  /** Empty = all, and for kinds that have none. */
+  readonly namespaces: readonly string[]
+  /** '' = every object. */
+  readonly labelSelector: string
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  /** What of an object is kept. Default: all but `metadata.managedFields`, which is half of many objects. */
+  readonly trim?: (object: ApiObject) => ApiObject
+}
+
+/** Told after the cache has changed. `key`: as keyOf has it. */
+export interface InformerListener {
+  onAdd?(key: string, object: ApiObject): void
+  onUpdate?(key: string, object: ApiObject, before: ApiObject): void
+  /** `before`: as it was known last. */
+  onDelete?(key: string, before: ApiObject): void
+}
+
+/**
+ * The objects of a kind as they are in the API, by key, and whoever wants to know of their changes. What
+ * went while nobody looked is found by the next list. Objects are shared: nobody may change one.
+ */
+export class Informer {
+  /** One for each namespace; for metrics. */
+  readonly watches: readonly ListWatch[]
+  readonly #options: InformerOptions
+  readonly #cache = new Map<string, ApiObject>()
+  readonly #listeners = new Set<InformerListener>()
+  #markSynced: () => void = () => {}
+  readonly #synced = new Promise<void>((resolve) => {
+    this.#markSynced = resolve
+  })
+
+  constructor(options: InformerOptions) {
+    this.#options = options
+    const { namespaces } = options
+    const scopes = namespaces.length === 0 ? [''] : [...new Set(namespaces)]
+    this.watches = scopes.map(
+      (namespace) =>
+        new ListWatch({
+          ...options,
+          namespace,
+          sink: this.#sinkOf(namespace),
+          onProgress: () => this.#progress(),
+        }),
+    )
+  }
+
+  start(): void {
+    for (const watch of this.watches) void watch.run()
+  }
+
+  close(): void {
+    for (const watch of this.watches) watch.close()
+  }
+
+  /** True once everything was listed. */
+  get isSynced(): boolean {
+    return this.watches.every((watch) => watch.isSynced)
+  }
+
+  /** Resolves once everything was listed: until then what isn't here may be there. Never rejects. */
+  synced(): Promise<void> {
+    return this.#synced
+  }
+
+  /** Why something isn't followed just now; '' = all is. */
+  get reason(): string {
+    return this.watches.find((watch) => watch.reason !== '')?.reason ?? ''
+  }
+
+  get size(): number {
+    return this.#cache.size
+  }
+
+  get(key: string): ApiObject | undefined {
+    return this.#cache.get(key)
+  }
+
+  objects(): Iterable<ApiObject> {
+    return this.#cache.values()
+  }
+
+  /** Tells of what is there, at once, and of what changes. The returned function ends it. */
+  subscribe(listener: InformerListener): () => void {
+    for (const [key, object] of this.#cache) this.#tell(() => listener.onAdd?.(key, object))
+    this.#listeners.add(listener)
+    return () => {
+      this.#listeners.delete(listener)
+    }
+  }
+
+  #sinkOf(namespace: string): ListWatchSink {
+    let present = new Set<string>()
+    const put = (object: ApiObject): void => {
+      present.add(this.#put(object))
+    }
+    return {
+      beginList: () => {
+        present = new Set()
+      },
+      put: (objects) => objects.forEach(put),
+      endList: () => {
+        this.#keepOnly(namespace, present)
+        present = new Set()
+      },
+      apply: (events) => {
+        for (const { isDeleted, object } of events) {
+          if (isDeleted) this.#remove(keyOf(object))
+          else this.#put(object)
+        }
+      },
+    }
+  }
+
+  /** Returns its key. */
+  #put(raw: ApiObject): string {
+    const key = keyOf(raw)
+    const before = this.#cache.get(key)
+    if (before !== undefined && isSame(before, raw)) return key
+    const object = (this.#options.trim ?? withoutManagedFields)(raw)
+    // Another one of that name: whoever had dealings with the one before should know that it is gone.
+    if (before !== undefined && uidOf(before) !== uidOf(object)) this.#remove(key)
+    const known = this.#cache.get(key)
+    this.#cache.set(key, object)
+    for (const listener of this.#listeners) {
+      if (known === undefined) this.#tell(() => listener.onAdd?.(key, object))
+      else this.#tell(() => listener.onUpdate?.(key, object, known))
+    }
+    return key
+  }
+
+  #remove(key: string): void {
+    const before = this.#cache.get(key)
+    if (before === undefined) return
+    this.#cache.delete(key)
+    for (const listener of this.#listeners) this.#tell(() => listener.onDelete?.(key, before))
+  }
+
+  #keepOnly(namespace: string, present: ReadonlySet<string>): void {
+    const prefix = namespace === '' ? '' : `${namespace}/`
+    const gone = [...this.#cache.keys()].filter(
+      (key) => key.startsWith(prefix) && !present.has(key),
+    )
+    for (const key of gone) this.#remove(key)
+  }
+
+  /** A listener's fault is its own: the cache is right, and the others are told. */
+  #tell(run: () => void): void {
+    const what = `Taking in changed ${this.#options.resource.plural}`
+    void containing(this.#options.log, what)(run)
+  }
+
+  #progress(): void {
+    if (this.isSynced) this.#markSynced()
+  }
+}
+
+/** True if nothing happened to it in between. */
+function isSame(before: ApiObject, now: ApiObject): boolean {
+  const version = textOf(now.metadata, 'resourceVersion')
+  return version === textOf(before.metadata, 'resourceVersion') && uidOf(before) === uidOf(now)
+}
+
+function uidOf(object: ApiObject): string {
+  return textOf(object.metadata, 'uid')
+}
+
+function withoutManagedFields(object: ApiObject): ApiObject {
+  if (!isObject(object.metadata) || object.metadata.managedFields === undefined) return object
+  const { managedFields: _, ...metadata } = object.metadata
+  return { ...object, metadata }
+}

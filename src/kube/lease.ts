@@ -1,0 +1,250 @@
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Timers } from '../base/timers.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { type ApiClient, ApiError, type ApiObject, clip, isObject, textOf } from './api.ts'
+import { microTime } from './micro-time.ts'
+import { isAlreadyThere, isConflict, isNotFound, type ObjectRef, Objects } from './objects.ts'
+
+const LEASES = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' }
+/** How long a lease holds after it was renewed last, for those who see it. */
+const DURATION_SECONDS = 15
+/** A holder that could not renew for this long stops, well before others may begin. */
+const RENEW_DEADLINE_MS = 10_000
+const RETRY_MS = 2000
+/** A lease of others may say anything; longer than this it is not waited for. */
+const FOREIGN_SECONDS_MAX = 3600
+
+export interface LeaderElectorOptions {
+  readonly api: ApiClient
+  readonly namespace: string
+  readonly name: string
+  /** Unlike that of every other process. */
+  readonly identity: string
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Logger
+  readonly onAcquire: () => void
+  /** Called at once, whatever hangs: others may begin a few seconds later. */
+  readonly onLose: (reason: string) => void
+  /** Default 15. */
+  readonly durationSeconds?: number
+  /** Less than the duration. Default 10 s. */
+  readonly renewDeadlineMs?: number
+  /** Less than the deadline. Default 2 s. */
+  readonly retryMs?: number
+}
+
+/**
+ * Holds a Lease of coordination.k8s.io/v1, or waits for it: of all electors of that name at most one is
+ * leader. Times of others are never compared with ours: a lease is expired when it was not seen to
+ * change for its whole duration, on our own monotonic clock. A leader is one for as long as it renewed in time, counted
+ * from before the request went out.
+ */
+export class LeaderElector {
+  readonly #options: LeaderElectorOptions
+  readonly #ref: ObjectRef
+  readonly #objects: Objects
+  /** The lease as it was seen last. */
+  #seen: ApiObject | undefined
+  #seenMs = 0
+  #heldUntilMs = Number.NEGATIVE_INFINITY
+  #wasTold = false
+  #reason = ''
+  #isClosed = false
+  #cancelLoss: () => void = () => {}
+  #wake: () => void = () => {}
+  #ended: Promise<void> = Promise.resolve()
+
+  constructor(options: LeaderElectorOptions) {
+    this.#options = options
+    const { api, timers, namespace, name } = options
+    const { renewDeadlineMs = RENEW_DEADLINE_MS } = options
+    this.#ref = { resource: LEASES, namespace, name }
+    // A request that hangs should leave a holder the time for another one.
+    this.#objects = new Objects({ api, timers, timeoutMs: renewDeadlineMs / 2 })
+  }
+
+  /** True while nobody else can be. To be asked before each write: a process may have been stopped since it was told. */
+  get isLeader(): boolean {
+    return this.#wasTold && this.#options.clock.monotonic() < this.#heldUntilMs
+  }
+
+  /** Who holds the lease, as far as we know; '' = nobody. */
+  get holder(): string {
+    return textOf(this.#seen?.spec, 'holderIdentity')
+  }
+
+  /** Why the lease can't be had or renewed just now; '' = it can, or another one holds it. */
+  get reason(): string {
+    return this.#reason
+  }
+
+  start(): void {
+    this.#ended = this.#run()
+  }
+
+  /** Gives the lease back, if it is ours, for another one to take at once. Call it when the work has ended. Never rejects. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#wake()
+    await this.#ended
+    this.#cancelLoss()
+    this.#wasTold = false
+    // Only if it is as it was seen: another one may have it by now.
+    if (this.#seen !== undefined && this.#isOurs) await this.#release(this.#seen)
+  }
+
+  async #run(): Promise<void> {
+    const { random, retryMs = RETRY_MS } = this.#options
+    while (!this.#isClosed) {
+      try {
+        await this.#attempt()
+        this.#reason = ''
+      } catch (error) {
+        this.#fail(error)
+      }
+      // Those who wait for the lease shouldn't all come at once; its holder has no time to lose.
+      const jitterMs = this.#wasTold ? 0 : random.below(retryMs + 1)
+      if (!this.#isClosed) await this.#wait(retryMs + jitterMs)
+    }
+  }
+
+  /** Renews the lease, or takes it where it is free. */
+  async #attempt(): Promise<void> {
+    const { clock } = this.#options
+    const sentMs = clock.monotonic()
+    if (this.#wasTold && this.#seen !== undefined) {
+      try {
+        this.#take(await this.#objects.replace(this.#ref, this.#written(this.#seen)), sentMs)
+        return
+      } catch (error) {
+        if (!isConflict(error) && !isNotFound(error)) throw error
+      }
+    }
+    const lease = await this.#objects.get(this.#ref)
+    this.#observe(lease)
+    if (this.#wasTold && !this.#isOurs) {
+      this.#lose(this.holder === '' ? 'the lease was taken away' : `${this.holder} took the lease`)
+    }
+    if (!this.#isFree()) return
+    // It may have been free since long, but is ours no sooner than this goes out.
+    const writtenMs = clock.monotonic()
+    const body = this.#written(lease)
+    try {
+      const { namespace } = this.#ref
+      const written =
+        lease === undefined
+          ? await this.#objects.create(LEASES, namespace, body)
+          : await this.#objects.replace(this.#ref, body)
+      this.#take(written, writtenMs)
+    } catch (error) {
+      // Somebody else was faster; who, is seen the next time.
+      if (!isConflict(error) && !isAlreadyThere(error)) throw error
+    }
+  }
+
+  get #isOurs(): boolean {
+    return this.holder === this.#options.identity
+  }
+
+  /** Notes what is there, and when it was seen to change. */
+  #observe(lease: ApiObject | undefined): void {
+    const version = textOf(lease?.metadata, 'resourceVersion')
+    if (this.#seen !== undefined && version === textOf(this.#seen.metadata, 'resourceVersion'))
+      return
+    this.#seen = lease
+    this.#seenMs = this.#options.clock.monotonic()
+  }
+
+  #isFree(): boolean {
+    if (this.holder === '' || this.#isOurs) return true
+    const spec = this.#seen?.spec
+    const told = isObject(spec) ? Number(spec.leaseDurationSeconds) : 0
+    const seconds = told > 0 ? Math.min(told, FOREIGN_SECONDS_MAX) : DURATION_SECONDS
+    return this.#options.clock.monotonic() - this.#seenMs >= seconds * 1000
+  }
+
+  /** The lease as we want it. */
+  #written(lease: ApiObject | undefined): ApiObject {
+    const { clock, identity, namespace, name, durationSeconds = DURATION_SECONDS } = this.#options
+    const spec = isObject(lease?.spec) ? lease.spec : {}
+    const now = microTime(clock.now())
+    const isOurs = textOf(spec, 'holderIdentity') === identity
+    const transitions = Number(spec.leaseTransitions ?? -1) || 0
+    return {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: lease?.metadata ?? { namespace, name },
+      spec: {
+        ...spec,
+        holderIdentity: identity,
+        leaseDurationSeconds: durationSeconds,
+        renewTime: now,
+        acquireTime: isOurs ? (spec.acquireTime ?? now) : now,
+        leaseTransitions: isOurs ? transitions : transitions + 1,
+      },
+    }
+  }
+
+  /** The lease is ours, as of `sentMs`. */
+  #take(lease: ApiObject, sentMs: number): void {
+    const { clock, timers, log, onAcquire, renewDeadlineMs = RENEW_DEADLINE_MS } = this.#options
+    this.#observe(lease)
+    this.#heldUntilMs = sentMs + renewDeadlineMs
+    const leftMs = this.#heldUntilMs - clock.monotonic()
+    if (leftMs <= 0 || this.#isClosed) return
+    this.#cancelLoss()
+    this.#cancelLoss = timers.after(leftMs, () => {
+      this.#lose(`it could not be renewed for ${renewDeadlineMs / 1000} s`)
+    })
+    if (this.#wasTold) return
+    this.#wasTold = true
+    log.info(`lease ${this.#ref.namespace}/${this.#ref.name}: ours`)
+    onAcquire()
+  }
+
+  #lose(cause: string): void {
+    this.#cancelLoss()
+    if (!this.#wasTold) return
+    this.#wasTold = false
+    const why = this.#reason === '' ? cause : `${cause}: ${this.#reason}`
+    this.#options.log.warning(`lease ${this.#ref.namespace}/${this.#ref.name}: lost, ${why}`)
+    this.#options.onLose(why)
+  }
+
+  #fail(error: unknown): void {
+    const { log } = this.#options
+    const status = error instanceof ApiError ? error.status : 0
+    const cure = status === 403 ? '; this account needs get, create and update of leases' : ''
+    const reason = `${clip(error instanceof Error ? error.message : String(error))}${cure}`
+    if (reason !== this.#reason) {
+      log.warning(`lease ${this.#ref.namespace}/${this.#ref.name}: ${reason}; it is tried again`)
+    }
+    this.#reason = reason
+  }
+
+  async #release(lease: ApiObject): Promise<void> {
+    const { clock, log } = this.#options
+    const spec = isObject(lease.spec) ? lease.spec : {}
+    const released = { ...spec, holderIdentity: '', leaseDurationSeconds: 1 }
+    try {
+      const renewTime = microTime(clock.now())
+      await this.#objects.replace(this.#ref, { ...lease, spec: { ...released, renewTime } })
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : String(error)
+      log.debug(`lease ${this.#ref.namespace}/${this.#ref.name} not given back: ${clip(cause)}`)
+    }
+  }
+
+  #wait(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.timers.after(delayMs, resolve)
+      this.#wake = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+}

@@ -1,0 +1,270 @@
+import type { Timers } from '../base/timers.ts'
+import {
+  type ApiBody,
+  type ApiClient,
+  ApiError,
+  type ApiMethod,
+  type ApiObject,
+  type ApiResource,
+  collectionPath,
+  isObject,
+  type JsonValue,
+  pathSegment,
+} from './api.ts'
+import { Deadline } from './deadline.ts'
+import { Lister } from './list.ts'
+import { parseJson, readRefusal, readText } from './read-body.ts'
+
+/** Of one object; the API itself holds one to 1.5 MiB or so. */
+const OBJECT_OCTETS_MAX = 16 * 1024 * 1024
+const TIMEOUT_MS = 30_000
+const FIELD_MANAGER = 'sextant-operator'
+/** Objects that `list` holds at once. What has more is followed by an informer. */
+const LISTED_MAX = 100_000
+
+const JSON_TYPE = 'application/json'
+const MERGE_PATCH_TYPE = 'application/merge-patch+json'
+const JSON_PATCH_TYPE = 'application/json-patch+json'
+/** YAML, as which JSON passes (Kubernetes API concepts, "Server-Side Apply"). */
+const APPLY_TYPE = 'application/apply-patch+yaml'
+
+/** One object, there or not. */
+export interface ObjectRef {
+  readonly resource: ApiResource
+  /** '' = the kind has none. */
+  readonly namespace: string
+  readonly name: string
+}
+
+/** What an object has to be for a request to count: another one may have its name by now. */
+export interface Preconditions {
+  readonly uid?: string
+  readonly resourceVersion?: string
+}
+
+/** A step of a JSON patch (RFC 6902). */
+export interface PatchStep {
+  readonly op: 'add' | 'remove' | 'replace' | 'test'
+  readonly path: string
+  readonly value?: JsonValue
+}
+
+export interface ObjectsOptions {
+  readonly api: ApiClient
+  readonly timers: Timers
+  /** Who owns the fields that are applied. Default `sextant-operator`. */
+  readonly fieldManager?: string
+  /** Of one request, with its answer. Default 30 s. */
+  readonly timeoutMs?: number
+}
+
+/**
+ * Reads and writes single objects. What is refused rejects with ApiError: 409 `Conflict` (somebody was
+ * faster) or `AlreadyExists`, 404, 422 `Invalid`, 429 with the seconds to wait; 0 where there was no
+ * answer, and nobody knows whether it was done. Only an expired credential is tried again here.
+ */
+export class Objects {
+  readonly #options: ObjectsOptions
+  readonly #running = new Set<Deadline>()
+  #isClosed = false
+
+  constructor(options: ObjectsOptions) {
+    this.#options = options
+  }
+
+  /** undefined: there is none. */
+  async get(ref: ObjectRef): Promise<ApiObject | undefined> {
+    try {
+      return await this.#request('GET', pathOf(ref))
+    } catch (error) {
+      if (isNotFound(error)) return undefined
+      throw error
+    }
+  }
+
+  /** All at one point in time. `labelSelector`: '' = every object. */
+  async list(
+    resource: ApiResource,
+    namespace: string,
+    labelSelector: string,
+  ): Promise<readonly ApiObject[]> {
+    const { api, timers } = this.#options
+    const path = `${collectionPath(resource, namespace)}?labelSelector=${encodeURIComponent(labelSelector)}`
+    return await this.#authenticated(async (deadline) => {
+      const objects: ApiObject[] = []
+      const lister = new Lister(api, timers, path)
+      deadline.signal.addEventListener('abort', () => lister.abort(deadline.signal.reason))
+      await lister.list((page) => {
+        if (deadline.signal.aborted) throw deadline.signal.reason
+        deadline.touch()
+        if (objects.length + page.length > LISTED_MAX) {
+          throw new ApiError(0, `there are more than ${LISTED_MAX} ${resource.plural}`)
+        }
+        objects.push(...page)
+      })
+      return objects
+    })
+  }
+
+  /** Creates an object in `namespace` ('' = the kind has none); its name is what `object` says. */
+  async create(resource: ApiResource, namespace: string, object: ApiObject): Promise<ApiObject> {
+    const path = `${collectionPath(resource, namespace)}?${this.#manager()}`
+    return this.#request('POST', path, JSON_TYPE, object)
+  }
+
+  /** Puts `object` in the place of the one that is there, if that has the `resourceVersion` that `object` says. */
+  async replace(ref: ObjectRef, object: ApiObject): Promise<ApiObject> {
+    return this.#request('PUT', `${pathOf(ref)}?${this.#manager()}`, JSON_TYPE, object)
+  }
+
+  /**
+   * Server-side apply: the fields of `object`, with `apiVersion` and `kind`, become ours, whoever had them;
+   * those that were ours and are missing go. Creates what isn't there, unless `metadata` has a `uid` or a `resourceVersion`.
+   */
+  async apply(ref: ObjectRef, object: ApiObject): Promise<ApiObject> {
+    return this.#request(
+      'PATCH',
+      `${pathOf(ref)}?force=true&${this.#manager()}`,
+      APPLY_TYPE,
+      object,
+    )
+  }
+
+  /** As `apply`, of the status alone. 404 where there is no object. */
+  async applyStatus(ref: ObjectRef, object: ApiObject): Promise<ApiObject> {
+    const path = `${pathOf(ref)}/status?force=true&${this.#manager()}`
+    return this.#request('PATCH', path, APPLY_TYPE, object)
+  }
+
+  /** JSON merge patch (RFC 7396): null removes; lists are replaced as a whole. */
+  async patch(ref: ObjectRef, patch: ApiObject): Promise<ApiObject> {
+    return this.#request('PATCH', `${pathOf(ref)}?${this.#manager()}`, MERGE_PATCH_TYPE, patch)
+  }
+
+  /** As `patch`, of the status alone. */
+  async patchStatus(ref: ObjectRef, patch: ApiObject): Promise<ApiObject> {
+    const path = `${pathOf(ref)}/status?${this.#manager()}`
+    return this.#request('PATCH', path, MERGE_PATCH_TYPE, patch)
+  }
+
+  /** JSON patch (RFC 6902): all steps or none; a `test` that fails is 422 `Invalid`. */
+  async patchSteps(ref: ObjectRef, steps: readonly PatchStep[]): Promise<ApiObject> {
+    const patch: JsonValue = steps.map((step) => ({ ...step }))
+    return this.#request('PATCH', `${pathOf(ref)}?${this.#manager()}`, JSON_PATCH_TYPE, patch)
+  }
+
+  /** False: there was none. 409 where it is not what `preconditions` say. What hangs on it goes later. */
+  async delete(ref: ObjectRef, preconditions: Preconditions = {}): Promise<boolean> {
+    const options = {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      propagationPolicy: 'Background',
+      preconditions: { ...preconditions },
+    }
+    try {
+      await this.#request('DELETE', pathOf(ref), JSON_TYPE, options)
+      return true
+    } catch (error) {
+      if (isNotFound(error)) return false
+      throw error
+    }
+  }
+
+  /** Gives up what is under way; nothing is asked any more. */
+  close(): void {
+    this.#isClosed = true
+    for (const deadline of this.#running) deadline.abort(new ApiError(0, 'closed'))
+  }
+
+  #manager(): string {
+    return `fieldManager=${encodeURIComponent(this.#options.fieldManager ?? FIELD_MANAGER)}`
+  }
+
+  #request(
+    method: ApiMethod,
+    path: string,
+    contentType = '',
+    value?: JsonValue,
+  ): Promise<ApiObject> {
+    const body = value === undefined ? undefined : { contentType, body: JSON.stringify(value) }
+    return this.#authenticated(({ signal }) =>
+      exchange(this.#options.api, method, path, body, signal),
+    )
+  }
+
+  /** Runs a request, and once more after the credential was refused: whom the server doesn't know, it did nothing for. */
+  async #authenticated<T>(run: (deadline: Deadline) => Promise<T>): Promise<T> {
+    try {
+      return await this.#bounded(run)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401) throw error
+      return await this.#bounded(run)
+    }
+  }
+
+  async #bounded<T>(run: (deadline: Deadline) => Promise<T>): Promise<T> {
+    const deadline = this.#begin()
+    try {
+      return await run(deadline)
+    } catch (error) {
+      const cause = deadline.signal.aborted ? deadline.signal.reason : error
+      const known = cause instanceof ApiError ? cause : new ApiError(0, messageOf(cause))
+      if (known.status === 401 || known.status === 0) this.#options.api.refresh()
+      throw known
+    } finally {
+      this.#end(deadline)
+    }
+  }
+
+  #begin(): Deadline {
+    if (this.#isClosed) throw new ApiError(0, 'closed')
+    const { timers, timeoutMs = TIMEOUT_MS } = this.#options
+    const deadline = new Deadline(timers, timeoutMs)
+    this.#running.add(deadline)
+    return deadline
+  }
+
+  #end(deadline: Deadline): void {
+    deadline.end()
+    this.#running.delete(deadline)
+  }
+}
+
+/** True where an object, or its kind, isn't there. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404
+}
+
+/** True where somebody else was faster: what is there has to be read anew. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 409 && error.reason !== 'AlreadyExists'
+}
+
+/** True where an object of that name is there. */
+export function isAlreadyThere(error: unknown): boolean {
+  return error instanceof ApiError && error.reason === 'AlreadyExists'
+}
+
+async function exchange(
+  api: ApiClient,
+  method: ApiMethod,
+  path: string,
+  body: ApiBody | undefined,
+  signal: AbortSignal,
+): Promise<ApiObject> {
+  const response = await api.send(method, path, body, signal)
+  if (response.status < 200 || response.status >= 300) throw await readRefusal(response, () => {})
+  const answer = await readText(response, OBJECT_OCTETS_MAX, () => {})
+  if (answer === undefined) throw new ApiError(0, `an answer is over ${OBJECT_OCTETS_MAX} octets`)
+  const object = parseJson(answer, 'the answer')
+  if (!isObject(object)) throw new ApiError(0, 'the answer is no object')
+  return object
+}
+
+function pathOf({ resource, namespace, name }: ObjectRef): string {
+  return `${collectionPath(resource, namespace)}/${pathSegment(name)}`
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,231 @@
+import { assert } from '../base/assert.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Timers } from '../base/timers.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { ApiError, clip } from './api.ts'
+import { isConflict } from './objects.ts'
+
+const FIRST_RETRY_MS = 200
+const LAST_RETRY_MS = 5 * 60_000
+/** Keys that are known at once. There is one for each object, so that more of them is a bug or an attack. */
+const KEYS_MAX = 1_000_000
+
+/** What a run says. */
+export interface WorkResult {
+  /** Runs the key again after that time, unless it is added before. */
+  readonly againMs?: number
+}
+
+export interface WorkQueueOptions {
+  /** What the keys are of, for the log: `dnsrecords`. */
+  readonly what: string
+  /** Brings one key to where it should be. A rejection has it run again, later each time. */
+  readonly work: (key: string) => Promise<WorkResult | undefined>
+  /** Runs at once; of one key never more than one. */
+  readonly workers: number
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Logger
+  readonly keysMax?: number
+}
+
+/** What was done since the start, for metrics. */
+export interface WorkQueueCounts {
+  runs: number
+  failures: number
+  /** Keys that were not taken, as there were too many. */
+  dropped: number
+}
+
+/** One key that is waiting, running, or due later. */
+interface Entry {
+  isWaiting: boolean
+  isRunning: boolean
+  /** Added while it runs: what the run saw may be out of date. */
+  isStale: boolean
+  dueMs: number
+  cancel: (() => void) | undefined
+  /** Runs that failed in a row. */
+  failures: number
+  lastFault: string
+}
+
+/**
+ * Keys with something to do, each at most once:
+ *
+ *     add ─▶ waiting ─▶ running ─▶ done
+ *               ▲          ├─▶ (added meanwhile) waiting
+ *               └─ later ◀─┴─▶ (failed, or asked for)
+ *
+ * A run answers for everything that was asked before it began, what was due later included.
+ */
+export class WorkQueue {
+  readonly counts: WorkQueueCounts = { runs: 0, failures: 0, dropped: 0 }
+  readonly #options: WorkQueueOptions
+  readonly #entries = new Map<string, Entry>()
+  #waiting: string[] = []
+  /** The first of `#waiting` that still waits. */
+  #head = 0
+  #running = 0
+  #isStarted = false
+  #isClosed = false
+  #whenIdle: () => void = () => {}
+
+  constructor(options: WorkQueueOptions) {
+    this.#options = options
+  }
+
+  /** Keys that are waiting for a worker. */
+  get depth(): number {
+    return this.#waiting.length - this.#head
+  }
+
+  get runningCount(): number {
+    return this.#running
+  }
+
+  /** Before it nothing runs: caches may have to be filled first. */
+  start(): void {
+    this.#isStarted = true
+    this.#pump()
+  }
+
+  /** Runs `key` as soon as there is a worker. False: there are too many keys. */
+  add(key: string): boolean {
+    const entry = this.#entry(key)
+    if (entry === undefined) return false
+    cancelDelay(entry)
+    if (entry.isRunning) entry.isStale = true
+    else if (!entry.isWaiting) {
+      entry.isWaiting = true
+      this.#waiting.push(key)
+      this.#pump()
+    }
+    return true
+  }
+
+  /** Runs `key` after that time, or when it is due anyhow, if that is before. False: there are too many keys. */
+  addAfter(key: string, delayMs: number): boolean {
+    if (delayMs <= 0) return this.add(key)
+    const entry = this.#entry(key)
+    if (entry === undefined) return false
+    if (entry.isWaiting || entry.isStale) return true
+    const dueMs = this.#options.clock.monotonic() + delayMs
+    if (entry.cancel !== undefined && entry.dueMs <= dueMs) return true
+    cancelDelay(entry)
+    entry.dueMs = dueMs
+    entry.cancel = this.#options.timers.after(delayMs, () => {
+      entry.cancel = undefined
+      this.add(key)
+    })
+    return true
+  }
+
+  /** Starts nothing more; resolves once what runs is over. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const entry of this.#entries.values()) cancelDelay(entry)
+    this.#waiting = []
+    this.#head = 0
+    if (this.#running > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
+  }
+
+  #entry(key: string): Entry | undefined {
+    if (this.#isClosed) return undefined
+    const known = this.#entries.get(key)
+    if (known !== undefined) return known
+    if (this.#entries.size >= (this.#options.keysMax ?? KEYS_MAX)) {
+      if (this.counts.dropped++ === 0) {
+        this.#options.log.error(`${this.#options.what}: too many keys, some are left alone`)
+      }
+      return undefined
+    }
+    const entry: Entry = {
+      isWaiting: false,
+      isRunning: false,
+      isStale: false,
+      dueMs: 0,
+      cancel: undefined,
+      failures: 0,
+      lastFault: '',
+    }
+    this.#entries.set(key, entry)
+    return entry
+  }
+
+  #pump(): void {
+    while (this.#isStarted && !this.#isClosed && this.#running < this.#options.workers) {
+      const key = this.#waiting[this.#head]
+      if (key === undefined) break
+      this.#head++
+      // Moving what is left costs as much as it: so only now and then.
+      if (this.#head * 2 > this.#waiting.length) {
+        this.#waiting = this.#waiting.slice(this.#head)
+        this.#head = 0
+      }
+      void this.#run(key)
+    }
+  }
+
+  async #run(key: string): Promise<void> {
+    const entry = this.#entries.get(key)
+    assert(entry !== undefined, 'a key that waits is known')
+    cancelDelay(entry)
+    entry.isWaiting = false
+    entry.isRunning = true
+    this.#running++
+    this.counts.runs++
+    let againMs: number | undefined
+    try {
+      againMs = (await this.#options.work(key))?.againMs
+      entry.failures = 0
+      entry.lastFault = ''
+    } catch (error) {
+      againMs = this.#fail(key, entry, error)
+    }
+    entry.isRunning = false
+    this.#running--
+    this.#settle(key, entry, againMs)
+    this.#pump()
+    if (this.#isClosed && this.#running === 0) this.#whenIdle()
+  }
+
+  #settle(key: string, entry: Entry, againMs: number | undefined): void {
+    if (this.#isClosed) return
+    if (entry.isStale) {
+      entry.isStale = false
+      this.add(key)
+    } else if (againMs !== undefined) {
+      this.addAfter(key, againMs)
+    }
+    if (!entry.isWaiting && entry.cancel === undefined) this.#entries.delete(key)
+  }
+
+  /** Returns how long to wait. */
+  #fail(key: string, entry: Entry, error: unknown): number {
+    const { what, log, random } = this.#options
+    this.counts.failures++
+    const mostMs = Math.min(FIRST_RETRY_MS * 2 ** entry.failures, LAST_RETRY_MS)
+    entry.failures = Math.min(entry.failures + 1, 30)
+    const wantedMs = error instanceof ApiError ? error.retryAfterSeconds * 1000 : 0
+    const half = mostMs / 2
+    const delayMs = Math.max(half + random.below(half + 1), Math.min(wantedMs, LAST_RETRY_MS))
+    const fault = clip(error instanceof Error ? error.message : String(error))
+    if (fault !== entry.lastFault) {
+      const line = `${what} ${key}: ${fault}; it is tried again`
+      // That somebody else was faster is part of its life.
+      if (isConflict(error)) log.debug(line)
+      else log.warning(line)
+      if (!(error instanceof ApiError) && error instanceof Error) log.debug(error.stack ?? '')
+    }
+    entry.lastFault = fault
+    return delayMs
+  }
+}
+
+function cancelDelay(entry: Entry): void {
+  entry.cancel?.()
+  entry.cancel = undefined
+}

@@ -1,0 +1,31 @@
+import type { ApiObject } from '../kube/api.ts'
+import { itemsOf, mappingOf } from './object.ts'
+import { scanTold } from './peer-status.ts'
+import type { Remembered } from './share-book.ts'
+
+/**
+ * What each peer may have said where nobody wrote it down: an operator of before left only what all said together.
+ * Each is taken to have said all of that, by its address, so that nothing goes before it was asked; what it
+ * says then takes that place.
+ */
+export function adoptMerged(
+  merged: ApiObject,
+  rootHost: string,
+  addresses: readonly string[],
+  startMs: number,
+): ReadonlyMap<string, Remembered> {
+  const printed = itemsOf(mappingOf(merged, 'spec'), 'endpoints')
+  return new Map(
+    addresses.map((address) => {
+      const endpoints = printed
+        .map((endpoint) => scanTold(endpoint, address, rootHost))
+        .filter((endpoint) => endpoint !== undefined)
+      const about = { seenMs: startMs, generation: 'v1' as const }
+      const share = { ...about, site: address, rootHost, endpoints }
+      return [address, { word: { ...about, shares: [share], serial: undefined }, reason: ADOPTED }]
+    }),
+  )
+}
+
+/** Why nothing is known of a peer whose word was adopted. */
+const ADOPTED = 'not heard yet'

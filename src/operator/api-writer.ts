@@ -1,0 +1,111 @@
+import { type ApiObject, type ApiResource, textOf } from '../kube/api.ts'
+import { isNotFound, type ObjectRef, type Objects } from '../kube/objects.ts'
+import { API_GROUP, API_VERSION } from '../record/dns-record.ts'
+import { RECORD_FINALIZER } from './labels.ts'
+import { finalizersOf, metadataOf } from './object.ts'
+import type { RecordCache } from './record-cache.ts'
+import type { Write, Writer } from './write.ts'
+
+export const RECORDS: ApiResource = {
+  group: API_GROUP,
+  version: API_VERSION.slice(API_GROUP.length + 1),
+  plural: 'dnsrecords',
+}
+
+export interface ApiWriterParts {
+  readonly objects: Objects
+  readonly cache: RecordCache
+  /** False: another one does the writing now. */
+  readonly mayWrite: () => boolean
+  readonly onWrite: (kind: Write['kind']) => void
+}
+
+/** Thrown in place of a write by who is not to write any more. */
+export class NotLeadingError extends Error {
+  constructor() {
+    super('another operator has the lease')
+    this.name = 'NotLeadingError'
+  }
+}
+
+/**
+ * Writes to the API. All but the removal of the finalizer is server-side apply, so that nobody's fields are lost and
+ * what is written twice changes nothing. Each object is named by its uid as well: another one of that name is left alone.
+ */
+export class ApiWriter implements Writer {
+  readonly #parts: ApiWriterParts
+
+  constructor(parts: ApiWriterParts) {
+    this.#parts = parts
+  }
+
+  async write(write: Write): Promise<void> {
+    if (!this.#parts.mayWrite()) throw new NotLeadingError()
+    await this.#write(write)
+    this.#parts.onWrite(write.kind)
+  }
+
+  async #write(write: Write): Promise<void> {
+    const { objects, cache } = this.#parts
+    switch (write.kind) {
+      case 'hold':
+        return this.#apply(write.record, { finalizers: [RECORD_FINALIZER] })
+      case 'leave':
+        return this.#apply(write.record, {})
+      case 'unhold':
+        return this.#unhold(write.record)
+      case 'apply':
+        cache.noteWritten(await objects.apply(refOf(write.object), write.object))
+        return
+      case 'delete':
+        await objects.delete(refOf(write.object), { uid: uidOf(write.object) })
+        cache.noteDeleted(write.object)
+        return
+      case 'status': {
+        const object = { ...identityOf(write.record, {}), status: write.status }
+        cache.noteWritten(await objects.applyStatus(refOf(write.record), object))
+      }
+    }
+  }
+
+  async #apply(record: ApiObject, metadata: ApiObject): Promise<void> {
+    const { objects, cache } = this.#parts
+    cache.noteWritten(await objects.apply(refOf(record), identityOf(record, metadata)))
+  }
+
+  /** Whoever put it there, the finalizer goes: nobody else is going to take it away. */
+  async #unhold(record: ApiObject): Promise<void> {
+    const { objects, cache } = this.#parts
+    const index = finalizersOf(record).indexOf(RECORD_FINALIZER)
+    const path = `/metadata/finalizers/${index}`
+    try {
+      const after = await objects.patchSteps(refOf(record), [
+        { op: 'test', path: '/metadata/uid', value: uidOf(record) },
+        { op: 'test', path, value: RECORD_FINALIZER },
+        { op: 'remove', path },
+      ])
+      if (finalizersOf(after).length === 0) cache.noteDeleted(record)
+      else cache.noteWritten(after)
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+      cache.noteDeleted(record)
+    }
+  }
+}
+
+function refOf(object: ApiObject): ObjectRef {
+  const metadata = metadataOf(object)
+  const [namespace, name] = [textOf(metadata, 'namespace'), textOf(metadata, 'name')]
+  return { resource: RECORDS, namespace, name }
+}
+
+/** What an apply that is to touch nothing but `metadata` says of a record that is there. */
+function identityOf(record: ApiObject, metadata: ApiObject): ApiObject {
+  const { name, namespace, uid } = metadataOf(record)
+  const identity = { name: name ?? '', namespace: namespace ?? '', uid: uid ?? '' }
+  return { apiVersion: API_VERSION, kind: 'DNSRecord', metadata: { ...identity, ...metadata } }
+}
+
+function uidOf(object: ApiObject): string {
+  return textOf(metadataOf(object), 'uid')
+}

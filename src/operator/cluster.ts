@@ -1,0 +1,129 @@
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Timers } from '../base/timers.ts'
+import type { ApiClient, ApiObject } from '../kube/api.ts'
+import { EventRecorder } from '../kube/event-recorder.ts'
+import { Informer } from '../kube/informer.ts'
+import type { ListWatch } from '../kube/list-watch.ts'
+import { Objects } from '../kube/objects.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { RECORDS } from './api-writer.ts'
+import { FIELD_MANAGER } from './object.ts'
+import type { OwnHealth } from './own.ts'
+import { ProbeBook, trimProbe } from './probe-book.ts'
+import { PROBES } from './probes/cluster-probing.ts'
+import type { ProviderSecrets } from './provider-choice.ts'
+import type { ClusterView } from './reconcile.ts'
+import { RecordCache, trimRecord } from './record-cache.ts'
+import { SecretCache, trimSecret } from './secret-cache.ts'
+
+const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
+
+export interface ClusterMeans {
+  readonly api: ApiClient
+  /** Empty = all. */
+  readonly namespaces: readonly string[]
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+}
+
+/** The cluster that the operator works in: what is known of it, and the means to change it. */
+export class Cluster implements ClusterView {
+  readonly means: ClusterMeans
+  readonly objects: Objects
+  readonly events: EventRecorder
+  readonly records: RecordCache
+  readonly recordInformer: Informer
+  readonly secretInformer: Informer
+  readonly probeInformer: Informer
+  readonly #secrets: SecretCache
+  readonly #probes: ProbeBook
+  readonly #healthListeners = new Set<(key: string) => void>()
+
+  /** `instance`: which operator we are, for Events. */
+  constructor(means: ClusterMeans, instance: string) {
+    this.means = means
+    this.objects = new Objects({ ...means, fieldManager: FIELD_MANAGER })
+    this.events = new EventRecorder({ ...means, controller: CONTROLLER, instance })
+    const informer = (resource: typeof RECORDS, trim: (object: ApiObject) => ApiObject) =>
+      new Informer({ ...means, resource, trim, labelSelector: '' })
+    this.recordInformer = informer(RECORDS, trimRecord)
+    this.secretInformer = informer(SECRETS, trimSecret)
+    this.probeInformer = informer(PROBES, trimProbe)
+    this.records = new RecordCache(this.recordInformer, means.clock)
+    this.#secrets = new SecretCache(this.secretInformer)
+    this.#probes = new ProbeBook(this.probeInformer, (key) => {
+      for (const listener of this.#healthListeners) listener(key)
+    })
+  }
+
+  start(): void {
+    for (const informer of this.#informers) informer.start()
+  }
+
+  /** Resolves once records and Secrets are known, and probes if they can be. */
+  async synced(): Promise<void> {
+    await this.recordInformer.synced()
+    await this.secretInformer.synced()
+    await this.#probesRead()
+  }
+
+  /** Why not all is known yet, or not followed just now; '' = all is well. */
+  get reason(): string {
+    return this.#informers.find(({ reason }) => reason !== '')?.reason ?? ''
+  }
+
+  get watches(): readonly ListWatch[] {
+    return this.#informers.flatMap(({ watches }) => watches)
+  }
+
+  close(): void {
+    for (const informer of this.#informers) informer.close()
+    this.events.close()
+    this.objects.close()
+  }
+
+  record(key: string): ApiObject | undefined {
+    return this.records.get(key)
+  }
+
+  secretsOf(namespace: string): ProviderSecrets {
+    return this.#secrets.of(namespace)
+  }
+
+  healthOf(key: string): OwnHealth {
+    return this.#probes.healthOf(key)
+  }
+
+  /** Calls back with the key of each record whose health is another; returns the function that ends it. */
+  onHealth(listener: (key: string) => void): () => void {
+    this.#healthListeners.add(listener)
+    return () => this.#healthListeners.delete(listener)
+  }
+
+  get #informers(): readonly Informer[] {
+    return [this.recordInformer, this.secretInformer, this.probeInformer]
+  }
+
+  /** Without access to probes, or their definition, all addresses count as unknown. */
+  async #probesRead(): Promise<void> {
+    const { timers } = this.means
+    const isOutOfReach = (): boolean =>
+      this.probeInformer.watches.every(
+        ({ isSynced, failureStatus }) => isSynced || failureStatus === 403 || failureStatus === 404,
+      )
+    let stop = (): void => {}
+    const outOfReach = new Promise<void>((resolve) => {
+      stop = timers.every(LOOK_MS, () => {
+        if (isOutOfReach()) resolve()
+      })
+    })
+    await Promise.race([this.probeInformer.synced(), outOfReach])
+    stop()
+  }
+}
+
+const CONTROLLER = 'kuadrant.io/sextant-operator'
+const LOOK_MS = 100

@@ -1,0 +1,104 @@
+import { type ApiObject, isObject, type JsonValue, textOf } from '../kube/api.ts'
+
+/** Upstream's words, so that whoever waits for one of them still finds it. */
+export const REASONS = {
+  ready: 'ProviderSuccess',
+  providerError: 'ProviderError',
+  dnsProviderError: 'DNSProviderError',
+  invalid: 'ValidationError',
+  removed: 'ProviderEndpointsRemoved',
+  allHealthy: 'AllChecksPassed',
+  someHealthy: 'SomeChecksPassed',
+  noneHealthy: 'HealthChecksFailed',
+} as const
+
+export type ConditionType = 'Ready' | 'Healthy'
+
+/** A condition as it is to be. */
+export interface Condition {
+  readonly type: ConditionType
+  readonly isTrue: boolean
+  readonly reason: string
+  readonly message: string
+}
+
+/** Longest message; the definition takes 32768 characters, a reader fewer. */
+const MESSAGE_CHARACTERS_MAX = 2000
+
+export function readyCondition(note = ''): Condition {
+  const message = `Provider ensured the dns record${note === '' ? '' : `; ${note}`}`
+  return { type: 'Ready', isTrue: true, reason: REASONS.ready, message }
+}
+
+export function invalidCondition(problem: string): Condition {
+  return notReady(REASONS.invalid, `validation of DNSRecord failed: ${problem}`)
+}
+
+export function noProviderCondition(problem: string): Condition {
+  return notReady(REASONS.dnsProviderError, `The dns provider could not be loaded: ${problem}`)
+}
+
+export function noZoneCondition(problem: string): Condition {
+  return notReady(REASONS.dnsProviderError, `Unable to find suitable zone in provider: ${problem}`)
+}
+
+export function failedCondition(problem: string): Condition {
+  return notReady(REASONS.providerError, `The DNS provider failed to ensure the record: ${problem}`)
+}
+
+export function removedCondition(): Condition {
+  return notReady(REASONS.removed, 'DNS records removed from provider')
+}
+
+/** What the probes of a record's own addresses say together; undefined where there are none. */
+export function healthyCondition(
+  probes: readonly { readonly address: string; readonly health: 'up' | 'down' | 'unknown' }[],
+): Condition | undefined {
+  if (probes.length === 0) return undefined
+  const of = (health: string): string[] =>
+    probes.filter((probe) => probe.health === health).map((probe) => probe.address)
+  const down = [...new Set(of('down'))].sort()
+  if (down.length === 0 && of('up').length > 0) {
+    const message = 'All healthchecks succeeded'
+    return { type: 'Healthy', isTrue: true, reason: REASONS.allHealthy, message }
+  }
+  const message =
+    down.length === 0 ? 'Probes are creating' : `Not healthy addresses: [${down.join(' ')}]`
+  const reason = of('up').length === 0 ? REASONS.noneHealthy : REASONS.someHealthy
+  return { type: 'Healthy', isTrue: false, reason, message }
+}
+
+/**
+ * `wanted` as the API has conditions: the time of the last transition stays what it is in `present` where
+ * the status does.
+ */
+export function printConditions(
+  wanted: readonly Condition[],
+  present: JsonValue | undefined,
+  observedGeneration: number,
+  nowMs: number,
+): readonly ApiObject[] {
+  const known = Array.isArray(present) ? present.filter(isObject) : []
+  return wanted.map(({ type, isTrue, reason, message }) => {
+    const status = isTrue ? 'True' : 'False'
+    const before = known.find((one) => one.type === type && one.status === status)
+    const lastTransitionTime = textOf(before, 'lastTransitionTime') || printTime(nowMs)
+    const clipped = clipMessage(message)
+    return { type, status, reason, message: clipped, observedGeneration, lastTransitionTime }
+  })
+}
+
+/** RFC 3339, whole seconds, as Kubernetes writes times. */
+export function printTime(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
+}
+
+function clipMessage(message: string): string {
+  return message.length <= MESSAGE_CHARACTERS_MAX
+    ? message
+    : `${message.slice(0, MESSAGE_CHARACTERS_MAX - 1)}…`
+}
+
+function notReady(reason: string, message: string): Condition {
+  return { type: 'Ready', isTrue: false, reason, message }
+}

@@ -1,0 +1,60 @@
+import { quote } from '../../record/validate/fields.ts'
+import type { Row } from './rows.ts'
+import { normalizeName, type SpecEndpoint } from './spec-endpoint.ts'
+
+const CNAME = 'CNAME'
+
+/** What the endpoints of a plan are held against. */
+export interface PlanScope {
+  readonly owner: string
+  /** Without `*.`. */
+  readonly host: string
+  readonly rows: readonly Row[]
+}
+
+/** Why our owner can't have the endpoint that it wants at `row`; '' = it can. Upstream's words. */
+export function findConflict(desired: SpecEndpoint, row: Row, scope: PlanScope): string {
+  if (row.current !== undefined && row.claims.size === 0) {
+    return `owner conflict, cannot update endpoint '${show(desired.dnsName)}' with owner when existing endpoint is not owned`
+  }
+  const other = scope.rows.find((r) => excludes(r, desired, scope.owner))
+  if (other !== undefined) {
+    const type = show(other.current!.recordType)
+    return `record type conflict, cannot update endpoint '${show(desired.dnsName)}' with record type '${desired.recordType}' when endpoint already exists with record type '${type}'`
+  }
+  const target = desired.recordType === CNAME ? findMissing(desired.targets, scope) : undefined
+  if (target === undefined) return ''
+  return `invalid target, endpoint '${show(desired.dnsName)}' has target '${show(target)}' that matches the root host filters '[${scope.host}]' but does not exist in the list of local or remote endpoints`
+}
+
+/** A CNAME has its name for itself (RFC 1034 section 3.6.2). What is ours alone would give way. */
+function excludes({ current, claims }: Row, desired: SpecEndpoint, owner: string): boolean {
+  if (current === undefined || current.dnsName !== desired.dnsName) return false
+  if ((current.recordType === CNAME) === (desired.recordType === CNAME)) return false
+  return claims.size === 0 || [...claims.keys()].some((other) => other !== owner)
+}
+
+/** The first target inside of the host that no endpoint has. */
+function findMissing(targets: readonly string[], { host, rows }: PlanScope): string | undefined {
+  const names = new Set(rows.map((row) => (row.current ?? row.desired)!.dnsName))
+  return targets.find((text) => {
+    const target = normalizeName(text)
+    if (target !== host && !target.endsWith(`.${host}`)) return false
+    return !names.has(target) && !wildcardsOf(target, host).some((name) => names.has(name))
+  })
+}
+
+/** Wildcards that could answer for a name at or below `host`. */
+function wildcardsOf(name: string, host: string): string[] {
+  const wildcards: string[] = []
+  for (let rest = name; rest !== host && rest.includes('.'); ) {
+    rest = rest.slice(rest.indexOf('.') + 1)
+    wildcards.push(`*.${rest}`)
+  }
+  return wildcards
+}
+
+/** Text of an object as part of a message: on one line. */
+export function show(text: string): string {
+  return quote(text).slice(1, -1)
+}

@@ -1,0 +1,188 @@
+import type { ApiObject } from '../../kube/api.ts'
+import { isSame } from '../object.ts'
+import { sharedHost } from './authoritative-record.ts'
+import { findConflict, show } from './find-conflict.ts'
+import { type Claim, composeClaim, joinOwners, type Note } from './registry.ts'
+import { type Row, readRows, sortTargets } from './rows.ts'
+import { composeSpecEndpoint, normalizeName, type SpecEndpoint } from './spec-endpoint.ts'
+
+/** What one owner, a delegating record, wants of an authoritative record. */
+export interface OwnerWish {
+  readonly owner: string
+  /** Group of the operator; '' = none. */
+  readonly group: string
+  readonly rootHost: string
+  /** `spec.endpoints`; empty = the owner goes. */
+  readonly desired: readonly ApiObject[]
+  /** `status.endpoints`: what it wanted when it last succeeded. */
+  readonly previous: readonly ApiObject[]
+}
+
+export interface EndpointPlan {
+  /** New `spec.endpoints`; empty = the record is to be deleted. */
+  readonly endpoints: readonly ApiObject[]
+  readonly isChanged: boolean
+  /** What the owner can't have, and why; one line each. */
+  readonly conflicts: readonly string[]
+  /** All owners of the host itself, in order: `status.domainOwners`. */
+  readonly owners: readonly string[]
+}
+
+const CNAME = 'CNAME'
+
+/**
+ * The endpoints of an authoritative record once `wish` is in it: a function of both, so that it settles
+ * whoever writes last.
+ *
+ * - Endpoints of one name and type without set identifier are united: each owner's targets are known from
+ *   the registry, so that one leaves only with the last owner that has it. A CNAME is served with the
+ *   first target of all, as it always was.
+ * - With a set identifier, or steered, the owner with the lowest id has its way.
+ * - The lowest TTL.
+ * - An owner takes nothing away from others, and nothing that is nobody's (`findConflict`).
+ */
+export function planEndpoints(current: readonly ApiObject[], wish: OwnerWish): EndpointPlan {
+  const { owner } = wish
+  const rows = readRows(current, wish.desired, wish.previous)
+  const scope = { owner, host: normalizeName(sharedHost(wish.rootHost)), rows: [...rows.values()] }
+  const conflicts: string[] = []
+  const endpoints: ApiObject[] = []
+  const owners: string[] = []
+  for (const row of rows.values()) {
+    const { desired } = row
+    const conflict = desired === undefined ? '' : findConflict(desired, row, scope)
+    if (conflict !== '') conflicts.push(conflict)
+    const settled = settleRow(row, wish, conflict === '', conflicts)
+    if (settled === undefined) continue
+    const { endpoint, claims } = settled
+    endpoints.push(...composeRow(endpoint, claims, owner))
+    if (sharedHost(endpoint.dnsName) === scope.host) owners.push(...claims.map((c) => c.owner))
+  }
+  const isChanged = !isSameSet(endpoints, current)
+  return {
+    endpoints: isChanged ? endpoints : current,
+    isChanged,
+    conflicts,
+    owners: sortTargets(owners),
+  }
+}
+
+interface Settled {
+  readonly endpoint: SpecEndpoint
+  readonly claims: readonly Claim[]
+}
+
+/** What an endpoint is to be; undefined = it goes. */
+function settleRow(
+  row: Row,
+  wish: OwnerWish,
+  isFree: boolean,
+  conflicts: string[],
+): Settled | undefined {
+  const { current, claims, desired } = row
+  // What we can't have stays as it is, with our part in it.
+  if (!isFree) return current && { endpoint: current, claims: inOrder(claims.values()) }
+  if (current !== undefined && claims.size === 0) return { endpoint: current, claims: [] }
+  const others = inOrder(claims.values()).filter((claim) => claim.owner !== wish.owner)
+  const known = others.map((claim) => withTargets(claim, row, others))
+  if (desired === undefined) {
+    if (others.length === 0 || current === undefined) return undefined
+    return { endpoint: unite(current, current, known, conflicts), claims: others }
+  }
+  const ours = claimOf(desired, wish)
+  const all = inOrder([...known, ours])
+  if (current === undefined || others.length === 0) {
+    return { endpoint: unite(desired, current ?? desired, all, conflicts), claims: all }
+  }
+  const [{ owner: first }] = all as [Claim]
+  const base = first === wish.owner ? desired : current
+  if (base === current && isSteered(desired) && !isSaid(desired, current)) {
+    const name = `'${show(desired.dnsName)}' with set identifier '${show(desired.setIdentifier)}'`
+    conflicts.push(`owner conflict, endpoint ${name} is as owner '${show(first)}' wants it`)
+  }
+  // What we only infer of others is not written down: they may be kept by another operator.
+  return { endpoint: unite(base, current, all, conflicts), claims: inOrder([...others, ours]) }
+}
+
+function claimOf(desired: SpecEndpoint, { owner, group }: OwnerWish): Claim {
+  const { targets, ttlSeconds } = desired
+  return { owner, group, targets: sortTargets(targets), ttlSeconds, note: undefined }
+}
+
+/** By owner. */
+function inOrder(claims: Iterable<Claim>): Claim[] {
+  return [...claims].sort((a, b) => (a.owner < b.owner ? -1 : 1))
+}
+
+/** An owner whose targets nobody wrote down has those that are nobody else's; all, where none are. */
+function withTargets(
+  claim: Claim,
+  { current, claims, previous }: Row,
+  others: readonly Claim[],
+): Claim {
+  const ttlSeconds = claim.ttlSeconds ?? current?.ttlSeconds
+  if (claim.targets !== undefined || current === undefined) return { ...claim, ttlSeconds }
+  const ours = [...claims.values()].find((one) => !others.includes(one))
+  const taken = new Set(others.flatMap((one) => one.targets ?? []))
+  for (const target of ours?.targets ?? previous?.targets ?? []) taken.add(target)
+  const rest = current.targets.filter((target) => !taken.has(target))
+  return { ...claim, ttlSeconds, targets: rest.length > 0 ? rest : current.targets }
+}
+
+/** `base` with the targets and the TTL that all claims come to. */
+function unite(
+  base: SpecEndpoint,
+  current: SpecEndpoint,
+  claims: readonly Claim[],
+  conflicts: string[],
+): SpecEndpoint {
+  const object = current.object
+  const ttls = claims.map((claim) => claim.ttlSeconds ?? 0).filter((ttl) => ttl > 0)
+  const ttlSeconds = ttls.length === 0 ? base.ttlSeconds : Math.min(...ttls)
+  if (isSteered(base)) return { ...base, object, targets: sortTargets(base.targets), ttlSeconds }
+  const targets = sortTargets(claims.flatMap((claim) => claim.targets ?? []))
+  if (base.recordType !== CNAME || targets.length < 2)
+    return { ...base, object, targets, ttlSeconds }
+  const [first] = targets
+  conflicts.push(
+    `owner conflict, endpoint '${show(base.dnsName)}' has the CNAMEs of several owners: '${show(first!)}' is served`,
+  )
+  return { ...base, object, targets: [first!], ttlSeconds }
+}
+
+function isSteered({ setIdentifier, providerSpecific }: SpecEndpoint): boolean {
+  return setIdentifier !== '' || providerSpecific.length > 0
+}
+
+function isSaid(a: SpecEndpoint, b: SpecEndpoint): boolean {
+  const said = (e: SpecEndpoint) => [
+    sortTargets(e.targets),
+    e.providerSpecific.map((p) => `${p.name}=${p.value}`).sort(),
+  ]
+  return isSame(said(a), said(b))
+}
+
+/** The endpoint and what the registry has of it: what others noted, as it stands. */
+function composeRow(endpoint: SpecEndpoint, claims: readonly Claim[], owner: string): ApiObject[] {
+  if (claims.length === 0) return [endpoint.object]
+  const owners = claims.map((claim) => claim.owner)
+  const isValid = (note: Note) => !note.owners.includes(owner) || owners.includes(owner)
+  const registry = claims.map((claim) => {
+    return claim.note !== undefined && isValid(claim.note)
+      ? claim.note.object
+      : composeClaim(endpoint, claim)
+  })
+  return [composeSpecEndpoint(endpoint, joinOwners(owners)), ...new Set(registry)]
+}
+
+/** The same endpoints, in any order. */
+function isSameSet(a: readonly ApiObject[], b: readonly ApiObject[]): boolean {
+  if (a.length !== b.length) return false
+  const order = (list: readonly ApiObject[]) =>
+    [...list].sort((x, y) => (orderKey(x) < orderKey(y) ? -1 : 1))
+  return isSame(order(a), order(b))
+}
+
+function orderKey({ dnsName, recordType, setIdentifier, targets }: ApiObject): string {
+  return JSON.stringify([dnsName, recordType, setIdentifier ?? '', targets])
+}

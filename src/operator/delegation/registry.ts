@@ -1,0 +1,139 @@
+import { type ApiObject, textOf } from '../../kube/api.ts'
+import { TARGETS_MAX } from '../../record/dns-record.ts'
+import { shortHash } from '../short-hash.ts'
+import { endpointKey, type SpecEndpoint } from './spec-endpoint.ts'
+
+/**
+ * Who owns which endpoint of an authoritative record: TXT endpoints beside them, one for each owner.
+ *
+ *     kuadrant-<hash of the owner>-<type>-<dnsName>    `*` at the front of the name is `wildcard`
+ *     "heritage=external-dns,external-dns/owner=<id>,…,external-dns/version=1"
+ *
+ * Further keys are `group`, `targets` (the owner's own) and, ours, `ttl`: what an owner contributes
+ * must be known when another one goes. Before v0.12 of the operator the name had no hash, and the
+ * owners were joined with `&&`.
+ */
+const HERITAGE = 'heritage=external-dns'
+const KEY_PREFIX = 'external-dns/'
+const LIST_SEPARATOR = '&&'
+const VERSION = '1'
+/** Names as the registry has them: with the hash, or without. */
+const NAME = /^kuadrant-(?:([0-9a-z]{8})-)?([a-z]+)-(.+)$/
+/** Values that would be read as something else. */
+const UNFIT = /[,"\\]|&&/
+
+/** One owner's part in an endpoint. */
+export interface Claim {
+  readonly owner: string
+  /** '' = none. */
+  readonly group: string
+  /** What the owner gave; undefined = not known. */
+  readonly targets: readonly string[] | undefined
+  readonly ttlSeconds: number | undefined
+  /** Where it stands; undefined = nowhere yet. */
+  readonly note: Note | undefined
+}
+
+/** A TXT endpoint of the registry. */
+export interface Note {
+  readonly object: ApiObject
+  /** All that it notes: old ones note several. */
+  readonly owners: readonly string[]
+}
+
+/** A claim and the endpoint that it is of. */
+export interface FoundClaim extends Claim {
+  /** `endpointKey` of the endpoint. */
+  readonly key: string
+}
+
+/** The TXT endpoint that notes a claim. */
+export function composeClaim(endpoint: SpecEndpoint, claim: Claim): ApiObject {
+  const { owner, group, targets, ttlSeconds } = claim
+  const { dnsName, recordType, setIdentifier, providerSpecific } = endpoint
+  const isTold = targets !== undefined && !targets.some((target) => UNFIT.test(target))
+  const values: [string, string][] = [
+    ...(group === '' ? [] : [['group', group] as [string, string]]),
+    ['owner', owner],
+    ...(isTold ? [['targets', targets.join(LIST_SEPARATOR)] as [string, string]] : []),
+    ...(!ttlSeconds ? [] : [['ttl', String(ttlSeconds)] as [string, string]]),
+    ['version', VERSION],
+  ]
+  const text = [HERITAGE, ...values.map(([key, value]) => `${KEY_PREFIX}${key}=${value}`)]
+  const name = dnsName.replace(/^\*/, 'wildcard')
+  return {
+    dnsName: `kuadrant-${shortHash(owner)}-${recordType.toLowerCase()}-${name}`,
+    recordType: 'TXT',
+    targets: [`"${text.join(',')}"`],
+    ...(setIdentifier === '' ? {} : { setIdentifier }),
+    ...(providerSpecific.length === 0 ? {} : { providerSpecific }),
+  }
+}
+
+/**
+ * The claims that a TXT endpoint notes: one, or one for each owner of an old one; none where it is not
+ * of the registry. `wildcards`: names, with `wildcard` in place of the `*`, of which there is an
+ * endpoint with `*`.
+ */
+export function scanClaims(endpoint: SpecEndpoint, wildcards: ReadonlySet<string>): FoundClaim[] {
+  if (endpoint.recordType !== 'TXT') return []
+  const parts = NAME.exec(endpoint.dnsName)
+  const values = scanValues(endpoint.targets)
+  if (parts === null || values === undefined) return []
+  const [, hash, type, name] = parts
+  const dnsName = wildcards.has(name!) ? name!.replace(/^wildcard/, '*') : name!
+  const { setIdentifier } = endpoint
+  const key = endpointKey({ dnsName, recordType: type!.toUpperCase(), setIdentifier })
+  const owners = splitList(values.get('owner') ?? '')
+  const ttl = values.get('ttl') ?? ''
+  const targets = values.get('targets')
+  const facts = {
+    key,
+    group: values.get('group') ?? '',
+    targets: targets === undefined || owners.length > 1 ? undefined : splitList(targets),
+    ttlSeconds: /^\d{1,10}$/.test(ttl) ? Number(ttl) : undefined,
+  }
+  const mine = owners.filter((owner) => hash === undefined || shortHash(owner) === hash)
+  const note = { object: endpoint.object, owners: mine }
+  return mine.map((owner) => ({ owner, ...facts, note }))
+}
+
+/** Of all targets, the last one wins; undefined where one is no note of ours. */
+function scanValues(targets: readonly string[]): Map<string, string> | undefined {
+  const values = new Map<string, string>()
+  if (targets.length === 0) return undefined
+  for (const target of targets) {
+    const [heritage, ...rest] = target.replace(/^"|"$/g, '').split(',')
+    if (heritage !== HERITAGE) return undefined
+    for (const pair of rest) {
+      const equals = pair.indexOf('=')
+      if (!pair.startsWith(KEY_PREFIX) || equals < 0) continue
+      values.set(pair.slice(KEY_PREFIX.length, equals), pair.slice(equals + 1))
+    }
+  }
+  return values
+}
+
+function splitList(text: string): string[] {
+  return text.split(LIST_SEPARATOR, TARGETS_MAX).filter((part) => part !== '')
+}
+
+/** Owners as the label of an endpoint has them. */
+export function joinOwners(owners: readonly string[]): string {
+  return [...new Set(owners)].sort().join(LIST_SEPARATOR)
+}
+
+/** True for a TXT endpoint of the registry, whoever wrote it. */
+export function isClaim(endpoint: SpecEndpoint): boolean {
+  return scanClaims(endpoint, new Set()).length > 0
+}
+
+/** The group of an owner: at most 16 characters, none of which separates something. */
+export function isGroup(text: string): boolean {
+  return text.length <= 16 && !/[;&, "']/.test(text)
+}
+
+/** Owner of a source record: what its spec says, else the hash of its UID. */
+export function ownerOf(record: { readonly spec: ApiObject; readonly uid: string }): string {
+  return textOf(record.spec, 'ownerID') || shortHash(record.uid)
+}

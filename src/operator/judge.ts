@@ -1,0 +1,84 @@
+import type { ApiObject } from '../kube/api.ts'
+import { API_VERSION, type DnsRecord } from '../record/dns-record.ts'
+import { printHost } from '../record/print-endpoint.ts'
+import { validateResource } from '../record/validate/resource.ts'
+import {
+  type Condition,
+  invalidCondition,
+  noProviderCondition,
+  noZoneCondition,
+} from './conditions.ts'
+import { AUTHORITATIVE_LABEL, RECORD_FINALIZER, TYPE_LABEL } from './labels.ts'
+import { finalizersOf, isDeleting, isManaged, labelOf, mappingOf } from './object.ts'
+import { chooseProvider, type ProviderSecrets } from './provider-choice.ts'
+import type { Provider } from './provider-secret.ts'
+import { chooseZone } from './zone-choice.ts'
+
+/** A record that is to be published: checked, with all that its publishing needs. */
+export interface Publishing {
+  readonly object: ApiObject
+  readonly record: DnsRecord
+  /** Lower case, without a final dot; a leading `*.` kept. */
+  readonly rootHost: string
+  readonly zone: string
+  readonly provider: Provider
+}
+
+/** What is to be done about a DNSRecord. */
+export type Verdict =
+  /** Nothing: it is derived, or somebody else's. */
+  | { readonly kind: 'ignore' }
+  /** It is published by way of other records, which other code sees to. */
+  | { readonly kind: 'delegate' }
+  /** It was ours, and is now another provider's: what we made of it goes. */
+  | { readonly kind: 'handOver' }
+  /** It is being deleted. */
+  | { readonly kind: 'remove' }
+  /** It can't be published; what is published of it stays as it is. */
+  | { readonly kind: 'refuse'; readonly condition: Condition }
+  | { readonly kind: 'publish'; readonly publishing: Publishing }
+
+const IGNORE: Verdict = { kind: 'ignore' }
+
+/** Judges a record by itself and by the provider Secrets of its namespace. */
+export function judge(object: ApiObject, secrets: ProviderSecrets): Verdict {
+  if (isDerived(object)) return IGNORE
+  if (isDelegated(object)) return { kind: 'delegate' }
+  const choice = chooseProvider(object, secrets)
+  const wasOurs = isManaged(object)
+  if (choice.kind === 'other') return wasOurs ? { kind: 'handOver' } : IGNORE
+  if (isDeleting(object)) {
+    const isOurs = wasOurs || choice.kind === 'ours' || !choice.isMissing
+    const isHeld = finalizersOf(object).includes(RECORD_FINALIZER)
+    return isOurs && isHeld ? { kind: 'remove' } : IGNORE
+  }
+  if (choice.kind === 'fault') {
+    return { kind: 'refuse', condition: noProviderCondition(choice.message) }
+  }
+  return judgeContent(object, choice.provider)
+}
+
+/** True for the objects that an operator makes of others: one that is made of one of these would never end. */
+export function isDerived(object: ApiObject): boolean {
+  return labelOf(object, TYPE_LABEL) !== ''
+}
+
+function isDelegated(object: ApiObject): boolean {
+  return (
+    mappingOf(object, 'spec').delegate === true || labelOf(object, AUTHORITATIVE_LABEL) === 'true'
+  )
+}
+
+function judgeContent(object: ApiObject, provider: Provider): Verdict {
+  const resource = validateResource({ ...object, apiVersion: API_VERSION, kind: 'DNSRecord' })
+  if (resource.kind === 'refused') {
+    return { kind: 'refuse', condition: invalidCondition(resource.problem.message) }
+  }
+  if (resource.kind !== 'record') return IGNORE
+  const { record } = resource
+  const host = printHost(record.rootHost)
+  const choice = chooseZone(host, provider.zones)
+  if ('problem' in choice) return { kind: 'refuse', condition: noZoneCondition(choice.problem) }
+  const rootHost = record.isWildcardHost ? `*.${host}` : host
+  return { kind: 'publish', publishing: { object, record, rootHost, zone: choice.zone, provider } }
+}

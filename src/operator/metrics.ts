@@ -1,0 +1,130 @@
+import type { Clock } from '../base/clock.ts'
+import { type ApiObject, textOf } from '../kube/api.ts'
+import { keyOf } from '../kube/object-key.ts'
+import type { WorkQueueCounts } from '../kube/work-queue.ts'
+import type { PeerStatus } from '../peering/peer.ts'
+import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import { mappingOf, metadataOf } from './object.ts'
+import type { Write } from './write.ts'
+
+const RECORD_LABELS = [
+  'dns_record_name',
+  'dns_record_namespace',
+  'dns_record_root_host',
+  'dns_record_is_delegating',
+] as const
+type RecordLabels = { readonly [label in (typeof RECORD_LABELS)[number]]: string }
+
+/** What is counted elsewhere, as of now. */
+export interface OperatorFacts {
+  readonly isLeading: boolean
+  readonly peers: readonly PeerStatus[]
+  readonly queue: Readonly<WorkQueueCounts> & { readonly depth: number; readonly running: number }
+  readonly watches: readonly { readonly what: string; readonly isFollowing: boolean }[]
+}
+
+/** The operator's metrics; those of upstream's operator under its names. */
+export class OperatorMetrics {
+  readonly registry: MetricsRegistry
+  readonly #ready
+  readonly #recordWrites
+  readonly #writes
+  /** Labels of each record that was set, by key. */
+  readonly #labels = new Map<string, RecordLabels>()
+
+  constructor(registry: MetricsRegistry) {
+    this.registry = registry
+    this.#ready = registry.gauge(
+      'dns_provider_record_ready',
+      'Whether a record is published: 1 or 0.',
+      RECORD_LABELS,
+    )
+    this.#recordWrites = registry.counter(
+      'dns_provider_write_counter',
+      'Changes of what is published of a record.',
+      ['dns_record_name', 'dns_record_namespace'],
+    )
+    this.#writes = registry.counter(
+      'sextant_operator_writes_total',
+      'Writes to the API, by what they do.',
+      ['kind'],
+    )
+  }
+
+  setRecord(record: ApiObject, isReady: boolean): void {
+    const key = keyOf(record)
+    const labels = this.#labels.get(key) ?? labelsOf(record)
+    this.#labels.set(key, labels)
+    this.#ready.set(labels, isReady ? 1 : 0)
+  }
+
+  dropRecord(key: string): void {
+    const labels = this.#labels.get(key)
+    if (labels === undefined) return
+    this.#labels.delete(key)
+    this.#ready.remove(labels)
+    const { dns_record_name, dns_record_namespace } = labels
+    this.#recordWrites.remove({ dns_record_name, dns_record_namespace })
+  }
+
+  countWrite(kind: Write['kind']): void {
+    this.#writes.inc({ kind })
+  }
+
+  countChange(key: string): void {
+    const slash = key.indexOf('/')
+    const [dns_record_namespace, dns_record_name] = [key.slice(0, slash), key.slice(slash + 1)]
+    this.#recordWrites.inc({ dns_record_name, dns_record_namespace })
+  }
+
+  /** Has `read` asked at every scrape. */
+  collectFrom(read: () => OperatorFacts, clock: Clock): void {
+    const gauge = (name: string, help: string, labels: readonly string[] = []) =>
+      this.registry.gauge(`sextant_operator_${name}`, help, labels)
+    const leading = gauge('leading', 'Whether this operator is the one that writes.')
+    const depth = gauge('queue_depth', 'Records that wait to be looked at.')
+    const running = gauge('queue_running', 'Records that are being looked at.')
+    const looks = gauge('reconciles', 'Looks at records since this operator leads.')
+    const failures = gauge('reconcile_failures', 'Those of them that failed.')
+    const watchUp = gauge('watch_up', 'Whether a collection is followed.', ['collection'])
+    const up = gauge('peer_up', 'Whether a peer answers.', ['peer'])
+    const age = gauge('peer_age_seconds', 'Time since a peer answered last.', ['peer'])
+    const serial = gauge('peer_serial', 'Serial of the zone kdrnt of a peer.', ['peer'])
+    const endpoints = gauge('peer_endpoints', 'Endpoints that a peer tells of.', ['peer'])
+    const attempts = gauge('peer_failures', 'Failed attempts to ask a peer.', ['peer'])
+    const info = gauge('peer_info', 'Always 1.', ['peer', 'site', 'generation'])
+    this.registry.onCollect(() => {
+      const facts = read()
+      leading.set(facts.isLeading ? 1 : 0)
+      depth.set(facts.queue.depth)
+      running.set(facts.queue.running)
+      looks.set(facts.queue.runs)
+      failures.set(facts.queue.failures)
+      for (const { what, isFollowing } of facts.watches) {
+        watchUp.set({ collection: what }, isFollowing ? 1 : 0)
+      }
+      // Peers come and go with the Secrets.
+      for (const one of [up, age, serial, endpoints, attempts, info]) one.reset()
+      for (const status of facts.peers) {
+        const peer = { peer: status.address }
+        up.set(peer, status.error === '' && status.lastSeenMs > 0 ? 1 : 0)
+        if (status.lastSeenMs > 0) age.set(peer, (clock.now() - status.lastSeenMs) / 1000)
+        if (status.serial !== undefined) serial.set(peer, status.serial)
+        endpoints.set(peer, status.endpoints)
+        attempts.set(peer, status.failures)
+        info.set({ ...peer, site: status.site, generation: status.generation }, 1)
+      }
+    })
+  }
+}
+
+function labelsOf(record: ApiObject): RecordLabels {
+  const metadata = metadataOf(record)
+  const spec = mappingOf(record, 'spec')
+  return {
+    dns_record_name: textOf(metadata, 'name'),
+    dns_record_namespace: textOf(metadata, 'namespace'),
+    dns_record_root_host: textOf(spec, 'rootHost'),
+    dns_record_is_delegating: String(spec.delegate === true),
+  }
+}

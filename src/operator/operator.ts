@@ -1,0 +1,183 @@
+import { type ApiObject, textOf } from '../kube/api.ts'
+import { Backoff } from '../kube/backoff.ts'
+import { LeaderElector } from '../kube/lease.ts'
+import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import { Cluster, type ClusterMeans } from './cluster.ts'
+import { type OperatorFacts, OperatorMetrics } from './metrics.ts'
+import type { ProbingSettings } from './probes/term-probing.ts'
+import type { RequeueBounds } from './requeue.ts'
+import { shortHash } from './short-hash.ts'
+import { Term } from './term.ts'
+
+/** Name of the Lease of operators. */
+export const LEASE = 'sextant-operator'
+const KUBE_SYSTEM = {
+  resource: { group: '', version: 'v1', plural: 'namespaces' },
+  namespace: '',
+  name: 'kube-system',
+}
+/** Writes that are under way when the operator is to end get this long. */
+const CLOSE_MS = 5000
+const NO_WORK = { runs: 0, failures: 0, dropped: 0, depth: 0, running: 0 }
+
+export interface OperatorSettings extends RequeueBounds {
+  /** What this cluster is called among its peers; '' = after the UID of its namespace kube-system. */
+  readonly site: string
+  readonly peerExpiryMs: number
+  /** Namespace of the Lease; undefined = nobody else works here. */
+  readonly leaseNamespace: string | undefined
+  /** Undefined = nothing is probed. */
+  readonly probing?: ProbingSettings | undefined
+  /** Unlike that of every other process. */
+  readonly identity: string
+}
+
+/**
+ * Publishes the DNSRecords of a cluster:
+ *
+ *     caches filled ─▶ lease ─▶ term: peers followed, records reconciled ─▶ (lease lost) term over ─▶ lease …
+ */
+export class Operator {
+  readonly #cluster: Cluster
+  readonly #settings: OperatorSettings
+  readonly #means: ClusterMeans
+  readonly #metrics: OperatorMetrics
+  #elector: LeaderElector | undefined
+  #term: Term | undefined
+  /** The end of the term before. */
+  #ended: Promise<void> = Promise.resolve()
+  #site = ''
+  #isSynced = false
+  #isClosed = false
+  #wake: () => void = () => {}
+
+  constructor(means: ClusterMeans, settings: OperatorSettings, registry: MetricsRegistry) {
+    this.#means = means
+    this.#settings = settings
+    this.#cluster = new Cluster(means, settings.identity)
+    this.#metrics = new OperatorMetrics(registry)
+    this.#metrics.collectFrom(() => this.#facts(), means.clock)
+  }
+
+  /** Resolves once records are being looked at, or another operator does that. */
+  async start(): Promise<void> {
+    const { log } = this.#means
+    this.#cluster.start()
+    this.#site = await this.#findSite()
+    await this.#cluster.synced()
+    if (this.#isClosed) return
+    this.#isSynced = true
+    const { size } = this.#cluster.recordInformer
+    log.info(`operator: site ${this.#site}, ${size} DNSRecords`)
+    const { leaseNamespace, identity } = this.#settings
+    if (leaseNamespace === undefined) {
+      this.#begin()
+      return
+    }
+    this.#elector = new LeaderElector({
+      ...this.#means,
+      namespace: leaseNamespace,
+      name: LEASE,
+      identity,
+      onAcquire: () => this.#begin(),
+      onLose: () => this.#end(),
+    })
+    this.#elector.start()
+  }
+
+  /** Why it is not ready; '' = it is. */
+  unreadyReason(): string {
+    if (this.#isSynced) return ''
+    const { reason } = this.#cluster
+    return `the cluster is not read yet${reason === '' ? '' : `: ${reason}`}`
+  }
+
+  /** What should be known of an operator that is ready; '' = nothing. */
+  note(): string {
+    const leader = this.#elector?.holder ?? ''
+    const isWaiting = this.#elector !== undefined && !this.#elector.isLeader
+    const waiting = isWaiting ? `waiting for the lease of ${leader === '' ? 'nobody' : leader}` : ''
+    return [this.#cluster.reason, waiting].filter((text) => text !== '').join('; ')
+  }
+
+  /** Ends what is under way and gives the lease back. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#wake()
+    this.#end()
+    const cancel = this.#means.timers.after(CLOSE_MS, () => this.#cluster.close())
+    await this.#ended
+    cancel()
+    await this.#elector?.close()
+    this.#cluster.close()
+  }
+
+  #begin(): void {
+    void this.#ended.then(() => {
+      if (this.#isClosed || this.#term !== undefined || !this.#mayWrite()) return
+      this.#term = new Term({
+        cluster: this.#cluster,
+        settings: this.#settings,
+        site: this.#site,
+        metrics: this.#metrics,
+        mayWrite: () => this.#mayWrite(),
+      })
+    })
+  }
+
+  #end(): void {
+    const term = this.#term
+    this.#term = undefined
+    if (term !== undefined) this.#ended = term.close()
+  }
+
+  #mayWrite(): boolean {
+    return this.#elector === undefined || this.#elector.isLeader
+  }
+
+  async #findSite(): Promise<string> {
+    if (this.#settings.site !== '') return this.#settings.site
+    const { timers, random, log } = this.#means
+    const backoff = new Backoff(random)
+    let lastFault = ''
+    while (!this.#isClosed) {
+      const found = await this.#readKubeSystem()
+      if (typeof found !== 'string') return shortHash(textOf(found.metadata, 'uid'))
+      if (found !== lastFault) log.warning(`${found}; it is tried again`)
+      lastFault = found
+      await new Promise<void>((resolve) => {
+        const cancel = timers.after(backoff.next(), resolve)
+        this.#wake = () => {
+          cancel()
+          resolve()
+        }
+      })
+    }
+    return ''
+  }
+
+  /** The namespace that clusters are told apart by; a string says why it can't be had. */
+  async #readKubeSystem(): Promise<ApiObject | string> {
+    const cure = 'give this cluster a name by --site, or this account get of that namespace'
+    try {
+      const found = await this.#cluster.objects.get(KUBE_SYSTEM)
+      return found ?? `there is no namespace kube-system; ${cure}`
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : String(error)
+      return `the namespace kube-system can't be read: ${cause}; ${cure}`
+    }
+  }
+
+  #facts(): OperatorFacts {
+    const queue = this.#term?.queue
+    return {
+      isLeading: this.#term !== undefined && this.#mayWrite(),
+      peers: this.#term?.peers.statuses() ?? [],
+      queue:
+        queue === undefined
+          ? NO_WORK
+          : { ...queue.counts, depth: queue.depth, running: queue.runningCount },
+      watches: this.#cluster.watches,
+    }
+  }
+}

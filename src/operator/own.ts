@@ -1,0 +1,84 @@
+import { RRType } from '../dns/iana/types.ts'
+import { type ApiObject, textOf } from '../kube/api.ts'
+import type { SharedEndpoint } from '../peering/shared-endpoint.ts'
+import { carrySince, shareRecord } from '../peering/shared-form.ts'
+import { composeShared, scanShared } from '../peering/shared-text.ts'
+import type { Endpoint } from '../record/dns-record.ts'
+import { findDownTargets } from '../record/health.ts'
+import { deriveLocalEndpoints, TOLD_LABEL } from '../record/kdrnt.ts'
+import { printLatin1 } from '../record/latin1.ts'
+import { scanTarget } from '../record/validate/target.ts'
+import { printLocalEndpoints } from './endpoint-text.ts'
+import type { Publishing } from './judge.ts'
+import { itemsOf, mappingOf } from './object.ts'
+
+/** What is known of the health of a record's own addresses and host names. */
+export interface OwnHealth {
+  readonly down: readonly string[]
+  readonly up: readonly string[]
+  /** All that are looked after, for the condition. */
+  readonly probes: readonly {
+    readonly address: string
+    readonly health: 'up' | 'down' | 'unknown'
+  }[]
+}
+
+/** What a site tells of one of its records: `shared` whole, `local` as its `local-<name>` has it. */
+export interface Own {
+  readonly shared: readonly SharedEndpoint[]
+  readonly local: readonly ApiObject[]
+}
+
+interface OwnFacts {
+  readonly site: string
+  readonly health: OwnHealth
+  /** `local-<name>` as it is: what is in it says since when. */
+  readonly before: ApiObject | undefined
+  readonly nowMs: number
+}
+
+/**
+ * Our own endpoints of a record. The time of each one's last change is kept in what we tell: so that neither a look nor
+ * a restart changes it.
+ */
+export function composeOwn({ record }: Publishing, facts: OwnFacts): Own {
+  const { site, health, before, nowMs } = facts
+  const { down, up } = health
+  const told = shareRecord(record, { site, down, up, sinceSeconds: record.createdSeconds })
+  const earlier = before === undefined ? undefined : readToldBy(before)
+  // The first time that an endpoint is told is the creation of its record.
+  const shared = earlier === undefined ? told : carrySince(earlier, told, Math.floor(nowMs / 1000))
+  const rdata = shared.map(composeShared).filter((one) => one !== undefined)
+  const working = { ...record, endpoints: dropDown(record.endpoints, down) }
+  return { shared, local: printLocalEndpoints(deriveLocalEndpoints(working, rdata)) }
+}
+
+/** What a `local-<name>` tells whole. */
+function readToldBy(local: ApiObject): readonly SharedEndpoint[] {
+  return itemsOf(mappingOf(local, 'spec'), 'endpoints')
+    .filter((endpoint) => endpoint.recordType === 'TXT')
+    .filter((endpoint) => textOf(endpoint, 'dnsName').startsWith(`${TOLD_LABEL}.`))
+    .map(({ targets }) => {
+      const texts = Array.isArray(targets) ? targets.filter((one) => typeof one === 'string') : []
+      const strings = texts.map((text) => scanTarget(RRType.TXT, text))
+      return scanShared(Buffer.concat(strings.filter((one) => typeof one !== 'string')))
+    })
+    .filter((endpoint) => typeof endpoint !== 'string')
+}
+
+/**
+ * The endpoints without targets that are down, as long as something of their name and type is left: peers of the first
+ * generation know nothing of health.
+ */
+function dropDown(endpoints: readonly Endpoint[], down: readonly string[]): readonly Endpoint[] {
+  if (down.length === 0) return endpoints
+  const isDown = findDownTargets(endpoints, down)
+  const left = endpoints.map(({ rdata }, i) => rdata.filter((_, index) => !isDown[i]!.has(index)))
+  const groupOf = ({ owner, type }: Endpoint): string => `${printLatin1(owner)} ${type}`
+  const working = new Set(endpoints.filter((_, i) => left[i]!.length > 0).map(groupOf))
+  return endpoints.flatMap((endpoint, i) => {
+    const rdata = left[i]!
+    if (rdata.length > 0) return [{ ...endpoint, rdata }]
+    return working.has(groupOf(endpoint)) ? [] : [endpoint]
+  })
+}

@@ -1,0 +1,214 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '../base/clock.ts'
+import type { Timers } from '../base/timers.ts'
+import { printEndpoint } from '../dns/endpoint.ts'
+import type { TsigKey } from '../dns/tsig/key.ts'
+import type { PeerFollower, PeerStatus } from '../peering/peer.ts'
+import type { Nameserver } from './nameserver.ts'
+import type { Peer, PeerAnswer, PeerDirectory, PeerWord } from './peers.ts'
+import type { Provider } from './provider-secret.ts'
+
+/** A peer that was heard within this time is not called silent: one lost packet is no outage, and telling of it costs writes. */
+export const SILENT_AFTER_MS = 30_000
+const CHECK_MS = 1000
+
+/** What is needed of a PeerFollower. */
+export type Follower = Pick<
+  PeerFollower,
+  | 'start'
+  | 'close'
+  | 'want'
+  | 'forget'
+  | 'subscribe'
+  | 'sharesOf'
+  | 'hasAnsweredFor'
+  | 'generation'
+  | 'lastSeenMs'
+  | 'serial'
+  | 'error'
+  | 'status'
+>
+
+export interface PeerSetParts {
+  readonly follow: (nameserver: Nameserver, key: TsigKey | undefined) => Follower
+  /** A peer has something new for that record, or was heard or not heard for some time. */
+  readonly onNews: (key: string) => void
+  /** How long the endpoints of a silent peer are kept: it is called silent before they go, and so heard again after. */
+  readonly expiryMs: number
+  readonly clock: Clock
+  readonly timers: Timers
+}
+
+/** What is known of a peer as such. */
+type Presence = 'new' | 'live' | 'silent'
+
+/** All peers of all providers, each followed once for as long as a record wants to know of it. */
+export class PeerSet implements PeerDirectory {
+  readonly #parts: PeerSetParts
+  readonly #entries = new Map<string, FollowedPeer>()
+  readonly #byRecord = new Map<string, readonly FollowedPeer[]>()
+  readonly #stopChecks: () => void
+
+  constructor(parts: PeerSetParts) {
+    this.#parts = parts
+    this.#stopChecks = parts.timers.every(CHECK_MS, () => this.#check())
+  }
+
+  peersFor(key: string, rootHost: string, provider: Provider): readonly Peer[] {
+    const { nameservers, tsigKey } = provider
+    const before = this.#byRecord.get(key) ?? []
+    const peers = nameservers.map((nameserver) => this.#follow(nameserver, tsigKey))
+    for (const peer of peers) peer.attach(key, rootHost)
+    this.#byRecord.set(key, peers)
+    for (const peer of before) if (!peers.includes(peer)) this.#detach(peer, key)
+    return peers
+  }
+
+  forget(key: string): void {
+    for (const peer of this.#byRecord.get(key) ?? []) this.#detach(peer, key)
+    this.#byRecord.delete(key)
+  }
+
+  /** For metrics. */
+  statuses(): readonly PeerStatus[] {
+    return [...this.#entries.values()].map((peer) => peer.status)
+  }
+
+  close(): void {
+    this.#stopChecks()
+    for (const peer of this.#entries.values()) peer.close()
+    this.#entries.clear()
+    this.#byRecord.clear()
+  }
+
+  #follow(nameserver: Nameserver, key: TsigKey | undefined): FollowedPeer {
+    const id = identify(nameserver, key)
+    const known = this.#entries.get(id)
+    if (known !== undefined) return known
+    const follower = this.#parts.follow(nameserver, key)
+    const peer = new FollowedPeer(id, printEndpoint(nameserver), follower, this.#parts)
+    this.#entries.set(id, peer)
+    follower.start()
+    return peer
+  }
+
+  #detach(peer: FollowedPeer, key: string): void {
+    if (peer.detach(key) > 0) return
+    this.#entries.delete(peer.id)
+    peer.close()
+  }
+
+  #check(): void {
+    for (const peer of this.#entries.values()) peer.check()
+  }
+}
+
+/** One nameserver, and the records that want to know of it. */
+class FollowedPeer implements Peer {
+  readonly id: string
+  readonly address: string
+  readonly #follower: Follower
+  readonly #parts: PeerSetParts
+  readonly #startMs: number
+  readonly #unsubscribe: () => void
+  /** Root hosts by the keys of records, and keys by hosts without `*.`. */
+  readonly #hosts = new Map<string, string>()
+  readonly #keys = new Map<string, Set<string>>()
+  #presence: Presence = 'new'
+
+  constructor(id: string, address: string, follower: Follower, parts: PeerSetParts) {
+    this.id = id
+    this.address = address
+    this.#follower = follower
+    this.#parts = parts
+    this.#startMs = parts.clock.now()
+    this.#unsubscribe = follower.subscribe((hosts) => this.#tell(hosts))
+  }
+
+  get status(): PeerStatus {
+    return this.#follower.status
+  }
+
+  answerFor(rootHost: string): PeerAnswer {
+    const word = this.#wordFor(rootHost)
+    const presence = this.#present()
+    if (presence === 'silent') return { kind: 'silent', reason: this.#follower.error, word }
+    return word === undefined ? { kind: 'pending' } : { kind: 'said', word }
+  }
+
+  attach(key: string, rootHost: string): void {
+    const before = this.#hosts.get(key)
+    if (before === rootHost) return
+    if (before !== undefined) this.detach(key)
+    this.#hosts.set(key, rootHost)
+    const host = bareHost(rootHost)
+    const keys = this.#keys.get(host)
+    if (keys === undefined) this.#keys.set(host, new Set([key]))
+    else keys.add(key)
+    this.#follower.want(rootHost)
+  }
+
+  /** Returns how many records are left. */
+  detach(key: string): number {
+    const rootHost = this.#hosts.get(key)
+    if (rootHost === undefined) return this.#hosts.size
+    this.#hosts.delete(key)
+    const host = bareHost(rootHost)
+    const keys = this.#keys.get(host)
+    keys?.delete(key)
+    if (keys?.size === 0) this.#keys.delete(host)
+    const isWanted = [...(keys ?? [])].some((other) => this.#hosts.get(other) === rootHost)
+    if (!isWanted) this.#follower.forget(rootHost)
+    return this.#hosts.size
+  }
+
+  /** Tells all records when the peer begins to be silent, or to be heard. */
+  check(): void {
+    const presence = this.#present()
+    if (presence === this.#presence) return
+    this.#presence = presence
+    for (const key of this.#hosts.keys()) this.#parts.onNews(key)
+  }
+
+  close(): void {
+    this.#unsubscribe()
+    this.#follower.close()
+  }
+
+  #present(): Presence {
+    const { lastSeenMs, error } = this.#follower
+    const sinceMs = lastSeenMs === 0 ? this.#startMs : lastSeenMs
+    const { clock, expiryMs } = this.#parts
+    const silentAfterMs = Math.min(SILENT_AFTER_MS, expiryMs / 2)
+    const isLate = error !== '' && clock.now() - sinceMs >= silentAfterMs
+    if (isLate) return 'silent'
+    return lastSeenMs === 0 ? 'new' : 'live'
+  }
+
+  #wordFor(rootHost: string): PeerWord | undefined {
+    const { generation, lastSeenMs: seenMs, serial } = this.#follower
+    if (generation === '' || !this.#follower.hasAnsweredFor(rootHost)) return undefined
+    const shares = this.#follower
+      .sharesOf(bareHost(rootHost))
+      .filter((share) => share.rootHost === rootHost)
+    return { shares, seenMs, generation, serial }
+  }
+
+  #tell(hosts: ReadonlySet<string>): void {
+    for (const host of hosts) {
+      for (const key of this.#keys.get(host) ?? []) this.#parts.onNews(key)
+    }
+  }
+}
+
+/** What a follower is made from: another key makes another one. */
+function identify(nameserver: Nameserver, key: TsigKey | undefined): string {
+  const address = printEndpoint(nameserver)
+  if (key === undefined) return address
+  const secret = createHash('sha256').update(key.secret.export()).digest('hex')
+  return `${address} ${key.nameText} ${key.algorithm.text} ${secret}`
+}
+
+function bareHost(rootHost: string): string {
+  return rootHost.startsWith('*.') ? rootHost.slice(2) : rootHost
+}

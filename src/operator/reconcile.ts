@@ -1,0 +1,200 @@
+import type { Clock } from '../base/clock.ts'
+import { type ApiObject, textOf } from '../kube/api.ts'
+import { keyOf } from '../kube/object-key.ts'
+import { dropDown } from '../peering/merge/health.ts'
+import { mergeShares } from '../peering/merge/merge-shares.ts'
+import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
+import { adoptMerged } from './adopt.ts'
+import { failedCondition, healthyCondition } from './conditions.ts'
+import { derivedName } from './derived-name.ts'
+import { printSpecEndpoint } from './endpoint-text.ts'
+import { judge, type Publishing } from './judge.ts'
+import { isDeleting, mappingOf, metadataOf } from './object.ts'
+import { composeOwn, type OwnHealth } from './own.ts'
+import { printPeers, scanPeers } from './peer-status.ts'
+import type { PeerDirectory } from './peers.ts'
+import {
+  type Derived,
+  type Plan,
+  planHandOver,
+  planPublish,
+  planRefuse,
+  planRemove,
+} from './plan.ts'
+import type { ProviderSecrets } from './provider-choice.ts'
+import { nextLookMs, type RequeueBounds } from './requeue.ts'
+import { type Remembered, ShareBook } from './share-book.ts'
+import type { Writer } from './write.ts'
+
+/** The cluster as it is known, our own writes included. */
+export interface ClusterView {
+  /** The DNSRecord `namespace/name`. */
+  record(key: string): ApiObject | undefined
+  secretsOf(namespace: string): ProviderSecrets
+  /** What is known of the health of a record's own addresses. */
+  healthOf(key: string): OwnHealth
+}
+
+/** Wants to know what became of a record. */
+export interface Listener {
+  /** A record of ours was looked at. */
+  looked(record: ApiObject, plan: Plan, conflicts: readonly MergeConflict[]): void
+  /** A record is gone, or not ours. */
+  forgot(key: string): void
+}
+
+export interface ReconcilerParts {
+  readonly view: ClusterView
+  readonly writer: Writer
+  readonly peers: PeerDirectory
+  readonly clock: Clock
+  readonly listener: Listener
+  /** Who we are to our peers. */
+  readonly site: string
+  readonly bounds: RequeueBounds
+  /** How long a silent peer's endpoints are kept. */
+  readonly expiryMs: number
+  /** False: the definition that is installed has no `status.peers`. */
+  readonly reportsPeers: () => boolean
+}
+
+/**
+ * Brings one DNSRecord after another to where it should be:
+ *
+ *     record, Secret ─▶ judge ─▶ what the peers say, or said ─▶ merge ─▶ plan ─▶ writes, status last
+ *
+ * Level-based: it looks at what is there, and never at what happened. A record of which nothing changed since an
+ * operator, this one or another, looked at it is not written to.
+ */
+export class Reconciler {
+  readonly #parts: ReconcilerParts
+  readonly #book = new ShareBook()
+  readonly #startMs: number
+
+  constructor(parts: ReconcilerParts) {
+    this.#parts = parts
+    this.#startMs = parts.clock.now()
+  }
+
+  /**
+   * Looks at the record `namespace/name`. Resolves to when to look again, in milliseconds; undefined = when something
+   * happens. Rejects where a write failed: it is to be tried again.
+   */
+  async reconcile(key: string): Promise<number | undefined> {
+    const { view, clock } = this.#parts
+    const object = view.record(key)
+    if (object === undefined) return this.#forget(key)
+    const verdict = judge(object, view.secretsOf(namespaceOf(object)))
+    switch (verdict.kind) {
+      case 'ignore':
+      case 'delegate':
+        return this.#forget(key)
+      case 'handOver':
+        await this.#carryOut(object, planHandOver(object, this.#derivedOf(object)))
+        return this.#forget(key)
+      case 'remove':
+        await this.#carryOut(object, planRemove(object, this.#derivedOf(object), clock.now()))
+        return this.#forget(key)
+      case 'refuse':
+        await this.#carryOut(object, planRefuse(object, verdict.condition, clock.now()))
+        return undefined
+      case 'publish':
+        return this.#publish(key, verdict.publishing)
+    }
+  }
+
+  /** Says in the status of the record why it can't be brought to where it should be. */
+  async reportFault(key: string, fault: string): Promise<void> {
+    const { view, clock } = this.#parts
+    const object = view.record(key)
+    if (object === undefined || isDeleting(object)) return
+    await this.#carryOut(object, planRefuse(object, failedCondition(fault), clock.now()))
+  }
+
+  async #publish(key: string, publishing: Publishing): Promise<number> {
+    const { peers: directory, clock, bounds } = this.#parts
+    const { rootHost, provider } = publishing
+    const peers = directory.peersFor(key, rootHost, provider)
+    const addresses = peers.map(({ address }) => address)
+    this.#open(key, publishing, addresses)
+    for (const peer of peers) this.#book.note(key, peer.address, peer.answerFor(rootHost))
+    const remembered = this.#book.read(key, addresses)
+    const nowMs = clock.now()
+    const { plan, conflicts, nextExpiryMs } = this.#plan(publishing, addresses, remembered, nowMs)
+    await this.#carryOut(publishing.object, plan, conflicts)
+    return nextLookMs(nextExpiryMs === undefined ? undefined : nextExpiryMs - nowMs, bounds)
+  }
+
+  /** Remembers what was said before we started. */
+  #open(key: string, { object, rootHost }: Publishing, addresses: readonly string[]): void {
+    if (this.#book.has(key)) return
+    const said = mappingOf(object, 'status').peers
+    const { merged } = this.#derivedOf(object)
+    const page =
+      said === undefined && merged !== undefined
+        ? adoptMerged(merged, rootHost, addresses, this.#startMs)
+        : scanPeers(said, rootHost, this.#startMs)
+    this.#book.open(key, page)
+  }
+
+  #plan(
+    publishing: Publishing,
+    addresses: readonly string[],
+    remembered: ReadonlyMap<string, Remembered>,
+    nowMs: number,
+  ): { plan: Plan; conflicts: readonly MergeConflict[]; nextExpiryMs: number | undefined } {
+    const { view, site, expiryMs, reportsPeers } = this.#parts
+    const derived = this.#derivedOf(publishing.object)
+    const health = view.healthOf(keyOf(publishing.object))
+    const own = composeOwn(publishing, { site, health, before: derived.local, nowMs })
+    const shares = [...remembered.values()].flatMap((page) => page.word?.shares ?? [])
+    const told = { site, endpoints: own.shared }
+    const merge = mergeShares(told, shares, nowMs, expiryMs)
+    const content = {
+      local: own.local,
+      merged: dropDown(merge.endpoints).map(printSpecEndpoint),
+      peers: reportsPeers() ? printPeers(addresses, remembered) : undefined,
+      healthy: healthyCondition(health.probes),
+      note: noteOf(addresses, remembered),
+    }
+    const plan = planPublish(publishing, derived, content, nowMs)
+    return { plan, conflicts: merge.conflicts, nextExpiryMs: merge.nextExpiryMs }
+  }
+
+  async #carryOut(
+    object: ApiObject,
+    plan: Plan,
+    conflicts: readonly MergeConflict[] = [],
+  ): Promise<void> {
+    for (const write of plan.writes) await this.#parts.writer.write(write)
+    this.#parts.listener.looked(object, plan, conflicts)
+  }
+
+  #derivedOf(object: ApiObject): Derived {
+    const { view } = this.#parts
+    const namespace = namespaceOf(object)
+    const name = textOf(metadataOf(object), 'name')
+    const find = (kind: 'local' | 'merged') =>
+      view.record(`${namespace}/${derivedName(kind, name)}`)
+    return { local: find('local'), merged: find('merged') }
+  }
+
+  #forget(key: string): undefined {
+    this.#book.forget(key)
+    this.#parts.peers.forget(key)
+    this.#parts.listener.forgot(key)
+    return undefined
+  }
+}
+
+function namespaceOf(object: ApiObject): string {
+  return textOf(metadataOf(object), 'namespace')
+}
+
+/** `1 of 3 nameservers is silent: 192.0.2.1:53`; '' where none is. */
+function noteOf(addresses: readonly string[], remembered: ReadonlyMap<string, Remembered>): string {
+  const silent = addresses.filter((address) => (remembered.get(address)?.reason ?? '') !== '')
+  if (silent.length === 0) return ''
+  const verb = silent.length === 1 ? 'is' : 'are'
+  return `${silent.length} of ${addresses.length} nameservers ${verb} silent: ${silent.join(', ')}`
+}

@@ -1,0 +1,89 @@
+import type { Clock } from '../base/clock.ts'
+import { type ApiObject, textOf } from '../kube/api.ts'
+import type { Informer } from '../kube/informer.ts'
+import { keyOf } from '../kube/object-key.ts'
+import { FIELD_MANAGER, isManaged, metadataOf } from './object.ts'
+
+/** What we wrote counts for this long, whatever the cluster tells: it may never tell of it. */
+const WRITTEN_MS = 60_000
+
+/** What the API answered to a write of ours. */
+interface Written {
+  /** undefined = it is gone. */
+  readonly object: ApiObject | undefined
+  readonly uid: string
+  readonly untilMs: number
+}
+
+/**
+ * The DNSRecords of the cluster as they are known: as the informer has them, and beyond that as the API answered to our own
+ * writes, until the informer has heard of them. So what was just written is not written again.
+ */
+export class RecordCache {
+  readonly #informer: Informer
+  readonly #clock: Clock
+  readonly #written = new Map<string, Written>()
+
+  constructor(informer: Informer, clock: Clock) {
+    this.#informer = informer
+    this.#clock = clock
+    informer.subscribe({ onDelete: (key, before) => this.#drop(key, uidOf(before)) })
+  }
+
+  get(key: string): ApiObject | undefined {
+    const known = this.#informer.get(key)
+    const written = this.#written.get(key)
+    if (written === undefined) return known
+    if (this.#clock.monotonic() < written.untilMs && !isCaughtUp(known, written)) {
+      return written.object
+    }
+    this.#written.delete(key)
+    return known
+  }
+
+  /** The API answered with `object`. */
+  noteWritten(object: ApiObject): void {
+    this.#note(keyOf(object), { object: trimRecord(object), uid: uidOf(object) })
+  }
+
+  /** The API says that `object` is gone. */
+  noteDeleted(object: ApiObject): void {
+    this.#note(keyOf(object), { object: undefined, uid: uidOf(object) })
+  }
+
+  /** True if `object` is what the API answered to us: whoever wrote it knows. */
+  isEcho(key: string, object: ApiObject): boolean {
+    const written = this.#written.get(key)?.object
+    return written !== undefined && versionOf(written) === versionOf(object)
+  }
+
+  #note(key: string, written: Omit<Written, 'untilMs'>): void {
+    this.#written.set(key, { ...written, untilMs: this.#clock.monotonic() + WRITTEN_MS })
+  }
+
+  #drop(key: string, uid: string): void {
+    if (this.#written.get(key)?.uid === uid) this.#written.delete(key)
+  }
+}
+
+/** What is kept of a record: of `managedFields` only whether we are among the managers. */
+export function trimRecord(object: ApiObject): ApiObject {
+  const { managedFields, ...metadata } = metadataOf(object)
+  if (managedFields === undefined) return object
+  const ours = isManaged(object) ? { managedFields: [{ manager: FIELD_MANAGER }] } : {}
+  return { ...object, metadata: { ...metadata, ...ours } }
+}
+
+function isCaughtUp(known: ApiObject | undefined, { object, uid }: Written): boolean {
+  if (object === undefined) return known === undefined || uidOf(known) !== uid
+  return known !== undefined && versionOf(known) >= versionOf(object)
+}
+
+/** Versions of one kind are numbers that grow (Kubernetes API concepts, "Resource versions"). */
+function versionOf(object: ApiObject): number {
+  return Number(textOf(metadataOf(object), 'resourceVersion'))
+}
+
+function uidOf(object: ApiObject): string {
+  return textOf(metadataOf(object), 'uid')
+}

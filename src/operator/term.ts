@@ -1,0 +1,144 @@
+import { ApiError } from '../kube/api.ts'
+import { WorkQueue, type WorkResult } from '../kube/work-queue.ts'
+import { PeerFollower } from '../peering/peer.ts'
+import { ApiWriter, NotLeadingError } from './api-writer.ts'
+import type { Cluster } from './cluster.ts'
+import type { OperatorMetrics } from './metrics.ts'
+import type { OperatorSettings } from './operator.ts'
+import { PeerSet } from './peer-set.ts'
+import { TermProbing } from './probes/term-probing.ts'
+import { Reconciler } from './reconcile.ts'
+import { Reporter } from './reporter.ts'
+import { watchForNews } from './triggers.ts'
+
+/** Records that are looked at at once: each look waits for the API, and only where something changed. */
+const WORKERS = 8
+/** How long looks may follow each other before others get a turn. */
+const TURN_MS = 10
+/** What a server-side apply with a field is refused for that the installed definition doesn't have. */
+const UNKNOWN_FIELD = /status\.peers: field not declared in schema/
+
+export interface TermParts {
+  readonly cluster: Cluster
+  readonly settings: OperatorSettings
+  readonly site: string
+  readonly metrics: OperatorMetrics
+  /** To be asked before each write. */
+  readonly mayWrite: () => boolean
+}
+
+/**
+ * One term of leadership: follows peers and brings records to where they should be. Whoever had the term before may have
+ * changed everything, so each begins with nothing but what is in the cluster.
+ */
+export class Term {
+  readonly queue: WorkQueue
+  readonly peers: PeerSet
+  readonly #parts: TermParts
+  readonly #reconciler: Reconciler
+  readonly #stopWatching: readonly (() => void)[]
+  readonly #probing: TermProbing | undefined
+  #reportsPeers = true
+  /** Monotonic clock: when timers and sockets had their turn last. */
+  #turnMs = 0
+
+  constructor(parts: TermParts) {
+    const { cluster, settings, site, metrics, mayWrite } = parts
+    const { clock, timers, random, log } = cluster.means
+    this.#parts = parts
+    const { probing } = settings
+    this.#probing =
+      probing === undefined ? undefined : new TermProbing({ cluster, metrics, mayWrite }, probing)
+    const onNews = (key: string): void => {
+      this.queue.add(key)
+      this.#probing?.reconsider(key)
+    }
+    const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
+    const means = { clock, timers, random, log }
+    this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...means })
+    this.peers = new PeerSet({
+      onNews,
+      expiryMs: settings.peerExpiryMs,
+      clock,
+      timers,
+      follow: (peer, key) =>
+        new PeerFollower({
+          peer,
+          key,
+          clock,
+          timers,
+          log,
+          random: () => random.next32() / 2 ** 32,
+        }),
+    })
+    const { objects, records: cache } = cluster
+    const onWrite = metrics.countWrite.bind(metrics)
+    this.#reconciler = new Reconciler({
+      view: cluster,
+      writer: new ApiWriter({ objects, cache, mayWrite, onWrite }),
+      peers: this.peers,
+      clock,
+      listener: new Reporter(cluster.events, metrics),
+      site,
+      bounds: settings,
+      expiryMs: settings.peerExpiryMs,
+      reportsPeers: () => this.#reportsPeers,
+    })
+    const { recordInformer: records, secretInformer: secrets } = cluster
+    this.#stopWatching = [
+      watchForNews({ records, secrets, cache, onNews }),
+      cluster.onHealth(onNews),
+    ]
+    this.queue.start()
+  }
+
+  /** Begins nothing more; resolves once what is under way is over. */
+  async close(): Promise<void> {
+    for (const stop of this.#stopWatching) stop()
+    this.peers.close()
+    await this.#probing?.close()
+    await this.queue.close()
+  }
+
+  async #work(key: string): Promise<WorkResult | undefined> {
+    await this.#yieldTurn()
+    try {
+      const againMs = await this.#reconciler.reconcile(key)
+      return againMs === undefined ? undefined : { againMs }
+    } catch (error) {
+      if (error instanceof NotLeadingError) return undefined
+      if (!(error instanceof ApiError)) throw error
+      if (this.#isOldDefinition(error)) return { againMs: 0 }
+      await this.#report(key, error)
+      throw error
+    }
+  }
+
+  /** Looks that find nothing to write never wait, and thousands of them must not keep the lease from being renewed. */
+  async #yieldTurn(): Promise<void> {
+    const { clock } = this.#parts.cluster.means
+    if (clock.monotonic() - this.#turnMs < TURN_MS) return
+    await new Promise((resolve) => setImmediate(resolve))
+    this.#turnMs = clock.monotonic()
+  }
+
+  /** What the API will not take however often it is tried is to be seen where the record is. */
+  async #report(key: string, { status, message }: ApiError): Promise<void> {
+    if (status !== 400 && status !== 403 && status !== 413 && status !== 422) return
+    try {
+      await this.#reconciler.reportFault(key, message)
+    } catch (error) {
+      // The first fault is the one to tell of, and it is.
+      if (!(error instanceof ApiError) && !(error instanceof NotLeadingError)) throw error
+    }
+  }
+
+  #isOldDefinition(error: ApiError): boolean {
+    if (!this.#reportsPeers || !UNKNOWN_FIELD.test(error.message)) return false
+    this.#reportsPeers = false
+    this.#parts.cluster.means.log.warning(
+      'the CustomResourceDefinition dnsrecords.kuadrant.io that is installed has no status.peers: what silent peers said is not kept over a restart; install crds/dnsrecords.yaml',
+    )
+    return true
+  }
+}

@@ -1,0 +1,97 @@
+import { type ApiObject, textOf } from '../kube/api.ts'
+import type { Informer } from '../kube/informer.ts'
+import { isDerived } from './judge.ts'
+import { isSame, itemsOf, mappingOf, metadataOf } from './object.ts'
+import type { RecordCache } from './record-cache.ts'
+import { isDefaultProvider } from './secret-cache.ts'
+
+export interface TriggerParts {
+  readonly records: Informer
+  readonly secrets: Informer
+  readonly cache: RecordCache
+  /** The record is to be looked at. */
+  readonly onNews: (key: string) => void
+}
+
+/**
+ * Has records looked at when something happens that matters to them: to themselves, to what was made of them, or to the
+ * Secrets of their namespace. Begins with all records that are there. The returned function ends it.
+ */
+export function watchForNews({ records, secrets, cache, onNews }: TriggerParts): () => void {
+  const tell = (key: string, object: ApiObject): void => {
+    for (const one of isDerived(object) ? ownersOf(object) : [key]) onNews(one)
+  }
+  const endRecords = records.subscribe({
+    onAdd: (key, object) => {
+      if (!cache.isEcho(key, object)) tell(key, object)
+    },
+    onUpdate: (key, object, before) => {
+      if (isNews(object, before) && !cache.isEcho(key, object)) tell(key, object)
+    },
+    onDelete: (key, before) => tell(key, before),
+  })
+  let isBeginning = true
+  const tellUsers = (secret: ApiObject): void => {
+    if (!isBeginning) for (const key of usersOf(secret, records)) onNews(key)
+  }
+  const endSecrets = secrets.subscribe({
+    onAdd: (_, secret) => tellUsers(secret),
+    onUpdate: (_, secret, before) => {
+      if (isSameProvider(secret, before)) return
+      tellUsers(before)
+      tellUsers(secret)
+    },
+    onDelete: (_, before) => tellUsers(before),
+  })
+  isBeginning = false
+  return () => {
+    endRecords()
+    endSecrets()
+  }
+}
+
+/** Keys of the records that an object was made of. */
+function ownersOf(object: ApiObject): readonly string[] {
+  const metadata = metadataOf(object)
+  const namespace = textOf(metadata, 'namespace')
+  return itemsOf(metadata, 'ownerReferences')
+    .filter(({ kind }) => kind === 'DNSRecord')
+    .map((owner) => `${namespace}/${textOf(owner, 'name')}`)
+}
+
+/** What a record's status says is our own word, or does not concern us. */
+function isNews(object: ApiObject, before: ApiObject): boolean {
+  const [now, then] = [metadataOf(object), metadataOf(before)]
+  const names = [
+    'generation',
+    'labels',
+    'annotations',
+    'finalizers',
+    'ownerReferences',
+    'deletionTimestamp',
+  ]
+  return names.some((name) => !isSame(now[name], then[name]))
+}
+
+function isSameProvider(secret: ApiObject, before: ApiObject): boolean {
+  const isEqual = (name: string): boolean => isSame(secret[name], before[name])
+  return (
+    isEqual('type') && isEqual('data') && isDefaultProvider(secret) === isDefaultProvider(before)
+  )
+}
+
+/** Keys of the records that a Secret is, or may be, the provider of. */
+function usersOf(secret: ApiObject, records: Informer): readonly string[] {
+  const [namespace, name] = [textOf(secret.metadata, 'namespace'), textOf(secret.metadata, 'name')]
+  const isDefault = isDefaultProvider(secret)
+  const keys: string[] = []
+  for (const record of records.objects()) {
+    const metadata = metadataOf(record)
+    if (textOf(metadata, 'namespace') !== namespace || isDerived(record)) continue
+    const used = textOf(mappingOf(record, 'spec').providerRef, 'name')
+    if (used === name || (used === '' && isDefault)) {
+      keys.push(`${namespace}/${textOf(metadata, 'name')}`)
+    }
+  }
+  return keys
+}

@@ -1,0 +1,209 @@
+import { ask, questionOf } from '../client/ask.ts'
+import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
+import { printRcode, Rcode, RRType } from '../dns/iana/index.ts'
+import type { ResourceRecord } from '../dns/message/message.ts'
+import { isSubdomain, nameKey, printName, scanName } from '../dns/name/name.ts'
+import type { TsigKey } from '../dns/tsig/key.ts'
+import { KDRNT, KDRNT_ZONE, TOLD_LABEL } from '../record/kdrnt.ts'
+import { printLatin1 } from '../record/latin1.ts'
+import { metadataNames } from './old-metadata.ts'
+import { type PeerAddress, resolvePeer } from './peer-address.ts'
+import { readOldAnswers } from './read-old.ts'
+import { readTold } from './read-told.ts'
+import type { SiteShare } from './shared-endpoint.ts'
+
+/** How a peer is asked. */
+export interface AskHostOptions {
+  /** Questions are signed, and replies have to be. */
+  readonly key?: TsigKey | undefined
+  /** Address that we ask from; absent or '' = any. */
+  readonly source?: string
+  readonly signal?: AbortSignal | undefined
+  readonly nowMs: () => number
+}
+
+/** What one peer said of one host. */
+export type AskedHost =
+  /** Of v2 one per site that it speaks for. `problems`: what was refused of it; its text is quoted. */
+  | {
+      readonly kind: 'shares'
+      readonly shares: readonly SiteShare[]
+      readonly problems: readonly string[]
+    }
+  /** It has no such host. */
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'failed'; readonly reason: string }
+
+/** Of one question over UDP; a peer that is farther away is of no use. */
+const TIMEOUT_MS = 1500
+const TRIES = 2
+/** How often a chain is asked for whose CNAMEs are drawn, and how often in a row that may be in vain. */
+const ROUNDS_MAX = 12
+const VAIN_ROUNDS_MAX = 3
+/** Records of one host, and ends of chains that are asked for by name. */
+const RECORDS_MAX = 4096
+const ENDS_MAX = 64
+
+type Reply =
+  | { readonly kind: 'answer'; readonly answer: readonly ResourceRecord[] }
+  | { readonly kind: 'failed'; readonly reason: string }
+
+type Question = (name: string, type: number) => Promise<Reply>
+
+/**
+ * Asks a peer for one host: whole endpoints (v2) if it tells them, else what the operators of 2025 ask
+ * for: addresses with the CNAMEs before them, and TXT. All or nothing: where one question fails, the host does.
+ * Never rejects. `rootHost`: as in a SharedEndpoint.
+ */
+export async function askHost(
+  peer: PeerAddress,
+  rootHost: string,
+  options: AskHostOptions,
+): Promise<AskedHost> {
+  const [server] = await resolvePeer(peer)
+  if (server === undefined) return { kind: 'failed', reason: `there is no host ${peer.host}` }
+  return askHostAt(server, printEndpoint(peer), rootHost, options)
+}
+
+/** As `askHost`, of a peer whose address is known. `peer`: what it is called. */
+export async function askHostAt(
+  server: Endpoint,
+  peer: string,
+  rootHost: string,
+  options: AskHostOptions,
+): Promise<AskedHost> {
+  const question: Question = (name, type) => askOne(server, name, type, options)
+  const host = rootHost.replace(/^\*\./, '')
+  const told = await question(`${TOLD_LABEL}.${host}.${KDRNT}`, RRType.TXT)
+  if (told.kind === 'failed') return told
+  const seenMs = options.nowMs()
+  const { shares, problems } = readTold(rdataOf(told.answer), { host, seenMs })
+  const own = shares.filter((share) => share.rootHost === rootHost)
+  if (own.length > 0) return { kind: 'shares', shares: own, problems }
+  return askOld(question, { peer, rootHost, seenMs })
+}
+
+async function askOld(
+  question: Question,
+  place: { readonly peer: string; readonly rootHost: string; readonly seenMs: number },
+): Promise<AskedHost> {
+  const lists: Uint8Array[][] = []
+  for (const prefix of ['w', 'g'] as const) {
+    const names = metadataNames(prefix, place.rootHost)
+    const replies = await Promise.all(names.map((name) => question(name, RRType.TXT)))
+    const rdata: Uint8Array[] = []
+    for (const reply of replies) {
+      if (reply.kind === 'failed') return reply
+      rdata.push(...rdataOf(reply.answer))
+    }
+    lists.push(unique(rdata))
+  }
+  const [weights = [], geos = []] = lists
+  const found = await askChains(question, place.rootHost, weights.length + geos.length)
+  if (found.kind === 'failed') return found
+  if (found.answer.length === 0) return { kind: 'nothing' }
+  const { share, problems } = readOldAnswers({ records: found.answer, weights, geos }, place)
+  return { kind: 'shares', shares: [share], problems }
+}
+
+/**
+ * The CNAMEs that lead on from the host, and the addresses at their ends. Of several CNAMEs of a name a peer draws
+ * one: as long as the metadata tells of more than was found, we ask again.
+ */
+async function askChains(question: Question, rootHost: string, metadata: number): Promise<Reply> {
+  const found = new Chains()
+  let vain = 0
+  for (let round = 0; round < ROUNDS_MAX && vain < VAIN_ROUNDS_MAX; round++) {
+    const reply = await question(`${rootHost}.${KDRNT}`, RRType.A)
+    if (reply.kind === 'failed') return reply
+    vain = found.take(reply.answer) ? 0 : vain + 1
+    const { names } = found
+    // The first CNAME of a chain has no metadata, as a rule.
+    if (names === 0 || metadata === 0 || names > metadata) break
+  }
+  for (const type of [RRType.A, RRType.AAAA]) {
+    // Without CNAMEs the addresses are those of the host, and A of it was asked for.
+    if (type === RRType.A && found.names === 0) continue
+    const names = found.endsWithout(type, `${rootHost}.${KDRNT}.`)
+    const replies = await Promise.all(names.map((name) => question(name.replace(/\.$/, ''), type)))
+    for (const reply of replies) {
+      if (reply.kind === 'failed') return reply
+      found.take(reply.answer)
+    }
+  }
+  return { kind: 'answer', answer: found.records }
+}
+
+/** Records of answers, each once. */
+class Chains {
+  readonly #records = new Map<string, ResourceRecord>()
+
+  get records(): ResourceRecord[] {
+    return [...this.#records.values()]
+  }
+
+  /** CNAMEs. */
+  get names(): number {
+    return this.records.filter(({ type }) => type === RRType.CNAME).length
+  }
+
+  /** False: nothing is new. */
+  take(answer: readonly ResourceRecord[]): boolean {
+    const before = this.#records.size
+    for (const record of answer.slice(0, RECORDS_MAX)) {
+      const { owner, type, rdata } = record
+      const key = `${type} ${owner.length} ${printLatin1(owner)}${printLatin1(rdata)}`
+      if (this.#records.size < RECORDS_MAX) this.#records.set(key, record)
+    }
+    return this.#records.size > before
+  }
+
+  /** Names at the end of a chain, in zone kdrnt, of which no address of that type is known; in lower case. */
+  endsWithout(type: number, host: string): string[] {
+    const own = this.records
+    const names = own.filter((record) => record.type === RRType.CNAME)
+    const owners = new Set(names.map(({ owner }) => nameKey(owner)))
+    const answered = new Set(own.filter((r) => r.type === type).map(({ owner }) => nameKey(owner)))
+    const ends = names
+      .map(({ rdata }) => rdata)
+      .filter((target) => {
+        return isSubdomain(target, KDRNT_ZONE) && !owners.has(nameKey(target))
+      })
+    if (names.length === 0) ends.push(scanName(host) ?? KDRNT_ZONE)
+    const missing = ends.filter((end) => !answered.has(nameKey(end)))
+    return [...new Set(missing.map((end) => printName(end).toLowerCase()))].slice(0, ENDS_MAX)
+  }
+}
+
+async function askOne(
+  server: Endpoint,
+  name: string,
+  type: number,
+  { key, source = '', signal }: AskHostOptions,
+): Promise<Reply> {
+  const wire = scanName(`${name}.`)
+  // A name that gets too long by what is in front of it is at no peer.
+  if (wire === undefined) return { kind: 'answer', answer: [] }
+  const limits = { timeoutMs: TIMEOUT_MS, tries: TRIES }
+  const answered = await ask({
+    server,
+    query: questionOf(wire, type),
+    ...limits,
+    key,
+    source,
+    signal,
+  })
+  if (answered.kind === 'failed') return answered
+  const { rcode, answer } = answered.message
+  if (rcode === Rcode.NXDOMAIN) return { kind: 'answer', answer }
+  if (rcode !== Rcode.NOERROR) return { kind: 'failed', reason: `it answers ${printRcode(rcode)}` }
+  return { kind: 'answer', answer }
+}
+
+function rdataOf(answer: readonly ResourceRecord[]): Uint8Array[] {
+  return answer.filter(({ type }) => type === RRType.TXT).map(({ rdata }) => rdata)
+}
+
+function unique(list: readonly Uint8Array[]): Uint8Array[] {
+  return [...new Map(list.map((rdata) => [printLatin1(rdata), rdata])).values()]
+}

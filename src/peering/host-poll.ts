@@ -1,0 +1,137 @@
+import type { AskedHost } from './ask-host.ts'
+import type { SiteShare } from './shared-endpoint.ts'
+
+/** How often a host is asked for. */
+export const HOST_MS = 15_000
+/** Hosts asked for at a time, and most that a tick begins with. */
+const ACTIVE_MAX = 16
+const STARTED_MAX = 64
+
+export interface HostPollParts {
+  readonly ask: (rootHost: string) => Promise<AskedHost>
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number
+  /** The host has something else to say, or was answered for at all. */
+  readonly onChange: (rootHost: string) => void
+  /** '' = it went well. */
+  readonly onAnswer: (fault: string) => void
+}
+
+/** Keeps up with the hosts that we want to know of, at a peer that has to be asked for each. */
+export class HostPoll {
+  readonly #parts: HostPollParts
+  /** Due at once. */
+  readonly #fresh = new Set<string>()
+  /** When each of the others is due, soonest first. */
+  readonly #due = new Map<string, number>()
+  readonly #shares = new Map<string, readonly SiteShare[]>()
+  /** How many want each host. */
+  readonly #wanted = new Map<string, number>()
+  #active = 0
+
+  constructor(parts: HostPollParts) {
+    this.#parts = parts
+  }
+
+  /** Endpoints that were told. */
+  get count(): number {
+    let count = 0
+    for (const shares of this.#shares.values()) {
+      for (const { endpoints } of shares) count += endpoints.length
+    }
+    return count
+  }
+
+  get sites(): readonly string[] {
+    const sites = new Set<string>()
+    for (const shares of this.#shares.values()) for (const { site } of shares) sites.add(site)
+    return [...sites]
+  }
+
+  hosts(): IterableIterator<string> {
+    return this.#shares.keys()
+  }
+
+  want(rootHost: string): void {
+    const count = this.#wanted.get(rootHost) ?? 0
+    this.#wanted.set(rootHost, count + 1)
+    if (count === 0) this.#fresh.add(rootHost)
+  }
+
+  /** One of those that wanted it does no longer. */
+  forget(rootHost: string): void {
+    const count = this.#wanted.get(rootHost) ?? 0
+    if (count > 1) {
+      this.#wanted.set(rootHost, count - 1)
+      return
+    }
+    this.#wanted.delete(rootHost)
+    this.#fresh.delete(rootHost)
+    this.#due.delete(rootHost)
+    this.#shares.delete(rootHost)
+  }
+
+  /** Everything is due: the peer has something new. */
+  hurry(): void {
+    for (const host of this.#due.keys()) this.#fresh.add(host)
+    this.#due.clear()
+  }
+
+  /** Forgets what was told, which is known in another way now. */
+  clear(): void {
+    this.#shares.clear()
+    this.hurry()
+  }
+
+  /** Undefined = the host was not answered for yet. */
+  sharesOf(rootHost: string): readonly SiteShare[] | undefined {
+    return this.#shares.get(rootHost)
+  }
+
+  /** Asks for what is due. */
+  tick(): void {
+    const nowMs = this.#parts.nowMs()
+    for (let started = 0; started < STARTED_MAX && this.#active < ACTIVE_MAX; started++) {
+      const host = this.#next(nowMs)
+      if (host === undefined) return
+      void this.#ask(host, nowMs)
+    }
+  }
+
+  #next(nowMs: number): string | undefined {
+    for (const host of this.#fresh) {
+      this.#fresh.delete(host)
+      return host
+    }
+    for (const [host, dueMs] of this.#due) {
+      if (dueMs > nowMs) return undefined
+      this.#due.delete(host)
+      return host
+    }
+    return undefined
+  }
+
+  async #ask(host: string, nowMs: number): Promise<void> {
+    this.#active++
+    const asked = await this.#parts.ask(host)
+    this.#active--
+    if (!this.#wanted.has(host)) return
+    this.#due.set(host, nowMs + HOST_MS)
+    this.#parts.onAnswer(asked.kind === 'failed' ? asked.reason : '')
+    if (asked.kind === 'failed') return
+    const before = this.#shares.get(host)
+    const after = asked.kind === 'shares' ? asked.shares : (before?.map(emptied) ?? [])
+    this.#shares.set(host, after)
+    const isNews = before === undefined || printShares(before) !== printShares(after)
+    if (isNews) this.#parts.onChange(host)
+  }
+}
+
+function emptied(share: SiteShare): SiteShare {
+  return { ...share, endpoints: [] }
+}
+
+/** All but when it was seen. */
+function printShares(shares: readonly SiteShare[]): string {
+  return JSON.stringify(shares.map(({ site, endpoints }) => [site, endpoints]))
+}

@@ -1,0 +1,40 @@
+import type { SharedHealth } from '../shared-endpoint.ts'
+import type { MergedEndpoint } from './merged-endpoint.ts'
+import { groupBy, setKey } from './part.ts'
+
+/** A CNAME chain inside one host is followed this far. */
+const CHAIN_MAX = 8
+
+/**
+ * Health by what all sites know. A CNAME that leads to a name among the endpoints is as healthy as what
+ * is there: its own site sees only its own part of that.
+ */
+export function deriveHealth(endpoints: readonly MergedEndpoint[]): MergedEndpoint[] {
+  const names = new Set(endpoints.map((e) => e.dnsName))
+  const isInner = (e: MergedEndpoint): boolean =>
+    e.recordType === 'CNAME' && names.has(e.targets[0]!)
+  let derived = endpoints.map((e) => (isInner(e) ? { ...e, health: 'unknown' as SharedHealth } : e))
+  for (let step = 0; step < CHAIN_MAX; step++) {
+    const byName = groupBy(derived, (e) => e.dnsName)
+    let isChanged = false
+    derived = derived.map((e) => {
+      if (!isInner(e)) return e
+      const health = healthOf(byName.get(e.targets[0]!)!)
+      isChanged ||= health !== e.health
+      return { ...e, health }
+    })
+    if (!isChanged) break
+  }
+  return derived
+}
+
+function healthOf(endpoints: readonly MergedEndpoint[]): SharedHealth {
+  if (endpoints.some((e) => e.health === 'up')) return 'up'
+  return endpoints.every((e) => e.health === 'down') ? 'down' : 'unknown'
+}
+
+/** The endpoints that are to be served: without those that are down, unless that empties their set. */
+export function dropDown(endpoints: readonly MergedEndpoint[]): MergedEndpoint[] {
+  const working = new Set(endpoints.filter((e) => e.health !== 'down').map(setKey))
+  return endpoints.filter((e) => e.health !== 'down' || !working.has(setKey(e)))
+}

@@ -1,0 +1,40 @@
+import type { Generation, SharedEndpoint } from '../shared-endpoint.ts'
+
+/** An endpoint on its way into a merge. */
+export interface Part {
+  readonly endpoint: SharedEndpoint
+  readonly generation: Generation
+  /** Its site was silent for longer than its word holds. */
+  readonly isExpired: boolean
+}
+
+/** Separates name and type in a key: neither has blanks. */
+const SEPARATOR = ' '
+
+/** Map key of the RRset that an endpoint belongs to. */
+export function setKey({ dnsName, recordType }: Pick<SharedEndpoint, 'dnsName' | 'recordType'>) {
+  return `${dnsName}${SEPARATOR}${recordType}`
+}
+
+export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [item])
+    else group.push(item)
+  }
+  return groups
+}
+
+/**
+ * The order in which parts have their say where they disagree: those that were told whole first, then
+ * by site, then by content. It does not depend on who merges, or when.
+ */
+export function compareParts(a: Part, b: Part): number {
+  if (a.generation !== b.generation) return a.generation === 'v2' ? -1 : 1
+  if (a.endpoint.site !== b.endpoint.site) return a.endpoint.site < b.endpoint.site ? -1 : 1
+  const [textA, textB] = [JSON.stringify(a.endpoint), JSON.stringify(b.endpoint)]
+  if (textA === textB) return 0
+  return textA < textB ? -1 : 1
+}

@@ -1,0 +1,52 @@
+import type { DnsRecord, Endpoint } from '../record/dns-record.ts'
+import { type EndpointObject, printSteering } from '../record/print-endpoint.ts'
+import { validateEndpoint } from '../record/validate/dns-record.ts'
+import { scanHost, withoutWildcard } from '../record/validate/names.ts'
+import type { MergedEndpoint } from './merge/merged-endpoint.ts'
+
+/** A merged endpoint as it stands in the spec of a DNSRecord. */
+export function printMerged(endpoint: MergedEndpoint): EndpointObject {
+  const { dnsName, recordType, targets, ttlSeconds: recordTTL } = endpoint
+  return { dnsName, recordType, targets, recordTTL, ...printSteering(endpoint) }
+}
+
+/** Whose endpoint was refused, and why; text of others in it is quoted. */
+export interface RefusedEndpoint {
+  readonly sites: readonly string[]
+  readonly reason: string
+}
+
+export interface MergedRecord {
+  readonly record: DnsRecord
+  readonly refused: readonly RefusedEndpoint[]
+}
+
+/**
+ * A record out of merged endpoints, each checked as one of a DNSRecord's is: a bad one is refused alone.
+ * `rootHost`: a valid one, with its `*.`.
+ */
+export function buildMergedRecord(
+  endpoints: readonly MergedEndpoint[],
+  facts: Pick<DnsRecord, 'namespace' | 'name' | 'zoneLabel' | 'createdSeconds'>,
+  rootHost: string,
+): MergedRecord {
+  const checked: Endpoint[] = []
+  const refused: RefusedEndpoint[] = []
+  for (const merged of endpoints) {
+    const outcome = validateEndpoint({ ...printMerged(merged) }, rootHost)
+    if ('endpoint' in outcome) checked.push(outcome.endpoint)
+    else refused.push({ sites: merged.sites, reason: outcome.problem.message })
+  }
+  const { namespace, name, zoneLabel, createdSeconds } = facts
+  const record: DnsRecord = {
+    namespace,
+    name,
+    zoneLabel,
+    rootHost: withoutWildcard(scanHost(rootHost)!),
+    isWildcardHost: rootHost.startsWith('*.'),
+    isAggregate: true,
+    createdSeconds,
+    endpoints: checked,
+  }
+  return { record, refused }
+}

@@ -1,0 +1,34 @@
+import { lookup } from 'node:dns/promises'
+import { type Endpoint, splitHostPort } from '../dns/endpoint.ts'
+import { printAddress, scanAddress } from '../dns/text/address.ts'
+import { scanHost } from '../record/validate/names.ts'
+
+/** Where a peer is asked. */
+export interface PeerAddress {
+  /** A host name in lower case without its final dot, or an IP address in its canonical form. */
+  readonly host: string
+  readonly port: number
+}
+
+/** Addresses of one host name that are tried. */
+const ADDRESSES_MAX = 16
+
+/** Reads `HOST`, `HOST:PORT`, an IPv6 address, or one in brackets with a port; a string says why not. */
+export function scanPeerAddress(text: string): PeerAddress | string {
+  const split = splitHostPort(text)
+  if (split === undefined)
+    return `port number expected at end of ${JSON.stringify(text)}, 1 to 65535`
+  const { host, port } = split
+  const address = scanAddress(host)
+  if (address !== undefined) return { host: printAddress(address.bytes, address.family), port }
+  const isName = /[a-z_-]/i.test(host) && scanHost(host) !== undefined
+  if (!isName) return `no IP address or host name, with or without a port: ${JSON.stringify(text)}`
+  return { host: host.replace(/\.$/, '').toLowerCase(), port }
+}
+
+/** Where the peer is now, by the system's resolver if it goes by a name; none = there is no such host. */
+export async function resolvePeer({ host, port }: PeerAddress): Promise<Endpoint[]> {
+  if (scanAddress(host) !== undefined) return [{ host, port }]
+  const found = await lookup(host, { all: true }).catch(() => [])
+  return found.slice(0, ADDRESSES_MAX).map(({ address }) => ({ host: address, port }))
+}

@@ -1,0 +1,475 @@
+import type { Clock } from '../base/clock.ts'
+import { runInSlices } from '../base/slices.ts'
+import type { Timers } from '../base/timers.ts'
+import { ask, questionOf } from '../client/ask.ts'
+import { type Fetching, fetchZone } from '../client/fetch-zone.ts'
+import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
+import { printRcode, Rcode, RRClass, RRType } from '../dns/iana/index.ts'
+import type { ResourceRecord } from '../dns/message/message.ts'
+import { isSerialAfter } from '../dns/serial.ts'
+import type { TsigKey } from '../dns/tsig/key.ts'
+import { KDRNT_ZONE } from '../record/kdrnt.ts'
+import { type Contained, containing } from '../telemetry/contain.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { soaSerial, TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
+import type { ZoneRecords } from '../zone/zonefile/records.ts'
+import { askHostAt } from './ask-host.ts'
+import { HostPoll } from './host-poll.ts'
+import { type PeerAddress, resolvePeer } from './peer-address.ts'
+import type { Generation, SiteShare } from './shared-endpoint.ts'
+import { SharedZone } from './shared-zone.ts'
+
+/** How often a peer is asked for its SOA, and how rarely one that does not answer. */
+const POLL_MS = 1000
+const POLL_MS_MAX = 15_000
+/** Part of a pause that is drawn, so that sites do not fall into step. */
+const JITTER = 0.2
+/** Least time between two looks, however many NOTIFYs come. */
+export const NOTIFY_GAP_MS = 100
+/** One question, and how often it is sent. */
+const QUESTION_MS = 1000
+const QUESTION_TRIES = 2
+/** Until a peer that refused a transfer is asked for one again. */
+export const TRANSFER_RETRY_MS = 3 * 60_000
+/** Until a host name is resolved again though its address answers. */
+const RESOLVE_MS = 5 * 60_000
+/** Limits of one transfer. */
+const TRANSFER_IDLE_MS = 10_000
+const TRANSFER_TOTAL_MS = 10 * 60_000
+const TRANSFER_OCTETS_MAX = 256 * 1024 * 1024
+
+export interface PeerFollowerOptions {
+  readonly peer: PeerAddress
+  /** Everything is signed with it, and nothing is taken that is not. */
+  readonly key?: TsigKey | undefined
+  /** Address that a peer is asked from; '' = any. `host`: its IP address. */
+  readonly sourceFor?: (host: string) => string
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Logger
+  /** Uniform over 0..1. */
+  readonly random: () => number
+}
+
+export interface PeerStatus {
+  /** `host:port`, as configured. */
+  readonly address: string
+  /** Sites that it speaks for, joined by commas; '' = not known. */
+  readonly site: string
+  /** How it is asked; '' = it has not answered yet. */
+  readonly generation: Generation | ''
+  /** Wall clock: when it last confirmed what we have of it; 0 = never. */
+  readonly lastSeenMs: number
+  /** Of its zone kdrnt; undefined = not known. */
+  readonly serial: number | undefined
+  /** What is wrong just now; '' = nothing. */
+  readonly error: string
+  /** Failed attempts since the start. */
+  readonly failures: number
+  /** Endpoints that it tells of. */
+  readonly endpoints: number
+}
+
+/** What it is told by: hosts without their `*.`. */
+type Listener = (hosts: ReadonlySet<string>) => void
+
+/**
+ * Keeps up with what one peer tells. Its zone kdrnt is asked for its SOA every second, at once on a NOTIFY,
+ * and transferred when that is new (v2); a peer that refuses transfers, or tells nothing whole, is asked for
+ * each host that is wanted (v1), unless there is a key: then it must let us have the zone.
+ *
+ *     SOA ─▶ same serial: confirmed
+ *         ─▶ new ─▶ IXFR or AXFR ─▶ v2
+ *                       └▶ refused, or nothing is told whole ─▶ v1, and again in three minutes
+ *
+ * What a peer told stays until it says otherwise, however long it is silent: who merges lets it expire.
+ */
+export class PeerFollower {
+  readonly #options: PeerFollowerOptions
+  readonly #address: string
+  readonly #zone = new SharedZone()
+  readonly #hosts: HostPoll
+  readonly #contained: Contained
+  readonly #listeners = new Set<Listener>()
+  readonly #aborting = new AbortController()
+  #servers: readonly Endpoint[] = []
+  #resolvedMs = Number.NEGATIVE_INFINITY
+  #fetching: Fetching | undefined
+  #cancelPoll = (): void => {}
+  #work: Promise<void> = Promise.resolve()
+  #isBusy = false
+  #again = false
+  #generation: Generation | '' = ''
+  #serial: number | undefined
+  /** Of the version that #zone is of; undefined = all of it is to be asked for. */
+  #soa: ResourceRecord | undefined
+  #lastSeenMs = 0
+  #lastPollMs = Number.NEGATIVE_INFINITY
+  #transferMs = Number.NEGATIVE_INFINITY
+  #error = ''
+  /** Of questions for hosts, while its SOA is to be had. */
+  #hostError = ''
+  #failures = 0
+  #failuresInRow = 0
+  #markAnswered: () => void = () => {}
+  readonly #answered = new Promise<void>((resolve) => (this.#markAnswered = resolve))
+
+  constructor(options: PeerFollowerOptions) {
+    const { clock, peer, log } = options
+    this.#options = options
+    this.#address = printEndpoint(peer)
+    this.#contained = containing(log, `Asking peer ${this.#address}`)
+    this.#hosts = new HostPoll({
+      ask: (host) => this.#askHost(host),
+      nowMs: () => clock.monotonic(),
+      onChange: (host) => this.#tell(new Set([bareHost(host)])),
+      onAnswer: (fault) => this.#noteAnswer(fault),
+    })
+  }
+
+  get status(): PeerStatus {
+    const isOld = this.#generation === 'v1'
+    return {
+      address: this.#address,
+      site: (isOld ? this.#hosts.sites : this.#zone.sites).join(),
+      generation: this.#generation,
+      lastSeenMs: this.#lastSeenMs,
+      serial: this.#serial,
+      error: this.#error || this.#hostError,
+      failures: this.#failures,
+      endpoints: isOld ? this.#hosts.count : this.#zone.count,
+    }
+  }
+
+  /** As in `status`, which costs more: it counts. */
+  get generation(): Generation | '' {
+    return this.#generation
+  }
+
+  get lastSeenMs(): number {
+    return this.#lastSeenMs
+  }
+
+  get serial(): number | undefined {
+    return this.#serial
+  }
+
+  get error(): string {
+    return this.#error
+  }
+
+  /** True if what `sharesOf` says of the host is what the peer says; before, that is nothing as well. */
+  hasAnsweredFor(rootHost: string): boolean {
+    if (this.#generation === 'v1') return this.#hosts.sharesOf(rootHost) !== undefined
+    return this.#generation === 'v2'
+  }
+
+  /** Resolves once it was asked for the first time, whatever came of it. */
+  answered(): Promise<void> {
+    return this.#answered
+  }
+
+  /** Resolves once the look that is under way is over. */
+  async settled(): Promise<void> {
+    await this.#work
+  }
+
+  start(): void {
+    this.#schedule(0)
+  }
+
+  close(): void {
+    this.#aborting.abort()
+    this.#cancelPoll()
+    this.#fetching?.cancel()
+    this.#listeners.clear()
+  }
+
+  /** The peer says that it has something new. */
+  notify(): void {
+    if (this.#isBusy) {
+      this.#again = true
+      return
+    }
+    const sinceMs = this.#options.clock.monotonic() - this.#lastPollMs
+    this.#schedule(Math.max(0, NOTIFY_GAP_MS - sinceMs))
+  }
+
+  /** True if it is at that address. */
+  isAt(host: string): boolean {
+    return this.#servers.some((server) => server.host === host)
+  }
+
+  /** The host is one that a peer of generation v1 is to be asked for. As in a SharedEndpoint. */
+  want(rootHost: string): void {
+    this.#hosts.want(rootHost)
+  }
+
+  forget(rootHost: string): void {
+    this.#hosts.forget(rootHost)
+  }
+
+  /** Calls back with the hosts that it says something else of; returns the function that ends that. */
+  subscribe(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** All hosts that it tells of, without their `*.`. */
+  hosts(): ReadonlySet<string> {
+    const hosts = new Set(this.#zone.hosts())
+    for (const host of this.#hosts.hosts()) hosts.add(bareHost(host))
+    return hosts
+  }
+
+  /** What it says of the host, and of its wildcard. `host`: without `*.`. */
+  sharesOf(host: string): readonly SiteShare[] {
+    if (this.#generation !== 'v1') return this.#zone.sharesOf(host, this.#lastSeenMs)
+    const asked = [host, `*.${host}`].map((rootHost) => this.#hosts.sharesOf(rootHost))
+    if (asked.every((shares) => shares === undefined)) {
+      return this.#zone.count === 0 ? [] : this.#zone.sharesOf(host, this.#lastSeenMs)
+    }
+    return asked.flatMap((shares) => shares ?? [])
+  }
+
+  #schedule(delayMs: number): void {
+    this.#cancelPoll()
+    if (this.#aborting.signal.aborted) return
+    this.#cancelPoll = this.#options.timers.after(delayMs, () => {
+      this.#work = this.#poll()
+    })
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#isBusy) return
+    this.#isBusy = true
+    this.#again = false
+    this.#lastPollMs = this.#options.clock.monotonic()
+    await this.#contained(() => this.#look())
+    this.#isBusy = false
+    this.#markAnswered()
+    if (this.#again) this.#schedule(NOTIFY_GAP_MS)
+    else this.#schedule(this.#pauseMs())
+  }
+
+  #pauseMs(): number {
+    const doubled = POLL_MS * 2 ** Math.min(this.#failuresInRow, 10)
+    return Math.min(doubled, POLL_MS_MAX) * (1 - JITTER * this.#options.random())
+  }
+
+  async #look(): Promise<void> {
+    const server = await this.#resolve()
+    if (server === undefined) {
+      this.#fail(`there is no host ${this.#options.peer.host}`)
+      return
+    }
+    const serial = await this.#askSerial(server)
+    if (this.#aborting.signal.aborted) return
+    if (typeof serial === 'string') {
+      // Perhaps another of its addresses answers, and perhaps it has moved.
+      this.#servers = [...this.#servers.slice(1), server]
+      this.#resolvedMs = Number.NEGATIVE_INFINITY
+      this.#fail(serial)
+      return
+    }
+    if (serial !== this.#serial) await this.#takeSerial(server, serial)
+    else if (this.#generation === 'v1' && this.#isTransferDue())
+      await this.#transfer(server, serial)
+    else this.#confirm()
+    if (this.#generation === 'v1' && !this.#aborting.signal.aborted) this.#hosts.tick()
+  }
+
+  /** The address to ask; one that answers stays. */
+  async #resolve(): Promise<Endpoint | undefined> {
+    const nowMs = this.#options.clock.monotonic()
+    if (nowMs - this.#resolvedMs < RESOLVE_MS) return this.#servers[0]
+    const found = await resolvePeer(this.#options.peer)
+    const isSame = (a: Endpoint, b: Endpoint): boolean => a.host === b.host
+    const known = this.#servers.filter((old) => found.some((server) => isSame(old, server)))
+    const added = found.filter((server) => !known.some((old) => isSame(old, server)))
+    // A resolver that fails takes no address away that answered.
+    if (found.length > 0) this.#servers = [...known, ...added]
+    this.#resolvedMs = nowMs
+    return this.#servers[0]
+  }
+
+  /** Of its zone kdrnt; a string says why there is none. */
+  async #askSerial(server: Endpoint): Promise<number | string> {
+    const { key, sourceFor } = this.#options
+    const answered = await ask({
+      server,
+      query: questionOf(KDRNT_ZONE, RRType.SOA),
+      timeoutMs: QUESTION_MS,
+      tries: QUESTION_TRIES,
+      key,
+      source: sourceFor?.(server.host) ?? '',
+      signal: this.#aborting.signal,
+    })
+    if (answered.kind === 'failed') return answered.reason
+    const { rcode, answer } = answered.message
+    if (rcode !== Rcode.NOERROR) return `it answers ${printRcode(rcode)} to a question for kdrnt`
+    const soa = answer.find(({ type, rdata }) => type === RRType.SOA && rdata.length >= 22)
+    return soa === undefined ? 'it has no zone kdrnt' : soaSerial(soa)
+  }
+
+  async #takeSerial(server: Endpoint, serial: number): Promise<void> {
+    if (this.#generation === 'v1') this.#hosts.hurry()
+    if (this.#generation !== 'v1' || this.#soa !== undefined || this.#isTransferDue()) {
+      await this.#transfer(server, serial)
+      return
+    }
+    this.#serial = serial
+    this.#confirm()
+  }
+
+  #isTransferDue(): boolean {
+    return this.#options.clock.monotonic() >= this.#transferMs
+  }
+
+  async #transfer(server: Endpoint, serial: number): Promise<void> {
+    const { clock } = this.#options
+    const changed = new Set<string>()
+    try {
+      await this.#fetch(server, serial, changed)
+    } catch (error) {
+      if (!(error instanceof TransferFault)) throw error
+      if (this.#aborting.signal.aborted) return
+      this.#soa = undefined
+      this.#takeFault(error, serial)
+      return
+    }
+    if (this.#aborting.signal.aborted) return
+    const isWhole = this.#zone.count > 0 || this.#zone.sites.length > 0 || this.#isKeyed
+    this.#transferMs = clock.monotonic() + TRANSFER_RETRY_MS
+    if (isWhole && this.#generation === 'v1') {
+      // What it told host by host it tells here as well, or no longer.
+      for (const host of this.#hosts.hosts()) changed.add(bareHost(host))
+      this.#hosts.clear()
+    }
+    this.#enter(isWhole ? 'v2' : 'v1', 'it tells nothing whole')
+    this.#confirm()
+    this.#tell(changed)
+  }
+
+  get #isKeyed(): boolean {
+    return this.#options.key !== undefined
+  }
+
+  async #fetch(server: Endpoint, serial: number, changed: Set<string>): Promise<void> {
+    const { key, clock, timers, sourceFor } = this.#options
+    // A serial that is behind is that of a peer that began anew: differences lead nowhere.
+    const isBehind = this.#serial !== undefined && !isSerialAfter(serial, this.#serial)
+    const soa = isBehind ? undefined : this.#soa
+    const fetching = fetchZone({
+      zone: KDRNT_ZONE,
+      primary: server,
+      source: sourceFor?.(server.host) ?? '',
+      key,
+      soa,
+      serial: this.#serial ?? 0,
+      clock,
+      timers,
+      idleMs: TRANSFER_IDLE_MS,
+      totalMs: TRANSFER_TOTAL_MS,
+      octetsMax: TRANSFER_OCTETS_MAX,
+    })
+    this.#fetching = fetching
+    const received = await fetching.received.finally(() => (this.#fetching = undefined))
+    if (received.kind === 'whole') {
+      await runInSlices(this.#zone.replace(received.records, changed), clock)
+      this.#soa = apexSoa(received.records)
+    } else if (received.kind === 'steps') {
+      await runInSlices(this.#zone.advance(received.steps, changed), clock)
+      this.#soa = received.soa
+    }
+    this.#serial = received.serial
+  }
+
+  #takeFault(fault: TransferFault, serial: number): void {
+    const isRefused = fault.rcode > 0 || fault.rcode === UNREACHED
+    if (!isRefused || this.#isKeyed || (this.#zone.count > 0 && fault.rcode === UNREACHED)) {
+      this.#fail(`its zone can't be transferred: ${fault.message}`)
+      return
+    }
+    this.#transferMs = this.#options.clock.monotonic() + TRANSFER_RETRY_MS
+    this.#serial = serial
+    this.#enter('v1', fault.message)
+    this.#confirm()
+  }
+
+  #enter(generation: Generation, reason: string): void {
+    if (this.#generation === generation) return
+    this.#generation = generation
+    const { log } = this.#options
+    const { endpoints, serial } = this.status
+    if (generation === 'v1') log.info(`peer ${this.#address} is asked for each host: ${reason}`)
+    else log.info(`peer ${this.#address} is followed: ${endpoints} endpoints, serial ${serial}`)
+  }
+
+  async #askHost(rootHost: string): ReturnType<typeof askHostAt> {
+    const [server] = this.#servers
+    const { key, sourceFor, clock } = this.#options
+    if (server === undefined) return { kind: 'failed', reason: 'it has no address' }
+    const source = sourceFor?.(server.host) ?? ''
+    const { signal } = this.#aborting
+    return askHostAt(server, this.#address, rootHost, {
+      key,
+      source,
+      signal,
+      nowMs: () => clock.now(),
+    })
+  }
+
+  #noteAnswer(fault: string): void {
+    if (this.#aborting.signal.aborted) return
+    if (fault !== '') this.#failures++
+    if (fault !== '' && fault !== this.#hostError) {
+      this.#options.log.warning(`peer ${this.#address}: a host can't be asked for: ${fault}`)
+    }
+    this.#hostError = fault
+  }
+
+  #confirm(): void {
+    const { log, clock } = this.#options
+    if (this.#error !== '') log.info(`peer ${this.#address} answers again`)
+    this.#error = ''
+    this.#failuresInRow = 0
+    this.#lastSeenMs = clock.now()
+  }
+
+  #fail(reason: string): void {
+    if (this.#aborting.signal.aborted) return
+    this.#failures++
+    this.#failuresInRow++
+    if (reason === this.#error) return
+    this.#error = reason
+    const kept = this.status.endpoints
+    const { log } = this.#options
+    log.warning(`peer ${this.#address}: ${reason}; its ${kept} endpoints are kept for now`)
+  }
+
+  #tell(hosts: ReadonlySet<string>): void {
+    if (hosts.size === 0) return
+    for (const listener of this.#listeners) void this.#contained(() => listener(hosts))
+  }
+}
+
+/** The SOA of a zone that was transferred whole. */
+function apexSoa(records: ZoneRecords): ResourceRecord | undefined {
+  const node = records.find(KDRNT_ZONE, KDRNT_ZONE.length)
+  for (
+    let i = node === -1 ? -1 : records.firstRecord[node]!;
+    i !== -1;
+    i = records.nextRecord[i]!
+  ) {
+    if (records.type[i] !== RRType.SOA) continue
+    const ttlSeconds = records.ttlSeconds[i]!
+    const rdata = records.rdata(i).slice()
+    return { owner: KDRNT_ZONE, type: RRType.SOA, rrclass: RRClass.IN, ttlSeconds, rdata }
+  }
+  return undefined
+}
+
+function bareHost(rootHost: string): string {
+  return rootHost.startsWith('*.') ? rootHost.slice(2) : rootHost
+}

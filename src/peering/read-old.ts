@@ -1,0 +1,130 @@
+import { printType, RRType } from '../dns/iana/types.ts'
+import { isSubdomain, lowerName } from '../dns/name/name.ts'
+import { isWellFormed } from '../dns/rdata/index.ts'
+import { ENDPOINTS_MAX } from '../record/dns-record.ts'
+import { KDRNT_ZONE } from '../record/kdrnt.ts'
+import {
+  DEFAULT_SET_IDENTIFIER,
+  type EndpointObject,
+  printHost,
+  printSteering,
+  printTarget,
+  type SteeringText,
+} from '../record/print-endpoint.ts'
+import { validateEndpoint } from '../record/validate/dns-record.ts'
+import { type OldGeo, type OldMetadata, readOldMetadata } from './old-metadata.ts'
+import type { SharedEndpoint, SiteShare } from './shared-endpoint.ts'
+import { shareEndpoint, sortUnique } from './shared-form.ts'
+
+/** A record as a peer answered it: names as uncompressed wire form, in any case. */
+export interface PeerRecord {
+  readonly owner: Uint8Array
+  readonly type: number
+  readonly ttlSeconds: number
+  readonly rdata: Uint8Array
+}
+
+/** All that a v1 peer answered when it was asked for one host. */
+export interface OldAnswers {
+  /** Answers to A and AAAA of `<host>.kdrnt`, and of names that they led to: A, AAAA and CNAME. */
+  readonly records: readonly PeerRecord[]
+  /** TXT rdata of `w.` and `g.`, of all `metadataNames`. */
+  readonly weights: readonly Uint8Array[]
+  readonly geos: readonly Uint8Array[]
+}
+
+export interface OldShare {
+  readonly share: SiteShare
+  /** What was refused, and why; text of the peer in them is quoted. */
+  readonly problems: readonly string[]
+}
+
+type Found = Pick<EndpointObject, 'dnsName' | 'recordType' | 'targets' | 'recordTTL'>
+
+const NO_STEERING: SteeringText = {
+  setIdentifier: '',
+  weight: undefined,
+  geoCodes: [],
+  isDefault: false,
+}
+
+/**
+ * The endpoints of one host as a v1 peer tells them. Addresses of one name are one endpoint, each
+ * CNAME is one of its own. A weight belongs to every endpoint of its name; a geo code to the CNAMEs
+ * that lead to a name whose first label is the code in lower case, or else begins with it. Set
+ * identifiers are lost on the way: they are `default`, the code, or, with a weight, the target.
+ *
+ * `peer`: who is the site, by address. `rootHost`: of our record, with its `*.`; what is not at or
+ * below it is refused, and no error.
+ */
+export function readOldAnswers(
+  answers: OldAnswers,
+  place: { readonly peer: string; readonly rootHost: string; readonly seenMs: number },
+): OldShare {
+  const { peer: site, rootHost, seenMs } = place
+  const metadata = readOldMetadata(answers.weights, answers.geos)
+  const problems = [...metadata.problems]
+  const endpoints: SharedEndpoint[] = []
+  for (const found of gather(answers.records.slice(0, ENDPOINTS_MAX))) {
+    const steering = steer(found, metadata)
+    const checked = validateEndpoint({ ...found, ...printSteering(steering) }, rootHost)
+    if ('problem' in checked) {
+      problems.push(checked.problem.message)
+      continue
+    }
+    const facts = { site, rootHost, health: 'unknown', sinceSeconds: 0 } as const
+    endpoints.push(shareEndpoint(checked.endpoint, facts))
+  }
+  return { share: { site, rootHost, endpoints, seenMs, generation: 'v1' }, problems }
+}
+
+/** What was answered, without `.kdrnt`: addresses by name and type, CNAMEs one by one. */
+function gather(records: readonly PeerRecord[]): Found[] {
+  const found = new Map<string, Found>()
+  for (const { owner, type, ttlSeconds: recordTTL, rdata } of records) {
+    const isName = type === RRType.CNAME
+    if (!isName && type !== RRType.A && type !== RRType.AAAA) continue
+    if (!isSubdomain(owner, KDRNT_ZONE) || !isWellFormed(type, rdata)) continue
+    const dnsName = printLocal(owner)
+    const recordType = printType(type)
+    const target = isName ? printLocal(rdata) : printTarget(type, rdata)
+    const key = `${dnsName} ${recordType} ${isName ? target : ''}`
+    const known = found.get(key)
+    const targets = sortUnique([...(known?.targets ?? []), target])
+    const lowest = Math.min(recordTTL, known?.recordTTL ?? recordTTL)
+    found.set(key, { dnsName, recordType, targets, recordTTL: lowest })
+  }
+  return [...found.values()]
+}
+
+/** In lower case, without the `.kdrnt` that it had on the way. */
+function printLocal(name: Uint8Array): string {
+  const lower = lowerName(name)
+  if (!isSubdomain(lower, KDRNT_ZONE)) return printHost(lower)
+  return printHost(Uint8Array.of(...lower.subarray(0, lower.length - KDRNT_ZONE.length), 0))
+}
+
+function steer({ dnsName, recordType, targets }: Found, metadata: OldMetadata): SteeringText {
+  const weight = metadata.weights.get(dnsName)
+  if (recordType !== 'CNAME') return { ...NO_STEERING, weight }
+  const target = targets[0]!
+  const geo = findGeo(target, metadata.geos)
+  if (geo === undefined) {
+    return { ...NO_STEERING, weight, setIdentifier: weight === undefined ? '' : target }
+  }
+  const { code, isDefault } = geo
+  const setIdentifier = isDefault ? DEFAULT_SET_IDENTIFIER : code
+  return { setIdentifier, weight, geoCodes: [code], isDefault }
+}
+
+/** The code that the target's first label is; else the longest that the target begins with. */
+function findGeo(target: string, geos: readonly OldGeo[]): OldGeo | undefined {
+  const label = target.slice(0, `${target}.`.indexOf('.'))
+  let best: OldGeo | undefined
+  for (const geo of geos) {
+    const start = geo.code.toLowerCase()
+    if (label === start) return geo
+    if (target.startsWith(start) && start.length > (best?.code.length ?? 0)) best = geo
+  }
+  return best
+}

@@ -1,0 +1,51 @@
+/** What one probe, or all of them, say of an endpoint. Unknown is not down. */
+export type SharedHealth = 'up' | 'down' | 'unknown'
+
+/**
+ * One endpoint of one record as its own site tells it to the others.
+ *
+ * All text is as in a DNSRecord. Names are lower case, without a final dot, a wildcard's `*.` kept.
+ */
+export interface SharedEndpoint {
+  /**
+   * Who owns it. A cluster: its id. A plain server: the name that its Corefile gives the site. A
+   * peer that can't say (generation v1): its address, `host:port`.
+   */
+  readonly site: string
+  /** Host of the record that the endpoint is of. */
+  readonly rootHost: string
+  /** At or below `rootHost` without its `*.`. */
+  readonly dnsName: string
+  /** Mnemonic in upper case: `A`, `CNAME`. */
+  readonly recordType: string
+  /** 0..2^31-1 (RFC 2181 section 8). */
+  readonly ttlSeconds: number
+  /** '' where the endpoint is the only one of its name and type. */
+  readonly setIdentifier: string
+  /** 0..2^31-1; undefined where the endpoint has none. */
+  readonly weight: number | undefined
+  /** `GEO-EU`, `DE`; never `*`, which is `isDefault`. */
+  readonly geoCodes: readonly string[]
+  readonly isDefault: boolean
+  /** At least one. */
+  readonly targets: readonly string[]
+  readonly health: SharedHealth
+  /** Unix time of the last change of content or health, not an age: so nothing changes by itself. */
+  readonly sinceSeconds: number
+}
+
+/** How a peer tells: v1 is what upstream's 2025 operator wrote, v2 tells every endpoint whole. */
+export type Generation = 'v1' | 'v2'
+
+/**
+ * All that one site said of one host, and when. No endpoints: the site is there and has none, which
+ * is not the same as silence.
+ */
+export interface SiteShare {
+  readonly site: string
+  readonly rootHost: string
+  readonly endpoints: readonly SharedEndpoint[]
+  /** Wall clock, by our own: when the site last said, or confirmed, just this. */
+  readonly seenMs: number
+  readonly generation: Generation
+}

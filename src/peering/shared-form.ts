@@ -1,0 +1,81 @@
+import { printType } from '../dns/iana/types.ts'
+import type { DnsRecord, Endpoint } from '../record/dns-record.ts'
+import { findDownTargets } from '../record/health.ts'
+import { printHost, printTarget } from '../record/print-endpoint.ts'
+import type { SharedEndpoint, SharedHealth } from './shared-endpoint.ts'
+
+/** What a shared endpoint has beside what its DNSRecord says. */
+export type SharedFacts = Pick<SharedEndpoint, 'site' | 'rootHost' | 'health' | 'sinceSeconds'>
+
+/** What a site knows of one of its records when it tells it. */
+export interface RecordFacts {
+  readonly site: string
+  /** Addresses and host names that probes found down, and up; those in neither are unknown. */
+  readonly down: readonly string[]
+  readonly up: readonly string[]
+  readonly sinceSeconds: number
+}
+
+/**
+ * The endpoints of one of our records as others are told of them. Of an endpoint with some targets
+ * down the others are told; one with all of them down is told whole, as down. Up is what has all its
+ * targets proven so.
+ */
+export function shareRecord(
+  record: Pick<DnsRecord, 'rootHost' | 'isWildcardHost' | 'endpoints'>,
+  { site, down, up, sinceSeconds }: RecordFacts,
+): SharedEndpoint[] {
+  const rootHost = `${record.isWildcardHost ? '*.' : ''}${printHost(record.rootHost)}`
+  const downTargets = findDownTargets(record.endpoints, down)
+  const upTargets = findDownTargets(record.endpoints, up)
+  return record.endpoints.map((endpoint, i) => {
+    const { rdata } = endpoint
+    const isDown = (index: number): boolean => downTargets[i]!.has(index)
+    const working = rdata.filter((_, index) => !isDown(index))
+    const isUp = rdata.every((_, index) => isDown(index) || upTargets[i]!.has(index))
+    const health: SharedHealth = working.length === 0 ? 'down' : isUp ? 'up' : 'unknown'
+    const told = working.length === 0 ? endpoint : { ...endpoint, rdata: working }
+    return shareEndpoint(told, { site, rootHost, health, sinceSeconds })
+  })
+}
+
+/** A checked endpoint as text: targets and geo codes each once, in order. */
+export function shareEndpoint(endpoint: Endpoint, facts: SharedFacts): SharedEndpoint {
+  const { owner, type, ttlSeconds, setIdentifier, weight, codes, isDefault, rdata } = endpoint
+  return {
+    site: facts.site,
+    rootHost: facts.rootHost,
+    dnsName: printHost(owner),
+    recordType: printType(type),
+    ttlSeconds,
+    setIdentifier,
+    weight,
+    geoCodes: sortUnique(codes.map((code) => code.text)),
+    isDefault,
+    targets: sortUnique(rdata.map((target) => printTarget(type, target))),
+    health: facts.health,
+    sinceSeconds: facts.sinceSeconds,
+  }
+}
+
+/** Each once, in order of code units: the same on every machine. */
+export function sortUnique(texts: readonly string[]): string[] {
+  return [...new Set(texts)].sort()
+}
+
+/**
+ * `after` with the times of `before` where an endpoint did not change, and `nowSeconds` where it did:
+ * so that what is told changes only with content and health.
+ */
+export function carrySince(
+  before: readonly SharedEndpoint[],
+  after: readonly SharedEndpoint[],
+  nowSeconds: number,
+): SharedEndpoint[] {
+  const known = new Map(before.map((e) => [timelessKey(e), e.sinceSeconds]))
+  return after.map((e) => ({ ...e, sinceSeconds: known.get(timelessKey(e)) ?? nowSeconds }))
+}
+
+function timelessKey(endpoint: SharedEndpoint): string {
+  return JSON.stringify({ ...endpoint, sinceSeconds: 0 })
+}

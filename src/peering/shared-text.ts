@@ -1,0 +1,172 @@
+import { RRType } from '../dns/iana/types.ts'
+import { isWellFormed } from '../dns/rdata/index.ts'
+import { TARGETS_MAX } from '../record/dns-record.ts'
+import { validateEndpoint } from '../record/validate/dns-record.ts'
+import { quote } from '../record/validate/fields.ts'
+import { composeStrings } from '../record/validate/target.ts'
+import type { SharedEndpoint, SharedHealth } from './shared-endpoint.ts'
+import { shareEndpoint } from './shared-form.ts'
+
+/**
+ * The v2 form of a shared endpoint: TXT rdata of strings `key=value`.
+ *
+ *     v=2 site=… host=… name=… type=A ttl=60 set=… weight=120 geo=GEO-EU,DE default=true
+ *     health=up since=1790000000 target=… target=…
+ *
+ * `v` comes first. A string that begins with `+` goes on with the value before it, so that values of
+ * any length fit; no character is cut in two. What has nothing to say is left out. Readers pass over
+ * keys they don't know: a later version may add some; one that changes their meaning changes `v`.
+ */
+const VERSION = '2'
+
+/** What a site may be called: short enough for a line of a log, and nothing that a log minds. */
+const SITE = /^[0-9A-Za-z](?:[0-9A-Za-z._-]{0,61}[0-9A-Za-z])?$/
+const KEY = /^([a-z][a-z0-9-]{0,15})=/
+const STRING_OCTETS_MAX = 255
+const CONTINUED = '+'
+/** Longest value: a target of a DNSRecord, or a list of geo codes, each character of four octets. */
+const VALUE_CHARACTERS_MAX = 8192
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** True for what may be the name of a site: 1 to 63 letters, digits, `.`, `_` and `-`. */
+export function isSite(text: string): boolean {
+  return SITE.test(text)
+}
+
+/** TXT rdata that tells the endpoint whole; undefined if a record can't hold it (64 KiB). */
+export function composeShared(endpoint: SharedEndpoint): Uint8Array | undefined {
+  const { weight } = endpoint
+  const fields: [string, string][] = [
+    ['v', VERSION],
+    ['site', endpoint.site],
+    ['host', endpoint.rootHost],
+    ['name', endpoint.dnsName],
+    ['type', endpoint.recordType],
+    ['ttl', String(endpoint.ttlSeconds)],
+  ]
+  if (endpoint.setIdentifier !== '') fields.push(['set', endpoint.setIdentifier])
+  if (weight !== undefined) fields.push(['weight', String(weight)])
+  if (endpoint.geoCodes.length > 0) fields.push(['geo', endpoint.geoCodes.join(',')])
+  if (endpoint.isDefault) fields.push(['default', 'true'])
+  fields.push(['health', endpoint.health], ['since', String(endpoint.sinceSeconds)])
+  for (const target of endpoint.targets) fields.push(['target', target])
+  const strings = fields.flatMap(([key, value]) => splitValue(`${key}=${value}`))
+  const rdata = composeStrings(strings)
+  return typeof rdata === 'string' ? undefined : rdata
+}
+
+/** Strings of at most 255 octets, cut between characters. */
+function splitValue(text: string): Uint8Array[] {
+  const strings: Uint8Array[] = []
+  let rest = Buffer.from(text, 'utf8')
+  while (rest.length > STRING_OCTETS_MAX) {
+    let end = STRING_OCTETS_MAX
+    // Octets 10xxxxxx are inside of a character (RFC 3629 section 3).
+    while ((rest[end]! & 0xc0) === 0x80) end--
+    strings.push(rest.subarray(0, end))
+    rest = Buffer.concat([Buffer.from(CONTINUED), rest.subarray(end)])
+  }
+  return [...strings, rest]
+}
+
+/**
+ * Reads what another site tells: checked as an endpoint of a DNSRecord with that root host would be, so
+ * it is at or below it, and brought into the form that `shareEndpoint` makes. A string says why not;
+ * text of the other site in it is quoted.
+ */
+export function scanShared(rdata: Uint8Array): SharedEndpoint | string {
+  const fields = scanFields(rdata)
+  if (typeof fields === 'string') return fields
+  const { values, targets } = fields
+  const get = (key: string): string => values.get(key) ?? ''
+  const site = get('site')
+  if (!isSite(site)) return `site ${quote(site)} is no name of a site`
+  const ttl = scanNumber(get('ttl'))
+  if (ttl === undefined) return `ttl ${quote(get('ttl'))} is no number`
+  const sinceSeconds = scanNumber(values.get('since') ?? '0')
+  if (sinceSeconds === undefined) return `since ${quote(get('since'))} is no number`
+  const rootHost = get('host').toLowerCase().replace(/\.$/, '')
+  const providerSpecific = [
+    ...property('weight', values.get('weight')),
+    ...property('geo-code', values.get('geo')),
+    ...property('default', values.get('default')),
+  ]
+  const object = {
+    dnsName: get('name'),
+    recordType: get('type'),
+    recordTTL: ttl,
+    setIdentifier: get('set'),
+    targets,
+    providerSpecific,
+  }
+  const checked = validateEndpoint(object, rootHost)
+  if ('problem' in checked) return checked.problem.message
+  const health = scanHealth(get('health'))
+  return shareEndpoint(checked.endpoint, { site, rootHost, health, sinceSeconds })
+}
+
+interface Fields {
+  /** Of all keys but `target`. */
+  readonly values: ReadonlyMap<string, string>
+  readonly targets: readonly string[]
+}
+
+function scanFields(rdata: Uint8Array): Fields | string {
+  if (!isWellFormed(RRType.TXT, rdata)) return 'the rdata is not that of TXT'
+  const values = new Map<string, string>()
+  const targets: string[] = []
+  for (const text of joinStrings(rdata)) {
+    if (text === undefined) return 'a value is longer than it may be, or is not UTF-8'
+    const key = KEY.exec(text)?.[1]
+    if (values.size === 0 && key !== 'v') return 'the first string does not say v=2'
+    if (key === undefined) continue
+    const value = text.slice(key.length + 1)
+    if (key === 'v' && value !== VERSION) return `version ${quote(value)} is not ${VERSION}`
+    if (key !== 'target') {
+      if (values.has(key)) return `${key} is told twice`
+      values.set(key, value)
+      continue
+    }
+    targets.push(value)
+    if (targets.length > TARGETS_MAX) return `more than ${TARGETS_MAX} targets`
+  }
+  return { values, targets }
+}
+
+/** The texts of a TXT record, continued ones put together; undefined for one that can't be taken. */
+function* joinStrings(rdata: Uint8Array): Generator<string | undefined> {
+  let parts: Uint8Array[] = []
+  for (let at = 0; at < rdata.length; at += rdata[at]! + 1) {
+    const string = rdata.subarray(at + 1, at + 1 + rdata[at]!)
+    const isContinued = parts.length > 0 && string[0] === CONTINUED.charCodeAt(0)
+    if (!isContinued && parts.length > 0) {
+      yield decode(parts)
+      parts = []
+    }
+    parts.push(isContinued ? string.subarray(1) : string)
+  }
+  if (parts.length > 0) yield decode(parts)
+}
+
+function decode(parts: readonly Uint8Array[]): string | undefined {
+  try {
+    const text = UTF8.decode(Buffer.concat(parts))
+    return text.length > VALUE_CHARACTERS_MAX + 16 ? undefined : text
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    return undefined
+  }
+}
+
+function scanNumber(text: string): number | undefined {
+  return /^\d{1,12}$/.test(text) ? Number(text) : undefined
+}
+
+/** A word of a later version is as good as none. */
+function scanHealth(text: string): SharedHealth {
+  return text === 'up' || text === 'down' ? text : 'unknown'
+}
+
+function property(name: string, value: string | undefined): { name: string; value: string }[] {
+  return value === undefined ? [] : [{ name, value }]
+}

@@ -1,0 +1,87 @@
+import { resolve } from 'node:path'
+import { printDuration, scanDuration } from '../../base/duration.ts'
+import type { Position } from '../../base/errors.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { type Cidr, scanCidr } from '../../dns/text/address.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
+import type { SourcePlace } from './source-place.ts'
+
+/** What a block says of health. */
+export interface HealthOptions {
+  /** Undefined = this server probes nothing. */
+  readonly probe: ProbeOptions | undefined
+  /** Networks, refused by default, in which it may probe, as written. */
+  readonly allowed: readonly { readonly text: string; readonly cidr: Cidr }[]
+  /** Until an address that came back has its full weight; 0 = at once. */
+  readonly rampUpMs: number
+}
+
+export interface ProbeOptions {
+  /** Absolute path of the file that keeps what was found; '' = none. */
+  readonly file: string
+  readonly position: Position
+}
+
+export const NO_HEALTH: HealthOptions = { probe: undefined, allowed: [], rampUpMs: 0 }
+
+const RAMP_UP_MS_MIN = 1000
+const RAMP_UP_MS_MAX = 24 * 3600 * 1000
+
+/** Reads `probe [FILE]`, `probe-allow CIDR...` or `ramp-up DURATION`. Undefined: it is none of them. Throws InputError. */
+export function scanHealthProperty(
+  d: Dispenser,
+  options: HealthOptions,
+  block: BlockConfig,
+): HealthOptions | undefined {
+  switch (d.value()) {
+    case 'probe': {
+      if (options.probe !== undefined) throw d.error('probe is given twice')
+      const [file, ...more] = d.remainingArgs()
+      if (more.length > 0) throw d.argError()
+      const path = file === undefined ? '' : resolve(block.root, file)
+      return { ...options, probe: { file: path, position: d.position() } }
+    }
+    case 'probe-allow':
+      return { ...options, allowed: [...options.allowed, ...scanNetworks(d)] }
+    case 'ramp-up':
+      return { ...options, rampUpMs: scanRampUp(d) }
+    default:
+      return undefined
+  }
+}
+
+/** Throws InputError where what a block says of health makes no sense with its source. */
+export function checkHealth(d: Dispenser, options: HealthOptions, source: SourcePlace): void {
+  if (options.probe === undefined) {
+    if (options.allowed.length > 0) throw d.error('probe-allow needs probe beside it')
+    return
+  }
+  if (source.kind === 'manifests') return
+  throw d.error('probe needs manifests: in a cluster it is the operator that probes')
+}
+
+/** How probing is done, as text: equal for equal options. */
+export function printProbing({ probe, allowed }: HealthOptions): string {
+  if (probe === undefined) return ''
+  return [probe.file, ...allowed.map(({ text }) => text).sort()].join(' ')
+}
+
+function scanNetworks(d: Dispenser): { text: string; cidr: Cidr }[] {
+  const texts = d.remainingArgs()
+  if (texts.length === 0) throw d.argError()
+  return texts.map((text) => {
+    const cidr = scanCidr(text)
+    if (cidr === undefined) throw d.error(`probe-allow: ${text} is no network such as 192.0.2.0/24`)
+    return { text, cidr }
+  })
+}
+
+function scanRampUp(d: Dispenser): number {
+  const [text, ...more] = d.remainingArgs()
+  if (text === undefined || more.length > 0) throw d.argError()
+  const durationMs = scanDuration(text)
+  if (durationMs === undefined) throw d.error(`ramp-up is no duration: ${text}`)
+  if (durationMs >= RAMP_UP_MS_MIN && durationMs <= RAMP_UP_MS_MAX) return durationMs
+  const least = printDuration(RAMP_UP_MS_MIN)
+  throw d.error(`ramp-up is ${least} to ${printDuration(RAMP_UP_MS_MAX)}, not ${text}`)
+}

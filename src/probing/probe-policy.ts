@@ -1,0 +1,65 @@
+import { type Cidr, scanAddress, scanCidr } from '../dns/text/address.ts'
+
+/**
+ * Networks that nothing is probed in unless the operator says so: whoever may write records could have the server
+ * knock where only it can, at itself, at what listens for this machine alone, at a cloud's metadata service.
+ */
+const REFUSED: readonly { readonly cidr: Cidr; readonly what: string }[] = [
+  refuse('0.0.0.0/8', 'this host'),
+  refuse('127.0.0.0/8', 'loopback'),
+  refuse('169.254.0.0/16', 'link-local, and metadata services'),
+  refuse('100.100.100.200/32', 'a metadata service'),
+  refuse('168.63.129.16/32', 'a metadata service'),
+  refuse('192.0.0.192/32', 'a metadata service'),
+  refuse('224.0.0.0/3', 'multicast and reserved'),
+  refuse('::/127', 'unspecified and loopback'),
+  refuse('fe80::/10', 'link-local'),
+  refuse('fd00:ec2::/32', 'a metadata service'),
+  refuse('ff00::/8', 'multicast'),
+]
+
+/** Prefixes whose last 32 bits are an IPv4 address that is what is reached (RFC 4291 2.5.5, RFC 6052 2.1). */
+const EMBEDDING: readonly Cidr[] = ['::ffff:0:0/96', '64:ff9b::/96', '::/96'].map(cidrOf)
+
+/** Which addresses may be probed. */
+export class ProbePolicy {
+  readonly #allowed: readonly Cidr[]
+
+  /** `allowed`: networks to probe in although they are refused by default. */
+  constructor(allowed: readonly Cidr[] = []) {
+    this.#allowed = allowed
+  }
+
+  /** Why an address, as text, is not probed; '' = it may be. */
+  refusal(text: string): string {
+    const address = scanAddress(text)
+    if (address === undefined) return 'it is no IP address'
+    // Both as it is written and as it is reached.
+    const forms = [address.bytes]
+    const isEmbedded = EMBEDDING.some((cidr) => isIn(address.bytes, cidr))
+    if (isEmbedded) forms.push(address.bytes.subarray(12))
+    if (forms.some((bytes) => this.#allowed.some((cidr) => isIn(bytes, cidr)))) return ''
+    for (const bytes of forms) {
+      const found = REFUSED.find(({ cidr }) => isIn(bytes, cidr))
+      if (found !== undefined) return `${text} is not probed: ${found.what}`
+    }
+    return ''
+  }
+}
+
+function refuse(text: string, what: string): { cidr: Cidr; what: string } {
+  return { cidr: cidrOf(text), what }
+}
+
+function cidrOf(text: string): Cidr {
+  return scanCidr(text)!
+}
+
+function isIn(bytes: Uint8Array, { bytes: network, bits }: Cidr): boolean {
+  if (bytes.length !== network.length) return false
+  for (let i = 0; i * 8 < bits; i++) {
+    const mask = 0xff00 >> Math.min(8, bits - i * 8)
+    if ((bytes[i]! & mask & 0xff) !== network[i]) return false
+  }
+  return true
+}

@@ -1,0 +1,234 @@
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Timers } from '../base/timers.ts'
+import { type HealthProbe, recordKey } from '../record/dns-record.ts'
+import { OverlaidSource } from '../record/overlaid-source.ts'
+import { isChecked, unpackRecord } from '../record/pack.ts'
+import type { ProbeSource, RecordChange, RecordSource, StoredRecord } from '../record/source.ts'
+import { containing } from '../telemetry/contain.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Probe, Prober } from './probe.ts'
+import { type Look, ProbeRunner } from './probe-runner.ts'
+import type { ProbeState } from './probe-state.ts'
+import { probeOfResource, probesOfRecord } from './record-probes.ts'
+import { StateFile } from './state-file.ts'
+
+/** Verdicts that come this soon after each other are one change of the records. */
+const GATHER_MS = 50
+/** Verdicts of one batch that are logged one by one. */
+const LOGGED_MAX = 20
+
+export interface RecordProbingOptions {
+  readonly source: RecordSource & ProbeSource
+  readonly probe: Prober
+  /** Absolute path of the file that keeps states; '' = none. */
+  readonly file: string
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  /** Told of every look, for metrics. */
+  readonly onLook: (look: Look) => void
+  /** What somebody else in this process knows; what is in the file goes before. */
+  readonly known: Iterable<readonly [id: string, state: ProbeState]>
+}
+
+/**
+ * Probes what the records and DNSHealthCheckProbes of one source ask for, and tells by `records` what is
+ * down:
+ *
+ *     records with a health check ─┐
+ *     probes without a status     ─┴─▶ runner ─▶ verdicts ─▶ records, with what is down
+ *
+ * A DNSHealthCheckProbe goes before the record's own check of the same address, whoever judged it.
+ */
+export class RecordProbing {
+  /** The records of the source, with what was found down. */
+  readonly records: OverlaidSource
+  readonly #options: RecordProbingOptions
+  readonly #runner: ProbeRunner
+  readonly #file: StateFile | undefined
+  /** What an earlier process knew and nobody has asked for yet. */
+  readonly #known: Map<string, ProbeState>
+  /** What is probed for each record, by its key; the key of a probe's record, by the id of the probe. */
+  readonly #idsByRecord = new Map<string, Set<string>>()
+  readonly #recordById = new Map<string, string>()
+  /** DNSHealthCheckProbes by the key of their record. */
+  #resources = new Map<string, HealthProbe[]>()
+  /** Records whose verdicts changed since they were told. */
+  readonly #changed = new Set<string>()
+  #verdictsLogged = 0
+  #cancelTelling: (() => void) | undefined
+  readonly #unsubscribe: readonly (() => void)[]
+
+  constructor(options: RecordProbingOptions) {
+    const { source, file, log, timers } = options
+    this.#options = options
+    this.#runner = new ProbeRunner({ ...options, onLook: (look) => this.#note(look) })
+    const states = (): Iterable<readonly [string, ProbeState]> => this.states()
+    this.#file = file === '' ? undefined : new StateFile({ path: file, log, timers, states })
+    this.#known = new Map([...options.known, ...(this.#file?.open() ?? [])])
+    this.#readResources()
+    for (const { key, packed } of source.records()) if (isChecked(packed)) this.#probeRecord(key)
+    for (const key of this.#resources.keys()) this.#probeRecord(key)
+    const contained = containing(log, 'Taking in changed probes')
+    // Before the overlay: what it looks up must be up to date.
+    this.#unsubscribe = [
+      source.subscribe((changes) => this.#takeRecords(changes)),
+      source.onProbes(() => void contained(() => this.#takeResources())),
+    ]
+    this.records = new OverlaidSource(source, (record) => this.#overlay(record))
+  }
+
+  /** For metrics. */
+  get runner(): ProbeRunner {
+    return this.#runner
+  }
+
+  /** `namespace/name` of the record that a probe is of; '' = it is of none. */
+  recordOf(id: string): string {
+    return this.#recordById.get(id) ?? ''
+  }
+
+  /** Addresses that are down, each with its record and the reason; up to `countMax`. For the ready page. */
+  reasons(countMax: number): { readonly downCount: number; readonly texts: readonly string[] } {
+    const texts: string[] = []
+    let downCount = 0
+    for (const { probe, state } of this.#runner.states()) {
+      if (state.verdict !== 'down' || ++downCount > countMax) continue
+      texts.push(`${probe.address} of ${this.recordOf(probe.id)} (${state.reason})`)
+    }
+    return { downCount, texts }
+  }
+
+  close(): void {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    this.#cancelTelling?.()
+    this.#file?.close()
+    this.records.close()
+    this.#runner.close()
+  }
+
+  /** What is known, by the id of the probe. */
+  *states(): Iterable<readonly [string, ProbeState]> {
+    for (const { probe, state } of this.#runner.states()) yield [probe.id, state]
+  }
+
+  #overlay(record: StoredRecord): { down: readonly string[] } | undefined {
+    const ids = this.#idsByRecord.get(record.key)
+    if (ids === undefined) return undefined
+    const down = new Set(record.down)
+    for (const id of ids) if (this.#isDown(id)) down.add(this.#runner.probeOf(id)!.address)
+    return { down: [...down].sort() }
+  }
+
+  #isDown(id: string): boolean {
+    return this.#runner.stateOf(id)?.verdict === 'down'
+  }
+
+  #takeRecords(changes: readonly RecordChange[]): void {
+    for (const { before, after } of changes) {
+      // Nearly no record has anything to do with probes.
+      const isConcerned = [before, after].some((record) => record && isChecked(record.packed))
+      const key = (before ?? after)!.key
+      if (isConcerned || this.#resources.has(key)) this.#probeRecord(key)
+    }
+  }
+
+  #takeResources(): void {
+    const before = new Set(this.#resources.keys())
+    this.#readResources()
+    const keys = new Set([...before, ...this.#resources.keys()])
+    for (const key of keys) this.#probeRecord(key)
+    this.records.refresh(keys)
+  }
+
+  #readResources(): void {
+    this.#resources = new Map()
+    for (const resource of this.#options.source.probes()) {
+      const key = recordKey(resource.namespace, resource.recordName)
+      const known = this.#resources.get(key)
+      if (known === undefined) this.#resources.set(key, [resource])
+      else known.push(resource)
+    }
+  }
+
+  /** Brings what is probed for a record up to date. */
+  #probeRecord(key: string): void {
+    const wanted = this.#wantedFor(key)
+    const before = this.#idsByRecord.get(key) ?? new Set<string>()
+    for (const id of before) {
+      if (wanted.has(id)) continue
+      this.#runner.remove(id)
+      this.#recordById.delete(id)
+      this.#file?.noteChange()
+    }
+    for (const [id, probe] of wanted) {
+      this.#recordById.set(id, key)
+      this.#runner.put(probe, this.#known.get(id))
+      this.#known.delete(id)
+    }
+    if (wanted.size === 0) this.#idsByRecord.delete(key)
+    else this.#idsByRecord.set(key, new Set(wanted.keys()))
+  }
+
+  #wantedFor(key: string): ReadonlyMap<string, Probe> {
+    const wanted = new Map<string, Probe>()
+    const record = this.#options.source.find(key)
+    if (record === undefined) return wanted
+    const judged = new Set<string>()
+    for (const resource of this.#resources.get(key) ?? []) {
+      judged.add(resource.address)
+      if (resource.check === undefined) continue
+      const probe = probeOfResource(resource, resource.check)
+      if (this.#isFree(probe.id, key)) wanted.set(probe.id, probe)
+    }
+    if (!isChecked(record.packed)) return wanted
+    const content = unpackRecord(record.packed)
+    const [namespace = '', name = ''] = key.split('/')
+    for (const probe of probesOfRecord({ namespace, name }, content, content.healthCheck!)) {
+      if (!judged.has(probe.address) && this.#isFree(probe.id, key)) wanted.set(probe.id, probe)
+    }
+    return wanted
+  }
+
+  /** Record `a` with leaf `b-c` and record `a-b` with leaf `c` would have one name: the first has it. */
+  #isFree(id: string, key: string): boolean {
+    const owner = this.#recordById.get(id)
+    return owner === undefined || owner === key
+  }
+
+  #note(look: Look): void {
+    this.#options.onLook(look)
+    const { probe, before, after } = look
+    if (before.verdict === after.verdict) return
+    this.#file?.noteChange()
+    this.#log(look)
+    const isNews = before.verdict === 'down' || after.verdict === 'down'
+    const key = this.#recordById.get(probe.id)
+    if (!isNews || key === undefined) return
+    this.#changed.add(key)
+    this.#cancelTelling ??= this.#options.timers.after(GATHER_MS, () => this.#tell())
+  }
+
+  #tell(): void {
+    const { log } = this.#options
+    this.#cancelTelling = undefined
+    const changed = [...this.#changed]
+    this.#changed.clear()
+    if (this.#verdictsLogged > LOGGED_MAX) {
+      log.warning(`and ${this.#verdictsLogged - LOGGED_MAX} more addresses went up or down`)
+    }
+    this.#verdictsLogged = 0
+    void containing(log, 'Taking in what probes found')(() => this.records.refresh(changed))
+  }
+
+  #log({ probe, before, after }: Look): void {
+    const { log } = this.#options
+    const at = `${probe.address} of ${this.recordOf(probe.id)}`
+    if (before.verdict === 'unknown' && after.verdict === 'up') return
+    if (this.#verdictsLogged++ >= LOGGED_MAX) return
+    if (after.verdict === 'up') log.info(`${at} is up again`)
+    else log.warning(`${at} is down after ${after.failures} failures: ${after.reason}`)
+  }
+}

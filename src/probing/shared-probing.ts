@@ -1,0 +1,80 @@
+import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import { lookCounter, measureProbing } from './metrics.ts'
+import { RampUp, type RampUpOptions } from './ramp-up.ts'
+import { RecordProbing, type RecordProbingOptions } from './record-probing.ts'
+
+interface Use<T> {
+  readonly taken: T
+  users: number
+}
+
+/** What several blocks share, and both instances of a reload: closed when the last one gives it back. */
+class Shares<T extends { close(): void }> {
+  readonly #uses = new Map<string, Use<T>>()
+
+  take(key: string, open: () => T): { readonly taken: T; readonly release: () => void } {
+    let use = this.#uses.get(key)
+    if (use === undefined) {
+      use = { taken: open(), users: 0 }
+      this.#uses.set(key, use)
+    }
+    const own = use
+    own.users++
+    const release = (): void => {
+      if (--own.users > 0) return
+      this.#uses.delete(key)
+      own.taken.close()
+    }
+    return { taken: own.taken, release }
+  }
+
+  *withPrefix(prefix: string): Iterable<T> {
+    for (const [key, { taken }] of this.#uses) if (key.startsWith(prefix)) yield taken
+  }
+}
+
+/** A probing with the metrics that show it. */
+class MeasuredProbing {
+  readonly probing: RecordProbing
+  readonly #stopMeasuring: () => void
+
+  constructor(source: string, options: RecordProbingOptions, metrics: MetricsRegistry) {
+    this.probing = new RecordProbing(options)
+    this.#stopMeasuring = measureProbing(metrics, source, this.probing)
+  }
+
+  close(): void {
+    this.#stopMeasuring()
+    this.probing.close()
+  }
+}
+
+const probings = new Shares<MeasuredProbing>()
+const ramps = new Shares<RampUp>()
+
+/**
+ * The probing of the source of that name (no newline in it), with `how` it is done as text: one for all who
+ * ask for the same. One that is done in another way, as before a reload, hands over what it knows.
+ */
+export function acquireProbing(
+  { source, how }: { readonly source: string; readonly how: string },
+  metrics: MetricsRegistry,
+  options: () => Omit<RecordProbingOptions, 'known' | 'onLook'>,
+): { readonly probing: RecordProbing; readonly release: () => void } {
+  const prefix = `${source}\n`
+  const { taken, release } = probings.take(`${prefix}${how}`, () => {
+    const others = [...probings.withPrefix(prefix)]
+    const known = others.flatMap(({ probing }) => [...probing.states()])
+    const onLook = lookCounter(metrics, source)
+    return new MeasuredProbing(source, { ...options(), known, onLook }, metrics)
+  })
+  return { probing: taken.probing, release }
+}
+
+/** The rising of what comes back in the source of that name: after a reload it goes on where it was. */
+export function acquireRampUp(
+  source: string,
+  options: RampUpOptions,
+): { readonly taken: RampUp; readonly release: () => void } {
+  return ramps.take(`${source}\n${options.durationMs}`, () => new RampUp(options))
+}

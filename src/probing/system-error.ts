@@ -1,0 +1,22 @@
+/** An error that Node or the system gave a code. */
+export function isSystemError(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+}
+
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'connection refused'],
+  ['ECONNRESET', 'connection reset'],
+  ['EHOSTUNREACH', 'host unreachable'],
+  ['ENETUNREACH', 'network unreachable'],
+  ['ETIMEDOUT', 'connection timed out'],
+])
+const CODE = /^[A-Z][A-Z0-9_]{0,63}$/
+
+/**
+ * What went wrong with a connection, in a few words: never the text of an error, in which the other side may have
+ * written.
+ */
+export function printFault(error: Error): string {
+  const code = isSystemError(error) && CODE.test(error.code) ? error.code : ''
+  return WORDS.get(code) ?? (code === '' ? 'the connection failed' : code)
+}

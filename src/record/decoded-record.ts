@@ -1,0 +1,103 @@
+import type { Endpoint } from './dns-record.ts'
+import { findDownTargets } from './health.ts'
+import { deriveLocalEndpoints, KDRNT } from './kdrnt.ts'
+import type { Contribution } from './owner-sets.ts'
+import { type RecordContent, unpackRecord } from './pack.ts'
+import { findRisingUnits } from './rising.ts'
+import type { StoredRecord } from './source.ts'
+import { lowerNameKey } from './validate/names.ts'
+
+/** Up to this many owners are compared one by one: a map costs more. */
+const LINEAR_MAX = 8
+const NOTHING_DOWN: ReadonlySet<number> = new Set()
+
+/** The endpoints of a record that name one owner, in its order; at least one. */
+export interface OwnerGroup {
+  /** `lowerNameKey` of the owner. */
+  readonly key: string
+  readonly owner: Uint8Array
+  readonly contributions: readonly Contribution[]
+}
+
+/** The form in which a zone has its records. */
+export interface RecordForm {
+  /** Serve the gateway-local form of every record that isn't in that form already. */
+  readonly isLocalForm: boolean
+  /** What the local form of a record tells whole; without it, nothing. */
+  readonly tellWhole?: TellWhole
+}
+
+/**
+ * TXT rdata that tells the endpoints of a record whole. Must always say the same of the same `record`.
+ * `before`: what the record was when this one is a change of it.
+ */
+export type TellWhole = (
+  record: StoredRecord,
+  content: RecordContent,
+  before: StoredRecord | undefined,
+) => readonly Uint8Array[]
+
+/** As long as its record is decoded. */
+type GrowingGroup = OwnerGroup & { readonly contributions: Contribution[] }
+
+/** The endpoints of one record as a zone has them, by owner: there may be as many owners as endpoints. */
+export class DecodedRecord {
+  readonly #groups: GrowingGroup[] = []
+  #byKey: Map<string, GrowingGroup> | undefined
+
+  /** `before`: what the record was when it is a change of it. */
+  constructor(record: StoredRecord, form: RecordForm, before?: StoredRecord) {
+    const { isLocalForm, tellWhole } = form
+    const content = unpackRecord(record.packed)
+    const derives = isLocalForm && content.zoneLabel !== KDRNT
+    if (derives && content.isAggregate) return
+    const endpoints = derives
+      ? deriveLocalEndpoints(content, tellWhole?.(record, content, before))
+      : content.endpoints
+    const isAllUp = derives || record.down.length === 0
+    const down = isAllUp ? undefined : findDownTargets(endpoints, record.down)
+    const { key, rising } = record
+    const units =
+      derives || rising === undefined ? undefined : findRisingUnits(endpoints, rising, down)
+    const { createdSeconds } = content
+    for (let i = 0; i < endpoints.length; i++) {
+      const endpoint = endpoints[i]!
+      const isDown = down?.[i] ?? NOTHING_DOWN
+      this.#add({ key, createdSeconds, endpoint, down: isDown, units: units?.[i] })
+    }
+  }
+
+  get groups(): readonly OwnerGroup[] {
+    return this.#groups
+  }
+
+  /** `key`: `lowerNameKey` of an owner. */
+  find(key: string): OwnerGroup | undefined {
+    return this.#find(key)
+  }
+
+  #add(contribution: Contribution): void {
+    const { owner }: Endpoint = contribution.endpoint
+    const last = this.#groups.at(-1)
+    if (last?.owner === owner) {
+      last.contributions.push(contribution)
+      return
+    }
+    const key = lowerNameKey(owner)
+    const known = this.#find(key)
+    if (known !== undefined) {
+      known.contributions.push(contribution)
+      return
+    }
+    const group = { key, owner, contributions: [contribution] }
+    this.#groups.push(group)
+    if (this.#groups.length > LINEAR_MAX)
+      this.#byKey ??= new Map(this.#groups.map((g) => [g.key, g]))
+    this.#byKey?.set(key, group)
+  }
+
+  #find(key: string): GrowingGroup | undefined {
+    if (this.#byKey !== undefined) return this.#byKey.get(key)
+    return this.#groups.find((group) => group.key === key)
+  }
+}

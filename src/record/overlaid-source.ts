@@ -1,0 +1,132 @@
+import type { InputError } from '../base/errors.ts'
+import { sameList } from './down-addresses.ts'
+import type { PackedRecord } from './pack.ts'
+import type { Rising } from './rising.ts'
+import type { RecordChange, RecordSource, StoredRecord } from './source.ts'
+
+/** A stored record with what an overlay adds to it. */
+class Overlaid implements StoredRecord {
+  readonly key: string
+  readonly packed: PackedRecord
+  readonly down: readonly string[]
+  readonly rising: readonly Rising[] | undefined
+
+  constructor(
+    { key, packed }: StoredRecord,
+    down: readonly string[],
+    rising: readonly Rising[] | undefined,
+  ) {
+    this.key = key
+    this.packed = packed
+    this.down = down
+    this.rising = rising
+  }
+}
+
+/** What an overlay makes of a record; undefined = it stays as it is. */
+export type Overlay = (
+  record: StoredRecord,
+) => { readonly down: readonly string[]; readonly rising?: readonly Rising[] } | undefined
+
+/**
+ * The records of another source, some of them with more to be said of their health. Whoever reads it
+ * sees records change as those of any source do: by what is below, or by `refresh`.
+ */
+export class OverlaidSource implements RecordSource {
+  readonly #below: RecordSource
+  readonly #overlay: Overlay
+  /** Records that differ from those below, by key. */
+  readonly #overlaid = new Map<string, StoredRecord>()
+  readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
+  readonly #unsubscribe: () => void
+
+  constructor(below: RecordSource, overlay: Overlay) {
+    this.#below = below
+    this.#overlay = overlay
+    for (const record of below.records()) this.#lay(record)
+    this.#unsubscribe = below.subscribe((changes) => this.#take(changes))
+  }
+
+  get recordCount(): number {
+    return this.#below.recordCount
+  }
+
+  *records(): Iterable<StoredRecord> {
+    for (const record of this.#below.records()) yield this.#overlaid.get(record.key) ?? record
+  }
+
+  find(key: string): StoredRecord | undefined {
+    return this.#overlaid.get(key) ?? this.#below.find(key)
+  }
+
+  problems(): readonly InputError[] {
+    return this.#below.problems()
+  }
+
+  unreadyReason(): string {
+    return this.#below.unreadyReason()
+  }
+
+  subscribe(listener: (changes: readonly RecordChange[]) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Looks again at what there is to add to these records; tells of all that changed at once. */
+  refresh(keys: Iterable<string>): void {
+    const changes: RecordChange[] = []
+    for (const key of keys) {
+      const record = this.#below.find(key)
+      if (record === undefined) continue
+      const before = this.#overlaid.get(key) ?? record
+      const after = this.#lay(record)
+      if (after !== before) changes.push({ before, after })
+    }
+    this.#tell(changes)
+  }
+
+  close(): void {
+    this.#unsubscribe()
+    this.#listeners.clear()
+  }
+
+  #take(below: readonly RecordChange[]): void {
+    const changes = below.map(({ before, after }): RecordChange => {
+      const key = (before ?? after)!.key
+      const seen = before === undefined ? undefined : (this.#overlaid.get(key) ?? before)
+      this.#overlaid.delete(key)
+      return { before: seen, after: after === undefined ? undefined : this.#lay(after) }
+    })
+    this.#tell(changes)
+  }
+
+  /** The record as it is seen from now on: the same object as before where nothing changed. */
+  #lay(record: StoredRecord): StoredRecord {
+    const { key } = record
+    const added = this.#overlay(record)
+    const before = this.#overlaid.get(key)
+    const down = added?.down ?? record.down
+    const rising = added?.rising ?? record.rising
+    if (sameList(down, record.down) && sameRising(rising, record.rising)) {
+      this.#overlaid.delete(key)
+      return record
+    }
+    const isSame = before !== undefined && before.packed === record.packed
+    if (isSame && sameList(down, before.down) && sameRising(rising, before.rising)) return before
+    const overlaid = new Overlaid(record, down, rising)
+    this.#overlaid.set(key, overlaid)
+    return overlaid
+  }
+
+  #tell(changes: readonly RecordChange[]): void {
+    if (changes.length === 0) return
+    for (const listener of this.#listeners) listener(changes)
+  }
+}
+
+function sameRising(a: readonly Rising[] = [], b: readonly Rising[] = []): boolean {
+  return (
+    a.length === b.length &&
+    a.every(({ address, units }, i) => address === b[i]!.address && units === b[i]!.units)
+  )
+}

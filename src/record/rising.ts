@@ -1,0 +1,101 @@
+import { RRType } from '../dns/iana/types.ts'
+import { nameKey } from '../dns/name/name.ts'
+import { scanAddress } from '../dns/text/address.ts'
+import { WEIGHT_DEFAULT, WEIGHT_MAX } from '../steering/candidate.ts'
+import type { Endpoint } from './dns-record.ts'
+import { scanHost } from './validate/names.ts'
+
+/** What a full weight counts while addresses come back; one that has just come back counts 1. */
+export const RISE_UNITS = 20
+/** A CNAME chain inside one record is followed this far. */
+const CHAIN_MAX = 8
+
+/** An address, or host name, that was down and is on its way back to full weight. */
+export interface Rising {
+  readonly address: string
+  /** 1..RISE_UNITS - 1. */
+  readonly units: number
+}
+
+/**
+ * How much of its weight each endpoint of one record gets, in the order of `endpoints`: 1..RISE_UNITS. An
+ * endpoint has as much as the best of its targets that are up: those that never left can take what it
+ * gets. A CNAME has as much as what it leads to in the same record. `down`: as
+ * `findDownTargets` says; undefined = nothing is.
+ */
+export function findRisingUnits(
+  endpoints: readonly Endpoint[],
+  rising: readonly Rising[],
+  down: readonly ReadonlySet<number>[] | undefined,
+): readonly number[] {
+  const addresses = new Map<string, number>()
+  const hosts = new Map<string, number>()
+  for (const { address: text, units } of rising) {
+    const address = scanAddress(text)
+    const host = address === undefined ? scanHost(text) : undefined
+    if (address !== undefined) addresses.set(printOctets(address.bytes), units)
+    if (host !== undefined) hosts.set(nameKey(host), units)
+  }
+  let names: ReadonlyMap<string, number> = hosts
+  let units = endpoints.map((endpoint, i) => unitsOf(endpoint, down?.[i], addresses, names))
+  for (let step = 0; step < CHAIN_MAX; step++) {
+    names = new Map([...hosts, ...unitsOfOwners(endpoints, units)])
+    const next = endpoints.map((endpoint, i) => unitsOf(endpoint, down?.[i], addresses, names))
+    if (next.every((value, i) => value === units[i])) break
+    units = next
+  }
+  return units
+}
+
+function unitsOf(
+  endpoint: Endpoint,
+  down: ReadonlySet<number> | undefined,
+  addresses: ReadonlyMap<string, number>,
+  names: ReadonlyMap<string, number>,
+): number {
+  const isAddress = endpoint.type === RRType.A || endpoint.type === RRType.AAAA
+  if (!isAddress && endpoint.type !== RRType.CNAME) return RISE_UNITS
+  let best = 0
+  for (const [index, rdata] of endpoint.rdata.entries()) {
+    if (down?.has(index)) continue
+    const key = printOctets(rdata)
+    best = Math.max(best, (isAddress ? addresses.get(key) : names.get(key)) ?? RISE_UNITS)
+  }
+  return best === 0 ? RISE_UNITS : best
+}
+
+/** The best of each owner's endpoints. */
+function unitsOfOwners(
+  endpoints: readonly Endpoint[],
+  units: readonly number[],
+): ReadonlyMap<string, number> {
+  const best = new Map<string, number>()
+  for (const [i, endpoint] of endpoints.entries()) {
+    const owner = nameKey(endpoint.owner)
+    best.set(owner, Math.max(best.get(owner) ?? 0, units[i]!))
+  }
+  return best
+}
+
+/**
+ * The weights of the endpoints of one set while some of them rise; `units` in the same order. All are
+ * multiplied by as much as WEIGHT_MAX has room for, so that small weights keep their proportions. A weight
+ * that is not zero never becomes zero, which would make a standby of it. Sets without weights stay so.
+ */
+export function scaleWeights(
+  weights: readonly (number | undefined)[],
+  units: readonly number[],
+): readonly (number | undefined)[] {
+  const isWeighted = weights.some((weight) => weight !== undefined)
+  if (!isWeighted || units.every((value) => value === RISE_UNITS)) return weights
+  const full = weights.map((weight) => weight ?? WEIGHT_DEFAULT)
+  const factor = Math.min(RISE_UNITS, Math.floor(WEIGHT_MAX / Math.max(1, ...full)))
+  return full.map((weight, i) => {
+    const scaled = Math.round((weight * factor * units[i]!) / RISE_UNITS)
+    return weight === 0 ? 0 : Math.max(1, scaled)
+  })
+}
+
+function printOctets(octets: Uint8Array): string {
+  return Buffer.from(octets).toString('latin1')
+}

@@ -1,0 +1,160 @@
+import { createSocket, type RemoteInfo } from 'node:dgram'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import t, { type Test } from 'tap'
+import { ask, questionOf } from '../../src/client/ask.ts'
+import { Rcode, RRClass, RRType } from '../../src/dns/iana/index.ts'
+import {
+  composeMessage,
+  HeaderFlag,
+  type Message,
+  parseMessage,
+} from '../../src/dns/message/message.ts'
+import { scanName } from '../../src/dns/name/name.ts'
+import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
+import { createTsigKey } from '../../src/dns/tsig/key.ts'
+
+const NAME = scanName('k.example.')!
+const record = {
+  owner: NAME,
+  type: RRType.A,
+  rrclass: RRClass.IN,
+  ttlSeconds: 60,
+  rdata: new Uint8Array([192, 0, 2, 1]),
+}
+
+function replyOf(query: Message, more: Partial<Message> = {}): Uint8Array {
+  const flags = HeaderFlag.QR | HeaderFlag.AA
+  return composeMessage({ ...query, flags, answer: [record], edns: undefined, ...more })
+}
+
+interface Sent {
+  readonly query: Message
+  readonly peer: RemoteInfo
+  readonly send: (octets: Uint8Array) => void
+}
+
+/** A server on UDP that does with each query as `take` says; `tcp` answers there, on the same port. */
+async function serve(
+  t: Test,
+  take: (sent: Sent) => void,
+  tcp: (query: Message) => Uint8Array = (query) => replyOf(query),
+): Promise<{ host: string; port: number }> {
+  const socket = createSocket('udp4')
+  socket.on('message', (packet, peer) => {
+    const send = (octets: Uint8Array): void => socket.send(octets, peer.port, peer.address)
+    take({ query: parseMessage(packet)!, peer, send })
+  })
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const { port } = socket.address()
+  const server = createServer((connection) => {
+    connection.on('error', () => {})
+    connection.on('data', (chunk: Buffer) => {
+      const reply = tcp(parseMessage(chunk.subarray(2))!)
+      connection.write(Buffer.concat([Buffer.from([reply.length >> 8, reply.length]), reply]))
+    })
+  }).listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    socket.close()
+    server.close()
+  })
+  return { host: '127.0.0.1', port }
+}
+
+const asked = (server: { host: string; port: number }) => {
+  return { server, query: questionOf(NAME, RRType.A), timeoutMs: 2000, tries: 2 }
+}
+
+t.test('a question has EDNS, and an id and a port of its own each time', async (t) => {
+  const ids = new Set<number>()
+  const ports = new Set<number>()
+  const server = await serve(t, ({ query, peer, send }) => {
+    ids.add(query.id)
+    ports.add(peer.port)
+    t.equal(query.edns?.payloadOctets, 1232)
+    send(replyOf(query))
+  })
+  const answers = await Promise.all(Array.from({ length: 8 }, () => ask(asked(server))))
+  for (const answer of answers) t.match(answer, { kind: 'reply', overTcp: false })
+  t.ok(ids.size >= 7, 'ids differ')
+  t.equal(ports.size, 8, 'ports differ')
+})
+
+const PASSED_OVER: { name: string; make: (query: Message) => Uint8Array }[] = [
+  { name: 'another id', make: (q) => replyOf({ ...q, id: q.id ^ 1 }) },
+  {
+    name: 'another question',
+    make: (q) => replyOf(q, { question: { ...q.question!, type: RRType.AAAA } }),
+  },
+  { name: 'a query', make: (q) => replyOf(q, { flags: 0 }) },
+  { name: 'no message', make: () => new Uint8Array([1, 2, 3]) },
+]
+for (const { name, make } of PASSED_OVER) {
+  t.test(`${name} is passed over, and the reply behind it is taken`, async (t) => {
+    const server = await serve(t, ({ query, send }) => {
+      send(make(query))
+      send(replyOf(query))
+    })
+    const answer = await ask(asked(server))
+    t.match(answer, { kind: 'reply', message: { rcode: Rcode.NOERROR } })
+    t.equal(answer.kind === 'reply' && answer.message.answer.length, 1)
+  })
+}
+
+t.test('a reply from another port is passed over', async (t) => {
+  const stranger = createSocket('udp4')
+  t.teardown(() => stranger.close())
+  const server = await serve(t, ({ query, peer, send }) => {
+    const forged = replyOf(query, { answer: [] })
+    stranger.send(forged, peer.port, peer.address, () => send(replyOf(query)))
+  })
+  const answer = await ask(asked(server))
+  t.equal(answer.kind === 'reply' && answer.message.answer.length, 1)
+})
+
+t.test('what was cut short is asked for again over TCP', async (t) => {
+  const server = await serve(t, ({ query, send }) => {
+    send(replyOf(query, { answer: [], flags: HeaderFlag.QR | HeaderFlag.TC }))
+  })
+  const answer = await ask(asked(server))
+  t.match(answer, { kind: 'reply', overTcp: true })
+  t.equal(answer.kind === 'reply' && answer.message.answer.length, 1)
+})
+
+t.test('what got lost is sent again', async (t) => {
+  let count = 0
+  const server = await serve(t, ({ query, send }) => {
+    if (++count === 2) send(replyOf(query))
+  })
+  t.match(await ask({ ...asked(server), timeoutMs: 50 }), { kind: 'reply' })
+})
+
+t.test('silence is a failure, after a bounded time', async (t) => {
+  let count = 0
+  const server = await serve(t, () => count++)
+  const answer = await ask({ ...asked(server), timeoutMs: 30 })
+  t.match(answer, { kind: 'failed', reason: 'timed out' })
+  t.equal(count, 2)
+})
+
+t.test('a question can be broken off', async (t) => {
+  const aborting = new AbortController()
+  const server = await serve(t, () => aborting.abort())
+  const { signal } = aborting
+  const reason = 'broken off'
+  t.match(await ask({ ...asked(server), timeoutMs: 60_000, signal }), { kind: 'failed', reason })
+  t.match(await ask({ ...asked(server), signal }), { kind: 'failed', reason })
+  t.match(await ask({ ...asked(server), tries: 0, signal }), { kind: 'failed', reason })
+})
+
+t.test('where there is a key, a reply without a signature is passed over', async (t) => {
+  const key = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Array(32))
+  const server = await serve(t, ({ query, send }) => {
+    t.equal(query.additional.at(-1)?.type, RRType.TSIG)
+    send(replyOf(query, { rcode: Rcode.NOTAUTH, answer: [], additional: [] }))
+  })
+  const answer = await ask({ ...asked(server), timeoutMs: 50, tries: 1, key })
+  t.match(answer, { kind: 'failed', reason: /not signed and says NOTAUTH/ })
+})

@@ -1,0 +1,191 @@
+import t, { type Test } from 'tap'
+import { applyAll } from '../support/apply.ts'
+import { Cluster } from '../support/cluster.ts'
+import { needsCluster } from '../support/cluster-binary.ts'
+import { composeManifests, manifestOf, readManifests } from '../support/kustomize.ts'
+import { needs, needsRoot } from '../support/peer.ts'
+import { startPod } from '../support/pod.ts'
+import { until } from '../support/until.ts'
+
+const SYSTEM = 'sextant-system'
+/** As the overlay `chosen-namespaces` has it. */
+const CHOSEN = 'gateways'
+
+/** `verb group/resource[/subresource] [namespace [name]]`; a core resource has no group. */
+async function may(cluster: Cluster, account: string, right: string): Promise<boolean> {
+  const [verb, path = '', namespace = '', name = ''] = right.split(' ')
+  const [resource, subresource = ''] = path.replace(/^.*:/, '').split('/')
+  const group = path.includes(':') ? path.split(':')[0] : ''
+  const spec = {
+    user: `system:serviceaccount:${SYSTEM}:sextant-${account}`,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${SYSTEM}`, 'system:authenticated'],
+    resourceAttributes: { verb, group, resource, subresource, namespace, name },
+  }
+  const review = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
+  return (await cluster.must('POST', review, { spec })).status.allowed
+}
+
+const READ = ['get', 'list', 'watch']
+const WRITE = ['create', 'update', 'patch', 'delete']
+const each = (verbs: readonly string[], rest: string) => verbs.map((verb) => `${verb} ${rest}`)
+const RECORDS = ['kuadrant.io:dnsrecords', 'kuadrant.io:dnshealthcheckprobes']
+
+/** What each account may where records are, in a namespace or ('') in all of them. */
+const SERVER = (where: string) => RECORDS.flatMap((path) => each(READ, `${path} ${where}`))
+const OPERATOR = (where: string) => [
+  ...RECORDS.flatMap((path) => [
+    ...each([...READ, ...WRITE], `${path} ${where}`),
+    ...each(['get', 'update', 'patch'], `${path}/status ${where}`),
+    `update ${path}/finalizers ${where}`,
+  ]),
+  ...each(READ, `secrets ${where}`),
+  ...each(['create', 'patch'], `events.k8s.io:events ${where}`),
+]
+/** What the operator may wherever records are. */
+const OPERATOR_AT_HOME = [
+  ...each(['get', 'create', 'update'], `coordination.k8s.io:leases ${SYSTEM}`),
+  ...each(READ, `secrets ${SYSTEM}`),
+  'get namespaces kube-system kube-system',
+]
+/** What neither may anywhere. */
+const NOBODY = [
+  ...each(WRITE, `secrets ${SYSTEM}`),
+  ...each(WRITE, `secrets ${CHOSEN}`),
+  ...each([...READ, ...WRITE], `pods ${SYSTEM}`),
+  ...each(['list', 'watch', ...WRITE], 'namespaces'),
+  'get namespaces team team',
+  ...each([...READ, ...WRITE], `configmaps ${SYSTEM}`),
+  ...each(['create'], `serviceaccounts/token ${SYSTEM}`),
+  ...each(READ, 'nodes'),
+  ...each([...READ, ...WRITE], 'apiextensions.k8s.io:customresourcedefinitions'),
+  ...each(WRITE, 'rbac.authorization.k8s.io:clusterroles'),
+  ...each(WRITE, `rbac.authorization.k8s.io:rolebindings ${CHOSEN}`),
+  'deletecollection kuadrant.io:dnsrecords gateways',
+  ...each([...READ, ...WRITE], `events ${SYSTEM}`),
+  ...each([...READ, 'update', 'delete'], 'events.k8s.io:events'),
+  'impersonate users',
+  ...each(READ, 'coordination.k8s.io:leases kube-system'),
+  ...each(['list', 'patch', 'delete'], `coordination.k8s.io:leases ${SYSTEM}`),
+]
+
+async function prove(
+  t: Test,
+  cluster: Cluster,
+  account: string,
+  rights: { readonly may: readonly string[]; readonly mayNot: readonly string[] },
+): Promise<void> {
+  for (const right of rights.may) t.ok(await may(cluster, account, right), `${account}: ${right}`)
+  for (const right of rights.mayNot) {
+    t.notOk(await may(cluster, account, right), `${account}: not ${right}`)
+  }
+}
+
+const writesOf = (where: string) => [
+  ...RECORDS.flatMap((path) => each(WRITE, `${path} ${where}`)),
+  ...RECORDS.flatMap((path) => each(['update', 'patch'], `${path}/status ${where}`)),
+  ...each(READ, `secrets ${where}`),
+  ...each(['create', 'patch'], `events.k8s.io:events ${where}`),
+]
+
+t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
+  const cluster = await Cluster.start(t)
+  await cluster.createNamespace(CHOSEN)
+  await cluster.createNamespace('team')
+
+  await t.test('chosen namespaces: every manifest is taken, field by field', async () => {
+    await applyAll(cluster, composeManifests('deploy/overlays/chosen-namespaces'))
+    await applyAll(cluster, readManifests('deploy/examples/provider-secret.yaml'))
+  })
+
+  await t.test('chosen namespaces: each account may what it needs, there alone', async (t) => {
+    await prove(t, cluster, 'server', {
+      may: SERVER(CHOSEN),
+      mayNot: [
+        ...SERVER('team'),
+        ...SERVER(''),
+        ...writesOf(CHOSEN),
+        ...OPERATOR_AT_HOME,
+        ...NOBODY,
+      ],
+    })
+    await prove(t, cluster, 'operator', {
+      may: [...OPERATOR(CHOSEN), ...OPERATOR_AT_HOME],
+      mayNot: [...OPERATOR('team'), ...OPERATOR(''), ...NOBODY],
+    })
+  })
+
+  await t.test('pods of the Deployments are taken under the restricted standard', async (t) => {
+    const manifests = composeManifests('deploy/overlays/chosen-namespaces')
+    const pods = `/api/v1/namespaces/${SYSTEM}/pods?dryRun=All&fieldValidation=Strict`
+    for (const component of ['server', 'exchange', 'operator']) {
+      const { template } = manifestOf(manifests, 'Deployment', `sextant-${component}`).spec
+      const metadata = { ...template.metadata, name: component }
+      const reply = await cluster.call('POST', pods, { ...template, metadata })
+      t.equal(reply.status, 201, JSON.stringify(reply.body))
+      const rooted = structuredClone({ ...template, metadata })
+      rooted.spec.securityContext.runAsNonRoot = false
+      t.equal((await cluster.call('POST', pods, rooted)).status, 403, 'the standard is in force')
+    }
+  })
+
+  const pods = { ...needsRoot(), ...needs('dig') }
+  await t.test('server and exchange run as nobody, with nothing to write to', pods, async (t) => {
+    const record = (name: string) => ({
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name, labels: { 'kuadrant.io/coredns-zone-name': 'k.example.com' } },
+      spec: {
+        rootHost: `${name}.k.example.com`,
+        endpoints: [{ dnsName: `${name}.k.example.com`, recordType: 'A', targets: ['192.0.2.1'] }],
+      },
+    })
+    await cluster.must('POST', cluster.records(CHOSEN), record('ours'))
+    await cluster.must('POST', cluster.records('team'), record('theirs'))
+    const manifests = [
+      ...composeManifests('deploy/overlays/chosen-namespaces'),
+      ...readManifests('deploy/examples/provider-secret.yaml'),
+    ]
+    const server = await startPod(t, cluster, manifests, 'server')
+    await server.isReady()
+    t.match(await server.dig('ours.k.example.com'), /\tA\t192\.0\.2\.1$/m)
+    t.match(await server.dig('theirs.k.example.com'), /status: NXDOMAIN/)
+    t.match(await server.dig('ours.k.example.com', '+tcp'), /\tA\t192\.0\.2\.1$/m)
+    await until(() => server.state().includes('k.example.com.snapshot'), 'the snapshot')
+
+    const exchange = await startPod(t, cluster, manifests, 'exchange')
+    await exchange.isReady()
+    t.match(await exchange.dig('ours.k.example.com.kdrnt'), /\tA\t192\.0\.2\.1$/m)
+    t.match(await exchange.dig('kdrnt', 'AXFR'), /Transfer failed/)
+    const key = 'hmac-sha256:sextant-exchange:NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk='
+    t.match(await exchange.dig('-y', key, 'kdrnt', 'AXFR'), /^ours\.k\.example\.com\.kdrnt\./m)
+  })
+
+  await t.test('all namespaces: everything is taken, and the rights are for all', async (t) => {
+    await applyAll(cluster, composeManifests('deploy/overlays/all-namespaces'))
+    await prove(t, cluster, 'server', {
+      may: [...SERVER('team'), ...SERVER('')],
+      mayNot: [...writesOf('team'), ...writesOf(''), ...OPERATOR_AT_HOME, ...NOBODY],
+    })
+    await prove(t, cluster, 'operator', {
+      may: [...OPERATOR('team'), ...OPERATOR(''), ...OPERATOR_AT_HOME],
+      mayNot: NOBODY,
+    })
+  })
+
+  await t.test('a remote cluster: its account reads records and writes their status', async (t) => {
+    await applyAll(cluster, composeManifests('deploy/remote-cluster'))
+    await prove(t, cluster, 'remote-cluster', {
+      may: [
+        ...each(READ, 'kuadrant.io:dnsrecords'),
+        ...each(['get', 'update', 'patch'], 'kuadrant.io:dnsrecords/status'),
+        'get namespaces kube-system kube-system',
+      ],
+      mayNot: [
+        ...each(WRITE, 'kuadrant.io:dnsrecords'),
+        ...each(READ, 'kuadrant.io:dnshealthcheckprobes'),
+        ...each(READ, 'secrets'),
+        ...NOBODY,
+      ],
+    })
+  })
+})

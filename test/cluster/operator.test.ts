@@ -1,0 +1,365 @@
+import { Resolver } from 'node:dns/promises'
+import t, { type Test } from 'tap'
+import type { ApiObject } from '../../src/kube/api.ts'
+import { Cluster, temporaryDirectory } from '../support/cluster.ts'
+import { needsCluster } from '../support/cluster-binary.ts'
+import { RunningOperator } from '../support/operator.ts'
+import { freePort, type RunningServer, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const ZONE = 'k.example.com'
+/** From a change in one cluster to the answers of all, on a machine on which everybody tests at once. */
+const SEEN_MS = 15_000
+/** Until a peer is called silent, and told of. */
+const SILENT_MS = 60_000
+
+/** A cluster of its own, as far as anybody sees: a namespace, a nameserver and an operator. */
+class Site {
+  readonly name: string
+  readonly cluster: Cluster
+  readonly port: number
+  readonly #directory: string
+  server: RunningServer | undefined
+  operator: RunningOperator | undefined
+
+  private constructor(cluster: Cluster, name: string, port: number, directory: string) {
+    this.cluster = cluster
+    this.name = name
+    this.port = port
+    this.#directory = directory
+  }
+
+  static async create(t: Test, cluster: Cluster, name: string): Promise<Site> {
+    await cluster.createNamespace(name)
+    return new Site(cluster, name, await freePort(), temporaryDirectory(t))
+  }
+
+  async startServer(t: Test): Promise<void> {
+    const block = (zone: string) => `${zone}:{PORT} {
+    bind 127.0.0.1
+    kuadrant {
+        kubeconfig ${this.cluster.kubeconfig('admin')}
+    }
+    transfer {
+        to 127.0.0.1
+    }
+}
+`
+    this.server = await startServer(t, {
+      corefile: block('kdrnt') + block(ZONE),
+      beside: { port: this.port, directory: this.#directory },
+      env: { WATCH_NAMESPACES: this.name },
+    })
+  }
+
+  async startOperator(t: Test, ...args: readonly string[]): Promise<RunningOperator> {
+    this.operator = await RunningOperator.start(t, {
+      kubeconfig: this.cluster.kubeconfig('admin'),
+      args: [`--watch-namespaces=${this.name}`, `--site=${this.name}`, ...args],
+    })
+    return this.operator
+  }
+
+  async killServer(): Promise<void> {
+    this.server?.process.kill('SIGKILL')
+    await this.server?.exited()
+  }
+
+  /** Puts the provider Secret, the default one. */
+  async putSecret(data: Readonly<Record<string, string>>): Promise<void> {
+    const path = `/api/v1/namespaces/${this.name}/secrets`
+    await this.cluster.call('DELETE', `${path}/coredns`)
+    await this.cluster.must('POST', path, {
+      metadata: { name: 'coredns', labels: { 'kuadrant.io/default-provider': 'true' } },
+      type: 'kuadrant.io/coredns',
+      stringData: data,
+    })
+  }
+
+  async create(name: string, spec: object, metadata: object = {}): Promise<void> {
+    await this.cluster.must('POST', this.cluster.records(this.name), {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name, ...metadata },
+      spec,
+    })
+  }
+
+  async edit(name: string, spec: object): Promise<void> {
+    await this.cluster.must('PATCH', this.cluster.records(this.name, name), { spec })
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.cluster.must('DELETE', this.cluster.records(this.name, name))
+  }
+
+  /** The record as it is; undefined = there is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: an object as the API has it
+  async read(name: string): Promise<any> {
+    const reply = await this.cluster.call('GET', this.cluster.records(this.name, name))
+    return reply.status === 200 ? reply.body : undefined
+  }
+
+  /** Names of all records. */
+  async names(): Promise<string[]> {
+    const list = await this.cluster.must('GET', this.cluster.records(this.name))
+    return list.items.map((item: { metadata: { name: string } }) => item.metadata.name).sort()
+  }
+
+  /** `name version` of all records, which each write changes. */
+  async versions(): Promise<string[]> {
+    const list = await this.cluster.must('GET', this.cluster.records(this.name))
+    return list.items.map(
+      ({ metadata }: { metadata: { name: string; resourceVersion: string } }) =>
+        `${metadata.name} ${metadata.resourceVersion}`,
+    )
+  }
+
+  /** Status, reason and message of the Ready condition. */
+  async condition(name: string): Promise<string> {
+    const record = await this.read(name)
+    const conditions: readonly ApiObject[] = record?.status?.conditions ?? []
+    const ready = conditions.find(({ type }) => type === 'Ready')
+    return ready === undefined ? '' : `${ready.status} ${ready.reason}: ${ready.message}`
+  }
+
+  async hasCondition(name: string, want: RegExp, timeoutMs = SEEN_MS): Promise<void> {
+    let got = ''
+    const isSo = async () => want.test((got = await this.condition(name)))
+    await until(isSo, `${want} of ${name}`, timeoutMs).catch((error: Error) => {
+      throw new Error(`${error.message}, it is ${got}:\n${this.operator?.output}`)
+    })
+  }
+
+  /** Waits until the nameserver answers with these addresses; '' = with none. */
+  async answers(host: string, want: string, timeoutMs = SEEN_MS): Promise<void> {
+    const resolver = new Resolver({ timeout: 2000, tries: 2 })
+    resolver.setServers([`127.0.0.1:${this.port}`])
+    let got = ''
+    const isSo = async () => {
+      const found = await resolver.resolve4(host).catch(() => [] as string[])
+      got = found.sort().join(' ')
+      return got === want
+    }
+    await until(isSo, `${host} to be ${want} at ${this.name}`, timeoutMs).catch((error: Error) => {
+      const told = [this.operator?.output, this.server?.output()].join('\n')
+      throw new Error(`${error.message}, it is ${got}:\n${told}`)
+    })
+  }
+}
+
+const specOf = (host: string, ...targets: readonly string[]) => ({
+  rootHost: host,
+  endpoints: [{ dnsName: host, recordType: 'A', recordTTL: 60, targets }],
+})
+
+/** One API server for all: it takes ten seconds to start. */
+t.test('against an API server', needsCluster(), async (t) => {
+  const cluster = await Cluster.start(t)
+  await cluster.installCrds()
+  const east = await Site.create(t, cluster, 'east')
+  const west = await Site.create(t, cluster, 'west')
+  const sites = [east, west]
+  const nameservers = sites.map(({ port }) => `127.0.0.1:${port}`).join(', ')
+  for (const site of sites) {
+    await site.putSecret({ ZONES: `${ZONE}, other.example`, NAMESERVERS: nameservers })
+    await site.startServer(t)
+    await site.startOperator(t)
+  }
+  const everywhere = async (host: string, want: string): Promise<void> => {
+    for (const site of sites) await site.answers(host, want)
+  }
+
+  await t.test('what each site publishes is served by all', async (t) => {
+    const host = `app.${ZONE}`
+    await east.create('app', specOf(host, '192.0.2.1'))
+    await everywhere(host, '192.0.2.1')
+    await west.create('app', specOf(host, '192.0.2.2'))
+    await everywhere(host, '192.0.2.1 192.0.2.2')
+    t.strictSame(await east.names(), ['app', 'local-app', 'merged-app'])
+    await east.hasCondition('app', /^True ProviderSuccess: Provider ensured the dns record$/)
+    const { metadata, status } = await east.read('app')
+    t.strictSame(metadata.finalizers, ['kuadrant.io/dns-record'])
+    t.match(status, { zoneID: ZONE, zoneDomainName: ZONE, observedGeneration: 1 })
+    t.match(status.ownerID, /^[0-9a-z]{8}$/)
+    const local = await east.read('local-app')
+    t.strictSame(local.metadata.labels, {
+      'kuadrant.io/type': 'local',
+      'kuadrant.io/coredns-zone-name': 'kdrnt',
+    })
+    t.match(local.metadata.ownerReferences, [{ kind: 'DNSRecord', uid: metadata.uid }])
+    t.equal(local.spec.rootHost, `${host}.kdrnt`)
+    const peers = status.peers.map(({ state, site }: ApiObject) => `${state} ${site}`)
+    t.strictSame(peers.sort(), ['Live east', 'Live west'])
+    await until(async () => {
+      const path = `/apis/events.k8s.io/v1/namespaces/${east.name}/events`
+      const { items } = await cluster.must('GET', path)
+      return items.some(({ reason }: { reason: string }) => reason === 'ProviderSuccess')
+    }, 'an Event')
+  })
+
+  await t.test('GEO, weights and wildcards get through', async (t) => {
+    const host = `geo.${ZONE}`
+    const given = (site: string, address: string, code: string) => ({
+      rootHost: `*.${host}`,
+      endpoints: [
+        {
+          dnsName: `*.${host}`,
+          recordType: 'A',
+          recordTTL: 60,
+          setIdentifier: site,
+          targets: [address],
+          providerSpecific: [
+            { name: 'geo-code', value: code },
+            { name: 'weight', value: '7' },
+          ],
+        },
+      ],
+    })
+    await east.create('geo', given('east', '192.0.2.1', 'GEO-EU'))
+    await west.create('geo', given('west', '192.0.2.2', 'GEO-NA'))
+    const endpointsOf = async (site: Site) => (await site.read('merged-geo'))?.spec.endpoints ?? []
+    for (const site of sites) {
+      await until(async () => (await endpointsOf(site)).length === 2, 'both endpoints', SEEN_MS)
+    }
+    t.strictSame(await endpointsOf(east), await endpointsOf(west))
+    t.match(await endpointsOf(east), [
+      {
+        setIdentifier: 'east',
+        providerSpecific: [
+          { name: 'weight', value: '7' },
+          { name: 'geo-code', value: 'GEO-EU' },
+        ],
+      },
+      { setIdentifier: 'west' },
+    ])
+    for (const site of sites) await site.remove('geo')
+    for (const site of sites) {
+      await until(async () => !(await site.names()).includes('merged-geo'), 'its end', SEEN_MS)
+    }
+  })
+
+  await t.test('an edit is served by all', async () => {
+    const host = `app.${ZONE}`
+    await east.edit('app', specOf(host, '192.0.2.11', '192.0.2.12'))
+    await everywhere(host, '192.0.2.11 192.0.2.12 192.0.2.2')
+  })
+
+  await t.test('an operator that is started anew writes nothing', async (t) => {
+    for (let i = 0; i < 20; i++)
+      await east.create(`many-${i}`, specOf(`many-${i}.${ZONE}`, '192.0.2.9'))
+    for (let i = 0; i < 20; i++) await east.hasCondition(`many-${i}`, /^True/)
+    // Peers have been heard of all of them.
+    const isSaid = async () => (await east.read('many-19')).status.peers.length === 2
+    await until(isSaid, 'the word of the peers', SEEN_MS)
+    t.equal(await east.operator?.stop(), 0)
+    const before = await east.versions()
+    const operator = await east.startOperator(t)
+    const looks = async () => (await operator.metric('sextant_operator_reconciles')) ?? 0
+    await until(async () => (await looks()) >= before.length, 'all looks', SEEN_MS)
+    const isLive = async () =>
+      (await operator.metric(`sextant_operator_peer_up{peer="127.0.0.1:${west.port}"}`)) === 1
+    await until(isLive, 'the peer', SEEN_MS)
+    const depth = async () => operator.metric('sextant_operator_queue_depth')
+    await until(async () => (await depth()) === 0, 'an empty queue', SEEN_MS)
+    t.strictSame(await east.versions(), before)
+    t.equal(await operator.metric('sextant_operator_writes_total{kind="status"}'), undefined)
+    for (let i = 0; i < 20; i++) await east.remove(`many-${i}`)
+  })
+
+  await t.test('a Secret that is of no use says why, and takes nothing away', async () => {
+    const table = [
+      {
+        data: { ZONES: ZONE, NAMESERVERS: '1.2.3:53' },
+        want: /DNSProviderError: .*expected an IPAddress/,
+      },
+      {
+        data: { NAMESERVERS: nameservers },
+        want: /CoreDNS Provider credentials does not contain ZONES/,
+      },
+      {
+        data: { ZONES: 'other.example' },
+        want: /Unable to find suitable zone in provider: no zone for host/,
+      },
+    ]
+    for (const { data, want } of table) {
+      await east.putSecret(data)
+      await east.hasCondition('app', want)
+      await everywhere(`app.${ZONE}`, '192.0.2.11 192.0.2.12 192.0.2.2')
+    }
+    await east.putSecret({ ZONES: ZONE, NAMESERVERS: nameservers })
+    await east.hasCondition('app', /^True/)
+  })
+
+  await t.test('what somebody does to derived objects is undone', async () => {
+    await east.edit('merged-app', specOf(`app.${ZONE}`, '192.0.2.66'))
+    await everywhere(`app.${ZONE}`, '192.0.2.11 192.0.2.12 192.0.2.2')
+    await east.remove('local-app')
+    await until(async () => (await east.names()).includes('local-app'), 'local-app', SEEN_MS)
+    await everywhere(`app.${ZONE}`, '192.0.2.11 192.0.2.12 192.0.2.2')
+  })
+
+  await t.test(
+    'a dead peer keeps its endpoints, also over a restart, and stops nobody',
+    async (t) => {
+      const host = `app.${ZONE}`
+      await west.killServer()
+      await east.hasCondition('app', /1 of 2 nameservers is silent/, SILENT_MS)
+      await east.edit('app', specOf(host, '192.0.2.1'))
+      await east.answers(host, '192.0.2.1 192.0.2.2')
+      await east.operator?.kill()
+      const before = await east.versions()
+      await east.startOperator(t)
+      await east.answers(host, '192.0.2.1 192.0.2.2')
+      t.strictSame(await east.versions(), before)
+      const { status } = await east.read('app')
+      const silent = status.peers.find(({ state }: ApiObject) => state === 'Silent')
+      t.match(silent, { site: 'west', generation: 'v2', lastSeenTime: /Z$/, endpoints: [{}] })
+      await west.startServer(t)
+      await east.hasCondition('app', /^True ProviderSuccess: Provider ensured the dns record$/)
+      await everywhere(host, '192.0.2.1 192.0.2.2')
+    },
+  )
+
+  await t.test('a record that is deleted is gone everywhere, also after its Secret', async (t) => {
+    const host = `app.${ZONE}`
+    await cluster.must('DELETE', `/api/v1/namespaces/${west.name}/secrets/coredns`)
+    await west.hasCondition('app', /No default provider secret labeled/)
+    await everywhere(host, '192.0.2.1 192.0.2.2')
+    await west.remove('app')
+    await everywhere(host, '192.0.2.1')
+    t.strictSame(await west.names(), [])
+    await west.putSecret({ ZONES: ZONE, NAMESERVERS: nameservers })
+  })
+
+  await t.test('of two operators one works, and the other takes over', async (t) => {
+    await east.operator?.stop()
+    const lease = ['--leader-elect', '--leader-elect-namespace=default']
+    const first = await east.startOperator(t, ...lease)
+    const leads = (operator: RunningOperator) => async () =>
+      (await operator.metric('sextant_operator_leading')) === 1
+    await until(leads(first), 'the first to lead', SEEN_MS)
+    const second = await east.startOperator(t, ...lease)
+    await until(
+      async () => /waiting for the lease/.test((await second.ready()).text),
+      'the second to wait',
+    )
+    const host = `lease.${ZONE}`
+    await east.create('lease', specOf(host, '192.0.2.3'))
+    await east.hasCondition('lease', /^True/)
+    t.equal(await leads(second)(), false)
+    t.equal(await second.metric('sextant_operator_writes_total{kind="status"}'), undefined)
+    t.equal(await first.stop(), 0)
+    await until(leads(second), 'the second to lead', SEEN_MS)
+    await east.edit('lease', specOf(host, '192.0.2.4'))
+    await east.answers(host, '192.0.2.4')
+  })
+
+  await t.test('nothing is left behind', async (t) => {
+    for (const name of ['app', 'lease']) await east.remove(name)
+    await until(async () => (await east.names()).length === 0, 'the end', SEEN_MS)
+    await everywhere(`app.${ZONE}`, '')
+    t.equal(await east.operator?.stop(), 0)
+    t.equal(await west.operator?.stop(), 0)
+  })
+})

@@ -1,0 +1,93 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import t from 'tap'
+import { temporaryDirectory } from '../support/cluster.ts'
+import { run } from '../support/peer.ts'
+import { root } from '../support/server.ts'
+
+interface Instruction {
+  readonly name: string
+  readonly args: readonly string[]
+}
+
+/** Instructions of each stage; ours has no continued lines. */
+function scanStages(text: string): Instruction[][] {
+  const stages: Instruction[][] = []
+  for (const line of text.split('\n').filter((line) => /^[A-Z]/.test(line))) {
+    const [name = '', ...args] = line.split(/\s+/)
+    if (name === 'FROM') stages.push([])
+    stages.at(-1)?.push({ name, args })
+  }
+  return stages
+}
+
+const text = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')
+const [build = [], image = []] = scanStages(text)
+const copies = (stage: readonly Instruction[]) =>
+  stage.filter(({ name }) => name === 'COPY').map(({ args }) => args)
+const fromTree = [...copies(build), ...copies(image)].filter(([first]) => !first?.startsWith('--'))
+
+/** Lays what a COPY says; a folder's content goes into the target, as Docker has it. */
+function copy(args: readonly string[], from: string, to: string): void {
+  const target = args.at(-1) ?? '.'
+  for (const source of args.slice(0, -1)) {
+    const into = target.startsWith('.') ? join(to, basename(source)) : join(to, target)
+    cpSync(join(from, source), into, { recursive: true })
+  }
+}
+
+t.test('every file that it copies is there, and not kept from it', (t) => {
+  const [first, ...kept] = readFileSync(join(root, '.dockerignore'), 'utf8').trim().split('\n')
+  t.equal(first, '*', 'nothing by default')
+  for (const source of fromTree.flatMap((args) => args.slice(0, -1))) {
+    t.ok(existsSync(join(root, source)), source)
+    t.ok(kept.includes(`!${source}`), `.dockerignore lets ${source} pass`)
+  }
+  t.end()
+})
+
+t.test('it is pinned, and runs as nobody in particular', (t) => {
+  for (const { args } of [...build, ...image].filter(({ name }) => name === 'FROM')) {
+    t.match(args[0], /^node:20\.\d+\.\d+-bookworm-slim$/)
+  }
+  t.strictSame(
+    image.filter(({ name }) => name === 'USER'),
+    [{ name: 'USER', args: ['65532:65532'] }],
+  )
+  t.end()
+})
+
+t.test('what it copies is enough to build, and what it ships enough to run', async (t) => {
+  // Outside the tree, or what is missing would be found in its node_modules.
+  const [stage, shipped] = [temporaryDirectory(t), temporaryDirectory(t)]
+  for (const args of copies(build)) copy(args, root, stage)
+  // `npm ci` of the same lock file made the tree's own.
+  symlinkSync(join(root, 'node_modules'), join(stage, 'node_modules'))
+  const { code, stdout, stderr } = await run('npm', ['--prefix', stage, 'run', 'build'], 120_000)
+  t.equal(code, 0, stdout + stderr)
+  for (const args of copies(image)) {
+    const [source = ''] = args
+    if (source !== '--from=build') copy(args, root, shipped)
+    else if (!args.includes('node_modules')) copy([basename(args[1]!), args[2]!], stage, shipped)
+  }
+  const production = execFileSync('npm', ['ls', '--omit=dev', '--parseable', '--all'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  for (const folder of production.split('\n').map((path) => relative(root, path))) {
+    // Those within others come along with them.
+    if (!/^node_modules\/(@[^/]+\/)?[^/]+$/.test(folder)) continue
+    mkdirSync(dirname(join(shipped, folder)), { recursive: true })
+    symlinkSync(join(root, folder), join(shipped, folder))
+  }
+  const main = join(shipped, 'dist/main.js')
+  const version = await run('node', ['--preserve-symlinks', main, '-version'])
+  t.match(version, { code: 0, stdout: /^Sextant-/ })
+  const corefile = join(shipped, 'Corefile')
+  cpSync(join(root, 'Corefile.example'), corefile)
+  cpSync(join(root, 'zones'), join(shipped, 'zones'), { recursive: true })
+  const check = ['--preserve-symlinks', main, 'check', '-conf', corefile]
+  const checked = await run('sh', ['-c', 'cd "$0" && exec node "$@"', shipped, ...check])
+  t.equal(checked.code, 0, checked.stdout + checked.stderr)
+})

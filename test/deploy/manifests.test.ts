@@ -1,0 +1,117 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parseAllDocuments } from 'yaml'
+import { composeManifests, type Manifest, manifestOf } from '../support/kustomize.ts'
+import { root, runSextant } from '../support/server.ts'
+
+const FOLDERS = ['all-namespaces', 'chosen-namespaces'].map((name) => `deploy/overlays/${name}`)
+const [ALL = ''] = FOLDERS
+
+function isInstalled(tool: string): boolean {
+  try {
+    execFileSync('sh', ['-c', `command -v ${tool}`], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const byName = (a: Manifest, b: Manifest) => (nameOf(a) < nameOf(b) ? -1 : 1)
+const nameOf = ({ kind, metadata }: Manifest) =>
+  `${kind} ${metadata.namespace ?? ''} ${metadata.name}`
+
+// Where kubectl is at hand: the other tests read what this repository composes, users what kubectl does.
+for (const folder of isInstalled('kubectl') ? [...FOLDERS, 'deploy/remote-cluster'] : []) {
+  t.test(`${folder} is to kubectl what it is to these tests`, (t) => {
+    const text = execFileSync('kubectl', ['kustomize', join(root, folder)], { encoding: 'utf8' })
+    const theirs: Manifest[] = parseAllDocuments(text).map((document) => document.toJS())
+    t.strictSame(composeManifests(folder).sort(byName), theirs.sort(byName))
+    t.end()
+  })
+}
+
+/** Deployment by name, with the only container of its pod. */
+function deploymentOf(component: string) {
+  const deployment = manifestOf(composeManifests(ALL), 'Deployment', `sextant-${component}`)
+  const pod = deployment.spec.template.spec
+  return { deployment, pod, container: pod.containers[0] }
+}
+
+for (const component of ['server', 'exchange', 'operator']) {
+  t.test(`the ${component} has no more rights over its node than it needs`, (t) => {
+    const { pod, container } = deploymentOf(component)
+    t.match(pod.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+    t.strictSame(container.securityContext, {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    const privileged = container.ports.filter(
+      ({ containerPort }: { containerPort: number }) => containerPort < 1024,
+    )
+    t.strictSame(privileged, [], 'no port takes a capability')
+    t.type(container.resources.limits.memory, 'string')
+    t.end()
+  })
+
+  t.test(`what the ${component} refers to is there`, (t) => {
+    const manifests = composeManifests(ALL)
+    const { deployment, pod, container } = deploymentOf(component)
+    const { labels } = deployment.spec.template.metadata
+    t.match(labels, deployment.spec.selector.matchLabels)
+    t.ok(manifestOf(manifests, 'ServiceAccount', pod.serviceAccountName))
+    for (const volume of pod.volumes ?? []) {
+      if (volume.configMap) t.ok(manifestOf(manifests, 'ConfigMap', volume.configMap.name))
+    }
+    const ports = container.ports.map(({ name }: { name: string }) => name)
+    const probes = ['startupProbe', 'livenessProbe', 'readinessProbe']
+    for (const probe of probes) t.ok(ports.includes(container[probe].httpGet.port), probe)
+    const selectors = manifests
+      .filter(({ metadata }) => metadata.name === `sextant-${component}`)
+      .map(({ spec }) => spec?.selector?.matchLabels ?? spec?.podSelector?.matchLabels)
+      .filter((selector) => selector !== undefined)
+    for (const selector of selectors) t.match(labels, selector)
+    for (const { kind, spec, metadata } of manifests) {
+      if (kind !== 'Service' || metadata.name !== `sextant-${component}`) continue
+      t.match(labels, spec.selector)
+      const targets = spec.ports.map(({ targetPort }: { targetPort: string }) => targetPort)
+      for (const target of targets) t.ok(ports.includes(target), `port ${target}`)
+    }
+    t.end()
+  })
+}
+
+for (const component of ['server', 'exchange']) {
+  t.test(`the Corefile of the ${component} is one, and fits its pod`, async (t) => {
+    const { Corefile } = manifestOf(composeManifests(ALL), 'ConfigMap', `sextant-${component}`).data
+    const directory = t.testdir({})
+    const key = { NAME: 'key', SECRET: 'c2V4dGFudA==', ALGORITHM: 'hmac-sha256' }
+    const filled = Corefile.replace(
+      /\{\$TSIG_(\w+)\}/g,
+      (_: string, word: keyof typeof key) => key[word],
+    )
+    // The cluster around is that of the pod.
+    const tried = filled
+      .replaceAll('/var/lib/sextant', directory)
+      .replace('kuadrant {', 'kuadrant {\n manifests .')
+    writeFileSync(join(directory, 'Corefile'), tried)
+    const { code, stdout, stderr } = await runSextant(directory, ['check', '-conf', 'Corefile'])
+    t.equal(code, 0, stdout + stderr)
+    const { deployment, pod, container } = deploymentOf(component)
+    const ports: { containerPort: number }[] = container.ports
+    for (const [, port] of Corefile.matchAll(/ :(\d+)$/gm)) {
+      t.ok(
+        ports.some(({ containerPort }) => containerPort === Number(port)),
+        `port ${port}`,
+      )
+    }
+    const [, lameduckSeconds = '0'] = /lameduck (\d+)s/.exec(Corefile) ?? []
+    t.ok(Number(lameduckSeconds) + 10 <= pod.terminationGracePeriodSeconds, 'time to end')
+    const mounts = container.volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath)
+    for (const [, path] of Corefile.matchAll(/ (\/\S+)\/[^/\s]+$/gm))
+      t.ok(mounts.includes(path), path)
+    t.ok(deployment.spec.replicas >= 1)
+  })
+}

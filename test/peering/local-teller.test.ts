@@ -1,0 +1,98 @@
+import t from 'tap'
+import { RRType } from '../../src/dns/iana/types.ts'
+import { printName, scanName } from '../../src/dns/name/name.ts'
+import { printRdata } from '../../src/dns/rdata/index.ts'
+import { LocalTeller } from '../../src/peering/local-teller.ts'
+import { scanShared } from '../../src/peering/shared-text.ts'
+import type { OwnerSet } from '../../src/record/owner-sets.ts'
+import { unpackRecord } from '../../src/record/pack.ts'
+import { RecordZone } from '../../src/record/record-zone.ts'
+import type { StoredRecord } from '../../src/record/source.ts'
+import { dnsRecord, stored } from './records.ts'
+
+const HOST = 'k.example.com'
+const CREATED = '2026-01-01T00:00:00Z'
+const CREATED_SECONDS = Date.parse(CREATED) / 1000
+
+function record(addresses: readonly string[], down: readonly string[] = []): StoredRecord {
+  const endpoints = addresses.map((address, i) => {
+    return { dnsName: `${i}.${HOST}`, recordType: 'A', targets: [address], recordTTL: 60 }
+  })
+  return stored(dnsRecord({ rootHost: HOST, endpoints, created: CREATED }), down)
+}
+
+function teller() {
+  const clock = { now: () => 0 }
+  const local = new LocalTeller('a', clock)
+  const tell = (after: StoredRecord, before?: StoredRecord) => {
+    const told = local.tell(after, unpackRecord(after.packed), before)
+    return told.map((rdata) => {
+      const e = scanShared(rdata)
+      if (typeof e === 'string') throw new Error(e)
+      return `${e.targets.join()} ${e.health} ${e.sinceSeconds}`
+    })
+  }
+  return { clock, tell }
+}
+
+t.test('an endpoint is as old as its record until it changes', async (t) => {
+  const { clock, tell } = teller()
+  const first = record(['192.0.2.1', '192.0.2.2'])
+  t.strictSame(tell(first), [
+    `192.0.2.1 unknown ${CREATED_SECONDS}`,
+    `192.0.2.2 unknown ${CREATED_SECONDS}`,
+  ])
+  clock.now = () => 1_800_000_000_500
+  const second = record(['192.0.2.1', '192.0.2.3'])
+  const want = [`192.0.2.1 unknown ${CREATED_SECONDS}`, '192.0.2.3 unknown 1800000000']
+  t.strictSame(tell(second, first), want)
+  clock.now = () => 1_900_000_000_000
+  t.strictSame(tell(second), want, 'the same record is always told the same way')
+  t.strictSame(tell(second, first), want)
+  t.strictSame(tell(first), [
+    `192.0.2.1 unknown ${CREATED_SECONDS}`,
+    `192.0.2.2 unknown ${CREATED_SECONDS}`,
+  ])
+  const third = record(['192.0.2.1', '192.0.2.3'], ['192.0.2.1'])
+  t.strictSame(tell(third, second), ['192.0.2.1 down 1900000000', '192.0.2.3 unknown 1800000000'])
+})
+
+t.test('a zone kdrnt with a site tells every record, and follows its changes', async (t) => {
+  const clock = { now: () => 1_800_000_000_000 }
+  const local = new LocalTeller('a', clock)
+  const sets = new Map<string, OwnerSet>()
+  const key = (owner: Uint8Array, type: number) => `${printName(owner)} ${type}`
+  const apex = scanName('kdrnt.')!
+  const unsteered = { setIdentifier: '', weight: undefined, codes: [], isDefault: false }
+  const zone = new RecordZone({
+    apex,
+    isLocalForm: true,
+    tellWhole: (record, content, before) => local.tell(record, content, before),
+    fixed: [],
+    defaultNs: { owner: apex, type: RRType.NS, ttlSeconds: 60, rdata: [apex], ...unsteered },
+    sink: {
+      put: (owner, set) => sets.set(key(owner, set.type), set),
+      remove: (owner, type) => sets.delete(key(owner, type)),
+    },
+    onConflict: (text) => t.fail(text),
+  })
+  const empty = zone.digest
+  const told = () => sets.get(`v2.${HOST}.kdrnt. 16`)?.rdata.map((r) => printRdata(16, r)) ?? []
+  const head = `"v=2" "site=a" "host=${HOST}" "name=0.${HOST}" "type=A" "ttl=60"`
+  const first = record(['192.0.2.1'])
+  zone.apply([{ before: undefined, after: first }])
+  t.strictSame(told(), [`${head} "health=unknown" "since=${CREATED_SECONDS}" "target=192.0.2.1"`])
+  const second = record(['192.0.2.2'])
+  zone.apply([{ before: first, after: second }])
+  t.strictSame(told(), [`${head} "health=unknown" "since=1800000000" "target=192.0.2.2"`])
+  const digest = zone.digest
+  clock.now = () => 1_900_000_000_000
+  zone.apply([{ before: second, after: second }])
+  t.equal(zone.digest, digest, 'time alone changes nothing')
+  const down = record(['192.0.2.2'], ['192.0.2.2'])
+  zone.apply([{ before: second, after: down }])
+  t.strictSame(told(), [`${head} "health=down" "since=1900000000" "target=192.0.2.2"`])
+  zone.apply([{ before: down, after: undefined }])
+  t.strictSame(told(), [])
+  t.equal(zone.digest, empty)
+})

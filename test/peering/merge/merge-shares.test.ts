@@ -1,0 +1,354 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { dropDown } from '../../../src/peering/merge/health.ts'
+import { joinShares } from '../../../src/peering/merge/join-shares.ts'
+import { type Merge, mergeShares } from '../../../src/peering/merge/merge-shares.ts'
+import type { MergedEndpoint } from '../../../src/peering/merge/merged-endpoint.ts'
+import type { SharedEndpoint, SiteShare } from '../../../src/peering/shared-endpoint.ts'
+import { endpoints, HOST, share, shared, shares } from '../samples.ts'
+
+const RUNS = { seed: 4, numRuns: 300 }
+const EXPIRY_MS = 10
+
+function merge(
+  given: readonly SiteShare[],
+  { own = [], nowMs = 0 }: { own?: readonly Partial<SharedEndpoint>[]; nowMs?: number } = {},
+): Merge {
+  const endpoints = own.map((e) => shared({ ...e, site: 'm' }))
+  return mergeShares({ site: 'm', endpoints }, given, nowMs, EXPIRY_MS)
+}
+
+/** `name TYPE ttl targets [set] [w=] [geo] [default] [down]`, what is usual left out. */
+function print(e: MergedEndpoint): string {
+  const words = [e.dnsName, e.recordType, String(e.ttlSeconds), e.targets.join()]
+  if (e.setIdentifier !== '') words.push(`[${e.setIdentifier}]`)
+  if (e.weight !== undefined) words.push(`w=${e.weight}`)
+  if (e.geoCodes.length > 0) words.push(e.geoCodes.join())
+  if (e.isDefault) words.push('default')
+  if (e.health !== 'unknown') words.push(e.health)
+  return words.join(' ')
+}
+
+const lines = (merged: Merge): string[] => merged.endpoints.map(print)
+const texts = (merged: Merge): string[] => merged.conflicts.map((c) => c.text)
+
+t.test('joining sets of shares is commutative, associative and idempotent', async (t) => {
+  const property = fc.property(shares, shares, shares, (a, b, c) => {
+    t.strictSame(joinShares(a, b), joinShares(b, a))
+    t.strictSame(joinShares(joinShares(a, b), c), joinShares(a, joinShares(b, c)))
+    t.strictSame(joinShares(joinShares(a, b), a), joinShares(a, b))
+    t.strictSame(joinShares(a, a), joinShares(a))
+  })
+  fc.assert(property, { ...RUNS, numRuns: 100 })
+})
+
+t.test('a merge does not depend on order, repetition, or older news', async (t) => {
+  const property = fc.property(shares, shares, fc.nat(40), (a, b, nowMs) => {
+    const want = merge([...a, ...b], { nowMs })
+    t.strictSame(merge([...b, ...a], { nowMs }), want)
+    t.strictSame(merge([...a, ...b, ...a], { nowMs }), want)
+    t.strictSame(merge(joinShares(a, b), { nowMs }), want)
+  })
+  fc.assert(property, { ...RUNS, numRuns: 100 })
+})
+
+t.test('the order of endpoints inside of a share does not matter', async (t) => {
+  const property = fc.property(fc.array(endpoints, { maxLength: 8 }), (told) => {
+    const of = (list: readonly SharedEndpoint[]) => merge([{ ...share('a', []), endpoints: list }])
+    const mine = told.map((e) => ({ ...e, site: 'a' }))
+    t.strictSame(of([...mine].reverse()), of(mine))
+  })
+  fc.assert(property, RUNS)
+})
+
+t.test('all sites with the same news come to the same', async (t) => {
+  const property = fc.property(
+    fc.array(endpoints, { maxLength: 6 }),
+    fc.array(endpoints, { maxLength: 6 }),
+    (a, b) => {
+      const [ofA, ofB] = [a.map((e) => ({ ...e, site: 'a' })), b.map((e) => ({ ...e, site: 'b' }))]
+      const atA = mergeShares(
+        { site: 'a', endpoints: ofA },
+        [{ ...share('b', []), endpoints: ofB }],
+        0,
+      )
+      const atB = mergeShares(
+        { site: 'b', endpoints: ofB },
+        [{ ...share('a', []), endpoints: ofA }],
+        0,
+      )
+      t.strictSame(atA.endpoints, atB.endpoints)
+      t.strictSame(atA.conflicts, atB.conflicts)
+    },
+  )
+  fc.assert(property, RUNS)
+})
+
+/** What a resolver gets from the host on: `name TYPE` of every set with an answer. */
+function answered(merged: Merge): Set<string> {
+  const found = new Set<string>()
+  const waiting = [HOST, `*.${HOST}`]
+  const seen = new Set<string>()
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    if (seen.has(name)) continue
+    seen.add(name)
+    for (const e of merged.endpoints.filter((e) => e.dnsName === name)) {
+      found.add(`${name} ${e.recordType}`)
+      if (e.recordType === 'CNAME') waiting.push(...e.targets)
+    }
+  }
+  return found
+}
+
+t.test('silence alone empties no set that the host itself has', async (t) => {
+  const property = fc.property(shares, fc.nat(100), (given, nowMs) => {
+    const before = merge(given, { nowMs: 0 })
+    const after = merge(given, { nowMs })
+    for (const name of [HOST, `*.${HOST}`]) {
+      const had = before.endpoints.filter((e) => e.dnsName === name)
+      const has = after.endpoints.filter((e) => e.dnsName === name)
+      t.equal(has.length > 0, had.length > 0, name)
+    }
+    for (const e of after.endpoints) {
+      const known = before.endpoints.some((b) => b.dnsName === e.dnsName)
+      if (e.recordType !== 'CNAME' || !answered(after).has(`${e.dnsName} CNAME`)) continue
+      const [target] = e.targets
+      const led = before.endpoints.some((b) => b.dnsName === target)
+      const leads = after.endpoints.some((a) => a.dnsName === target)
+      t.ok(known, 'silence brings nothing up')
+      t.equal(leads, led, `${e.dnsName} leads to ${target}, which is there if it was`)
+    }
+  })
+  fc.assert(property, RUNS)
+})
+
+t.test('a dead site takes nothing from others', async (t) => {
+  const property = fc.property(shares, fc.array(endpoints, { maxLength: 6 }), (given, told) => {
+    const live = {
+      ...share('z', []),
+      endpoints: told.map((e) => ({ ...e, site: 'z' })),
+      seenMs: 1000,
+    }
+    const alone = merge([live], { nowMs: 1000 })
+    const among = merge([...given, live], { nowMs: 1000 })
+    const has = new Set(answered(among))
+    for (const set of answered(alone)) t.ok(has.has(set), set)
+    for (const e of alone.endpoints) {
+      const kept = among.endpoints.filter(
+        (k) => k.dnsName === e.dnsName && k.recordType === e.recordType,
+      )
+      for (const target of e.targets) {
+        t.ok(
+          kept.some((k) => k.targets.includes(target)),
+          `${e.dnsName} ${target}`,
+        )
+      }
+    }
+  })
+  fc.assert(property, RUNS)
+})
+
+t.test('no health takes the last endpoint of a set away', async (t) => {
+  const property = fc.property(shares, (given) => {
+    const { endpoints: all } = merge(given)
+    const served = dropDown(all)
+    const setsOf = (list: readonly MergedEndpoint[]) =>
+      [...new Set(list.map((e) => `${e.dnsName} ${e.recordType}`))].sort()
+    t.strictSame(setsOf(served), setsOf(all))
+  })
+  fc.assert(property, RUNS)
+})
+
+t.test('endpoints that several sites tell are one', async (t) => {
+  const merged = merge([share('b', [{ ttlSeconds: 30 }]), share('a', [{}])])
+  t.strictSame(lines(merged), ['k.example.com A 30 192.0.2.1'])
+  t.strictSame(merged.endpoints[0]!.sites, ['a', 'b'])
+  t.strictSame(merged.conflicts, [])
+})
+
+t.test('plain addresses of all sites are united', async (t) => {
+  const merged = merge([share('b', [{ targets: ['192.0.2.2'] }])], {
+    own: [{ targets: ['192.0.2.9', '192.0.2.1'] }],
+  })
+  t.strictSame(lines(merged), ['k.example.com A 60 192.0.2.1,192.0.2.2,192.0.2.9'])
+})
+
+t.test('steered endpoints stay apart', async (t) => {
+  const merged = merge([
+    share('a', [{ weight: 100, targets: ['192.0.2.1'] }]),
+    share('b', [{ weight: 200, targets: ['192.0.2.2'] }]),
+    share('c', [{ geoCodes: ['DE'], targets: ['192.0.2.3'] }]),
+  ])
+  t.strictSame(lines(merged), [
+    'k.example.com A 60 192.0.2.1 w=100',
+    'k.example.com A 60 192.0.2.2 w=200',
+    'k.example.com A 60 192.0.2.3 DE',
+  ])
+})
+
+t.test('of one set identifier with different content the first site has its way', async (t) => {
+  const merged = merge([
+    share('b', [{ setIdentifier: 'x\n', weight: 2 }]),
+    share('a', [{ setIdentifier: 'x\n', weight: 1 }]),
+  ])
+  t.strictSame(lines(merged), ['k.example.com A 60 192.0.2.1 [x\n] w=1'])
+  t.strictSame(merged.conflicts, [
+    {
+      site: 'b',
+      text: 'k.example.com A: set identifier "x\\n" of b differs from that of a: it is left out',
+    },
+  ])
+})
+
+t.test('a CNAME has one target: that of the first site', async (t) => {
+  const to = (target: string) => [{ recordType: 'CNAME', targets: [target] }]
+  const merged = merge([share('b', to('x.example.net')), share('a', to('y.example.net'))])
+  t.strictSame(lines(merged), ['k.example.com CNAME 60 y.example.net'])
+  t.match(texts(merged), [/an endpoint of b differs from that of a: it is left out/])
+})
+
+t.test('CNAME beside other types: the first site decides', async (t) => {
+  const merged = merge([
+    share('a', [{ recordType: 'CNAME', targets: ['x.example.net'] }]),
+    share('b', [{}]),
+  ])
+  t.strictSame(lines(merged), ['k.example.com CNAME 60 x.example.net'])
+  t.strictSame(texts(merged), ['k.example.com: CNAME of a beside other types of b: CNAME it is'])
+})
+
+t.test('of two defaults with codes the second keeps its code', async (t) => {
+  const geo = (code: string, target: string) => ({
+    recordType: 'CNAME',
+    setIdentifier: 'default',
+    geoCodes: [code],
+    isDefault: true,
+    targets: [target],
+  })
+  const merged = merge([
+    share('a', [geo('GEO-EU', 'eu.k.example.com')]),
+    share('b', [geo('GEO-NA', 'na.k.example.com')]),
+  ])
+  t.strictSame(lines(merged), [
+    'k.example.com CNAME 60 na.k.example.com [GEO-NA] GEO-NA',
+    'k.example.com CNAME 60 eu.k.example.com [default] GEO-EU default',
+  ])
+  t.match(texts(merged), [/"default" of b differs from that of a: it keeps its geo codes only/])
+})
+
+const OLD = { generation: 'v1' } as const
+
+t.test('what a v1 peer tells goes where others tell it whole', async (t) => {
+  const merged = merge(
+    [
+      share('192.0.2.53:53', [{ targets: ['192.0.2.1', '192.0.2.7'] }], OLD),
+      share('192.0.2.54:53', [{ targets: ['192.0.2.2'] }], OLD),
+      share('b', [{ targets: ['192.0.2.2'], setIdentifier: 'b', weight: 5 }]),
+    ],
+    { own: [{ targets: ['192.0.2.1'], setIdentifier: 'own', weight: 7 }] },
+  )
+  t.strictSame(lines(merged), [
+    'k.example.com A 60 192.0.2.7',
+    'k.example.com A 60 192.0.2.2 [b] w=5',
+    'k.example.com A 60 192.0.2.1 [own] w=7',
+  ])
+})
+
+t.test('v1 peers that disagree lose nothing: they had no set identifiers to tell', async (t) => {
+  const cname = (target: string, given: Partial<SharedEndpoint> = {}) => ({
+    recordType: 'CNAME',
+    targets: [target],
+    ...given,
+  })
+  const merged = merge([
+    share('192.0.2.53:53', [cname('x.k.example.com')], OLD),
+    share('192.0.2.54:53', [cname('y.k.example.com')], OLD),
+    share(
+      '192.0.2.55:53',
+      [
+        cname('geo-na.k.example.com', {
+          setIdentifier: 'default',
+          geoCodes: ['GEO-NA'],
+          isDefault: true,
+        }),
+      ],
+      OLD,
+    ),
+    share(
+      '192.0.2.56:53',
+      [
+        cname('geo-eu.k.example.com', {
+          setIdentifier: 'default',
+          geoCodes: ['GEO-EU'],
+          isDefault: true,
+        }),
+      ],
+      OLD,
+    ),
+  ])
+  t.strictSame(lines(merged), [
+    'k.example.com CNAME 60 x.k.example.com',
+    'k.example.com CNAME 60 geo-eu.k.example.com [GEO-EU] GEO-EU',
+    'k.example.com CNAME 60 geo-na.k.example.com [default] GEO-NA default',
+    'k.example.com CNAME 60 y.k.example.com [y.k.example.com]',
+  ])
+  t.strictSame(merged.conflicts, [])
+})
+
+t.test('what others say of our own site counts for nothing', async (t) => {
+  const merged = merge([share('m', [{ targets: ['192.0.2.66'] }], { seenMs: 99 })], { own: [{}] })
+  t.strictSame(lines(merged), ['k.example.com A 60 192.0.2.1'])
+})
+
+t.test('a site that has nothing any more takes its endpoints away at once', async (t) => {
+  const told = share('a', [{}], { seenMs: 1 })
+  t.equal(merge([told]).endpoints.length, 1)
+  t.strictSame(merge([told, share('a', [], { seenMs: 2 })]).endpoints, [])
+})
+
+t.test('a silent site expires, and only it', async (t) => {
+  const given = [
+    share('a', [{ targets: ['192.0.2.1'] }], { seenMs: 0 }),
+    share('b', [{ targets: ['192.0.2.2'] }], { seenMs: 5 }),
+  ]
+  const at = (nowMs: number) => merge(given, { nowMs })
+  t.strictSame(lines(at(9)), ['k.example.com A 60 192.0.2.1,192.0.2.2'])
+  t.equal(at(9).nextExpiryMs, 10)
+  t.strictSame(lines(at(10)), ['k.example.com A 60 192.0.2.2'])
+  t.equal(at(10).nextExpiryMs, 15)
+  t.strictSame(at(10).heldSites, [])
+  t.strictSame(lines(at(15)), ['k.example.com A 60 192.0.2.1,192.0.2.2'])
+  t.strictSame(at(15).heldSites, ['a', 'b'])
+  t.equal(at(15).nextExpiryMs, undefined)
+})
+
+t.test('targets that are down have an endpoint of their own', async (t) => {
+  const merged = merge([
+    share('a', [{ targets: ['192.0.2.1', '192.0.2.2'], health: 'down' }]),
+    share('b', [{ targets: ['192.0.2.2'], health: 'up' }]),
+    share('c', [{ targets: ['192.0.2.1'] }]),
+  ])
+  t.strictSame(lines(merged), [
+    'k.example.com A 60 192.0.2.1 down',
+    'k.example.com A 60 192.0.2.2 up',
+  ])
+  t.strictSame(dropDown(merged.endpoints).map(print), ['k.example.com A 60 192.0.2.2 up'])
+})
+
+t.test('beyond what a record holds every other site has the same share', async (t) => {
+  const many = (site: string, count: number, from: number) =>
+    share(
+      site,
+      Array.from({ length: count }, (_, i) => ({
+        setIdentifier: String(i),
+        weight: 1,
+        targets: [`10.${from}.${i >> 8}.${i & 255}`],
+        dnsName: `n${i}.${site}.${HOST}`,
+      })),
+    )
+  const merged = merge([many('a', 7000, 1), many('b', 10, 2), many('c', 1500, 3)], { own: [{}] })
+  const count = (site: string) => merged.endpoints.filter((e) => e.sites[0] === site).length
+  t.strictSame(['m', 'a', 'b', 'c'].map(count), [1, 2666, 10, 1500])
+  t.match(texts(merged), [
+    /a has 7000 endpoints, too many beside those of 3 other sites: only 2666/,
+  ])
+})

@@ -1,0 +1,226 @@
+import t, { type Test } from 'tap'
+import { RRType } from '../../src/dns/iana/index.ts'
+import { scanName } from '../../src/dns/name/name.ts'
+import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
+import { createTsigKey } from '../../src/dns/tsig/key.ts'
+import {
+  PeerFollower,
+  type PeerFollowerOptions,
+  TRANSFER_RETRY_MS,
+} from '../../src/peering/peer.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { ScriptedServer } from '../support/scripted-server.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { endpoint, record, ToldZone, told } from '../support/told-zone.ts'
+import { until } from '../support/until.ts'
+
+const HOST = 'app.k.example.com'
+
+async function setUp(t: Test, zone: ToldZone, more: Partial<PeerFollowerOptions> = {}) {
+  const server = await ScriptedServer.open(t, zone.script)
+  const clock = new FakeClock()
+  const timers = new FakeTimers()
+  const lines: string[] = []
+  const log = createLogger(
+    '',
+    (line) => lines.push(line),
+    () => false,
+  )
+  const peer = { host: '127.0.0.1', port: server.port }
+  const follower = new PeerFollower({ peer, clock, timers, log, random: () => 0, ...more })
+  t.teardown(() => follower.close())
+  const changed: string[] = []
+  follower.subscribe((hosts) => changed.push(...hosts))
+  /** Moves both clocks and waits until what was begun by that is over. */
+  const pass = async (seconds: number): Promise<void> => {
+    clock.monotonicMs += seconds * 1000
+    clock.nowMs += seconds * 1000
+    await timers.advance(seconds * 1000)
+    await follower.settled()
+  }
+  const targets = (host = HOST): string[] => {
+    return follower.sharesOf(host).flatMap((s) => s.endpoints.flatMap((e) => e.targets))
+  }
+  const types = (): string[] => {
+    const names = new Map<number, string>(
+      Object.entries(RRType).map(([name, type]) => [type, name]),
+    )
+    return server.asked.map(({ query }) => names.get(query.question!.type)!)
+  }
+  follower.start()
+  await pass(0)
+  return { server, clock, follower, lines, changed, pass, targets, types }
+}
+
+t.test('a peer that tells whole is transferred, then asked for its SOA alone', async (t) => {
+  const zone = new ToldZone(1, [told(endpoint()), record('x.kdrnt.', 'A', '192.0.2.9')])
+  const { follower, pass, targets, types, changed, clock, lines } = await setUp(t, zone)
+  t.strictSame(targets(), ['192.0.2.1'])
+  t.strictSame(changed, [HOST])
+  t.match(follower.status, { site: 'east', generation: 'v2', serial: 1, error: '', endpoints: 1 })
+  t.equal(follower.status.lastSeenMs, clock.nowMs)
+  await pass(1)
+  await pass(1)
+  t.strictSame(types(), ['SOA', 'AXFR', 'SOA', 'SOA'])
+  t.equal(follower.status.lastSeenMs, clock.nowMs)
+  t.strictSame(changed, [HOST])
+  t.match(lines.join('\n'), /peer 127\.0\.0\.1:\d+ is followed: 1 endpoints, serial 1/)
+})
+
+t.test('a change comes as a difference, and tells of its hosts alone', async (t) => {
+  const other = told(endpoint({ rootHost: 'b.k.example.com', dnsName: 'b.k.example.com' }))
+  const zone = new ToldZone(1, [told(endpoint()), other])
+  const { pass, targets, types, changed } = await setUp(t, zone)
+  changed.length = 0
+  zone.put(2, [told(endpoint({ targets: ['192.0.2.2'] })), other])
+  await pass(1)
+  t.strictSame(targets(), ['192.0.2.2'])
+  t.strictSame(changed, [HOST])
+  t.strictSame(types().slice(-2), ['SOA', 'IXFR'])
+  zone.put(3, [other])
+  await pass(1)
+  t.strictSame(targets(), [])
+})
+
+t.test('a NOTIFY has it asked at once, a flood of them not more often', async (t) => {
+  const zone = new ToldZone(1, [told(endpoint())])
+  const { follower, pass, targets, types } = await setUp(t, zone)
+  zone.put(2, [told(endpoint({ targets: ['192.0.2.2'] }))])
+  for (let i = 0; i < 100; i++) follower.notify()
+  await pass(0.1)
+  t.strictSame(targets(), ['192.0.2.2'])
+  t.strictSame(types(), ['SOA', 'AXFR', 'SOA', 'IXFR'])
+})
+
+t.test('what a peer told stays while it is silent, and heals', async (t) => {
+  const zone = new ToldZone(1, [told(endpoint())])
+  const { server, follower, pass, targets, clock, lines } = await setUp(t, zone)
+  const seenMs = clock.nowMs
+  await server.stop()
+  await pass(1)
+  t.match(follower.status, { error: 'connection refused', lastSeenMs: seenMs })
+  t.strictSame(targets(), ['192.0.2.1'])
+  const asked = follower.status.failures
+  for (let i = 0; i < 60; i++) await pass(1)
+  t.ok(follower.status.failures - asked < 10, 'a dead peer is asked rarely')
+  zone.put(2, [told(endpoint({ targets: ['192.0.2.2'] }))])
+  await server.start()
+  follower.notify()
+  await pass(0.1)
+  t.match(follower.status, { error: '', lastSeenMs: clock.nowMs })
+  t.strictSame(targets(), ['192.0.2.2'])
+  t.equal(lines.filter((line) => line.includes('are kept')).length, 1)
+  t.equal(lines.filter((line) => line.includes('answers again')).length, 1)
+})
+
+t.test('a serial that is behind is that of a peer that began anew: all is taken', async (t) => {
+  const zone = new ToldZone(9, [told(endpoint())])
+  const { pass, targets, types } = await setUp(t, zone)
+  zone.put(3, [told(endpoint({ targets: ['192.0.2.3'] }))])
+  await pass(1)
+  t.strictSame(targets(), ['192.0.2.3'])
+  t.equal(types().at(-1), 'AXFR')
+})
+
+t.test('a site that has nothing any more says so', async (t) => {
+  const zone = new ToldZone(1, [told(endpoint())])
+  const { follower, pass, targets } = await setUp(t, zone)
+  targets()
+  zone.put(2, [])
+  await pass(1)
+  t.match(follower.sharesOf(HOST), [{ site: 'east', endpoints: [], generation: 'v2' }])
+  t.equal(follower.status.generation, 'v2')
+})
+
+const OLD = [
+  record(`${HOST}.kdrnt.`, 'CNAME', `klb.${HOST}.kdrnt.`),
+  record(`klb.${HOST}.kdrnt.`, 'CNAME', `geo-eu.klb.${HOST}.kdrnt.`),
+  record(`klb.${HOST}.kdrnt.`, 'CNAME', `geo-na.klb.${HOST}.kdrnt.`),
+  record(`geo-eu.klb.${HOST}.kdrnt.`, 'CNAME', `eu1.klb.${HOST}.kdrnt.`),
+  record(`geo-na.klb.${HOST}.kdrnt.`, 'CNAME', `na1.klb.${HOST}.kdrnt.`),
+  record(`eu1.klb.${HOST}.kdrnt.`, 'A', '192.0.2.1'),
+  record(`na1.klb.${HOST}.kdrnt.`, 'A', '192.0.2.2'),
+  record(`na1.klb.${HOST}.kdrnt.`, 'AAAA', '2001:db8::2'),
+  record(`w.${HOST}.kdrnt.`, 'TXT', `"100,geo-eu.klb.${HOST}.kdrnt"`),
+  record(`w.${HOST}.kdrnt.`, 'TXT', `"200,geo-na.klb.${HOST}.kdrnt"`),
+  record(`g.${HOST}.kdrnt.`, 'TXT', '"geo=GEO-EU" "type=continent" "default=false"'),
+  record(`g.${HOST}.kdrnt.`, 'TXT', '"geo=GEO-NA" "type=continent" "default=true"'),
+]
+const OLD_TARGETS = [
+  `klb.${HOST}`,
+  `geo-eu.klb.${HOST}`,
+  `geo-na.klb.${HOST}`,
+  `eu1.klb.${HOST}`,
+  `na1.klb.${HOST}`,
+  '192.0.2.1',
+  '192.0.2.2',
+  '2001:db8::2',
+].sort()
+
+t.test('a peer that refuses its zone is asked for each host that is wanted', async (t) => {
+  const zone = new ToldZone(1, OLD)
+  zone.transferRcode = 5
+  const { server, follower, pass, targets, lines, changed } = await setUp(t, zone)
+  t.strictSame(targets(), [])
+  follower.want(HOST)
+  await pass(1)
+  await until(() => targets().length > 0, 'the host')
+  t.strictSame(targets().sort(), OLD_TARGETS)
+  t.match(follower.status, { generation: 'v1', site: `127.0.0.1:${server.port}`, endpoints: 8 })
+  t.match(lines.join('\n'), 'is asked for each host')
+  t.strictSame(changed, [HOST])
+  const geo = follower.sharesOf(HOST)[0]!.endpoints.find((e) => e.geoCodes[0] === 'GEO-NA')
+  t.match(geo, { isDefault: true, targets: [`geo-na.klb.${HOST}`] })
+  zone.put(2, [])
+  await pass(1)
+  await until(() => targets().length === 0, 'the host to go')
+  zone.transferRcode = 0
+  zone.put(3, [told(endpoint())])
+  await pass(TRANSFER_RETRY_MS / 1000)
+  await until(() => follower.status.generation === 'v2', 'it to be followed')
+  t.strictSame(targets(), ['192.0.2.1'])
+})
+
+t.test('a peer that lets us have its zone but tells nothing whole is asked as well', async (t) => {
+  const zone = new ToldZone(1, OLD)
+  const { follower, pass, targets } = await setUp(t, zone)
+  follower.want(HOST)
+  await pass(1)
+  await until(() => targets().length > 0, 'the host')
+  t.strictSame(targets().sort(), OLD_TARGETS)
+  zone.put(2, [...OLD, told(endpoint({ targets: ['192.0.2.7'] }))])
+  await pass(1)
+  t.equal(follower.status.generation, 'v2', 'as soon as it does')
+  t.strictSame(targets(), ['192.0.2.7'])
+})
+
+t.test('what is told whole is taken whole where only questions are answered', async (t) => {
+  const shared = endpoint({ weight: 7, geoCodes: ['DE'], setIdentifier: 'one' })
+  const zone = new ToldZone(1, [told(shared), ...OLD])
+  zone.transferRcode = 5
+  const { follower, pass, targets } = await setUp(t, zone)
+  follower.want(HOST)
+  await pass(1)
+  await until(() => targets().length > 0, 'the host')
+  t.strictSame(follower.sharesOf(HOST)[0]!.endpoints, [shared])
+})
+
+t.test('with a key nothing unsigned is taken, and no host is asked for', async (t) => {
+  const key = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Array(32))
+  const zone = new ToldZone(1, [told(endpoint()), ...OLD])
+  const { follower, pass, targets, types, lines } = await setUp(t, zone, { key })
+  follower.want(HOST)
+  await pass(1)
+  t.strictSame(targets(), [])
+  t.match(follower.status, { generation: '', error: /not signed/ })
+  t.strictSame([...new Set(types())], ['SOA'])
+  t.match(lines.join('\n'), /not signed/)
+})
+
+t.test('a peer without a zone kdrnt is told of', async (t) => {
+  const zone = new ToldZone(1, [])
+  const { follower, server, pass } = await setUp(t, zone)
+  server.script = () => 5
+  await pass(1)
+  t.match(follower.status.error, 'it answers REFUSED to a question for kdrnt')
+})

@@ -1,0 +1,61 @@
+import t from 'tap'
+import { readTold } from '../../src/peering/read-told.ts'
+import { composeShared } from '../../src/peering/shared-text.ts'
+import { HOST, shared } from './samples.ts'
+
+const place = { host: HOST, seenMs: 5 }
+
+t.test('endpoints are collected by site and host', async (t) => {
+  const told = [
+    shared({ site: 'b' }),
+    shared({ site: 'a', dnsName: `x.${HOST}` }),
+    shared({ site: 'a', rootHost: `*.${HOST}`, dnsName: `*.${HOST}` }),
+    shared({ site: 'a' }),
+  ]
+  const { shares, problems } = readTold(
+    told.map((e) => composeShared(e)!),
+    place,
+  )
+  t.strictSame(problems, [])
+  const of = { seenMs: 5, generation: 'v2' } as const
+  t.strictSame(shares, [
+    { site: 'a', rootHost: `*.${HOST}`, endpoints: [told[2]!], ...of },
+    { site: 'a', rootHost: HOST, endpoints: [told[1]!, told[3]!], ...of },
+    { site: 'b', rootHost: HOST, endpoints: [told[0]!], ...of },
+  ])
+})
+
+t.test('a bad endpoint is refused alone', async (t) => {
+  const other = shared({ rootHost: 'k.example.net', dnsName: 'k.example.net' })
+  const records = [Uint8Array.of(0), composeShared(other)!, composeShared(shared())!]
+  const { shares, problems } = readTold(records, place)
+  t.strictSame(problems, [
+    'k.example.com: the first string does not say v=2',
+    'k.example.com: an endpoint of k.example.net does not belong there',
+  ])
+  t.equal(shares[0]!.endpoints.length, 1)
+})
+
+t.test('what is beyond the bounds is left out, whatever the order', async (t) => {
+  const records = Array.from(
+    { length: 1100 },
+    (_, i) => composeShared(shared({ targets: [`10.0.${i >> 8}.${i & 255}`] }))!,
+  )
+  const got = readTold(records, place)
+  t.equal(got.shares[0]!.endpoints.length, 1000)
+  t.strictSame(got.problems, ['k.example.com: 1100 endpoints, only 1000 are taken'])
+  t.strictSame(
+    readTold([...records].reverse(), { ...place, room: 3 }).shares,
+    readTold(records, { ...place, room: 3 }).shares,
+  )
+  t.equal(readTold(records, { ...place, room: 3 }).shares[0]!.endpoints.length, 3)
+  t.strictSame(readTold(records, { ...place, room: 0 }).shares, [])
+})
+
+t.test('a peer speaks for sixteen sites at most, and its faults do not flood', async (t) => {
+  const records = Array.from({ length: 40 }, (_, i) => composeShared(shared({ site: `s${i}` }))!)
+  const { shares, problems } = readTold(records, place)
+  t.equal(shares.length, 16)
+  t.equal(problems.length, 11)
+  t.equal(problems[10], 'k.example.com: and 14 more')
+})

@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import type { SharedEndpoint, SiteShare } from '../../src/peering/shared-endpoint.ts'
+import { shareEndpoint } from '../../src/peering/shared-form.ts'
+import { printSteering } from '../../src/record/print-endpoint.ts'
+import { validateEndpoint } from '../../src/record/validate/dns-record.ts'
+
+export const HOST = 'k.example.com'
+
+/** A shared endpoint, canonical: `given` over an A of the host that site `a` tells. */
+export function shared(given: Partial<SharedEndpoint> = {}): SharedEndpoint {
+  const { weight } = given
+  const rootHost = given.rootHost ?? HOST
+  const steering = {
+    setIdentifier: given.setIdentifier ?? '',
+    weight,
+    geoCodes: given.geoCodes ?? [],
+    isDefault: given.isDefault ?? false,
+  }
+  const object = {
+    dnsName: given.dnsName ?? HOST,
+    recordType: given.recordType ?? 'A',
+    recordTTL: given.ttlSeconds ?? 60,
+    targets: [...(given.targets ?? ['192.0.2.1'])],
+    ...printSteering(steering),
+  }
+  const checked = validateEndpoint(
+    { ...object, providerSpecific: [...(object.providerSpecific ?? [])] },
+    rootHost,
+  )
+  if ('problem' in checked) throw new Error(checked.problem.message)
+  return shareEndpoint(checked.endpoint, {
+    site: given.site ?? 'a',
+    rootHost,
+    health: given.health ?? 'unknown',
+    sinceSeconds: given.sinceSeconds ?? 0,
+  })
+}
+
+export function share(
+  site: string,
+  endpoints: readonly Partial<SharedEndpoint>[],
+  given: Partial<SiteShare> = {},
+): SiteShare {
+  return {
+    site,
+    rootHost: HOST,
+    endpoints: endpoints.map((e) => shared({ ...e, site })),
+    seenMs: 0,
+    generation: 'v2',
+    ...given,
+  }
+}
+
+const names = fc.constantFrom(
+  HOST,
+  `klb.${HOST}`,
+  `geo-eu.klb.${HOST}`,
+  `c1.klb.${HOST}`,
+  `*.${HOST}`,
+)
+const targetsByType: Readonly<Record<string, readonly string[]>> = {
+  A: ['192.0.2.1', '192.0.2.2', '192.0.2.3'],
+  AAAA: ['2001:db8::1', '2001:db8::2'],
+  CNAME: [`klb.${HOST}`, `geo-eu.klb.${HOST}`, `c1.klb.${HOST}`, 'lb.example.net'],
+}
+
+/** Endpoints that meet each other often: few names, types, set identifiers and targets. */
+export const endpoints: fc.Arbitrary<SharedEndpoint> = fc
+  .constantFrom('A', 'AAAA', 'CNAME')
+  .chain((recordType) => {
+    const maxLength = recordType === 'CNAME' ? 1 : 3
+    return fc.record({
+      recordType: fc.constant(recordType),
+      dnsName: names,
+      ttlSeconds: fc.constantFrom(0, 60, 300),
+      setIdentifier: fc.constantFrom('', 'default', 'x', 'y'),
+      weight: fc.constantFrom(undefined, 0, 120, 200),
+      geoCodes: fc.subarray(['DE', 'GEO-EU', 'GEO-NA']),
+      isDefault: fc.boolean(),
+      targets: fc.uniqueArray(fc.constantFrom(...targetsByType[recordType]!), {
+        minLength: 1,
+        maxLength,
+      }),
+      health: fc.constantFrom('up' as const, 'down' as const, 'unknown' as const),
+      sinceSeconds: fc.nat(9),
+    })
+  })
+  .map(shared)
+
+export const shares: fc.Arbitrary<readonly SiteShare[]> = fc.array(
+  fc
+    .record({
+      site: fc.constantFrom('a', 'b', 'c', '192.0.2.53:53'),
+      seenMs: fc.nat(20),
+      told: fc.array(endpoints, { maxLength: 6 }),
+    })
+    .map(({ site, seenMs, told }) => {
+      const generation = site.includes(':') ? 'v1' : 'v2'
+      const own = told.map((e) => ({ ...e, site }))
+      return { site, rootHost: HOST, endpoints: own, seenMs, generation } as const
+    }),
+  { maxLength: 6 },
+)

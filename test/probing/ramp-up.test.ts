@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { RampUp, RISE_STEPS, risenUnits } from '../../src/probing/ramp-up.ts'
+import { RISE_UNITS } from '../../src/record/rising.ts'
+import type { RecordChange, StoredRecord } from '../../src/record/source.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { recordOf, TestSource } from './stage.ts'
+
+const DURATION_MS = 100_000
+const STEP_MS = DURATION_MS / RISE_STEPS
+
+t.test('a straight line, in steps, to full weight and never to none', async () => {
+  const elapsed = fc.integer({ min: 0, max: 2 * DURATION_MS })
+  const property = fc.property(elapsed, (elapsedMs) => {
+    const units = risenUnits(elapsedMs, DURATION_MS)
+    const line = Math.min(1, elapsedMs / DURATION_MS)
+    const isNear = Math.abs(units / RISE_UNITS - line) <= 0.5 / RISE_STEPS + 1e-9
+    return units >= 1 && units <= RISE_UNITS && (isNear || elapsedMs >= DURATION_MS)
+  })
+  fc.assert(property, { seed: 1, numRuns: 500 })
+})
+
+function stage(...records: readonly StoredRecord[]) {
+  const source = new TestSource()
+  source.put(...records)
+  const clock = new FakeClock()
+  const timers = new FakeTimers()
+  const note = (): void => {}
+  const log = { debug: note, info: note, warning: note, error: note }
+  const ramp = new RampUp({ source, durationMs: DURATION_MS, clock, timers, log })
+  const batches: (readonly RecordChange[])[] = []
+  ramp.records.subscribe((changes) => batches.push(changes))
+  const pass = async (milliseconds: number): Promise<void> => {
+    clock.monotonicMs += milliseconds
+    await timers.advance(milliseconds)
+  }
+  const unitsOf = (key: string) => ramp.records.find(key)?.rising?.map(({ units }) => units)
+  return { source, ramp, batches, pass, unitsOf, timers }
+}
+
+const up = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
+const down = { ...up, down: ['192.0.2.1'] }
+
+t.test('what comes back rises, one change a step, and is then as it was', async (t) => {
+  const { source, batches, pass, unitsOf, timers, ramp } = stage(down)
+  t.equal(unitsOf('default/a'), undefined, 'what is down does not rise')
+  source.put(up)
+  t.strictSame(unitsOf('default/a'), [1])
+  t.equal(batches.length, 1)
+  const seen: number[] = []
+  for (let step = 1; step <= RISE_STEPS; step++) {
+    await pass(STEP_MS)
+    seen.push(unitsOf('default/a')?.[0] ?? RISE_UNITS)
+    t.equal(batches.length, 1 + step, 'one change a step')
+  }
+  t.strictSame(seen, [3, 5, 7, 9, 11, 13, 15, 17, 19, 20])
+  t.equal(ramp.records.find('default/a'), up)
+  t.equal(timers.count, 0, 'nothing is left to do')
+  // Each change begins where the one before ended, as whoever keeps records needs it.
+  for (const [i, batch] of batches.slice(1).entries()) {
+    t.equal(batch[0]!.before, batches[i]![0]!.after)
+  }
+})
+
+t.test('many that rise are one change a step together', async (t) => {
+  const names = Array.from({ length: 50 }, (_, i) => `r${i}`)
+  const records = names.map((name) => recordOf(name, ['192.0.2.1=1', '192.0.2.2=1']))
+  const { source, batches, pass, ramp } = stage(
+    ...records.map((record) => ({ ...record, down: ['192.0.2.1'] })),
+  )
+  for (const record of records.slice(0, 25)) source.put(record)
+  await pass(STEP_MS / 2)
+  for (const record of records.slice(25)) source.put(record)
+  t.equal(ramp.count, 50)
+  batches.length = 0
+  await pass(2 * DURATION_MS)
+  t.equal(ramp.count, 0)
+  t.ok(batches.length <= RISE_STEPS + 1, `${batches.length} changes`)
+})
+
+t.test('down again, and gone, while it rises', async (t) => {
+  const { source, pass, unitsOf, ramp, timers } = stage(down)
+  source.put(up)
+  await pass(2 * STEP_MS)
+  source.put(down)
+  t.equal(unitsOf('default/a'), undefined)
+  source.put(up)
+  t.strictSame(unitsOf('default/a'), [1], 'from the beginning')
+  source.remove('default/a')
+  t.equal(ramp.records.find('default/a'), undefined)
+  await pass(DURATION_MS)
+  t.equal(timers.count, 0)
+  ramp.close()
+  t.equal(source.listenerCount, 0)
+})
+
+t.test('an edit of the record does not end its rise', async (t) => {
+  const { source, pass, unitsOf } = stage(down)
+  source.put(up)
+  await pass(3 * STEP_MS)
+  source.put(recordOf('a', ['192.0.2.1=10', '192.0.2.2=10', '192.0.2.3=10']))
+  t.strictSame(unitsOf('default/a'), [7])
+})

@@ -1,0 +1,47 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { readManifestFile } from '../../../src/record/manifests/read-file.ts'
+import { unpackRecord } from '../../../src/record/pack.ts'
+
+function manifest(name: string, address: string): string {
+  return `---
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSRecord
+metadata:
+  name: ${name}
+spec:
+  rootHost: ${name}.k.example.com
+  endpoints:
+  - dnsName: ${name}.k.example.com
+    recordType: A
+    targets:
+    - ${address}
+`
+}
+
+t.test('two files read by turns are not mixed up', async (t) => {
+  const texts = ['a', 'b'].map((file, i) =>
+    Array.from({ length: 6 }, (_, n) => manifest(`${file}${n}`, `192.0.2.${i * 100 + n}`)).join(''),
+  )
+  const directory = t.testdir({ 'a.yaml': texts[0]!, 'b.yaml': texts[1]! })
+  const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+  const read = async (file: string): Promise<string[]> => {
+    const path = join(directory, file)
+    const { documents } = await readManifestFile(path, undefined, { pause, onIgnored: undefined })
+    return documents.flatMap(({ records }) =>
+      records.map(({ key, packed }) => `${key} ${unpackRecord(packed!).endpoints[0]!.rdata[0]!}`),
+    )
+  }
+  const first = await read('a.yaml')
+  const [a, b] = await Promise.all([read('a.yaml'), read('b.yaml')])
+  for (const [got, file, base] of [
+    [a, 'a', 0],
+    [b, 'b', 100],
+  ] as const) {
+    t.strictSame(
+      got,
+      Array.from({ length: 6 }, (_, n) => `default/${file}${n} 192,0,2,${base + n}`),
+    )
+  }
+  t.strictSame(a, first)
+})

@@ -1,0 +1,135 @@
+import { writeFileSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { applyAll } from './apply.ts'
+import { Cluster, temporaryDirectory } from './cluster.ts'
+import { composeManifests } from './kustomize.ts'
+import type { LabHost, LabProcess } from './lab.ts'
+import { root } from './server.ts'
+import { until } from './until.ts'
+
+const SYSTEM = 'sextant-system'
+/** As pods have it. */
+const ENVIRONMENT = { WATCH_NAMESPACES: 'gateways', POD_NAMESPACE: SYSTEM }
+const MAIN = join(root, 'dist/main.js')
+/** Ample: on a machine on which everybody tests at once. */
+const START_MS_MAX = 120_000
+
+/** Has 127.0.0.1 of its host lead to a socket in the file system, which all hosts share. */
+const NEAR_END = `const net = require('node:net')
+const [port, path] = process.argv.slice(1)
+net.createServer((near) => {
+  const far = net.connect(path)
+  near.pipe(far).pipe(near)
+  const end = () => (near.destroy(), far.destroy())
+  for (const socket of [near, far]) socket.on('error', end).on('close', end)
+}).listen(Number(port), '127.0.0.1', () => console.log('listening'))`
+
+/** One cluster of several: its API server, and its nameserver and operator on a host of the lab. */
+export class ClusterSite {
+  readonly cluster: Cluster
+  readonly host: LabHost
+  /** Where its nameserver is. */
+  readonly address: string
+  readonly directory: string
+  #server: LabProcess | undefined
+  #operator: LabProcess | undefined
+
+  private constructor(cluster: Cluster, host: LabHost, address: string, directory: string) {
+    this.cluster = cluster
+    this.host = host
+    this.address = address
+    this.directory = directory
+  }
+
+  /** Starts the API server, with what `deploy/` has for the namespace `gateways`. */
+  static async start(t: Test, host: LabHost, address: string): Promise<ClusterSite> {
+    const cluster = await Cluster.start(t)
+    await cluster.installCrds()
+    await cluster.createNamespace('gateways')
+    const manifests = composeManifests('deploy/overlays/chosen-namespaces')
+    const others = manifests.filter(({ kind }) => kind !== 'CustomResourceDefinition')
+    await applyAll(cluster, others)
+    const site = new ClusterSite(cluster, host, address, temporaryDirectory(t))
+    await site.#tunnel(t)
+    return site
+  }
+
+  /** Starts the nameserver, with the rights of its account and the Corefile that `compose` makes for its kubeconfig. */
+  async serve(compose: (kubeconfig: string) => string): Promise<void> {
+    const corefile = compose(await this.#kubeconfigOf('sextant-server'))
+    writeFileSync(join(this.directory, 'Corefile'), corefile)
+    const command = [process.execPath, MAIN, 'serve', '-conf', 'Corefile']
+    this.#server = this.host.start(command, { cwd: this.directory, env: ENVIRONMENT })
+  }
+
+  /** Starts the operator, with the rights of its account. */
+  async operate(...flags: readonly string[]): Promise<void> {
+    const kubeconfig = ['--kubeconfig', await this.#kubeconfigOf('sextant-operator')]
+    const command = [process.execPath, MAIN, 'operator', '--leader-elect', ...kubeconfig, ...flags]
+    this.#operator = this.host.start(command, { cwd: this.directory, env: ENVIRONMENT })
+  }
+
+  get server(): LabProcess {
+    if (this.#server === undefined) throw new Error('no nameserver was started')
+    return this.#server
+  }
+
+  /** What its processes printed. */
+  output(): string {
+    const parts = { server: this.#server, operator: this.#operator }
+    return Object.entries(parts)
+      .map(([name, part]) => `--- ${name} of ${this.address}:\n${part?.output() ?? ''}`)
+      .join('\n')
+  }
+
+  records(name = ''): string {
+    return this.cluster.records('gateways', name)
+  }
+
+  /** A kubeconfig of a service account of `deploy/`. */
+  async #kubeconfigOf(account: string): Promise<string> {
+    const accounts = `/api/v1/namespaces/${SYSTEM}/serviceaccounts`
+    const { status } = await this.cluster.must('POST', `${accounts}/${account}/token`, { spec: {} })
+    const path = join(this.directory, `${account}.kubeconfig`)
+    const { url, caFile } = this.cluster
+    const cluster = { server: url, 'certificate-authority': caFile }
+    const kubeconfig = {
+      'current-context': 'main',
+      clusters: [{ name: 'here', cluster }],
+      users: [{ name: account, user: { token: status.token } }],
+      contexts: [{ name: 'main', context: { cluster: 'here', user: account } }],
+    }
+    writeFileSync(path, JSON.stringify(kubeconfig), { mode: 0o600 })
+    return path
+  }
+
+  /** Leads the host's 127.0.0.1 to the API server, whose network is that of the test. */
+  async #tunnel(t: Test): Promise<void> {
+    const port = Number(new URL(this.cluster.url).port)
+    const path = join(this.directory, 'api.socket')
+    const sockets = new Set<Socket>()
+    const farEnd = createServer((far) => {
+      const api = connect(port, '127.0.0.1')
+      far.pipe(api).pipe(far)
+      const end = (): void => {
+        for (const socket of [far, api]) {
+          socket.destroy()
+          sockets.delete(socket)
+        }
+      }
+      for (const socket of [far, api]) {
+        sockets.add(socket)
+        socket.on('error', end).on('close', end)
+      }
+    })
+    t.teardown(() => {
+      farEnd.close()
+      for (const socket of sockets) socket.destroy()
+    })
+    await new Promise<void>((done) => farEnd.listen(path, done))
+    const nearEnd = this.host.start([process.execPath, '-e', NEAR_END, String(port), path])
+    await until(() => nearEnd.output().includes('listening'), 'the tunnel', START_MS_MAX)
+  }
+}

@@ -1,0 +1,173 @@
+import { printEndpoint } from '../../src/dns/endpoint.ts'
+import { type ApiObject, textOf } from '../../src/kube/api.ts'
+import { keyOf } from '../../src/kube/object-key.ts'
+import { RECORD_FINALIZER } from '../../src/operator/labels.ts'
+import { finalizersOf, isDeleting, labelOf, metadataOf } from '../../src/operator/object.ts'
+import type { OwnHealth } from '../../src/operator/own.ts'
+import type { Peer, PeerAnswer, PeerDirectory } from '../../src/operator/peers.ts'
+import type { ProviderSecrets } from '../../src/operator/provider-choice.ts'
+import type { Provider } from '../../src/operator/provider-secret.ts'
+import type { ClusterView } from '../../src/operator/reconcile.ts'
+import type { Write, Writer } from '../../src/operator/write.ts'
+import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
+import { MANAGED } from './operator-objects.ts'
+
+const HEALTHY: OwnHealth = { down: [], up: [], probes: [] }
+
+/** A cluster in memory: does what the API would with each write, and counts them. */
+export class ToyCluster implements ClusterView, Writer {
+  readonly records = new Map<string, ApiObject>()
+  readonly secrets = new Map<string, ApiObject>()
+  readonly health = new Map<string, OwnHealth>()
+  /** `kind name` of each write, in order. */
+  readonly writes: string[] = []
+  /** Refuses the writes for which it returns an error. */
+  refuse: (write: Write) => Error | undefined = () => undefined
+
+  put(object: ApiObject): void {
+    const isSecret = object.kind === 'Secret'
+    ;(isSecret ? this.secrets : this.records).set(keyOf(object), object)
+  }
+
+  record(key: string): ApiObject | undefined {
+    return this.records.get(key)
+  }
+
+  secretsOf(namespace: string): ProviderSecrets {
+    return {
+      find: (name) => this.secrets.get(`${namespace}/${name}`),
+      defaults: () =>
+        [...this.secrets.values()].filter(
+          (secret) =>
+            textOf(secret.metadata, 'namespace') === namespace &&
+            labelOf(secret, 'kuadrant.io/default-provider') === 'true',
+        ),
+    }
+  }
+
+  healthOf(key: string): OwnHealth {
+    return this.health.get(key) ?? HEALTHY
+  }
+
+  /** What was written since the last time. */
+  takeWrites(): string[] {
+    return this.writes.splice(0)
+  }
+
+  /** Changes the spec of a record, as its user would. */
+  edit(key: string, spec: ApiObject): void {
+    const record = this.records.get(key)!
+    const { generation } = metadataOf(record)
+    const metadata = { ...metadataOf(record), generation: Number(generation) + 1 }
+    this.records.set(key, { ...record, metadata, spec: { ...(record.spec as ApiObject), ...spec } })
+  }
+
+  /** Asks for a record to be gone, as its user would. */
+  markDeleted(key: string): void {
+    const record = this.records.get(key)!
+    const metadata = { ...metadataOf(record), deletionTimestamp: '2026-02-01T00:00:00Z' }
+    this.#settle(key, { ...record, metadata })
+  }
+
+  async write(write: Write): Promise<void> {
+    const object = 'object' in write ? write.object : write.record
+    const error = this.refuse(write)
+    if (error !== undefined) throw error
+    this.writes.push(`${write.kind} ${textOf(object.metadata, 'name')}`)
+    const key = keyOf(object)
+    const present = this.records.get(key)
+    switch (write.kind) {
+      case 'hold':
+        this.#setFinalizers(key, [...finalizersOf(present!), RECORD_FINALIZER], MANAGED)
+        return
+      case 'unhold':
+      case 'leave':
+        this.#setFinalizers(
+          key,
+          finalizersOf(present!).filter((one) => one !== RECORD_FINALIZER),
+          { managedFields: [] },
+        )
+        return
+      case 'apply': {
+        const uid = textOf(present?.metadata, 'uid') || `uid-of-${textOf(object.metadata, 'name')}`
+        const metadata = { ...metadataOf(present ?? {}), ...metadataOf(object), uid }
+        this.records.set(key, { ...present, ...object, metadata })
+        return
+      }
+      case 'delete':
+        this.records.delete(key)
+        return
+      case 'status':
+        this.records.set(key, { ...present, status: write.status })
+    }
+  }
+
+  #setFinalizers(key: string, finalizers: readonly string[], more: ApiObject): void {
+    const record = this.records.get(key)!
+    const metadata = { ...metadataOf(record), finalizers, ...more }
+    this.#settle(key, { ...record, metadata })
+  }
+
+  #settle(key: string, record: ApiObject): void {
+    const isGone = isDeleting(record) && finalizersOf(record).length === 0
+    if (isGone) this.records.delete(key)
+    else this.records.set(key, record)
+  }
+}
+
+/** Peers that say what a test has them say; by address. */
+export class ToyPeers implements PeerDirectory {
+  readonly answers = new Map<string, PeerAnswer>()
+  readonly wanted = new Map<string, string>()
+
+  peersFor(key: string, rootHost: string, { nameservers }: Provider): readonly Peer[] {
+    this.wanted.set(key, rootHost)
+    return nameservers.map((nameserver) => {
+      const address = printEndpoint(nameserver)
+      return { address, answerFor: () => this.answers.get(address) ?? { kind: 'pending' } }
+    })
+  }
+
+  forget(key: string): void {
+    this.wanted.delete(key)
+  }
+
+  /** Has a peer tell these endpoints whole, as `site`. */
+  say(
+    address: string,
+    site: string,
+    endpoints: readonly Partial<SharedEndpoint>[],
+    seenMs: number,
+  ): void {
+    const rootHost = endpoints[0]?.rootHost ?? 'k.example.com'
+    const whole = endpoints.map((endpoint) => told({ site, rootHost, ...endpoint }))
+    const share = { site, rootHost, endpoints: whole, seenMs, generation: 'v2' as const }
+    const word = { shares: [share], seenMs, generation: 'v2' as const, serial: 7 }
+    this.answers.set(address, { kind: 'said', word })
+  }
+
+  fallSilent(address: string, reason = 'no answer'): void {
+    const before = this.answers.get(address)
+    const word = before === undefined || before.kind === 'pending' ? undefined : before.word
+    this.answers.set(address, { kind: 'silent', reason, word })
+  }
+}
+
+/** An endpoint as another site tells it. */
+export function told(parts: Partial<SharedEndpoint>): SharedEndpoint {
+  return {
+    site: 'other',
+    rootHost: 'k.example.com',
+    dnsName: 'k.example.com',
+    recordType: 'A',
+    ttlSeconds: 60,
+    setIdentifier: '',
+    weight: undefined,
+    geoCodes: [],
+    isDefault: false,
+    targets: ['192.0.2.2'],
+    health: 'unknown',
+    sinceSeconds: 1_790_000_000,
+    ...parts,
+  }
+}

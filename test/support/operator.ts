@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { freePort, root } from './server.ts'
+import { until } from './until.ts'
+
+const MAIN = join(root, 'dist/main.js')
+/** Ample: a machine on which everybody tests at once takes long. */
+const START_MS_MAX = 60_000
+
+export interface OperatorOptions {
+  readonly kubeconfig: string
+  readonly args?: readonly string[]
+  /** False: don't wait until it has read the cluster. */
+  readonly mustStart?: boolean
+}
+
+/** A running `sextant operator`, a process of its own, gone when the test ends. */
+export class RunningOperator {
+  readonly #metrics: number
+  readonly #probes: number
+  readonly #child
+  readonly #exit: Promise<number | null>
+  #printed = ''
+
+  private constructor(metrics: number, probes: number, args: readonly string[]) {
+    this.#metrics = metrics
+    this.#probes = probes
+    const addresses = [
+      `--metrics-bind-address=127.0.0.1:${metrics}`,
+      `--health-probe-bind-address=127.0.0.1:${probes}`,
+    ]
+    this.#child = spawn(process.execPath, [MAIN, 'operator', ...addresses, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const take = (chunk: Buffer): void => {
+      this.#printed += String(chunk)
+    }
+    this.#child.stdout.on('data', take)
+    this.#child.stderr.on('data', take)
+    this.#exit = once(this.#child, 'exit').then(([code]) =>
+      typeof code === 'number' ? code : null,
+    )
+  }
+
+  static async start(t: Test, options: OperatorOptions): Promise<RunningOperator> {
+    if (!existsSync(MAIN)) throw new Error('dist/main.js is missing: run npm run build')
+    const args = [`--kubeconfig=${options.kubeconfig}`, ...(options.args ?? [])]
+    const operator = new RunningOperator(await freePort(), await freePort(), args)
+    t.teardown(() => operator.kill())
+    if (options.mustStart === false) return operator
+    const isReady = async () => operator.#isOver || (await operator.ready()).status === 200
+    await until(isReady, 'the operator', START_MS_MAX).catch((error: Error) => {
+      throw new Error(`${error.message}:\n${operator.output}`)
+    })
+    if (operator.#isOver) throw new Error(`the operator did not start:\n${operator.output}`)
+    return operator
+  }
+
+  get output(): string {
+    return this.#printed
+  }
+
+  get #isOver(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
+  /** What the ready page says; status 0 = nobody listens. */
+  async ready(): Promise<{ readonly status: number; readonly text: string }> {
+    try {
+      const reply = await fetch(`http://127.0.0.1:${this.#probes}/readyz`)
+      return { status: reply.status, text: await reply.text() }
+    } catch {
+      return { status: 0, text: '' }
+    }
+  }
+
+  /** The value of a series: its name with all of its labels. */
+  async metric(series: string): Promise<number | undefined> {
+    const text = await (await fetch(`http://127.0.0.1:${this.#metrics}/metrics`)).text()
+    const line = text.split('\n').find((one) => one.startsWith(`${series} `))
+    return line === undefined ? undefined : Number(line.slice(series.length + 1))
+  }
+
+  /** Ends it as Kubernetes does; resolves to the exit code. */
+  async stop(): Promise<number | null> {
+    this.#child.kill('SIGTERM')
+    return this.#exit
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#exit
+  }
+}

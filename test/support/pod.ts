@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { type Cluster, temporaryDirectory } from './cluster.ts'
+import { type Manifest, manifestOf } from './kustomize.ts'
+import { run } from './peer.ts'
+import { freePort, root } from './server.ts'
+import { until } from './until.ts'
+
+/** A container of a Deployment as a process of this machine; gone when the test ends. */
+export interface RunningPod {
+  /** Waits for 200 where its readiness probe looks. */
+  isReady(): Promise<void>
+  /** What dig prints. */
+  dig(...args: readonly string[]): Promise<string>
+  /** Names of the files that it keeps. */
+  state(): string[]
+}
+
+const START_MS_MAX = 60_000
+const SYSTEM = 'sextant-system'
+const STATE = '/var/lib/sextant'
+
+/**
+ * What a kubelet would do: a mount namespace in which all is read-only but the volume, the service account's token
+ * where pods have it, the user of the manifest, no capability. `$0`: the repository; `$1`: the pod's directory; `$2`:
+ * its user; `$3`: Node; then its arguments.
+ */
+const KUBELET = `set -e
+mount --make-rprivate /
+pod=$1; user=$2; node=$pod/bin/$(basename "$3")
+mount --bind "$0" "$pod/app"
+mount --bind "$(dirname "$3")" "$pod/bin"
+shift 3
+mount -t tmpfs tmpfs /run
+mkdir -p /run/secrets/kubernetes.io/serviceaccount
+cp "$pod"/account/* /run/secrets/kubernetes.io/serviceaccount
+mount -o remount,ro /run
+chown "$user" "$pod/state"
+mount --bind "$pod/state" "$pod/state"
+mount -o remount,bind,ro "$pod/app"
+mount -o remount,bind,ro /
+cd "$pod/app"
+exec setpriv --reuid="$user" --regid="$user" --clear-groups --bounding-set=-all --inh-caps=-all \\
+  --no-new-privs "$node" dist/main.js "$@"
+`
+
+/** Runs the only container of the Deployment `sextant-<component>`, on free ports in the place of its own. */
+export async function startPod(
+  t: Test,
+  cluster: Cluster,
+  manifests: readonly Manifest[],
+  component: string,
+): Promise<RunningPod> {
+  const name = `sextant-${component}`
+  const { spec } = manifestOf(manifests, 'Deployment', name).spec.template
+  const [container] = spec.containers
+  const directory = temporaryDirectory(t)
+  chmodSync(directory, 0o755)
+  for (const folder of ['app', 'account', 'state', 'bin']) mkdirSync(join(directory, folder))
+  await layAccount(cluster, spec.serviceAccountName, join(directory, 'account'))
+  const ports = new Map<number, number>()
+  for (const { containerPort } of container.ports) ports.set(containerPort, await freePort())
+  const { Corefile } = manifestOf(manifests, 'ConfigMap', name).data
+  const fitted = Corefile.replaceAll(STATE, join(directory, 'state')).replace(
+    /:(\d+)\b/g,
+    (all: string, port: string) => (ports.has(Number(port)) ? `:${ports.get(Number(port))}` : all),
+  )
+  writeFileSync(join(directory, 'Corefile'), fitted)
+  const args = container.args.map((arg: string) =>
+    arg === '/etc/sextant/Corefile' ? join(directory, 'Corefile') : arg,
+  )
+  const { port } = new URL(cluster.url)
+  const env = {
+    ...environmentOf(manifests, container),
+    KUBERNETES_SERVICE_HOST: '127.0.0.1',
+    KUBERNETES_SERVICE_PORT: port,
+    PATH: process.env.PATH,
+  }
+  const user = String(spec.securityContext.runAsUser)
+  const kubelet = ['-m', 'sh', '-c', KUBELET, root, directory, user, process.execPath, ...args]
+  const child = spawn('unshare', kubelet, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = gather(t, child)
+  const portOf = (wanted: number) => String(ports.get(wanted) ?? 0)
+  const probe = `http://127.0.0.1:${portOf(8181)}${container.readinessProbe.httpGet.path}`
+  const answers = async () => {
+    if (child.exitCode !== null) throw new Error(`${name} ended:\n${output()}`)
+    return (await fetch(probe).catch(() => undefined))?.status === 200
+  }
+  return {
+    isReady: () =>
+      until(answers, name, START_MS_MAX).catch((error: Error) => {
+        throw new Error(`${error.message}:\n${output()}`)
+      }),
+    dig: async (...words) => {
+      const { stdout } = await run('dig', ['@127.0.0.1', '-p', portOf(1053), ...words])
+      return stdout
+    },
+    state: () => readdirSync(join(directory, 'state')),
+  }
+}
+
+/** Puts what a pod finds at /var/run/secrets into `directory`. */
+async function layAccount(cluster: Cluster, account: string, directory: string): Promise<void> {
+  const path = `/api/v1/namespaces/${SYSTEM}/serviceaccounts/${account}/token`
+  const { status } = await cluster.must('POST', path, { spec: {} })
+  const files = { token: status.token, 'ca.crt': readFileSync(cluster.caFile), namespace: SYSTEM }
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(directory, file), text)
+}
+
+/** The variables of a container, where they come from the manifests themselves. */
+function environmentOf(
+  manifests: readonly Manifest[],
+  container: Manifest['spec'],
+): Record<string, string> {
+  const variables: Record<string, string> = {}
+  for (const { name, value, valueFrom } of container.env ?? []) {
+    const { configMapKeyRef: config, secretKeyRef: secret, fieldRef: field } = valueFrom ?? {}
+    if (config) variables[name] = manifestOf(manifests, 'ConfigMap', config.name).data[config.key]
+    else if (secret) {
+      variables[name] = manifestOf(manifests, 'Secret', secret.name).stringData[secret.key]
+    } else if (field) variables[name] = SYSTEM
+    else variables[name] = value
+  }
+  return variables
+}
+
+/** What a process prints, both streams; ends it with the test. */
+function gather(t: Test, child: ChildProcess): () => string {
+  let printed = ''
+  child.stdout?.on('data', (chunk) => (printed += String(chunk)))
+  child.stderr?.on('data', (chunk) => (printed += String(chunk)))
+  const exit = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await exit
+  })
+  return () => printed
+}

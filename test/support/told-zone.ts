@@ -1,0 +1,105 @@
+import { RRClass, RRType } from '../../src/dns/iana/index.ts'
+import type { Message, ResourceRecord } from '../../src/dns/message/message.ts'
+import { equalNames, scanName } from '../../src/dns/name/name.ts'
+import { scanRdata, splitFields } from '../../src/dns/rdata/index.ts'
+import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
+import { composeShared } from '../../src/peering/shared-text.ts'
+import type { Script } from './scripted-server.ts'
+
+const KDRNT = scanName('kdrnt.')!
+
+/** An endpoint as a site tells it. */
+export function endpoint(more: Partial<SharedEndpoint> = {}): SharedEndpoint {
+  return {
+    site: 'east',
+    rootHost: 'app.k.example.com',
+    dnsName: 'app.k.example.com',
+    recordType: 'A',
+    ttlSeconds: 60,
+    setIdentifier: '',
+    weight: undefined,
+    geoCodes: [],
+    isDefault: false,
+    targets: ['192.0.2.1'],
+    health: 'unknown',
+    sinceSeconds: 0,
+    ...more,
+  }
+}
+
+export function record(owner: string, type: keyof typeof RRType, text: string): ResourceRecord {
+  const name = scanName(owner)!
+  const rdata = scanRdata(RRType[type], splitFields(text)!, KDRNT)
+  if (!(rdata instanceof Uint8Array)) throw new Error(`bad rdata: ${text}`)
+  return { owner: name, type: RRType[type], rrclass: RRClass.IN, ttlSeconds: 60, rdata }
+}
+
+export function told(shared: SharedEndpoint): ResourceRecord {
+  const owner = scanName(`v2.${shared.rootHost.replace(/^\*\./, '')}.kdrnt.`)!
+  const rdata = composeShared(shared)!
+  return { owner, type: RRType.TXT, rrclass: RRClass.IN, ttlSeconds: 0, rdata }
+}
+
+/** The zone kdrnt of a peer, with every version that it ever had: answers questions, AXFR and IXFR. */
+export class ToldZone {
+  readonly #versions: { readonly serial: number; readonly records: readonly ResourceRecord[] }[] =
+    []
+  /** Rcode of transfers; 0 = they are answered. */
+  transferRcode = 0
+
+  constructor(serial: number, records: readonly ResourceRecord[]) {
+    this.put(serial, records)
+  }
+
+  put(serial: number, records: readonly ResourceRecord[]): void {
+    this.#versions.push({ serial, records })
+  }
+
+  readonly script: Script = (query, isTcp) => {
+    const { type, name } = query.question!
+    const { serial, records } = this.#versions.at(-1)!
+    const isTransfer = type === RRType.AXFR || type === RRType.IXFR
+    if (isTransfer && (this.transferRcode !== 0 || !isTcp)) return this.transferRcode || 5
+    if (type === RRType.AXFR) return [soa(serial), ...records, soa(serial)]
+    if (type === RRType.IXFR) return this.#differences(query)
+    if (type === RRType.SOA && equalNames(name, KDRNT)) return [soa(serial)]
+    const found = chase(records, name, type)
+    const exists = records.some(({ owner }) => equalNames(owner, name))
+    return found.length > 0 || exists ? found : 3
+  }
+
+  /** From the version that the client has to the last, in one step. */
+  #differences(query: Message): readonly ResourceRecord[] {
+    const { serial, records } = this.#versions.at(-1)!
+    const had = query.authority[0]!.rdata
+    const from = new DataView(had.buffer, had.byteOffset).getUint32(had.length - 20)
+    const old = this.#versions.find((version) => version.serial === from)
+    if (old === undefined) return [soa(serial), ...records, soa(serial)]
+    const removed = old.records.filter((one) => !records.some((other) => isSame(one, other)))
+    const added = records.filter((one) => !old.records.some((other) => isSame(one, other)))
+    return [soa(serial), soa(from), ...removed, soa(serial), ...added, soa(serial)]
+  }
+}
+
+function soa(serial: number): ResourceRecord {
+  return record('kdrnt.', 'SOA', `ns1.kdrnt. hostmaster.kdrnt. ${serial} 7200 1800 86400 60`)
+}
+
+function isSame(a: ResourceRecord, b: ResourceRecord): boolean {
+  return equalNames(a.owner, b.owner) && a.type === b.type && !Buffer.compare(a.rdata, b.rdata)
+}
+
+/** As a server of 2025: of several CNAMEs one is drawn, here in turn. */
+let turn = 0
+function chase(
+  records: readonly ResourceRecord[],
+  name: Uint8Array,
+  type: number,
+): readonly ResourceRecord[] {
+  const own = records.filter(({ owner }) => equalNames(owner, name))
+  const found = own.filter((one) => one.type === type)
+  const names = own.filter((one) => one.type === RRType.CNAME)
+  if (found.length > 0 || names.length === 0) return found
+  const drawn = names[turn++ % names.length]!
+  return [drawn, ...chase(records, drawn.rdata, type)]
+}
