@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap'
+import { applyAll } from '../support/apply.ts'
 import { Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { composeManifests, type Manifest, manifestOf, readManifests } from '../support/kustomize.ts'
+import { composeManifests, manifestOf, readManifests } from '../support/kustomize.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { startPod } from '../support/pod.ts'
 import { until } from '../support/until.ts'
@@ -9,35 +10,6 @@ import { until } from '../support/until.ts'
 const SYSTEM = 'sextant-system'
 /** As the overlay `chosen-namespaces` has it. */
 const CHOSEN = 'gateways'
-const FIRST = ['Namespace', 'CustomResourceDefinition']
-
-/** Where objects of a manifest's kind are, as the API server tells it. */
-async function pathOf(cluster: Cluster, { apiVersion, kind, metadata }: Manifest): Promise<string> {
-  const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
-  const { resources } = await cluster.must('GET', group)
-  const found = resources.find(
-    (resource: { kind: string; name: string }) =>
-      resource.kind === kind && !resource.name.includes('/'),
-  )
-  if (found === undefined) throw new Error(`${apiVersion} knows no ${kind}`)
-  const scope = found.namespaced ? `/namespaces/${metadata.namespace ?? 'no namespace given'}` : ''
-  return `${group}${scope}/${found.name}`
-}
-
-/** As `kubectl apply --server-side --validate=strict`; every complaint but a dry run's is an error. */
-async function apply(cluster: Cluster, manifest: Manifest): Promise<void> {
-  const path = `${await pathOf(cluster, manifest)}/${manifest.metadata.name}`
-  const query = 'fieldManager=test&fieldValidation=Strict'
-  const contentType = 'application/apply-patch+yaml'
-  const reply = await cluster.call('PATCH', `${path}?${query}`, manifest, { contentType })
-  if (reply.status >= 300) throw new Error(`${path}: ${JSON.stringify(reply.body)}`)
-}
-
-async function applyAll(cluster: Cluster, manifests: readonly Manifest[]): Promise<void> {
-  const isFirst = ({ kind }: Manifest) => FIRST.includes(kind)
-  for (const manifest of manifests.filter(isFirst)) await apply(cluster, manifest)
-  for (const manifest of manifests.filter((m) => !isFirst(m))) await apply(cluster, manifest)
-}
 
 /** `verb group/resource[/subresource] [namespace [name]]`; a core resource has no group. */
 async function may(cluster: Cluster, account: string, right: string): Promise<boolean> {

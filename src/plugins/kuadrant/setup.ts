@@ -8,7 +8,6 @@ import { KuadrantService } from './service.ts'
 import { SharedZones } from './shared-zones.ts'
 import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
-import { nameOf } from './source-place.ts'
 import { TakesNotify } from './takes-notify.ts'
 
 /** `kuadrant`: zones made of DNSRecords. */
@@ -30,13 +29,12 @@ export const kuadrant: Directive = {
     if (path !== undefined && siblings.options.some((other) => other.snapshot?.path === path)) {
       throw c.dispenser.error(`snapshot ${path} is that of another block: name another file`)
     }
+    const name = siblings.otherNameOf(options)
+    if (name !== '') {
+      throw c.dispenser.error(`another block says that the same records are of site ${name}`)
+    }
     if (siblings.probesOtherwise(options)) {
       throw c.dispenser.error('probe says otherwise than in another block with the same manifests')
-    }
-    for (const other of siblings.options) {
-      const isOne = nameOf(other.source) !== nameOf(options.source) || other.site === ''
-      if (isOne || options.site === '' || other.site === options.site) continue
-      throw c.dispenser.error(`the same records can't be of site ${other.site} and ${options.site}`)
     }
     const share = new SharedZones(c)
     const handlerOf = (next: Handler): Handler =>

@@ -3,6 +3,7 @@ import type { CorefileView } from '../../plugin/directive.ts'
 import { type HealthOptions, NO_HEALTH, printProbing } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
 import { isRead, nameOf, type SourcePlace } from './source-place.ts'
+import { siteOf } from './tellers.ts'
 
 /** A `kuadrant` block as the others of its Corefile see it. */
 export interface Sibling {
@@ -70,6 +71,12 @@ export class Siblings {
     if (health?.probe === undefined) return false
     const known = this.probingOf(source)
     return known.probe !== undefined && printProbing(known) !== printProbing(health)
+  }
+
+  /** What another block calls the site of the same records, if that is something else; else ''. */
+  otherNameOf(options: KuadrantOptions): string {
+    const name = siteOf({ ...options, site: '' }, this.options)
+    return options.site === '' || name === options.site ? '' : name
   }
 
   /** Places of the blocks that have the zone. */
