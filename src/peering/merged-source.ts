@@ -61,7 +61,8 @@ export class MergedSource implements RecordSource {
   readonly #expired = new Set<PeerFollower>()
   /** By host: what is amiss with it, as it was logged. */
   readonly #troubles = new Map<string, readonly string[]>()
-  #isBusy = false
+  /** The work goes on by itself. */
+  #isScheduled = false
   #isClosed = false
 
   constructor(parts: MergedSourceParts) {
@@ -82,7 +83,10 @@ export class MergedSource implements RecordSource {
 
   /** Resolves once what peers have told up to now is merged. To be called before anything is read. */
   async ready(): Promise<void> {
-    await this.#work()
+    this.#work()
+    while (this.#dirty.size > 0 && !this.#isClosed) {
+      await new Promise((resume) => setImmediate(resume))
+    }
   }
 
   close(): void {
@@ -123,7 +127,7 @@ export class MergedSource implements RecordSource {
       if (before !== undefined && allows(before)) this.#removeOwn(before)
       if (after !== undefined && allows(after)) this.#addOwn(after)
     }
-    void this.#work()
+    this.#work()
   }
 
   #addOwn(record: StoredRecord): void {
@@ -157,7 +161,7 @@ export class MergedSource implements RecordSource {
 
   #takePeer(hosts: ReadonlySet<string>): void {
     for (const host of hosts) this.#dirty.add(host)
-    void this.#work()
+    this.#work()
   }
 
   #lookForSilence(): void {
@@ -171,20 +175,19 @@ export class MergedSource implements RecordSource {
       if (isExpired) log.warning(`peer ${address} has been silent for too long: its endpoints go`)
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
-    if (this.#dirty.size > 0) void this.#work()
+    this.#work()
   }
 
   /** Settles the hosts that are to be looked at: the first at once, others run in between. */
-  async #work(): Promise<void> {
-    if (this.#isBusy) return
-    this.#isBusy = true
-    await this.#contained(async () => {
-      while (this.#dirty.size > 0 && !this.#isClosed) {
-        this.#settleSlice()
-        if (this.#dirty.size > 0) await new Promise<void>((resume) => setImmediate(resume))
-      }
+  #work(): void {
+    if (this.#isScheduled || this.#isClosed || this.#dirty.size === 0) return
+    void this.#contained(() => this.#settleSlice())
+    if (this.#dirty.size === 0) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#work()
     })
-    this.#isBusy = false
   }
 
   #settleSlice(): void {
