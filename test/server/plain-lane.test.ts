@@ -336,3 +336,87 @@ for (const { name, least = 200, ...setting } of settings) {
     t.same(counted(short.slots), counted(long.slots))
   })
 }
+
+t.test(
+  'the short way sees every change of the zones, where they are and which there are',
+  async (t) => {
+    const { image, ...fixture } = start({ lines: ZONE, above: (next) => next })
+    const packet = (name: string): Uint8Array => wireQuery({ name })
+    const address = (name: string): string | undefined => {
+      const reply = byLane(fixture, packet(name))
+      return reply === undefined ? undefined : reply.slice(-4).join('.')
+    }
+    const put = (zone: number, name: string, last: number): void => {
+      image.putRRset(zone, wire(name), {
+        type: RRType.A,
+        ttlSeconds: 9,
+        rdata: [Uint8Array.of(10, 0, 0, last)],
+      })
+    }
+    const org = image.findZone(wire('example.org.'))!
+    t.equal(address('www.example.org'), '192.0.2.1')
+
+    put(org, 'www.example.org.', 1)
+    t.equal(address('www.example.org'), '192.0.2.1', 'what is not published is not seen')
+    image.publish()
+    t.equal(address('www.example.org'), '10.0.0.1')
+
+    // The same version, with the zone somewhere else.
+    image.compact()
+    t.equal(address('www.example.org'), '10.0.0.1')
+    put(org, 'abc.example.org.', 2)
+    image.publish()
+    t.equal(address('abc.example.org'), '10.0.0.2')
+
+    const below = image.addZone(wire('sub.example.org.'))
+    put(below, 'www.sub.example.org.', 3)
+    put(org, 'x.example.org.', 4)
+    image.publish()
+    t.equal(address('x.example.org'), '10.0.0.4')
+    t.equal(address('www.sub.example.org'), '10.0.0.3')
+    t.equal(
+      address('abc.sub.example.org'),
+      undefined,
+      'names of the zone above are not in the one below',
+    )
+
+    image.removeRRset(org, wire('x.example.org.'), RRType.A)
+    image.publish()
+    t.equal(address('x.example.org'), undefined)
+    image.removeZone(org)
+    image.publish()
+    t.equal(address('www.example.org'), undefined)
+    t.equal(address('www.sub.example.org'), '10.0.0.3')
+  },
+)
+
+t.test('a chain with a link that has to see every query has no short way', async (t) => {
+  const opaque = (next: Handler): Handler => ({ name: 'toy', serve: (tx) => next.serve(tx) })
+  const table: { name: string; given: Setting; want: boolean }[] = [
+    {
+      name: 'links that say what they do',
+      given: { lines: ZONE, above: (next) => new Minimal(next) },
+      want: true,
+    },
+    { name: 'a link that does not', given: { lines: ZONE, above: opaque }, want: false },
+    {
+      name: 'a block with debug',
+      given: { lines: ZONE, above: (next) => next, blocks: [{ debug: true }] },
+      want: false,
+    },
+    {
+      name: 'a view',
+      given: { lines: ZONE, above: (next) => next, blocks: [{ filters: [() => true] }] },
+      want: false,
+    },
+    {
+      name: 'a chain that may wait',
+      given: { lines: ZONE, above: (next) => next, blocks: [{ waits: true }] },
+      want: false,
+    },
+  ]
+  for (const { name, given, want } of table) {
+    const reply = byLane(start(given), wireQuery({ name: 'www.example.org' }))
+    t.equal(reply !== undefined, want, name)
+  }
+})
