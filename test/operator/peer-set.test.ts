@@ -80,6 +80,7 @@ function setUp() {
     clock,
     timers,
     onNews: (key) => news.push(key),
+    expiryMs: 24 * 3600 * 1000,
     follow: () => {
       const follower = new ToyFollower()
       followers.push(follower)
