@@ -14,10 +14,7 @@ t.test('the demo shows two sites and ends by itself', async (t) => {
       ['Oceania', '198.51.100.1'],
     ] as const) {
       const answer = new RegExp(
-        `asked at ${site} from ${place} .*\\n(?:\\S+ +\\d+ +IN +CNAME .*\\n)+.* A +${address}\\n`.replace(
-          / \+/g,
-          '\\s+',
-        ),
+        `asked at ${site} from ${place} .*\\n(?:.*\\sCNAME\\s.*\\n)+.*\\sA\\s+${address}\\n`,
       )
       t.match(stdout, answer, `${site}, ${place}`)
     }
