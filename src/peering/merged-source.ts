@@ -93,7 +93,7 @@ export class MergedSource implements RecordSource {
     this.#isClosed = true
     for (const stop of this.#stops.splice(0)) stop()
     this.#listeners.clear()
-    for (const host of this.#hosts.values()) this.#wantAt(host, false)
+    for (const { own } of this.#hosts.values()) for (const record of own) this.#forget(record)
   }
 
   *records(): Iterable<StoredRecord> {
@@ -124,8 +124,9 @@ export class MergedSource implements RecordSource {
   #takeOwn(changes: readonly RecordChange[]): void {
     const { allows } = this.#parts
     for (const { before, after } of changes) {
-      if (before !== undefined && allows(before)) this.#removeOwn(before)
+      // In this order: a host that is forgotten, for a moment only, has to be asked for anew.
       if (after !== undefined && allows(after)) this.#addOwn(after)
+      if (before !== undefined && allows(before)) this.#removeOwn(before)
     }
     this.#work()
   }
@@ -138,7 +139,7 @@ export class MergedSource implements RecordSource {
     host.own = [...host.own, record]
     this.#hosts.set(key, host)
     this.#dirty.add(text)
-    if (host.own.length === 1) this.#wantAt(host, true)
+    for (const peer of this.#parts.peers) peer.want(rootHostOf(record))
   }
 
   #removeOwn(record: StoredRecord): void {
@@ -146,17 +147,11 @@ export class MergedSource implements RecordSource {
     if (host === undefined) return
     host.own = host.own.filter((other) => other !== record)
     this.#dirty.add(host.text)
-    if (host.own.length === 0) this.#wantAt(host, false)
+    this.#forget(record)
   }
 
-  /** A wildcard of the host may be somebody else's. */
-  #wantAt({ text }: Host, isWanted: boolean): void {
-    for (const peer of this.#parts.peers) {
-      for (const rootHost of [text, `*.${text}`]) {
-        if (isWanted) peer.want(rootHost)
-        else peer.forget(rootHost)
-      }
-    }
+  #forget(record: StoredRecord): void {
+    for (const peer of this.#parts.peers) peer.forget(rootHostOf(record))
   }
 
   #takePeer(hosts: ReadonlySet<string>): void {
@@ -267,6 +262,13 @@ export class MergedSource implements RecordSource {
 
 function hostKeyOf(record: StoredRecord): string {
   return unpackPlace(record.packed).rootHostKey
+}
+
+/** As in a SharedEndpoint. */
+function rootHostOf({ packed }: StoredRecord): string {
+  const { rootHostKey, isWildcardHost } = unpackPlace(packed)
+  const host = printHost(Buffer.from(rootHostKey, 'latin1'))
+  return isWildcardHost ? `*.${host}` : host
 }
 
 /** What leads from some records to others: those of one key are one change. */
