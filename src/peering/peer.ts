@@ -350,7 +350,7 @@ export class PeerFollower {
       return
     }
     if (this.#aborting.signal.aborted) return
-    const isWhole = this.#zone.count > 0 || this.#zone.sites.length > 0 || this.#isKeyed
+    const isWhole = !this.#zone.isOld || this.#isKeyed
     this.#transferMs = clock.monotonic() + TRANSFER_RETRY_MS
     if (isWhole && this.#generation === 'v1') {
       // What it told host by host it tells here as well, or no longer.

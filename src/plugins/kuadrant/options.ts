@@ -55,11 +55,11 @@ export interface KuadrantOptions {
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
   readonly fallthrough: Fallthrough
-  /** Undefined = nothing is said of it. */
-  readonly health?: HealthOptions | undefined
   /** What other sites know us by; '' = not said. */
   readonly site: string
   readonly peering: PeeringOptions
+  /** Undefined = nothing is said of it. */
+  readonly health?: HealthOptions | undefined
 }
 
 const SNAPSHOT_MS_DEFAULT = 60_000
@@ -96,9 +96,9 @@ export function draftOptions(
     nameservers: [],
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
-    health: NO_HEALTH,
     site: '',
     peering: { ...NO_PEERING },
+    health: NO_HEALTH,
   }
 }
 

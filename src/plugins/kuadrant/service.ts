@@ -90,9 +90,9 @@ export class KuadrantService {
     const { block, clock, metrics } = this.#context
     const { snapshot, zones } = this.#options
     this.#siblings.enter()
-    for (const lost of findLostAddresses(this.#options)) this.#context.log.warning(lost.print())
     this.#peers?.start()
     this.#stops.add(() => this.#peers?.close())
+    for (const lost of findLostAddresses(this.#options)) this.#context.log.warning(lost.print())
     const loaded = this.#load()
     this.#loaded = loaded
     if (loaded === undefined) await this.#siblings.claimAll()
@@ -128,8 +128,9 @@ export class KuadrantService {
   /** What is to be known of the answers, for the ready page; '' = nothing. */
   note(): string {
     if (!this.#servesLoaded) {
-      const notes = [this.#shared?.source.note(), this.#health?.note(), this.#peers?.note()]
-      return notes.filter(Boolean).join('; ')
+      const notes = [this.#shared?.source.note() ?? '', this.#health?.note() ?? '']
+      notes.push(this.#peers?.note() ?? '')
+      return notes.filter((note) => note !== '').join('; ')
     }
     const since = printTime(this.#loaded!)
     const kept = this.#zones?.leftoverCount ?? 0
@@ -248,6 +249,7 @@ export class KuadrantService {
     const { claims } = this.#shared!
     this.#measureWatches()
     await this.#shared!.source.synced()
+    if (this.#stops.isClosed) return
     const source = await this.#records()
     if (this.#stops.isClosed) return
     const observe = commitHistogram(metrics)
@@ -272,13 +274,13 @@ export class KuadrantService {
 
   /** Our own records, or those of all sites. */
   async #records(): Promise<RecordSource> {
-    const source = this.#openHealth(this.#shared!.source)
-    if (this.#peers === undefined) return source
+    const own = this.#openHealth(this.#shared!.source)
+    if (this.#peers === undefined) return own
     // What is served now has what they told: it must not go and come back. Else nobody waits for them.
     if (this.#loaded !== undefined || this.#siblings.replacesServing) {
       await this.#peers.firstAnswers(FIRST_ANSWERS_MS)
     }
-    return this.#peers.merge(source, this.#teller!)
+    return this.#peers.merge(own, this.#teller!)
   }
 
   get #teller(): LocalTeller | undefined {

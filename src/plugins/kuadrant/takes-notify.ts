@@ -2,6 +2,7 @@ import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { equalNames } from '../../dns/name/name.ts'
 import { printAddress } from '../../dns/text/address.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { KDRNT_ZONE } from '../../record/kdrnt.ts'
 
@@ -12,12 +13,15 @@ import { KDRNT_ZONE } from '../../record/kdrnt.ts'
  */
 export class TakesNotify implements Handler {
   readonly name = 'kuadrant'
+  /** Plain queries are none of its business. */
+  readonly plain: PlainLink | undefined
   readonly #zones: Handler
   readonly #next: Handler
   readonly #report: (host: string) => void
 
   constructor(zones: Handler, next: Handler, report: (host: string) => void) {
     this.#zones = zones
+    this.plain = zones.plain
     this.#next = next
     this.#report = report
   }
