@@ -1,4 +1,5 @@
 import { check } from './check.ts'
+import { demo } from './demo.ts'
 import { runOperator } from './operator.ts'
 import { type Output, processOutput } from './output.ts'
 import { runQuery } from './query.ts'
@@ -19,11 +20,12 @@ const USAGE = `Sextant answers DNS by where the client is, then by weight.
       -h                        list the flags
   sextant query NAME [TYPE] [@SERVER] [-p PORT] [+tcp] [+dnssec] [+subnet=CIDR]
                                 ask a server, and print the answer as dig does
+  sextant demo                  show two sites on loopback that merge each other
 
 Without a command the arguments are those of serve, as on CoreDNS's command line.`
 
 const HELP_FLAG = /^--?h(elp)?$/
-const COMMAND = /^(serve|check|query)$/
+const COMMAND = /^(serve|check|demo|query)$/
 
 /** Runs a command line and ends the process with its exit code. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -46,6 +48,8 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
       return check(rest, output)
     case 'operator':
       return runOperator(rest, output)
+    case 'demo':
+      return demo(output)
     case 'query':
       return runQuery(rest, output.print, output.printError)
     default:

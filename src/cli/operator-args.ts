@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { printDuration, scanDuration } from '../base/duration.ts'
+import { scanCidr } from '../dns/text/address.ts'
 import type { OperatorSettings } from '../operator/operator.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/merge/merge-shares.ts'
 import { isSite } from '../peering/shared-text.ts'
@@ -74,6 +75,23 @@ const FLAGS: readonly Flag[] = [
     value: ':8081',
     help: 'address of /healthz and /readyz; 0 = none',
   },
+  {
+    name: 'enable-probes',
+    value: 'true',
+    isBoolean: true,
+    help: 'probe addresses as the health checks of records ask for it',
+  },
+  {
+    name: 'insecure-health-checks',
+    value: 'true',
+    isBoolean: true,
+    help: 'verify no certificates in the health checks of records',
+  },
+  {
+    name: 'probe-allow',
+    value: '',
+    help: 'comma list of networks to probe in although they are refused by default: loopback, metadata services',
+  },
   { name: 'log-level', value: 'info', help: LEVELS.join(', ') },
 ]
 
@@ -97,7 +115,9 @@ export function scanOperatorArgs(
   if (flags.rest.length > 0) return `extra command line arguments: [${flags.rest.join(' ')}]`
   const values = new Map<string, string>()
   for (const { name, value, isBoolean } of FLAGS) {
-    const given = isBoolean ? String(flags.set.has(name)) : (flags.values.get(name) ?? value)
+    const isGiven = argv.some((arg) => arg.replace(/^--?/, '').split('=', 1)[0] === name)
+    const flag = isGiven ? String(flags.set.has(name)) : value
+    const given = isBoolean ? flag : (flags.values.get(name) ?? value)
     values.set(name, env[nameInEnvironment(name)] || given)
   }
   try {
@@ -139,16 +159,14 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
     probeAddress: address('health-probe-bind-address', get),
     kubeconfig: get('kubeconfig'),
     context: get('context'),
-    namespaces: get('watch-namespaces')
-      .split(',')
-      .map((word) => word.trim())
-      .filter((word) => word !== ''),
+    namespaces: wordsOf(get('watch-namespaces')),
     level: level(get('log-level')),
     settings: {
       minMs,
       maxMs,
       site,
       peerExpiryMs: duration('peer-expiry', get),
+      probing: probing(get),
       leaseNamespace: boolean('leader-elect', get) ? namespace : undefined,
       identity: `${env.POD_NAME || hostname()}_${randomUUID()}`,
     },
@@ -161,6 +179,23 @@ function duration(name: string, get: Get): number {
   const ms = scanDuration(get(name))
   if (ms === undefined || ms <= 0) throw new BadValue(name, get(name), 'a duration, as 30s or 15m')
   return ms
+}
+
+function probing(get: Get): OperatorSettings['probing'] {
+  if (!boolean('enable-probes', get)) return undefined
+  const allowed = wordsOf(get('probe-allow')).map((text) => {
+    const cidr = scanCidr(text)
+    if (cidr === undefined) throw new BadValue('probe-allow', text, 'networks, as 192.0.2.0/24')
+    return cidr
+  })
+  return { allowsInsecureCertificates: boolean('insecure-health-checks', get), allowed }
+}
+
+function wordsOf(list: string): string[] {
+  return list
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
 }
 
 function boolean(name: string, get: Get): boolean {

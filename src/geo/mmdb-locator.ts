@@ -59,6 +59,11 @@ export class MmdbLocator implements Locator {
     )
   }
 
+  /** Files whose older version is in use, since they can't be used as they are now. */
+  get faults(): { readonly path: string; readonly fault: Error }[] {
+    return this.#files.flatMap(({ path, fault }) => (fault === undefined ? [] : [{ path, fault }]))
+  }
+
   /** The databases in use, for `follow` in another thread. */
   get images(): readonly DatabaseImage[] {
     return this.#files.map((file) => file.image)

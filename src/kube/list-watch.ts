@@ -168,8 +168,13 @@ export class ListWatch {
     const { api, sink, clock, onProgress } = this.#options
     this.counts.lists++
     sink.beginList()
-    const version = await this.#lister.list((objects) => {
-      if (!this.#isClosed) sink.put(objects)
+    const version = await this.#lister.listStreamed({
+      put: (objects) => {
+        if (!this.#isClosed) sink.put(objects)
+      },
+      remove: (events) => {
+        if (!this.#isClosed) sink.apply(events)
+      },
     })
     if (this.#isClosed) return
     sink.endList()

@@ -2,6 +2,7 @@ import type { Timers } from '../base/timers.ts'
 import { type ApiClient, ApiError, type ApiObject, isObject, textOf } from './api.ts'
 import { Deadline } from './deadline.ts'
 import { parseJson, readRefusal, readText } from './read-body.ts'
+import { type ListTaker, listStreamed, type StreamOutcome } from './streamed-list.ts'
 
 /** Objects asked for at once: small enough to be taken in between two queries. */
 const PAGE_OBJECTS = 500
@@ -20,19 +21,37 @@ interface Page {
   readonly continueToken: string
 }
 
-/** Lists a collection page by page. */
+/** Lists a collection. */
 export class Lister {
   readonly #api: ApiClient
   readonly #timers: Timers
   readonly #path: string
   #limit = PAGE_OBJECTS
   #deadline: Deadline | undefined
+  /** The server can do it, so far as we know. */
+  #canStream = true
+  /** A streamed list came in part: pages may be what gets through. */
+  #wasCut = false
 
   /** `path`: of the collection, with a query of at least one parameter. */
   constructor(api: ApiClient, timers: Timers, path: string) {
     this.#api = api
     this.#timers = timers
     this.#path = path
+  }
+
+  /** Lists it as a stream where the server can, else in pages. Needs the right to watch. */
+  async listStreamed(taker: ListTaker): Promise<string> {
+    if (this.#canStream && !this.#wasCut) {
+      const outcome = await this.#stream(taker)
+      if (outcome.kind === 'whole') return outcome.resourceVersion
+      this.#canStream = outcome.kind !== 'refused'
+      this.#wasCut = outcome.kind === 'cut'
+      if (outcome.kind === 'cut') throw outcome.error
+    }
+    const version = await this.list((objects) => taker.put(objects))
+    this.#wasCut = false
+    return version
   }
 
   /**
@@ -57,6 +76,18 @@ export class Lister {
 
   abort(reason: Error): void {
     this.#deadline?.abort(reason)
+  }
+
+  async #stream(taker: ListTaker): Promise<StreamOutcome> {
+    const deadline = new Deadline(this.#timers, IDLE_MS)
+    this.#deadline = deadline
+    try {
+      return await listStreamed(this.#api, this.#path, taker, deadline)
+    } catch (error) {
+      throw deadline.signal.aborted ? deadline.signal.reason : error
+    } finally {
+      deadline.end()
+    }
   }
 
   async #page(limit: number, continueToken: string): Promise<Page> {

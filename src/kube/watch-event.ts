@@ -12,6 +12,8 @@ export interface WatchEvent {
 export interface WatchLine {
   readonly event: WatchEvent | undefined
   readonly resourceVersion: string
+  /** With it everything that was there at the beginning has come (Kubernetes API concepts, "Streaming lists"). */
+  readonly isListEnd: boolean
 }
 
 /** Reads a line of a watch. Throws ApiError: what the line reports, or that it makes no sense. */
@@ -25,18 +27,23 @@ export function scanWatchLine(line: string): WatchLine {
     throw new ApiError(0, 'a watch event has no object')
   switch (type) {
     case 'BOOKMARK':
-      return { event: undefined, resourceVersion }
+      return { event: undefined, resourceVersion, isListEnd: endsList(object) }
     case 'ADDED':
     case 'MODIFIED':
-      return { event: { isDeleted: false, object }, resourceVersion }
+      return { event: { isDeleted: false, object }, resourceVersion, isListEnd: false }
     case 'DELETED':
-      return { event: { isDeleted: true, object }, resourceVersion }
+      return { event: { isDeleted: true, object }, resourceVersion, isListEnd: false }
     default:
       throw new ApiError(
         0,
         `a watch event has the unknown type ${JSON.stringify(type.slice(0, 50))}`,
       )
   }
+}
+
+function endsList({ metadata }: ApiObject): boolean {
+  const annotations = isObject(metadata) ? metadata.annotations : undefined
+  return textOf(annotations, 'k8s.io/initial-events-end') === 'true'
 }
 
 function errorOf(object: ApiObject[string] | undefined): ApiError {

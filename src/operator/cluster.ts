@@ -11,13 +11,13 @@ import { RECORDS } from './api-writer.ts'
 import { FIELD_MANAGER } from './object.ts'
 import type { OwnHealth } from './own.ts'
 import { ProbeBook, trimProbe } from './probe-book.ts'
+import { PROBES } from './probes/cluster-probing.ts'
 import type { ProviderSecrets } from './provider-choice.ts'
 import type { ClusterView } from './reconcile.ts'
 import { RecordCache, trimRecord } from './record-cache.ts'
 import { SecretCache, trimSecret } from './secret-cache.ts'
 
 const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
-const PROBES = { ...RECORDS, plural: 'dnshealthcheckprobes' }
 
 export interface ClusterMeans {
   readonly api: ApiClient
@@ -37,7 +37,7 @@ export class Cluster implements ClusterView {
   readonly records: RecordCache
   readonly recordInformer: Informer
   readonly secretInformer: Informer
-  readonly #probeInformer: Informer
+  readonly probeInformer: Informer
   readonly #secrets: SecretCache
   readonly #probes: ProbeBook
   readonly #healthListeners = new Set<(key: string) => void>()
@@ -51,10 +51,10 @@ export class Cluster implements ClusterView {
       new Informer({ ...means, resource, trim, labelSelector: '' })
     this.recordInformer = informer(RECORDS, trimRecord)
     this.secretInformer = informer(SECRETS, trimSecret)
-    this.#probeInformer = informer(PROBES, trimProbe)
+    this.probeInformer = informer(PROBES, trimProbe)
     this.records = new RecordCache(this.recordInformer, means.clock)
     this.#secrets = new SecretCache(this.secretInformer)
-    this.#probes = new ProbeBook(this.#probeInformer, (key) => {
+    this.#probes = new ProbeBook(this.probeInformer, (key) => {
       for (const listener of this.#healthListeners) listener(key)
     })
   }
@@ -104,14 +104,14 @@ export class Cluster implements ClusterView {
   }
 
   get #informers(): readonly Informer[] {
-    return [this.recordInformer, this.secretInformer, this.#probeInformer]
+    return [this.recordInformer, this.secretInformer, this.probeInformer]
   }
 
   /** Without access to probes, or their definition, all addresses count as unknown. */
   async #probesRead(): Promise<void> {
     const { timers } = this.means
     const isOutOfReach = (): boolean =>
-      this.#probeInformer.watches.every(
+      this.probeInformer.watches.every(
         ({ isSynced, failureStatus }) => isSynced || failureStatus === 403 || failureStatus === 404,
       )
     let stop = (): void => {}
@@ -120,7 +120,7 @@ export class Cluster implements ClusterView {
         if (isOutOfReach()) resolve()
       })
     })
-    await Promise.race([this.#probeInformer.synced(), outOfReach])
+    await Promise.race([this.probeInformer.synced(), outOfReach])
     stop()
   }
 }

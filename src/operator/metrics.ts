@@ -25,7 +25,7 @@ export interface OperatorFacts {
 
 /** The operator's metrics; those of upstream's operator under its names. */
 export class OperatorMetrics {
-  readonly #registry: MetricsRegistry
+  readonly registry: MetricsRegistry
   readonly #ready
   readonly #recordWrites
   readonly #writes
@@ -33,7 +33,7 @@ export class OperatorMetrics {
   readonly #labels = new Map<string, RecordLabels>()
 
   constructor(registry: MetricsRegistry) {
-    this.#registry = registry
+    this.registry = registry
     this.#ready = registry.gauge(
       'dns_provider_record_ready',
       'Whether a record is published: 1 or 0.',
@@ -80,7 +80,7 @@ export class OperatorMetrics {
   /** Has `read` asked at every scrape. */
   collectFrom(read: () => OperatorFacts, clock: Clock): void {
     const gauge = (name: string, help: string, labels: readonly string[] = []) =>
-      this.#registry.gauge(`sextant_operator_${name}`, help, labels)
+      this.registry.gauge(`sextant_operator_${name}`, help, labels)
     const leading = gauge('leading', 'Whether this operator is the one that writes.')
     const depth = gauge('queue_depth', 'Records that wait to be looked at.')
     const running = gauge('queue_running', 'Records that are being looked at.')
@@ -93,7 +93,7 @@ export class OperatorMetrics {
     const endpoints = gauge('peer_endpoints', 'Endpoints that a peer tells of.', ['peer'])
     const attempts = gauge('peer_failures', 'Failed attempts to ask a peer.', ['peer'])
     const info = gauge('peer_info', 'Always 1.', ['peer', 'site', 'generation'])
-    this.#registry.onCollect(() => {
+    this.registry.onCollect(() => {
       const facts = read()
       leading.set(facts.isLeading ? 1 : 0)
       depth.set(facts.queue.depth)

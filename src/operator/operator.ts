@@ -4,6 +4,7 @@ import { LeaderElector } from '../kube/lease.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { Cluster, type ClusterMeans } from './cluster.ts'
 import { type OperatorFacts, OperatorMetrics } from './metrics.ts'
+import type { ProbingSettings } from './probes/term-probing.ts'
 import type { RequeueBounds } from './requeue.ts'
 import { shortHash } from './short-hash.ts'
 import { Term } from './term.ts'
@@ -25,6 +26,8 @@ export interface OperatorSettings extends RequeueBounds {
   readonly peerExpiryMs: number
   /** Namespace of the Lease; undefined = nobody else works here. */
   readonly leaseNamespace: string | undefined
+  /** Undefined = nothing is probed. */
+  readonly probing?: ProbingSettings | undefined
   /** Unlike that of every other process. */
   readonly identity: string
 }

@@ -33,6 +33,8 @@ export interface PeerSetParts {
   readonly follow: (nameserver: Nameserver, key: TsigKey | undefined) => Follower
   /** A peer has something new for that record, or was heard or not heard for some time. */
   readonly onNews: (key: string) => void
+  /** How long the endpoints of a silent peer are kept: it is called silent before they go, and so heard again after. */
+  readonly expiryMs: number
   readonly clock: Clock
   readonly timers: Timers
 }
@@ -176,7 +178,9 @@ class FollowedPeer implements Peer {
   #present(): Presence {
     const { lastSeenMs, error } = this.#follower
     const sinceMs = lastSeenMs === 0 ? this.#startMs : lastSeenMs
-    const isLate = error !== '' && this.#parts.clock.now() - sinceMs >= SILENT_AFTER_MS
+    const { clock, expiryMs } = this.#parts
+    const silentAfterMs = Math.min(SILENT_AFTER_MS, expiryMs / 2)
+    const isLate = error !== '' && clock.now() - sinceMs >= silentAfterMs
     if (isLate) return 'silent'
     return lastSeenMs === 0 ? 'new' : 'live'
   }

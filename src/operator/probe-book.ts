@@ -1,8 +1,8 @@
-import { type ApiObject, textOf } from '../kube/api.ts'
+import type { ApiObject } from '../kube/api.ts'
 import type { Informer } from '../kube/informer.ts'
 import { API_VERSION } from '../record/dns-record.ts'
 import { validateResource } from '../record/validate/resource.ts'
-import { mappingOf } from './object.ts'
+import { mappingOf, metadataOf } from './object.ts'
 import type { OwnHealth } from './own.ts'
 
 type Health = OwnHealth['probes'][number]
@@ -73,28 +73,8 @@ function readHealth(probe: ApiObject): Health['health'] {
   return healthy ? 'up' : 'down'
 }
 
-/** What is kept of a probe. */
+/** What is kept of a probe: all but who manages which field. */
 export function trimProbe(probe: ApiObject): ApiObject {
-  const { metadata } = probe
-  const { healthy } = mappingOf(probe, 'status')
-  const spec = { address: textOf(probe.spec, 'address') }
-  return {
-    metadata: pick(metadata, [
-      'name',
-      'namespace',
-      'uid',
-      'resourceVersion',
-      'labels',
-      'ownerReferences',
-    ]),
-    spec,
-    status: healthy === undefined ? {} : { healthy },
-  }
-}
-
-function pick(value: ApiObject[string] | undefined, names: readonly string[]): ApiObject {
-  const from = mappingOf({ value: value ?? null }, 'value')
-  return Object.fromEntries(
-    names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]])),
-  )
+  const { managedFields: _, ...metadata } = metadataOf(probe)
+  return { ...probe, metadata }
 }

@@ -6,6 +6,7 @@ import type { Cluster } from './cluster.ts'
 import type { OperatorMetrics } from './metrics.ts'
 import type { OperatorSettings } from './operator.ts'
 import { PeerSet } from './peer-set.ts'
+import { TermProbing } from './probes/term-probing.ts'
 import { Reconciler } from './reconcile.ts'
 import { Reporter } from './reporter.ts'
 import { watchForNews } from './triggers.ts'
@@ -36,6 +37,7 @@ export class Term {
   readonly #parts: TermParts
   readonly #reconciler: Reconciler
   readonly #stopWatching: readonly (() => void)[]
+  readonly #probing: TermProbing | undefined
   #reportsPeers = true
   /** Monotonic clock: when timers and sockets had their turn last. */
   #turnMs = 0
@@ -44,14 +46,19 @@ export class Term {
     const { cluster, settings, site, metrics, mayWrite } = parts
     const { clock, timers, random, log } = cluster.means
     this.#parts = parts
+    const { probing } = settings
+    this.#probing =
+      probing === undefined ? undefined : new TermProbing({ cluster, metrics, mayWrite }, probing)
     const onNews = (key: string): void => {
       this.queue.add(key)
+      this.#probing?.reconsider(key)
     }
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const means = { clock, timers, random, log }
     this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...means })
     this.peers = new PeerSet({
       onNews,
+      expiryMs: settings.peerExpiryMs,
       clock,
       timers,
       follow: (peer, key) =>
@@ -89,6 +96,7 @@ export class Term {
   async close(): Promise<void> {
     for (const stop of this.#stopWatching) stop()
     this.peers.close()
+    await this.#probing?.close()
     await this.queue.close()
   }
 

@@ -25,7 +25,8 @@ export class HostPoll {
   /** When each of the others is due, soonest first. */
   readonly #due = new Map<string, number>()
   readonly #shares = new Map<string, readonly SiteShare[]>()
-  readonly #wanted = new Set<string>()
+  /** How many want each host. */
+  readonly #wanted = new Map<string, number>()
   #active = 0
 
   constructor(parts: HostPollParts) {
@@ -52,12 +53,18 @@ export class HostPoll {
   }
 
   want(rootHost: string): void {
-    if (this.#wanted.has(rootHost)) return
-    this.#wanted.add(rootHost)
-    this.#fresh.add(rootHost)
+    const count = this.#wanted.get(rootHost) ?? 0
+    this.#wanted.set(rootHost, count + 1)
+    if (count === 0) this.#fresh.add(rootHost)
   }
 
+  /** One of those that wanted it does no longer. */
   forget(rootHost: string): void {
+    const count = this.#wanted.get(rootHost) ?? 0
+    if (count > 1) {
+      this.#wanted.set(rootHost, count - 1)
+      return
+    }
     this.#wanted.delete(rootHost)
     this.#fresh.delete(rootHost)
     this.#due.delete(rootHost)

@@ -1,10 +1,12 @@
 import { Rcode, RRClass, RRType } from '../dns/iana/index.ts'
 import type { Query } from '../dns/message/query.ts'
 import { type Response, Section } from '../dns/message/response.ts'
+import type { HashedName } from '../zone/image/hashed-name.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import { answerFromImage, withdrawAnswer } from './authority.ts'
 import type { Fallthrough } from './fallthrough.ts'
 import type { Handler } from './handler.ts'
+import type { PlainLink, PlainSource } from './plain.ts'
 import type { Transaction } from './transaction.ts'
 import { ZoneSet } from './zone-set.ts'
 
@@ -25,9 +27,20 @@ export class FileZoneTable {
     return this.#zones
   }
 
+  /** Labels of the deepest zone. */
+  get deepest(): number {
+    return this.#set.deepest
+  }
+
   replace(zones: readonly ServedZone[]): void {
     this.#zones = zones
     this.#set = new ZoneSet(zones.map(({ zone }) => zone))
+  }
+
+  /** The zone that the name is in, or undefined. */
+  find(name: HashedName): ServedZone | undefined {
+    const index = this.#set.match(name)
+    return index === -1 ? undefined : this.#zones[index]
   }
 
   /** The zone that answers the query, or undefined. */
@@ -53,7 +66,8 @@ export interface FileZonesOptions {
 }
 
 /** Answers out of zones that came from master files: what `file` and `auto` have in common. */
-export class FileZones implements Handler {
+export class FileZones implements Handler, PlainSource {
+  readonly plain: PlainLink = { kind: 'answer', source: this }
   readonly name: string
   readonly #next: Handler
   readonly #table: FileZoneTable
@@ -66,6 +80,19 @@ export class FileZones implements Handler {
     this.#table = options.table
     this.#fallthrough = options.fallthrough
     this.#origins = options.origins
+  }
+
+  get holder(): object {
+    return this.#table.zones
+  }
+
+  get deepest(): number {
+    return Math.max(this.#table.deepest, this.#origins?.deepest ?? 0)
+  }
+
+  find(name: HashedName): ZoneAnswerer | undefined {
+    if (this.#origins?.match(name) === -1) return undefined
+    return this.#table.find(name)?.answerer
   }
 
   serve(tx: Transaction): number | Promise<number> {

@@ -1,3 +1,4 @@
+import type { PlainLink } from './plain.ts'
 import type { Transaction } from './transaction.ts'
 
 /** Returned by `serve` instead of an rcode: send nothing at all. */
@@ -19,6 +20,8 @@ export const DROP = -1
 export interface Handler {
   /** The directive's name. */
   readonly name: string
+  /** What it does to plain queries; absent = it has to see every query. */
+  readonly plain?: PlainLink | undefined
   serve(tx: Transaction): number | Promise<number>
 }
 

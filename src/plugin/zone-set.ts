@@ -1,6 +1,6 @@
 import { equalOctets } from '../base/octets.ts'
-import type { Query } from '../dns/message/query.ts'
 import { hashLabel, mixHash, NAME_HASH_SEED } from '../dns/name/hash.ts'
+import type { HashedName } from '../zone/image/hashed-name.ts'
 
 /**
  * A fixed set of zones, matched against a query by longest suffix without allocating. Names are
@@ -13,11 +13,11 @@ export class ZoneSet {
   readonly #hashes: Int32Array
   readonly #mask: number
   /** Labels of the longest zone. */
-  readonly #deepest: number
+  readonly deepest: number
 
   constructor(zones: readonly Uint8Array[]) {
     this.zones = zones
-    this.#deepest = Math.max(0, ...zones.map(countLabels))
+    this.deepest = Math.max(0, ...zones.map(countLabels))
     let size = 4
     while (size < zones.length * 2) size *= 2
     this.#mask = size - 1
@@ -33,32 +33,31 @@ export class ZoneSet {
   }
 
   /** Index of the longest zone that ends the qname, or -1. `fromLabel`: skip that many labels. */
-  match(query: Query, fromLabel = 0): number {
-    const longest = query.labelCount - this.#deepest
-    for (let label = Math.max(longest, fromLabel); label <= query.labelCount; label++) {
-      const found = this.#find(query, label)
+  match(name: HashedName, fromLabel = 0): number {
+    const longest = name.labelCount - this.deepest
+    for (let label = Math.max(longest, fromLabel); label <= name.labelCount; label++) {
+      const found = this.#find(name, label)
       if (found !== -1) return found
     }
     return -1
   }
 
-  #find(query: Query, label: number): number {
-    const hash = query.suffixHash[label]!
+  #find(name: HashedName, label: number): number {
+    const hash = name.suffixHash[label]!
     let slot = mixHash(hash) & this.#mask
     for (;;) {
       const index = this.#slots[slot]!
       if (index === -1) return -1
-      if (this.#hashes[slot] === hash && equalsSuffix(query, label, this.zones[index]!))
-        return index
+      if (this.#hashes[slot] === hash && equalsSuffix(name, label, this.zones[index]!)) return index
       slot = (slot + 1) & this.#mask
     }
   }
 }
 
-function equalsSuffix(query: Query, label: number, zone: Uint8Array): boolean {
-  const start = query.labelOffset[label]!
-  if (query.qnameOctets - start !== zone.length) return false
-  return equalOctets(query.qname, start, zone, 0, zone.length)
+function equalsSuffix(name: HashedName, label: number, zone: Uint8Array): boolean {
+  const start = name.labelOffset[label]!
+  if (name.qnameOctets - start !== zone.length) return false
+  return equalOctets(name.qname, start, zone, 0, zone.length)
 }
 
 /** Labels of a name in wire form, without the root. */

@@ -1,12 +1,18 @@
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
-import type { Look } from './probe-runner.ts'
+import type { Look, ProbeRunner } from './probe-runner.ts'
 import type { Verdict } from './probe-state.ts'
-import type { RecordProbing } from './record-probing.ts'
 
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const VERDICTS: readonly Verdict[] = ['unknown', 'up', 'down']
 /** Addresses that have a series of their own while they are down. */
 const DOWN_MAX = 1000
+
+/** Probes that are shown. */
+export interface MeasuredProbes {
+  readonly runner: ProbeRunner
+  /** `namespace/name` of the record that a probe is of; '' = it is of none. */
+  recordOf(id: string): string
+}
 
 type Labels = Readonly<Record<string, string>>
 
@@ -35,7 +41,7 @@ export function lookCounter(metrics: MetricsRegistry, source: string): (look: Lo
 export function measureProbing(
   metrics: MetricsRegistry,
   source: string,
-  probing: RecordProbing,
+  probing: MeasuredProbes,
 ): () => void {
   const active = metrics.gauge('dns_health_probe_counter', 'Count of active probes.', [
     'dns_health_check_name',

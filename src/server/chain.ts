@@ -14,6 +14,7 @@ export function besideNotify(factory: HandlerFactory): HandlerFactory {
     const link = factory(next)
     return {
       name: link.name,
+      plain: link.plain,
       serve: (tx) => (tx.query.opcode === Opcode.NOTIFY ? next.serve(tx) : link.serve(tx)),
     }
   }

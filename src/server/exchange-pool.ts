@@ -1,7 +1,8 @@
 import type { Query } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import type { Transaction } from '../plugin/transaction.ts'
-import type { Exchange, QueryHandler } from '../transport/exchange.ts'
+import type { Exchange, PacketSource, QueryHandler } from '../transport/exchange.ts'
+import type { PlainLane } from './plain-lane.ts'
 import type { Server } from './server.ts'
 
 /** Default bound on queries that are in flight at once, over UDP and over TCP each. */
@@ -30,12 +31,14 @@ class ServerExchange implements Exchange {
 /** What a server looks like to the transports: exchanges out of a bounded pool. */
 export class ExchangePool implements QueryHandler<ServerExchange> {
   readonly #server: Server
+  readonly #lane: PlainLane
   readonly #inFlightMax: number
   readonly #idle: ServerExchange[] = []
   #inFlight = 0
 
   constructor(server: Server, inFlightMax: number = IN_FLIGHT_MAX) {
     this.#server = server
+    this.#lane = server.lane
     this.#inFlightMax = inFlightMax
   }
 
@@ -48,6 +51,17 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
     if (this.#inFlight >= this.#inFlightMax) return undefined
     this.#inFlight++
     return this.#idle.pop() ?? new ServerExchange(this.#server.acquire())
+  }
+
+  serveInPlace(
+    exchange: ServerExchange,
+    at: number,
+    octets: number,
+    room: number,
+    source: PacketSource,
+    slot: number,
+  ): number {
+    return this.#lane.answer(exchange.transaction, at, octets, room, source, slot)
   }
 
   serve(exchange: ServerExchange): number | Promise<number> {

@@ -4,6 +4,7 @@ import type { Query } from '../dns/message/query.ts'
 import type { Handler } from '../plugin/handler.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import { countLabels, ZoneSet } from '../plugin/zone-set.ts'
+import type { HashedName } from '../zone/image/hashed-name.ts'
 
 /** One zone of one server block: where a query can go. */
 export interface RoutedBlock {
@@ -39,6 +40,11 @@ export class RoutingTable {
   readonly #blocks: readonly (readonly RoutedBlock[])[]
   readonly #labelCount: readonly number[]
 
+  /** Labels of the deepest zone. */
+  get deepest(): number {
+    return this.#zones.deepest
+  }
+
   constructor(blocks: readonly RoutedBlock[]) {
     const byZone = new Map<string, RoutedBlock[]>()
     for (const block of blocks) {
@@ -64,6 +70,13 @@ export class RoutingTable {
       if (above !== undefined) return above
     }
     return this.#findFrom(tx, 0)
+  }
+
+  /** The block that serves every client's queries for the name, whatever views there are; undefined = it depends. */
+  findUnconditional(name: HashedName): RoutedBlock | undefined {
+    const zone = this.#zones.match(name)
+    const first = zone === -1 ? undefined : this.#blocks[zone]![0]!
+    return first?.filters.length === 0 ? first : undefined
   }
 
   #findFrom(tx: Transaction, start: number): RoutedBlock | undefined {

@@ -13,6 +13,7 @@ import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/tr
 import type { Logger } from '../telemetry/log.ts'
 import { HAND_OVER, STREAMED } from '../transport/exchange.ts'
 import { DroppedCount, ServerCount, type ServerCounts } from './counters.ts'
+import { PlainLane } from './plain-lane.ts'
 import { prepareRequery, takePeerAsClient } from './requery.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { TransactionPool } from './transaction-pool.ts'
@@ -48,6 +49,8 @@ export interface ServerOptions {
  */
 export class Server implements ServerView {
   readonly address: string
+  /** The short way of plain queries. */
+  readonly lane: PlainLane
   readonly #routing: RoutingTable
   readonly #clock: Clock
   readonly #log: Logger
@@ -64,6 +67,7 @@ export class Server implements ServerView {
   constructor(options: ServerOptions) {
     this.address = options.address
     this.#routing = new RoutingTable(options.blocks)
+    this.lane = new PlainLane(this.#routing, options.blocks, options.clock)
     this.#clock = options.clock
     this.#log = options.log
     this.#counters = options.counters

@@ -26,6 +26,12 @@ export const HAND_OVER = -1
 /** Instead of a reply's length: the replies come out of the exchange's `stream`. Only over TCP. */
 export const STREAMED = -2
 
+/** Where the packets of a transport are described that are answered in their own memory. */
+export interface PacketSource {
+  /** Fills in the packet in `slot`, and the addresses it came from and to. */
+  describe(slot: number, query: Query): void
+}
+
 /** What transports know of the server. `E`: the exchanges that it lends. */
 export interface QueryHandler<E extends Exchange = Exchange> {
   /** An exchange, or undefined if too many are lent already: drop the query. */
@@ -35,6 +41,19 @@ export interface QueryHandler<E extends Exchange = Exchange> {
    * instead, in a thread that can't.
    */
   serve(exchange: E): number | Promise<number>
+  /**
+   * Answers the query of `octets` octets at `at` of the packet memory (base/packet-memory.ts) in its place, where it
+   * has `room` octets, and returns the length of the reply; 0 = it is as it was, and for `serve`. `exchange`: for what
+   * that needs, `source` describes the packet by its `slot`. Absent = there is no such short way.
+   */
+  serveInPlace?(
+    exchange: E,
+    at: number,
+    octets: number,
+    room: number,
+    source: PacketSource,
+    slot: number,
+  ): number
   /** Takes an exchange back once its reply needs to be read no more. */
   release(exchange: E): void
 }

@@ -22,6 +22,16 @@ export function parsePeerAddress(text: string, out: Uint8Array): 1 | 2 {
   return IPV4
 }
 
+const scratch = new Uint8Array(16)
+/** Octets of an IPv6 address that say which network it is in: who has one address of a /64 has all. */
+const NETWORK_OCTETS = 8
+
+/** Equal for addresses that are likely one host's: an IPv4 address, or the /64 of an IPv6 address. */
+export function networkKey(text: string): string {
+  const isIPv4 = parsePeerAddress(text, scratch) === IPV4
+  return Buffer.from(scratch.subarray(0, isIPv4 ? 4 : NETWORK_OCTETS)).toString('hex')
+}
+
 function readDotted(text: string, start: number, out: Uint8Array, at: number): void {
   let value = 0
   let octet = at

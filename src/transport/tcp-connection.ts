@@ -20,7 +20,10 @@ export interface TcpLimits {
   /** Octets of replies the peer may leave unread; beyond it the connection is cut. */
   readonly unsentOctetsMax: number
   readonly connectionsMax: number
+  /** Of one IPv4 address, or one /64 of IPv6: whoever has one such address has them all. */
   readonly connectionsPerAddressMax: number
+  /** Where there are `connectionsMax`, one without a query for longer than this makes room for a new one. */
+  readonly sparedMs: number
   /** How long `close` waits for queries in flight. */
   readonly drainMs: number
 }
@@ -28,7 +31,7 @@ export interface TcpLimits {
 export interface TcpCounters {
   /** Queries that found every exchange taken; their connections are cut. */
   dropped: number
-  /** Connections over a limit. */
+  /** Connections over a limit: refused, or closed to make room. */
   refused: number
   /** Connections cut because the peer did not send or read in time. */
   timedOut: number
@@ -96,6 +99,7 @@ export class TcpConnection {
   #writeDeadlineMs = Number.POSITIVE_INFINITY
   /** Monotonic milliseconds: when octets came last. */
   #heardMs: number
+  #askedMs: number
   /** True while the deadline is for the rest of a message that has begun. */
   #inMessage = false
 
@@ -116,6 +120,7 @@ export class TcpConnection {
     this.#localFamily = parsePeerAddress(socket.localAddress ?? '', this.#localAddress)
     this.#localPort = socket.localPort ?? 0
     this.#heardMs = performance.now()
+    this.#askedMs = this.#heardMs
     this.#readDeadlineMs = this.#heardMs + limits.readMs
     socket.on('data', (chunk: Uint8Array) => this.#receive(chunk))
     socket.on('drain', () => this.#unclog())
@@ -135,6 +140,16 @@ export class TcpConnection {
   /** For how long the peer has sent nothing. */
   silentMs(nowMs: number): number {
     return nowMs - this.#heardMs
+  }
+
+  /** Monotonic milliseconds: when the last whole query came, or else the connection. */
+  get askedMs(): number {
+    return this.#askedMs
+  }
+
+  /** True while the peer waits for an answer, or a stream goes out. */
+  get isBusy(): boolean {
+    return this.#inFlight > 0
   }
 
   destroy(): void {
@@ -254,6 +269,7 @@ export class TcpConnection {
     }
     this.#queries++
     this.#inFlight++
+    this.#askedMs = this.#heardMs
     this.#describe(exchange, packet)
     const octets = handler.serve(exchange)
     if (typeof octets === 'number') this.#reply(handler, exchange, octets)

@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Listener, QueryHandler } from './exchange.ts'
 import { openHost } from './open-host.ts'
+import { networkKey } from './peer-address.ts'
 import type { SharedPorts } from './shared-port.ts'
 import {
   createTcpCounters,
@@ -44,6 +45,7 @@ export const TCP_LIMITS_DEFAULT: TcpLimits = {
   unsentOctetsMax: 1 << 20,
   connectionsMax: 2000,
   connectionsPerAddressMax: 100,
+  sparedMs: 500,
   drainMs: 5000,
 }
 
@@ -86,7 +88,9 @@ class TcpServer implements TcpListener {
   readonly counters: TcpCounters
   readonly #server: Server
   #limits: TcpLimits
-  readonly #connections = new Set<TcpConnection>()
+  /** With the `networkKey` of each. */
+  readonly #connections = new Map<TcpConnection, string>()
+  /** Counts by `networkKey`. */
   readonly #perAddress = new Map<string, number>()
   readonly #turns = new Turns()
   #sweeper: NodeJS.Timeout
@@ -132,7 +136,7 @@ class TcpServer implements TcpListener {
     this.#server.close()
     await this.#hushed()
     await this.#drained()
-    for (const connection of this.#connections) connection.destroy()
+    for (const connection of this.#connections.keys()) connection.destroy()
     clearInterval(this.#sweeper)
     await closed
   }
@@ -145,7 +149,7 @@ class TcpServer implements TcpListener {
     const untilMs = performance.now() + QUIET_MS_MAX
     for (;;) {
       const nowMs = performance.now()
-      for (const connection of this.#connections) {
+      for (const connection of this.#connections.keys()) {
         if (nowMs >= untilMs || connection.silentMs(nowMs) >= QUIET_MS) connection.finish()
       }
       if (nowMs >= untilMs || this.#connections.size === 0) return
@@ -167,29 +171,51 @@ class TcpServer implements TcpListener {
   #accept(socket: Socket): void {
     // A peer that reset the connection before we got here has no address any more.
     const address = socket.remoteAddress
-    const open = this.#perAddress.get(address ?? '') ?? 0
-    const full =
-      this.#connections.size >= this.#limits.connectionsMax ||
-      open >= this.#limits.connectionsPerAddressMax
-    if (address === undefined || full || this.#closing !== undefined) {
+    const key = address === undefined ? '' : networkKey(address)
+    const open = this.#perAddress.get(key) ?? 0
+    const mayOpen = open < this.#limits.connectionsPerAddressMax && this.#closing === undefined
+    if (address === undefined || !mayOpen || !this.#hasRoom()) {
       this.counters.refused++
       socket.on('error', () => {})
       socket.destroy()
       return
     }
-    this.#perAddress.set(address, open + 1)
+    this.#perAddress.set(key, open + 1)
     const current = (): QueryHandler => this.#handler
     const { counters } = this
     const connection = new TcpConnection(socket, this.#limits, counters, current, this.#turns)
-    this.#connections.add(connection)
-    socket.on('close', () => this.#forget(connection, address))
+    this.#connections.set(connection, key)
+    socket.on('close', () => this.#forget(connection))
   }
 
-  #forget(connection: TcpConnection, address: string): void {
+  /**
+   * True if there is room for one more, where need be that of the connection that has asked nothing for
+   * the longest (RFC 7766 section 6.2.3): else a few addresses could keep everybody out for ever.
+   */
+  #hasRoom(): boolean {
+    if (this.#connections.size < this.#limits.connectionsMax) return true
+    let idlest: TcpConnection | undefined
+    let sinceMs = performance.now() - this.#limits.sparedMs
+    for (const connection of this.#connections.keys()) {
+      if (connection.isBusy || connection.askedMs >= sinceMs) continue
+      idlest = connection
+      sinceMs = connection.askedMs
+    }
+    if (idlest === undefined) return false
+    this.counters.refused++
+    idlest.destroy()
+    this.#forget(idlest)
+    return true
+  }
+
+  /** Once it is closed, or as good as. */
+  #forget(connection: TcpConnection): void {
+    const key = this.#connections.get(connection)
+    if (key === undefined) return
     this.#connections.delete(connection)
-    const left = (this.#perAddress.get(address) ?? 1) - 1
-    if (left > 0) this.#perAddress.set(address, left)
-    else this.#perAddress.delete(address)
+    const left = (this.#perAddress.get(key) ?? 1) - 1
+    if (left > 0) this.#perAddress.set(key, left)
+    else this.#perAddress.delete(key)
     if (this.#connections.size === 0) this.#whenEmpty?.()
   }
 
@@ -201,6 +227,6 @@ class TcpServer implements TcpListener {
 
   #sweep(): void {
     const nowMs = performance.now()
-    for (const connection of this.#connections) connection.checkDeadlines(nowMs)
+    for (const connection of this.#connections.keys()) connection.checkDeadlines(nowMs)
   }
 }

@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap'
+import { applyAll } from '../support/apply.ts'
 import { Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { composeManifests, type Manifest, manifestOf, readManifests } from '../support/kustomize.ts'
+import { composeManifests, manifestOf, readManifests } from '../support/kustomize.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { startPod } from '../support/pod.ts'
 import { until } from '../support/until.ts'
@@ -9,35 +10,6 @@ import { until } from '../support/until.ts'
 const SYSTEM = 'sextant-system'
 /** As the overlay `chosen-namespaces` has it. */
 const CHOSEN = 'gateways'
-const FIRST = ['Namespace', 'CustomResourceDefinition']
-
-/** Where objects of a manifest's kind are, as the API server tells it. */
-async function pathOf(cluster: Cluster, { apiVersion, kind, metadata }: Manifest): Promise<string> {
-  const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
-  const { resources } = await cluster.must('GET', group)
-  const found = resources.find(
-    (resource: { kind: string; name: string }) =>
-      resource.kind === kind && !resource.name.includes('/'),
-  )
-  if (found === undefined) throw new Error(`${apiVersion} knows no ${kind}`)
-  const scope = found.namespaced ? `/namespaces/${metadata.namespace ?? 'no namespace given'}` : ''
-  return `${group}${scope}/${found.name}`
-}
-
-/** As `kubectl apply --server-side --validate=strict`; every complaint but a dry run's is an error. */
-async function apply(cluster: Cluster, manifest: Manifest): Promise<void> {
-  const path = `${await pathOf(cluster, manifest)}/${manifest.metadata.name}`
-  const query = 'fieldManager=test&fieldValidation=Strict'
-  const contentType = 'application/apply-patch+yaml'
-  const reply = await cluster.call('PATCH', `${path}?${query}`, manifest, { contentType })
-  if (reply.status >= 300) throw new Error(`${path}: ${JSON.stringify(reply.body)}`)
-}
-
-async function applyAll(cluster: Cluster, manifests: readonly Manifest[]): Promise<void> {
-  const isFirst = ({ kind }: Manifest) => FIRST.includes(kind)
-  for (const manifest of manifests.filter(isFirst)) await apply(cluster, manifest)
-  for (const manifest of manifests.filter((m) => !isFirst(m))) await apply(cluster, manifest)
-}
 
 /** `verb group/resource[/subresource] [namespace [name]]`; a core resource has no group. */
 async function may(cluster: Cluster, account: string, right: string): Promise<boolean> {
@@ -156,6 +128,10 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
     }
   })
 
+  const manifests = [
+    ...composeManifests('deploy/overlays/chosen-namespaces'),
+    ...readManifests('deploy/examples/provider-secret.yaml'),
+  ]
   const pods = { ...needsRoot(), ...needs('dig') }
   await t.test('server and exchange run as nobody, with nothing to write to', pods, async (t) => {
     const record = (name: string) => ({
@@ -169,10 +145,6 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
     })
     await cluster.must('POST', cluster.records(CHOSEN), record('ours'))
     await cluster.must('POST', cluster.records('team'), record('theirs'))
-    const manifests = [
-      ...composeManifests('deploy/overlays/chosen-namespaces'),
-      ...readManifests('deploy/examples/provider-secret.yaml'),
-    ]
     const server = await startPod(t, cluster, manifests, 'server')
     await server.isReady()
     t.match(await server.dig('ours.k.example.com'), /\tA\t192\.0\.2\.1$/m)
@@ -186,6 +158,32 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
     t.match(await exchange.dig('kdrnt', 'AXFR'), /Transfer failed/)
     const key = 'hmac-sha256:sextant-exchange:NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk='
     t.match(await exchange.dig('-y', key, 'kdrnt', 'AXFR'), /^ours\.k\.example\.com\.kdrnt\./m)
+  })
+
+  await t.test('so does the operator', pods, async (t) => {
+    const host = 'published.k.example.com'
+    await cluster.must('POST', cluster.records(CHOSEN), {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name: 'published' },
+      spec: {
+        rootHost: host,
+        endpoints: [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }],
+      },
+    })
+    const operator = await startPod(t, cluster, manifests, 'operator')
+    await operator.isReady()
+    const isMerged = async () => {
+      const { status } = await cluster.call('GET', cluster.records(CHOSEN, 'merged-published'))
+      return status === 200
+    }
+    await until(isMerged, 'the merged record', 60_000).catch((error: Error) => {
+      throw new Error(`${error.message}:\n${operator.output()}`)
+    })
+    const events = `/apis/events.k8s.io/v1/namespaces/${CHOSEN}/events`
+    const hasEvent = async () => (await cluster.must('GET', events)).items.length > 0
+    await until(hasEvent, 'an Event')
+    t.notMatch(operator.output(), /\b403\b/)
   })
 
   await t.test('all namespaces: everything is taken, and the rights are for all', async (t) => {

@@ -1,11 +1,26 @@
+import { spawn } from 'node:child_process'
 import t, { type Test } from 'tap'
+import { systemClock } from '../../src/base/clock.ts'
+import { Random } from '../../src/base/random.ts'
 import { systemTimers } from '../../src/base/timers.ts'
 import type { ApiError, ApiObject } from '../../src/kube/api.ts'
+import { EventRecorder } from '../../src/kube/event-recorder.ts'
 import { HttpsClient } from '../../src/kube/https-client.ts'
+import { Informer } from '../../src/kube/informer.ts'
 import { loadKubeConfig } from '../../src/kube/kubeconfig.ts'
+import { keyOf } from '../../src/kube/object-key.ts'
 import { isAlreadyThere, isConflict, type ObjectRef, Objects } from '../../src/kube/objects.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
 import { Cluster, type ClusterUser } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
+import { root } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const quiet = createLogger(
+  '',
+  () => {},
+  () => false,
+)
 
 const DNS_RECORDS = { group: 'kuadrant.io', version: 'v1alpha1', plural: 'dnsrecords' }
 const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
@@ -172,4 +187,172 @@ t.test('against an API server', needsCluster(), async (t) => {
     t.match(refused, { status: 422 })
     t.notMatch(refused.message, /very-secret/)
   })
+
+  await t.test('an informer has what the API has, and hears of what changes', async (t) => {
+    const { informer, told } = await informerOf(t, cluster, 'app=x')
+    const labels = { app: 'x' }
+    const objects = await objectsOf(t, cluster)
+    await objects.create(DNS_RECORDS, 'team', record('f', { labels }))
+    await objects.create(DNS_RECORDS, 'team', record('other'))
+    informer.start()
+    await informer.synced()
+    t.strictSame(told, ['+team/f'])
+    t.equal(loose(informer.get('team/f')).metadata.managedFields, undefined)
+    await objects.create(DNS_RECORDS, 'team', record('g', { labels }))
+    await objects.patch(recordRef('f'), { metadata: { annotations: { a: 'b' } } })
+    await objects.delete(recordRef('f'))
+    const want = ['+team/f', '+team/g', 'team/f', '-team/f']
+    await until(() => told.length >= want.length, 'the changes')
+    t.strictSame(told, want)
+    await objects.patch(recordRef('g'), { metadata: { labels: null } })
+    await until(() => told.includes('-team/g'), 'what the selector leaves out')
+  })
+
+  await t.test('of two electors one leads, and the other when that is killed', async (t) => {
+    const rights = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] }
+    const verbs = ['get', 'create', 'update']
+    const api = '/apis/rbac.authorization.k8s.io/v1/namespaces/team'
+    const metadata = { name: 'elector' }
+    await cluster.must('POST', `${api}/roles`, { metadata, rules: [{ ...rights, verbs }] })
+    await cluster.must('POST', `${api}/rolebindings`, {
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'elector' },
+      subjects: [{ kind: 'User', name: 'viewer' }],
+    })
+    const kubeconfig = cluster.kubeconfig('viewer')
+    const [a, b] = [await elector(t, kubeconfig, 'a'), await elector(t, kubeconfig, 'b')]
+    await until(() => a.leads() || b.leads(), 'a leader')
+    const [first, second] = a.leads() ? [a, b] : [b, a]
+    const lease = async () =>
+      (await cluster.must('GET', '/apis/coordination.k8s.io/v1/namespaces/team/leases/sextant'))
+        .spec
+    const { renewTime } = await lease()
+    await until(async () => (await lease()).renewTime !== renewTime, 'the lease to be renewed')
+    t.equal(second.leads(), false)
+    const killedMs = performance.now()
+    first.process.kill('SIGKILL')
+    await until(() => second.leads(), 'the other one to lead', 30_000)
+    t.ok(performance.now() - killedMs > 1500, 'not before the lease was over')
+    t.match(await lease(), { holderIdentity: second.identity, leaseTransitions: 1 })
+
+    const third = await elector(t, kubeconfig, 'c')
+    second.process.kill('SIGTERM')
+    await until(() => third.leads(), 'the third one, as soon as the lease is given back')
+    t.equal((await lease()).leaseTransitions, 2)
+
+    third.process.kill('SIGSTOP')
+    const fourth = await elector(t, kubeconfig, 'd')
+    await until(() => fourth.leads(), 'one that was stopped to be replaced', 30_000)
+    third.process.kill('SIGCONT')
+    await until(() => !third.leads(), 'one that was stopped to know it')
+    t.equal((await lease()).holderIdentity, 'd')
+  })
+
+  await t.test('events are as the API wants them', async (t) => {
+    const recorder = new EventRecorder({
+      api: await clientOf(cluster, 'admin'),
+      controller: 'kuadrant.io/sextant-operator',
+      instance: 'test',
+      clock: systemClock,
+      timers: systemTimers,
+      random: new Random(1),
+      log: quiet,
+    })
+    t.teardown(() => recorder.close())
+    const objects = await objectsOf(t, cluster)
+    const made = loose(await objects.create(DNS_RECORDS, 'team', record('h')))
+    const { uid } = made.metadata
+    const head = { apiVersion: made.apiVersion, kind: made.kind }
+    const subject = { ...head, namespace: 'team', name: 'h', uid }
+    const happening = { type: 'Warning', reason: 'Failed', action: 'Publish' } as const
+    recorder.record(subject, { ...happening, note: 'once' })
+    for (let i = 0; i < 5; i++) recorder.record(subject, { ...happening, note: 'often' })
+    recorder.record(subject, { ...happening, note: 'ü'.repeat(3000) })
+    await until(() => recorder.counts.written === 3, 'the events')
+    const path = '/apis/events.k8s.io/v1/namespaces/team/events'
+    const { items } = await cluster.must('GET', path)
+    const byNote = (note: string) => items.find((item: { note: string }) => item.note === note)
+    t.match(byNote('once'), { regarding: subject, reportingInstance: 'test', type: 'Warning' })
+    t.match(byNote('often').series, { count: 5 })
+    // As older clients see it.
+    const old = await cluster.must('GET', '/api/v1/namespaces/team/events')
+    t.equal(old.items.length, 3)
+    t.equal(recorder.counts.dropped, 0)
+  })
+
+  await t.test('an API that was restored from a backup is noticed, and what it has', async (t) => {
+    const objects = await objectsOf(t, cluster)
+    const labels = { app: 'backup' }
+    await objects.create(DNS_RECORDS, 'team', record('kept', { labels }))
+    await cluster.backUp()
+    for (let i = 0; i < 30; i++) {
+      await objects.patch(recordRef('kept'), { metadata: { annotations: { n: `${i}` } } })
+    }
+    await objects.create(DNS_RECORDS, 'team', record('lost', { labels }))
+    const { informer } = await informerOf(t, cluster, 'app=backup')
+    informer.start()
+    await informer.synced()
+    t.strictSame([...informer.objects()].map(keyOf).sort(), ['team/kept', 'team/lost'])
+    await cluster.restore()
+    await objects.create(DNS_RECORDS, 'team', record('new', { labels }))
+    const isThere = () => informer.get('team/new') !== undefined
+    await until(isThere, 'what is new after the restoration', 30_000)
+    t.strictSame([...informer.objects()].map(keyOf).sort(), ['team/kept', 'team/new'])
+  })
 })
+
+async function informerOf(t: Test, cluster: Cluster, labelSelector: string) {
+  const informer = new Informer({
+    api: await clientOf(cluster, 'admin'),
+    resource: DNS_RECORDS,
+    namespaces: ['team'],
+    labelSelector,
+    log: quiet,
+    clock: systemClock,
+    timers: systemTimers,
+    random: new Random(1),
+  })
+  t.teardown(() => informer.close())
+  const told: string[] = []
+  informer.subscribe({
+    onAdd: (key) => told.push(`+${key}`),
+    onUpdate: (key) => told.push(key),
+    onDelete: (key) => told.push(`-${key}`),
+  })
+  return { informer, told }
+}
+
+/** An elector in a process of its own, with a lease of two seconds. */
+async function elector(t: Test, kubeconfig: string, identity: string) {
+  const program = `
+    const { HttpsClient } = await import('${root}/dist/kube/https-client.js')
+    const { loadKubeConfig } = await import('${root}/dist/kube/kubeconfig.js')
+    const { LeaderElector } = await import('${root}/dist/kube/lease.js')
+    const { Random } = await import('${root}/dist/base/random.js')
+    const { systemClock } = await import('${root}/dist/base/clock.js')
+    const { systemTimers } = await import('${root}/dist/base/timers.js')
+    const load = () => loadKubeConfig({ kubeconfig: '${kubeconfig}', context: '' })
+    const say = (what) => process.stdout.write(what + '\\n')
+    const elector = new LeaderElector({
+      api: new HttpsClient(await load(), load), namespace: 'team', name: 'sextant', identity: '${identity}',
+      clock: systemClock, timers: systemTimers, random: new Random(1),
+      log: { debug() {}, info() {}, warning: say, error: say },
+      onAcquire: () => say('leads'), onLose: () => say('lost'),
+      durationSeconds: 2, renewDeadlineMs: 1500, retryMs: 200,
+    })
+    elector.start()
+    setInterval(() => {}, 1e6)
+    process.once('SIGTERM', async () => { await elector.close(); process.exit() })
+    say('started')`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program])
+  let printed = ''
+  const keep = (chunk: Buffer): void => {
+    printed += String(chunk)
+  }
+  child.stdout.on('data', keep)
+  child.stderr.on('data', keep)
+  t.teardown(() => child.kill('SIGKILL'))
+  await until(() => printed.includes('started'), 'the elector to start', 30_000)
+  const last = () => printed.match(/^(leads|lost)$/gm)?.at(-1)
+  return { identity, process: child, leads: () => last() === 'leads' }
+}

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Cluster, temporaryDirectory } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { freePort, type RunningServer, startServer } from '../support/server.ts'
+import { needsMounts, Pod } from '../support/pod-account.ts'
+import { freePort, type RunningServer, type ServerOptions, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const ZONE = 'k.example.com'
@@ -55,7 +56,10 @@ class Site {
   static async start(
     t: Test,
     kubeconfig: string,
-    { properties = '', env = {} }: { properties?: string; env?: Record<string, string> } = {},
+    {
+      properties = '',
+      ...how
+    }: { properties?: string } & Pick<ServerOptions, 'env' | 'wrapper'> = {},
   ): Promise<Site> {
     const [http, metrics] = [await freePort(), await freePort()]
     const corefile = `${ZONE}:{PORT} {
@@ -69,7 +73,7 @@ class Site {
 }
 `
     const beside = { port: await freePort(), directory: temporaryDirectory(t) }
-    const server = await startServer(t, { corefile, env, beside })
+    const server = await startServer(t, { corefile, beside, ...how })
     return new Site(server, http, metrics)
   }
 
@@ -277,13 +281,17 @@ t.test(
     const complaints = site.server.output().match(/kuadrant: dnsrecords in all namespaces: 403/g)
     t.equal(complaints?.length, 1, 'each reason is told once')
 
+    const account = '/api/v1/namespaces/team/serviceaccounts'
+    const secrets = '/api/v1/namespaces/team/secrets'
+    /** A token that holds as long as a Secret of that name is there. */
+    const token = async (name: string): Promise<string> => {
+      const { metadata } = await cluster.must('POST', secrets, { metadata: { name } })
+      const boundObjectRef = { kind: 'Secret', apiVersion: 'v1', name, uid: metadata.uid }
+      const request = { spec: { expirationSeconds: 3600, boundObjectRef } }
+      return (await cluster.must('POST', `${account}/sextant/token`, request)).status.token
+    }
     await t.test('a token that was replaced is taken up', async (t) => {
-      const account = '/api/v1/namespaces/team/serviceaccounts'
       await cluster.must('POST', account, { metadata: { name: 'sextant' } })
-      const token = async () => {
-        const request = { spec: { expirationSeconds: 3600 } }
-        return (await cluster.must('POST', `${account}/sextant/token`, request)).status.token
-      }
       await cluster.must(
         'PATCH',
         '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/reader-viewer',
@@ -307,9 +315,55 @@ contexts: [{name: main, context: {cluster: here, user: pod}}]
       )
       const pod = await Site.start(t, kubeconfig)
       t.match((await pod.ready()).text, /401 Unauthorized/)
-      writeFileSync(tokenFile, await token())
+      writeFileSync(tokenFile, await token('outside'))
       await pod.sees('first', '192.0.2.1', HEALED_MS)
     })
+
+    await t.test(
+      'in a pod: the account it finds there, and its next token',
+      needsMounts(),
+      async (t) => {
+        const directory = join(temporaryDirectory(t), 'serviceaccount')
+        const pod = new Pod(cluster, directory, await token('before'))
+        const { env, wrapper } = pod
+        const site = await Site.start(t, '', { env, wrapper })
+        await site.isReady()
+        t.equal(await site.ask('first'), '192.0.2.1')
+        pod.rotate(await token('after'))
+        await cluster.must(
+          'PATCH',
+          cluster.records('team', 'first'),
+          endpointsOf('first', '192.0.2.2'),
+        )
+        await site.sees('first', '192.0.2.2')
+        // The old token is worth nothing any more, and the watch that it opened is cut.
+        await cluster.must('DELETE', `${secrets}/before`)
+        await cluster.killServer()
+        await cluster.startServer()
+        await cluster.must(
+          'PATCH',
+          cluster.records('team', 'first'),
+          endpointsOf('first', '192.0.2.3'),
+        )
+        await site.sees('first', '192.0.2.3', HEALED_MS)
+        t.notMatch(site.server.output(), /eyJ/, 'no token is told')
+
+        await cluster.must('DELETE', `${secrets}/after`)
+        await cluster.killServer()
+        await cluster.startServer()
+        const refused = /dnsrecords in all namespaces: 401 Unauthorized/
+        const isRefused = async () => refused.test((await site.ready()).text)
+        await until(isRefused, 'the token to be refused', HEALED_MS)
+        t.equal(await site.ask('first'), '192.0.2.3', 'what is known is served')
+        pod.rotate(await token('last'))
+        await cluster.must(
+          'PATCH',
+          cluster.records('team', 'first'),
+          endpointsOf('first', '192.0.2.4'),
+        )
+        await site.sees('first', '192.0.2.4', HEALED_MS)
+      },
+    )
   },
 )
 

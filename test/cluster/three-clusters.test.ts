@@ -16,10 +16,12 @@ import {
   startEdge,
 } from '../support/edge.ts'
 import { Lab } from '../support/lab.ts'
+import { KEY } from '../support/nameservers.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { until } from '../support/until.ts'
 
 const ZONE = 'k.example.com'
+const PROVIDER = 'dns-provider'
 const RESOLVER = '192.0.2.53'
 const HOST = `app.${ZONE}`
 const DRAWS = 20_000
@@ -30,6 +32,10 @@ const LANES = 4
 /** On a machine on which everybody tests at once. */
 const SEEN_MS = 30_000
 const TEST_MS = 280_000
+/** How long what a silent site said is kept. */
+const EXPIRY_MS = 12_000
+const EDITS = 5
+const ROUNDS = 30
 
 /** What each cluster has: a gateway somewhere, with a weight. */
 const GATEWAYS = [
@@ -84,10 +90,16 @@ function record(name: string, rootHost: string, endpoints: readonly object[]): o
   return {
     apiVersion: 'kuadrant.io/v1alpha1',
     kind: 'DNSRecord',
-    metadata: { name, labels: { 'kuadrant.io/coredns-zone-name': ZONE } },
-    spec: { rootHost, endpoints },
+    metadata: { name },
+    spec: { rootHost, providerRef: { name: PROVIDER }, endpoints },
   }
 }
+
+/** What is changed: each site has an address of it, and all tell all of them. */
+const EDITED = `edit.${ZONE}`
+const editedOf = (target: string) => [
+  { dnsName: EDITED, recordType: 'A', recordTTL: 1, targets: [target] },
+]
 
 /** The sites with what the edge needs, and how clients ask. */
 class World {
@@ -108,16 +120,16 @@ class World {
     return text.trim().split('\n')
   }
 
-  /** Waits until the last line of every answer is one of `want`. */
-  async see(name: string, from: string, want: readonly string[], servers: readonly string[]) {
-    for (const server of servers) {
-      let got = ''
-      const isThere = async () =>
-        want.includes((got = (await this.dig(name, from, server)).at(-1) ?? ''))
+  /** Waits until the answers of all `servers` have the address `want`. */
+  async see(name: string, from: string, want: string, servers: readonly string[]): Promise<void> {
+    const look = async (server: string): Promise<void> => {
+      let got: string[] = []
+      const isThere = async () => (got = await this.dig(name, from, server)).includes(want)
       await until(isThere, `${want} for ${name}`, SEEN_MS).catch((error: Error) => {
         throw new Error(`${error.message} at ${server}, it is ${got}:\n${this.output()}`)
       })
     }
+    await Promise.all(servers.map(look))
   }
 
   /** Addresses of so many names below `draw`, each asked once. */
@@ -144,22 +156,104 @@ class World {
   }
 }
 
+/** What the page has for the public side, and beside it what the operators of the others follow. */
+function corefileOf(page: string, kubeconfig: string): string {
+  const source = `kuadrant {\n        kubeconfig ${kubeconfig}`
+  return `${page.replace('kuadrant {', source)}
+kdrnt {
+    tsig {
+        secret ${KEY.name} ${KEY.secret}
+        require AXFR IXFR
+    }
+    transfer {
+        to *
+        key ${KEY.name}
+    }
+    ${source}
+    }
+}
+`
+}
+
+/** The Secret that all sites have. */
+const SECRET = {
+  metadata: { name: PROVIDER, labels: { 'kuadrant.io/default-provider': 'true' } },
+  type: 'kuadrant.io/coredns',
+  stringData: {
+    ZONES: ZONE,
+    NAMESERVERS: NAMESERVERS.map((address) => `${address}:53`).join(', '),
+    TSIG_NAME: KEY.name,
+    TSIG_SECRET: KEY.secret,
+  },
+}
+
 async function startWorld(t: Test): Promise<World> {
   const directory = temporaryDirectory(t)
   layEdgeFiles(directory)
-  const corefile = readFileSync(join(directory, 'Corefile'), 'utf8')
+  const page = readFileSync(join(directory, 'Corefile'), 'utf8')
   const lab = await Lab.create(t)
   const hosts = await addNameservers(lab)
   const starting = hosts.map((host, i) => ClusterSite.start(t, host, NAMESERVERS[i]!))
   const [edge, ...sites] = await Promise.all([startEdge(lab, directory), ...starting])
-  for (const site of sites) {
-    const source = `kubeconfig ${site.cluster.kubeconfig('admin')}`
-    const own = corefile.replace('kuadrant {', `kuadrant {\n        ${source}`)
-    writeFileSync(join(site.directory, 'Corefile'), own)
-    site.serve()
+  for (const [i, site] of sites.entries()) {
+    await site.serve((kubeconfig) => corefileOf(page, kubeconfig))
+    await site.operate('--peer-expiry', `${EXPIRY_MS / 1000}s`)
+    await site.cluster.must('POST', '/api/v1/namespaces/gateways/secrets', SECRET)
+    const gateway = GATEWAYS[i]!
+    for (const [name, host, endpoints] of [
+      ['app', HOST, layoutOf(gateway)],
+      ['draw', `*.draw.${ZONE}`, [drawnOf(gateway)]],
+      ['edit', EDITED, editedOf(`192.0.2.${150 + i}`)],
+    ] as const) {
+      await site.cluster.must('POST', site.records(), record(name, host, endpoints))
+    }
   }
   return new World(sites, edge, directory)
 }
+
+/** Asks the same things over and over until it is stopped, and keeps what was not answered as `isRight` wants it. */
+class Watch {
+  readonly failures: string[] = []
+  #asked = 0
+  #isStopped = false
+  readonly #done: Promise<void>
+
+  constructor(world: World, servers: readonly string[], isRight: (line: string) => boolean) {
+    const round = async (server: string): Promise<void> => {
+      while (!this.#isStopped) {
+        for (const { from } of PLACES) {
+          const line = (await world.dig(HOST, from, server)).at(-1) ?? ''
+          this.#asked++
+          if (!isRight(line)) this.failures.push(`${server} to ${from}: ${line}`)
+        }
+      }
+    }
+    this.#done = Promise.all(servers.map(round)).then(() => {})
+  }
+
+  /** How many questions were put. */
+  async stop(): Promise<number> {
+    this.#isStopped = true
+    await this.#done
+    return this.#asked
+  }
+}
+
+/** Waits until every nameserver gives every gateway to whom it is for. */
+async function seeAll(world: World): Promise<void> {
+  for (const { from, want } of PLACES) {
+    for (const target of want) await world.see(HOST, from, target, NAMESERVERS)
+  }
+  for (const target of ALL) {
+    await world.see(`any.draw.${ZONE}`, CLIENT_IN_EUROPE, target, NAMESERVERS)
+  }
+}
+
+const PLACES = [
+  { from: CLIENT_IN_EUROPE, want: ['192.0.2.101', '192.0.2.102'] },
+  { from: CLIENT_IN_AMERICA, want: ['192.0.2.103'] },
+]
+const ALL = GATEWAYS.map(({ target }) => target as string)
 
 const options = {
   ...needsRoot(),
@@ -171,45 +265,40 @@ const options = {
 t.test('three clusters, one zone', options, async (t) => {
   const world = await startWorld(t)
   const { sites, edge } = world
-  for (const site of sites) {
-    const all = GATEWAYS.flatMap(layoutOf)
-    const once = [...new Map(all.map((endpoint) => [JSON.stringify(endpoint), endpoint])).values()]
-    await site.cluster.must('POST', site.records(), record('app', HOST, once))
-    const drawn = record('draw', `*.draw.${ZONE}`, GATEWAYS.map(drawnOf))
-    await site.cluster.must('POST', site.records(), drawn)
-  }
+  const [first, second, third] = sites as [ClusterSite, ClusterSite, ClusterSite]
   for (const site of sites) {
     await answers(edge.client, site.server, `@${site.address}`, ZONE, 'SOA')
   }
-  const places = [
-    { from: CLIENT_IN_EUROPE, want: ['192.0.2.101', '192.0.2.102'] },
-    { from: CLIENT_IN_AMERICA, want: ['192.0.2.103'] },
-  ]
+
+  await t.test('each nameserver learns of the gateways of all', async (t) => {
+    await seeAll(world)
+    for (const site of sites) {
+      const isReady = async () => {
+        const { status } = await site.cluster.must('GET', site.records('app'))
+        const ready = status?.conditions?.find(({ type }: { type: string }) => type === 'Ready')
+        return ready?.status === 'True'
+      }
+      await until(isReady, `${site.address} to call its record ready`, SEEN_MS)
+    }
+    t.pass('all of them')
+  })
 
   await t.test(
     'clients get the gateways of their place, by the resolver and of each',
     async (t) => {
-      for (const { from, want } of places) {
-        await world.see(HOST, from, want, [...NAMESERVERS, RESOLVER])
-      }
-      // The resolver has both in its cache by now.
       for (let round = 0; round < 5; round++) {
-        for (const { from, want } of places) {
-          const lines = await world.dig(HOST, from)
-          t.equal(lines.length, 4, 'the chain')
-          t.ok(want.includes(lines.at(-1) ?? ''), `${lines} for ${from}`)
+        for (const { from, want } of PLACES) {
+          for (const server of [...NAMESERVERS, RESOLVER]) {
+            const lines = await world.dig(HOST, from, server)
+            t.equal(lines.length, 4, 'the chain')
+            t.ok(want.includes(lines.at(-1) ?? ''), `${lines} for ${from} at ${server}`)
+          }
         }
       }
     },
   )
 
   await t.test('weights hold through the edge', async (t) => {
-    await world.see(
-      `first.draw.${ZONE}`,
-      CLIENT_IN_EUROPE,
-      GATEWAYS.map(({ target }) => target),
-      NAMESERVERS,
-    )
     const counts = await world.draw(CLIENT_IN_EUROPE)
     const observed = GATEWAYS.map(({ target }) => counts.get(target) ?? 0)
     t.equal(
@@ -222,15 +311,107 @@ t.test('three clusters, one zone', options, async (t) => {
     const value = chiSquare(observed, shares)
     t.ok(value < CHI_SQUARE_BOUND, `χ² ${value} of ${observed}`)
   })
+
+  await t.test('an edit in one cluster is everywhere within two seconds', async (t) => {
+    const takenMs: number[] = []
+    for (let edit = 0; edit < EDITS; edit++) {
+      const target = `192.0.2.${160 + edit}`
+      const startMs = performance.now()
+      await first.cluster.must('PATCH', first.records('edit'), {
+        spec: { endpoints: editedOf(target) },
+      })
+      await world.see(EDITED, CLIENT_IN_EUROPE, target, NAMESERVERS)
+      takenMs.push(Math.round(performance.now() - startMs))
+    }
+    takenMs.sort((a, b) => a - b)
+    t.comment(`edits took ${takenMs} ms`)
+    // The median: others use the machine as well.
+    t.ok(takenMs[EDITS >> 1]! <= 2000, `${takenMs} ms`)
+  })
+
   await t.test("one cluster's API is killed: answers are what they were", async (t) => {
-    const [, second] = sites
-    await second!.cluster.killServer()
-    for (const { from, want } of places) {
+    const watch = new Watch(world, [...NAMESERVERS, RESOLVER], (line) => ALL.includes(line))
+    await second.cluster.killServer()
+    const spec = { endpoints: editedOf('192.0.2.201') }
+    await first.cluster.must('PATCH', first.records('edit'), { spec })
+    await world.see(EDITED, CLIENT_IN_EUROPE, '192.0.2.201', [first.address, third.address])
+    for (const { from, want } of PLACES) {
       for (const server of [...NAMESERVERS, RESOLVER]) {
         const lines = await world.dig(HOST, from, server)
         t.ok(want.includes(lines.at(-1) ?? ''), `${lines} for ${from} at ${server}`)
       }
     }
-    await second!.cluster.startServer()
+    await second.cluster.startServer()
+    await world.see(EDITED, CLIENT_IN_EUROPE, '192.0.2.201', [second.address])
+    t.ok((await watch.stop()) > 0)
+    t.strictSame(watch.failures, [])
+  })
+
+  await t.test('one cluster is cut off: its endpoints stay until they expire', async (t) => {
+    const others = [first.address, second.address]
+    const watch = new Watch(world, [...others, RESOLVER], (line) => ALL.includes(line))
+    await third.host.cut()
+    const cutMs = performance.now()
+    const isGone = async (server: string) => {
+      const line = (await world.dig(HOST, CLIENT_IN_AMERICA, server)).at(-1) ?? ''
+      return line !== '192.0.2.103' && ALL.includes(line)
+    }
+    for (const server of others) {
+      await until(() => isGone(server), `${server} to drop what expired`, EXPIRY_MS + SEEN_MS)
+      const afterMs = performance.now() - cutMs
+      // It was seen a moment before it was cut off.
+      t.ok(afterMs > EXPIRY_MS - 3000, `after ${Math.round(afterMs)} ms`)
+    }
+    t.ok((await watch.stop()) > 0)
+    t.strictSame(watch.failures, [], 'no query was without an answer')
+  })
+
+  await t.test('it comes back, and comes to stay', async (t) => {
+    await third.host.mend()
+    await seeAll(world)
+    const versions = () =>
+      Promise.all(
+        sites.map(async (site) => {
+          const merged = await site.cluster.must('GET', site.records('merged-app'))
+          return merged.metadata.resourceVersion
+        }),
+      )
+    const before = await versions()
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const server of NAMESERVERS) {
+        const line = (await world.dig(HOST, CLIENT_IN_AMERICA, server)).at(-1)
+        if (line !== '192.0.2.103') t.fail(`${server} went back to ${line}`)
+      }
+    }
+    t.strictSame(await versions(), before, 'merged records are left alone')
+  })
+
+  await t.test('everything is deleted: nothing is left behind', async (t) => {
+    for (const site of sites) {
+      for (const name of ['app', 'draw', 'edit'])
+        await site.cluster.must('DELETE', site.records(name))
+    }
+    for (const site of sites) {
+      let left: string[] = []
+      const isEmpty = async () => {
+        const { items } = await site.cluster.must('GET', site.records())
+        left = items.map(({ metadata }: { metadata: { name: string } }) => metadata.name)
+        return left.length === 0
+      }
+      await until(isEmpty, `${site.address} to be empty`, SEEN_MS).catch((error: Error) => {
+        throw new Error(`${error.message}, there is ${left}:\n${world.output()}`)
+      })
+    }
+    for (const server of NAMESERVERS) {
+      for (const name of [HOST, `any.draw.${ZONE}`, EDITED, `${HOST}.kdrnt`]) {
+        const isGone = async () => {
+          const text = await edge.client.run('dig', '+time=2', `@${server}`, name)
+          return text.includes('status: NXDOMAIN')
+        }
+        await until(isGone, `${name} to be gone at ${server}`, SEEN_MS)
+      }
+    }
+    t.pass('no object, no name')
+    for (const site of sites) t.notMatch(site.output(), /\b403\b/, 'no right was missing')
   })
 })

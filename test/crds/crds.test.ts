@@ -114,16 +114,14 @@ t.test('the fields of a DNSRecord', (t) => {
       'remoteRecordStatuses{}: object',
       'group: string',
       'activeGroups: string',
-      // Ours, beside Kuadrant's.
-      ...[
-        'address: string',
-        'state: string',
-        'generation: string',
-        'site: string',
-        'lastSeenTime: string',
-        'serial: integer',
-        'message: string',
-      ].map((field) => `peers[].${field}`),
+      // Ours, beside upstream's.
+      'peers[].address: string',
+      'peers[].state: string',
+      'peers[].generation: string',
+      'peers[].site: string',
+      'peers[].lastSeenTime: string',
+      'peers[].serial: integer',
+      'peers[].message: string',
       ...ENDPOINT_FIELDS('peers[].endpoints'),
     ].sort(),
   )

@@ -131,6 +131,7 @@ t.test('a changed file is taken into use, a corrupt one is not', async (t) => {
   t.match(reloads[1], /city\.mmdb is not a MaxMind DB, or is truncated/)
   await pollInVain()
   t.equal(reloads.length, 2, 'told once')
+  t.match(locator.faults, [{ path: file, fault: { message: /is not a MaxMind DB/ } }])
 
   rmSync(file)
   await poll(3)
@@ -141,6 +142,7 @@ t.test('a changed file is taken into use, a corrupt one is not', async (t) => {
   await poll(4)
   t.match(locate(locator, '5.9.0.1'), { country: 'DE' }, 'until there is a better one')
   t.equal(changes, 2)
+  t.same(locator.faults, [])
   locator.close()
   t.equal(timers.count, 0, 'nothing is polled any more')
 })

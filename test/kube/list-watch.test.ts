@@ -22,6 +22,11 @@ function object(name: string, resourceVersion: string): ApiObject {
   return { metadata: { name, resourceVersion } }
 }
 
+function listEnd(resourceVersion: string): ApiObject {
+  const annotations = { 'k8s.io/initial-events-end': 'true' }
+  return { metadata: { resourceVersion, annotations } }
+}
+
 function nameOf({ metadata }: ApiObject): string {
   return (metadata as { name: string }).name
 }
@@ -38,7 +43,8 @@ class Stage {
   fault: Error | undefined
   readonly ended: Promise<void>
 
-  constructor(t: Test, namespace = '') {
+  constructor(t: Test, namespace = '', streamsLists = false) {
+    this.api.streamsLists = streamsLists
     this.watch = new ListWatch({
       api: this.api,
       resource: RESOURCE,
@@ -125,6 +131,99 @@ t.test('a list comes in pages, and the watch begins where it was', async (t) => 
   t.ok(seconds >= 70 && seconds < 140, 'over before silence counts as a fault')
   t.strictSame(await stage.heard(), ['begin', 'put a,b', 'put c', 'end'])
   t.equal(stage.watch.isSynced, true)
+})
+
+t.test('where the server can, a list comes as a stream that ends with a mark', async (t) => {
+  const stage = new Stage(t, '', true)
+  const list = await stage.asked()
+  t.match(Object.fromEntries(list.query), {
+    watch: '1',
+    sendInitialEvents: 'true',
+    resourceVersionMatch: 'NotOlderThan',
+    resourceVersion: '',
+    allowWatchBookmarks: 'true',
+    labelSelector: 'a-label',
+  })
+  const stream = list.stream()
+  stream.event('ADDED', object('a', '5'))
+  stream.event('ADDED', object('b', '3'))
+  t.strictSame(
+    await stage.heard(),
+    ['begin', 'put a', 'put b'],
+    'in the order of keys, not of versions',
+  )
+  stream.event('BOOKMARK', object('', '6'))
+  t.strictSame(await stage.heard(), [], 'an ordinary bookmark is no end')
+  t.equal(stage.watch.isSynced, false)
+  const rest = [
+    { type: 'MODIFIED', object: object('a', '8') },
+    { type: 'DELETED', object: object('b', '9') },
+    { type: 'ADDED', object: object('c', '4') },
+    { type: 'BOOKMARK', object: listEnd('9') },
+    { type: 'ADDED', object: object('beyond', '10') },
+  ]
+  stream.push(rest.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  t.strictSame(await stage.heard(), ['put a', '-b', 'put c', 'end'])
+  const watch = await stage.asked()
+  t.equal(watch.query.get('resourceVersion'), '9')
+  t.equal(watch.query.has('sendInitialEvents'), false)
+  t.equal(stage.watch.isSynced, true)
+  t.strictSame(stage.lines, [])
+})
+
+t.test('a streamed list that was cut is tried in pages, the next one streamed again', async (t) => {
+  const cuts: readonly { name: string; cut: (stream: Stream) => void; want: RegExp }[] = [
+    { name: 'an end', cut: (s) => s.end(), want: /the list ended before all of it had come/ },
+    { name: 'a break', cut: (s) => s.fail(new Error('read ECONNRESET')), want: /ECONNRESET/ },
+    {
+      name: 'an error of the server',
+      cut: (s) => s.event('ERROR', statusBody(500, 'etcd is gone')),
+      want: /500 etcd is gone/,
+    },
+    { name: 'nonsense', cut: (s) => s.push('nonsense\n'), want: /no JSON/ },
+  ]
+  for (const { name, cut, want } of cuts) {
+    const stage = new Stage(t, '', true)
+    const stream = (await stage.asked()).stream()
+    stream.event('ADDED', object('a', '5'))
+    cut(stream)
+    await turns()
+    t.match(stage.lines, [want], name)
+    t.notOk(stage.told.includes('end'), 'nothing is taken away')
+    await stage.advance(WAIT_MS)
+    const page = await stage.asked()
+    t.equal(page.query.get('limit'), '500', name)
+    page.reply(200, listBody('7', [object('a', '5')]))
+    ;(await stage.asked()).reply(410, statusBody(410, 'too old'))
+    await turns()
+    await stage.advance(WAIT_MS)
+    t.equal((await stage.asked()).query.get('sendInitialEvents'), 'true', name)
+  }
+})
+
+t.test('silence ends a streamed list, and so does closing', async (t) => {
+  const silent = new Stage(t, '', true)
+  ;(await silent.asked()).stream()
+  await silent.advance(30_001)
+  t.match(silent.lines, [/nothing came for 30 s/])
+  const closed = new Stage(t, '', true)
+  ;(await closed.asked()).stream()
+  await turns()
+  closed.watch.close()
+  await closed.ended
+  t.equal(closed.timers.count, 0)
+})
+
+t.test('a refusal that pages would meet too is told once', async (t) => {
+  const stage = new Stage(t, '', true)
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const asked = await stage.asked()
+    t.equal(asked.query.has('sendInitialEvents'), true)
+    asked.reply(403, statusBody(403, 'no way'))
+    await turns()
+    await stage.advance(WAIT_MS)
+  }
+  t.equal(stage.lines.length, 1)
 })
 
 t.test('events are gathered, and a cut stream is taken up where it was cut', async (t) => {

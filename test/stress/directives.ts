@@ -7,6 +7,7 @@ import { geoip } from '../../src/plugins/geoip/setup.ts'
 import { KuadrantHandler } from '../../src/plugins/kuadrant/kuadrant.ts'
 import { OfferedVersions } from '../../src/plugins/kuadrant/offered-versions.ts'
 import type { KuadrantOptions } from '../../src/plugins/kuadrant/options.ts'
+import { NO_PEERING } from '../../src/plugins/kuadrant/peering-options.ts'
 import { SharedZones } from '../../src/plugins/kuadrant/shared-zones.ts'
 import { KuadrantZones } from '../../src/plugins/kuadrant/zones.ts'
 import { SerialBook } from '../../src/record/serials/serial-book.ts'
@@ -45,6 +46,8 @@ const stress: Directive = {
       nameservers: [],
       allowedNamespaces: undefined,
       fallthrough: NO_FALLTHROUGH,
+      site: '',
+      peering: NO_PEERING,
     }
     const share = new SharedZones(c)
     c.addHandler((next) => new KuadrantHandler(next, share, options.fallthrough))

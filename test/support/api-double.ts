@@ -64,6 +64,8 @@ export class ApiDouble implements ApiClient {
   readonly asked: Asked[] = []
   refreshes = 0
   place = 'https://api'
+  /** False: refuses streamed lists, as servers that can't do them do, without asking the test. */
+  streamsLists = false
   #wake: () => void = () => {}
 
   refresh(): void {
@@ -89,6 +91,12 @@ export class ApiDouble implements ApiClient {
         return body
       }
       signal.addEventListener('abort', () => reject(new Error('aborted')))
+      if (url.searchParams.has('sendInitialEvents') && !this.streamsLists) {
+        const refusal = respond(422)
+        refusal.push(JSON.stringify(statusBody(422, 'sendInitialEvents is forbidden', 'Invalid')))
+        refusal.end()
+        return
+      }
       this.asked.push({
         method,
         contentType: body?.contentType ?? '',

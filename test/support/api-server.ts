@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
-import { listBody } from './api-double.ts'
+import { listBody, statusBody } from './api-double.ts'
 
 /** An API server that lists what the test gave it, and on whose watches nothing ever comes. */
 export class ApiServer {
@@ -46,6 +46,10 @@ contexts: [{name: main, context: {cluster: c, user: u}}]
     const url = new URL(request.url ?? '', 'http://api')
     const plural = url.pathname.slice(url.pathname.lastIndexOf('/') + 1)
     if (this.held.has(plural)) return
+    if (url.searchParams.has('sendInitialEvents')) {
+      response.writeHead(422).end(JSON.stringify(statusBody(422, 'not by this one')))
+      return
+    }
     response.writeHead(200, { 'content-type': 'application/json' })
     if (url.searchParams.has('watch')) response.flushHeaders()
     else response.end(JSON.stringify(listBody('50', this.objects.get(plural) ?? [])))

@@ -25,7 +25,7 @@ export interface Edge {
 }
 
 /** In a mount namespace, which `ip netns exec` makes, its files are where it looks for them. */
-const PARENT = `mount --bind "$0/etc/bind" /etc/bind
+const PARENT = `mount --bind "$0/etc/bind" /etc/bind; mount --bind "$0/var/lib/bind" /var/lib/bind
 mount -t tmpfs tmpfs /run && mkdir /run/named && mount -t tmpfs tmpfs /var/cache/bind
 exec named -g -n 1 -c /etc/bind/named.conf`
 const RESOLVER = `mount --bind "$0/etc/unbound" /etc/unbound

@@ -55,6 +55,8 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Run in the directory and on the port of this one, with its Corefile. */
   readonly beside?: Pick<RunningServer, 'port' | 'directory'>
+  /** A command that starts what follows it, in its own place. */
+  readonly wrapper?: readonly string[]
   /** False: don't wait for the start-up lines (a start that must fail). */
   readonly mustStart?: boolean
 }
@@ -69,9 +71,10 @@ export async function startServer(t: Test, options: ServerOptions): Promise<Runn
     mkdirSync(dirname(join(directory, path)), { recursive: true })
     writeFileSync(join(directory, path), content)
   }
-  const args = [MAIN, 'serve', '-conf', 'Corefile', ...(options.args ?? [])]
+  const serve = [process.execPath, MAIN, 'serve', '-conf', 'Corefile', ...(options.args ?? [])]
+  const [program = '', ...args] = [...(options.wrapper ?? []), ...serve]
   const env = { ...process.env, ...options.env }
-  const child = spawn(process.execPath, args, {
+  const child = spawn(program, args, {
     cwd: directory,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -94,6 +97,14 @@ export async function startServer(t: Test, options: ServerOptions): Promise<Runn
 }
 
 /** Runs a command of the built program to its end, in `directory`. */
-export function runSextant(directory: string, args: readonly string[]): ReturnType<typeof run> {
-  return run('sh', ['-c', 'cd "$0" && exec "$@"', directory, process.execPath, MAIN, ...args])
+export function runSextant(
+  directory: string,
+  args: readonly string[],
+  timeoutMs?: number,
+): ReturnType<typeof run> {
+  return run(
+    'sh',
+    ['-c', 'cd "$0" && exec "$@"', directory, process.execPath, MAIN, ...args],
+    timeoutMs,
+  )
 }

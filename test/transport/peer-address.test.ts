@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { parsePeerAddress } from '../../src/transport/peer-address.ts'
+import { networkKey, parsePeerAddress } from '../../src/transport/peer-address.ts'
 
 t.test('addresses as Node prints them', async (t) => {
   const zeros = (n: number): number[] => new Array(n).fill(0)
@@ -43,4 +43,19 @@ t.test('any text at all is read to its end and no further', async () => {
     }),
     { seed: 5, numRuns: 3000 },
   )
+})
+
+t.test('limits are for an IPv4 address, or a /64 of IPv6', async (t) => {
+  const table: { name: string; given: [string, string]; isOne: boolean }[] = [
+    { name: 'one address', given: ['192.0.2.1', '192.0.2.1'], isOne: true },
+    { name: 'two addresses', given: ['192.0.2.1', '192.0.2.2'], isOne: false },
+    { name: 'a mapped address', given: ['192.0.2.1', '::ffff:192.0.2.1'], isOne: true },
+    { name: 'two mapped addresses', given: ['::ffff:192.0.2.2', '::ffff:192.0.2.1'], isOne: false },
+    { name: 'one /64', given: ['2001:db8:0:1::1', '2001:db8:0:1:ffff::'], isOne: true },
+    { name: 'two /64', given: ['2001:db8:0:1::1', '2001:db8:0:2::1'], isOne: false },
+    { name: 'a /64 that begins like an address', given: ['c000:201::', '192.0.2.1'], isOne: false },
+  ]
+  for (const { name, given, isOne } of table) {
+    t.equal(networkKey(given[0]) === networkKey(given[1]), isOne, name)
+  }
 })

@@ -265,7 +265,7 @@ t.test('a slow reader that reads on gets everything', async (t) => {
 
 t.test('limits on connections', async (t) => {
   const table = [
-    { name: 'in all', limits: { connectionsMax: 3 } },
+    { name: 'in all', limits: { connectionsMax: 3, sparedMs: Number.POSITIVE_INFINITY } },
     { name: 'of one address', limits: { connectionsPerAddressMax: 3 } },
   ]
   for (const { name, limits } of table) {
@@ -283,6 +283,32 @@ t.test('limits on connections', async (t) => {
     await Promise.all([...more, fourth, fifth].map((c) => c.close()))
     await listener.close()
   }
+})
+
+t.test('whoever has asked nothing for the longest makes room for a new connection', async (t) => {
+  const { listener, client, echo } = await start({ connectionsMax: 3, sparedMs: 0 })
+  client.send(message(Wish.Wait))
+  await until('one waits for its answer', () => echo.waiting === 1)
+  const asking = await TcpClient.connect(listener.port)
+  await until('two are open', () => listener.connections === 2)
+  const trickling = await TcpClient.connect(listener.port)
+  await until('three are open', () => listener.connections === 3)
+  asking.send(message(Wish.Echo))
+  await until('one has an answer', () => asking.received.length === 1)
+  // Octets that make no query do not count.
+  trickling.socket.write(Buffer.of(0))
+  const fourth = await TcpClient.connect(listener.port)
+  await until('the one that asked nothing is cut', () => trickling.closed || trickling.ended)
+  fourth.send(message(Wish.Echo))
+  await until('the new one is answered', () => fourth.received.length === 1)
+  const fifth = await TcpClient.connect(listener.port)
+  await until('the one that asked first is cut', () => asking.closed || asking.ended)
+  t.equal(listener.connections, 3)
+  t.equal(listener.counters.refused, 2)
+  echo.answerWaiting()
+  await until('who waited has the answer', () => client.received.length === 1)
+  await Promise.all([client, fourth, fifth].map((c) => c.close()))
+  await listener.close()
 })
 
 t.test('a limit on queries ends the connection after the last answer', async (t) => {

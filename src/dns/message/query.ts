@@ -66,7 +66,9 @@ export class Query {
   ecsFamily = 0
   ecsSourceBits = 0
   /** The ECS address, zero-padded; IPv4 in octets 0..3. */
-  readonly ecsAddress: Uint8Array = new Uint8Array(16)
+  readonly ecsAddress: Uint8Array = new Uint8Array(new ArrayBuffer(16))
+  /** The same, by four octets. */
+  readonly ecsWords: Uint32Array = new Uint32Array(this.ecsAddress.buffer)
   /** True if the client asked for edns-tcp-keepalive (RFC 7828); means nothing on UDP. */
   keepaliveRequested = false
 

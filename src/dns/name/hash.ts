@@ -5,7 +5,8 @@ export const NAME_HASH_SEED = 0x5e874a97
 
 // Of this module itself: an imported binding is looked up and checked at every use.
 const lower = LOWER
-const LABEL_SEED = 0x811c9dc5
+/** Where the hash of a label starts. */
+export const LABEL_SEED = 0x811c9dc5
 const LABEL_FACTOR = 0x01000193
 const NAME_FACTOR = 0x9e3779b1
 
@@ -74,7 +75,7 @@ export function joinHash(rest: number, label: number): number {
 }
 
 /** FNV-1a by four octets, folded since its upper bits would not reach the lower ones. */
-function addWord(hash: number, word: number): number {
+export function addWord(hash: number, word: number): number {
   const h = Math.imul(hash ^ word, LABEL_FACTOR)
   return h ^ (h >>> 15)
 }

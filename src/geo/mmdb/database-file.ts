@@ -39,6 +39,7 @@ export class DatabaseFile {
   #version: FileVersion
   /** The last version that was no good: not worth another try. */
   #refused: FileVersion | undefined
+  #fault: Error | undefined
   #polling: Promise<void> | undefined
   readonly #stop: () => void
   readonly #listeners = new Set<ChangeListener>()
@@ -75,6 +76,11 @@ export class DatabaseFile {
     })
   }
 
+  /** Why the file as it is now can't be used, and an older version is; undefined = it is in use. */
+  get fault(): Error | undefined {
+    return this.#fault
+  }
+
   release(): void {
     this.#holders--
     if (this.#holders > 0) return
@@ -94,6 +100,7 @@ export class DatabaseFile {
    */
   async poll(): Promise<void> {
     const found = await fileVersion(this.path).catch(() => NO_VERSION)
+    if (isSameVersion(found, this.#version)) this.#clearFault()
     if (!this.#isNew(found)) return
     // Until it proves good: one report per version, not one per poll.
     this.#refused = found
@@ -103,6 +110,7 @@ export class DatabaseFile {
       this.#adopt(new Database(image), image, version)
     } catch (error) {
       const fault = error instanceof Error ? error : new Error(String(error))
+      this.#fault = fault
       for (const listener of this.#listeners) listener(fault)
     }
   }
@@ -124,7 +132,12 @@ export class DatabaseFile {
     this.database = database
     this.image = image
     this.#version = version
-    this.#refused = undefined
+    this.#clearFault()
     for (const listener of this.#listeners) listener(undefined)
+  }
+
+  #clearFault(): void {
+    this.#refused = undefined
+    this.#fault = undefined
   }
 }

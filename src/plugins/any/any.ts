@@ -1,6 +1,7 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { Section } from '../../dns/message/response.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 const TTL_SECONDS = 8482
@@ -9,10 +10,12 @@ const HINFO_RDATA = new Uint8Array(Buffer.from('\x0dANY obsoleted\x0cSee RFC 848
 /** Answers ANY with one HINFO record (RFC 8482 section 4.2); hands everything else on. */
 export class Any implements Handler {
   readonly name = 'any'
+  readonly plain: PlainLink
   readonly #next: Handler
 
   constructor(next: Handler) {
     this.#next = next
+    this.plain = { kind: 'pass', next }
   }
 
   serve(tx: Transaction): number | Promise<number> {

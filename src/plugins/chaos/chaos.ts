@@ -1,6 +1,7 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { Section } from '../../dns/message/response.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 
@@ -25,6 +26,7 @@ export interface ChaosOptions {
  */
 export class Chaos implements Handler {
   readonly name = 'chaos'
+  readonly plain: PlainLink
   readonly #next: Handler
   readonly #names: ZoneSet
   /** By index of the name: its TXT rdata; authors have one each. */
@@ -36,6 +38,7 @@ export class Chaos implements Handler {
     const host = [composeText(options.host)]
     const authors = options.authors.map(composeText)
     this.#next = next
+    this.plain = { kind: 'pass', next }
     this.#names = new ZoneSet(NAMES.map(composeName))
     this.#rdata = [version, version, host, host, authors]
     this.#order = Uint8Array.from(authors.keys())

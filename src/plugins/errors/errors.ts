@@ -1,17 +1,20 @@
 import { printType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Reports the error that a plugin below left in the response. */
 export class Errors implements Handler {
   readonly name = 'errors'
+  readonly plain: PlainLink
   readonly #next: Handler
   readonly #report: (report: string) => void
 
   /** `report` takes what `ErrorLog.take` reads. */
   constructor(next: Handler, report: (report: string) => void) {
     this.#next = next
+    this.plain = { kind: 'pass', next }
     this.#report = report
   }
 

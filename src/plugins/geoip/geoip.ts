@@ -1,14 +1,17 @@
 import type { Query } from '../../dns/message/query.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** With `edns-subnet`: makes the address of a client subnet option the client, where there is one. */
 export class ClientFromSubnet implements Handler {
   readonly name = 'geoip'
+  readonly plain: PlainLink
   readonly #next: Handler
 
   constructor(next: Handler) {
     this.#next = next
+    this.plain = { kind: 'subnet', next }
   }
 
   /** @hot */

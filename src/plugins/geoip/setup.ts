@@ -55,9 +55,14 @@ function setup(c: SetupContext, parts: GeoipParts): void {
       if (fault === undefined) {
         c.log.info(`Reloaded ${path}`)
         images.publish(locator.images)
-      } else c.log.error(`Keeping the old version of ${path}: ${fault.message}`)
+      } else c.log.error(`Keeping ${printOld(path, fault)}`)
     },
   })
+  // Queries are answered as well as before: ready, but not in silence.
+  c.onReady(
+    () => '',
+    () => locator.faults.map(({ path, fault }) => printOld(path, fault)).join('; '),
+  )
   c.block.locator = locator
   c.block.locatesSubnet = options.ednsSubnet
   provideMetadata(c, locator, options.ednsSubnet)
@@ -74,6 +79,10 @@ function setup(c: SetupContext, parts: GeoipParts): void {
     }
   })
   c.onShutdown(() => locator.close())
+}
+
+function printOld(path: string, fault: Error): string {
+  return `the old version of ${path}: ${fault.message}`
 }
 
 function scanOptions(d: Dispenser, options: GeoipOptions): void {

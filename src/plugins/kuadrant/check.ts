@@ -17,6 +17,7 @@ import { loadSnapshot } from '../../record/snapshot/load.ts'
 import { ZoneClaims } from '../../record/zone-claims.ts'
 import { NO_HEALTH } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
+import { checkKey } from './peers.ts'
 import { digestOfShape } from './shape.ts'
 import { nameOf } from './source-place.ts'
 import { belongs, createRecordZone, findLostAddresses, mailboxOf } from './zone-content.ts'
@@ -58,7 +59,8 @@ export async function checkBlock(
     const at = places.record(key) ?? position
     warn(new InputError('UNCLAIMED', at, `no zone is served for DNSRecord ${key}: it is ignored`))
   }
-  return faults
+  const { key } = options.peering
+  return key === undefined ? faults : [...faults, ...checkKey(key, warn)]
 }
 
 /** Of a cluster nothing is read, but whether its configuration is of use. */

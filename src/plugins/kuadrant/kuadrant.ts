@@ -3,6 +3,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import { answerFromImage, NOT_OURS, withdrawAnswer } from '../../plugin/authority.ts'
 import type { Fallthrough } from '../../plugin/fallthrough.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import type { PlainLink, PlainSource } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 
@@ -12,8 +13,11 @@ export interface KuadrantSource {
 }
 
 /** Answers from the zones made of DNSRecords. */
-export class KuadrantHandler implements Handler {
+export class KuadrantHandler implements Handler, PlainSource {
   readonly name = 'kuadrant'
+  readonly plain: PlainLink = { kind: 'answer', source: this }
+  /** Zones are told apart by the image alone. */
+  readonly deepest = 0
   readonly #next: Handler
   readonly #source: KuadrantSource
   readonly #fallthrough: Fallthrough
@@ -22,6 +26,14 @@ export class KuadrantHandler implements Handler {
     this.#next = next
     this.#source = source
     this.#fallthrough = fallthrough
+  }
+
+  get holder(): ZoneAnswerer | undefined {
+    return this.#source.answerer
+  }
+
+  find(): ZoneAnswerer | undefined {
+    return this.#source.answerer
   }
 
   /** @hot */

@@ -1,3 +1,4 @@
+import type { PeerStatus } from '../../peering/peer.ts'
 import type { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
 import type { SharedSource } from '../../record/source-sharing.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
@@ -139,5 +140,42 @@ export function measureWatches(
       lists.remove(at)
       for (const status of counts.failures.keys()) failures.remove({ ...at, status })
     }
+  }
+}
+
+/** Shows how the peers of a block fare, until the returned function is called. */
+export function measurePeers(
+  metrics: MetricsRegistry,
+  peers: () => readonly PeerStatus[],
+): () => void {
+  const labels = ['peer']
+  const name = 'sextant_peer'
+  const up = metrics.gauge(`${name}_up`, '1 while the peer answers.', labels)
+  const seen = metrics.gauge(
+    `${name}_last_seen_timestamp_seconds`,
+    'When the peer last confirmed what is known of it; 0 = never.',
+    labels,
+  )
+  const serial = metrics.gauge(
+    `${name}_serial`,
+    'SOA serial of the zone kdrnt of the peer.',
+    labels,
+  )
+  const endpoints = metrics.gauge(`${name}_endpoints`, 'Endpoints that the peer tells of.', labels)
+  const failures = metrics.gauge(`${name}_failures`, 'Failed attempts since the start.', labels)
+  const gauges = [up, seen, serial, endpoints, failures]
+  const stop = metrics.onCollect(() => {
+    for (const status of peers()) {
+      const at = { peer: status.address }
+      up.set(at, status.error === '' && status.lastSeenMs > 0 ? 1 : 0)
+      seen.set(at, status.lastSeenMs / 1000)
+      if (status.serial !== undefined) serial.set(at, status.serial)
+      endpoints.set(at, status.endpoints)
+      failures.set(at, status.failures)
+    }
+  })
+  return () => {
+    stop()
+    for (const { address } of peers()) for (const gauge of gauges) gauge.remove({ peer: address })
   }
 }

@@ -8,7 +8,17 @@ import type { BlockConfig } from '../../plugin/directive.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
+import { isLocalZone } from '../../record/zone-claims.ts'
 import { checkHealth, type HealthOptions, NO_HEALTH, scanHealthProperty } from './health-options.ts'
+import {
+  NO_PEERING,
+  type PeeringDraft,
+  type PeeringOptions,
+  scanExpiry,
+  scanKeyPlace,
+  scanPeers,
+  scanSite,
+} from './peering-options.ts'
 import { type SourcePlace, scanNamespaces } from './source-place.ts'
 
 /** A name server of the zones and its addresses, for glue. */
@@ -45,6 +55,9 @@ export interface KuadrantOptions {
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
   readonly fallthrough: Fallthrough
+  /** What other sites know us by; '' = not said. */
+  readonly site: string
+  readonly peering: PeeringOptions
   /** Undefined = nothing is said of it. */
   readonly health?: HealthOptions | undefined
 }
@@ -57,9 +70,12 @@ const SNAPSHOT_MS_MAX = 24 * 3600 * 1000
 const IN_CLUSTER = { kind: 'kubernetes', kubeconfig: '', context: '' } as const
 
 /** Options while they are scanned: with a fault in them they hold what was good. */
-export type DraftOptions = { -readonly [K in keyof KuadrantOptions]: KuadrantOptions[K] } & {
+export type DraftOptions = {
+  -readonly [K in Exclude<keyof KuadrantOptions, 'peering'>]: KuadrantOptions[K]
+} & {
   /** A line names the source. */
   hasSource: boolean
+  peering: PeeringDraft
 }
 
 /** What holds where a block says nothing. `namespaces`: what WATCH_NAMESPACES says. Throws InputError. */
@@ -80,6 +96,8 @@ export function draftOptions(
     nameservers: [],
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
+    site: '',
+    peering: { ...NO_PEERING },
     health: NO_HEALTH,
   }
 }
@@ -87,7 +105,8 @@ export function draftOptions(
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
  * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE] |
- * probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] }` into `draft`. Throws InputError, with all that is wrong.
+ * probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... |
+ * tsig NAME FILE | expire DURATION }` into `draft`. Throws InputError, with all that is wrong.
  */
 export function scanOptions(
   d: Dispenser,
@@ -98,6 +117,7 @@ export function scanOptions(
     draft.position = d.position()
     draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
     d.eachProperty(() => scanProperty(d, draft, block))
+    checkPeering(d, draft)
   }
   checkHealth(d, draft.health ?? NO_HEALTH, draft.source)
   return draft
@@ -138,12 +158,42 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
       draft.allowedNamespaces = new Set([...(draft.allowedNamespaces ?? []), ...names])
       return
     }
+    case 'site':
+      if (draft.site !== '') throw d.error('site is given twice')
+      draft.site = scanSite(d)
+      return
+    case 'peer':
+      scanPeers(d, draft.peering)
+      return
+    case 'tsig':
+      if (draft.peering.key !== undefined) throw d.error('tsig is given twice')
+      draft.peering.key = scanKeyPlace(d, block)
+      return
+    case 'expire':
+      draft.peering.expiryMs = scanExpiry(d)
+      return
     default: {
       const health = scanHealthProperty(d, draft.health ?? NO_HEALTH, block)
       if (health === undefined) throw d.error(`Unknown property '${property}'`)
       draft.health = health
     }
   }
+}
+
+function checkPeering(d: Dispenser, { peering, site, source, zones }: DraftOptions): void {
+  const { peers, key } = peering
+  if (peers.length === 0) {
+    if (key !== undefined) throw d.error('tsig is about peers: name them, `peer ADDR...`')
+    return
+  }
+  if (source.kind !== 'manifests') {
+    throw d.error('peer needs manifests; in a cluster the operator asks peers')
+  }
+  if (site === '') throw d.error('peer needs `site NAME`: what other sites know this one by')
+  if (!zones.some(isLocalZone)) return
+  throw d.error(
+    'the zone kdrnt is what peers ask us for: serve it in a block of its own, without peer',
+  )
 }
 
 function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {

@@ -1,6 +1,7 @@
 import { InputError } from '../../base/errors.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { printName } from '../../dns/name/name.ts'
+import type { LocalTeller } from '../../peering/local-teller.ts'
 import type { BlockConfig, SetupContext } from '../../plugin/directive.ts'
 import type { VersionSource } from '../../plugin/zone-versions.ts'
 import { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
@@ -24,12 +25,14 @@ import {
 } from './metrics.ts'
 import { OfferedVersions } from './offered-versions.ts'
 import type { KuadrantOptions } from './options.ts'
+import { BlockPeers, FIRST_ANSWERS_MS } from './peers.ts'
 import { digestOfShape } from './shape.ts'
 import type { OpenZones, SharedZones } from './shared-zones.ts'
 import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
 import { acquire, nameOf } from './source-place.ts'
 import { Stops } from './stops.ts'
+import { siteOf, tellerOf } from './tellers.ts'
 import { findLostAddresses } from './zone-content.ts'
 import { KuadrantZones } from './zones.ts'
 
@@ -53,6 +56,8 @@ export class KuadrantService {
   readonly #siblings: Siblings
   readonly #versions: VersionSource
   readonly #stops = new Stops()
+  /** Undefined = there are none. */
+  readonly #peers: BlockPeers | undefined
   #shared: SharedSource | undefined
   #health: BlockHealth | undefined
   #zones: KuadrantZones | undefined
@@ -70,12 +75,14 @@ export class KuadrantService {
     this.#share = share
     this.#versions = c.block.zoneVersions.source()
     this.#siblings = Siblings.of(c.corefile)
+    if (options.peering.peers.length > 0) this.#peers = new BlockPeers(c, options)
     this.#siblings.add({
       options,
       place: () => placeOf(c.block),
       claim: () => this.#claim(),
       stopFollowing: () => this.#stopFollowing(),
       serves: () => this.#zones !== undefined || this.#servesLoaded,
+      notify: (host) => this.#peers?.notify(host),
     })
   }
 
@@ -83,6 +90,8 @@ export class KuadrantService {
     const { block, clock, metrics } = this.#context
     const { snapshot, zones } = this.#options
     this.#siblings.enter()
+    this.#peers?.start()
+    this.#stops.add(() => this.#peers?.close())
     for (const lost of findLostAddresses(this.#options)) this.#context.log.warning(lost.print())
     const loaded = this.#load()
     this.#loaded = loaded
@@ -112,13 +121,15 @@ export class KuadrantService {
   unreadyReason(): string {
     if (this.#servesLoaded) return ''
     const reason = this.#shared?.source.unreadyReason() ?? ''
-    return this.#zones === undefined && reason === '' ? 'records are not loaded yet' : reason
+    if (this.#zones === undefined && reason === '') return 'records are not loaded yet'
+    return reason || (this.#peers?.unreadyReason() ?? '')
   }
 
   /** What is to be known of the answers, for the ready page; '' = nothing. */
   note(): string {
     if (!this.#servesLoaded) {
       const notes = [this.#shared?.source.note() ?? '', this.#health?.note() ?? '']
+      notes.push(this.#peers?.note() ?? '')
       return notes.filter((note) => note !== '').join('; ')
     }
     const since = printTime(this.#loaded!)
@@ -235,9 +246,11 @@ export class KuadrantService {
     writtenVersion: number | undefined,
   ): Promise<void> {
     const { clock, log, metrics, block } = this.#context
-    const { source, claims } = this.#shared!
+    const { claims } = this.#shared!
     this.#measureWatches()
-    await source.synced()
+    await this.#shared!.source.synced()
+    if (this.#stops.isClosed) return
+    const source = await this.#records()
     if (this.#stops.isClosed) return
     const observe = commitHistogram(metrics)
     const onCommit = (seconds: number): void => {
@@ -246,9 +259,9 @@ export class KuadrantService {
     }
     const versions = new OfferedVersions(open.image, block.zoneVersions, this.#versions)
     const parts = { ...open, serials, serialFile, clock, timers: systemTimers, log, onCommit }
-    const more = { versions, place: placeOf(block) }
-    const zones = new KuadrantZones(this.#options, { ...parts, ...more })
-    this.#stopFollowing = await zones.follow(this.#openHealth(source), claims)
+    const more = { versions, place: placeOf(block), teller: this.#teller }
+    const zones = new KuadrantZones(this.#zoneOptions, { ...parts, ...more })
+    this.#stopFollowing = await zones.follow(source, claims)
     if (this.#stops.isClosed) {
       this.#stopFollowing()
       return
@@ -257,6 +270,28 @@ export class KuadrantService {
     this.#share.serve(open)
     this.#stops.add(measure(metrics, nameOf(this.#options.source), this.#shared!, zones))
     this.#keepSnapshot(open, zones, writtenVersion)
+  }
+
+  /** Our own records, or those of all sites. */
+  async #records(): Promise<RecordSource> {
+    const own = this.#openHealth(this.#shared!.source)
+    if (this.#peers === undefined) return own
+    // What is served now has what they told: it must not go and come back. Else nobody waits for them.
+    if (this.#loaded !== undefined || this.#siblings.replacesServing) {
+      await this.#peers.firstAnswers(FIRST_ANSWERS_MS)
+    }
+    return this.#peers.merge(own, this.#teller!)
+  }
+
+  get #teller(): LocalTeller | undefined {
+    const site = siteOf(this.#options, this.#siblings.options)
+    return site === '' ? undefined : tellerOf(this.#shared!, site, this.#context.clock)
+  }
+
+  /** Where records of peers come in, those of our own have been chosen before. */
+  get #zoneOptions(): KuadrantOptions {
+    if (this.#peers === undefined) return this.#options
+    return { ...this.#options, allowedNamespaces: undefined }
   }
 
   /** Waits for the zones, but not for a cluster that takes its time. */

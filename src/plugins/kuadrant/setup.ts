@@ -1,4 +1,6 @@
 import type { Directive } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import { isLocalZone } from '../../record/zone-claims.ts'
 import { checkBlock } from './check.ts'
 import { KuadrantHandler } from './kuadrant.ts'
 import { draftOptions, scanOptions } from './options.ts'
@@ -6,6 +8,7 @@ import { KuadrantService } from './service.ts'
 import { SharedZones } from './shared-zones.ts'
 import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
+import { TakesNotify } from './takes-notify.ts'
 
 /** `kuadrant`: zones made of DNSRecords. */
 export const kuadrant: Directive = {
@@ -26,11 +29,25 @@ export const kuadrant: Directive = {
     if (path !== undefined && siblings.options.some((other) => other.snapshot?.path === path)) {
       throw c.dispenser.error(`snapshot ${path} is that of another block: name another file`)
     }
+    const name = siblings.otherNameOf(options)
+    if (name !== '') {
+      throw c.dispenser.error(`another block says that the same records are of site ${name}`)
+    }
     if (siblings.probesOtherwise(options)) {
       throw c.dispenser.error('probe says otherwise than in another block with the same manifests')
     }
     const share = new SharedZones(c)
-    c.addHandler((next) => new KuadrantHandler(next, share, options.fallthrough))
+    const handlerOf = (next: Handler): Handler =>
+      new KuadrantHandler(next, share, options.fallthrough)
+    if (options.zones.some(isLocalZone)) {
+      const report = c.uplink((host) => siblings.takeNotify(host))
+      const takesNotify = (next: Handler): Handler => new TakesNotify(handlerOf(next), next, report)
+      c.addHandler(takesNotify, { seesNotify: true })
+      c.onLinked(() => {
+        if (siblings.options.some(({ peering }) => peering.peers.length > 0))
+          c.block.takesNotify = true
+      })
+    } else c.addHandler(handlerOf)
     const service = new KuadrantService(c, options, share)
     c.onReady(
       () => service.unreadyReason(),

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto'
+import { printEndpoint } from '../../dns/endpoint.ts'
 import { printName } from '../../dns/name/name.ts'
 import type { KuadrantOptions } from './options.ts'
 import { nameOf } from './source-place.ts'
+import { siteOf } from './tellers.ts'
 
 /**
  * Digest of all that shapes the zones of a block beside records: a snapshot with another one is of other
  * zones. `all`: the blocks of the Corefile, whose zones take records from each other.
  */
 export function digestOfShape(options: KuadrantOptions, all: readonly KuadrantOptions[]): string {
-  const { zones, source, rname, nameservers, allowedNamespaces } = options
+  const { zones, source, rname, nameservers, allowedNamespaces, peering } = options
   const claimed = all
     .filter((other) => nameOf(other.source) === nameOf(source))
     .flatMap((o) => o.zones)
@@ -21,6 +23,8 @@ export function digestOfShape(options: KuadrantOptions, all: readonly KuadrantOp
       return [printName(name), ...addresses.map(({ bytes }) => Buffer.from(bytes).toString('hex'))]
     }),
     allowedNamespaces === undefined ? null : [...allowedNamespaces].sort(),
+    siteOf(options, all),
+    peering.peers.map(printEndpoint).sort(),
   ]
   return createHash('sha256').update(JSON.stringify(shape)).digest('hex')
 }

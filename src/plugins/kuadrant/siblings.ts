@@ -3,6 +3,7 @@ import type { CorefileView } from '../../plugin/directive.ts'
 import { type HealthOptions, NO_HEALTH, printProbing } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
 import { isRead, nameOf, type SourcePlace } from './source-place.ts'
+import { siteOf } from './tellers.ts'
 
 /** A `kuadrant` block as the others of its Corefile see it. */
 export interface Sibling {
@@ -15,6 +16,8 @@ export interface Sibling {
   readonly stopFollowing: () => void
   /** True if queries get answers, from records or from a snapshot. */
   readonly serves: () => boolean
+  /** A NOTIFY for the zone kdrnt came from that address. */
+  readonly notify: (host: string) => void
 }
 
 /** A start waits this long for clusters; then queries get SERVFAIL until their records are there. */
@@ -70,6 +73,12 @@ export class Siblings {
     return known.probe !== undefined && printProbing(known) !== printProbing(health)
   }
 
+  /** What another block calls the site of the same records, if that is something else; else ''. */
+  otherNameOf(options: KuadrantOptions): string {
+    const name = siteOf({ ...options, site: '' }, this.options)
+    return options.site === '' || name === options.site ? '' : name
+  }
+
   /** Places of the blocks that have the zone. */
   placesOf(zone: Uint8Array): Set<string> {
     const having = this.#members.filter(({ options }) => {
@@ -117,6 +126,10 @@ export class Siblings {
   /** True if an earlier Corefile of this process answers queries that this one is about to take over. */
   get replacesServing(): boolean {
     return [...entered].some((other) => other !== this && other.#members.some((m) => m.serves()))
+  }
+
+  takeNotify(host: string): void {
+    for (const member of this.#members) member.notify(host)
   }
 
   stopFollowing(): void {

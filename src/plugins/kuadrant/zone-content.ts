@@ -1,23 +1,31 @@
 import { InputError } from '../../base/errors.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { concatNames, isSubdomain, printName, scanName } from '../../dns/name/name.ts'
+import type { LocalTeller } from '../../peering/local-teller.ts'
 import type { Endpoint } from '../../record/dns-record.ts'
-import { RecordZone, type ZoneSink } from '../../record/record-zone.ts'
+import { RecordZone, type RecordZoneOptions, type ZoneSink } from '../../record/record-zone.ts'
 import { SOA_TTL_SECONDS, scanMailbox } from '../../record/soa.ts'
 import type { StoredRecord } from '../../record/source.ts'
 import { isLocalZone, type ZoneClaims } from '../../record/zone-claims.ts'
 import type { KuadrantOptions, Nameserver } from './options.ts'
 
-/** A zone of the block, empty but for what the Corefile puts there. `apex`: lower-case wire name. */
+/**
+ * A zone of the block, empty but for what the Corefile puts there. `apex`: lower-case wire name. `teller`: who tells
+ * records whole in the zone kdrnt.
+ */
 export function createRecordZone(
   apex: Uint8Array,
   options: KuadrantOptions,
   sink: ZoneSink,
   onConflict: (text: string) => void,
+  teller?: LocalTeller,
 ): RecordZone {
+  const tells: Pick<RecordZoneOptions, 'tellWhole'> =
+    teller === undefined ? {} : { tellWhole: (...args) => teller.tell(...args) }
   return new RecordZone({
     apex,
     isLocalForm: isLocalZone(apex),
+    ...tells,
     fixed: options.nameservers.flatMap((server) => composeNameserver(server, apex)),
     defaultNs: endpointOf(apex, RRType.NS, [defaultServer(apex)]),
     sink,

@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
+import type { LocalTeller } from '../../peering/local-teller.ts'
 import { ImageSink } from '../../record/image-sink.ts'
 import type { RecordZone, ZoneSink } from '../../record/record-zone.ts'
 import type { SerialBook } from '../../record/serials/serial-book.ts'
@@ -34,6 +35,8 @@ export interface KuadrantZonesParts {
   readonly versions: OfferedVersions
   /** Keeps the serials over a restart; undefined = nothing does. */
   readonly serialFile: SerialFile | undefined
+  /** Tells records whole to other sites; undefined = nobody does. */
+  readonly teller?: LocalTeller | undefined
   /** Tells the server block from others with the same zone. No white space. */
   readonly place: string
   readonly clock: Clock
@@ -262,13 +265,13 @@ export class KuadrantZones {
   }
 
   #createZone(apex: Uint8Array): Zone {
-    const { image, log } = this.#parts
+    const { image, log, teller } = this.#parts
     const id = image.findZone(apex) ?? image.addZone(apex)
     const text = printName(apex)
     const mname = primaryOf(apex, this.#options)
     const sink = this.#sinkOf(id)
     const onConflict = (conflict: string): void => this.#logConflict(conflict)
-    const records = createRecordZone(apex, this.#options, sink, onConflict)
+    const records = createRecordZone(apex, this.#options, sink, onConflict, teller)
     const rname = mailboxOf(apex, this.#options, (warning) => log.warning(warning))
     return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
   }

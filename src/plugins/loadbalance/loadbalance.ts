@@ -2,6 +2,7 @@ import { Rcode, RRType } from '../../dns/iana/index.ts'
 import { Section } from '../../dns/message/response.ts'
 import type { AddressSet } from '../../plugin/address-set.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
+import type { PlainLink } from '../../plugin/plain.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { RANKS_MAX, Reorder } from './reorder.ts'
@@ -34,6 +35,7 @@ export interface LoadbalanceOptions {
 /** Reorders addresses and mail exchanges in answers from below. */
 export class Loadbalance implements Handler {
   readonly name = 'loadbalance'
+  readonly plain: PlainLink
   readonly #next: Handler
   readonly #weights: WeightSource | undefined
   readonly #preferred: readonly AddressSet[]
@@ -41,6 +43,7 @@ export class Loadbalance implements Handler {
 
   constructor(next: Handler, options: LoadbalanceOptions) {
     this.#next = next
+    this.plain = { kind: 'pass', ifOne: true, next }
     this.#weights = options.weights
     this.#preferred = options.preferred
   }

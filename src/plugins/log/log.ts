@@ -1,5 +1,6 @@
 import { Rcode } from '../../dns/iana/index.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import type { PlainLink } from '../../plugin/plain.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../plugin/zone-set.ts'
@@ -21,12 +22,14 @@ export interface LogRule {
 /** Writes a line per query. The first rule that the name matches decides, whatever its classes. */
 export class Log implements Handler {
   readonly name = 'log'
+  readonly plain: PlainLink
   readonly #next: Handler
   readonly #rules: readonly LogRule[]
   readonly #lines: LineWriter
 
   constructor(next: Handler, rules: readonly LogRule[], lines: LineWriter) {
     this.#next = next
+    this.plain = { kind: 'observe', observe: (tx) => this.#observe(tx), next }
     this.#rules = rules
     this.#lines = lines
   }
@@ -39,6 +42,11 @@ export class Log implements Handler {
     return status.then((late) => this.#finish(tx, late, rule))
   }
 
+  #observe(tx: Transaction): void {
+    const rule = this.#ruleOf(tx)
+    if (rule !== undefined) this.#write(tx, Rcode.NOERROR, rule)
+  }
+
   #ruleOf(tx: Transaction): LogRule | undefined {
     for (let i = 0; i < this.#rules.length; i++) {
       const rule = this.#rules[i]!
@@ -49,12 +57,16 @@ export class Log implements Handler {
 
   /** @hot */
   #finish(tx: Transaction, status: number, rule: LogRule): number {
-    if (tx.server.isHandingOver) return status
+    if (!tx.server.isHandingOver) this.#write(tx, status, rule)
+    return status
+  }
+
+  /** @hot */
+  #write(tx: Transaction, status: number, rule: LogRule): void {
     const { classes, format } = rule
     if (classes === undefined || classes.has(classOf(tx, status))) {
       format.write(this.#lines, tx, status)
     }
-    return status
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
-import { RRType } from '../../dns/iana/index.ts'
+import { Rcode, RRType } from '../../dns/iana/index.ts'
 import type { CounterSlots, Counts, SlotLabels } from '../../plugin/counter-slots.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
+import type { PlainLink } from '../../plugin/plain.ts'
 import { finishedMs, sentOctets, sentRcode } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
@@ -104,6 +105,7 @@ const RESPONSES = RESPONSE_TCP.end
 /** Counts queries and replies as integers; the metrics page is made from them when somebody asks. */
 export class Prometheus implements Handler {
   readonly name = 'prometheus'
+  readonly plain: PlainLink
   readonly #next: Handler
   readonly #clock: Clock
   readonly #slots: CounterSlots
@@ -113,6 +115,7 @@ export class Prometheus implements Handler {
   /** `plugins`: the directives of the block. */
   constructor(next: Handler, clock: Clock, slots: CounterSlots, plugins: readonly string[]) {
     this.#next = next
+    this.plain = { kind: 'observe', observe: (tx) => this.#count(tx, Rcode.NOERROR), next }
     this.#clock = clock
     this.#slots = slots
     this.#plugins = ['', ...plugins]
@@ -127,7 +130,12 @@ export class Prometheus implements Handler {
 
   /** @hot */
   #finish(tx: Transaction, status: number): number {
-    if (tx.server.isHandingOver) return status
+    if (!tx.server.isHandingOver) this.#count(tx, status)
+    return status
+  }
+
+  /** @hot */
+  #count(tx: Transaction, status: number): void {
     const { query } = tx
     const counters = this.#slots.of(tx)
     const type = query.qtype < TYPE_INDEX.length ? TYPE_INDEX[query.qtype]! : TYPE_OTHER
@@ -136,11 +144,10 @@ export class Prometheus implements Handler {
     if (query.dnssecOk) counters[DNSSEC_OK]! += 1
     SECONDS.observe(counters, (finishedMs(tx, this.#clock) - tx.startedMs) / 1000)
     REQUEST_OCTETS[query.protocol]!.observe(counters, query.packetOctets)
-    if (status === DROP) return status
+    if (status === DROP) return
     RESPONSE_OCTETS[query.protocol]!.observe(counters, sentOctets(tx, status))
     const rcode = Math.min(sentRcode(tx, status), RCODES - 1)
     counters[RESPONSES + this.#pluginOf(tx.response.answeredBy) * RCODES + rcode]! += 1
-    return status
   }
 
   /** A chain has few links, so that a scan is quickest. */

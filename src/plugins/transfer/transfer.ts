@@ -5,6 +5,7 @@ import { Protocol, type Query } from '../../dns/message/query.ts'
 import { Section } from '../../dns/message/response.ts'
 import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneVersions } from '../../plugin/zone-versions.ts'
 import type { ZoneDifference } from '../../zone/history/diff.ts'
@@ -42,6 +43,7 @@ export interface TransferParts {
  */
 export class Transfer implements Handler {
   readonly name = 'transfer'
+  readonly plain: PlainLink
   readonly #next: Handler
   readonly #parts: TransferParts
   #streams = 0
@@ -50,6 +52,7 @@ export class Transfer implements Handler {
 
   constructor(next: Handler, parts: TransferParts) {
     this.#next = next
+    this.plain = { kind: 'pass', next }
     this.#parts = parts
   }
 

@@ -8,10 +8,10 @@ import { scanBase64 } from '../../dns/rdata/binary.ts'
 import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { type KeyConfig, readKeyFile } from '../../plugin/key-file.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
-import { type KeyConfig, readKeyFile } from './key-file.ts'
 import { type Required, Tsig } from './tsig.ts'
 
 /** Others than the owner may read the file. */

@@ -123,7 +123,10 @@ export const RRSET_REST = 4
 /** Largest set whose rdata k is found by stepping over the k before it. */
 export const TABLE_FREE_RDATA_MAX = 8
 
+/** Spreads zone ids over the hashes of names. */
+export const ZONE_FACTOR = 0x9e3779b1
+
 /** Hash of a node's key, finished: what the node index is ordered by. */
 export function nodeHash(suffixHash: number, zoneId: number): number {
-  return mixHash(suffixHash ^ Math.imul(zoneId, 0x9e3779b1))
+  return mixHash(suffixHash ^ Math.imul(zoneId, ZONE_FACTOR))
 }

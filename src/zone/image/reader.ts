@@ -61,8 +61,9 @@ export class ZoneReader {
   #buffer!: SharedArrayBuffer
   /** Version that was published at the last `refresh`; -1 = none was looked at. */
   #published = -1
-  #index = 0
-  #indexMask = 0
+  /** Of the node index (see layout.ts): where it is, and its slots - 1. */
+  index = 0
+  indexMask = 0
   #zones = 0
   #zonesMask = 0
 
@@ -86,12 +87,12 @@ export class ZoneReader {
     if (this.handle.buffer !== this.#buffer) this.#view(this.handle.buffer)
     const header = this.words
     this.#published = Atomics.load(header, HEADER_VERSION)
-    this.#index = Atomics.load(header, HEADER_INDEX)
+    this.index = Atomics.load(header, HEADER_INDEX)
     this.#zones = Atomics.load(header, HEADER_ZONES)
     // Last: the writer lets the arena grow before it puts a table there.
     if (Atomics.load(header, HEADER_LENGTH) > header.length) this.#view(this.#buffer)
     const words = this.words
-    this.#indexMask = words[this.#index + TABLE_MASK]!
+    this.indexMask = words[this.index + TABLE_MASK]!
     this.#zonesMask = words[this.#zones + TABLE_MASK]!
   }
 
@@ -106,6 +107,11 @@ export class ZoneReader {
     const node = Atomics.load(this.words, zone + ZONE_NEWEST_NODE)
     if (node >= this.words.length) this.#view(this.#buffer)
     return node
+  }
+
+  /** Labels of the deepest apex that there was. */
+  get deepest(): number {
+    return this.words[HEADER_ZONE_LABELS]!
   }
 
   /**
@@ -226,8 +232,8 @@ export class ZoneReader {
     const words = this.words
     const hash = L.nodeHash(suffixHash, id)
     const key = ((id << 16) | (wildcard ? octets + 2 : octets)) >>> 0
-    const table = this.#index + TABLE_SLOTS
-    for (let slot = hash & this.#indexMask; ; slot = (slot + 1) & this.#indexMask) {
+    const table = this.index + TABLE_SLOTS
+    for (let slot = hash & this.indexMask; ; slot = (slot + 1) & this.indexMask) {
       const node = words[table + slot * SLOT_WORDS + 1]!
       if (node === 0) return 0
       // A node beyond our views was added after we refreshed: not of our version.

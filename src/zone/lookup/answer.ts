@@ -10,6 +10,7 @@ import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { AdditionalSection } from './additional.ts'
 import { Match, NameFinder } from './name-finder.ts'
+import { PlainAnswers } from './plain-answers.ts'
 import { RRsetAdder } from './rrset-adder.ts'
 import type { Steerer } from './steerer.ts'
 
@@ -72,6 +73,8 @@ type Step = (typeof Step)[keyof typeof Step]
  */
 export class ZoneAnswerer {
   readonly reader: ZoneReader
+  /** For queries that need no more; undefined = none does. */
+  readonly plain: PlainAnswers | undefined
   /** After ChaseOutside: the target, lower-case wire form; valid until the next `answer`. */
   chaseTarget: Uint8Array = new Uint8Array(256)
   chaseTargetOctets = 0
@@ -100,6 +103,7 @@ export class ZoneAnswerer {
     this.#adder = new RRsetAdder(reader, steerer)
     this.#additional = new AdditionalSection(reader, this.#finder, this.#adder)
     this.#apexNsInAuthority = options.apexNsInAuthority ?? false
+    this.plain = this.#apexNsInAuthority ? undefined : new PlainAnswers(reader, steerer)
     this.#chainMax = options.chainMax ?? CHAIN_MAX
     assert(this.#chainMax <= CHAIN_MAX, 'chainMax within CHAIN_MAX')
     this.#targets = Array.from({ length: this.#chainMax }, () => new NameBuffer())

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Query } from '../../../src/dns/message/query.ts'
@@ -9,6 +9,7 @@ import { createGeoip, geoip } from '../../../src/plugins/geoip/setup.ts'
 import { cityEntry, composeMmdb } from '../../support/mmdb.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
+import { until } from '../../support/until.ts'
 
 const quiet = () => createGeoip({ timers: new FakeTimers(), runJob: runJobInline })
 
@@ -111,6 +112,31 @@ t.test('a missing database stops the start and fails the check, with its place',
   const found = await setUp.checks[0]!(() => {})
   t.equal(found.length, 1)
   t.match(found[0]!.message, want)
+})
+
+t.test('a database that can no longer be used is on the ready page until it can', async (t) => {
+  const file = join(t.testdir(), 'city.mmdb')
+  const good = composeMmdb({ networks: { '81.2.69.0/24': cityEntry('GB', 'EU') } })
+  writeFileSync(file, good)
+  const { mtime } = statSync(file)
+  const timers = new FakeTimers()
+  const setUp = new SetUp(createGeoip({ timers, runJob: runJobInline }), `geoip ${file}`)
+  await setUp.start()
+  t.teardown(() => setUp.stop())
+  const [ready] = setUp.readiness
+  const note = () => ready!.note!()
+  const becomes = (want: RegExp) =>
+    until(async () => {
+      await timers.advance(5000)
+      return want.test(note())
+    }, `the note to be like ${want}`)
+  t.equal(note(), '')
+  writeFileSync(file, 'no database')
+  await becomes(/^the old version of .*city\.mmdb: .* is not a MaxMind DB/)
+  t.equal(ready!.check(), '', 'queries are answered as before')
+  writeFileSync(file, good)
+  utimesSync(file, mtime, mtime)
+  await becomes(/^$/)
 })
 
 t.test('databases are found from root, and give their labels', async (t) => {

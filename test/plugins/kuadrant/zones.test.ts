@@ -13,6 +13,7 @@ import { type Net, scanNet } from '../../../src/geo/net.ts'
 import { NO_FALLTHROUGH } from '../../../src/plugin/fallthrough.ts'
 import { ZoneVersions } from '../../../src/plugin/zone-versions.ts'
 import { OfferedVersions } from '../../../src/plugins/kuadrant/offered-versions.ts'
+import { NO_PEERING } from '../../../src/plugins/kuadrant/peering-options.ts'
 import { KuadrantZones } from '../../../src/plugins/kuadrant/zones.ts'
 import { packRecord } from '../../../src/record/pack.ts'
 import { SerialBook } from '../../../src/record/serials/serial-book.ts'
@@ -81,6 +82,8 @@ async function stage() {
     nameservers: [],
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
+    site: '',
+    peering: NO_PEERING,
   }
   const offered = new ZoneVersions()
   const zones = new KuadrantZones(options, {

@@ -1,3 +1,5 @@
+import { assert } from '../../../base/assert.ts'
+import { giveRegion, packetOctets, REGION_OCTETS, takeRegion } from '../../../base/packet-memory.ts'
 import type { Libc } from './libc.ts'
 
 /** Datagrams per system call. More would not be faster, and would wait longer for their answers. */
@@ -72,9 +74,12 @@ export class Layout {
   readonly replies: number
   /** For arguments of system calls: 256 octets. */
   readonly scratch: number
+  /** Where it lies in the packet memory; -1 = elsewhere. */
+  region: number
   #end = 0
 
-  constructor(libc: Libc) {
+  /** `wantsRegion`: in the packet memory, if there is room. */
+  constructor(libc: Libc, wantsRegion = false) {
     this.scratch = this.#take(256)
     this.receiveHeaders = this.#take(BATCH * MMSGHDR_OCTETS)
     this.sendHeaders = this.#take(BATCH * MMSGHDR_OCTETS)
@@ -85,9 +90,13 @@ export class Layout {
     this.replies = this.#take((REPLY_CHUNKS - 1) * REPLY_CHUNK_OCTETS + REPLY_OCTETS_MAX)
     // The system gives pages when they are first touched: what follows costs nothing until then.
     this.#tails = this.#take(BATCH * TAIL_OCTETS)
-    const memory = new ArrayBuffer(this.#end)
-    this.octets = new Uint8Array(memory)
-    this.words = new Uint32Array(memory)
+    assert(this.#end <= REGION_OCTETS, 'a region of the packet memory holds a layout')
+    this.region = wantsRegion ? takeRegion() : -1
+    this.octets =
+      this.region === -1
+        ? new Uint8Array(this.#end)
+        : packetOctets.subarray(this.region, this.region + this.#end)
+    this.words = new Uint32Array(this.octets.buffer, this.octets.byteOffset, this.#end >> 2)
     this.base = libc.addressOf(this.octets)
     for (let i = 0; i < BATCH; i++) {
       this.#link(this.receiveHeader(i), this.#receiveIovecs + i * 2 * IOVEC_OCTETS, 2)
@@ -96,6 +105,12 @@ export class Layout {
       this.pointPlace(i, this.unit(i))
       this.pointReply(i, this.chunk(i))
     }
+  }
+
+  /** Ends its use. */
+  give(): void {
+    if (this.region !== -1) giveRegion(this.region)
+    this.region = -1
   }
 
   receiveHeader(slot: number): number {
@@ -139,6 +154,11 @@ export class Layout {
   /** Makes `slot` send the octets at `offset`. */
   pointReply(slot: number, offset: number): void {
     this.#point(this.sendIovec(slot), offset)
+  }
+
+  /** Makes `slot` send what is in the unit of that number. */
+  pointUnitReply(slot: number, unit: number): void {
+    this.pointReply(slot, this.unit(unit) + UNIT_PACKET)
   }
 
   /** Makes the kernel write the datagrams of `slot` into its unit. */

@@ -1,6 +1,6 @@
 import { Protocol } from '../../../dns/message/query.ts'
 import { type Exchange, HAND_OVER, type QueryHandler } from '../../exchange.ts'
-import { BATCH } from './layout.ts'
+import { BATCH, PACKET_HEAD_OCTETS } from './layout.ts'
 import type { Libc } from './libc.ts'
 import type { BatchSocket } from './socket.ts'
 import type { WakeReader } from './wake.ts'
@@ -50,7 +50,9 @@ class Member {
   readonly socket: BatchSocket
   /** By LoopCount. */
   readonly counts: Float64Array
-  handler: QueryHandler
+  #handler: QueryHandler
+  /** Whether plain queries are answered in the memory of their packets. */
+  isInPlace: boolean
   /** Lent by `handler`, for one query after the other. */
   exchange: Exchange | undefined
   isReady = true
@@ -62,8 +64,22 @@ class Member {
 
   constructor(socket: BatchSocket, handler: QueryHandler, counts: Float64Array) {
     this.socket = socket
-    this.handler = handler
+    this.#handler = handler
+    this.isInPlace = this.#canBeInPlace()
     this.counts = counts
+  }
+
+  get handler(): QueryHandler {
+    return this.#handler
+  }
+
+  set handler(handler: QueryHandler) {
+    this.#handler = handler
+    this.isInPlace = this.#canBeInPlace()
+  }
+
+  #canBeInPlace(): boolean {
+    return this.#handler.serveInPlace !== undefined && this.socket.packetAt(0) !== -1
   }
 }
 
@@ -195,13 +211,14 @@ export class BatchLoop {
       member.counts[LoopCount.Dropped]! += 1
       return
     }
+    exchange.query.protocol = Protocol.Udp
+    if (member.isInPlace && this.#serveInPlace(member, exchange, slot)) return
     const room = socket.room()
     if (room === undefined) {
       socket.sendErrors++
       return
     }
     exchange.reply = room
-    exchange.query.protocol = Protocol.Udp
     socket.describe(slot, exchange.query)
     const octets = handler.serve(exchange)
     if (typeof octets !== 'number') {
@@ -210,6 +227,17 @@ export class BatchLoop {
     }
     if (octets > 0) socket.reply(slot, exchange.reply, octets)
     else if (octets === HAND_OVER) this.#hooks.onHandOver(socket, socket.copyUnit(slot))
+  }
+
+  /** False: the packet is as it was. @hot */
+  #serveInPlace({ socket, handler }: Member, exchange: Exchange, slot: number): boolean {
+    const octets = socket.packetOctets(slot)
+    if (octets > PACKET_HEAD_OCTETS) return false
+    const at = socket.packetAt(slot)
+    const reply = handler.serveInPlace!(exchange, at, octets, PACKET_HEAD_OCTETS, socket, slot)
+    if (reply === 0) return false
+    socket.replyInPlace(slot, reply)
+    return true
   }
 
   #unclog(member: Member): boolean {

@@ -121,8 +121,8 @@ export class BatchSocket implements SocketPlace {
   readonly #placeOf: Uint32Array = new Uint32Array(BATCH)
   /** Chunk where the next reply starts. */
   #chunk = 0
-  /** By send slot: the chunk that its reply starts at. */
-  readonly #chunkOf: Uint8Array = new Uint8Array(BATCH)
+  /** By send slot: where its reply is. */
+  readonly #replyOf: Uint32Array = new Uint32Array(BATCH)
   /** Unit BATCH + i, while it is taken: a copy. */
   readonly #taken: (Uint8Array | undefined)[] = []
   /** Units that were taken and given back. */
@@ -139,7 +139,8 @@ export class BatchSocket implements SocketPlace {
    */
   constructor(libc: Libc, options: BatchSocketOptions | SocketPlace) {
     this.#libc = libc
-    this.#layout = new Layout(libc)
+    // Who attaches serves in a loop, and is done with it when it detaches.
+    this.#layout = new Layout(libc, 'fd' in options)
     this.#localFamily = parsePeerAddress(options.host, this.#localAddress)
     const domain = this.#localFamily === 1 ? AF_INET : AF_INET6
     const isWildcard = this.#localAddress.every((octet) => octet === 0)
@@ -155,7 +156,7 @@ export class BatchSocket implements SocketPlace {
     })
     const nameOctets = domain === AF_INET ? SOCKADDR_IN_OCTETS : SOCKADDR_IN6_OCTETS
     for (let slot = 0; slot < BATCH; slot++) {
-      this.#chunkOf[slot] = slot
+      this.#replyOf[slot] = layout.chunk(slot)
       this.#placeOf[slot] = layout.unit(slot)
       layout.words[(layout.sendHeader(slot) + HEADER_NAMELEN) >> 2] = nameOctets
     }
@@ -306,10 +307,27 @@ export class BatchSocket implements SocketPlace {
     if (!this.#addressReply(slot, unit)) return
     if (bytes !== room) room.set(bytes.subarray(0, octets))
     const chunk = this.#chunk
-    if (this.#chunkOf[slot] !== chunk) this.#pointAt(slot, chunk)
-    this.#layout.words[(this.#layout.sendIovec(slot) + IOVEC_LEN) >> 2] = octets
+    this.#pointAt(slot, this.#layout.chunk(chunk), octets)
     this.#chunk = chunk + (octets <= REPLY_CHUNK_OCTETS ? 1 : chunksOf(octets))
     if (this.#chunk > REPLY_CHUNKS) this.#chunk = REPLY_CHUNKS
+    this.#queued++
+  }
+
+  /** Where the packet in `slot` is in the packet memory, its head at least; -1 = elsewhere. */
+  packetAt(slot: number): number {
+    const { region } = this.#layout
+    return region === -1 ? -1 : region + this.#layout.unit(slot) + UNIT_PACKET
+  }
+
+  /** As `reply`, of what lies where the packet in `slot` was. @hot */
+  replyInPlace(slot: number, octets: number): void {
+    if (this.#queued === BATCH && !this.flush()) {
+      this.sendErrors++
+      return
+    }
+    const to = this.#queued
+    if (!this.#addressReply(to, slot)) return
+    this.#pointAt(to, this.#layout.unit(slot) + UNIT_PACKET, octets)
     this.#queued++
   }
 
@@ -372,6 +390,7 @@ export class BatchSocket implements SocketPlace {
   detach(): void {
     this.sendErrors += this.#queued - this.#unsent
     this.#clear()
+    this.#layout.give()
   }
 
   #clear(): void {
@@ -402,9 +421,14 @@ export class BatchSocket implements SocketPlace {
     return true
   }
 
-  #pointAt(slot: number, chunk: number): void {
-    this.#layout.pointReply(slot, this.#layout.chunk(chunk))
-    this.#chunkOf[slot] = chunk
+  /** Makes a send slot send the octets at `offset`. */
+  #pointAt(slot: number, offset: number, octets: number): void {
+    const layout = this.#layout
+    if (this.#replyOf[slot] !== offset) {
+      layout.pointReply(slot, offset)
+      this.#replyOf[slot] = offset
+    }
+    layout.words[(layout.sendIovec(slot) + IOVEC_LEN) >> 2] = octets
   }
 
   #configure(domain: number, isWildcard: boolean, options: BatchSocketOptions): void {

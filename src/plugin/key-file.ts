@@ -1,14 +1,14 @@
 import { closeSync, openSync } from 'node:fs'
-import { InputError } from '../../base/errors.ts'
-import { readAtMost } from '../../base/read.ts'
-import { scanName } from '../../dns/name/name.ts'
-import { scanBase64 } from '../../dns/rdata/binary.ts'
+import { InputError } from '../base/errors.ts'
+import { readAtMost } from '../base/read.ts'
+import { scanName } from '../dns/name/name.ts'
+import { scanBase64 } from '../dns/rdata/binary.ts'
 import {
   ALGORITHM_NAMES,
   HMAC_SHA256,
   scanAlgorithm,
   type TsigAlgorithm,
-} from '../../dns/tsig/algorithm.ts'
+} from '../dns/tsig/algorithm.ts'
 
 /** Thousands of keys have room. */
 const FILE_OCTETS_MAX = 1024 * 1024

@@ -1,0 +1,166 @@
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { RRType } from '../dns/iana/index.ts'
+import { printRecord, type ResourceRecord } from '../dns/message/message.ts'
+import { printRdata } from '../dns/rdata/index.ts'
+import { CONTINENTS, DEMO_HOST, DEMO_ZONE, DemoSite } from './demo-site.ts'
+import type { Output } from './output.ts'
+
+/** Ample: until a step has had its effect. */
+const STEP_MS_MAX = 30_000
+const LOOK_MS = 20
+const [EUROPE, , AMERICA] = CONTINENTS
+
+/**
+ * `sextant demo`: two sites on loopback that merge each other, shown step by step. Ends by itself where standard
+ * output is no terminal, else with Ctrl-C. Resolves to the exit code.
+ */
+export async function demo(output: Output): Promise<number> {
+  const directory = mkdtempSync(join(tmpdir(), 'sextant-demo-'))
+  const lines: string[] = []
+  const sites = await openSites(directory, (line) => lines.push(line))
+  const stopped = stopRequested()
+  try {
+    for (const site of sites) site.start()
+    const [berlin, boston] = sites
+    const shown = show(berlin, boston, output)
+    // What is left of it once somebody has had enough is of no interest.
+    shown.catch(() => {})
+    const isOver = await Promise.race([shown.then(() => true), stopped.then(() => false)])
+    if (isOver && process.stdout.isTTY === true) await idle(berlin, output, stopped)
+    return 0
+  } catch (error) {
+    output.printError(error instanceof Error ? error.message : String(error))
+    for (const line of lines) output.printError(line)
+    return 1
+  } finally {
+    for (const site of sites) await site.kill()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+async function openSites(
+  directory: string,
+  onLine: (line: string) => void,
+): Promise<[DemoSite, DemoSite]> {
+  const [one, other, oneReady, otherReady] = await freePorts(4)
+  const place = (name: string): string => {
+    mkdirSync(join(directory, name))
+    return join(directory, name)
+  }
+  const berlin = new DemoSite({
+    name: 'berlin',
+    directory: place('berlin'),
+    port: one!,
+    readyPort: oneReady!,
+    peerPort: other!,
+    codes: ['GEO-EU', 'GEO-AF'],
+    isDefault: false,
+    address: '192.0.2.1',
+    onLine: (line) => onLine(`berlin: ${line}`),
+  })
+  const boston = new DemoSite({
+    name: 'boston',
+    directory: place('boston'),
+    port: other!,
+    readyPort: otherReady!,
+    peerPort: one!,
+    codes: ['GEO-NA', 'GEO-SA'],
+    isDefault: true,
+    address: '198.51.100.1',
+    onLine: (line) => onLine(`boston: ${line}`),
+  })
+  return [berlin, boston]
+}
+
+async function show(berlin: DemoSite, boston: DemoSite, output: Output): Promise<void> {
+  const say = (text: string): void => {
+    output.print(text)
+    output.flush()
+  }
+  say(
+    `Two sites serve ${DEMO_ZONE}: berlin, port ${berlin.options.port}, has a gateway for Europe and Africa,`,
+  )
+  say(
+    `boston, port ${boston.options.port}, one for the Americas and everybody else. Each knows its own manifest.`,
+  )
+  for (const site of [berlin, boston]) {
+    await until(
+      async () => (await addressAt(site, EUROPE.subnet)) === '192.0.2.1',
+      `${site.options.name}: Europe`,
+    )
+    await until(
+      async () => (await addressAt(site, AMERICA.subnet)) === '198.51.100.1',
+      `${site.options.name}: America`,
+    )
+  }
+  for (const site of [berlin, boston]) {
+    for (const { name, subnet } of CONTINENTS) {
+      say(`\n; ${DEMO_HOST} A, asked at ${site.options.name} from ${name} (+subnet=${subnet})`)
+      for (const record of await site.ask(subnet)) say(printRecord(record))
+    }
+  }
+  say(
+    '\nThe gateway of berlin gets another address in its manifest, and boston is asked from Europe:',
+  )
+  const startMs = performance.now()
+  berlin.setAddress('192.0.2.2')
+  await until(async () => (await addressAt(boston, EUROPE.subnet)) === '192.0.2.2', 'the edit')
+  say(`  192.0.2.2, after ${Math.round(performance.now() - startMs)} ms`)
+  say('\nThe server in berlin is killed. Boston, asked from Europe, keeps what it knows:')
+  await berlin.kill()
+  await until(async () => /silent for/.test(await boston.readyPage()), 'boston to notice')
+  say(`  ${await addressAt(boston, EUROPE.subnet)}`)
+  for (const line of (await boston.readyPage()).split('\n')) say(`  ready page: ${line}`)
+  say('\nBerlin comes back, with yet another address:')
+  berlin.setAddress('192.0.2.3')
+  berlin.start()
+  await until(async () => (await addressAt(boston, EUROPE.subnet)) === '192.0.2.3', 'berlin')
+  say(`  ${await addressAt(boston, EUROPE.subnet)}, asked at boston`)
+}
+
+async function idle(berlin: DemoSite, output: Output, stopped: Promise<void>): Promise<void> {
+  const { port, directory } = berlin.options
+  output.print(`\nBoth go on until Ctrl-C. Edit ${join(directory, 'zones', 'shop.yaml')}, and ask:`)
+  output.print(`  sextant query ${DEMO_HOST} A @127.0.0.1 -p ${port} +subnet=${EUROPE.subnet}`)
+  output.flush()
+  await stopped
+}
+
+/** The address at the end of the answer; '' = there is none. */
+async function addressAt(site: DemoSite, subnet: string): Promise<string> {
+  const isAddress = ({ type }: ResourceRecord): boolean => type === RRType.A
+  const last = (await site.ask(subnet)).findLast(isAddress)
+  return last === undefined ? '' : printRdata(last.type, last.rdata)
+}
+
+async function until(condition: () => Promise<boolean>, what: string): Promise<void> {
+  const endMs = performance.now() + STEP_MS_MAX
+  while (!(await condition())) {
+    if (performance.now() > endMs)
+      throw new Error(`waited ${STEP_MS_MAX / 1000} s in vain for ${what}`)
+    await new Promise((resume) => setTimeout(resume, LOOK_MS))
+  }
+}
+
+function stopRequested(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGINT', () => resolve())
+    process.once('SIGTERM', () => resolve())
+  })
+}
+
+/** Ports of loopback that nobody has at the moment. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
+  await Promise.all(servers.map((server) => once(server, 'listening')))
+  const ports = servers.map((server) => {
+    const address = server.address()
+    return typeof address === 'object' && address !== null ? address.port : 0
+  })
+  await Promise.all(servers.map((server) => once(server.close(), 'close')))
+  return ports
+}

@@ -1,0 +1,250 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Timers } from '../../base/timers.ts'
+import { type ApiObject, textOf } from '../../kube/api.ts'
+import type { Informer } from '../../kube/informer.ts'
+import { keyOf } from '../../kube/object-key.ts'
+import type { ObjectRef, Objects } from '../../kube/objects.ts'
+import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
+import type { Prober } from '../../probing/probe.ts'
+import { type Look, ProbeRunner } from '../../probing/probe-runner.ts'
+import { API_GROUP, API_VERSION } from '../../record/dns-record.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { finalizersOf, isDeleting, isSame, mappingOf, metadataOf } from '../object.ts'
+import { desiredProbes, isControlled, PROBE_FINALIZER, planProbes } from './desired-probes.ts'
+import { composeStatus, readState, scanProbe, statusOf, versionOf } from './probe-status.ts'
+
+export const PROBES = {
+  group: API_GROUP,
+  version: API_VERSION.slice(API_GROUP.length + 1),
+  plural: 'dnshealthcheckprobes',
+}
+/** Keys of the queue: of a record and of a probe. Neither is a name of Kubernetes. */
+const RECORD_PREFIX = 'record '
+const PROBE_PREFIX = 'probe '
+const WORKERS = 8
+
+export interface ClusterProbingParts {
+  readonly objects: Objects
+  /** DNSRecords, with their whole `spec`. */
+  readonly records: Informer
+  /** DNSHealthCheckProbes, whole but for `managedFields`. */
+  readonly probes: Informer
+  readonly probe: Prober
+  /** True if a record is for us to look after; may change with Secrets: then `reconsider` has to be called. */
+  readonly isOurs: (record: ApiObject) => boolean
+  /** Whether the certificates of records' own checks go unverified. */
+  readonly allowsInsecureCertificates: boolean
+  /** To be asked before each write. */
+  readonly mayWrite: () => boolean
+  /** Told of every look, for metrics. */
+  readonly onLook: (look: Look) => void
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+}
+
+/** What was written of a probe, until the informer has heard of it. */
+interface Written {
+  readonly status: ApiObject
+  readonly version: number
+}
+
+/**
+ * Probes for a cluster: makes the DNSHealthCheckProbes that records ask for, looks at the address of every one there is, and
+ * writes what it finds into their status, where servers and operators read it.
+ *
+ *     record ─▶ desired probes ─▶ applied          probe ─▶ runner ─▶ its status, where it changed
+ *
+ * The status is all the memory there is: whoever probes next goes on from it. For one operator at a time.
+ */
+export class ClusterProbing {
+  readonly #parts: ClusterProbingParts
+  readonly #runner: ProbeRunner
+  readonly #queue: WorkQueue
+  readonly #written = new Map<string, Written>()
+  /** Keys of probes by that of their record, and the other way round. */
+  readonly #byRecord = new Map<string, Set<string>>()
+  readonly #recordOf = new Map<string, string>()
+  readonly #told = new Set<string>()
+  readonly #unsubscribe: readonly (() => void)[]
+
+  /** Caches must be filled. */
+  constructor(parts: ClusterProbingParts) {
+    this.#parts = parts
+    const { clock, timers, random, log, probe, records, probes } = parts
+    this.#runner = new ProbeRunner({
+      clock,
+      timers,
+      random,
+      probe,
+      onLook: (look) => this.#note(look),
+    })
+    const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
+    const means = { clock, timers, random, log }
+    this.#queue = new WorkQueue({ what: PROBES.plural, work, workers: WORKERS, ...means })
+    this.#unsubscribe = [
+      probes.subscribe({
+        onAdd: (key, object) => this.#putProbe(key, object),
+        onUpdate: (key, object, before) => {
+          // What it asks for may be as before: that the change was seen is told with the next look.
+          if (!isSame(before.spec, object.spec)) this.#written.delete(key)
+          this.#putProbe(key, object)
+        },
+        onDelete: (key) => this.#dropProbe(key),
+      }),
+      records.subscribe({
+        onAdd: (key) => this.reconsider(key),
+        onUpdate: (key, object, before) => {
+          if (!isSame(object.spec, before.spec) || isDeleting(object)) this.reconsider(key)
+        },
+        onDelete: (key) => this.reconsider(key),
+      }),
+    ]
+    this.#queue.start()
+  }
+
+  /** For metrics. */
+  get runner(): ProbeRunner {
+    return this.#runner
+  }
+
+  /** `namespace/name` of the record that a probe is of. */
+  recordOf(id: string): string {
+    return this.#recordOf.get(id) ?? ''
+  }
+
+  /** Looks again at what the record `namespace/name` asks for. */
+  reconsider(recordKey: string): void {
+    this.#queue.add(`${RECORD_PREFIX}${recordKey}`)
+  }
+
+  /** Looks at nothing any more; resolves once the write under way is over. */
+  async close(): Promise<void> {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    this.#runner.close()
+    await this.#queue.close()
+  }
+
+  #note(look: Look): void {
+    this.#parts.onLook(look)
+    this.#queue.add(`${PROBE_PREFIX}${look.probe.id}`)
+  }
+
+  #putProbe(key: string, object: ApiObject): void {
+    const scanned = scanProbe(object)
+    if (typeof scanned === 'string') {
+      if (scanned !== '') this.#tell(`${key} is not probed: ${scanned}`)
+      this.#unlink(key)
+      this.#runner.remove(key)
+      if (isDeleting(object)) this.#queue.add(`${PROBE_PREFIX}${key}`)
+      return
+    }
+    const { probe, recordKey } = scanned
+    if (this.#recordOf.get(key) !== recordKey) this.#unlink(key)
+    this.#recordOf.set(key, recordKey)
+    const keys = this.#byRecord.get(recordKey) ?? new Set<string>()
+    this.#byRecord.set(recordKey, keys.add(key))
+    const record = this.#parts.records.get(recordKey)
+    if (record === undefined || !this.#parts.isOurs(record)) this.#runner.remove(key)
+    else this.#runner.put(probe, readState(object, this.#parts.clock.now()))
+  }
+
+  #dropProbe(key: string): void {
+    const recordKey = this.#recordOf.get(key)
+    this.#unlink(key)
+    this.#written.delete(key)
+    this.#runner.remove(key)
+    // It may still be wanted.
+    if (recordKey !== undefined) this.reconsider(recordKey)
+  }
+
+  #unlink(key: string): void {
+    const recordKey = this.#recordOf.get(key)
+    if (recordKey === undefined) return
+    this.#recordOf.delete(key)
+    const keys = this.#byRecord.get(recordKey)
+    keys?.delete(key)
+    if (keys?.size === 0) this.#byRecord.delete(recordKey)
+  }
+
+  async #work(key: string): Promise<undefined> {
+    if (!this.#parts.mayWrite()) return
+    if (key.startsWith(RECORD_PREFIX)) await this.#makeProbes(key.slice(RECORD_PREFIX.length))
+    else await this.#settleProbe(key.slice(PROBE_PREFIX.length))
+  }
+
+  async #makeProbes(key: string): Promise<void> {
+    const { records, probes, objects, allowsInsecureCertificates, isOurs } = this.#parts
+    const record = records.get(key)
+    const present = this.#probesOf(key)
+    for (const probe of present) this.#putProbe(keyOf(probe), probe)
+    if (record === undefined) {
+      for (const probe of present) if (isControlled(probe)) await this.#delete(probe)
+      return
+    }
+    if (!isOurs(record) && !isDeleting(record)) return
+    const desired = desiredProbes(record, allowsInsecureCertificates)
+    const namesakes = desired.map((probe) => probes.get(keyOf(probe)))
+    const known = [...present, ...namesakes.filter((probe) => probe !== undefined)]
+    const { apply, remove, taken } = planProbes(record, desired, known)
+    for (const probe of apply) await objects.apply(refOf(probe), probe)
+    for (const probe of remove) await this.#delete(probe)
+    for (const name of taken) {
+      this.#tell(`${name} is somebody else's: an address of ${key} is not probed`)
+    }
+  }
+
+  #probesOf(recordKey: string): readonly ApiObject[] {
+    const keys = [...(this.#byRecord.get(recordKey) ?? [])]
+    return keys.map((key) => this.#parts.probes.get(key)).filter((probe) => probe !== undefined)
+  }
+
+  async #delete(probe: ApiObject): Promise<void> {
+    const uid = textOf(metadataOf(probe), 'uid')
+    await this.#parts.objects.delete(refOf(probe), { uid })
+  }
+
+  async #settleProbe(key: string): Promise<void> {
+    const { probes, objects } = this.#parts
+    const object = probes.get(key)
+    if (object === undefined) return
+    if (isDeleting(object)) return this.#letGo(object)
+    const [probe, state] = [this.#runner.probeOf(key), this.#runner.stateOf(key)]
+    if (probe === undefined || state === undefined) return
+    const status = composeStatus(object, probe, state)
+    const written = this.#written.get(key)
+    const isStale = written !== undefined && versionOf(object) < written.version
+    if (isSame(isStale ? written.status : mappingOf(object, 'status'), status)) return
+    const after = await objects.applyStatus(refOf(object), statusOf(object, status))
+    this.#written.set(key, { status, version: versionOf(after) })
+  }
+
+  /** Nobody looks at it any more, so nothing holds it. */
+  async #letGo(object: ApiObject): Promise<void> {
+    const finalizers = finalizersOf(object)
+    if (!finalizers.includes(PROBE_FINALIZER)) return
+    const rest = finalizers.filter((one) => one !== PROBE_FINALIZER)
+    const resourceVersion = textOf(metadataOf(object), 'resourceVersion')
+    await this.#parts.objects.patch(refOf(object), {
+      metadata: { resourceVersion, finalizers: rest },
+    })
+  }
+
+  /** Each fault once. */
+  #tell(fault: string): void {
+    if (this.#told.size >= TOLD_MAX || this.#told.has(fault)) return
+    this.#told.add(fault)
+    this.#parts.log.warning(fault)
+  }
+}
+
+/** Faults that are told of one by one. */
+const TOLD_MAX = 100
+
+function refOf(object: ApiObject): ObjectRef {
+  const metadata = metadataOf(object)
+  const [namespace, name] = [textOf(metadata, 'namespace'), textOf(metadata, 'name')]
+  return { resource: PROBES, namespace, name }
+}

@@ -1,0 +1,137 @@
+import { type ApiObject, textOf } from '../../kube/api.ts'
+import { keyOf } from '../../kube/object-key.ts'
+import { findLeaves, probeName } from '../../probing/record-probes.ts'
+import { API_VERSION } from '../../record/dns-record.ts'
+import { validateResource } from '../../record/validate/resource.ts'
+import { isDeleting, isSame, itemsOf, mappingOf, metadataOf } from '../object.ts'
+import { shortHash } from '../short-hash.ts'
+
+export const PROBE_KIND = 'DNSHealthCheckProbe'
+export const PROBE_OWNER_LABEL = 'kuadrant.io/health-probes-owner'
+/** Kuadrant's operator puts it on probes to end their workers; ours are ended without. */
+export const PROBE_FINALIZER = 'kuadrant.io/dns-health-check-probe'
+/** Longest value of a label. */
+const LABEL_CHARACTERS_MAX = 63
+/** What a probe takes over from the health check of its record as it stands there. */
+const COPIED = [
+  'port',
+  'path',
+  'protocol',
+  'interval',
+  'failureThreshold',
+  'successThreshold',
+  'additionalHeadersRef',
+] as const
+
+/**
+ * The DNSHealthCheckProbes that a DNSRecord asks for by its health check, each for one of its addresses, as they are
+ * to be applied. None for one that is refused, on its way out, derived from another, or of a wildcard host, whose name
+ * to ask for nobody knows.
+ */
+export function desiredProbes(
+  record: ApiObject,
+  allowInsecureCertificate: boolean,
+): readonly ApiObject[] {
+  if (isDeleting(record)) return []
+  const resource = validateResource({ ...record, apiVersion: API_VERSION, kind: 'DNSRecord' })
+  if (resource.kind !== 'record' || resource.record.healthCheck === undefined) return []
+  const { name = '', uid = '' } = identityOf(record)
+  const { namespace, endpoints } = resource.record
+  const check = mappingOf(mappingOf(record, 'spec'), 'healthCheck')
+  const copied = COPIED.filter((field) => check[field] !== undefined)
+  const rootHost = textOf(record.spec, 'rootHost')
+  // A TCP check needs no name, and has no place for one with a wildcard.
+  const hostname = rootHost.startsWith('*.') ? {} : { hostname: rootHost }
+  return findLeaves(endpoints).map((address) => ({
+    apiVersion: API_VERSION,
+    kind: PROBE_KIND,
+    metadata: {
+      name: probeName(name, address),
+      namespace,
+      labels: { [PROBE_OWNER_LABEL]: ownerLabel(name, uid) },
+      ownerReferences: [ownerReference(name, uid)],
+    },
+    spec: {
+      ...Object.fromEntries(copied.map((field) => [field, check[field]!])),
+      ...hostname,
+      address,
+      allowInsecureCertificate,
+    },
+  }))
+}
+
+/** What is to be done so that the probes of a record are those that it asks for. */
+export interface ProbePlan {
+  readonly apply: readonly ApiObject[]
+  readonly remove: readonly ApiObject[]
+  /** Names that probes of others have. */
+  readonly taken: readonly string[]
+}
+
+/**
+ * From what there is to what is wanted. `present`: all probes of the record, and all that have a name that
+ * is wanted. What somebody else made, for this record or another, is left alone.
+ */
+export function planProbes(
+  record: ApiObject,
+  desired: readonly ApiObject[],
+  present: readonly ApiObject[],
+): ProbePlan {
+  const { uid = '' } = identityOf(record)
+  const known = new Map(present.map((probe) => [keyOf(probe), probe]))
+  const apply: ApiObject[] = []
+  const taken: string[] = []
+  for (const wanted of desired) {
+    const there = known.get(keyOf(wanted))
+    known.delete(keyOf(wanted))
+    if (there !== undefined && !isControlledBy(there, uid)) taken.push(keyOf(wanted))
+    else if (there === undefined || !isAsWanted(there, wanted)) apply.push(wanted)
+  }
+  const remove = [...known.values()].filter((probe) => isControlledBy(probe, uid))
+  return { apply, remove: remove.filter((probe) => !isDeleting(probe)), taken }
+}
+
+/** True if a DNSRecord controls the probe: then an operator made it. */
+export function isControlled(probe: ApiObject): boolean {
+  return controllerOf(probe) !== ''
+}
+
+/** UID of the DNSRecord that controls a probe; '' = none does. */
+function controllerOf(probe: ApiObject): string {
+  const controller = itemsOf(metadataOf(probe), 'ownerReferences').find(
+    (one) => one.kind === 'DNSRecord' && one.controller === true,
+  )
+  return textOf(controller, 'uid')
+}
+
+function isControlledBy(probe: ApiObject, uid: string): boolean {
+  return uid !== '' && controllerOf(probe) === uid
+}
+
+function isAsWanted(there: ApiObject, wanted: ApiObject): boolean {
+  const labels = mappingOf(metadataOf(there), 'labels')
+  const wantedLabels = mappingOf(metadataOf(wanted), 'labels')
+  return (
+    isSame(there.spec, wanted.spec) && labels[PROBE_OWNER_LABEL] === wantedLabels[PROBE_OWNER_LABEL]
+  )
+}
+
+function ownerLabel(name: string, uid: string): string {
+  return name.length > LABEL_CHARACTERS_MAX ? shortHash(uid) : name
+}
+
+function ownerReference(name: string, uid: string): ApiObject {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'DNSRecord',
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  }
+}
+
+function identityOf(object: ApiObject): { readonly name: string; readonly uid: string } {
+  const metadata = metadataOf(object)
+  return { name: textOf(metadata, 'name'), uid: textOf(metadata, 'uid') }
+}

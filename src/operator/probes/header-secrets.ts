@@ -1,0 +1,48 @@
+import type { Clock } from '../../base/clock.ts'
+import { ApiError, isObject } from '../../kube/api.ts'
+import type { Objects } from '../../kube/objects.ts'
+import type { ReadHeaders } from '../../probing/prober.ts'
+
+const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
+/** A Secret is read again after that time. */
+const KEPT_MS = 60_000
+const KEPT_MAX = 1000
+const HEADERS_MAX = 100
+
+type Headers = ReadonlyMap<string, string> | undefined
+
+/** Reads the Secrets with headers for probes: each key is the name of one. Never rejects. */
+export function headerSecrets(objects: Pick<Objects, 'get'>, clock: Clock): ReadHeaders {
+  const kept = new Map<string, { readonly untilMs: number; readonly headers: Promise<Headers> }>()
+  return (namespace, name) => {
+    const key = `${namespace}/${name}`
+    const known = kept.get(key)
+    const nowMs = clock.monotonic()
+    if (known !== undefined && nowMs < known.untilMs) return known.headers
+    if (kept.size >= KEPT_MAX) kept.clear()
+    const headers = read(objects, namespace, name)
+    kept.set(key, { untilMs: nowMs + KEPT_MS, headers })
+    return headers
+  }
+}
+
+async function read(
+  objects: Pick<Objects, 'get'>,
+  namespace: string,
+  name: string,
+): Promise<Headers> {
+  try {
+    const secret = await objects.get({ resource: SECRETS, namespace, name })
+    if (secret === undefined) return undefined
+    const data = isObject(secret.data) ? secret.data : {}
+    const entries = Object.entries(data).slice(0, HEADERS_MAX)
+    return new Map(
+      entries.map(([header, value]) => {
+        return [header, Buffer.from(String(value), 'base64').toString('utf8').trim()]
+      }),
+    )
+  } catch (error) {
+    if (error instanceof ApiError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,80 @@
+import { type ApiObject, textOf } from '../../kube/api.ts'
+import type { Probe } from '../../probing/probe.ts'
+import { COUNT_MAX, type ProbeState } from '../../probing/probe-state.ts'
+import { probeOfResource } from '../../probing/record-probes.ts'
+import { API_VERSION, recordKey } from '../../record/dns-record.ts'
+import { validateResource } from '../../record/validate/resource.ts'
+import { escapeControls } from '../../telemetry/log.ts'
+import { mappingOf, metadataOf } from '../object.ts'
+import { PROBE_KIND } from './desired-probes.ts'
+
+const REASON_CHARACTERS_MAX = 300
+
+/** What a DNSHealthCheckProbe asks for, and for which record. */
+export interface ScannedProbe {
+  readonly probe: Probe
+  /** `namespace/name`. */
+  readonly recordKey: string
+}
+
+/** A string says why it is refused; '' = it is on its way out. */
+export function scanProbe(object: ApiObject): ScannedProbe | string {
+  // Its status is what we find; here it is what it is to be.
+  const given = { ...object, apiVersion: API_VERSION, kind: PROBE_KIND, status: {} }
+  const resource = validateResource(given)
+  if (resource.kind === 'refused') return resource.problem.message
+  if (resource.kind !== 'probe' || resource.probe.check === undefined) return ''
+  const { namespace, recordName, check } = resource.probe
+  const probe = probeOfResource(resource.probe, check)
+  return { probe, recordKey: recordKey(namespace, recordName) }
+}
+
+/** What the status of a probe tells of its address: an operator, this one or another, found it. */
+export function readState(object: ApiObject, nowMs: number): ProbeState {
+  const { healthy, consecutiveFailures, status, reason } = mappingOf(object, 'status')
+  const isKnown = typeof healthy === 'boolean'
+  return {
+    verdict: isKnown ? (healthy ? 'up' : 'down') : 'unknown',
+    failures: countOf(consecutiveFailures),
+    successes: 0,
+    sinceMs: nowMs,
+    httpStatus: countOf(status),
+    reason: typeof reason === 'string' ? reason.slice(0, REASON_CHARACTERS_MAX) : '',
+  }
+}
+
+/**
+ * The status of a probe. Failures are told up to the one that takes the address down: counting on would be a write
+ * for every look at what is down.
+ */
+export function composeStatus(
+  object: ApiObject,
+  { check }: Pick<Probe, 'check'>,
+  state: ProbeState,
+): ApiObject {
+  const { generation } = metadataOf(object)
+  const reason = escapeControls(state.reason).slice(0, REASON_CHARACTERS_MAX)
+  return {
+    ...(state.verdict === 'unknown' ? {} : { healthy: state.verdict === 'up' }),
+    consecutiveFailures: Math.min(state.failures, check.failureThreshold + 1),
+    reason,
+    status: state.httpStatus,
+    ...(typeof generation === 'number' ? { observedGeneration: generation } : {}),
+  }
+}
+
+/** The object by which a status is applied: to this very probe, not to another of its name. */
+export function statusOf(object: ApiObject, status: ApiObject): ApiObject {
+  const { name = '', namespace = '', uid = '' } = metadataOf(object)
+  return { apiVersion: API_VERSION, kind: PROBE_KIND, metadata: { name, namespace, uid }, status }
+}
+
+/** Versions of one kind are numbers that grow. */
+export function versionOf(object: ApiObject): number {
+  return Number(textOf(metadataOf(object), 'resourceVersion'))
+}
+
+function countOf(value: ApiObject[string] | undefined): number {
+  const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0
+  return isCount ? Math.min(value, COUNT_MAX) : 0
+}

@@ -1,0 +1,90 @@
+import type { Cidr } from '../../dns/text/address.ts'
+import { type ApiObject, textOf } from '../../kube/api.ts'
+import { lookCounter, measureProbing } from '../../probing/metrics.ts'
+import { ProbePolicy } from '../../probing/probe-policy.ts'
+import { createProber } from '../../probing/prober.ts'
+import { systemResolve } from '../../probing/resolve.ts'
+import type { Cluster } from '../cluster.ts'
+import { judge } from '../judge.ts'
+import type { OperatorMetrics } from '../metrics.ts'
+import { metadataOf } from '../object.ts'
+import { ClusterProbing } from './cluster-probing.ts'
+import { headerSecrets } from './header-secrets.ts'
+
+/** What metrics call the place where records come from; as in the server. */
+const SOURCE = 'kubernetes'
+
+export interface ProbingSettings {
+  /** Whether the certificates of records' own checks go unverified. */
+  readonly allowsInsecureCertificates: boolean
+  /** Networks that are refused by default and may be probed. */
+  readonly allowed: readonly Cidr[]
+}
+
+export interface TermProbingParts {
+  readonly cluster: Cluster
+  readonly metrics: OperatorMetrics
+  readonly mayWrite: () => boolean
+}
+
+/** The probing of one term: it begins once the probes of the cluster are known, and ends with the term. */
+export class TermProbing {
+  readonly #parts: TermProbingParts
+  readonly #settings: ProbingSettings
+  #probing: ClusterProbing | undefined
+  #stopMeasuring = (): void => {}
+  #isClosed = false
+
+  constructor(parts: TermProbingParts, settings: ProbingSettings) {
+    this.#parts = parts
+    this.#settings = settings
+    // Without the definition, or a right to it, that is never.
+    void parts.cluster.probeInformer.synced().then(() => this.#begin())
+  }
+
+  /** The record `namespace/name`, or what it depends on, may be another. */
+  reconsider(recordKey: string): void {
+    this.#probing?.reconsider(recordKey)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#stopMeasuring()
+    await this.#probing?.close()
+  }
+
+  #begin(): void {
+    if (this.#isClosed) return
+    const { cluster, metrics, mayWrite } = this.#parts
+    const { allowsInsecureCertificates, allowed } = this.#settings
+    const { objects, means } = cluster
+    const { clock, timers, random, log } = means
+    this.#probing = new ClusterProbing({
+      objects,
+      records: cluster.recordInformer,
+      probes: cluster.probeInformer,
+      probe: createProber({
+        policy: new ProbePolicy(allowed),
+        resolve: systemResolve(),
+        readHeaders: headerSecrets(objects, clock),
+        timers,
+      }),
+      isOurs: (record) => this.#isOurs(record),
+      allowsInsecureCertificates,
+      mayWrite,
+      onLook: lookCounter(metrics.registry, SOURCE),
+      log,
+      clock,
+      timers,
+      random,
+    })
+    this.#stopMeasuring = measureProbing(metrics.registry, SOURCE, this.#probing)
+  }
+
+  /** What other operators publish, those have to probe; and one that is refused may be theirs. */
+  #isOurs(record: ApiObject): boolean {
+    const secrets = this.#parts.cluster.secretsOf(textOf(metadataOf(record), 'namespace'))
+    const { kind } = judge(record, secrets)
+    return kind === 'publish' || kind === 'delegate'
+  }
+}

@@ -1,0 +1,66 @@
+import type { HashedName } from '../zone/image/hashed-name.ts'
+import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
+import type { Handler } from './handler.ts'
+import type { Transaction } from './transaction.ts'
+
+/*
+ * Most queries are plain: class IN, by UDP, for records of a type whose rdata goes out as it is and leads to
+ * no others, of a name that has such records itself. Nothing of a chain but the records depends on them, so that
+ * what its links do to them is decided at load, and the server answers without going through the links.
+ */
+
+/** Where a chain's plain answers come from. */
+export interface PlainSource {
+  /** The directive's name. */
+  readonly name: string
+  /** Another object whenever `find` may have another answer for any query; undefined = it has none for any. */
+  readonly holder: object | undefined
+  /** Labels of the deepest zone that `find` tells apart. */
+  readonly deepest: number
+  /** Who answers for the name, if its zone is here and loaded. */
+  find(name: HashedName): ZoneAnswerer | undefined
+}
+
+/** What a link does to plain queries and their answers. */
+export type PlainLink =
+  /** Nothing. `ifOne`: where the answer has one record. */
+  | { readonly kind: 'pass'; readonly ifOne?: boolean; readonly next: Handler }
+  /** Takes the network of a client subnet for the client. */
+  | { readonly kind: 'subnet'; readonly next: Handler }
+  /** Counts or logs the answer, changes nothing, and does not read its records. */
+  | { readonly kind: 'observe'; observe(tx: Transaction): void; readonly next: Handler }
+  /** Answers. */
+  | { readonly kind: 'answer'; readonly source: PlainSource }
+
+/** What a whole chain does to plain queries. */
+export interface PlainChain {
+  readonly source: PlainSource
+  /** Whether a client subnet says who the client is. */
+  readonly takesSubnet: boolean
+  /** From the innermost on. */
+  readonly observes: readonly ((tx: Transaction) => void)[]
+  /** True where only answers of one record are plain. */
+  readonly onlyOne: boolean
+}
+
+/** Undefined = some link has to see every query. */
+export function planPlain(chain: Handler): PlainChain | undefined {
+  const observes: ((tx: Transaction) => void)[] = []
+  let takesSubnet = false
+  let onlyOne = false
+  for (let link = chain.plain; link !== undefined; link = link.next.plain) {
+    switch (link.kind) {
+      case 'answer':
+        return { source: link.source, takesSubnet, observes: observes.reverse(), onlyOne }
+      case 'subnet':
+        takesSubnet = true
+        break
+      case 'observe':
+        observes.push(link.observe)
+        break
+      default:
+        onlyOne ||= link.ifOne === true
+    }
+  }
+  return undefined
+}

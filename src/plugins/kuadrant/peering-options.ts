@@ -1,0 +1,86 @@
+import { resolve } from 'node:path'
+import { scanDuration } from '../../base/duration.ts'
+import type { Position } from '../../base/errors.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { printEndpoint } from '../../dns/endpoint.ts'
+import { scanName } from '../../dns/name/name.ts'
+import { EXPIRY_DEFAULT_MS } from '../../peering/merge/merge-shares.ts'
+import { type PeerAddress, scanPeerAddress } from '../../peering/peer-address.ts'
+import { isSite } from '../../peering/shared-text.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
+
+/** Peers of one block: more would be a mistake. */
+const PEERS_MAX = 64
+const EXPIRY_MS_MIN = 1000
+const EXPIRY_MS_MAX = 365 * 24 * 3600 * 1000
+
+/** A key of a file of keys. */
+export interface KeyPlace {
+  readonly name: Uint8Array
+  /** Absolute. */
+  readonly path: string
+  readonly position: Position
+}
+
+/** What a block says of other sites. */
+export interface PeeringOptions {
+  /** Whom to ask; none = nobody. */
+  readonly peers: readonly PeerAddress[]
+  /** Everything from and to peers is signed with it; undefined = nothing is. */
+  readonly key: KeyPlace | undefined
+  /** How long the word of a silent site holds. */
+  readonly expiryMs: number
+}
+
+export type PeeringDraft = { -readonly [K in keyof PeeringOptions]: PeeringOptions[K] }
+
+export const NO_PEERING: PeeringOptions = {
+  peers: [],
+  key: undefined,
+  expiryMs: EXPIRY_DEFAULT_MS,
+}
+
+/** Reads `site NAME`. */
+export function scanSite(d: Dispenser): string {
+  const args = d.remainingArgs()
+  const [site = ''] = args
+  if (args.length === 1 && isSite(site)) return site
+  throw d.error('site takes a name of up to 63 letters, digits, dots, hyphens and underscores')
+}
+
+/** Reads `peer ADDR...`. */
+export function scanPeers(d: Dispenser, draft: PeeringDraft): void {
+  const args = d.remainingArgs()
+  if (args.length === 0) throw d.argError()
+  const peers = [...draft.peers]
+  for (const text of args) {
+    const peer = scanPeerAddress(text)
+    if (typeof peer === 'string') throw d.error(`peer: ${peer}`)
+    const isKnown = peers.some((other) => printEndpoint(other) === printEndpoint(peer))
+    if (isKnown) throw d.error(`peer ${text} is there twice; leave one`)
+    peers.push(peer)
+  }
+  if (peers.length > PEERS_MAX) throw d.error(`there may be up to ${PEERS_MAX} peers`)
+  draft.peers = peers
+}
+
+/** Reads `tsig NAME FILE`. */
+export function scanKeyPlace(d: Dispenser, block: BlockConfig): KeyPlace {
+  const [nameText, file, ...more] = d.remainingArgs()
+  const name = nameText === undefined ? undefined : scanName(nameText.replace(/\.?$/, '.'))
+  if (name === undefined || file === undefined || more.length > 0) {
+    throw d.error('tsig takes the name of a key and the file that has it')
+  }
+  return { name, path: resolve(block.root, file), position: d.position() }
+}
+
+/** Reads `expire DURATION`. */
+export function scanExpiry(d: Dispenser): number {
+  const [text, ...more] = d.remainingArgs()
+  if (text === undefined || more.length > 0) throw d.argError()
+  const expiryMs = scanDuration(text)
+  if (expiryMs === undefined || expiryMs < EXPIRY_MS_MIN || expiryMs > EXPIRY_MS_MAX) {
+    throw d.error(`expire is 1s to 8760h, not ${text}`)
+  }
+  return expiryMs
+}

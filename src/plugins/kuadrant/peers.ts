@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { InputError } from '../../base/errors.ts'
+import { systemTimers } from '../../base/timers.ts'
+import { printEndpoint } from '../../dns/endpoint.ts'
+import { equalNames, printName } from '../../dns/name/name.ts'
+import { HMAC_SHA256, scanAlgorithm } from '../../dns/tsig/algorithm.ts'
+import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
+import type { LocalTeller } from '../../peering/local-teller.ts'
+import { MergedSource } from '../../peering/merged-source.ts'
+import type { PeerFollower, PeerStatus } from '../../peering/peer.ts'
+import { acquireFollower } from '../../peering/shared-followers.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
+import { ownAddress } from '../../plugin/endpoint.ts'
+import { type KeyConfig, readKeyFile } from '../../plugin/key-file.ts'
+import type { RecordSource } from '../../record/source.ts'
+import { measurePeers } from './metrics.ts'
+import type { KuadrantOptions } from './options.ts'
+import type { KeyPlace } from './peering-options.ts'
+import { Stops } from './stops.ts'
+
+/** How long anything waits for the first answers of peers. */
+export const FIRST_ANSWERS_MS = 3000
+/** Others than the owner may read the file. */
+const READABLE_BY_OTHERS = 0o004
+/** Silence that the ready page tells of. */
+const SILENCE_MS = 5000
+
+/** The peers of one block, while it is in service. */
+export class BlockPeers {
+  readonly #context: SetupContext
+  readonly #options: KuadrantOptions
+  readonly #stops = new Stops()
+  #followers: readonly PeerFollower[] = []
+  #hasHeard = false
+
+  constructor(c: SetupContext, options: KuadrantOptions) {
+    this.#context = c
+    this.#options = options
+  }
+
+  /** Begins to ask them. Throws InputError where the key can't be had. */
+  start(): void {
+    const { clock, log, block, metrics } = this.#context
+    const { peers, key: place } = this.#options.peering
+    const config = place === undefined ? undefined : readKey(place)
+    const key = config === undefined ? undefined : createKey(config)
+    const sourceFor = (host: string): string => ownAddress(host, block)
+    const parts = { key, sourceFor, clock, timers: systemTimers, log, random: Math.random }
+    this.#followers = peers.map((peer) => {
+      const address = printEndpoint(peer)
+      const shared = [address, block.listenHosts, config === undefined ? '' : digestOf(config)]
+      const { follower, release } = acquireFollower(JSON.stringify(shared), { ...parts, peer })
+      this.#stops.add(release)
+      return follower
+    })
+    this.#stops.add(measurePeers(metrics, () => this.#statuses))
+    void this.firstAnswers(FIRST_ANSWERS_MS)
+  }
+
+  /** Resolves once all were asked for the first time, or after that time. */
+  async firstAnswers(patienceMs: number): Promise<void> {
+    const all = Promise.all(this.#followers.map((follower) => follower.answered()))
+    let stop = (): void => {}
+    const patience = new Promise<void>((resolve) => {
+      stop = systemTimers.after(patienceMs, resolve)
+    })
+    await Promise.race([all, patience])
+    stop()
+    this.#hasHeard = true
+  }
+
+  /** Our own records with what they tell. */
+  async merge(own: RecordSource, teller: LocalTeller): Promise<RecordSource> {
+    const { clock, log } = this.#context
+    const { site, allowedNamespaces, peering } = this.#options
+    const merged = new MergedSource({
+      own,
+      allows: ({ key }) => allowedNamespaces?.has(key.slice(0, key.indexOf('/'))) !== false,
+      site,
+      teller,
+      peers: this.#followers,
+      expiryMs: peering.expiryMs,
+      clock,
+      timers: systemTimers,
+      log,
+    })
+    this.#stops.add(() => merged.close())
+    await merged.ready()
+    return merged
+  }
+
+  /** A NOTIFY came from that address. */
+  notify(host: string): void {
+    for (const follower of this.#followers) if (follower.isAt(host)) follower.notify()
+  }
+
+  unreadyReason(): string {
+    return this.#hasHeard ? '' : 'peers have not answered yet'
+  }
+
+  /** Which of them are silent, for the ready page; '' = none. */
+  note(): string {
+    const nowMs = this.#context.clock.now()
+    const silent = this.#statuses.filter(({ lastSeenMs, error }) => {
+      return error !== '' && nowMs - lastSeenMs >= SILENCE_MS
+    })
+    return silent.map((status) => printSilence(status, nowMs)).join('; ')
+  }
+
+  close(): void {
+    this.#stops.close()
+  }
+
+  get #statuses(): PeerStatus[] {
+    return this.#followers.map((follower) => follower.status)
+  }
+}
+
+function printSilence(
+  { address, lastSeenMs, error, endpoints }: PeerStatus,
+  nowMs: number,
+): string {
+  if (lastSeenMs === 0) return `peer ${address} was never heard of: ${error}`
+  const seconds = Math.round((nowMs - lastSeenMs) / 1000)
+  return `peer ${address} is silent for ${seconds} s, ${endpoints} endpoints of it are known: ${error}`
+}
+
+/** The key of that name. Throws InputError. */
+export function readKey({ name, path, position }: KeyPlace): KeyConfig {
+  const found = readKeyFile(path).find((key) => equalNames(key.name, name))
+  if (found !== undefined) return found
+  throw new InputError('TSIG_KEY', position, `there is no key ${printName(name)} in ${path}`)
+}
+
+/** What is wrong with the key; `warn` is told of a file that everybody can read. */
+export function checkKey(
+  place: KeyPlace,
+  warn: (warning: InputError) => void,
+): readonly InputError[] {
+  try {
+    readKey(place)
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    return error.all()
+  }
+  if ((statSync(place.path).mode & READABLE_BY_OTHERS) !== 0) {
+    const message = `everybody on this machine can read the secrets in ${place.path}; chmod o-r it`
+    warn(new InputError('TSIG_FILE', place.position, message))
+  }
+  return []
+}
+
+function createKey({ name, algorithm, secret }: KeyConfig): TsigKey {
+  return createTsigKey(name, scanAlgorithm(algorithm) ?? HMAC_SHA256, secret)
+}
+
+/** Tells keys apart, and tells nothing of the secret. */
+function digestOf({ name, algorithm, secret }: KeyConfig): string {
+  const hash = createHash('sha256').update(name).update(`\0${algorithm}\0`).update(secret)
+  return hash.digest('hex')
+}

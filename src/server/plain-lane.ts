@@ -1,0 +1,214 @@
+import type { Clock } from '../base/clock.ts'
+import { copyOctets, equalOctets } from '../base/octets.ts'
+import * as packets from '../base/packet-memory.ts'
+import { RRClass } from '../dns/iana/classes.ts'
+import * as plain from '../dns/message/plain-query.ts'
+import type { Query } from '../dns/message/query.ts'
+import { type PlainChain, planPlain } from '../plugin/plain.ts'
+import type { Transaction } from '../plugin/transaction.ts'
+import type { PacketSource } from '../transport/exchange.ts'
+import type { PlainAnswers } from '../zone/lookup/plain-answers.ts'
+import { takePeerAsClient } from './requery.ts'
+import type { RoutedBlock, RoutingTable } from './routing.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { packetView } = packets
+const { parsePlainQuery, plainQuery } = plain
+
+/** A block whose plain queries need not go through its chain. */
+interface PlainPath {
+  readonly block: RoutedBlock
+  readonly chain: PlainChain
+}
+
+/**
+ * The short way of a query through a server: a plain one (see plugin/plain.ts) of a chain that was planned for
+ * such, read and answered in the memory of its packet. Whatever is not plain is left as it is, for `Server.serve`.
+ *
+ *     parsePlainQuery ─▶ the zone found last, or routing, source, apex ─▶ PlainAnswers ─▶ who observes
+ *
+ * Where no zone is deeper than the one found last, a name in that is in no other, and one comparison says that it
+ * is there.
+ */
+export class PlainLane {
+  readonly #routing: RoutingTable
+  readonly #clock: Clock
+  readonly #paths: ReadonlyMap<RoutedBlock, PlainPath>
+  /** False = no query is plain here. */
+  readonly #isOpen: boolean
+  /** Of the zone found last. */
+  #path: PlainPath | undefined = undefined
+  #holder: object | undefined = undefined
+  #answers: PlainAnswers | undefined = undefined
+  readonly #apex: Uint8Array = new Uint8Array(256)
+  #apexOctets = 0
+  #apexHash = 0
+  /** Labels of its apex; -1 where there are deeper zones, so that it is looked up each time. */
+  #apexLabels = -1
+  /** Where it is in the image, as of a version and before the next compaction. */
+  #zone = 0
+  #version = -1
+  #buffer: SharedArrayBuffer | undefined = undefined
+
+  constructor(routing: RoutingTable, blocks: readonly RoutedBlock[], clock: Clock) {
+    this.#routing = routing
+    this.#clock = clock
+    this.#paths = new Map(
+      blocks.flatMap((block): [RoutedBlock, PlainPath][] => {
+        const chain = planPlain(block.chain)
+        // What a bug does to a query of a block with `debug`, the chain alone knows.
+        if (chain === undefined || block.debug || block.waits === true) return []
+        return [[block, { block, chain }]]
+      }),
+    )
+    this.#isOpen = this.#paths.size > 0
+  }
+
+  /**
+   * Makes the packet of `octets` octets at `at` of the packet memory its reply, of up to `room` octets, and returns
+   * its length; 0: it is as it was, and must go the long way. `tx` is used for what it is not plain enough for. @hot
+   */
+  answer(
+    tx: Transaction,
+    at: number,
+    octets: number,
+    room: number,
+    source: PacketSource,
+    slot: number,
+  ): number {
+    if (!this.#isOpen || !parsePlainQuery(at, octets) || !this.#find()) return 0
+    const { block, chain } = this.#path!
+    const answers = this.#answers!
+    const { query, response } = tx
+    const isObserved = chain.observes.length > 0
+    const hasSubnet = plainQuery.ecsFamily !== 0
+    response.scopeBits = 0
+    if (hasSubnet) takeSubnet(query)
+    if (isObserved) {
+      source.describe(slot, query)
+      describeQuery(query)
+      response.reset(query)
+    }
+    if (answers.isSteered) {
+      if (hasSubnet && chain.takesSubnet) takeSubnetAsClient(query)
+      else {
+        if (!isObserved) source.describe(slot, query)
+        takePeerAsClient(query)
+      }
+    }
+    response.payloadOctets = block.bufsizeOctets
+    const replyOctets = answers.compose(query, response, room, chain.onlyOne)
+    if (isObserved && replyOctets > 0) this.#showObservers(tx)
+    return replyOctets
+  }
+
+  /** Finds the path of the query read last, with its records. */
+  #find(): boolean {
+    const label = plainQuery.labelCount - this.#apexLabels
+    if (this.#apexLabels === -1 || label < 0 || !this.#isIn(label)) return this.#findAnew()
+    return this.#answers!.find(this.#zone, plainQuery.labelOffset[label]!)
+  }
+
+  /** Whether what the query's name is from `label` on is the apex found last, and all is as it was then. */
+  #isIn(label: number): boolean {
+    if (plainQuery.suffixHash[label] !== this.#apexHash) return false
+    if (this.#path!.chain.source.holder !== this.#holder) return false
+    const { reader } = this.#answers!
+    reader.refresh()
+    if (reader.version !== this.#version || reader.handle.buffer !== this.#buffer) return false
+    const start = plainQuery.labelOffset[label]!
+    const octets = this.#apexOctets
+    if (plainQuery.qnameOctets - start !== octets) return false
+    return equalOctets(plainQuery.qname, start, this.#apex, 0, octets)
+  }
+
+  #findAnew(): boolean {
+    this.#apexLabels = -1
+    const block = this.#routing.findUnconditional(plainQuery)
+    const path = block === undefined ? undefined : this.#paths.get(block)
+    if (path === undefined) return false
+    const { source } = path.chain
+    const answers = source.find(plainQuery)?.plain
+    if (answers === undefined) return false
+    const { reader } = answers
+    reader.refresh()
+    const zone = reader.matchZone(plainQuery, 0)
+    if (zone === 0) return false
+    this.#path = path
+    this.#answers = answers
+    this.#holder = source.holder
+    this.#zone = zone
+    this.#version = reader.version
+    this.#buffer = reader.handle.buffer
+    const label = reader.zoneLabel
+    this.#keepApex(label, Math.max(this.#routing.deepest, source.deepest, reader.deepest))
+    return answers.find(zone, plainQuery.labelOffset[label]!)
+  }
+
+  #keepApex(label: number, deepest: number): void {
+    const start = plainQuery.labelOffset[label]!
+    this.#apexOctets = plainQuery.qnameOctets - start
+    copyOctets(plainQuery.qname, start, this.#apex, 0, this.#apexOctets)
+    this.#apexHash = plainQuery.suffixHash[label]!
+    const labels = plainQuery.labelCount - label
+    if (labels >= deepest) this.#apexLabels = labels
+  }
+
+  #showObservers(tx: Transaction): void {
+    const { block, chain } = this.#path!
+    const { observes, source } = chain
+    tx.response.authoritative = true
+    tx.response.answeredBy = source.name
+    tx.startedMs = this.#clock.monotonic()
+    tx.finishedMs = 0
+    tx.zone = block.zoneText
+    tx.view = block.viewName
+    tx.sentOctets = this.#answers!.uncompressedOctets
+    for (let i = 0; i < observes.length; i++) observes[i]!(tx)
+  }
+}
+
+/** What observers read of a query. */
+function describeQuery(query: Query): void {
+  query.packetOctets = plainQuery.packetOctets
+  query.id = plainQuery.id
+  query.flags = plainQuery.flags
+  query.opcode = 0
+  query.qtype = plainQuery.qtype
+  query.qclass = RRClass.IN
+  query.qnameOctets = plainQuery.qnameOctets
+  copyOctets(plainQuery.qname, 0, query.qname, 0, plainQuery.qnameOctets)
+  query.labelCount = plainQuery.labelCount
+  for (let label = 0; label <= plainQuery.labelCount; label++) {
+    query.labelOffset[label] = plainQuery.labelOffset[label]!
+    query.suffixHash[label] = plainQuery.suffixHash[label]!
+  }
+  query.ecsFamily = plainQuery.ecsFamily
+  query.hasEdns = plainQuery.hasEdns
+  query.payloadOctets = plainQuery.payloadOctets
+  query.dnssecOk = plainQuery.dnssecOk
+}
+
+/** Moves the client subnet out of the packet, where the answer is going to be. @hot */
+function takeSubnet(query: Query): void {
+  const octets = (plainQuery.ecsSourceBits + 7) >> 3
+  query.ecsFamily = plainQuery.ecsFamily
+  query.ecsSourceBits = plainQuery.ecsSourceBits
+  const { ecsWords } = query
+  for (let word = 0; word < 4; word++) {
+    const rest = octets - word * 4
+    if (rest <= 0) ecsWords[word] = 0
+    else {
+      const all = packetView.getUint32(plainQuery.ecsAt + word * 4, true)
+      ecsWords[word] = rest >= 4 ? all : all & ((1 << (rest * 8)) - 1)
+    }
+  }
+}
+
+/** @hot */
+function takeSubnetAsClient(query: Query): void {
+  query.clientAddress = query.ecsAddress
+  query.clientFamily = query.ecsFamily
+  query.clientBits = query.ecsSourceBits
+  query.clientIsEcs = true
+}

@@ -1,0 +1,25 @@
+import t from 'tap'
+import { root, runSextant } from '../support/server.ts'
+
+t.test('the demo shows two sites and ends by itself', async (t) => {
+  const { code, stdout, stderr } = await runSextant(root, ['demo'], 120_000)
+  t.equal(code, 0, stderr)
+  for (const site of ['berlin', 'boston']) {
+    for (const [place, address] of [
+      ['Europe', '192.0.2.1'],
+      ['Africa', '192.0.2.1'],
+      ['North America', '198.51.100.1'],
+      ['South America', '198.51.100.1'],
+      ['Asia', '198.51.100.1'],
+      ['Oceania', '198.51.100.1'],
+    ] as const) {
+      const answer = new RegExp(
+        `asked at ${site} from ${place} .*\\n(?:.*\\sCNAME\\s.*\\n)+.*\\sA\\s+${address}\\n`,
+      )
+      t.match(stdout, answer, `${site}, ${place}`)
+    }
+  }
+  t.match(stdout, /192\.0\.2\.2, after \d+ ms/)
+  t.match(stdout, /killed.*\n {2}192\.0\.2\.2\n/)
+  t.match(stdout, /192\.0\.2\.3, asked at boston/)
+})

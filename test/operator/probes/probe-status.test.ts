@@ -1,0 +1,101 @@
+import t from 'tap'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import { ApiError } from '../../../src/kube/api.ts'
+import { headerSecrets } from '../../../src/operator/probes/header-secrets.ts'
+import { composeStatus, readState, scanProbe } from '../../../src/operator/probes/probe-status.ts'
+import { unknownState } from '../../../src/probing/probe-state.ts'
+import { HEALTH_CHECK_DEFAULTS } from '../../../src/record/health-check.ts'
+import { FakeClock } from '../../support/setup.ts'
+
+const LABELS = { 'kuadrant.io/health-probes-owner': 'app' }
+
+function object(spec: ApiObject, more: ApiObject = {}): ApiObject {
+  return {
+    metadata: { name: 'p', namespace: 'team', labels: LABELS, generation: 3 },
+    spec,
+    ...more,
+  }
+}
+
+t.test('what a probe asks for', (t) => {
+  const spec = { address: '192.0.2.1', hostname: 'app.example.org', port: 80, protocol: 'HTTP' }
+  t.match(scanProbe(object(spec, { status: { healthy: true } })), {
+    recordKey: 'team/app',
+    probe: { id: 'team/p', address: '192.0.2.1', hostname: 'app.example.org', check: { port: 80 } },
+  })
+  t.match(scanProbe(object({ ...spec, interval: 'x' })), /interval is a duration/)
+  t.match(scanProbe(object({})), /spec\.address is required/)
+  t.match(scanProbe(object({ ...spec, hostname: 'a\r\nX: y' })), /hostname .* is not a domain name/)
+  const metadata = { name: 'p', namespace: 'team', labels: LABELS, deletionTimestamp: 'now' }
+  t.equal(scanProbe({ metadata, spec }), '')
+  t.end()
+})
+
+t.test('a status is written and read back as it was', (t) => {
+  const probe = { check: { ...HEALTH_CHECK_DEFAULTS, failureThreshold: 2 } }
+  const down = {
+    ...unknownState(5),
+    verdict: 'down' as const,
+    failures: 40,
+    httpStatus: 503,
+    reason: 'status\n503',
+  }
+  const status = composeStatus(object({}), probe, down)
+  t.strictSame(status, {
+    healthy: false,
+    consecutiveFailures: 3,
+    reason: 'status\\x0a503',
+    status: 503,
+    observedGeneration: 3,
+  })
+  t.strictSame(
+    composeStatus(object({}), probe, { ...down, failures: 41 }),
+    status,
+    'no write for each look',
+  )
+  t.match(readState(object({}, { status }), 7), {
+    verdict: 'down',
+    failures: 3,
+    sinceMs: 7,
+    httpStatus: 503,
+  })
+  const unknown = composeStatus(object({}), probe, unknownState(5))
+  t.notOk('healthy' in unknown)
+  t.match(readState(object({}, { status: unknown }), 7), { verdict: 'unknown', failures: 0 })
+  t.match(readState(object({}), 7), { verdict: 'unknown' })
+  const odd = {
+    healthy: 'yes',
+    consecutiveFailures: -1,
+    status: 1.5,
+    reason: 7,
+  } as unknown as ApiObject
+  t.match(readState(object({}, { status: odd }), 7), {
+    verdict: 'unknown',
+    failures: 0,
+    httpStatus: 0,
+    reason: '',
+  })
+  t.end()
+})
+
+t.test('Secrets with headers', async (t) => {
+  const clock = new FakeClock()
+  let reads = 0
+  let found: ApiObject | undefined | ApiError = {
+    data: { Authorization: Buffer.from('Bearer x\n').toString('base64') },
+  }
+  const get = async (): Promise<ApiObject | undefined> => {
+    reads++
+    if (found instanceof ApiError) throw found
+    return found
+  }
+  const read = headerSecrets({ get }, clock)
+  t.strictSame(await read('team', 'token'), new Map([['Authorization', 'Bearer x']]))
+  await read('team', 'token')
+  t.equal(reads, 1, 'it is kept for a while')
+  found = undefined
+  clock.monotonicMs += 60_001
+  t.equal(await read('team', 'token'), undefined)
+  found = new ApiError(403, 'no')
+  t.equal(await read('team', 'other'), undefined)
+})
