@@ -12,7 +12,7 @@ import { judge, type Publishing } from './judge.ts'
 import { isDeleting, mappingOf, metadataOf } from './object.ts'
 import { composeOwn, type OwnHealth } from './own.ts'
 import { printPeers, scanPeers } from './peer-status.ts'
-import type { PeerDirectory } from './peers.ts'
+import type { PeerAnswer, PeerDirectory } from './peers.ts'
 import {
   type Derived,
   type Plan,
@@ -112,12 +112,14 @@ export class Reconciler {
   }
 
   async #publish(key: string, publishing: Publishing): Promise<number> {
-    const { peers: directory, clock, bounds } = this.#parts
+    const { peers: directory, clock, bounds, site } = this.#parts
     const { rootHost, provider } = publishing
     const peers = directory.peersFor(key, rootHost, provider)
     const addresses = peers.map(({ address }) => address)
     this.#open(key, publishing, addresses)
-    for (const peer of peers) this.#book.note(key, peer.address, peer.answerFor(rootHost))
+    for (const peer of peers) {
+      this.#book.note(key, peer.address, withoutSite(peer.answerFor(rootHost), site))
+    }
     const remembered = this.#book.read(key, addresses)
     const nowMs = clock.now()
     const { plan, conflicts, nextExpiryMs } = this.#plan(publishing, addresses, remembered, nowMs)
@@ -189,6 +191,13 @@ export class Reconciler {
 
 function namespaceOf(object: ApiObject): string {
   return textOf(metadataOf(object), 'namespace')
+}
+
+/** What a peer says, but for what it repeats of `site`: that is no news, and to note it would cost a write for each of ours. */
+function withoutSite(answer: PeerAnswer, site: string): PeerAnswer {
+  if (answer.kind === 'pending' || answer.word === undefined) return answer
+  const shares = answer.word.shares.filter((share) => share.site !== site)
+  return { ...answer, word: { ...answer.word, shares } }
 }
 
 /** `1 of 3 nameservers is silent: 192.0.2.1:53`; '' where none is. */

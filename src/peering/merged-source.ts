@@ -61,7 +61,8 @@ export class MergedSource implements RecordSource {
   readonly #expired = new Set<PeerFollower>()
   /** By host: what is amiss with it, as it was logged. */
   readonly #troubles = new Map<string, readonly string[]>()
-  #isBusy = false
+  /** The work goes on by itself. */
+  #isScheduled = false
   #isClosed = false
 
   constructor(parts: MergedSourceParts) {
@@ -82,14 +83,17 @@ export class MergedSource implements RecordSource {
 
   /** Resolves once what peers have told up to now is merged. To be called before anything is read. */
   async ready(): Promise<void> {
-    await this.#work()
+    this.#work()
+    while (this.#dirty.size > 0 && !this.#isClosed) {
+      await new Promise((resume) => setImmediate(resume))
+    }
   }
 
   close(): void {
     this.#isClosed = true
     for (const stop of this.#stops.splice(0)) stop()
     this.#listeners.clear()
-    for (const host of this.#hosts.values()) this.#wantAt(host, false)
+    for (const { own } of this.#hosts.values()) for (const record of own) this.#forget(record)
   }
 
   *records(): Iterable<StoredRecord> {
@@ -120,10 +124,11 @@ export class MergedSource implements RecordSource {
   #takeOwn(changes: readonly RecordChange[]): void {
     const { allows } = this.#parts
     for (const { before, after } of changes) {
-      if (before !== undefined && allows(before)) this.#removeOwn(before)
+      // In this order: a host that is forgotten, for a moment only, has to be asked for anew.
       if (after !== undefined && allows(after)) this.#addOwn(after)
+      if (before !== undefined && allows(before)) this.#removeOwn(before)
     }
-    void this.#work()
+    this.#work()
   }
 
   #addOwn(record: StoredRecord): void {
@@ -134,7 +139,7 @@ export class MergedSource implements RecordSource {
     host.own = [...host.own, record]
     this.#hosts.set(key, host)
     this.#dirty.add(text)
-    if (host.own.length === 1) this.#wantAt(host, true)
+    for (const peer of this.#parts.peers) peer.want(rootHostOf(record))
   }
 
   #removeOwn(record: StoredRecord): void {
@@ -142,22 +147,16 @@ export class MergedSource implements RecordSource {
     if (host === undefined) return
     host.own = host.own.filter((other) => other !== record)
     this.#dirty.add(host.text)
-    if (host.own.length === 0) this.#wantAt(host, false)
+    this.#forget(record)
   }
 
-  /** A wildcard of the host may be somebody else's. */
-  #wantAt({ text }: Host, isWanted: boolean): void {
-    for (const peer of this.#parts.peers) {
-      for (const rootHost of [text, `*.${text}`]) {
-        if (isWanted) peer.want(rootHost)
-        else peer.forget(rootHost)
-      }
-    }
+  #forget(record: StoredRecord): void {
+    for (const peer of this.#parts.peers) peer.forget(rootHostOf(record))
   }
 
   #takePeer(hosts: ReadonlySet<string>): void {
     for (const host of hosts) this.#dirty.add(host)
-    void this.#work()
+    this.#work()
   }
 
   #lookForSilence(): void {
@@ -171,20 +170,19 @@ export class MergedSource implements RecordSource {
       if (isExpired) log.warning(`peer ${address} has been silent for too long: its endpoints go`)
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
-    if (this.#dirty.size > 0) void this.#work()
+    this.#work()
   }
 
   /** Settles the hosts that are to be looked at: the first at once, others run in between. */
-  async #work(): Promise<void> {
-    if (this.#isBusy) return
-    this.#isBusy = true
-    await this.#contained(async () => {
-      while (this.#dirty.size > 0 && !this.#isClosed) {
-        this.#settleSlice()
-        if (this.#dirty.size > 0) await new Promise<void>((resume) => setImmediate(resume))
-      }
+  #work(): void {
+    if (this.#isScheduled || this.#isClosed || this.#dirty.size === 0) return
+    void this.#contained(() => this.#settleSlice())
+    if (this.#dirty.size === 0) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#work()
     })
-    this.#isBusy = false
   }
 
   #settleSlice(): void {
@@ -264,6 +262,13 @@ export class MergedSource implements RecordSource {
 
 function hostKeyOf(record: StoredRecord): string {
   return unpackPlace(record.packed).rootHostKey
+}
+
+/** As in a SharedEndpoint. */
+function rootHostOf({ packed }: StoredRecord): string {
+  const { rootHostKey, isWildcardHost } = unpackPlace(packed)
+  const host = printHost(Buffer.from(rootHostKey, 'latin1'))
+  return isWildcardHost ? `*.${host}` : host
 }
 
 /** What leads from some records to others: those of one key are one change. */

@@ -10,6 +10,7 @@ export interface PeerAddress {
   readonly port: number
 }
 
+const HOST_NAME = /^[\w-]+(?:\.[\w-]+)*\.?$/
 /** Addresses of one host name that are tried. */
 const ADDRESSES_MAX = 16
 
@@ -21,7 +22,7 @@ export function scanPeerAddress(text: string): PeerAddress | string {
   const { host, port } = split
   const address = scanAddress(host)
   if (address !== undefined) return { host: printAddress(address.bytes, address.family), port }
-  const isName = /[a-z_-]/i.test(host) && scanHost(host) !== undefined
+  const isName = HOST_NAME.test(host) && /[a-z]/i.test(host) && scanHost(host) !== undefined
   if (!isName) return `no IP address or host name, with or without a port: ${JSON.stringify(text)}`
   return { host: host.replace(/\.$/, '').toLowerCase(), port }
 }

@@ -11,6 +11,8 @@ import type { SiteShare } from './shared-endpoint.ts'
 const SITES_MAX = 64
 /** Records between two pauses. */
 const SLICE_RECORDS = 256
+/** What peers of every generation have of each host. */
+const ENDPOINT_TYPES: ReadonlySet<number> = new Set([RRType.A, RRType.AAAA, RRType.CNAME])
 const PREFIX = `${TOLD_LABEL}.`
 const SUFFIX = `.${KDRNT}.`
 
@@ -22,12 +24,19 @@ export class SharedZone {
   /** By the name behind `v2.`: rdata, a character an octet. */
   #told = new Map<string, Set<string>>()
   #count = 0
+  /** It has, or had, addresses and aliases. */
+  #hasOthers = false
   /** Once heard of they stay: a site without endpoints is not silent. */
   readonly #sites = new Set<string>()
 
   /** Endpoints. */
   get count(): number {
     return this.#count
+  }
+
+  /** True if it has something to tell, and tells nothing whole. An empty zone is nobody's in particular. */
+  get isOld(): boolean {
+    return this.#hasOthers && this.#count === 0 && this.#sites.size === 0
   }
 
   /** Sites that were read of so far. */
@@ -65,7 +74,10 @@ export class SharedZone {
     for (let node = 0; node < records.nodeCount; node++) {
       const host = hostOf(records.owner(node))
       if (++visited % SLICE_RECORDS === 0) yield
-      if (host === '') continue
+      if (host === '') {
+        next.#hasOthers ||= hasEndpoints(records, node)
+        continue
+      }
       for (let i = records.firstRecord[node]!; i !== -1; i = records.nextRecord[i]!) {
         if (records.type[i] === RRType.TXT) next.#add(host, printLatin1(records.rdata(i)))
         if (++visited % SLICE_RECORDS === 0) yield
@@ -78,6 +90,7 @@ export class SharedZone {
     for (const host of this.#told.keys()) if (!next.#told.has(host)) changed.add(host)
     this.#told = next.#told
     this.#count = next.#count
+    this.#hasOthers = next.#hasOthers
   }
 
   /** As `replace`, of differences. */
@@ -87,6 +100,7 @@ export class SharedZone {
     for (const { removed, added } of steps) {
       for (const [records, isAdded] of [[removed, false] as const, [added, true] as const]) {
         for (const { owner, type, rdata } of records) {
+          this.#hasOthers ||= isAdded && ENDPOINT_TYPES.has(type)
           const host = type === RRType.TXT ? hostOf(lowerName(owner)) : ''
           if (host !== '') edits.push({ host, rdata: printLatin1(rdata), isAdded })
           if (++visited % SLICE_RECORDS === 0) yield
@@ -138,4 +152,11 @@ function sameSets(a: ReadonlySet<string>, b: ReadonlySet<string> | undefined): b
   if (b === undefined || a.size !== b.size) return false
   for (const text of a) if (!b.has(text)) return false
   return true
+}
+
+function hasEndpoints(records: ZoneRecords, node: number): boolean {
+  for (let i = records.firstRecord[node]!; i !== -1; i = records.nextRecord[i]!) {
+    if (ENDPOINT_TYPES.has(records.type[i]!)) return true
+  }
+  return false
 }

@@ -128,6 +128,10 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
     }
   })
 
+  const manifests = [
+    ...composeManifests('deploy/overlays/chosen-namespaces'),
+    ...readManifests('deploy/examples/provider-secret.yaml'),
+  ]
   const pods = { ...needsRoot(), ...needs('dig') }
   await t.test('server and exchange run as nobody, with nothing to write to', pods, async (t) => {
     const record = (name: string) => ({
@@ -141,10 +145,6 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
     })
     await cluster.must('POST', cluster.records(CHOSEN), record('ours'))
     await cluster.must('POST', cluster.records('team'), record('theirs'))
-    const manifests = [
-      ...composeManifests('deploy/overlays/chosen-namespaces'),
-      ...readManifests('deploy/examples/provider-secret.yaml'),
-    ]
     const server = await startPod(t, cluster, manifests, 'server')
     await server.isReady()
     t.match(await server.dig('ours.k.example.com'), /\tA\t192\.0\.2\.1$/m)
@@ -158,6 +158,32 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
     t.match(await exchange.dig('kdrnt', 'AXFR'), /Transfer failed/)
     const key = 'hmac-sha256:sextant-exchange:NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk='
     t.match(await exchange.dig('-y', key, 'kdrnt', 'AXFR'), /^ours\.k\.example\.com\.kdrnt\./m)
+  })
+
+  await t.test('so does the operator', pods, async (t) => {
+    const host = 'published.k.example.com'
+    await cluster.must('POST', cluster.records(CHOSEN), {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name: 'published' },
+      spec: {
+        rootHost: host,
+        endpoints: [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }],
+      },
+    })
+    const operator = await startPod(t, cluster, manifests, 'operator')
+    await operator.isReady()
+    const isMerged = async () => {
+      const { status } = await cluster.call('GET', cluster.records(CHOSEN, 'merged-published'))
+      return status === 200
+    }
+    await until(isMerged, 'the merged record', 60_000).catch((error: Error) => {
+      throw new Error(`${error.message}:\n${operator.output()}`)
+    })
+    const events = `/apis/events.k8s.io/v1/namespaces/${CHOSEN}/events`
+    const hasEvent = async () => (await cluster.must('GET', events)).items.length > 0
+    await until(hasEvent, 'an Event')
+    t.notMatch(operator.output(), /\b403\b/)
   })
 
   await t.test('all namespaces: everything is taken, and the rights are for all', async (t) => {

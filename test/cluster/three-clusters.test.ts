@@ -412,5 +412,6 @@ t.test('three clusters, one zone', options, async (t) => {
       }
     }
     t.pass('no object, no name')
+    for (const site of sites) t.notMatch(site.output(), /\b403\b/, 'no right was missing')
   })
 })

@@ -1,4 +1,6 @@
 import t from 'tap'
+import { startPeer } from '../support/nameservers.ts'
+import { needs } from '../support/peer.ts'
 import { freePort } from '../support/server.ts'
 import { AMERICA, APP, ELSEWHERE, EUROPE, gateway, pairOf, Site, ZONE } from '../support/sites.ts'
 import { until } from '../support/until.ts'
@@ -126,4 +128,31 @@ t.test('with a key everything is signed, and with a wrong one nothing is taken',
     'the log',
   )
   t.equal(await stranger.ask(EUROPE), WEST, `${APP} of its own alone`)
+})
+
+/** The zone kdrnt as the server of 2025 had it. */
+const OLD_ZONE = `$ORIGIN kdrnt.
+@ 60 SOA ns1 hostmaster 12345 7200 1800 86400 60
+@ 60 NS ns1
+ns1 60 A 192.0.2.53
+${APP} 300 CNAME klb.${APP}
+klb.${APP} 300 CNAME geo-eu.klb.${APP}
+geo-eu.klb.${APP} 60 CNAME one.klb.${APP}
+one.klb.${APP} 60 A ${EAST}
+one.klb.${APP} 60 A 192.0.2.2
+w.${APP} 0 TXT "100,geo-eu.klb.${APP}.kdrnt"
+g.${APP} 0 TXT "geo=GEO-EU" "type=continent" "default=false"
+`
+
+t.test('the zone of a server of 2025, at NSD, is merged', needs('nsd'), async (t) => {
+  const peer = await startPeer(t, 'nsd', {
+    zone: 'kdrnt',
+    port: 1,
+    signed: false,
+    zoneText: OLD_ZONE,
+  })
+  const pair = await pairOf({ west: { peers: [`127.0.0.1:${peer.port}`] } })
+  const west = await Site.start(t, pair.west)
+  await until(async () => (await west.ask(EUROPE)) === `${EAST},192.0.2.2`, 'the old site', 30_000)
+  t.equal(await west.ask(AMERICA), WEST)
 })

@@ -194,6 +194,34 @@ t.test('a peer that lets us have its zone but tells nothing whole is asked as we
   t.strictSame(targets(), ['192.0.2.7'])
 })
 
+t.test(
+  'a peer with an empty zone is followed, until it turns out to tell nothing whole',
+  async (t) => {
+    const zone = new ToldZone(1, [])
+    const { follower, pass, targets, types } = await setUp(t, zone)
+    follower.want(HOST)
+    t.equal(follower.status.generation, 'v2')
+    t.equal(follower.hasAnsweredFor(HOST), true, 'that it has nothing')
+    zone.put(2, [told(endpoint({ setIdentifier: 'one' }))])
+    await pass(1)
+    t.strictSame(targets(), ['192.0.2.1'])
+    t.strictSame(types(), ['SOA', 'AXFR', 'SOA', 'IXFR'], 'nothing was asked for by the host')
+    const old = await setUp(t, zone)
+    zone.put(3, [])
+    await old.pass(1)
+    t.equal(old.follower.status.generation, 'v2')
+    const late = new ToldZone(1, [])
+    const { follower: other, ...rest } = await setUp(t, late)
+    other.want(HOST)
+    late.put(2, OLD)
+    await rest.pass(1)
+    t.equal(other.status.generation, 'v1')
+    t.equal(other.hasAnsweredFor('b.k.example.com'), false, 'nobody asked')
+    await until(() => rest.targets().length > 0, 'the host')
+    t.equal(other.hasAnsweredFor(HOST), true)
+  },
+)
+
 t.test('what is told whole is taken whole where only questions are answered', async (t) => {
   const shared = endpoint({ weight: 7, geoCodes: ['DE'], setIdentifier: 'one' })
   const zone = new ToldZone(1, [told(shared), ...OLD])

@@ -11,6 +11,8 @@ import { until } from './until.ts'
 
 /** A container of a Deployment as a process of this machine; gone when the test ends. */
 export interface RunningPod {
+  /** Everything it printed so far, both streams. */
+  output(): string
   /** Waits for 200 where its readiness probe looks. */
   isReady(): Promise<void>
   /** What dig prints. */
@@ -63,18 +65,24 @@ export async function startPod(
   await layAccount(cluster, spec.serviceAccountName, join(directory, 'account'))
   const ports = new Map<number, number>()
   for (const { containerPort } of container.ports) ports.set(containerPort, await freePort())
-  const { Corefile } = manifestOf(manifests, 'ConfigMap', name).data
-  const fitted = Corefile.replaceAll(STATE, join(directory, 'state')).replace(
-    /:(\d+)\b/g,
-    (all: string, port: string) => (ports.has(Number(port)) ? `:${ports.get(Number(port))}` : all),
-  )
-  writeFileSync(join(directory, 'Corefile'), fitted)
+  const fit = (text: string) =>
+    text.replace(/:(\d+)\b/g, (all, port) =>
+      ports.has(Number(port)) ? `:${ports.get(Number(port))}` : all,
+    )
+  if (spec.volumes !== undefined) {
+    const { Corefile } = manifestOf(manifests, 'ConfigMap', name).data
+    const fitted = fit(Corefile.replaceAll(STATE, join(directory, 'state')))
+    writeFileSync(join(directory, 'Corefile'), fitted)
+  }
   const args = container.args.map((arg: string) =>
     arg === '/etc/sextant/Corefile' ? join(directory, 'Corefile') : arg,
   )
   const { port } = new URL(cluster.url)
   const env = {
     ...environmentOf(manifests, container),
+    // What the operator listens on by default.
+    METRICS_BIND_ADDRESS: fit(':8080'),
+    HEALTH_PROBE_BIND_ADDRESS: fit(':8081'),
     KUBERNETES_SERVICE_HOST: '127.0.0.1',
     KUBERNETES_SERVICE_PORT: port,
     PATH: process.env.PATH,
@@ -84,12 +92,15 @@ export async function startPod(
   const child = spawn('unshare', kubelet, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = gather(t, child)
   const portOf = (wanted: number) => String(ports.get(wanted) ?? 0)
-  const probe = `http://127.0.0.1:${portOf(8181)}${container.readinessProbe.httpGet.path}`
+  const { path, port: named } = container.readinessProbe.httpGet
+  const { containerPort } = container.ports.find((one: { name: string }) => one.name === named)
+  const probe = `http://127.0.0.1:${portOf(containerPort)}${path}`
   const answers = async () => {
     if (child.exitCode !== null) throw new Error(`${name} ended:\n${output()}`)
     return (await fetch(probe).catch(() => undefined))?.status === 200
   }
   return {
+    output,
     isReady: () =>
       until(answers, name, START_MS_MAX).catch((error: Error) => {
         throw new Error(`${error.message}:\n${output()}`)

@@ -81,10 +81,10 @@ export class TermProbing {
     this.#stopMeasuring = measureProbing(metrics.registry, SOURCE, this.#probing)
   }
 
-  /** What other operators publish, those have to probe. */
+  /** What other operators publish, those have to probe; and one that is refused may be theirs. */
   #isOurs(record: ApiObject): boolean {
     const secrets = this.#parts.cluster.secretsOf(textOf(metadataOf(record), 'namespace'))
     const { kind } = judge(record, secrets)
-    return kind === 'publish' || kind === 'delegate' || kind === 'refuse'
+    return kind === 'publish' || kind === 'delegate'
   }
 }

@@ -1,3 +1,4 @@
+import { InputError } from '../../base/errors.ts'
 import {
   acquireCluster,
   type ClusterRecords,
@@ -36,10 +37,24 @@ export function isRead(place: SourcePlace): boolean {
   return place.kind === 'kubernetes' ? isClusterRead(place) : isSourceOpen(place.directory)
 }
 
-/** Reads WATCH_NAMESPACES: a comma list, blanks around names or none at all; empty = all namespaces. */
+/** RFC 1123 section 2.1, as the API has it. */
+const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/
+
+/**
+ * Reads WATCH_NAMESPACES: a comma list, blanks around names or none at all; empty = all namespaces. Throws
+ * InputError for what can't be a namespace.
+ */
 export function scanNamespaces(text: string): string[] {
-  return text
+  const names = text
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '')
+  const bad = names.find((name) => !NAMESPACE.test(name))
+  if (bad === undefined) return names
+  const cure = 'names of namespaces are lower case letters, digits and dashes, with commas between'
+  throw new InputError(
+    'NAMESPACE',
+    undefined,
+    `WATCH_NAMESPACES: ${JSON.stringify(bad)} is no namespace: ${cure}`,
+  )
 }

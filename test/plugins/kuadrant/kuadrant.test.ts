@@ -377,5 +377,8 @@ t.test('WATCH_NAMESPACES is a list with or without blanks', (t) => {
     { given: ' a, b ,,c,', want: ['a', 'b', 'c'] },
   ]
   for (const { given, want } of table) t.strictSame(scanNamespaces(given), want)
+  for (const given of ['.', 'team,..', 'a b', 'Team', 'a/b', `${'a'.repeat(64)}`]) {
+    t.throws(() => scanNamespaces(given), { name: 'InputError', message: /is no namespace/ }, given)
+  }
   t.end()
 })

@@ -1,0 +1,101 @@
+import t from 'tap'
+import { operatorFlagLines, scanOperatorArgs } from '../../src/cli/operator-args.ts'
+
+const HOUR_MS = 3_600_000
+
+t.test('without flags the operator works alone, in the cluster that it runs in', (t) => {
+  const args = scanOperatorArgs([], {})
+  t.match(args, {
+    metricsAddress: ':8080',
+    probeAddress: ':8081',
+    kubeconfig: '',
+    context: '',
+    namespaces: [],
+    level: 'info',
+    settings: {
+      minMs: 5000,
+      maxMs: HOUR_MS / 4,
+      site: '',
+      peerExpiryMs: 24 * HOUR_MS,
+      leaseNamespace: undefined,
+    },
+  })
+  t.end()
+})
+
+t.test('flags are taken as Go takes them, and the environment goes before', (t) => {
+  const flags = [
+    '-kubeconfig=k',
+    '--context',
+    'main',
+    '--watch-namespaces=a, b,',
+    '--site=east',
+    '--peer-expiry=90m',
+    '--leader-elect',
+    '--metrics-bind-address=0',
+    '--health-probe-bind-address=[::1]:9',
+    '--log-level=DEBUG',
+  ]
+  t.match(scanOperatorArgs(flags, { POD_NAMESPACE: 'dns', POD_NAME: 'pod-1' }), {
+    kubeconfig: 'k',
+    context: 'main',
+    namespaces: ['a', 'b'],
+    level: 'debug',
+    metricsAddress: '',
+    probeAddress: '[::1]:9',
+    settings: {
+      site: 'east',
+      peerExpiryMs: 1.5 * HOUR_MS,
+      leaseNamespace: 'dns',
+      identity: /^pod-1_/,
+    },
+  })
+  const env = {
+    SITE: 'west',
+    LEADER_ELECT: 'true',
+    WATCH_NAMESPACES: 'c',
+    MIN_REQUEUE_TIME: '1s',
+    LEADER_ELECT_NAMESPACE: 'lease',
+    KUBECONFIG: '',
+  }
+  t.match(scanOperatorArgs(['--site=east', '--kubeconfig=k'], env), {
+    kubeconfig: 'k',
+    namespaces: ['c'],
+    settings: { site: 'west', leaseNamespace: 'lease', minMs: 1000 },
+  })
+  t.match(scanOperatorArgs(['--leader-elect'], { LEADER_ELECT: 'false' }), {
+    settings: { leaseNamespace: undefined },
+  })
+  t.end()
+})
+
+t.test('what makes no sense is refused', (t) => {
+  const table = [
+    { given: ['--nothing'], want: /flag provided but not defined: -nothing/ },
+    { given: ['here'], want: /extra command line arguments: \[here\]/ },
+    { given: ['--site'], want: /flag needs an argument: -site/ },
+    { given: ['--site=a b'], want: /invalid value "a b" for --site: want 1 to 63 letters/ },
+    {
+      given: ['--peer-expiry=soon'],
+      want: /invalid value "soon" for --peer-expiry: want a duration/,
+    },
+    { given: ['--peer-expiry=0'], want: /want a duration/ },
+    { given: ['--min-requeue-time=1h'], want: /want no more than --max-requeue-time/ },
+    { given: ['--metrics-bind-address=8080'], want: /want HOST:PORT, :PORT or 0/ },
+    { given: ['--metrics-bind-address=:99999'], want: /want HOST:PORT, :PORT or 0/ },
+    { given: ['--log-level=loud'], want: /want debug, info, warning, error/ },
+  ]
+  for (const { given, want } of table) t.match(scanOperatorArgs(given, {}), want, given.join(' '))
+  t.match(scanOperatorArgs([], { LEADER_ELECT: 'perhaps' }), /want true or false/)
+  t.end()
+})
+
+t.test('the help has a line for each flag', (t) => {
+  const lines = operatorFlagLines()
+  t.equal(lines.length, 12)
+  t.match(
+    lines.join('\n'),
+    /--peer-expiry +how long the endpoints of a silent peer are kept; default 24h0m0s/,
+  )
+  t.end()
+})

@@ -1,0 +1,237 @@
+import t from 'tap'
+import { scanName } from '../../src/dns/name/name.ts'
+import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
+import { createTsigKey } from '../../src/dns/tsig/key.ts'
+import type { Nameserver } from '../../src/operator/nameserver.ts'
+import { type Follower, PeerSet, SILENT_AFTER_MS } from '../../src/operator/peer-set.ts'
+import type { Provider } from '../../src/operator/provider-secret.ts'
+import type { Generation, SiteShare } from '../../src/peering/shared-endpoint.ts'
+import { told } from '../support/operator-cluster.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+
+const EAST: Nameserver = { host: '192.0.2.53', port: 53 }
+const WEST: Nameserver = { host: '2001:db8::53', port: 53 }
+const APP = 'app.k.example.com'
+
+class ToyFollower implements Follower {
+  generation: Generation | '' = ''
+  lastSeenMs = 0
+  serial: number | undefined
+  error = ''
+  isClosed = false
+  readonly wanted = new Set<string>()
+  readonly shares: SiteShare[] = []
+  #listener: (hosts: ReadonlySet<string>) => void = () => {}
+
+  get status() {
+    const { generation, lastSeenMs, serial, error } = this
+    return {
+      address: '',
+      site: '',
+      generation,
+      lastSeenMs,
+      serial,
+      error,
+      failures: 0,
+      endpoints: 0,
+    }
+  }
+
+  start(): void {}
+
+  close(): void {
+    this.isClosed = true
+  }
+
+  want(rootHost: string): void {
+    this.wanted.add(rootHost)
+  }
+
+  forget(rootHost: string): void {
+    this.wanted.delete(rootHost)
+  }
+
+  subscribe(listener: (hosts: ReadonlySet<string>) => void): () => void {
+    this.#listener = listener
+    return () => {
+      this.#listener = () => {}
+    }
+  }
+
+  hasAnsweredFor(): boolean {
+    return this.generation !== ''
+  }
+
+  sharesOf(host: string): readonly SiteShare[] {
+    return this.shares.filter(({ rootHost }) => rootHost.replace(/^\*\./, '') === host)
+  }
+
+  tell(...hosts: readonly string[]): void {
+    this.#listener(new Set(hosts))
+  }
+}
+
+function setUp(expiryMs = 24 * 3600 * 1000) {
+  const clock = new FakeClock()
+  const timers = new FakeTimers()
+  const followers: ToyFollower[] = []
+  const news: string[] = []
+  const peers = new PeerSet({
+    clock,
+    timers,
+    onNews: (key) => news.push(key),
+    expiryMs,
+    follow: () => {
+      const follower = new ToyFollower()
+      followers.push(follower)
+      return follower
+    },
+  })
+  const pass = async (ms: number): Promise<void> => {
+    clock.nowMs += ms
+    await timers.advance(1000)
+  }
+  return { clock, timers, followers, news, peers, pass }
+}
+
+function provider(nameservers: readonly Nameserver[], secret = ''): Provider {
+  const name = scanName('peers.example.')!
+  const tsigKey = secret === '' ? undefined : createTsigKey(name, HMAC_SHA256, Buffer.from(secret))
+  return { secretName: 'coredns', zones: ['k.example.com'], nameservers, tsigKey }
+}
+
+t.test('a nameserver is followed once, for as long as a record wants to know of it', (t) => {
+  const { followers, peers } = setUp()
+  const [first] = peers.peersFor('a/one', APP, provider([EAST]))
+  const [second] = peers.peersFor('b/two', `*.${APP}`, provider([EAST, WEST]))
+  t.equal(first, second)
+  t.equal(first?.address, '192.0.2.53:53')
+  t.equal(followers.length, 2)
+  t.strictSame([...followers[0]!.wanted], [APP, `*.${APP}`])
+  peers.forget('a/one')
+  t.strictSame([...followers[0]!.wanted], [`*.${APP}`])
+  peers.peersFor('b/two', `*.${APP}`, provider([WEST]))
+  t.equal(followers[0]!.isClosed, true)
+  t.equal(followers[1]!.isClosed, false)
+  peers.forget('b/two')
+  peers.forget('b/two')
+  t.equal(followers[1]!.isClosed, true)
+  t.equal(peers.statuses().length, 0)
+  t.end()
+})
+
+t.test('two records of one host share what is asked for', (t) => {
+  const { followers, peers } = setUp()
+  peers.peersFor('a/one', APP, provider([EAST]))
+  peers.peersFor('a/two', APP, provider([EAST]))
+  peers.forget('a/one')
+  t.strictSame([...followers[0]!.wanted], [APP])
+  t.end()
+})
+
+t.test('another key makes another follower', (t) => {
+  const { followers, peers } = setUp()
+  for (const secret of ['', 'one', 'one', 'two']) {
+    peers.peersFor('a/one', APP, provider([EAST], secret))
+  }
+  t.strictSame(
+    followers.map(({ isClosed }) => isClosed),
+    [true, true, false],
+  )
+  t.end()
+})
+
+t.test('who wants to know of a host is told of its changes', (t) => {
+  const { followers, peers, news } = setUp()
+  peers.peersFor('a/one', APP, provider([EAST]))
+  peers.peersFor('a/wild', `*.${APP}`, provider([EAST]))
+  peers.peersFor('a/other', 'other.k.example.com', provider([EAST]))
+  followers[0]!.tell(APP, 'nobody.example')
+  t.strictSame(news, ['a/one', 'a/wild'])
+  t.end()
+})
+
+t.test('what a peer says is of the host that is asked for alone', (t) => {
+  const { followers, peers, clock } = setUp()
+  const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
+  t.strictSame(peer?.answerFor(APP), { kind: 'pending' })
+  const share = (rootHost: string): SiteShare => ({
+    site: 'east',
+    rootHost,
+    endpoints: [told({ rootHost })],
+    seenMs: clock.nowMs,
+    generation: 'v2',
+  })
+  const shares = [share(APP), share(`*.${APP}`)]
+  followers[0]!.shares.push(...shares)
+  Object.assign(followers[0]!, { generation: 'v2', lastSeenMs: clock.nowMs, serial: 9 })
+  const about = { seenMs: clock.nowMs, generation: 'v2', serial: 9 }
+  t.strictSame(peer?.answerFor(APP), { kind: 'said', word: { ...about, shares: [shares[0]] } })
+  t.strictSame(peer?.answerFor(`*.${APP}`), {
+    kind: 'said',
+    word: { ...about, shares: [shares[1]] },
+  })
+  t.strictSame(peer?.answerFor('x.example'), { kind: 'said', word: { ...about, shares: [] } })
+  t.end()
+})
+
+t.test(
+  'a peer is silent after half a minute, and all its records are told of it once',
+  async (t) => {
+    const { followers, peers, clock, news, pass } = setUp()
+    const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
+    const follower = followers[0]!
+    Object.assign(follower, { generation: 'v2', lastSeenMs: clock.nowMs })
+    await pass(1000)
+    t.strictSame(news.splice(0), ['a/one'], 'it is heard')
+    follower.error = 'timeout'
+    await pass(SILENT_AFTER_MS - 1001)
+    t.equal(peer?.answerFor(APP).kind, 'said', 'not yet')
+    t.strictSame(news, [])
+    await pass(1)
+    t.match(peer?.answerFor(APP), { kind: 'silent', reason: 'timeout', word: { shares: [] } })
+    await pass(60_000)
+    t.strictSame(news.splice(0), ['a/one'])
+    Object.assign(follower, { error: '', lastSeenMs: clock.nowMs })
+    await pass(1000)
+    t.strictSame(news, ['a/one'])
+  },
+)
+
+t.test('a peer that never answers is silent after as long', async (t) => {
+  const { followers, peers, pass } = setUp()
+  const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
+  followers[0]!.error = 'refused'
+  t.equal(peer?.answerFor(APP).kind, 'pending')
+  await pass(SILENT_AFTER_MS)
+  t.strictSame(peer?.answerFor(APP), { kind: 'silent', reason: 'refused', word: undefined })
+})
+
+t.test('closing ends all', (t) => {
+  const { followers, peers, timers } = setUp()
+  peers.peersFor('a/one', APP, provider([EAST, WEST]))
+  peers.close()
+  t.strictSame(
+    followers.map(({ isClosed }) => isClosed),
+    [true, true],
+  )
+  t.equal(timers.count, 0)
+  t.end()
+})
+
+// One that came back after its endpoints had expired, but within half a minute, was no news: they stayed away.
+t.test('a peer whose endpoints go within half a minute is silent before they go', async (t) => {
+  const expiryMs = 12_000
+  const { followers, peers, clock, news, pass } = setUp(expiryMs)
+  const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
+  const follower = followers[0]!
+  Object.assign(follower, { generation: 'v2', lastSeenMs: clock.nowMs })
+  await pass(1000)
+  follower.error = 'timeout'
+  await pass(expiryMs)
+  t.equal(peer?.answerFor(APP).kind, 'silent')
+  news.splice(0)
+  Object.assign(follower, { error: '', lastSeenMs: clock.nowMs })
+  await pass(1000)
+  t.strictSame(news, ['a/one'], 'it is heard again')
+})

@@ -1,0 +1,235 @@
+import t, { type Test } from 'tap'
+import { scanName } from '../../src/dns/name/name.ts'
+import { LocalTeller } from '../../src/peering/local-teller.ts'
+import { MergedSource } from '../../src/peering/merged-source.ts'
+import { PeerFollower } from '../../src/peering/peer.ts'
+import type { SharedEndpoint, SiteShare } from '../../src/peering/shared-endpoint.ts'
+import type { DnsRecord } from '../../src/record/dns-record.ts'
+import { packRecord, unpackRecord } from '../../src/record/pack.ts'
+import { Served } from '../../src/record/served.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../../src/record/source.ts'
+import { scanHost } from '../../src/record/validate/names.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { endpoint } from '../support/told-zone.ts'
+
+const APP = 'app.k.example.com'
+const EXPIRY_MS = 60_000
+
+/** Our own records, as a test puts them. */
+class OwnRecords implements RecordSource {
+  readonly #records = new Map<string, StoredRecord>()
+  #listener: (changes: readonly RecordChange[]) => void = () => {}
+  readonly recordCount = 0
+
+  records(): Iterable<StoredRecord> {
+    return this.#records.values()
+  }
+  find(key: string): StoredRecord | undefined {
+    return this.#records.get(key)
+  }
+  problems() {
+    return []
+  }
+  unreadyReason(): string {
+    return ''
+  }
+  subscribe(listener: (changes: readonly RecordChange[]) => void): () => void {
+    this.#listener = listener
+    return () => {}
+  }
+
+  put(key: string, host: string, address: string, down: readonly string[] = []): void {
+    const before = this.#records.get(key)
+    const after = new Served(key, packRecord(recordOf(host, address)), down)
+    this.#records.set(key, after)
+    this.#listener([{ before, after }])
+  }
+
+  remove(key: string): void {
+    const before = this.#records.get(key)
+    this.#records.delete(key)
+    this.#listener([{ before, after: undefined }])
+  }
+}
+
+function recordOf(host: string, address: string): DnsRecord {
+  const name = scanHost(host)!
+  const rdata = [Uint8Array.from(address.split('.').map(Number))]
+  const plain = {
+    ttlSeconds: 60,
+    setIdentifier: '',
+    weight: undefined,
+    codes: [],
+    isDefault: false,
+  }
+  return {
+    namespace: 'a',
+    name: 'a',
+    zoneLabel: '',
+    rootHost: name,
+    isWildcardHost: false,
+    isAggregate: false,
+    createdSeconds: 0,
+    endpoints: [{ owner: name, type: 1, ...plain, rdata }],
+  }
+}
+
+/** A peer that says what the test has it say. */
+class ToldPeer extends PeerFollower {
+  readonly told = new Map<string, readonly SharedEndpoint[]>()
+  readonly wanted = new Set<string>()
+  seenMs = 0
+  lost = 0
+  readonly #wants = new Map<string, number>()
+  #tell: (hosts: ReadonlySet<string>) => void = () => {}
+
+  override get status() {
+    return { ...super.status, lastSeenMs: this.seenMs }
+  }
+  override want(host: string): void {
+    this.wanted.add(host)
+    this.#wants.set(host, (this.#wants.get(host) ?? 0) + 1)
+  }
+  /** As where each want is counted. */
+  override forget(host: string): void {
+    if (this.#wants.get(host) === 1) this.wanted.delete(host)
+    this.#wants.set(host, (this.#wants.get(host) ?? 0) - 1)
+    if (!this.wanted.has(host)) this.lost++
+  }
+  override hosts(): ReadonlySet<string> {
+    return new Set(this.told.keys())
+  }
+  override subscribe(listener: (hosts: ReadonlySet<string>) => void): () => void {
+    this.#tell = listener
+    return () => {}
+  }
+  override sharesOf(host: string): readonly SiteShare[] {
+    const endpoints = this.told.get(host) ?? []
+    const { site } = endpoints[0] ?? endpoint()
+    return [{ site, rootHost: host, endpoints, seenMs: this.seenMs, generation: 'v2' }]
+  }
+
+  say(host: string, ...targets: string[]): void {
+    const told = { rootHost: host, dnsName: host, targets }
+    this.told.set(host, targets.length === 0 ? [] : [endpoint(told)])
+    this.#tell(new Set([host]))
+  }
+}
+
+async function setUp(t: Test) {
+  const clock = new FakeClock()
+  const timers = new FakeTimers()
+  const lines: string[] = []
+  const log = createLogger(
+    '',
+    (line) => lines.push(line),
+    () => false,
+  )
+  const own = new OwnRecords()
+  const common = { clock, timers, log }
+  const address = { host: '127.0.0.1', port: 53 }
+  const peer = new ToldPeer({ peer: address, ...common, random: () => 0 })
+  peer.seenMs = clock.nowMs
+  own.put('a/own', APP, '192.0.2.1')
+  own.put('b/hidden', APP, '192.0.2.66')
+  const source = new MergedSource({
+    own,
+    allows: ({ key }) => !key.startsWith('b/'),
+    site: 'west',
+    teller: new LocalTeller('west', clock),
+    peers: [peer],
+    expiryMs: EXPIRY_MS,
+    ...common,
+  })
+  t.teardown(() => source.close())
+  await source.ready()
+  const changes: RecordChange[] = []
+  source.subscribe((batch) => changes.push(...batch))
+  /** `host address,address`, in order. */
+  const serves = (): string[] => [...source.records()].map(printRecord).sort()
+  const pass = async (milliseconds: number): Promise<void> => {
+    clock.nowMs += milliseconds
+    clock.monotonicMs += milliseconds
+    await timers.advance(milliseconds)
+  }
+  return { source, own, peer, changes, serves, pass, clock, lines }
+}
+
+function printRecord({ key, packed }: StoredRecord): string {
+  const { endpoints } = unpackRecord(packed)
+  const targets = endpoints.flatMap((e) => e.rdata.map((r) => r.join('.')))
+  return `${key} ${targets.join()}`
+}
+
+t.test('without a peer that has the host our own records stay as they are', async (t) => {
+  const { own, source, serves, changes, peer } = await setUp(t)
+  t.equal([...source.records()][0], own.find('a/own'))
+  t.strictSame([...peer.wanted], [APP])
+  own.put('a/own', APP, '192.0.2.2')
+  t.strictSame(serves(), ['a/own 192.0.2.2'])
+  t.equal(changes.length, 1)
+  t.equal(changes[0]!.after, own.find('a/own'))
+  t.equal(peer.lost, 0, 'a change of a record does not have its host forgotten')
+  own.remove('a/own')
+  t.strictSame(serves(), [])
+  t.equal(peer.wanted.size, 0)
+})
+
+t.test('a host that a peer has too is one record, and only it changes', async (t) => {
+  const { own, peer, serves, changes } = await setUp(t)
+  own.put('a/more', 'more.k.example.com', '192.0.2.9')
+  changes.length = 0
+  peer.say(APP, '198.51.100.1')
+  t.strictSame(serves(), ['a/more 192.0.2.9', `peers/${APP} 192.0.2.1,198.51.100.1`])
+  t.strictSame(
+    changes.map(({ before, after }) => `${before?.key} ${after?.key}`),
+    ['a/own undefined', `undefined peers/${APP}`],
+  )
+  changes.length = 0
+  peer.say(APP, '198.51.100.1')
+  t.strictSame(changes, [], 'the same again is no change')
+  peer.say(APP)
+  t.strictSame(serves(), ['a/more 192.0.2.9', 'a/own 192.0.2.1'])
+})
+
+t.test('a host that a peer alone has is served, and goes with it', async (t) => {
+  const { peer, serves } = await setUp(t)
+  peer.say('other.k.example.com', '198.51.100.1')
+  t.strictSame(serves(), ['a/own 192.0.2.1', 'peers/other.k.example.com 198.51.100.1'])
+  peer.say('other.k.example.com')
+  t.strictSame(serves(), ['a/own 192.0.2.1'])
+})
+
+t.test('what is down of our own is left out as long as a peer has something', async (t) => {
+  const { own, peer, serves } = await setUp(t)
+  peer.say(APP, '198.51.100.1')
+  own.put('a/own', APP, '192.0.2.1', ['192.0.2.1'])
+  t.strictSame(serves(), [`peers/${APP} 198.51.100.1`])
+})
+
+t.test('the word of a silent peer expires, and counts again when it is back', async (t) => {
+  const { peer, serves, pass, clock, lines } = await setUp(t)
+  peer.say(APP, '198.51.100.1')
+  peer.say('other.k.example.com', '198.51.100.2')
+  await pass(EXPIRY_MS - 2000)
+  t.equal(serves()[0], `peers/${APP} 192.0.2.1,198.51.100.1`)
+  await pass(3000)
+  const other = 'peers/other.k.example.com 198.51.100.2'
+  t.strictSame(serves(), [other, `peers/${APP} 192.0.2.1`].sort(), 'nothing is emptied by silence')
+  t.match(lines.join('\n'), /silent for too long/)
+  peer.seenMs = clock.nowMs
+  await pass(1000)
+  t.strictSame(serves(), [other, `peers/${APP} 192.0.2.1,198.51.100.1`].sort())
+})
+
+t.test('disagreements are logged once', async (t) => {
+  const { peer, lines, own } = await setUp(t)
+  const name = 'x.app.k.example.com'
+  const cname = endpoint({ rootHost: APP, dnsName: APP, recordType: 'CNAME', targets: [name] })
+  t.ok(scanName(`${name}.`))
+  peer.told.set(APP, [cname])
+  own.put('a/own', APP, '192.0.2.3')
+  own.put('a/own', APP, '192.0.2.4')
+  t.equal(lines.filter((line) => line.includes('CNAME')).length, 1)
+})
