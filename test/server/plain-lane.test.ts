@@ -8,6 +8,7 @@ import { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import { NO_FALLTHROUGH } from '../../src/plugin/fallthrough.ts'
 import { FileZones, FileZoneTable } from '../../src/plugin/file-zones.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
+import type { Transaction } from '../../src/plugin/transaction.ts'
 import { ZoneSet } from '../../src/plugin/zone-set.ts'
 import { Errors } from '../../src/plugins/errors/errors.ts'
 import { ClientFromSubnet } from '../../src/plugins/geoip/geoip.ts'
@@ -274,8 +275,17 @@ const arbitraryPacket = fc
     return new Uint8Array(packet.subarray(0, packet.length - Math.min(cut, packet.length)))
   })
 
+/** Who the client is, as `geoip` is asked for the log. */
+const describeClient = ({ query }: Transaction): string => {
+  const address = query.clientAddress.subarray(0, query.clientFamily === 1 ? 4 : 16)
+  return `${address.join('.')}/${query.clientBits} ${query.clientIsEcs}`
+}
+
 const observed = (next: Handler, logged: string[], slots: CounterSlots): Handler => {
-  const format = new LineFormat(COMBINED_FORMAT, { clock, findMetadata: () => undefined })
+  const format = new LineFormat(`${COMBINED_FORMAT} {/client} {local}`, {
+    clock,
+    findMetadata: () => describeClient,
+  })
   const rule = { names: new ZoneSet([wire('.')]), format, classes: undefined }
   const log = new Log(next, [rule], lineBufferTo(logged))
   return new Prometheus(log, clock, slots, ['log', 'kuadrant', 'file'])
