@@ -147,9 +147,9 @@ export class TcpConnection {
     return this.#askedMs
   }
 
-  /** True while the peer waits for an answer, or a stream goes out. */
+  /** True while the peer waits for an answer, its answers wait for it, or it is the turn of others. */
   get isBusy(): boolean {
-    return this.#inFlight > 0
+    return this.#inFlight > 0 || this.#isWaiting || this.#socket.writableLength > 0
   }
 
   destroy(): void {

@@ -311,6 +311,23 @@ t.test('whoever has asked nothing for the longest makes room for a new connectio
   await listener.close()
 })
 
+t.test('who has not yet read its answers makes no room', async (t) => {
+  const { listener, client } = await start({ connectionsMax: 2, sparedMs: 0 })
+  client.socket.pause()
+  client.socket.write(Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big)))))
+  const reading = await TcpClient.connect(listener.port)
+  await until('two are open', () => listener.connections === 2)
+  reading.send(message(Wish.Echo))
+  await until('the other is answered', () => reading.received.length === 1)
+  const third = await TcpClient.connect(listener.port)
+  await until('the other makes room', () => reading.closed || reading.ended)
+  t.notOk(client.ended, 'who has not read is left alone')
+  client.socket.resume()
+  await until('who reads late has every answer', () => client.received.length === 1000, 10_000)
+  await Promise.all([client, third].map((c) => c.close()))
+  await listener.close()
+})
+
 t.test('a limit on queries ends the connection after the last answer', async (t) => {
   const { listener, client, echo } = await start({ queriesMax: 3 })
   client.socket.write(

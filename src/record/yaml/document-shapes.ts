@@ -56,7 +56,7 @@ class Shape {
   readonly #values: readonly YamlValue[]
   /** 1 where the tree holds the scalar of another document than ours. */
   readonly #isForeign: Uint8Array
-  /** The scalar that was read last, which is the next one as well as often as not. */
+  /** The scalar of this document that was read last, which is the next one as well as often as not. */
   #lastStart = 0
   #lastEnd = 0
   #lastValue: YamlValue | undefined
@@ -101,16 +101,17 @@ class Shape {
     while (lineEnd < end && octets[lineEnd] !== NEWLINE) lineEnd++
     const length = lineEnd - start
     const isLast =
+      this.#lastValue !== undefined &&
       length === this.#lastEnd - this.#lastStart &&
       countSame(words, this.#lastStart, words, start, length) === length
-    if (!isLast || this.#lastValue === undefined) {
+    if (!isLast) {
       this.#lastValue = scanScalar(octets.toString('latin1', start, lineEnd))
       this.#lastStart = start
       this.#lastEnd = lineEnd
       if (this.#lastValue === undefined) return -1
     }
     const { holder, key } = this.#slots[index]!
-    holder[key] = this.#lastValue
+    holder[key] = this.#lastValue!
     this.#isForeign[index] = 1
     return lineEnd
   }

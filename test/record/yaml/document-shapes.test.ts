@@ -188,6 +188,22 @@ t.test('never differs from the complete parser, whatever was read before', (t) =
   t.end()
 })
 
+t.test('a document after one that was further behind in a longer file', (t) => {
+  const other = Buffer.from(RECORD.replace('name: app-1', 'name: app-2'))
+  const far = Buffer.concat([Buffer.from(RECORD.repeat(20)), other])
+  const start = RECORD.length * 20
+  for (const [octets, from] of [
+    [Buffer.from(RECORD), 0],
+    [far, start],
+    [Buffer.from(RECORD.replace('name: app-1', 'name: app-3')), 0],
+  ] as const) {
+    const text = octets.toString('latin1', from)
+    const got = parseAsciiDocument(octets, from, octets.length)
+    t.equal(JSON.stringify(got), JSON.stringify(parseOneDocument(text)))
+  }
+  t.end()
+})
+
 t.test('never differs from the scanner where octets of a document are changed', (t) => {
   const octet = fc.constantFrom(...'\n\n  ::#-"\'[]{}&*!|>%@`,.~0a\t\r\u0000\u007f'.split(''))
   const change = fc.record({
