@@ -69,6 +69,11 @@ const FLAGS: readonly Flag[] = [
     value: '',
     help: 'namespace of that Lease; default POD_NAMESPACE, else default',
   },
+  {
+    name: 'delegation-role',
+    value: 'primary',
+    help: 'primary: publishes the delegating records of this cluster; there is no other yet',
+  },
   { name: 'metrics-bind-address', value: ':8080', help: 'address of /metrics; 0 = none' },
   {
     name: 'health-probe-bind-address',
@@ -152,6 +157,10 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
       get('min-requeue-time'),
       'no more than --max-requeue-time',
     )
+  }
+  if (get('delegation-role') !== 'primary') {
+    const want = 'primary: records that delegate to another cluster are not supported yet'
+    throw new BadValue('delegation-role', get('delegation-role'), want)
   }
   const namespace = get('leader-elect-namespace') || env.POD_NAMESPACE || 'default'
   return {

@@ -4,7 +4,7 @@ import type { Random } from '../base/random.ts'
 import type { Timers } from '../base/timers.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { ApiError, clip } from './api.ts'
-import { isConflict } from './objects.ts'
+import { isAlreadyThere, isConflict } from './objects.ts'
 
 const FIRST_RETRY_MS = 200
 const LAST_RETRY_MS = 5 * 60_000
@@ -216,7 +216,7 @@ export class WorkQueue {
     if (fault !== entry.lastFault) {
       const line = `${what} ${key}: ${fault}; it is tried again`
       // That somebody else was faster is part of its life.
-      if (isConflict(error)) log.debug(line)
+      if (isConflict(error) || isAlreadyThere(error)) log.debug(line)
       else log.warning(line)
       if (!(error instanceof ApiError) && error instanceof Error) log.debug(error.stack ?? '')
     }

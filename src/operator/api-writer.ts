@@ -57,6 +57,15 @@ export class ApiWriter implements Writer {
       case 'apply':
         cache.noteWritten(await objects.apply(refOf(write.object), write.object))
         return
+      case 'put':
+        return this.#put(write.object, write.over)
+      case 'drop': {
+        const { object } = write
+        const resourceVersion = versionOf(object)
+        await objects.delete(refOf(object), { uid: uidOf(object), resourceVersion })
+        cache.noteDeleted(object)
+        return
+      }
       case 'delete':
         await objects.delete(refOf(write.object), { uid: uidOf(write.object) })
         cache.noteDeleted(write.object)
@@ -71,6 +80,19 @@ export class ApiWriter implements Writer {
   async #apply(record: ApiObject, metadata: ApiObject): Promise<void> {
     const { objects, cache } = this.#parts
     cache.noteWritten(await objects.apply(refOf(record), identityOf(record, metadata)))
+  }
+
+  /** What several write to is read and written without anything between. */
+  async #put(object: ApiObject, over: ApiObject | undefined): Promise<void> {
+    const { objects, cache } = this.#parts
+    const { resource, namespace } = refOf(object)
+    if (over === undefined) {
+      cache.noteWritten(await objects.create(resource, namespace, object))
+      return
+    }
+    const version = { uid: uidOf(over), resourceVersion: versionOf(over) }
+    const exact = { ...object, metadata: { ...metadataOf(object), ...version } }
+    cache.noteWritten(await objects.apply(refOf(object), exact))
   }
 
   /** Whoever put it there, the finalizer goes: nobody else is going to take it away. */
@@ -104,6 +126,10 @@ function identityOf(record: ApiObject, metadata: ApiObject): ApiObject {
   const { name, namespace, uid } = metadataOf(record)
   const identity = { name: name ?? '', namespace: namespace ?? '', uid: uid ?? '' }
   return { apiVersion: API_VERSION, kind: 'DNSRecord', metadata: { ...identity, ...metadata } }
+}
+
+function versionOf(object: ApiObject): string {
+  return textOf(metadataOf(object), 'resourceVersion')
 }
 
 function uidOf(object: ApiObject): string {

@@ -10,9 +10,10 @@ export const REASONS = {
   allHealthy: 'AllChecksPassed',
   someHealthy: 'SomeChecksPassed',
   noneHealthy: 'HealthChecksFailed',
+  held: 'FinalizersSet',
 } as const
 
-export type ConditionType = 'Ready' | 'Healthy'
+export type ConditionType = 'Ready' | 'Healthy' | 'ReadyForDelegation'
 
 /** A condition as it is to be. */
 export interface Condition {
@@ -48,6 +49,11 @@ export function failedCondition(problem: string): Condition {
 
 export function removedCondition(): Condition {
   return notReady(REASONS.removed, 'DNS records removed from provider')
+}
+
+/** Other clusters may put the endpoints of a record into authoritative records of theirs: it waits for them to take them back. */
+export function heldCondition(): Condition {
+  return { type: 'ReadyForDelegation', isTrue: true, reason: REASONS.held, message: '' }
 }
 
 /** What the probes of a record's own addresses say together; undefined where there are none. */

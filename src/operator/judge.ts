@@ -28,8 +28,10 @@ export interface Publishing {
 export type Verdict =
   /** Nothing: it is derived, or somebody else's. */
   | { readonly kind: 'ignore' }
-  /** It is published by way of other records, which other code sees to. */
-  | { readonly kind: 'delegate' }
+  /** Its endpoints go into the authoritative record of its host. */
+  | { readonly kind: 'delegate'; readonly publishing: Publishing }
+  /** It is an authoritative record: it is served as it is. */
+  | { readonly kind: 'serve'; readonly publishing: Publishing }
   /** It was ours, and is now another provider's: what we made of it goes. */
   | { readonly kind: 'handOver' }
   /** It is being deleted. */
@@ -43,7 +45,6 @@ const IGNORE: Verdict = { kind: 'ignore' }
 /** Judges a record by itself and by the provider Secrets of its namespace. */
 export function judge(object: ApiObject, secrets: ProviderSecrets): Verdict {
   if (isDerived(object)) return IGNORE
-  if (isDelegated(object)) return { kind: 'delegate' }
   const choice = chooseProvider(object, secrets)
   const wasOurs = isManaged(object)
   if (choice.kind === 'other') return wasOurs ? { kind: 'handOver' } : IGNORE
@@ -63,10 +64,14 @@ export function isDerived(object: ApiObject): boolean {
   return labelOf(object, TYPE_LABEL) !== ''
 }
 
-function isDelegated(object: ApiObject): boolean {
-  return (
-    mappingOf(object, 'spec').delegate === true || labelOf(object, AUTHORITATIVE_LABEL) === 'true'
-  )
+/** True for what the endpoints of delegating records are put together in. */
+export function isAuthoritative(object: ApiObject): boolean {
+  return labelOf(object, AUTHORITATIVE_LABEL) === 'true'
+}
+
+/** True for a record that is published by way of an authoritative one. */
+export function isDelegating(object: ApiObject): boolean {
+  return mappingOf(object, 'spec').delegate === true && !isAuthoritative(object)
 }
 
 function judgeContent(object: ApiObject, provider: Provider): Verdict {
@@ -80,5 +85,7 @@ function judgeContent(object: ApiObject, provider: Provider): Verdict {
   const choice = chooseZone(host, provider.zones)
   if ('problem' in choice) return { kind: 'refuse', condition: noZoneCondition(choice.problem) }
   const rootHost = record.isWildcardHost ? `*.${host}` : host
-  return { kind: 'publish', publishing: { object, record, rootHost, zone: choice.zone, provider } }
+  const publishing = { object, record, rootHost, zone: choice.zone, provider }
+  if (isAuthoritative(object)) return { kind: 'serve', publishing }
+  return { kind: isDelegating(object) ? 'delegate' : 'publish', publishing }
 }

@@ -66,19 +66,28 @@ function readToldBy(local: ApiObject): readonly SharedEndpoint[] {
     .filter((endpoint) => typeof endpoint !== 'string')
 }
 
-/**
- * The endpoints without targets that are down, as long as something of their name and type is left: peers of the first
- * generation know nothing of health.
- */
+/** The endpoints without targets that are down: peers of the first generation know nothing of health. */
 function dropDown(endpoints: readonly Endpoint[], down: readonly string[]): readonly Endpoint[] {
-  if (down.length === 0) return endpoints
+  return selectWorking(endpoints, down).flatMap((rdata, i) =>
+    rdata.length === 0 ? [] : [{ ...endpoints[i]!, rdata }],
+  )
+}
+
+/**
+ * What of the rdata of each endpoint is not down; all of it where nothing of its name and type would be left, none where
+ * something of another endpoint is.
+ */
+export function selectWorking(
+  endpoints: readonly Endpoint[],
+  down: readonly string[],
+): readonly (readonly Uint8Array[])[] {
+  if (down.length === 0) return endpoints.map(({ rdata }) => rdata)
   const isDown = findDownTargets(endpoints, down)
   const left = endpoints.map(({ rdata }, i) => rdata.filter((_, index) => !isDown[i]!.has(index)))
   const groupOf = ({ owner, type }: Endpoint): string => `${printLatin1(owner)} ${type}`
   const working = new Set(endpoints.filter((_, i) => left[i]!.length > 0).map(groupOf))
-  return endpoints.flatMap((endpoint, i) => {
+  return endpoints.map((endpoint, i) => {
     const rdata = left[i]!
-    if (rdata.length > 0) return [{ ...endpoint, rdata }]
-    return working.has(groupOf(endpoint)) ? [] : [endpoint]
+    return rdata.length > 0 || working.has(groupOf(endpoint)) ? rdata : endpoint.rdata
   })
 }

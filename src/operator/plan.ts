@@ -61,9 +61,6 @@ export function planPublish(
     const text = `a DNSRecord ${name}, which was not made of this one, is in the way; rename it`
     return planRefuse(object, failedCondition(text), nowMs)
   }
-  const hold: Write[] = finalizersOf(object).includes(RECORD_FINALIZER)
-    ? []
-    : [{ kind: 'hold', record: object }]
   const derived = [
     ...planDerived(present.local, local as ApiObject),
     ...planDerived(present.merged, merged as ApiObject),
@@ -74,9 +71,18 @@ export function planPublish(
       ? failedCondition(`no endpoints discovered for ${publishing.rootHost}`)
       : readyCondition(content.note)
   const status = composePublishedStatus(publishing, content, { ready, isNews, nowMs })
-  const isSaid = isStatusInPlace(object, status)
-  const said: Write[] = isSaid ? [] : [{ kind: 'status', record: object, status }]
-  return { writes: [...hold, ...derived, ...said], ready, isNews }
+  return { writes: [...planHold(object), ...derived, ...planStatus(object, status)], ready, isNews }
+}
+
+/** The finalizer, where it is missing. */
+export function planHold(object: ApiObject): Write[] {
+  const isHeld = finalizersOf(object).includes(RECORD_FINALIZER)
+  return isHeld ? [] : [{ kind: 'hold', record: object }]
+}
+
+/** The status, where it is another. */
+export function planStatus(object: ApiObject, status: ApiObject): Write[] {
+  return isStatusInPlace(object, status) ? [] : [{ kind: 'status', record: object, status }]
 }
 
 function planDerived(present: ApiObject | undefined, wanted: ApiObject): Write[] {
@@ -91,10 +97,8 @@ function composePublishedStatus(
   { merged, peers, healthy }: Content,
   { ready, isNews, nowMs }: { ready: Condition; isNews: boolean; nowMs: number },
 ): ApiObject {
-  const { writeCounter } = mappingOf(object, 'status')
-  const count = typeof writeCounter === 'number' ? writeCounter : 0
   const changes: StatusFields = {
-    writeCounter: isNews ? count + 1 : count,
+    writeCounter: countWrites(object, isNews),
     endpoints: merged,
     ownerID: ownerIdOf(object),
     providerRef: { name: provider.secretName },
@@ -106,17 +110,26 @@ function composePublishedStatus(
   return composeStatus(object, conditions, changes, nowMs)
 }
 
+/** How often what is published of a record has changed. */
+export function countWrites(object: ApiObject, isNews: boolean): number {
+  const { writeCounter } = mappingOf(object, 'status')
+  const count = typeof writeCounter === 'number' ? writeCounter : 0
+  return isNews ? count + 1 : count
+}
+
 /** Says why a record can't be published. What is published of it stays. */
 export function planRefuse(object: ApiObject, condition: Condition, nowMs: number): Plan {
   const status = composeStatus(object, [condition], {}, nowMs)
-  const writes: Write[] = isStatusInPlace(object, status)
-    ? []
-    : [{ kind: 'status', record: object, status }]
-  return { writes, ready: condition, isNews: false }
+  return { writes: planStatus(object, status), ready: condition, isNews: false }
 }
 
 /** Takes back all that was made of a record that is being deleted, and lets it go. Needs no provider and no peer. */
 export function planRemove(object: ApiObject, present: Derived, nowMs: number): Plan {
+  return planRelease(object, deleteDerived(object, present), nowMs)
+}
+
+/** Lets go a record that is being deleted, once `taken` has taken back what was made of it. */
+export function planRelease(object: ApiObject, taken: readonly Write[], nowMs: number): Plan {
   const removed = removedCondition()
   const hasPeers = mappingOf(object, 'status').peers !== undefined
   const gone: StatusFields = { endpoints: [], ...(hasPeers ? { peers: [] } : {}) }
@@ -124,7 +137,7 @@ export function planRemove(object: ApiObject, present: Derived, nowMs: number): 
   // Nobody gets to see it where the record goes at once.
   const stays = finalizersOf(object).some((one) => one !== RECORD_FINALIZER)
   const writes: Write[] = [
-    ...deleteDerived(object, present),
+    ...taken,
     ...(stays ? [{ kind: 'status', record: object, status } as const] : []),
     { kind: 'unhold', record: object },
   ]

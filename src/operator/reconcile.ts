@@ -6,9 +6,13 @@ import { mergeShares } from '../peering/merge/merge-shares.ts'
 import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
 import { adoptMerged } from './adopt.ts'
 import { failedCondition, healthyCondition } from './conditions.ts'
+import { authoritativeName } from './delegation/authoritative-record.ts'
+import { composeContribution } from './delegation/contribution.ts'
+import { planServe } from './delegation/plan-serve.ts'
+import { planDelegate, planWithdraw } from './delegation/plan-source.ts'
 import { derivedName } from './derived-name.ts'
 import { printSpecEndpoint } from './endpoint-text.ts'
-import { judge, type Publishing } from './judge.ts'
+import { isDelegating, judge, type Publishing } from './judge.ts'
 import { isDeleting, mappingOf, metadataOf } from './object.ts'
 import { composeOwn, type OwnHealth } from './own.ts'
 import { printPeers, scanPeers } from './peer-status.ts'
@@ -87,16 +91,20 @@ export class Reconciler {
     const verdict = judge(object, view.secretsOf(namespaceOf(object)))
     switch (verdict.kind) {
       case 'ignore':
-      case 'delegate':
         return this.#forget(key)
       case 'handOver':
         await this.#carryOut(object, planHandOver(object, this.#derivedOf(object)))
         return this.#forget(key)
       case 'remove':
-        await this.#carryOut(object, planRemove(object, this.#derivedOf(object), clock.now()))
+        await this.#carryOut(object, this.#planRemove(object))
         return this.#forget(key)
       case 'refuse':
         await this.#carryOut(object, planRefuse(object, verdict.condition, clock.now()))
+        return undefined
+      case 'delegate':
+        return this.#delegate(key, verdict.publishing)
+      case 'serve':
+        await this.#carryOut(object, planServe(verdict.publishing, clock.now()))
         return undefined
       case 'publish':
         return this.#publish(key, verdict.publishing)
@@ -125,6 +133,26 @@ export class Reconciler {
     const { plan, conflicts, nextExpiryMs } = this.#plan(publishing, addresses, remembered, nowMs)
     await this.#carryOut(publishing.object, plan, conflicts)
     return nextLookMs(nextExpiryMs === undefined ? undefined : nextExpiryMs - nowMs, bounds)
+  }
+
+  async #delegate(key: string, publishing: Publishing): Promise<number> {
+    const { view, clock, bounds } = this.#parts
+    const { object } = publishing
+    const health = view.healthOf(key)
+    const content = {
+      authoritative: this.#authoritativeOf(object),
+      endpoints: composeContribution(publishing, health.down),
+      healthy: healthyCondition(health.probes),
+    }
+    await this.#carryOut(object, planDelegate(publishing, content, clock.now()))
+    return nextLookMs(undefined, bounds)
+  }
+
+  #planRemove(object: ApiObject): Plan {
+    const nowMs = this.#parts.clock.now()
+    return isDelegating(object)
+      ? planWithdraw(object, this.#authoritativeOf(object), nowMs)
+      : planRemove(object, this.#derivedOf(object), nowMs)
   }
 
   /** Remembers what was said before we started. */
@@ -179,6 +207,11 @@ export class Reconciler {
     const find = (kind: 'local' | 'merged') =>
       view.record(`${namespace}/${derivedName(kind, name)}`)
     return { local: find('local'), merged: find('merged') }
+  }
+
+  #authoritativeOf(object: ApiObject): ApiObject | undefined {
+    const name = authoritativeName(textOf(mappingOf(object, 'spec'), 'rootHost'))
+    return this.#parts.view.record(`${namespaceOf(object)}/${name}`)
   }
 
   #forget(key: string): undefined {

@@ -9,6 +9,7 @@ const FIELDS = [
   'writeCounter',
   'endpoints',
   'ownerID',
+  'domainOwners',
   'providerRef',
   'zoneID',
   'zoneDomainName',
@@ -17,7 +18,11 @@ const FIELDS = [
 
 export type StatusFields = { readonly [key in (typeof FIELDS)[number]]?: JsonValue }
 
-const CONDITION_TYPES: readonly (JsonValue | undefined)[] = ['Ready', 'Healthy']
+const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
+  'Ready',
+  'Healthy',
+  'ReadyForDelegation',
+]
 
 /**
  * The whole of what is ours of a record's status, as it is to be: fields that `changes` doesn't name stay as they are,

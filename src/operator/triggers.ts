@@ -1,6 +1,7 @@
 import { type ApiObject, textOf } from '../kube/api.ts'
 import type { Informer } from '../kube/informer.ts'
-import { isDerived } from './judge.ts'
+import { SourceIndex } from './delegation/source-index.ts'
+import { isAuthoritative, isDerived } from './judge.ts'
 import { isSame, itemsOf, mappingOf, metadataOf } from './object.ts'
 import type { RecordCache } from './record-cache.ts'
 import { isDefaultProvider } from './secret-cache.ts'
@@ -18,17 +19,28 @@ export interface TriggerParts {
  * Secrets of their namespace. Begins with all records that are there. The returned function ends it.
  */
 export function watchForNews({ records, secrets, cache, onNews }: TriggerParts): () => void {
+  const sources = new SourceIndex()
   const tell = (key: string, object: ApiObject): void => {
     for (const one of isDerived(object) ? ownersOf(object) : [key]) onNews(one)
+    if (isAuthoritative(object)) for (const one of sources.of(key)) onNews(one)
   }
+  // Of what is written for one source, its other sources know nothing.
+  const isKnown = (key: string, object: ApiObject): boolean =>
+    cache.isEcho(key, object) && !isAuthoritative(object)
   const endRecords = records.subscribe({
     onAdd: (key, object) => {
-      if (!cache.isEcho(key, object)) tell(key, object)
+      sources.add(key, object)
+      if (!isKnown(key, object)) tell(key, object)
     },
     onUpdate: (key, object, before) => {
-      if (isNews(object, before) && !cache.isEcho(key, object)) tell(key, object)
+      sources.remove(key, before)
+      sources.add(key, object)
+      if (isNews(object, before) && !isKnown(key, object)) tell(key, object)
     },
-    onDelete: (key, before) => tell(key, before),
+    onDelete: (key, before) => {
+      sources.remove(key, before)
+      tell(key, before)
+    },
   })
   let isBeginning = true
   const tellUsers = (secret: ApiObject): void => {

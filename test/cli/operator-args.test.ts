@@ -35,6 +35,7 @@ t.test('flags are taken as Go takes them, and the environment goes before', (t) 
     '--metrics-bind-address=0',
     '--health-probe-bind-address=[::1]:9',
     '--log-level=DEBUG',
+    '--delegation-role=primary',
   ]
   t.match(scanOperatorArgs(flags, { POD_NAMESPACE: 'dns', POD_NAME: 'pod-1' }), {
     kubeconfig: 'k',
@@ -83,6 +84,10 @@ t.test('what makes no sense is refused', (t) => {
     { given: ['--min-requeue-time=1h'], want: /want no more than --max-requeue-time/ },
     { given: ['--metrics-bind-address=8080'], want: /want HOST:PORT, :PORT or 0/ },
     { given: ['--metrics-bind-address=:99999'], want: /want HOST:PORT, :PORT or 0/ },
+    {
+      given: ['--delegation-role=secondary'],
+      want: /invalid value "secondary" for --delegation-role: want primary: .* not supported yet/,
+    },
     { given: ['--log-level=loud'], want: /want debug, info, warning, error/ },
   ]
   for (const { given, want } of table) t.match(scanOperatorArgs(given, {}), want, given.join(' '))
@@ -92,7 +97,7 @@ t.test('what makes no sense is refused', (t) => {
 
 t.test('the help has a line for each flag', (t) => {
   const lines = operatorFlagLines()
-  t.equal(lines.length, 12)
+  t.equal(lines.length, 16)
   t.match(
     lines.join('\n'),
     /--peer-expiry +how long the endpoints of a silent peer are kept; default 24h0m0s/,

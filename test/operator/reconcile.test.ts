@@ -372,14 +372,21 @@ t.test('records of others are left alone, without a word', async (t) => {
       secrets: [secret('a', 'coredns', { ZONES: 'k.example.com' })],
     },
     {
-      name: 'an authoritative record',
+      name: 'an authoritative record of another provider',
       record: dnsRecord({ metadata: { labels: { 'kuadrant.io/authoritative-record': 'true' } } }),
-      secrets: [secret('a', 'coredns', { ZONES: 'k.example.com' })],
+      secrets: [secret('a', 'coredns', {}, { type: 'kuadrant.io/aws' })],
     },
     {
-      name: 'a delegating record',
+      name: 'a delegating record where another provider is the default',
       record: dnsRecord({ spec: { delegate: true, providerRef: null } }),
-      secrets: [],
+      secrets: [
+        secret(
+          'a',
+          'aws',
+          {},
+          { type: 'kuadrant.io/aws', labels: { 'kuadrant.io/default-provider': 'true' } },
+        ),
+      ],
     },
   ]
   for (const { name, record, secrets } of table) {

@@ -1,5 +1,5 @@
 import { printEndpoint } from '../../src/dns/endpoint.ts'
-import { type ApiObject, textOf } from '../../src/kube/api.ts'
+import { ApiError, type ApiObject, textOf } from '../../src/kube/api.ts'
 import { keyOf } from '../../src/kube/object-key.ts'
 import { RECORD_FINALIZER } from '../../src/operator/labels.ts'
 import { finalizersOf, isDeleting, labelOf, metadataOf } from '../../src/operator/object.ts'
@@ -94,6 +94,19 @@ export class ToyCluster implements ClusterView, Writer {
         this.records.set(key, { ...present, ...object, metadata })
         return
       }
+      case 'put': {
+        if (present !== write.over) throw new ApiError(409, 'somebody was faster', 0, 'Conflict')
+        const { generation = 0, ...before } = metadataOf(present ?? {})
+        const uid = `uid-of-${textOf(object.metadata, 'name')}`
+        const made = { uid, ...before, ...metadataOf(object), ...MANAGED }
+        const metadata = { ...made, generation: Number(generation) + 1 }
+        this.records.set(key, { ...present, ...object, metadata })
+        return
+      }
+      case 'drop':
+        if (present !== object) throw new ApiError(409, 'somebody was faster', 0, 'Conflict')
+        this.records.delete(key)
+        return
       case 'delete':
         this.records.delete(key)
         return

@@ -1,4 +1,4 @@
-import { type ApiObject, textOf } from '../../kube/api.ts'
+import type { ApiObject } from '../../kube/api.ts'
 import { TARGETS_MAX } from '../../record/dns-record.ts'
 import { shortHash } from '../short-hash.ts'
 import { endpointKey, type SpecEndpoint } from './spec-endpoint.ts'
@@ -131,9 +131,4 @@ export function isClaim(endpoint: SpecEndpoint): boolean {
 /** The group of an owner: at most 16 characters, none of which separates something. */
 export function isGroup(text: string): boolean {
   return text.length <= 16 && !/[;&, "']/.test(text)
-}
-
-/** Owner of a source record: what its spec says, else the hash of its UID. */
-export function ownerOf(record: { readonly spec: ApiObject; readonly uid: string }): string {
-  return textOf(record.spec, 'ownerID') || shortHash(record.uid)
 }

@@ -5,7 +5,6 @@ import {
   composeClaim,
   isGroup,
   joinOwners,
-  ownerOf,
   scanClaims,
 } from '../../../src/operator/delegation/registry.ts'
 import { readSpecEndpoints } from '../../../src/operator/delegation/spec-endpoint.ts'
@@ -109,11 +108,6 @@ t.test('what is no note is none', async (t) => {
 
 t.test('owners are joined in order, each once', async (t) => {
   t.equal(joinOwners(['b', 'a', 'b']), 'a&&b')
-})
-
-t.test('an owner is what the spec says, else the hash of the UID', async (t) => {
-  t.equal(ownerOf({ spec: { ownerID: '2vl2ac4b' }, uid: 'x' }), '2vl2ac4b')
-  t.equal(ownerOf({ spec: {}, uid: 'example.com' }), '1jbcyj4z')
 })
 
 t.test('a group has nothing that separates something', async (t) => {

@@ -1,0 +1,21 @@
+import type { ApiObject } from '../../kube/api.ts'
+import { printTarget } from '../../record/print-endpoint.ts'
+import type { Publishing } from '../judge.ts'
+import { itemsOf, mappingOf } from '../object.ts'
+import { selectWorking } from '../own.ts'
+
+/** The endpoints that a record delegates, as its spec has them: without what is down while something else is left. */
+export function composeContribution(
+  { object, record }: Publishing,
+  down: readonly string[],
+): readonly ApiObject[] {
+  const given = itemsOf(mappingOf(object, 'spec'), 'endpoints')
+  if (down.length === 0) return given
+  return selectWorking(record.endpoints, down).flatMap((rdata, i) => {
+    const endpoint = record.endpoints[i]!
+    if (rdata.length === 0) return []
+    if (rdata.length === endpoint.rdata.length) return [given[i]!]
+    const targets = rdata.map((one) => printTarget(endpoint.type, one))
+    return [{ ...given[i]!, targets }]
+  })
+}

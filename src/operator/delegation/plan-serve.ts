@@ -1,0 +1,49 @@
+import { textOf } from '../../kube/api.ts'
+import { readyCondition } from '../conditions.ts'
+import type { Publishing } from '../judge.ts'
+import { itemsOf, labelOf, mappingOf, metadataOf } from '../object.ts'
+import { countWrites, type Plan, planStatus } from '../plan.ts'
+import { composeStatus, ownerIdOf } from '../status.ts'
+import type { Write } from '../write.ts'
+import { authoritativeLabels, composeAuthoritative } from './authoritative-record.ts'
+
+/** Has an authoritative record served, by its labels, in the zone that the provider has for it. Its endpoints are others' work. */
+export function planServe(publishing: Publishing, nowMs: number): Plan {
+  const { object, rootHost, zone, provider } = publishing
+  const spec = mappingOf(object, 'spec')
+  const endpoints = itemsOf(spec, 'endpoints')
+  const labels = Object.entries(authoritativeLabels({ rootHost, zone }))
+  const isServed = labels.every(([label, value]) => labelOf(object, label) === value)
+  const served: Write[] = isServed
+    ? []
+    : [{ kind: 'put', object: relabel(publishing, endpoints), over: object }]
+  const ready = readyCondition()
+  const status = composeStatus(
+    object,
+    [ready],
+    {
+      writeCounter: countWrites(object, !isServed),
+      endpoints,
+      ownerID: ownerIdOf(object),
+      providerRef: { name: provider.secretName },
+      zoneID: zone,
+      zoneDomainName: zone,
+    },
+    nowMs,
+  )
+  return { writes: [...served, ...planStatus(object, status)], ready, isNews: !isServed }
+}
+
+/** The record as it is, with the labels that it should have. */
+function relabel({ object, zone }: Publishing, endpoints: ReturnType<typeof itemsOf>) {
+  const spec = mappingOf(object, 'spec')
+  const metadata = metadataOf(object)
+  const facts = {
+    namespace: textOf(metadata, 'namespace'),
+    rootHost: textOf(spec, 'rootHost'),
+    provider: textOf(spec.providerRef, 'name'),
+    zone,
+  }
+  const wanted = composeAuthoritative(facts, endpoints)
+  return { ...wanted, metadata: { ...metadataOf(wanted), name: textOf(metadata, 'name') }, spec }
+}

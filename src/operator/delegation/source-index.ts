@@ -1,0 +1,35 @@
+import { type ApiObject, textOf } from '../../kube/api.ts'
+import { isDelegating } from '../judge.ts'
+import { mappingOf, metadataOf } from '../object.ts'
+import { authoritativeName } from './authoritative-record.ts'
+
+/** Which records delegate to which authoritative one. */
+export class SourceIndex {
+  readonly #sources = new Map<string, Set<string>>()
+
+  /** Keys of the records that delegate to the one with that key. */
+  of(key: string): Iterable<string> {
+    return this.#sources.get(key) ?? []
+  }
+
+  add(key: string, record: ApiObject): void {
+    if (!isDelegating(record)) return
+    const target = targetOf(record)
+    const sources = this.#sources.get(target)
+    if (sources === undefined) this.#sources.set(target, new Set([key]))
+    else sources.add(key)
+  }
+
+  remove(key: string, record: ApiObject): void {
+    if (!isDelegating(record)) return
+    const target = targetOf(record)
+    const sources = this.#sources.get(target)
+    sources?.delete(key)
+    if (sources?.size === 0) this.#sources.delete(target)
+  }
+}
+
+function targetOf(record: ApiObject): string {
+  const name = authoritativeName(textOf(mappingOf(record, 'spec'), 'rootHost'))
+  return `${textOf(metadataOf(record), 'namespace')}/${name}`
+}

@@ -1,0 +1,89 @@
+import { ApiError, type ApiObject } from '../../src/kube/api.ts'
+import { Reconciler } from '../../src/operator/reconcile.ts'
+import { ToyCluster, ToyPeers } from './operator-cluster.ts'
+import { at, dnsRecord, secret } from './operator-objects.ts'
+import { FakeClock } from './setup.ts'
+
+/** Of `k.example.com`. */
+export const AUTHORITATIVE = 'authoritative-record-282f7a1y'
+export const HOST = 'k.example.com'
+
+/** A namespace with delegating records in it, all of one operator. */
+export class DelegatingWorld {
+  readonly cluster = new ToyCluster()
+  readonly clock = new FakeClock()
+  readonly #reconciler = new Reconciler({
+    view: this.cluster,
+    writer: this.cluster,
+    peers: new ToyPeers(),
+    clock: this.clock,
+    listener: { looked: () => {}, forgot: () => {} },
+    site: 'here',
+    bounds: { minMs: 5000, maxMs: 900_000 },
+    expiryMs: 1000,
+    reportsPeers: () => true,
+  })
+
+  constructor() {
+    this.putSecret(HOST)
+  }
+
+  putSecret(zones: string): void {
+    const labels = { 'kuadrant.io/default-provider': 'true' }
+    this.cluster.put(secret('a', 'coredns', { ZONES: zones }, { labels }))
+  }
+
+  /** Puts a delegating record; `endpoints` as `spec.endpoints` has them. */
+  delegate(name: string, endpoints: readonly ApiObject[], rootHost = HOST): void {
+    const { spec, ...rest } = dnsRecord({ name })
+    const { providerRef: _, ...others } = spec as ApiObject
+    this.cluster.put({ ...rest, spec: { ...others, delegate: true, rootHost, endpoints } })
+  }
+
+  /** Looks at all that is there until nobody has anything to do; returns the writes. */
+  async settle(): Promise<string[]> {
+    const all: string[] = []
+    for (let round = 0; round < 10; round++) {
+      for (const key of [...this.cluster.records.keys()].sort())
+        await this.#reconciler.reconcile(key)
+      const writes = this.cluster.takeWrites()
+      if (writes.length === 0) return all
+      all.push(...writes)
+    }
+    throw new Error(`it does not settle: ${all.join(', ')}`)
+  }
+
+  /** Looks at one record; true = somebody was faster. */
+  async isBeaten(name: string): Promise<boolean> {
+    try {
+      await this.#reconciler.reconcile(`a/${name}`)
+      return false
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 409) return true
+      throw error
+    }
+  }
+
+  field(name: string, ...path: readonly string[]): unknown {
+    return at(this.cluster.record(`a/${name}`), ...path)
+  }
+
+  /** `name TYPE target,…` of what is served, without the notes of ownership. */
+  served(name = AUTHORITATIVE): readonly string[] {
+    const endpoints = (this.field(name, 'spec', 'endpoints') ?? []) as readonly ApiObject[]
+    return endpoints
+      .filter(({ recordType }) => recordType !== 'TXT')
+      .map(({ dnsName, recordType, targets }) => `${dnsName} ${recordType} ${targets}`)
+  }
+
+  /** `status reason: message` of a condition. */
+  condition(name: string, type = 'Ready'): string {
+    const conditions = (this.field(name, 'status', 'conditions') ?? []) as readonly ApiObject[]
+    const found = conditions.find((one) => one.type === type)
+    return found === undefined ? '' : `${found.status} ${found.reason}: ${found.message}`
+  }
+}
+
+export function address(dnsName: string, ...targets: readonly string[]): ApiObject {
+  return { dnsName, recordType: 'A', recordTTL: 60, targets }
+}
