@@ -57,8 +57,11 @@ export class RecordCache {
     return written !== undefined && versionOf(written) === versionOf(object)
   }
 
-  #note(key: string, written: Omit<Written, 'untilMs'>): void {
-    this.#written.set(key, { ...written, untilMs: this.#clock.monotonic() + WRITTEN_MS })
+  /** What the informer told of before the API answered is nothing to remember: it would never go. */
+  #note(key: string, answered: Omit<Written, 'untilMs'>): void {
+    const written = { ...answered, untilMs: this.#clock.monotonic() + WRITTEN_MS }
+    if (isCaughtUp(this.#informer.get(key), written)) this.#written.delete(key)
+    else this.#written.set(key, written)
   }
 
   #drop(key: string, uid: string): void {

@@ -180,22 +180,23 @@ export class RecordProbing {
     for (const resource of this.#resources.get(key) ?? []) {
       judged.add(resource.address)
       if (resource.check === undefined) continue
-      const probe = probeOfResource(resource, resource.check)
-      if (this.#isFree(probe.id, key)) wanted.set(probe.id, probe)
+      this.#want(probeOfResource(resource, resource.check), key, wanted)
     }
     if (!isChecked(record.packed)) return wanted
     const content = unpackRecord(record.packed)
     const [namespace = '', name = ''] = key.split('/')
     for (const probe of probesOfRecord({ namespace, name }, content, content.healthCheck!)) {
-      if (!judged.has(probe.address) && this.#isFree(probe.id, key)) wanted.set(probe.id, probe)
+      if (!judged.has(probe.address)) this.#want(probe, key, wanted)
     }
     return wanted
   }
 
   /** Record `a` with leaf `b-c` and record `a-b` with leaf `c` would have one name: the first has it. */
-  #isFree(id: string, key: string): boolean {
-    const owner = this.#recordById.get(id)
-    return owner === undefined || owner === key
+  #want(probe: Probe, key: string, wanted: Map<string, Probe>): void {
+    const owner = this.#recordById.get(probe.id)
+    const isFree = (owner === undefined || owner === key) && !wanted.has(probe.id)
+    const id = isFree ? probe.id : `${probe.id}@${key}@${probe.address}`
+    wanted.set(id, { ...probe, id })
   }
 
   #note(look: Look): void {

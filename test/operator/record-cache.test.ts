@@ -66,6 +66,17 @@ t.test('what we made is forgotten when the informer says that it is gone', (t) =
   t.end()
 })
 
+t.test('what the informer told of before the API answered is not remembered', (t) => {
+  const { cache, put } = setUp()
+  cache.noteDeleted(version('9'))
+  put(version('9'))
+  t.equal(versionOf(cache.get(KEY)), '9')
+  put(version('11'))
+  cache.noteWritten(version('10'))
+  t.equal(cache.isEcho(KEY, version('10')), false)
+  t.end()
+})
+
 t.test('a write of which nobody tells is forgotten after a minute', (t) => {
   const { cache, clock } = setUp()
   cache.noteWritten(version('10'))

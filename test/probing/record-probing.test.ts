@@ -169,7 +169,7 @@ t.test('a file that is no good', async (t) => {
 })
 
 t.test('two records whose probes would have one name', async (t) => {
-  const { source, probing } = stage()
+  const { source, probing, pass, dead, downOf } = stage()
   source.put(
     recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }),
     recordOf('a-192.0.2.1', ['192.0.2.1'], { healthCheck: CHECK }),
@@ -177,6 +177,11 @@ t.test('two records whose probes would have one name', async (t) => {
   source.putProbes(probeOf('a-192.0.2.1', 'a-192.0.2.1', { address: '192.0.2.7', ...CHECK }))
   t.equal(new Set([...probing.states()].map(([id]) => id)).size, probing.runner.count)
   t.equal(probing.recordOf('default/a-192.0.2.1'), 'default/a')
+  dead.add('192.0.2.7')
+  dead.add('192.0.2.1')
+  await pass(30)
+  t.strictSame(downOf('a'), ['192.0.2.1'])
+  t.strictSame(downOf('a-192.0.2.1'), ['192.0.2.1', '192.0.2.7'], 'the second is probed as well')
 })
 
 t.test('every change of the file is whole', async (t) => {

@@ -11,7 +11,13 @@ import { type Look, ProbeRunner } from '../../probing/probe-runner.ts'
 import { API_GROUP, API_VERSION } from '../../record/dns-record.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { finalizersOf, isDeleting, isSame, mappingOf, metadataOf } from '../object.ts'
-import { desiredProbes, isControlled, PROBE_FINALIZER, planProbes } from './desired-probes.ts'
+import {
+  desiredProbes,
+  isControlled,
+  PROBE_FINALIZER,
+  planProbes,
+  withFreeNames,
+} from './desired-probes.ts'
 import { composeStatus, readState, scanProbe, statusOf, versionOf } from './probe-status.ts'
 
 export const PROBES = {
@@ -185,7 +191,8 @@ export class ClusterProbing {
       return
     }
     if (!isOurs(record) && !isDeleting(record)) return
-    const desired = desiredProbes(record, allowsInsecureCertificates)
+    const asked = desiredProbes(record, allowsInsecureCertificates)
+    const desired = withFreeNames(record, asked, (name) => probes.get(name))
     const namesakes = desired.map((probe) => probes.get(keyOf(probe)))
     const known = [...present, ...namesakes.filter((probe) => probe !== undefined)]
     const { apply, remove, taken } = planProbes(record, desired, known)

@@ -10,6 +10,8 @@ export const PROBE_KIND = 'DNSHealthCheckProbe'
 export const PROBE_OWNER_LABEL = 'kuadrant.io/health-probes-owner'
 /** Kuadrant's operator puts it on probes to end their workers; ours are ended without. */
 export const PROBE_FINALIZER = 'kuadrant.io/dns-health-check-probe'
+/** Longest name (RFC 1123 subdomain). */
+const NAME_CHARACTERS_MAX = 253
 /** Longest value of a label. */
 const LABEL_CHARACTERS_MAX = 63
 /** What a probe takes over from the health check of its record as it stands there. */
@@ -60,6 +62,36 @@ export function desiredProbes(
   }))
 }
 
+/**
+ * `desired` with other names where a probe of another record has the name (record `a` with address `b-c`, record `a-b`
+ * with address `c`), or another one of these. Once it has another name a probe keeps it.
+ */
+export function withFreeNames(
+  record: ApiObject,
+  desired: readonly ApiObject[],
+  find: (key: string) => ApiObject | undefined,
+): readonly ApiObject[] {
+  const { name, uid } = identityOf(record)
+  const names = new Set<string>()
+  return desired.map((wanted) => {
+    const other = withOtherName(wanted, name)
+    const kept = find(keyOf(other))
+    const there = controllerOf(find(keyOf(wanted)))
+    const isTaken = names.has(keyOf(wanted)) || (there !== undefined && there.name !== name)
+    const isKept = kept !== undefined && isControlledBy(kept, uid)
+    const chosen = isTaken || isKept ? other : wanted
+    names.add(keyOf(chosen))
+    return chosen
+  })
+}
+
+function withOtherName(probe: ApiObject, recordName: string): ApiObject {
+  const metadata = metadataOf(probe)
+  const hash = shortHash(`${recordName} ${textOf(probe.spec, 'address')}`)
+  const front = textOf(metadata, 'name').slice(0, NAME_CHARACTERS_MAX - hash.length - 1)
+  return { ...probe, metadata: { ...metadata, name: `${front.replace(/[.-]+$/, '')}-${hash}` } }
+}
+
 /** What is to be done so that the probes of a record are those that it asks for. */
 export interface ProbePlan {
   readonly apply: readonly ApiObject[]
@@ -93,19 +125,18 @@ export function planProbes(
 
 /** True if a DNSRecord controls the probe: then an operator made it. */
 export function isControlled(probe: ApiObject): boolean {
-  return controllerOf(probe) !== ''
+  return controllerOf(probe) !== undefined
 }
 
-/** UID of the DNSRecord that controls a probe; '' = none does. */
-function controllerOf(probe: ApiObject): string {
-  const controller = itemsOf(metadataOf(probe), 'ownerReferences').find(
+/** The reference to the DNSRecord that controls a probe. */
+function controllerOf(probe: ApiObject | undefined): ApiObject | undefined {
+  return itemsOf(metadataOf(probe ?? {}), 'ownerReferences').find(
     (one) => one.kind === 'DNSRecord' && one.controller === true,
   )
-  return textOf(controller, 'uid')
 }
 
 function isControlledBy(probe: ApiObject, uid: string): boolean {
-  return uid !== '' && controllerOf(probe) === uid
+  return uid !== '' && textOf(controllerOf(probe), 'uid') === uid
 }
 
 function isAsWanted(there: ApiObject, wanted: ApiObject): boolean {

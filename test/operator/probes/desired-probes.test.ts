@@ -1,6 +1,10 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
-import { desiredProbes, planProbes } from '../../../src/operator/probes/desired-probes.ts'
+import {
+  desiredProbes,
+  planProbes,
+  withFreeNames,
+} from '../../../src/operator/probes/desired-probes.ts'
 
 function record(spec: object, metadata: object = {}): ApiObject {
   return {
@@ -139,5 +143,34 @@ t.test('from what there is to what is wanted', (t) => {
   t.strictSame(planProbes(given, [], strange).remove, [], "what is somebody else's stays")
   const leaving = { ...there[0], metadata: { ...loose(there[0]).metadata, deletionTimestamp: 'x' } }
   t.strictSame(planProbes(given, [], [leaving] as ApiObject[]).remove, [])
+  t.end()
+})
+
+t.test('a name that a probe of another record has', (t) => {
+  const given = record({ healthCheck: CHECK })
+  const desired = desiredProbes(given, true)
+  const known = new Map<string, ApiObject>()
+  const choose = () => withFreeNames(given, desired, (key) => known.get(key))
+  const put = (probe: ApiObject): void => {
+    const { namespace, name } = loose(probe).metadata
+    known.set(`${namespace}/${name}`, probe)
+  }
+  t.strictSame(choose(), desired)
+  const controlledBy = (name: string, uid: string): ApiObject => {
+    const owner = { kind: 'DNSRecord', name, uid, controller: true }
+    return { ...desired[0], metadata: { ...loose(desired[0]).metadata, ownerReferences: [owner] } }
+  }
+  put(controlledBy('app', 'an earlier life'))
+  t.strictSame(choose(), desired, 'of the same record of before: it is about to go')
+  put(controlledBy('app-192', 'another'))
+  const [moved] = choose()
+  t.match(loose(moved).metadata.name, /^app-192\.0\.2\.1-[0-9a-z]{8}$/)
+  t.strictSame(loose(moved).spec, loose(desired[0]).spec)
+  t.strictSame(planProbes(given, choose(), [...known.values()]).taken, [])
+  put(moved!)
+  known.delete('team/app-192.0.2.1')
+  t.strictSame(choose()[0], moved, 'it keeps the name')
+  const twice = withFreeNames(given, [desired[0]!, desired[0]!], () => undefined)
+  t.equal(new Set(namesOf(twice)).size, 2)
   t.end()
 })
