@@ -13,6 +13,7 @@ import { page, sum } from './operator/metrics.mjs'
 import {
   addressOf,
   editRecord,
+  HTTP_PORT,
   PORT,
   recordOf,
   SINGLES,
@@ -83,11 +84,14 @@ async function startPeers(directory, transfers) {
   const network = readFileSync(join(directory, 'network'), 'utf8')
   const peers = []
   for (const site of SITES) {
-    const [address, http] = [`${network}.${site}`, await freePort()]
-    peers.push({ server: startPeer({ directory, site, address, http, transfers }), http })
+    const address = `${network}.${site}`
+    peers.push({
+      server: startPeer({ directory, site, address, transfers }),
+      http: `${address}:${HTTP_PORT}`,
+    })
   }
   for (const { server, http } of peers) {
-    while ((await fetch(`http://127.0.0.1:${http}/ready`).catch(() => ({}))).status !== 200) {
+    while ((await fetch(`http://${http}/ready`).catch(() => ({}))).status !== 200) {
       if (server.failure !== undefined) throw new Error(server.failure)
       await delay(100)
     }
@@ -96,14 +100,14 @@ async function startPeers(directory, transfers) {
 }
 
 async function startOperator(kubeconfig) {
-  const http = await freePort()
+  const http = `127.0.0.1:${await freePort()}`
   const startMs = performance.now()
   const server = startProcess('operator', process.execPath, [
     MAIN,
     'operator',
     `--kubeconfig=${kubeconfig}`,
     '--site=here',
-    `--metrics-bind-address=127.0.0.1:${http}`,
+    `--metrics-bind-address=${http}`,
     '--health-probe-bind-address=0',
   ])
   return { server, http, startMs }

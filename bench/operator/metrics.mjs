@@ -13,7 +13,7 @@ export function sum(page, name, ...patterns) {
 }
 
 /** '' where nobody listens. */
-export async function page(port) {
-  const reply = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined)
+export async function page(address) {
+  const reply = await fetch(`http://${address}/metrics`).catch(() => undefined)
   return reply === undefined ? '' : reply.text()
 }

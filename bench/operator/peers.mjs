@@ -7,6 +7,7 @@ const MAIN = new URL('../../dist/main.js', import.meta.url).pathname
 export const ZONE = 'k.example.com'
 export const SITES = [1, 2, 3]
 export const PORT = 5300
+export const HTTP_PORT = 9153
 /** Hosts that have a file of their own, so that a change of one is cheap to write. */
 export const SINGLES = 100
 
@@ -52,12 +53,12 @@ export function editRecord(directory, site, i, address) {
 }
 
 /** `transfers`: false = the zone kdrnt is asked name by name. */
-export function startPeer({ directory, site, address, http, transfers }) {
+export function startPeer({ directory, site, address, transfers }) {
   const folder = siteDirectory(directory, site)
   const transfer = transfers ? 'transfer {\n to 127.0.0.0/8\n }' : ''
   const block = (zone, lines) => `${zone}:${PORT} {
     bind ${address}
-    prometheus 127.0.0.1:${http}
+    prometheus ${address}:${HTTP_PORT}
     ${lines}
     kuadrant {
         manifests ${join(folder, 'records')}
@@ -66,6 +67,6 @@ export function startPeer({ directory, site, address, http, transfers }) {
 }
 `
   const path = join(folder, 'Corefile')
-  writeFileSync(path, block('kdrnt', transfer) + block(ZONE, `ready 127.0.0.1:${http}`))
+  writeFileSync(path, block('kdrnt', transfer) + block(ZONE, `ready ${address}:${HTTP_PORT}`))
   return startProcess(`peer ${site}`, process.execPath, [MAIN, 'serve', '-conf', path])
 }

@@ -3,7 +3,7 @@ import type { SiteShare } from './shared-endpoint.ts'
 
 /** How often a host is asked for. */
 export const HOST_MS = 15_000
-/** Hosts asked for at a time, and most that a tick begins with. */
+/** Hosts asked for at a time, and most between two ticks. */
 const ACTIVE_MAX = 16
 const STARTED_MAX = 64
 
@@ -28,6 +28,8 @@ export class HostPoll {
   /** How many want each host. */
   readonly #wanted = new Map<string, number>()
   #active = 0
+  /** Since the last tick. */
+  #started = 0
 
   constructor(parts: HostPollParts) {
     this.#parts = parts
@@ -90,10 +92,22 @@ export class HostPoll {
 
   /** Asks for what is due. */
   tick(): void {
+    this.#started = 0
+    this.#fill()
+  }
+
+  /** Begins nothing more. */
+  close(): void {
+    this.#started = STARTED_MAX
+  }
+
+  /** Whenever one was answered for, so that more are asked for in a tick than at a time. */
+  #fill(): void {
     const nowMs = this.#parts.nowMs()
-    for (let started = 0; started < STARTED_MAX && this.#active < ACTIVE_MAX; started++) {
+    while (this.#started < STARTED_MAX && this.#active < ACTIVE_MAX) {
       const host = this.#next(nowMs)
       if (host === undefined) return
+      this.#started++
       void this.#ask(host, nowMs)
     }
   }
@@ -115,7 +129,11 @@ export class HostPoll {
     this.#active++
     const asked = await this.#parts.ask(host)
     this.#active--
-    if (!this.#wanted.has(host)) return
+    if (this.#wanted.has(host)) this.#take(host, asked, nowMs)
+    this.#fill()
+  }
+
+  #take(host: string, asked: AskedHost, nowMs: number): void {
     this.#due.set(host, nowMs + HOST_MS)
     this.#parts.onAnswer(asked.kind === 'failed' ? asked.reason : '')
     if (asked.kind === 'failed') return

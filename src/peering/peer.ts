@@ -190,6 +190,7 @@ export class PeerFollower {
   }
 
   close(): void {
+    this.#hosts.close()
     this.#aborting.abort()
     this.#cancelPoll()
     this.#fetching?.cancel()
