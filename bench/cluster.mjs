@@ -3,6 +3,7 @@
 //   npm run build && test/cluster/build
 //   node bench/cluster.mjs create DIR [records]      minutes; DIR keeps them
 //   node bench/cluster.mjs measure DIR [records]     a minute and a half
+//   node bench/cluster.mjs nameservers DIR [records] a minute: three of them, and a change to all
 
 import { Resolver } from 'node:dns/promises'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -19,6 +20,7 @@ const NAMESPACES = 50
 const WRITERS = 24
 const CHANGES = 41
 const IDLE_SECONDS = 20
+const NAMESERVERS = 3
 const MAIN = new URL('../dist/main.js', import.meta.url).pathname
 
 const path = (i) => `/apis/kuadrant.io/v1alpha1/namespaces/team-${i % NAMESPACES}/dnsrecords`
@@ -65,14 +67,18 @@ async function create(directory) {
   await stop()
 }
 
-async function measure(directory) {
-  const { api, stop, kubeconfig, pid: apiPid } = await startApiServer(directory)
+async function startWithCaches(directory) {
+  const site = await startApiServer(directory)
   // Its own caches fill after it is ready, which takes it half a minute of CPU.
   const selected = '/apis/kuadrant.io/v1alpha1/dnsrecords?limit=1&labelSelector=a'
-  while ((await api.call('GET', selected)).status !== 200) await delay(200)
+  while ((await site.api.call('GET', selected)).status !== 200) await delay(200)
   await delay(2000)
+  return site
+}
+
+async function startNameserver(directory, kubeconfig) {
   const [port, http] = [await freePort(), await freePort()]
-  const conf = join(directory, 'Corefile')
+  const conf = join(directory, `Corefile-${port}`)
   writeFileSync(
     conf,
     `${ZONE}:${port} {
@@ -87,12 +93,43 @@ async function measure(directory) {
   const resolver = new Resolver({ timeout: 1000, tries: 1 })
   resolver.setServers([`127.0.0.1:${port}`])
   const ask = async (i) => (await resolver.resolve4(host(i)).catch(() => [])).join()
-  const [last, apiBefore, startMs] = [records - 1, cpuUs(apiPid), performance.now()]
   const server = startProcess('sextant', process.execPath, [MAIN, 'serve', '-conf', conf])
+  return { server, ask, http }
+}
+
+async function untilLast({ server, ask }) {
+  const last = records - 1
   while ((await ask(last)) !== `192.0.2.${last % 250}`) {
     if (server.failure !== undefined) throw new Error(server.failure)
     await delay(20)
   }
+}
+
+/** A change is over when the last of several nameservers has it. */
+async function measureNameservers(directory) {
+  const { api, stop, kubeconfig, pid: apiPid } = await startWithCaches(directory)
+  const [apiBefore, startMs] = [cpuUs(apiPid), performance.now()]
+  const servers = []
+  for (let i = 0; i < NAMESERVERS; i++) servers.push(await startNameserver(directory, kubeconfig))
+  await Promise.all(servers.map(untilLast))
+  console.log(`first right answer of all ${NAMESERVERS} after ${seconds(startMs)} s`)
+  console.log(`  CPU of the API server ${cpu(apiBefore, cpuUs(apiPid))} s`)
+  for (const { server } of servers) console.log(memory(server.pid))
+  await delay(5000)
+  await measureChanges(api, async (i) => {
+    const answers = new Set(await Promise.all(servers.map(({ ask }) => ask(i))))
+    return answers.size === 1 ? [...answers][0] : 'not all the same'
+  })
+  for (const { server } of servers) await server.stop()
+  await stop()
+}
+
+async function measure(directory) {
+  const { api, stop, kubeconfig, pid: apiPid } = await startWithCaches(directory)
+  const [apiBefore, startMs] = [cpuUs(apiPid), performance.now()]
+  const nameserver = await startNameserver(directory, kubeconfig)
+  const { server, ask, http } = nameserver
+  await untilLast(nameserver)
   console.log(`first right answer after ${seconds(startMs)} s`)
   const { user, system } = cpuUs(server.pid)
   console.log(`  CPU ${cpu({ user: 0, system: 0 }, { user, system })} s`)
@@ -149,11 +186,12 @@ function spread(times) {
   return `median ${sorted[sorted.length >> 1].toFixed(1)} ms, worst ${sorted.at(-1).toFixed(1)} ms`
 }
 
-if (!['create', 'measure'].includes(what) || where === '') {
-  console.error('usage: node bench/cluster.mjs create|measure DIR [records]')
+const ways = { create, measure, nameservers: measureNameservers }
+if (!Object.hasOwn(ways, what) || where === '') {
+  console.error('usage: node bench/cluster.mjs create|measure|nameservers DIR [records]')
   process.exit(1)
 }
 const directory = resolve(where)
 mkdirSync(directory, { recursive: true })
-await (what === 'create' ? create(directory) : measure(directory))
+await ways[what](directory)
 process.exit()

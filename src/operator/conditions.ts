@@ -63,14 +63,15 @@ export function healthyCondition(
   if (probes.length === 0) return undefined
   const of = (health: string): string[] =>
     probes.filter((probe) => probe.health === health).map((probe) => probe.address)
-  const down = [...new Set(of('down'))].sort()
-  if (down.length === 0 && of('up').length > 0) {
+  const listOf = (health: string): string => [...new Set(of(health))].sort().join(' ')
+  const [isSomeUp, down, unknown] = [of('up').length > 0, listOf('down'), listOf('unknown')]
+  if (down === '' && unknown === '') {
     const message = 'All healthchecks succeeded'
     return { type: 'Healthy', isTrue: true, reason: REASONS.allHealthy, message }
   }
-  const message =
-    down.length === 0 ? 'Probes are creating' : `Not healthy addresses: [${down.join(' ')}]`
-  const reason = of('up').length === 0 ? REASONS.noneHealthy : REASONS.someHealthy
+  const creating = isSomeUp ? `Probes are creating: [${unknown}]` : 'Probes are creating'
+  const message = down === '' ? creating : `Not healthy addresses: [${down}]`
+  const reason = isSomeUp ? REASONS.someHealthy : REASONS.noneHealthy
   return { type: 'Healthy', isTrue: false, reason, message }
 }
 

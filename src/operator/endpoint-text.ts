@@ -1,10 +1,14 @@
 import { printType, RRType } from '../dns/iana/types.ts'
 import { printRdata } from '../dns/rdata/index.ts'
 import type { ApiObject } from '../kube/api.ts'
-import type { SharedEndpoint } from '../peering/shared-endpoint.ts'
 import type { Endpoint } from '../record/dns-record.ts'
 import { printLatin1 } from '../record/latin1.ts'
-import { printHost, printSteering, printTarget } from '../record/print-endpoint.ts'
+import {
+  type EndpointText,
+  printHost,
+  printSteered,
+  printTarget,
+} from '../record/print-endpoint.ts'
 
 /** What a plain string of a TXT record is made of: anything else is written as in a zone file. */
 const PLAIN_STRING = /^[!#-[\]-~][ -~]*$/
@@ -43,30 +47,7 @@ function printStrings(rdata: Uint8Array): string[] {
     : [printRdata(RRType.TXT, rdata)]
 }
 
-/** What an endpoint says, whoever tells it. */
-type Told = Pick<
-  SharedEndpoint,
-  | 'dnsName'
-  | 'recordType'
-  | 'ttlSeconds'
-  | 'targets'
-  | 'setIdentifier'
-  | 'weight'
-  | 'geoCodes'
-  | 'isDefault'
->
-
 /** An endpoint as `spec.endpoints` has it. */
-export function printSpecEndpoint(endpoint: Told): ApiObject {
-  const { dnsName, recordType, ttlSeconds, targets } = endpoint
-  const { setIdentifier, providerSpecific = [] } = printSteering(endpoint)
-  const properties = providerSpecific.map(({ name, value }) => ({ name, value }))
-  return {
-    dnsName,
-    recordType,
-    recordTTL: ttlSeconds,
-    targets,
-    ...(setIdentifier === undefined ? {} : { setIdentifier }),
-    ...(properties.length === 0 ? {} : { providerSpecific: properties }),
-  }
+export function printSpecEndpoint(endpoint: EndpointText): ApiObject {
+  return { ...printSteered(endpoint) }
 }

@@ -1,14 +1,8 @@
 import type { DnsRecord, Endpoint } from '../record/dns-record.ts'
-import { type EndpointObject, printSteering } from '../record/print-endpoint.ts'
+import { printSteered } from '../record/print-endpoint.ts'
 import { validateEndpoint } from '../record/validate/dns-record.ts'
 import { scanHost, withoutWildcard } from '../record/validate/names.ts'
 import type { MergedEndpoint } from './merge/merged-endpoint.ts'
-
-/** A merged endpoint as it stands in the spec of a DNSRecord. */
-export function printMerged(endpoint: MergedEndpoint): EndpointObject {
-  const { dnsName, recordType, targets, ttlSeconds: recordTTL } = endpoint
-  return { dnsName, recordType, targets, recordTTL, ...printSteering(endpoint) }
-}
 
 /** Whose endpoint was refused, and why; text of others in it is quoted. */
 export interface RefusedEndpoint {
@@ -33,7 +27,7 @@ export function buildMergedRecord(
   const checked: Endpoint[] = []
   const refused: RefusedEndpoint[] = []
   for (const merged of endpoints) {
-    const outcome = validateEndpoint({ ...printMerged(merged) }, rootHost)
+    const outcome = validateEndpoint({ ...printSteered(merged) }, rootHost)
     if ('endpoint' in outcome) checked.push(outcome.endpoint)
     else refused.push({ sites: merged.sites, reason: outcome.problem.message })
   }

@@ -19,7 +19,7 @@ import type { SharedEndpoint, SiteShare } from './shared-endpoint.ts'
 
 /** How often to look whether a peer has been silent for too long. */
 const EXPIRY_LOOK_MS = 1000
-/** Disagreements that are logged one by one in a row. */
+/** Disagreements that are logged one by one within that time. */
 const LOGGED_MAX = 20
 
 export interface MergedSourceParts {
@@ -61,6 +61,10 @@ export class MergedSource implements RecordSource {
   readonly #expired = new Set<PeerFollower>()
   /** By host: what is amiss with it, as it was logged. */
   readonly #troubles = new Map<string, readonly string[]>()
+  /** By host: when a word expires of a peer that is heard, but did not confirm it. Wall clock. */
+  readonly #dueMs = new Map<string, number>()
+  /** Disagreements since the last look. */
+  #logged = 0
   /** The work goes on by itself. */
   #isScheduled = false
   #isClosed = false
@@ -93,7 +97,7 @@ export class MergedSource implements RecordSource {
     this.#isClosed = true
     for (const stop of this.#stops.splice(0)) stop()
     this.#listeners.clear()
-    for (const host of this.#hosts.values()) this.#wantAt(host, false)
+    for (const { own } of this.#hosts.values()) for (const record of own) this.#forget(record)
   }
 
   *records(): Iterable<StoredRecord> {
@@ -124,8 +128,9 @@ export class MergedSource implements RecordSource {
   #takeOwn(changes: readonly RecordChange[]): void {
     const { allows } = this.#parts
     for (const { before, after } of changes) {
-      if (before !== undefined && allows(before)) this.#removeOwn(before)
+      // In this order: a host that is forgotten, for a moment only, has to be asked for anew.
       if (after !== undefined && allows(after)) this.#addOwn(after)
+      if (before !== undefined && allows(before)) this.#removeOwn(before)
     }
     this.#work()
   }
@@ -138,7 +143,7 @@ export class MergedSource implements RecordSource {
     host.own = [...host.own, record]
     this.#hosts.set(key, host)
     this.#dirty.add(text)
-    if (host.own.length === 1) this.#wantAt(host, true)
+    for (const peer of this.#parts.peers) peer.want(rootHostOf(record))
   }
 
   #removeOwn(record: StoredRecord): void {
@@ -146,17 +151,11 @@ export class MergedSource implements RecordSource {
     if (host === undefined) return
     host.own = host.own.filter((other) => other !== record)
     this.#dirty.add(host.text)
-    if (host.own.length === 0) this.#wantAt(host, false)
+    this.#forget(record)
   }
 
-  /** A wildcard of the host may be somebody else's. */
-  #wantAt({ text }: Host, isWanted: boolean): void {
-    for (const peer of this.#parts.peers) {
-      for (const rootHost of [text, `*.${text}`]) {
-        if (isWanted) peer.want(rootHost)
-        else peer.forget(rootHost)
-      }
-    }
+  #forget(record: StoredRecord): void {
+    for (const peer of this.#parts.peers) peer.forget(rootHostOf(record))
   }
 
   #takePeer(hosts: ReadonlySet<string>): void {
@@ -175,6 +174,15 @@ export class MergedSource implements RecordSource {
       if (isExpired) log.warning(`peer ${address} has been silent for too long: its endpoints go`)
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
+    const nowMs = clock.now()
+    for (const [host, dueMs] of this.#dueMs) {
+      if (dueMs > nowMs) continue
+      this.#dueMs.delete(host)
+      this.#dirty.add(host)
+    }
+    const unlogged = this.#logged - LOGGED_MAX
+    if (unlogged > 0) log.warning(`and ${unlogged} more disagreements of sites`)
+    this.#logged = 0
     this.#work()
   }
 
@@ -216,10 +224,23 @@ export class MergedSource implements RecordSource {
   }
 
   #give(host: Host): readonly StoredRecord[] {
-    const shares = this.#parts.peers.flatMap((peer) => peer.sharesOf(host.text))
-    const others = shares.filter(({ site }) => site !== this.#parts.site)
-    if (others.every(({ endpoints }) => endpoints.length === 0)) return host.own
-    return this.#merge(host, others)
+    const { peers, site, expiryMs, clock } = this.#parts
+    const others: SiteShare[] = []
+    let dueMs = Number.POSITIVE_INFINITY
+    for (const peer of peers) {
+      for (const share of peer.sharesOf(host.text)) {
+        if (share.site === site) continue
+        others.push(share)
+        const expiresMs = share.seenMs + expiryMs
+        const isAlone = share.seenMs < peer.lastSeenMs && share.endpoints.length > 0
+        if (isAlone && expiresMs > clock.now()) dueMs = Math.min(dueMs, expiresMs)
+      }
+    }
+    if (dueMs === Number.POSITIVE_INFINITY) this.#dueMs.delete(host.text)
+    else this.#dueMs.set(host.text, dueMs)
+    if (others.some(({ endpoints }) => endpoints.length > 0)) return this.#merge(host, others)
+    this.#noteTroubles(host.text, [])
+    return host.own
   }
 
   #merge(host: Host, shares: readonly SiteShare[]): readonly StoredRecord[] {
@@ -260,13 +281,22 @@ export class MergedSource implements RecordSource {
       return
     }
     this.#troubles.set(host, troubles)
-    const fresh = troubles.filter((text) => !known.includes(text))
-    for (const text of fresh.slice(0, LOGGED_MAX)) this.#parts.log.warning(text)
+    for (const text of troubles) {
+      if (known.includes(text)) continue
+      if (this.#logged++ < LOGGED_MAX) this.#parts.log.warning(text)
+    }
   }
 }
 
 function hostKeyOf(record: StoredRecord): string {
   return unpackPlace(record.packed).rootHostKey
+}
+
+/** As in a SharedEndpoint. */
+function rootHostOf({ packed }: StoredRecord): string {
+  const { rootHostKey, isWildcardHost } = unpackPlace(packed)
+  const host = printHost(Buffer.from(rootHostKey, 'latin1'))
+  return isWildcardHost ? `*.${host}` : host
 }
 
 /** What leads from some records to others: those of one key are one change. */

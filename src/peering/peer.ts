@@ -29,8 +29,17 @@ export const NOTIFY_GAP_MS = 100
 /** One question, and how often it is sent. */
 const QUESTION_MS = 1000
 const QUESTION_TRIES = 2
-/** Until a peer that refused a transfer is asked for one again. */
+/** Until a peer that refused a transfer is asked for one again, and one that could not be reached for it. */
 export const TRANSFER_RETRY_MS = 3 * 60_000
+const UNREACHED_RETRY_MS = 15_000
+/** Answers to a transfer which say that there will be none. */
+const REFUSALS: ReadonlySet<number> = new Set([
+  Rcode.FORMERR,
+  Rcode.NXDOMAIN,
+  Rcode.NOTIMP,
+  Rcode.REFUSED,
+  Rcode.NOTAUTH,
+])
 /** Until a host name is resolved again though its address answers. */
 const RESOLVE_MS = 5 * 60_000
 /** Limits of one transfer. */
@@ -104,6 +113,8 @@ export class PeerFollower {
   /** Of the version that #zone is of; undefined = all of it is to be asked for. */
   #soa: ResourceRecord | undefined
   #lastSeenMs = 0
+  /** When what #zone holds was last confirmed. */
+  #zoneSeenMs = 0
   #lastPollMs = Number.NEGATIVE_INFINITY
   #transferMs = Number.NEGATIVE_INFINITY
   #error = ''
@@ -224,10 +235,10 @@ export class PeerFollower {
 
   /** What it says of the host, and of its wildcard. `host`: without `*.`. */
   sharesOf(host: string): readonly SiteShare[] {
-    if (this.#generation !== 'v1') return this.#zone.sharesOf(host, this.#lastSeenMs)
+    if (this.#generation !== 'v1') return this.#zone.sharesOf(host, this.#zoneSeenMs)
     const asked = [host, `*.${host}`].map((rootHost) => this.#hosts.sharesOf(rootHost))
     if (asked.every((shares) => shares === undefined)) {
-      return this.#zone.count === 0 ? [] : this.#zone.sharesOf(host, this.#lastSeenMs)
+      return this.#zone.count === 0 ? [] : this.#zone.sharesOf(host, this.#zoneSeenMs)
     }
     return asked.flatMap((shares) => shares ?? [])
   }
@@ -386,12 +397,14 @@ export class PeerFollower {
   }
 
   #takeFault(fault: TransferFault, serial: number): void {
-    const isRefused = fault.rcode > 0 || fault.rcode === UNREACHED
-    if (!isRefused || this.#isKeyed || (this.#zone.count > 0 && fault.rcode === UNREACHED)) {
+    const isUnreached = fault.rcode === UNREACHED
+    const isRefused = isUnreached || REFUSALS.has(fault.rcode)
+    if (!isRefused || this.#isKeyed || (this.#zone.count > 0 && isUnreached)) {
       this.#fail(`its zone can't be transferred: ${fault.message}`)
       return
     }
-    this.#transferMs = this.#options.clock.monotonic() + TRANSFER_RETRY_MS
+    const retryMs = isUnreached ? UNREACHED_RETRY_MS : TRANSFER_RETRY_MS
+    this.#transferMs = this.#options.clock.monotonic() + retryMs
     this.#serial = serial
     this.#enter('v1', fault.message)
     this.#confirm()
@@ -435,6 +448,7 @@ export class PeerFollower {
     this.#error = ''
     this.#failuresInRow = 0
     this.#lastSeenMs = clock.now()
+    if (this.#generation === 'v2') this.#zoneSeenMs = this.#lastSeenMs
   }
 
   #fail(reason: string): void {

@@ -15,11 +15,20 @@ const REFUSED: readonly { readonly cidr: Cidr; readonly what: string }[] = [
   refuse('::/127', 'unspecified and loopback'),
   refuse('fe80::/10', 'link-local'),
   refuse('fd00:ec2::/32', 'a metadata service'),
+  refuse('fd20:ce::/32', 'a metadata service'),
+  refuse('fd00:c1::a9fe:a9fe/128', 'a metadata service'),
   refuse('ff00::/8', 'multicast'),
 ]
 
-/** Prefixes whose last 32 bits are an IPv4 address that is what is reached (RFC 4291 2.5.5, RFC 6052 2.1). */
-const EMBEDDING: readonly Cidr[] = ['::ffff:0:0/96', '64:ff9b::/96', '::/96'].map(cidrOf)
+/** Prefixes with an IPv4 address that is what is reached, and its first octet. */
+const EMBEDDING: readonly { readonly cidr: Cidr; readonly at: number }[] = [
+  // RFC 4291 2.5.5, SIIT (RFC 2765 2.1), and NAT64 (RFC 6052 2.1, and RFC 8215 with 96 bits of prefix).
+  ...['::ffff:0:0/96', '::/96', '::ffff:0:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48'].map((text) => {
+    return { cidr: cidrOf(text), at: 12 }
+  }),
+  // 6to4 (RFC 3056 section 2).
+  { cidr: cidrOf('2002::/16'), at: 2 },
+]
 
 /** Which addresses may be probed. */
 export class ProbePolicy {
@@ -35,9 +44,10 @@ export class ProbePolicy {
     const address = scanAddress(text)
     if (address === undefined) return 'it is no IP address'
     // Both as it is written and as it is reached.
-    const forms = [address.bytes]
-    const isEmbedded = EMBEDDING.some((cidr) => isIn(address.bytes, cidr))
-    if (isEmbedded) forms.push(address.bytes.subarray(12))
+    const { bytes: written } = address
+    const embedding = EMBEDDING.find(({ cidr }) => isIn(written, cidr))
+    const forms = [written]
+    if (embedding !== undefined) forms.push(written.subarray(embedding.at, embedding.at + 4))
     if (forms.some((bytes) => this.#allowed.some((cidr) => isIn(bytes, cidr)))) return ''
     for (const bytes of forms) {
       const found = REFUSED.find(({ cidr }) => isIn(bytes, cidr))

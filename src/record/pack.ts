@@ -109,13 +109,21 @@ function takeHealthCheck(reader: PackedReader): HealthCheck {
   return JSON.parse(reader.utf8(reader.u16())) as HealthCheck
 }
 
-/** The zone label and the `lowerNameKey` of the root host: what says where a record belongs. */
-export function unpackPlace(packed: PackedRecord): { zoneLabel: string; rootHostKey: string } {
+/** What says where a record belongs, read without the rest of it. */
+export interface PackedPlace {
+  readonly zoneLabel: string
+  /** `lowerNameKey` of the root host, which is without its `*.`. */
+  readonly rootHostKey: string
+  readonly isWildcardHost: boolean
+}
+
+export function unpackPlace(packed: PackedRecord): PackedPlace {
   const labelStart = PLACE_OFFSET + 1
   const labelEnd = labelStart + packed.charCodeAt(PLACE_OFFSET)
   const rootHostEnd = labelEnd + 1 + packed.charCodeAt(labelEnd)
   const rootHostKey = packed.slice(labelEnd + 1, rootHostEnd)
-  return { zoneLabel: packed.slice(labelStart, labelEnd), rootHostKey }
+  const isWildcardHost = (packed.charCodeAt(PLACE_OFFSET - 1) & FLAG_WILDCARD_HOST) !== 0
+  return { zoneLabel: packed.slice(labelStart, labelEnd), rootHostKey, isWildcardHost }
 }
 
 /** `ownerBefore`: of the endpoint before, or else the root host. */

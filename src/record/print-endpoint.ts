@@ -58,6 +58,20 @@ function printText(rdata: Uint8Array): string {
   return PLAIN_TEXT.test(text) ? text : printRdata(RRType.TXT, rdata)
 }
 
+/** An endpoint in text, whoever tells it. */
+export interface EndpointText extends SteeringText {
+  readonly dnsName: string
+  readonly recordType: string
+  readonly ttlSeconds: number
+  readonly targets: readonly string[]
+}
+
+/** The same as it stands in the spec of a DNSRecord. */
+export function printSteered(endpoint: EndpointText): EndpointObject {
+  const { dnsName, recordType, targets, ttlSeconds: recordTTL } = endpoint
+  return { dnsName, recordType, targets, recordTTL, ...printSteering(endpoint) }
+}
+
 /** The endpoint as it would stand in a DNSRecord; equal ones print equally, in all but order. */
 export function printEndpoint(endpoint: Endpoint): EndpointObject {
   const { owner, type, ttlSeconds, rdata, codes } = endpoint

@@ -89,7 +89,8 @@ export class PlainLane {
       describeQuery(query)
       response.reset(query)
     }
-    if (answers.isSteered) {
+    // Observers may say where the client is, whether the answer depends on that or not.
+    if (isObserved || answers.isSteered) {
       if (hasSubnet && chain.takesSubnet) takeSubnetAsClient(query)
       else {
         if (!isObserved) source.describe(slot, query)

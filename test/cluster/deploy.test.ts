@@ -34,10 +34,10 @@ const RECORDS = ['kuadrant.io:dnsrecords', 'kuadrant.io:dnshealthcheckprobes']
 const SERVER = (where: string) => RECORDS.flatMap((path) => each(READ, `${path} ${where}`))
 const OPERATOR = (where: string) => [
   ...RECORDS.flatMap((path) => [
-    ...each([...READ, ...WRITE], `${path} ${where}`),
-    ...each(['get', 'update', 'patch'], `${path}/status ${where}`),
-    `update ${path}/finalizers ${where}`,
+    ...each([...READ, 'create', 'patch', 'delete'], `${path} ${where}`),
+    `patch ${path}/status ${where}`,
   ]),
+  `update kuadrant.io:dnsrecords/finalizers ${where}`,
   ...each(READ, `secrets ${where}`),
   ...each(['create', 'patch'], `events.k8s.io:events ${where}`),
 ]
@@ -60,7 +60,7 @@ const NOBODY = [
   ...each([...READ, ...WRITE], 'apiextensions.k8s.io:customresourcedefinitions'),
   ...each(WRITE, 'rbac.authorization.k8s.io:clusterroles'),
   ...each(WRITE, `rbac.authorization.k8s.io:rolebindings ${CHOSEN}`),
-  'deletecollection kuadrant.io:dnsrecords gateways',
+  ...each(['update', 'deletecollection'], `kuadrant.io:dnsrecords ${CHOSEN}`),
   ...each([...READ, ...WRITE], `events ${SYSTEM}`),
   ...each([...READ, 'update', 'delete'], 'events.k8s.io:events'),
   'impersonate users',

@@ -412,6 +412,7 @@ t.test('three clusters, one zone', options, async (t) => {
       }
     }
     t.pass('no object, no name')
-    for (const site of sites) t.notMatch(site.output(), /\b403\b/, 'no right was missing')
+    // Not the second's: an API server that starts refuses everything until it has read its roles.
+    for (const site of [first, third]) t.notMatch(site.output(), /\b403\b/, 'no right was missing')
   })
 })

@@ -79,9 +79,14 @@ t.test('health is what all probes say together', (t) => {
       want: ['AllChecksPassed', 'All healthchecks succeeded', true],
     },
     {
-      name: 'one that is unknown is not down',
+      name: 'one that is unknown has not passed, though it is not down',
       given: [up, unknown],
-      want: ['AllChecksPassed', 'All healthchecks succeeded', true],
+      want: ['SomeChecksPassed', 'Probes are creating: [192.0.2.3]', false],
+    },
+    {
+      name: 'what is down is told before what is unknown',
+      given: [up, down, unknown],
+      want: ['SomeChecksPassed', 'Not healthy addresses: [192.0.2.2]', false],
     },
     {
       name: 'some are down',

@@ -71,7 +71,7 @@ class ToyFollower implements Follower {
   }
 }
 
-function setUp() {
+function setUp(expiryMs = 24 * 3600 * 1000) {
   const clock = new FakeClock()
   const timers = new FakeTimers()
   const followers: ToyFollower[] = []
@@ -80,7 +80,7 @@ function setUp() {
     clock,
     timers,
     onNews: (key) => news.push(key),
-    expiryMs: 24 * 3600 * 1000,
+    expiryMs,
     follow: () => {
       const follower = new ToyFollower()
       followers.push(follower)
@@ -217,4 +217,21 @@ t.test('closing ends all', (t) => {
   )
   t.equal(timers.count, 0)
   t.end()
+})
+
+// One that came back after its endpoints had expired, but within half a minute, was no news: they stayed away.
+t.test('a peer whose endpoints go within half a minute is silent before they go', async (t) => {
+  const expiryMs = 12_000
+  const { followers, peers, clock, news, pass } = setUp(expiryMs)
+  const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
+  const follower = followers[0]!
+  Object.assign(follower, { generation: 'v2', lastSeenMs: clock.nowMs })
+  await pass(1000)
+  follower.error = 'timeout'
+  await pass(expiryMs)
+  t.equal(peer?.answerFor(APP).kind, 'silent')
+  news.splice(0)
+  Object.assign(follower, { error: '', lastSeenMs: clock.nowMs })
+  await pass(1000)
+  t.strictSame(news, ['a/one'], 'it is heard again')
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { printName } from '../../src/dns/name/name.ts'
 import { mergeShares } from '../../src/peering/merge/merge-shares.ts'
-import { buildMergedRecord, printMerged } from '../../src/peering/merged-form.ts'
+import { buildMergedRecord } from '../../src/peering/merged-form.ts'
 import { metadataNames } from '../../src/peering/old-metadata.ts'
 import { readOldAnswers } from '../../src/peering/read-old.ts'
 import { readTold } from '../../src/peering/read-told.ts'
@@ -10,7 +10,11 @@ import type { SiteShare } from '../../src/peering/shared-endpoint.ts'
 import { shareRecord } from '../../src/peering/shared-form.ts'
 import { composeShared } from '../../src/peering/shared-text.ts'
 import { deriveLocalEndpoints } from '../../src/record/kdrnt.ts'
-import { type EndpointObject, printEndpoint } from '../../src/record/print-endpoint.ts'
+import {
+  type EndpointObject,
+  printEndpoint,
+  printSteered,
+} from '../../src/record/print-endpoint.ts'
 import { dnsRecord, type Gateway, layout } from './records.ts'
 
 /** What a v1 peer with that record answers when it is asked for the host. */
@@ -50,7 +54,7 @@ const NOBODY = { site: 'm', endpoints: [] }
 function merged(shares: readonly SiteShare[]): EndpointObject[] {
   const merge = mergeShares(NOBODY, shares, 0)
   t.strictSame(merge.conflicts, [])
-  return merge.endpoints.map(printMerged)
+  return merge.endpoints.map(printSteered)
 }
 
 const host = 'k.example.com'
@@ -165,6 +169,6 @@ t.test('a merge is a record that validation takes, endpoint by endpoint', async 
   t.match(record, { ...facts, isAggregate: true, isWildcardHost: false })
   t.match(refused, [{ sites: ['us1'], reason: /"192.0.2.256" is not an IPv4 address/ }])
   const labels = { 'kuadrant.io/type': 'merged', 'kuadrant.io/coredns-zone-name': 'k.example.com' }
-  const resource = dnsRecord({ rootHost: host, endpoints: endpoints.map(printMerged), labels })
+  const resource = dnsRecord({ rootHost: host, endpoints: endpoints.map(printSteered), labels })
   t.strictSame(resource.endpoints, record.endpoints)
 })

@@ -80,16 +80,27 @@ class ToldPeer extends PeerFollower {
   readonly told = new Map<string, readonly SharedEndpoint[]>()
   readonly wanted = new Set<string>()
   seenMs = 0
+  /** By host, where that was before. */
+  readonly confirmedMs = new Map<string, number>()
+  lost = 0
+  readonly #wants = new Map<string, number>()
   #tell: (hosts: ReadonlySet<string>) => void = () => {}
 
   override get status() {
     return { ...super.status, lastSeenMs: this.seenMs }
   }
+  override get lastSeenMs(): number {
+    return this.seenMs
+  }
   override want(host: string): void {
     this.wanted.add(host)
+    this.#wants.set(host, (this.#wants.get(host) ?? 0) + 1)
   }
+  /** As where each want is counted. */
   override forget(host: string): void {
-    this.wanted.delete(host)
+    if (this.#wants.get(host) === 1) this.wanted.delete(host)
+    this.#wants.set(host, (this.#wants.get(host) ?? 0) - 1)
+    if (!this.wanted.has(host)) this.lost++
   }
   override hosts(): ReadonlySet<string> {
     return new Set(this.told.keys())
@@ -101,9 +112,13 @@ class ToldPeer extends PeerFollower {
   override sharesOf(host: string): readonly SiteShare[] {
     const endpoints = this.told.get(host) ?? []
     const { site } = endpoints[0] ?? endpoint()
-    return [{ site, rootHost: host, endpoints, seenMs: this.seenMs, generation: 'v2' }]
+    const seenMs = this.confirmedMs.get(host) ?? this.seenMs
+    return [{ site, rootHost: host, endpoints, seenMs, generation: 'v2' }]
   }
 
+  again(host: string): void {
+    this.#tell(new Set([host]))
+  }
   say(host: string, ...targets: string[]): void {
     const told = { rootHost: host, dnsName: host, targets }
     this.told.set(host, targets.length === 0 ? [] : [endpoint(told)])
@@ -159,11 +174,12 @@ function printRecord({ key, packed }: StoredRecord): string {
 t.test('without a peer that has the host our own records stay as they are', async (t) => {
   const { own, source, serves, changes, peer } = await setUp(t)
   t.equal([...source.records()][0], own.find('a/own'))
-  t.strictSame([...peer.wanted], [APP, `*.${APP}`])
+  t.strictSame([...peer.wanted], [APP])
   own.put('a/own', APP, '192.0.2.2')
   t.strictSame(serves(), ['a/own 192.0.2.2'])
   t.equal(changes.length, 1)
   t.equal(changes[0]!.after, own.find('a/own'))
+  t.equal(peer.lost, 0, 'a change of a record does not have its host forgotten')
   own.remove('a/own')
   t.strictSame(serves(), [])
   t.equal(peer.wanted.size, 0)
@@ -225,4 +241,55 @@ t.test('disagreements are logged once', async (t) => {
   own.put('a/own', APP, '192.0.2.3')
   own.put('a/own', APP, '192.0.2.4')
   t.equal(lines.filter((line) => line.includes('CNAME')).length, 1)
+})
+
+t.test('what a peer that is heard does not confirm expires alone', async (t) => {
+  const { peer, serves, pass, clock } = await setUp(t)
+  peer.confirmedMs.set(APP, clock.nowMs)
+  await pass(1000)
+  peer.seenMs = clock.nowMs
+  peer.say(APP, '198.51.100.1')
+  for (let passed = 1000; passed < EXPIRY_MS; passed += 1000) {
+    t.equal(serves()[0], `peers/${APP} 192.0.2.1,198.51.100.1`)
+    peer.seenMs = clock.nowMs + 1000
+    await pass(1000)
+  }
+  t.strictSame(serves(), [`peers/${APP} 192.0.2.1`])
+})
+
+t.test('a disagreement that is over and comes back is logged again', async (t) => {
+  const { peer, lines } = await setUp(t)
+  const alias = endpoint({
+    rootHost: APP,
+    dnsName: APP,
+    recordType: 'CNAME',
+    targets: ['x.example'],
+  })
+  const disagree = (): void => {
+    peer.told.set(APP, [alias])
+    peer.say('else.k.example.com')
+  }
+  const count = (): number => lines.filter((line) => line.includes('CNAME')).length
+  disagree()
+  peer.again(APP)
+  t.equal(count(), 1)
+  peer.say(APP)
+  disagree()
+  peer.again(APP)
+  t.equal(count(), 2)
+})
+
+t.test('a peer that disagrees about everything does not fill the log', async (t) => {
+  const { own, peer, lines, pass } = await setUp(t)
+  const hosts = Array.from({ length: 100 }, (_, i) => `h${i}.k.example.com`)
+  for (const host of hosts) {
+    own.put(`a/${host}`, host, '192.0.2.1')
+    peer.told.set(host, [
+      endpoint({ rootHost: host, dnsName: host, recordType: 'CNAME', targets: ['x.example'] }),
+    ])
+    peer.again(host)
+  }
+  await pass(1000)
+  t.equal(lines.filter((line) => line.includes('CNAME')).length, 20)
+  t.match(lines.join('\n'), /and 80 more disagreements/)
 })

@@ -8,10 +8,12 @@ import { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import { NO_FALLTHROUGH } from '../../src/plugin/fallthrough.ts'
 import { FileZones, FileZoneTable } from '../../src/plugin/file-zones.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
+import type { Transaction } from '../../src/plugin/transaction.ts'
 import { ZoneSet } from '../../src/plugin/zone-set.ts'
 import { Errors } from '../../src/plugins/errors/errors.ts'
 import { ClientFromSubnet } from '../../src/plugins/geoip/geoip.ts'
 import { KuadrantHandler } from '../../src/plugins/kuadrant/kuadrant.ts'
+import { Loadbalance } from '../../src/plugins/loadbalance/loadbalance.ts'
 import { COMBINED_FORMAT, LineFormat } from '../../src/plugins/log/format.ts'
 import { Log } from '../../src/plugins/log/log.ts'
 import { Minimal } from '../../src/plugins/minimal/minimal.ts'
@@ -19,6 +21,8 @@ import { Prometheus } from '../../src/plugins/prometheus/prometheus.ts'
 import { ServerCounts } from '../../src/server/counters.ts'
 import type { RoutedBlock } from '../../src/server/routing.ts'
 import { Server } from '../../src/server/server.ts'
+import { SteeringTable } from '../../src/steering/table.ts'
+import { composeWords, NO_POLICY } from '../../src/steering/words.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import type { PacketSource } from '../../src/transport/exchange.ts'
 import { ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
@@ -64,6 +68,7 @@ const steerer: Steerer = {
     choice.ttlSeconds = query.clientAddress[2]! % 2 === 0 ? -1 : 77
     if (query.clientIsEcs) response.scopeBits = query.clientBits % 3
   },
+  takeBack() {},
 }
 
 interface Setting {
@@ -72,6 +77,8 @@ interface Setting {
   readonly above: (next: Handler, logged: string[], slots: CounterSlots) => Handler
   readonly blocks?: readonly Partial<RoutedBlock>[]
   readonly fromFile?: boolean
+  /** Default: the one above. */
+  readonly steerer?: Steerer
   /** How many answers there are to compare, at least. */
   readonly least?: number
 }
@@ -79,9 +86,9 @@ interface Setting {
 const clock = { now: () => 1559731985_000, monotonic: () => 1 }
 
 /** A server with those zones, what it logged, and what it counted. */
-function start({ lines, above, blocks = [{}], fromFile }: Setting) {
+function start({ lines, above, blocks = [{}], fromFile, ...rest }: Setting) {
   const image = imageOf(lines)
-  const answerer = new ZoneAnswerer(image.reader(), steerer)
+  const answerer = new ZoneAnswerer(image.reader(), rest.steerer ?? steerer)
   const logged: string[] = []
   const slots = new CounterSlots()
   const bottom = fromFile ? fileZones(answerer) : kuadrant(answerer)
@@ -268,8 +275,17 @@ const arbitraryPacket = fc
     return new Uint8Array(packet.subarray(0, packet.length - Math.min(cut, packet.length)))
   })
 
+/** Who the client is, as `geoip` is asked for the log. */
+const describeClient = ({ query }: Transaction): string => {
+  const address = query.clientAddress.subarray(0, query.clientFamily === 1 ? 4 : 16)
+  return `${address.join('.')}/${query.clientBits} ${query.clientIsEcs}`
+}
+
 const observed = (next: Handler, logged: string[], slots: CounterSlots): Handler => {
-  const format = new LineFormat(COMBINED_FORMAT, { clock, findMetadata: () => undefined })
+  const format = new LineFormat(`${COMBINED_FORMAT} {/client} {local}`, {
+    clock,
+    findMetadata: () => describeClient,
+  })
   const rule = { names: new ZoneSet([wire('.')]), format, classes: undefined }
   const log = new Log(next, [rule], lineBufferTo(logged))
   return new Prometheus(log, clock, slots, ['log', 'kuadrant', 'file'])
@@ -387,6 +403,52 @@ t.test(
     image.publish()
     t.equal(address('www.example.org'), undefined)
     t.equal(address('www.sub.example.org'), '10.0.0.3')
+  },
+)
+
+t.test(
+  'what the short way chose and can not serve, the chain serves: by its weight, not by another draw',
+  async (t) => {
+    const outcome = (weight: number, ...rdataIndexes: number[]) => {
+      return { weight, ttlSeconds: 60, rdataIndexes }
+    }
+    const tier = [outcome(1, 0), outcome(1, ...Array.from({ length: 39 }, (_, i) => i + 1))]
+    const words = composeWords(NO_POLICY, [tier])
+    const address = (i: number): string => `www.example.org. 60 A 192.0.2.${i}`
+    const lines = [
+      'example.org. 30 SOA 90',
+      `${address(0)} | ${words.join(' ')}`,
+      ...Array.from({ length: 39 }, (_, i) => address(i + 1)),
+    ]
+    const setting = (above: Setting['above']): Setting => {
+      const table = new SteeringTable({
+        locator: undefined,
+        random: new Random(7),
+        onError: () => {},
+      })
+      return { lines, above, steerer: table.steerer() }
+    }
+    const balanced = (next: Handler): Handler => {
+      return new Loadbalance(next, { weights: undefined, preferred: [] })
+    }
+    const packet = wireQuery({ name: 'www.example.org', edns: { payload: 1232 } })
+    const count = (reply: Uint8Array): number => (reply[6]! << 8) | reply[7]!
+    for (const [name, above] of [
+      ['several where only one would do', balanced],
+      ['more than the packet has room for', (next: Handler) => next],
+    ] as const) {
+      const both = start(setting(above))
+      const long = start(setting(above))
+      let single = 0
+      for (let i = 0; i < 400; i++) {
+        const short = byLane(both, packet)
+        const got = count(short ?? byChain(both, packet))
+        const want = count(byChain(long, packet))
+        if (got !== want) return t.equal(got, want, `${name}: draw ${i}`)
+        if (short !== undefined) single++
+      }
+      t.ok(single > 150 && single < 250, `${name}: ${single} of 400 by the short way`)
+    }
   },
 )
 

@@ -1,9 +1,14 @@
 import type { Clock } from '../../base/clock.ts'
-import { ApiError, isObject } from '../../kube/api.ts'
+import { ApiError, isObject, textOf } from '../../kube/api.ts'
 import type { Objects } from '../../kube/objects.ts'
 import type { ReadHeaders } from '../../probing/prober.ts'
 
 const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
+/**
+ * Types that are nothing in particular. Others are credentials for something: whoever may write records could have
+ * them sent to an address of his choice.
+ */
+const HEADER_TYPES: ReadonlySet<string> = new Set(['', 'Opaque'])
 /** A Secret is read again after that time. */
 const KEPT_MS = 60_000
 const KEPT_MAX = 1000
@@ -11,7 +16,7 @@ const HEADERS_MAX = 100
 
 type Headers = ReadonlyMap<string, string> | undefined
 
-/** Reads the Secrets with headers for probes: each key is the name of one. Never rejects. */
+/** Reads the Secrets with headers for probes, of type Opaque: each key is the name of one. Never rejects. */
 export function headerSecrets(objects: Pick<Objects, 'get'>, clock: Clock): ReadHeaders {
   const kept = new Map<string, { readonly untilMs: number; readonly headers: Promise<Headers> }>()
   return (namespace, name) => {
@@ -33,7 +38,7 @@ async function read(
 ): Promise<Headers> {
   try {
     const secret = await objects.get({ resource: SECRETS, namespace, name })
-    if (secret === undefined) return undefined
+    if (secret === undefined || !HEADER_TYPES.has(textOf(secret, 'type'))) return undefined
     const data = isObject(secret.data) ? secret.data : {}
     const entries = Object.entries(data).slice(0, HEADERS_MAX)
     return new Map(

@@ -134,7 +134,7 @@ export class PlainAnswers {
       count = choice.count
       if (choice.ttlSeconds >= 0) ttlSeconds = choice.ttlSeconds
     }
-    if (count === 0 || (onlyOne && count > 1)) return 0
+    if (count === 0 || (onlyOne && count > 1)) return leave(steerer)
     const isChosen = steerer !== undefined
     const records = this.#countOctets(rrset, count, isChosen)
     const questionEnd = plainQuery.end
@@ -142,7 +142,7 @@ export class PlainAnswers {
       plainQuery.ecsFamily === 0 ? 0 : ECS_FIXED_OCTETS + ((plainQuery.ecsSourceBits + 7) >> 3)
     const optOctets = plainQuery.hasEdns ? OPT_OCTETS + ecsOctets : 0
     const octets = questionEnd - plainQuery.at + records + optOctets
-    if (octets > room) return 0
+    if (octets > room) return leave(steerer)
     this.uncompressedOctets = octets + count * (plainQuery.qnameOctets - OWNER_OCTETS)
     const opt = this.#composeRecords(rrset, count, isChosen, head >>> 16, ttlSeconds, questionEnd)
     if (optOctets > 0) composeOpt(query, response, ecsOctets, opt)
@@ -197,6 +197,12 @@ export class PlainAnswers {
     }
     return at
   }
+}
+
+/** Leaves the query to others: 0 octets. @hot */
+function leave(steerer: Steerer | undefined): number {
+  if (steerer !== undefined) steerer.takeBack()
+  return 0
 }
 
 /** Whether the name read last, but for its zone, is the one of `octets` octets in the words from `at` on. @hot */

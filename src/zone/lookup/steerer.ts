@@ -9,4 +9,11 @@ import type { Choice } from '../image/types.ts'
  */
 export interface Steerer {
   choose(query: Query, response: Response, words: Uint32Array, offset: number, choice: Choice): void
+
+  /**
+   * Takes the last choice back, so that the next one of the same RRset for the same client is the same. Who chose
+   * and then leaves the query to another must say so: what that chooses would be another draw, and outcomes
+   * that both can serve would come more often than their weight says.
+   */
+  takeBack(): void
 }

@@ -96,6 +96,12 @@ t.test('Secrets with headers', async (t) => {
   found = undefined
   clock.monotonicMs += 60_001
   t.equal(await read('team', 'token'), undefined)
+  for (const type of ['kubernetes.io/service-account-token', 'kuadrant.io/coredns']) {
+    found = { type, data: { token: 'eA==' } }
+    t.equal(await read('team', type), undefined, `one of type ${type} is sent to nobody`)
+  }
+  found = { type: 'Opaque', data: { 'X-Key': 'eA==' } }
+  t.strictSame(await read('team', 'opaque'), new Map([['X-Key', 'x']]))
   found = new ApiError(403, 'no')
   t.equal(await read('team', 'other'), undefined)
 })

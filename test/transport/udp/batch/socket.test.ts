@@ -1,4 +1,5 @@
 import t from 'tap'
+import { packetOctets } from '../../../../src/base/packet-memory.ts'
 import { Query } from '../../../../src/dns/message/query.ts'
 import { writeSockaddr } from '../../../../src/transport/sockaddr.ts'
 import { BATCH, LATE_MAX, UNIT_PACKET } from '../../../../src/transport/udp/batch/layout.ts'
@@ -291,3 +292,41 @@ t.test('packets of all lengths are read whole, and copied whole', async (t) => {
   socket.close()
   other.close()
 })
+
+t.test(
+  'replies go out from where their packets were, beside others in the same batch',
+  async (t) => {
+    const owner = open()
+    const socket = new BatchSocket(libc, { fd: owner.fd, host: '127.0.0.1', port: owner.port })
+    t.equal(owner.packetAt(0), -1, 'who opens a socket does not serve it')
+    const clients = await Promise.all(Array.from({ length: 6 }, () => udpClient(owner.port)))
+    // Twice: in the second batch the slots point to where the first left them.
+    for (const shift of [0, 1]) {
+      for (const [i, client] of clients.entries()) client.send(Buffer.from([i, 1, 2, 3]))
+      for (let seen = 0; seen < clients.length; ) {
+        const count = Math.max(socket.receive(), 0)
+        for (let slot = 0; slot < count; slot++) {
+          const at = socket.packetAt(slot)
+          const number = packetOctets[at]!
+          const reply = Uint8Array.of(number, 7, shift)
+          if ((number + shift) % 2 === 0) {
+            packetOctets.set(reply, at)
+            socket.replyInPlace(slot, reply.length)
+          } else socket.reply(slot, reply, reply.length)
+        }
+        t.equal(socket.flush(), true)
+        seen += count
+      }
+      await until('all are answered', () =>
+        clients.every(({ received }) => received.length > shift),
+      )
+      for (const [i, client] of clients.entries()) {
+        t.strictSame([...client.received[shift]!], [i, 7, shift])
+      }
+    }
+    for (const client of clients) await client.close()
+    socket.detach()
+    t.equal(socket.packetAt(0), -1, 'its place is for others again')
+    owner.close()
+  },
+)

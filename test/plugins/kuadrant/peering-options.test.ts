@@ -1,0 +1,50 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
+import { SetUp, setupError } from '../../support/setup.ts'
+
+const block = (lines: string, zone = 'k.example.com'): string => {
+  return `kuadrant ${zone} {\nmanifests zones\n${lines}\n}`
+}
+
+const FAULTS = [
+  { name: 'a peer without a site', lines: 'peer 192.0.2.1', want: 'peer needs `site NAME`' },
+  { name: 'a bad peer', lines: 'site a\npeer 192.0.2.1:0', want: 'port number expected' },
+  { name: 'a peer twice', lines: 'site a\npeer ::1\npeer [::1]:53', want: 'is there twice' },
+  { name: 'peer alone', lines: 'site a\npeer', want: 'argument' },
+  { name: 'a bad site', lines: 'site -a', want: 'site takes a name' },
+  { name: 'two sites', lines: 'site a\nsite b', want: 'site is given twice' },
+  { name: 'a key without peers', lines: 'site a\ntsig k.example. f', want: 'tsig is about peers' },
+  { name: 'a key without a file', lines: 'site a\ntsig k.example.', want: 'tsig takes the name' },
+  { name: 'no duration', lines: 'site a\nexpire soon', want: 'expire is 1s to 8760h' },
+  { name: 'too short a duration', lines: 'site a\nexpire 1ms', want: 'expire is 1s to 8760h' },
+]
+for (const { name, lines, want } of FAULTS) {
+  t.test(`${name} is refused, with the cure`, async (t) => {
+    t.match(setupError(kuadrant, block(lines)), want)
+  })
+}
+
+t.test('the zone kdrnt is for others to ask, not to be merged', async (t) => {
+  t.match(setupError(kuadrant, block('site a\npeer ::1', 'kdrnt')), 'in a block of its own')
+  t.equal(setupError(kuadrant, block('site a', 'kdrnt')), '')
+})
+
+t.test('a cluster has an operator for that', async (t) => {
+  const text = 'kuadrant k.example.com {\nsite a\npeer ::1\n}'
+  t.match(setupError(kuadrant, text), 'peer needs manifests')
+})
+
+t.test('a check finds what is wrong with the key', async (t) => {
+  const directory = t.testdir({ zones: {}, keys: 'key "a." { secret "AAAA"; };\n' })
+  const check = (name: string) => {
+    const lines = `site a\npeer ::1\ntsig ${name} ${join(directory, 'keys')}`
+    return new SetUp(kuadrant, block(lines).replace('zones', join(directory, 'zones'))).check()
+  }
+  t.strictSame((await check('a')).faults, [])
+  t.match((await check('b')).faults.join(), 'there is no key b.')
+  writeFileSync(join(directory, 'keys'), 'key "a." { secret "?"; };')
+  const { faults } = await check('a')
+  t.match(faults.join(), 'the secret is not base64')
+})
