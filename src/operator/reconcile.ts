@@ -6,13 +6,14 @@ import { mergeShares } from '../peering/merge/merge-shares.ts'
 import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
 import { adoptMerged } from './adopt.ts'
 import { failedCondition, healthyCondition } from './conditions.ts'
-import { authoritativeName } from './delegation/authoritative-record.ts'
+import { authoritativeKey } from './delegation/authoritative-record.ts'
 import { composeContribution } from './delegation/contribution.ts'
 import { planServe } from './delegation/plan-serve.ts'
 import { planDelegate, planWithdraw } from './delegation/plan-source.ts'
+import { Turns } from './delegation/turns.ts'
 import { derivedName } from './derived-name.ts'
 import { printSpecEndpoint } from './endpoint-text.ts'
-import { isDelegating, judge, type Publishing } from './judge.ts'
+import { isAuthoritative, isDelegating, judge, type Publishing } from './judge.ts'
 import { isDeleting, mappingOf, metadataOf } from './object.ts'
 import { composeOwn, type OwnHealth } from './own.ts'
 import { printPeers, scanPeers } from './peer-status.ts'
@@ -73,6 +74,7 @@ export interface ReconcilerParts {
 export class Reconciler {
   readonly #parts: ReconcilerParts
   readonly #book = new ShareBook()
+  readonly #turns = new Turns()
   readonly #startMs: number
 
   constructor(parts: ReconcilerParts) {
@@ -85,6 +87,14 @@ export class Reconciler {
    * happens. Rejects where a write failed: it is to be tried again.
    */
   async reconcile(key: string): Promise<number | undefined> {
+    const object = this.#parts.view.record(key)
+    const shared = object === undefined ? undefined : sharedKeyOf(key, object)
+    if (shared === undefined) return this.#look(key)
+    return this.#turns.take(shared, () => this.#look(key))
+  }
+
+  /** What others have written meanwhile is in the view. */
+  async #look(key: string): Promise<number | undefined> {
     const { view, clock } = this.#parts
     const object = view.record(key)
     if (object === undefined) return this.#forget(key)
@@ -210,8 +220,7 @@ export class Reconciler {
   }
 
   #authoritativeOf(object: ApiObject): ApiObject | undefined {
-    const name = authoritativeName(textOf(mappingOf(object, 'spec'), 'rootHost'))
-    return this.#parts.view.record(`${namespaceOf(object)}/${name}`)
+    return this.#parts.view.record(authoritativeKey(object))
   }
 
   #forget(key: string): undefined {
@@ -239,4 +248,10 @@ function noteOf(addresses: readonly string[], remembered: ReadonlyMap<string, Re
   if (silent.length === 0) return ''
   const verb = silent.length === 1 ? 'is' : 'are'
   return `${silent.length} of ${addresses.length} nameservers ${verb} silent: ${silent.join(', ')}`
+}
+
+/** Key of the authoritative record that a look at `object` may write to. */
+function sharedKeyOf(key: string, object: ApiObject): string | undefined {
+  if (isAuthoritative(object)) return key
+  return isDelegating(object) ? authoritativeKey(object) : undefined
 }

@@ -1,6 +1,7 @@
-import type { ApiObject } from '../../kube/api.ts'
+import { type ApiObject, textOf } from '../../kube/api.ts'
 import { API_VERSION } from '../../record/dns-record.ts'
 import { AUTHORITATIVE_LABEL, ZONE_LABEL } from '../labels.ts'
+import { mappingOf, metadataOf } from '../object.ts'
 import { shortHash } from '../short-hash.ts'
 
 export const AUTHORITATIVE_HASH_LABEL = 'kuadrant.io/authoritative-record-hash'
@@ -25,6 +26,12 @@ export function sharedHost(rootHost: string): string {
 /** Name of the DNSRecord that all owners of a host put their endpoints into. */
 export function authoritativeName(rootHost: string): string {
   return `authoritative-record-${shortHash(sharedHost(rootHost))}`
+}
+
+/** Key of the record that a delegating one delegates to: in its namespace. */
+export function authoritativeKey(record: ApiObject): string {
+  const name = authoritativeName(textOf(mappingOf(record, 'spec'), 'rootHost'))
+  return `${textOf(metadataOf(record), 'namespace')}/${name}`
 }
 
 /** Its labels: those by which it is found, and, once the zone is known, those by which it is served. */

@@ -1,7 +1,6 @@
-import { type ApiObject, textOf } from '../../kube/api.ts'
+import type { ApiObject } from '../../kube/api.ts'
 import { isDelegating } from '../judge.ts'
-import { mappingOf, metadataOf } from '../object.ts'
-import { authoritativeName } from './authoritative-record.ts'
+import { authoritativeKey } from './authoritative-record.ts'
 
 /** Which records delegate to which authoritative one. */
 export class SourceIndex {
@@ -14,7 +13,7 @@ export class SourceIndex {
 
   add(key: string, record: ApiObject): void {
     if (!isDelegating(record)) return
-    const target = targetOf(record)
+    const target = authoritativeKey(record)
     const sources = this.#sources.get(target)
     if (sources === undefined) this.#sources.set(target, new Set([key]))
     else sources.add(key)
@@ -22,14 +21,9 @@ export class SourceIndex {
 
   remove(key: string, record: ApiObject): void {
     if (!isDelegating(record)) return
-    const target = targetOf(record)
+    const target = authoritativeKey(record)
     const sources = this.#sources.get(target)
     sources?.delete(key)
     if (sources?.size === 0) this.#sources.delete(target)
   }
-}
-
-function targetOf(record: ApiObject): string {
-  const name = authoritativeName(textOf(mappingOf(record, 'spec'), 'rootHost'))
-  return `${textOf(metadataOf(record), 'namespace')}/${name}`
 }

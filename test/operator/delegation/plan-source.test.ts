@@ -115,6 +115,18 @@ t.test('who was not as fast as another writes nothing, and has it later', async 
   t.strictSame([...world.cluster.records.keys()], [])
 })
 
+t.test('looks at records of one host follow each other, so that none is beaten', async (t) => {
+  const world = new DelegatingWorld()
+  const names = ['a', 'b', 'c', 'd', 'e', 'f']
+  for (const [i, name] of names.entries()) world.delegate(name, [address(HOST, `192.0.2.${i}`)])
+  const beaten = await Promise.all(names.map((name) => world.isBeaten(name)))
+  t.strictSame(
+    beaten,
+    names.map(() => false),
+  )
+  t.strictSame(world.served(), [`${HOST} A ${names.map((_, i) => `192.0.2.${i}`)}`])
+})
+
 t.test('what can not be had is said, and had once it can', async (t) => {
   const cname: ApiObject = { dnsName: `www.${HOST}`, recordType: 'CNAME', targets: ['x.example'] }
   const world = new DelegatingWorld()
