@@ -1,6 +1,6 @@
 // Pauses of the garbage collector in data threads at full load.
 //   npm run build && node bench/gc.mjs [seconds]
-// A data thread is told from the control thread by its heap: it starts later and collects less.
+// A data thread is told from the control thread by its heap: the first to collect, at the start, is the latter.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -49,6 +49,7 @@ const target = { port, file, ecs: false, clients: 8, outstanding: 200, generator
 await saturate(target, 3)
 const started = server.output().length
 const { qps } = await saturate(target, seconds)
+const control = PAUSE.exec(server.output())?.[1]
 const pauses = new Map()
 for (const line of server.output().slice(started).split('\n')) {
   const [, heap, , kind, ms] = PAUSE.exec(line) ?? []
@@ -60,7 +61,8 @@ if (pauses.size === 0) console.log('no collection in any thread')
 for (const [heap, list] of pauses) {
   const longest = Math.max(...list.map(({ ms }) => ms))
   const kinds = [...new Set(list.map(({ kind }) => kind))].join()
-  console.log(`heap ${heap}: ${list.length} pauses (${kinds}), longest ${longest} ms`)
+  const thread = heap === control ? 'control thread' : 'data thread'
+  console.log(`${thread}, heap ${heap}: ${list.length} pauses (${kinds}), longest ${longest} ms`)
 }
 await server.stop()
 process.exit(0)

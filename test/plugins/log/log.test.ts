@@ -95,6 +95,20 @@ t.test('formats', async (t) => {
   for (const { given, want } of table) t.match((await lines(given))[0], want, given)
 })
 
+t.test('texts that are kept are not mixed up, whatever comes in turns', async (t) => {
+  for (let round = 0; round < 2; round++) {
+    for (let i = 0; i < 100; i++) {
+      const payloadOctets = 512 + 13 * i
+      const given = { ...question, payloadOctets, dnssecOk: i % 3 === 0 }
+      const rcode = [Rcode.NOERROR, Rcode.NXDOMAIN, Rcode.SERVFAIL, -1][i % 4]!
+      const [line] = await lines('log', given, reply(rcode, Answer))
+      const sent = ['NOERROR qr,aa,rd', 'NXDOMAIN qr,aa,rd', 'SERVFAIL qr,rd', '- -'][i % 4]
+      const want = ` ${given.dnssecOk} ${payloadOctets}" ${sent} `
+      t.ok(line?.includes(want), `${line} has ${want}`)
+    }
+  }
+})
+
 t.test('the common format prints what its fields print one by one', async (t) => {
   const asked: Question[] = [
     question,
