@@ -57,7 +57,11 @@ const CREATED: readonly Row[] = [
     want: /Only ports 80, 443, 1024-49151 are allowed/,
   })),
   ...['HTTP', 'HTTPS'].map((protocol) => ({ name: protocol, given: check({ protocol }) })),
-  { name: 'http in lower case', given: check({ protocol: 'http' }), want: /Only HTTP, HTTPS or TCP/ },
+  {
+    name: 'http in lower case',
+    given: check({ protocol: 'http' }),
+    want: /Only HTTP, HTTPS or TCP/,
+  },
   { name: 'one failure', given: check({ failureThreshold: 1 }) },
   { name: 'a path of three characters', given: check({ path: '/ab' }) },
   { name: 'a path of two characters', given: check({ path: '/a' }), want: /path.*should match/ },
