@@ -14,6 +14,8 @@ import { scanName } from '../../src/dns/name/name.ts'
 import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'
 
+/** An address of ours alone: a port that is free for UDP is free for TCP as well. */
+const HOST = '127.53.0.1'
 const NAME = scanName('k.example.')!
 const record = {
   owner: NAME,
@@ -45,7 +47,7 @@ async function serve(
     const send = (octets: Uint8Array): void => socket.send(octets, peer.port, peer.address)
     take({ query: parseMessage(packet)!, peer, send })
   })
-  socket.bind(0, '127.0.0.1')
+  socket.bind(0, HOST)
   await once(socket, 'listening')
   const { port } = socket.address()
   const server = createServer((connection) => {
@@ -54,13 +56,13 @@ async function serve(
       const reply = tcp(parseMessage(chunk.subarray(2))!)
       connection.write(Buffer.concat([Buffer.from([reply.length >> 8, reply.length]), reply]))
     })
-  }).listen(port, '127.0.0.1')
-  await once(server, 'listening')
+  }).listen(port, HOST)
   t.teardown(() => {
     socket.close()
     server.close()
   })
-  return { host: '127.0.0.1', port }
+  await once(server, 'listening')
+  return { host: HOST, port }
 }
 
 const asked = (server: { host: string; port: number }) => {
