@@ -343,7 +343,7 @@ t.test('weights are shares of the draws (χ², p > 0.01)', async (t) => {
 
 t.test('a choice that was taken back is made again, and no other', async (t) => {
   const { table } = createTable()
-  const words = table.compose(candidates([{}, {}, {}, {}]), RRType.A)!
+  const words = table.compose(candidates([1, 1, 1, 1].map((weight) => ({ weight }))), RRType.A)!
   const seen = new Set<number>()
   for (let i = 0; i < 50; i++) {
     const first = choose(table, words, CLIENTS.nowhere)
