@@ -127,8 +127,3 @@ export function joinOwners(owners: readonly string[]): string {
 export function isClaim(endpoint: SpecEndpoint): boolean {
   return scanClaims(endpoint, new Set()).length > 0
 }
-
-/** The group of an owner: at most 16 characters, none of which separates something. */
-export function isGroup(text: string): boolean {
-  return text.length <= 16 && !/[;&, "']/.test(text)
-}
