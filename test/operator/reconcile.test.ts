@@ -1,5 +1,6 @@
 import t from 'tap'
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
+import { Turns } from '../../src/operator/delegation/turns.ts'
 import type { Plan } from '../../src/operator/plan.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
 import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
@@ -43,6 +44,9 @@ class World {
       bounds: { minMs: 5000, maxMs: 900_000 },
       expiryMs: 24 * HOUR_MS,
       reportsPeers: () => true,
+      role: 'primary',
+      removalTimeoutMs: 24 * HOUR_MS,
+      turns: new Turns(),
     })
     return this.reconciler
   }
