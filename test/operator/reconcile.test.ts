@@ -1,6 +1,7 @@
 import t from 'tap'
 import { thisMoment } from '../../src/base/moment.ts'
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
+import { Turns } from '../../src/operator/delegation/turns.ts'
 import type { Plan } from '../../src/operator/plan.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
 import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
@@ -44,6 +45,9 @@ class World {
       bounds: { minMs: 5000, maxMs: 900_000 },
       expiryMs: 24 * HOUR_MS,
       reportsPeers: () => true,
+      role: 'primary',
+      removalTimeoutMs: 24 * HOUR_MS,
+      turns: new Turns(),
     })
     return this.reconciler
   }
@@ -141,7 +145,7 @@ t.test(
     const world = new World()
     world.cluster.put(dnsRecord())
     const say = (target: string, sinceSeconds: number) =>
-      world.peers.say(EAST, 'east', [{ targets: [target], sinceSeconds }], world.clock.nowMs)
+      world.peers.say(EAST, 'east', [{ targets: [target], sinceSeconds }], thisMoment(world.clock))
     const since = () => JSON.stringify(world.field('app', 'status', 'peers')).match(/"\d{10}"/)?.[0]
     say('192.0.2.2', 1_790_000_500)
     await world.look()
