@@ -15,6 +15,7 @@ import { dropDown } from './merge/health.ts'
 import { mergeShares } from './merge/merge-shares.ts'
 import { buildMergedRecord } from './merged-form.ts'
 import type { PeerFollower } from './peer.ts'
+import { wasHeard } from './peer-status.ts'
 import type { SharedEndpoint, SiteShare } from './shared-endpoint.ts'
 
 /** How often to look whether a peer has been silent for too long. */
@@ -61,7 +62,7 @@ export class MergedSource implements RecordSource {
   readonly #expired = new Set<PeerFollower>()
   /** By host: what is amiss with it, as it was logged. */
   readonly #troubles = new Map<string, readonly string[]>()
-  /** By host: when a word expires of a peer that is heard, but did not confirm it. Wall clock. */
+  /** By host: when a word expires of a peer that is heard, but did not confirm it. Monotonic. */
   readonly #dueMs = new Map<string, number>()
   /** Disagreements since the last look. */
   #logged = 0
@@ -167,14 +168,14 @@ export class MergedSource implements RecordSource {
     const { peers, clock, expiryMs, log } = this.#parts
     for (const peer of peers) {
       const { lastSeenMs, address } = peer.status
-      const isExpired = lastSeenMs > 0 && clock.now() - lastSeenMs >= expiryMs
+      const isExpired = wasHeard(lastSeenMs) && clock.monotonic() - lastSeenMs >= expiryMs
       if (isExpired === this.#expired.has(peer)) continue
       if (isExpired) this.#expired.add(peer)
       else this.#expired.delete(peer)
       if (isExpired) log.warning(`peer ${address} has been silent for too long: its endpoints go`)
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
-    const nowMs = clock.now()
+    const nowMs = clock.monotonic()
     for (const [host, dueMs] of this.#dueMs) {
       if (dueMs > nowMs) continue
       this.#dueMs.delete(host)
@@ -233,7 +234,7 @@ export class MergedSource implements RecordSource {
         others.push(share)
         const expiresMs = share.seenMs + expiryMs
         const isAlone = share.seenMs < peer.lastSeenMs && share.endpoints.length > 0
-        if (isAlone && expiresMs > clock.now()) dueMs = Math.min(dueMs, expiresMs)
+        if (isAlone && expiresMs > clock.monotonic()) dueMs = Math.min(dueMs, expiresMs)
       }
     }
     if (dueMs === Number.POSITIVE_INFINITY) this.#dueMs.delete(host.text)
@@ -260,7 +261,7 @@ export class MergedSource implements RecordSource {
       zoneLabel ||= content.zoneLabel
       createdSeconds ||= content.createdSeconds
     }
-    const merge = mergeShares({ site, endpoints: own }, shares, clock.now(), expiryMs)
+    const merge = mergeShares({ site, endpoints: own }, shares, clock.monotonic(), expiryMs)
     const facts = { namespace: 'peers', name: host.text, zoneLabel, createdSeconds }
     const { record, refused } = buildMergedRecord(dropDown(merge.endpoints), facts, host.text)
     const troubles = [

@@ -1,21 +1,21 @@
 import type { Clock } from '../base/clock.ts'
 import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
-import { ask, questionOf } from '../client/ask.ts'
 import { type Fetching, fetchZone } from '../client/fetch-zone.ts'
 import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
-import { printRcode, Rcode, RRClass, RRType } from '../dns/iana/index.ts'
+import { Rcode } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSerialAfter } from '../dns/serial.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
 import { KDRNT_ZONE } from '../record/kdrnt.ts'
 import { type Contained, containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { soaSerial, TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
-import type { ZoneRecords } from '../zone/zonefile/records.ts'
+import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
+import { apexSoa, askSerial } from './ask-serial.ts'
 import { HostPoll } from './host-poll.ts'
 import { type PeerAddress, resolvePeer } from './peer-address.ts'
+import { bareHost, type PeerStatus } from './peer-status.ts'
 import type { Generation, SiteShare } from './shared-endpoint.ts'
 import { SharedZone } from './shared-zone.ts'
 
@@ -26,9 +26,6 @@ const POLL_MS_MAX = 15_000
 const JITTER = 0.2
 /** Least time between two looks, however many NOTIFYs come. */
 export const NOTIFY_GAP_MS = 100
-/** One question, and how often it is sent. */
-const QUESTION_MS = 1000
-const QUESTION_TRIES = 2
 /** Until a peer that refused a transfer is asked for one again, and one that could not be reached for it. */
 export const TRANSFER_RETRY_MS = 3 * 60_000
 const UNREACHED_RETRY_MS = 15_000
@@ -58,25 +55,6 @@ export interface PeerFollowerOptions {
   readonly log: Logger
   /** Uniform over 0..1. */
   readonly random: () => number
-}
-
-export interface PeerStatus {
-  /** `host:port`, as configured. */
-  readonly address: string
-  /** Sites that it speaks for, joined by commas; '' = not known. */
-  readonly site: string
-  /** How it is asked; '' = it has not answered yet. */
-  readonly generation: Generation | ''
-  /** Wall clock: when it last confirmed what we have of it; 0 = never. */
-  readonly lastSeenMs: number
-  /** Of its zone kdrnt; undefined = not known. */
-  readonly serial: number | undefined
-  /** What is wrong just now; '' = nothing. */
-  readonly error: string
-  /** Failed attempts since the start. */
-  readonly failures: number
-  /** Endpoints that it tells of. */
-  readonly endpoints: number
 }
 
 /** What it is told by: hosts without their `*.`. */
@@ -112,9 +90,10 @@ export class PeerFollower {
   #serial: number | undefined
   /** Of the version that #zone is of; undefined = all of it is to be asked for. */
   #soa: ResourceRecord | undefined
-  #lastSeenMs = 0
+  #lastSeenMs = Number.NEGATIVE_INFINITY
+  #lastSeenTimeMs = 0
   /** When what #zone holds was last confirmed. */
-  #zoneSeenMs = 0
+  #zoneSeenMs = Number.NEGATIVE_INFINITY
   #lastPollMs = Number.NEGATIVE_INFINITY
   #transferMs = Number.NEGATIVE_INFINITY
   #error = ''
@@ -145,6 +124,7 @@ export class PeerFollower {
       site: (isOld ? this.#hosts.sites : this.#zone.sites).join(),
       generation: this.#generation,
       lastSeenMs: this.#lastSeenMs,
+      lastSeenTimeMs: this.#lastSeenTimeMs,
       serial: this.#serial,
       error: this.#error || this.#hostError,
       failures: this.#failures,
@@ -159,6 +139,10 @@ export class PeerFollower {
 
   get lastSeenMs(): number {
     return this.#lastSeenMs
+  }
+
+  get lastSeenTimeMs(): number {
+    return this.#lastSeenTimeMs
   }
 
   get serial(): number | undefined {
@@ -276,8 +260,11 @@ export class PeerFollower {
       this.#fail(`there is no host ${this.#options.peer.host}`)
       return
     }
-    const serial = await this.#askSerial(server)
-    if (this.#aborting.signal.aborted) return
+    const { key, sourceFor } = this.#options
+    const { signal } = this.#aborting
+    const source = sourceFor?.(server.host) ?? ''
+    const serial = await askSerial(server, { key, source, signal })
+    if (signal.aborted) return
     if (typeof serial === 'string') {
       // Perhaps another of its addresses answers, and perhaps it has moved.
       this.#servers = [...this.#servers.slice(1), server]
@@ -304,25 +291,6 @@ export class PeerFollower {
     if (found.length > 0) this.#servers = [...known, ...added]
     this.#resolvedMs = nowMs
     return this.#servers[0]
-  }
-
-  /** Of its zone kdrnt; a string says why there is none. */
-  async #askSerial(server: Endpoint): Promise<number | string> {
-    const { key, sourceFor } = this.#options
-    const answered = await ask({
-      server,
-      query: questionOf(KDRNT_ZONE, RRType.SOA),
-      timeoutMs: QUESTION_MS,
-      tries: QUESTION_TRIES,
-      key,
-      source: sourceFor?.(server.host) ?? '',
-      signal: this.#aborting.signal,
-    })
-    if (answered.kind === 'failed') return answered.reason
-    const { rcode, answer } = answered.message
-    if (rcode !== Rcode.NOERROR) return `it answers ${printRcode(rcode)} to a question for kdrnt`
-    const soa = answer.find(({ type, rdata }) => type === RRType.SOA && rdata.length >= 22)
-    return soa === undefined ? 'it has no zone kdrnt' : soaSerial(soa)
   }
 
   async #takeSerial(server: Endpoint, serial: number): Promise<void> {
@@ -431,7 +399,7 @@ export class PeerFollower {
       key,
       source,
       signal,
-      nowMs: () => clock.now(),
+      nowMs: () => clock.monotonic(),
     })
   }
 
@@ -449,7 +417,8 @@ export class PeerFollower {
     if (this.#error !== '') log.info(`peer ${this.#address} answers again`)
     this.#error = ''
     this.#failuresInRow = 0
-    this.#lastSeenMs = clock.now()
+    this.#lastSeenMs = clock.monotonic()
+    this.#lastSeenTimeMs = clock.now()
     if (this.#generation === 'v2') this.#zoneSeenMs = this.#lastSeenMs
   }
 
@@ -468,24 +437,4 @@ export class PeerFollower {
     if (hosts.size === 0) return
     for (const listener of this.#listeners) void this.#contained(() => listener(hosts))
   }
-}
-
-/** The SOA of a zone that was transferred whole. */
-function apexSoa(records: ZoneRecords): ResourceRecord | undefined {
-  const node = records.find(KDRNT_ZONE, KDRNT_ZONE.length)
-  for (
-    let i = node === -1 ? -1 : records.firstRecord[node]!;
-    i !== -1;
-    i = records.nextRecord[i]!
-  ) {
-    if (records.type[i] !== RRType.SOA) continue
-    const ttlSeconds = records.ttlSeconds[i]!
-    const rdata = records.rdata(i).slice()
-    return { owner: KDRNT_ZONE, type: RRType.SOA, rrclass: RRClass.IN, ttlSeconds, rdata }
-  }
-  return undefined
-}
-
-function bareHost(rootHost: string): string {
-  return rootHost.startsWith('*.') ? rootHost.slice(2) : rootHost
 }

@@ -33,7 +33,7 @@ export interface Merge {
  * rules.
  *
  * `own`: what shares say of our own site is passed over. `shares`: all of one host; several of one
- * site count as the newest. `nowMs`, `expiryMs`: of the clock that `seenMs` was read from.
+ * site count as the newest. `nowMs`: of the clock that `seenMs` was read from.
  */
 export function mergeShares(
   own: OwnShare,
