@@ -21,8 +21,9 @@ export function adoptMerged(
         .map((endpoint) => scanTold(endpoint, address, rootHost))
         .filter((endpoint) => endpoint !== undefined)
       const about = { seenMs: startMs, generation: 'v1' as const }
-      const share = { ...about, site: address, rootHost, endpoints }
-      return [address, { word: { ...about, shares: [share], serial: undefined }, reason: ADOPTED }]
+      const share = { ...about, site: address, teller: address, isOwn: true, rootHost, endpoints }
+      const word = { ...about, shares: [share], serial: undefined, problems: [] }
+      return [address, { word, reason: ADOPTED }]
     }),
   )
 }

@@ -29,6 +29,7 @@ export class OperatorMetrics {
   readonly #ready
   readonly #recordWrites
   readonly #writes
+  readonly #leftOut
   /** Labels of each record that was set, by key. */
   readonly #labels = new Map<string, RecordLabels>()
 
@@ -42,6 +43,11 @@ export class OperatorMetrics {
     this.#recordWrites = registry.counter(
       'dns_provider_write_counter',
       'Changes of what is published of a record.',
+      ['dns_record_name', 'dns_record_namespace'],
+    )
+    this.#leftOut = registry.gauge(
+      'sextant_operator_endpoints_left_out',
+      'Endpoints of other sites that a record has no room for.',
       ['dns_record_name', 'dns_record_namespace'],
     )
     this.#writes = registry.counter(
@@ -65,6 +71,14 @@ export class OperatorMetrics {
     this.#ready.remove(labels)
     const { dns_record_name, dns_record_namespace } = labels
     this.#recordWrites.remove({ dns_record_name, dns_record_namespace })
+    this.#leftOut.remove({ dns_record_name, dns_record_namespace })
+  }
+
+  /** `count`: 0 = there is room for all. */
+  setLeftOut(key: string, count: number): void {
+    const labels = placeOf(key)
+    if (count > 0) this.#leftOut.set(labels, count)
+    else this.#leftOut.remove(labels)
   }
 
   countWrite(kind: Write['kind']): void {
@@ -72,9 +86,7 @@ export class OperatorMetrics {
   }
 
   countChange(key: string): void {
-    const slash = key.indexOf('/')
-    const [dns_record_namespace, dns_record_name] = [key.slice(0, slash), key.slice(slash + 1)]
-    this.#recordWrites.inc({ dns_record_name, dns_record_namespace })
+    this.#recordWrites.inc(placeOf(key))
   }
 
   /** Has `read` asked at every scrape. */
@@ -92,6 +104,7 @@ export class OperatorMetrics {
     const serial = gauge('peer_serial', 'Serial of the zone kdrnt of a peer.', ['peer'])
     const endpoints = gauge('peer_endpoints', 'Endpoints that a peer tells of.', ['peer'])
     const attempts = gauge('peer_failures', 'Failed attempts to ask a peer.', ['peer'])
+    const refused = gauge('peer_refused', 'What of a peer is refused: lines of the log.', ['peer'])
     const info = gauge('peer_info', 'Always 1.', ['peer', 'site', 'generation'])
     this.registry.onCollect(() => {
       const facts = read()
@@ -104,7 +117,7 @@ export class OperatorMetrics {
         watchUp.set({ collection: what }, isFollowing ? 1 : 0)
       }
       // Peers come and go with the Secrets.
-      for (const one of [up, age, serial, endpoints, attempts, info]) one.reset()
+      for (const one of [up, age, serial, endpoints, attempts, refused, info]) one.reset()
       for (const status of facts.peers) {
         const peer = { peer: status.address }
         up.set(peer, status.error === '' && status.lastSeenMs > 0 ? 1 : 0)
@@ -112,10 +125,16 @@ export class OperatorMetrics {
         if (status.serial !== undefined) serial.set(peer, status.serial)
         endpoints.set(peer, status.endpoints)
         attempts.set(peer, status.failures)
+        refused.set(peer, status.refused)
         info.set({ ...peer, site: status.site, generation: status.generation }, 1)
       }
     })
   }
+}
+
+function placeOf(key: string): { dns_record_name: string; dns_record_namespace: string } {
+  const slash = key.indexOf('/')
+  return { dns_record_namespace: key.slice(0, slash), dns_record_name: key.slice(slash + 1) }
 }
 
 function labelsOf(record: ApiObject): RecordLabels {

@@ -21,6 +21,7 @@ export type Follower = Pick<
   | 'forget'
   | 'subscribe'
   | 'sharesOf'
+  | 'problemsOf'
   | 'hasAnsweredFor'
   | 'generation'
   | 'lastSeenMs'
@@ -188,10 +189,9 @@ class FollowedPeer implements Peer {
   #wordFor(rootHost: string): PeerWord | undefined {
     const { generation, lastSeenMs: seenMs, serial } = this.#follower
     if (generation === '' || !this.#follower.hasAnsweredFor(rootHost)) return undefined
-    const shares = this.#follower
-      .sharesOf(bareHost(rootHost))
-      .filter((share) => share.rootHost === rootHost)
-    return { shares, seenMs, generation, serial }
+    const host = bareHost(rootHost)
+    const shares = this.#follower.sharesOf(host).filter((share) => share.rootHost === rootHost)
+    return { shares, seenMs, generation, serial, problems: this.#follower.problemsOf(host) }
   }
 
   #tell(hosts: ReadonlySet<string>): void {

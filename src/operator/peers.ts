@@ -10,6 +10,8 @@ export interface PeerWord {
   readonly generation: Generation
   /** Of its zone kdrnt; undefined = not known. */
   readonly serial: number | undefined
+  /** What of it is refused, and why, a line each; its text is quoted. */
+  readonly problems: readonly string[]
 }
 
 /** What a peer says of one host. */

@@ -15,6 +15,8 @@ export interface HostPollParts {
   readonly onChange: (rootHost: string) => void
   /** '' = it went well. */
   readonly onAnswer: (fault: string) => void
+  /** What was refused of the answer for a host. */
+  readonly onProblems: (rootHost: string, problems: readonly string[]) => void
 }
 
 /** Keeps up with the hosts that we want to know of, at a peer that has to be asked for each. */
@@ -137,6 +139,7 @@ export class HostPoll {
     this.#due.set(host, nowMs + HOST_MS)
     this.#parts.onAnswer(asked.kind === 'failed' ? asked.reason : '')
     if (asked.kind === 'failed') return
+    this.#parts.onProblems(host, asked.kind === 'shares' ? asked.problems : [])
     const before = this.#shares.get(host)
     const after = asked.kind === 'shares' ? asked.shares : (before?.map(emptied) ?? [])
     this.#shares.set(host, after)

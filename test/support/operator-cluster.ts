@@ -154,8 +154,9 @@ export class ToyPeers implements PeerDirectory {
   ): void {
     const rootHost = endpoints[0]?.rootHost ?? 'k.example.com'
     const whole = endpoints.map((endpoint) => told({ site, rootHost, ...endpoint }))
-    const share = { site, rootHost, endpoints: whole, seenMs, generation: 'v2' as const }
-    const word = { shares: [share], seenMs, generation: 'v2' as const, serial: 7 }
+    const from = { teller: address, isOwn: true }
+    const share = { site, ...from, rootHost, endpoints: whole, seenMs, generation: 'v2' as const }
+    const word = { shares: [share], seenMs, generation: 'v2' as const, serial: 7, problems: [] }
     this.answers.set(address, { kind: 'said', word })
   }
 
