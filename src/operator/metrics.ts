@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
 import { keyOf } from '../kube/object-key.ts'
 import type { WorkQueueCounts } from '../kube/work-queue.ts'
-import type { PeerStatus } from '../peering/peer.ts'
+import { isUp, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { mappingOf, metadataOf } from './object.ts'
 import type { Write } from './write.ts'
@@ -120,8 +120,9 @@ export class OperatorMetrics {
       for (const one of [up, age, serial, endpoints, attempts, refused, info]) one.reset()
       for (const status of facts.peers) {
         const peer = { peer: status.address }
-        up.set(peer, status.error === '' && status.lastSeenMs > 0 ? 1 : 0)
-        if (status.lastSeenMs > 0) age.set(peer, (clock.now() - status.lastSeenMs) / 1000)
+        up.set(peer, isUp(status) ? 1 : 0)
+        const { lastSeenMs } = status
+        if (wasHeard(lastSeenMs)) age.set(peer, (clock.monotonic() - lastSeenMs) / 1000)
         if (status.serial !== undefined) serial.set(peer, status.serial)
         endpoints.set(peer, status.endpoints)
         attempts.set(peer, status.failures)

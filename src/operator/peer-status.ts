@@ -1,3 +1,5 @@
+import type { Clock } from '../base/clock.ts'
+import { recallMoment, thisMoment } from '../base/moment.ts'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../kube/api.ts'
 import { cutToFit } from '../peering/merge/cut-to-fit.ts'
 import type { Generation, SharedEndpoint, SiteShare } from '../peering/shared-endpoint.ts'
@@ -62,7 +64,7 @@ function printPeer(address: string, page: Remembered, share: SiteShare | undefin
     state,
     ...(word === undefined ? {} : { generation: share?.generation ?? word.generation }),
     ...(share === undefined ? {} : { site: share.site }),
-    ...(isSilent && word !== undefined ? { lastSeenTime: printTime(word.seenMs) } : {}),
+    ...(isSilent && word !== undefined ? { lastSeenTime: printTime(word.seenTimeMs) } : {}),
     ...(isSilent && word?.serial !== undefined ? { serial: word.serial } : {}),
     ...(isSilent ? { message: reason } : {}),
     endpoints: (share?.endpoints ?? []).map((one) => printTold(one, share!.generation)),
@@ -81,19 +83,19 @@ function printTold(endpoint: SharedEndpoint, generation: Generation): ApiObject 
 }
 
 /**
- * Reads what `printPeers` wrote, by address. A peer that was live then was seen last at `startMs`, so far as anybody
+ * Reads what `printPeers` wrote, by address. A peer that was live then was seen last just now, so far as anybody
  * knows. What makes no sense is passed over.
  */
 export function scanPeers(
   peers: JsonValue | undefined,
   rootHost: string,
-  startMs: number,
+  clock: Clock,
 ): ReadonlyMap<string, Remembered> {
   const found = new Map<string, Remembered>()
   for (const peer of Array.isArray(peers) ? peers.filter(isObject) : []) {
     const address = textOf(peer, 'address')
     if (address === '') continue
-    const word = scanWord(peer, rootHost, startMs)
+    const word = scanWord(peer, rootHost, clock)
     const shares = [...(found.get(address)?.word?.shares ?? []), ...(word?.shares ?? [])]
     // Who tells of several sites is a nameserver of none of them: see `SiteShare`.
     const isOwn = shares.length === 1
@@ -103,10 +105,12 @@ export function scanPeers(
   return found
 }
 
-function scanWord(peer: ApiObject, rootHost: string, startMs: number): PeerWord | undefined {
+function scanWord(peer: ApiObject, rootHost: string, clock: Clock): PeerWord | undefined {
   const isLive = textOf(peer, 'state') === 'Live'
-  const seenMs = isLive ? startMs : Date.parse(textOf(peer, 'lastSeenTime'))
-  if (Number.isNaN(seenMs)) return undefined
+  const timeMs = Date.parse(textOf(peer, 'lastSeenTime'))
+  if (!isLive && Number.isNaN(timeMs)) return undefined
+  const moment = isLive ? thisMoment(clock) : recallMoment(timeMs, clock)
+  const { seenMs } = moment
   const site = textOf(peer, 'site')
   const generation: Generation = textOf(peer, 'generation') === 'v1' ? 'v1' : 'v2'
   const endpoints = itemsOf(peer, 'endpoints')
@@ -115,7 +119,7 @@ function scanWord(peer: ApiObject, rootHost: string, startMs: number): PeerWord 
   const about = { site, teller: textOf(peer, 'address'), isOwn: true, rootHost, seenMs, generation }
   const shares: SiteShare[] = site === '' ? [] : [{ ...about, endpoints }]
   const serial = typeof peer.serial === 'number' ? peer.serial : undefined
-  return { shares, seenMs, generation, serial, problems: [] }
+  return { shares, ...moment, generation, serial, problems: [] }
 }
 
 /** Reads an endpoint of a spec, or of `status.peers`; undefined where it has no targets. */

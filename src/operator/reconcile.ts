@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { thisMoment } from '../base/moment.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
 import { keyOf } from '../kube/object-key.ts'
 import type { LeftOut } from '../peering/merge/cut-to-fit.ts'
@@ -90,11 +91,9 @@ export class Reconciler {
   readonly #parts: ReconcilerParts
   readonly #book = new ShareBook()
   readonly #turns = new Turns()
-  readonly #startMs: number
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts
-    this.#startMs = parts.clock.now()
   }
 
   /**
@@ -124,11 +123,14 @@ export class Reconciler {
         await this.#carryOut(object, this.#planRemove(object))
         return this.#forget(key)
       case 'refuse':
+        this.#leavePeers(key)
         await this.#carryOut(object, planRefuse(object, verdict.condition, clock.now()))
         return undefined
       case 'delegate':
+        this.#leavePeers(key)
         return this.#delegate(key, verdict.publishing)
       case 'serve':
+        this.#leavePeers(key)
         await this.#carryOut(object, planServe(verdict.publishing, clock.now()))
         return undefined
       case 'publish':
@@ -154,7 +156,7 @@ export class Reconciler {
       this.#book.note(key, peer.address, withoutSite(peer.answerFor(rootHost), site))
     }
     const remembered = this.#book.read(key, addresses)
-    const nowMs = clock.now()
+    const nowMs = clock.monotonic()
     const { plan, troubles, nextExpiryMs } = this.#plan(publishing, addresses, remembered, nowMs)
     await this.#carryOut(publishing.object, plan, troubles)
     return nextLookMs(nextExpiryMs === undefined ? undefined : nextExpiryMs - nowMs, bounds)
@@ -180,15 +182,16 @@ export class Reconciler {
       : planRemove(object, this.#derivedOf(object), nowMs)
   }
 
-  /** Remembers what was said before we started. */
+  /** Remembers what was said before we began to look at it. */
   #open(key: string, { object, rootHost }: Publishing, addresses: readonly string[]): void {
     if (this.#book.has(key)) return
     const said = mappingOf(object, 'status').peers
     const { merged } = this.#derivedOf(object)
+    const { clock } = this.#parts
     const page =
       said === undefined && merged !== undefined
-        ? adoptMerged(merged, rootHost, addresses, this.#startMs)
-        : scanPeers(said, rootHost, this.#startMs)
+        ? adoptMerged(merged, rootHost, addresses, thisMoment(clock))
+        : scanPeers(said, rootHost, clock)
     this.#book.open(key, page)
   }
 
@@ -196,12 +199,14 @@ export class Reconciler {
     publishing: Publishing,
     addresses: readonly string[],
     remembered: ReadonlyMap<string, Remembered>,
+    /** Monotonic. */
     nowMs: number,
   ): { plan: Plan; troubles: Troubles; nextExpiryMs: number | undefined } {
-    const { view, site, expiryMs, reportsPeers } = this.#parts
+    const { view, site, expiryMs, reportsPeers, clock } = this.#parts
+    const timeMs = clock.now()
     const derived = this.#derivedOf(publishing.object)
     const health = view.healthOf(keyOf(publishing.object))
-    const own = composeOwn(publishing, { site, health, before: derived.local, nowMs })
+    const own = composeOwn(publishing, { site, health, before: derived.local, nowMs: timeMs })
     const shares = [...remembered.values()].flatMap((page) => page.word?.shares ?? [])
     const roomOctets = roomForOthers(publishing.object, own.shared)
     const told = { site, endpoints: own.shared, roomOctets }
@@ -217,7 +222,7 @@ export class Reconciler {
         localHostOf(publishing.rootHost) === undefined ? '' : noteUntold(own.untold),
       ),
     }
-    const plan = planPublish(publishing, derived, content, nowMs)
+    const plan = planPublish(publishing, derived, content, timeMs)
     const { conflicts, leftOut, nextExpiryMs } = merge
     return {
       plan,
@@ -244,9 +249,17 @@ export class Reconciler {
     return this.#parts.view.record(authoritativeKey(object))
   }
 
-  #forget(key: string): undefined {
+  /**
+   * Nobody is followed for a record that is not published. What they said is in its status, and is read from there when
+   * it is published again: as after a restart, those who were heard last time count as heard then.
+   */
+  #leavePeers(key: string): void {
     this.#book.forget(key)
     this.#parts.peers.forget(key)
+  }
+
+  #forget(key: string): undefined {
+    this.#leavePeers(key)
     this.#parts.listener.forgot(key)
     return undefined
   }

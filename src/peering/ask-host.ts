@@ -19,6 +19,7 @@ export interface AskHostOptions {
   /** Address that we ask from; absent or '' = any. */
   readonly source?: string
   readonly signal?: AbortSignal | undefined
+  /** Monotonic milliseconds. */
   readonly nowMs: () => number
 }
 

@@ -1,8 +1,6 @@
 import { type Fetch, type Fetching, fetchZone } from '../client/fetch-zone.ts'
-import { RRClass, RRType } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { KDRNT_ZONE } from '../record/kdrnt.ts'
-import type { ZoneRecords } from '../zone/zonefile/records.ts'
 import { PEER_ENDPOINTS_MAX } from './read-told.ts'
 import { isEndpointType, isTold, PEER_OCTETS_MAX } from './shared-zone.ts'
 
@@ -10,6 +8,9 @@ import { isEndpointType, isTold, PEER_OCTETS_MAX } from './shared-zone.ts'
 const IDLE_MS = 10_000
 const TOTAL_MS = 10 * 60_000
 const OCTETS_MAX = 256 * 1024 * 1024
+/** Of all records, kept or not, with their names written out: a name that is two octets on the way has 255. */
+const SEEN_RECORDS_MAX = 3_000_000
+const SEEN_OCTETS_MAX = 512 * 1024 * 1024
 /** Records of differences: where there are more, all of the zone costs less. */
 const STEP_RECORDS_MAX = 100_000
 
@@ -35,23 +36,9 @@ export function fetchTold({ onOthers, ...fetch }: ToldFetch): Fetching {
       keeps,
       recordsMax: PEER_ENDPOINTS_MAX,
       octetsMax: PEER_OCTETS_MAX,
+      seenRecordsMax: SEEN_RECORDS_MAX,
+      seenOctetsMax: SEEN_OCTETS_MAX,
       stepRecordsMax: STEP_RECORDS_MAX,
     },
   })
-}
-
-/** The SOA of a zone that was transferred whole. */
-export function apexSoa(records: ZoneRecords): ResourceRecord | undefined {
-  const node = records.find(KDRNT_ZONE, KDRNT_ZONE.length)
-  for (
-    let i = node === -1 ? -1 : records.firstRecord[node]!;
-    i !== -1;
-    i = records.nextRecord[i]!
-  ) {
-    if (records.type[i] !== RRType.SOA) continue
-    const ttlSeconds = records.ttlSeconds[i]!
-    const rdata = records.rdata(i).slice()
-    return { owner: KDRNT_ZONE, type: RRType.SOA, rrclass: RRClass.IN, ttlSeconds, rdata }
-  }
-  return undefined
 }

@@ -29,7 +29,8 @@ export class HostPoll {
   readonly #shares = new Map<string, readonly SiteShare[]>()
   /** How many want each host. */
   readonly #wanted = new Map<string, number>()
-  #active = 0
+  /** Being asked for; true = what comes of it may be old already. */
+  readonly #active = new Map<string, boolean>()
   /** Since the last tick. */
   #started = 0
 
@@ -79,6 +80,7 @@ export class HostPoll {
   hurry(): void {
     for (const host of this.#due.keys()) this.#fresh.add(host)
     this.#due.clear()
+    for (const host of this.#active.keys()) this.#active.set(host, true)
   }
 
   /** Forgets what was told, which is known in another way now. */
@@ -106,7 +108,7 @@ export class HostPoll {
   /** Whenever one was answered for, so that more are asked for in a tick than at a time. */
   #fill(): void {
     const nowMs = this.#parts.nowMs()
-    while (this.#started < STARTED_MAX && this.#active < ACTIVE_MAX) {
+    while (this.#started < STARTED_MAX && this.#active.size < ACTIVE_MAX) {
       const host = this.#next(nowMs)
       if (host === undefined) return
       this.#started++
@@ -117,7 +119,8 @@ export class HostPoll {
   #next(nowMs: number): string | undefined {
     for (const host of this.#fresh) {
       this.#fresh.delete(host)
-      return host
+      if (!this.#active.has(host)) return host
+      this.#active.set(host, true)
     }
     for (const [host, dueMs] of this.#due) {
       if (dueMs > nowMs) return undefined
@@ -128,15 +131,18 @@ export class HostPoll {
   }
 
   async #ask(host: string, nowMs: number): Promise<void> {
-    this.#active++
+    this.#active.set(host, false)
     const asked = await this.#parts.ask(host)
-    this.#active--
-    if (this.#wanted.has(host)) this.#take(host, asked, nowMs)
+    const isOld = this.#active.get(host) === true
+    this.#active.delete(host)
+    if (this.#wanted.has(host)) this.#take(host, asked, isOld ? undefined : nowMs + HOST_MS)
     this.#fill()
   }
 
-  #take(host: string, asked: AskedHost, nowMs: number): void {
-    this.#due.set(host, nowMs + HOST_MS)
+  /** `dueMs`: undefined = it is to be asked for again at once. */
+  #take(host: string, asked: AskedHost, dueMs: number | undefined): void {
+    if (dueMs === undefined) this.#fresh.add(host)
+    else this.#due.set(host, dueMs)
     this.#parts.onAnswer(asked.kind === 'failed' ? asked.reason : '')
     if (asked.kind === 'failed') return
     this.#parts.onProblems(host, asked.kind === 'shares' ? asked.problems : [])

@@ -11,10 +11,11 @@ import { type Contained, containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
-import { askSerial } from './ask-serial.ts'
-import { apexSoa, fetchTold } from './fetch-told.ts'
+import { apexSoa, askSerial } from './ask-serial.ts'
+import { fetchTold } from './fetch-told.ts'
 import { HostPoll } from './host-poll.ts'
 import { type PeerAddress, resolvePeer } from './peer-address.ts'
+import { bareHost, type PeerStatus } from './peer-status.ts'
 import { Refusals } from './refusals.ts'
 import type { Generation, SiteShare } from './shared-endpoint.ts'
 import { SharedZone } from './shared-zone.ts'
@@ -57,27 +58,6 @@ export interface PeerFollowerOptions {
   readonly random: () => number
 }
 
-export interface PeerStatus {
-  /** `host:port`, as configured. */
-  readonly address: string
-  /** Sites that it speaks for, joined by commas; '' = not known. */
-  readonly site: string
-  /** How it is asked; '' = it has not answered yet. */
-  readonly generation: Generation | ''
-  /** Wall clock: when it last confirmed what we have of it; 0 = never. */
-  readonly lastSeenMs: number
-  /** Of its zone kdrnt; undefined = not known. */
-  readonly serial: number | undefined
-  /** What is wrong just now; '' = nothing. */
-  readonly error: string
-  /** Failed attempts since the start. */
-  readonly failures: number
-  /** Endpoints that it tells of. */
-  readonly endpoints: number
-  /** What of those that were looked at was refused: lines of the log. */
-  readonly refused: number
-}
-
 /** What it is told by: hosts without their `*.`. */
 type Listener = (hosts: ReadonlySet<string>) => void
 
@@ -112,9 +92,10 @@ export class PeerFollower {
   #serial: number | undefined
   /** Of the version that #zone is of; undefined = all of it is to be asked for. */
   #soa: ResourceRecord | undefined
-  #lastSeenMs = 0
+  #lastSeenMs = Number.NEGATIVE_INFINITY
+  #lastSeenTimeMs = 0
   /** When what #zone holds was last confirmed. */
-  #zoneSeenMs = 0
+  #zoneSeenMs = Number.NEGATIVE_INFINITY
   #lastPollMs = Number.NEGATIVE_INFINITY
   #transferMs = Number.NEGATIVE_INFINITY
   /** No look before: the last transfer took long. */
@@ -151,6 +132,7 @@ export class PeerFollower {
       site: (isOld ? this.#hosts.sites : this.#zone.sites).join(),
       generation: this.#generation,
       lastSeenMs: this.#lastSeenMs,
+      lastSeenTimeMs: this.#lastSeenTimeMs,
       serial: this.#serial,
       error: this.#error || this.#hostError,
       failures: this.#failures,
@@ -166,6 +148,10 @@ export class PeerFollower {
 
   get lastSeenMs(): number {
     return this.#lastSeenMs
+  }
+
+  get lastSeenTimeMs(): number {
+    return this.#lastSeenTimeMs
   }
 
   get serial(): number | undefined {
@@ -295,9 +281,10 @@ export class PeerFollower {
       return
     }
     const { key, sourceFor } = this.#options
+    const { signal } = this.#aborting
     const source = sourceFor?.(server.host) ?? ''
-    const serial = await askSerial(server, { key, source, signal: this.#aborting.signal })
-    if (this.#aborting.signal.aborted) return
+    const serial = await askSerial(server, { key, source, signal })
+    if (signal.aborted) return
     if (typeof serial === 'string') {
       // Perhaps another of its addresses answers, and perhaps it has moved.
       this.#servers = [...this.#servers.slice(1), server]
@@ -444,7 +431,7 @@ export class PeerFollower {
       key,
       source,
       signal,
-      nowMs: () => clock.now(),
+      nowMs: () => clock.monotonic(),
     })
   }
 
@@ -465,7 +452,8 @@ export class PeerFollower {
     if (this.#error !== '') log.info(`peer ${this.#address} answers again`)
     this.#error = ''
     this.#failuresInRow = 0
-    this.#lastSeenMs = clock.now()
+    this.#lastSeenMs = clock.monotonic()
+    this.#lastSeenTimeMs = clock.now()
     if (this.#generation === 'v2') this.#zoneSeenMs = this.#lastSeenMs
   }
 
@@ -484,8 +472,4 @@ export class PeerFollower {
     if (hosts.size === 0) return
     for (const listener of this.#listeners) void this.#contained(() => listener(hosts))
   }
-}
-
-function bareHost(rootHost: string): string {
-  return rootHost.startsWith('*.') ? rootHost.slice(2) : rootHost
 }

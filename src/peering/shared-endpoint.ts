@@ -49,7 +49,7 @@ export interface SiteShare {
   readonly isOwn: boolean
   readonly rootHost: string
   readonly endpoints: readonly SharedEndpoint[]
-  /** Wall clock, by our own: when the site last said, or confirmed, just this. */
+  /** By our own monotonic clock: when the site last said, or confirmed, just this. May be negative: before we started. */
   readonly seenMs: number
   readonly generation: Generation
 }

@@ -9,7 +9,7 @@ import type { SiteShare } from './shared-endpoint.ts'
 import { siteOf } from './shared-text.ts'
 
 /** Octets of all that one peer tells: rdata, and RECORD_OCTETS for each. */
-export const PEER_OCTETS_MAX = 192 * 1024 * 1024
+export const PEER_OCTETS_MAX = 128 * 1024 * 1024
 const RECORD_OCTETS = 64
 /** Sites of a peer that are named. */
 const NAMED_MAX = 16

@@ -42,7 +42,8 @@ export interface Merge {
  * rules.
  *
  * `own`: what shares say of our own site is passed over. `shares`: all of one host; of several of one
- * teller and site the newest counts, and of those of several tellers what `chooseShares` says. `nowMs`, `expiryMs`: of the clock that `seenMs` was read from.
+ * teller and site the newest counts, and of those of several tellers what `chooseShares` says.
+ * `nowMs`: of the clock that `seenMs` was read from.
  */
 export function mergeShares(
   own: OwnShare,

@@ -1,4 +1,4 @@
-import type { PeerStatus } from '../../peering/peer.ts'
+import { isUp, type PeerStatus } from '../../peering/peer-status.ts'
 import type { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
 import type { SharedSource } from '../../record/source-sharing.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
@@ -172,8 +172,8 @@ export function measurePeers(
   const stop = metrics.onCollect(() => {
     for (const status of peers()) {
       const at = { peer: status.address }
-      up.set(at, status.error === '' && status.lastSeenMs > 0 ? 1 : 0)
-      seen.set(at, status.lastSeenMs / 1000)
+      up.set(at, isUp(status) ? 1 : 0)
+      seen.set(at, status.lastSeenTimeMs / 1000)
       if (status.serial !== undefined) serial.set(at, status.serial)
       endpoints.set(at, status.endpoints)
       failures.set(at, status.failures)

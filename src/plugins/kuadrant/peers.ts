@@ -8,7 +8,8 @@ import { HMAC_SHA256, scanAlgorithm } from '../../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
 import type { LocalTeller } from '../../peering/local-teller.ts'
 import { MergedSource } from '../../peering/merged-source.ts'
-import type { PeerFollower, PeerStatus } from '../../peering/peer.ts'
+import type { PeerFollower } from '../../peering/peer.ts'
+import { type PeerStatus, wasHeard } from '../../peering/peer-status.ts'
 import { acquireFollower } from '../../peering/shared-followers.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { ownAddress } from '../../plugin/endpoint.ts'
@@ -101,7 +102,7 @@ export class BlockPeers {
 
   /** Which of them are silent, for the ready page; '' = none. */
   note(): string {
-    const nowMs = this.#context.clock.now()
+    const nowMs = this.#context.clock.monotonic()
     const silent = this.#statuses.filter(({ lastSeenMs, error }) => {
       return error !== '' && nowMs - lastSeenMs >= SILENCE_MS
     })
@@ -121,7 +122,7 @@ function printSilence(
   { address, lastSeenMs, error, endpoints }: PeerStatus,
   nowMs: number,
 ): string {
-  if (lastSeenMs === 0) return `peer ${address} was never heard of: ${error}`
+  if (!wasHeard(lastSeenMs)) return `peer ${address} was never heard of: ${error}`
   const seconds = Math.round((nowMs - lastSeenMs) / 1000)
   return `peer ${address} is silent for ${seconds} s, ${endpoints} endpoints of it are known: ${error}`
 }

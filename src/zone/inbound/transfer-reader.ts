@@ -68,6 +68,9 @@ export interface TransferFilter {
   /** Of a whole zone: more than these are a fault. Octets: of names and data, uncompressed. */
   readonly recordsMax: number
   readonly octetsMax: number
+  /** As these, of all records, kept or not. */
+  readonly seenRecordsMax: number
+  readonly seenOctetsMax: number
   /** Of differences, kept or not. */
   readonly stepRecordsMax: number
 }
@@ -77,6 +80,8 @@ const ALL: TransferFilter = {
   keeps: () => true,
   recordsMax: Number.POSITIVE_INFINITY,
   octetsMax: Number.POSITIVE_INFINITY,
+  seenRecordsMax: Number.POSITIVE_INFINITY,
+  seenOctetsMax: Number.POSITIVE_INFINITY,
   stepRecordsMax: STEP_RECORDS_MAX,
 }
 
@@ -95,6 +100,8 @@ export class TransferReader {
   #serial = 0
   /** Records so far, the first SOA included. */
   #count = 0
+  /** Of their names and data. */
+  #octets = 0
   #whole: ZoneRecords | undefined
   readonly #steps: Step[] = []
   #isAdding = false
@@ -143,6 +150,11 @@ export class TransferReader {
     this.#checkRecord(record)
     const isSoa = record.type === RRType.SOA
     this.#count++
+    this.#octets += record.owner.length + record.rdata.length
+    const { seenRecordsMax, seenOctetsMax } = this.#filter
+    if (this.#count > seenRecordsMax)
+      throw new TransferFault(`it has over ${seenRecordsMax} records`)
+    if (this.#octets > seenOctetsMax) throw new TransferFault(`it has over ${seenOctetsMax} octets`)
     if (this.#soa === undefined) {
       if (!isSoa) throw new TransferFault('the first record is not the SOA')
       this.#soa = record
@@ -217,10 +229,12 @@ export class TransferReader {
     if (type !== RRType.SOA && !this.#filter.keeps(record)) return
     const { recordsMax, octetsMax } = this.#filter
     // Its SOA is one more.
-    if (records.recordCount > recordsMax)
-      throw new TransferFault(`it has over ${recordsMax} records`)
-    if (records.octetCount > octetsMax)
+    if (records.recordCount > recordsMax) {
+      throw new TransferFault(`its zone has over ${recordsMax} records`)
+    }
+    if (records.octetCount + owner.length + rdata.length > octetsMax) {
       throw new TransferFault(`its zone has over ${octetsMax} octets`)
+    }
     const scanned = this.#scanned
     scanned.owner.set(lowerName(owner))
     scanned.ownerOctets = owner.length
