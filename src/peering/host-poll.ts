@@ -15,6 +15,8 @@ export interface HostPollParts {
   readonly onChange: (rootHost: string) => void
   /** '' = it went well. */
   readonly onAnswer: (fault: string) => void
+  /** What was refused of the answer for a host. */
+  readonly onProblems: (rootHost: string, problems: readonly string[]) => void
 }
 
 /** Keeps up with the hosts that we want to know of, at a peer that has to be asked for each. */
@@ -163,6 +165,7 @@ export class HostPoll {
       return
     }
     this.#answered.add(host)
+    this.#parts.onProblems(host, asked.kind === 'shares' ? asked.problems : [])
     const before = this.#shares.get(host)
     const after = asked.kind === 'shares' ? asked.shares : (before?.map(emptied) ?? [])
     this.#shares.set(host, after)

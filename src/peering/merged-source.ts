@@ -11,6 +11,7 @@ import { lowerNameKey, scanHost } from '../record/validate/names.ts'
 import { type Contained, containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { LocalTeller } from './local-teller.ts'
+import { yieldMsOf } from './merge/choose-shares.ts'
 import { dropDown } from './merge/health.ts'
 import { mergeShares } from './merge/merge-shares.ts'
 import { buildMergedRecord } from './merged-form.ts'
@@ -20,8 +21,9 @@ import type { SharedEndpoint, SiteShare } from './shared-endpoint.ts'
 
 /** How often to look whether a peer has been silent for too long. */
 const EXPIRY_LOOK_MS = 1000
-/** Disagreements that are logged one by one within that time. */
+/** Disagreements that are logged one by one within that time, and those of one host that are remembered. */
 const LOGGED_MAX = 20
+const TROUBLES_MAX = 100
 
 export interface MergedSourceParts {
   /** Our own records. */
@@ -58,8 +60,8 @@ export class MergedSource implements RecordSource {
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   readonly #contained: Contained
   readonly #stops: (() => void)[] = []
-  /** Peers whose word does not hold any more. */
-  readonly #expired = new Set<PeerFollower>()
+  /** How long each peer has been silent. */
+  readonly #silences = new Map<PeerFollower, Silence>()
   /** By host: what is amiss with it, as it was logged. */
   readonly #troubles = new Map<string, readonly string[]>()
   /** By host: when a word expires of a peer that is heard, but did not confirm it. Monotonic. */
@@ -168,11 +170,12 @@ export class MergedSource implements RecordSource {
     const { peers, clock, expiryMs, log } = this.#parts
     for (const peer of peers) {
       const { lastSeenMs, address } = peer.status
-      const isExpired = wasHeard(lastSeenMs) && clock.monotonic() - lastSeenMs >= expiryMs
-      if (isExpired === this.#expired.has(peer)) continue
-      if (isExpired) this.#expired.add(peer)
-      else this.#expired.delete(peer)
-      if (isExpired) log.warning(`peer ${address} has been silent for too long: its endpoints go`)
+      const silentMs = wasHeard(lastSeenMs) ? clock.monotonic() - lastSeenMs : 0
+      const silence = judgeSilence(silentMs, expiryMs)
+      if (silence === (this.#silences.get(peer) ?? 'none')) continue
+      this.#silences.set(peer, silence)
+      if (silence === 'expired')
+        log.warning(`peer ${address} has been silent for too long: its endpoints go`)
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
     const nowMs = clock.monotonic()
@@ -281,12 +284,21 @@ export class MergedSource implements RecordSource {
       this.#troubles.delete(host)
       return
     }
-    this.#troubles.set(host, troubles)
-    for (const text of troubles) {
-      if (known.includes(text)) continue
+    this.#troubles.set(host, troubles.slice(0, TROUBLES_MAX))
+    const told = new Set(known)
+    for (const text of troubles.slice(0, TROUBLES_MAX)) {
+      if (told.has(text)) continue
       if (this.#logged++ < LOGGED_MAX) this.#parts.log.warning(text)
     }
   }
+}
+
+/** `late`: it has no say beside another nameserver of its site. `expired`: its word does not hold any more. */
+type Silence = 'none' | 'late' | 'expired'
+
+function judgeSilence(silentMs: number, expiryMs: number): Silence {
+  if (silentMs >= expiryMs) return 'expired'
+  return silentMs > yieldMsOf(expiryMs) + EXPIRY_LOOK_MS ? 'late' : 'none'
 }
 
 function hostKeyOf(record: StoredRecord): string {

@@ -35,7 +35,7 @@ class World {
       peers: this.peers,
       clock: this.clock,
       listener: {
-        looked: (_record, plan, conflicts) => {
+        looked: (_record, plan, { conflicts }) => {
           this.plans.push(plan)
           this.conflicts.push(...conflicts.map(({ text }) => text))
         },

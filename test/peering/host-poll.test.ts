@@ -16,6 +16,7 @@ t.test('more hosts are asked for in a tick than at a time', async (t) => {
     nowMs: () => 0,
     onChange: () => {},
     onAnswer: () => {},
+    onProblems: () => {},
   })
   const pass = async (): Promise<void> => {
     for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
@@ -48,6 +49,7 @@ function slowPeer(shares: () => readonly SiteShare[]) {
     nowMs: () => clock.nowMs,
     onChange: () => {},
     onAnswer: () => {},
+    onProblems: () => {},
   })
   const answerAll = async (): Promise<string[]> => {
     const asked = waiting.splice(0)

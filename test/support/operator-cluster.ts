@@ -155,14 +155,11 @@ export class ToyPeers implements PeerDirectory {
   ): void {
     const rootHost = endpoints[0]?.rootHost ?? 'k.example.com'
     const whole = endpoints.map((endpoint) => told({ site, rootHost, ...endpoint }))
-    const share = {
-      site,
-      rootHost,
-      endpoints: whole,
-      seenMs: moment.seenMs,
-      generation: 'v2' as const,
-    }
-    const word = { shares: [share], ...moment, generation: 'v2' as const, serial: 7 }
+    const from = { site, teller: address, isOwn: true, rootHost }
+    const about = { seenMs: moment.seenMs, generation: 'v2' as const }
+    const share = { ...from, ...about, endpoints: whole }
+    const said = { shares: [share], generation: 'v2' as const, serial: 7, problems: [] }
+    const word = { ...moment, ...said }
     this.answers.set(address, { kind: 'said', word })
   }
 
