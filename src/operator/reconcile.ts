@@ -8,9 +8,10 @@ import { mergeShares } from '../peering/merge/merge-shares.ts'
 import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
 import { sortUnique } from '../peering/shared-form.ts'
 import { adoptMerged } from './adopt.ts'
-import { failedCondition, healthyCondition } from './conditions.ts'
+import { failedCondition, healthyCondition, rivalCondition } from './conditions.ts'
 import { authoritativeKey } from './delegation/authoritative-record.ts'
 import { composeContribution } from './delegation/contribution.ts'
+import type { Owners } from './delegation/owner-book.ts'
 import { planAnnounce } from './delegation/plan-announce.ts'
 import { planServe } from './delegation/plan-serve.ts'
 import { planDelegate, planWithdraw } from './delegation/plan-source.ts'
@@ -41,6 +42,7 @@ import {
 import type { ProviderSecrets } from './provider-choice.ts'
 import { nextLookMs, type RequeueBounds } from './requeue.ts'
 import { type Remembered, ShareBook } from './share-book.ts'
+import { ownerIdOf } from './status.ts'
 import type { Writer } from './write.ts'
 
 /** The cluster as it is known, our own writes included. */
@@ -89,6 +91,7 @@ export interface ReconcilerParts {
   readonly removalTimeoutMs: number
   /** Of all who write to authoritative records; by key. */
   readonly turns: Turns
+  readonly owners: Owners
 }
 
 /**
@@ -176,8 +179,14 @@ export class Reconciler {
   }
 
   async #delegate(key: string, publishing: Publishing): Promise<number> {
-    const { view, clock, bounds } = this.#parts
+    const { view, clock, bounds, owners } = this.#parts
     const { object } = publishing
+    const rival = owners.rivalOf(object)
+    if (rival !== '') {
+      const condition = rivalCondition(ownerIdOf(object), rival)
+      await this.#carryOut(object, planRefuse(object, condition, clock.now()))
+      return nextLookMs(undefined, bounds)
+    }
     const health = view.healthOf(key)
     const content = {
       authoritative: this.#authoritativeOf(object),
@@ -196,13 +205,15 @@ export class Reconciler {
   }
 
   async #remove(key: string, object: ApiObject): Promise<number | undefined> {
-    const { clock, removalTimeoutMs, bounds } = this.#parts
+    const { clock, removalTimeoutMs, bounds, owners } = this.#parts
     const nowMs = clock.now()
     if (!isDelegating(object)) {
       await this.#carryOut(object, planRemove(object, this.#derivedOf(object), nowMs))
       return this.#forget(key)
     }
-    const authoritative = this.#authoritativeOf(object)
+    // What is noted of its owner id is its rival's.
+    const hasRival = owners.rivalOf(object) !== ''
+    const authoritative = hasRival ? undefined : this.#authoritativeOf(object)
     const plan = planWithdraw(object, authoritative, removalTimeoutMs, nowMs)
     await this.#carryOut(object, plan)
     if (plan.againMs === undefined) return this.#forget(key)
