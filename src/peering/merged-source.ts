@@ -10,6 +10,7 @@ import type { RecordChange, RecordSource, StoredRecord } from '../record/source.
 import { lowerNameKey, scanHost } from '../record/validate/names.ts'
 import { type Contained, containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { HOST_MS } from './host-poll.ts'
 import type { LocalTeller } from './local-teller.ts'
 import { dropDown } from './merge/health.ts'
 import { mergeShares } from './merge/merge-shares.ts'
@@ -80,6 +81,7 @@ export class MergedSource implements RecordSource {
     }
     for (const host of this.#hosts.values()) host.given = host.own
     for (const peer of peers) {
+      if (this.#isSilent(peer)) this.#expire(peer)
       this.#stops.push(peer.subscribe((hosts) => this.#takePeer(hosts)))
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
@@ -165,14 +167,12 @@ export class MergedSource implements RecordSource {
   }
 
   #lookForSilence(): void {
-    const { peers, clock, expiryMs, log } = this.#parts
+    const { peers, clock, log } = this.#parts
     for (const peer of peers) {
-      const { lastSeenMs, address } = peer.status
-      const isExpired = wasHeard(lastSeenMs) && clock.monotonic() - lastSeenMs >= expiryMs
+      const isExpired = this.#isSilent(peer)
       if (isExpired === this.#expired.has(peer)) continue
-      if (isExpired) this.#expired.add(peer)
+      if (isExpired) this.#expire(peer)
       else this.#expired.delete(peer)
-      if (isExpired) log.warning(`peer ${address} has been silent for too long: its endpoints go`)
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
     const nowMs = clock.monotonic()
@@ -185,6 +185,18 @@ export class MergedSource implements RecordSource {
     if (unlogged > 0) log.warning(`and ${unlogged} more disagreements of sites`)
     this.#logged = 0
     this.#work()
+  }
+
+  /** For so long that its word does not hold any more. */
+  #isSilent({ lastSeenMs }: PeerFollower): boolean {
+    const { clock, expiryMs } = this.#parts
+    return wasHeard(lastSeenMs) && clock.monotonic() - lastSeenMs >= expiryMs
+  }
+
+  #expire(peer: PeerFollower): void {
+    this.#expired.add(peer)
+    const { address } = peer.status
+    this.#parts.log.warning(`peer ${address} has been silent for too long: its endpoints go`)
   }
 
   /** Settles the hosts that are to be looked at: the first at once, others run in between. */
@@ -227,6 +239,7 @@ export class MergedSource implements RecordSource {
   #give(host: Host): readonly StoredRecord[] {
     const { peers, site, expiryMs, clock } = this.#parts
     const others: SiteShare[] = []
+    const nowMs = clock.monotonic()
     let dueMs = Number.POSITIVE_INFINITY
     for (const peer of peers) {
       for (const share of peer.sharesOf(host.text)) {
@@ -234,7 +247,9 @@ export class MergedSource implements RecordSource {
         others.push(share)
         const expiresMs = share.seenMs + expiryMs
         const isAlone = share.seenMs < peer.lastSeenMs && share.endpoints.length > 0
-        if (isAlone && expiresMs > clock.monotonic()) dueMs = Math.min(dueMs, expiresMs)
+        // That it is confirmed after all is no news of the peer's: it has to be looked for.
+        const lookMs = expiresMs > nowMs ? expiresMs : nowMs + HOST_MS
+        if (isAlone) dueMs = Math.min(dueMs, lookMs)
       }
     }
     if (dueMs === Number.POSITIVE_INFINITY) this.#dueMs.delete(host.text)

@@ -44,6 +44,20 @@ export class SharedZone {
     return [...this.#sites]
   }
 
+  /** TXT rdata by host, a character an octet. */
+  get told(): ReadonlyMap<string, ReadonlySet<string>> {
+    return this.#told
+  }
+
+  /** Takes up what another process, or follower, was told, as far as there is room for it. */
+  recall(told: ReadonlyMap<string, ReadonlySet<string>>): void {
+    try {
+      for (const [host, records] of told) for (const rdata of records) this.#add(host, rdata)
+    } catch (error) {
+      if (!(error instanceof TransferFault)) throw error
+    }
+  }
+
   /** Hosts without their `*.`. */
   hosts(): IterableIterator<string> {
     return this.#told.keys()
