@@ -8,8 +8,11 @@ import { isManifest, isSystemError } from './directory.ts'
 const QUIET_MS = 4
 /** Longest wait while a writer goes on and on. */
 const PATIENCE_MS = 40
-/** Time between two looks at files that need no quiet: of a thousand edits a second, some go together. */
-const HURRY_MS = 4
+/**
+ * Time between two looks at files that need no quiet: of a thousand edits a second some go together, but few, since
+ * queries wait for a processor that this thread keeps.
+ */
+const HURRY_MS = 1
 
 /** What changed: some files, or possibly everything. */
 export interface Disturbance {
