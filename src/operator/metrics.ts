@@ -1,10 +1,11 @@
 import type { Clock } from '../base/clock.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
-import { keyOf } from '../kube/object-key.ts'
+import { keyOf, splitKey } from '../kube/object-key.ts'
 import type { WorkQueueCounts } from '../kube/work-queue.ts'
 import { isUp, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { mappingOf, metadataOf } from './object.ts'
+import type { RemoteMetrics, RemoteStatus } from './remotes/remote-clusters.ts'
 import type { Write } from './write.ts'
 
 const RECORD_LABELS = [
@@ -20,16 +21,20 @@ export interface OperatorFacts {
   readonly isLeading: boolean
   readonly peers: readonly PeerStatus[]
   readonly queue: Readonly<WorkQueueCounts> & { readonly depth: number; readonly running: number }
+  readonly remotes: readonly RemoteStatus[]
   readonly watches: readonly { readonly what: string; readonly isFollowing: boolean }[]
 }
 
 /** The operator's metrics; those of upstream's operator under its names. */
-export class OperatorMetrics {
+export class OperatorMetrics implements RemoteMetrics {
   readonly registry: MetricsRegistry
   readonly #ready
   readonly #recordWrites
   readonly #writes
   readonly #leftOut
+  readonly #remoteLooks
+  /** Keys of the records that were looked at, by cluster. */
+  readonly #remoteKeys = new Map<string, Set<string>>()
   /** Labels of each record that was set, by key. */
   readonly #labels = new Map<string, RecordLabels>()
 
@@ -54,6 +59,11 @@ export class OperatorMetrics {
       'sextant_operator_writes_total',
       'Writes to the API, by what they do.',
       ['kind'],
+    )
+    this.#remoteLooks = registry.counter(
+      'dns_provider_remote_record_reconcile_count',
+      'Looks at the delegating records of other clusters.',
+      ['cluster', 'dns_record_name', 'dns_record_namespace'],
     )
   }
 
@@ -89,6 +99,23 @@ export class OperatorMetrics {
     this.#recordWrites.inc(placeOf(key))
   }
 
+  countRemoteLook(cluster: string, key: string): void {
+    this.#remoteLooks.inc(remoteLabels(cluster, key))
+    const keys = this.#remoteKeys.get(cluster)
+    if (keys === undefined) this.#remoteKeys.set(cluster, new Set([key]))
+    else keys.add(key)
+  }
+
+  forgetRemote(cluster: string, key: string): void {
+    if (this.#remoteKeys.get(cluster)?.delete(key) !== true) return
+    this.#remoteLooks.remove(remoteLabels(cluster, key))
+  }
+
+  forgetRemoteCluster(cluster: string): void {
+    for (const key of this.#remoteKeys.get(cluster) ?? []) this.forgetRemote(cluster, key)
+    this.#remoteKeys.delete(cluster)
+  }
+
   /** Has `read` asked at every scrape. */
   collectFrom(read: () => OperatorFacts, clock: Clock): void {
     const gauge = (name: string, help: string, labels: readonly string[] = []) =>
@@ -106,6 +133,16 @@ export class OperatorMetrics {
     const attempts = gauge('peer_failures', 'Failed attempts to ask a peer.', ['peer'])
     const refused = gauge('peer_refused', 'What of a peer is refused: lines of the log.', ['peer'])
     const info = gauge('peer_info', 'Always 1.', ['peer', 'site', 'generation'])
+    const clusters = this.registry.gauge(
+      'dns_provider_active_multi_cluster_count',
+      'Other clusters whose delegating records are followed.',
+    )
+    const records = this.registry.gauge(
+      'dns_provider_remote_records',
+      'Delegating records of another cluster.',
+      ['cluster'],
+    )
+    const clusterUp = gauge('cluster_up', 'Whether another cluster is followed.', ['cluster'])
     this.registry.onCollect(() => {
       const facts = read()
       leading.set(facts.isLeading ? 1 : 0)
@@ -118,6 +155,12 @@ export class OperatorMetrics {
       }
       // Peers come and go with the Secrets.
       for (const one of [up, age, serial, endpoints, attempts, refused, info]) one.reset()
+      clusters.set(facts.remotes.filter(({ isFollowed }) => isFollowed).length)
+      for (const one of [records, clusterUp]) one.reset()
+      for (const { name, records: count, isFollowed } of facts.remotes) {
+        records.set({ cluster: name }, count)
+        clusterUp.set({ cluster: name }, isFollowed ? 1 : 0)
+      }
       for (const status of facts.peers) {
         const peer = { peer: status.address }
         up.set(peer, isUp(status) ? 1 : 0)
@@ -134,8 +177,12 @@ export class OperatorMetrics {
 }
 
 function placeOf(key: string): { dns_record_name: string; dns_record_namespace: string } {
-  const slash = key.indexOf('/')
-  return { dns_record_namespace: key.slice(0, slash), dns_record_name: key.slice(slash + 1) }
+  const { namespace, name } = splitKey(key)
+  return { dns_record_namespace: namespace, dns_record_name: name }
+}
+
+function remoteLabels(cluster: string, key: string) {
+  return { cluster, ...placeOf(key) }
 }
 
 function labelsOf(record: ApiObject): RecordLabels {

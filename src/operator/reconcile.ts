@@ -11,13 +11,21 @@ import { adoptMerged } from './adopt.ts'
 import { failedCondition, healthyCondition } from './conditions.ts'
 import { authoritativeKey } from './delegation/authoritative-record.ts'
 import { composeContribution } from './delegation/contribution.ts'
+import { OwnersHold } from './delegation/owners-hold.ts'
+import { planAnnounce } from './delegation/plan-announce.ts'
 import { planServe } from './delegation/plan-serve.ts'
 import { planDelegate, planWithdraw } from './delegation/plan-source.ts'
-import { Turns } from './delegation/turns.ts'
+import type { Turns } from './delegation/turns.ts'
 import { derivedName } from './derived-name.ts'
 import { localHostOf, roomForOthers } from './desired.ts'
 import { printSpecEndpoint } from './endpoint-text.ts'
-import { isAuthoritative, isDelegating, judge, type Publishing } from './judge.ts'
+import {
+  type DelegationRole,
+  isAuthoritative,
+  isDelegating,
+  judge,
+  type Publishing,
+} from './judge.ts'
 import { isDeleting, mappingOf, metadataOf } from './object.ts'
 import { composeOwn, type OwnHealth } from './own.ts'
 import { printPeers, scanPeers } from './peer-status.ts'
@@ -77,6 +85,11 @@ export interface ReconcilerParts {
   readonly expiryMs: number
   /** False: the definition that is installed has no `status.peers`. */
   readonly reportsPeers: () => boolean
+  readonly role: DelegationRole
+  /** How long the deletion of a record waits for other clusters. */
+  readonly removalTimeoutMs: number
+  /** Of all who write to authoritative records; by key. */
+  readonly turns: Turns
 }
 
 /**
@@ -90,7 +103,7 @@ export interface ReconcilerParts {
 export class Reconciler {
   readonly #parts: ReconcilerParts
   readonly #book = new ShareBook()
-  readonly #turns = new Turns()
+  readonly #owners = new OwnersHold()
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts
@@ -104,15 +117,15 @@ export class Reconciler {
     const object = this.#parts.view.record(key)
     const shared = object === undefined ? undefined : sharedKeyOf(key, object)
     if (shared === undefined) return this.#look(key)
-    return this.#turns.take(shared, () => this.#look(key))
+    return this.#parts.turns.take(shared, () => this.#look(key))
   }
 
   /** What others have written meanwhile is in the view. */
   async #look(key: string): Promise<number | undefined> {
-    const { view, clock } = this.#parts
+    const { view, clock, role } = this.#parts
     const object = view.record(key)
     if (object === undefined) return this.#forget(key)
-    const verdict = judge(object, view.secretsOf(namespaceOf(object)))
+    const verdict = judge(object, view.secretsOf(namespaceOf(object)), role)
     switch (verdict.kind) {
       case 'ignore':
         return this.#forget(key)
@@ -120,11 +133,13 @@ export class Reconciler {
         await this.#carryOut(object, planHandOver(object, this.#derivedOf(object)))
         return this.#forget(key)
       case 'remove':
-        await this.#carryOut(object, this.#planRemove(object))
-        return this.#forget(key)
+        return this.#remove(key, object)
       case 'refuse':
         this.#leavePeers(key)
         await this.#carryOut(object, planRefuse(object, verdict.condition, clock.now()))
+        return undefined
+      case 'announce':
+        await this.#announce(key, object)
         return undefined
       case 'delegate':
         this.#leavePeers(key)
@@ -170,16 +185,32 @@ export class Reconciler {
       authoritative: this.#authoritativeOf(object),
       endpoints: composeContribution(publishing, health.down),
       healthy: healthyCondition(health.probes),
+      cluster: '',
     }
-    await this.#carryOut(object, planDelegate(publishing, content, clock.now()))
-    return nextLookMs(undefined, bounds)
+    const plan = planDelegate(publishing, content, clock.now())
+    const waitMs = this.#owners.judge(key, object, plan, clock.monotonic())
+    await this.#carryOut(object, waitMs > 0 ? { ...plan, writes: [] } : plan)
+    return nextLookMs(waitMs > 0 ? waitMs : undefined, bounds)
   }
 
-  #planRemove(object: ApiObject): Plan {
-    const nowMs = this.#parts.clock.now()
-    return isDelegating(object)
-      ? planWithdraw(object, this.#authoritativeOf(object), nowMs)
-      : planRemove(object, this.#derivedOf(object), nowMs)
+  async #announce(key: string, object: ApiObject): Promise<void> {
+    const { view, clock } = this.#parts
+    const healthy = healthyCondition(view.healthOf(key).probes)
+    await this.#carryOut(object, planAnnounce(object, healthy, clock.now()))
+  }
+
+  async #remove(key: string, object: ApiObject): Promise<number | undefined> {
+    const { clock, removalTimeoutMs, bounds } = this.#parts
+    const nowMs = clock.now()
+    if (!isDelegating(object)) {
+      await this.#carryOut(object, planRemove(object, this.#derivedOf(object), nowMs))
+      return this.#forget(key)
+    }
+    const authoritative = this.#authoritativeOf(object)
+    const plan = planWithdraw(object, authoritative, removalTimeoutMs, nowMs)
+    await this.#carryOut(object, plan)
+    if (plan.againMs === undefined) return this.#forget(key)
+    return nextLookMs(plan.againMs, bounds)
   }
 
   /** Remembers what was said before we began to look at it. */
@@ -260,6 +291,7 @@ export class Reconciler {
 
   #forget(key: string): undefined {
     this.#leavePeers(key)
+    this.#owners.forget(key)
     this.#parts.listener.forgot(key)
     return undefined
   }

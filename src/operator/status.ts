@@ -16,7 +16,8 @@ const FIELDS = [
   'peers',
 ] as const
 
-export type StatusFields = { readonly [key in (typeof FIELDS)[number]]?: JsonValue }
+/** A field that is undefined goes. */
+export type StatusFields = { readonly [key in (typeof FIELDS)[number]]?: JsonValue | undefined }
 
 const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
   'Ready',

@@ -1,5 +1,6 @@
-import { type ApiObject, textOf } from '../kube/api.ts'
+import { type ApiObject, type JsonValue, textOf } from '../kube/api.ts'
 import type { Informer } from '../kube/informer.ts'
+import { isReadyForDelegation } from './delegation/remote-statuses.ts'
 import { SourceIndex } from './delegation/source-index.ts'
 import { isAuthoritative, isDerived } from './judge.ts'
 import { isSame, itemsOf, mappingOf, metadataOf } from './object.ts'
@@ -71,7 +72,7 @@ function ownersOf(object: ApiObject): readonly string[] {
     .map((owner) => `${namespace}/${textOf(owner, 'name')}`)
 }
 
-/** What a record's status says is our own word, or does not concern us. */
+/** What a record's status says is our own word, or does not concern us; but for what clusters tell each other there. */
 function isNews(object: ApiObject, before: ApiObject): boolean {
   const [now, then] = [metadataOf(object), metadataOf(before)]
   const names = [
@@ -82,7 +83,15 @@ function isNews(object: ApiObject, before: ApiObject): boolean {
     'ownerReferences',
     'deletionTimestamp',
   ]
-  return names.some((name) => !isSame(now[name], then[name]))
+  return (
+    names.some((name) => !isSame(now[name], then[name])) ||
+    isReadyForDelegation(object) !== isReadyForDelegation(before) ||
+    !isSame(remoteStatusesOf(object), remoteStatusesOf(before))
+  )
+}
+
+function remoteStatusesOf(object: ApiObject): JsonValue | undefined {
+  return mappingOf(object, 'status').remoteRecordStatuses
 }
 
 function isSameProvider(secret: ApiObject, before: ApiObject): boolean {

@@ -27,6 +27,8 @@ export class HostPoll {
   /** When each of the others is due, soonest first. */
   readonly #due = new Map<string, number>()
   readonly #shares = new Map<string, readonly SiteShare[]>()
+  /** Hosts that the peer answered for when it was last asked. */
+  readonly #answered = new Set<string>()
   /** How many want each host. */
   readonly #wanted = new Map<string, number>()
   /** Being asked for; true = what comes of it may be old already. */
@@ -74,6 +76,7 @@ export class HostPoll {
     this.#fresh.delete(rootHost)
     this.#due.delete(rootHost)
     this.#shares.delete(rootHost)
+    this.#answered.delete(rootHost)
   }
 
   /** Everything is due: the peer has something new. */
@@ -89,9 +92,22 @@ export class HostPoll {
     this.hurry()
   }
 
-  /** Undefined = the host was not answered for yet. */
-  sharesOf(rootHost: string): readonly SiteShare[] | undefined {
-    return this.#shares.get(rootHost)
+  /** True if something was told of the host, be it that there is nothing. */
+  isKnown(rootHost: string): boolean {
+    return this.#shares.has(rootHost)
+  }
+
+  /**
+   * Undefined = it is not known. `heardMs`: when the peer was heard last, of whatever. A peer that is
+   * heard stands by what it said, as long as it answers when it is asked for that: looks are further apart than some would
+   * have silence last.
+   */
+  sharesOf(rootHost: string, heardMs: number): readonly SiteShare[] | undefined {
+    const shares = this.#shares.get(rootHost)
+    if (!this.#answered.has(rootHost)) return shares
+    return shares?.map((share) => {
+      return share.seenMs < heardMs ? { ...share, seenMs: heardMs } : share
+    })
   }
 
   /** Asks for what is due. */
@@ -144,7 +160,11 @@ export class HostPoll {
     if (dueMs === undefined) this.#fresh.add(host)
     else this.#due.set(host, dueMs)
     this.#parts.onAnswer(asked.kind === 'failed' ? asked.reason : '')
-    if (asked.kind === 'failed') return
+    if (asked.kind === 'failed') {
+      this.#answered.delete(host)
+      return
+    }
+    this.#answered.add(host)
     this.#parts.onProblems(host, asked.kind === 'shares' ? asked.problems : [])
     const before = this.#shares.get(host)
     const after = asked.kind === 'shares' ? asked.shares : (before?.map(emptied) ?? [])

@@ -164,7 +164,7 @@ export class PeerFollower {
 
   /** True if what `sharesOf` says of the host is what the peer says; before, that is nothing as well. */
   hasAnsweredFor(rootHost: string): boolean {
-    if (this.#generation === 'v1') return this.#hosts.sharesOf(rootHost) !== undefined
+    if (this.#generation === 'v1') return this.#hosts.isKnown(rootHost)
     return this.#generation === 'v2'
   }
 
@@ -231,7 +231,8 @@ export class PeerFollower {
   /** What it says of the host, and of its wildcard. `host`: without `*.`. */
   sharesOf(host: string): readonly SiteShare[] {
     if (this.#generation !== 'v1') return this.#readZone(host)
-    const asked = [host, `*.${host}`].map((rootHost) => this.#hosts.sharesOf(rootHost))
+    const hosts = [host, `*.${host}`]
+    const asked = hosts.map((rootHost) => this.#hosts.sharesOf(rootHost, this.#lastSeenMs))
     if (asked.every((shares) => shares === undefined)) {
       return this.#zone.count === 0 ? [] : this.#readZone(host)
     }

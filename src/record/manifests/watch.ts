@@ -1,5 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import { isManifest, isSystemError } from './directory.ts'
 
@@ -7,6 +8,8 @@ import { isManifest, isSystemError } from './directory.ts'
 const QUIET_MS = 4
 /** Longest wait while a writer goes on and on. */
 const PATIENCE_MS = 40
+/** Time between two looks at files that need no quiet: of a thousand edits a second, some go together. */
+const HURRY_MS = 4
 
 /** What changed: some files, or possibly everything. */
 export interface Disturbance {
@@ -14,69 +17,151 @@ export interface Disturbance {
   readonly isEverything: boolean
 }
 
-/** Watches directories and says, a few milliseconds after things have calmed down, what to look at. */
+export interface WatchListener {
+  /** Something is to be looked at. */
+  onDisturbance(disturbance: Disturbance): void
+  /** The system refuses a watch; from then on only polling sees changes there. */
+  onFailure(reason: string): void
+  /**
+   * True if `path` is now another file, and no empty one, than at the last look, which was after the directory was
+   * watched (`watchedMs`, by the monotonic clock).
+   */
+  isAnother(path: string, watchedMs: number): boolean
+}
+
+interface Watched {
+  readonly watcher: FSWatcher
+  readonly sinceMs: number
+}
+
+/** Steps of a file that may not be complete, whatever else happens to it. */
+const WRITTEN = Number.POSITIVE_INFINITY
+
+/**
+ * Watches directories and says what to look at: a few milliseconds after things have calmed down, so that no file is
+ * read half written. A file that was replaced by another in one step (rename(2) over it) is complete, and looked at at
+ * once. That step is the only one that makes one event of the directory's entry and leaves another file there: to take
+ * a file away and to make a new one are two. The second may not have been told yet, but it is in the queue
+ * before anything is written to the file; so events are taken once more after the look at which file is there.
+ */
 export class DirectoryWatch {
-  readonly #watchers = new Map<string, FSWatcher>()
+  readonly #watched = new Map<string, Watched>()
+  readonly #clock: Clock
   readonly #timers: Timers
-  readonly #onDisturbance: (disturbance: Disturbance) => void
-  readonly #onFailure: (reason: string) => void
+  readonly #listener: WatchListener
   #paths = new Set<string>()
+  /** By path: events of its entry since the last look, or WRITTEN. */
+  readonly #steps = new Map<string, number>()
   #isEverything = false
   #firstMs = 0
   #cancel: (() => void) | undefined
+  #isHurrying = false
+  #hurriedMs = Number.NEGATIVE_INFINITY
+  #isClosed = false
 
-  /** `onFailure`: the system refuses a watch; from then on only polling sees changes there. */
-  constructor(
-    timers: Timers,
-    onDisturbance: (disturbance: Disturbance) => void,
-    onFailure: (reason: string) => void,
-  ) {
+  constructor(clock: Clock, timers: Timers, listener: WatchListener) {
+    this.#clock = clock
     this.#timers = timers
-    this.#onDisturbance = onDisturbance
-    this.#onFailure = onFailure
+    this.#listener = listener
   }
 
   /** Watches these directories and no others. */
   setDirectories(directories: readonly string[]): void {
     const wanted = new Set(directories)
-    for (const directory of this.#watchers.keys()) if (!wanted.has(directory)) this.#drop(directory)
-    for (const directory of wanted) if (!this.#watchers.has(directory)) this.#add(directory)
+    for (const directory of this.#watched.keys()) if (!wanted.has(directory)) this.#drop(directory)
+    for (const directory of wanted) if (!this.#watched.has(directory)) this.#add(directory)
+  }
+
+  /** True if somebody was at the file a moment ago: it will be looked at. */
+  isWaitingFor(path: string): boolean {
+    return this.#paths.has(path)
+  }
+
+  /** To be called before each look at a file. */
+  looksAt(path: string): void {
+    this.#steps.delete(path)
   }
 
   close(): void {
+    this.#isClosed = true
     this.#cancel?.()
-    for (const directory of [...this.#watchers.keys()]) this.#drop(directory)
+    for (const directory of [...this.#watched.keys()]) this.#drop(directory)
   }
 
   #add(directory: string): void {
     try {
-      const watcher = watch(directory, { persistent: false }, (_event, name) =>
-        this.#notice(directory, name),
+      const watcher = watch(directory, { persistent: false }, (event, name) =>
+        this.#notice(directory, name, event === 'rename'),
       )
       watcher.on('error', () => this.#drop(directory))
-      this.#watchers.set(directory, watcher)
+      this.#watched.set(directory, { watcher, sinceMs: this.#clock.monotonic() })
     } catch (error) {
       if (!isSystemError(error)) throw error
-      this.#onFailure(`can't watch ${directory}: ${error.message}`)
+      this.#listener.onFailure(`can't watch ${directory}: ${error.message}`)
     }
   }
 
   #drop(directory: string): void {
-    this.#watchers.get(directory)?.close()
-    this.#watchers.delete(directory)
+    this.#watched.get(directory)?.watcher.close()
+    this.#watched.delete(directory)
   }
 
-  #notice(directory: string, name: string | null): void {
-    if (name !== null && isManifest(name)) this.#paths.add(join(directory, name))
+  /** `isOfEntry`: a name came or went; else the file was written to, or its attributes were. */
+  #notice(directory: string, name: string | null, isOfEntry: boolean): void {
+    if (name !== null && isManifest(name)) this.#noticeFile(join(directory, name), isOfEntry)
     // `..data`: a ConfigMap volume swaps all its files at once. No dot: maybe a new directory.
     else if (name === null || name.startsWith('..') || !name.includes('.'))
       this.#isEverything = true
     else return
-    const now = performance.now()
+    const now = this.#clock.monotonic()
     if (this.#cancel === undefined) this.#firstMs = now
     else if (now - this.#firstMs > PATIENCE_MS) return
     this.#cancel?.()
     this.#cancel = this.#timers.after(QUIET_MS, () => this.#flush())
+  }
+
+  #noticeFile(path: string, isOfEntry: boolean): void {
+    this.#paths.add(path)
+    const steps = isOfEntry ? (this.#steps.get(path) ?? 0) + 1 : WRITTEN
+    this.#steps.set(path, steps)
+    if (steps === 1) this.#hurry()
+  }
+
+  #hurry(): void {
+    if (this.#isHurrying) return
+    this.#isHurrying = true
+    const waitMs = this.#hurriedMs + HURRY_MS - this.#clock.monotonic()
+    if (waitMs > 0) this.#timers.after(waitMs, () => this.#findReplaced())
+    else setImmediate(() => this.#findReplaced())
+  }
+
+  #findReplaced(): void {
+    if (this.#isClosed) return
+    const replaced: string[] = []
+    for (const path of this.#paths) {
+      if (this.#steps.get(path) !== 1) continue
+      const watchedMs = this.#watched.get(dirname(path))?.sinceMs
+      const isAnother = watchedMs !== undefined && this.#listener.isAnother(path, watchedMs)
+      if (isAnother) replaced.push(path)
+      else this.#steps.set(path, WRITTEN)
+    }
+    // All events from before this look are told before the next turn's immediates.
+    setImmediate(() => this.#lookAtReplaced(replaced))
+  }
+
+  #lookAtReplaced(replaced: readonly string[]): void {
+    if (this.#isClosed) return
+    this.#isHurrying = false
+    this.#hurriedMs = this.#clock.monotonic()
+    const ready = replaced.filter((path) => this.#paths.has(path) && this.#steps.get(path) === 1)
+    for (const path of ready) this.#paths.delete(path)
+    if (this.#paths.size === 0 && !this.#isEverything) {
+      this.#cancel?.()
+      this.#cancel = undefined
+    }
+    if (ready.length > 0)
+      this.#listener.onDisturbance({ paths: new Set(ready), isEverything: false })
+    for (const path of this.#paths) if (this.#steps.get(path) === 1) this.#hurry()
   }
 
   #flush(): void {
@@ -84,6 +169,6 @@ export class DirectoryWatch {
     this.#paths = new Set()
     this.#isEverything = false
     this.#cancel = undefined
-    this.#onDisturbance(disturbance)
+    this.#listener.onDisturbance(disturbance)
   }
 }
