@@ -61,7 +61,7 @@ async function measureVisible(server, { edit, name, title }) {
   }
   for (const client of clients) client.close()
   console.log(`${title}, renamed to visible in ${THREADS} threads: ${spread(visible)}`)
-  console.log(`  of it 4 ms of quiet, and from parsed record to published: ${spread(processing)}`)
+  console.log(`  of it from parsed record to published: ${spread(processing)}`)
 }
 
 /** As before, from the call of `publish` to the last thread's new answer. */

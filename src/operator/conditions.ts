@@ -65,6 +65,12 @@ export function awaitingCondition(note: string): Condition {
   return notReady(REASONS.awaiting, `Awaiting validation: ${note}`)
 }
 
+/** `rival`: another record, which is older. */
+export function rivalCondition(ownerId: string, rival: string): Condition {
+  const text = `owner conflict, owner id '${ownerId}' is that of the older record ${rival}`
+  return failedCondition(text)
+}
+
 /** What another cluster says, in its own words. */
 export function foreignCondition(reason: string, message: string): Condition {
   return notReady(REASON.test(reason) ? reason : REASONS.providerError, message)

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
 import { keyOf, splitKey } from '../kube/object-key.ts'
 import type { WorkQueueCounts } from '../kube/work-queue.ts'
-import { isUp, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
+import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { mappingOf, metadataOf } from './object.ts'
 import type { RemoteMetrics, RemoteStatus } from './remotes/remote-clusters.ts'
@@ -31,10 +31,10 @@ export class OperatorMetrics implements RemoteMetrics {
   readonly #ready
   readonly #recordWrites
   readonly #writes
-  readonly #leftOut
   readonly #remoteLooks
   /** Keys of the records that were looked at, by cluster. */
   readonly #remoteKeys = new Map<string, Set<string>>()
+  readonly #leftOut
   /** Labels of each record that was set, by key. */
   readonly #labels = new Map<string, RecordLabels>()
 
@@ -163,7 +163,7 @@ export class OperatorMetrics implements RemoteMetrics {
       }
       for (const status of facts.peers) {
         const peer = { peer: status.address }
-        up.set(peer, isUp(status) ? 1 : 0)
+        up.set(peer, status.isUp ? 1 : 0)
         const { lastSeenMs } = status
         if (wasHeard(lastSeenMs)) age.set(peer, (clock.monotonic() - lastSeenMs) / 1000)
         if (status.serial !== undefined) serial.set(peer, status.serial)
@@ -178,7 +178,7 @@ export class OperatorMetrics implements RemoteMetrics {
 
 function placeOf(key: string): { dns_record_name: string; dns_record_namespace: string } {
   const { namespace, name } = splitKey(key)
-  return { dns_record_namespace: namespace, dns_record_name: name }
+  return { dns_record_name: name, dns_record_namespace: namespace }
 }
 
 function remoteLabels(cluster: string, key: string) {

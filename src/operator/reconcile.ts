@@ -8,9 +8,10 @@ import { mergeShares } from '../peering/merge/merge-shares.ts'
 import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
 import { sortUnique } from '../peering/shared-form.ts'
 import { adoptMerged } from './adopt.ts'
-import { failedCondition, healthyCondition } from './conditions.ts'
+import { failedCondition, healthyCondition, rivalCondition } from './conditions.ts'
 import { authoritativeKey } from './delegation/authoritative-record.ts'
 import { composeContribution } from './delegation/contribution.ts'
+import type { Owners } from './delegation/owner-book.ts'
 import { OwnersHold } from './delegation/owners-hold.ts'
 import { planAnnounce } from './delegation/plan-announce.ts'
 import { planServe } from './delegation/plan-serve.ts'
@@ -42,6 +43,7 @@ import {
 import type { ProviderSecrets } from './provider-choice.ts'
 import { nextLookMs, type RequeueBounds } from './requeue.ts'
 import { type Remembered, ShareBook } from './share-book.ts'
+import { ownerIdOf } from './status.ts'
 import type { Writer } from './write.ts'
 
 /** The cluster as it is known, our own writes included. */
@@ -90,6 +92,7 @@ export interface ReconcilerParts {
   readonly removalTimeoutMs: number
   /** Of all who write to authoritative records; by key. */
   readonly turns: Turns
+  readonly owners: Owners
 }
 
 /**
@@ -178,8 +181,14 @@ export class Reconciler {
   }
 
   async #delegate(key: string, publishing: Publishing): Promise<number> {
-    const { view, clock, bounds } = this.#parts
+    const { view, clock, bounds, owners } = this.#parts
     const { object } = publishing
+    const rival = owners.rivalOf(object)
+    if (rival !== '') {
+      const condition = rivalCondition(ownerIdOf(object), rival)
+      await this.#carryOut(object, planRefuse(object, condition, clock.now()))
+      return nextLookMs(undefined, bounds)
+    }
     const health = view.healthOf(key)
     const content = {
       authoritative: this.#authoritativeOf(object),
@@ -200,13 +209,15 @@ export class Reconciler {
   }
 
   async #remove(key: string, object: ApiObject): Promise<number | undefined> {
-    const { clock, removalTimeoutMs, bounds } = this.#parts
+    const { clock, removalTimeoutMs, bounds, owners } = this.#parts
     const nowMs = clock.now()
     if (!isDelegating(object)) {
       await this.#carryOut(object, planRemove(object, this.#derivedOf(object), nowMs))
       return this.#forget(key)
     }
-    const authoritative = this.#authoritativeOf(object)
+    // What is noted of its owner id is its rival's.
+    const hasRival = owners.rivalOf(object) !== ''
+    const authoritative = hasRival ? undefined : this.#authoritativeOf(object)
     const plan = planWithdraw(object, authoritative, removalTimeoutMs, nowMs)
     await this.#carryOut(object, plan)
     if (plan.againMs === undefined) return this.#forget(key)

@@ -4,6 +4,7 @@ import { WorkQueue, type WorkResult } from '../kube/work-queue.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import { ApiWriter, NotLeadingError } from './api-writer.ts'
 import type { Cluster } from './cluster.ts'
+import { OwnerBook } from './delegation/owner-book.ts'
 import { Turns } from './delegation/turns.ts'
 import type { OperatorMetrics } from './metrics.ts'
 import type { OperatorSettings } from './operator.ts'
@@ -80,6 +81,7 @@ export class Term {
     const onWrite = metrics.countWrite.bind(metrics)
     const writer = new ApiWriter({ objects, cache, mayWrite, onWrite })
     const turns = new Turns()
+    const owners = new OwnerBook()
     this.#reconciler = new Reconciler({
       view: cluster,
       writer,
@@ -93,10 +95,12 @@ export class Term {
       role,
       removalTimeoutMs: settings.removalTimeoutMs,
       turns,
+      owners,
     })
     const { recordInformer: records, secretInformer: secrets } = cluster
     this.#stopWatching = [
-      watchForNews({ records, secrets, cache, onNews }),
+      owners.watch(records, ''),
+      watchForNews({ records, secrets, cache, owners, onNews }),
       cluster.onHealth(onNews),
     ]
     this.queue.start()
@@ -105,6 +109,7 @@ export class Term {
       local: cluster,
       writer,
       turns,
+      owners,
       bounds: settings,
       settings: settings.remotes,
       mayWrite,

@@ -1,5 +1,6 @@
 import { type ApiObject, type JsonValue, textOf } from '../kube/api.ts'
 import type { Informer } from '../kube/informer.ts'
+import type { OwnerBook } from './delegation/owner-book.ts'
 import { isReadyForDelegation } from './delegation/remote-statuses.ts'
 import { SourceIndex } from './delegation/source-index.ts'
 import { isAuthoritative, isDerived } from './judge.ts'
@@ -11,6 +12,7 @@ export interface TriggerParts {
   readonly records: Informer
   readonly secrets: Informer
   readonly cache: RecordCache
+  readonly owners: Pick<OwnerBook, 'onGone'>
   /** The record is to be looked at. */
   readonly onNews: (key: string) => void
 }
@@ -19,7 +21,8 @@ export interface TriggerParts {
  * Has records looked at when something happens that matters to them: to themselves, to what was made of them, or to the
  * Secrets of their namespace. Begins with all records that are there. The returned function ends it.
  */
-export function watchForNews({ records, secrets, cache, onNews }: TriggerParts): () => void {
+export function watchForNews(parts: TriggerParts): () => void {
+  const { records, secrets, cache, owners, onNews } = parts
   const sources = new SourceIndex()
   const tell = (key: string, object: ApiObject): void => {
     for (const one of isDerived(object) ? ownersOf(object) : [key]) onNews(one)
@@ -43,6 +46,9 @@ export function watchForNews({ records, secrets, cache, onNews }: TriggerParts):
       tell(key, before)
     },
   })
+  const endOwners = owners.onGone((key) => {
+    for (const one of sources.of(key)) onNews(one)
+  })
   let isBeginning = true
   const tellUsers = (secret: ApiObject): void => {
     if (!isBeginning) for (const key of usersOf(secret, records)) onNews(key)
@@ -60,6 +66,7 @@ export function watchForNews({ records, secrets, cache, onNews }: TriggerParts):
   return () => {
     endRecords()
     endSecrets()
+    endOwners()
   }
 }
 

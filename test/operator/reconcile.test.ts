@@ -48,6 +48,7 @@ class World {
       role: 'primary',
       removalTimeoutMs: 24 * HOUR_MS,
       turns: new Turns(),
+      owners: { rivalOf: () => '' },
     })
     return this.reconciler
   }

@@ -26,6 +26,7 @@ export class DelegatingWorld {
     role: 'primary',
     removalTimeoutMs: 86_400_000,
     turns: new Turns(),
+    owners: { rivalOf: () => '' },
   })
 
   constructor() {

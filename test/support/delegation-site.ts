@@ -108,12 +108,18 @@ export class DelegationSite {
     return `/api/v1/namespaces/${SYSTEM}/secrets${name === '' ? '' : `/${name}`}`
   }
 
-  async create(name: string, rootHost: string, endpoints: readonly object[]): Promise<void> {
+  /** `more`: of the spec. */
+  async create(
+    name: string,
+    rootHost: string,
+    endpoints: readonly object[],
+    more: object = {},
+  ): Promise<void> {
     await this.cluster.must('POST', this.cluster.records(NAMESPACE), {
       apiVersion: 'kuadrant.io/v1alpha1',
       kind: 'DNSRecord',
       metadata: { name },
-      spec: { rootHost, delegate: true, endpoints },
+      spec: { rootHost, delegate: true, endpoints, ...more },
     })
   }
 

@@ -11,7 +11,7 @@ import type { Provider } from '../../src/operator/provider-secret.ts'
 import type { ClusterView } from '../../src/operator/reconcile.ts'
 import type { Write, Writer } from '../../src/operator/write.ts'
 import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
-import { MANAGED } from './operator-objects.ts'
+import { at, MANAGED } from './operator-objects.ts'
 
 const HEALTHY: OwnHealth = { down: [], up: [], probes: [] }
 
@@ -111,8 +111,12 @@ export class ToyCluster implements ClusterView, Writer {
       case 'delete':
         this.records.delete(key)
         return
-      case 'status':
-        this.records.set(key, { ...present, status: write.status })
+      case 'status': {
+        // What other clusters said there is theirs.
+        const remoteRecordStatuses = at(present, 'status', 'remoteRecordStatuses') as ApiObject
+        const others = remoteRecordStatuses === undefined ? {} : { remoteRecordStatuses }
+        this.records.set(key, { ...present, status: { ...write.status, ...others } })
+      }
     }
   }
 

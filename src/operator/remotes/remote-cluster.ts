@@ -12,6 +12,7 @@ import { NotLeadingError, RECORDS, refOf } from '../api-writer.ts'
 import type { Cluster } from '../cluster.ts'
 import { readClusterUid } from '../cluster-uid.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
+import type { OwnerBook } from '../delegation/owner-book.ts'
 import { SourceIndex } from '../delegation/source-index.ts'
 import type { Turns } from '../delegation/turns.ts'
 import { isAuthoritative, isDelegating, isDerived } from '../judge.ts'
@@ -39,6 +40,7 @@ export interface RemoteClusterParts {
   readonly local: Cluster
   readonly writer: Writer
   readonly turns: Turns
+  readonly owners: OwnerBook
   readonly bounds: RequeueBounds
   /** UID of the local cluster. */
   readonly ownUid: string
@@ -142,25 +144,26 @@ export class RemoteCluster {
   }
 
   #createReconciler(cluster: string): RemoteReconciler {
-    const { local, writer, turns, ownUid } = this.#parts
+    const { local, writer, turns, owners, ownUid } = this.#parts
     const remote = {
       record: (key: string) => this.#cache.get(key),
       sourcesOf: (key: string) => this.#sources.of(key),
     }
     const writeStatus = (record: ApiObject, status: ApiObject) => this.#writeStatus(record, status)
     const { clock } = this.#means
-    const parts = { view: local, writer, turns, remote, writeStatus, clock, ownUid, cluster }
-    return new RemoteReconciler(parts)
+    const here = { view: local, writer, turns, owners, clock, ownUid }
+    return new RemoteReconciler({ ...here, remote, writeStatus, cluster })
   }
 
   /** From here on all that may matter has a look taken: what changes there, here, and what went while nobody looked. */
   #follow(): void {
-    const { local } = this.#parts
+    const { local, owners, name } = this.#parts
     const { recordInformer, secretInformer } = local
     const onNews = (key: string): void => {
       this.#queue.add(key)
     }
     this.#stops.push(
+      owners.watch(this.#informer, name),
       this.#informer.subscribe({
         onAdd: (key, record) => this.#sources.add(key, record),
         onUpdate: (key, record, before) => {
@@ -176,6 +179,7 @@ export class RemoteCluster {
         records: this.#informer,
         secrets: secretInformer,
         cache: this.#cache,
+        owners,
         onNews,
       }),
       recordInformer.subscribe({

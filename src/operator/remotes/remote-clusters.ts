@@ -4,6 +4,7 @@ import { Informer } from '../../kube/informer.ts'
 import { type InlineKubeconfig, scanInlineKubeconfig } from '../../kube/inline-kubeconfig.ts'
 import type { Cluster } from '../cluster.ts'
 import { readClusterUid } from '../cluster-uid.ts'
+import type { OwnerBook } from '../delegation/owner-book.ts'
 import type { Turns } from '../delegation/turns.ts'
 import { mappingOf, metadataOf } from '../object.ts'
 import type { RequeueBounds } from '../requeue.ts'
@@ -34,6 +35,7 @@ export interface RemoteClustersParts {
   readonly local: Cluster
   readonly writer: Writer
   readonly turns: Turns
+  readonly owners: OwnerBook
   readonly bounds: RequeueBounds
   readonly settings: RemoteSettings
   readonly mayWrite: () => boolean

@@ -1,7 +1,14 @@
 import type { Clock } from '../../base/clock.ts'
 import { ApiError, type ApiObject, textOf } from '../../kube/api.ts'
-import { type Condition, failedCondition, noProviderCondition, REASONS } from '../conditions.ts'
+import {
+  type Condition,
+  failedCondition,
+  noProviderCondition,
+  REASONS,
+  rivalCondition,
+} from '../conditions.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
+import type { Owners } from '../delegation/owner-book.ts'
 import { planDelegate, planDepartures, planForsake } from '../delegation/plan-source.ts'
 import { faceOf, isReadyForDelegation } from '../delegation/remote-statuses.ts'
 import { readOwners } from '../delegation/rows.ts'
@@ -10,7 +17,7 @@ import { isAuthoritative, isDelegating, isDerived, judge } from '../judge.ts'
 import { isDeleting, itemsOf, mappingOf, metadataOf } from '../object.ts'
 import { type Plan, planRefuse } from '../plan.ts'
 import type { ClusterView } from '../reconcile.ts'
-import { composeStatus, ownerIdOf } from '../status.ts'
+import { composeStatus, isStatusInPlace, ownerIdOf } from '../status.ts'
 import type { Writer } from '../write.ts'
 
 /** The records of another cluster as they are known. */
@@ -25,6 +32,7 @@ export interface RemoteReconcilerParts {
   readonly view: ClusterView
   readonly writer: Writer
   readonly turns: Turns
+  readonly owners: Owners
   readonly remote: RemoteView
   /** Has `status` be what this cluster says in the status of a record of the other one. */
   readonly writeStatus: (record: ApiObject, status: ApiObject) => Promise<void>
@@ -38,7 +46,10 @@ export interface RemoteReconcilerParts {
 /** What is to be said in the status of a record of the other cluster. */
 interface StatusWrite {
   readonly record: ApiObject
-  readonly status: ApiObject
+  /** undefined = it is said already. */
+  readonly status: ApiObject | undefined
+  /** Why this cluster could not do what it is about: it is to be tried again. */
+  readonly error?: ApiError
 }
 
 /** Refusals that are the same the next time. */
@@ -62,7 +73,8 @@ export class RemoteReconciler {
     if (object === undefined || !this.#isForUs(key, object)) return false
     const told = await turns.take(authoritativeKey(object), () => this.#look(key))
     // Not in the turn: whoever waits for it must not wait for the other cluster.
-    if (told !== undefined) await this.#parts.writeStatus(told.record, told.status)
+    if (told?.status !== undefined) await this.#parts.writeStatus(told.record, told.status)
+    if (told?.error !== undefined) throw told.error
     return true
   }
 
@@ -79,16 +91,22 @@ export class RemoteReconciler {
 
   /** Does what is to be done here; resolves to what is to be said there, if anything. */
   async #look(key: string): Promise<StatusWrite | undefined> {
-    const { remote, view, clock, ownUid } = this.#parts
+    const { remote, view, owners, clock, ownUid } = this.#parts
     const object = remote.record(key)
     if (object === undefined || !this.#isForUs(key, object)) return undefined
     const face = faceOf(object, ownUid)
     const nowMs = clock.now()
-    const authoritative = view.record(authoritativeKey(object))
+    const rival = owners.rivalOf(object)
+    // What is noted of the owner id of both is its rival's.
+    const authoritative = rival === '' ? view.record(authoritativeKey(object)) : undefined
     if (isDeleting(object)) {
       return this.#carryOut(object, planForsake(face, authoritative, nowMs))
     }
     if (!isReadyForDelegation(object)) return undefined
+    if (rival !== '') {
+      const condition = rivalCondition(ownerIdOf(object), rival)
+      return this.#carryOut(object, planRefuse(face, condition, nowMs))
+    }
     return this.#carryOut(object, this.#plan(face, authoritative, nowMs))
   }
 
@@ -132,7 +150,8 @@ export class RemoteReconciler {
     const { clock, ownUid } = this.#parts
     const face = faceOf(record, ownUid)
     const status = composeStatus(face, [failedCondition(error.message)], {}, clock.now())
-    return isDeleting(record) ? undefined : { record, status }
+    if (isDeleting(record)) return undefined
+    return { record, status: isStatusInPlace(face, status) ? undefined : status, error }
   }
 
   /** A record that is here as well is our own: that cluster is this one. */

@@ -20,7 +20,7 @@ const LOOKS = 4
 export interface StrangersParts {
   readonly view: ClusterView
   /** Those of this cluster. */
-  readonly records: Informer
+  readonly records: Pick<Informer, 'subscribe'>
   readonly writer: Writer
   readonly turns: Turns
   readonly clock: Clock

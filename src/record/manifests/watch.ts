@@ -1,5 +1,5 @@
 import { type FSWatcher, watch } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import { isManifest, isSystemError } from './directory.ts'
@@ -8,8 +8,11 @@ import { isManifest, isSystemError } from './directory.ts'
 const QUIET_MS = 4
 /** Longest wait while a writer goes on and on. */
 const PATIENCE_MS = 40
-/** Time between two looks at files that need no quiet: of a thousand edits a second, some go together. */
-const HURRY_MS = 4
+/**
+ * Time between two looks at files that need no quiet: of a thousand edits a second some go together, but few, since
+ * queries wait for a processor that this thread keeps.
+ */
+const HURRY_MS = 1
 
 /** What changed: some files, or possibly everything. */
 export interface Disturbance {
@@ -30,7 +33,9 @@ export interface WatchListener {
 }
 
 interface Watched {
-  readonly watcher: FSWatcher
+  readonly directory: string
+  /** What the paths of its files begin with. */
+  readonly prefix: string
   readonly sinceMs: number
 }
 
@@ -45,15 +50,19 @@ const WRITTEN = Number.POSITIVE_INFINITY
  * before anything is written to the file; so events are taken once more after the look at which file is there.
  */
 export class DirectoryWatch {
-  readonly #watched = new Map<string, Watched>()
+  /** By path. */
+  readonly #watched = new Map<string, Watched & { readonly watcher: FSWatcher }>()
   readonly #clock: Clock
   readonly #timers: Timers
   readonly #listener: WatchListener
-  #paths = new Set<string>()
+  /** By path: what is to be looked at, with the directory that it is in. */
+  #paths = new Map<string, Watched>()
   /** By path: events of its entry since the last look, or WRITTEN. */
   readonly #steps = new Map<string, number>()
   #isEverything = false
+  /** Of the events that wait. */
   #firstMs = 0
+  #lastMs = 0
   #cancel: (() => void) | undefined
   #isHurrying = false
   #hurriedMs = Number.NEGATIVE_INFINITY
@@ -90,11 +99,13 @@ export class DirectoryWatch {
 
   #add(directory: string): void {
     try {
+      const prefix = join(directory, 'x').slice(0, -1)
+      const watched = { directory, prefix, sinceMs: this.#clock.monotonic() }
       const watcher = watch(directory, { persistent: false }, (event, name) =>
-        this.#notice(directory, name, event === 'rename'),
+        this.#notice(watched, name, event === 'rename'),
       )
       watcher.on('error', () => this.#drop(directory))
-      this.#watched.set(directory, { watcher, sinceMs: this.#clock.monotonic() })
+      this.#watched.set(directory, { ...watched, watcher })
     } catch (error) {
       if (!isSystemError(error)) throw error
       this.#listener.onFailure(`can't watch ${directory}: ${error.message}`)
@@ -107,21 +118,32 @@ export class DirectoryWatch {
   }
 
   /** `isOfEntry`: a name came or went; else the file was written to, or its attributes were. */
-  #notice(directory: string, name: string | null, isOfEntry: boolean): void {
-    if (name !== null && isManifest(name)) this.#noticeFile(join(directory, name), isOfEntry)
+  #notice(watched: Watched, name: string | null, isOfEntry: boolean): void {
+    if (name !== null && isManifest(name)) this.#noticeFile(watched, name, isOfEntry)
     // `..data`: a ConfigMap volume swaps all its files at once. No dot: maybe a new directory.
     else if (name === null || name.startsWith('..') || !name.includes('.'))
       this.#isEverything = true
     else return
-    const now = this.#clock.monotonic()
-    if (this.#cancel === undefined) this.#firstMs = now
-    else if (now - this.#firstMs > PATIENCE_MS) return
-    this.#cancel?.()
-    this.#cancel = this.#timers.after(QUIET_MS, () => this.#flush())
+    this.#lastMs = this.#clock.monotonic()
+    if (this.#cancel !== undefined) return
+    this.#firstMs = this.#lastMs
+    this.#waitForQuiet(QUIET_MS)
   }
 
-  #noticeFile(path: string, isOfEntry: boolean): void {
-    this.#paths.add(path)
+  /** One timer for all events of a burst. */
+  #waitForQuiet(waitMs: number): void {
+    const lastMs = this.#lastMs
+    this.#cancel = this.#timers.after(waitMs, () => {
+      const nowMs = this.#clock.monotonic()
+      const isQuiet = this.#lastMs === lastMs
+      if (isQuiet || nowMs - this.#firstMs > PATIENCE_MS) this.#flush()
+      else this.#waitForQuiet(Math.max(1, this.#lastMs + QUIET_MS - nowMs))
+    })
+  }
+
+  #noticeFile(watched: Watched, name: string, isOfEntry: boolean): void {
+    const path = watched.prefix + name
+    this.#paths.set(path, watched)
     const steps = isOfEntry ? (this.#steps.get(path) ?? 0) + 1 : WRITTEN
     this.#steps.set(path, steps)
     if (steps === 1) this.#hurry()
@@ -138,11 +160,10 @@ export class DirectoryWatch {
   #findReplaced(): void {
     if (this.#isClosed) return
     const replaced: string[] = []
-    for (const path of this.#paths) {
+    for (const [path, { directory, sinceMs }] of this.#paths) {
       if (this.#steps.get(path) !== 1) continue
-      const watchedMs = this.#watched.get(dirname(path))?.sinceMs
-      const isAnother = watchedMs !== undefined && this.#listener.isAnother(path, watchedMs)
-      if (isAnother) replaced.push(path)
+      const isWatched = this.#watched.get(directory)?.sinceMs === sinceMs
+      if (isWatched && this.#listener.isAnother(path, sinceMs)) replaced.push(path)
       else this.#steps.set(path, WRITTEN)
     }
     // All events from before this look are told before the next turn's immediates.
@@ -161,12 +182,12 @@ export class DirectoryWatch {
     }
     if (ready.length > 0)
       this.#listener.onDisturbance({ paths: new Set(ready), isEverything: false })
-    for (const path of this.#paths) if (this.#steps.get(path) === 1) this.#hurry()
+    for (const path of this.#paths.keys()) if (this.#steps.get(path) === 1) this.#hurry()
   }
 
   #flush(): void {
-    const disturbance = { paths: this.#paths, isEverything: this.#isEverything }
-    this.#paths = new Set()
+    const disturbance = { paths: new Set(this.#paths.keys()), isEverything: this.#isEverything }
+    this.#paths = new Map()
     this.#isEverything = false
     this.#cancel = undefined
     this.#listener.onDisturbance(disturbance)
