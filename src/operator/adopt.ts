@@ -22,8 +22,10 @@ export function adoptMerged(
         .map((endpoint) => scanTold(endpoint, address, rootHost))
         .filter((endpoint) => endpoint !== undefined)
       const { seenMs } = moment
-      const share = { seenMs, generation: 'v1' as const, site: address, rootHost, endpoints }
-      const word = { ...moment, generation: 'v1' as const, shares: [share], serial: undefined }
+      const from = { site: address, teller: address, isOwn: true }
+      const share = { ...from, seenMs, generation: 'v1' as const, rootHost, endpoints }
+      const about = { generation: 'v1' as const, serial: undefined, problems: [] }
+      const word = { ...moment, ...about, shares: [share] }
       return [address, { word, reason: ADOPTED }]
     }),
   )

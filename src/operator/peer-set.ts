@@ -22,6 +22,7 @@ export type Follower = Pick<
   | 'forget'
   | 'subscribe'
   | 'sharesOf'
+  | 'problemsOf'
   | 'hasAnsweredFor'
   | 'generation'
   | 'lastSeenMs'
@@ -190,10 +191,11 @@ class FollowedPeer implements Peer {
   #wordFor(rootHost: string): PeerWord | undefined {
     const { generation, lastSeenMs: seenMs, lastSeenTimeMs: seenTimeMs } = this.#follower
     if (generation === '' || !this.#follower.hasAnsweredFor(rootHost)) return undefined
-    const shares = this.#follower
-      .sharesOf(bareHost(rootHost))
-      .filter((share) => share.rootHost === rootHost)
-    return { shares, seenMs, seenTimeMs, generation, serial: this.#follower.serial }
+    const { serial } = this.#follower
+    const host = bareHost(rootHost)
+    const shares = this.#follower.sharesOf(host).filter((share) => share.rootHost === rootHost)
+    const problems = this.#follower.problemsOf(host)
+    return { shares, seenMs, seenTimeMs, generation, serial, problems }
   }
 
   #tell(hosts: ReadonlySet<string>): void {

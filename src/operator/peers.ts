@@ -9,6 +9,8 @@ export interface PeerWord extends Moment {
   readonly generation: Generation
   /** Of its zone kdrnt; undefined = not known. */
   readonly serial: number | undefined
+  /** What of it is refused, and why, a line each; its text is quoted. */
+  readonly problems: readonly string[]
 }
 
 /** What a peer says of one host. */

@@ -15,6 +15,8 @@ export interface HostPollParts {
   readonly onChange: (rootHost: string) => void
   /** '' = it went well. */
   readonly onAnswer: (fault: string) => void
+  /** What was refused of the answer for a host. */
+  readonly onProblems: (rootHost: string, problems: readonly string[]) => void
 }
 
 /** Keeps up with the hosts that we want to know of, at a peer that has to be asked for each. */
@@ -25,6 +27,8 @@ export class HostPoll {
   /** When each of the others is due, soonest first. */
   readonly #due = new Map<string, number>()
   readonly #shares = new Map<string, readonly SiteShare[]>()
+  /** Hosts that the peer answered for when it was last asked. */
+  readonly #answered = new Set<string>()
   /** What another process, or follower, was told of hosts that nobody wants yet. */
   readonly #recalled = new Map<string, readonly SiteShare[]>()
   /** How many want each host. */
@@ -79,6 +83,7 @@ export class HostPoll {
     this.#fresh.delete(rootHost)
     this.#due.delete(rootHost)
     this.#shares.delete(rootHost)
+    this.#answered.delete(rootHost)
   }
 
   /** Takes up what was told elsewhere: it counts once the host is wanted. */
@@ -109,9 +114,22 @@ export class HostPoll {
     this.hurry()
   }
 
-  /** Undefined = the host was not answered for yet. */
-  sharesOf(rootHost: string): readonly SiteShare[] | undefined {
-    return this.#shares.get(rootHost)
+  /** True if something was told of the host, be it that there is nothing. */
+  isKnown(rootHost: string): boolean {
+    return this.#shares.has(rootHost)
+  }
+
+  /**
+   * Undefined = it is not known. `heardMs`: when the peer was heard last, of whatever. A peer that is
+   * heard stands by what it said, as long as it answers when it is asked for that: looks are further apart than some would
+   * have silence last.
+   */
+  sharesOf(rootHost: string, heardMs: number): readonly SiteShare[] | undefined {
+    const shares = this.#shares.get(rootHost)
+    if (!this.#answered.has(rootHost)) return shares
+    return shares?.map((share) => {
+      return share.seenMs < heardMs ? { ...share, seenMs: heardMs } : share
+    })
   }
 
   /** Asks for what is due. */
@@ -164,7 +182,12 @@ export class HostPoll {
     if (dueMs === undefined) this.#fresh.add(host)
     else this.#due.set(host, dueMs)
     this.#parts.onAnswer(asked.kind === 'failed' ? asked.reason : '')
-    if (asked.kind === 'failed') return
+    if (asked.kind === 'failed') {
+      this.#answered.delete(host)
+      return
+    }
+    this.#answered.add(host)
+    this.#parts.onProblems(host, asked.kind === 'shares' ? asked.problems : [])
     const before = this.#shares.get(host)
     const after = asked.kind === 'shares' ? asked.shares : (before?.map(emptied) ?? [])
     this.#shares.set(host, after)

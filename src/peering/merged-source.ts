@@ -12,6 +12,7 @@ import { type Contained, containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { HOST_MS } from './host-poll.ts'
 import type { LocalTeller } from './local-teller.ts'
+import { yieldMsOf } from './merge/choose-shares.ts'
 import { dropDown } from './merge/health.ts'
 import { mergeShares } from './merge/merge-shares.ts'
 import { buildMergedRecord } from './merged-form.ts'
@@ -21,8 +22,9 @@ import type { SharedEndpoint, SiteShare } from './shared-endpoint.ts'
 
 /** How often to look whether a peer has been silent for too long. */
 const EXPIRY_LOOK_MS = 1000
-/** Disagreements that are logged one by one within that time. */
+/** Disagreements that are logged one by one within that time, and those of one host that are remembered. */
 const LOGGED_MAX = 20
+const TROUBLES_MAX = 100
 
 export interface MergedSourceParts {
   /** Our own records. */
@@ -59,8 +61,8 @@ export class MergedSource implements RecordSource {
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   readonly #contained: Contained
   readonly #stops: (() => void)[] = []
-  /** Peers whose word does not hold any more. */
-  readonly #expired = new Set<PeerFollower>()
+  /** How long each peer has been silent. */
+  readonly #silences = new Map<PeerFollower, Silence>()
   /** By host: what is amiss with it, as it was logged. */
   readonly #troubles = new Map<string, readonly string[]>()
   /** By host: when a word expires of a peer that is heard, but did not confirm it. Monotonic. */
@@ -81,7 +83,7 @@ export class MergedSource implements RecordSource {
     }
     for (const host of this.#hosts.values()) host.given = host.own
     for (const peer of peers) {
-      if (this.#isSilent(peer)) this.#expire(peer)
+      this.#noteSilence(peer)
       this.#stops.push(peer.subscribe((hosts) => this.#takePeer(hosts)))
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
@@ -169,10 +171,7 @@ export class MergedSource implements RecordSource {
   #lookForSilence(): void {
     const { peers, clock, log } = this.#parts
     for (const peer of peers) {
-      const isExpired = this.#isSilent(peer)
-      if (isExpired === this.#expired.has(peer)) continue
-      if (isExpired) this.#expire(peer)
-      else this.#expired.delete(peer)
+      if (!this.#noteSilence(peer)) continue
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
     const nowMs = clock.monotonic()
@@ -187,16 +186,17 @@ export class MergedSource implements RecordSource {
     this.#work()
   }
 
-  /** For so long that its word does not hold any more. */
-  #isSilent({ lastSeenMs }: PeerFollower): boolean {
-    const { clock, expiryMs } = this.#parts
-    return wasHeard(lastSeenMs) && clock.monotonic() - lastSeenMs >= expiryMs
-  }
-
-  #expire(peer: PeerFollower): void {
-    this.#expired.add(peer)
-    const { address } = peer.status
-    this.#parts.log.warning(`peer ${address} has been silent for too long: its endpoints go`)
+  /** False = it is as silent as it was. */
+  #noteSilence(peer: PeerFollower): boolean {
+    const { clock, expiryMs, log } = this.#parts
+    const { lastSeenMs } = peer
+    const silentMs = wasHeard(lastSeenMs) ? clock.monotonic() - lastSeenMs : 0
+    const silence = judgeSilence(silentMs, expiryMs)
+    if (silence === (this.#silences.get(peer) ?? 'none')) return false
+    this.#silences.set(peer, silence)
+    if (silence === 'expired')
+      log.warning(`peer ${peer.status.address} has been silent for too long: its endpoints go`)
+    return true
   }
 
   /** Settles the hosts that are to be looked at: the first at once, others run in between. */
@@ -296,12 +296,21 @@ export class MergedSource implements RecordSource {
       this.#troubles.delete(host)
       return
     }
-    this.#troubles.set(host, troubles)
-    for (const text of troubles) {
-      if (known.includes(text)) continue
+    this.#troubles.set(host, troubles.slice(0, TROUBLES_MAX))
+    const told = new Set(known)
+    for (const text of troubles.slice(0, TROUBLES_MAX)) {
+      if (told.has(text)) continue
       if (this.#logged++ < LOGGED_MAX) this.#parts.log.warning(text)
     }
   }
+}
+
+/** `late`: it has no say beside another nameserver of its site. `expired`: its word does not hold any more. */
+type Silence = 'none' | 'late' | 'expired'
+
+function judgeSilence(silentMs: number, expiryMs: number): Silence {
+  if (silentMs >= expiryMs) return 'expired'
+  return silentMs > yieldMsOf(expiryMs) + EXPIRY_LOOK_MS ? 'late' : 'none'
 }
 
 function hostKeyOf(record: StoredRecord): string {

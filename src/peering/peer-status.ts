@@ -22,6 +22,8 @@ export interface PeerStatus {
   readonly failures: number
   /** Endpoints that it tells of. */
   readonly endpoints: number
+  /** What of those that were looked at was refused: lines of the log. */
+  readonly refused: number
 }
 
 /** True for when a peer was seen, false for what says that it never was. */

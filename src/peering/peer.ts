@@ -2,22 +2,23 @@ import type { Clock } from '../base/clock.ts'
 import { writeMoment } from '../base/moment.ts'
 import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
-import { type Fetching, fetchZone } from '../client/fetch-zone.ts'
+import type { Fetching } from '../client/fetch-zone.ts'
 import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
 import { Rcode } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSerialAfter } from '../dns/serial.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
-import { KDRNT_ZONE } from '../record/kdrnt.ts'
 import { type Contained, containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
 import { apexSoa, askSerial } from './ask-serial.ts'
+import { fetchTold } from './fetch-told.ts'
 import { HostPoll } from './host-poll.ts'
 import { identityOf, type KeptPeer } from './memory/kept-peer.ts'
 import { type PeerAddress, resolvePeer } from './peer-address.ts'
 import { bareHost, type PeerStatus } from './peer-status.ts'
+import { Refusals } from './refusals.ts'
 import type { Generation, SiteShare } from './shared-endpoint.ts'
 import { SharedZone } from './shared-zone.ts'
 
@@ -41,10 +42,10 @@ const REFUSALS: ReadonlySet<number> = new Set([
 ])
 /** Until a host name is resolved again though its address answers. */
 const RESOLVE_MS = 5 * 60_000
-/** Limits of one transfer. */
-const TRANSFER_IDLE_MS = 10_000
-const TRANSFER_TOTAL_MS = 10 * 60_000
-const TRANSFER_OCTETS_MAX = 256 * 1024 * 1024
+/** Longest rest after a transfer: as long as that took, so that a peer gets half of our time at most. */
+export const REST_MS_MAX = 15_000
+/** Between two lines about hosts that can't be asked for. */
+const HOST_FAULT_MS = 10_000
 
 export interface PeerFollowerOptions {
   readonly peer: PeerAddress
@@ -76,7 +77,8 @@ type Listener = (hosts: ReadonlySet<string>) => void
 export class PeerFollower {
   readonly #options: PeerFollowerOptions
   readonly #address: string
-  readonly #zone = new SharedZone()
+  readonly #zone: SharedZone
+  readonly #refusals: Refusals
   readonly #hosts: HostPoll
   readonly #contained: Contained
   readonly #listeners = new Set<Listener>()
@@ -102,6 +104,9 @@ export class PeerFollower {
   #zoneSeenMs = Number.NEGATIVE_INFINITY
   #lastPollMs = Number.NEGATIVE_INFINITY
   #transferMs = Number.NEGATIVE_INFINITY
+  /** No look before: the last transfer took long. */
+  #restUntilMs = Number.NEGATIVE_INFINITY
+  #hostFaultMs = Number.NEGATIVE_INFINITY
   #error = ''
   /** Of questions for hosts, while its SOA is to be had. */
   #hostError = ''
@@ -114,12 +119,15 @@ export class PeerFollower {
     const { clock, peer, log } = options
     this.#options = options
     this.#address = printEndpoint(peer)
+    this.#zone = new SharedZone(this.#address)
+    this.#refusals = new Refusals({ peer: this.#address, log, clock })
     this.#contained = containing(log, `Asking peer ${this.#address}`)
     this.#hosts = new HostPoll({
       ask: (host) => this.#askHost(host),
       nowMs: () => clock.monotonic(),
       onChange: (host) => this.#tell(new Set([bareHost(host)])),
       onAnswer: (fault) => this.#noteAnswer(fault),
+      onProblems: (host, problems) => this.#refusals.note(host, problems),
     })
   }
 
@@ -136,6 +144,7 @@ export class PeerFollower {
       error: this.#error || this.#hostError,
       failures: this.#failures,
       endpoints: isOld ? this.#hosts.count : this.#zone.count,
+      refused: this.#refusals.count,
     }
   }
 
@@ -172,7 +181,7 @@ export class PeerFollower {
 
   /** True if what `sharesOf` says of the host is what the peer says; before, that is nothing as well. */
   hasAnsweredFor(rootHost: string): boolean {
-    if (this.#generation === 'v1') return this.#hosts.sharesOf(rootHost) !== undefined
+    if (this.#generation === 'v1') return this.#hosts.isKnown(rootHost)
     return this.#generation === 'v2'
   }
 
@@ -233,8 +242,9 @@ export class PeerFollower {
       this.#again = true
       return
     }
-    const sinceMs = this.#options.clock.monotonic() - this.#lastPollMs
-    this.#schedule(Math.max(0, NOTIFY_GAP_MS - sinceMs))
+    const nowMs = this.#options.clock.monotonic()
+    const dueMs = Math.max(this.#lastPollMs + NOTIFY_GAP_MS, this.#restUntilMs)
+    this.#schedule(Math.max(0, dueMs - nowMs))
   }
 
   /** True if it is at that address. */
@@ -266,12 +276,24 @@ export class PeerFollower {
 
   /** What it says of the host, and of its wildcard. `host`: without `*.`. */
   sharesOf(host: string): readonly SiteShare[] {
-    if (this.#generation !== 'v1') return this.#zone.sharesOf(host, this.#zoneSeenMs)
-    const asked = [host, `*.${host}`].map((rootHost) => this.#hosts.sharesOf(rootHost))
+    if (this.#generation !== 'v1') return this.#readZone(host)
+    const hosts = [host, `*.${host}`]
+    const asked = hosts.map((rootHost) => this.#hosts.sharesOf(rootHost, this.#lastSeenMs))
     if (asked.every((shares) => shares === undefined)) {
-      return this.#zone.count === 0 ? [] : this.#zone.sharesOf(host, this.#zoneSeenMs)
+      return this.#zone.count === 0 ? [] : this.#readZone(host)
     }
     return asked.flatMap((shares) => shares ?? [])
+  }
+
+  /** Why some of what it says of the host, and of its wildcard, is refused; its text is quoted. */
+  problemsOf(host: string): readonly string[] {
+    return [...this.#refusals.of(host), ...this.#refusals.of(`*.${host}`)]
+  }
+
+  #readZone(host: string): readonly SiteShare[] {
+    const { shares, problems } = this.#zone.read(host, this.#zoneSeenMs)
+    this.#refusals.note(host, problems)
+    return shares
   }
 
   #schedule(delayMs: number): void {
@@ -290,8 +312,8 @@ export class PeerFollower {
     await this.#contained(() => this.#look())
     this.#isBusy = false
     this.#markAnswered()
-    if (this.#again) this.#schedule(NOTIFY_GAP_MS)
-    else this.#schedule(this.#pauseMs())
+    const restMs = this.#restUntilMs - this.#options.clock.monotonic()
+    this.#schedule(Math.max(restMs, this.#again ? NOTIFY_GAP_MS : this.#pauseMs()))
   }
 
   #pauseMs(): number {
@@ -355,9 +377,12 @@ export class PeerFollower {
   async #transfer(server: Endpoint, serial: number): Promise<void> {
     const { clock } = this.#options
     const changed = new Set<string>()
+    const startMs = clock.monotonic()
     try {
       await this.#fetch(server, serial, changed)
+      this.#rest(startMs)
     } catch (error) {
+      this.#rest(startMs)
       if (!(error instanceof TransferFault)) throw error
       if (this.#aborting.signal.aborted) return
       this.#soa = undefined
@@ -371,10 +396,16 @@ export class PeerFollower {
       // What it told host by host it tells here as well, or no longer.
       for (const host of this.#hosts.hosts()) changed.add(bareHost(host))
       this.#hosts.clear()
+      this.#refusals.clear()
     }
     this.#enter(isWhole ? 'v2' : 'v1', 'it tells nothing whole')
     this.#confirm()
     this.#tell(changed)
+  }
+
+  #rest(startMs: number): void {
+    const nowMs = this.#options.clock.monotonic()
+    this.#restUntilMs = nowMs + Math.min(nowMs - startMs, REST_MS_MAX)
   }
 
   get #keyName(): string {
@@ -390,8 +421,8 @@ export class PeerFollower {
     // A serial that is behind is that of a peer that began anew: differences lead nowhere.
     const isBehind = this.#serial !== undefined && !isSerialAfter(serial, this.#serial)
     const soa = isBehind ? undefined : this.#soa
-    const fetching = fetchZone({
-      zone: KDRNT_ZONE,
+    let hasOthers = false
+    const fetching = fetchTold({
       primary: server,
       source: sourceFor?.(server.host) ?? '',
       key,
@@ -399,9 +430,9 @@ export class PeerFollower {
       serial: this.#serial ?? 0,
       clock,
       timers,
-      idleMs: TRANSFER_IDLE_MS,
-      totalMs: TRANSFER_TOTAL_MS,
-      octetsMax: TRANSFER_OCTETS_MAX,
+      onOthers: () => {
+        hasOthers = true
+      },
     })
     this.#fetching = fetching
     const received = await fetching.received.finally(() => (this.#fetching = undefined))
@@ -411,7 +442,10 @@ export class PeerFollower {
     } else if (received.kind === 'steps') {
       await runInSlices(this.#zone.advance(received.steps, changed), clock)
       this.#soa = received.soa
+    } else if (received.serial !== this.#serial) {
+      throw new TransferFault(`its zone is of serial ${received.serial}, older than before`)
     }
+    if (hasOthers) this.#zone.noteOthers()
     this.#serial = received.serial
   }
 
@@ -455,7 +489,10 @@ export class PeerFollower {
   #noteAnswer(fault: string): void {
     if (this.#aborting.signal.aborted) return
     if (fault !== '') this.#failures++
-    if (fault !== '' && fault !== this.#hostError) {
+    const nowMs = this.#options.clock.monotonic()
+    const isDue = nowMs - this.#hostFaultMs >= HOST_FAULT_MS
+    if (fault !== '' && fault !== this.#hostError && isDue) {
+      this.#hostFaultMs = nowMs
       this.#options.log.warning(`peer ${this.#address}: a host can't be asked for: ${fault}`)
     }
     this.#hostError = fault

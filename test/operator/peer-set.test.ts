@@ -38,6 +38,7 @@ class ToyFollower implements Follower {
       error,
       failures: 0,
       endpoints: 0,
+      refused: 0,
     }
   }
 
@@ -68,6 +69,10 @@ class ToyFollower implements Follower {
 
   sharesOf(host: string): readonly SiteShare[] {
     return this.shares.filter(({ rootHost }) => rootHost.replace(/^\*\./, '') === host)
+  }
+
+  problemsOf(host: string): readonly string[] {
+    return host === APP ? ['x: no name'] : []
   }
 
   tell(...hosts: readonly string[]): void {
@@ -165,6 +170,8 @@ t.test('what a peer says is of the host that is asked for alone', (t) => {
   t.strictSame(peer?.answerFor(APP), { kind: 'pending' })
   const share = (rootHost: string): SiteShare => ({
     site: 'east',
+    teller: '192.0.2.53:53',
+    isOwn: true,
     rootHost,
     endpoints: [told({ rootHost })],
     seenMs: clock.monotonicMs,
@@ -173,13 +180,16 @@ t.test('what a peer says is of the host that is asked for alone', (t) => {
   const shares = [share(APP), share(`*.${APP}`)]
   followers[0]!.shares.push(...shares)
   Object.assign(followers[0]!, { generation: 'v2', ...lastSeen(clock), serial: 9 })
-  const about = { ...thisMoment(clock), generation: 'v2', serial: 9 }
+  const about = { ...thisMoment(clock), generation: 'v2', serial: 9, problems: ['x: no name'] }
   t.strictSame(peer?.answerFor(APP), { kind: 'said', word: { ...about, shares: [shares[0]] } })
   t.strictSame(peer?.answerFor(`*.${APP}`), {
     kind: 'said',
     word: { ...about, shares: [shares[1]] },
   })
-  t.strictSame(peer?.answerFor('x.example'), { kind: 'said', word: { ...about, shares: [] } })
+  t.strictSame(peer?.answerFor('x.example'), {
+    kind: 'said',
+    word: { ...about, shares: [], problems: [] },
+  })
   t.end()
 })
 

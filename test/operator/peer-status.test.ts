@@ -11,6 +11,7 @@ const START_MS = Date.parse('2026-03-01T12:00:00Z')
 const clock = new FakeClock()
 clock.nowMs = START_MS
 const HOST = 'k.example.com'
+const ROOM_OCTETS = 400_000
 
 const endpoints: fc.Arbitrary<SharedEndpoint> = fc
   .record({
@@ -35,13 +36,23 @@ const endpoints: fc.Arbitrary<SharedEndpoint> = fc
 function words(generation: Generation, seenMs: number) {
   return fc
     .uniqueArray(fc.constantFrom('east', 'west', 'x'), { minLength: 1 })
-    .chain((sites) => fc.tuple(...sites.map((site) => shares(site, generation, seenMs))))
+    .chain((sites) =>
+      fc.tuple(
+        ...sites.map((site) => shares({ site, isOwn: sites.length === 1 }, generation, seenMs)),
+      ),
+    )
 }
 
-function shares(site: string, generation: Generation, seenMs: number): fc.Arbitrary<SiteShare> {
+function shares(
+  { site, isOwn }: Pick<SiteShare, 'site' | 'isOwn'>,
+  generation: Generation,
+  seenMs: number,
+): fc.Arbitrary<SiteShare> {
   const own = fc.array(endpoints, { minLength: 1, maxLength: 3 })
   return own.map((list) => ({
     site,
+    teller: '',
+    isOwn,
     rootHost: HOST,
     endpoints: list.map((one) => ({
       ...one,
@@ -65,23 +76,30 @@ const states = fc
     const serial = isSilent ? 7 : undefined
     return words(generation, moment.seenMs).map(
       (said): Remembered => ({
-        word: { shares: said, ...moment, generation, serial },
+        word: { shares: said, ...moment, generation, serial, problems: [] },
         reason: isSilent ? 'no answer' : '',
       }),
     )
   })
 
+function toldBy(teller: string, { word, reason }: Remembered): Remembered {
+  return {
+    reason,
+    word: word && { ...word, shares: word.shares.map((one) => ({ ...one, teller })) },
+  }
+}
+
 t.test('what peers said outlives a restart, and is written the same after it', async (t) => {
   fc.assert(
     fc.property(states, states, (one, other) => {
       const remembered = new Map([
-        ['192.0.2.1:53', one],
-        ['[::1]:53', other],
+        ['192.0.2.1:53', toldBy('192.0.2.1:53', one)],
+        ['[::1]:53', toldBy('[::1]:53', other)],
       ])
-      const printed = printPeers([...remembered.keys()], remembered)
+      const printed = printPeers([...remembered.keys()], remembered, ROOM_OCTETS)
       const scanned = scanPeers(JSON.parse(JSON.stringify(printed)), HOST, clock)
       t.strictSame(scanned, remembered)
-      t.strictSame(printPeers([...remembered.keys()], scanned), printed)
+      t.strictSame(printPeers([...remembered.keys()], scanned, ROOM_OCTETS), printed)
     }),
     { numRuns: 200, seed: 4 },
   )
@@ -90,13 +108,14 @@ t.test('what peers said outlives a restart, and is written the same after it', a
 t.test(
   'a peer that has nothing is an item of its own, one that was never asked is none',
   async (t) => {
-    const word = { shares: [], ...thisMoment(clock), generation: 'v2', serial: 7 } as const
+    const about = { generation: 'v2', serial: 7, problems: [] } as const
+    const word = { shares: [], ...thisMoment(clock), ...about }
     const remembered = new Map<string, Remembered>([
       ['live', { word, reason: '' }],
       ['silent', { word, reason: 'timeout' }],
       ['never', { word: undefined, reason: 'refused' }],
     ])
-    t.strictSame(printPeers(['live', 'silent', 'never', 'new'], remembered), [
+    t.strictSame(printPeers(['live', 'silent', 'never', 'new'], remembered, ROOM_OCTETS), [
       { address: 'live', state: 'Live', generation: 'v2', endpoints: [] },
       {
         address: 'silent',

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { thisMoment } from '../../src/base/moment.ts'
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
+import { Turns } from '../../src/operator/delegation/turns.ts'
 import type { Plan } from '../../src/operator/plan.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
 import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
@@ -34,7 +35,7 @@ class World {
       peers: this.peers,
       clock: this.clock,
       listener: {
-        looked: (_record, plan, conflicts) => {
+        looked: (_record, plan, { conflicts }) => {
           this.plans.push(plan)
           this.conflicts.push(...conflicts.map(({ text }) => text))
         },
@@ -44,6 +45,10 @@ class World {
       bounds: { minMs: 5000, maxMs: 900_000 },
       expiryMs: 24 * HOUR_MS,
       reportsPeers: () => true,
+      role: 'primary',
+      removalTimeoutMs: 24 * HOUR_MS,
+      turns: new Turns(),
+      owners: { rivalOf: () => '' },
     })
     return this.reconciler
   }
@@ -134,6 +139,30 @@ t.test('a restart writes nothing, whether peers have answered yet or not', async
   for (const [address, answer] of answers) world.peers.answers.set(address, answer)
   t.strictSame(await world.look(), [], 'and when they do')
 })
+
+t.test(
+  'a peer that was started anew has forgotten when it changed: nothing is written',
+  async (t) => {
+    const world = new World()
+    world.cluster.put(dnsRecord())
+    const say = (target: string, sinceSeconds: number) =>
+      world.peers.say(EAST, 'east', [{ targets: [target], sinceSeconds }], thisMoment(world.clock))
+    const since = () => JSON.stringify(world.field('app', 'status', 'peers')).match(/"\d{10}"/)?.[0]
+    say('192.0.2.2', 1_790_000_500)
+    await world.look()
+    say('192.0.2.2', 1_790_000_000)
+    t.strictSame(await world.look(), [], 'we both go on')
+    world.start()
+    t.strictSame(await world.look(), [], 'we are started anew as well')
+    t.equal(since(), '"1790000500"')
+    say('192.0.2.2', 1_790_000_600)
+    t.strictSame(await world.look(), ['status app'], 'it was something else meanwhile')
+    t.equal(since(), '"1790000600"')
+    say('192.0.2.3', 1_790_000_000)
+    t.strictSame(await world.look(), ['apply merged-app', 'status app'], 'it is something else now')
+    t.equal(since(), '"1790000000"')
+  },
+)
 
 t.test('an edit is told, merged and reported', async (t) => {
   const world = new World()

@@ -113,7 +113,8 @@ class ToldPeer extends PeerFollower {
     const endpoints = this.told.get(host) ?? []
     const { site } = endpoints[0] ?? endpoint()
     const seenMs = this.confirmedMs.get(host) ?? this.seenMs
-    return [{ site, rootHost: host, endpoints, seenMs, generation: 'v2' }]
+    const about = { site, teller: site, isOwn: true, rootHost: host, seenMs } as const
+    return [{ ...about, endpoints, generation: 'v2' }]
   }
 
   again(host: string): void {

@@ -236,6 +236,30 @@ t.test('what is told whole is taken whole where only questions are answered', as
   t.strictSame(follower.sharesOf(HOST)[0]!.endpoints, [shared])
 })
 
+t.test('a peer that is asked for each host stands by its word between two looks', async (t) => {
+  const zone = new ToldZone(1, [told(endpoint())])
+  zone.transferRcode = 5
+  const { follower, server, pass, targets } = await setUp(t, zone)
+  follower.want(HOST)
+  await pass(1)
+  await until(() => targets().length > 0, 'the host')
+  const seen = () => follower.sharesOf(HOST)[0]!.seenMs
+  const firstMs = seen()
+  for (let second = 1; second <= 10; second++) await pass(1)
+  t.equal(seen(), firstMs + 10_000, 'it was heard')
+  server.script = (query, isTcp) => {
+    return query.question!.type === RRType.SOA ? zone.script(query, isTcp) : 2
+  }
+  await pass(10)
+  await until(() => follower.status.failures > 0, 'a question in vain')
+  t.equal(seen(), firstMs, 'what it does not answer for it does not stand by')
+  t.strictSame(targets(), ['192.0.2.1'])
+  server.script = zone.script
+  await pass(20)
+  await until(() => seen() > firstMs, 'it to answer again')
+  t.equal(seen(), firstMs + 40_000)
+})
+
 t.test('with a key nothing unsigned is taken, and no host is asked for', async (t) => {
   const key = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Array(32))
   const zone = new ToldZone(1, [told(endpoint()), ...OLD])

@@ -11,7 +11,7 @@ import type { Provider } from '../../src/operator/provider-secret.ts'
 import type { ClusterView } from '../../src/operator/reconcile.ts'
 import type { Write, Writer } from '../../src/operator/write.ts'
 import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
-import { MANAGED } from './operator-objects.ts'
+import { at, MANAGED } from './operator-objects.ts'
 
 const HEALTHY: OwnHealth = { down: [], up: [], probes: [] }
 
@@ -111,8 +111,12 @@ export class ToyCluster implements ClusterView, Writer {
       case 'delete':
         this.records.delete(key)
         return
-      case 'status':
-        this.records.set(key, { ...present, status: write.status })
+      case 'status': {
+        // What other clusters said there is theirs.
+        const remoteRecordStatuses = at(present, 'status', 'remoteRecordStatuses') as ApiObject
+        const others = remoteRecordStatuses === undefined ? {} : { remoteRecordStatuses }
+        this.records.set(key, { ...present, status: { ...write.status, ...others } })
+      }
     }
   }
 
@@ -155,14 +159,11 @@ export class ToyPeers implements PeerDirectory {
   ): void {
     const rootHost = endpoints[0]?.rootHost ?? 'k.example.com'
     const whole = endpoints.map((endpoint) => told({ site, rootHost, ...endpoint }))
-    const share = {
-      site,
-      rootHost,
-      endpoints: whole,
-      seenMs: moment.seenMs,
-      generation: 'v2' as const,
-    }
-    const word = { shares: [share], ...moment, generation: 'v2' as const, serial: 7 }
+    const from = { site, teller: address, isOwn: true, rootHost }
+    const about = { seenMs: moment.seenMs, generation: 'v2' as const }
+    const share = { ...from, ...about, endpoints: whole }
+    const said = { shares: [share], generation: 'v2' as const, serial: 7, problems: [] }
+    const word = { ...moment, ...said }
     this.answers.set(address, { kind: 'said', word })
   }
 

@@ -211,7 +211,9 @@ class KeptReader {
     const { address, hosts } = this.#peer!
     const site = section.generation === 'v1' ? address : endpoint.site
     const shares = hosts.get(section.rootHost) ?? []
-    hosts.set(section.rootHost, withEndpoint(shares, { ...endpoint, site }, section))
+    const { rootHost, generation, seenMs } = section
+    const about = { teller: address, rootHost, generation, seenMs }
+    hosts.set(rootHost, withEndpoint(shares, { ...endpoint, site }, about))
     return true
   }
 
@@ -225,13 +227,16 @@ class KeptReader {
 function withEndpoint(
   shares: SiteShare[],
   endpoint: SharedEndpoint,
-  { rootHost, generation, seenMs }: Pick<SiteShare, 'rootHost' | 'generation' | 'seenMs'>,
+  about: Pick<SiteShare, 'teller' | 'rootHost' | 'generation' | 'seenMs'>,
 ): SiteShare[] {
   const { site } = endpoint
   const known = shares.find((share) => share.site === site)
-  if (known === undefined) {
-    return [...shares, { site, rootHost, endpoints: [endpoint], seenMs, generation }]
+  if (known !== undefined) {
+    const longer = { ...known, endpoints: [...known.endpoints, endpoint] }
+    return shares.map((share) => (share === known ? longer : share))
   }
-  const longer = { ...known, endpoints: [...known.endpoints, endpoint] }
-  return shares.map((share) => (share === known ? longer : share))
+  // Who tells of several sites is a nameserver of none of them: see `SiteShare`.
+  const isOwn = shares.length === 0
+  const share: SiteShare = { site, isOwn, ...about, endpoints: [endpoint] }
+  return [...shares.map((other) => ({ ...other, isOwn })), share]
 }

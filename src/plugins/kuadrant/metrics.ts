@@ -165,7 +165,12 @@ export function measurePeers(
   )
   const endpoints = metrics.gauge(`${name}_endpoints`, 'Endpoints that the peer tells of.', labels)
   const failures = metrics.gauge(`${name}_failures`, 'Failed attempts since the start.', labels)
-  const gauges = [up, seen, serial, endpoints, failures]
+  const refused = metrics.gauge(
+    `${name}_refused`,
+    'What of the peer is refused: lines of the log.',
+    labels,
+  )
+  const gauges = [up, seen, serial, endpoints, failures, refused]
   const stop = metrics.onCollect(() => {
     for (const status of peers()) {
       const at = { peer: status.address }
@@ -174,6 +179,7 @@ export function measurePeers(
       if (status.serial !== undefined) serial.set(at, status.serial)
       endpoints.set(at, status.endpoints)
       failures.set(at, status.failures)
+      refused.set(at, status.refused)
     }
   })
   return () => {

@@ -32,7 +32,8 @@ function hostsOf(
   seenMs: number,
 ): readonly [string, SiteShare[]][] {
   const own = list.map((one) => ({ ...one, site: PEER }))
-  const share: SiteShare = { site: PEER, rootHost: HOST, endpoints: own, seenMs, generation: 'v1' }
+  const from = { site: PEER, teller: PEER, isOwn: true, generation: 'v1' } as const
+  const share: SiteShare = { ...from, rootHost: HOST, endpoints: own, seenMs }
   return [[HOST, [share]]]
 }
 
