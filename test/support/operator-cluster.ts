@@ -1,3 +1,4 @@
+import type { Moment } from '../../src/base/moment.ts'
 import { printEndpoint } from '../../src/dns/endpoint.ts'
 import { ApiError, type ApiObject, textOf } from '../../src/kube/api.ts'
 import { keyOf } from '../../src/kube/object-key.ts'
@@ -154,12 +155,15 @@ export class ToyPeers implements PeerDirectory {
     address: string,
     site: string,
     endpoints: readonly Partial<SharedEndpoint>[],
-    seenMs: number,
+    moment: Moment,
   ): void {
     const rootHost = endpoints[0]?.rootHost ?? 'k.example.com'
     const whole = endpoints.map((endpoint) => told({ site, rootHost, ...endpoint }))
-    const share = { site, rootHost, endpoints: whole, seenMs, generation: 'v2' as const }
-    const word = { shares: [share], seenMs, generation: 'v2' as const, serial: 7 }
+    const from = { site, teller: address, isOwn: true, rootHost }
+    const about = { seenMs: moment.seenMs, generation: 'v2' as const }
+    const share = { ...from, ...about, endpoints: whole }
+    const said = { shares: [share], generation: 'v2' as const, serial: 7, problems: [] }
+    const word = { ...moment, ...said }
     this.answers.set(address, { kind: 'said', word })
   }
 
