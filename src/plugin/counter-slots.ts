@@ -57,12 +57,16 @@ export class CounterSlots {
 
   /** The counters that `tx` belongs to: add to them, and never take away. */
   of(tx: Transaction): Float64Array {
-    const server = tx.server.address
+    return this.at(tx.server.address, tx.zone, tx.view)
+  }
+
+  /** The same, of a place. */
+  at(server: string, zone: string, view: string): Float64Array {
     for (let i = 0; i < this.#own.length; i++) {
-      if (this.#zones[i] !== tx.zone || this.#views[i] !== tx.view) continue
+      if (this.#zones[i] !== zone || this.#views[i] !== view) continue
       if (this.#servers[i] === server) return this.#own[i]!
     }
-    return this.#add(server, tx.zone, tx.view)
+    return this.#add(server, zone, view)
   }
 
   #add(server: string, zone: string, view: string): Float64Array {

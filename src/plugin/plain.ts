@@ -21,6 +21,27 @@ export interface PlainSource {
   find(name: HashedName): ZoneAnswerer | undefined
 }
 
+/** Where plain queries are answered: what is the same for all of them that come by one way. */
+export interface PlainPlace {
+  /** Label values of metrics, as in `SlotLabels`. */
+  readonly server: string
+  readonly zone: string
+  readonly view: string
+  /** The directive that answers. */
+  readonly answeredBy: string
+}
+
+/**
+ * Sees plain queries with their answers, which are NOERROR. It finds the question in `plainQuery`
+ * (dns/message/plain-query.ts), and in `tx` the addresses, `sentOctets` and the times.
+ */
+export interface PlainObserver {
+  /** True: it reads more of `tx`, which then has all but the records of the answer. */
+  readonly readsAll: boolean
+  /** @hot */
+  observe(tx: Transaction): void
+}
+
 /** What a link does to plain queries and their answers. */
 export type PlainLink =
   /** Nothing. `ifOne`: where the answer has one record. */
@@ -28,7 +49,12 @@ export type PlainLink =
   /** Takes the network of a client subnet for the client. */
   | { readonly kind: 'subnet'; readonly next: Handler }
   /** Counts or logs the answer, changes nothing, and does not read its records. */
-  | { readonly kind: 'observe'; observe(tx: Transaction): void; readonly next: Handler }
+  | {
+      readonly kind: 'observe'
+      /** Makes what observes the answers of a place. */
+      readonly observer: (place: PlainPlace) => PlainObserver
+      readonly next: Handler
+    }
   /** Answers. */
   | { readonly kind: 'answer'; readonly source: PlainSource }
 
@@ -38,25 +64,36 @@ export interface PlainChain {
   /** Whether a client subnet says who the client is. */
   readonly takesSubnet: boolean
   /** From the innermost on. */
-  readonly observes: readonly ((tx: Transaction) => void)[]
+  readonly observers: readonly PlainObserver[]
   /** True where only answers of one record are plain. */
   readonly onlyOne: boolean
 }
 
-/** Undefined = some link has to see every query. */
-export function planPlain(chain: Handler): PlainChain | undefined {
-  const observes: ((tx: Transaction) => void)[] = []
+/** `at`: where the chain is. Undefined = some link has to see every query. */
+export function planPlain(
+  chain: Handler,
+  at: Omit<PlainPlace, 'answeredBy'>,
+): PlainChain | undefined {
+  const makers: ((place: PlainPlace) => PlainObserver)[] = []
   let takesSubnet = false
   let onlyOne = false
   for (let link = chain.plain; link !== undefined; link = link.next.plain) {
     switch (link.kind) {
-      case 'answer':
-        return { source: link.source, takesSubnet, observes: observes.reverse(), onlyOne }
+      case 'answer': {
+        const { source } = link
+        const place = { ...at, answeredBy: source.name }
+        return {
+          source,
+          takesSubnet,
+          observers: makers.reverse().map((make) => make(place)),
+          onlyOne,
+        }
+      }
       case 'subnet':
         takesSubnet = true
         break
       case 'observe':
-        observes.push(link.observe)
+        makers.push(link.observer)
         break
       default:
         onlyOne ||= link.ifOne === true

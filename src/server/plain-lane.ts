@@ -19,6 +19,8 @@ const { parsePlainQuery, plainQuery } = plain
 interface PlainPath {
   readonly block: RoutedBlock
   readonly chain: PlainChain
+  /** Whether there is an observer that does. */
+  readonly readsAll: boolean
 }
 
 /**
@@ -50,15 +52,18 @@ export class PlainLane {
   #version = -1
   #buffer: SharedArrayBuffer | undefined = undefined
 
-  constructor(routing: RoutingTable, blocks: readonly RoutedBlock[], clock: Clock) {
+  /** `server`: the address that it listens on, as metrics have it. */
+  constructor(routing: RoutingTable, blocks: readonly RoutedBlock[], clock: Clock, server: string) {
     this.#routing = routing
     this.#clock = clock
     this.#paths = new Map(
       blocks.flatMap((block): [RoutedBlock, PlainPath][] => {
-        const chain = planPlain(block.chain)
+        const at = { server, zone: block.zoneText, view: block.viewName }
+        const chain = planPlain(block.chain, at)
         // What a bug does to a query of a block with `debug`, the chain alone knows.
         if (chain === undefined || block.debug || block.waits === true) return []
-        return [[block, { block, chain }]]
+        const readsAll = chain.observers.some((observer) => observer.readsAll)
+        return [[block, { block, chain, readsAll }]]
       }),
     )
     this.#isOpen = this.#paths.size > 0
@@ -77,20 +82,20 @@ export class PlainLane {
     slot: number,
   ): number {
     if (!this.#isOpen || !parsePlainQuery(at, octets) || !this.#find()) return 0
-    const { block, chain } = this.#path!
+    const { block, chain, readsAll } = this.#path!
     const answers = this.#answers!
     const { query, response } = tx
-    const isObserved = chain.observes.length > 0
+    const isObserved = chain.observers.length > 0
     const hasSubnet = plainQuery.ecsFamily !== 0
     response.scopeBits = 0
     if (hasSubnet) takeSubnet(query)
-    if (isObserved) {
-      source.describe(slot, query)
+    if (isObserved) source.describe(slot, query)
+    if (readsAll) {
       describeQuery(query)
       response.reset(query)
     }
     // Observers may say where the client is, whether the answer depends on that or not.
-    if (isObserved || answers.isSteered) {
+    if (readsAll || answers.isSteered) {
       if (hasSubnet && chain.takesSubnet) takeSubnetAsClient(query)
       else {
         if (!isObserved) source.describe(slot, query)
@@ -156,20 +161,22 @@ export class PlainLane {
   }
 
   #showObservers(tx: Transaction): void {
-    const { block, chain } = this.#path!
-    const { observes, source } = chain
-    tx.response.authoritative = true
-    tx.response.answeredBy = source.name
+    const { block, chain, readsAll } = this.#path!
+    const { observers, source } = chain
     tx.startedMs = this.#clock.monotonic()
     tx.finishedMs = 0
-    tx.zone = block.zoneText
-    tx.view = block.viewName
     tx.sentOctets = this.#answers!.uncompressedOctets
-    for (let i = 0; i < observes.length; i++) observes[i]!(tx)
+    if (readsAll) {
+      tx.response.authoritative = true
+      tx.response.answeredBy = source.name
+      tx.zone = block.zoneText
+      tx.view = block.viewName
+    }
+    for (let i = 0; i < observers.length; i++) observers[i]!.observe(tx)
   }
 }
 
-/** What observers read of a query. */
+/** What observers that read all read of a query. */
 function describeQuery(query: Query): void {
   query.packetOctets = plainQuery.packetOctets
   query.id = plainQuery.id

@@ -67,7 +67,7 @@ export class Server implements ServerView {
   constructor(options: ServerOptions) {
     this.address = options.address
     this.#routing = new RoutingTable(options.blocks)
-    this.lane = new PlainLane(this.#routing, options.blocks, options.clock)
+    this.lane = new PlainLane(this.#routing, options.blocks, options.clock, this.address)
     this.#clock = options.clock
     this.#log = options.log
     this.#counters = options.counters

@@ -29,7 +29,11 @@ export class Log implements Handler {
 
   constructor(next: Handler, rules: readonly LogRule[], lines: LineWriter) {
     this.#next = next
-    this.plain = { kind: 'observe', observe: (tx) => this.#observe(tx), next }
+    this.plain = {
+      kind: 'observe',
+      observer: () => ({ readsAll: true, observe: (tx) => this.#observe(tx) }),
+      next,
+    }
     this.#rules = rules
     this.#lines = lines
   }

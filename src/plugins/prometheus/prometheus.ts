@@ -1,10 +1,14 @@
 import type { Clock } from '../../base/clock.ts'
 import { Rcode, RRType } from '../../dns/iana/index.ts'
+import * as plain from '../../dns/message/plain-query.ts'
 import type { CounterSlots, Counts, SlotLabels } from '../../plugin/counter-slots.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
+import type { PlainLink, PlainObserver, PlainPlace } from '../../plugin/plain.ts'
 import { finishedMs, sentOctets, sentRcode } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { plainQuery } = plain
 
 /** Query types that have a label value of their own; every other type is `other`. */
 export const TYPES = [
@@ -31,8 +35,8 @@ export const TYPES = [
 const TYPE_OTHER = TYPES.length
 export const TYPE_LABELS: readonly string[] = [...TYPES, 'other']
 
-/** Index in TYPE_LABELS by query type; types beyond it are `other`. */
-const TYPE_INDEX = new Uint8Array(260).fill(TYPE_OTHER)
+/** Index in TYPE_LABELS by query type. */
+const TYPE_INDEX = new Uint8Array(new ArrayBuffer(65_536)).fill(TYPE_OTHER)
 TYPES.forEach((name, i) => {
   TYPE_INDEX[RRType[name]] = i
 })
@@ -44,8 +48,14 @@ export const SECONDS_BUCKETS: readonly number[] = Array.from({ length: 16 }, (_,
 export const OCTETS_BUCKETS: readonly number[] = [
   0, 100, 200, 300, 400, 511, 1023, 2047, 4095, 8291, 16e3, 32e3, 48e3, 64e3,
 ]
-const SECONDS_BOUNDS = Float64Array.from(SECONDS_BUCKETS)
-const OCTETS_BOUNDS = Float64Array.from(OCTETS_BUCKETS)
+
+/** Bucket by octets. What is longer is of the last: above a bound of 64 000 there is no other. */
+const OCTETS_BUCKET_MAX = 65_535
+const OCTETS_BUCKET = new Uint8Array(new ArrayBuffer(OCTETS_BUCKET_MAX + 1))
+for (let octets = 0; octets <= OCTETS_BUCKET_MAX; octets++) {
+  const bucket = OCTETS_BUCKETS.findIndex((bound) => octets <= bound)
+  OCTETS_BUCKET[octets] = bucket === -1 ? OCTETS_BUCKETS.length : bucket
+}
 
 export const PROTOCOLS = ['udp', 'tcp'] as const
 export const FAMILIES = ['1', '2'] as const
@@ -55,31 +65,29 @@ const RCODES = 32
 
 /** Counters of a histogram, one behind the other: a bucket each, one for what is above them all, the sum. */
 export class Buckets {
-  readonly #bounds: Float64Array
-  readonly #start: number
-  /** Behind its last counter. */
-  readonly end: number
+  readonly start: number
+  readonly #count: number
 
-  constructor(bounds: Float64Array, start: number) {
-    this.#bounds = bounds
-    this.#start = start
-    this.end = start + bounds.length + 2
+  constructor(bounds: readonly number[], start: number) {
+    this.start = start
+    this.#count = bounds.length + 1
   }
 
-  /** @hot */
-  observe(counters: Float64Array, value: number): void {
-    const bounds = this.#bounds
-    let bucket = 0
-    while (bucket < bounds.length && value > bounds[bucket]!) bucket++
-    counters[this.#start + bucket]! += 1
-    counters[this.end - 1]! += value
+  /** Where the sum is. */
+  get sum(): number {
+    return this.start + this.#count
+  }
+
+  /** Behind its last counter. */
+  get end(): number {
+    return this.sum + 1
   }
 
   /** What came since the last call. */
   take(counts: Counts): { buckets: Float64Array; sum: number } {
-    const buckets = new Float64Array(this.#bounds.length + 1)
-    for (let i = 0; i < buckets.length; i++) buckets[i] = counts.take(this.#start + i)
-    return { buckets, sum: counts.take(this.end - 1) }
+    const buckets = new Float64Array(this.#count)
+    for (let i = 0; i < buckets.length; i++) buckets[i] = counts.take(this.start + i)
+    return { buckets, sum: counts.take(this.sum) }
   }
 }
 
@@ -92,15 +100,25 @@ export class Buckets {
  *     RESPONSES …   responses, by plugin that answered, by rcode
  */
 const DNSSEC_OK = PROTOCOLS.length * FAMILIES.length * TYPE_LABELS.length
-export const SECONDS = new Buckets(SECONDS_BOUNDS, DNSSEC_OK + 1)
-const REQUEST_UDP = new Buckets(OCTETS_BOUNDS, SECONDS.end)
-const REQUEST_TCP = new Buckets(OCTETS_BOUNDS, REQUEST_UDP.end)
-const RESPONSE_UDP = new Buckets(OCTETS_BOUNDS, REQUEST_TCP.end)
-const RESPONSE_TCP = new Buckets(OCTETS_BOUNDS, RESPONSE_UDP.end)
+export const SECONDS = new Buckets(SECONDS_BUCKETS, DNSSEC_OK + 1)
+const REQUEST_UDP = new Buckets(OCTETS_BUCKETS, SECONDS.end)
+const REQUEST_TCP = new Buckets(OCTETS_BUCKETS, REQUEST_UDP.end)
+const RESPONSE_UDP = new Buckets(OCTETS_BUCKETS, REQUEST_TCP.end)
+const RESPONSE_TCP = new Buckets(OCTETS_BUCKETS, RESPONSE_UDP.end)
 /** By protocol. */
 export const REQUEST_OCTETS: readonly Buckets[] = [REQUEST_UDP, REQUEST_TCP]
 export const RESPONSE_OCTETS: readonly Buckets[] = [RESPONSE_UDP, RESPONSE_TCP]
 const RESPONSES = RESPONSE_TCP.end
+
+// As numbers, for the hot path.
+const TYPE_COUNT = TYPE_LABELS.length
+const SECONDS_BOUNDS = Float64Array.from(SECONDS_BUCKETS)
+const SECONDS_START = SECONDS.start
+const SECONDS_SUM = SECONDS.sum
+const REQUEST_START = REQUEST_UDP.start
+const RESPONSE_START = RESPONSE_UDP.start
+/** Counters of one histogram of octets: those of TCP are behind those of UDP. */
+const OCTETS_COUNTERS = OCTETS_BUCKETS.length + 2
 
 /** Counts queries and replies as integers; the metrics page is made from them when somebody asks. */
 export class Prometheus implements Handler {
@@ -115,7 +133,7 @@ export class Prometheus implements Handler {
   /** `plugins`: the directives of the block. */
   constructor(next: Handler, clock: Clock, slots: CounterSlots, plugins: readonly string[]) {
     this.#next = next
-    this.plain = { kind: 'observe', observe: (tx) => this.#count(tx, Rcode.NOERROR), next }
+    this.plain = { kind: 'observe', observer: (place) => this.#observerAt(place), next }
     this.#clock = clock
     this.#slots = slots
     this.#plugins = ['', ...plugins]
@@ -138,16 +156,25 @@ export class Prometheus implements Handler {
   #count(tx: Transaction, status: number): void {
     const { query } = tx
     const counters = this.#slots.of(tx)
-    const type = query.qtype < TYPE_INDEX.length ? TYPE_INDEX[query.qtype]! : TYPE_OTHER
-    const row = query.protocol * FAMILIES.length + query.peerFamily - 1
-    counters[row * TYPE_LABELS.length + type]! += 1
+    const tcp = query.protocol
+    countRequest(counters, tcp * FAMILIES.length + query.peerFamily - 1, query.qtype)
     if (query.dnssecOk) counters[DNSSEC_OK]! += 1
-    SECONDS.observe(counters, (finishedMs(tx, this.#clock) - tx.startedMs) / 1000)
-    REQUEST_OCTETS[query.protocol]!.observe(counters, query.packetOctets)
+    countSeconds(counters, finishedMs(tx, this.#clock) - tx.startedMs)
+    countOctets(counters, REQUEST_START + tcp * OCTETS_COUNTERS, query.packetOctets)
     if (status === DROP) return
-    RESPONSE_OCTETS[query.protocol]!.observe(counters, sentOctets(tx, status))
+    countOctets(counters, RESPONSE_START + tcp * OCTETS_COUNTERS, sentOctets(tx, status))
     const rcode = Math.min(sentRcode(tx, status), RCODES - 1)
-    counters[RESPONSES + this.#pluginOf(tx.response.answeredBy) * RCODES + rcode]! += 1
+    counters[this.#responseOf(tx.response.answeredBy) + rcode]! += 1
+  }
+
+  #observerAt(place: PlainPlace): PlainObserver {
+    const response = this.#responseOf(place.answeredBy) + Rcode.NOERROR
+    return new PlainCounter(this.#clock, this.#slots, place, response)
+  }
+
+  /** Where the responses of a plugin are counted, by rcode. */
+  #responseOf(plugin: string): number {
+    return RESPONSES + this.#pluginOf(plugin) * RCODES
   }
 
   /** A chain has few links, so that a scan is quickest. */
@@ -169,6 +196,62 @@ export class Prometheus implements Handler {
       visit({ counts, dnssecOk: counts.take(DNSSEC_OK), responses }, labels)
     })
   }
+}
+
+/** Counts plain queries of one place, as `Prometheus` does. */
+class PlainCounter implements PlainObserver {
+  readonly readsAll = false
+  readonly #clock: Clock
+  readonly #slots: CounterSlots
+  readonly #place: PlainPlace
+  /** Which counter is that of its responses. */
+  readonly #response: number
+  /** Undefined up to the first query: places that nobody asks have no metrics. */
+  #counters: Float64Array | undefined = undefined
+
+  constructor(clock: Clock, slots: CounterSlots, place: PlainPlace, response: number) {
+    this.#clock = clock
+    this.#slots = slots
+    this.#place = place
+    this.#response = response
+  }
+
+  /** @hot */
+  observe(tx: Transaction): void {
+    const counters = this.#counters ?? this.#begin()
+    countRequest(counters, tx.query.peerFamily - 1, plainQuery.qtype)
+    if (plainQuery.dnssecOk) counters[DNSSEC_OK]! += 1
+    countSeconds(counters, finishedMs(tx, this.#clock) - tx.startedMs)
+    countOctets(counters, REQUEST_START, plainQuery.packetOctets)
+    countOctets(counters, RESPONSE_START, tx.sentOctets)
+    counters[this.#response]! += 1
+  }
+
+  #begin(): Float64Array {
+    const { server, zone, view } = this.#place
+    this.#counters = this.#slots.at(server, zone, view)
+    return this.#counters
+  }
+}
+
+/** `row`: protocol and family. @hot */
+function countRequest(counters: Float64Array, row: number, qtype: number): void {
+  counters[row * TYPE_COUNT + TYPE_INDEX[qtype]!]! += 1
+}
+
+/** `start`: of a histogram of octets. @hot */
+function countOctets(counters: Float64Array, start: number, octets: number): void {
+  counters[start + OCTETS_BUCKET[Math.min(octets, OCTETS_BUCKET_MAX)]!]! += 1
+  counters[start + OCTETS_COUNTERS - 1]! += octets
+}
+
+/** @hot */
+function countSeconds(counters: Float64Array, milliseconds: number): void {
+  const seconds = milliseconds / 1000
+  let bucket = 0
+  while (bucket < SECONDS_BOUNDS.length && seconds > SECONDS_BOUNDS[bucket]!) bucket++
+  counters[SECONDS_START + bucket]! += 1
+  counters[SECONDS_SUM]! += seconds
 }
 
 /** What one slot counted since the last time. */

@@ -27,6 +27,8 @@ export class ManifestStore {
   readonly #down = new DownAddresses()
   readonly #refused = new Set<HeldRecord>()
   readonly #disputed = new Set<string>()
+  /** Files with faults of their own, by path: few, and asked for after every change. */
+  readonly #faulty = new Map<string, ManifestFile>()
   /** Grows whenever a file with probes came, changed or went. */
   probesVersion = 0
 
@@ -82,10 +84,11 @@ export class ManifestStore {
 
   /** Faults of files, whose last state is kept. */
   fileErrors(): InputError[] {
-    return [...this.#files.values()].flatMap((file) => file.errors)
+    return [...this.#faulty.keys()].sort().flatMap((path) => this.#faulty.get(path)!.errors)
   }
 
   problems(): InputError[] {
+    if (this.#faulty.size + this.#refused.size + this.#disputed.size === 0) return []
     const refused = [...this.#refused].flatMap((r) => r.problem ?? [])
     const disputes = [...this.#disputed].map((key) => this.#printDispute(key))
     const at = (e: InputError): string =>
@@ -96,6 +99,8 @@ export class ManifestStore {
   /** Puts in what a file holds now (undefined = it is gone); returns the records that changed by it. */
   replace(path: string, file: ManifestFile | undefined): RecordChange[] {
     const previous = this.#files.get(path)
+    if (file !== undefined && file.errors.length > 0) this.#faulty.set(path, file)
+    else this.#faulty.delete(path)
     if (previous === undefined && file !== undefined) return this.#add(path, file)
     const [removed, added] = difference(previous, file)
     if (file === undefined) this.#files.delete(path)
