@@ -1,5 +1,6 @@
 import { Shared } from '../base/shared.ts'
-import { PeerFollower, type PeerFollowerOptions } from './peer.ts'
+import { PeerFollower } from './peer.ts'
+import type { PeerFollowerOptions } from './peer-options.ts'
 
 const followers = new Shared<PeerFollower>((follower) => follower.close())
 

@@ -3,11 +3,8 @@ import { RRType } from '../../src/dns/iana/index.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'
-import {
-  PeerFollower,
-  type PeerFollowerOptions,
-  TRANSFER_RETRY_MS,
-} from '../../src/peering/peer.ts'
+import { PeerFollower, TRANSFER_RETRY_MS } from '../../src/peering/peer.ts'
+import type { PeerFollowerOptions } from '../../src/peering/peer-options.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
