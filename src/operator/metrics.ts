@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
 import { keyOf, splitKey } from '../kube/object-key.ts'
 import type { WorkQueueCounts } from '../kube/work-queue.ts'
-import { isUp, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
+import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { mappingOf, metadataOf } from './object.ts'
 import type { RemoteMetrics, RemoteStatus } from './remotes/remote-clusters.ts'
@@ -163,7 +163,7 @@ export class OperatorMetrics implements RemoteMetrics {
       }
       for (const status of facts.peers) {
         const peer = { peer: status.address }
-        up.set(peer, isUp(status) ? 1 : 0)
+        up.set(peer, status.isUp ? 1 : 0)
         const { lastSeenMs } = status
         if (wasHeard(lastSeenMs)) age.set(peer, (clock.monotonic() - lastSeenMs) / 1000)
         if (status.serial !== undefined) serial.set(peer, status.serial)

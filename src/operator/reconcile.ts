@@ -12,6 +12,7 @@ import { failedCondition, healthyCondition, rivalCondition } from './conditions.
 import { authoritativeKey } from './delegation/authoritative-record.ts'
 import { composeContribution } from './delegation/contribution.ts'
 import type { Owners } from './delegation/owner-book.ts'
+import { OwnersHold } from './delegation/owners-hold.ts'
 import { planAnnounce } from './delegation/plan-announce.ts'
 import { planServe } from './delegation/plan-serve.ts'
 import { planDelegate, planWithdraw } from './delegation/plan-source.ts'
@@ -105,6 +106,7 @@ export interface ReconcilerParts {
 export class Reconciler {
   readonly #parts: ReconcilerParts
   readonly #book = new ShareBook()
+  readonly #owners = new OwnersHold()
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts
@@ -194,8 +196,10 @@ export class Reconciler {
       healthy: healthyCondition(health.probes),
       cluster: '',
     }
-    await this.#carryOut(object, planDelegate(publishing, content, clock.now()))
-    return nextLookMs(undefined, bounds)
+    const plan = planDelegate(publishing, content, clock.now())
+    const waitMs = this.#owners.judge(key, object, plan, clock.monotonic())
+    await this.#carryOut(object, waitMs > 0 ? { ...plan, writes: [] } : plan)
+    return nextLookMs(waitMs > 0 ? waitMs : undefined, bounds)
   }
 
   async #announce(key: string, object: ApiObject): Promise<void> {
@@ -298,6 +302,7 @@ export class Reconciler {
 
   #forget(key: string): undefined {
     this.#leavePeers(key)
+    this.#owners.forget(key)
     this.#parts.listener.forgot(key)
     return undefined
   }

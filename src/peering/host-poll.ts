@@ -29,6 +29,8 @@ export class HostPoll {
   readonly #shares = new Map<string, readonly SiteShare[]>()
   /** Hosts that the peer answered for when it was last asked. */
   readonly #answered = new Set<string>()
+  /** What another process, or follower, was told of hosts that nobody wants yet. */
+  readonly #recalled = new Map<string, readonly SiteShare[]>()
   /** How many want each host. */
   readonly #wanted = new Map<string, number>()
   /** Being asked for; true = what comes of it may be old already. */
@@ -62,7 +64,12 @@ export class HostPoll {
   want(rootHost: string): void {
     const count = this.#wanted.get(rootHost) ?? 0
     this.#wanted.set(rootHost, count + 1)
-    if (count === 0) this.#fresh.add(rootHost)
+    if (count > 0) return
+    this.#fresh.add(rootHost)
+    const recalled = this.#recalled.get(rootHost)
+    if (recalled === undefined) return
+    this.#recalled.delete(rootHost)
+    this.#shares.set(rootHost, recalled)
   }
 
   /** One of those that wanted it does no longer. */
@@ -79,6 +86,20 @@ export class HostPoll {
     this.#answered.delete(rootHost)
   }
 
+  /** Takes up what was told elsewhere: it counts once the host is wanted. */
+  recall(rootHost: string, shares: readonly SiteShare[]): void {
+    this.#recalled.set(rootHost, shares)
+  }
+
+  /** What was told, by host; of hosts that nobody wanted so far only what was told since then. Monotonic. */
+  *told(sinceMs: number): Generator<readonly [rootHost: string, shares: readonly SiteShare[]]> {
+    for (const [rootHost, shares] of this.#recalled) {
+      if (shares.every(({ seenMs }) => seenMs < sinceMs)) this.#recalled.delete(rootHost)
+    }
+    yield* this.#shares
+    yield* this.#recalled
+  }
+
   /** Everything is due: the peer has something new. */
   hurry(): void {
     for (const host of this.#due.keys()) this.#fresh.add(host)
@@ -89,6 +110,7 @@ export class HostPoll {
   /** Forgets what was told, which is known in another way now. */
   clear(): void {
     this.#shares.clear()
+    this.#recalled.clear()
     this.hurry()
   }
 

@@ -10,6 +10,7 @@ import type { RecordChange, RecordSource, StoredRecord } from '../record/source.
 import { lowerNameKey, scanHost } from '../record/validate/names.ts'
 import { type Contained, containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { HOST_MS } from './host-poll.ts'
 import type { LocalTeller } from './local-teller.ts'
 import { yieldMsOf } from './merge/choose-shares.ts'
 import { dropDown } from './merge/health.ts'
@@ -82,6 +83,7 @@ export class MergedSource implements RecordSource {
     }
     for (const host of this.#hosts.values()) host.given = host.own
     for (const peer of peers) {
+      this.#noteSilence(peer)
       this.#stops.push(peer.subscribe((hosts) => this.#takePeer(hosts)))
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
@@ -167,15 +169,9 @@ export class MergedSource implements RecordSource {
   }
 
   #lookForSilence(): void {
-    const { peers, clock, expiryMs, log } = this.#parts
+    const { peers, clock, log } = this.#parts
     for (const peer of peers) {
-      const { lastSeenMs, address } = peer.status
-      const silentMs = wasHeard(lastSeenMs) ? clock.monotonic() - lastSeenMs : 0
-      const silence = judgeSilence(silentMs, expiryMs)
-      if (silence === (this.#silences.get(peer) ?? 'none')) continue
-      this.#silences.set(peer, silence)
-      if (silence === 'expired')
-        log.warning(`peer ${address} has been silent for too long: its endpoints go`)
+      if (!this.#noteSilence(peer)) continue
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
     const nowMs = clock.monotonic()
@@ -188,6 +184,19 @@ export class MergedSource implements RecordSource {
     if (unlogged > 0) log.warning(`and ${unlogged} more disagreements of sites`)
     this.#logged = 0
     this.#work()
+  }
+
+  /** False = it is as silent as it was. */
+  #noteSilence(peer: PeerFollower): boolean {
+    const { clock, expiryMs, log } = this.#parts
+    const { lastSeenMs } = peer
+    const silentMs = wasHeard(lastSeenMs) ? clock.monotonic() - lastSeenMs : 0
+    const silence = judgeSilence(silentMs, expiryMs)
+    if (silence === (this.#silences.get(peer) ?? 'none')) return false
+    this.#silences.set(peer, silence)
+    if (silence === 'expired')
+      log.warning(`peer ${peer.status.address} has been silent for too long: its endpoints go`)
+    return true
   }
 
   /** Settles the hosts that are to be looked at: the first at once, others run in between. */
@@ -230,6 +239,7 @@ export class MergedSource implements RecordSource {
   #give(host: Host): readonly StoredRecord[] {
     const { peers, site, expiryMs, clock } = this.#parts
     const others: SiteShare[] = []
+    const nowMs = clock.monotonic()
     let dueMs = Number.POSITIVE_INFINITY
     for (const peer of peers) {
       for (const share of peer.sharesOf(host.text)) {
@@ -237,7 +247,9 @@ export class MergedSource implements RecordSource {
         others.push(share)
         const expiresMs = share.seenMs + expiryMs
         const isAlone = share.seenMs < peer.lastSeenMs && share.endpoints.length > 0
-        if (isAlone && expiresMs > clock.monotonic()) dueMs = Math.min(dueMs, expiresMs)
+        // That it is confirmed after all is no news of the peer's: it has to be looked for.
+        const lookMs = expiresMs > nowMs ? expiresMs : nowMs + HOST_MS
+        if (isAlone) dueMs = Math.min(dueMs, lookMs)
       }
     }
     if (dueMs === Number.POSITIVE_INFINITY) this.#dueMs.delete(host.text)

@@ -14,6 +14,8 @@ export interface PeerStatus {
   readonly lastSeenTimeMs: number
   /** Of its zone kdrnt; undefined = not known. */
   readonly serial: number | undefined
+  /** It answers, and did so since we began to ask. */
+  readonly isUp: boolean
   /** What is wrong just now; '' = nothing. */
   readonly error: string
   /** Failed attempts since the start. */
@@ -27,11 +29,6 @@ export interface PeerStatus {
 /** True for when a peer was seen, false for what says that it never was. */
 export function wasHeard(lastSeenMs: number): boolean {
   return lastSeenMs !== Number.NEGATIVE_INFINITY
-}
-
-/** True while the peer answers. */
-export function isUp({ error, lastSeenMs }: PeerStatus): boolean {
-  return error === '' && wasHeard(lastSeenMs)
 }
 
 /** Without its `*.`. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { writeMoment } from '../base/moment.ts'
 import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
 import type { Fetching } from '../client/fetch-zone.ts'
@@ -14,6 +15,7 @@ import { askHostAt } from './ask-host.ts'
 import { apexSoa, askSerial } from './ask-serial.ts'
 import { fetchTold } from './fetch-told.ts'
 import { HostPoll } from './host-poll.ts'
+import { identityOf, type KeptPeer } from './memory/kept-peer.ts'
 import { type PeerAddress, resolvePeer } from './peer-address.ts'
 import { bareHost, type PeerStatus } from './peer-status.ts'
 import { Refusals } from './refusals.ts'
@@ -90,6 +92,10 @@ export class PeerFollower {
   #again = false
   #generation: Generation | '' = ''
   #serial: number | undefined
+  /** Of what was recalled, while nothing newer is known. */
+  #recalledSerial: number | undefined
+  /** It answered since we began to ask. */
+  #hasAnswered = false
   /** Of the version that #zone is of; undefined = all of it is to be asked for. */
   #soa: ResourceRecord | undefined
   #lastSeenMs = Number.NEGATIVE_INFINITY
@@ -133,7 +139,8 @@ export class PeerFollower {
       generation: this.#generation,
       lastSeenMs: this.#lastSeenMs,
       lastSeenTimeMs: this.#lastSeenTimeMs,
-      serial: this.#serial,
+      serial: this.serial,
+      isUp: this.isUp,
       error: this.#error || this.#hostError,
       failures: this.#failures,
       endpoints: isOld ? this.#hosts.count : this.#zone.count,
@@ -155,7 +162,17 @@ export class PeerFollower {
   }
 
   get serial(): number | undefined {
-    return this.#serial
+    return this.#serial ?? this.#recalledSerial
+  }
+
+  /** As in `status`. */
+  get isUp(): boolean {
+    return this.#hasAnswered && this.#error === '' && this.#hostError === ''
+  }
+
+  /** Whom it follows. */
+  get identity(): string {
+    return identityOf({ address: this.#address, keyName: this.#keyName })
   }
 
   get error(): string {
@@ -176,6 +193,35 @@ export class PeerFollower {
   /** Resolves once the look that is under way is over. */
   async settled(): Promise<void> {
     await this.#work
+  }
+
+  /** Takes up what another process, or another follower, was told. To be called before `start`. */
+  recall({ generation, seenMs, zoneSeenMs, serial, zone, hosts }: KeptPeer): void {
+    this.#generation = generation
+    this.#recalledSerial = serial
+    this.#lastSeenMs = seenMs
+    this.#lastSeenTimeMs = writeMoment(seenMs, this.#options.clock)
+    this.#zoneSeenMs = zoneSeenMs
+    this.#zone.recall(zone)
+    for (const [rootHost, shares] of hosts) this.#hosts.recall(rootHost, shares)
+  }
+
+  /**
+   * What it was told, for `recall`; undefined = nothing. Of hosts that nobody asked for only what was told
+   * since `sinceMs`, monotonic.
+   */
+  keep(sinceMs: number): KeptPeer | undefined {
+    if (this.#generation === '') return undefined
+    return {
+      address: this.#address,
+      keyName: this.#keyName,
+      generation: this.#generation,
+      seenMs: this.#lastSeenMs,
+      zoneSeenMs: this.#zoneSeenMs,
+      serial: this.serial,
+      zone: this.#zone.told,
+      hosts: this.#hosts.told(sinceMs),
+    }
   }
 
   start(): void {
@@ -362,6 +408,10 @@ export class PeerFollower {
     this.#restUntilMs = nowMs + Math.min(nowMs - startMs, REST_MS_MAX)
   }
 
+  get #keyName(): string {
+    return this.#options.key?.nameText ?? ''
+  }
+
   get #isKeyed(): boolean {
     return this.#options.key !== undefined
   }
@@ -453,6 +503,7 @@ export class PeerFollower {
     if (this.#error !== '') log.info(`peer ${this.#address} answers again`)
     this.#error = ''
     this.#failuresInRow = 0
+    this.#hasAnswered = true
     this.#lastSeenMs = clock.monotonic()
     this.#lastSeenTimeMs = clock.now()
     if (this.#generation === 'v2') this.#zoneSeenMs = this.#lastSeenMs

@@ -77,6 +77,26 @@ export class SharedZone {
     return this.#ownSite
   }
 
+  /** TXT rdata by host, a character an octet. */
+  get told(): ReadonlyMap<string, ReadonlySet<string>> {
+    return this.#told
+  }
+
+  /** Takes up what another process, or follower, was told, as far as there is room for it. */
+  recall(told: ReadonlyMap<string, ReadonlySet<string>>): void {
+    const tally = new Tally(this.#count, this.#octets)
+    try {
+      for (const [host, records] of told) {
+        const of = new Set(this.#told.get(host))
+        this.#told.set(host, of)
+        for (const rdata of records) tally.add(of, rdata)
+      }
+    } catch (error) {
+      if (!(error instanceof TransferFault)) throw error
+    }
+    this.#settle(tally)
+  }
+
   /** Hosts without their `*.`. */
   hosts(): IterableIterator<string> {
     return this.#told.keys()

@@ -34,6 +34,7 @@ class ToyFollower implements Follower {
       lastSeenMs,
       lastSeenTimeMs,
       serial,
+      isUp: error === '',
       error,
       failures: 0,
       endpoints: 0,

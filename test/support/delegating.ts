@@ -58,6 +58,12 @@ export class DelegatingWorld {
     throw new Error(`it does not settle: ${all.join(', ')}`)
   }
 
+  /** As `settle`, once what was held back is due. */
+  async settleLater(): Promise<string[]> {
+    this.clock.monotonicMs += 60_000
+    return this.settle()
+  }
+
   /** Looks at one record; true = somebody was faster. */
   async isBeaten(name: string): Promise<boolean> {
     try {

@@ -77,7 +77,15 @@ export class HostilePeer {
       if (socket.destroyed) return
       this.octetsSent += octets.length
       if (socket.write(octets)) continue
-      await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {})
+      await new Promise<void>((resolve) => {
+        const goOn = (): void => {
+          socket.off('drain', goOn)
+          socket.off('close', goOn)
+          resolve()
+        }
+        socket.on('drain', goOn)
+        socket.on('close', goOn)
+      })
     }
   }
 }
