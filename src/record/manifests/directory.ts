@@ -58,7 +58,7 @@ export async function listManifests(root: string, pause: () => Promise<void>): P
         if (depth <= DEPTH_MAX && directories.length < DIRECTORIES_MAX) directories.push(path)
         else warnings.push(`${path}: not read, there are too many directories above or beside it`)
       } else if (isManifest(entry.name)) {
-        // What is no link is where it is: to resolve its path would cost ten times a look at it.
+        // What is no link is where it is: to resolve its path takes longer than the look.
         const stamp = entry.isFile() ? stampFile(path) : stampManifest(path, base, warnings)
         if (stamp !== undefined) files.push(stamp)
       }
