@@ -1,9 +1,11 @@
 // Claims: 100 000 DNSRecords in manifests load in <= 5 s and <= 300 MB resident, with a progress line;
 // one edited record is served after <= 10 ms of processing, without a rebuild of the zone.
-// Usage: node bench/manifests.mjs [records] [files]      (after npm run build)
+// Usage: node bench/manifests.mjs [records] [files] [json]      (after npm run build)
+// json: each document is JSON on one line, in the same files.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parse } from 'yaml'
 import { systemClock } from '../dist/base/clock.js'
 import { Random } from '../dist/base/random.js'
 import { systemTimers } from '../dist/base/timers.js'
@@ -20,6 +22,7 @@ import { ZoneImage } from '../dist/zone/image/writer.js'
 
 const recordCount = Number(process.argv[2] ?? 100_000)
 const fileCount = Number(process.argv[3] ?? 100)
+const isJson = process.argv[4] === 'json'
 const EDITS = 41
 
 const endpoint = (host, id, geo, address) => `  - dnsName: ${host}
@@ -37,6 +40,11 @@ const endpoint = (host, id, geo, address) => `  - dnsName: ${host}
 const octet = (i) => `192.0.2.${i % 250}`
 
 function document(i, shift = 0) {
+  const text = yamlDocument(i, shift)
+  return isJson ? `---\n${JSON.stringify(parse(text))}\n` : text
+}
+
+function yamlDocument(i, shift) {
   const host = `app-${i}.k.example.com`
   return `---
 apiVersion: kuadrant.io/v1alpha1

@@ -2,7 +2,8 @@
 // anew and nothing changed, when nothing happens, and when a peer changes something.
 //   npm run build && test/cluster/build
 //   node bench/operator.mjs create DIR [records]             minutes; DIR keeps them
-//   node bench/operator.mjs measure DIR [records] [polled]   a minute; polled: peers without transfers
+//   node bench/operator.mjs restart DIR [records] [polled]   half a minute; polled: peers without transfers
+//   node bench/operator.mjs measure DIR [records] [polled]   a minute: that, and what comes after it
 
 import { randomInt } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -66,6 +67,15 @@ async function create(directory) {
 }
 
 async function measure(directory) {
+  await started(directory, async (operator, peers, api) => {
+    await measureIdle(operator, peers)
+    await measureChanges(directory, api)
+    await measureBulk(directory, operator, api)
+  })
+}
+
+/** Starts everything over what `create` left and waits until the operator has settled. */
+async function started(directory, use) {
   const { api, stop, kubeconfig } = await startApiServer(directory)
   const selected = '/apis/kuadrant.io/v1alpha1/dnsrecords?limit=1&labelSelector=a'
   while ((await api.call('GET', selected)).status !== 200) await delay(200)
@@ -73,9 +83,7 @@ async function measure(directory) {
   const peers = await startPeers(directory, how !== 'polled')
   const operator = await startOperator(kubeconfig)
   await settle(operator, api)
-  await measureIdle(operator, peers)
-  await measureChanges(directory, api)
-  await measureBulk(directory, operator, api)
+  await use?.(operator, peers, api)
   await closeAll(operator, peers)
   await stop()
 }
@@ -140,7 +148,10 @@ async function settle({ server, http, startMs }, api) {
     `all looked at after ${((firstMs - startMs) / 1000).toFixed(2)} s, last of ${looks} looks after ${((atMs - startMs) / 1000).toFixed(2)} s`,
   )
   console.log(`CPU until then ${cpuAt.toFixed(2)} s; ${memory(server.pid)}`)
-  console.log(`writes: ${sum(text, 'sextant_operator_writes_total')} by the operator's count`)
+  const kinds = text.match(/(?<=^sextant_operator_writes_total\{kind=")\w+"\} [1-9]\d*/gm) ?? []
+  console.log(
+    `writes: ${sum(text, 'sextant_operator_writes_total')} by the operator's count ${kinds.join().replaceAll('"}', '')}`,
+  )
   console.log(`  ${await writesAt(api)} by that of the API server, to dnsrecords and events`)
   console.log(
     `generations: ${text
@@ -245,13 +256,14 @@ function memory(pid) {
   return `${residentMib(pid).toFixed(0)} MiB resident, ${(Number(peak) / 1024).toFixed(0)} at most`
 }
 
-if (!['create', 'measure'].includes(what) || where === '') {
-  console.error('usage: node bench/operator.mjs create|measure DIR [records] [polled]')
+const ways = { create, restart: (directory) => started(directory), measure }
+if (!Object.hasOwn(ways, what) || where === '') {
+  console.error('usage: node bench/operator.mjs create|restart|measure DIR [records] [polled]')
   process.exit(1)
 }
 const directory = resolve(where)
-if (what === 'measure' && !existsSync(directory))
+if (what !== 'create' && !existsSync(directory))
   throw new Error(`${directory} is not there: create it`)
 mkdirSync(directory, { recursive: true })
-await (what === 'create' ? create(directory) : measure(directory))
+await ways[what](directory)
 process.exit()

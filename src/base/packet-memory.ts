@@ -7,7 +7,7 @@
 /** Regions, one of a socket each; memory is taken when it is first touched. */
 const REGIONS = 16
 /** A multiple of 64. */
-export const REGION_OCTETS = 320 * 1024
+export const REGION_OCTETS = 352 * 1024
 
 const buffer = new ArrayBuffer(REGIONS * REGION_OCTETS)
 export const packetOctets = new Uint8Array(buffer)

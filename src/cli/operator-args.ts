@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { printDuration, scanDuration } from '../base/duration.ts'
 import { scanCidr } from '../dns/text/address.ts'
+import type { DelegationRole } from '../operator/judge.ts'
 import type { OperatorSettings } from '../operator/operator.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/merge/merge-shares.ts'
 import { isSite } from '../peering/shared-text.ts'
@@ -24,6 +25,11 @@ export interface OperatorArgs {
   readonly level: Level
   readonly settings: OperatorSettings
 }
+
+/** Where Kuadrant's operator has them. */
+const CLUSTER_SECRET_NAMESPACE = 'dns-operator-system'
+/** `[prefix/]name`. */
+const LABEL = /^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/
 
 interface Flag {
   readonly name: string
@@ -72,8 +78,29 @@ const FLAGS: readonly Flag[] = [
   {
     name: 'delegation-role',
     value: 'primary',
-    help: 'primary: publishes the delegating records of this cluster; there is no other yet',
+    help: 'primary, or secondary: delegating records are for other clusters to publish',
   },
+  {
+    name: 'cluster-secret-namespace',
+    value: '',
+    help: 'namespace of the Secrets with kubeconfigs of other clusters; default POD_NAMESPACE, else dns-operator-system',
+  },
+  {
+    name: 'cluster-secret-label',
+    value: 'kuadrant.io/multicluster-kubeconfig',
+    help: 'label of these Secrets, whose value is true',
+  },
+  {
+    name: 'cluster-leave-time',
+    value: '10m',
+    help: 'how long the endpoints of a cluster are kept whose Secret is gone',
+  },
+  {
+    name: 'remote-removal-timeout',
+    value: '24h',
+    help: 'how long the deletion of a delegating record waits for other clusters',
+  },
+  { name: 'group', value: '', help: 'not supported: refused if given' },
   { name: 'metrics-bind-address', value: ':8080', help: 'address of /metrics; 0 = none' },
   {
     name: 'health-probe-bind-address',
@@ -158,9 +185,8 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
       'no more than --max-requeue-time',
     )
   }
-  if (get('delegation-role') !== 'primary') {
-    const want = 'primary: records that delegate to another cluster are not supported yet'
-    throw new BadValue('delegation-role', get('delegation-role'), want)
+  if (get('group') !== '') {
+    throw new BadValue('group', get('group'), 'none: groups of clusters are not supported')
   }
   const namespace = get('leader-elect-namespace') || env.POD_NAMESPACE || 'default'
   return {
@@ -177,12 +203,30 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
       peerExpiryMs: duration('peer-expiry', get),
       probing: probing(get),
       leaseNamespace: boolean('leader-elect', get) ? namespace : undefined,
+      role: role(get('delegation-role')),
+      removalTimeoutMs: duration('remote-removal-timeout', get),
+      remotes: {
+        secretNamespace:
+          get('cluster-secret-namespace') || env.POD_NAMESPACE || CLUSTER_SECRET_NAMESPACE,
+        secretLabel: label('cluster-secret-label', get),
+        leaveMs: duration('cluster-leave-time', get),
+      },
       identity: `${env.POD_NAME || hostname()}_${randomUUID()}`,
     },
   }
 }
 
 type Get = (name: string) => string
+
+function role(text: string): DelegationRole {
+  if (text === 'primary' || text === 'secondary') return text
+  throw new BadValue('delegation-role', text, 'primary or secondary')
+}
+
+function label(name: string, get: Get): string {
+  if (LABEL.test(get(name))) return get(name)
+  throw new BadValue(name, get(name), 'the key of a label, as example.org/name')
+}
 
 function duration(name: string, get: Get): number {
   const ms = scanDuration(get(name))

@@ -6,7 +6,7 @@ import type { ListenPlan } from '../server/listen-plan.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
 import { SharedPorts } from '../transport/shared-port.ts'
 import { loadLibc } from '../transport/udp/batch/libc.ts'
-import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
+import { type ChosenUdp, chooseGrouping, chooseUdp } from '../transport/udp/choose.ts'
 import { listenDgram } from '../transport/udp/dgram.ts'
 import {
   createUdpCounters,
@@ -16,7 +16,10 @@ import {
 } from '../transport/udp/udp.ts'
 import { startDataThread } from './start-data-thread.ts'
 
-type UdpServiceParts = Omit<DataPlaneParts, 'libc' | 'start' | 'socketsDefault' | 'timers'>
+type UdpServiceParts = Omit<
+  DataPlaneParts,
+  'libc' | 'start' | 'groupsReplies' | 'socketsDefault' | 'timers'
+>
 
 /**
  * How this process serves UDP. Chosen when the first socket is needed: commands that open none load
@@ -47,11 +50,13 @@ export class UdpService {
   choose(): void {
     if (this.#chosen !== undefined) return
     const { takesOver } = this.#parts
-    this.#chosen = chooseUdp(process.env.SEXTANT_UDP)
-    const { kind, description } = this.#chosen
+    const { kind, description } = chooseUdp(process.env.SEXTANT_UDP)
+    this.#chosen = { kind, description }
     if (kind === 'batch') {
+      const grouping = chooseGrouping(process.env.SEXTANT_GSO)
+      this.#chosen = { kind, description: description + grouping.description }
       this.sharedPorts = new SharedPorts(loadLibc(), takesOver)
-      this.plane = this.#createPlane()
+      this.plane = this.#createPlane(grouping.groups)
     } else if (takesOver) {
       const reason = `-takeover needs sockets that node has not got, and UDP is ${description}`
       throw new InputError('ENVIRONMENT', undefined, reason)
@@ -71,11 +76,12 @@ export class UdpService {
     })
   }
 
-  #createPlane(): DataPlane {
+  #createPlane(groupsReplies: boolean): DataPlane {
     const plane = new DataPlane({
       ...this.#parts,
       libc: loadLibc(),
       start: startDataThread,
+      groupsReplies,
       socketsDefault: availableParallelism(),
       timers: systemTimers,
     })

@@ -6,7 +6,12 @@ import { Opcode, RRClass, RRType } from '../dns/iana/index.ts'
 import { composeMessage, parseMessage, type ResourceRecord } from '../dns/message/message.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
 import { RequestSigner } from '../dns/tsig/request-signer.ts'
-import { type Received, TransferFault, TransferReader } from '../zone/inbound/transfer-reader.ts'
+import {
+  type Received,
+  TransferFault,
+  type TransferFilter,
+  TransferReader,
+} from '../zone/inbound/transfer-reader.ts'
 import { type Asking, askPrimary } from './ask-primary.ts'
 
 /** Longest silence of a primary, and longest transfer; unless the caller has less patience. */
@@ -30,6 +35,8 @@ export interface Fetch {
   readonly idleMs?: number
   readonly totalMs?: number
   readonly octetsMax?: number
+  /** What of it is kept; absent = all. */
+  readonly filter?: TransferFilter
 }
 
 /** A transfer under way: rejects with a TransferFault. */
@@ -44,7 +51,7 @@ export function fetchZone(fetch: Fetch): Fetching {
   const id = randomInt(0x10000)
   const origin = `transfer from ${primary.host}:${primary.port}`
   const serial = soa === undefined ? undefined : fetch.serial
-  const reader = new TransferReader({ zone, id, serial, origin })
+  const reader = new TransferReader({ zone, id, serial, origin }, fetch.filter)
   const plain = composeQuery(zone, id, soa)
   const seconds = (): number => Math.floor(clock.now() / 1000)
   const signer = key === undefined ? undefined : new RequestSigner(key)

@@ -1,3 +1,4 @@
+import type { Moment } from '../base/moment.ts'
 import type { ApiObject } from '../kube/api.ts'
 import { itemsOf, mappingOf } from './object.ts'
 import { scanTold } from './peer-status.ts'
@@ -12,7 +13,7 @@ export function adoptMerged(
   merged: ApiObject,
   rootHost: string,
   addresses: readonly string[],
-  startMs: number,
+  moment: Moment,
 ): ReadonlyMap<string, Remembered> {
   const printed = itemsOf(mappingOf(merged, 'spec'), 'endpoints')
   return new Map(
@@ -20,9 +21,12 @@ export function adoptMerged(
       const endpoints = printed
         .map((endpoint) => scanTold(endpoint, address, rootHost))
         .filter((endpoint) => endpoint !== undefined)
-      const about = { seenMs: startMs, generation: 'v1' as const }
-      const share = { ...about, site: address, rootHost, endpoints }
-      return [address, { word: { ...about, shares: [share], serial: undefined }, reason: ADOPTED }]
+      const { seenMs } = moment
+      const from = { site: address, teller: address, isOwn: true }
+      const share = { ...from, seenMs, generation: 'v1' as const, rootHost, endpoints }
+      const about = { generation: 'v1' as const, serial: undefined, problems: [] }
+      const word = { ...moment, ...about, shares: [share] }
+      return [address, { word, reason: ADOPTED }]
     }),
   )
 }

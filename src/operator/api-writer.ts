@@ -115,7 +115,8 @@ export class ApiWriter implements Writer {
   }
 }
 
-function refOf(object: ApiObject): ObjectRef {
+/** Where a DNSRecord is. */
+export function refOf(object: ApiObject): ObjectRef {
   const metadata = metadataOf(object)
   const [namespace, name] = [textOf(metadata, 'namespace'), textOf(metadata, 'name')]
   return { resource: RECORDS, namespace, name }

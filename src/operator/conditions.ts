@@ -6,6 +6,8 @@ export const REASONS = {
   providerError: 'ProviderError',
   dnsProviderError: 'DNSProviderError',
   invalid: 'ValidationError',
+  awaiting: 'AwaitingValidation',
+  removing: 'ProviderEndpointsDeletion',
   removed: 'ProviderEndpointsRemoved',
   allHealthy: 'AllChecksPassed',
   someHealthy: 'SomeChecksPassed',
@@ -25,6 +27,8 @@ export interface Condition {
 
 /** Longest message; the definition takes 32768 characters, a reader fewer. */
 const MESSAGE_CHARACTERS_MAX = 2000
+/** What the API takes as the reason of a condition. */
+const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?$/
 
 export function readyCondition(note = ''): Condition {
   const message = `Provider ensured the dns record${note === '' ? '' : `; ${note}`}`
@@ -47,8 +51,29 @@ export function failedCondition(problem: string): Condition {
   return notReady(REASONS.providerError, `The DNS provider failed to ensure the record: ${problem}`)
 }
 
-export function removedCondition(): Condition {
-  return notReady(REASONS.removed, 'DNS records removed from provider')
+/** `note`: what a reader should know beside; '' = nothing. */
+export function removedCondition(note = ''): Condition {
+  const message = `DNS records removed from provider${note === '' ? '' : `; ${note}`}`
+  return notReady(REASONS.removed, message)
+}
+
+export function removingCondition(note: string): Condition {
+  return notReady(REASONS.removing, `DNS records are being deleted from provider; ${note}`)
+}
+
+export function awaitingCondition(note: string): Condition {
+  return notReady(REASONS.awaiting, `Awaiting validation: ${note}`)
+}
+
+/** `rival`: another record, which is older. */
+export function rivalCondition(ownerId: string, rival: string): Condition {
+  const text = `owner conflict, owner id '${ownerId}' is that of the older record ${rival}`
+  return failedCondition(text)
+}
+
+/** What another cluster says, in its own words. */
+export function foreignCondition(reason: string, message: string): Condition {
+  return notReady(REASON.test(reason) ? reason : REASONS.providerError, message)
 }
 
 /** Other clusters may put the endpoints of a record into authoritative records of theirs: it waits for them to take them back. */

@@ -1,25 +1,49 @@
 import { type ApiObject, textOf } from '../kube/api.ts'
+import { endpointOctets, jsonOctets } from '../peering/merge/endpoint-octets.ts'
+import type { SharedEndpoint } from '../peering/shared-endpoint.ts'
 import { API_VERSION, DERIVED_ENDPOINTS_MAX } from '../record/dns-record.ts'
 import { KDRNT } from '../record/kdrnt.ts'
+import { scanHost } from '../record/validate/names.ts'
 import { derivedName } from './derived-name.ts'
 import { isDerived, type Publishing } from './judge.ts'
 import { LOCAL, MERGED, TYPE_LABEL, ZONE_LABEL } from './labels.ts'
 import { isSame, itemsOf, mappingOf, metadataOf } from './object.ts'
 
-const ROOT_HOST_CHARACTERS_MAX = 255
+/**
+ * Octets of one object: etcd takes a request of 1.5 MiB, and the API server adds to an object what it notes of who wrote
+ * what.
+ */
+export const OBJECT_OCTETS_MAX = 1_300_000
+/** Endpoints of others, once in what is served and once in the status. */
+const OTHERS_OCTETS_MAX = 400_000
 
 /**
- * `local-<name>`: what peers ask for. `endpoints`: in gateway-local form. Returns a complaint where there is
- * no such object.
+ * Octets that the endpoints of other sites may have beside our own: in `merged-<name>` and in `status.endpoints`, and as
+ * many again in `status.peers`. It depends on what is ours alone, so nothing that others say can push that out.
+ */
+export function roomForOthers(object: ApiObject, own: readonly SharedEndpoint[]): number {
+  const { status: _, ...rest } = object
+  const octets = own.reduce((sum, one) => sum + endpointOctets(one, 'v2'), jsonOctets(rest))
+  const room = Math.floor((OBJECT_OCTETS_MAX - octets) / 2)
+  return Math.max(0, Math.min(OTHERS_OCTETS_MAX, room))
+}
+
+/** What peers ask for a host by. undefined: the host is too long for a name that ends with `.kdrnt`. */
+export function localHostOf(rootHost: string): string | undefined {
+  const localHost = `${rootHost}.${KDRNT}`
+  return scanHost(localHost) === undefined ? undefined : localHost
+}
+
+/**
+ * `local-<name>`: what peers ask for; undefined where there can be none, since its host would be too long. `endpoints`: in
+ * gateway-local form. Returns a complaint where the record has to change for it.
  */
 export function composeLocal(
   { object, rootHost }: Publishing,
   endpoints: readonly ApiObject[],
-): ApiObject | string {
-  const localHost = `${rootHost}.${KDRNT}`
-  if (localHost.length > ROOT_HOST_CHARACTERS_MAX) {
-    return `rootHost ${rootHost} is too long for its gateway-local form, which ends with .${KDRNT}`
-  }
+): ApiObject | string | undefined {
+  const localHost = localHostOf(rootHost)
+  if (localHost === undefined) return undefined
   if (endpoints.length > DERIVED_ENDPOINTS_MAX) {
     return `its gateway-local form has ${endpoints.length} endpoints, of which a record can have ${DERIVED_ENDPOINTS_MAX}; split the record`
   }
@@ -29,7 +53,8 @@ export function composeLocal(
     ...(providerRef === undefined ? {} : { providerRef }),
     endpoints,
   }
-  return composeDerived(object, { kind: LOCAL, zone: KDRNT, spec })
+  const local = composeDerived(object, { kind: LOCAL, zone: KDRNT, spec })
+  return findExcess(local, 'its gateway-local form') || local
 }
 
 /** `merged-<name>`: what is served for the host; the original with the endpoints of all sites. */
@@ -40,11 +65,16 @@ export function composeMerged(
   if (endpoints.length > DERIVED_ENDPOINTS_MAX) {
     return `all sites together have ${endpoints.length} endpoints, of which a record can have ${DERIVED_ENDPOINTS_MAX}`
   }
-  return composeDerived(object, {
-    kind: MERGED,
-    zone,
-    spec: { ...mappingOf(object, 'spec'), endpoints },
-  })
+  const spec = { ...mappingOf(object, 'spec'), endpoints }
+  const merged = composeDerived(object, { kind: MERGED, zone, spec })
+  return findExcess(merged, 'what all sites together have') || merged
+}
+
+/** Why the API would not take it; '' = it does. */
+function findExcess(object: ApiObject, what: string): string {
+  const octets = jsonOctets(object)
+  if (octets <= OBJECT_OCTETS_MAX) return ''
+  return `${what} has ${octets} octets, of which an object can have ${OBJECT_OCTETS_MAX}; split the record`
 }
 
 function composeDerived(

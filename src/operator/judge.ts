@@ -28,6 +28,8 @@ export interface Publishing {
 export type Verdict =
   /** Nothing: it is derived, or somebody else's. */
   | { readonly kind: 'ignore' }
+  /** Its endpoints are for other clusters to take. */
+  | { readonly kind: 'announce'; readonly object: ApiObject }
   /** Its endpoints go into the authoritative record of its host. */
   | { readonly kind: 'delegate'; readonly publishing: Publishing }
   /** It is an authoritative record: it is served as it is. */
@@ -40,11 +42,22 @@ export type Verdict =
   | { readonly kind: 'refuse'; readonly condition: Condition }
   | { readonly kind: 'publish'; readonly publishing: Publishing }
 
+/** Whether a cluster has authoritative records, or its delegating records are for those that have. */
+export type DelegationRole = 'primary' | 'secondary'
+
 const IGNORE: Verdict = { kind: 'ignore' }
 
 /** Judges a record by itself and by the provider Secrets of its namespace. */
-export function judge(object: ApiObject, secrets: ProviderSecrets): Verdict {
+export function judge(
+  object: ApiObject,
+  secrets: ProviderSecrets,
+  role: DelegationRole = 'primary',
+): Verdict {
   if (isDerived(object)) return IGNORE
+  if (role === 'secondary') {
+    if (isAuthoritative(object)) return IGNORE
+    if (isDelegating(object)) return judgeAnnounced(object)
+  }
   const choice = chooseProvider(object, secrets)
   const wasOurs = isManaged(object)
   if (choice.kind === 'other') return wasOurs ? { kind: 'handOver' } : IGNORE
@@ -74,8 +87,24 @@ export function isDelegating(object: ApiObject): boolean {
   return mappingOf(object, 'spec').delegate === true && !isAuthoritative(object)
 }
 
+/** Whose zones and Secrets are other clusters'. */
+function judgeAnnounced(object: ApiObject): Verdict {
+  if (isDeleting(object)) {
+    return finalizersOf(object).includes(RECORD_FINALIZER) ? { kind: 'remove' } : IGNORE
+  }
+  const resource = validate(object)
+  if (resource.kind === 'refused') {
+    return { kind: 'refuse', condition: invalidCondition(resource.problem.message) }
+  }
+  return resource.kind === 'record' ? { kind: 'announce', object } : IGNORE
+}
+
+function validate(object: ApiObject): ReturnType<typeof validateResource> {
+  return validateResource({ ...object, apiVersion: API_VERSION, kind: 'DNSRecord' })
+}
+
 function judgeContent(object: ApiObject, provider: Provider): Verdict {
-  const resource = validateResource({ ...object, apiVersion: API_VERSION, kind: 'DNSRecord' })
+  const resource = validate(object)
   if (resource.kind === 'refused') {
     return { kind: 'refuse', condition: invalidCondition(resource.problem.message) }
   }

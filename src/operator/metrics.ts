@@ -1,10 +1,11 @@
 import type { Clock } from '../base/clock.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
-import { keyOf } from '../kube/object-key.ts'
+import { keyOf, splitKey } from '../kube/object-key.ts'
 import type { WorkQueueCounts } from '../kube/work-queue.ts'
-import type { PeerStatus } from '../peering/peer.ts'
+import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { mappingOf, metadataOf } from './object.ts'
+import type { RemoteMetrics, RemoteStatus } from './remotes/remote-clusters.ts'
 import type { Write } from './write.ts'
 
 const RECORD_LABELS = [
@@ -20,15 +21,20 @@ export interface OperatorFacts {
   readonly isLeading: boolean
   readonly peers: readonly PeerStatus[]
   readonly queue: Readonly<WorkQueueCounts> & { readonly depth: number; readonly running: number }
+  readonly remotes: readonly RemoteStatus[]
   readonly watches: readonly { readonly what: string; readonly isFollowing: boolean }[]
 }
 
 /** The operator's metrics; those of upstream's operator under its names. */
-export class OperatorMetrics {
+export class OperatorMetrics implements RemoteMetrics {
   readonly registry: MetricsRegistry
   readonly #ready
   readonly #recordWrites
   readonly #writes
+  readonly #remoteLooks
+  /** Keys of the records that were looked at, by cluster. */
+  readonly #remoteKeys = new Map<string, Set<string>>()
+  readonly #leftOut
   /** Labels of each record that was set, by key. */
   readonly #labels = new Map<string, RecordLabels>()
 
@@ -44,10 +50,20 @@ export class OperatorMetrics {
       'Changes of what is published of a record.',
       ['dns_record_name', 'dns_record_namespace'],
     )
+    this.#leftOut = registry.gauge(
+      'sextant_operator_endpoints_left_out',
+      'Endpoints of other sites that a record has no room for.',
+      ['dns_record_name', 'dns_record_namespace'],
+    )
     this.#writes = registry.counter(
       'sextant_operator_writes_total',
       'Writes to the API, by what they do.',
       ['kind'],
+    )
+    this.#remoteLooks = registry.counter(
+      'dns_provider_remote_record_reconcile_count',
+      'Looks at the delegating records of other clusters.',
+      ['cluster', 'dns_record_name', 'dns_record_namespace'],
     )
   }
 
@@ -65,6 +81,14 @@ export class OperatorMetrics {
     this.#ready.remove(labels)
     const { dns_record_name, dns_record_namespace } = labels
     this.#recordWrites.remove({ dns_record_name, dns_record_namespace })
+    this.#leftOut.remove({ dns_record_name, dns_record_namespace })
+  }
+
+  /** `count`: 0 = there is room for all. */
+  setLeftOut(key: string, count: number): void {
+    const labels = placeOf(key)
+    if (count > 0) this.#leftOut.set(labels, count)
+    else this.#leftOut.remove(labels)
   }
 
   countWrite(kind: Write['kind']): void {
@@ -72,9 +96,24 @@ export class OperatorMetrics {
   }
 
   countChange(key: string): void {
-    const slash = key.indexOf('/')
-    const [dns_record_namespace, dns_record_name] = [key.slice(0, slash), key.slice(slash + 1)]
-    this.#recordWrites.inc({ dns_record_name, dns_record_namespace })
+    this.#recordWrites.inc(placeOf(key))
+  }
+
+  countRemoteLook(cluster: string, key: string): void {
+    this.#remoteLooks.inc(remoteLabels(cluster, key))
+    const keys = this.#remoteKeys.get(cluster)
+    if (keys === undefined) this.#remoteKeys.set(cluster, new Set([key]))
+    else keys.add(key)
+  }
+
+  forgetRemote(cluster: string, key: string): void {
+    if (this.#remoteKeys.get(cluster)?.delete(key) !== true) return
+    this.#remoteLooks.remove(remoteLabels(cluster, key))
+  }
+
+  forgetRemoteCluster(cluster: string): void {
+    for (const key of this.#remoteKeys.get(cluster) ?? []) this.forgetRemote(cluster, key)
+    this.#remoteKeys.delete(cluster)
   }
 
   /** Has `read` asked at every scrape. */
@@ -92,7 +131,18 @@ export class OperatorMetrics {
     const serial = gauge('peer_serial', 'Serial of the zone kdrnt of a peer.', ['peer'])
     const endpoints = gauge('peer_endpoints', 'Endpoints that a peer tells of.', ['peer'])
     const attempts = gauge('peer_failures', 'Failed attempts to ask a peer.', ['peer'])
+    const refused = gauge('peer_refused', 'What of a peer is refused: lines of the log.', ['peer'])
     const info = gauge('peer_info', 'Always 1.', ['peer', 'site', 'generation'])
+    const clusters = this.registry.gauge(
+      'dns_provider_active_multi_cluster_count',
+      'Other clusters whose delegating records are followed.',
+    )
+    const records = this.registry.gauge(
+      'dns_provider_remote_records',
+      'Delegating records of another cluster.',
+      ['cluster'],
+    )
+    const clusterUp = gauge('cluster_up', 'Whether another cluster is followed.', ['cluster'])
     this.registry.onCollect(() => {
       const facts = read()
       leading.set(facts.isLeading ? 1 : 0)
@@ -104,18 +154,35 @@ export class OperatorMetrics {
         watchUp.set({ collection: what }, isFollowing ? 1 : 0)
       }
       // Peers come and go with the Secrets.
-      for (const one of [up, age, serial, endpoints, attempts, info]) one.reset()
+      for (const one of [up, age, serial, endpoints, attempts, refused, info]) one.reset()
+      clusters.set(facts.remotes.filter(({ isFollowed }) => isFollowed).length)
+      for (const one of [records, clusterUp]) one.reset()
+      for (const { name, records: count, isFollowed } of facts.remotes) {
+        records.set({ cluster: name }, count)
+        clusterUp.set({ cluster: name }, isFollowed ? 1 : 0)
+      }
       for (const status of facts.peers) {
         const peer = { peer: status.address }
-        up.set(peer, status.error === '' && status.lastSeenMs > 0 ? 1 : 0)
-        if (status.lastSeenMs > 0) age.set(peer, (clock.now() - status.lastSeenMs) / 1000)
+        up.set(peer, status.isUp ? 1 : 0)
+        const { lastSeenMs } = status
+        if (wasHeard(lastSeenMs)) age.set(peer, (clock.monotonic() - lastSeenMs) / 1000)
         if (status.serial !== undefined) serial.set(peer, status.serial)
         endpoints.set(peer, status.endpoints)
         attempts.set(peer, status.failures)
+        refused.set(peer, status.refused)
         info.set({ ...peer, site: status.site, generation: status.generation }, 1)
       }
     })
   }
+}
+
+function placeOf(key: string): { dns_record_name: string; dns_record_namespace: string } {
+  const { namespace, name } = splitKey(key)
+  return { dns_record_name: name, dns_record_namespace: namespace }
+}
+
+function remoteLabels(cluster: string, key: string) {
+  return { cluster, ...placeOf(key) }
 }
 
 function labelsOf(record: ApiObject): RecordLabels {

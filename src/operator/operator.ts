@@ -1,23 +1,21 @@
-import { type ApiObject, textOf } from '../kube/api.ts'
 import { Backoff } from '../kube/backoff.ts'
 import { LeaderElector } from '../kube/lease.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { Cluster, type ClusterMeans } from './cluster.ts'
+import { readClusterUid } from './cluster-uid.ts'
+import type { DelegationRole } from './judge.ts'
 import { type OperatorFacts, OperatorMetrics } from './metrics.ts'
 import type { ProbingSettings } from './probes/term-probing.ts'
+import type { RemoteSettings } from './remotes/remote-clusters.ts'
 import type { RequeueBounds } from './requeue.ts'
 import { shortHash } from './short-hash.ts'
 import { Term } from './term.ts'
 
 /** Name of the Lease of operators. */
 export const LEASE = 'sextant-operator'
-const KUBE_SYSTEM = {
-  resource: { group: '', version: 'v1', plural: 'namespaces' },
-  namespace: '',
-  name: 'kube-system',
-}
 /** Writes that are under way when the operator is to end get this long. */
 const CLOSE_MS = 5000
+const CURE = 'give this cluster a name by --site, or this account get of that namespace'
 const NO_WORK = { runs: 0, failures: 0, dropped: 0, depth: 0, running: 0 }
 
 export interface OperatorSettings extends RequeueBounds {
@@ -30,6 +28,11 @@ export interface OperatorSettings extends RequeueBounds {
   readonly probing?: ProbingSettings | undefined
   /** Unlike that of every other process. */
   readonly identity: string
+  readonly role: DelegationRole
+  /** How long the deletion of a delegating record waits for other clusters. */
+  readonly removalTimeoutMs: number
+  /** Other clusters whose delegating records we publish; nobody's in the role `secondary`. */
+  readonly remotes: RemoteSettings
 }
 
 /**
@@ -97,7 +100,8 @@ export class Operator {
     const leader = this.#elector?.holder ?? ''
     const isWaiting = this.#elector !== undefined && !this.#elector.isLeader
     const waiting = isWaiting ? `waiting for the lease of ${leader === '' ? 'nobody' : leader}` : ''
-    return [this.#cluster.reason, waiting].filter((text) => text !== '').join('; ')
+    const remotes = this.#term?.remotes?.note ?? ''
+    return [this.#cluster.reason, remotes, waiting].filter((text) => text !== '').join('; ')
   }
 
   /** Ends what is under way and gives the lease back. */
@@ -141,10 +145,11 @@ export class Operator {
     const backoff = new Backoff(random)
     let lastFault = ''
     while (!this.#isClosed) {
-      const found = await this.#readKubeSystem()
-      if (typeof found !== 'string') return shortHash(textOf(found.metadata, 'uid'))
-      if (found !== lastFault) log.warning(`${found}; it is tried again`)
-      lastFault = found
+      const found = await readClusterUid(this.#cluster.objects)
+      if ('uid' in found) return shortHash(found.uid)
+      const fault = `${found.problem}; ${CURE}`
+      if (fault !== lastFault) log.warning(`${fault}; it is tried again`)
+      lastFault = fault
       await new Promise<void>((resolve) => {
         const cancel = timers.after(backoff.next(), resolve)
         this.#wake = () => {
@@ -156,18 +161,6 @@ export class Operator {
     return ''
   }
 
-  /** The namespace that clusters are told apart by; a string says why it can't be had. */
-  async #readKubeSystem(): Promise<ApiObject | string> {
-    const cure = 'give this cluster a name by --site, or this account get of that namespace'
-    try {
-      const found = await this.#cluster.objects.get(KUBE_SYSTEM)
-      return found ?? `there is no namespace kube-system; ${cure}`
-    } catch (error) {
-      const cause = error instanceof Error ? error.message : String(error)
-      return `the namespace kube-system can't be read: ${cause}; ${cure}`
-    }
-  }
-
   #facts(): OperatorFacts {
     const queue = this.#term?.queue
     return {
@@ -177,6 +170,7 @@ export class Operator {
         queue === undefined
           ? NO_WORK
           : { ...queue.counts, depth: queue.depth, running: queue.runningCount },
+      remotes: this.#term?.remotes?.statuses() ?? [],
       watches: this.#cluster.watches,
     }
   }

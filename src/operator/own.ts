@@ -5,7 +5,7 @@ import { carrySince, shareRecord } from '../peering/shared-form.ts'
 import { composeShared, scanShared } from '../peering/shared-text.ts'
 import type { Endpoint } from '../record/dns-record.ts'
 import { findDownTargets } from '../record/health.ts'
-import { deriveLocalEndpoints, TOLD_LABEL } from '../record/kdrnt.ts'
+import { canTell, deriveLocalEndpoints, TOLD_LABEL } from '../record/kdrnt.ts'
 import { printLatin1 } from '../record/latin1.ts'
 import { scanTarget } from '../record/validate/target.ts'
 import { printLocalEndpoints } from './endpoint-text.ts'
@@ -27,6 +27,8 @@ export interface OwnHealth {
 export interface Own {
   readonly shared: readonly SharedEndpoint[]
   readonly local: readonly ApiObject[]
+  /** How many endpoints can't be told whole: they, or the name that they are told at, are too long. */
+  readonly untold: number
 }
 
 interface OwnFacts {
@@ -50,7 +52,9 @@ export function composeOwn({ record }: Publishing, facts: OwnFacts): Own {
   const shared = earlier === undefined ? told : carrySince(earlier, told, Math.floor(nowMs / 1000))
   const rdata = shared.map(composeShared).filter((one) => one !== undefined)
   const working = { ...record, endpoints: dropDown(record.endpoints, down) }
-  return { shared, local: printLocalEndpoints(deriveLocalEndpoints(working, rdata)) }
+  const local = printLocalEndpoints(deriveLocalEndpoints(working, rdata))
+  const untold = shared.length - (canTell(record.rootHost) ? rdata.length : 0)
+  return { shared, local, untold }
 }
 
 /** What a `local-<name>` tells whole. */

@@ -3,7 +3,8 @@ import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
 import { printEndpoint } from '../dns/endpoint.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
-import type { PeerFollower, PeerStatus } from '../peering/peer.ts'
+import type { PeerFollower } from '../peering/peer.ts'
+import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { Nameserver } from './nameserver.ts'
 import type { Peer, PeerAnswer, PeerDirectory, PeerWord } from './peers.ts'
 import type { Provider } from './provider-secret.ts'
@@ -21,9 +22,11 @@ export type Follower = Pick<
   | 'forget'
   | 'subscribe'
   | 'sharesOf'
+  | 'problemsOf'
   | 'hasAnsweredFor'
   | 'generation'
   | 'lastSeenMs'
+  | 'lastSeenTimeMs'
   | 'serial'
   | 'error'
   | 'status'
@@ -121,7 +124,7 @@ class FollowedPeer implements Peer {
     this.address = address
     this.#follower = follower
     this.#parts = parts
-    this.#startMs = parts.clock.now()
+    this.#startMs = parts.clock.monotonic()
     this.#unsubscribe = follower.subscribe((hosts) => this.#tell(hosts))
   }
 
@@ -177,21 +180,22 @@ class FollowedPeer implements Peer {
 
   #present(): Presence {
     const { lastSeenMs, error } = this.#follower
-    const sinceMs = lastSeenMs === 0 ? this.#startMs : lastSeenMs
+    const sinceMs = wasHeard(lastSeenMs) ? lastSeenMs : this.#startMs
     const { clock, expiryMs } = this.#parts
     const silentAfterMs = Math.min(SILENT_AFTER_MS, expiryMs / 2)
-    const isLate = error !== '' && clock.now() - sinceMs >= silentAfterMs
+    const isLate = error !== '' && clock.monotonic() - sinceMs >= silentAfterMs
     if (isLate) return 'silent'
-    return lastSeenMs === 0 ? 'new' : 'live'
+    return wasHeard(lastSeenMs) ? 'live' : 'new'
   }
 
   #wordFor(rootHost: string): PeerWord | undefined {
-    const { generation, lastSeenMs: seenMs, serial } = this.#follower
+    const { generation, lastSeenMs: seenMs, lastSeenTimeMs: seenTimeMs } = this.#follower
     if (generation === '' || !this.#follower.hasAnsweredFor(rootHost)) return undefined
-    const shares = this.#follower
-      .sharesOf(bareHost(rootHost))
-      .filter((share) => share.rootHost === rootHost)
-    return { shares, seenMs, generation, serial }
+    const { serial } = this.#follower
+    const host = bareHost(rootHost)
+    const shares = this.#follower.sharesOf(host).filter((share) => share.rootHost === rootHost)
+    const problems = this.#follower.problemsOf(host)
+    return { shares, seenMs, seenTimeMs, generation, serial, problems }
   }
 
   #tell(hosts: ReadonlySet<string>): void {

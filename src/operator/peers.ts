@@ -1,15 +1,16 @@
+import type { Moment } from '../base/moment.ts'
 import type { Generation, SiteShare } from '../peering/shared-endpoint.ts'
 import type { Provider } from './provider-secret.ts'
 
-/** What a peer said last of one host. */
-export interface PeerWord {
+/** What a peer said last of one host. The moment: when it said so, or confirmed it; its time of day stays with the word. */
+export interface PeerWord extends Moment {
   /** None: it has nothing of that host. */
   readonly shares: readonly SiteShare[]
-  /** Wall clock: when it said so, or confirmed it. */
-  readonly seenMs: number
   readonly generation: Generation
   /** Of its zone kdrnt; undefined = not known. */
   readonly serial: number | undefined
+  /** What of it is refused, and why, a line each; its text is quoted. */
+  readonly problems: readonly string[]
 }
 
 /** What a peer says of one host. */

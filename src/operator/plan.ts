@@ -53,7 +53,7 @@ export function planPublish(
     { wanted: local, there: present.local },
     { wanted: merged, there: present.merged },
   ].find(({ wanted, there }) => {
-    return typeof wanted !== 'string' && findObstacle(there, wanted) === 'foreign'
+    return typeof wanted === 'object' && findObstacle(there, wanted) === 'foreign'
   })
   if (problem !== undefined) return planRefuse(object, failedCondition(problem), nowMs)
   if (foreign !== undefined) {
@@ -62,16 +62,23 @@ export function planPublish(
     return planRefuse(object, failedCondition(text), nowMs)
   }
   const derived = [
-    ...planDerived(present.local, local as ApiObject),
+    ...(local === undefined ? [] : planDerived(present.local, local as ApiObject)),
     ...planDerived(present.merged, merged as ApiObject),
   ]
   const isNews = derived.length > 0
   const ready =
     content.merged.length === 0
       ? failedCondition(`no endpoints discovered for ${publishing.rootHost}`)
-      : readyCondition(content.note)
+      : readyCondition(joinNotes(content.note, local === undefined ? UNTOLD : ''))
   const status = composePublishedStatus(publishing, content, { ready, isNews, nowMs })
   return { writes: [...planHold(object), ...derived, ...planStatus(object, status)], ready, isNews }
+}
+
+const UNTOLD = 'other sites are not told of it: its host is too long for a name in the zone kdrnt'
+
+/** Notes for the Ready condition; '' says nothing. */
+export function joinNotes(...notes: readonly string[]): string {
+  return notes.filter((note) => note !== '').join('; ')
 }
 
 /** The finalizer, where it is missing. */

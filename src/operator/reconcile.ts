@@ -1,25 +1,39 @@
 import type { Clock } from '../base/clock.ts'
+import { thisMoment } from '../base/moment.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
 import { keyOf } from '../kube/object-key.ts'
+import type { LeftOut } from '../peering/merge/cut-to-fit.ts'
 import { dropDown } from '../peering/merge/health.ts'
 import { mergeShares } from '../peering/merge/merge-shares.ts'
 import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
+import { sortUnique } from '../peering/shared-form.ts'
 import { adoptMerged } from './adopt.ts'
-import { failedCondition, healthyCondition } from './conditions.ts'
+import { failedCondition, healthyCondition, rivalCondition } from './conditions.ts'
 import { authoritativeKey } from './delegation/authoritative-record.ts'
 import { composeContribution } from './delegation/contribution.ts'
+import type { Owners } from './delegation/owner-book.ts'
+import { OwnersHold } from './delegation/owners-hold.ts'
+import { planAnnounce } from './delegation/plan-announce.ts'
 import { planServe } from './delegation/plan-serve.ts'
 import { planDelegate, planWithdraw } from './delegation/plan-source.ts'
-import { Turns } from './delegation/turns.ts'
+import type { Turns } from './delegation/turns.ts'
 import { derivedName } from './derived-name.ts'
+import { localHostOf, roomForOthers } from './desired.ts'
 import { printSpecEndpoint } from './endpoint-text.ts'
-import { isAuthoritative, isDelegating, judge, type Publishing } from './judge.ts'
+import {
+  type DelegationRole,
+  isAuthoritative,
+  isDelegating,
+  judge,
+  type Publishing,
+} from './judge.ts'
 import { isDeleting, mappingOf, metadataOf } from './object.ts'
 import { composeOwn, type OwnHealth } from './own.ts'
 import { printPeers, scanPeers } from './peer-status.ts'
 import type { PeerAnswer, PeerDirectory } from './peers.ts'
 import {
   type Derived,
+  joinNotes,
   type Plan,
   planHandOver,
   planPublish,
@@ -29,6 +43,7 @@ import {
 import type { ProviderSecrets } from './provider-choice.ts'
 import { nextLookMs, type RequeueBounds } from './requeue.ts'
 import { type Remembered, ShareBook } from './share-book.ts'
+import { ownerIdOf } from './status.ts'
 import type { Writer } from './write.ts'
 
 /** The cluster as it is known, our own writes included. */
@@ -40,10 +55,21 @@ export interface ClusterView {
   healthOf(key: string): OwnHealth
 }
 
+/** What of the endpoints of several sites does not get through. */
+export interface Troubles {
+  readonly conflicts: readonly MergeConflict[]
+  /** What there is no room for; `conflicts` tells of it as well. */
+  readonly leftOut: readonly LeftOut[]
+  /** What peers tell that can't be an endpoint, a line each. */
+  readonly refused: readonly string[]
+}
+
+const NO_TROUBLES: Troubles = { conflicts: [], leftOut: [], refused: [] }
+
 /** Wants to know what became of a record. */
 export interface Listener {
   /** A record of ours was looked at. */
-  looked(record: ApiObject, plan: Plan, conflicts: readonly MergeConflict[]): void
+  looked(record: ApiObject, plan: Plan, troubles: Troubles): void
   /** A record is gone, or not ours. */
   forgot(key: string): void
 }
@@ -61,6 +87,12 @@ export interface ReconcilerParts {
   readonly expiryMs: number
   /** False: the definition that is installed has no `status.peers`. */
   readonly reportsPeers: () => boolean
+  readonly role: DelegationRole
+  /** How long the deletion of a record waits for other clusters. */
+  readonly removalTimeoutMs: number
+  /** Of all who write to authoritative records; by key. */
+  readonly turns: Turns
+  readonly owners: Owners
 }
 
 /**
@@ -74,12 +106,10 @@ export interface ReconcilerParts {
 export class Reconciler {
   readonly #parts: ReconcilerParts
   readonly #book = new ShareBook()
-  readonly #turns = new Turns()
-  readonly #startMs: number
+  readonly #owners = new OwnersHold()
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts
-    this.#startMs = parts.clock.now()
   }
 
   /**
@@ -90,15 +120,15 @@ export class Reconciler {
     const object = this.#parts.view.record(key)
     const shared = object === undefined ? undefined : sharedKeyOf(key, object)
     if (shared === undefined) return this.#look(key)
-    return this.#turns.take(shared, () => this.#look(key))
+    return this.#parts.turns.take(shared, () => this.#look(key))
   }
 
   /** What others have written meanwhile is in the view. */
   async #look(key: string): Promise<number | undefined> {
-    const { view, clock } = this.#parts
+    const { view, clock, role } = this.#parts
     const object = view.record(key)
     if (object === undefined) return this.#forget(key)
-    const verdict = judge(object, view.secretsOf(namespaceOf(object)))
+    const verdict = judge(object, view.secretsOf(namespaceOf(object)), role)
     switch (verdict.kind) {
       case 'ignore':
         return this.#forget(key)
@@ -106,14 +136,19 @@ export class Reconciler {
         await this.#carryOut(object, planHandOver(object, this.#derivedOf(object)))
         return this.#forget(key)
       case 'remove':
-        await this.#carryOut(object, this.#planRemove(object))
-        return this.#forget(key)
+        return this.#remove(key, object)
       case 'refuse':
+        this.#leavePeers(key)
         await this.#carryOut(object, planRefuse(object, verdict.condition, clock.now()))
         return undefined
+      case 'announce':
+        await this.#announce(key, object)
+        return undefined
       case 'delegate':
+        this.#leavePeers(key)
         return this.#delegate(key, verdict.publishing)
       case 'serve':
+        this.#leavePeers(key)
         await this.#carryOut(object, planServe(verdict.publishing, clock.now()))
         return undefined
       case 'publish':
@@ -139,41 +174,66 @@ export class Reconciler {
       this.#book.note(key, peer.address, withoutSite(peer.answerFor(rootHost), site))
     }
     const remembered = this.#book.read(key, addresses)
-    const nowMs = clock.now()
-    const { plan, conflicts, nextExpiryMs } = this.#plan(publishing, addresses, remembered, nowMs)
-    await this.#carryOut(publishing.object, plan, conflicts)
+    const nowMs = clock.monotonic()
+    const { plan, troubles, nextExpiryMs } = this.#plan(publishing, addresses, remembered, nowMs)
+    await this.#carryOut(publishing.object, plan, troubles)
     return nextLookMs(nextExpiryMs === undefined ? undefined : nextExpiryMs - nowMs, bounds)
   }
 
   async #delegate(key: string, publishing: Publishing): Promise<number> {
-    const { view, clock, bounds } = this.#parts
+    const { view, clock, bounds, owners } = this.#parts
     const { object } = publishing
+    const rival = owners.rivalOf(object)
+    if (rival !== '') {
+      const condition = rivalCondition(ownerIdOf(object), rival)
+      await this.#carryOut(object, planRefuse(object, condition, clock.now()))
+      return nextLookMs(undefined, bounds)
+    }
     const health = view.healthOf(key)
     const content = {
       authoritative: this.#authoritativeOf(object),
       endpoints: composeContribution(publishing, health.down),
       healthy: healthyCondition(health.probes),
+      cluster: '',
     }
-    await this.#carryOut(object, planDelegate(publishing, content, clock.now()))
-    return nextLookMs(undefined, bounds)
+    const plan = planDelegate(publishing, content, clock.now())
+    const waitMs = this.#owners.judge(key, object, plan, clock.monotonic())
+    await this.#carryOut(object, waitMs > 0 ? { ...plan, writes: [] } : plan)
+    return nextLookMs(waitMs > 0 ? waitMs : undefined, bounds)
   }
 
-  #planRemove(object: ApiObject): Plan {
-    const nowMs = this.#parts.clock.now()
-    return isDelegating(object)
-      ? planWithdraw(object, this.#authoritativeOf(object), nowMs)
-      : planRemove(object, this.#derivedOf(object), nowMs)
+  async #announce(key: string, object: ApiObject): Promise<void> {
+    const { view, clock } = this.#parts
+    const healthy = healthyCondition(view.healthOf(key).probes)
+    await this.#carryOut(object, planAnnounce(object, healthy, clock.now()))
   }
 
-  /** Remembers what was said before we started. */
+  async #remove(key: string, object: ApiObject): Promise<number | undefined> {
+    const { clock, removalTimeoutMs, bounds, owners } = this.#parts
+    const nowMs = clock.now()
+    if (!isDelegating(object)) {
+      await this.#carryOut(object, planRemove(object, this.#derivedOf(object), nowMs))
+      return this.#forget(key)
+    }
+    // What is noted of its owner id is its rival's.
+    const hasRival = owners.rivalOf(object) !== ''
+    const authoritative = hasRival ? undefined : this.#authoritativeOf(object)
+    const plan = planWithdraw(object, authoritative, removalTimeoutMs, nowMs)
+    await this.#carryOut(object, plan)
+    if (plan.againMs === undefined) return this.#forget(key)
+    return nextLookMs(plan.againMs, bounds)
+  }
+
+  /** Remembers what was said before we began to look at it. */
   #open(key: string, { object, rootHost }: Publishing, addresses: readonly string[]): void {
     if (this.#book.has(key)) return
     const said = mappingOf(object, 'status').peers
     const { merged } = this.#derivedOf(object)
+    const { clock } = this.#parts
     const page =
       said === undefined && merged !== undefined
-        ? adoptMerged(merged, rootHost, addresses, this.#startMs)
-        : scanPeers(said, rootHost, this.#startMs)
+        ? adoptMerged(merged, rootHost, addresses, thisMoment(clock))
+        : scanPeers(said, rootHost, clock)
     this.#book.open(key, page)
   }
 
@@ -181,33 +241,41 @@ export class Reconciler {
     publishing: Publishing,
     addresses: readonly string[],
     remembered: ReadonlyMap<string, Remembered>,
+    /** Monotonic. */
     nowMs: number,
-  ): { plan: Plan; conflicts: readonly MergeConflict[]; nextExpiryMs: number | undefined } {
-    const { view, site, expiryMs, reportsPeers } = this.#parts
+  ): { plan: Plan; troubles: Troubles; nextExpiryMs: number | undefined } {
+    const { view, site, expiryMs, reportsPeers, clock } = this.#parts
+    const timeMs = clock.now()
     const derived = this.#derivedOf(publishing.object)
     const health = view.healthOf(keyOf(publishing.object))
-    const own = composeOwn(publishing, { site, health, before: derived.local, nowMs })
+    const own = composeOwn(publishing, { site, health, before: derived.local, nowMs: timeMs })
     const shares = [...remembered.values()].flatMap((page) => page.word?.shares ?? [])
-    const told = { site, endpoints: own.shared }
+    const roomOctets = roomForOthers(publishing.object, own.shared)
+    const told = { site, endpoints: own.shared, roomOctets }
     const merge = mergeShares(told, shares, nowMs, expiryMs)
     const content = {
       local: own.local,
       merged: dropDown(merge.endpoints).map(printSpecEndpoint),
-      peers: reportsPeers() ? printPeers(addresses, remembered) : undefined,
+      peers: reportsPeers() ? printPeers(addresses, remembered, roomOctets) : undefined,
       healthy: healthyCondition(health.probes),
-      note: noteOf(addresses, remembered),
+      note: joinNotes(
+        noteSilence(addresses, remembered),
+        noteLeftOut(merge.leftOut),
+        localHostOf(publishing.rootHost) === undefined ? '' : noteUntold(own.untold),
+      ),
     }
-    const plan = planPublish(publishing, derived, content, nowMs)
-    return { plan, conflicts: merge.conflicts, nextExpiryMs: merge.nextExpiryMs }
+    const plan = planPublish(publishing, derived, content, timeMs)
+    const { conflicts, leftOut, nextExpiryMs } = merge
+    return {
+      plan,
+      troubles: { conflicts, leftOut, refused: listRefused(remembered) },
+      nextExpiryMs,
+    }
   }
 
-  async #carryOut(
-    object: ApiObject,
-    plan: Plan,
-    conflicts: readonly MergeConflict[] = [],
-  ): Promise<void> {
+  async #carryOut(object: ApiObject, plan: Plan, troubles: Troubles = NO_TROUBLES): Promise<void> {
     for (const write of plan.writes) await this.#parts.writer.write(write)
-    this.#parts.listener.looked(object, plan, conflicts)
+    this.#parts.listener.looked(object, plan, troubles)
   }
 
   #derivedOf(object: ApiObject): Derived {
@@ -223,9 +291,18 @@ export class Reconciler {
     return this.#parts.view.record(authoritativeKey(object))
   }
 
-  #forget(key: string): undefined {
+  /**
+   * Nobody is followed for a record that is not published. What they said is in its status, and is read from there when
+   * it is published again: as after a restart, those who were heard last time count as heard then.
+   */
+  #leavePeers(key: string): void {
     this.#book.forget(key)
     this.#parts.peers.forget(key)
+  }
+
+  #forget(key: string): undefined {
+    this.#leavePeers(key)
+    this.#owners.forget(key)
     this.#parts.listener.forgot(key)
     return undefined
   }
@@ -243,11 +320,32 @@ function withoutSite(answer: PeerAnswer, site: string): PeerAnswer {
 }
 
 /** `1 of 3 nameservers is silent: 192.0.2.1:53`; '' where none is. */
-function noteOf(addresses: readonly string[], remembered: ReadonlyMap<string, Remembered>): string {
+function noteSilence(
+  addresses: readonly string[],
+  remembered: ReadonlyMap<string, Remembered>,
+): string {
   const silent = addresses.filter((address) => (remembered.get(address)?.reason ?? '') !== '')
   if (silent.length === 0) return ''
   const verb = silent.length === 1 ? 'is' : 'are'
   return `${silent.length} of ${addresses.length} nameservers ${verb} silent: ${silent.join(', ')}`
+}
+
+/** Without numbers: what changes by itself costs writes. */
+function noteLeftOut(leftOut: readonly LeftOut[]): string {
+  if (leftOut.length === 0) return ''
+  const sites = sortUnique(leftOut.map(({ site }) => site))
+  return `there is no room for all endpoints of ${sites.join(', ')}: some are left out`
+}
+
+function noteUntold(untold: number): string {
+  if (untold === 0) return ''
+  return `${untold} of its endpoints can't be told to other sites whole: they are too long, or its host is`
+}
+
+function listRefused(remembered: ReadonlyMap<string, Remembered>): string[] {
+  return [...remembered].flatMap(([address, { word }]) =>
+    (word?.problems ?? []).map((problem) => `peer ${address}: ${problem}`),
+  )
 }
 
 /** Key of the authoritative record that a look at `object` may write to. */

@@ -2,40 +2,46 @@ import { type ApiObject, textOf } from '../kube/api.ts'
 import type { EventRecorder } from '../kube/event-recorder.ts'
 import type { EventSubject } from '../kube/event-series.ts'
 import { keyOf } from '../kube/object-key.ts'
-import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
 import { API_VERSION } from '../record/dns-record.ts'
 import type { OperatorMetrics } from './metrics.ts'
 import { itemsOf, mappingOf, metadataOf } from './object.ts'
 import type { Plan } from './plan.ts'
-import type { Listener } from './reconcile.ts'
+import type { Listener, Troubles } from './reconcile.ts'
+import { shortHash } from './short-hash.ts'
 
-/** Disagreements of one record that are told one by one. */
-const CONFLICTS_MAX = 5
+/** Lines about one record that are told one by one. */
+const TEXTS_MAX = 5
+const CONFLICT = 'EndpointConflict'
+const REFUSED = 'EndpointRefused'
 
 /** Tells of what becomes of records, in Events and metrics. */
 export class Reporter implements Listener {
   readonly #events: Pick<EventRecorder, 'record'>
   readonly #metrics: OperatorMetrics
-  /** What was told of the conflicts of each record that has some. */
-  readonly #conflicts = new Map<string, string>()
+  /** By reason and record: hash of what was told. */
+  readonly #told = new Map<string, string>()
 
   constructor(events: Pick<EventRecorder, 'record'>, metrics: OperatorMetrics) {
     this.#events = events
     this.#metrics = metrics
   }
 
-  looked(record: ApiObject, plan: Plan, conflicts: readonly MergeConflict[]): void {
+  looked(record: ApiObject, plan: Plan, { conflicts, leftOut, refused }: Troubles): void {
     const { ready } = plan
     if (ready === undefined) return
     this.#metrics.setRecord(record, ready.isTrue)
+    const missing = leftOut.reduce((sum, { endpoints }) => sum + endpoints, 0)
+    this.#metrics.setLeftOut(keyOf(record), missing)
     if (plan.isNews) this.#metrics.countChange(keyOf(record))
     this.#tellReady(record, ready)
-    this.#tellConflicts(record, conflicts)
+    const texts = conflicts.map(({ text }) => text)
+    this.#tellOnce(record, CONFLICT, texts)
+    this.#tellOnce(record, REFUSED, refused)
   }
 
   forgot(key: string): void {
     this.#metrics.dropRecord(key)
-    this.#conflicts.delete(key)
+    for (const reason of [CONFLICT, REFUSED]) this.#told.delete(`${reason} ${key}`)
   }
 
   /** What the record said before is in its status: so a restart tells nothing twice. */
@@ -52,16 +58,15 @@ export class Reporter implements Listener {
     })
   }
 
-  #tellConflicts(record: ApiObject, conflicts: readonly MergeConflict[]): void {
-    const key = keyOf(record)
-    const texts = conflicts.map(({ text }) => text)
-    const told = texts.join('\n')
-    if (told === (this.#conflicts.get(key) ?? '')) return
-    if (told === '') this.#conflicts.delete(key)
-    else this.#conflicts.set(key, told)
-    for (const note of texts.slice(0, CONFLICTS_MAX)) {
-      const happening = { type: 'Warning', reason: 'EndpointConflict', action: 'Merge' } as const
-      this.#events.record(subjectOf(record), { ...happening, note })
+  /** Each set of lines once, until it is another. */
+  #tellOnce(record: ApiObject, reason: string, texts: readonly string[]): void {
+    const key = `${reason} ${keyOf(record)}`
+    const told = texts.length === 0 ? '' : shortHash(texts.join('\n'))
+    if (told === (this.#told.get(key) ?? '')) return
+    if (told === '') this.#told.delete(key)
+    else this.#told.set(key, told)
+    for (const note of texts.slice(0, TEXTS_MAX)) {
+      this.#events.record(subjectOf(record), { type: 'Warning', reason, action: 'Merge', note })
     }
   }
 }

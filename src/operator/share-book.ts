@@ -1,3 +1,4 @@
+import { keepLaterSince } from '../peering/shared-form.ts'
 import type { PeerAnswer, PeerWord } from './peers.ts'
 
 /** What is remembered of one peer about one record. */
@@ -29,8 +30,9 @@ export class ShareBook {
   note(key: string, address: string, answer: PeerAnswer): void {
     const page = this.#pages.get(key)
     if (page === undefined || answer.kind === 'pending') return
-    if (answer.kind === 'said') page.set(address, { word: answer.word, reason: '' })
-    else page.set(address, { word: answer.word ?? page.get(address)?.word, reason: answer.reason })
+    const known = page.get(address)?.word
+    const word = answer.word === undefined ? known : withLaterTimes(known, answer.word)
+    page.set(address, { word, reason: answer.kind === 'said' ? '' : answer.reason })
   }
 
   /** By address; what is of other addresses than these is forgotten. */
@@ -43,4 +45,14 @@ export class ShareBook {
   forget(key: string): void {
     this.#pages.delete(key)
   }
+}
+
+/** A peer that was started anew tells earlier times of what is as it was: to note them would cost a write for each record. */
+function withLaterTimes(known: PeerWord | undefined, word: PeerWord): PeerWord {
+  const shares = word.shares.map((share) => {
+    const before = known?.shares.find((one) => one.site === share.site)
+    if (before === undefined) return share
+    return { ...share, endpoints: keepLaterSince(before.endpoints, share.endpoints) }
+  })
+  return { ...word, shares }
 }

@@ -16,7 +16,8 @@ const FIELDS = [
   'peers',
 ] as const
 
-export type StatusFields = { readonly [key in (typeof FIELDS)[number]]?: JsonValue }
+/** A field that is undefined goes. */
+export type StatusFields = { readonly [key in (typeof FIELDS)[number]]?: JsonValue | undefined }
 
 const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
   'Ready',
@@ -66,10 +67,14 @@ export function isStatusInPlace(record: ApiObject, status: ApiObject): boolean {
   )
 }
 
+/** What would be read as something else in a note of ownership. */
+const UNFIT_ID = /[^\x21-\x7e]|[,"\\]|&&/
+
 /** What a record is known by among those that own the same names. */
 export function ownerIdOf(record: ApiObject): string {
   const given = textOf(mappingOf(record, 'spec'), 'ownerID')
-  return given === '' ? shortHash(textOf(metadataOf(record), 'uid')) : given
+  if (given === '') return shortHash(textOf(metadataOf(record), 'uid'))
+  return UNFIT_ID.test(given) ? shortHash(given) : given
 }
 
 function ownConditions(status: ApiObject): readonly ApiObject[] {

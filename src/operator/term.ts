@@ -1,13 +1,17 @@
 import { ApiError } from '../kube/api.ts'
+import { createInlineClient } from '../kube/inline-kubeconfig.ts'
 import { WorkQueue, type WorkResult } from '../kube/work-queue.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import { ApiWriter, NotLeadingError } from './api-writer.ts'
 import type { Cluster } from './cluster.ts'
+import { OwnerBook } from './delegation/owner-book.ts'
+import { Turns } from './delegation/turns.ts'
 import type { OperatorMetrics } from './metrics.ts'
 import type { OperatorSettings } from './operator.ts'
 import { PeerSet } from './peer-set.ts'
 import { TermProbing } from './probes/term-probing.ts'
 import { Reconciler } from './reconcile.ts'
+import { RemoteClusters } from './remotes/remote-clusters.ts'
 import { Reporter } from './reporter.ts'
 import { watchForNews } from './triggers.ts'
 
@@ -34,6 +38,8 @@ export interface TermParts {
 export class Term {
   readonly queue: WorkQueue
   readonly peers: PeerSet
+  /** undefined = nobody delegates to us. */
+  readonly remotes: RemoteClusters | undefined
   readonly #parts: TermParts
   readonly #reconciler: Reconciler
   readonly #stopWatching: readonly (() => void)[]
@@ -46,9 +52,9 @@ export class Term {
     const { cluster, settings, site, metrics, mayWrite } = parts
     const { clock, timers, random, log } = cluster.means
     this.#parts = parts
-    const { probing } = settings
-    this.#probing =
-      probing === undefined ? undefined : new TermProbing({ cluster, metrics, mayWrite }, probing)
+    const { probing, role } = settings
+    const probingParts = { cluster, metrics, mayWrite, role }
+    this.#probing = probing === undefined ? undefined : new TermProbing(probingParts, probing)
     const onNews = (key: string): void => {
       this.queue.add(key)
       this.#probing?.reconsider(key)
@@ -73,9 +79,12 @@ export class Term {
     })
     const { objects, records: cache } = cluster
     const onWrite = metrics.countWrite.bind(metrics)
+    const writer = new ApiWriter({ objects, cache, mayWrite, onWrite })
+    const turns = new Turns()
+    const owners = new OwnerBook()
     this.#reconciler = new Reconciler({
       view: cluster,
-      writer: new ApiWriter({ objects, cache, mayWrite, onWrite }),
+      writer,
       peers: this.peers,
       clock,
       listener: new Reporter(cluster.events, metrics),
@@ -83,13 +92,31 @@ export class Term {
       bounds: settings,
       expiryMs: settings.peerExpiryMs,
       reportsPeers: () => this.#reportsPeers,
+      role,
+      removalTimeoutMs: settings.removalTimeoutMs,
+      turns,
+      owners,
     })
     const { recordInformer: records, secretInformer: secrets } = cluster
     this.#stopWatching = [
-      watchForNews({ records, secrets, cache, onNews }),
+      owners.watch(records, ''),
+      watchForNews({ records, secrets, cache, owners, onNews }),
       cluster.onHealth(onNews),
     ]
     this.queue.start()
+    if (role === 'secondary') return
+    this.remotes = new RemoteClusters({
+      local: cluster,
+      writer,
+      turns,
+      owners,
+      bounds: settings,
+      settings: settings.remotes,
+      mayWrite,
+      connect: createInlineClient,
+      metrics,
+    })
+    this.remotes.start()
   }
 
   /** Begins nothing more; resolves once what is under way is over. */
@@ -97,6 +124,7 @@ export class Term {
     for (const stop of this.#stopWatching) stop()
     this.peers.close()
     await this.#probing?.close()
+    await this.remotes?.close()
     await this.queue.close()
   }
 

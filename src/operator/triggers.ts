@@ -1,5 +1,7 @@
-import { type ApiObject, textOf } from '../kube/api.ts'
+import { type ApiObject, type JsonValue, textOf } from '../kube/api.ts'
 import type { Informer } from '../kube/informer.ts'
+import type { OwnerBook } from './delegation/owner-book.ts'
+import { isReadyForDelegation } from './delegation/remote-statuses.ts'
 import { SourceIndex } from './delegation/source-index.ts'
 import { isAuthoritative, isDerived } from './judge.ts'
 import { isSame, itemsOf, mappingOf, metadataOf } from './object.ts'
@@ -10,6 +12,7 @@ export interface TriggerParts {
   readonly records: Informer
   readonly secrets: Informer
   readonly cache: RecordCache
+  readonly owners: Pick<OwnerBook, 'onGone'>
   /** The record is to be looked at. */
   readonly onNews: (key: string) => void
 }
@@ -18,7 +21,8 @@ export interface TriggerParts {
  * Has records looked at when something happens that matters to them: to themselves, to what was made of them, or to the
  * Secrets of their namespace. Begins with all records that are there. The returned function ends it.
  */
-export function watchForNews({ records, secrets, cache, onNews }: TriggerParts): () => void {
+export function watchForNews(parts: TriggerParts): () => void {
+  const { records, secrets, cache, owners, onNews } = parts
   const sources = new SourceIndex()
   const tell = (key: string, object: ApiObject): void => {
     for (const one of isDerived(object) ? ownersOf(object) : [key]) onNews(one)
@@ -42,6 +46,9 @@ export function watchForNews({ records, secrets, cache, onNews }: TriggerParts):
       tell(key, before)
     },
   })
+  const endOwners = owners.onGone((key) => {
+    for (const one of sources.of(key)) onNews(one)
+  })
   let isBeginning = true
   const tellUsers = (secret: ApiObject): void => {
     if (!isBeginning) for (const key of usersOf(secret, records)) onNews(key)
@@ -59,6 +66,7 @@ export function watchForNews({ records, secrets, cache, onNews }: TriggerParts):
   return () => {
     endRecords()
     endSecrets()
+    endOwners()
   }
 }
 
@@ -71,7 +79,7 @@ function ownersOf(object: ApiObject): readonly string[] {
     .map((owner) => `${namespace}/${textOf(owner, 'name')}`)
 }
 
-/** What a record's status says is our own word, or does not concern us. */
+/** What a record's status says is our own word, or does not concern us; but for what clusters tell each other there. */
 function isNews(object: ApiObject, before: ApiObject): boolean {
   const [now, then] = [metadataOf(object), metadataOf(before)]
   const names = [
@@ -82,7 +90,15 @@ function isNews(object: ApiObject, before: ApiObject): boolean {
     'ownerReferences',
     'deletionTimestamp',
   ]
-  return names.some((name) => !isSame(now[name], then[name]))
+  return (
+    names.some((name) => !isSame(now[name], then[name])) ||
+    isReadyForDelegation(object) !== isReadyForDelegation(before) ||
+    !isSame(remoteStatusesOf(object), remoteStatusesOf(before))
+  )
+}
+
+function remoteStatusesOf(object: ApiObject): JsonValue | undefined {
+  return mappingOf(object, 'status').remoteRecordStatuses
 }
 
 function isSameProvider(secret: ApiObject, before: ApiObject): boolean {

@@ -19,6 +19,7 @@ export interface AskHostOptions {
   /** Address that we ask from; absent or '' = any. */
   readonly source?: string
   readonly signal?: AbortSignal | undefined
+  /** Monotonic milliseconds. */
   readonly nowMs: () => number
 }
 
@@ -77,7 +78,8 @@ export async function askHostAt(
   const told = await question(`${TOLD_LABEL}.${host}.${KDRNT}`, RRType.TXT)
   if (told.kind === 'failed') return told
   const seenMs = options.nowMs()
-  const { shares, problems } = readTold(rdataOf(told.answer), { host, seenMs })
+  const place = { host, seenMs, teller: peer }
+  const { shares, problems } = readTold(rdataOf(told.answer), place)
   const own = shares.filter((share) => share.rootHost === rootHost)
   if (own.length > 0) return { kind: 'shares', shares: own, problems }
   return askOld(question, { peer, rootHost, seenMs })

@@ -15,6 +15,8 @@ export interface HostPollParts {
   readonly onChange: (rootHost: string) => void
   /** '' = it went well. */
   readonly onAnswer: (fault: string) => void
+  /** What was refused of the answer for a host. */
+  readonly onProblems: (rootHost: string, problems: readonly string[]) => void
 }
 
 /** Keeps up with the hosts that we want to know of, at a peer that has to be asked for each. */
@@ -25,9 +27,14 @@ export class HostPoll {
   /** When each of the others is due, soonest first. */
   readonly #due = new Map<string, number>()
   readonly #shares = new Map<string, readonly SiteShare[]>()
+  /** Hosts that the peer answered for when it was last asked. */
+  readonly #answered = new Set<string>()
+  /** What another process, or follower, was told of hosts that nobody wants yet. */
+  readonly #recalled = new Map<string, readonly SiteShare[]>()
   /** How many want each host. */
   readonly #wanted = new Map<string, number>()
-  #active = 0
+  /** Being asked for; true = what comes of it may be old already. */
+  readonly #active = new Map<string, boolean>()
   /** Since the last tick. */
   #started = 0
 
@@ -57,7 +64,12 @@ export class HostPoll {
   want(rootHost: string): void {
     const count = this.#wanted.get(rootHost) ?? 0
     this.#wanted.set(rootHost, count + 1)
-    if (count === 0) this.#fresh.add(rootHost)
+    if (count > 0) return
+    this.#fresh.add(rootHost)
+    const recalled = this.#recalled.get(rootHost)
+    if (recalled === undefined) return
+    this.#recalled.delete(rootHost)
+    this.#shares.set(rootHost, recalled)
   }
 
   /** One of those that wanted it does no longer. */
@@ -71,23 +83,53 @@ export class HostPoll {
     this.#fresh.delete(rootHost)
     this.#due.delete(rootHost)
     this.#shares.delete(rootHost)
+    this.#answered.delete(rootHost)
+  }
+
+  /** Takes up what was told elsewhere: it counts once the host is wanted. */
+  recall(rootHost: string, shares: readonly SiteShare[]): void {
+    this.#recalled.set(rootHost, shares)
+  }
+
+  /** What was told, by host; of hosts that nobody wanted so far only what was told since then. Monotonic. */
+  *told(sinceMs: number): Generator<readonly [rootHost: string, shares: readonly SiteShare[]]> {
+    for (const [rootHost, shares] of this.#recalled) {
+      if (shares.every(({ seenMs }) => seenMs < sinceMs)) this.#recalled.delete(rootHost)
+    }
+    yield* this.#shares
+    yield* this.#recalled
   }
 
   /** Everything is due: the peer has something new. */
   hurry(): void {
     for (const host of this.#due.keys()) this.#fresh.add(host)
     this.#due.clear()
+    for (const host of this.#active.keys()) this.#active.set(host, true)
   }
 
   /** Forgets what was told, which is known in another way now. */
   clear(): void {
     this.#shares.clear()
+    this.#recalled.clear()
     this.hurry()
   }
 
-  /** Undefined = the host was not answered for yet. */
-  sharesOf(rootHost: string): readonly SiteShare[] | undefined {
-    return this.#shares.get(rootHost)
+  /** True if something was told of the host, be it that there is nothing. */
+  isKnown(rootHost: string): boolean {
+    return this.#shares.has(rootHost)
+  }
+
+  /**
+   * Undefined = it is not known. `heardMs`: when the peer was heard last, of whatever. A peer that is
+   * heard stands by what it said, as long as it answers when it is asked for that: looks are further apart than some would
+   * have silence last.
+   */
+  sharesOf(rootHost: string, heardMs: number): readonly SiteShare[] | undefined {
+    const shares = this.#shares.get(rootHost)
+    if (!this.#answered.has(rootHost)) return shares
+    return shares?.map((share) => {
+      return share.seenMs < heardMs ? { ...share, seenMs: heardMs } : share
+    })
   }
 
   /** Asks for what is due. */
@@ -104,7 +146,7 @@ export class HostPoll {
   /** Whenever one was answered for, so that more are asked for in a tick than at a time. */
   #fill(): void {
     const nowMs = this.#parts.nowMs()
-    while (this.#started < STARTED_MAX && this.#active < ACTIVE_MAX) {
+    while (this.#started < STARTED_MAX && this.#active.size < ACTIVE_MAX) {
       const host = this.#next(nowMs)
       if (host === undefined) return
       this.#started++
@@ -115,7 +157,8 @@ export class HostPoll {
   #next(nowMs: number): string | undefined {
     for (const host of this.#fresh) {
       this.#fresh.delete(host)
-      return host
+      if (!this.#active.has(host)) return host
+      this.#active.set(host, true)
     }
     for (const [host, dueMs] of this.#due) {
       if (dueMs > nowMs) return undefined
@@ -126,17 +169,25 @@ export class HostPoll {
   }
 
   async #ask(host: string, nowMs: number): Promise<void> {
-    this.#active++
+    this.#active.set(host, false)
     const asked = await this.#parts.ask(host)
-    this.#active--
-    if (this.#wanted.has(host)) this.#take(host, asked, nowMs)
+    const isOld = this.#active.get(host) === true
+    this.#active.delete(host)
+    if (this.#wanted.has(host)) this.#take(host, asked, isOld ? undefined : nowMs + HOST_MS)
     this.#fill()
   }
 
-  #take(host: string, asked: AskedHost, nowMs: number): void {
-    this.#due.set(host, nowMs + HOST_MS)
+  /** `dueMs`: undefined = it is to be asked for again at once. */
+  #take(host: string, asked: AskedHost, dueMs: number | undefined): void {
+    if (dueMs === undefined) this.#fresh.add(host)
+    else this.#due.set(host, dueMs)
     this.#parts.onAnswer(asked.kind === 'failed' ? asked.reason : '')
-    if (asked.kind === 'failed') return
+    if (asked.kind === 'failed') {
+      this.#answered.delete(host)
+      return
+    }
+    this.#answered.add(host)
+    this.#parts.onProblems(host, asked.kind === 'shares' ? asked.problems : [])
     const before = this.#shares.get(host)
     const after = asked.kind === 'shares' ? asked.shares : (before?.map(emptied) ?? [])
     this.#shares.set(host, after)

@@ -10,17 +10,21 @@ import type { RecordChange, RecordSource, StoredRecord } from '../record/source.
 import { lowerNameKey, scanHost } from '../record/validate/names.ts'
 import { type Contained, containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { HOST_MS } from './host-poll.ts'
 import type { LocalTeller } from './local-teller.ts'
+import { yieldMsOf } from './merge/choose-shares.ts'
 import { dropDown } from './merge/health.ts'
 import { mergeShares } from './merge/merge-shares.ts'
 import { buildMergedRecord } from './merged-form.ts'
 import type { PeerFollower } from './peer.ts'
+import { wasHeard } from './peer-status.ts'
 import type { SharedEndpoint, SiteShare } from './shared-endpoint.ts'
 
 /** How often to look whether a peer has been silent for too long. */
 const EXPIRY_LOOK_MS = 1000
-/** Disagreements that are logged one by one within that time. */
+/** Disagreements that are logged one by one within that time, and those of one host that are remembered. */
 const LOGGED_MAX = 20
+const TROUBLES_MAX = 100
 
 export interface MergedSourceParts {
   /** Our own records. */
@@ -57,11 +61,11 @@ export class MergedSource implements RecordSource {
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   readonly #contained: Contained
   readonly #stops: (() => void)[] = []
-  /** Peers whose word does not hold any more. */
-  readonly #expired = new Set<PeerFollower>()
+  /** How long each peer has been silent. */
+  readonly #silences = new Map<PeerFollower, Silence>()
   /** By host: what is amiss with it, as it was logged. */
   readonly #troubles = new Map<string, readonly string[]>()
-  /** By host: when a word expires of a peer that is heard, but did not confirm it. Wall clock. */
+  /** By host: when a word expires of a peer that is heard, but did not confirm it. Monotonic. */
   readonly #dueMs = new Map<string, number>()
   /** Disagreements since the last look. */
   #logged = 0
@@ -79,6 +83,7 @@ export class MergedSource implements RecordSource {
     }
     for (const host of this.#hosts.values()) host.given = host.own
     for (const peer of peers) {
+      this.#noteSilence(peer)
       this.#stops.push(peer.subscribe((hosts) => this.#takePeer(hosts)))
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
@@ -164,17 +169,12 @@ export class MergedSource implements RecordSource {
   }
 
   #lookForSilence(): void {
-    const { peers, clock, expiryMs, log } = this.#parts
+    const { peers, clock, log } = this.#parts
     for (const peer of peers) {
-      const { lastSeenMs, address } = peer.status
-      const isExpired = lastSeenMs > 0 && clock.now() - lastSeenMs >= expiryMs
-      if (isExpired === this.#expired.has(peer)) continue
-      if (isExpired) this.#expired.add(peer)
-      else this.#expired.delete(peer)
-      if (isExpired) log.warning(`peer ${address} has been silent for too long: its endpoints go`)
+      if (!this.#noteSilence(peer)) continue
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
-    const nowMs = clock.now()
+    const nowMs = clock.monotonic()
     for (const [host, dueMs] of this.#dueMs) {
       if (dueMs > nowMs) continue
       this.#dueMs.delete(host)
@@ -184,6 +184,19 @@ export class MergedSource implements RecordSource {
     if (unlogged > 0) log.warning(`and ${unlogged} more disagreements of sites`)
     this.#logged = 0
     this.#work()
+  }
+
+  /** False = it is as silent as it was. */
+  #noteSilence(peer: PeerFollower): boolean {
+    const { clock, expiryMs, log } = this.#parts
+    const { lastSeenMs } = peer
+    const silentMs = wasHeard(lastSeenMs) ? clock.monotonic() - lastSeenMs : 0
+    const silence = judgeSilence(silentMs, expiryMs)
+    if (silence === (this.#silences.get(peer) ?? 'none')) return false
+    this.#silences.set(peer, silence)
+    if (silence === 'expired')
+      log.warning(`peer ${peer.status.address} has been silent for too long: its endpoints go`)
+    return true
   }
 
   /** Settles the hosts that are to be looked at: the first at once, others run in between. */
@@ -226,6 +239,7 @@ export class MergedSource implements RecordSource {
   #give(host: Host): readonly StoredRecord[] {
     const { peers, site, expiryMs, clock } = this.#parts
     const others: SiteShare[] = []
+    const nowMs = clock.monotonic()
     let dueMs = Number.POSITIVE_INFINITY
     for (const peer of peers) {
       for (const share of peer.sharesOf(host.text)) {
@@ -233,7 +247,9 @@ export class MergedSource implements RecordSource {
         others.push(share)
         const expiresMs = share.seenMs + expiryMs
         const isAlone = share.seenMs < peer.lastSeenMs && share.endpoints.length > 0
-        if (isAlone && expiresMs > clock.now()) dueMs = Math.min(dueMs, expiresMs)
+        // That it is confirmed after all is no news of the peer's: it has to be looked for.
+        const lookMs = expiresMs > nowMs ? expiresMs : nowMs + HOST_MS
+        if (isAlone) dueMs = Math.min(dueMs, lookMs)
       }
     }
     if (dueMs === Number.POSITIVE_INFINITY) this.#dueMs.delete(host.text)
@@ -260,7 +276,7 @@ export class MergedSource implements RecordSource {
       zoneLabel ||= content.zoneLabel
       createdSeconds ||= content.createdSeconds
     }
-    const merge = mergeShares({ site, endpoints: own }, shares, clock.now(), expiryMs)
+    const merge = mergeShares({ site, endpoints: own }, shares, clock.monotonic(), expiryMs)
     const facts = { namespace: 'peers', name: host.text, zoneLabel, createdSeconds }
     const { record, refused } = buildMergedRecord(dropDown(merge.endpoints), facts, host.text)
     const troubles = [
@@ -280,12 +296,21 @@ export class MergedSource implements RecordSource {
       this.#troubles.delete(host)
       return
     }
-    this.#troubles.set(host, troubles)
-    for (const text of troubles) {
-      if (known.includes(text)) continue
+    this.#troubles.set(host, troubles.slice(0, TROUBLES_MAX))
+    const told = new Set(known)
+    for (const text of troubles.slice(0, TROUBLES_MAX)) {
+      if (told.has(text)) continue
       if (this.#logged++ < LOGGED_MAX) this.#parts.log.warning(text)
     }
   }
+}
+
+/** `late`: it has no say beside another nameserver of its site. `expired`: its word does not hold any more. */
+type Silence = 'none' | 'late' | 'expired'
+
+function judgeSilence(silentMs: number, expiryMs: number): Silence {
+  if (silentMs >= expiryMs) return 'expired'
+  return silentMs > yieldMsOf(expiryMs) + EXPIRY_LOOK_MS ? 'late' : 'none'
 }
 
 function hostKeyOf(record: StoredRecord): string {

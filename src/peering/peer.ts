@@ -1,21 +1,24 @@
 import type { Clock } from '../base/clock.ts'
+import { writeMoment } from '../base/moment.ts'
 import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
-import { ask, questionOf } from '../client/ask.ts'
-import { type Fetching, fetchZone } from '../client/fetch-zone.ts'
+import type { Fetching } from '../client/fetch-zone.ts'
 import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
-import { printRcode, Rcode, RRClass, RRType } from '../dns/iana/index.ts'
+import { Rcode } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSerialAfter } from '../dns/serial.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
-import { KDRNT_ZONE } from '../record/kdrnt.ts'
 import { type Contained, containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { soaSerial, TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
-import type { ZoneRecords } from '../zone/zonefile/records.ts'
+import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
+import { apexSoa, askSerial } from './ask-serial.ts'
+import { fetchTold } from './fetch-told.ts'
 import { HostPoll } from './host-poll.ts'
+import { identityOf, type KeptPeer } from './memory/kept-peer.ts'
 import { type PeerAddress, resolvePeer } from './peer-address.ts'
+import { bareHost, type PeerStatus } from './peer-status.ts'
+import { Refusals } from './refusals.ts'
 import type { Generation, SiteShare } from './shared-endpoint.ts'
 import { SharedZone } from './shared-zone.ts'
 
@@ -26,9 +29,6 @@ const POLL_MS_MAX = 15_000
 const JITTER = 0.2
 /** Least time between two looks, however many NOTIFYs come. */
 export const NOTIFY_GAP_MS = 100
-/** One question, and how often it is sent. */
-const QUESTION_MS = 1000
-const QUESTION_TRIES = 2
 /** Until a peer that refused a transfer is asked for one again, and one that could not be reached for it. */
 export const TRANSFER_RETRY_MS = 3 * 60_000
 const UNREACHED_RETRY_MS = 15_000
@@ -42,10 +42,10 @@ const REFUSALS: ReadonlySet<number> = new Set([
 ])
 /** Until a host name is resolved again though its address answers. */
 const RESOLVE_MS = 5 * 60_000
-/** Limits of one transfer. */
-const TRANSFER_IDLE_MS = 10_000
-const TRANSFER_TOTAL_MS = 10 * 60_000
-const TRANSFER_OCTETS_MAX = 256 * 1024 * 1024
+/** Longest rest after a transfer: as long as that took, so that a peer gets half of our time at most. */
+export const REST_MS_MAX = 15_000
+/** Between two lines about hosts that can't be asked for. */
+const HOST_FAULT_MS = 10_000
 
 export interface PeerFollowerOptions {
   readonly peer: PeerAddress
@@ -58,25 +58,6 @@ export interface PeerFollowerOptions {
   readonly log: Logger
   /** Uniform over 0..1. */
   readonly random: () => number
-}
-
-export interface PeerStatus {
-  /** `host:port`, as configured. */
-  readonly address: string
-  /** Sites that it speaks for, joined by commas; '' = not known. */
-  readonly site: string
-  /** How it is asked; '' = it has not answered yet. */
-  readonly generation: Generation | ''
-  /** Wall clock: when it last confirmed what we have of it; 0 = never. */
-  readonly lastSeenMs: number
-  /** Of its zone kdrnt; undefined = not known. */
-  readonly serial: number | undefined
-  /** What is wrong just now; '' = nothing. */
-  readonly error: string
-  /** Failed attempts since the start. */
-  readonly failures: number
-  /** Endpoints that it tells of. */
-  readonly endpoints: number
 }
 
 /** What it is told by: hosts without their `*.`. */
@@ -96,7 +77,8 @@ type Listener = (hosts: ReadonlySet<string>) => void
 export class PeerFollower {
   readonly #options: PeerFollowerOptions
   readonly #address: string
-  readonly #zone = new SharedZone()
+  readonly #zone: SharedZone
+  readonly #refusals: Refusals
   readonly #hosts: HostPoll
   readonly #contained: Contained
   readonly #listeners = new Set<Listener>()
@@ -110,13 +92,21 @@ export class PeerFollower {
   #again = false
   #generation: Generation | '' = ''
   #serial: number | undefined
+  /** Of what was recalled, while nothing newer is known. */
+  #recalledSerial: number | undefined
+  /** It answered since we began to ask. */
+  #hasAnswered = false
   /** Of the version that #zone is of; undefined = all of it is to be asked for. */
   #soa: ResourceRecord | undefined
-  #lastSeenMs = 0
+  #lastSeenMs = Number.NEGATIVE_INFINITY
+  #lastSeenTimeMs = 0
   /** When what #zone holds was last confirmed. */
-  #zoneSeenMs = 0
+  #zoneSeenMs = Number.NEGATIVE_INFINITY
   #lastPollMs = Number.NEGATIVE_INFINITY
   #transferMs = Number.NEGATIVE_INFINITY
+  /** No look before: the last transfer took long. */
+  #restUntilMs = Number.NEGATIVE_INFINITY
+  #hostFaultMs = Number.NEGATIVE_INFINITY
   #error = ''
   /** Of questions for hosts, while its SOA is to be had. */
   #hostError = ''
@@ -129,12 +119,15 @@ export class PeerFollower {
     const { clock, peer, log } = options
     this.#options = options
     this.#address = printEndpoint(peer)
+    this.#zone = new SharedZone(this.#address)
+    this.#refusals = new Refusals({ peer: this.#address, log, clock })
     this.#contained = containing(log, `Asking peer ${this.#address}`)
     this.#hosts = new HostPoll({
       ask: (host) => this.#askHost(host),
       nowMs: () => clock.monotonic(),
       onChange: (host) => this.#tell(new Set([bareHost(host)])),
       onAnswer: (fault) => this.#noteAnswer(fault),
+      onProblems: (host, problems) => this.#refusals.note(host, problems),
     })
   }
 
@@ -145,10 +138,13 @@ export class PeerFollower {
       site: (isOld ? this.#hosts.sites : this.#zone.sites).join(),
       generation: this.#generation,
       lastSeenMs: this.#lastSeenMs,
-      serial: this.#serial,
+      lastSeenTimeMs: this.#lastSeenTimeMs,
+      serial: this.serial,
+      isUp: this.isUp,
       error: this.#error || this.#hostError,
       failures: this.#failures,
       endpoints: isOld ? this.#hosts.count : this.#zone.count,
+      refused: this.#refusals.count,
     }
   }
 
@@ -161,8 +157,22 @@ export class PeerFollower {
     return this.#lastSeenMs
   }
 
+  get lastSeenTimeMs(): number {
+    return this.#lastSeenTimeMs
+  }
+
   get serial(): number | undefined {
-    return this.#serial
+    return this.#serial ?? this.#recalledSerial
+  }
+
+  /** As in `status`. */
+  get isUp(): boolean {
+    return this.#hasAnswered && this.#error === '' && this.#hostError === ''
+  }
+
+  /** Whom it follows. */
+  get identity(): string {
+    return identityOf({ address: this.#address, keyName: this.#keyName })
   }
 
   get error(): string {
@@ -171,7 +181,7 @@ export class PeerFollower {
 
   /** True if what `sharesOf` says of the host is what the peer says; before, that is nothing as well. */
   hasAnsweredFor(rootHost: string): boolean {
-    if (this.#generation === 'v1') return this.#hosts.sharesOf(rootHost) !== undefined
+    if (this.#generation === 'v1') return this.#hosts.isKnown(rootHost)
     return this.#generation === 'v2'
   }
 
@@ -183,6 +193,35 @@ export class PeerFollower {
   /** Resolves once the look that is under way is over. */
   async settled(): Promise<void> {
     await this.#work
+  }
+
+  /** Takes up what another process, or another follower, was told. To be called before `start`. */
+  recall({ generation, seenMs, zoneSeenMs, serial, zone, hosts }: KeptPeer): void {
+    this.#generation = generation
+    this.#recalledSerial = serial
+    this.#lastSeenMs = seenMs
+    this.#lastSeenTimeMs = writeMoment(seenMs, this.#options.clock)
+    this.#zoneSeenMs = zoneSeenMs
+    this.#zone.recall(zone)
+    for (const [rootHost, shares] of hosts) this.#hosts.recall(rootHost, shares)
+  }
+
+  /**
+   * What it was told, for `recall`; undefined = nothing. Of hosts that nobody asked for only what was told
+   * since `sinceMs`, monotonic.
+   */
+  keep(sinceMs: number): KeptPeer | undefined {
+    if (this.#generation === '') return undefined
+    return {
+      address: this.#address,
+      keyName: this.#keyName,
+      generation: this.#generation,
+      seenMs: this.#lastSeenMs,
+      zoneSeenMs: this.#zoneSeenMs,
+      serial: this.serial,
+      zone: this.#zone.told,
+      hosts: this.#hosts.told(sinceMs),
+    }
   }
 
   start(): void {
@@ -203,8 +242,9 @@ export class PeerFollower {
       this.#again = true
       return
     }
-    const sinceMs = this.#options.clock.monotonic() - this.#lastPollMs
-    this.#schedule(Math.max(0, NOTIFY_GAP_MS - sinceMs))
+    const nowMs = this.#options.clock.monotonic()
+    const dueMs = Math.max(this.#lastPollMs + NOTIFY_GAP_MS, this.#restUntilMs)
+    this.#schedule(Math.max(0, dueMs - nowMs))
   }
 
   /** True if it is at that address. */
@@ -236,12 +276,24 @@ export class PeerFollower {
 
   /** What it says of the host, and of its wildcard. `host`: without `*.`. */
   sharesOf(host: string): readonly SiteShare[] {
-    if (this.#generation !== 'v1') return this.#zone.sharesOf(host, this.#zoneSeenMs)
-    const asked = [host, `*.${host}`].map((rootHost) => this.#hosts.sharesOf(rootHost))
+    if (this.#generation !== 'v1') return this.#readZone(host)
+    const hosts = [host, `*.${host}`]
+    const asked = hosts.map((rootHost) => this.#hosts.sharesOf(rootHost, this.#lastSeenMs))
     if (asked.every((shares) => shares === undefined)) {
-      return this.#zone.count === 0 ? [] : this.#zone.sharesOf(host, this.#zoneSeenMs)
+      return this.#zone.count === 0 ? [] : this.#readZone(host)
     }
     return asked.flatMap((shares) => shares ?? [])
+  }
+
+  /** Why some of what it says of the host, and of its wildcard, is refused; its text is quoted. */
+  problemsOf(host: string): readonly string[] {
+    return [...this.#refusals.of(host), ...this.#refusals.of(`*.${host}`)]
+  }
+
+  #readZone(host: string): readonly SiteShare[] {
+    const { shares, problems } = this.#zone.read(host, this.#zoneSeenMs)
+    this.#refusals.note(host, problems)
+    return shares
   }
 
   #schedule(delayMs: number): void {
@@ -260,8 +312,8 @@ export class PeerFollower {
     await this.#contained(() => this.#look())
     this.#isBusy = false
     this.#markAnswered()
-    if (this.#again) this.#schedule(NOTIFY_GAP_MS)
-    else this.#schedule(this.#pauseMs())
+    const restMs = this.#restUntilMs - this.#options.clock.monotonic()
+    this.#schedule(Math.max(restMs, this.#again ? NOTIFY_GAP_MS : this.#pauseMs()))
   }
 
   #pauseMs(): number {
@@ -275,8 +327,11 @@ export class PeerFollower {
       this.#fail(`there is no host ${this.#options.peer.host}`)
       return
     }
-    const serial = await this.#askSerial(server)
-    if (this.#aborting.signal.aborted) return
+    const { key, sourceFor } = this.#options
+    const { signal } = this.#aborting
+    const source = sourceFor?.(server.host) ?? ''
+    const serial = await askSerial(server, { key, source, signal })
+    if (signal.aborted) return
     if (typeof serial === 'string') {
       // Perhaps another of its addresses answers, and perhaps it has moved.
       this.#servers = [...this.#servers.slice(1), server]
@@ -305,25 +360,6 @@ export class PeerFollower {
     return this.#servers[0]
   }
 
-  /** Of its zone kdrnt; a string says why there is none. */
-  async #askSerial(server: Endpoint): Promise<number | string> {
-    const { key, sourceFor } = this.#options
-    const answered = await ask({
-      server,
-      query: questionOf(KDRNT_ZONE, RRType.SOA),
-      timeoutMs: QUESTION_MS,
-      tries: QUESTION_TRIES,
-      key,
-      source: sourceFor?.(server.host) ?? '',
-      signal: this.#aborting.signal,
-    })
-    if (answered.kind === 'failed') return answered.reason
-    const { rcode, answer } = answered.message
-    if (rcode !== Rcode.NOERROR) return `it answers ${printRcode(rcode)} to a question for kdrnt`
-    const soa = answer.find(({ type, rdata }) => type === RRType.SOA && rdata.length >= 22)
-    return soa === undefined ? 'it has no zone kdrnt' : soaSerial(soa)
-  }
-
   async #takeSerial(server: Endpoint, serial: number): Promise<void> {
     if (this.#generation === 'v1') this.#hosts.hurry()
     if (this.#generation !== 'v1' || this.#soa !== undefined || this.#isTransferDue()) {
@@ -341,9 +377,12 @@ export class PeerFollower {
   async #transfer(server: Endpoint, serial: number): Promise<void> {
     const { clock } = this.#options
     const changed = new Set<string>()
+    const startMs = clock.monotonic()
     try {
       await this.#fetch(server, serial, changed)
+      this.#rest(startMs)
     } catch (error) {
+      this.#rest(startMs)
       if (!(error instanceof TransferFault)) throw error
       if (this.#aborting.signal.aborted) return
       this.#soa = undefined
@@ -357,10 +396,20 @@ export class PeerFollower {
       // What it told host by host it tells here as well, or no longer.
       for (const host of this.#hosts.hosts()) changed.add(bareHost(host))
       this.#hosts.clear()
+      this.#refusals.clear()
     }
     this.#enter(isWhole ? 'v2' : 'v1', 'it tells nothing whole')
     this.#confirm()
     this.#tell(changed)
+  }
+
+  #rest(startMs: number): void {
+    const nowMs = this.#options.clock.monotonic()
+    this.#restUntilMs = nowMs + Math.min(nowMs - startMs, REST_MS_MAX)
+  }
+
+  get #keyName(): string {
+    return this.#options.key?.nameText ?? ''
   }
 
   get #isKeyed(): boolean {
@@ -372,8 +421,8 @@ export class PeerFollower {
     // A serial that is behind is that of a peer that began anew: differences lead nowhere.
     const isBehind = this.#serial !== undefined && !isSerialAfter(serial, this.#serial)
     const soa = isBehind ? undefined : this.#soa
-    const fetching = fetchZone({
-      zone: KDRNT_ZONE,
+    let hasOthers = false
+    const fetching = fetchTold({
       primary: server,
       source: sourceFor?.(server.host) ?? '',
       key,
@@ -381,9 +430,9 @@ export class PeerFollower {
       serial: this.#serial ?? 0,
       clock,
       timers,
-      idleMs: TRANSFER_IDLE_MS,
-      totalMs: TRANSFER_TOTAL_MS,
-      octetsMax: TRANSFER_OCTETS_MAX,
+      onOthers: () => {
+        hasOthers = true
+      },
     })
     this.#fetching = fetching
     const received = await fetching.received.finally(() => (this.#fetching = undefined))
@@ -393,7 +442,10 @@ export class PeerFollower {
     } else if (received.kind === 'steps') {
       await runInSlices(this.#zone.advance(received.steps, changed), clock)
       this.#soa = received.soa
+    } else if (received.serial !== this.#serial) {
+      throw new TransferFault(`its zone is of serial ${received.serial}, older than before`)
     }
+    if (hasOthers) this.#zone.noteOthers()
     this.#serial = received.serial
   }
 
@@ -430,14 +482,17 @@ export class PeerFollower {
       key,
       source,
       signal,
-      nowMs: () => clock.now(),
+      nowMs: () => clock.monotonic(),
     })
   }
 
   #noteAnswer(fault: string): void {
     if (this.#aborting.signal.aborted) return
     if (fault !== '') this.#failures++
-    if (fault !== '' && fault !== this.#hostError) {
+    const nowMs = this.#options.clock.monotonic()
+    const isDue = nowMs - this.#hostFaultMs >= HOST_FAULT_MS
+    if (fault !== '' && fault !== this.#hostError && isDue) {
+      this.#hostFaultMs = nowMs
       this.#options.log.warning(`peer ${this.#address}: a host can't be asked for: ${fault}`)
     }
     this.#hostError = fault
@@ -448,7 +503,9 @@ export class PeerFollower {
     if (this.#error !== '') log.info(`peer ${this.#address} answers again`)
     this.#error = ''
     this.#failuresInRow = 0
-    this.#lastSeenMs = clock.now()
+    this.#hasAnswered = true
+    this.#lastSeenMs = clock.monotonic()
+    this.#lastSeenTimeMs = clock.now()
     if (this.#generation === 'v2') this.#zoneSeenMs = this.#lastSeenMs
   }
 
@@ -467,24 +524,4 @@ export class PeerFollower {
     if (hosts.size === 0) return
     for (const listener of this.#listeners) void this.#contained(() => listener(hosts))
   }
-}
-
-/** The SOA of a zone that was transferred whole. */
-function apexSoa(records: ZoneRecords): ResourceRecord | undefined {
-  const node = records.find(KDRNT_ZONE, KDRNT_ZONE.length)
-  for (
-    let i = node === -1 ? -1 : records.firstRecord[node]!;
-    i !== -1;
-    i = records.nextRecord[i]!
-  ) {
-    if (records.type[i] !== RRType.SOA) continue
-    const ttlSeconds = records.ttlSeconds[i]!
-    const rdata = records.rdata(i).slice()
-    return { owner: KDRNT_ZONE, type: RRType.SOA, rrclass: RRClass.IN, ttlSeconds, rdata }
-  }
-  return undefined
-}
-
-function bareHost(rootHost: string): string {
-  return rootHost.startsWith('*.') ? rootHost.slice(2) : rootHost
 }

@@ -13,6 +13,7 @@ import {
 } from '../record/print-endpoint.ts'
 import { validateEndpoint } from '../record/validate/dns-record.ts'
 import { type OldGeo, type OldMetadata, readOldMetadata } from './old-metadata.ts'
+import { cutProblems } from './read-told.ts'
 import type { SharedEndpoint, SiteShare } from './shared-endpoint.ts'
 import { shareEndpoint, sortUnique } from './shared-form.ts'
 
@@ -35,7 +36,7 @@ export interface OldAnswers {
 
 export interface OldShare {
   readonly share: SiteShare
-  /** What was refused, and why; text of the peer in them is quoted. */
+  /** What was refused, and why; text of the peer in them is quoted. At most ten, and how many more. */
   readonly problems: readonly string[]
 }
 
@@ -63,19 +64,23 @@ export function readOldAnswers(
 ): OldShare {
   const { peer: site, rootHost, seenMs } = place
   const metadata = readOldMetadata(answers.weights, answers.geos)
-  const problems = [...metadata.problems]
+  const problems = metadata.problems.map((problem) => `${rootHost}: ${problem}`)
   const endpoints: SharedEndpoint[] = []
   for (const found of gather(answers.records.slice(0, ENDPOINTS_MAX))) {
     const steering = steer(found, metadata)
     const checked = validateEndpoint({ ...found, ...printSteering(steering) }, rootHost)
     if ('problem' in checked) {
-      problems.push(checked.problem.message)
+      problems.push(`${rootHost}: ${checked.problem.message}`)
       continue
     }
     const facts = { site, rootHost, health: 'unknown', sinceSeconds: 0 } as const
     endpoints.push(shareEndpoint(checked.endpoint, facts))
   }
-  return { share: { site, rootHost, endpoints, seenMs, generation: 'v1' }, problems }
+  const about = { site, teller: site, isOwn: true, rootHost, seenMs } as const
+  return {
+    share: { ...about, endpoints, generation: 'v1' },
+    problems: cutProblems(problems, rootHost),
+  }
 }
 
 /** What was answered, without `.kdrnt`: addresses by name and type, CNAMEs one by one. */

@@ -4,7 +4,9 @@ import { scanShared } from './shared-text.ts'
 
 /** Most endpoints that one peer may tell, over all hosts: whoever reads its zone counts. */
 export const PEER_ENDPOINTS_MAX = 500_000
-/** Sites that one peer may speak for: its own, and then some. */
+/** Octets of what a peer tells of one host: a thousand endpoints have a fifth of that. */
+export const HOST_OCTETS_MAX = 1024 * 1024
+/** Sites that one peer may speak for at one host: its own, and then some. */
 const SITES_MAX = 16
 /** Problems of one host that are told one by one. */
 const PROBLEMS_MAX = 10
@@ -16,68 +18,82 @@ export interface ToldHost {
   readonly problems: readonly string[]
 }
 
-/** Where and when endpoints were told. */
+/** Where, when and by whom endpoints were told. */
 export interface ToldPlace {
   /** The name behind `v2.`, without `.kdrnt` and final dot, lower case. */
   readonly host: string
   readonly seenMs: number
+  /** Address of the peer. */
+  readonly teller: string
+  /** The site that the peer is a nameserver of; undefined = the one that it tells of here, if it is one. */
+  readonly ownSite?: string | undefined
   /** How many endpoints the peer may still tell. */
   readonly room?: number
 }
 
 /**
  * What a peer tells whole of one host: the TXT rdata of `v2.<host>.kdrnt`. A bad endpoint is refused
- * alone. Beyond 1000 endpoints, or `room`, the rest is refused.
+ * alone. Beyond 1000 endpoints, or `room`, or a mebibyte, or sixteen sites, the rest is refused: which that is does
+ * not depend on the order in which they came.
  */
-export function readTold(
-  records: readonly Uint8Array[],
-  { host, seenMs, room = PEER_ENDPOINTS_MAX }: ToldPlace,
-): ToldHost {
+export function readTold(records: readonly Uint8Array[], place: ToldPlace): ToldHost {
+  const { host, room = PEER_ENDPOINTS_MAX } = place
   const problems: string[] = []
-  const shares = new Map<string, SharedEndpoint[]>()
-  const limit = Math.max(0, Math.min(ENDPOINTS_MAX, room))
-  const isCut = records.length > limit
-  // In order of octets: what is left out does not depend on the order in which they came.
-  const taken = isCut ? [...records].sort(Buffer.compare).slice(0, limit) : records
+  const taken = takeInOrder(records, Math.max(0, Math.min(ENDPOINTS_MAX, room)))
+  const endpoints: SharedEndpoint[] = []
   for (const rdata of taken) {
     const endpoint = scanShared(rdata)
-    if (typeof endpoint === 'string') {
-      problems.push(`${host}: ${endpoint}`)
-      continue
+    if (typeof endpoint === 'string') problems.push(`${host}: ${endpoint}`)
+    else if (endpoint.rootHost === host || endpoint.rootHost === `*.${host}`) {
+      endpoints.push(endpoint)
+    } else {
+      problems.push(`${host}: an endpoint of ${endpoint.rootHost} does not belong there`)
     }
-    const { site, rootHost } = endpoint
-    if (rootHost !== host && rootHost !== `*.${host}`) {
-      problems.push(`${host}: an endpoint of ${rootHost} does not belong there`)
-      continue
-    }
-    const key = `${site} ${rootHost}`
-    const known = shares.get(key)
-    if (known === undefined && shares.size === SITES_MAX) {
-      problems.push(`${host}: ${site} is one site too many`)
-      continue
-    }
-    if (known === undefined) shares.set(key, [endpoint])
-    else known.push(endpoint)
   }
-  if (isCut) {
-    problems.push(`${host}: ${records.length} endpoints, only ${limit} are taken`)
+  const sites = [...new Set(endpoints.map(({ site }) => site))].sort()
+  for (const site of sites.splice(SITES_MAX)) problems.push(`${host}: ${site} is one site too many`)
+  if (taken.length < records.length) {
+    problems.push(`${host}: ${records.length} endpoints, only ${taken.length} are taken`)
   }
-  return { shares: collect(shares, seenMs), problems: cut(problems, host) }
+  return { shares: collect(endpoints, sites, place), problems: cutProblems(problems, host) }
 }
 
-function collect(
-  shares: ReadonlyMap<string, readonly SharedEndpoint[]>,
-  seenMs: number,
-): SiteShare[] {
-  const keys = [...shares.keys()].sort()
-  return keys.map((key) => {
-    const endpoints = shares.get(key)!
-    const { site, rootHost } = endpoints[0]!
-    return { site, rootHost, endpoints, seenMs, generation: 'v2' }
+/** In order of octets, as many as there may be. */
+function takeInOrder(records: readonly Uint8Array[], limit: number): readonly Uint8Array[] {
+  const ordered = [...records].sort(Buffer.compare).slice(0, limit)
+  let octets = 0
+  return ordered.filter((rdata) => {
+    const fits = octets + rdata.length <= HOST_OCTETS_MAX
+    if (fits) octets += rdata.length
+    return fits
   })
 }
 
-function cut(problems: readonly string[], host: string): readonly string[] {
+function collect(
+  endpoints: readonly SharedEndpoint[],
+  sites: readonly string[],
+  { seenMs, teller, ownSite }: ToldPlace,
+): SiteShare[] {
+  const own = ownSite ?? (sites.length === 1 ? sites[0] : '')
+  const known = new Set(sites)
+  const found = new Map<string, SharedEndpoint[]>()
+  for (const endpoint of endpoints) {
+    if (!known.has(endpoint.site)) continue
+    const key = `${endpoint.site} ${endpoint.rootHost}`
+    const told = found.get(key)
+    if (told === undefined) found.set(key, [endpoint])
+    else told.push(endpoint)
+  }
+  return [...found.keys()].sort().map((key) => {
+    const told = found.get(key)!
+    const { site, rootHost } = told[0]!
+    const isOwn = site === own
+    return { site, teller, isOwn, rootHost, endpoints: told, seenMs, generation: 'v2' }
+  })
+}
+
+/** The first ten, and how many more there are. */
+export function cutProblems(problems: readonly string[], host: string): readonly string[] {
   const more = problems.length - PROBLEMS_MAX
   if (more <= 0) return problems
   return [...problems.slice(0, PROBLEMS_MAX), `${host}: and ${more} more`]

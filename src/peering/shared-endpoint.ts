@@ -38,14 +38,18 @@ export interface SharedEndpoint {
 export type Generation = 'v1' | 'v2'
 
 /**
- * All that one site said of one host, and when. No endpoints: the site is there and has none, which
+ * All that one peer told of one site and one host, and when. No endpoints: it says that the site has none, which
  * is not the same as silence.
  */
 export interface SiteShare {
   readonly site: string
+  /** Who told it: a peer's address, `host:port`. */
+  readonly teller: string
+  /** The teller is a nameserver of that site, so far as its zone says: it tells of no other one. */
+  readonly isOwn: boolean
   readonly rootHost: string
   readonly endpoints: readonly SharedEndpoint[]
-  /** Wall clock, by our own: when the site last said, or confirmed, just this. */
+  /** By our own monotonic clock: when the site last said, or confirmed, just this. May be negative: before we started. */
   readonly seenMs: number
   readonly generation: Generation
 }

@@ -5,14 +5,16 @@ const followers = new Shared<PeerFollower>((follower) => follower.close())
 
 /**
  * Who follows the peer that goes by `key`, started: blocks of one process share it, and what it knows outlives
- * a reload. The returned function gives it back; the last one to do so ends it.
+ * a reload. `prepare` gets one that is new before it asks. The returned function gives it back; the last one to do so ends it.
  */
 export function acquireFollower(
   key: string,
   options: PeerFollowerOptions,
+  prepare: (follower: PeerFollower) => void,
 ): { readonly follower: PeerFollower; readonly release: () => void } {
   const { item, release } = followers.acquire(key, () => {
     const follower = new PeerFollower(options)
+    prepare(follower)
     follower.start()
     return follower
   })

@@ -76,6 +76,23 @@ export function carrySince(
   return after.map((e) => ({ ...e, sinceSeconds: known.get(timelessKey(e)) ?? nowSeconds }))
 }
 
+/**
+ * `after`, and where an endpoint did not change the later of both times: a site that was started anew may know no better
+ * than the creation of its record.
+ */
+export function keepLaterSince(
+  before: readonly SharedEndpoint[],
+  after: readonly SharedEndpoint[],
+): readonly SharedEndpoint[] {
+  const latest = before.reduce((since, e) => Math.max(since, e.sinceSeconds), 0)
+  if (after.every((e) => e.sinceSeconds >= latest)) return after
+  const known = new Map(before.map((e) => [timelessKey(e), e.sinceSeconds]))
+  return after.map((e) => {
+    const sinceSeconds = Math.max(e.sinceSeconds, known.get(timelessKey(e)) ?? 0)
+    return { ...e, sinceSeconds }
+  })
+}
+
 function timelessKey(endpoint: SharedEndpoint): string {
   return JSON.stringify({ ...endpoint, sinceSeconds: 0 })
 }

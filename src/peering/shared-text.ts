@@ -21,6 +21,7 @@ const VERSION = '2'
 
 /** What a site may be called: short enough for a line of a log, and nothing that a log minds. */
 const SITE = /^[0-9A-Za-z](?:[0-9A-Za-z._-]{0,61}[0-9A-Za-z])?$/
+const SITE_KEY = 'site='
 const KEY = /^([a-z][a-z0-9-]{0,15})=/
 const STRING_OCTETS_MAX = 255
 const CONTINUED = '+'
@@ -31,6 +32,19 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** True for what may be the name of a site: 1 to 63 letters, digits, `.`, `_` and `-`. */
 export function isSite(text: string): boolean {
   return SITE.test(text)
+}
+
+/**
+ * The site that a record names, without a look at the rest of it; '' = none. `rdata`: of TXT, well-formed, a
+ * character an octet.
+ */
+export function siteOf(rdata: string): string {
+  for (let at = 0; at < rdata.length; at += rdata.charCodeAt(at) + 1) {
+    if (!rdata.startsWith(SITE_KEY, at + 1)) continue
+    const site = rdata.slice(at + 1 + SITE_KEY.length, at + 1 + rdata.charCodeAt(at))
+    return isSite(site) ? site : ''
+  }
+  return ''
 }
 
 /** TXT rdata that tells the endpoint whole; undefined if a record can't hold it (64 KiB). */

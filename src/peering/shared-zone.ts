@@ -4,11 +4,15 @@ import { KDRNT, TOLD_LABEL } from '../record/kdrnt.ts'
 import { printLatin1 } from '../record/latin1.ts'
 import { type ReceivedStep, TransferFault } from '../zone/inbound/transfer-reader.ts'
 import type { ZoneRecords } from '../zone/zonefile/records.ts'
-import { PEER_ENDPOINTS_MAX, readTold } from './read-told.ts'
+import { PEER_ENDPOINTS_MAX, readTold, type ToldHost } from './read-told.ts'
 import type { SiteShare } from './shared-endpoint.ts'
+import { siteOf } from './shared-text.ts'
 
-/** Sites that one peer may speak for. */
-const SITES_MAX = 64
+/** Octets of all that one peer tells: rdata, and RECORD_OCTETS for each. */
+export const PEER_OCTETS_MAX = 128 * 1024 * 1024
+const RECORD_OCTETS = 64
+/** Sites of a peer that are named. */
+const NAMED_MAX = 16
 /** Records between two pauses. */
 const SLICE_RECORDS = 256
 /** What peers of every generation have of each host. */
@@ -16,18 +20,38 @@ const ENDPOINT_TYPES: ReadonlySet<number> = new Set([RRType.A, RRType.AAAA, RRTy
 const PREFIX = `${TOLD_LABEL}.`
 const SUFFIX = `.${KDRNT}.`
 
+/** True for a record of the zone kdrnt that `SharedZone` has a use for: one that tells an endpoint whole. */
+export function isTold({ owner, type }: { owner: Uint8Array; type: number }): boolean {
+  return type === RRType.TXT && owner[0] === 2 && (owner[1]! | 0x20) === 0x76 && owner[2] === 0x32
+}
+
+/** True for a type that every peer has of each host, whatever its generation. */
+export function isEndpointType(type: number): boolean {
+  return ENDPOINT_TYPES.has(type)
+}
+
 /**
  * The TXT records of the zone kdrnt of one peer in which it tells endpoints whole (v2), by host; nothing else of the
  * zone is kept. They are read when somebody wants to know.
  */
 export class SharedZone {
+  readonly #teller: string
   /** By the name behind `v2.`: rdata, a character an octet. */
-  #told = new Map<string, Set<string>>()
+  #told: Map<string, ReadonlySet<string>> = new Map()
+  /** How many records name each site. */
+  #sites: Map<string, number> = new Map()
   #count = 0
+  #octets = 0
   /** It has, or had, addresses and aliases. */
   #hasOthers = false
-  /** Once heard of they stay: a site without endpoints is not silent. */
-  readonly #sites = new Set<string>()
+  /** It tells, or told, something whole. */
+  #isWhole = false
+  #ownSite = ''
+
+  /** `teller`: address of the peer. */
+  constructor(teller: string) {
+    this.#teller = teller
+  }
 
   /** Endpoints. */
   get count(): number {
@@ -36,12 +60,41 @@ export class SharedZone {
 
   /** True if it has something to tell, and tells nothing whole. An empty zone is nobody's in particular. */
   get isOld(): boolean {
-    return this.#hasOthers && this.#count === 0 && this.#sites.size === 0
+    return this.#hasOthers && !this.#isWhole
   }
 
-  /** Sites that were read of so far. */
+  /** Sites that it tells of, or told of last; the first sixteen of many. */
   get sites(): readonly string[] {
-    return [...this.#sites]
+    if (this.#sites.size === 0 && this.#ownSite !== '') return [this.#ownSite]
+    return [...this.#sites.keys()].sort().slice(0, NAMED_MAX)
+  }
+
+  /**
+   * The site that the peer is a nameserver of: the only one that its zone tells of, or told of before it was empty; '' =
+   * there are several, or none yet.
+   */
+  get ownSite(): string {
+    return this.#ownSite
+  }
+
+  /** TXT rdata by host, a character an octet. */
+  get told(): ReadonlyMap<string, ReadonlySet<string>> {
+    return this.#told
+  }
+
+  /** Takes up what another process, or follower, was told, as far as there is room for it. */
+  recall(told: ReadonlyMap<string, ReadonlySet<string>>): void {
+    const tally = new Tally(this.#count, this.#octets)
+    try {
+      for (const [host, records] of told) {
+        const of = new Set(this.#told.get(host))
+        this.#told.set(host, of)
+        for (const rdata of records) tally.add(of, rdata)
+      }
+    } catch (error) {
+      if (!(error instanceof TransferFault)) throw error
+    }
+    this.#settle(tally)
   }
 
   /** Hosts without their `*.`. */
@@ -50,18 +103,19 @@ export class SharedZone {
   }
 
   /**
-   * What each site says of `host` and of its wildcard; of the host itself also that it says nothing. `host`: without
-   * `*.`.
+   * What the peer tells of `host` and of its wildcard, for each site; of its own site also that there is nothing. `host`:
+   * without `*.`.
    */
-  sharesOf(host: string, seenMs: number): SiteShare[] {
+  read(host: string, seenMs: number): ToldHost {
     const records = [...(this.#told.get(host) ?? [])].map((text) => Buffer.from(text, 'latin1'))
-    const { shares } = readTold(records, { host, seenMs })
-    const known = shares.filter(({ site }) => this.#addSite(site))
-    for (const site of this.#sites) {
-      if (known.some((share) => share.site === site && share.rootHost === host)) continue
-      known.push({ site, rootHost: host, endpoints: [], seenMs, generation: 'v2' })
-    }
-    return known
+    const [teller, site] = [this.#teller, this.#ownSite]
+    const { shares, problems } = readTold(records, { host, seenMs, teller, ownSite: site })
+    if (site === '') return { shares, problems }
+    const about = { site, teller, isOwn: true, endpoints: [], seenMs, generation: 'v2' } as const
+    const nothing: SiteShare[] = [host, `*.${host}`]
+      .filter((rootHost) => !shares.some((s) => s.site === site && s.rootHost === rootHost))
+      .map((rootHost) => ({ ...about, rootHost }))
+    return { shares: [...shares, ...nothing], problems }
   }
 
   /**
@@ -69,73 +123,120 @@ export class SharedZone {
    * nothing is in force before the end. Throws TransferFault if it tells of too much.
    */
   *replace(records: ZoneRecords, changed: Set<string>): Generator<void, void> {
-    const next = new SharedZone()
+    const told = new Map<string, Set<string>>()
+    const tally = new Tally(0, 0)
+    let hasOthers = false
     let visited = 0
     for (let node = 0; node < records.nodeCount; node++) {
       const host = hostOf(records.owner(node))
       if (++visited % SLICE_RECORDS === 0) yield
       if (host === '') {
-        next.#hasOthers ||= hasEndpoints(records, node)
+        hasOthers ||= hasEndpoints(records, node)
         continue
       }
       for (let i = records.firstRecord[node]!; i !== -1; i = records.nextRecord[i]!) {
-        if (records.type[i] === RRType.TXT) next.#add(host, printLatin1(records.rdata(i)))
+        if (records.type[i] === RRType.TXT) {
+          const of = told.get(host) ?? new Set()
+          tally.add(of, printLatin1(records.rdata(i)))
+          told.set(host, of)
+        }
         if (++visited % SLICE_RECORDS === 0) yield
       }
     }
-    for (const [host, told] of next.#told) {
-      if (!sameSets(told, this.#told.get(host))) changed.add(host)
+    const differing: string[] = []
+    for (const [host, of] of told) {
+      if (!sameSets(of, this.#told.get(host))) differing.push(host)
       if (++visited % SLICE_RECORDS === 0) yield
     }
-    for (const host of this.#told.keys()) if (!next.#told.has(host)) changed.add(host)
-    this.#told = next.#told
-    this.#count = next.#count
-    this.#hasOthers = next.#hasOthers
+    for (const host of this.#told.keys()) if (!told.has(host)) differing.push(host)
+    for (const host of differing) changed.add(host)
+    this.#told = told
+    this.#sites = new Map()
+    this.#hasOthers = hasOthers
+    this.#settle(tally)
   }
 
-  /** As `replace`, of differences. */
+  /** As `replace`, of differences: all of them, or none where they lead to too much. */
   *advance(steps: readonly ReceivedStep[], changed: Set<string>): Generator<void, void> {
-    const edits: { readonly host: string; readonly rdata: string; readonly isAdded: boolean }[] = []
+    const touched = new Map<string, Set<string>>()
+    const tally = new Tally(this.#count, this.#octets)
+    let hasOthers = this.#hasOthers
     let visited = 0
     for (const { removed, added } of steps) {
       for (const [records, isAdded] of [[removed, false] as const, [added, true] as const]) {
         for (const { owner, type, rdata } of records) {
-          this.#hasOthers ||= isAdded && ENDPOINT_TYPES.has(type)
-          const host = type === RRType.TXT ? hostOf(lowerName(owner)) : ''
-          if (host !== '') edits.push({ host, rdata: printLatin1(rdata), isAdded })
+          hasOthers ||= isAdded && ENDPOINT_TYPES.has(type)
           if (++visited % SLICE_RECORDS === 0) yield
+          const host = type === RRType.TXT ? hostOf(lowerName(owner)) : ''
+          if (host === '') continue
+          const of = touched.get(host) ?? new Set(this.#told.get(host))
+          touched.set(host, of)
+          if (isAdded) tally.add(of, printLatin1(rdata))
+          else tally.remove(of, printLatin1(rdata))
         }
       }
     }
-    for (const { host, rdata, isAdded } of edits) {
-      if (isAdded) this.#add(host, rdata)
-      else this.#remove(host, rdata)
+    for (const [host, of] of touched) {
+      if (of.size === 0) this.#told.delete(host)
+      else this.#told.set(host, of)
       changed.add(host)
     }
+    this.#hasOthers = hasOthers
+    this.#settle(tally)
   }
 
-  #add(host: string, rdata: string): void {
-    const told = this.#told.get(host) ?? new Set()
-    if (!told.has(rdata)) this.#count++
-    if (this.#count > PEER_ENDPOINTS_MAX) {
+  /** The zone has addresses and aliases, which nobody had to keep for that. */
+  noteOthers(): void {
+    this.#hasOthers = true
+  }
+
+  #settle(tally: Tally): void {
+    this.#count = tally.count
+    this.#octets = tally.octets
+    this.#isWhole ||= tally.count > 0
+    for (const [site, change] of tally.sites) {
+      const count = (this.#sites.get(site) ?? 0) + change
+      if (count > 0) this.#sites.set(site, count)
+      else this.#sites.delete(site)
+    }
+    if (this.#sites.size === 1) this.#ownSite = [...this.#sites.keys()][0]!
+    else if (this.#sites.size > 1) this.#ownSite = ''
+  }
+}
+
+/** Counts what is told while edits are made that are not in force yet. */
+class Tally {
+  count: number
+  octets: number
+  /** By how much the number of records changes that name a site. */
+  readonly sites = new Map<string, number>()
+
+  constructor(count: number, octets: number) {
+    this.count = count
+    this.octets = octets
+  }
+
+  add(told: Set<string>, rdata: string): void {
+    if (told.has(rdata)) return
+    told.add(rdata)
+    this.#note(rdata, 1)
+    if (this.count > PEER_ENDPOINTS_MAX) {
       throw new TransferFault(`it tells of over ${PEER_ENDPOINTS_MAX} endpoints`)
     }
-    told.add(rdata)
-    this.#told.set(host, told)
+    if (this.octets > PEER_OCTETS_MAX) {
+      throw new TransferFault(`what it tells has over ${PEER_OCTETS_MAX} octets`)
+    }
   }
 
-  #remove(host: string, rdata: string): void {
-    const told = this.#told.get(host)
-    if (told === undefined || !told.delete(rdata)) return
-    this.#count--
-    if (told.size === 0) this.#told.delete(host)
+  remove(told: Set<string>, rdata: string): void {
+    if (told.delete(rdata)) this.#note(rdata, -1)
   }
 
-  /** False: there are too many. */
-  #addSite(site: string): boolean {
-    if (this.#sites.size >= SITES_MAX && !this.#sites.has(site)) return false
-    this.#sites.add(site)
-    return true
+  #note(rdata: string, change: 1 | -1): void {
+    this.count += change
+    this.octets += change * (rdata.length + RECORD_OCTETS)
+    const site = siteOf(rdata)
+    if (site !== '') this.sites.set(site, (this.sites.get(site) ?? 0) + change)
   }
 }
 

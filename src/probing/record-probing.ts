@@ -5,13 +5,14 @@ import { type HealthProbe, recordKey } from '../record/dns-record.ts'
 import { OverlaidSource } from '../record/overlaid-source.ts'
 import { isChecked, unpackRecord } from '../record/pack.ts'
 import type { ProbeSource, RecordChange, RecordSource, StoredRecord } from '../record/source.ts'
+import { StateFile } from '../record/state/state-file.ts'
 import { containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Probe, Prober } from './probe.ts'
 import { type Look, ProbeRunner } from './probe-runner.ts'
 import type { ProbeState } from './probe-state.ts'
 import { probeOfResource, probesOfRecord } from './record-probes.ts'
-import { StateFile } from './state-file.ts'
+import { PROBE_STATES, printStates } from './state-text.ts'
 
 /** Verdicts that come this soon after each other are one change of the records. */
 const GATHER_MS = 50
@@ -35,7 +36,7 @@ export interface RecordProbingOptions {
 
 /**
  * Probes what the records and DNSHealthCheckProbes of one source ask for, and tells by `records` what is
- * down:
+ * down, and what is up:
  *
  *     records with a health check ─┐
  *     probes without a status     ─┴─▶ runner ─▶ verdicts ─▶ records, with what is down
@@ -47,7 +48,7 @@ export class RecordProbing {
   readonly records: OverlaidSource
   readonly #options: RecordProbingOptions
   readonly #runner: ProbeRunner
-  readonly #file: StateFile | undefined
+  readonly #file: StateFile<ReadonlyMap<string, ProbeState>> | undefined
   /** What an earlier process knew and nobody has asked for yet. */
   readonly #known: Map<string, ProbeState>
   /** What is probed for each record, by its key; the key of a probe's record, by the id of the probe. */
@@ -62,11 +63,12 @@ export class RecordProbing {
   readonly #unsubscribe: readonly (() => void)[]
 
   constructor(options: RecordProbingOptions) {
-    const { source, file, log, timers } = options
+    const { source, file: path, log, clock, timers } = options
     this.#options = options
     this.#runner = new ProbeRunner({ ...options, onLook: (look) => this.#note(look) })
-    const states = (): Iterable<readonly [string, ProbeState]> => this.states()
-    this.#file = file === '' ? undefined : new StateFile({ path: file, log, timers, states })
+    const print = (): Iterable<string> => printStates(this.states())
+    const parts = { path, kind: PROBE_STATES, log, clock, timers, print }
+    this.#file = path === '' ? undefined : new StateFile(parts)
     this.#known = new Map([...options.known, ...(this.#file?.open() ?? [])])
     this.#readResources()
     for (const { key, packed } of source.records()) if (isChecked(packed)) this.#probeRecord(key)
@@ -114,16 +116,19 @@ export class RecordProbing {
     for (const { probe, state } of this.#runner.states()) yield [probe.id, state]
   }
 
-  #overlay(record: StoredRecord): { down: readonly string[] } | undefined {
+  #overlay(
+    record: StoredRecord,
+  ): { readonly down: readonly string[]; readonly up: readonly string[] } | undefined {
     const ids = this.#idsByRecord.get(record.key)
     if (ids === undefined) return undefined
     const down = new Set(record.down)
-    for (const id of ids) if (this.#isDown(id)) down.add(this.#runner.probeOf(id)!.address)
-    return { down: [...down].sort() }
-  }
-
-  #isDown(id: string): boolean {
-    return this.#runner.stateOf(id)?.verdict === 'down'
+    const up = new Set(record.up)
+    for (const id of ids) {
+      const verdict = this.#runner.stateOf(id)?.verdict
+      if (verdict === 'down') down.add(this.#runner.probeOf(id)!.address)
+      if (verdict === 'up') up.add(this.#runner.probeOf(id)!.address)
+    }
+    return { down: [...down].sort(), up: [...up].sort() }
   }
 
   #takeRecords(changes: readonly RecordChange[]): void {
@@ -205,9 +210,8 @@ export class RecordProbing {
     if (before.verdict === after.verdict) return
     this.#file?.noteChange()
     this.#log(look)
-    const isNews = before.verdict === 'down' || after.verdict === 'down'
     const key = this.#recordById.get(probe.id)
-    if (!isNews || key === undefined) return
+    if (key === undefined) return
     this.#changed.add(key)
     this.#cancelTelling ??= this.#options.timers.after(GATHER_MS, () => this.#tell())
   }

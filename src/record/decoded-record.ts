@@ -37,19 +37,34 @@ export type TellWhole = (
   before: StoredRecord | undefined,
 ) => readonly Uint8Array[]
 
+/** True if a zone of that form has other names and endpoints than the record. */
+export function isDerived(zoneLabel: string, { isLocalForm }: RecordForm): boolean {
+  return isLocalForm && zoneLabel !== KDRNT
+}
+
 /** As long as its record is decoded. */
 type GrowingGroup = OwnerGroup & { readonly contributions: Contribution[] }
 
 /** The endpoints of one record as a zone has them, by owner: there may be as many owners as endpoints. */
 export class DecodedRecord {
   readonly #groups: GrowingGroup[] = []
+  readonly #owners: ReadonlySet<string> | undefined
   #byKey: Map<string, GrowingGroup> | undefined
 
-  /** `before`: what the record was when it is a change of it. */
-  constructor(record: StoredRecord, form: RecordForm, before?: StoredRecord) {
-    const { isLocalForm, tellWhole } = form
-    const content = unpackRecord(record.packed)
-    const derives = isLocalForm && content.zoneLabel !== KDRNT
+  /**
+   * `before`: what the record was when it is a change of it. `owners`: all that is wanted of a record that is served
+   * as it is and has nothing down or rising.
+   */
+  constructor(
+    record: StoredRecord,
+    form: RecordForm,
+    before?: StoredRecord,
+    owners?: ReadonlySet<string>,
+  ) {
+    const { tellWhole } = form
+    const content = unpackRecord(record.packed, owners)
+    this.#owners = owners
+    const derives = isDerived(content.zoneLabel, form)
     if (derives && content.isAggregate) return
     const endpoints = derives
       ? deriveLocalEndpoints(content, tellWhole?.(record, content, before))
@@ -69,6 +84,11 @@ export class DecodedRecord {
 
   get groups(): readonly OwnerGroup[] {
     return this.#groups
+  }
+
+  /** False: more of the record has to be decoded to know what it says of that owner. */
+  covers(key: string): boolean {
+    return this.#owners === undefined || this.#owners.has(key)
   }
 
   /** `key`: `lowerNameKey` of an owner. */

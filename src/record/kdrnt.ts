@@ -78,6 +78,11 @@ export function deriveLocalEndpoints(
   return derived
 }
 
+/** False for a host too long for the name that its endpoints are told whole at. `rootHost`: without `*.`. */
+export function canTell(rootHost: Uint8Array): boolean {
+  return scanName(`${TOLD_LABEL}.${printName(rootHost)}${KDRNT}.`) !== undefined
+}
+
 function deriveEndpoint(endpoint: Endpoint): Endpoint | undefined {
   const owner = concatNames(endpoint.owner, KDRNT_ZONE)
   if (owner === undefined) return undefined

@@ -69,9 +69,9 @@ export type RecordContent = Omit<DnsRecord, 'namespace' | 'name'>
 
 /**
  * The content of a packed record; the identity is not part of it. Endpoints in a row that have one owner
- * share its octets.
+ * share its octets. `owners`: only endpoints of those are wanted, by `lowerNameKey`.
  */
-export function unpackRecord(packed: PackedRecord): RecordContent {
+export function unpackRecord(packed: PackedRecord, owners?: ReadonlySet<string>): RecordContent {
   const reader = new PackedReader(packed)
   const createdSeconds = reader.u32()
   const flags = reader.u8()
@@ -82,6 +82,10 @@ export function unpackRecord(packed: PackedRecord): RecordContent {
   const endpoints: Endpoint[] = []
   let owner = rootHost
   for (let count = reader.u16(); count > 0; count--) {
+    if (owners !== undefined && !owners.has(reader.peekText8())) {
+      reader.skipEndpoint()
+      continue
+    }
     const endpoint = takeEndpoint(reader, owner)
     endpoints.push(endpoint)
     owner = endpoint.owner
@@ -120,10 +124,59 @@ export interface PackedPlace {
 export function unpackPlace(packed: PackedRecord): PackedPlace {
   const labelStart = PLACE_OFFSET + 1
   const labelEnd = labelStart + packed.charCodeAt(PLACE_OFFSET)
-  const rootHostEnd = labelEnd + 1 + packed.charCodeAt(labelEnd)
+  const rootHostEnd = endOfText8(packed, labelEnd)
   const rootHostKey = packed.slice(labelEnd + 1, rootHostEnd)
   const isWildcardHost = (packed.charCodeAt(PLACE_OFFSET - 1) & FLAG_WILDCARD_HOST) !== 0
   return { zoneLabel: packed.slice(labelStart, labelEnd), rootHostKey, isWildcardHost }
+}
+
+/** Where the endpoints of a packed record are, without a look at what they say. */
+export interface PackedEndpoints {
+  /** Offset of each, and where the last one ends. */
+  readonly starts: readonly number[]
+  /** Offset of their count, behind all that the record says of itself. */
+  readonly countAt: number
+}
+
+export function locateEndpoints(packed: PackedRecord): PackedEndpoints {
+  const countAt = endOfText8(packed, endOfText8(packed, PLACE_OFFSET))
+  const count = u16At(packed, countAt)
+  const starts = [countAt + 2]
+  for (let i = 0; i < count; i++) starts.push(endOfEndpoint(packed, starts[i]!))
+  return { starts, countAt }
+}
+
+/** `lowerNameKey` of the owner of the first endpoint; undefined = there is none. */
+export function firstOwnerKey(packed: PackedRecord): string | undefined {
+  const countAt = endOfText8(packed, endOfText8(packed, PLACE_OFFSET))
+  return u16At(packed, countAt) === 0 ? undefined : ownerKeyAt(packed, countAt + 2)
+}
+
+/** `lowerNameKey` of the owner of the endpoint at that offset. */
+export function ownerKeyAt(packed: PackedRecord, start: number): string {
+  return packed.slice(start + 1, endOfText8(packed, start))
+}
+
+function endOfEndpoint(packed: PackedRecord, start: number): number {
+  const typeAt = endOfText8(packed, start)
+  const flagsAt = typeAt + 6
+  const hasWeight = (packed.charCodeAt(flagsAt) & FLAG_WEIGHT) !== 0
+  const identifierAt = flagsAt + (hasWeight ? 5 : 1)
+  let at = identifierAt + 2 + u16At(packed, identifierAt)
+  const codes = packed.charCodeAt(at++)
+  for (let i = 0; i < codes; i++) at = endOfText8(packed, at)
+  const targets = u16At(packed, at)
+  at += 2
+  for (let i = 0; i < targets; i++) at += 2 + u16At(packed, at)
+  return at
+}
+
+function endOfText8(packed: PackedRecord, at: number): number {
+  return at + 1 + packed.charCodeAt(at)
+}
+
+function u16At(packed: PackedRecord, at: number): number {
+  return (packed.charCodeAt(at) << 8) | packed.charCodeAt(at + 1)
 }
 
 /** `ownerBefore`: of the endpoint before, or else the root host. */
@@ -175,6 +228,15 @@ class PackedReader {
     const octets = new Uint8Array(count)
     for (let i = 0; i < count; i++) octets[i] = this.#packed.charCodeAt(this.#at++)
     return octets
+  }
+
+  /** Text of that form, which is read again after. */
+  peekText8(): string {
+    return ownerKeyAt(this.#packed, this.#at)
+  }
+
+  skipEndpoint(): void {
+    this.#at = endOfEndpoint(this.#packed, this.#at)
   }
 
   /** `like` itself where the octets are the same. */

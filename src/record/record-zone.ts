@@ -1,6 +1,6 @@
 import { RRType } from '../dns/iana/types.ts'
 import { ContentDigest } from './content-digest.ts'
-import { DecodedRecord, type RecordForm } from './decoded-record.ts'
+import { DecodedRecord, isDerived, type RecordForm } from './decoded-record.ts'
 import type { Endpoint } from './dns-record.ts'
 import {
   buildOwnerSets,
@@ -9,6 +9,8 @@ import {
   DEFAULT_KEY,
   type OwnerSet,
 } from './owner-sets.ts'
+import { firstOwnerKey, unpackPlace } from './pack.ts'
+import { comparePacked, type PackedDifference } from './packed-difference.ts'
 import { plan } from './plan.ts'
 import type { RecordChange, StoredRecord } from './source.ts'
 import { lowerNameKey } from './validate/names.ts'
@@ -90,8 +92,11 @@ export class RecordZone {
 
   /** True if that very record is among those that the zone is made of. */
   has(record: StoredRecord): boolean {
-    const [first] = this.#decode(record, new Map()).groups
-    return first !== undefined && this.#holders(first.key).includes(record)
+    const { packed } = record
+    const key = isDerived(unpackPlace(packed).zoneLabel, this.#options)
+      ? this.#decode(record, new Map()).groups[0]?.key
+      : firstOwnerKey(packed)
+    return key !== undefined && this.#holders(key).includes(record)
   }
 
   /** Takes over changes of records of this zone; `before` and `after` only where they belong to it. */
@@ -104,6 +109,7 @@ export class RecordZone {
   #applyBatch(changes: readonly RecordChange[]): void {
     const decoded = new Map<StoredRecord, DecodedRecord>()
     const others = changes.filter((change) => !this.#addAlone(change, decoded))
+    const differences = new Map(others.map((change) => [change, this.#compare(change, decoded)]))
     const owners = new Map<string, Uint8Array>()
     for (const { before, after } of others) {
       for (const record of [before, after]) {
@@ -115,10 +121,7 @@ export class RecordZone {
     }
     const current = new Map<string, OwnerSet[]>()
     for (const [key, owner] of owners) current.set(key, this.#sets(key, owner, decoded, []))
-    for (const { before, after } of others) {
-      if (before !== undefined) this.#removeFromIndex(before, decoded)
-      if (after !== undefined) this.#addToIndex(after, decoded)
-    }
+    for (const [change, difference] of differences) this.#index(change, decoded, difference)
     for (const [key, owner] of owners) this.#replan(key, owner, current.get(key)!, decoded)
   }
 
@@ -143,6 +146,31 @@ export class RecordZone {
       this.#noteConflicts(key, conflicts)
     }
     return true
+  }
+
+  /**
+   * What a change leaves as it is needs no look: of a thousand endpoints one is edited. What differs is decoded.
+   * Undefined: all of both versions is looked at.
+   */
+  #compare(
+    { before, after }: RecordChange,
+    decoded: Map<StoredRecord, DecodedRecord>,
+  ): PackedDifference | undefined {
+    if (before === undefined || after === undefined || before === after) return undefined
+    if (!this.#isServedAsIs(before) || !this.#isServedAsIs(after)) return undefined
+    const difference = comparePacked(before.packed, after.packed)
+    if (difference === undefined) return undefined
+    for (const record of [before, after]) {
+      const part = new DecodedRecord(record, this.#options, undefined, difference.changed)
+      decoded.set(record, part)
+    }
+    return difference
+  }
+
+  /** Nothing that is said of one owner depends on what is said of others. */
+  #isServedAsIs({ packed, down, rising }: StoredRecord): boolean {
+    const isPlain = down.length === 0 && rising === undefined
+    return isPlain && !isDerived(unpackPlace(packed).zoneLabel, this.#options)
   }
 
   #replan(
@@ -181,7 +209,9 @@ export class RecordZone {
   ): OwnerSet[] {
     const contributions: Contribution[] = [...(this.#fixedByOwner.get(key) ?? [])]
     for (const record of this.#holders(key)) {
-      contributions.push(...(this.#decode(record, decoded).find(key)?.contributions ?? []))
+      const known = this.#decode(record, decoded)
+      const all = known.covers(key) ? known : new DecodedRecord(record, this.#options)
+      contributions.push(...(all.find(key)?.contributions ?? []))
     }
     const isApex = key === this.#apexKey
     if (isApex && !contributions.some((c) => c.endpoint.type === RRType.NS)) {
@@ -208,24 +238,38 @@ export class RecordZone {
     return isList(held) ? held : [held]
   }
 
-  #addToIndex(record: StoredRecord, decoded: Map<StoredRecord, DecodedRecord>): void {
-    const { groups } = this.#decode(record, decoded)
-    if (groups.length > 0) this.#recordCount++
-    for (const { key } of groups) {
-      const held = this.#byOwner.get(key)
-      if (held === undefined) this.#byOwner.set(key, record)
-      else this.#byOwner.set(key, isList(held) ? [...held, record] : [held, record])
+  #index(
+    { before, after }: RecordChange,
+    decoded: Map<StoredRecord, DecodedRecord>,
+    difference: PackedDifference | undefined,
+  ): void {
+    const old = before === undefined ? [] : this.#decode(before, decoded).groups
+    const now = after === undefined ? [] : this.#decode(after, decoded).groups
+    for (const { key } of old) this.#dropHolder(key, before!)
+    for (const { key } of now) this.#addHolder(key, after!)
+    if (difference === undefined) {
+      this.#recordCount += Number(now.length > 0) - Number(old.length > 0)
+      return
     }
+    for (const key of difference.same) this.#replaceHolder(key, before!, after!)
   }
 
-  #removeFromIndex(record: StoredRecord, decoded: Map<StoredRecord, DecodedRecord>): void {
-    const { groups } = this.#decode(record, decoded)
-    if (groups.length > 0) this.#recordCount--
-    for (const { key } of groups) {
-      const rest = this.#holders(key).filter((r) => r !== record)
-      if (rest.length === 0) this.#byOwner.delete(key)
-      else this.#byOwner.set(key, rest.length === 1 ? rest[0]! : rest)
-    }
+  #addHolder(key: string, record: StoredRecord): void {
+    const held = this.#byOwner.get(key)
+    if (held === undefined) this.#byOwner.set(key, record)
+    else this.#byOwner.set(key, isList(held) ? [...held, record] : [held, record])
+  }
+
+  #dropHolder(key: string, record: StoredRecord): void {
+    const rest = this.#holders(key).filter((r) => r !== record)
+    if (rest.length === 0) this.#byOwner.delete(key)
+    else this.#byOwner.set(key, rest.length === 1 ? rest[0]! : rest)
+  }
+
+  #replaceHolder(key: string, before: StoredRecord, after: StoredRecord): void {
+    const held = this.#byOwner.get(key)
+    const isAlone = held === undefined || !isList(held)
+    this.#byOwner.set(key, isAlone ? after : held.map((r) => (r === before ? after : r)))
   }
 
   #noteConflicts(key: string, conflicts: readonly Conflict[]): void {

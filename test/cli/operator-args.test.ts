@@ -70,6 +70,27 @@ t.test('flags are taken as Go takes them, and the environment goes before', (t) 
   t.end()
 })
 
+t.test('clusters are delegated to as Kuadrant has it, unless told otherwise', (t) => {
+  const label = 'kuadrant.io/multicluster-kubeconfig'
+  t.match(scanOperatorArgs([], {}), {
+    settings: {
+      role: 'primary',
+      removalTimeoutMs: 86_400_000,
+      remotes: { secretNamespace: 'dns-operator-system', secretLabel: label, leaveMs: 600_000 },
+    },
+  })
+  t.match(scanOperatorArgs(['--delegation-role=secondary'], { POD_NAMESPACE: 'mine' }), {
+    settings: { role: 'secondary', remotes: { secretNamespace: 'mine' } },
+  })
+  const given = ['--cluster-secret-namespace=theirs', '--cluster-secret-label=example.org/remote']
+  t.match(scanOperatorArgs(given, { POD_NAMESPACE: 'mine', CLUSTER_LEAVE_TIME: '5s' }), {
+    settings: {
+      remotes: { secretNamespace: 'theirs', secretLabel: 'example.org/remote', leaveMs: 5000 },
+    },
+  })
+  t.end()
+})
+
 t.test('what makes no sense is refused', (t) => {
   const table = [
     { given: ['--nothing'], want: /flag provided but not defined: -nothing/ },
@@ -85,9 +106,19 @@ t.test('what makes no sense is refused', (t) => {
     { given: ['--metrics-bind-address=8080'], want: /want HOST:PORT, :PORT or 0/ },
     { given: ['--metrics-bind-address=:99999'], want: /want HOST:PORT, :PORT or 0/ },
     {
-      given: ['--delegation-role=secondary'],
-      want: /invalid value "secondary" for --delegation-role: want primary: .* not supported yet/,
+      given: ['--delegation-role=third'],
+      want: /invalid value "third" for --delegation-role: want primary or secondary/,
     },
+    {
+      given: ['--group=g1'],
+      want: /invalid value "g1" for --group: want none: groups of clusters are not supported/,
+    },
+    {
+      given: ['--cluster-secret-label=a,b'],
+      want: /invalid value "a,b" for --cluster-secret-label: want the key of a label/,
+    },
+    { given: ['--remote-removal-timeout=0'], want: /want a duration/ },
+    { given: ['--cluster-leave-time=never'], want: /want a duration/ },
     { given: ['--log-level=loud'], want: /want debug, info, warning, error/ },
   ]
   for (const { given, want } of table) t.match(scanOperatorArgs(given, {}), want, given.join(' '))
@@ -97,7 +128,7 @@ t.test('what makes no sense is refused', (t) => {
 
 t.test('the help has a line for each flag', (t) => {
   const lines = operatorFlagLines()
-  t.equal(lines.length, 16)
+  t.equal(lines.length, 21)
   t.match(
     lines.join('\n'),
     /--peer-expiry +how long the endpoints of a silent peer are kept; default 24h0m0s/,

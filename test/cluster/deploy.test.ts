@@ -44,6 +44,8 @@ const OPERATOR = (where: string) => [
 /** What the operator may wherever records are. */
 const OPERATOR_AT_HOME = [
   ...each(['get', 'create', 'update'], `coordination.k8s.io:leases ${SYSTEM}`),
+  ...each(READ, `secrets ${SYSTEM}`),
+  ...each(['create', 'patch'], `events.k8s.io:events ${SYSTEM}`),
   'get namespaces kube-system kube-system',
 ]
 /** What neither may anywhere. */
@@ -104,13 +106,12 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
         ...SERVER(''),
         ...writesOf(CHOSEN),
         ...OPERATOR_AT_HOME,
-        ...each(READ, `secrets ${SYSTEM}`),
         ...NOBODY,
       ],
     })
     await prove(t, cluster, 'operator', {
       may: [...OPERATOR(CHOSEN), ...OPERATOR_AT_HOME],
-      mayNot: [...OPERATOR('team'), ...OPERATOR(''), ...each(READ, `secrets ${SYSTEM}`), ...NOBODY],
+      mayNot: [...OPERATOR('team'), ...OPERATOR(''), ...NOBODY],
     })
   })
 
@@ -195,6 +196,25 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
     await prove(t, cluster, 'operator', {
       may: [...OPERATOR('team'), ...OPERATOR(''), ...OPERATOR_AT_HOME],
       mayNot: NOBODY,
+    })
+  })
+
+  await t.test('a remote cluster: its account reads records and writes their status', async (t) => {
+    await applyAll(cluster, composeManifests('deploy/remote-cluster'))
+    await prove(t, cluster, 'remote-cluster', {
+      may: [
+        ...each(READ, 'kuadrant.io:dnsrecords'),
+        ...each(['get', 'update', 'patch'], 'kuadrant.io:dnsrecords/status'),
+        'get namespaces kube-system kube-system',
+      ],
+      mayNot: [
+        ...each(WRITE, 'kuadrant.io:dnsrecords'),
+        ...each(['update', 'patch'], 'kuadrant.io:dnsrecords/finalizers'),
+        ...each(READ, 'kuadrant.io:dnshealthcheckprobes'),
+        ...each(READ, 'secrets'),
+        ...each(['create', 'patch'], 'events.k8s.io:events'),
+        ...NOBODY,
+      ],
     })
   })
 })

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { HOST_MS } from '../../src/peering/host-poll.ts'
 import { chiSquare } from '../support/chi-square.ts'
 import { temporaryDirectory } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
@@ -15,15 +16,22 @@ import {
   NAMESERVERS,
   startEdge,
 } from '../support/edge.ts'
+import { drawnOf, GATEWAYS, layoutOf } from '../support/gateways.ts'
 import { Lab } from '../support/lab.ts'
 import { KEY } from '../support/nameservers.ts'
+import { OldSite } from '../support/old-site.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { until } from '../support/until.ts'
 
 const ZONE = 'k.example.com'
 const PROVIDER = 'dns-provider'
+/** As before there were keys, and with a nameserver more. */
+const OLD_PROVIDER = 'old-dns-provider'
+const OLD_NAMESERVER = '192.0.2.14'
 const RESOLVER = '192.0.2.53'
 const HOST = `app.${ZONE}`
+/** A name of its own for each draw, so that no cache has a part in it. */
+const DRAWN = `*.draw.${ZONE}`
 const DRAWS = 20_000
 /** What χ² of two degrees of freedom exceeds by chance once in a million runs: servers draw as they do in service. */
 const CHI_SQUARE_BOUND = 2 * Math.log(1e6)
@@ -35,80 +43,45 @@ const TEST_MS = 280_000
 /** How long what a silent site said is kept. */
 const EXPIRY_MS = 12_000
 const EDITS = 5
+/** Of each kind. */
+const OLD_EDITS = 2
+/** Peers that are asked host by host are asked this often, beside the second until it is known that they have news. */
+const REQUEUE_MS = HOST_MS + 2000
 const ROUNDS = 30
 
-/** What each cluster has: a gateway somewhere, with a weight. */
-const GATEWAYS = [
-  { name: 'dublin', geo: 'GEO-EU', weight: 100, target: '192.0.2.101' },
-  { name: 'milan', geo: 'GEO-EU', weight: 300, target: '192.0.2.102' },
-  { name: 'boston', geo: 'GEO-NA', weight: 200, target: '192.0.2.103' },
-] as const
-type Gateway = (typeof GATEWAYS)[number]
-
-const property = (name: string, value: string) => ({ name, value })
-
-/** The layout that Kuadrant's DNSPolicy writes for one gateway. */
-function layoutOf({ name, geo, weight, target }: Gateway): object[] {
-  const klb = `klb.${HOST}`
-  const place = `${geo.toLowerCase()}.${klb}`
-  const gateway = `${name}.${klb}`
-  const cname = (dnsName: string, to: string, recordTTL: number) => ({
-    dnsName,
-    recordType: 'CNAME',
-    recordTTL,
-    targets: [to],
-  })
-  return [
-    cname(HOST, klb, 300),
-    {
-      ...cname(klb, place, 300),
-      setIdentifier: geo,
-      providerSpecific: [property('geo-code', geo)],
-    },
-    {
-      ...cname(place, gateway, 60),
-      setIdentifier: gateway,
-      providerSpecific: [property('weight', String(weight))],
-    },
-    { dnsName: gateway, recordType: 'A', recordTTL: 60, targets: [target] },
-  ]
-}
-
-/** A name of its own for each draw, so that no cache has a part in it. */
-function drawnOf({ name, weight, target }: Gateway): object {
-  return {
-    dnsName: `*.draw.${ZONE}`,
-    recordType: 'A',
-    recordTTL: 60,
-    setIdentifier: name,
-    targets: [target],
-    providerSpecific: [property('weight', String(weight))],
-  }
-}
-
-function record(name: string, rootHost: string, endpoints: readonly object[]): object {
+function record(
+  name: string,
+  rootHost: string,
+  endpoints: readonly object[],
+  provider = PROVIDER,
+): object {
   return {
     apiVersion: 'kuadrant.io/v1alpha1',
     kind: 'DNSRecord',
     metadata: { name },
-    spec: { rootHost, providerRef: { name: PROVIDER }, endpoints },
+    spec: { rootHost, providerRef: { name: provider }, endpoints },
   }
 }
 
 /** What is changed: each site has an address of it, and all tell all of them. */
 const EDITED = `edit.${ZONE}`
-const editedOf = (target: string) => [
-  { dnsName: EDITED, recordType: 'A', recordTTL: 1, targets: [target] },
+const addressOf = (dnsName: string, target: string) => [
+  { dnsName, recordType: 'A', recordTTL: 1, targets: [target] },
 ]
+const editedOf = (target: string) => addressOf(EDITED, target)
+/** The same, but that nobody may transfer it from another, and a site has it that tells nothing whole. */
+const OLD = `old.${ZONE}`
 
 /** The sites with what the edge needs, and how clients ask. */
 class World {
   readonly sites: readonly ClusterSite[]
+  readonly oldSite: OldSite
   readonly edge: Edge
   readonly directory: string
 
-  constructor(sites: readonly ClusterSite[], edge: Edge, directory: string) {
+  constructor(sites: readonly ClusterSite[], oldSite: OldSite, edge: Edge, directory: string) {
     this.sites = sites
+    this.oldSite = oldSite
     this.edge = edge
     this.directory = directory
   }
@@ -152,7 +125,8 @@ class World {
   }
 
   output(): string {
-    return this.sites.map((site) => site.output()).join('\n')
+    const oldSite = `--- server of ${OLD_NAMESERVER}:\n${this.oldSite.server.output()}`
+    return [...this.sites.map((site) => site.output()), oldSite].join('\n')
   }
 }
 
@@ -187,29 +161,47 @@ const SECRET = {
   },
 }
 
+/** Without a key: who has one must get zones whole. */
+const OLD_SECRET = {
+  metadata: { name: OLD_PROVIDER },
+  type: SECRET.type,
+  stringData: {
+    ZONES: ZONE,
+    NAMESERVERS: [...NAMESERVERS, OLD_NAMESERVER].map((address) => `${address}:53`).join(', '),
+  },
+}
+
 async function startWorld(t: Test): Promise<World> {
   const directory = temporaryDirectory(t)
   layEdgeFiles(directory)
   const page = readFileSync(join(directory, 'Corefile'), 'utf8')
   const lab = await Lab.create(t)
   const hosts = await addNameservers(lab)
+  const oldSite = await OldSite.start(t, lab, { address: OLD_NAMESERVER, zone: ZONE })
+  oldSite.put('old', record('old', OLD, addressOf(OLD, '192.0.2.180')))
   const starting = hosts.map((host, i) => ClusterSite.start(t, host, NAMESERVERS[i]!))
   const [edge, ...sites] = await Promise.all([startEdge(lab, directory), ...starting])
   for (const [i, site] of sites.entries()) {
     await site.serve((kubeconfig) => corefileOf(page, kubeconfig))
     await site.operate('--peer-expiry', `${EXPIRY_MS / 1000}s`)
-    await site.cluster.must('POST', '/api/v1/namespaces/gateways/secrets', SECRET)
+    for (const secret of [SECRET, OLD_SECRET]) {
+      await site.cluster.must('POST', '/api/v1/namespaces/gateways/secrets', secret)
+    }
     const gateway = GATEWAYS[i]!
-    for (const [name, host, endpoints] of [
-      ['app', HOST, layoutOf(gateway)],
-      ['draw', `*.draw.${ZONE}`, [drawnOf(gateway)]],
-      ['edit', EDITED, editedOf(`192.0.2.${150 + i}`)],
-    ] as const) {
-      await site.cluster.must('POST', site.records(), record(name, host, endpoints))
+    for (const one of [
+      record('app', HOST, layoutOf(HOST, gateway)),
+      record('draw', DRAWN, [drawnOf(DRAWN, gateway)]),
+      record('edit', EDITED, editedOf(`192.0.2.${150 + i}`)),
+      record('old', OLD, addressOf(OLD, `192.0.2.${170 + i}`), OLD_PROVIDER),
+    ]) {
+      await site.cluster.must('POST', site.records(), one)
     }
   }
-  return new World(sites, edge, directory)
+  return new World(sites, oldSite, edge, directory)
 }
+
+/** Whether the last line of an answer is as it should be. */
+type Judge = (line: string, from: string, server: string) => boolean
 
 /** Asks the same things over and over until it is stopped, and keeps what was not answered as `isRight` wants it. */
 class Watch {
@@ -218,13 +210,13 @@ class Watch {
   #isStopped = false
   readonly #done: Promise<void>
 
-  constructor(world: World, servers: readonly string[], isRight: (line: string) => boolean) {
+  constructor(world: World, servers: readonly string[], isRight: Judge) {
     const round = async (server: string): Promise<void> => {
       while (!this.#isStopped) {
         for (const { from } of PLACES) {
           const line = (await world.dig(HOST, from, server)).at(-1) ?? ''
           this.#asked++
-          if (!isRight(line)) this.failures.push(`${server} to ${from}: ${line}`)
+          if (!isRight(line, from, server)) this.failures.push(`${server} to ${from}: ${line}`)
         }
       }
     }
@@ -329,6 +321,41 @@ t.test('three clusters, one zone', options, async (t) => {
     t.ok(takenMs[EDITS >> 1]! <= 2000, `${takenMs} ms`)
   })
 
+  await t.test(
+    'where peers are asked host by host, within the time between two looks',
+    async (t) => {
+      const { oldSite } = world
+      for (const target of ['192.0.2.170', '192.0.2.171', '192.0.2.172', '192.0.2.180']) {
+        await world.see(OLD, CLIENT_IN_EUROPE, target, NAMESERVERS)
+      }
+      for (const site of sites) {
+        const { status } = await site.cluster.must('GET', site.records('old'))
+        const told = status.peers.map(({ generation }: { generation: string }) => generation)
+        t.ok(told.includes('v1'), `${site.address} has heard of v1: ${told}`)
+        const asked = `peer ${OLD_NAMESERVER}:53 is asked for each host`
+        t.ok(site.output().includes(asked), `${site.address} asks it for each host`)
+      }
+      const takenMs: number[] = []
+      const edit = async (change: () => unknown, target: string): Promise<void> => {
+        const startMs = performance.now()
+        await change()
+        await world.see(OLD, CLIENT_IN_EUROPE, target, NAMESERVERS)
+        takenMs.push(Math.round(performance.now() - startMs))
+      }
+      for (let i = 1; i <= OLD_EDITS; i++) {
+        const [old, target] = [`192.0.2.${180 + i}`, `192.0.2.${190 + i}`]
+        await edit(() => oldSite.put('old', record('old', OLD, addressOf(OLD, old))), old)
+        const spec = { endpoints: addressOf(OLD, target) }
+        await edit(() => first.cluster.must('PATCH', first.records('old'), { spec }), target)
+      }
+      t.comment(`edits took ${takenMs} ms`)
+      takenMs.sort((a, b) => a - b)
+      t.ok(takenMs[OLD_EDITS]! <= REQUEUE_MS, `${takenMs} ms`)
+      const lines = await world.dig(OLD, CLIENT_IN_EUROPE)
+      t.equal(lines.length, 4, `what was before is gone: ${lines}`)
+    },
+  )
+
   await t.test("one cluster's API is killed: answers are what they were", async (t) => {
     const watch = new Watch(world, [...NAMESERVERS, RESOLVER], (line) => ALL.includes(line))
     await second.cluster.killServer()
@@ -364,11 +391,27 @@ t.test('three clusters, one zone', options, async (t) => {
     }
     t.ok((await watch.stop()) > 0)
     t.strictSame(watch.failures, [], 'no query was without an answer')
+    const isAlone = async () => {
+      const subnet = `+subnet=${CLIENT_IN_EUROPE}/24`
+      const text = await third.host.run('dig', '+short', subnet, `@${third.address}`, HOST)
+      return text.trim().split('\n').at(-1) === '192.0.2.103'
+    }
+    await until(isAlone, 'it to go on by itself', EXPIRY_MS + SEEN_MS)
   })
 
   await t.test('it comes back, and comes to stay', async (t) => {
+    const healed = new Set<string>()
+    const watch = new Watch(world, NAMESERVERS, (line, from, server) => {
+      const isRight = PLACES.some((place) => place.from === from && place.want.includes(line))
+      if (isRight) healed.add(`${server} ${from}`)
+      // What others have for the place until then, but never again.
+      return isRight || (ALL.includes(line) && !healed.has(`${server} ${from}`))
+    })
     await third.host.mend()
     await seeAll(world)
+    t.ok((await watch.stop()) > 0)
+    t.strictSame(watch.failures, [], 'nothing came and went')
+    t.equal(healed.size, NAMESERVERS.length * PLACES.length, 'everywhere')
     const versions = () =>
       Promise.all(
         sites.map(async (site) => {
@@ -388,7 +431,7 @@ t.test('three clusters, one zone', options, async (t) => {
 
   await t.test('everything is deleted: nothing is left behind', async (t) => {
     for (const site of sites) {
-      for (const name of ['app', 'draw', 'edit'])
+      for (const name of ['app', 'draw', 'edit', 'old'])
         await site.cluster.must('DELETE', site.records(name))
     }
     for (const site of sites) {
@@ -403,7 +446,7 @@ t.test('three clusters, one zone', options, async (t) => {
       })
     }
     for (const server of NAMESERVERS) {
-      for (const name of [HOST, `any.draw.${ZONE}`, EDITED, `${HOST}.kdrnt`]) {
+      for (const name of [HOST, `any.draw.${ZONE}`, EDITED, OLD, `${HOST}.kdrnt`]) {
         const isGone = async () => {
           const text = await edge.client.run('dig', '+time=2', `@${server}`, name)
           return text.includes('status: NXDOMAIN')

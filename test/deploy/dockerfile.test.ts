@@ -4,7 +4,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import t from 'tap'
 import { temporaryDirectory } from '../support/cluster.ts'
 import { run } from '../support/peer.ts'
-import { root } from '../support/server.ts'
+import { root, startServer } from '../support/server.ts'
 
 interface Instruction {
   readonly name: string
@@ -27,6 +27,12 @@ const [build = [], image = []] = scanStages(text)
 const copies = (stage: readonly Instruction[]) =>
   stage.filter(({ name }) => name === 'COPY').map(({ args }) => args)
 const fromTree = [...copies(build), ...copies(image)].filter(([first]) => !first?.startsWith('--'))
+
+/** The words of ENTRYPOINT or CMD, which Docker runs without a shell. */
+function commandOf(name: string): readonly string[] {
+  const { args = [] } = image.find((one) => one.name === name) ?? {}
+  return JSON.parse(args.join(' '))
+}
 
 /** Lays what a COPY says; a folder's content goes into the target, as Docker has it. */
 function copy(args: readonly string[], from: string, to: string): void {
@@ -90,4 +96,16 @@ t.test('what it copies is enough to build, and what it ships enough to run', asy
   const check = ['--preserve-symlinks', main, 'check', '-conf', corefile]
   const checked = await run('sh', ['-c', 'cd "$0" && exec node "$@"', shipped, ...check])
   t.equal(checked.code, 0, checked.stdout + checked.stderr)
+
+  const [node, ...words] = [...commandOf('ENTRYPOINT'), ...commandOf('CMD')]
+  t.equal(node, 'node')
+  const command = words.map((word) => {
+    return word.replace(/^\/sextant(?=\/)/, shipped).replace(/^\/etc\/sextant(?=\/)/, '.')
+  })
+  const server = await startServer(t, {
+    corefile: '.:{PORT} {\n  bind 127.0.0.1\n  whoami\n}\n',
+    wrapper: ['sh', '-c', `exec node --preserve-symlinks ${command.join(' ')}`],
+  })
+  server.process.kill('SIGTERM')
+  t.equal(await server.exited(), 0, server.output())
 })

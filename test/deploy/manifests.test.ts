@@ -23,7 +23,7 @@ const nameOf = ({ kind, metadata }: Manifest) =>
   `${kind} ${metadata.namespace ?? ''} ${metadata.name}`
 
 // Where kubectl is at hand: the other tests read what this repository composes, users what kubectl does.
-for (const folder of isInstalled('kubectl') ? FOLDERS : []) {
+for (const folder of isInstalled('kubectl') ? [...FOLDERS, 'deploy/remote-cluster'] : []) {
   t.test(`${folder} is to kubectl what it is to these tests`, (t) => {
     const text = execFileSync('kubectl', ['kustomize', join(root, folder)], { encoding: 'utf8' })
     const theirs: Manifest[] = parseAllDocuments(text).map((document) => document.toJS())

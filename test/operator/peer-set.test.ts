@@ -1,4 +1,5 @@
 import t from 'tap'
+import { thisMoment } from '../../src/base/moment.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'
@@ -15,7 +16,8 @@ const APP = 'app.k.example.com'
 
 class ToyFollower implements Follower {
   generation: Generation | '' = ''
-  lastSeenMs = 0
+  lastSeenMs = Number.NEGATIVE_INFINITY
+  lastSeenTimeMs = 0
   serial: number | undefined
   error = ''
   isClosed = false
@@ -24,16 +26,19 @@ class ToyFollower implements Follower {
   #listener: (hosts: ReadonlySet<string>) => void = () => {}
 
   get status() {
-    const { generation, lastSeenMs, serial, error } = this
+    const { generation, lastSeenMs, lastSeenTimeMs, serial, error } = this
     return {
       address: '',
       site: '',
       generation,
       lastSeenMs,
+      lastSeenTimeMs,
       serial,
+      isUp: error === '',
       error,
       failures: 0,
       endpoints: 0,
+      refused: 0,
     }
   }
 
@@ -66,9 +71,17 @@ class ToyFollower implements Follower {
     return this.shares.filter(({ rootHost }) => rootHost.replace(/^\*\./, '') === host)
   }
 
+  problemsOf(host: string): readonly string[] {
+    return host === APP ? ['x: no name'] : []
+  }
+
   tell(...hosts: readonly string[]): void {
     this.#listener(new Set(hosts))
   }
+}
+
+function lastSeen(clock: FakeClock) {
+  return { lastSeenMs: clock.monotonicMs, lastSeenTimeMs: clock.nowMs }
 }
 
 function setUp(expiryMs = 24 * 3600 * 1000) {
@@ -88,7 +101,7 @@ function setUp(expiryMs = 24 * 3600 * 1000) {
     },
   })
   const pass = async (ms: number): Promise<void> => {
-    clock.nowMs += ms
+    clock.pass(ms)
     await timers.advance(1000)
   }
   return { clock, timers, followers, news, peers, pass }
@@ -157,21 +170,26 @@ t.test('what a peer says is of the host that is asked for alone', (t) => {
   t.strictSame(peer?.answerFor(APP), { kind: 'pending' })
   const share = (rootHost: string): SiteShare => ({
     site: 'east',
+    teller: '192.0.2.53:53',
+    isOwn: true,
     rootHost,
     endpoints: [told({ rootHost })],
-    seenMs: clock.nowMs,
+    seenMs: clock.monotonicMs,
     generation: 'v2',
   })
   const shares = [share(APP), share(`*.${APP}`)]
   followers[0]!.shares.push(...shares)
-  Object.assign(followers[0]!, { generation: 'v2', lastSeenMs: clock.nowMs, serial: 9 })
-  const about = { seenMs: clock.nowMs, generation: 'v2', serial: 9 }
+  Object.assign(followers[0]!, { generation: 'v2', ...lastSeen(clock), serial: 9 })
+  const about = { ...thisMoment(clock), generation: 'v2', serial: 9, problems: ['x: no name'] }
   t.strictSame(peer?.answerFor(APP), { kind: 'said', word: { ...about, shares: [shares[0]] } })
   t.strictSame(peer?.answerFor(`*.${APP}`), {
     kind: 'said',
     word: { ...about, shares: [shares[1]] },
   })
-  t.strictSame(peer?.answerFor('x.example'), { kind: 'said', word: { ...about, shares: [] } })
+  t.strictSame(peer?.answerFor('x.example'), {
+    kind: 'said',
+    word: { ...about, shares: [], problems: [] },
+  })
   t.end()
 })
 
@@ -181,7 +199,7 @@ t.test(
     const { followers, peers, clock, news, pass } = setUp()
     const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
     const follower = followers[0]!
-    Object.assign(follower, { generation: 'v2', lastSeenMs: clock.nowMs })
+    Object.assign(follower, { generation: 'v2', ...lastSeen(clock) })
     await pass(1000)
     t.strictSame(news.splice(0), ['a/one'], 'it is heard')
     follower.error = 'timeout'
@@ -192,7 +210,7 @@ t.test(
     t.match(peer?.answerFor(APP), { kind: 'silent', reason: 'timeout', word: { shares: [] } })
     await pass(60_000)
     t.strictSame(news.splice(0), ['a/one'])
-    Object.assign(follower, { error: '', lastSeenMs: clock.nowMs })
+    Object.assign(follower, { error: '', ...lastSeen(clock) })
     await pass(1000)
     t.strictSame(news, ['a/one'])
   },
@@ -225,13 +243,26 @@ t.test('a peer whose endpoints go within half a minute is silent before they go'
   const { followers, peers, clock, news, pass } = setUp(expiryMs)
   const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
   const follower = followers[0]!
-  Object.assign(follower, { generation: 'v2', lastSeenMs: clock.nowMs })
+  Object.assign(follower, { generation: 'v2', ...lastSeen(clock) })
   await pass(1000)
   follower.error = 'timeout'
   await pass(expiryMs)
   t.equal(peer?.answerFor(APP).kind, 'silent')
   news.splice(0)
-  Object.assign(follower, { error: '', lastSeenMs: clock.nowMs })
+  Object.assign(follower, { error: '', ...lastSeen(clock) })
   await pass(1000)
   t.strictSame(news, ['a/one'], 'it is heard again')
+})
+
+t.test('a clock that is set makes nobody silent, and nobody heard', async (t) => {
+  const { followers, peers, clock, pass } = setUp()
+  const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
+  const follower = followers[0]!
+  Object.assign(follower, { generation: 'v2', ...lastSeen(clock), error: 'timeout' })
+  clock.nowMs += 24 * 3600 * 1000
+  await pass(1000)
+  t.equal(peer?.answerFor(APP).kind, 'said')
+  clock.nowMs -= 365 * 24 * 3600 * 1000
+  await pass(SILENT_AFTER_MS)
+  t.equal(peer?.answerFor(APP).kind, 'silent')
 })

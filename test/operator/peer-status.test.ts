@@ -1,12 +1,17 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { recallMoment, thisMoment } from '../../src/base/moment.ts'
 import { printPeers, scanPeers } from '../../src/operator/peer-status.ts'
 import type { Remembered } from '../../src/operator/share-book.ts'
 import type { Generation, SharedEndpoint, SiteShare } from '../../src/peering/shared-endpoint.ts'
 import { told } from '../support/operator-cluster.ts'
+import { FakeClock } from '../support/setup.ts'
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z')
+const clock = new FakeClock()
+clock.nowMs = START_MS
 const HOST = 'k.example.com'
+const ROOM_OCTETS = 400_000
 
 const endpoints: fc.Arbitrary<SharedEndpoint> = fc
   .record({
@@ -31,13 +36,23 @@ const endpoints: fc.Arbitrary<SharedEndpoint> = fc
 function words(generation: Generation, seenMs: number) {
   return fc
     .uniqueArray(fc.constantFrom('east', 'west', 'x'), { minLength: 1 })
-    .chain((sites) => fc.tuple(...sites.map((site) => shares(site, generation, seenMs))))
+    .chain((sites) =>
+      fc.tuple(
+        ...sites.map((site) => shares({ site, isOwn: sites.length === 1 }, generation, seenMs)),
+      ),
+    )
 }
 
-function shares(site: string, generation: Generation, seenMs: number): fc.Arbitrary<SiteShare> {
+function shares(
+  { site, isOwn }: Pick<SiteShare, 'site' | 'isOwn'>,
+  generation: Generation,
+  seenMs: number,
+): fc.Arbitrary<SiteShare> {
   const own = fc.array(endpoints, { minLength: 1, maxLength: 3 })
   return own.map((list) => ({
     site,
+    teller: '',
+    isOwn,
     rootHost: HOST,
     endpoints: list.map((one) => ({
       ...one,
@@ -57,27 +72,34 @@ const states = fc
     ageSeconds: fc.integer({ min: 1, max: 100_000 }),
   })
   .chain(({ generation, isSilent, ageSeconds }) => {
-    const seenMs = isSilent ? START_MS - ageSeconds * 1000 : START_MS
+    const moment = recallMoment(isSilent ? START_MS - ageSeconds * 1000 : START_MS, clock)
     const serial = isSilent ? 7 : undefined
-    return words(generation, seenMs).map(
+    return words(generation, moment.seenMs).map(
       (said): Remembered => ({
-        word: { shares: said, seenMs, generation, serial },
+        word: { shares: said, ...moment, generation, serial, problems: [] },
         reason: isSilent ? 'no answer' : '',
       }),
     )
   })
 
+function toldBy(teller: string, { word, reason }: Remembered): Remembered {
+  return {
+    reason,
+    word: word && { ...word, shares: word.shares.map((one) => ({ ...one, teller })) },
+  }
+}
+
 t.test('what peers said outlives a restart, and is written the same after it', async (t) => {
   fc.assert(
     fc.property(states, states, (one, other) => {
       const remembered = new Map([
-        ['192.0.2.1:53', one],
-        ['[::1]:53', other],
+        ['192.0.2.1:53', toldBy('192.0.2.1:53', one)],
+        ['[::1]:53', toldBy('[::1]:53', other)],
       ])
-      const printed = printPeers([...remembered.keys()], remembered)
-      const scanned = scanPeers(JSON.parse(JSON.stringify(printed)), HOST, START_MS)
+      const printed = printPeers([...remembered.keys()], remembered, ROOM_OCTETS)
+      const scanned = scanPeers(JSON.parse(JSON.stringify(printed)), HOST, clock)
       t.strictSame(scanned, remembered)
-      t.strictSame(printPeers([...remembered.keys()], scanned), printed)
+      t.strictSame(printPeers([...remembered.keys()], scanned, ROOM_OCTETS), printed)
     }),
     { numRuns: 200, seed: 4 },
   )
@@ -86,13 +108,14 @@ t.test('what peers said outlives a restart, and is written the same after it', a
 t.test(
   'a peer that has nothing is an item of its own, one that was never asked is none',
   async (t) => {
-    const word = { shares: [], seenMs: START_MS, generation: 'v2', serial: 7 } as const
+    const about = { generation: 'v2', serial: 7, problems: [] } as const
+    const word = { shares: [], ...thisMoment(clock), ...about }
     const remembered = new Map<string, Remembered>([
       ['live', { word, reason: '' }],
       ['silent', { word, reason: 'timeout' }],
       ['never', { word: undefined, reason: 'refused' }],
     ])
-    t.strictSame(printPeers(['live', 'silent', 'never', 'new'], remembered), [
+    t.strictSame(printPeers(['live', 'silent', 'never', 'new'], remembered, ROOM_OCTETS), [
       { address: 'live', state: 'Live', generation: 'v2', endpoints: [] },
       {
         address: 'silent',
@@ -116,9 +139,9 @@ t.test('what makes no sense is passed over', async (t) => {
     { address: 'a', state: 'Silent', site: 'x', lastSeenTime: 'soon', endpoints: [{}] },
     { address: 'b', state: 'Live', site: 'x', endpoints: [{ dnsName: HOST }, 7] },
   ]
-  const scanned = scanPeers(bad, HOST, START_MS)
+  const scanned = scanPeers(bad, HOST, clock)
   t.strictSame([...scanned.keys()], ['a', 'b'])
   t.equal(scanned.get('a')?.word, undefined)
   t.strictSame(scanned.get('b')?.word?.shares[0]?.endpoints, [])
-  t.strictSame(scanPeers('nothing', HOST, START_MS), new Map())
+  t.strictSame(scanPeers('nothing', HOST, clock), new Map())
 })

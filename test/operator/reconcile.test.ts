@@ -1,5 +1,7 @@
 import t from 'tap'
+import { thisMoment } from '../../src/base/moment.ts'
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
+import { Turns } from '../../src/operator/delegation/turns.ts'
 import type { Plan } from '../../src/operator/plan.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
 import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
@@ -33,7 +35,7 @@ class World {
       peers: this.peers,
       clock: this.clock,
       listener: {
-        looked: (_record, plan, conflicts) => {
+        looked: (_record, plan, { conflicts }) => {
           this.plans.push(plan)
           this.conflicts.push(...conflicts.map(({ text }) => text))
         },
@@ -43,13 +45,17 @@ class World {
       bounds: { minMs: 5000, maxMs: 900_000 },
       expiryMs: 24 * HOUR_MS,
       reportsPeers: () => true,
+      role: 'primary',
+      removalTimeoutMs: 24 * HOUR_MS,
+      turns: new Turns(),
+      owners: { rivalOf: () => '' },
     })
     return this.reconciler
   }
 
   say(address: string, site: string, targets: readonly string[]): void {
     const endpoints = targets.length === 0 ? [] : [{ targets }]
-    this.peers.say(address, site, endpoints, this.clock.nowMs)
+    this.peers.say(address, site, endpoints, thisMoment(this.clock))
   }
 
   /** Looks at the record until there is nothing to do; returns the writes. */
@@ -122,7 +128,7 @@ t.test('a restart writes nothing, whether peers have answered yet or not', async
   world.say(EAST, 'east', ['192.0.2.2'])
   world.say(WEST, 'west', ['192.0.2.3'])
   await world.look()
-  world.clock.nowMs += HOUR_MS
+  world.clock.pass(HOUR_MS)
   world.start()
   t.strictSame(await world.look(), [], 'with all peers live')
   const answers = new Map(world.peers.answers)
@@ -133,6 +139,30 @@ t.test('a restart writes nothing, whether peers have answered yet or not', async
   for (const [address, answer] of answers) world.peers.answers.set(address, answer)
   t.strictSame(await world.look(), [], 'and when they do')
 })
+
+t.test(
+  'a peer that was started anew has forgotten when it changed: nothing is written',
+  async (t) => {
+    const world = new World()
+    world.cluster.put(dnsRecord())
+    const say = (target: string, sinceSeconds: number) =>
+      world.peers.say(EAST, 'east', [{ targets: [target], sinceSeconds }], thisMoment(world.clock))
+    const since = () => JSON.stringify(world.field('app', 'status', 'peers')).match(/"\d{10}"/)?.[0]
+    say('192.0.2.2', 1_790_000_500)
+    await world.look()
+    say('192.0.2.2', 1_790_000_000)
+    t.strictSame(await world.look(), [], 'we both go on')
+    world.start()
+    t.strictSame(await world.look(), [], 'we are started anew as well')
+    t.equal(since(), '"1790000500"')
+    say('192.0.2.2', 1_790_000_600)
+    t.strictSame(await world.look(), ['status app'], 'it was something else meanwhile')
+    t.equal(since(), '"1790000600"')
+    say('192.0.2.3', 1_790_000_000)
+    t.strictSame(await world.look(), ['apply merged-app', 'status app'], 'it is something else now')
+    t.equal(since(), '"1790000000"')
+  },
+)
 
 t.test('an edit is told, merged and reported', async (t) => {
   const world = new World()
@@ -161,8 +191,7 @@ t.test('a silent peer is heard until its word runs out, also over a restart', as
   world.cluster.put(dnsRecord())
   world.say(EAST, 'east', ['192.0.2.2'])
   await world.look()
-  const startMs = world.clock.nowMs
-  world.clock.nowMs += HOUR_MS
+  world.clock.pass(HOUR_MS)
   world.peers.fallSilent(EAST)
   t.strictSame(await world.look(), ['status app'], 'told once, and served as before')
   t.match(world.field('app', 'status', 'peers'), [
@@ -174,12 +203,68 @@ t.test('a silent peer is heard until its word runs out, also over a restart', as
   t.strictSame(await world.look(), [])
   world.peers.fallSilent(EAST)
   t.strictSame(await world.look(), [])
-  world.clock.nowMs = startMs + 24 * HOUR_MS - 1
+  world.clock.pass(23 * HOUR_MS - 1)
   t.strictSame(await world.look(), [])
-  world.clock.nowMs = startMs + 24 * HOUR_MS
+  world.clock.pass(1)
   t.strictSame(await world.look(), ['apply merged-app', 'status app'])
   t.strictSame(world.served(), [['192.0.2.1']])
 })
+
+t.test('clocks that are set neither end the word of a silent peer nor keep it', async (t) => {
+  for (const stepMs of [10 * 24 * HOUR_MS, -10 * 24 * HOUR_MS]) {
+    const world = new World()
+    world.cluster.put(dnsRecord())
+    world.say(EAST, 'east', ['192.0.2.2'])
+    world.peers.fallSilent(EAST)
+    await world.look()
+    world.clock.nowMs += stepMs
+    t.strictSame(await world.look(), [])
+    world.clock.pass(24 * HOUR_MS - 1)
+    t.strictSame(await world.look(), [])
+    world.clock.pass(1)
+    t.strictSame(await world.look(), ['apply merged-app', 'status app'])
+  }
+})
+
+// It was kept for as long as the clock was ahead, and for ever by restarts.
+t.test('a word with a time that is yet to come counts from the restart', async (t) => {
+  const world = new World()
+  world.cluster.put(dnsRecord())
+  world.say(EAST, 'east', ['192.0.2.2'])
+  world.peers.fallSilent(EAST)
+  await world.look()
+  world.peers.answers.clear()
+  world.clock.nowMs -= 30 * 24 * HOUR_MS
+  world.start()
+  t.strictSame(await world.look(), ['status app'], 'the time is set right')
+  world.clock.pass(23 * HOUR_MS)
+  world.start()
+  t.strictSame(await world.look(), [])
+  world.clock.pass(HOUR_MS)
+  t.strictSame(await world.look(), ['apply merged-app', 'status app'])
+})
+
+t.test(
+  'a record that is refused for long has its peers heard again before they expire',
+  async (t) => {
+    const world = new World()
+    world.cluster.put(dnsRecord())
+    world.say(EAST, 'east', ['192.0.2.2'])
+    await world.look()
+    const coredns = world.cluster.secrets.get('a/coredns')!
+    world.cluster.secrets.clear()
+    await world.look()
+    world.clock.pass(48 * HOUR_MS)
+    world.cluster.put(coredns)
+    const answer = world.peers.answers.get(EAST)!
+    world.peers.answers.clear()
+    t.strictSame(await world.look(), ['status app'], 'they are asked anew')
+    t.strictSame(world.served(), [['192.0.2.1', '192.0.2.2']])
+    t.equal(world.peers.wanted.get(KEY), 'k.example.com')
+    world.peers.answers.set(EAST, answer)
+    t.strictSame(await world.look(), ['apply merged-app', 'status app'], 'what was said long ago')
+  },
+)
 
 t.test('a peer that is dead from the start stops nothing', async (t) => {
   const world = new World()
@@ -339,6 +424,7 @@ t.test('a record that can not be published says why, and is left as it is', asyn
     t.strictSame(world.ready(), want, name)
     t.strictSame(world.served(), [['192.0.2.1', '192.0.2.2']], `${name}: served as before`)
     t.equal(world.field('app', 'status', 'zoneID'), 'k.example.com', `${name}: still reported`)
+    t.equal(world.peers.wanted.size, 0, `${name}: nobody is followed for it`)
   }
 })
 
@@ -499,7 +585,7 @@ t.test('sites that disagree are told of, and one of them wins', async (t) => {
   const given = { dnsName: 'k.example.com', recordType: 'A', setIdentifier, providerSpecific }
   world.cluster.put(dnsRecord({ spec: { endpoints: [{ ...given, targets: ['192.0.2.1'] }] } }))
   const theirs = { setIdentifier, weight: 10, targets: ['192.0.2.2'] }
-  world.peers.say(EAST, 'east', [theirs], world.clock.nowMs)
+  world.peers.say(EAST, 'east', [theirs], thisMoment(world.clock))
   await world.look()
   t.strictSame(world.served(), [['192.0.2.2']])
   t.match(world.conflicts[0], /k\.example\.com A: .*one/)

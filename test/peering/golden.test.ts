@@ -43,7 +43,7 @@ function askNew(site: string, host: string, endpoints: readonly EndpointObject[]
   const base = host.replace(/^\*\./, '')
   const owner = `v2.${base}.kdrnt.`
   const records = zone.filter((e) => printName(e.owner) === owner).flatMap((e) => e.rdata)
-  const { shares, problems } = readTold(records, { host: base, seenMs: 0 })
+  const { shares, problems } = readTold(records, { host: base, seenMs: 0, teller: 'c' })
   t.strictSame(problems, [])
   t.equal(shares.length, 1)
   return shares[0]!

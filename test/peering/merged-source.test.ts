@@ -79,7 +79,7 @@ function recordOf(host: string, address: string): DnsRecord {
 class ToldPeer extends PeerFollower {
   readonly told = new Map<string, readonly SharedEndpoint[]>()
   readonly wanted = new Set<string>()
-  seenMs = 0
+  seenMs = Number.NEGATIVE_INFINITY
   /** By host, where that was before. */
   readonly confirmedMs = new Map<string, number>()
   lost = 0
@@ -113,7 +113,8 @@ class ToldPeer extends PeerFollower {
     const endpoints = this.told.get(host) ?? []
     const { site } = endpoints[0] ?? endpoint()
     const seenMs = this.confirmedMs.get(host) ?? this.seenMs
-    return [{ site, rootHost: host, endpoints, seenMs, generation: 'v2' }]
+    const about = { site, teller: site, isOwn: true, rootHost: host, seenMs } as const
+    return [{ ...about, endpoints, generation: 'v2' }]
   }
 
   again(host: string): void {
@@ -139,7 +140,7 @@ async function setUp(t: Test) {
   const common = { clock, timers, log }
   const address = { host: '127.0.0.1', port: 53 }
   const peer = new ToldPeer({ peer: address, ...common, random: () => 0 })
-  peer.seenMs = clock.nowMs
+  peer.seenMs = clock.monotonicMs
   own.put('a/own', APP, '192.0.2.1')
   own.put('b/hidden', APP, '192.0.2.66')
   const source = new MergedSource({
@@ -158,8 +159,7 @@ async function setUp(t: Test) {
   /** `host address,address`, in order. */
   const serves = (): string[] => [...source.records()].map(printRecord).sort()
   const pass = async (milliseconds: number): Promise<void> => {
-    clock.nowMs += milliseconds
-    clock.monotonicMs += milliseconds
+    clock.pass(milliseconds)
     await timers.advance(milliseconds)
   }
   return { source, own, peer, changes, serves, pass, clock, lines }
@@ -227,7 +227,7 @@ t.test('the word of a silent peer expires, and counts again when it is back', as
   const other = 'peers/other.k.example.com 198.51.100.2'
   t.strictSame(serves(), [other, `peers/${APP} 192.0.2.1`].sort(), 'nothing is emptied by silence')
   t.match(lines.join('\n'), /silent for too long/)
-  peer.seenMs = clock.nowMs
+  peer.seenMs = clock.monotonicMs
   await pass(1000)
   t.strictSame(serves(), [other, `peers/${APP} 192.0.2.1,198.51.100.1`].sort())
 })
@@ -245,13 +245,13 @@ t.test('disagreements are logged once', async (t) => {
 
 t.test('what a peer that is heard does not confirm expires alone', async (t) => {
   const { peer, serves, pass, clock } = await setUp(t)
-  peer.confirmedMs.set(APP, clock.nowMs)
+  peer.confirmedMs.set(APP, clock.monotonicMs)
   await pass(1000)
-  peer.seenMs = clock.nowMs
+  peer.seenMs = clock.monotonicMs
   peer.say(APP, '198.51.100.1')
   for (let passed = 1000; passed < EXPIRY_MS; passed += 1000) {
     t.equal(serves()[0], `peers/${APP} 192.0.2.1,198.51.100.1`)
-    peer.seenMs = clock.nowMs + 1000
+    peer.seenMs = clock.monotonicMs + 1000
     await pass(1000)
   }
   t.strictSame(serves(), [`peers/${APP} 192.0.2.1`])
@@ -292,4 +292,16 @@ t.test('a peer that disagrees about everything does not fill the log', async (t)
   await pass(1000)
   t.equal(lines.filter((line) => line.includes('CNAME')).length, 20)
   t.match(lines.join('\n'), /and 80 more disagreements/)
+})
+
+t.test('a clock that is set neither ends the word of a peer nor keeps it', async (t) => {
+  for (const stepMs of [30 * 24 * 3_600_000, -30 * 24 * 3_600_000]) {
+    const { peer, serves, pass, clock } = await setUp(t)
+    peer.say(APP, '198.51.100.1')
+    clock.nowMs += stepMs
+    await pass(EXPIRY_MS - 2000)
+    t.strictSame(serves(), [`peers/${APP} 192.0.2.1,198.51.100.1`])
+    await pass(3000)
+    t.strictSame(serves(), [`peers/${APP} 192.0.2.1`])
+  }
 })

@@ -16,6 +16,10 @@ import { until } from '../support/until.ts'
 
 const HOST = 'app.k.example.com'
 
+function lastSeen(clock: FakeClock) {
+  return { lastSeenMs: clock.monotonicMs, lastSeenTimeMs: clock.nowMs }
+}
+
 async function setUp(t: Test, zone: ToldZone, more: Partial<PeerFollowerOptions> = {}) {
   const server = await ScriptedServer.open(t, zone.script)
   const clock = new FakeClock()
@@ -33,8 +37,7 @@ async function setUp(t: Test, zone: ToldZone, more: Partial<PeerFollowerOptions>
   follower.subscribe((hosts) => changed.push(...hosts))
   /** Moves both clocks and waits until what was begun by that is over. */
   const pass = async (seconds: number): Promise<void> => {
-    clock.monotonicMs += seconds * 1000
-    clock.nowMs += seconds * 1000
+    clock.pass(seconds * 1000)
     await timers.advance(seconds * 1000)
     await follower.settled()
   }
@@ -58,11 +61,11 @@ t.test('a peer that tells whole is transferred, then asked for its SOA alone', a
   t.strictSame(targets(), ['192.0.2.1'])
   t.strictSame(changed, [HOST])
   t.match(follower.status, { site: 'east', generation: 'v2', serial: 1, error: '', endpoints: 1 })
-  t.equal(follower.status.lastSeenMs, clock.nowMs)
+  t.match(follower.status, lastSeen(clock))
   await pass(1)
   await pass(1)
   t.strictSame(types(), ['SOA', 'AXFR', 'SOA', 'SOA'])
-  t.equal(follower.status.lastSeenMs, clock.nowMs)
+  t.match(follower.status, lastSeen(clock))
   t.strictSame(changed, [HOST])
   t.match(lines.join('\n'), /peer 127\.0\.0\.1:\d+ is followed: 1 endpoints, serial 1/)
 })
@@ -95,10 +98,10 @@ t.test('a NOTIFY has it asked at once, a flood of them not more often', async (t
 t.test('what a peer told stays while it is silent, and heals', async (t) => {
   const zone = new ToldZone(1, [told(endpoint())])
   const { server, follower, pass, targets, clock, lines } = await setUp(t, zone)
-  const seenMs = clock.nowMs
+  const seen = lastSeen(clock)
   await server.stop()
   await pass(1)
-  t.match(follower.status, { error: 'connection refused', lastSeenMs: seenMs })
+  t.match(follower.status, { error: 'connection refused', ...seen })
   t.strictSame(targets(), ['192.0.2.1'])
   const asked = follower.status.failures
   for (let i = 0; i < 60; i++) await pass(1)
@@ -107,7 +110,7 @@ t.test('what a peer told stays while it is silent, and heals', async (t) => {
   await server.start()
   follower.notify()
   await pass(0.1)
-  t.match(follower.status, { error: '', lastSeenMs: clock.nowMs })
+  t.match(follower.status, { error: '', ...lastSeen(clock) })
   t.strictSame(targets(), ['192.0.2.2'])
   t.equal(lines.filter((line) => line.includes('are kept')).length, 1)
   t.equal(lines.filter((line) => line.includes('answers again')).length, 1)
@@ -231,6 +234,30 @@ t.test('what is told whole is taken whole where only questions are answered', as
   await pass(1)
   await until(() => targets().length > 0, 'the host')
   t.strictSame(follower.sharesOf(HOST)[0]!.endpoints, [shared])
+})
+
+t.test('a peer that is asked for each host stands by its word between two looks', async (t) => {
+  const zone = new ToldZone(1, [told(endpoint())])
+  zone.transferRcode = 5
+  const { follower, server, pass, targets } = await setUp(t, zone)
+  follower.want(HOST)
+  await pass(1)
+  await until(() => targets().length > 0, 'the host')
+  const seen = () => follower.sharesOf(HOST)[0]!.seenMs
+  const firstMs = seen()
+  for (let second = 1; second <= 10; second++) await pass(1)
+  t.equal(seen(), firstMs + 10_000, 'it was heard')
+  server.script = (query, isTcp) => {
+    return query.question!.type === RRType.SOA ? zone.script(query, isTcp) : 2
+  }
+  await pass(10)
+  await until(() => follower.status.failures > 0, 'a question in vain')
+  t.equal(seen(), firstMs, 'what it does not answer for it does not stand by')
+  t.strictSame(targets(), ['192.0.2.1'])
+  server.script = zone.script
+  await pass(20)
+  await until(() => seen() > firstMs, 'it to answer again')
+  t.equal(seen(), firstMs + 40_000)
 })
 
 t.test('with a key nothing unsigned is taken, and no host is asked for', async (t) => {

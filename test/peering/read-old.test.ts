@@ -191,7 +191,9 @@ t.test('what is wrong costs only itself', async (t) => {
     const records = [...given.records, record('k.example.com.kdrnt 60 A 192.0.2.9')]
     const { share, problems } = read({ ...given, records })
     t.equal(problems.length, want.length, name)
-    for (const [i, pattern] of want.entries()) t.match(problems[i], pattern, name)
+    for (const [i, pattern] of want.entries()) {
+      t.match(problems[i]?.replace('k.example.com: ', ''), pattern, name)
+    }
     t.strictSame(
       share.endpoints.map((e) => e.targets[0]),
       ['192.0.2.9'],
@@ -215,5 +217,5 @@ t.test('names and rdata that no record may have are passed over or refused', asy
   ]
   const { share, problems } = read({ records, weights: [], geos: [] })
   t.strictSame(share.endpoints, [])
-  t.strictSame(problems, ['dnsName "a\\u0007b.k.example.com" is not a domain name'])
+  t.strictSame(problems, ['k.example.com: dnsName "a\\u0007b.k.example.com" is not a domain name'])
 })

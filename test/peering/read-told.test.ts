@@ -3,7 +3,8 @@ import { readTold } from '../../src/peering/read-told.ts'
 import { composeShared } from '../../src/peering/shared-text.ts'
 import { HOST, shared } from './samples.ts'
 
-const place = { host: HOST, seenMs: 5 }
+const TELLER = '192.0.2.53:53'
+const place = { host: HOST, seenMs: 5, teller: TELLER }
 
 t.test('endpoints are collected by site and host', async (t) => {
   const told = [
@@ -17,11 +18,12 @@ t.test('endpoints are collected by site and host', async (t) => {
     place,
   )
   t.strictSame(problems, [])
+  const from = { teller: TELLER, isOwn: false }
   const of = { seenMs: 5, generation: 'v2' } as const
   t.strictSame(shares, [
-    { site: 'a', rootHost: `*.${HOST}`, endpoints: [told[2]!], ...of },
-    { site: 'a', rootHost: HOST, endpoints: [told[1]!, told[3]!], ...of },
-    { site: 'b', rootHost: HOST, endpoints: [told[0]!], ...of },
+    { site: 'a', ...from, rootHost: `*.${HOST}`, endpoints: [told[2]!], ...of },
+    { site: 'a', ...from, rootHost: HOST, endpoints: [told[3]!, told[1]!], ...of },
+    { site: 'b', ...from, rootHost: HOST, endpoints: [told[0]!], ...of },
   ])
 })
 

@@ -43,6 +43,8 @@ export function share(
 ): SiteShare {
   return {
     site,
+    teller: site,
+    isOwn: true,
     rootHost: HOST,
     endpoints: endpoints.map((e) => shared({ ...e, site })),
     seenMs: 0,
@@ -91,13 +93,17 @@ export const shares: fc.Arbitrary<readonly SiteShare[]> = fc.array(
   fc
     .record({
       site: fc.constantFrom('a', 'b', 'c', '192.0.2.53:53'),
+      by: fc.constantFrom('', '1', '2'),
+      isOwn: fc.boolean(),
       seenMs: fc.nat(20),
       told: fc.array(endpoints, { maxLength: 6 }),
     })
-    .map(({ site, seenMs, told }) => {
+    .map(({ site, by, isOwn, seenMs, told }) => {
       const generation = site.includes(':') ? 'v1' : 'v2'
+      const teller = generation === 'v1' ? site : `${site}${by}`
       const own = told.map((e) => ({ ...e, site }))
-      return { site, rootHost: HOST, endpoints: own, seenMs, generation } as const
+      const about = { site, teller, isOwn: isOwn || generation === 'v1', rootHost: HOST, seenMs }
+      return { ...about, endpoints: own, generation } as const
     }),
   { maxLength: 6 },
 )

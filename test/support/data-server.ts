@@ -62,6 +62,7 @@ export class DataServer {
       socketsDefault: threads,
       dnsPort: 53,
       cookieKey: new Uint8Array(16),
+      groupsReplies: true,
       totals: this.totals,
       counts,
       lines,

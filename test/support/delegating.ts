@@ -1,4 +1,5 @@
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
+import { Turns } from '../../src/operator/delegation/turns.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
 import { ToyCluster, ToyPeers } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
@@ -22,6 +23,10 @@ export class DelegatingWorld {
     bounds: { minMs: 5000, maxMs: 900_000 },
     expiryMs: 1000,
     reportsPeers: () => true,
+    role: 'primary',
+    removalTimeoutMs: 86_400_000,
+    turns: new Turns(),
+    owners: { rivalOf: () => '' },
   })
 
   constructor() {
@@ -51,6 +56,12 @@ export class DelegatingWorld {
       all.push(...writes)
     }
     throw new Error(`it does not settle: ${all.join(', ')}`)
+  }
+
+  /** As `settle`, once what was held back is due. */
+  async settleLater(): Promise<string[]> {
+    this.clock.monotonicMs += 60_000
+    return this.settle()
   }
 
   /** Looks at one record; true = somebody was faster. */

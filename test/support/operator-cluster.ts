@@ -1,3 +1,4 @@
+import type { Moment } from '../../src/base/moment.ts'
 import { printEndpoint } from '../../src/dns/endpoint.ts'
 import { ApiError, type ApiObject, textOf } from '../../src/kube/api.ts'
 import { keyOf } from '../../src/kube/object-key.ts'
@@ -10,7 +11,7 @@ import type { Provider } from '../../src/operator/provider-secret.ts'
 import type { ClusterView } from '../../src/operator/reconcile.ts'
 import type { Write, Writer } from '../../src/operator/write.ts'
 import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
-import { MANAGED } from './operator-objects.ts'
+import { at, MANAGED } from './operator-objects.ts'
 
 const HEALTHY: OwnHealth = { down: [], up: [], probes: [] }
 
@@ -110,8 +111,12 @@ export class ToyCluster implements ClusterView, Writer {
       case 'delete':
         this.records.delete(key)
         return
-      case 'status':
-        this.records.set(key, { ...present, status: write.status })
+      case 'status': {
+        // What other clusters said there is theirs.
+        const remoteRecordStatuses = at(present, 'status', 'remoteRecordStatuses') as ApiObject
+        const others = remoteRecordStatuses === undefined ? {} : { remoteRecordStatuses }
+        this.records.set(key, { ...present, status: { ...write.status, ...others } })
+      }
     }
   }
 
@@ -150,12 +155,15 @@ export class ToyPeers implements PeerDirectory {
     address: string,
     site: string,
     endpoints: readonly Partial<SharedEndpoint>[],
-    seenMs: number,
+    moment: Moment,
   ): void {
     const rootHost = endpoints[0]?.rootHost ?? 'k.example.com'
     const whole = endpoints.map((endpoint) => told({ site, rootHost, ...endpoint }))
-    const share = { site, rootHost, endpoints: whole, seenMs, generation: 'v2' as const }
-    const word = { shares: [share], seenMs, generation: 'v2' as const, serial: 7 }
+    const from = { site, teller: address, isOwn: true, rootHost }
+    const about = { seenMs: moment.seenMs, generation: 'v2' as const }
+    const share = { ...from, ...about, endpoints: whole }
+    const said = { shares: [share], generation: 'v2' as const, serial: 7, problems: [] }
+    const word = { ...moment, ...said }
     this.answers.set(address, { kind: 'said', word })
   }
 

@@ -279,6 +279,12 @@ export class FakeClock {
   monotonic(): number {
     return this.monotonicMs
   }
+
+  /** Time passes, by both. */
+  pass(milliseconds: number): void {
+    this.nowMs += milliseconds
+    this.monotonicMs += milliseconds
+  }
 }
 
 /** Timers that run when the test advances them. */

@@ -128,8 +128,9 @@ export class Site {
     rmSync(join(this.#server.directory, path))
   }
 
-  async kill(): Promise<void> {
-    this.#server.process.kill('SIGKILL')
+  /** In good order, or like a crash. */
+  async kill(signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL'): Promise<void> {
+    this.#server.process.kill(signal)
     await this.#server.exited()
   }
 

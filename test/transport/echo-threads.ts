@@ -75,7 +75,7 @@ export class EchoThreads {
           workerData: { init, port },
           transferList: [port],
         }),
-      { cookieKey: new Uint8Array(16), seed: 1 },
+      { cookieKey: new Uint8Array(16), groupsReplies: true, seed: 1 },
       {
         onMessage: (message) => this.#take(handle, message),
         onDeath: (error) => this.faults.push(String(error)),

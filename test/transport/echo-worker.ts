@@ -56,7 +56,10 @@ function take(message: ToDataThread): void {
 function serve({ fd, host, port, counts }: DataSocket, mark: number): void {
   const echo = new Echo(2, { mark, handsOver: true })
   if (loop.setHandler(fd, echo)) checkIdle(fd)
-  else loop.add(new BatchSocket(libc, { fd, host, port }), echo, counts)
+  else {
+    const onRefused = (errno: number) => post({ kind: 'fault', stack: `groups refused: ${errno}` })
+    loop.add(new BatchSocket(libc, { fd, host, port }, { onRefused }), echo, counts)
+  }
   echoes.set(fd, echo)
 }
 

@@ -11,6 +11,8 @@ export interface OwnerWish {
   readonly owner: string
   /** Group of the operator; '' = none. */
   readonly group: string
+  /** Short id of the cluster that the owner is in; '' = this one. */
+  readonly cluster: string
   readonly rootHost: string
   /** `spec.endpoints`; empty = the owner goes. */
   readonly desired: readonly ApiObject[]
@@ -104,9 +106,9 @@ function settleRow(
   return { endpoint: unite(base, current, all, conflicts), claims: inOrder([...others, ours]) }
 }
 
-function claimOf(desired: SpecEndpoint, { owner, group }: OwnerWish): Claim {
+function claimOf(desired: SpecEndpoint, { owner, group, cluster }: OwnerWish): Claim {
   const { targets, ttlSeconds } = desired
-  return { owner, group, targets: sortTargets(targets), ttlSeconds, note: undefined }
+  return { owner, group, cluster, targets: sortTargets(targets), ttlSeconds, note: undefined }
 }
 
 /** By owner. */

@@ -1,6 +1,14 @@
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { DERIVED_ENDPOINTS_MAX } from '../../record/dns-record.ts'
-import { type Condition, failedCondition, heldCondition, readyCondition } from '../conditions.ts'
+import {
+  type Condition,
+  failedCondition,
+  heldCondition,
+  printTime,
+  readyCondition,
+  removedCondition,
+  removingCondition,
+} from '../conditions.ts'
 import { isAuthoritative, type Publishing } from '../judge.ts'
 import { ZONE_LABEL } from '../labels.ts'
 import { itemsOf, labelOf, mappingOf, metadataOf } from '../object.ts'
@@ -9,6 +17,7 @@ import { composeStatus, ownerIdOf, type StatusFields } from '../status.ts'
 import type { Write } from '../write.ts'
 import { authoritativeName, composeAuthoritative, sharedHost } from './authoritative-record.ts'
 import { type EndpointPlan, planEndpoints } from './plan-endpoints.ts'
+import { judgeRemoval, LET_GO_ANNOTATION, type Removal } from './remote-statuses.ts'
 
 /** What is there for a delegating record, and what it has to say. */
 export interface Delegation {
@@ -17,21 +26,25 @@ export interface Delegation {
   readonly endpoints: readonly ApiObject[]
   /** undefined = nobody looks after the health of the record. */
   readonly healthy: Condition | undefined
+  /** Short id of the cluster that the record is in; '' = this one. */
+  readonly cluster: string
 }
 
 /**
  * Puts the endpoints of a delegating record into the authoritative one: the finalizer first, so that nothing is left
- * behind, and the status last. What is there as it should be is not written.
+ * behind, and the status last. What is there as it should be is not written. Of a record of another cluster, which its
+ * own operator holds, `publishing` has the face that it has for this one (`faceOf`).
  */
 export function planDelegate(
   publishing: Publishing,
-  { authoritative, endpoints, healthy }: Delegation,
+  { authoritative, endpoints, healthy, cluster }: Delegation,
   nowMs: number,
 ): Plan {
   const { object, zone } = publishing
+  const isOurs = cluster === ''
   const problem = findObstacle(object, authoritative)
   if (problem !== '') return planRefuse(object, failedCondition(problem), nowMs)
-  const plan = planShare(object, authoritative, endpoints)
+  const plan = planShare(object, authoritative, endpoints, cluster)
   if (plan.endpoints.length > DERIVED_ENDPOINTS_MAX) {
     const name = authoritativeName(hostOf(object))
     const text = `with its notes of ownership ${name} would have ${plan.endpoints.length} endpoints, of which a record can have ${DERIVED_ENDPOINTS_MAX}`
@@ -40,7 +53,11 @@ export function planDelegate(
   const shared = writeShared(object, authoritative, { plan, zone })
   const isNews = shared.length > 0
   const ready = judgeShare(publishing, plan, endpoints)
-  const conditions = [ready, heldCondition(), ...(healthy === undefined ? [] : [healthy])]
+  const conditions = [
+    ready,
+    ...(isOurs ? [heldCondition()] : []),
+    ...(healthy === undefined ? [] : [healthy]),
+  ]
   const changes: StatusFields = {
     writeCounter: countWrites(object, isNews),
     ownerID: ownerIdOf(object),
@@ -50,31 +67,92 @@ export function planDelegate(
     ...(plan.conflicts.length === 0 ? { endpoints } : {}),
   }
   const status = composeStatus(object, conditions, changes, nowMs)
-  const writes = [...planHold(object), ...shared, ...planStatus(object, status)]
+  const hold = isOurs ? planHold(object) : []
+  const writes = [...hold, ...shared, ...planStatus(object, status)]
   return { writes, ready, isNews }
 }
 
-/** Takes the endpoints of a record that is being deleted back, and lets it go. */
+/** What is to be done for a record that is being deleted, and when to look again at the latest; undefined = it may go. */
+export interface WithdrawPlan extends Plan {
+  readonly againMs: number | undefined
+}
+
+/**
+ * Takes the endpoints of a record that is being deleted back, and lets it go: once the other clusters that worked on it
+ * have done the same, or have had `timeoutMs` for it.
+ */
 export function planWithdraw(
   object: ApiObject,
   authoritative: ApiObject | undefined,
+  timeoutMs: number,
+  nowMs: number,
+): WithdrawPlan {
+  const taken = takeBack(object, authoritative)
+  const removal = judgeRemoval(object, timeoutMs, nowMs)
+  if (removal.kind === 'waiting') return planWait(object, taken, { ...removal, nowMs })
+  const plan = planRelease(object, taken, nowMs)
+  // That somebody was not waited for is told.
+  const ready = removal.note === '' ? undefined : removedCondition(removal.note)
+  return { ...plan, ready, againMs: undefined }
+}
+
+/** Takes the endpoints of a record of another cluster back that is being deleted there, and says so. */
+export function planForsake(
+  face: ApiObject,
+  authoritative: ApiObject | undefined,
   nowMs: number,
 ): Plan {
-  const isOurs = authoritative !== undefined && findObstacle(object, authoritative) === ''
-  if (!isOurs) return planRelease(object, [], nowMs)
+  const taken = takeBack(face, authoritative)
+  const isKnown = Object.keys(mappingOf(face, 'status')).length > 0
+  const gone: StatusFields = { endpoints: [], domainOwners: [] }
+  const status = composeStatus(face, [removedCondition()], gone, nowMs)
+  // Whom we never told of it doesn't wait for us.
+  const told = isKnown || taken.length > 0 ? planStatus(face, status) : []
+  return { writes: [...taken, ...told], ready: undefined, isNews: taken.length > 0 }
+}
+
+/** Takes back what owners have in an authoritative record whose delegating records are gone. */
+export function planDepartures(authoritative: ApiObject, owners: readonly string[]): Write[] {
+  const rootHost = hostOf(authoritative)
+  let plan: EndpointPlan | undefined
+  for (const owner of owners) {
+    const endpoints = plan?.endpoints ?? itemsOf(mappingOf(authoritative, 'spec'), 'endpoints')
+    const wish = { owner, group: '', cluster: '', rootHost, desired: [], previous: [] }
+    const next = planEndpoints(endpoints, wish)
+    plan = { ...next, isChanged: next.isChanged || plan?.isChanged === true }
+  }
+  return plan === undefined ? [] : writeShared(authoritative, authoritative, { plan, zone: '' })
+}
+
+function takeBack(object: ApiObject, authoritative: ApiObject | undefined): Write[] {
+  if (authoritative === undefined || findObstacle(object, authoritative) !== '') return []
   const plan = planShare(object, authoritative, [])
-  return planRelease(object, writeShared(object, authoritative, { plan, zone: '' }), nowMs)
+  return writeShared(object, authoritative, { plan, zone: '' })
+}
+
+function planWait(
+  object: ApiObject,
+  taken: readonly Write[],
+  { clusters, untilMs, nowMs }: Extract<Removal, { kind: 'waiting' }> & { nowMs: number },
+): WithdrawPlan {
+  const until = `${printTime(untilMs)}, or at once with the annotation ${LET_GO_ANNOTATION}: "true"`
+  const removing = removingCondition(`waiting for ${clusters} until ${until}`)
+  const status = composeStatus(object, [removing], { endpoints: [] }, nowMs)
+  const writes = [...taken, ...planStatus(object, status)]
+  return { writes, ready: undefined, isNews: taken.length > 0, againMs: untilMs - nowMs }
 }
 
 function planShare(
   object: ApiObject,
   authoritative: ApiObject | undefined,
   desired: readonly ApiObject[],
+  cluster = '',
 ): EndpointPlan {
   const present = itemsOf(mappingOf(authoritative ?? {}, 'spec'), 'endpoints')
   return planEndpoints(present, {
     owner: ownerIdOf(object),
     group: '',
+    cluster,
     rootHost: hostOf(object),
     desired,
     previous: itemsOf(mappingOf(object, 'status'), 'endpoints'),

@@ -9,8 +9,8 @@ import { endpointKey, type SpecEndpoint } from './spec-endpoint.ts'
  *     kuadrant-<hash of the owner>-<type>-<dnsName>    `*` at the front of the name is `wildcard`
  *     "heritage=external-dns,external-dns/owner=<id>,…,external-dns/version=1"
  *
- * Further keys are `group`, `targets` (the owner's own) and, ours, `ttl`: what an owner contributes
- * must be known when another one goes. Before v0.12 of the operator the name had no hash, and the
+ * Further keys are `group`, `targets` (the owner's own) and, ours, `ttl` and `cluster`: what an owner contributes
+ * must be known when another one goes, and of an owner that is gone, where it was. Before v0.12 of the operator the name had no hash, and the
  * owners were joined with `&&`.
  */
 const HERITAGE = 'heritage=external-dns'
@@ -27,6 +27,8 @@ export interface Claim {
   readonly owner: string
   /** '' = none. */
   readonly group: string
+  /** Short id of the cluster that the owner is in; '' = the one that the note is in, or not known. */
+  readonly cluster: string
   /** What the owner gave; undefined = not known. */
   readonly targets: readonly string[] | undefined
   readonly ttlSeconds: number | undefined
@@ -49,10 +51,11 @@ export interface FoundClaim extends Claim {
 
 /** The TXT endpoint that notes a claim. */
 export function composeClaim(endpoint: SpecEndpoint, claim: Claim): ApiObject {
-  const { owner, group, targets, ttlSeconds } = claim
+  const { owner, group, cluster, targets, ttlSeconds } = claim
   const { dnsName, recordType, setIdentifier, providerSpecific } = endpoint
   const isTold = targets !== undefined && !targets.some((target) => UNFIT.test(target))
   const values: [string, string][] = [
+    ...(cluster === '' ? [] : [['cluster', cluster] as [string, string]]),
     ...(group === '' ? [] : [['group', group] as [string, string]]),
     ['owner', owner],
     ...(isTold ? [['targets', targets.join(LIST_SEPARATOR)] as [string, string]] : []),
@@ -90,6 +93,7 @@ export function scanClaims(endpoint: SpecEndpoint, wildcards: ReadonlySet<string
   const facts = {
     key,
     group: values.get('group') ?? '',
+    cluster: values.get('cluster') ?? '',
     targets: targets === undefined || owners.length > 1 ? undefined : splitList(targets),
     ttlSeconds: /^\d{1,10}$/.test(ttl) ? Number(ttl) : undefined,
   }

@@ -67,6 +67,12 @@ function readClaims(
   return found
 }
 
+/** All owners that are noted in an authoritative record, with the short id of their cluster; '' = this one. */
+export function readOwners(endpoints: readonly ApiObject[]): ReadonlyMap<string, string> {
+  const claims = readSpecEndpoints(endpoints).flatMap((text) => scanClaims(text, new Set()))
+  return new Map(claims.map(({ owner, cluster }) => [owner, cluster]))
+}
+
 export function sortTargets(targets: Iterable<string>): string[] {
   return [...new Set(targets)].sort()
 }

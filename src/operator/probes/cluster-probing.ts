@@ -18,6 +18,7 @@ import {
   planProbes,
   withFreeNames,
 } from './desired-probes.ts'
+import { FaultLog } from './fault-log.ts'
 import { composeStatus, readState, scanProbe, statusOf, versionOf } from './probe-status.ts'
 
 export const PROBES = {
@@ -73,13 +74,14 @@ export class ClusterProbing {
   /** Keys of probes by that of their record, and the other way round. */
   readonly #byRecord = new Map<string, Set<string>>()
   readonly #recordOf = new Map<string, string>()
-  readonly #told = new Set<string>()
+  readonly #faults: FaultLog
   readonly #unsubscribe: readonly (() => void)[]
 
   /** Caches must be filled. */
   constructor(parts: ClusterProbingParts) {
     this.#parts = parts
     const { clock, timers, random, log, probe, records, probes } = parts
+    this.#faults = new FaultLog(log, clock)
     this.#runner = new ProbeRunner({
       clock,
       timers,
@@ -141,12 +143,14 @@ export class ClusterProbing {
   #putProbe(key: string, object: ApiObject): void {
     const scanned = scanProbe(object)
     if (typeof scanned === 'string') {
-      if (scanned !== '') this.#tell(`${key} is not probed: ${scanned}`)
+      if (scanned === '') this.#faults.clear(key)
+      else this.#faults.tell(key, `${key} is not probed: ${scanned}`)
       this.#unlink(key)
       this.#runner.remove(key)
       if (isDeleting(object)) this.#queue.add(`${PROBE_PREFIX}${key}`)
       return
     }
+    this.#faults.clear(key)
     const { probe, recordKey } = scanned
     if (this.#recordOf.get(key) !== recordKey) this.#unlink(key)
     this.#recordOf.set(key, recordKey)
@@ -161,6 +165,7 @@ export class ClusterProbing {
     const recordKey = this.#recordOf.get(key)
     this.#unlink(key)
     this.#written.delete(key)
+    this.#faults.clear(key)
     this.#runner.remove(key)
     // It may still be wanted.
     if (recordKey !== undefined) this.reconsider(recordKey)
@@ -187,6 +192,7 @@ export class ClusterProbing {
     const present = this.#probesOf(key)
     for (const probe of present) this.#putProbe(keyOf(probe), probe)
     if (record === undefined) {
+      this.#faults.clear(`${RECORD_PREFIX}${key}`)
       for (const probe of present) if (isControlled(probe)) await this.#delete(probe)
       return
     }
@@ -198,9 +204,8 @@ export class ClusterProbing {
     const { apply, remove, taken } = planProbes(record, desired, known)
     for (const probe of apply) await objects.apply(refOf(probe), probe)
     for (const probe of remove) await this.#delete(probe)
-    for (const name of taken) {
-      this.#tell(`${name} is somebody else's: an address of ${key} is not probed`)
-    }
+    if (taken.length === 0) this.#faults.clear(`${RECORD_PREFIX}${key}`)
+    else this.#faults.tell(`${RECORD_PREFIX}${key}`, printTaken(key, taken))
   }
 
   #probesOf(recordKey: string): readonly ApiObject[] {
@@ -238,17 +243,19 @@ export class ClusterProbing {
       metadata: { resourceVersion, finalizers: rest },
     })
   }
-
-  /** Each fault once. */
-  #tell(fault: string): void {
-    if (this.#told.size >= TOLD_MAX || this.#told.has(fault)) return
-    this.#told.add(fault)
-    this.#parts.log.warning(fault)
-  }
 }
 
-/** Faults that are told of one by one. */
-const TOLD_MAX = 100
+/** Names of one record that are told. */
+const NAMES_MAX = 3
+
+function printTaken(key: string, taken: readonly string[]): string {
+  const names = taken.slice(0, NAMES_MAX).join(', ')
+  const more = taken.length > NAMES_MAX ? ` and ${taken.length - NAMES_MAX} more` : ''
+  const whose = taken.length === 1 ? "is somebody else's" : "are somebody else's"
+  const what = taken.length === 1 ? 'an address' : `${taken.length} addresses`
+  const verb = taken.length === 1 ? 'is' : 'are'
+  return `${names}${more} ${whose}: ${what} of ${key} ${verb} not probed`
+}
 
 function refOf(object: ApiObject): ObjectRef {
   const metadata = metadataOf(object)

@@ -5,7 +5,7 @@ import { ProbePolicy } from '../../probing/probe-policy.ts'
 import { createProber } from '../../probing/prober.ts'
 import { systemResolve } from '../../probing/resolve.ts'
 import type { Cluster } from '../cluster.ts'
-import { judge } from '../judge.ts'
+import { type DelegationRole, judge } from '../judge.ts'
 import type { OperatorMetrics } from '../metrics.ts'
 import { metadataOf } from '../object.ts'
 import { ClusterProbing } from './cluster-probing.ts'
@@ -25,6 +25,7 @@ export interface TermProbingParts {
   readonly cluster: Cluster
   readonly metrics: OperatorMetrics
   readonly mayWrite: () => boolean
+  readonly role: DelegationRole
 }
 
 /** The probing of one term: it begins once the probes of the cluster are known, and ends with the term. */
@@ -84,7 +85,7 @@ export class TermProbing {
   /** What other operators publish, those have to probe; and one that is refused may be theirs. */
   #isOurs(record: ApiObject): boolean {
     const secrets = this.#parts.cluster.secretsOf(textOf(metadataOf(record), 'namespace'))
-    const { kind } = judge(record, secrets)
-    return kind === 'publish' || kind === 'delegate'
+    const { kind } = judge(record, secrets, this.#parts.role)
+    return kind === 'publish' || kind === 'delegate' || kind === 'announce'
   }
 }

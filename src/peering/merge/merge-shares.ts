@@ -1,7 +1,9 @@
 import { DERIVED_ENDPOINTS_MAX } from '../../record/dns-record.ts'
-import type { Generation, SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
+import type { SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
 import { sortUnique } from '../shared-form.ts'
 import { chooseParts } from './choose-parts.ts'
+import { chooseShares } from './choose-shares.ts'
+import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './cut-to-fit.ts'
 import { deriveHealth } from './health.ts'
 import { joinShares } from './join-shares.ts'
 import { compareMerged, type MergeConflict, type MergedEndpoint } from './merged-endpoint.ts'
@@ -11,16 +13,23 @@ import { settleSet } from './settle-set.ts'
 /** How long the word of a silent site holds. */
 export const EXPIRY_DEFAULT_MS = 24 * 3600 * 1000
 
+/** Disagreements on one host that are told. */
+const CONFLICTS_MAX = 100
+
 /** What this site itself has of a host: as it is now, so it never expires. */
 export interface OwnShare {
   readonly site: string
   readonly endpoints: readonly SharedEndpoint[]
+  /** Octets that the endpoints of others may have as JSON; absent = four megabytes. */
+  readonly roomOctets?: number
 }
 
 export interface Merge {
   /** In order; those that are down as well (`dropDown`). */
   readonly endpoints: readonly MergedEndpoint[]
   readonly conflicts: readonly MergeConflict[]
+  /** What there was no room for; `conflicts` tells of it as well. */
+  readonly leftOut: readonly LeftOut[]
   /** Sites that have been silent for too long and still have endpoints in the merge. */
   readonly heldSites: readonly string[]
   /** When, by the same clock, silence alone will change the merge next; undefined = never. */
@@ -32,8 +41,9 @@ export interface Merge {
  * their order, and of the time, which only makes silent sites expire. See docs/peers.md for the
  * rules.
  *
- * `own`: what shares say of our own site is passed over. `shares`: all of one host; several of one
- * site count as the newest. `nowMs`, `expiryMs`: of the clock that `seenMs` was read from.
+ * `own`: what shares say of our own site is passed over. `shares`: all of one host; of several of one
+ * teller and site the newest counts, and of those of several tellers what `chooseShares` says.
+ * `nowMs`: of the clock that `seenMs` was read from.
  */
 export function mergeShares(
   own: OwnShare,
@@ -41,55 +51,57 @@ export function mergeShares(
   nowMs: number,
   expiryMs: number = EXPIRY_DEFAULT_MS,
 ): Merge {
-  const others = joinShares(shares).filter((share) => share.site !== own.site)
+  const told = joinShares(shares).filter((share) => share.site !== own.site)
+  const others = chooseShares(told, expiryMs)
   const isExpired = (share: SiteShare): boolean => nowMs - share.seenMs >= expiryMs
-  const ownParts = partsOf(own.endpoints, 'v2', false)
-  const otherParts = others.flatMap((share) =>
-    partsOf(share.endpoints, share.generation, isExpired(share)),
+  const about = { generation: 'v2', teller: '', isExpired: false } as const
+  const ownParts = own.endpoints.map((endpoint) => ({ endpoint, ...about }))
+  const fitting = cutToFit(
+    others.flatMap((share) => partsOf(share, isExpired(share))),
+    {
+      endpoints: Math.max(0, DERIVED_ENDPOINTS_MAX - ownParts.length),
+      octets: own.roomOctets ?? OTHERS_OCTETS_MAX,
+    },
   )
   const conflicts: MergeConflict[] = []
-  const parts = cutToFit(ownParts, otherParts, conflicts)
+  const parts = [...ownParts, ...fitting.parts]
   const hosts = new Set(parts.map((part) => part.endpoint.rootHost.replace(/^\*\./, '')))
   const chosen = chooseParts(parts, hosts)
   const settled = settleCnames(chosen, conflicts)
   const sets = [...groupBy(settled, (part) => setKey(part.endpoint)).values()]
   const merged = sets.flatMap((members) => settleSet(members, conflicts))
   const held = chosen.filter((part) => part.isExpired).map((part) => part.endpoint.site)
-  const live = others.filter((share) => share.endpoints.length > 0 && !isExpired(share))
+  const live = told.filter((share) => share.endpoints.length > 0 && !isExpired(share))
   const next = live.reduce((earliest, s) => Math.min(earliest, s.seenMs + expiryMs), Infinity)
   return {
     endpoints: deriveHealth(merged).sort(compareMerged),
-    conflicts: conflicts.sort((a, b) => (a.text < b.text ? -1 : 1)),
+    conflicts: [...fitting.leftOut.map(describeLeftOut), ...cutConflicts(conflicts)],
+    leftOut: fitting.leftOut,
     heldSites: sortUnique(held),
     nextExpiryMs: next === Infinity ? undefined : next,
   }
 }
 
-function partsOf(
-  endpoints: readonly SharedEndpoint[],
-  generation: Generation,
-  isExpired: boolean,
-): Part[] {
-  return endpoints.map((endpoint) => ({ endpoint, generation, isExpired }))
+function partsOf({ endpoints, generation, teller }: SiteShare, isExpired: boolean): Part[] {
+  return endpoints.map((endpoint) => ({ endpoint, generation, teller, isExpired }))
 }
 
-/** Beyond what a record has room for, every other site gets the same share, so that none pushes others out. */
-function cutToFit(
-  own: readonly Part[],
-  others: readonly Part[],
-  conflicts: MergeConflict[],
-): readonly Part[] {
-  const room = Math.max(0, DERIVED_ENDPOINTS_MAX - own.length)
-  if (others.length <= room) return [...own, ...others]
-  const bySite = groupBy(others, (part) => part.endpoint.site)
-  const limit = Math.floor(room / bySite.size)
-  const taken = [...bySite].flatMap(([site, members]) => {
-    if (members.length <= limit) return members
-    const text = `${site} has ${members.length} endpoints, too many beside those of ${bySite.size} other sites: only ${limit} are taken`
-    conflicts.push({ text, site })
-    return members.sort(compareParts).slice(0, limit)
-  })
-  return [...own, ...taken]
+/** What there is no room for, in words that stay the same while it stays so. */
+function describeLeftOut({ site, teller }: LeftOut): MergeConflict {
+  const by = teller === site ? '' : `, which ${teller} tells`
+  const text = `${site}${by}: it has more than there is room for beside the others, the rest is left out`
+  return { text, site }
+}
+
+/** The first hundred, and how many more there are. */
+function cutConflicts(conflicts: MergeConflict[]): readonly MergeConflict[] {
+  conflicts.sort((a, b) => (a.text < b.text ? -1 : 1))
+  const more = conflicts.length - CONFLICTS_MAX
+  if (more <= 0) return conflicts
+  return [
+    ...conflicts.slice(0, CONFLICTS_MAX),
+    { text: `and ${more} more disagreements`, site: '' },
+  ]
 }
 
 /** A name is an alias or has records of its own (RFC 1034 section 3.6.2): the first part decides. */
@@ -100,9 +112,8 @@ function settleCnames(parts: readonly Part[], conflicts: MergeConflict[]): Part[
     if (count === 0 || count === members.length) return members
     const [first] = [...members].sort(compareParts)
     const kept = members.filter((part) => isCname(part) === isCname(first!))
-    for (const site of sortUnique(
-      members.filter((part) => !kept.includes(part)).map((part) => part.endpoint.site),
-    )) {
+    const yielding = members.filter((part) => isCname(part) !== isCname(first!))
+    for (const site of sortUnique(yielding.map((part) => part.endpoint.site))) {
       const [wins, loses] = isCname(first!) ? ['CNAME', 'other types'] : ['other types', 'CNAME']
       const text = `${name}: ${wins} of ${first!.endpoint.site} beside ${loses} of ${site}: ${wins} it is`
       conflicts.push({ text, site })

@@ -4,6 +4,8 @@ import type { Generation, SharedEndpoint } from '../shared-endpoint.ts'
 export interface Part {
   readonly endpoint: SharedEndpoint
   readonly generation: Generation
+  /** Address of the peer that told it; '' = it is our own. */
+  readonly teller: string
   /** Its site was silent for longer than its word holds. */
   readonly isExpired: boolean
 }
@@ -34,7 +36,18 @@ export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map
 export function compareParts(a: Part, b: Part): number {
   if (a.generation !== b.generation) return a.generation === 'v2' ? -1 : 1
   if (a.endpoint.site !== b.endpoint.site) return a.endpoint.site < b.endpoint.site ? -1 : 1
-  const [textA, textB] = [JSON.stringify(a.endpoint), JSON.stringify(b.endpoint)]
+  const [textA, textB] = [textOf(a.endpoint), textOf(b.endpoint)]
   if (textA === textB) return 0
   return textA < textB ? -1 : 1
+}
+
+/** Endpoints are as long as a peer likes, and a sort compares each time and again. */
+const texts = new WeakMap<SharedEndpoint, string>()
+
+function textOf(endpoint: SharedEndpoint): string {
+  const known = texts.get(endpoint)
+  if (known !== undefined) return known
+  const text = JSON.stringify(endpoint)
+  texts.set(endpoint, text)
+  return text
 }

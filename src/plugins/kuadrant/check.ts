@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { systemClock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { nameKey } from '../../dns/name/name.ts'
-import { checkStateFile } from '../../probing/state-file.ts'
+import { keptPeers } from '../../peering/memory/kept-text.ts'
+import { PROBE_STATES } from '../../probing/state-text.ts'
 import { openApi } from '../../record/kubernetes/acquire.ts'
 import {
   type CheckedManifests,
@@ -14,6 +16,7 @@ import {
 import { RecordPlaces } from '../../record/manifests/locate.ts'
 import { checkSerialFile } from '../../record/serials/serial-file.ts'
 import { loadSnapshot } from '../../record/snapshot/load.ts'
+import { checkStateFile } from '../../record/state/state-file.ts'
 import { ZoneClaims } from '../../record/zone-claims.ts'
 import { NO_HEALTH } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
@@ -32,7 +35,7 @@ export async function checkBlock(
   all: readonly KuadrantOptions[],
   warn: Warn,
 ): Promise<readonly InputError[]> {
-  const { position, zones } = options
+  const { position, zones, site } = options
   const claims = new ZoneClaims()
   for (const { source, zones } of all) {
     if (nameOf(source) === nameOf(options.source)) claims.claim(zones)
@@ -45,8 +48,12 @@ export async function checkBlock(
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
   const { probe } = options.health ?? NO_HEALTH
-  const stateFault = probe === undefined || probe.file === '' ? '' : checkStateFile(probe.file)
+  const stateFault =
+    probe === undefined || probe.file === '' ? '' : checkStateFile(probe.file, PROBE_STATES)
   if (stateFault !== '') warn(new InputError('PROBE', probe?.position, stateFault))
+  const { memory } = options.peering
+  const kept = memory === undefined ? '' : checkStateFile(memory.path, keptPeers(site, systemClock))
+  if (kept !== '') warn(new InputError('REMEMBER', memory?.position, kept))
   for (const apex of zones) {
     mailboxOf(apex, options, (text) => warn(new InputError('RNAME', options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }

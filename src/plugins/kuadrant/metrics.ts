@@ -1,4 +1,6 @@
-import type { PeerStatus } from '../../peering/peer.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { PeerMemory } from '../../peering/memory/peer-memory.ts'
+import type { PeerStatus } from '../../peering/peer-status.ts'
 import type { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
 import type { SharedSource } from '../../record/source-sharing.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
@@ -163,19 +165,53 @@ export function measurePeers(
   )
   const endpoints = metrics.gauge(`${name}_endpoints`, 'Endpoints that the peer tells of.', labels)
   const failures = metrics.gauge(`${name}_failures`, 'Failed attempts since the start.', labels)
-  const gauges = [up, seen, serial, endpoints, failures]
+  const refused = metrics.gauge(
+    `${name}_refused`,
+    'What of the peer is refused: lines of the log.',
+    labels,
+  )
+  const gauges = [up, seen, serial, endpoints, failures, refused]
   const stop = metrics.onCollect(() => {
     for (const status of peers()) {
       const at = { peer: status.address }
-      up.set(at, status.error === '' && status.lastSeenMs > 0 ? 1 : 0)
-      seen.set(at, status.lastSeenMs / 1000)
+      up.set(at, status.isUp ? 1 : 0)
+      seen.set(at, status.lastSeenTimeMs / 1000)
       if (status.serial !== undefined) serial.set(at, status.serial)
       endpoints.set(at, status.endpoints)
       failures.set(at, status.failures)
+      refused.set(at, status.refused)
     }
   })
   return () => {
     stop()
     for (const { address } of peers()) for (const gauge of gauges) gauge.remove({ peer: address })
+  }
+}
+
+/** Shows how the file with what peers told fares, until the returned function is called. */
+export function measureMemory(
+  metrics: MetricsRegistry,
+  memory: PeerMemory,
+  clock: Clock,
+): () => void {
+  const labels = ['file']
+  const name = 'sextant_peer_memory'
+  const written = metrics.gauge(
+    `${name}_timestamp_seconds`,
+    'When what peers told was written last; 0 = not by this process.',
+    labels,
+  )
+  const octets = metrics.gauge(`${name}_octets`, 'Size of the file.', labels)
+  const failing = metrics.gauge(`${name}_failing`, '1 while it can not be written.', labels)
+  const at = { file: memory.status.path }
+  const stop = metrics.onCollect(() => {
+    const { ageMs, octets: size, fault } = memory.status
+    written.set(at, ageMs === undefined ? 0 : Math.round((clock.now() - ageMs) / 1000))
+    octets.set(at, size)
+    failing.set(at, fault === '' ? 0 : 1)
+  })
+  return () => {
+    stop()
+    for (const gauge of [written, octets, failing]) gauge.remove(at)
   }
 }

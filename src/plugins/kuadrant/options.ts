@@ -16,6 +16,7 @@ import {
   type PeeringOptions,
   scanExpiry,
   scanKeyPlace,
+  scanMemory,
   scanPeers,
   scanSite,
 } from './peering-options.ts'
@@ -106,7 +107,7 @@ export function draftOptions(
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
  * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE] |
  * probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... |
- * tsig NAME FILE | expire DURATION }` into `draft`. Throws InputError, with all that is wrong.
+ * tsig NAME FILE | expire DURATION | remember FILE }` into `draft`. Throws InputError, with all that is wrong.
  */
 export function scanOptions(
   d: Dispenser,
@@ -169,6 +170,10 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
       if (draft.peering.key !== undefined) throw d.error('tsig is given twice')
       draft.peering.key = scanKeyPlace(d, block)
       return
+    case 'remember':
+      if (draft.peering.memory !== undefined) throw d.error('remember is given twice')
+      draft.peering.memory = scanMemory(d, block)
+      return
     case 'expire':
       draft.peering.expiryMs = scanExpiry(d)
       return
@@ -181,9 +186,10 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
 }
 
 function checkPeering(d: Dispenser, { peering, site, source, zones }: DraftOptions): void {
-  const { peers, key } = peering
+  const { peers, key, memory } = peering
   if (peers.length === 0) {
     if (key !== undefined) throw d.error('tsig is about peers: name them, `peer ADDR...`')
+    if (memory !== undefined) throw d.error('remember is about peers: name them, `peer ADDR...`')
     return
   }
   if (source.kind !== 'manifests') {

@@ -22,6 +22,13 @@ export interface KeyPlace {
   readonly position: Position
 }
 
+/** A file that keeps what peers told. */
+export interface MemoryPlace {
+  /** Absolute. */
+  readonly path: string
+  readonly position: Position
+}
+
 /** What a block says of other sites. */
 export interface PeeringOptions {
   /** Whom to ask; none = nobody. */
@@ -30,6 +37,8 @@ export interface PeeringOptions {
   readonly key: KeyPlace | undefined
   /** How long the word of a silent site holds. */
   readonly expiryMs: number
+  /** Where what peers told outlasts a restart; undefined = nowhere. */
+  readonly memory: MemoryPlace | undefined
 }
 
 export type PeeringDraft = { -readonly [K in keyof PeeringOptions]: PeeringOptions[K] }
@@ -38,6 +47,7 @@ export const NO_PEERING: PeeringOptions = {
   peers: [],
   key: undefined,
   expiryMs: EXPIRY_DEFAULT_MS,
+  memory: undefined,
 }
 
 /** Reads `site NAME`. */
@@ -72,6 +82,13 @@ export function scanKeyPlace(d: Dispenser, block: BlockConfig): KeyPlace {
     throw d.error('tsig takes the name of a key and the file that has it')
   }
   return { name, path: resolve(block.root, file), position: d.position() }
+}
+
+/** Reads `remember FILE`. */
+export function scanMemory(d: Dispenser, block: BlockConfig): MemoryPlace {
+  const [file, ...more] = d.remainingArgs()
+  if (file === undefined || more.length > 0) throw d.argError()
+  return { path: resolve(block.root, file), position: d.position() }
 }
 
 /** Reads `expire DURATION`. */

@@ -7,14 +7,17 @@ import { equalNames, printName } from '../../dns/name/name.ts'
 import { HMAC_SHA256, scanAlgorithm } from '../../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
 import type { LocalTeller } from '../../peering/local-teller.ts'
+import type { PeerMemory } from '../../peering/memory/peer-memory.ts'
+import { acquireMemory } from '../../peering/memory/shared-memory.ts'
 import { MergedSource } from '../../peering/merged-source.ts'
-import type { PeerFollower, PeerStatus } from '../../peering/peer.ts'
+import type { PeerFollower } from '../../peering/peer.ts'
+import { type PeerStatus, wasHeard } from '../../peering/peer-status.ts'
 import { acquireFollower } from '../../peering/shared-followers.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { ownAddress } from '../../plugin/endpoint.ts'
 import { type KeyConfig, readKeyFile } from '../../plugin/key-file.ts'
 import type { RecordSource } from '../../record/source.ts'
-import { measurePeers } from './metrics.ts'
+import { measureMemory, measurePeers } from './metrics.ts'
 import type { KuadrantOptions } from './options.ts'
 import type { KeyPlace } from './peering-options.ts'
 import { Stops } from './stops.ts'
@@ -33,6 +36,7 @@ export class BlockPeers {
   readonly #stops = new Stops()
   #followers: readonly PeerFollower[] = []
   #hasHeard = false
+  #memory: PeerMemory | undefined
 
   constructor(c: SetupContext, options: KuadrantOptions) {
     this.#context = c
@@ -42,19 +46,27 @@ export class BlockPeers {
   /** Begins to ask them. Throws InputError where the key can't be had. */
   start(): void {
     const { clock, log, block, metrics } = this.#context
-    const { peers, key: place } = this.#options.peering
+    const { peers, key: place, expiryMs } = this.#options.peering
     const config = place === undefined ? undefined : readKey(place)
     const key = config === undefined ? undefined : createKey(config)
     const sourceFor = (host: string): string => ownAddress(host, block)
     const parts = { key, sourceFor, clock, timers: systemTimers, log, random: Math.random }
+    const memory = this.#openMemory()
     this.#followers = peers.map((peer) => {
       const address = printEndpoint(peer)
       const shared = [address, block.listenHosts, config === undefined ? '' : digestOf(config)]
-      const { follower, release } = acquireFollower(JSON.stringify(shared), { ...parts, peer })
+      const { follower, release } = acquireFollower(
+        JSON.stringify(shared),
+        { ...parts, peer },
+        (fresh) => memory?.recall(fresh),
+      )
       this.#stops.add(release)
+      if (memory !== undefined) this.#stops.add(memory.keep(follower, expiryMs))
       return follower
     })
     this.#stops.add(measurePeers(metrics, () => this.#statuses))
+    // What all of them told is known, from before a reload or from the file: nobody has to wait.
+    this.#hasHeard = this.#followers.every(({ lastSeenMs }) => wasHeard(lastSeenMs))
     void this.firstAnswers(FIRST_ANSWERS_MS)
   }
 
@@ -101,15 +113,27 @@ export class BlockPeers {
 
   /** Which of them are silent, for the ready page; '' = none. */
   note(): string {
-    const nowMs = this.#context.clock.now()
+    const nowMs = this.#context.clock.monotonic()
     const silent = this.#statuses.filter(({ lastSeenMs, error }) => {
       return error !== '' && nowMs - lastSeenMs >= SILENCE_MS
     })
-    return silent.map((status) => printSilence(status, nowMs)).join('; ')
+    const notes = silent.map((status) => printSilence(status, nowMs))
+    return [...notes, this.#memory?.note() ?? ''].filter((note) => note !== '').join('; ')
   }
 
   close(): void {
     this.#stops.close()
+  }
+
+  #openMemory(): PeerMemory | undefined {
+    const { site, peering } = this.#options
+    const path = peering.memory?.path
+    if (path === undefined) return undefined
+    const { clock, log, metrics } = this.#context
+    const { memory, release } = acquireMemory({ path, site, clock, log, timers: systemTimers })
+    this.#memory = memory
+    this.#stops.add(release, measureMemory(metrics, memory, clock))
+    return memory
   }
 
   get #statuses(): PeerStatus[] {
@@ -121,7 +145,7 @@ function printSilence(
   { address, lastSeenMs, error, endpoints }: PeerStatus,
   nowMs: number,
 ): string {
-  if (lastSeenMs === 0) return `peer ${address} was never heard of: ${error}`
+  if (!wasHeard(lastSeenMs)) return `peer ${address} was never heard of: ${error}`
   const seconds = Math.round((nowMs - lastSeenMs) / 1000)
   return `peer ${address} is silent for ${seconds} s, ${endpoints} endpoints of it are known: ${error}`
 }

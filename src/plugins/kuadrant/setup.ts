@@ -36,6 +36,9 @@ export const kuadrant: Directive = {
     if (siblings.probesOtherwise(options)) {
       throw c.dispenser.error('probe says otherwise than in another block with the same manifests')
     }
+    if (siblings.sharesMemory(options)) {
+      throw c.dispenser.error('remember: that file is of another site; name another one')
+    }
     const share = new SharedZones(c)
     const handlerOf = (next: Handler): Handler =>
       new KuadrantHandler(next, share, options.fallthrough)

@@ -73,6 +73,14 @@ export class Siblings {
     return known.probe !== undefined && printProbing(known) !== printProbing(health)
   }
 
+  /** True if another block, of another site, remembers its peers in the same file. */
+  sharesMemory({ peering, site }: KuadrantOptions): boolean {
+    const path = peering.memory?.path
+    return this.options.some((other) => {
+      return path !== undefined && other.peering.memory?.path === path && other.site !== site
+    })
+  }
+
   /** What another block calls the site of the same records, if that is something else; else ''. */
   otherNameOf(options: KuadrantOptions): string {
     const name = siteOf({ ...options, site: '' }, this.options)

@@ -1,4 +1,12 @@
-import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs'
+import {
+  type Dir,
+  type Dirent,
+  lstatSync,
+  opendirSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
 import { join, relative, sep } from 'node:path'
 
 /** Bounds on what is walked. */
@@ -14,6 +22,7 @@ export interface FileStamp {
   /** Different whenever the content may be: times, size and inode. */
   readonly stamp: string
   readonly octets: number
+  readonly inode: number
 }
 
 export interface Listing {
@@ -40,7 +49,7 @@ export async function listManifests(root: string, pause: () => Promise<void>): P
   let looked = 0
   for (let i = 0; i < directories.length; i++) {
     const directory = directories[i]!
-    for (const entry of listEntries(directory, directory === root)) {
+    for (const entry of entriesOf(directory, directory === root)) {
       if (++looked % SLICE === 0) await pause()
       const path = join(directory, entry.name)
       if (entry.name.startsWith('.')) continue
@@ -49,7 +58,8 @@ export async function listManifests(root: string, pause: () => Promise<void>): P
         if (depth <= DEPTH_MAX && directories.length < DIRECTORIES_MAX) directories.push(path)
         else warnings.push(`${path}: not read, there are too many directories above or beside it`)
       } else if (isManifest(entry.name)) {
-        const stamp = stampManifest(path, base, warnings)
+        // What is no link is where it is: to resolve its path would cost ten times a look at it.
+        const stamp = entry.isFile() ? stampFile(path) : stampManifest(path, base, warnings)
         if (stamp !== undefined) files.push(stamp)
       }
     }
@@ -65,7 +75,7 @@ export function isManifest(name: string): boolean {
   return !name.startsWith('.') && /\.(?:ya?ml|json)$/.test(name)
 }
 
-/** The present state of one file; undefined where there is none, or it lies outside `base`. */
+/** The present state of one file, links followed; undefined where there is none, or it lies outside `base`. */
 export function stampManifest(
   path: string,
   base: string,
@@ -73,7 +83,7 @@ export function stampManifest(
 ): FileStamp | undefined {
   let stats: Stats
   try {
-    const real = realpathSync(path)
+    const real = realpathSync.native(path)
     if (!real.startsWith(base + sep)) {
       warnings.push(`${path}: not read, it leads out of the directory to ${real}`)
       return undefined
@@ -83,21 +93,47 @@ export function stampManifest(
     if (!isSystemError(error)) throw error
     return undefined
   }
+  return stampOf(path, stats)
+}
+
+/** As `stampManifest`, of what is known to be no link. */
+function stampFile(path: string): FileStamp | undefined {
+  try {
+    const stats = lstatSync(path, { throwIfNoEntry: false })
+    return stats === undefined ? undefined : stampOf(path, stats)
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    return undefined
+  }
+}
+
+function stampOf(path: string, stats: Stats): FileStamp | undefined {
   if (!stats.isFile()) return undefined
   const { mtimeMs, ctimeMs, size, ino } = stats
-  return { path, stamp: `${mtimeMs} ${ctimeMs} ${size} ${ino}`, octets: size }
+  return { path, stamp: `${mtimeMs} ${ctimeMs} ${size} ${ino}`, octets: size, inode: ino }
 }
 
 export function isSystemError(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && 'syscall' in error
 }
 
-/** A subdirectory may vanish or be closed to us while we walk; the root may not. */
-function listEntries(directory: string, isRoot: boolean): Dirent[] {
+/** Read as they are asked for: a hundred thousand at once would hold everything up. */
+function* entriesOf(directory: string, isRoot: boolean): Generator<Dirent, void> {
+  const opened = openDirectory(directory, isRoot)
+  if (opened === undefined) return
   try {
-    return readdirSync(directory, { withFileTypes: true })
+    for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) yield entry
+  } finally {
+    opened.closeSync()
+  }
+}
+
+/** A subdirectory may vanish or be closed to us while we walk; the root may not. */
+function openDirectory(directory: string, isRoot: boolean): Dir | undefined {
+  try {
+    return opendirSync(directory, { bufferSize: SLICE })
   } catch (error) {
     if (isRoot || !isSystemError(error)) throw error
-    return []
+    return undefined
   }
 }

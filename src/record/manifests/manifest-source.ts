@@ -1,4 +1,4 @@
-import { realpathSync } from 'node:fs'
+import { lstatSync, realpathSync } from 'node:fs'
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import type { Timers } from '../../base/timers.ts'
@@ -38,7 +38,8 @@ export interface ManifestSourceOptions {
 export class ManifestSource implements FollowedSource, ProbeSource {
   readonly #options: ManifestSourceOptions
   readonly #store = new ManifestStore()
-  readonly #stamps = new Map<string, string>()
+  /** By path: each file as it was when it was read last. */
+  readonly #stamps = new Map<string, FileStamp>()
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   readonly #probeListeners = new Set<() => void>()
   readonly #watch: DirectoryWatch
@@ -48,6 +49,12 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   readonly #contained: Contained
   /** Never rejects. */
   #work: Promise<void> = Promise.resolve()
+  /** Never rejects. Beside `#work`: what changed meanwhile is not to wait until all files were looked at. */
+  #survey: Promise<void> = Promise.resolve()
+  /** Surveys that are wanted and not begun. */
+  #surveysDue = 0
+  /** When the last look at all files began. */
+  #surveyedMs = Number.NEGATIVE_INFINITY
   #stopPolling: () => void = () => {}
   #directoryError: InputError | undefined
   #sliceStartMs = 0
@@ -60,11 +67,11 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   constructor(options: ManifestSourceOptions) {
     this.#options = options
     this.#contained = containing(options.log, `Looking for changes in ${options.directory}`)
-    this.#watch = new DirectoryWatch(
-      options.timers,
-      (disturbance) => this.#enqueue(() => this.#look(disturbance)),
-      (reason) => this.#warnOnce(reason),
-    )
+    this.#watch = new DirectoryWatch(options.clock, options.timers, {
+      onDisturbance: (disturbance) => this.#lookSoon(disturbance),
+      onFailure: (reason) => this.#warnOnce(reason),
+      isAnother: (path, watchedMs) => this.#isAnother(path, watchedMs),
+    })
   }
 
   get recordCount(): number {
@@ -166,15 +173,14 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   async follow(): Promise<void> {
     const listing = await this.#list()
     this.#watch.setDirectories(listing.directories)
-    const everything = { paths: new Set<string>(), isEverything: true }
-    const lookAgain = (): void => this.#enqueue(() => this.#look(everything))
-    this.#stopPolling = this.#options.timers.every(POLL_MS, lookAgain)
+    this.#stopPolling = this.#options.timers.every(POLL_MS, () => this.#surveySoon())
     // What changed between the load and the watch.
-    lookAgain()
+    this.#surveySoon()
   }
 
   /** Resolves once everything noticed so far is dealt with. */
   async settled(): Promise<void> {
+    await this.#survey
     await this.#work
   }
 
@@ -205,11 +211,27 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     }
   }
 
-  async #look(disturbance: Disturbance): Promise<void> {
+  #lookSoon({ paths, isEverything }: Disturbance): void {
+    if (paths.size > 0) this.#enqueue(() => this.#look(paths))
+    if (isEverything) this.#surveySoon()
+  }
+
+  /** One that waits for its turn sees all that happens until then. */
+  #surveySoon(): void {
+    if (this.#surveysDue > 0) return
+    this.#surveysDue++
+    this.#survey = this.#survey.then(async () => {
+      this.#surveysDue--
+      if (!this.#isClosed) await this.#contained(() => this.#surveyFiles())
+    })
+  }
+
+  async #look(paths: Iterable<string>): Promise<void> {
     const changes: RecordChange[] = []
     const { probesVersion } = this.#store
-    if (disturbance.isEverything) await this.#lookAtEverything(changes)
-    else for (const path of disturbance.paths) await this.#lookAtPath(path, changes)
+    const base = this.#findBase()
+    if (base === undefined) return this.#surveySoon()
+    for (const path of paths) await this.#lookAtPath(path, base, changes)
     if (changes.length > 0) await this.#publish(changes)
     if (this.#store.probesVersion !== probesVersion) {
       for (const listener of this.#probeListeners) await this.#contained(listener)
@@ -222,7 +244,12 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     for (const listener of this.#listeners) await this.#contained(() => listener(changes))
   }
 
-  async #lookAtEverything(changes: RecordChange[]): Promise<void> {
+  /**
+   * Finds files that are not as they were when they were read, and has them looked at. Changes nothing itself: others
+   * read files meanwhile.
+   */
+  async #surveyFiles(): Promise<void> {
+    const startMs = this.#options.clock.monotonic()
     let listing: Awaited<ReturnType<typeof listManifests>>
     try {
       listing = await this.#list()
@@ -231,33 +258,64 @@ export class ManifestSource implements FollowedSource, ProbeSource {
       const { code, message } = error
       const text = `${message}; all records are kept`
       this.#directoryError = new InputError(code, undefined, text, error)
+      this.#logProblems()
       return
     }
+    if (this.#isClosed) return
     this.#watch.setDirectories(listing.directories)
     const present = new Set(listing.files.map((file) => file.path))
-    for (const path of [...this.#store.paths()]) if (!present.has(path)) this.#miss(path, changes)
-    for (const file of listing.files) await this.#lookAtFile(file, changes)
+    const others = [...this.#store.paths()].filter((path) => !present.has(path))
+    for (const { path, stamp } of listing.files) {
+      const isKnown = this.#stamps.get(path)?.stamp === stamp
+      // Whoever writes it just now may not have done.
+      if (!isKnown && !this.#watch.isWaitingFor(path)) others.push(path)
+    }
+    this.#enqueue(() => this.#look(others))
+    await this.#work
+    this.#surveyedMs = startMs
   }
 
-  async #lookAtPath(path: string, changes: RecordChange[]): Promise<void> {
-    let base: string
+  /** The directory, links followed; undefined where it is not there. */
+  #findBase(): string | undefined {
     try {
-      base = realpathSync(this.#options.directory)
+      return realpathSync.native(this.#options.directory)
     } catch (error) {
       if (!isSystemError(error)) throw error
-      return this.#lookAtEverything(changes)
+      return undefined
     }
+  }
+
+  async #lookAtPath(path: string, base: string, changes: RecordChange[]): Promise<void> {
+    this.#watch.looksAt(path)
     const file = stampManifest(path, base, [])
     if (file === undefined) this.#miss(path, changes)
     else await this.#lookAtFile(file, changes)
   }
 
   async #lookAtFile(file: FileStamp, changes: RecordChange[]): Promise<void> {
-    if (this.#stamps.get(file.path) === file.stamp) return
+    if (this.#stamps.get(file.path)?.stamp === file.stamp) {
+      this.#suspect.delete(file.path)
+      return
+    }
     const isEmptied = file.octets === 0 && (this.#store.file(file.path)?.documents.length ?? 0) > 0
     if (isEmptied && !this.#isOver(file.path, EMPTY_GRACE_MS)) return
     this.#suspect.delete(file.path)
     changes.push(...(await this.#read(file)))
+  }
+
+  /** For the watch. */
+  #isAnother(path: string, watchedMs: number): boolean {
+    const known = this.#stamps.get(path)
+    const isKnown = known !== undefined && !this.#suspect.has(path)
+    // What was seen before there was a watch may have been taken away unseen since.
+    if (!isKnown || watchedMs >= this.#surveyedMs) return false
+    try {
+      const stats = lstatSync(path)
+      return stats.isFile() && stats.size > 0 && stats.ino !== known.inode
+    } catch (error) {
+      if (!isSystemError(error)) throw error
+      return false
+    }
   }
 
   /** Takes out a file that is gone for good. */
@@ -275,8 +333,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     const sinceMs = this.#suspect.get(path)
     if (sinceMs !== undefined && nowMs - sinceMs >= graceMs) return true
     if (sinceMs === undefined) this.#suspect.set(path, nowMs)
-    const disturbance = { paths: new Set([path]), isEverything: false }
-    timers.after(graceMs, () => this.#enqueue(() => this.#look(disturbance)))
+    timers.after(graceMs, () => this.#enqueue(() => this.#look([path])))
     return false
   }
 
@@ -291,7 +348,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
       const fault = error instanceof InputError ? error : unforeseen(file.path, error)
       next = { path: file.path, documents: previous?.documents ?? [], errors: [fault] }
     }
-    this.#stamps.set(file.path, file.stamp)
+    this.#stamps.set(file.path, file)
     return this.#store.replace(file.path, next)
   }
 

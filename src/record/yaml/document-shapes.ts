@@ -2,8 +2,10 @@ import { type ScalarSlot, scanScalar, type YamlValue } from './scan-block-yaml.t
 
 /** Shapes that are remembered: records of some kinds alternate in one directory. */
 const SHAPES_MAX = 4
-/** Larger documents are hardly ever alike, and their shapes are not worth their memory. */
-const SHAPE_OCTETS_MAX = 16384
+/** Of larger documents one shape is remembered: hardly any two are alike, but one is edited again and again. */
+const LARGE_OCTETS = 16384
+/** Shapes of documents beyond this are not worth their memory. */
+const SHAPE_OCTETS_MAX = 262144
 const NEWLINE = 0x0a
 
 /**
@@ -33,7 +35,11 @@ export class DocumentShapes {
   /** Remembers a document and its tree, which is ours from now on. Takes ASCII alone. */
   learn(octets: Buffer, slots: readonly ScalarSlot[], tree: YamlValue): void {
     if (octets.length > SHAPE_OCTETS_MAX) return
-    if (this.#shapes.length === SHAPES_MAX) this.#shapes.pop()
+    const isLarge = octets.length > LARGE_OCTETS
+    const alike = this.#shapes.filter((shape) => shape.isLarge === isLarge)
+    if (alike.length === (isLarge ? 1 : SHAPES_MAX)) {
+      this.#shapes.splice(this.#shapes.indexOf(alike.at(-1)!), 1)
+    }
     this.#shapes.unshift(new Shape(Buffer.from(octets), slots, tree))
   }
 }
@@ -68,6 +74,10 @@ class Shape {
     this.#slots = slots
     this.#values = slots.map(({ holder, key }) => holder[key]!)
     this.#isForeign = new Uint8Array(slots.length)
+  }
+
+  get isLarge(): boolean {
+    return this.#octets.length > LARGE_OCTETS
   }
 
   /** Puts a document into the tree; false where it has another shape. */

@@ -1,6 +1,7 @@
 import { type Document, isNode, LineCounter, parseAllDocuments } from 'yaml'
 import { DocumentShapes } from './document-shapes.ts'
 import { type ScalarSlot, scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
+import { scanJson } from './scan-json.ts'
 
 /** Bounds on what goes to the complete parser: it takes half a millisecond per kilooctet. */
 const CHARACTERS_MAX = 1_572_864
@@ -22,9 +23,9 @@ export class YamlProblem {
   }
 }
 
-/** The value of a text of one document: fast where it is plain, complete where it isn't. */
+/** The value of a text of one document: fast where it is plain or JSON, complete where it isn't. */
 export function parseOneDocument(text: string): YamlValue | YamlProblem {
-  const fast = scanBlockYaml(text)
+  const fast = scanBlockYaml(text) ?? scanJson(text)
   if (fast !== undefined) return fast
   const values = parseDocuments(text)
   return values instanceof YamlProblem ? values : (values[0] ?? null)

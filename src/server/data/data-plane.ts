@@ -24,6 +24,8 @@ export interface DataPlaneParts {
   /** Sockets and threads where the Corefile does not say. */
   readonly socketsDefault: number
   readonly dnsPort: number
+  /** As in `DataThreadInit`. */
+  readonly groupsReplies: boolean
   readonly cookieKey: Uint8Array
   readonly totals: ServerTotals
   /** Counts what happens here rather than in a thread. */
@@ -173,11 +175,11 @@ export class DataPlane implements DataThreads {
   }
 
   #start(index: number): ThreadHandle {
-    const { libc, start, cookieKey } = this.#parts
+    const { libc, start, cookieKey, groupsReplies } = this.#parts
     const handle = new ThreadHandle(
       libc,
       start,
-      { cookieKey, seed: randomInt(2 ** 32) },
+      { cookieKey, groupsReplies, seed: randomInt(2 ** 32) },
       {
         onMessage: (message) => this.#take(index, handle, message),
         onDeath: (error) => this.#revive(index, error),

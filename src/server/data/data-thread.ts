@@ -1,3 +1,4 @@
+import { getSystemErrorName } from 'node:util'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import type { Clock } from '../../base/clock.ts'
 import { Random } from '../../base/random.ts'
@@ -9,6 +10,7 @@ import { createLogger, type LogSink } from '../../telemetry/log.ts'
 import { MetricsRegistry } from '../../telemetry/metrics.ts'
 import { loadLibc } from '../../transport/udp/batch/libc.ts'
 import { BatchLoop } from '../../transport/udp/batch/loop.ts'
+import type { GroupingOptions } from '../../transport/udp/batch/outbox.ts'
 import { BatchSocket } from '../../transport/udp/batch/socket.ts'
 import { WakeReader } from '../../transport/udp/batch/wake.ts'
 import { ServerCount, ServerCounts, ServerTotals } from '../counters.ts'
@@ -252,7 +254,19 @@ export class DataThread {
       const handler = handlers.get(address) ?? this.#serve(plan)
       handlers.set(address, handler)
       if (this.#loop.setHandler(fd, handler)) continue
-      this.#loop.add(new BatchSocket(loadLibc(), { fd, host, port }), handler, counts)
+      const socket = new BatchSocket(loadLibc(), { fd, host, port }, this.#groupingAt(address))
+      this.#loop.add(socket, handler, counts)
+    }
+  }
+
+  #groupingAt(address: string): GroupingOptions | undefined {
+    if (!this.#parts.init.groupsReplies) return undefined
+    const log = createLogger('', this.#sink, () => false)
+    return {
+      onRefused: (errno) => {
+        const reason = getSystemErrorName(-errno)
+        log.warning(`${address}: replies go one by one, the system refuses groups (${reason})`)
+      },
     }
   }
 

@@ -11,6 +11,8 @@ export interface DataThreadInit {
   readonly pending: Int32Array
   /** Key of server cookies, the same in all threads. */
   readonly cookieKey: Uint8Array
+  /** Whether replies to the same peer may go together (transport/udp/batch/outbox). */
+  readonly groupsReplies: boolean
   /** Of the thread's random numbers. */
   readonly seed: number
 }

@@ -43,7 +43,7 @@ export class ThreadHandle {
   constructor(
     libc: Libc,
     start: StartThread,
-    secrets: Pick<DataThreadInit, 'cookieKey' | 'seed'>,
+    secrets: Pick<DataThreadInit, 'cookieKey' | 'groupsReplies' | 'seed'>,
     hooks: ThreadHandleHooks,
   ) {
     this.#hooks = hooks

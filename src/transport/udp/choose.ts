@@ -1,5 +1,6 @@
 import { InputError } from '../../base/errors.ts'
 import { loadLibc } from './batch/libc.ts'
+import { cutsMessages } from './batch/udp-segment.ts'
 
 /** A way to serve UDP, and what the log says of it. */
 export interface ChosenUdp {
@@ -35,4 +36,36 @@ export function chooseUdp(forced: string | undefined, load: () => unknown = load
     throw new InputError('ENVIRONMENT', undefined, `SEXTANT_UDP=batch: ${reason}`, error)
   }
   return { kind: 'batch', description: 'batch (recvmmsg)' }
+}
+
+/** Whether replies in batches go in groups, and what the log adds where they do not. */
+export interface ChosenGrouping {
+  readonly groups: boolean
+  readonly description: string
+}
+
+/**
+ * Chooses whether replies to the same peer go together: where the kernel can cut messages. `forced` is the value of
+ * SEXTANT_GSO: `off`, or `on` or undefined for the choice. Throws an InputError for any other value. `cuts` is for tests.
+ */
+export function chooseGrouping(
+  forced: string | undefined,
+  cuts: () => boolean = () => cutsMessages(loadLibc()),
+): ChosenGrouping {
+  switch (forced) {
+    case 'off':
+      return { groups: false, description: ', replies one by one (SEXTANT_GSO)' }
+    case undefined:
+    case '':
+    case 'on':
+      break
+    default:
+      throw new InputError(
+        'ENVIRONMENT',
+        undefined,
+        `SEXTANT_GSO is "${forced}": leave it out, or set it to on or off`,
+      )
+  }
+  const groups = cuts()
+  return { groups, description: groups ? '' : ', replies one by one (no UDP_SEGMENT)' }
 }

@@ -55,11 +55,35 @@ type Step = { -readonly [K in keyof ReceivedStep]: ReceivedStep[K] } & {
   added: ResourceRecord[]
 }
 
-const SOA_OCTETS_MIN = 22
+/** Two names and five numbers. */
+export const SOA_OCTETS_MIN = 22
 
 /** Bounds on differences, which are kept as they come; beyond them all of the zone is asked for instead. */
 export const STEP_RECORDS_MAX = 500_000
 export const STEP_OCTETS_MAX = 64 * 1024 * 1024
+
+/** Which records of a transfer are kept, beside its SOAs, and how many. */
+export interface TransferFilter {
+  readonly keeps: (record: ResourceRecord) => boolean
+  /** Of a whole zone: more than these are a fault. Octets: of names and data, uncompressed. */
+  readonly recordsMax: number
+  readonly octetsMax: number
+  /** As these, of all records, kept or not. */
+  readonly seenRecordsMax: number
+  readonly seenOctetsMax: number
+  /** Of differences, kept or not. */
+  readonly stepRecordsMax: number
+}
+
+/** Names and data of a zone end at two gigabytes. */
+const ALL: TransferFilter = {
+  keeps: () => true,
+  recordsMax: Number.POSITIVE_INFINITY,
+  octetsMax: Number.POSITIVE_INFINITY,
+  seenRecordsMax: Number.POSITIVE_INFINITY,
+  seenOctetsMax: Number.POSITIVE_INFINITY,
+  stepRecordsMax: STEP_RECORDS_MAX,
+}
 
 /**
  * Reads the messages of an AXFR (RFC 5936) or an IXFR, whatever the server chose to answer with:
@@ -70,11 +94,14 @@ export const STEP_OCTETS_MAX = 64 * 1024 * 1024
  */
 export class TransferReader {
   readonly #question: TransferQuestion
+  readonly #filter: TransferFilter
   readonly #scanned = new ScannedRecord()
   #soa: ResourceRecord | undefined
   #serial = 0
   /** Records so far, the first SOA included. */
   #count = 0
+  /** Of their names and data. */
+  #octets = 0
   #whole: ZoneRecords | undefined
   readonly #steps: Step[] = []
   #isAdding = false
@@ -82,8 +109,9 @@ export class TransferReader {
   #stepOctets = 0
   #received: Received | undefined
 
-  constructor(question: TransferQuestion) {
+  constructor(question: TransferQuestion, filter: TransferFilter = ALL) {
     this.#question = question
+    this.#filter = filter
   }
 
   /** Takes the next message; returns what all of them say, undefined = there is more. Throws TransferFault. */
@@ -122,6 +150,11 @@ export class TransferReader {
     this.#checkRecord(record)
     const isSoa = record.type === RRType.SOA
     this.#count++
+    this.#octets += record.owner.length + record.rdata.length
+    const { seenRecordsMax, seenOctetsMax } = this.#filter
+    if (this.#count > seenRecordsMax)
+      throw new TransferFault(`it has over ${seenRecordsMax} records`)
+    if (this.#octets > seenOctetsMax) throw new TransferFault(`it has over ${seenOctetsMax} octets`)
     if (this.#soa === undefined) {
       if (!isSoa) throw new TransferFault('the first record is not the SOA')
       this.#soa = record
@@ -151,10 +184,12 @@ export class TransferReader {
 
   #takeStep(record: ResourceRecord, isSoa: boolean): void {
     const step = this.#steps.at(-1)
-    this.#stepOctets += record.owner.length + record.rdata.length
-    if (this.#count > STEP_RECORDS_MAX || this.#stepOctets > STEP_OCTETS_MAX) {
+    const isKept = isSoa || this.#filter.keeps(record)
+    if (isKept) this.#stepOctets += record.owner.length + record.rdata.length
+    if (this.#count > this.#filter.stepRecordsMax || this.#stepOctets > STEP_OCTETS_MAX) {
       throw new TransferFault('the differences are too many')
     }
+    if (!isKept) return
     if (!isSoa) {
       if (this.#isAdding) step!.added.push(record)
       else step!.removed.push(record)
@@ -189,7 +224,17 @@ export class TransferReader {
     if (rdata.length < SOA_OCTETS_MIN) throw new TransferFault('a SOA is malformed')
   }
 
-  #keep(records: ZoneRecords, { owner, type, ttlSeconds, rdata }: ResourceRecord): void {
+  #keep(records: ZoneRecords, record: ResourceRecord): void {
+    const { owner, type, ttlSeconds, rdata } = record
+    if (type !== RRType.SOA && !this.#filter.keeps(record)) return
+    const { recordsMax, octetsMax } = this.#filter
+    // Its SOA is one more.
+    if (records.recordCount > recordsMax) {
+      throw new TransferFault(`its zone has over ${recordsMax} records`)
+    }
+    if (records.octetCount + owner.length + rdata.length > octetsMax) {
+      throw new TransferFault(`its zone has over ${octetsMax} octets`)
+    }
     const scanned = this.#scanned
     scanned.owner.set(lowerName(owner))
     scanned.ownerOctets = owner.length

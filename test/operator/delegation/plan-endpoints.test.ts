@@ -53,6 +53,7 @@ class Shared {
     const wish: OwnerWish = {
       owner,
       group: '',
+      cluster: '',
       rootHost,
       desired,
       previous: this.previous.get(owner) ?? [],
@@ -276,7 +277,7 @@ t.test('what owners make of a record', async (t) => {
 
 t.test('what belongs to nobody stays, and nobody gets it', async (t) => {
   const current = [endpoint('foo A 1.1.1.1')]
-  const wish = { owner: O1, group: '', rootHost: HOST, previous: [] }
+  const wish = { owner: O1, group: '', cluster: '', rootHost: HOST, previous: [] }
   const plan = planEndpoints(current, { ...wish, desired: [endpoint('foo A 2.2.2.2')] })
   t.strictSame(plan.conflicts, [
     "owner conflict, cannot update endpoint 'foo.example.com' with owner when existing endpoint is not owned",
@@ -300,7 +301,7 @@ function upstream(owner: string, hash: string, text: string): ApiObject[] {
 
 t.test('what another operator noted is kept as it stands', async (t) => {
   const current = upstream('owner1', '2tqs20a7', 'foo A 1.1.1.1')
-  const wish = { owner: O2, group: '', rootHost: HOST, previous: [] }
+  const wish = { owner: O2, group: '', cluster: '', rootHost: HOST, previous: [] }
   const { endpoints, conflicts } = planEndpoints(current, {
     ...wish,
     desired: [endpoint('foo A 2.2.2.2')],
@@ -322,7 +323,13 @@ t.test('an old note of several owners loses the one that goes', async (t) => {
     targets: ['"heritage=external-dns,external-dns/owner=o1&&o2"'],
   }
   const current = [endpoint('foo A 1.1.1.1,2.2.2.2'), note]
-  const wish = { owner: 'o2', group: '', rootHost: HOST, previous: [endpoint('foo A 2.2.2.2')] }
+  const wish = {
+    owner: 'o2',
+    group: '',
+    cluster: '',
+    rootHost: HOST,
+    previous: [endpoint('foo A 2.2.2.2')],
+  }
   const plan = planEndpoints(current, { ...wish, desired: [] })
   t.strictSame(served(plan.endpoints), ['foo A 1.1.1.1 of o1'])
   t.match(plan.endpoints[1]!.targets, [
@@ -340,7 +347,7 @@ t.test('the owners of the host itself are told', async (t) => {
 t.test('text of objects is on one line of a message', async (t) => {
   const current = [{ ...endpoint('foo A 1.1.1.1'), dnsName: 'foo\n.example.com' }]
   const desired = [{ ...endpoint('foo A 1.1.1.1'), dnsName: 'foo\n.example.com' }]
-  const wish = { owner: O1, group: '', rootHost: HOST, previous: [], desired }
+  const wish = { owner: O1, group: '', cluster: '', rootHost: HOST, previous: [], desired }
   t.match(planEndpoints(current, wish).conflicts, [/'foo\\n.example.com'/])
 })
 

@@ -47,6 +47,7 @@ t.test('records of one host are merged, and each leaves with what is its own', a
     `${HOST} A 192.0.2.1,192.0.2.2,192.0.2.9`,
   ])
   const owners = ['one', 'two', 'wild'].map((name) => world.field(name, 'status', 'ownerID'))
+  await world.settleLater()
   t.strictSame(world.field('one', 'status', 'domainOwners'), owners.toSorted())
   world.cluster.markDeleted('a/one')
   t.strictSame((await world.settle()).slice(0, 2), [`put ${AUTHORITATIVE}`, 'unhold one'])
@@ -54,6 +55,7 @@ t.test('records of one host are merged, and each leaves with what is its own', a
     `*.${HOST} A 192.0.2.3`,
     `${HOST} A 192.0.2.2,192.0.2.9`,
   ])
+  await world.settleLater()
   t.strictSame(world.field('two', 'status', 'domainOwners'), owners.slice(1).toSorted())
   t.notMatch(JSON.stringify(world.field(AUTHORITATIVE, 'spec')), String(owners[0]))
   world.cluster.markDeleted('a/two')
@@ -228,3 +230,22 @@ t.test('what an upstream operator noted is taken over as it stands', async (t) =
   t.strictSame(await world.settle(), ['hold app', 'status app'])
   t.strictSame(world.field(AUTHORITATIVE, 'spec', 'endpoints'), notes)
 })
+
+t.test(
+  'many owners of one host cost each a write now and then, and not one for each',
+  async (t) => {
+    const world = new DelegatingWorld()
+    const count = 60
+    let writes = 0
+    for (let i = 0; i < count; i++) {
+      world.delegate(`app-${i}`, [address(HOST, `192.0.2.${i}`)])
+      writes += (await world.settle()).filter((write) => write.startsWith('status app')).length
+    }
+    t.ok(writes < 2 * count, `${writes} writes of a status for ${count} owners that came at once`)
+    const later = await world.settleLater()
+    t.ok(later.length < count)
+    const owners = world.field('app-0', 'status', 'domainOwners') as readonly string[]
+    t.equal(owners.length, count, 'in the end each knows all')
+    t.strictSame(await world.settleLater(), [])
+  },
+)

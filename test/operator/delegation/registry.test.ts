@@ -12,6 +12,7 @@ const read = (object: ApiObject) => readSpecEndpoints([object])[0]!
 const CLAIM: Claim = {
   owner: 'owner1',
   group: '',
+  cluster: '',
   targets: undefined,
   ttlSeconds: undefined,
   note: undefined,

@@ -1,8 +1,16 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../src/base/clock.ts'
-import { systemTimers } from '../../../src/base/timers.ts'
+import { systemTimers, type Timers } from '../../../src/base/timers.ts'
 import { checkManifests } from '../../../src/record/manifests/check-manifests.ts'
 import { ManifestSource } from '../../../src/record/manifests/manifest-source.ts'
 import { acquireSource } from '../../../src/record/manifests/shared-source.ts'
@@ -27,11 +35,44 @@ spec:
 
 const silent = { debug() {}, info() {}, warning() {}, error() {} }
 
-async function open(t: Test, directory: string) {
+/** Timers that go off when the test says so. */
+class HeldTimers implements Timers {
+  readonly #held = new Set<() => void>()
+  /** How often somebody began to wait. */
+  begun = 0
+
+  /** What is to be done every so often. */
+  repeated = (): void => {}
+
+  every(_intervalMs: number, run: () => void): () => void {
+    this.repeated = run
+    return () => {}
+  }
+
+  after(_delayMs: number, run: () => void): () => void {
+    this.begun++
+    const own = (): void => run()
+    this.#held.add(own)
+    return () => this.#held.delete(own)
+  }
+
+  goOff(): void {
+    const held = [...this.#held]
+    this.#held.clear()
+    for (const run of held) run()
+  }
+}
+
+/** All that needs no waiting has been done by then. */
+async function turns(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function open(t: Test, directory: string, timers: Timers = systemTimers) {
   const lines: string[] = []
   const note = (text: string) => lines.push(text)
   const log = { debug: note, info: note, warning: note, error: note }
-  const source = new ManifestSource({ directory, log, clock: systemClock, timers: systemTimers })
+  const source = new ManifestSource({ directory, log, clock: systemClock, timers })
   await source.load()
   await source.follow()
   t.teardown(() => source.close())
@@ -241,6 +282,7 @@ status:
   t.strictSame(source.find('default/a')?.down, ['192.0.2.1'])
   writeFileSync(join(directory, 'p.yaml'), probe(true))
   await until(() => source.find('default/a')?.down.length === 0, 'the probe to be good')
+  t.strictSame(source.find('default/a')?.up, ['192.0.2.1'], 'for other sites to know')
 })
 
 t.test('check tells of every fault with its line', async (t) => {
@@ -374,4 +416,105 @@ t.test('a listener that fails costs itself the change, and nobody else anything'
     lines.filter((line) => line.includes('boom')),
     [/^Looking for changes in .* failed, what was good before stays: boom$/],
   )
+})
+
+t.test('a file that is replaced in one step is read at once, without a timer', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const { source, becomes } = await open(t, directory, new HeldTimers())
+  await source.settled()
+  writeFileSync(join(directory, '.next'), manifest('a', '192.0.2.2'))
+  renameSync(join(directory, '.next'), join(directory, 'a.yaml'))
+  await becomes('a', '192.0.2.2')
+})
+
+t.test('a file that is not yet complete is not read', async (t) => {
+  const first = manifest('a', '192.0.2.2')
+  const second = manifest('b', '192.0.2.2')
+  for (const { name, begin } of [
+    { name: 'written in place', begin: (path: string) => writeFileSync(path, first) },
+    {
+      name: 'taken away and made anew',
+      begin: (path: string) => {
+        // Keeps its inode from being given to the new file.
+        writeFileSync(`${path}.other`, '')
+        renameSync(path, `${path}.old`)
+        writeFileSync(path, first)
+      },
+    },
+    {
+      name: 'taken away, the inode free for others, and made anew',
+      begin: (path: string) => {
+        unlinkSync(path)
+        writeFileSync(`${path}.other`, '')
+        writeFileSync(path, first)
+      },
+    },
+    {
+      name: 'replaced in one step and written to after it',
+      begin: (path: string) => {
+        writeFileSync(`${path}.next`, '')
+        renameSync(`${path}.next`, path)
+        appendFileSync(path, first)
+      },
+    },
+  ]) {
+    await t.test(name, async (t) => {
+      const directory = t.testdir({
+        'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.1'),
+      })
+      const timers = new HeldTimers()
+      const { source, address } = await open(t, directory, timers)
+      await source.settled()
+      const { begun } = timers
+      const path = join(directory, 'a.yaml')
+      begin(path)
+      await until(() => timers.begun > begun, 'the change to be noticed')
+      await turns()
+      t.strictSame([address('a'), address('b')], ['192.0.2.1', '192.0.2.1'])
+      appendFileSync(path, second)
+      await until(() => {
+        timers.goOff()
+        return address('b') === '192.0.2.2'
+      }, 'the rest to be read')
+      t.equal(address('a'), '192.0.2.2')
+    })
+  }
+})
+
+t.test('a file that was seen missing is not taken for complete when it is back', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.1'),
+  })
+  const timers = new HeldTimers()
+  const { source, address } = await open(t, directory, timers)
+  await source.settled()
+  const path = join(directory, 'a.yaml')
+  let { begun } = timers
+  renameSync(path, `${path}.old`)
+  await until(() => timers.begun > begun, 'the loss to be noticed')
+  await turns()
+  begun = timers.begun
+  timers.goOff()
+  await until(() => timers.begun > begun, 'the file to be looked for')
+  await source.settled()
+  begun = timers.begun
+  writeFileSync(path, manifest('a', '192.0.2.2'))
+  await until(() => timers.begun > begun, 'the new file to be noticed')
+  await turns()
+  t.strictSame([address('a'), address('b')], ['192.0.2.1', '192.0.2.1'])
+})
+
+t.test('the look at all files leaves alone what somebody is writing', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.1'),
+  })
+  const timers = new HeldTimers()
+  const { source, address } = await open(t, directory, timers)
+  await source.settled()
+  const { begun } = timers
+  writeFileSync(join(directory, 'a.yaml'), manifest('a', '192.0.2.2'))
+  await until(() => timers.begun > begun, 'the change to be noticed')
+  timers.repeated()
+  await source.settled()
+  t.strictSame([address('a'), address('b')], ['192.0.2.1', '192.0.2.1'])
 })

@@ -139,6 +139,30 @@ t.test('some shapes are remembered beside each other', (t) => {
   t.end()
 })
 
+t.test('of large documents the last one is remembered, and no small one forgotten for it', (t) => {
+  const reader = new Reader()
+  const large = (item: string, count: number): string =>
+    `${RECORD}list:\n${Array.from({ length: count }, (_, i) => `- ${item}: ${i}\n`).join('')}`
+  const [a, b, huge] = [large('a', 3000), large('b', 3000), large('a', 30_000)]
+  const steps = [
+    { text: RECORD, fits: false },
+    { text: a, fits: false },
+    { text: a.replace('- a: 77\n', '- a: other\n'), fits: true },
+    { text: b, fits: false },
+    { text: a, fits: false },
+    { text: RECORD, fits: true },
+    { text: a, fits: true },
+    { text: huge, fits: false },
+    { text: huge, fits: false },
+  ]
+  for (const [i, { text, fits }] of steps.entries()) {
+    const { fitted } = reader
+    t.equal(reader.read(text), JSON.stringify(scanBlockYaml(text)), `step ${i}`)
+    t.equal(reader.fitted - fitted, Number(fits), `step ${i}`)
+  }
+  t.end()
+})
+
 const LINES = RECORD.split('\n')
 const SCALAR = fc.constantFrom(
   ...['x', 'app-1', 'app-22', '"y"', "'z'", '1', '-7', 'true', '', '[]', '{}', 'a b', '192.0.2.1'],
@@ -227,7 +251,7 @@ t.test('never differs from the scanner where octets of a document are changed', 
 
 t.test('a document too long to be worth it is read anew each time', (t) => {
   const reader = new Reader()
-  const text = `${RECORD}status: ${'x'.repeat(20_000)}\n`
+  const text = `${RECORD}status: ${'x'.repeat(300_000)}\n`
   for (let i = 0; i < 2; i++) t.equal(reader.read(text), reference(text))
   t.equal(reader.fitted, 0)
   t.end()

@@ -43,6 +43,7 @@ async function serve(t: Test, text: string) {
     socketsDefault: 1,
     dnsPort: 0,
     cookieKey,
+    groupsReplies: true,
     totals,
     counts,
     lines: buffer,

@@ -51,6 +51,7 @@ export async function serve(
         workerData: { init, port: messages },
         transferList: [messages],
       }),
+    groupsReplies: true,
     socketsDefault: 2,
     dnsPort,
     cookieKey,

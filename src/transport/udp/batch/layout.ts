@@ -20,6 +20,7 @@ export const REPLY_OCTETS_MAX = 4096
 export const MMSGHDR_OCTETS = 64
 const IOVEC_OCTETS = 16
 export const HEADER_NAMELEN = 8
+export const HEADER_IOVLEN = 24
 export const HEADER_CONTROLLEN = 40
 export const HEADER_FLAGS = 48
 export const HEADER_LEN = 56
@@ -27,7 +28,7 @@ export const IOVEC_LEN = 8
 
 /** Room for a `struct sockaddr_in6` (28 octets). */
 export const NAME_OCTETS = 32
-/** Room for one IPV6_PKTINFO message (40 octets). */
+/** Room for one IPV6_PKTINFO message (40 octets), and in replies one UDP_SEGMENT message behind it (24). */
 export const CONTROL_OCTETS = 64
 export const UNIT_CONTROL = NAME_OCTETS
 export const UNIT_PACKET = UNIT_CONTROL + CONTROL_OCTETS
@@ -55,8 +56,9 @@ export const REPLY_CHUNKS = BATCH
  *     │56 msg_len
  *
  * A send slot points to the sockaddr and the control message of the unit that it answers, or to a place of
- * its own for addresses that come from elsewhere; and its one iovec to a chunk of the replies. The unit behind
- * the last slot's is for looking at addresses that come from elsewhere.
+ * its own for addresses that come from elsewhere; and its one iovec to a chunk of the replies. A message of
+ * several replies has a header and iovecs of its own, and takes all of what those point to from the slots. The unit behind the
+ * last slot's is for looking at addresses that come from elsewhere.
  */
 export class Layout {
   readonly octets: Uint8Array
@@ -68,6 +70,9 @@ export class Layout {
   readonly #receiveIovecs: number
   readonly #sendIovecs: number
   readonly #sendPlaces: number
+  /** As the send headers, for messages of several replies; and the iovecs of those, of one after the other. */
+  readonly groupHeaders: number
+  readonly #groupIovecs: number
   readonly #tails: number
   readonly #units: number
   /** Chunk 0 of the replies. */
@@ -85,6 +90,8 @@ export class Layout {
     this.sendHeaders = this.#take(BATCH * MMSGHDR_OCTETS)
     this.#receiveIovecs = this.#take(BATCH * 2 * IOVEC_OCTETS)
     this.#sendIovecs = this.#take(BATCH * IOVEC_OCTETS)
+    this.groupHeaders = this.#take(BATCH * MMSGHDR_OCTETS)
+    this.#groupIovecs = this.#take(BATCH * IOVEC_OCTETS)
     this.#sendPlaces = this.#take(BATCH * UNIT_PACKET)
     this.#units = this.#take((BATCH + 1) * UNIT_OCTETS)
     this.replies = this.#take((REPLY_CHUNKS - 1) * REPLY_CHUNK_OCTETS + REPLY_OCTETS_MAX)
@@ -123,6 +130,19 @@ export class Layout {
 
   sendIovec(slot: number): number {
     return this.#sendIovecs + slot * IOVEC_OCTETS
+  }
+
+  groupHeader(group: number): number {
+    return this.groupHeaders + group * MMSGHDR_OCTETS
+  }
+
+  groupIovec(index: number): number {
+    return this.#groupIovecs + index * IOVEC_OCTETS
+  }
+
+  /** Makes a group's message `count` iovecs long, from the one of that index on. */
+  pointGroup(group: number, index: number, count: number): void {
+    this.#link(this.groupHeader(group), this.groupIovec(index), count)
   }
 
   /** As the start of a unit: room for addresses that are not in one. */

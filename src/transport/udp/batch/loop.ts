@@ -215,7 +215,7 @@ export class BatchLoop {
     if (member.isInPlace && this.#serveInPlace(member, exchange, slot)) return
     const room = socket.room()
     if (room === undefined) {
-      socket.sendErrors++
+      socket.countUnsent()
       return
     }
     exchange.reply = room

@@ -59,3 +59,15 @@ export function turnAround(words: Uint32Array, control: number): number {
   words[(control + ifindex) >> 2] = 0
   return space
 }
+
+/** Whether two messages of `space` octets, as `turnAround` left them, say the same address. @hot */
+export function isSameAsked(words: Uint32Array, a: number, b: number, space: number): boolean {
+  if (space === 0) return true
+  if (space === PKTINFO_SPACE) {
+    return words[(a + PKTINFO_SPEC_DST) >> 2] === words[(b + PKTINFO_SPEC_DST) >> 2]
+  }
+  for (let i = PKTINFO6_ADDR; i < PKTINFO6_IFINDEX; i += 4) {
+    if (words[(a + i) >> 2] !== words[(b + i) >> 2]) return false
+  }
+  return true
+}

@@ -6,7 +6,8 @@ import * as layouts from './layout.ts'
 import { Layout } from './layout.ts'
 import type { Libc } from './libc.ts'
 import { copyIPv4, copyIPv6 } from './octets.ts'
-import { readAsked, turnAround } from './pktinfo.ts'
+import { type GroupingOptions, Outbox } from './outbox.ts'
+import { readAsked } from './pktinfo.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const {
@@ -25,14 +26,11 @@ const {
   HEADER_FLAGS,
   HEADER_LEN,
   HEADER_NAMELEN,
-  IOVEC_LEN,
   LATE_MAX,
   MMSGHDR_OCTETS,
   NAME_OCTETS,
   PACKET_HEAD_OCTETS,
   PACKET_OCTETS_MAX,
-  REPLY_CHUNKS,
-  REPLY_CHUNK_OCTETS,
   REPLY_OCTETS_MAX,
   UNIT_CONTROL,
   UNIT_PACKET,
@@ -101,8 +99,6 @@ export class BatchSocket implements SocketPlace {
   readonly port: number
   /** What can be watched for readiness; closed by `close`. */
   readonly fd: number
-  /** Replies that could not be sent. */
-  sendErrors = 0
   readonly #libc: Libc
   readonly #layout: Layout
   readonly #localAddress: Uint8Array = new Uint8Array(16)
@@ -113,31 +109,25 @@ export class BatchSocket implements SocketPlace {
   readonly #heads: readonly Uint8Array[]
   /** The one packet that is longer, put together when it is described. */
   readonly #long: Uint8Array = new Uint8Array(PACKET_OCTETS_MAX)
-  /** By chunk: room for the reply that starts there. */
-  readonly #rooms: readonly Uint8Array[]
   /** Where the last packet came to, on a wildcard bind. */
   readonly #asked: Uint8Array = new Uint8Array(16)
-  /** By send slot: where its addresses are. */
-  readonly #placeOf: Uint32Array = new Uint32Array(BATCH)
-  /** Chunk where the next reply starts. */
-  #chunk = 0
-  /** By send slot: where its reply is. */
-  readonly #replyOf: Uint32Array = new Uint32Array(BATCH)
   /** Unit BATCH + i, while it is taken: a copy. */
   readonly #taken: (Uint8Array | undefined)[] = []
   /** Units that were taken and given back. */
   readonly #spare: number[] = []
   /** Receive slots whose headers the kernel has written to. */
   #used = BATCH
-  /** Send slots #unsent..#queued-1 are filled. */
-  #unsent = 0
-  #queued = 0
+  readonly #outbox: Outbox
 
   /**
    * Opens and binds a socket, or attaches to a bound one. Throws the system's error, with code,
-   * syscall, address and port.
+   * syscall, address and port. `grouping`: replies to the same peer may go together (`cutsMessages`).
    */
-  constructor(libc: Libc, options: BatchSocketOptions | SocketPlace) {
+  constructor(
+    libc: Libc,
+    options: BatchSocketOptions | SocketPlace,
+    grouping?: GroupingOptions | undefined,
+  ) {
     this.#libc = libc
     // Who attaches serves in a loop, and is done with it when it detaches.
     this.#layout = new Layout(libc, 'fd' in options)
@@ -151,22 +141,21 @@ export class BatchSocket implements SocketPlace {
     this.#heads = Array.from({ length: BATCH }, (_, slot) => {
       return view(layout.unit(slot) + UNIT_PACKET, PACKET_HEAD_OCTETS)
     })
-    this.#rooms = Array.from({ length: REPLY_CHUNKS }, (_, chunk) => {
-      return view(layout.chunk(chunk), REPLY_OCTETS_MAX)
+    const attaches = 'fd' in options
+    this.fd = attaches
+      ? options.fd
+      : libc.socket(domain, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+    if (this.fd === -1) throw systemError('socket', libc.errno(), options)
+    this.#outbox = new Outbox(libc, layout, {
+      fd: this.fd,
+      nameOctets: domain === AF_INET ? SOCKADDR_IN_OCTETS : SOCKADDR_IN6_OCTETS,
+      hasControl: isWildcard,
+      grouping,
     })
-    const nameOctets = domain === AF_INET ? SOCKADDR_IN_OCTETS : SOCKADDR_IN6_OCTETS
-    for (let slot = 0; slot < BATCH; slot++) {
-      this.#replyOf[slot] = layout.chunk(slot)
-      this.#placeOf[slot] = layout.unit(slot)
-      layout.words[(layout.sendHeader(slot) + HEADER_NAMELEN) >> 2] = nameOctets
-    }
-    if ('fd' in options) {
-      this.fd = options.fd
+    if (attaches) {
       this.port = options.port
       return
     }
-    this.fd = libc.socket(domain, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
-    if (this.fd === -1) throw systemError('socket', libc.errno(), options)
     try {
       this.#configure(domain, isWildcard, options)
       this.port = this.#bind(options)
@@ -174,6 +163,11 @@ export class BatchSocket implements SocketPlace {
       libc.close(this.fd)
       throw error
     }
+  }
+
+  /** Replies that could not be sent. */
+  get sendErrors(): number {
+    return this.#outbox.sendErrors
   }
 
   /** False while every spare unit is taken. */
@@ -288,8 +282,12 @@ export class BatchSocket implements SocketPlace {
    * Undefined while the socket's buffer is full. @hot
    */
   room(): Uint8Array | undefined {
-    if ((this.#chunk === REPLY_CHUNKS || this.#queued === BATCH) && !this.flush()) return undefined
-    return this.#rooms[this.#chunk]
+    return this.#outbox.room()
+  }
+
+  /** Counts a reply for which there was no room. */
+  countUnsent(): void {
+    this.#outbox.sendErrors++
   }
 
   /**
@@ -298,19 +296,8 @@ export class BatchSocket implements SocketPlace {
    * there is no more room; is counted where it can't, as what is longer than REPLY_OCTETS_MAX. @hot
    */
   reply(unit: number, bytes: Uint8Array, octets: number): void {
-    const room = this.room()
-    if (room === undefined || octets > REPLY_OCTETS_MAX) {
-      this.sendErrors++
-      return
-    }
-    const slot = this.#queued
-    if (!this.#addressReply(slot, unit)) return
-    if (bytes !== room) room.set(bytes.subarray(0, octets))
-    const chunk = this.#chunk
-    this.#pointAt(slot, this.#layout.chunk(chunk), octets)
-    this.#chunk = chunk + (octets <= REPLY_CHUNK_OCTETS ? 1 : chunksOf(octets))
-    if (this.#chunk > REPLY_CHUNKS) this.#chunk = REPLY_CHUNKS
-    this.#queued++
+    if (this.#outbox.room() === undefined || octets > REPLY_OCTETS_MAX) this.countUnsent()
+    else this.#outbox.reply(this.#placeOf(unit), bytes, octets)
   }
 
   /** Where the packet in `slot` is in the packet memory, its head at least; -1 = elsewhere. */
@@ -321,41 +308,23 @@ export class BatchSocket implements SocketPlace {
 
   /** As `reply`, of what lies where the packet in `slot` was. @hot */
   replyInPlace(slot: number, octets: number): void {
-    if (this.#queued === BATCH && !this.flush()) {
-      this.sendErrors++
-      return
-    }
-    const to = this.#queued
-    if (!this.#addressReply(to, slot)) return
-    this.#pointAt(to, this.#layout.unit(slot) + UNIT_PACKET, octets)
-    this.#queued++
+    const at = this.#layout.unit(slot)
+    if (this.#outbox.hasSlot()) this.#outbox.replyAt(at, at + UNIT_PACKET, octets)
+    else this.countUnsent()
+  }
+
+  /** Where the addresses of a unit are for the next reply. */
+  #placeOf(unit: number): number {
+    const layout = this.#layout
+    if (unit < BATCH) return layout.unit(unit)
+    const place = layout.sendPlace(this.#outbox.next)
+    layout.octets.set(this.#taken[unit - BATCH]!.subarray(0, UNIT_PACKET), place)
+    return place
   }
 
   /** Sends what is queued. False if the socket's buffer is full: try again once it is writable. */
   flush(): boolean {
-    const { base, sendHeaders } = this.#layout
-    let refused = -1
-    while (this.#unsent < this.#queued) {
-      const headers = base + sendHeaders + this.#unsent * MMSGHDR_OCTETS
-      const count = this.#queued - this.#unsent
-      const sent = this.#libc.sendmmsg(this.fd, headers, count, MSG_DONTWAIT)
-      if (sent > 0) {
-        this.#unsent += sent
-        continue
-      }
-      const errno = this.#libc.errno()
-      if (errno === EAGAIN) return false
-      if (errno === EINTR) continue
-      if (errno === ECONNREFUSED && refused !== this.#unsent) {
-        refused = this.#unsent
-        continue
-      }
-      // It is the first that can't be sent (unreachable, forbidden, too long); the others may well.
-      this.sendErrors++
-      this.#unsent++
-    }
-    this.#clear()
-    return true
+    return this.#outbox.flush()
   }
 
   /** Datagrams that the kernel dropped since their place in the socket's buffer was taken. */
@@ -388,47 +357,8 @@ export class BatchSocket implements SocketPlace {
 
   /** Counts what will not be sent any more; whoever opened the socket closes it. */
   detach(): void {
-    this.sendErrors += this.#queued - this.#unsent
-    this.#clear()
+    this.#outbox.drop()
     this.#layout.give()
-  }
-
-  #clear(): void {
-    this.#unsent = 0
-    this.#queued = 0
-    this.#chunk = 0
-  }
-
-  /** Makes a send slot answer `unit`. False: it has no such peer. */
-  #addressReply(slot: number, unit: number): boolean {
-    const layout = this.#layout
-    const place = unit < BATCH ? layout.unit(unit) : layout.sendPlace(slot)
-    if (unit >= BATCH) layout.octets.set(this.#taken[unit - BATCH]!.subarray(0, UNIT_PACKET), place)
-    // The upper half is the port.
-    if (layout.words[place >> 2]! >>> 16 === 0) {
-      this.sendErrors++
-      return false
-    }
-    if (this.#placeOf[slot] !== place) {
-      layout.pointPlace(slot, place)
-      this.#placeOf[slot] = place
-    }
-    if (this.#controlOctets !== 0) {
-      const header = layout.sendHeader(slot)
-      const space = turnAround(layout.words, place + UNIT_CONTROL)
-      layout.words[(header + HEADER_CONTROLLEN) >> 2] = space
-    }
-    return true
-  }
-
-  /** Makes a send slot send the octets at `offset`. */
-  #pointAt(slot: number, offset: number, octets: number): void {
-    const layout = this.#layout
-    if (this.#replyOf[slot] !== offset) {
-      layout.pointReply(slot, offset)
-      this.#replyOf[slot] = offset
-    }
-    layout.words[(layout.sendIovec(slot) + IOVEC_LEN) >> 2] = octets
   }
 
   #configure(domain: number, isWildcard: boolean, options: BatchSocketOptions): void {
@@ -480,8 +410,4 @@ export class BatchSocket implements SocketPlace {
     }
     return (octets[scratch + NAME_PORT]! << 8) | octets[scratch + NAME_PORT + 1]!
   }
-}
-
-function chunksOf(octets: number): number {
-  return Math.ceil(octets / REPLY_CHUNK_OCTETS)
 }

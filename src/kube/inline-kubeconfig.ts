@@ -1,0 +1,163 @@
+import { parse, YAMLParseError } from 'yaml'
+import { type ApiClient, type ApiObject, isObject, type JsonValue, textOf } from './api.ts'
+import { HttpsClient } from './https-client.ts'
+
+/** Longer than a kubeconfig of many contexts; a Secret holds 1 MiB. */
+const KUBECONFIG_CHARACTERS_MAX = 256 * 1024
+
+/** What each part may say; `false`: it may, and is not for us. Everything else is refused by its name. */
+const CLUSTER_FIELDS = {
+  server: true,
+  'certificate-authority-data': true,
+  'tls-server-name': true,
+  'insecure-skip-tls-verify': true,
+  'disable-compression': false,
+  extensions: false,
+}
+const USER_FIELDS = {
+  token: true,
+  'client-certificate-data': true,
+  'client-key-data': true,
+  extensions: false,
+}
+const DATA = ['certificate-authority-data', 'client-certificate-data', 'client-key-data']
+
+/** What is left of a kubeconfig that holds all that it needs: one server and one user. */
+export interface InlineKubeconfig {
+  readonly server: string
+  /** As the format has them, without anything that was refused or is not for us. */
+  readonly cluster: ApiObject
+  readonly user: ApiObject
+  /** What a reader of the log should know; '' = nothing. */
+  readonly warning: string
+}
+
+/**
+ * Reads a kubeconfig that came with data, of which only its current context counts. What would have this process run a
+ * program, read a file or ask anybody but that server is refused. A string says why, with the field, and never with
+ * what is in it.
+ */
+export function scanInlineKubeconfig(text: string): InlineKubeconfig | string {
+  if (text.trim() === '') return 'is empty'
+  if (text.length > KUBECONFIG_CHARACTERS_MAX) {
+    return `is over ${KUBECONFIG_CHARACTERS_MAX} characters`
+  }
+  const config = parseText(text)
+  if (typeof config === 'string') return config
+  const name = textOf(config, 'current-context')
+  if (name === '') return 'has no current-context'
+  const context = findNamed(config, 'contexts', name, 'context')
+  if (context === undefined) return 'has no context of the name that current-context says'
+  const cluster = findNamed(config, 'clusters', textOf(context, 'cluster'), 'cluster')
+  if (cluster === undefined) return 'has no cluster of the name that its context says'
+  const user = findNamed(config, 'users', textOf(context, 'user'), 'user')
+  if (user === undefined) return 'has no user of the name that its context says'
+  const problem =
+    findUnfit('clusters[].cluster', cluster, CLUSTER_FIELDS) ||
+    findUnfit('users[].user', user, USER_FIELDS) ||
+    judgeServer(textOf(cluster, 'server')) ||
+    judgeCredentials(user)
+  if (problem !== '') return problem
+  const isUnverified = cluster['insecure-skip-tls-verify'] === true
+  return {
+    server: textOf(cluster, 'server'),
+    cluster: pick(cluster, CLUSTER_FIELDS),
+    user: pick(user, USER_FIELDS),
+    warning: isUnverified
+      ? 'insecure-skip-tls-verify is set: whoever is between us and there can take the credentials and forge records; give its certificate-authority-data instead'
+      : '',
+  }
+}
+
+/** A client with these credentials. */
+export async function createInlineClient(config: InlineKubeconfig): Promise<ApiClient> {
+  const { KubeConfig } = await import('@kubernetes/client-node')
+  const kubeconfig = new KubeConfig()
+  const name = 'remote'
+  const text = JSON.stringify({
+    'current-context': name,
+    clusters: [{ name, cluster: config.cluster }],
+    users: [{ name, user: config.user }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+  })
+  kubeconfig.loadFromString(text)
+  return new HttpsClient(kubeconfig, () => Promise.resolve(kubeconfig))
+}
+
+function parseText(text: string): ApiObject | string {
+  try {
+    const value: JsonValue = parse(text, { logLevel: 'error', maxAliasCount: 0 })
+    return isObject(value) ? value : 'is no kubeconfig'
+  } catch (error) {
+    // Its own words quote the text.
+    if (error instanceof YAMLParseError) {
+      return `is no YAML (line ${error.linePos?.[0].line ?? 1}: ${error.code})`
+    }
+    if (error instanceof ReferenceError) return 'has YAML aliases'
+    throw error
+  }
+}
+
+/** The part `field` of the entry of that name. */
+function findNamed(
+  config: ApiObject,
+  list: string,
+  name: string,
+  field: string,
+): ApiObject | undefined {
+  const entries = config[list]
+  if (!Array.isArray(entries) || name === '') return undefined
+  const entry = entries.filter(isObject).find((one) => one.name === name)
+  const part = entry?.[field]
+  return isObject(part) ? part : undefined
+}
+
+function findUnfit(path: string, part: ApiObject, fields: Readonly<Record<string, boolean>>) {
+  for (const [field, value] of Object.entries(part)) {
+    if (value === null || value === '') continue
+    if (!Object.hasOwn(fields, field)) {
+      const name = /^[\w-]{1,40}$/.test(field) ? field : 'field of another name'
+      return `has ${path}.${name}: only what holds its data itself is taken`
+    }
+    const isFlag = field === 'insecure-skip-tls-verify'
+    if (fields[field] === true && typeof value !== (isFlag ? 'boolean' : 'string')) {
+      return `has ${path}.${field} of another type than ${isFlag ? 'boolean' : 'text'}`
+    }
+    if (DATA.includes(field) && !isPem(String(value))) {
+      return `has ${path}.${field} that is no PEM in base64`
+    }
+  }
+  return ''
+}
+
+function isPem(text: string): boolean {
+  return Buffer.from(text, 'base64').toString('latin1').includes('-----BEGIN ')
+}
+
+/** Who listens between us and the server must not get the credentials. */
+function judgeServer(server: string): string {
+  const what = 'clusters[].cluster.server'
+  if (!URL.canParse(server)) return `has ${what} that is no URL`
+  const { protocol, username, password, search, hash } = new URL(server)
+  if (protocol !== 'https:') return `has ${what} that is not https:`
+  return username + password + search + hash === '' ? '' : `has ${what} with more than a place`
+}
+
+function judgeCredentials(user: ApiObject): string {
+  const has = (field: string): boolean => textOf(user, field) !== ''
+  const [hasCertificate, hasKey] = [has('client-certificate-data'), has('client-key-data')]
+  if (hasCertificate !== hasKey) {
+    return 'has one of users[].user.client-certificate-data and client-key-data without the other'
+  }
+  if (!hasCertificate && !has('token')) return 'has no credentials: give users[].user.token'
+  // What no header may hold.
+  return /^[\x21-\x7e]*$/.test(textOf(user, 'token').trim())
+    ? ''
+    : 'has a users[].user.token that is none'
+}
+
+function pick(part: ApiObject, fields: Readonly<Record<string, boolean>>): ApiObject {
+  return Object.fromEntries(
+    Object.entries(part).filter(([field, value]) => fields[field] === true && value !== null),
+  )
+}

@@ -1,0 +1,29 @@
+import type { ApiObject } from '../../kube/api.ts'
+import { type Condition, heldCondition } from '../conditions.ts'
+import { itemsOf, mappingOf } from '../object.ts'
+import { type Plan, planHold, planStatus } from '../plan.ts'
+import { composeStatus, ownerIdOf, type StatusFields } from '../status.ts'
+import { judgeRemotes } from './remote-statuses.ts'
+
+/**
+ * Holds a delegating record that other clusters are to work on, tells them that they may, and says what came of it. No
+ * zone is its own: each of them has one.
+ */
+export function planAnnounce(
+  object: ApiObject,
+  healthy: Condition | undefined,
+  nowMs: number,
+): Plan {
+  const { ready, owners } = judgeRemotes(object)
+  const endpoints = itemsOf(mappingOf(object, 'spec'), 'endpoints')
+  const changes: StatusFields = {
+    ownerID: ownerIdOf(object),
+    domainOwners: owners,
+    zoneID: undefined,
+    zoneDomainName: undefined,
+    ...(ready.isTrue ? { endpoints } : {}),
+  }
+  const conditions = [ready, heldCondition(), ...(healthy === undefined ? [] : [healthy])]
+  const status = composeStatus(object, conditions, changes, nowMs)
+  return { writes: [...planHold(object), ...planStatus(object, status)], ready, isNews: false }
+}

@@ -1,0 +1,49 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../telemetry/log.ts'
+
+/** Faults that are told one by one within that time. */
+export const TOLD_MAX = 100
+export const TOLD_PERIOD_MS = 10 * 60_000
+
+/**
+ * Tells of the faults of many things, each once for as long as it lasts, and of not too many at a time: those that
+ * found no room are counted, and told when they are found again.
+ */
+export class FaultLog {
+  readonly #log: Logger
+  readonly #clock: Pick<Clock, 'monotonic'>
+  /** What was told, by the thing that it is about. */
+  readonly #told = new Map<string, string>()
+  #periodMs = Number.NEGATIVE_INFINITY
+  #count = 0
+
+  constructor(log: Logger, clock: Pick<Clock, 'monotonic'>) {
+    this.#log = log
+    this.#clock = clock
+  }
+
+  tell(thing: string, fault: string): void {
+    if (this.#told.get(thing) === fault) return
+    this.#beginPeriod()
+    if (++this.#count > TOLD_MAX) {
+      this.#told.delete(thing)
+      return
+    }
+    this.#told.set(thing, fault)
+    this.#log.warning(fault)
+  }
+
+  /** Nothing is wrong with it any more, or it is gone: the same fault is news again. */
+  clear(thing: string): void {
+    this.#told.delete(thing)
+  }
+
+  #beginPeriod(): void {
+    const nowMs = this.#clock.monotonic()
+    if (nowMs - this.#periodMs < TOLD_PERIOD_MS) return
+    const untold = this.#count - TOLD_MAX
+    if (untold > 0) this.#log.warning(`and ${untold} more such faults before`)
+    this.#periodMs = nowMs
+    this.#count = 0
+  }
+}

@@ -1,0 +1,273 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { ApiClient, ApiObject } from '../../kube/api.ts'
+import { Backoff } from '../../kube/backoff.ts'
+import { Informer } from '../../kube/informer.ts'
+import { isNotFound, Objects } from '../../kube/objects.ts'
+import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
+import { API_VERSION } from '../../record/dns-record.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { NotLeadingError, RECORDS, refOf } from '../api-writer.ts'
+import type { Cluster } from '../cluster.ts'
+import { readClusterUid } from '../cluster-uid.ts'
+import { authoritativeKey } from '../delegation/authoritative-record.ts'
+import type { OwnerBook } from '../delegation/owner-book.ts'
+import { SourceIndex } from '../delegation/source-index.ts'
+import type { Turns } from '../delegation/turns.ts'
+import { isAuthoritative, isDelegating, isDerived } from '../judge.ts'
+import { metadataOf } from '../object.ts'
+import { RecordCache, trimRecord } from '../record-cache.ts'
+import { nextLookMs, type RequeueBounds } from '../requeue.ts'
+import { shortHash } from '../short-hash.ts'
+import { watchForNews } from '../triggers.ts'
+import type { Writer } from '../write.ts'
+import { RemoteReconciler } from './remote-reconciler.ts'
+
+/** Of a cluster that nothing is known of yet. */
+export const NOT_REACHED = 'not reached yet'
+/** Records of one cluster that are looked at at once: another one that hangs must not cost more. */
+const WORKERS = 4
+/** Of one request. */
+const TIMEOUT_MS = 10_000
+/** Before the key of an authoritative record that is to be swept; no key of an object has a space. */
+const SWEEP = 'sweep '
+
+export interface RemoteClusterParts {
+  /** Of its Secret. */
+  readonly name: string
+  readonly api: ApiClient
+  readonly local: Cluster
+  readonly writer: Writer
+  readonly turns: Turns
+  readonly owners: OwnerBook
+  readonly bounds: RequeueBounds
+  /** UID of the local cluster. */
+  readonly ownUid: string
+  readonly mayWrite: () => boolean
+  /** Takes the id for this cluster; returns why it can't have it; '' = it has. */
+  readonly claim: (id: string) => string
+  readonly onLook: (key: string) => void
+  readonly onForget: (key: string) => void
+}
+
+/** Another cluster, whose delegating records are put into the authoritative records of this one. */
+export class RemoteCluster {
+  readonly #parts: RemoteClusterParts
+  readonly #means: { clock: Clock; timers: Timers; random: Random; log: Logger }
+  readonly #objects: Objects
+  readonly #informer: Informer
+  readonly #cache: RecordCache
+  readonly #queue: WorkQueue
+  readonly #sources = new SourceIndex()
+  readonly #stops: (() => void)[] = []
+  #reconciler: RemoteReconciler | undefined
+  #fault = NOT_REACHED
+  #isClosed = false
+  #wake: () => void = () => {}
+
+  constructor(parts: RemoteClusterParts) {
+    const { api, local, ownUid, name } = parts
+    const { clock, timers, random, namespaces } = local.means
+    const log = prefixed(local.means.log, name)
+    this.#parts = parts
+    this.#means = { clock, timers, random, log }
+    // Of its own: the operator there has the same name as we.
+    const fieldManager = `sextant-primary-${shortHash(ownUid)}`
+    this.#objects = new Objects({ api, timers, fieldManager, timeoutMs: TIMEOUT_MS })
+    this.#informer = new Informer({
+      ...this.#means,
+      api,
+      namespaces,
+      resource: RECORDS,
+      labelSelector: '',
+      trim: trimRemote,
+    })
+    this.#cache = new RecordCache(this.#informer, clock)
+    const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
+    const what = 'dnsrecords'
+    this.#queue = new WorkQueue({ what, work, workers: WORKERS, ...this.#means })
+  }
+
+  /** Never rejects. */
+  start(): void {
+    void this.#run()
+  }
+
+  /** Why it is not followed just now; '' = it is. */
+  get fault(): string {
+    return this.#fault === '' ? this.#informer.reason : this.#fault
+  }
+
+  /** Delegating records that are known. */
+  get records(): number {
+    let count = 0
+    for (const record of this.#informer.objects()) if (isOurs(record)) count++
+    return count
+  }
+
+  /** Begins nothing more; resolves once what is under way is over. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#wake()
+    for (const stop of this.#stops) stop()
+    this.#informer.close()
+    this.#objects.close()
+    await this.#queue.close()
+  }
+
+  async #run(): Promise<void> {
+    const backoff = new Backoff(this.#means.random)
+    for (;;) {
+      const fault = await this.#identify()
+      if (this.#isClosed) return
+      this.#fault = fault
+      if (fault === '') break
+      await this.#wait(backoff.next())
+      if (this.#isClosed) return
+    }
+    this.#informer.start()
+    await this.#informer.synced()
+    if (!this.#isClosed) this.#follow()
+  }
+
+  /** Finds out which cluster it is; returns why that is of no use. */
+  async #identify(): Promise<string> {
+    const { api, claim } = this.#parts
+    const found = await readClusterUid(this.#objects)
+    if ('problem' in found && !found.isForbidden) return found.problem
+    // An account that may not ask: such ones are made by Kuadrant. Then it is where it is.
+    const id = shortHash('uid' in found ? found.uid : api.place)
+    const problem = claim(id)
+    if (problem === '') this.#reconciler = this.#createReconciler(id)
+    return problem
+  }
+
+  #createReconciler(cluster: string): RemoteReconciler {
+    const { local, writer, turns, owners, ownUid } = this.#parts
+    const remote = {
+      record: (key: string) => this.#cache.get(key),
+      sourcesOf: (key: string) => this.#sources.of(key),
+    }
+    const writeStatus = (record: ApiObject, status: ApiObject) => this.#writeStatus(record, status)
+    const { clock } = this.#means
+    const here = { view: local, writer, turns, owners, clock, ownUid }
+    return new RemoteReconciler({ ...here, remote, writeStatus, cluster })
+  }
+
+  /** From here on all that may matter has a look taken: what changes there, here, and what went while nobody looked. */
+  #follow(): void {
+    const { local, owners, name } = this.#parts
+    const { recordInformer, secretInformer } = local
+    const onNews = (key: string): void => {
+      this.#queue.add(key)
+    }
+    this.#stops.push(
+      owners.watch(this.#informer, name),
+      this.#informer.subscribe({
+        onAdd: (key, record) => this.#sources.add(key, record),
+        onUpdate: (key, record, before) => {
+          this.#sources.remove(key, before)
+          this.#sources.add(key, record)
+        },
+        onDelete: (key, before) => {
+          this.#sources.remove(key, before)
+          if (isOurs(before)) this.#queue.add(SWEEP + authoritativeKey(before))
+        },
+      }),
+      watchForNews({
+        records: this.#informer,
+        secrets: secretInformer,
+        cache: this.#cache,
+        owners,
+        onNews,
+      }),
+      recordInformer.subscribe({
+        onAdd: (key, record) => this.#reconsider(key, record),
+        onUpdate: (key, record, before) => {
+          const [now, then] = [metadataOf(record), metadataOf(before)]
+          if (now.generation !== then.generation) this.#reconsider(key, record)
+        },
+        onDelete: (key, record) => this.#reconsider(key, record),
+      }),
+    )
+    this.#queue.start()
+  }
+
+  /** An authoritative record of ours is another: its owners there have their part in it, and nobody else. */
+  #reconsider(key: string, record: ApiObject): void {
+    if (!isAuthoritative(record)) return
+    for (const source of this.#sources.of(key)) this.#queue.add(source)
+    this.#queue.add(SWEEP + key)
+  }
+
+  async #work(key: string): Promise<WorkResult | undefined> {
+    const reconciler = this.#reconciler
+    if (reconciler === undefined) return undefined
+    try {
+      if (key.startsWith(SWEEP)) {
+        await reconciler.sweep(key.slice(SWEEP.length))
+        return undefined
+      }
+      if (!(await reconciler.reconcile(key))) {
+        this.#parts.onForget(key)
+        return undefined
+      }
+    } catch (error) {
+      if (error instanceof NotLeadingError) return undefined
+      throw error
+    }
+    this.#parts.onLook(key)
+    return { againMs: nextLookMs(undefined, this.#parts.bounds) }
+  }
+
+  async #writeStatus(record: ApiObject, status: ApiObject): Promise<void> {
+    const { mayWrite, ownUid } = this.#parts
+    if (!mayWrite()) throw new NotLeadingError()
+    const { name = '', namespace = '', uid = '' } = metadataOf(record)
+    const object = {
+      apiVersion: API_VERSION,
+      kind: 'DNSRecord',
+      metadata: { name, namespace, uid },
+      status: { remoteRecordStatuses: { [ownUid]: status } },
+    }
+    try {
+      this.#cache.noteWritten(await this.#objects.applyStatus(refOf(record), object))
+    } catch (error) {
+      // It was let go meanwhile.
+      if (!isNotFound(error)) throw error
+      this.#cache.noteDeleted(record)
+    }
+  }
+
+  #wait(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#means.timers.after(delayMs, resolve)
+      this.#wake = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+}
+
+/** What is kept of a record of another cluster: of those that don't delegate, that they are there. */
+function trimRemote(record: ApiObject): ApiObject {
+  if (isOurs(record)) return trimRecord(record)
+  const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadataOf(record)
+  return { metadata: { name, namespace, uid, resourceVersion } }
+}
+
+function isOurs(record: ApiObject): boolean {
+  return isDelegating(record) && !isDerived(record)
+}
+
+function prefixed(log: Logger, name: string): Logger {
+  const text = (line: string): string => `cluster ${name}: ${line}`
+  return {
+    debug: (line) => log.debug(text(line)),
+    info: (line) => log.info(text(line)),
+    warning: (line) => log.warning(text(line)),
+    error: (line) => log.error(text(line)),
+  }
+}

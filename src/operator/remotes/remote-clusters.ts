@@ -1,0 +1,303 @@
+import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
+import { Backoff } from '../../kube/backoff.ts'
+import { Informer } from '../../kube/informer.ts'
+import { type InlineKubeconfig, scanInlineKubeconfig } from '../../kube/inline-kubeconfig.ts'
+import type { Cluster } from '../cluster.ts'
+import { readClusterUid } from '../cluster-uid.ts'
+import type { OwnerBook } from '../delegation/owner-book.ts'
+import type { Turns } from '../delegation/turns.ts'
+import { mappingOf, metadataOf } from '../object.ts'
+import type { RequeueBounds } from '../requeue.ts'
+import { secretText } from '../secret-data.ts'
+import { shortHash } from '../short-hash.ts'
+import type { Writer } from '../write.ts'
+import { NOT_REACHED, RemoteCluster } from './remote-cluster.ts'
+import { Strangers } from './strangers.ts'
+
+const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
+/** The key of a Secret that the kubeconfig is under. */
+const KEY = 'kubeconfig'
+/** Clusters that are followed at once. */
+const CLUSTERS_MAX = 100
+/** How often it is looked who is out of reach. */
+const LOOK_MS = 1000
+
+export interface RemoteSettings {
+  /** Where the Secrets with kubeconfigs are. */
+  readonly secretNamespace: string
+  /** Label of theirs, whose value is `true`. */
+  readonly secretLabel: string
+  /** How long the endpoints of a cluster are kept whose Secret is gone. */
+  readonly leaveMs: number
+}
+
+export interface RemoteClustersParts {
+  readonly local: Cluster
+  readonly writer: Writer
+  readonly turns: Turns
+  readonly owners: OwnerBook
+  readonly bounds: RequeueBounds
+  readonly settings: RemoteSettings
+  readonly mayWrite: () => boolean
+  readonly connect: (config: InlineKubeconfig) => Promise<ApiClient>
+  readonly metrics: RemoteMetrics
+}
+
+/** Wants to know of looks at records of other clusters. `cluster`: name of its Secret. */
+export interface RemoteMetrics {
+  countRemoteLook(cluster: string, key: string): void
+  forgetRemote(cluster: string, key: string): void
+  forgetRemoteCluster(cluster: string): void
+}
+
+/** A Secret, and the cluster that it leads to. */
+interface Entry {
+  readonly secret: ApiObject
+  readonly name: string
+  cluster: RemoteCluster | undefined
+  /** Short id of the cluster; '' = not known. */
+  id: string
+  /** What is wrong with the Secret itself; '' = nothing. */
+  problem: string
+  /** What was told last. */
+  told: string
+}
+
+/** What is known of one of the clusters, for metrics. */
+export interface RemoteStatus {
+  readonly name: string
+  readonly isFollowed: boolean
+  readonly records: number
+}
+
+/**
+ * The other clusters whose delegating records are published by this one: for each Secret with a kubeconfig there is one,
+ * as long as it is there. What is wrong with one is said, in Events of its Secret, and is nothing to the others.
+ */
+export class RemoteClusters {
+  readonly #parts: RemoteClustersParts
+  readonly #secrets: Informer
+  readonly #entries = new Map<string, Entry>()
+  readonly #strangers: Strangers
+  readonly #closing = new Set<Promise<void>>()
+  #ownUid = ''
+  #fault = ''
+  #isClosed = false
+  #wake: () => void = () => {}
+  #stop: () => void = () => {}
+
+  constructor(parts: RemoteClustersParts) {
+    const { local, writer, turns, settings } = parts
+    const { api, log, clock, timers, random } = local.means
+    this.#parts = parts
+    this.#secrets = new Informer({
+      api,
+      log,
+      clock,
+      timers,
+      random,
+      resource: SECRETS,
+      namespaces: [settings.secretNamespace],
+      labelSelector: `${settings.secretLabel}=true`,
+      trim: trimSecret,
+    })
+    this.#strangers = new Strangers({
+      view: local,
+      records: local.recordInformer,
+      writer,
+      turns,
+      clock,
+      timers,
+      log,
+      leaveMs: settings.leaveMs,
+      known: () => this.#knownIds(),
+    })
+  }
+
+  /** Never rejects. */
+  start(): void {
+    this.#secrets.start()
+    void this.#run()
+  }
+
+  /** What is not as it should be; '' = all is well. */
+  get note(): string {
+    const faults = [...this.#entries.values()].flatMap((entry) => {
+      const fault = faultOf(entry)
+      return fault === '' ? [] : [`cluster ${entry.name}: ${fault}`]
+    })
+    return [this.#secrets.reason, this.#fault, ...faults].filter((one) => one !== '').join('; ')
+  }
+
+  statuses(): readonly RemoteStatus[] {
+    return [...this.#entries.values()].map((entry) => ({
+      name: entry.name,
+      isFollowed: faultOf(entry) === '',
+      records: entry.cluster?.records ?? 0,
+    }))
+  }
+
+  /** Begins nothing more; resolves once what is under way is over. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#wake()
+    this.#stop()
+    this.#secrets.close()
+    for (const { cluster } of this.#entries.values()) this.#end(cluster)
+    this.#entries.clear()
+    await Promise.all(this.#closing)
+    await this.#strangers.close()
+  }
+
+  async #run(): Promise<void> {
+    await this.#secrets.synced()
+    if (this.#isClosed) return
+    this.#strangers.start()
+    await this.#findOwnUid()
+    if (this.#isClosed) return
+    const endSecrets = this.#secrets.subscribe({
+      onAdd: (key, secret) => this.#put(key, secret),
+      onUpdate: (key, secret, before) => {
+        const isSame = textOf(secret.data, KEY) === textOf(before.data, KEY)
+        if (!isSame) this.#put(key, secret)
+      },
+      onDelete: (key) => this.#drop(key),
+    })
+    const endLooks = this.#parts.local.means.timers.every(LOOK_MS, () => this.#tellFaults())
+    this.#stop = () => {
+      endSecrets()
+      endLooks()
+    }
+  }
+
+  /** It has no use before anybody is to be followed, and then it can't be done without. */
+  async #findOwnUid(): Promise<void> {
+    const { objects, means } = this.#parts.local
+    const backoff = new Backoff(means.random)
+    while (!this.#isClosed) {
+      const found = this.#secrets.size === 0 ? undefined : await readClusterUid(objects)
+      if (found !== undefined && 'uid' in found) {
+        this.#ownUid = found.uid
+        this.#fault = ''
+        return
+      }
+      const fault = found === undefined ? '' : `no other cluster is followed: ${found.problem}`
+      if (fault !== '' && fault !== this.#fault) means.log.warning(fault)
+      this.#fault = fault
+      await new Promise<void>((resolve) => {
+        const cancel = means.timers.after(found === undefined ? LOOK_MS : backoff.next(), resolve)
+        this.#wake = () => {
+          cancel()
+          resolve()
+        }
+      })
+    }
+  }
+
+  #put(key: string, secret: ApiObject): void {
+    // Until it is known better, it leads to where it led before.
+    const { id = '', told = '' } = this.#entries.get(key) ?? {}
+    this.#drop(key)
+    const name = textOf(metadataOf(secret), 'name')
+    const entry: Entry = { secret, name, cluster: undefined, id, problem: '', told }
+    this.#entries.set(key, entry)
+    const config = scanInlineKubeconfig(secretText(secret, KEY))
+    if (typeof config === 'string') entry.problem = `its kubeconfig ${config}`
+    else if (this.#entries.size > CLUSTERS_MAX) {
+      entry.problem = `there are more than ${CLUSTERS_MAX} clusters`
+    } else void this.#open(key, entry, config)
+    this.#tellFaults()
+  }
+
+  async #open(key: string, entry: Entry, config: InlineKubeconfig): Promise<void> {
+    const { local, connect, metrics } = this.#parts
+    const { name } = entry
+    if (config.warning !== '') local.means.log.warning(`cluster ${name}: ${config.warning}`)
+    const api = await connect(config)
+    if (this.#isClosed || this.#entries.get(key) !== entry) return
+    entry.cluster = new RemoteCluster({
+      ...this.#parts,
+      name,
+      api,
+      ownUid: this.#ownUid,
+      claim: (id) => this.#claim(entry, id),
+      onLook: (record) => metrics.countRemoteLook(name, record),
+      onForget: (record) => metrics.forgetRemote(name, record),
+    })
+    entry.cluster.start()
+  }
+
+  /** Two Secrets must not lead to one cluster, nor one to this: its records would be put where they are already. */
+  #claim(entry: Entry, id: string): string {
+    if (id === shortHash(this.#ownUid)) return 'it is this cluster itself'
+    const other = [...this.#entries.values()].find((one) => one !== entry && one.id === id)
+    if (other !== undefined) return `it is the cluster that Secret ${other.name} leads to`
+    entry.id = id
+    return ''
+  }
+
+  #drop(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    this.#entries.delete(key)
+    this.#parts.metrics.forgetRemoteCluster(entry.name)
+    this.#end(entry.cluster)
+  }
+
+  #end(cluster: RemoteCluster | undefined): void {
+    if (cluster === undefined) return
+    const closing = cluster.close()
+    this.#closing.add(closing)
+    void closing.then(() => this.#closing.delete(closing))
+  }
+
+  /** Ids of all clusters that there are Secrets of; undefined = not all of them are known. */
+  #knownIds(): ReadonlySet<string> | undefined {
+    const ids = [...this.#entries.values()].map(({ id }) => id)
+    const isKnown = ids.length === this.#secrets.size && !ids.includes('')
+    return isKnown ? new Set(ids) : undefined
+  }
+
+  #tellFaults(): void {
+    for (const entry of this.#entries.values()) {
+      const fault = faultOf(entry)
+      if (fault === entry.told || fault === NOT_REACHED) continue
+      this.#tell(entry, fault)
+      entry.told = fault
+    }
+  }
+
+  #tell({ secret, name, problem }: Entry, fault: string): void {
+    const { events, means } = this.#parts.local
+    const { namespace, uid } = metadataOf(secret)
+    const subject = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      namespace: String(namespace),
+      name,
+      uid: String(uid),
+    }
+    if (problem !== '') means.log.warning(`Secret ${name}: ${problem}; its cluster is not followed`)
+    events.record(subject, {
+      type: fault === '' ? 'Normal' : 'Warning',
+      reason: fault === '' ? 'RemoteClusterFollowed' : 'RemoteClusterFault',
+      action: 'Follow',
+      note: fault === '' ? 'its delegating records are followed again' : fault,
+    })
+  }
+}
+
+/** Why the cluster of a Secret is not followed just now; '' = it is. */
+function faultOf({ problem, cluster }: Entry): string {
+  return problem === '' ? (cluster?.fault ?? NOT_REACHED) : problem
+}
+
+/** What is kept of a Secret. */
+function trimSecret(secret: ApiObject): ApiObject {
+  const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadataOf(secret)
+  const kubeconfig = textOf(mappingOf(secret, 'data'), KEY)
+  return {
+    metadata: { name, namespace, uid, resourceVersion },
+    data: { [KEY]: kubeconfig },
+  }
+}

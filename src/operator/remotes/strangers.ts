@@ -1,0 +1,137 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
+import { ApiError } from '../../kube/api.ts'
+import type { Informer } from '../../kube/informer.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { NotLeadingError } from '../api-writer.ts'
+import { planDepartures } from '../delegation/plan-source.ts'
+import { readOwners } from '../delegation/rows.ts'
+import type { Turns } from '../delegation/turns.ts'
+import { isAuthoritative } from '../judge.ts'
+import { itemsOf, mappingOf } from '../object.ts'
+import type { ClusterView } from '../reconcile.ts'
+import type { Writer } from '../write.ts'
+
+/** Between two looks, at most. */
+const LOOK_MAX_MS = 60_000
+/** Looks within the time that a cluster has. */
+const LOOKS = 4
+
+export interface StrangersParts {
+  readonly view: ClusterView
+  /** Those of this cluster. */
+  readonly records: Pick<Informer, 'subscribe'>
+  readonly writer: Writer
+  readonly turns: Turns
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Logger
+  /** How long a cluster's endpoints are kept that is not known any more. */
+  readonly leaveMs: number
+  /** Short ids of the clusters that are known; undefined = it can't be said just now. */
+  readonly known: () => ReadonlySet<string> | undefined
+}
+
+/**
+ * Takes back what is in authoritative records of clusters that have left: of which there has been no Secret for a while,
+ * as nobody else is going to. The while begins anew with each term, and whenever somebody may be meant that is not known.
+ */
+export class Strangers {
+  readonly #parts: StrangersParts
+  readonly #authoritative = new Set<string>()
+  /** Monotonic time since when each of them has not been known. */
+  readonly #sinceMs = new Map<string, number>()
+  #stops: (() => void)[] = []
+  #sweeping: Promise<void> = Promise.resolve()
+  #isSweeping = false
+
+  constructor(parts: StrangersParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    const { records, timers, leaveMs } = this.#parts
+    this.#stops = [
+      records.subscribe({
+        onAdd: (key, record) => {
+          if (isAuthoritative(record)) this.#authoritative.add(key)
+        },
+        onUpdate: (key, record) => {
+          if (isAuthoritative(record)) this.#authoritative.add(key)
+          else this.#authoritative.delete(key)
+        },
+        onDelete: (key) => this.#authoritative.delete(key),
+      }),
+      timers.every(Math.min(Math.ceil(leaveMs / LOOKS), LOOK_MAX_MS), () => this.#look()),
+    ]
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop()
+    await this.#sweeping
+  }
+
+  #look(): void {
+    if (this.#isSweeping) return
+    const { clock, leaveMs, known: readKnown } = this.#parts
+    const known = readKnown()
+    const found = new Set<string>()
+    if (known !== undefined) {
+      for (const key of this.#authoritative) {
+        for (const [, cluster] of this.#ownersOf(key)) {
+          if (cluster !== '' && !known.has(cluster)) found.add(cluster)
+        }
+      }
+    }
+    for (const cluster of this.#sinceMs.keys()) {
+      if (!found.has(cluster)) this.#sinceMs.delete(cluster)
+    }
+    const nowMs = clock.monotonic()
+    const left = new Set<string>()
+    for (const cluster of found) {
+      const sinceMs = this.#sinceMs.get(cluster) ?? nowMs
+      this.#sinceMs.set(cluster, sinceMs)
+      if (nowMs - sinceMs >= leaveMs) left.add(cluster)
+    }
+    if (left.size > 0) this.#sweeping = this.#sweep(left)
+  }
+
+  /** Never rejects: what failed is found again at the next look. */
+  async #sweep(left: ReadonlySet<string>): Promise<void> {
+    const { log, turns } = this.#parts
+    this.#isSweeping = true
+    try {
+      for (const key of this.#authoritative) await turns.take(key, () => this.#takeBack(key, left))
+    } catch (error) {
+      const isKnown = error instanceof ApiError || error instanceof NotLeadingError
+      const cause = error instanceof Error ? error.message : String(error)
+      const text = `endpoints of clusters that have left are still there: ${cause}`
+      if (isKnown) log.debug(text)
+      else log.error(text)
+    }
+    this.#isSweeping = false
+  }
+
+  async #takeBack(key: string, left: ReadonlySet<string>): Promise<void> {
+    const { view, writer, log } = this.#parts
+    const record = view.record(key)
+    if (record === undefined || !isAuthoritative(record)) return
+    const owners = this.#ownersOf(key).filter(([, cluster]) => left.has(cluster))
+    if (owners.length === 0) return
+    const gone = [...new Set(owners.map(([, cluster]) => cluster))].join(', ')
+    log.info(`dnsrecords ${key}: there is no Secret of cluster ${gone}: its endpoints go`)
+    const writes = planDepartures(
+      record,
+      owners.map(([owner]) => owner),
+    )
+    for (const write of writes) await writer.write(write)
+  }
+
+  /** Owners, each with the short id of its cluster. */
+  #ownersOf(key: string): readonly (readonly [string, string])[] {
+    const record = this.#parts.view.record(key)
+    return record === undefined
+      ? []
+      : [...readOwners(itemsOf(mappingOf(record, 'spec'), 'endpoints'))]
+  }
+}

@@ -1,0 +1,54 @@
+import { ask, questionOf } from '../client/ask.ts'
+import type { Endpoint } from '../dns/endpoint.ts'
+import { printRcode, Rcode, RRClass, RRType } from '../dns/iana/index.ts'
+import type { ResourceRecord } from '../dns/message/message.ts'
+import type { TsigKey } from '../dns/tsig/key.ts'
+import { KDRNT_ZONE } from '../record/kdrnt.ts'
+import { soaSerial } from '../zone/inbound/transfer-reader.ts'
+import type { ZoneRecords } from '../zone/zonefile/records.ts'
+
+/** One question, and how often it is sent. */
+const QUESTION_MS = 1000
+const QUESTION_TRIES = 2
+
+export interface AskSerialOptions {
+  readonly key: TsigKey | undefined
+  /** Address that we ask from; '' = any. */
+  readonly source: string
+  readonly signal: AbortSignal
+}
+
+/** The serial of a server's zone kdrnt; a string says why there is none. Never rejects. */
+export async function askSerial(
+  server: Endpoint,
+  options: AskSerialOptions,
+): Promise<number | string> {
+  const answered = await ask({
+    server,
+    query: questionOf(KDRNT_ZONE, RRType.SOA),
+    timeoutMs: QUESTION_MS,
+    tries: QUESTION_TRIES,
+    ...options,
+  })
+  if (answered.kind === 'failed') return answered.reason
+  const { rcode, answer } = answered.message
+  if (rcode !== Rcode.NOERROR) return `it answers ${printRcode(rcode)} to a question for kdrnt`
+  const soa = answer.find(({ type, rdata }) => type === RRType.SOA && rdata.length >= 22)
+  return soa === undefined ? 'it has no zone kdrnt' : soaSerial(soa)
+}
+
+/** The SOA of a zone kdrnt that was transferred whole. */
+export function apexSoa(records: ZoneRecords): ResourceRecord | undefined {
+  const node = records.find(KDRNT_ZONE, KDRNT_ZONE.length)
+  for (
+    let i = node === -1 ? -1 : records.firstRecord[node]!;
+    i !== -1;
+    i = records.nextRecord[i]!
+  ) {
+    if (records.type[i] !== RRType.SOA) continue
+    const ttlSeconds = records.ttlSeconds[i]!
+    const rdata = records.rdata(i).slice()
+    return { owner: KDRNT_ZONE, type: RRType.SOA, rrclass: RRClass.IN, ttlSeconds, rdata }
+  }
+  return undefined
+}

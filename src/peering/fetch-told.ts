@@ -1,0 +1,44 @@
+import { type Fetch, type Fetching, fetchZone } from '../client/fetch-zone.ts'
+import type { ResourceRecord } from '../dns/message/message.ts'
+import { KDRNT_ZONE } from '../record/kdrnt.ts'
+import { PEER_ENDPOINTS_MAX } from './read-told.ts'
+import { isEndpointType, isTold, PEER_OCTETS_MAX } from './shared-zone.ts'
+
+/** Limits of one transfer. Octets: as they come; what is kept of them has limits of its own. */
+const IDLE_MS = 10_000
+const TOTAL_MS = 10 * 60_000
+const OCTETS_MAX = 256 * 1024 * 1024
+/** Of all records, kept or not, with their names written out: a name that is two octets on the way has 255. */
+const SEEN_RECORDS_MAX = 3_000_000
+const SEEN_OCTETS_MAX = 512 * 1024 * 1024
+/** Records of differences: where there are more, all of the zone costs less. */
+const STEP_RECORDS_MAX = 100_000
+
+export interface ToldFetch
+  extends Pick<Fetch, 'primary' | 'source' | 'key' | 'soa' | 'serial' | 'clock' | 'timers'> {
+  /** The zone has addresses and aliases, as every peer's of whatever generation has. */
+  readonly onOthers: () => void
+}
+
+/** Asks a peer for its zone kdrnt. Of its records only those that tell endpoints whole are kept. */
+export function fetchTold({ onOthers, ...fetch }: ToldFetch): Fetching {
+  const keeps = (record: ResourceRecord): boolean => {
+    if (isEndpointType(record.type)) onOthers()
+    return isTold(record)
+  }
+  return fetchZone({
+    ...fetch,
+    zone: KDRNT_ZONE,
+    idleMs: IDLE_MS,
+    totalMs: TOTAL_MS,
+    octetsMax: OCTETS_MAX,
+    filter: {
+      keeps,
+      recordsMax: PEER_ENDPOINTS_MAX,
+      octetsMax: PEER_OCTETS_MAX,
+      seenRecordsMax: SEEN_RECORDS_MAX,
+      seenOctetsMax: SEEN_OCTETS_MAX,
+      stepRecordsMax: STEP_RECORDS_MAX,
+    },
+  })
+}

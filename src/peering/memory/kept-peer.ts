@@ -1,0 +1,24 @@
+import type { Generation, SiteShare } from '../shared-endpoint.ts'
+
+/** All that one peer told, as it goes from one process to the next, or from one follower to another. */
+export interface KeptPeer {
+  /** `host:port`, as configured. */
+  readonly address: string
+  /** Of the key that all of it was signed with; '' = none. */
+  readonly keyName: string
+  readonly generation: Generation
+  /** Monotonic: when it last confirmed anything, and what its zone told; -Infinity = never. */
+  readonly seenMs: number
+  readonly zoneSeenMs: number
+  /** Of its zone kdrnt; undefined = not known. */
+  readonly serial: number | undefined
+  /** What its zone told whole: TXT rdata, a character an octet, by the name behind `v2.`. */
+  readonly zone: ReadonlyMap<string, ReadonlySet<string>>
+  /** What it answered for hosts that it was asked for, by root host. */
+  readonly hosts: Iterable<readonly [rootHost: string, shares: readonly SiteShare[]]>
+}
+
+/** Who told it: what one told unsigned is not what it says under a key. */
+export function identityOf({ address, keyName }: Pick<KeptPeer, 'address' | 'keyName'>): string {
+  return keyName === '' ? address : `${address} ${keyName}`
+}

@@ -1,0 +1,242 @@
+import type { Clock } from '../../base/clock.ts'
+import { recallMoment, writeMoment } from '../../base/moment.ts'
+import { type RefusedText, refuse } from '../../record/state/sealed-text.ts'
+import type { StateKind } from '../../record/state/state-file.ts'
+import { PEER_ENDPOINTS_MAX } from '../read-told.ts'
+import type { Generation, SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
+import { composeShared, scanShared } from '../shared-text.ts'
+import { identityOf, type KeptPeer } from './kept-peer.ts'
+
+const OCTETS_MAX = 256 * 1024 * 1024
+/** Beside what peers told: their own lines, and the seal. */
+const SPARE_OCTETS = 1024 * 1024
+/** A peer of generation v1 has no name that others could know it by; its endpoints get it back when they are read. */
+const NO_SITE = 'x'
+const NEVER = '-'
+
+/** What peers told, by `identityOf`. */
+export type KeptPeers = ReadonlyMap<string, KeptPeer>
+
+/**
+ * A file with what peers told the site of that name:
+ *
+ *     site SITE
+ *     peer ADDRESS KEY GENERATION SEEN ZONE_SEEN SERIAL
+ *     zone HOST
+ *     told RDATA
+ *     host ROOT_HOST GENERATION SEEN
+ *     told RDATA
+ *
+ * Of each peer what its zone told comes first, then what it answered for hosts. RDATA: of TXT, as `composeShared` makes
+ * it, base64. Times are milliseconds since the epoch. `-`: there is none.
+ */
+export function keptPeers(site: string, clock: Clock): StateKind<KeptPeers> {
+  return {
+    what: 'peers',
+    version: '1',
+    octetsMax: OCTETS_MAX,
+    mode: 0o600,
+    gapMs: 10_000,
+    isLarge: true,
+    contents: 'words of peers',
+    subject: 'what peers told',
+    loss: 'each peer has to be heard of first',
+    scan: (lines) => new KeptReader(site, clock).read(lines),
+  }
+}
+
+export interface PrintKeptParts {
+  readonly site: string
+  readonly clock: Clock
+  /** Told of a peer with more than there is room for, and how many of its endpoints are left out. */
+  readonly onCut: (address: string, endpoints: number) => void
+  readonly octetsMax?: number
+}
+
+/** The lines of such a file. Every peer has the same part of the room. */
+export function* printKept(peers: readonly KeptPeer[], parts: PrintKeptParts): Generator<string> {
+  const { site, clock, onCut, octetsMax = OCTETS_MAX - SPARE_OCTETS } = parts
+  yield `site ${site}\n`
+  const room = Math.floor(octetsMax / Math.max(1, peers.length))
+  for (const peer of peers) {
+    let octets = 0
+    let cut = 0
+    for (const { text, endpoints } of printPeer(peer, clock)) {
+      if (octets + text.length > room) {
+        cut += endpoints
+        continue
+      }
+      octets += text.length
+      yield text
+    }
+    if (cut > 0) onCut(peer.address, cut)
+  }
+}
+
+interface Piece {
+  readonly text: string
+  readonly endpoints: number
+}
+
+function* printPeer(peer: KeptPeer, clock: Clock): Generator<Piece> {
+  const { address, keyName, generation, serial } = peer
+  const [seen, zoneSeen] = [peer.seenMs, peer.zoneSeenMs].map((ms) => printSeen(ms, clock))
+  const text = `peer ${address} ${keyName || NEVER} ${generation} ${seen} ${zoneSeen} ${serial ?? NEVER}\n`
+  yield { text, endpoints: 0 }
+  for (const [host, told] of peer.zone) {
+    let text = `zone ${host}\n`
+    for (const rdata of told) text += `told ${Buffer.from(rdata, 'latin1').toString('base64')}\n`
+    yield { text, endpoints: told.size }
+  }
+  for (const [rootHost, shares] of peer.hosts) {
+    for (const share of shares) yield printShare(rootHost, share, clock)
+  }
+}
+
+function printShare(rootHost: string, share: SiteShare, clock: Clock): Piece {
+  const { generation, endpoints, seenMs } = share
+  if (endpoints.length === 0) return { text: '', endpoints: 0 }
+  let text = `host ${rootHost} ${generation} ${printSeen(seenMs, clock)}\n`
+  for (const endpoint of endpoints) {
+    const rdata = composeShared(generation === 'v1' ? { ...endpoint, site: NO_SITE } : endpoint)
+    if (rdata !== undefined) text += `told ${Buffer.from(rdata).toString('base64')}\n`
+  }
+  return { text, endpoints: endpoints.length }
+}
+
+function printSeen(seenMs: number, clock: Clock): string {
+  if (seenMs === Number.NEGATIVE_INFINITY) return NEVER
+  return String(Math.max(0, writeMoment(seenMs, clock)))
+}
+
+interface KeptDraft extends KeptPeer {
+  readonly zone: Map<string, Set<string>>
+  readonly hosts: Map<string, SiteShare[]>
+}
+
+/** What told lines are of. */
+type Section =
+  | { readonly kind: 'zone'; readonly told: Set<string> }
+  | {
+      readonly kind: 'host'
+      readonly rootHost: string
+      readonly generation: Generation
+      readonly seenMs: number
+    }
+
+const PEER = /^peer (\S+:\d{1,5}) (\S+) (v[12]) (\d{1,15}) (\d{1,15}|-) (\d{1,10}|-)$/
+const ZONE = /^zone (\S+)$/
+const HOST = /^host (\S+) (v[12]) (\d{1,15}|-)$/
+const TOLD = /^told ([A-Za-z0-9+/]+={0,2})$/
+
+class KeptReader {
+  readonly #site: string
+  readonly #clock: Clock
+  readonly #peers = new Map<string, KeptDraft>()
+  #peer: KeptDraft | undefined
+  #section: Section | undefined
+  /** Of the peer. */
+  #count = 0
+
+  constructor(site: string, clock: Clock) {
+    this.#site = site
+    this.#clock = clock
+  }
+
+  read(lines: readonly string[]): KeptPeers | RefusedText | undefined {
+    const [first = '', ...rest] = lines
+    if (!first.startsWith('site ')) return undefined
+    const site = first.slice('site '.length)
+    if (site !== this.#site) return refuse(`it is that of site ${JSON.stringify(site)}`, false)
+    for (const line of rest) if (!this.#take(line)) return undefined
+    return this.#peers
+  }
+
+  #take(line: string): boolean {
+    // Nearly all lines are that.
+    if (line.startsWith('told ')) return this.#takeTold(line)
+    if (line.startsWith('zone ')) return this.#takeZone(ZONE.exec(line)?.[1])
+    if (line.startsWith('host ')) return this.#takeHost(HOST.exec(line))
+    return this.#takePeer(PEER.exec(line))
+  }
+
+  #takePeer(found: RegExpExecArray | null): boolean {
+    if (found === null) return false
+    const [, address = '', key = '', generation, seen = '', zoneSeen = '', serial = ''] = found
+    const peer: KeptDraft = {
+      address,
+      keyName: key === NEVER ? '' : key,
+      generation: generation as Generation,
+      seenMs: this.#scanSeen(seen),
+      zoneSeenMs: this.#scanSeen(zoneSeen),
+      serial: serial === NEVER ? undefined : Number(serial),
+      zone: new Map(),
+      hosts: new Map(),
+    }
+    this.#peers.set(identityOf(peer), peer)
+    this.#peer = peer
+    this.#section = undefined
+    this.#count = 0
+    return true
+  }
+
+  #takeZone(host: string | undefined): boolean {
+    if (host === undefined || this.#peer === undefined) return false
+    const told = new Set<string>()
+    this.#peer.zone.set(host, told)
+    this.#section = { kind: 'zone', told }
+    return true
+  }
+
+  #takeHost(found: RegExpExecArray | null): boolean {
+    if (found === null || this.#peer === undefined) return false
+    const [, rootHost = '', generation, seen = ''] = found
+    const seenMs = this.#scanSeen(seen)
+    this.#section = { kind: 'host', rootHost, generation: generation as Generation, seenMs }
+    return true
+  }
+
+  #takeTold(line: string): boolean {
+    const text = TOLD.exec(line)?.[1]
+    const section = this.#section
+    if (text === undefined || section === undefined) return false
+    if (++this.#count > PEER_ENDPOINTS_MAX) return false
+    const rdata = Buffer.from(text, 'base64')
+    if (section.kind === 'zone') {
+      section.told.add(rdata.toString('latin1'))
+      return true
+    }
+    const endpoint = scanShared(rdata)
+    if (typeof endpoint === 'string' || endpoint.rootHost !== section.rootHost) return false
+    const { address, hosts } = this.#peer!
+    const site = section.generation === 'v1' ? address : endpoint.site
+    const shares = hosts.get(section.rootHost) ?? []
+    const { rootHost, generation, seenMs } = section
+    const about = { teller: address, rootHost, generation, seenMs }
+    hosts.set(rootHost, withEndpoint(shares, { ...endpoint, site }, about))
+    return true
+  }
+
+  #scanSeen(text: string): number {
+    return text === NEVER
+      ? Number.NEGATIVE_INFINITY
+      : recallMoment(Number(text), this.#clock).seenMs
+  }
+}
+
+function withEndpoint(
+  shares: SiteShare[],
+  endpoint: SharedEndpoint,
+  about: Pick<SiteShare, 'teller' | 'rootHost' | 'generation' | 'seenMs'>,
+): SiteShare[] {
+  const { site } = endpoint
+  const known = shares.find((share) => share.site === site)
+  if (known !== undefined) {
+    const longer = { ...known, endpoints: [...known.endpoints, endpoint] }
+    return shares.map((share) => (share === known ? longer : share))
+  }
+  // Who tells of several sites is a nameserver of none of them: see `SiteShare`.
+  const isOwn = shares.length === 0
+  const share: SiteShare = { site, isOwn, ...about, endpoints: [endpoint] }
+  return [...shares.map((other) => ({ ...other, isOwn })), share]
+}

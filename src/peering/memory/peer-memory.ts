@@ -1,0 +1,169 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
+import { StateFile } from '../../record/state/state-file.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { PeerFollower } from '../peer.ts'
+import type { KeptPeer } from './kept-peer.ts'
+import { type KeptPeers, keptPeers, printKept } from './kept-text.ts'
+
+/** How often to look whether a peer fell silent, and whether what is on the disk is too old. */
+const LOOK_MS = 5000
+/** What is on the disk is older than what is known by up to that part of the time after which it expires. */
+const LAG_PART = 24
+const LAG_MS_MAX = 3_600_000
+
+export interface PeerMemoryOptions {
+  /** Absolute. */
+  readonly path: string
+  /** Ours: what peers told another one is not for us. */
+  readonly site: string
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+}
+
+/** How the file fares. */
+export interface MemoryStatus {
+  readonly path: string
+  /** Age of what is in the file; undefined = this process has not written it yet. */
+  readonly ageMs: number | undefined
+  /** Of the file; 0 = not known. */
+  readonly octets: number
+  /** Why it can't be written; '' = it can. */
+  readonly fault: string
+}
+
+/** A peer of which something is known. */
+interface Known {
+  readonly told: () => KeptPeer | undefined
+  /** Who follows it now, for how many; undefined = nobody: what it told is kept until it would have expired. */
+  follower: PeerFollower | undefined
+  users: number
+  isUp: boolean
+}
+
+/**
+ * Keeps what peers told in a file, so that a process which is started while a peer is dead goes on from there. It is
+ * written soon after a change, when a peer falls silent, and now and then, so that it says when a peer was heard last.
+ */
+export class PeerMemory {
+  readonly #options: PeerMemoryOptions
+  readonly #file: StateFile<KeptPeers>
+  /** By `identityOf`. */
+  readonly #known = new Map<string, Known>()
+  readonly #cut = new Set<string>()
+  readonly #stopLooking: () => void
+  #expiryMs = 0
+  #lagMs = LAG_MS_MAX
+
+  /** Reads the file. */
+  constructor(options: PeerMemoryOptions) {
+    const { site, clock, timers } = options
+    this.#options = options
+    this.#file = new StateFile({
+      ...options,
+      kind: keptPeers(site, clock),
+      print: () => this.#print(),
+    })
+    for (const [identity, kept] of this.#file.open() ?? []) {
+      this.#known.set(identity, unfollowed(kept))
+    }
+    this.#stopLooking = timers.every(LOOK_MS, () => this.#look())
+  }
+
+  get status(): MemoryStatus {
+    const { writtenMs, octets, fault } = this.#file
+    const isWritten = writtenMs !== Number.NEGATIVE_INFINITY
+    const ageMs = isWritten ? this.#options.clock.monotonic() - writtenMs : undefined
+    return { path: this.#options.path, ageMs, octets, fault }
+  }
+
+  /** What is to be known of it, for the ready page; '' = nothing. */
+  note(): string {
+    const { fault } = this.#file
+    return fault === '' ? '' : `what peers told is not kept in ${this.#options.path}: ${fault}`
+  }
+
+  /** Gives a follower that is new what is known of its peer. */
+  recall(follower: PeerFollower): void {
+    const kept = this.#known.get(follower.identity)?.told()
+    if (kept !== undefined) follower.recall(kept)
+  }
+
+  /** Keeps what the follower's peer tells, until the returned function is called. `expiryMs`: how long that holds. */
+  keep(follower: PeerFollower, expiryMs: number): () => void {
+    this.#expiryMs = Math.max(this.#expiryMs, expiryMs)
+    this.#lagMs = Math.min(this.#lagMs, expiryMs / LAG_PART)
+    const known = this.#known.get(follower.identity)
+    const isSame = known?.follower === follower
+    const told = (): KeptPeer | undefined => follower.keep(this.#sinceMs)
+    const entry = isSame ? known : { told, follower, users: 0, isUp: follower.isUp }
+    entry.users++
+    this.#known.set(follower.identity, entry)
+    const unsubscribe = isSame ? () => {} : follower.subscribe(() => this.#file.noteChange())
+    return () => {
+      if (--entry.users > 0) return
+      unsubscribe()
+      entry.follower = undefined
+    }
+  }
+
+  /** Leaves the file as of now. */
+  close(): void {
+    this.#stopLooking()
+    if (this.#keptPeers().length > 0) this.#file.noteChange()
+    this.#file.close()
+  }
+
+  #look(): void {
+    let [isNews, isAnyUp] = [false, false]
+    for (const [identity, known] of this.#known) {
+      const { follower } = known
+      if (follower === undefined) {
+        if (this.#isOver(known.told())) this.#known.delete(identity)
+        continue
+      }
+      isNews ||= follower.isUp !== known.isUp
+      known.isUp = follower.isUp
+      isAnyUp ||= follower.isUp
+    }
+    const ageMs = this.#options.clock.monotonic() - this.#file.writtenMs
+    if (isNews || (isAnyUp && ageMs >= this.#lagMs)) this.#file.noteChange()
+  }
+
+  *#print(): Generator<string> {
+    const { site, clock, log, path } = this.#options
+    yield* printKept(this.#keptPeers(), {
+      site,
+      clock,
+      onCut: (address, endpoints) => {
+        if (this.#cut.has(address)) return
+        this.#cut.add(address)
+        log.warning(`${path} has no room for ${endpoints} endpoints of peer ${address}`)
+      },
+    })
+  }
+
+  #keptPeers(): readonly KeptPeer[] {
+    const kept: KeptPeer[] = []
+    for (const { told, follower } of this.#known.values()) {
+      const peer = told()
+      if (peer === undefined || (follower === undefined && this.#isOver(peer))) continue
+      kept.push(peer)
+    }
+    return kept
+  }
+
+  /** True where nobody would take it into account if it were asked for again. */
+  #isOver(peer: KeptPeer | undefined): boolean {
+    return peer === undefined || (this.#expiryMs > 0 && peer.seenMs < this.#sinceMs)
+  }
+
+  get #sinceMs(): number {
+    return this.#options.clock.monotonic() - this.#expiryMs
+  }
+}
+
+function unfollowed(kept: KeptPeer): Known {
+  return { told: () => kept, follower: undefined, users: 0, isUp: false }
+}

@@ -1,0 +1,37 @@
+import type { Generation } from './shared-endpoint.ts'
+
+/** How one peer stands. */
+export interface PeerStatus {
+  /** `host:port`, as configured. */
+  readonly address: string
+  /** Sites that it speaks for, joined by commas; '' = not known. */
+  readonly site: string
+  /** How it is asked; '' = it has not answered yet. */
+  readonly generation: Generation | ''
+  /** Monotonic: when it last confirmed what we have of it; -Infinity = never. */
+  readonly lastSeenMs: number
+  /** The same as milliseconds since the epoch, by the wall clock as it was then; 0 = never. */
+  readonly lastSeenTimeMs: number
+  /** Of its zone kdrnt; undefined = not known. */
+  readonly serial: number | undefined
+  /** It answers, and did so since we began to ask. */
+  readonly isUp: boolean
+  /** What is wrong just now; '' = nothing. */
+  readonly error: string
+  /** Failed attempts since the start. */
+  readonly failures: number
+  /** Endpoints that it tells of. */
+  readonly endpoints: number
+  /** What of those that were looked at was refused: lines of the log. */
+  readonly refused: number
+}
+
+/** True for when a peer was seen, false for what says that it never was. */
+export function wasHeard(lastSeenMs: number): boolean {
+  return lastSeenMs !== Number.NEGATIVE_INFINITY
+}
+
+/** Without its `*.`. */
+export function bareHost(rootHost: string): string {
+  return rootHost.startsWith('*.') ? rootHost.slice(2) : rootHost
+}

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * The text of a file in which something is kept over a restart:
+ *
+ *     sextant WHAT VERSION
+ *     …
+ *     sha256 HEX (of all before)
+ */
+export interface SealedForm {
+  /** One word: `probes`. */
+  readonly what: string
+  readonly version: string
+}
+
+/** Why a file is refused; a foreign one is somebody else's and must not be written. */
+export interface RefusedText {
+  readonly kind: 'refused'
+  readonly reason: string
+  readonly isForeign: boolean
+}
+
+const SEAL = 'sha256 '
+
+/** The text of such a file in pieces. `lines`: each with its end; several in one piece are fine. */
+export function* sealText(
+  { what, version }: SealedForm,
+  lines: Iterable<string>,
+): Generator<string> {
+  const hash = createHash('sha256')
+  const header = `sextant ${what} ${version}\n`
+  hash.update(header)
+  yield header
+  for (const line of lines) {
+    hash.update(line)
+    yield line
+  }
+  yield `${SEAL}${hash.digest('hex')}\n`
+}
+
+/** The lines between the first and the last of a file that is whole, without their ends. */
+export function openText(text: string, { what, version }: SealedForm): RefusedText | string[] {
+  const magic = `sextant ${what} `
+  if (text === '') return refuse('it is empty', false)
+  // A torn beginning of our own is ours.
+  if (!text.startsWith(magic) && !magic.startsWith(text)) {
+    return refuse('it holds something else', true)
+  }
+  const [found = ''] = text.slice(magic.length, magic.length + 64).split('\n', 1)
+  const isComplete = text.includes('\n')
+  if (isComplete && found !== version) {
+    return refuse(`its version is ${JSON.stringify(found)}, not ${version}`, true)
+  }
+  const body = text.slice(0, Math.max(0, text.lastIndexOf(SEAL)))
+  const digest = createHash('sha256').update(body).digest('hex')
+  if (!isComplete || text.slice(body.length) !== `${SEAL}${digest}\n`) {
+    return refuse('it is torn: its checksum is missing or wrong', false)
+  }
+  return body.split('\n').slice(1, -1)
+}
+
+export function refuse(reason: string, isForeign: boolean): RefusedText {
+  return { kind: 'refused', reason, isForeign }
+}

@@ -1,0 +1,149 @@
+import t from 'tap'
+import type { Message, ResourceRecord } from '../../src/dns/message/message.ts'
+import type { ApiObject } from '../../src/kube/api.ts'
+import { Cluster } from '../support/cluster.ts'
+import { needsCluster } from '../support/cluster-binary.ts'
+import { framed, HostilePeer, replyTo } from '../support/hostile-peer.ts'
+import { RunningOperator } from '../support/operator.ts'
+import { endpoint, record, told } from '../support/told-zone.ts'
+import { until } from '../support/until.ts'
+
+const NAMESPACE = 'a'
+const HOST = 'app.k.example.com'
+const SEEN_MS = 30_000
+/** Records in one message: they have to fit. */
+const RECORDS_MAX = 50
+
+/** A zone of as much as an operator takes for one host, and more: in the API each `<` is six octets. */
+function zoneOf(serial: number, sites: readonly string[], loudSite: string): ResourceRecord[] {
+  const loud = Array.from({ length: 1200 }, (_, i) =>
+    told(
+      endpoint({
+        site: loudSite,
+        rootHost: HOST,
+        dnsName: `n${i}.${HOST}`,
+        recordType: 'TXT',
+        targets: [`${serial} ${'<'.repeat(800)}`],
+      }),
+    ),
+  )
+  const quiet = sites.map((site, i) =>
+    told(endpoint({ site, rootHost: HOST, dnsName: HOST, targets: [`192.0.2.${100 + i}`] })),
+  )
+  return [...quiet, ...loud]
+}
+
+t.test('megabytes of a peer stop nothing of ours', needsCluster(), async (t) => {
+  const cluster = await Cluster.start(t)
+  await cluster.installCrds()
+  await cluster.createNamespace(NAMESPACE)
+  let serial = 1
+  const soa = () =>
+    record('kdrnt.', 'SOA', `ns1.kdrnt. hostmaster.kdrnt. ${serial} 7200 1800 86400 60`)
+  const open = (sites: readonly string[], loudSite: string) =>
+    HostilePeer.open(t, {
+      datagram: (query) => replyTo(query, [soa()]),
+      *stream(query: Message) {
+        const records = [soa(), ...zoneOf(serial, sites, loudSite), soa()]
+        for (let at = 0; at < records.length; at += RECORDS_MAX) {
+          yield framed(replyTo(query, records.slice(at, at + RECORDS_MAX)))
+        }
+      },
+    })
+  const loud = await open(['q'], 'loud')
+  const louder = await open([], 'louder')
+  const nameservers = [loud, louder].map(({ port }) => `127.0.0.1:${port}`).join(',')
+  await cluster.must('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
+    metadata: { name: 'coredns', labels: { 'kuadrant.io/default-provider': 'true' } },
+    type: 'kuadrant.io/coredns',
+    stringData: { ZONES: 'k.example.com', NAMESERVERS: nameservers },
+  })
+  const specOf = (address: string) => ({
+    rootHost: HOST,
+    endpoints: [{ dnsName: HOST, recordType: 'A', recordTTL: 60, targets: [address] }],
+  })
+  await cluster.must('POST', cluster.records(NAMESPACE), {
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name: 'app' },
+    spec: specOf('192.0.2.1'),
+  })
+  const args = [`--watch-namespaces=${NAMESPACE}`, '--site=here']
+  const operator = await RunningOperator.start(t, { kubeconfig: cluster.kubeconfig('admin'), args })
+  // biome-ignore lint/suspicious/noExplicitAny: an object as the API has it
+  const read = async (name: string): Promise<any> =>
+    (await cluster.call('GET', cluster.records(NAMESPACE, name))).body
+  const addresses = async (): Promise<string> => {
+    const merged = await read('merged-app')
+    const endpoints: readonly ApiObject[] = merged?.spec?.endpoints ?? []
+    return endpoints.flatMap((e) => (e.recordType === 'A' ? e.targets : [])).join(' ')
+  }
+  const serves = async (want: string): Promise<void> => {
+    let got = ''
+    const isSo = async () => (got = await addresses()) === want
+    await until(isSo, `merged-app to be ${want}`, SEEN_MS).catch((error: Error) => {
+      throw new Error(`${error.message}, it is ${got}:\n${operator.output}`)
+    })
+  }
+  const texts = async (): Promise<number> => {
+    const merged = await read('merged-app')
+    const endpoints: readonly ApiObject[] = merged?.spec?.endpoints ?? []
+    return endpoints.filter(({ recordType }) => recordType === 'TXT').length
+  }
+  await serves('192.0.2.1 192.0.2.100')
+  await until(async () => (await texts()) > 50, 'as much of the loud ones as fits', SEEN_MS)
+  const ready = async (): Promise<ApiObject | undefined> => {
+    const conditions: readonly ApiObject[] = (await read('app')).status?.conditions ?? []
+    return conditions.find(({ type }) => type === 'Ready')
+  }
+  await until(
+    async () => String((await ready())?.message).includes('left out'),
+    'it to be told',
+    SEEN_MS,
+  )
+  t.match(await ready(), {
+    status: 'True',
+    message: /there is no room for all endpoints of loud, louder: some are left out/,
+  })
+
+  await t.test('our own edits get through', async (t) => {
+    await cluster.must('PATCH', cluster.records(NAMESPACE, 'app'), { spec: specOf('192.0.2.9') })
+    await serves('192.0.2.100 192.0.2.9')
+    t.match(await ready(), { status: 'True' })
+  })
+
+  await t.test('it is told in an Event, and in metrics', async (t) => {
+    await until(
+      async () => {
+        const path = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`
+        const { items } = await cluster.must('GET', path)
+        return items.some(
+          ({ reason, note }: { reason: string; note: string }) =>
+            reason === 'EndpointConflict' && /^loud.* more than there is room for/.test(note),
+        )
+      },
+      'an Event',
+      SEEN_MS,
+    )
+    const place = 'dns_record_name="app",dns_record_namespace="a"'
+    const leftOut = await operator.metric(`sextant_operator_endpoints_left_out{${place}}`)
+    t.ok((leftOut ?? 0) > 500, `${leftOut} are left out`)
+    const peer = `peer="127.0.0.1:${loud.port}"`
+    t.equal(await operator.metric(`sextant_operator_peer_refused{${peer}}`), 1)
+    t.match(operator.output, /refused: app\.k\.example\.com: 120[01] endpoints, only \d+ are taken/)
+  })
+
+  await t.test('new megabytes take the place of the old ones', async (t) => {
+    serial = 2
+    await until(
+      async () => {
+        const merged = await read('merged-app')
+        return JSON.stringify(merged.spec.endpoints).includes('"2 <<<')
+      },
+      'the new ones',
+      SEEN_MS,
+    )
+    t.match(await ready(), { status: 'True' })
+    t.notMatch(operator.output, /too large|request is too/)
+  })
+})

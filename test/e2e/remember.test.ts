@@ -1,0 +1,91 @@
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { freePort } from '../support/server.ts'
+import { AMERICA, EUROPE, gateway, pairOf, Site, ZONE } from '../support/sites.ts'
+import { until } from '../support/until.ts'
+
+const EAST = '192.0.2.1'
+const WEST = '198.51.100.1'
+const MORE = `more.${ZONE}`
+
+/** Two sites, of which the west remembers what the east told; the east has a host of its own as well. */
+async function startPair(t: Test, lines: string) {
+  const readyPort = await freePort()
+  const pair = await pairOf({ west: { readyPort, lines: `remember told\n${lines}` } })
+  const files = { ...pair.east.files, 'zones/more.yaml': gateway('GEO-EU', EAST, { host: MORE }) }
+  // Of an earlier run.
+  rmSync(join(t.testdirName, 'west', 'told'), { force: true })
+  const east = await Site.start(t, { ...pair.east, files })
+  const west = await Site.start(t, pair.west)
+  const file = join(t.testdirName, 'west', 'told')
+  const read = (): string => (existsSync(file) ? readFileSync(file, 'utf8') : '')
+  await until(async () => (await west.ask(EUROPE)) === EAST, 'the east')
+  await until(() => read().split('\ntold ').length === 9, 'it to be written')
+  const page = async (path: string) => (await fetch(`http://127.0.0.1:${readyPort}/${path}`)).text()
+  return { east, west, file, read, page }
+}
+
+t.test('a server that starts while its peer is dead serves what that told', async (t) => {
+  const { east, west, file, page } = await startPair(t, 'expire 30s')
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.match(await page('metrics'), /sextant_peer_memory_failing\{file="[^"]*told"\} 0/)
+  await east.kill()
+  const killedMs = performance.now()
+  await west.kill()
+  await west.restart()
+  t.equal(await west.ask(EUROPE), EAST, 'from the first answer on')
+  t.equal(await west.ask(EUROPE, MORE), EAST)
+  await until(async () => /silent for/.test(await page('ready')), 'the ready page', 20_000)
+  t.match(await page('ready'), /^OK\n.*8 endpoints of it are known/)
+  west.reload()
+  await until(() => /Reloading complete/.test(west.output), 'a reload')
+  t.equal(await west.ask(EUROPE), EAST, 'over a reload as well')
+  await until(async () => (await west.ask(EUROPE)) === WEST, 'its word to expire', 60_000)
+  t.ok(performance.now() - killedMs < 45_000, 'a restart makes nothing younger')
+  t.equal(await west.ask(EUROPE, MORE), EAST, 'a host of the east alone is not emptied')
+  await west.kill()
+  await west.restart()
+  t.equal(await west.ask(EUROPE), WEST, 'what expired does not come back')
+  t.equal(await west.ask(EUROPE, MORE), EAST, 'and what was held is held')
+  await east.restart()
+  await until(async () => (await west.ask(EUROPE)) === EAST, 'the east to be back', 30_000)
+})
+
+t.test('a restart while the peer lives is not to be seen', async (t) => {
+  const { west } = await startPair(t, '')
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    await west.kill(signal)
+    await west.restart()
+    const others: string[] = []
+    const endMs = performance.now() + 4000
+    for (;;) {
+      for (const [place, host, want] of [
+        [EUROPE, undefined, EAST],
+        [AMERICA, undefined, WEST],
+        [EUROPE, MORE, EAST],
+      ] as const) {
+        const got = await west.ask(place, host)
+        if (got !== want) others.push(got)
+      }
+      if (performance.now() > endMs) break
+    }
+    t.strictSame(others, [])
+  }
+})
+
+t.test('a file that is of no use does not keep a server from its work', async (t) => {
+  const { west, file, read } = await startPair(t, '')
+  await west.kill()
+  west.write('told', read().slice(0, -20))
+  await west.restart()
+  t.match(west.output, /words of peers in .* are not used: it is torn/)
+  await until(async () => (await west.ask(EUROPE)) === EAST, 'the east')
+  await until(() => /sha256 \S{64}\n$/.test(read()), 'a whole one')
+  await west.kill()
+  west.write('told', 'sextant zones\n')
+  await west.restart()
+  t.match(west.output, /holds something else; what peers told is not kept/)
+  await until(async () => (await west.ask(EUROPE)) === EAST, 'the east again')
+  t.equal(readFileSync(file, 'utf8'), 'sextant zones\n')
+})

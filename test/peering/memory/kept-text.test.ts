@@ -1,0 +1,162 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { identityOf, type KeptPeer } from '../../../src/peering/memory/kept-peer.ts'
+import { type KeptPeers, keptPeers, printKept } from '../../../src/peering/memory/kept-text.ts'
+import type { SharedEndpoint, SiteShare } from '../../../src/peering/shared-endpoint.ts'
+import { composeShared } from '../../../src/peering/shared-text.ts'
+import { printLatin1 } from '../../../src/record/latin1.ts'
+import { FakeClock } from '../../support/setup.ts'
+import { HOST, shared } from '../samples.ts'
+
+const PEER = '192.0.2.53:53'
+
+const endpoints: fc.Arbitrary<SharedEndpoint> = fc
+  .record({
+    weight: fc.option(fc.nat(1_000_000), { nil: undefined }),
+    geoCodes: fc.subarray(['DE', 'GEO-EU']),
+    setIdentifier: fc.constantFrom('', 'one', 'ü 2'),
+    targets: fc.subarray(['192.0.2.1', '192.0.2.2', '192.0.2.3'], { minLength: 1 }),
+    health: fc.constantFrom('up', 'down', 'unknown'),
+    sinceSeconds: fc.nat(),
+  })
+  .map((given) => shared(given))
+
+const told = fc.array(endpoints, { minLength: 1, maxLength: 4 })
+
+function zoneOf(list: readonly SharedEndpoint[]): ReadonlyMap<string, ReadonlySet<string>> {
+  return new Map([[HOST, new Set(list.map((one) => printLatin1(composeShared(one)!)))]])
+}
+
+function hostsOf(
+  list: readonly SharedEndpoint[],
+  seenMs: number,
+): readonly [string, SiteShare[]][] {
+  const own = list.map((one) => ({ ...one, site: PEER }))
+  const from = { site: PEER, teller: PEER, isOwn: true, generation: 'v1' } as const
+  const share: SiteShare = { ...from, rootHost: HOST, endpoints: own, seenMs }
+  return [[HOST, [share]]]
+}
+
+function print(peers: readonly KeptPeer[], clock: FakeClock): string[] {
+  const parts = { site: 'west', clock, onCut: () => t.fail('there is room') }
+  return [...printKept(peers, parts)].join('').split('\n').slice(0, -1)
+}
+
+t.test('what peers told is read as it was, by a process with other clocks', async (t) => {
+  const peers = fc
+    .record({ zone: told, asked: told, isNew: fc.boolean(), agesMs: fc.tuple(fc.nat(), fc.nat()) })
+    .map(({ zone, asked, isNew, agesMs }) => ({ zone, asked, isNew, agesMs }))
+  fc.assert(
+    fc.property(peers, fc.nat(100_000), ({ zone, asked, isNew, agesMs }, downMs) => {
+      const clock = new FakeClock()
+      const at = (ageMs: number): number => clock.monotonicMs - ageMs
+      const given: KeptPeer = {
+        address: PEER,
+        keyName: isNew ? '' : 'key.example.',
+        generation: isNew ? 'v2' : 'v1',
+        seenMs: at(agesMs[0]),
+        zoneSeenMs: isNew ? at(agesMs[1]) : Number.NEGATIVE_INFINITY,
+        serial: isNew ? 7 : undefined,
+        zone: zoneOf(zone),
+        hosts: hostsOf(asked, at(agesMs[1])),
+      }
+      const later = new FakeClock()
+      later.nowMs = clock.nowMs + downMs
+      later.monotonicMs = 5
+      const read = keptPeers('west', later).scan(print([given], clock)) as KeptPeers
+      const found = read.get(identityOf(given))!
+      const shiftMs = later.monotonicMs - clock.monotonicMs - downMs
+      t.match(found, {
+        address: given.address,
+        keyName: given.keyName,
+        generation: given.generation,
+        seenMs: given.seenMs + shiftMs,
+        zoneSeenMs: given.zoneSeenMs + shiftMs,
+        serial: given.serial,
+      })
+      t.strictSame(found.zone, given.zone)
+      const moved = hostsOf(asked, at(agesMs[1]) + shiftMs)
+      t.strictSame([...found.hosts], [...moved])
+    }),
+    { numRuns: 100, seed: 7 },
+  )
+})
+
+const KEPT: KeptPeer = {
+  address: PEER,
+  keyName: '',
+  generation: 'v2',
+  seenMs: 0,
+  zoneSeenMs: 0,
+  serial: 1,
+  zone: zoneOf([shared()]),
+  hosts: [],
+}
+
+t.test('the file of another site is refused, and may be replaced', async (t) => {
+  const clock = new FakeClock()
+  const found = keptPeers('east', clock).scan(print([KEPT], clock))
+  t.match(found, { kind: 'refused', reason: 'it is that of site "west"', isForeign: false })
+})
+
+t.test('a line that is none of such a file', async (t) => {
+  const clock = new FakeClock()
+  const good = print([KEPT], clock)
+  const { scan } = keptPeers('west', clock)
+  t.ok(scan(good) instanceof Map)
+  const lines = [
+    'x',
+    'told',
+    'told !',
+    'zone',
+    'zone a b',
+    'host a v3 1',
+    'peer a v2 1 1 1',
+    'peer a:1 - v2 - - -',
+  ]
+  for (const line of lines) t.equal(scan([...good, line]), undefined, line)
+  for (const at of good.keys()) {
+    if (at !== good.length - 1)
+      t.equal(scan(good.filter((_, i) => i !== at)), undefined, `${at} is missing`)
+  }
+})
+
+t.test('a host of a peer that is told of another host is refused', async (t) => {
+  const clock = new FakeClock()
+  const hosts = hostsOf([shared()], 0)
+  const lines = print([{ ...KEPT, generation: 'v1', zone: new Map(), hosts }], clock)
+  const { scan } = keptPeers('west', clock)
+  t.ok(scan(lines) instanceof Map)
+  t.equal(scan(lines.map((line) => line.replace(`host ${HOST}`, 'host other.example'))), undefined)
+})
+
+t.test(
+  'a peer with more than its part of the room loses the rest, and no other does',
+  async (t) => {
+    const clock = new FakeClock()
+    const names = Array.from({ length: 100 }, (_, i) => `h${i}.example`)
+    const zone = new Map(names.map((name) => [name, new Set(['x'.repeat(300)])]))
+    const cuts: string[] = []
+    const parts = {
+      site: 'west',
+      clock,
+      onCut: (address: string, endpoints: number) => cuts.push(`${address} ${endpoints}`),
+      octetsMax: 20_000,
+    }
+    const text = [
+      ...printKept(
+        [
+          { ...KEPT, zone },
+          { ...KEPT, address: 'b:53' },
+        ],
+        parts,
+      ),
+    ].join('')
+    t.ok(text.length < 20_000)
+    t.match(cuts, [/^192\.0\.2\.53:53 \d\d$/])
+    const read = keptPeers('west', clock).scan(text.split('\n').slice(0, -1)) as KeptPeers
+    const kept = read.get(PEER)!.zone.size
+    t.equal(`${PEER} ${100 - kept}`, cuts[0])
+    t.strictSame(read.get('b:53')!.zone, KEPT.zone)
+  },
+)

@@ -1,0 +1,282 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { scanName } from '../../../src/dns/name/name.ts'
+import { HMAC_SHA256 } from '../../../src/dns/tsig/algorithm.ts'
+import { createTsigKey } from '../../../src/dns/tsig/key.ts'
+import { PeerMemory } from '../../../src/peering/memory/peer-memory.ts'
+import { PeerFollower, type PeerFollowerOptions } from '../../../src/peering/peer.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { ScriptedServer } from '../../support/scripted-server.ts'
+import { FakeClock, FakeTimers } from '../../support/setup.ts'
+import { endpoint, record, ToldZone, told } from '../../support/told-zone.ts'
+import { until } from '../../support/until.ts'
+
+const HOST = 'app.k.example.com'
+const HOUR_MS = 3_600_000
+
+interface World {
+  readonly server: ScriptedServer
+  readonly path: string
+  readonly clock: FakeClock
+}
+
+async function peerOf(t: Test, zone: ToldZone): Promise<World> {
+  const server = await ScriptedServer.open(t, zone.script)
+  return { server, path: join(t.testdir({}), 'peers'), clock: new FakeClock() }
+}
+
+/** A process: it follows the peer and remembers what that tells. */
+function start(t: Test, { server, path, clock }: World, more: Partial<PeerFollowerOptions> = {}) {
+  const timers = new FakeTimers()
+  const lines: string[] = []
+  const log = createLogger(
+    '',
+    (line) => lines.push(line),
+    () => false,
+  )
+  // Monotonic clocks begin anew.
+  const own = new FakeClock()
+  own.nowMs = clock.nowMs
+  const parts = { clock: own, timers, log }
+  const memory = new PeerMemory({ path, site: 'west', ...parts })
+  const peer = { host: '127.0.0.1', port: server.port }
+  const follower = new PeerFollower({ peer, ...parts, random: () => 0, ...more })
+  const changed: string[] = []
+  follower.subscribe((hosts) => changed.push(...hosts))
+  const pass = async (ms: number): Promise<void> => {
+    own.pass(ms)
+    clock.nowMs = own.nowMs
+    await timers.advance(ms)
+    await follower.settled()
+  }
+  const targets = (): string[] => {
+    return follower.sharesOf(HOST).flatMap((s) => s.endpoints.flatMap((e) => e.targets))
+  }
+  const ageMs = (): number => own.monotonic() - follower.lastSeenMs
+  memory.recall(follower)
+  const release = memory.keep(follower, 24 * HOUR_MS)
+  follower.start()
+  let isOver = false
+  /** As at an orderly stop; a crash leaves the file as it is. */
+  const end = (isCrash = false): void => {
+    if (isOver) return
+    isOver = true
+    const text = isCrash ? readFileSync(path, 'utf8') : ''
+    release()
+    follower.close()
+    memory.close()
+    if (isCrash) writeFileSync(path, text)
+  }
+  t.teardown(() => end())
+  return { memory, follower, pass, targets, changed, lines, ageMs, end, clock: own }
+}
+
+/** Until that is in the file. */
+async function written(path: string, pattern: RegExp): Promise<void> {
+  const read = (): string => {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch {
+      return ''
+    }
+  }
+  await until(() => pattern.test(read()), `${pattern} in the file`)
+}
+
+t.test(
+  'a process that starts while its peer is dead knows what that told, and since when',
+  async (t) => {
+    const world = await peerOf(t, new ToldZone(7, [told(endpoint())]))
+    const first = start(t, world)
+    await first.pass(0)
+    t.strictSame(first.targets(), ['192.0.2.1'])
+    first.end()
+    await world.server.stop()
+    world.clock.nowMs += HOUR_MS
+    const second = start(t, world)
+    t.strictSame(second.targets(), ['192.0.2.1'], 'before anything was asked')
+    t.equal(second.ageMs(), HOUR_MS)
+    t.match(second.follower.status, { site: 'east', serial: 7, generation: 'v2', isUp: false })
+    await second.pass(0)
+    t.match(second.follower.status, { error: 'connection refused', isUp: false, endpoints: 1 })
+    await second.pass(HOUR_MS)
+    second.end()
+    const third = start(t, world)
+    t.equal(third.ageMs(), 2 * HOUR_MS, 'a restart makes nothing younger')
+  },
+)
+
+t.test('a peer that is alive confirms what was remembered: nothing changes', async (t) => {
+  const zone = new ToldZone(1, [told(endpoint())])
+  const world = await peerOf(t, zone)
+  const first = start(t, world)
+  await first.pass(0)
+  first.end()
+  const second = start(t, world)
+  await second.pass(0)
+  t.strictSame(second.changed, [])
+  t.match(second.follower.status, { isUp: true, endpoints: 1 })
+  t.equal(second.ageMs(), 0)
+  second.end()
+  zone.put(2, [told(endpoint({ targets: ['192.0.2.2'] }))])
+  const third = start(t, world)
+  t.strictSame(third.targets(), ['192.0.2.1'])
+  await third.pass(0)
+  t.strictSame(third.changed, [HOST])
+  t.strictSame(third.targets(), ['192.0.2.2'])
+})
+
+t.test('a crash costs nothing but what came in the last moment', async (t) => {
+  const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
+  const first = start(t, world)
+  await first.pass(0)
+  await first.pass(1000)
+  await written(world.path, /^told /m)
+  for (let i = 0; i < 30; i++) await first.pass(60_000)
+  t.ok((first.memory.status.ageMs ?? 0) > 15 * 60_000, 'the disk is spared')
+  const isFresh = (): boolean => (first.memory.status.ageMs ?? HOUR_MS) < 5 * 60_000
+  await until(async () => {
+    await first.pass(60_000)
+    return isFresh()
+  }, 'it to be written again')
+  first.end(true)
+  const second = start(t, world)
+  t.strictSame(second.targets(), ['192.0.2.1'])
+  t.ok(second.ageMs() < 10 * 60_000, 'though nothing changed, it is known when it was heard')
+})
+
+t.test('when it was heard last is written as soon as it falls silent', async (t) => {
+  const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
+  const first = start(t, world)
+  await first.pass(0)
+  await first.pass(1000)
+  await written(world.path, /^told /m)
+  const { size } = first.follower.hosts()
+  t.equal(size, 1)
+  for (let i = 0; i < 60; i++) await first.pass(1000)
+  const seenMs = first.clock.nowMs
+  await world.server.stop()
+  for (let i = 0; i < 20; i++) await first.pass(1000)
+  await written(world.path, new RegExp(`^peer \\S+ - v2 ${seenMs} ${seenMs} 1$`, 'm'))
+  first.end(true)
+  const second = start(t, world)
+  t.equal(second.ageMs(), 20_000)
+})
+
+t.test('clocks that are set between two processes', async (t) => {
+  const table = [
+    { name: 'backward: a time that is yet to come counts as now', stepMs: -HOUR_MS * 24, want: 0 },
+    { name: 'forward: an age is what the clock says, once', stepMs: HOUR_MS, want: HOUR_MS },
+  ]
+  for (const { name, stepMs, want } of table) {
+    const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
+    const first = start(t, world)
+    await first.pass(0)
+    first.end()
+    await world.server.stop()
+    world.clock.nowMs += stepMs
+    const second = start(t, world)
+    t.equal(second.ageMs(), want, name)
+    second.clock.nowMs += 100 * HOUR_MS
+    t.equal(second.ageMs(), want, `${name}, later steps count for nothing`)
+    second.end()
+  }
+})
+
+const OLD = [record(`${HOST}.kdrnt.`, 'A', '192.0.2.7'), record('x.kdrnt.', 'A', '192.0.2.8')]
+
+t.test('what a peer answered for hosts is remembered as well', async (t) => {
+  const world = await peerOf(t, new ToldZone(1, OLD))
+  const first = start(t, world)
+  first.follower.want(HOST)
+  await first.pass(0)
+  await first.pass(1000)
+  await until(() => first.targets().length > 0, 'the host')
+  first.end()
+  await world.server.stop()
+  const second = start(t, world)
+  t.equal(second.follower.status.generation, 'v1')
+  t.strictSame(second.targets(), [], 'nobody wants the host')
+  await second.pass(20_000)
+  second.end()
+  const third = start(t, world)
+  third.follower.want(HOST)
+  t.strictSame(third.targets(), ['192.0.2.7'], 'not even then it was forgotten')
+  t.match(third.follower.sharesOf(HOST), [{ site: `127.0.0.1:${world.server.port}` }])
+})
+
+t.test('what was told unsigned counts for nothing once there is a key', async (t) => {
+  const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
+  const first = start(t, world)
+  await first.pass(0)
+  first.end()
+  const key = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Array(32))
+  const second = start(t, world, { key })
+  t.strictSame(second.targets(), [])
+  second.end()
+  t.strictSame(start(t, world).targets(), ['192.0.2.1'], 'without it, it does')
+})
+
+t.test(
+  'a peer that nobody asks for any more is forgotten when it would have expired',
+  async (t) => {
+    const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
+    const first = start(t, world)
+    await first.pass(0)
+    first.end()
+    const zone = new ToldZone(1, [told(endpoint({ site: 'north' }))])
+    const server = await ScriptedServer.open(t, zone.script)
+    const without = { ...world, server }
+    const second = start(t, without)
+    await second.pass(0)
+    second.end()
+    t.equal(readFileSync(world.path, 'utf8').match(/^peer /gm)?.length, 2, 'it may come back')
+    world.clock.nowMs += 23 * HOUR_MS
+    const third = start(t, without)
+    await third.pass(2 * HOUR_MS)
+    third.end()
+    t.equal(readFileSync(world.path, 'utf8').match(/^peer /gm)?.length, 1)
+  },
+)
+
+t.test('a new follower of a peer goes on from the one before', async (t) => {
+  const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
+  const { memory, pass, follower, clock } = start(t, world)
+  await pass(0)
+  await world.server.stop()
+  const timers = new FakeTimers()
+  const log = createLogger(
+    '',
+    () => {},
+    () => false,
+  )
+  const peer = { host: '127.0.0.1', port: world.server.port }
+  const next = new PeerFollower({ peer, clock, timers, log, random: () => 0 })
+  memory.recall(next)
+  const release = memory.keep(next, HOUR_MS)
+  follower.close()
+  t.equal(next.sharesOf(HOST)[0]?.endpoints.length, 1)
+  t.equal(next.lastSeenMs, follower.lastSeenMs)
+  release()
+  next.close()
+})
+
+t.test('a file that is of no use is told of, and what can not be written as well', async (t) => {
+  const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
+  writeFileSync(world.path, 'sextant peers 1\nsite west\npeer ')
+  const torn = start(t, world)
+  t.match(torn.lines, [/words of peers in .* torn.*each peer has to be heard of first/])
+  t.equal(torn.memory.note(), '')
+  await torn.pass(0)
+  t.strictSame(torn.targets(), ['192.0.2.1'], 'all goes on')
+  torn.end()
+  const nowhere = { ...world, path: join(t.testdir({}), 'missing', 'peers') }
+  const lost = start(t, nowhere)
+  for (let i = 0; i < 30; i++) await lost.pass(1000)
+  await until(() => lost.memory.note() !== '', 'the fault')
+  t.match(lost.memory.note(), /what peers told is not kept in .*ENOENT/)
+  t.match(lost.memory.status, { octets: 0, ageMs: undefined, fault: /ENOENT/ })
+  t.equal(lost.lines.filter((line) => /can't be kept/.test(line)).length, 1, 'told once')
+  t.strictSame(lost.targets(), ['192.0.2.1'])
+})

@@ -1,0 +1,146 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { chooseShares } from '../../../src/peering/merge/choose-shares.ts'
+import { joinShares } from '../../../src/peering/merge/join-shares.ts'
+import { mergeShares } from '../../../src/peering/merge/merge-shares.ts'
+import type { SharedEndpoint, SiteShare } from '../../../src/peering/shared-endpoint.ts'
+import { HOST, share, shares } from '../samples.ts'
+
+const RUNS = { seed: 4, numRuns: 200 }
+const HOUR_MS = 3_600_000
+/** After which of two nameservers the silent one has no say. */
+const YIELD_MS = 20_000
+
+/** Targets that are served of all this. */
+function served(told: readonly SiteShare[], nowMs = 0): readonly string[] {
+  const merge = mergeShares({ site: 'm', endpoints: [] }, told, nowMs, 24 * HOUR_MS)
+  return merge.endpoints.flatMap(({ targets }) => targets).sort()
+}
+
+/** What a nameserver of the site itself says. */
+const own = (site: string, teller: string, endpoints: readonly Partial<SharedEndpoint>[]) =>
+  share(site, endpoints, { teller })
+/** What a peer says of a site that it is no nameserver of. */
+const hearsay = (site: string, teller: string, endpoints: readonly Partial<SharedEndpoint>[]) =>
+  share(site, endpoints, { teller, isOwn: false })
+
+const ONE = { targets: ['192.0.2.1'], sinceSeconds: 100 }
+const TWO = { targets: ['192.0.2.2'], sinceSeconds: 100, dnsName: `two.${HOST}` }
+
+const TABLE: readonly {
+  readonly name: string
+  readonly given: readonly SiteShare[]
+  readonly want: readonly string[]
+}[] = [
+  {
+    name: 'a peer that tells of several sites takes nothing from one that tells of its own',
+    given: [own('west', 'w:53', [ONE]), { ...hearsay('west', 'x:53', []), seenMs: 9 }],
+    want: ['192.0.2.1'],
+  },
+  {
+    name: 'and adds nothing to it',
+    given: [own('west', 'w:53', [ONE]), { ...hearsay('west', 'x:53', [TWO]), seenMs: 9 }],
+    want: ['192.0.2.1'],
+  },
+  {
+    name: 'nor has it a say when the site said that it has nothing',
+    given: [own('west', 'w:53', []), { ...hearsay('west', 'x:53', [TWO]), seenMs: 9 }],
+    want: [],
+  },
+  {
+    name: 'of a site that nobody else tells of it is believed',
+    given: [hearsay('west', 'x:53', [ONE]), hearsay('east', 'x:53', [TWO])],
+    want: ['192.0.2.1', '192.0.2.2'],
+  },
+  {
+    name: 'where several tell of such a site none takes back what another one tells',
+    given: [hearsay('west', 'x:53', [ONE]), { ...hearsay('west', 'y:53', []), seenMs: HOUR_MS }],
+    want: ['192.0.2.1'],
+  },
+  {
+    name: "a site's only nameserver that says it has nothing is believed at once",
+    given: [own('west', 'w:53', [ONE]), { ...own('west', 'w:53', []), seenMs: 1 }],
+    want: [],
+  },
+  {
+    name: 'of two nameservers of a site that are heard, what only one has stays',
+    given: [own('west', 'w1:53', [ONE, TWO]), { ...own('west', 'w2:53', [ONE]), seenMs: 900 }],
+    want: ['192.0.2.1', '192.0.2.2'],
+  },
+  {
+    name: 'one that is silent has no say beside one that is heard',
+    given: [
+      own('west', 'w1:53', [ONE, TWO]),
+      { ...own('west', 'w2:53', [ONE]), seenMs: YIELD_MS + 1 },
+    ],
+    want: ['192.0.2.1'],
+  },
+  {
+    name: 'also where the one that is heard says that there is nothing',
+    given: [own('west', 'w1:53', [ONE]), { ...own('west', 'w2:53', []), seenMs: YIELD_MS + 1 }],
+    want: [],
+  },
+]
+
+for (const { name, given, want } of TABLE) {
+  t.test(name, async (t) => {
+    t.strictSame(served(given), want)
+    t.strictSame(served([...given].reverse()), want)
+  })
+}
+
+t.test(
+  'while one of two nameservers lags, the later change counts, whoever was heard last',
+  async (t) => {
+    const before = { weight: 1, setIdentifier: 'x', sinceSeconds: 100 }
+    const after = { ...before, weight: 2, targets: ['192.0.2.9'], sinceSeconds: 200 }
+    for (const [fastMs, slowMs] of [
+      [0, 0],
+      [0, 900],
+      [900, 0],
+    ] as const) {
+      const fast = { ...own('west', 'w1:53', [after]), seenMs: fastMs }
+      const slow = { ...own('west', 'w2:53', [before]), seenMs: slowMs }
+      t.strictSame(served([fast, slow]), ['192.0.2.9'])
+    }
+  },
+)
+
+t.test('what is chosen is one share for each site and host, whatever the order', async (t) => {
+  const property = fc.property(shares, (given) => {
+    const chosen = chooseShares(joinShares(given), HOUR_MS)
+    const keys = chosen.map(({ site, rootHost }) => `${site} ${rootHost}`)
+    t.equal(new Set(keys).size, keys.length)
+    t.strictSame(chooseShares(joinShares([...given].reverse()), HOUR_MS), chosen)
+    // It is chosen from what was told.
+    const told = new Set(given.flatMap(({ endpoints }) => endpoints.map((e) => JSON.stringify(e))))
+    for (const { endpoints } of chosen) {
+      for (const endpoint of endpoints) t.ok(told.has(JSON.stringify(endpoint)))
+    }
+  })
+  fc.assert(property, RUNS)
+})
+
+/** Names and types that are told. */
+function setsOf(given: readonly SiteShare[]): Set<string> {
+  return new Set(
+    given.flatMap(({ site, endpoints }) =>
+      endpoints.map(({ dnsName, recordType }) => `${site} ${dnsName} ${recordType}`),
+    ),
+  )
+}
+
+t.test('no peer that is heard takes anything from another one that is', async (t) => {
+  const property = fc.property(shares, shares, (given, more) => {
+    // A peer of its own, heard at the same time.
+    const others = more.map((one) => ({ ...one, teller: `x${one.teller}`, isOwn: false }))
+    const before = setsOf(chooseShares(joinShares(given), HOUR_MS))
+    const after = setsOf(chooseShares(joinShares(given, others), HOUR_MS))
+    for (const set of before) t.ok(after.has(set), set)
+    const rivals = more.map((one) => ({ ...one, teller: `x${one.teller}` }))
+    const own = joinShares(given).filter(({ isOwn }) => isOwn)
+    const beside = setsOf(chooseShares(joinShares(own, rivals), HOUR_MS))
+    for (const set of setsOf(chooseShares(own, HOUR_MS))) t.ok(beside.has(set), set)
+  })
+  fc.assert(property, RUNS)
+})

@@ -1,0 +1,136 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { cutToFit } from '../../../src/peering/merge/cut-to-fit.ts'
+import {
+  endpointOctets,
+  endpointOctetsAtMost,
+  jsonOctets,
+} from '../../../src/peering/merge/endpoint-octets.ts'
+import { mergeShares } from '../../../src/peering/merge/merge-shares.ts'
+import type { Part } from '../../../src/peering/merge/part.ts'
+import type { SharedEndpoint } from '../../../src/peering/shared-endpoint.ts'
+import { printSteered } from '../../../src/record/print-endpoint.ts'
+import { HOST, share, shared } from '../samples.ts'
+
+const RUNS = { seed: 4, numRuns: 300 }
+
+const parts: fc.Arbitrary<readonly Part[]> = fc.array(
+  fc
+    .record({
+      teller: fc.constantFrom('a:53', 'b:53', 'c:53'),
+      site: fc.constantFrom('a', 'b', 'c', 'd'),
+      generation: fc.constantFrom('v1' as const, 'v2' as const),
+      text: fc.string({ minLength: 1, maxLength: 60, unit: 'grapheme' }),
+      health: fc.constantFrom('up' as const, 'down' as const),
+      sinceSeconds: fc.nat(),
+    })
+    .map(({ teller, site, generation, text, health, sinceSeconds }) => {
+      const about = { site, health, sinceSeconds, recordType: 'TXT', targets: [text] }
+      const endpoint = { ...shared(), ...about }
+      return { endpoint, generation, teller, isExpired: false }
+    }),
+  { maxLength: 40 },
+)
+
+const octetsOf = (list: readonly Part[]): number =>
+  list.reduce((sum, { endpoint, generation }) => sum + endpointOctets(endpoint, generation), 0)
+const texts = (list: readonly Part[]): string[] =>
+  list.map(({ endpoint, teller }) => `${teller} ${endpoint.site} ${endpoint.targets[0]}`).sort()
+
+t.test('what is kept fits, and does not depend on order, health or age', async (t) => {
+  const property = fc.property(parts, fc.nat(8000), fc.nat(40), (given, octets, endpoints) => {
+    const room = { endpoints, octets }
+    const fitting = cutToFit(given, room)
+    t.ok(octetsOf(fitting.parts) <= octets)
+    t.ok(fitting.parts.length <= endpoints)
+    t.strictSame(texts(cutToFit([...given].reverse(), room).parts), texts(fitting.parts))
+    const later = given.map((part): Part => {
+      const endpoint: SharedEndpoint = { ...part.endpoint, health: 'unknown', sinceSeconds: 7 }
+      return { ...part, endpoint }
+    })
+    t.strictSame(texts(cutToFit(later, room).parts), texts(fitting.parts))
+    const missing = fitting.leftOut.reduce((sum, one) => sum + one.endpoints, 0)
+    t.equal(missing, given.length - fitting.parts.length)
+    t.strictSame(cutToFit(fitting.parts, room).leftOut, [], 'what is kept fits the next time')
+  })
+  fc.assert(property, RUNS)
+})
+
+t.test('an endpoint is never counted for less than the API stores', async (t) => {
+  const wild = fc.string({ minLength: 1, unit: 'binary' })
+  const property = fc.property(wild, wild, fc.nat(), (text, set, weight) => {
+    const about = { targets: [text, `<${text}>`], setIdentifier: set, weight }
+    const endpoint = { ...shared(), ...about, geoCodes: ['GEO-EU', 'DE'], isDefault: true }
+    const octets = endpointOctets(endpoint, 'v2')
+    const more = [
+      { name: 'health', value: 'unknown' },
+      { name: 'since', value: '999999999999' },
+    ]
+    const printed = { ...printSteered(endpoint) }
+    const providerSpecific = [...(printed.providerSpecific ?? []), ...more]
+    t.ok(jsonOctets({ ...printed, providerSpecific }) <= octets)
+    t.ok(octets <= endpointOctetsAtMost(endpoint))
+    t.ok(endpointOctets(endpoint, 'v1') <= endpointOctetsAtMost(endpoint))
+  })
+  fc.assert(property, RUNS)
+})
+
+t.test('octets are those of JSON in UTF-8, as Go escapes it', async (t) => {
+  for (const [given, want] of [
+    ['a', 3],
+    ['é', 4],
+    ['<', 8],
+    ['\u0001', 8],
+    ['\u2028', 8],
+    ['&<>', 20],
+  ] as const) {
+    t.ok(jsonOctets(given) >= want, `${want} octets`)
+  }
+})
+
+/** `count` endpoints of about `characters` each. */
+function many(site: string, count: number, characters: number) {
+  const text = 'x'.repeat(characters)
+  return Array.from({ length: count }, (_, i) => ({
+    site,
+    recordType: 'TXT',
+    dnsName: `n${String(i).padStart(5, '0')}.${HOST}`,
+    targets: [text],
+  }))
+}
+
+t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one', async (t) => {
+  const own = many('m', 50, 100).map((one) => shared({ ...one, dnsName: `own-${one.dnsName}` }))
+  const quiet = share('quiet', many('quiet', 100, 100), { teller: 'quiet:53' })
+  // One peer under many names has no more than one name would have.
+  const loud = Array.from({ length: 16 }, (_, i) =>
+    share(`loud${i}`, many(`loud${i}`, 500, 200), { teller: 'loud:53', isOwn: false }),
+  )
+  const merge = mergeShares({ site: 'm', endpoints: own, roomOctets: 200_000 }, [...loud, quiet], 0)
+  const count = (site: string) => merge.endpoints.filter((e) => e.sites.includes(site)).length
+  t.equal(count('m'), 50)
+  t.equal(count('quiet'), 100)
+  t.ok(count('loud0') > 0)
+  t.ok(merge.leftOut.every(({ teller }) => teller === 'loud:53'))
+  t.equal(merge.leftOut.length, 16)
+  t.match(merge.conflicts[0]?.text, /^loud0, which loud:53 tells: it has more than there is room/)
+  const again = mergeShares(
+    { site: 'm', endpoints: own, roomOctets: 200_000 },
+    [quiet, ...[...loud].reverse()],
+    0,
+  )
+  t.strictSame(again, merge)
+})
+
+t.test('without room nothing of others is taken, and all is told', async (t) => {
+  const merge = mergeShares(
+    { site: 'm', endpoints: [shared({ site: 'm' })], roomOctets: 0 },
+    [share('a', [{}])],
+    0,
+  )
+  t.strictSame(
+    merge.endpoints.flatMap((e) => e.sites),
+    ['m'],
+  )
+  t.strictSame(merge.leftOut, [{ site: 'a', teller: 'a', endpoints: 1 }])
+})

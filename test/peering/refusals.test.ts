@@ -1,0 +1,44 @@
+import t from 'tap'
+import { LINES_MAX, Refusals, WINDOW_MS } from '../../src/peering/refusals.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { FakeClock } from '../support/setup.ts'
+
+function setUp() {
+  const lines: string[] = []
+  const clock = new FakeClock()
+  const log = createLogger(
+    '',
+    (line) => lines.push(line),
+    () => false,
+  )
+  return { refusals: new Refusals({ peer: 'p:53', log, clock }), lines, clock }
+}
+
+t.test('a problem is told once, and counted for as long as it is there', async (t) => {
+  const { refusals, lines } = setUp()
+  refusals.note('a', ['a: bad\u001b'])
+  refusals.note('a', ['a: bad\u001b'])
+  t.strictSame(lines, ['[WARNING] peer p:53: refused: a: bad\\x1b'])
+  t.equal(refusals.count, 1)
+  t.strictSame(refusals.of('a'), ['a: bad\u001b'])
+  refusals.note('b', ['b: one', 'b: two'])
+  t.equal(refusals.count, 3)
+  refusals.note('a', [])
+  t.equal(refusals.count, 2)
+  t.strictSame(refusals.of('a'), [])
+  refusals.clear()
+  t.equal(refusals.count, 0)
+})
+
+t.test('a flood of them is told of in a few lines, and takes no room', async (t) => {
+  const { refusals, lines, clock } = setUp()
+  for (let i = 0; i < 10_000; i++) refusals.note(`h${i}`, [`h${i}: bad`])
+  t.equal(lines.length, LINES_MAX)
+  t.equal(refusals.count, 2000)
+  clock.monotonicMs += WINDOW_MS
+  refusals.note('x', ['x: bad'])
+  t.strictSame(lines.slice(LINES_MAX), [
+    '[WARNING] peer p:53: and 9990 more are refused',
+    '[WARNING] peer p:53: refused: x: bad',
+  ])
+})

@@ -1,0 +1,171 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { runWhole } from '../../src/base/slices.ts'
+import type { ResourceRecord } from '../../src/dns/message/message.ts'
+import { PEER_ENDPOINTS_MAX } from '../../src/peering/read-told.ts'
+import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
+import { SharedZone } from '../../src/peering/shared-zone.ts'
+import { TransferFault } from '../../src/zone/inbound/transfer-reader.ts'
+import { ZoneRecords } from '../../src/zone/zonefile/records.ts'
+import { ScannedRecord } from '../../src/zone/zonefile/sink.ts'
+import { endpoint, record, told } from '../support/told-zone.ts'
+
+const HOST = 'app.k.example.com'
+
+function zoneOf(records: readonly ResourceRecord[]): ZoneRecords {
+  const zone = new ZoneRecords()
+  const scanned = new ScannedRecord()
+  for (const { owner, type, ttlSeconds, rdata } of records) {
+    scanned.owner.set(owner)
+    Object.assign(scanned, { ownerOctets: owner.length, type, ttlSeconds, rdata })
+    Object.assign(scanned, { rdataOctets: rdata.length, file: 'x', line: 1 })
+    zone.add(scanned)
+  }
+  return zone
+}
+
+function replaced(endpoints: readonly Partial<SharedEndpoint>[]): SharedZone {
+  const zone = new SharedZone('p:53')
+  runWhole(zone.replace(zoneOf(endpoints.map((one) => told(endpoint(one)))), new Set()))
+  return zone
+}
+
+const step = (removed: readonly ResourceRecord[], added: readonly ResourceRecord[]) => ({
+  removed,
+  added,
+  fromSerial: 1,
+  toSerial: 2,
+})
+
+const sharesOf = (zone: SharedZone, host = HOST) =>
+  zone
+    .read(host, 5)
+    .shares.map(({ site, rootHost, isOwn, endpoints }) => [site, rootHost, isOwn, endpoints.length])
+
+t.test(
+  'a peer that tells of one site says of every host what that has, if only nothing',
+  async (t) => {
+    const zone = replaced([{ site: 'east' }])
+    t.equal(zone.ownSite, 'east')
+    t.strictSame(sharesOf(zone), [
+      ['east', HOST, true, 1],
+      ['east', `*.${HOST}`, true, 0],
+    ])
+    t.strictSame(sharesOf(zone, 'b.k.example.com'), [
+      ['east', 'b.k.example.com', true, 0],
+      ['east', '*.b.k.example.com', true, 0],
+    ])
+  },
+)
+
+t.test('one that tells of several says nothing but what it tells', async (t) => {
+  const host = 'b.k.example.com'
+  const zone = replaced([{ site: 'east' }, { site: 'west', rootHost: host, dnsName: host }])
+  t.equal(zone.ownSite, '')
+  t.strictSame(sharesOf(zone), [['east', HOST, false, 1]])
+  t.strictSame(sharesOf(zone, host), [['west', host, false, 1]])
+  t.strictSame(sharesOf(zone, 'c.k.example.com'), [])
+  t.strictSame(zone.sites, ['east', 'west'])
+})
+
+t.test('whose nameserver a peer is goes with its zone, and outlives its being empty', async (t) => {
+  const [east, west] = [told(endpoint()), told(endpoint({ site: 'west' }))]
+  const zone = replaced([{}])
+  runWhole(zone.advance([step([], [west])], new Set()))
+  t.equal(zone.ownSite, '')
+  runWhole(zone.advance([step([east], [])], new Set()))
+  t.equal(zone.ownSite, 'west')
+  runWhole(zone.advance([step([west], [])], new Set()))
+  t.equal(zone.ownSite, 'west')
+  t.strictSame(zone.sites, ['west'])
+  t.equal(zone.isOld, false)
+  t.strictSame(sharesOf(zone)[0], ['west', HOST, true, 0])
+})
+
+t.test('differences that lead to too much are not taken at all', async (t) => {
+  const zone = replaced([{}])
+  const before = zone.read(HOST, 5)
+  const changed = new Set<string>()
+  const other = endpoint({ targets: ['192.0.2.77'], rootHost: 'z.example', dnsName: 'z.example' })
+  const { owner } = told(endpoint())
+  const text = (i: number): ResourceRecord => {
+    const rdata = Uint8Array.of(4, i & 255, (i >> 8) & 255, (i >> 16) & 255, 0)
+    return { ...told(endpoint()), owner, rdata }
+  }
+  const added = Array.from({ length: PEER_ENDPOINTS_MAX }, (_, i) => text(i))
+  const steps = [step([told(endpoint())], [told(other)]), step([], added)]
+  t.throws(() => runWhole(zone.advance(steps, changed)), /over 500000 endpoints/)
+  t.strictSame(zone.read(HOST, 5), before)
+  t.equal(zone.count, 1)
+  t.strictSame([...zone.hosts()], [HOST])
+  t.strictSame([...changed], [])
+  runWhole(zone.advance([step([told(endpoint())], [told(other)])], changed))
+  t.strictSame([...zone.hosts()], ['z.example'])
+  t.strictSame([...changed].sort(), [HOST, 'z.example'])
+})
+
+t.test('octets have a bound as well, also over many differences', async (t) => {
+  const zone = replaced([{}])
+  const big = (i: number): ResourceRecord => {
+    const rdata = new Uint8Array(65_280).fill(255)
+    for (let at = 0; at < rdata.length; at += 256) rdata[at + 1] = i & 255
+    rdata[2] = i >> 8
+    return { ...told(endpoint()), rdata }
+  }
+  let fault = ''
+  let taken = 0
+  for (; taken < 20 && fault === ''; taken++) {
+    const added = Array.from({ length: 200 }, (_, i) => big(taken * 200 + i))
+    try {
+      runWhole(zone.advance([step([], added)], new Set()))
+    } catch (error) {
+      if (!(error instanceof TransferFault)) throw error
+      fault = error.message
+    }
+  }
+  t.match(fault, /over 134217728 octets/)
+  t.equal(zone.count, 1 + 200 * (taken - 1))
+})
+
+t.test('edits come to the same as the zone that they lead to', async (t) => {
+  const sets = fc.array(
+    fc.record({
+      site: fc.constantFrom('east', 'west'),
+      rootHost: fc.constantFrom(HOST, 'b.example'),
+      target: fc.constantFrom('192.0.2.1', '192.0.2.2', '192.0.2.3'),
+    }),
+    { maxLength: 8 },
+  )
+  const print = (zone: SharedZone) => [
+    zone.count,
+    zone.sites,
+    sharesOf(zone),
+    [...zone.hosts()].sort(),
+  ]
+  const property = fc.property(sets, sets, (from, to) => {
+    const records = (list: typeof from) => {
+      const all = list.map(({ site, rootHost, target }) =>
+        told(endpoint({ site, rootHost, dnsName: rootHost, targets: [target] })),
+      )
+      return [
+        ...new Map(all.map((one) => [Buffer.from(one.rdata).toString('latin1'), one])).values(),
+      ]
+    }
+    const [zone, want] = [new SharedZone('p:53'), new SharedZone('p:53')]
+    runWhole(zone.replace(zoneOf(records(from)), new Set()))
+    runWhole(want.replace(zoneOf(records(from)), new Set()))
+    runWhole(want.replace(zoneOf(records(to)), new Set()))
+    runWhole(zone.advance([step(records(from), records(to))], new Set()))
+    t.strictSame(print(zone), print(want))
+  })
+  fc.assert(property, { seed: 4, numRuns: 200 })
+})
+
+t.test('a zone of addresses alone is that of a peer of before', async (t) => {
+  const zone = new SharedZone('p:53')
+  runWhole(zone.replace(zoneOf([record('x.kdrnt.', 'A', '192.0.2.1')]), new Set()))
+  t.equal(zone.isOld, true)
+  runWhole(zone.replace(zoneOf([told(endpoint())]), new Set()))
+  zone.noteOthers()
+  t.equal(zone.isOld, false)
+})

@@ -1,0 +1,157 @@
+import type { ApiObject } from '../../src/kube/api.ts'
+import { keyOf } from '../../src/kube/object-key.ts'
+import { OwnerBook } from '../../src/operator/delegation/owner-book.ts'
+import { SourceIndex } from '../../src/operator/delegation/source-index.ts'
+import { Turns } from '../../src/operator/delegation/turns.ts'
+import { type DelegationRole, isAuthoritative } from '../../src/operator/judge.ts'
+import { mappingOf, metadataOf } from '../../src/operator/object.ts'
+import { Reconciler } from '../../src/operator/reconcile.ts'
+import { RemoteReconciler } from '../../src/operator/remotes/remote-reconciler.ts'
+import { HOST } from './delegating.ts'
+import { ToyCluster, ToyPeers } from './operator-cluster.ts'
+import { at, dnsRecord, secret } from './operator-objects.ts'
+import { FakeClock } from './setup.ts'
+
+const ROUNDS_MAX = 20
+export const REMOVAL_TIMEOUT_MS = 3_600_000
+
+/** One cluster of several, in memory, and its operator. */
+export class ToySite {
+  readonly name: string
+  readonly cluster = new ToyCluster()
+  readonly role: DelegationRole
+  readonly owners = new OwnerBook()
+  readonly #turns = new Turns()
+  readonly #clock: FakeClock
+  readonly #reconciler: Reconciler
+  readonly #remotes = new Map<ToySite, RemoteReconciler>()
+  /** False: it does nothing, and nobody can reach it. */
+  isUp = true
+
+  constructor(name: string, role: DelegationRole, clock: FakeClock) {
+    this.name = name
+    this.role = role
+    this.#clock = clock
+    this.#reconciler = new Reconciler({
+      view: this.cluster,
+      writer: this.cluster,
+      peers: new ToyPeers(),
+      clock,
+      listener: { looked: () => {}, forgot: () => {} },
+      site: name,
+      bounds: { minMs: 5000, maxMs: 900_000 },
+      expiryMs: 1000,
+      reportsPeers: () => true,
+      role,
+      removalTimeoutMs: REMOVAL_TIMEOUT_MS,
+      turns: this.#turns,
+      owners: this.owners,
+    })
+    if (role === 'primary') this.putSecret(HOST)
+  }
+
+  putSecret(zones: string): void {
+    const labels = { 'kuadrant.io/default-provider': 'true' }
+    this.cluster.put(secret('a', 'coredns', { ZONES: zones }, { labels }))
+  }
+
+  follow(other: ToySite): void {
+    const sourcesOf = (key: string): Iterable<string> => {
+      const index = new SourceIndex()
+      for (const record of other.cluster.records.values()) index.add(keyOf(record), record)
+      return index.of(key)
+    }
+    const reconciler = new RemoteReconciler({
+      view: this.cluster,
+      writer: this.cluster,
+      turns: this.#turns,
+      owners: this.owners,
+      remote: { record: (key) => other.cluster.record(key), sourcesOf },
+      writeStatus: async (record, status) => other.take(record, this.name, status),
+      clock: this.#clock,
+      ownUid: this.name,
+      cluster: other.name,
+    })
+    this.#remotes.set(other, reconciler)
+  }
+
+  delegate(name: string, endpoints: readonly ApiObject[], spec: ApiObject = {}): void {
+    const record = dnsRecord({ name, uid: `uid-of-${name}-in-${this.name}` })
+    const { providerRef: _, ...others } = record.spec as ApiObject
+    this.cluster.put({ ...record, spec: { ...others, delegate: true, endpoints, ...spec } })
+  }
+
+  /** What another cluster says of a record of ours. */
+  take(record: ApiObject, by: string, word: ApiObject): void {
+    const key = keyOf(record)
+    const present = this.cluster.records.get(key)
+    if (present === undefined) return
+    const status = mappingOf(present, 'status')
+    const words = { ...mappingOf(status, 'remoteRecordStatuses'), [by]: word }
+    this.cluster.records.set(key, {
+      ...present,
+      status: { ...status, remoteRecordStatuses: words },
+    })
+    this.cluster.writes.push(`word ${metadataOf(record).name} by ${by}`)
+  }
+
+  async look(): Promise<void> {
+    if (!this.isUp) return
+    const keys = () => [...this.cluster.records.keys()].sort()
+    for (const key of keys()) await this.#reconciler.reconcile(key)
+    for (const [other, reconciler] of this.#remotes) {
+      if (!other.isUp) continue
+      for (const key of [...other.cluster.records.keys()].sort()) await reconciler.reconcile(key)
+      for (const key of keys()) await reconciler.sweep(key)
+    }
+  }
+
+  /** `name TYPE target,…` of what is served, without the notes of ownership; sorted. */
+  served(): readonly string[] {
+    return [...this.cluster.records.values()]
+      .filter(isAuthoritative)
+      .flatMap((record) => at(record, 'spec', 'endpoints') as readonly ApiObject[])
+      .filter(({ recordType }) => recordType !== 'TXT')
+      .map(({ dnsName, recordType, targets }) => `${dnsName} ${recordType} ${targets}`)
+      .sort()
+  }
+
+  /** `status reason: message` of Ready, as this cluster has it, or as `by` says. */
+  ready(name: string, by?: ToySite): string {
+    const record = this.cluster.record(`a/${name}`)
+    const path = by === undefined ? [] : ['remoteRecordStatuses', by.name]
+    const conditions = (at(record, 'status', ...path, 'conditions') ?? []) as readonly ApiObject[]
+    const found = conditions.find(({ type }) => type === 'Ready')
+    return found === undefined ? '' : `${found.status} ${found.reason}: ${found.message}`
+  }
+}
+
+/** Several clusters that delegate to each other. */
+export class DelegationWorld {
+  readonly clock = new FakeClock()
+  readonly sites: ToySite[] = []
+
+  add(name: string, role: DelegationRole = 'primary'): ToySite {
+    const site = new ToySite(name, role, this.clock)
+    for (const other of this.sites) {
+      if (role === 'primary') site.follow(other)
+      if (other.role === 'primary') other.follow(site)
+    }
+    this.sites.push(site)
+    return site
+  }
+
+  /** Has all look at all that they know until nobody has anything to do; returns the writes. */
+  async settle(): Promise<string[]> {
+    const all: string[] = []
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      for (const site of this.sites) await site.look()
+      const writes = this.sites.flatMap((site) =>
+        site.cluster.takeWrites().map((write) => `${site.name}: ${write}`),
+      )
+      if (writes.length === 0) return all
+      all.push(...writes)
+    }
+    throw new Error(`it does not settle: ${all.slice(-20).join(', ')}`)
+  }
+}
