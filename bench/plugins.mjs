@@ -13,6 +13,7 @@ import { Header } from '../dist/plugins/header/header.js'
 import { Loadbalance } from '../dist/plugins/loadbalance/loadbalance.js'
 import { COMMON_FORMAT, LineFormat } from '../dist/plugins/log/format.js'
 import { Log } from '../dist/plugins/log/log.js'
+import { RecordPrinter } from '../dist/plugins/log/printer.js'
 import { Minimal } from '../dist/plugins/minimal/minimal.js'
 import { Prometheus } from '../dist/plugins/prometheus/prometheus.js'
 import { report } from './rounds.mjs'
@@ -43,10 +44,12 @@ const policies = [
   { action: Action.Block, qtypes: undefined, sources: new AddressSet(networks) },
   { action: Action.Allow, qtypes: undefined, sources: undefined },
 ]
-const format = new LineFormat(COMMON_FORMAT, { clock: systemClock, findMetadata: () => undefined })
+const format = new LineFormat(COMMON_FORMAT, () => undefined)
 const octets = Buffer.alloc(4096)
 const view = new DataView(octets.buffer, octets.byteOffset, octets.length)
-const lines = { octets, view, begin: () => 0, end: () => {} }
+const lines = { octets, view, begin: () => 0, end: () => {}, write: () => {} }
+const records = { words: new Int32Array(octets.buffer), begin: () => 0, end: () => {} }
+const printer = new RecordPrinter([format], lines)
 const flags = { set: 0x80, clear: 0 }
 
 const links = {
@@ -60,11 +63,16 @@ const links = {
   ),
   'loadbalance over it': new Loadbalance(last, { weights: undefined, preferred: [] }),
   'prometheus over it': new Prometheus(last, systemClock, new CounterSlots(), ['last']),
-  'log over it, lines thrown away': new Log(
+  'log over it, lines printed and thrown away': new Log(
     last,
     [{ names: root, format, classes: undefined }],
-    lines,
+    { clock: systemClock, printer, records: undefined },
   ),
+  'log over it, records thrown away': new Log(last, [{ names: root, format, classes: undefined }], {
+    clock: systemClock,
+    printer,
+    records,
+  }),
 }
 for (const [name, link] of Object.entries(links)) {
   report(

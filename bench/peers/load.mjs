@@ -20,9 +20,10 @@ export async function saturate(target, seconds) {
   return { ...result, loadCores: (endedChildrenUs() - before) / 1e6 / seconds }
 }
 
-async function byGenerator({ port, file, ecs, clients, outstanding }, seconds) {
+async function byGenerator({ port, file, ecs, clients, outstanding, generator }, seconds) {
   const window = Math.max(1, Math.round(outstanding / clients))
-  const args = [GENERATOR, file, port, seconds, clients, window, ecs ? 'ecs' : 'plain']
+  const form = ecs ? 'ecs' : 'plain'
+  const args = [GENERATOR, file, port, seconds, clients, window, form, generator]
   const { wrong, ...result } = JSON.parse(await run(process.execPath, args))
   if (wrong > 0) throw new Error(`${wrong} of ${result.completed} answers were wrong`)
   return result

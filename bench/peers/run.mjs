@@ -1,9 +1,10 @@
 // Sextant beside other authoritative servers: the same zone, the same database, the same packets.
 //   npm run build && node bench/peers/run.mjs [rounds] [seconds] [--cases geo,1k,100k,1m]
 //     [--mmdb FILE] [--threads 1] [--clients 8] [--outstanding 200]
-//     [--generator batch|dnsperf] [--peers gdnsd,Knot,PowerDNS,CoreDNS]
+//     [--generator batch|segments|dnsperf] [--peers gdnsd,Knot,PowerDNS,CoreDNS,ungrouped]
 // Needs dnsperf, and what is to be compared with: Debian's gdnsd, knot, knot-module-geoip, pdns-server,
-// pdns-backend-geoip; coredns if it is on PATH. All of them have one UDP thread.
+// pdns-backend-geoip; coredns if it is on PATH. All of them have one UDP thread. `ungrouped` is Sextant that sends
+// each reply by itself; with as many clients as queries outstanding, each has a port of its own.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, release, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -20,7 +21,7 @@ import { coredns } from './servers/coredns.mjs'
 import { gdnsd } from './servers/gdnsd.mjs'
 import { knot } from './servers/knot.mjs'
 import { powerdns } from './servers/powerdns.mjs'
-import { sextant } from './servers/sextant.mjs'
+import { sextant, sextantUngrouped } from './servers/sextant.mjs'
 
 /** A million names take PowerDNS's YAML minutes. */
 const START_LIMIT_MS = 300_000
@@ -76,9 +77,7 @@ async function start(peer, name, entry) {
 
 async function measure({ process: server, target }) {
   const before = cpuUs(server.pid)
-  const start = performance.now()
   const { completed, ...load } = await saturate(target, seconds)
-  const elapsedUs = (performance.now() - start) * 1000
   const after = cpuUs(server.pid)
   if (server.failure !== undefined) throw new Error(server.failure)
   const user = after.user - before.user
@@ -87,7 +86,8 @@ async function measure({ process: server, target }) {
     ...load,
     userUs: user / completed,
     systemUs: system / completed,
-    serverCores: (user + system) / elapsedUs,
+    // While the generator starts and ends there is nothing to do.
+    serverCores: (user + system) / 1e6 / seconds,
     ...(await latency(target, 1)),
   }
 }
@@ -103,7 +103,8 @@ async function compare(name, entry) {
   const file = join(directory, `${name}.txt`)
   writeQuestions(file, entry)
   const rows = []
-  const peers = [gdnsd, knot, powerdns, coredns].filter(({ name }) => compared.includes(name))
+  const all = [sextantUngrouped, gdnsd, knot, powerdns, coredns]
+  const peers = all.filter(({ name }) => compared.includes(name))
   for (const peer of [sextant, ...peers]) {
     const row = await start(peer, name, entry)
     if (row === undefined) continue

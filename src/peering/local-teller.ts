@@ -38,7 +38,7 @@ export class LocalTeller {
     before: StoredRecord | undefined,
   ): SharedEndpoint[] {
     const { createdSeconds: sinceSeconds } = content
-    const facts = { site: this.#site, down: record.down, up: [], sinceSeconds }
+    const facts = { site: this.#site, down: record.down, up: record.up ?? [], sinceSeconds }
     const endpoints = shareRecord(content, facts)
     const known = this.#since.get(record)
     if (known !== undefined) {

@@ -6,6 +6,7 @@ import type { Locator } from '../geo/locator.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { RecordWriter } from '../telemetry/records.ts'
 import type { CounterSlots } from './counter-slots.ts'
 import type { Feed } from './feed.ts'
 import type { HandlerFactory } from './handler.ts'
@@ -141,6 +142,11 @@ export interface SetupContext {
    * control thread, soon and in order, unless so much is under way that it is dropped and counted.
    */
   uplink(receive: (text: string) => void): (text: string) => void
+  /**
+   * The same for records of words, which come to `receive` some at once, one behind the other, in a memory that is theirs
+   * during the call. Undefined on the control thread, which needs no way to itself.
+   */
+  recordUplink(receive: (octets: Uint8Array) => void): RecordWriter | undefined
   /** In every thread, after the setups of all blocks: for what looks at what others registered. No I/O. */
   onLinked(hook: () => void): void
   /** After every setup of every block passed, before sockets open. A failure stops the start. */

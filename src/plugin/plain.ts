@@ -51,8 +51,8 @@ export type PlainLink =
   /** Counts or logs the answer, changes nothing, and does not read its records. */
   | {
       readonly kind: 'observe'
-      /** Makes what observes the answers of a place. */
-      readonly observer: (place: PlainPlace) => PlainObserver
+      /** Makes what observes the answers of a place; undefined = they need not be. */
+      readonly observer: (place: PlainPlace) => PlainObserver | undefined
       readonly next: Handler
     }
   /** Answers. */
@@ -74,7 +74,7 @@ export function planPlain(
   chain: Handler,
   at: Omit<PlainPlace, 'answeredBy'>,
 ): PlainChain | undefined {
-  const makers: ((place: PlainPlace) => PlainObserver)[] = []
+  const makers: ((place: PlainPlace) => PlainObserver | undefined)[] = []
   let takesSubnet = false
   let onlyOne = false
   for (let link = chain.plain; link !== undefined; link = link.next.plain) {
@@ -82,12 +82,8 @@ export function planPlain(
       case 'answer': {
         const { source } = link
         const place = { ...at, answeredBy: source.name }
-        return {
-          source,
-          takesSubnet,
-          observers: makers.reverse().map((make) => make(place)),
-          onlyOne,
-        }
+        const observers = makers.reverse().flatMap((make) => make(place) ?? [])
+        return { source, takesSubnet, observers, onlyOne }
       }
       case 'subnet':
         takesSubnet = true

@@ -36,7 +36,7 @@ export interface RecordProbingOptions {
 
 /**
  * Probes what the records and DNSHealthCheckProbes of one source ask for, and tells by `records` what is
- * down:
+ * down, and what is up:
  *
  *     records with a health check ─┐
  *     probes without a status     ─┴─▶ runner ─▶ verdicts ─▶ records, with what is down
@@ -116,16 +116,19 @@ export class RecordProbing {
     for (const { probe, state } of this.#runner.states()) yield [probe.id, state]
   }
 
-  #overlay(record: StoredRecord): { down: readonly string[] } | undefined {
+  #overlay(
+    record: StoredRecord,
+  ): { readonly down: readonly string[]; readonly up: readonly string[] } | undefined {
     const ids = this.#idsByRecord.get(record.key)
     if (ids === undefined) return undefined
     const down = new Set(record.down)
-    for (const id of ids) if (this.#isDown(id)) down.add(this.#runner.probeOf(id)!.address)
-    return { down: [...down].sort() }
-  }
-
-  #isDown(id: string): boolean {
-    return this.#runner.stateOf(id)?.verdict === 'down'
+    const up = new Set(record.up)
+    for (const id of ids) {
+      const verdict = this.#runner.stateOf(id)?.verdict
+      if (verdict === 'down') down.add(this.#runner.probeOf(id)!.address)
+      if (verdict === 'up') up.add(this.#runner.probeOf(id)!.address)
+    }
+    return { down: [...down].sort(), up: [...up].sort() }
   }
 
   #takeRecords(changes: readonly RecordChange[]): void {
@@ -207,9 +210,8 @@ export class RecordProbing {
     if (before.verdict === after.verdict) return
     this.#file?.noteChange()
     this.#log(look)
-    const isNews = before.verdict === 'down' || after.verdict === 'down'
     const key = this.#recordById.get(probe.id)
-    if (!isNews || key === undefined) return
+    if (key === undefined) return
     this.#changed.add(key)
     this.#cancelTelling ??= this.#options.timers.after(GATHER_MS, () => this.#tell())
   }

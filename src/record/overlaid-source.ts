@@ -1,5 +1,5 @@
 import type { InputError } from '../base/errors.ts'
-import { sameList } from './down-addresses.ts'
+import { NONE, sameList } from './found-addresses.ts'
 import type { PackedRecord } from './pack.ts'
 import type { Rising } from './rising.ts'
 import type { RecordChange, RecordSource, StoredRecord } from './source.ts'
@@ -9,24 +9,23 @@ class Overlaid implements StoredRecord {
   readonly key: string
   readonly packed: PackedRecord
   readonly down: readonly string[]
+  readonly up: readonly string[] | undefined
   readonly rising: readonly Rising[] | undefined
 
-  constructor(
-    { key, packed }: StoredRecord,
-    down: readonly string[],
-    rising: readonly Rising[] | undefined,
-  ) {
+  constructor({ key, packed }: StoredRecord, { down, up, rising }: Found) {
     this.key = key
     this.packed = packed
     this.down = down
+    this.up = up
     this.rising = rising
   }
 }
 
-/** What an overlay makes of a record; undefined = it stays as it is. */
-export type Overlay = (
-  record: StoredRecord,
-) => { readonly down: readonly string[]; readonly rising?: readonly Rising[] } | undefined
+/** What is known of the health of a record. */
+type Found = Pick<StoredRecord, 'down' | 'up' | 'rising'>
+
+/** What an overlay makes of a record; what it doesn't name, and undefined: it stays as it is. */
+export type Overlay = (record: StoredRecord) => Partial<Found> | undefined
 
 /**
  * The records of another source, some of them with more to be said of their health. Whoever reads it
@@ -106,14 +105,16 @@ export class OverlaidSource implements RecordSource {
     const added = this.#overlay(record)
     const before = this.#overlaid.get(key)
     const down = added?.down ?? record.down
+    const up = added?.up ?? record.up
     const rising = added?.rising ?? record.rising
-    if (sameList(down, record.down) && sameRising(rising, record.rising)) {
+    const found = { down, up, rising }
+    if (isSameHealth(found, record)) {
       this.#overlaid.delete(key)
       return record
     }
     const isSame = before !== undefined && before.packed === record.packed
-    if (isSame && sameList(down, before.down) && sameRising(rising, before.rising)) return before
-    const overlaid = new Overlaid(record, down, rising)
+    if (isSame && isSameHealth(found, before)) return before
+    const overlaid = new Overlaid(record, found)
     this.#overlaid.set(key, overlaid)
     return overlaid
   }
@@ -122,6 +123,14 @@ export class OverlaidSource implements RecordSource {
     if (changes.length === 0) return
     for (const listener of this.#listeners) listener(changes)
   }
+}
+
+function isSameHealth(a: Found, b: Found): boolean {
+  return (
+    sameList(a.down, b.down) &&
+    sameList(a.up ?? NONE, b.up ?? NONE) &&
+    sameRising(a.rising, b.rising)
+  )
 }
 
 function sameRising(a: readonly Rising[] = [], b: readonly Rising[] = []): boolean {

@@ -10,6 +10,8 @@ export interface StoredRecord {
   readonly packed: PackedRecord
   /** Addresses and host names that the record's health probes found down. */
   readonly down: readonly string[]
+  /** Those that they found up, for other sites to know; undefined = none. */
+  readonly up?: readonly string[] | undefined
   /** Those that were down and get their weight back step by step; undefined = none. */
   readonly rising?: readonly Rising[] | undefined
 }

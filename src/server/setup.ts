@@ -227,6 +227,7 @@ function createContext(
     },
     feed: (follow) => parts.wiring.feed(follow),
     uplink: (receive) => parts.wiring.uplink(receive),
+    recordUplink: (receive) => parts.wiring.recordUplink(receive),
     counters: () => parts.wiring.counters(),
     onLinked: (run) => registrations.linked.push(hook(run)),
     onStartup: (run) => registrations.startup.push(hook(run)),

@@ -1,5 +1,6 @@
 import { CounterSlots, type SlotLabels } from '../plugin/counter-slots.ts'
 import type { Feed } from '../plugin/feed.ts'
+import type { RecordWriter } from '../telemetry/records.ts'
 
 /**
  * What the setups of one instance share between threads. Setups run in every thread over the same
@@ -8,6 +9,7 @@ import type { Feed } from '../plugin/feed.ts'
 export interface Wiring {
   feed<T>(follow: (value: T) => void): Feed<T>
   uplink(receive: (text: string) => void): (text: string) => void
+  recordUplink(receive: (octets: Uint8Array) => void): RecordWriter | undefined
   counters(): CounterSlots
 }
 
@@ -16,7 +18,7 @@ export class ControlWiring implements Wiring {
   /** Called with each value published, once it is set: posts it to the data threads. */
   onPublish: (index: number, value: unknown) => void = () => {}
   readonly #values: { isSet: boolean; value: unknown }[] = []
-  readonly #uplinks: ((text: string) => void)[] = []
+  readonly #uplinks: ((octets: Buffer) => void)[] = []
   readonly #counters: CounterSlots[] = []
 
   feed<T>(_follow: (value: T) => void): Feed<T> {
@@ -31,8 +33,13 @@ export class ControlWiring implements Wiring {
   }
 
   uplink(receive: (text: string) => void): (text: string) => void {
-    this.#uplinks.push(receive)
+    this.#uplinks.push((octets) => receive(octets.toString()))
     return receive
+  }
+
+  recordUplink(receive: (octets: Uint8Array) => void): undefined {
+    this.#uplinks.push(receive)
+    return undefined
   }
 
   counters(): CounterSlots {
@@ -48,8 +55,9 @@ export class ControlWiring implements Wiring {
     })
   }
 
-  receive(uplink: number, text: string): void {
-    this.#uplinks[uplink]?.(text)
+  /** Takes what a data thread sent up. */
+  receive(uplink: number, octets: Buffer): void {
+    this.#uplinks[uplink]?.(octets)
   }
 
   includeCounters(index: number, labels: SlotLabels, counters: Float64Array): void {
@@ -62,6 +70,8 @@ export interface DataWiringHooks {
   /** Follows what has been published up to now. */
   catchUp(): void
   send(uplink: number, text: string): void
+  /** The way up of records for uplink `uplink`. */
+  recordsTo(uplink: number): RecordWriter
   /** Lets the control thread know of a new slot. */
   announce(index: number, labels: SlotLabels, counters: Float64Array): void
 }
@@ -86,6 +96,10 @@ export class DataWiring implements Wiring {
   uplink(_receive: (text: string) => void): (text: string) => void {
     const index = this.#uplinkCount++
     return (text) => this.#hooks.send(index, text)
+  }
+
+  recordUplink(_receive: (octets: Uint8Array) => void): RecordWriter {
+    return this.#hooks.recordsTo(this.#uplinkCount++)
   }
 
   counters(): CounterSlots {

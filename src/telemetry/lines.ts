@@ -10,6 +10,8 @@ export interface LineWriter {
   begin(octetsMax: number): number
   /** Ends the line begun last, which came to offset `end`; adds the newline. */
   end(end: number): void
+  /** Takes whole lines, newlines included, or drops and counts them all. */
+  write(lines: Uint8Array): void
 }
 
 /** Longest line that is written from a string, in UTF-16 code units; what is longer is cut. */

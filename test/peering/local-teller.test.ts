@@ -96,3 +96,16 @@ t.test('a zone kdrnt with a site tells every record, and follows its changes', a
   t.strictSame(told(), [])
   t.equal(zone.digest, empty)
 })
+
+// It was told as unknown, whatever probes had found.
+t.test('what probes found up is told as up, and only where all of it is', async (t) => {
+  const { clock, tell } = teller()
+  const before = record(['192.0.2.1', '192.0.2.2'])
+  tell(before)
+  clock.now = () => 1_800_000_000_000
+  const found: StoredRecord = { ...before, up: ['192.0.2.1'] }
+  const want = ['192.0.2.1 up 1800000000', `192.0.2.2 unknown ${CREATED_SECONDS}`]
+  t.strictSame(tell(found, before), want, 'a change of health is a change')
+  const both: StoredRecord = { ...before, up: ['192.0.2.1'], down: ['192.0.2.2'] }
+  t.match(tell(both)[1], '192.0.2.2 down')
+})

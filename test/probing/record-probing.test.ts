@@ -59,7 +59,15 @@ t.test("a record's own check is of each of its addresses", async (t) => {
   await pass(25)
   t.strictSame(downOf('a'), ['192.0.2.1'])
   t.strictSame(downOf('b'), [])
-  t.equal(batches.length, 2, 'the records, and the verdict')
+  t.strictSame(
+    batches
+      .slice(1)
+      .flat()
+      .map(({ after }) => [after?.up, after?.down])
+      .at(-1),
+    [['192.0.2.2'], ['192.0.2.1']],
+  )
+  t.ok(batches.length <= 4, 'the records, and the verdicts')
   t.match(lines, ['192.0.2.1 of default/a is down after 2 failures: connection refused'])
   dead.clear()
   await pass(15)
@@ -197,4 +205,20 @@ t.test('every change of the file is whole', async (t) => {
     t.match(readFileSync(file, 'utf8'), /^sextant probes 1\n(?:.*\n)*sha256 [0-9a-f]{64}\n$/)
   }
   run.probing.close()
+})
+
+t.test('what was found up is told, and changes nothing else', async (t) => {
+  const { source, probing, pass, dead, downOf } = stage()
+  const upOf = (key: string): readonly string[] => probing.records.find(`default/${key}`)?.up ?? []
+  source.put(recordOf('a', TWO, { healthCheck: CHECK }), recordOf('b', TWO))
+  t.strictSame(upOf('a'), [], 'nobody has looked yet')
+  dead.add('192.0.2.1')
+  await pass(4)
+  t.strictSame([upOf('a'), downOf('a')], [['192.0.2.2'], []], 'a failure is not yet down')
+  await pass(30)
+  t.strictSame([upOf('a'), downOf('a')], [['192.0.2.2'], ['192.0.2.1']])
+  t.equal(probing.records.find('default/b'), source.find('default/b'), 'what is not probed')
+  dead.clear()
+  await pass(30)
+  t.strictSame([upOf('a'), downOf('a')], [['192.0.2.1', '192.0.2.2'], []])
 })

@@ -14,8 +14,9 @@ import { Errors } from '../../src/plugins/errors/errors.ts'
 import { ClientFromSubnet } from '../../src/plugins/geoip/geoip.ts'
 import { KuadrantHandler } from '../../src/plugins/kuadrant/kuadrant.ts'
 import { Loadbalance } from '../../src/plugins/loadbalance/loadbalance.ts'
-import { COMBINED_FORMAT, LineFormat } from '../../src/plugins/log/format.ts'
+import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from '../../src/plugins/log/format.ts'
 import { Log } from '../../src/plugins/log/log.ts'
+import { RecordPrinter } from '../../src/plugins/log/printer.ts'
 import { Minimal } from '../../src/plugins/minimal/minimal.ts'
 import { Prometheus } from '../../src/plugins/prometheus/prometheus.ts'
 import { ServerCounts } from '../../src/server/counters.ts'
@@ -281,13 +282,19 @@ const describeClient = ({ query }: Transaction): string => {
   return `${address.join('.')}/${query.clientBits} ${query.clientIsEcs}`
 }
 
-const observed = (next: Handler, logged: string[], slots: CounterSlots): Handler => {
-  const format = new LineFormat(`${COMBINED_FORMAT} {/client} {local}`, {
-    clock,
-    findMetadata: () => describeClient,
+const logOf = (next: Handler, logged: string[], ...formats: string[]): Log => {
+  const rules = formats.map((text, i) => {
+    const format = new LineFormat(text, () => describeClient)
+    const names = i < formats.length - 1 ? ['two.example.org.', 'abc.example.org.'] : ['.']
+    return { names: new ZoneSet(names.map(wire)), format, classes: undefined }
   })
-  const rule = { names: new ZoneSet([wire('.')]), format, classes: undefined }
-  const log = new Log(next, [rule], lineBufferTo(logged))
+  const formatsOf = rules.map(({ format }) => format)
+  const printer = new RecordPrinter(formatsOf, lineBufferTo(logged))
+  return new Log(next, rules, { clock, printer, records: undefined })
+}
+
+const observed = (next: Handler, logged: string[], slots: CounterSlots): Handler => {
+  const log = logOf(next, logged, `${COMBINED_FORMAT} {/client} {local}`)
   return new Prometheus(log, clock, slots, ['log', 'kuadrant', 'file'])
 }
 
@@ -310,6 +317,20 @@ const settings: readonly (Setting & { readonly name: string })[] = [
     name: 'logged and counted',
     lines: ZONE,
     above: (next, logged, slots) => observed(new ClientFromSubnet(next), logged, slots),
+  },
+  {
+    name: 'logged by two rules, without metadata',
+    lines: ZONE,
+    above: (next, logged) =>
+      logOf(new ClientFromSubnet(next), logged, '{local} {name}', COMBINED_FORMAT),
+  },
+  {
+    name: 'logged and counted, without metadata',
+    lines: ZONE,
+    above: (next, logged, slots) => {
+      const log = logOf(next, logged, COMMON_FORMAT)
+      return new Prometheus(log, clock, slots, ['log', 'kuadrant', 'file'])
+    },
   },
   {
     name: 'a block below another, with less room',

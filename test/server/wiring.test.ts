@@ -13,7 +13,8 @@ function setUp(wiring: Wiring) {
   const up = wiring.uplink((text) => received.push(`up ${text}`))
   const second: Feed<number> = wiring.feed((value) => followed.push(`second ${value}`))
   const down = wiring.uplink((text) => received.push(`down ${text}`))
-  return { followed, received, first, second, counters, up, down }
+  const records = wiring.recordUplink((octets) => received.push(`records ${octets.join()}`))
+  return { followed, received, first, second, counters, up, down, records }
 }
 
 /** A control thread and a data thread, with what goes between them. */
@@ -23,7 +24,14 @@ function pair() {
   const events: string[] = []
   const data = new DataWiring({
     catchUp: () => events.push('catch up'),
-    send: (uplink, text) => control.receive(uplink, text),
+    send: (uplink, text) => control.receive(uplink, Buffer.from(text)),
+    recordsTo: (uplink) => {
+      const words = new Int32Array(4)
+      const end = (end: number) => {
+        control.receive(uplink, Buffer.from(words.buffer.slice(0, end * 4)))
+      }
+      return { words, begin: () => 0, end }
+    },
     announce: (index, labels, counters) => control.includeCounters(index, labels, counters),
   })
   const there = setUp(data)
@@ -84,9 +92,25 @@ t.test('texts of any thread come to the control thread', async (t) => {
   t.strictSame(there.received, [])
 })
 
+t.test(
+  'records of a data thread come to the control thread, which has no way to itself',
+  async (t) => {
+    const { here, there } = pair()
+    t.equal(here.records, undefined)
+    const { records } = there
+    const at = records!.begin(2)
+    records!.words[at] = 0x04030201
+    records!.words[at + 1] = 5
+    records!.end(at + 2)
+    there.down('3')
+    t.strictSame(here.received, ['records 1,2,3,4,5,0,0,0', 'down 3'])
+    t.strictSame(there.received, [])
+  },
+)
+
 t.test('what nobody here wired is left alone', async (t) => {
   const { control, data } = pair()
-  control.receive(9, 'text')
+  control.receive(9, Buffer.from('text'))
   control.includeCounters(9, { server: '', zone: '', view: '' }, new Float64Array(2))
   data.follow(9, 'value')
   t.strictSame(control.values(), [])

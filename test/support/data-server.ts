@@ -11,6 +11,7 @@ import { DataPlane } from '../../src/server/data/data-plane.ts'
 import type { StartThread } from '../../src/server/data/thread-handle.ts'
 import { openDnsListener } from '../../src/server/dns-listener.ts'
 import { Supervisor } from '../../src/server/supervisor.ts'
+import type { LineBuffer } from '../../src/telemetry/lines.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
@@ -24,6 +25,8 @@ export interface DataServerOptions {
   readonly threads: number
   /** Default: those of the process. */
   readonly timers?: Timers
+  /** Where lines of queries go; default: with all others. */
+  readonly queryLines?: LineBuffer
 }
 
 /** A server in this process whose UDP is served by data threads; it stops when the test ends. */
@@ -43,7 +46,7 @@ export class DataServer {
       this.lines.push(line)
     }
     const [counts, log] = [new ServerCounts(), createLogger('', sink, () => false)]
-    const lines = lineBufferTo(this.lines)
+    const lines = options.queryLines ?? lineBufferTo(this.lines)
     this.totals = new ServerTotals(counts)
     const start: StartThread = (init, port) => {
       const worker = new Worker(new URL('./data-worker.ts', import.meta.url), {

@@ -18,9 +18,15 @@ import type {
 import type { Feed } from '../../src/plugin/feed.ts'
 import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
 import { ZoneVersions } from '../../src/plugin/zone-versions.ts'
-import { ControlWiring, DataWiring, type Wiring } from '../../src/server/wiring.ts'
+import {
+  ControlWiring,
+  DataWiring,
+  type DataWiringHooks,
+  type Wiring,
+} from '../../src/server/wiring.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
+import type { RecordWriter } from '../../src/telemetry/records.ts'
 import { lineBufferTo } from './line-buffer.ts'
 
 type Hook = () => void | Promise<void>
@@ -94,6 +100,10 @@ export class SetUp implements SetupContext {
 
   uplink(receive: (text: string) => void): (text: string) => void {
     return this.wiring.uplink(receive)
+  }
+
+  recordUplink(receive: (octets: Uint8Array) => void): RecordWriter | undefined {
+    return this.wiring.recordUplink(receive)
   }
 
   counters(): CounterSlots {
@@ -188,6 +198,14 @@ export class SetUp implements SetupContext {
   }
 }
 
+/** A data thread whose own words nobody hears. */
+export const NO_HOOKS: DataWiringHooks = {
+  catchUp: () => {},
+  send: () => {},
+  recordsTo: () => ({ words: new Int32Array(0), begin: () => -1, end: () => {} }),
+  announce: () => {},
+}
+
 /**
  * The same directive as a data thread has it: nothing is started there, and what `control` publishes,
  * before and from now on, comes as a copy.
@@ -198,7 +216,7 @@ export function followerOf(
   corefile: string,
   zones?: readonly string[],
 ): SetUp {
-  const wiring = new DataWiring({ catchUp: () => {}, send: () => {}, announce: () => {} })
+  const wiring = new DataWiring(NO_HOOKS)
   const follower = new SetUp(directive, corefile, zones, { wiring })
   const source = control.wiring as ControlWiring
   const follow = (index: number, value: unknown): void => {

@@ -41,6 +41,13 @@ export const sextant = {
   },
 }
 
+/** Every reply is a message of its own, as before replies to one peer went together. */
+export const sextantUngrouped = {
+  ...sextant,
+  name: 'ungrouped',
+  env: { SEXTANT_GSO: 'off' },
+}
+
 function* manifest() {
   yield `apiVersion: kuadrant.io/v1alpha1
 kind: DNSRecord

@@ -21,11 +21,13 @@ export const ADDRESS_OCTETS_MAX = 45
 export const NAME_TEXT_OCTETS_MAX = 4 * 255
 
 /** By number from 0 to 999: its digits, how many there are, and its digits with zeros in front. */
-const DIGITS = Int32Array.from({ length: 1000 }, (_, i) => wordOf(String(i)))
-const DIGIT_COUNT = Uint8Array.from({ length: 1000 }, (_, i) => String(i).length)
-const THREE_DIGITS = Int32Array.from({ length: 1000 }, (_, i) => wordOf(String(i).padStart(3, '0')))
+export const DIGITS = Int32Array.from({ length: 1000 }, (_, i) => wordOf(String(i)))
+export const DIGIT_COUNT = Uint8Array.from({ length: 1000 }, (_, i) => String(i).length)
+export const THREE_DIGITS = Int32Array.from({ length: 1000 }, (_, i) =>
+  wordOf(String(i).padStart(3, '0')),
+)
 /** By octet of an IPv4 address: its digits and a dot. */
-const DOTTED = Int32Array.from({ length: 256 }, (_, i) => wordOf(`${i}.`))
+export const DOTTED = Int32Array.from({ length: 256 }, (_, i) => wordOf(`${i}.`))
 
 function wordOf(text: string): number {
   return wordsOf(Buffer.from(text, 'latin1'))[0]!
@@ -81,11 +83,11 @@ export function putThreeDigits(out: DataView, at: number, value: number): number
   return at + 3
 }
 
-/** As `printName`. `name`: wire form from offset 0. @hot */
-export function putName(out: DataView, at: number, name: Uint8Array): number {
+/** As `printName`. `name`: wire form from offset `start`. @hot */
+export function putName(out: DataView, at: number, name: Uint8Array, start = 0): number {
   let to = at
-  let from = 0
-  let length = name[0]!
+  let from = start
+  let length = name[start]!
   if (length === 0) {
     out.setUint8(to, DOT)
     return to + 1
@@ -94,7 +96,7 @@ export function putName(out: DataView, at: number, name: Uint8Array): number {
     const end = from + length
     const special = putLabel(out, to, name, from + 1, length)
     // Hardly any label has to be put once more.
-    to = special === PLAIN ? to + length : putSpecial(out, to, name, from + 1, end)
+    to = special === PLAIN ? to + length : putSpecial(out, to, name, from + 1, end + 1)
     out.setUint8(to++, DOT)
     from = end + 1
     length = name[from]!
@@ -132,8 +134,21 @@ function putLabel(
   return special
 }
 
-/** A label that has octets which are not printed as they are. */
-function putSpecial(
+/**
+ * Bits of those of four octets that may not be printed as they are: all but letters in lower case, digits, `-`, `_` and
+ * the backtick. @hot
+ */
+export function specialOf(word: number): number {
+  const low = word & 0x7f7f7f7f
+  // The highest bit of each octet, here and below: at least `_`, and not above `z`.
+  const letter = (low + 0x21212121) & ~(low + 0x05050505)
+  const digit = (low + 0x50505050) & ~(low + 0x46464646)
+  const hyphen = ~((low ^ 0x2d2d2d2d) + 0x7f7f7f7f)
+  return ~((letter | digit | hyphen) & ~word) & 0x80808080
+}
+
+/** The octets of `name` from `start` on and before `end`, those of a label, one by one. */
+export function putSpecial(
   out: DataView,
   at: number,
   name: Uint8Array,
@@ -141,7 +156,7 @@ function putSpecial(
   end: number,
 ): number {
   let to = at
-  for (let i = start; i <= end; i++) {
+  for (let i = start; i < end; i++) {
     const octet = name[i]!
     const how = LABEL_OCTET[octet]!
     if (how !== PLAIN) out.setUint8(to++, BACKSLASH)
@@ -151,14 +166,15 @@ function putSpecial(
   return to
 }
 
-/** As `printAddress`. @hot */
+/** As `printAddress`. `bytes`: the address from `offset` on. @hot */
 export function putAddress(
   out: DataView,
   at: number,
   bytes: Uint8Array,
   family: AddressFamily,
+  offset = 0,
 ): number {
-  return family === 1 ? putIPv4(out, at, bytes, 0) : putIPv6(out, at, bytes)
+  return family === 1 ? putIPv4(out, at, bytes, offset) : putIPv6(out, at, bytes, offset)
 }
 
 function putIPv4(out: DataView, at: number, bytes: Uint8Array, offset: number): number {
@@ -173,17 +189,17 @@ function putIPv4(out: DataView, at: number, bytes: Uint8Array, offset: number): 
 }
 
 /** RFC 5952 section 4. */
-function putIPv6(out: DataView, at: number, bytes: Uint8Array): number {
+function putIPv6(out: DataView, at: number, bytes: Uint8Array, offset: number): number {
   let start = 0
   let longest = 0
   let zeros = 0
   for (let group = 0; group < 8; group++) {
-    zeros = groupOf(bytes, group) === 0 ? zeros + 1 : 0
+    zeros = groupOf(bytes, offset + group * 2) === 0 ? zeros + 1 : 0
     if (zeros <= longest) continue
     longest = zeros
     start = group - zeros + 1
   }
-  const isMapped = start === 0 && longest === 5 && groupOf(bytes, 5) === 0xffff
+  const isMapped = start === 0 && longest === 5 && groupOf(bytes, offset + 10) === 0xffff
   const groups = isMapped ? 6 : 8
   const end = longest < 2 ? -1 : start + longest
   let to = at
@@ -193,16 +209,16 @@ function putIPv6(out: DataView, at: number, bytes: Uint8Array): number {
       continue
     }
     if (group > 0) out.setUint8(to++, COLON)
-    to = putHex(out, to, groupOf(bytes, group))
+    to = putHex(out, to, groupOf(bytes, offset + group * 2))
   }
   if (end === 8) out.setUint8(to++, COLON)
   if (!isMapped) return to
   out.setUint8(to++, COLON)
-  return putIPv4(out, to, bytes, 12)
+  return putIPv4(out, to, bytes, offset + 12)
 }
 
-function groupOf(bytes: Uint8Array, group: number): number {
-  return (bytes[group * 2]! << 8) | bytes[group * 2 + 1]!
+function groupOf(bytes: Uint8Array, at: number): number {
+  return (bytes[at]! << 8) | bytes[at + 1]!
 }
 
 function putHex(out: DataView, at: number, value: number): number {

@@ -196,10 +196,10 @@ export class RemoteClusters {
 
   #put(key: string, secret: ApiObject): void {
     // Until it is known better, it leads to where it led before.
-    const id = this.#entries.get(key)?.id ?? ''
+    const { id = '', told = '' } = this.#entries.get(key) ?? {}
     this.#drop(key)
     const name = textOf(metadataOf(secret), 'name')
-    const entry: Entry = { secret, name, cluster: undefined, id, problem: '', told: '' }
+    const entry: Entry = { secret, name, cluster: undefined, id, problem: '', told }
     this.#entries.set(key, entry)
     const config = scanInlineKubeconfig(secretText(secret, KEY))
     if (typeof config === 'string') entry.problem = `its kubeconfig ${config}`

@@ -1,12 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { ApiError, type ApiObject, textOf } from '../../kube/api.ts'
-import {
-  type Condition,
-  failedCondition,
-  noProviderCondition,
-  REASONS,
-  rivalCondition,
-} from '../conditions.ts'
+import { type Condition, failedCondition, REASONS, rivalCondition } from '../conditions.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import type { Owners } from '../delegation/owner-book.ts'
 import { planDelegate, planDepartures, planForsake } from '../delegation/plan-source.ts'
@@ -16,6 +10,7 @@ import type { Turns } from '../delegation/turns.ts'
 import { isAuthoritative, isDelegating, isDerived, judge } from '../judge.ts'
 import { isDeleting, itemsOf, mappingOf, metadataOf } from '../object.ts'
 import { type Plan, planRefuse } from '../plan.ts'
+import { chooseProvider } from '../provider-choice.ts'
 import type { ClusterView } from '../reconcile.ts'
 import { composeStatus, isStatusInPlace, ownerIdOf } from '../status.ts'
 import type { Writer } from '../write.ts'
@@ -51,6 +46,8 @@ interface StatusWrite {
   /** Why this cluster could not do what it is about: it is to be tried again. */
   readonly error?: ApiError
 }
+
+const NOTHING: Plan = { writes: [], ready: undefined, isNews: false }
 
 /** Refusals that are the same the next time. */
 const LASTING: readonly number[] = [400, 403, 404, 413, 422]
@@ -94,6 +91,9 @@ export class RemoteReconciler {
     const { remote, view, owners, clock, ownUid } = this.#parts
     const object = remote.record(key)
     if (object === undefined || !this.#isForUs(key, object)) return undefined
+    const secrets = view.secretsOf(textOf(metadataOf(object), 'namespace'))
+    // All of it is another operator's, what is said there as well.
+    if (chooseProvider(object, secrets).kind === 'other') return undefined
     const face = faceOf(object, ownUid)
     const nowMs = clock.now()
     const rival = owners.rivalOf(object)
@@ -122,10 +122,8 @@ export class RemoteReconciler {
       }
       case 'refuse':
         return planRefuse(face, placed(verdict.condition, namespace), nowMs)
-      default: {
-        const text = `the provider of namespace ${namespace} in this cluster is another operator's`
-        return planRefuse(face, noProviderCondition(text), nowMs)
-      }
+      default:
+        return NOTHING
     }
   }
 

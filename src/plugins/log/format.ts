@@ -1,51 +1,47 @@
-import type { Clock } from '../../base/clock.ts'
-import { printClass, printRcode, printType } from '../../dns/iana/index.ts'
-import { Protocol, type Query } from '../../dns/message/query.ts'
-import type { AddressFamily } from '../../dns/text/address.ts'
 import {
-  ADDRESS_OCTETS_MAX,
   NAME_TEXT_OCTETS_MAX,
   NUMBER_OCTETS_MAX,
-  putAddress,
   putName,
   putNumber,
-  putThreeDigits,
   putWords,
   SPILL_OCTETS,
   wordsOf,
 } from '../../dns/text/put.ts'
-import { DROP } from '../../plugin/handler.ts'
 import type { MetadataProvider } from '../../plugin/metadata.ts'
-import { finishedMs, isUnwritten, sentOctets, sentRcode } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import type { LineWriter } from '../../telemetry/lines.ts'
 import { escapeControls } from '../../telemetry/log.ts'
+import { putCommon } from './common.ts'
+import {
+  DURATION_OCTETS_MAX,
+  HOST_OCTETS_MAX,
+  nameStart,
+  putAsked,
+  putClass,
+  putClient,
+  putDo,
+  putDuration,
+  putOpcode,
+  putProtocol,
+  putRcode,
+  putReplyFlags,
+  putType,
+} from './fields.ts'
+import * as memory from './memory.ts'
+import { PORT_ID, SENT, SIZES } from './record.ts'
+import { FLAGS_OCTETS_MAX, putUnknown, WORD_OCTETS_MAX } from './words.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { recordOctets, recordWords, textOctets, textView } = memory
 
 export const COMMON_FORMAT =
   '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}'
 export const COMBINED_FORMAT = `${COMMON_FORMAT} "{>opcode}"`
 
-/** Least size that a client takes (RFC 1035 section 4.2.1), and what a TCP message holds. */
-const UDP_OCTETS_MIN = 512
-const TCP_OCTETS_MAX = 65_535
 /** What is longer of a metadata label is cut, in UTF-16 code units. */
 const METADATA_LENGTH_MAX = 1024
 
-/** Longer than any query takes, and within 32 bits as seconds. */
-const DURATION_MS_MAX = 2 ** 40
-
-const DASH = 0x2d
-const DOT = 0x2e
-const DIGIT_0 = 0x30
-const OPEN = 0x5b
-const CLOSE = 0x5d
-const SECONDS = 0x73
-
-export interface FormatParts {
-  readonly clock: Clock
-  /** Finds the provider of a metadata label; asked per line, since providers come after formats. */
-  readonly findMetadata: (label: string) => MetadataProvider | undefined
-}
+/** Finds the provider of a metadata label; asked per line, since providers come after formats. */
+export type FindMetadata = (label: string) => MetadataProvider | undefined
 
 /** What a field prints. */
 const Field = {
@@ -72,12 +68,6 @@ const Field = {
   Common: 18,
 } as const
 type Field = (typeof Field)[keyof typeof Field]
-
-/** Most octets of a mnemonic, and of all flags. */
-const WORD_OCTETS_MAX = 16
-const FLAGS_OCTETS_MAX = 32
-const HOST_OCTETS_MAX = ADDRESS_OCTETS_MAX + 2
-const DURATION_OCTETS_MAX = NUMBER_OCTETS_MAX + 11
 
 /** Fields by name, without their braces, with most octets. `>` marks what is in the header or its extension. */
 const FIELDS: ReadonlyMap<string, readonly [Field, number]> = new Map([
@@ -117,10 +107,17 @@ export class LineFormat {
   readonly #text: Int32Array
   /** Of the metadata fields, in their order. */
   readonly #labels: readonly string[]
-  readonly #octetsMax: number
-  readonly #given: FormatParts
+  /** More than any line has, with what may be written behind it. */
+  readonly octetsMax: number
+  readonly #findMetadata: FindMetadata
+  /** Whether it is no more than COMMON_FORMAT. */
+  readonly #isCommon: boolean
+  /** Whether it prints metadata, which records do not have. */
+  readonly hasMetadata: boolean
+  /** Whether it prints the address that was asked. */
+  readonly asked: boolean
 
-  constructor(format: string, given: FormatParts) {
+  constructor(format: string, findMetadata: FindMetadata) {
     const parts = scanParts(format)
     const texts = parts.map(({ text }) => Buffer.from(escapeControls(text)))
     this.#fields = Uint8Array.from(parts, ({ field }) => field)
@@ -128,39 +125,91 @@ export class LineFormat {
     this.#text = Int32Array.from(texts.flatMap((text) => [...wordsOf(text)]))
     this.#labels = parts.filter(({ field }) => field === Field.Metadata).map(({ label }) => label)
     const textOctets = this.#textOctets.reduce((sum, octets) => sum + octets)
-    this.#octetsMax = parts.reduce((sum, part) => sum + part.octetsMax, textOctets) + SPILL_OCTETS
-    this.#given = given
+    this.octetsMax = parts.reduce((sum, part) => sum + part.octetsMax, textOctets) + SPILL_OCTETS
+    this.#findMetadata = findMetadata
+    this.#isCommon = format === COMMON_FORMAT
+    this.hasMetadata = this.#labels.length > 0
+    this.asked = parts.some(({ field }) => field === Field.Local)
   }
 
-  /** Writes the line of a query after the chain returned `status`, unless there is no room. @hot */
-  write(lines: LineWriter, tx: Transaction, status: number): void {
-    let at = lines.begin(this.#octetsMax)
-    if (at === -1) return
-    const out = lines.view
+  /**
+   * Prints the line of the record at index `r` of `recordWords` to `start` of the text memory; returns where it ends.
+   * `tx`: for metadata, where the format has some. @hot
+   */
+  print(start: number, r: number, tx?: Transaction): number {
+    if (this.#isCommon) return putCommon(putPrefix(start), r)
     const fields = this.#fields
+    let at = start
     let word = 0
     let label = 0
     for (let i = 0; i < fields.length; i++) {
       const octets = this.#textOctets[i]!
-      at = putWords(out, at, this.#text, word, octets)
+      at = putWords(textView, at, this.#text, word, octets)
       word += (octets + 3) >> 2
       const field = fields[i]!
-      if (field === Field.Common) at = putCommon(out, at, tx, status, this.#given.clock)
-      else if (field === Field.Duration)
-        at = putDuration(out, at, finishedMs(tx, this.#given.clock) - tx.startedMs)
-      else if (field === Field.Metadata)
-        at = this.#putMetadata(lines, at, tx, this.#labels[label++]!)
-      else at = putField(out, at, field, tx, status)
+      if (field === Field.Common) at = putCommon(at, r)
+      else if (field === Field.Metadata) at = this.#putMetadata(at, this.#labels[label++]!, tx)
+      else at = putField(textView, at, field, r)
     }
-    lines.end(at)
+    return at
   }
 
-  #putMetadata(lines: LineWriter, at: number, tx: Transaction, label: string): number {
-    const provider = this.#given.findMetadata(label)
-    if (provider === undefined) return putUnknown(lines.view, at)
+  #putMetadata(at: number, label: string, tx: Transaction | undefined): number {
+    const provider = this.#findMetadata(label)
+    if (provider === undefined || tx === undefined) return putUnknown(textView, at)
     const text = escapeControls(provider(tx)).slice(0, METADATA_LENGTH_MAX)
-    return at + lines.octets.write(text, at)
+    return at + textOctets.write(text, at)
   }
+}
+
+/** @hot */
+function putField(out: DataView, at: number, field: number, r: number): number {
+  switch (field) {
+    case Field.Type:
+      return putType(out, at, r)
+    case Field.Class:
+      return putClass(out, at, r)
+    case Field.Name:
+      return putName(out, at, recordOctets, nameStart(r))
+    case Field.Proto:
+      return putProtocol(out, at, r)
+    case Field.Size:
+      return putNumber(out, at, recordWords[r + SIZES]! & 0xffff)
+    case Field.Remote:
+      return putClient(out, at, r)
+    case Field.Port:
+      return putNumber(out, at, recordWords[r + PORT_ID]! & 0xffff)
+    case Field.Local:
+      return putAsked(out, at, r)
+    case Field.Id:
+      return putNumber(out, at, recordWords[r + PORT_ID]! >>> 16)
+    case Field.Opcode:
+      return putOpcode(out, at, r)
+    case Field.Do:
+      return putDo(out, at, r)
+    case Field.Bufsize:
+      return putNumber(out, at, recordWords[r + SIZES]! >>> 16)
+    case Field.Rcode:
+      return putRcode(out, at, r)
+    case Field.Rsize:
+      return putNumber(out, at, recordWords[r + SENT]!)
+    case Field.Flags:
+      return putReplyFlags(out, at, r)
+    case Field.Duration:
+      return putDuration(out, at, r)
+    default:
+      return at
+  }
+}
+
+/** In front of every line. */
+const PREFIX = '[INFO] '
+const PREFIX_WORDS = wordsOf(Buffer.from(PREFIX))
+
+function putPrefix(at: number): number {
+  textView.setInt32(at, PREFIX_WORDS[0]!, true)
+  textView.setInt32(at + 4, PREFIX_WORDS[1]!, true)
+  return at + PREFIX.length
 }
 
 /** A field and the text before it. */
@@ -175,7 +224,7 @@ interface Part {
 
 function scanParts(format: string): Part[] {
   const parts: Part[] = []
-  let text = '[INFO] '
+  let text = PREFIX
   let rest = format
   if (format.startsWith(COMMON_FORMAT)) {
     parts.push({ text, field: Field.Common, octetsMax: COMMON_OCTETS_MAX, label: '' })
@@ -204,269 +253,4 @@ function findField(name: string): Omit<Part, 'text'> | undefined {
   }
   const known = FIELDS.get(name)
   return known === undefined ? undefined : { field: known[0], octetsMax: known[1], label: '' }
-}
-
-/** Text of the common format between its fields; what has one octet is an octet. */
-const COLON = 0x3a
-const SPACE = 0x20
-const BEFORE_ID = wordsOf(Buffer.from(' - '))[0]!
-const BEFORE_TYPE = wordsOf(Buffer.from(' "'))[0]!
-const BEFORE_RCODE = wordsOf(Buffer.from('" '))[0]!
-const UDP_SPACED = wordsOf(Buffer.from('udp '))[0]!
-const TCP_SPACED = wordsOf(Buffer.from('tcp '))[0]!
-
-/**
- * A line of COMMON_FORMAT, field by field as `putField` puts them. Straight on it takes half the time of
- * going through the fields of a format (bench/plugins.mjs), and hardly anybody has another. @hot
- */
-function putCommon(
-  out: DataView,
-  start: number,
-  tx: Transaction,
-  status: number,
-  clock: Clock,
-): number {
-  const { query } = tx
-  let at = putHost(out, start, query.peerAddress, query.peerFamily)
-  out.setUint8(at, COLON)
-  at = putNumber(out, at + 1, query.peerPort)
-  out.setInt32(at, BEFORE_ID, true)
-  at = putNumber(out, at + 3, query.id)
-  out.setInt32(at, BEFORE_TYPE, true)
-  at = putSpace(out, TYPES.put(out, at + 2, query.qtype))
-  at = putSpace(out, CLASSES.put(out, at, query.qclass))
-  at = putSpace(out, putName(out, at, query.qname))
-  out.setInt32(at, query.protocol === Protocol.Udp ? UDP_SPACED : TCP_SPACED, true)
-  at = putSpace(out, putNumber(out, at + 4, query.packetOctets))
-  at = putManner(out, at, tx, status)
-  at = putNumber(out, putSpace(out, at), sentOctets(tx, status))
-  return putTime(out, putSpace(out, at), finishedMs(tx, clock) - tx.startedMs)
-}
-
-/**
- * From DO to the flags of the reply: `false 512" NOERROR qr,aa,rd`. There are few of them among queries, and one
- * that was put before is copied. @hot
- */
-function putManner(out: DataView, at: number, tx: Transaction, status: number): number {
-  const rcode = sentRcode(tx, status)
-  if (status === DROP || rcode > MANNER_RCODE_MAX) return putMannerAnew(out, at, tx, status)
-  const doBit = tx.query.dnssecOk ? 1 << 30 : 0
-  const key = takenOctets(tx.query) | (rcode << 16) | (flagsOf(tx, status) << 24) | doBit
-  const slot = (Math.imul(key, MANNER_FACTOR) >>> 20) & (MANNERS - 1)
-  if (mannerKeys[slot] === key) {
-    return putWords(out, at, mannerWords, slot * MANNER_WORDS, mannerOctets[slot]!)
-  }
-  const end = putMannerAnew(out, at, tx, status)
-  mannerKeys[slot] = key
-  mannerOctets[slot] = end - at
-  keepWords(mannerWords, slot * MANNER_WORDS, out, at, end)
-  return end
-}
-
-/** Those that are kept: which is which, and their texts. */
-const MANNERS = 64
-const MANNER_WORDS = 20
-const MANNER_FACTOR = 0x9e3779b1
-/** All that fits into a key; above it they are seldom. */
-const MANNER_RCODE_MAX = 255
-const mannerKeys = new Int32Array(MANNERS).fill(-1)
-const mannerOctets = new Uint8Array(MANNERS)
-const mannerWords = new Int32Array(MANNERS * MANNER_WORDS)
-
-function keepWords(words: Int32Array, first: number, out: DataView, at: number, end: number): void {
-  for (let i = at; i < end; i += 4) words[first + ((i - at) >> 2)] = out.getInt32(i, true)
-}
-
-function putMannerAnew(out: DataView, start: number, tx: Transaction, status: number): number {
-  let at = putSpace(out, putBoolean(out, start, tx.query.dnssecOk))
-  at = putNumber(out, at, takenOctets(tx.query))
-  out.setInt32(at, BEFORE_RCODE, true)
-  at += 2
-  at = status === DROP ? putUnknown(out, at) : RCODES.put(out, at, sentRcode(tx, status))
-  return putFlags(out, putSpace(out, at), tx, status)
-}
-
-/** Of the duration that was put last: queries of a batch have the same by eight. */
-const timeWords = new Int32Array((DURATION_OCTETS_MAX + SPILL_OCTETS) >> 2)
-let timeOctets = 0
-let timeMs = -1
-
-/** As `putDuration`. @hot */
-function putTime(out: DataView, at: number, milliseconds: number): number {
-  if (milliseconds === timeMs) return putWords(out, at, timeWords, 0, timeOctets)
-  const end = putDuration(out, at, milliseconds)
-  timeMs = milliseconds
-  timeOctets = end - at
-  keepWords(timeWords, 0, out, at, end)
-  return end
-}
-
-function putSpace(out: DataView, at: number): number {
-  out.setUint8(at, SPACE)
-  return at + 1
-}
-
-/** @hot */
-function putField(
-  out: DataView,
-  at: number,
-  field: number,
-  tx: Transaction,
-  status: number,
-): number {
-  const { query } = tx
-  switch (field) {
-    case Field.Type:
-      return TYPES.put(out, at, query.qtype)
-    case Field.Class:
-      return CLASSES.put(out, at, query.qclass)
-    case Field.Name:
-      return putName(out, at, query.qname)
-    case Field.Proto:
-      return putWords(out, at, query.protocol === Protocol.Udp ? UDP : TCP, 0, 3)
-    case Field.Size:
-      return putNumber(out, at, query.packetOctets)
-    case Field.Remote:
-      return putHost(out, at, query.peerAddress, query.peerFamily)
-    case Field.Port:
-      return putNumber(out, at, query.peerPort)
-    case Field.Local:
-      return putHost(out, at, query.localAddress, query.localFamily)
-    case Field.Id:
-      return putNumber(out, at, query.id)
-    case Field.Opcode:
-      return putNumber(out, at, query.opcode)
-    case Field.Do:
-      return putBoolean(out, at, query.dnssecOk)
-    case Field.Bufsize:
-      return putNumber(out, at, takenOctets(query))
-    case Field.Rcode:
-      if (status === DROP) return putUnknown(out, at)
-      return RCODES.put(out, at, sentRcode(tx, status))
-    case Field.Rsize:
-      return putNumber(out, at, sentOctets(tx, status))
-    case Field.Flags:
-      return putFlags(out, at, tx, status)
-    default:
-      return at
-  }
-}
-
-/** Seconds with up to nine decimals, no zeros at their end: `0.00003799s`, `2s`. @hot */
-function putDuration(out: DataView, at: number, milliseconds: number): number {
-  const ms = Math.min(Math.max(0, milliseconds), DURATION_MS_MAX)
-  let seconds = (ms / 1000) | 0
-  let nanoseconds = ((ms - seconds * 1000) * 1e6 + 0.5) | 0
-  if (nanoseconds === 1e9) {
-    seconds++
-    nanoseconds = 0
-  }
-  let to = putNumber(out, at, seconds)
-  if (nanoseconds !== 0) {
-    out.setUint8(to, DOT)
-    const microseconds = (nanoseconds / 1000) | 0
-    const wholeMs = (microseconds / 1000) | 0
-    to = putThreeDigits(out, to + 1, wholeMs)
-    to = putThreeDigits(out, to, (microseconds - wholeMs * 1000) | 0)
-    to = putThreeDigits(out, to, (nanoseconds - microseconds * 1000) | 0)
-    while (out.getUint8(to - 1) === DIGIT_0) to--
-  }
-  out.setUint8(to, SECONDS)
-  return to + 1
-}
-
-/** Codes above are rare enough to be printed every time. */
-const KNOWN_CODES = 512
-const MNEMONIC_WORDS = WORD_OCTETS_MAX / 4
-
-/** Mnemonics by code, printed once each. */
-class Mnemonics {
-  readonly #print: (code: number) => string
-  /** Behind those of known codes one for the code that was printed last of all others. */
-  readonly #words = new Int32Array((KNOWN_CODES + 1) * MNEMONIC_WORDS)
-  /** 0 = not printed yet. */
-  readonly #octets = new Uint8Array(KNOWN_CODES + 1)
-
-  constructor(print: (code: number) => string) {
-    this.#print = print
-  }
-
-  /** @hot */
-  put(out: DataView, at: number, code: number): number {
-    const index = Math.min(code, KNOWN_CODES)
-    if (index === KNOWN_CODES || this.#octets[index] === 0) this.#keep(index, code)
-    return putWords(out, at, this.#words, index * MNEMONIC_WORDS, this.#octets[index]!)
-  }
-
-  #keep(index: number, code: number): void {
-    const text = Buffer.from(this.#print(code)).subarray(0, WORD_OCTETS_MAX)
-    this.#words.set(wordsOf(text), index * MNEMONIC_WORDS)
-    this.#octets[index] = text.length
-  }
-}
-
-const TYPES = new Mnemonics(printType)
-const CLASSES = new Mnemonics(printClass)
-const RCODES = new Mnemonics(printRcode)
-
-const UDP = wordsOf(Buffer.from('udp'))
-const TCP = wordsOf(Buffer.from('tcp'))
-const TRUE = wordsOf(Buffer.from('true'))
-const FALSE = wordsOf(Buffer.from('false'))
-
-function putHost(out: DataView, at: number, bytes: Uint8Array, family: number): number {
-  if (family === 1) return putAddress(out, at, bytes, 1)
-  out.setUint8(at, OPEN)
-  const end = putAddress(out, at + 1, bytes, family as AddressFamily)
-  out.setUint8(end, CLOSE)
-  return end + 1
-}
-
-function putBoolean(out: DataView, at: number, value: boolean): number {
-  return value ? putWords(out, at, TRUE, 0, 4) : putWords(out, at, FALSE, 0, 5)
-}
-
-/** Stands for what is not known. */
-function putUnknown(out: DataView, at: number): number {
-  out.setUint8(at, DASH)
-  return at + 1
-}
-
-/** How large a reply the client takes. */
-function takenOctets(query: Query): number {
-  if (query.protocol === Protocol.Tcp) return TCP_OCTETS_MAX
-  return query.hasEdns ? Math.max(UDP_OCTETS_MIN, query.payloadOctets) : UDP_OCTETS_MIN
-}
-
-/** Bit i of an index into `FLAG_WORDS` stands for flag i. */
-const FLAGS = ['aa', 'tc', 'rd', 'ra', 'ad', 'cd']
-const FLAG_TEXTS = Array.from({ length: 2 ** FLAGS.length }, (_, set) => {
-  return ['qr', ...FLAGS.filter((_, i) => (set & (1 << i)) !== 0)].join()
-})
-const FLAGS_WORDS = FLAGS_OCTETS_MAX / 4
-const FLAG_WORDS = new Int32Array(FLAG_TEXTS.length * FLAGS_WORDS)
-FLAG_TEXTS.forEach((text, i) => {
-  FLAG_WORDS.set(wordsOf(Buffer.from(text)), i * FLAGS_WORDS)
-})
-const FLAG_OCTETS = Uint8Array.from(FLAG_TEXTS, (text) => text.length)
-
-/** @hot */
-function putFlags(out: DataView, at: number, tx: Transaction, status: number): number {
-  if (status === DROP) return putUnknown(out, at)
-  const set = flagsOf(tx, status)
-  return putWords(out, at, FLAG_WORDS, set * FLAGS_WORDS, FLAG_OCTETS[set]!)
-}
-
-/** A bit each, as in FLAGS. */
-function flagsOf({ response }: Transaction, status: number): number {
-  let set = 0
-  if (response.recursionDesired) set |= 4
-  if (response.recursionAvailable) set |= 8
-  if (response.checkingDisabled) set |= 32
-  if (!isUnwritten(status)) {
-    if (response.authoritative) set |= 1
-    if (response.truncated) set |= 2
-    if (response.authenticData) set |= 16
-  }
-  return set
 }

@@ -1,11 +1,21 @@
+import type { Clock } from '../../base/clock.ts'
 import { Rcode } from '../../dns/iana/index.ts'
+import * as plain from '../../dns/message/plain-query.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
+import type { PlainLink, PlainObserver } from '../../plugin/plain.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../plugin/zone-set.ts'
-import type { LineWriter } from '../../telemetry/lines.ts'
+import type { RecordWriter } from '../../telemetry/records.ts'
+import type { HashedName } from '../../zone/image/hashed-name.ts'
 import type { LineFormat } from './format.ts'
+import * as memory from './memory.ts'
+import type { RecordPrinter } from './printer.ts'
+import { composePlainRecord, composeRecord, RECORD_WORDS_MAX } from './record.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { plainQuery } = plain
+const { recordWords } = memory
 
 export const CLASSES = ['all', 'success', 'denial', 'error'] as const
 export type LogClass = (typeof CLASSES)[number]
@@ -19,59 +29,100 @@ export interface LogRule {
   readonly classes: ReadonlySet<LogClass> | undefined
 }
 
+/** Where lines go. */
+export interface LogOut {
+  readonly clock: Clock
+  /** Prints what is not recorded. */
+  readonly printer: RecordPrinter
+  /** To the thread that prints for this one; undefined = none does. */
+  readonly records: RecordWriter | undefined
+}
+
 /** Writes a line per query. The first rule that the name matches decides, whatever its classes. */
 export class Log implements Handler {
   readonly name = 'log'
   readonly plain: PlainLink
   readonly #next: Handler
   readonly #rules: readonly LogRule[]
-  readonly #lines: LineWriter
+  readonly #out: LogOut
 
-  constructor(next: Handler, rules: readonly LogRule[], lines: LineWriter) {
+  constructor(next: Handler, rules: readonly LogRule[], out: LogOut) {
     this.#next = next
-    this.plain = {
-      kind: 'observe',
-      observer: () => ({ readsAll: true, observe: (tx) => this.#observe(tx) }),
-      next,
-    }
     this.#rules = rules
-    this.#lines = lines
+    this.#out = out
+    const observer = rules.some(logsAnswers) ? new PlainLog(rules, out) : undefined
+    this.plain = { kind: 'observe', observer: () => observer, next }
   }
 
   serve(tx: Transaction): number | Promise<number> {
-    const rule = this.#ruleOf(tx)
+    const rule = ruleOf(this.#rules, tx.query)
     const status = this.#next.serve(tx)
-    if (rule === undefined) return status
+    if (rule === -1) return status
     if (typeof status === 'number') return this.#finish(tx, status, rule)
     return status.then((late) => this.#finish(tx, late, rule))
   }
 
-  #observe(tx: Transaction): void {
-    const rule = this.#ruleOf(tx)
-    if (rule !== undefined) this.#write(tx, Rcode.NOERROR, rule)
-  }
-
-  #ruleOf(tx: Transaction): LogRule | undefined {
-    for (let i = 0; i < this.#rules.length; i++) {
-      const rule = this.#rules[i]!
-      if (rule.names.match(tx.query) !== -1) return rule
-    }
-    return undefined
-  }
-
   /** @hot */
-  #finish(tx: Transaction, status: number, rule: LogRule): number {
-    if (!tx.server.isHandingOver) this.#write(tx, status, rule)
+  #finish(tx: Transaction, status: number, rule: number): number {
+    if (tx.server.isHandingOver) return status
+    const { classes, format } = this.#rules[rule]!
+    if (classes !== undefined && !classes.has(classOf(tx, status))) return status
+    const { records, printer, clock } = this.#out
+    if (records === undefined || format.hasMetadata) {
+      composeRecord(recordWords, 0, tx, status, rule, format.asked, clock)
+      printer.print(tx)
+      return status
+    }
+    const at = records.begin(RECORD_WORDS_MAX)
+    if (at === -1) return status
+    records.end(composeRecord(records.words, at, tx, status, rule, format.asked, clock))
     return status
   }
+}
+
+/** Logs plain queries as `Log` does. */
+class PlainLog implements PlainObserver {
+  readonly readsAll: boolean
+  readonly #rules: readonly LogRule[]
+  readonly #out: LogOut
+  /** Whether the first rule is for every name. */
+  readonly #isOne: boolean
+  /** By rule: whether it logs answers. */
+  readonly #logs: readonly boolean[]
+
+  constructor(rules: readonly LogRule[], out: LogOut) {
+    this.readsAll = rules.some((rule) => rule.format.hasMetadata && logsAnswers(rule))
+    this.#rules = rules
+    this.#out = out
+    this.#isOne = rules[0]!.names.deepest === 0
+    this.#logs = rules.map(logsAnswers)
+  }
 
   /** @hot */
-  #write(tx: Transaction, status: number, rule: LogRule): void {
-    const { classes, format } = rule
-    if (classes === undefined || classes.has(classOf(tx, status))) {
-      format.write(this.#lines, tx, status)
+  observe(tx: Transaction): void {
+    const rule = this.#isOne ? 0 : ruleOf(this.#rules, plainQuery)
+    if (rule === -1 || !this.#logs[rule]!) return
+    const { hasMetadata, asked } = this.#rules[rule]!.format
+    const { records, printer, clock } = this.#out
+    if (records === undefined || hasMetadata) {
+      composePlainRecord(recordWords, 0, tx, rule, asked, clock)
+      printer.print(tx)
+      return
     }
+    const at = records.begin(RECORD_WORDS_MAX)
+    if (at === -1) return
+    records.end(composePlainRecord(records.words, at, tx, rule, asked, clock))
   }
+}
+
+function logsAnswers({ classes }: LogRule): boolean {
+  return classes === undefined || classes.has('success')
+}
+
+/** The first rule for the name; -1 = none. @hot */
+function ruleOf(rules: readonly LogRule[], name: HashedName): number {
+  for (let i = 0; i < rules.length; i++) if (rules[i]!.names.match(name) !== -1) return i
+  return -1
 }
 
 /** The class of a reply: also the metadata `log/class`. */

@@ -5,17 +5,28 @@ import { scanZoneArgs } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from './format.ts'
 import { CLASSES, classOf, Log, type LogClass, type LogRule, typeOf } from './log.ts'
+import { RecordPrinter } from './printer.ts'
+import { RULE_MAX } from './record.ts'
 
 /** `log [NAMES...] [FORMAT] { class all|success|denial|error... }`: a line per query. */
 export const log: Directive = {
   name: 'log',
   setup(c) {
     const rules: LogRule[] = []
-    while (c.dispenser.next()) rules.push(scanRule(c))
+    while (c.dispenser.next()) {
+      if (rules.length > RULE_MAX) throw c.dispenser.error(`more than ${RULE_MAX + 1} lines of log`)
+      rules.push(scanRule(c))
+    }
     // Here the response's rcode is the status: handlers store what they return.
     c.block.metadata.set('log/class', (tx) => classOf(tx, tx.response.rcode))
     c.block.metadata.set('log/type', (tx) => typeOf(tx, tx.response.rcode))
-    c.addHandler((next) => new Log(next, rules, c.lineWriter), { seesNotify: true })
+    const printer = new RecordPrinter(
+      rules.map(({ format }) => format),
+      c.lineWriter,
+    )
+    const records = c.recordUplink((octets) => printer.printAll(octets))
+    const out = { clock: c.clock, printer, records }
+    c.addHandler((next) => new Log(next, rules, out), { seesNotify: true })
   },
 }
 
@@ -28,10 +39,7 @@ function scanRule(c: SetupContext): LogRule {
   const names = scanZoneArgs(d, args.length === 0 ? ['.'] : args)
   return {
     names: new ZoneSet(names),
-    format: new LineFormat(format, {
-      clock: c.clock,
-      findMetadata: (label) => findMetadata(c.block, label),
-    }),
+    format: new LineFormat(format, (label) => findMetadata(c.block, label)),
     classes: scanClasses(d),
   }
 }

@@ -1,7 +1,7 @@
 import { InputError } from '../../base/errors.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { API_VERSION, type FieldProblem, recordKey } from '../dns-record.ts'
-import { DownAddresses, sameList } from '../down-addresses.ts'
+import { FoundAddresses, sameList } from '../found-addresses.ts'
 import { type PackedRecord, packRecord } from '../pack.ts'
 import { Served } from '../served.ts'
 import type { RecordChange, StoredRecord } from '../source.ts'
@@ -26,7 +26,7 @@ export type Plural = keyof typeof KINDS
  */
 export class ClusterStore {
   readonly #served = new Map<string, Served>()
-  readonly #down = new DownAddresses()
+  readonly #down = new FoundAddresses()
   /** By `namespace/name` of the probe. */
   readonly #downProbes = new Map<string, DownProbe>()
   /** Why a record or probe is refused, by key; a probe's begins with its kind. */

@@ -1,7 +1,7 @@
 import type { InputError } from '../../base/errors.ts'
 import { type HealthProbe, recordKey } from '../dns-record.ts'
-import { DownAddresses, sameList } from '../down-addresses.ts'
-import { Served } from '../served.ts'
+import { FoundAddresses, NONE, sameList } from '../found-addresses.ts'
+import { serve } from '../served.ts'
 import type { RecordChange, StoredRecord } from '../source.ts'
 import { HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 
@@ -23,8 +23,9 @@ export class ManifestStore {
   /** By key; nearly always one. In the order in which they win. */
   readonly #claims = new Map<string, HeldRecord | readonly HeldRecord[]>()
   /** What is served of a key. */
-  readonly #served = new Map<string, Served>()
-  readonly #down = new DownAddresses()
+  readonly #served = new Map<string, StoredRecord>()
+  readonly #down = new FoundAddresses()
+  readonly #up = new FoundAddresses()
   readonly #refused = new Set<HeldRecord>()
   readonly #disputed = new Set<string>()
   /** Files with faults of their own, by path: few, and asked for after every change. */
@@ -138,9 +139,11 @@ export class ManifestStore {
       const before = this.#served.get(key)
       const winner = this.#claimsOf(key).find((held) => held.packed !== undefined)
       const down = this.#down.of(key)
-      if (before?.packed === winner?.packed && sameList(before?.down ?? [], down)) continue
+      const up = this.#up.of(key)
+      const isSame = sameList(before?.down ?? NONE, down) && sameList(before?.up ?? NONE, up)
+      if (before?.packed === winner?.packed && isSame) continue
       const packed = winner?.packed
-      const after = packed === undefined ? undefined : new Served(key, packed, down)
+      const after = packed === undefined ? undefined : serve(key, packed, down, up)
       if (after === undefined) this.#served.delete(key)
       else this.#served.set(key, after)
       changes.push({ before, after })
@@ -208,9 +211,11 @@ export class ManifestStore {
       for (const document of source?.documents ?? []) {
         if (document.probes.length > 0) this.probesVersion++
         for (const probe of document.probes) {
-          if (!probe.isDown) continue
+          // Nobody has judged it.
+          if (probe.check !== undefined) continue
           const key = recordKey(probe.namespace, probe.recordName)
-          this.#down.count(key, probe.address, step)
+          const found = probe.isDown ? this.#down : this.#up
+          found.count(key, probe.address, step)
           touched.add(key)
         }
       }

@@ -294,9 +294,8 @@ export class DataPlane implements DataThreads {
       const uplink = uplinkOf(tag)
       if (uplink === LINE_UPLINK) this.#parts.lines.write(octets)
       else {
-        const text = octets.toString()
         for (const [generation, { wiring }] of this.#wired) {
-          if (isOfGeneration(tag, generation)) wiring.receive(uplink, text)
+          if (isOfGeneration(tag, generation)) wiring.receive(uplink, octets)
         }
       }
     })

@@ -21,7 +21,7 @@ import { Server } from '../server.ts'
 import { DataWiring } from '../wiring.ts'
 import { BatchClock, FinishClock } from './clocks.ts'
 import type { DataSocket, DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
-import { RingLines } from './ring-lines.ts'
+import { RingGroups, RingLines, RingRecords } from './ring-lines.ts'
 import { LINE_UPLINK, uplinkTag } from './uplink-tag.ts'
 
 /** What a data thread is made of; the directives are those of the control thread. */
@@ -58,6 +58,8 @@ export class DataThread {
   readonly #parts: DataThreadParts
   readonly #loop: BatchLoop
   readonly #ring: RingWriter
+  /** What waits for the end of the batch. */
+  readonly #groups: RingGroups
   readonly #lines: RingLines
   readonly #sink: LogSink = (line) => printLine(this.#lines, line)
   readonly #counts = new ServerCounts(undefined, (address, counts) => {
@@ -79,7 +81,8 @@ export class DataThread {
     const libc = loadLibc()
     this.#parts = parts
     this.#ring = new RingWriter(init.ring)
-    this.#lines = new RingLines(this.#ring, LINE_UPLINK, () => this.#post({ kind: 'bell' }))
+    this.#groups = new RingGroups(this.#ring, () => this.#post({ kind: 'bell' }))
+    this.#lines = new RingLines(this.#groups, LINE_UPLINK)
     this.#clock = new BatchClock(parts.clock)
     this.#finishClock = new FinishClock(parts.clock)
     this.#random = new Random(init.seed)
@@ -90,7 +93,7 @@ export class DataThread {
         this.#clock.turn()
         this.#finishClock.turn()
       },
-      onBatchEnd: () => this.#lines.flush(),
+      onBatchEnd: () => this.#groups.flush(),
       onHandOver: (socket, unit) => this.#handOver(socket.fd, unit),
       onFault: (error) => {
         this.#counts.add(ServerCount.Panics)
@@ -123,7 +126,7 @@ export class DataThread {
     } catch (error) {
       this.#fail(error)
     }
-    this.#lines.flush()
+    this.#groups.flush()
   }
 
   #fail(error: unknown): void {
@@ -210,6 +213,7 @@ export class DataThread {
     const wiring = new DataWiring({
       catchUp: () => this.#receive(),
       send: (uplink, text) => this.#send(uplinkTag(generation, uplink), text),
+      recordsTo: (uplink) => new RingRecords(this.#groups, uplinkTag(generation, uplink)),
       announce: (index, labels, counters) => {
         this.#post({ kind: 'counters', generation, index, labels, counters })
       },
@@ -282,7 +286,7 @@ export class DataThread {
   }
 
   #send(tag: number, text: string): void {
-    this.#lines.flush()
+    this.#groups.flush()
     const cut = text.length > TEXT_LENGTH_MAX ? text.slice(0, TEXT_LENGTH_MAX) : text
     const at = this.#ring.begin(cut.length * 3)
     if (at === -1) return

@@ -7,6 +7,7 @@ import {
   REMOVAL_TIMEOUT_MS,
   type ToySite,
 } from '../../support/delegation-world.ts'
+import { secret } from '../../support/operator-objects.ts'
 
 const READY = 'True ProviderSuccess: Provider ensured the dns record'
 const DELETED_MS = Date.parse('2026-02-01T00:00:00Z')
@@ -62,6 +63,18 @@ t.test('records of other ways are left to their cluster', async (t) => {
   })
   await world.settle()
   t.strictSame([...dublin.cluster.records.keys()], [])
+})
+
+t.test('where another operator has the provider, all is left to it', async (t) => {
+  const { world, dublin, boston } = await pair()
+  const there = async () => (await world.settle()).filter((write) => write.startsWith('boston'))
+  const labels = { 'kuadrant.io/default-provider': 'true' }
+  dublin.cluster.put(secret('a', 'coredns', {}, { labels, type: 'kuadrant.io/aws' }))
+  boston.cluster.edit('a/app', { endpoints: [address(HOST, '192.0.2.2')] })
+  t.strictSame(await there(), ['boston: status app'])
+  boston.cluster.markDeleted('a/app')
+  world.clock.nowMs = DELETED_MS
+  t.strictSame(await there(), ['boston: status app'], 'the last word is its own, too')
 })
 
 t.test('what stands in the way is told where the record is, and goes with its cause', async (t) => {

@@ -18,6 +18,9 @@ const FAULTS = [
   { name: 'a key without peers', lines: 'site a\ntsig k.example. f', want: 'tsig is about peers' },
   { name: 'a key without a file', lines: 'site a\ntsig k.example.', want: 'tsig takes the name' },
   { name: 'no duration', lines: 'site a\nexpire soon', want: 'expire is 1s to 8760h' },
+  { name: 'a memory of nobody', lines: 'site a\nremember f', want: 'remember is about peers' },
+  { name: 'a memory without a file', lines: 'site a\npeer ::1\nremember', want: 'argument' },
+  { name: 'two memories', lines: 'site a\nremember f\nremember g', want: 'given twice' },
   { name: 'too short a duration', lines: 'site a\nexpire 1ms', want: 'expire is 1s to 8760h' },
 ]
 for (const { name, lines, want } of FAULTS) {
@@ -47,4 +50,16 @@ t.test('a check finds what is wrong with the key', async (t) => {
   writeFileSync(join(directory, 'keys'), 'key "a." { secret "?"; };')
   const { faults } = await check('a')
   t.match(faults.join(), 'the secret is not base64')
+})
+
+t.test('a check tells of a file that would not be used', async (t) => {
+  const directory = t.testdir({ zones: {}, other: 'zones\n' })
+  const check = async (file: string) => {
+    const lines = `site a\npeer ::1\nremember ${join(directory, file)}`
+    const text = block(lines).replace('zones', join(directory, 'zones'))
+    return (await new SetUp(kuadrant, text).check()).warnings.join()
+  }
+  t.equal(await check('new'), '')
+  t.match(await check('other'), 'holds something else; what peers told is not kept')
+  t.match(await check('missing/new'), 'is no directory')
 })

@@ -12,6 +12,7 @@ import { ControlWiring, DataWiring } from '../../../src/server/wiring.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { AnswerStatus } from '../../../src/zone/lookup/answer.ts'
+import { NO_HOOKS } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
 import { linesOf } from '../../support/zone-lines.ts'
 import { wire } from '../../support/zone-names.ts'
@@ -49,12 +50,11 @@ function pair() {
   let caughtUp = 0
   const start = () => {
     const data = new DataWiring({
+      ...NO_HOOKS,
       catchUp: () => {
         caughtUp++
         deliver()
       },
-      send: () => {},
-      announce: () => {},
     })
     return { data, zones: new SharedZones({ log, feed: (follow) => data.feed(follow) }) }
   }

@@ -55,6 +55,39 @@ t.test('queries and replies are counted', async (t) => {
   for (const [series, want] of table) t.equal(await setUp.metric(series), want, series)
 })
 
+t.test('sizes and times are in the first bucket that holds them', async (t) => {
+  const setUp = new SetUp(prometheus, 'prometheus')
+  setUp.block.directives.push('file')
+  const handler = setUp.handler(answer(0, 'file'))
+  await setUp.start()
+  const octets = [17, 100, 101, 511, 512, 8291, 8292, 64_000, 64_001, 65_535]
+  const milliseconds = [-1, 0, 0.25, 0.26, 8192, 8193]
+  for (let i = 0; i < 10; i++) {
+    const tx = transaction({ name: 'a.example.org.', zone: 'example.org.' })
+    tx.query.packetOctets = octets[i]!
+    tx.sentOctets = octets[i]! * 2
+    tx.startedMs = 1
+    tx.finishedMs = 1 + (milliseconds[i] ?? 0)
+    if (tx.finishedMs === 0) tx.finishedMs = Number.MIN_VALUE
+    handler.serve(tx)
+  }
+  const count = async (name: string, bound: string, rest = ''): Promise<unknown> => {
+    return setUp.metric(`${name}_bucket{${SLOT}${rest},le="${bound}"}`)
+  }
+  for (const bound of [0, 100, 200, 511, 1023, 8291, 16e3, 64e3]) {
+    const least = (factor: number): number => octets.filter((o) => o * factor <= bound).length
+    const udp = ',proto="udp"'
+    const [asked, sent] = ['coredns_dns_request_size_bytes', 'coredns_dns_response_size_bytes']
+    t.equal(await count(asked, `${bound}`, udp), least(1), `asked ${bound}`)
+    t.equal(await count(sent, `${bound}`, udp), least(2), `sent ${bound}`)
+  }
+  const seconds = 'coredns_dns_request_duration_seconds'
+  t.equal(await count(seconds, '0.00025'), 7)
+  t.equal(await count(seconds, '0.0005'), 8)
+  t.equal(await count(seconds, '8.192'), 9)
+  t.equal(await count(seconds, '+Inf'), 10)
+})
+
 t.test('zones, views and servers are kept apart', async (t) => {
   const setUp = new SetUp(prometheus, 'prometheus', ['example.org.', 'example.net.'])
   setUp.block.directives.push('file')

@@ -282,6 +282,7 @@ status:
   t.strictSame(source.find('default/a')?.down, ['192.0.2.1'])
   writeFileSync(join(directory, 'p.yaml'), probe(true))
   await until(() => source.find('default/a')?.down.length === 0, 'the probe to be good')
+  t.strictSame(source.find('default/a')?.up, ['192.0.2.1'], 'for other sites to know')
 })
 
 t.test('check tells of every fault with its line', async (t) => {

@@ -1,7 +1,7 @@
-const NONE: readonly string[] = []
+export const NONE: readonly string[] = []
 
-/** What probes found down: addresses by record key, each with the number of probes that say so. */
-export class DownAddresses {
+/** What probes found down, or up: addresses by record key, each with the number of probes that say so. */
+export class FoundAddresses {
   readonly #counts = new Map<string, Map<string, number>>()
 
   /** `step`: 1 = one more probe says so, -1 = one fewer. */
@@ -16,6 +16,8 @@ export class DownAddresses {
 
   /** Those of a record, in order. */
   of(key: string): readonly string[] {
+    // As nearly always: there are no probes at all.
+    if (this.#counts.size === 0) return NONE
     const addresses = this.#counts.get(key)
     return addresses === undefined ? NONE : [...addresses.keys()].sort()
   }

@@ -1,0 +1,196 @@
+import * as put from '../../dns/text/put.ts'
+import {
+  putClass,
+  putClient,
+  putDo,
+  putDuration,
+  putRcode,
+  putReplyFlags,
+  putType,
+} from './fields.ts'
+import * as memory from './memory.ts'
+import * as record from './record.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { recordOctets, recordView, recordWords, textView } = memory
+const {
+  ADDRESS,
+  CLIENT_IPV6,
+  DNSSEC_OK,
+  FLAGS_MASK,
+  FLAGS_SHIFT,
+  MANNER,
+  NANOSECONDS,
+  OVER_TCP,
+  PORT_ID,
+  QUESTION,
+  SECONDS,
+  SENT,
+  SILENT,
+  SIZES,
+} = record
+const { DIGIT_COUNT, DIGITS, DOTTED, THREE_DIGITS } = put
+
+const SPACE = 0x20
+const DOT = 0x2e
+const COLON = 0x3a
+
+/** Text of the format between its fields, in words. */
+const BEFORE_ID = put.wordsOf(Buffer.from(' - '))[0]!
+const BEFORE_TYPE = put.wordsOf(Buffer.from(' "'))[0]!
+const BEFORE_RCODE = put.wordsOf(Buffer.from('" '))[0]!
+const UDP_SPACED = put.wordsOf(Buffer.from('udp '))[0]!
+const TCP_SPACED = put.wordsOf(Buffer.from('tcp '))[0]!
+
+/**
+ * A line of COMMON_FORMAT, as its fields come to one by one: `r` is where in `recordWords` its record is, `start` where in
+ * `textView` it goes; returns where it ends. Straight on it takes a third of the time of going through the fields of a
+ * format (bench/plugins.mjs), and hardly anybody has another. @hot
+ */
+export function putCommon(start: number, r: number): number {
+  const manner = recordWords[r + MANNER]!
+  const ports = recordWords[r + PORT_ID]!
+  const sizes = recordWords[r + SIZES]!
+  const isIPv4 = (manner & CLIENT_IPV6) === 0
+  let at = isIPv4 ? putIPv4(start, recordWords[r + ADDRESS]!) : putClient(textView, start, r)
+  textView.setUint8(at, COLON)
+  at = putDigits(at + 1, ports & 0xffff)
+  textView.setInt32(at, BEFORE_ID, true)
+  at = putDigits(at + 3, ports >>> 16)
+  at = putKept(at, r, QUESTIONS, recordWords[r + QUESTION]!, 0)
+  at = putName(at, (r + ADDRESS + (isIPv4 ? 1 : 4)) << 2)
+  textView.setUint8(at, SPACE)
+  textView.setInt32(at + 1, (manner & OVER_TCP) === 0 ? UDP_SPACED : TCP_SPACED, true)
+  at = putDigits(at + 5, sizes & 0xffff)
+  at = putKept(at, r, MANNERS, manner & KEPT_MANNER, sizes >>> 16)
+  at = putDigits(at, recordWords[r + SENT]!)
+  return putKept(at, r, TIMES, recordWords[r + NANOSECONDS]!, recordWords[r + SECONDS]!)
+}
+
+/*
+ * Texts of which there are few among queries: one that was put before is copied. Each kind has SLOTS places.
+ */
+const SLOTS = 64
+/** ` "A IN `: by the question's word. */
+const QUESTIONS = 0
+/** ` false 512" NOERROR qr,aa,rd `: by what of MANNER it prints, and what the client takes. */
+const MANNERS = SLOTS
+/** ` 0.00003799s`: by nanoseconds and seconds. Queries of a batch have the same by eight. */
+const TIMES = 2 * SLOTS
+const KINDS = 3
+
+const KEPT_MANNER = 0xffff | (FLAGS_MASK << FLAGS_SHIFT) | DNSSEC_OK | SILENT
+
+const KEPT_WORDS = 20
+const KEY_FACTOR = 0x9e3779b1
+const KEY_SHIFT = 26
+const keptKey = new Int32Array(new ArrayBuffer(4 * KINDS * SLOTS))
+const keptOther = new Int32Array(new ArrayBuffer(4 * KINDS * SLOTS))
+/** 0 = there is none. */
+const keptOctets = new Uint8Array(new ArrayBuffer(KINDS * SLOTS))
+const keptWords = new Int32Array(new ArrayBuffer(4 * KINDS * SLOTS * KEPT_WORDS))
+
+/** A text of `kind` by its keys. @hot */
+function putKept(at: number, r: number, kind: number, key: number, other: number): number {
+  const slot = kind + (Math.imul(key ^ (other << 7), KEY_FACTOR) >>> KEY_SHIFT)
+  if (keptKey[slot] !== key || keptOther[slot] !== other || keptOctets[slot] === 0) {
+    keep(slot, putAnew(at, r, kind), at)
+    keptKey[slot] = key
+    keptOther[slot] = other
+  }
+  const octets = keptOctets[slot]!
+  const first = slot * KEPT_WORDS
+  for (let i = 0; i < octets; i += 4) {
+    textView.setInt32(at + i, keptWords[first + (i >> 2)]!, true)
+  }
+  return at + octets
+}
+
+function keep(slot: number, end: number, at: number): void {
+  keptOctets[slot] = end - at
+  for (let i = at; i < end; i += 4) {
+    keptWords[slot * KEPT_WORDS + ((i - at) >> 2)] = textView.getInt32(i, true)
+  }
+}
+
+function putAnew(at: number, r: number, kind: number): number {
+  if (kind === QUESTIONS) return putQuestion(at, r)
+  if (kind === MANNERS) return putManner(at, r)
+  return putDuration(textView, putSpace(at), r)
+}
+
+function putQuestion(start: number, r: number): number {
+  textView.setInt32(start, BEFORE_TYPE, true)
+  const at = putSpace(putType(textView, start + 2, r))
+  return putSpace(putClass(textView, at, r))
+}
+
+function putManner(start: number, r: number): number {
+  let at = putSpace(putDo(textView, putSpace(start), r))
+  at = putDigits(at, recordWords[r + SIZES]! >>> 16)
+  textView.setInt32(at, BEFORE_RCODE, true)
+  at = putSpace(putRcode(textView, at + 2, r))
+  return putSpace(putReplyFlags(textView, at, r))
+}
+
+function putSpace(at: number): number {
+  textView.setUint8(at, SPACE)
+  return at + 1
+}
+
+/** As `putNumber`. @hot */
+function putDigits(at: number, value: number): number {
+  if (value >= 1_000_000) return put.putNumber(textView, at, value)
+  if (value < 1000) {
+    textView.setInt32(at, DIGITS[value]!, true)
+    return at + DIGIT_COUNT[value]!
+  }
+  const thousands = (value / 1000) | 0
+  textView.setInt32(at, DIGITS[thousands]!, true)
+  const to = at + DIGIT_COUNT[thousands]!
+  textView.setInt32(to, THREE_DIGITS[(value - thousands * 1000) | 0]!, true)
+  return to + 3
+}
+
+/** `address`: its four octets, the first lowest. @hot */
+function putIPv4(at: number, address: number): number {
+  let to = putDotted(at, address & 0xff)
+  to = putDotted(to, (address >>> 8) & 0xff)
+  to = putDotted(to, (address >>> 16) & 0xff)
+  // Without the last dot.
+  return putDotted(to, address >>> 24) - 1
+}
+
+function putDotted(at: number, octet: number): number {
+  textView.setInt32(at, DOTTED[octet]!, true)
+  return at + DIGIT_COUNT[octet]! + 1
+}
+
+/**
+ * As `put.putName`. `start`: where in `recordOctets`; four octets at once, which may come to be those behind a
+ * label. @hot
+ */
+function putName(at: number, start: number): number {
+  let to = at
+  let from = start + 1
+  let length = recordOctets[start]!
+  if (length === 0) {
+    textView.setUint8(to, DOT)
+    return to + 1
+  }
+  while (length > 0) {
+    let special = 0
+    for (let i = 0; i < length; i += 4) {
+      const word = recordView.getInt32(from + i, true)
+      textView.setInt32(to + i, word, true)
+      const rest = length - i
+      special |= put.specialOf(word) & (rest < 4 ? (1 << (rest << 3)) - 1 : -1)
+    }
+    const end = from + length
+    to = special === 0 ? to + length : put.putSpecial(textView, to, recordOctets, from, end)
+    textView.setUint8(to++, DOT)
+    from = end + 1
+    length = recordOctets[end]!
+  }
+  return to
+}

@@ -1,0 +1,227 @@
+import type { Clock } from '../../base/clock.ts'
+import { RRClass } from '../../dns/iana/classes.ts'
+import * as plain from '../../dns/message/plain-query.ts'
+import { Protocol, type Query } from '../../dns/message/query.ts'
+import { DROP } from '../../plugin/handler.ts'
+import { finishedMs, isUnwritten, sentOctets, sentRcode } from '../../plugin/status.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { plainNameWords, plainQuery } = plain
+
+/*
+ * A line of the log before it is text: all that a format can print of a query, metadata excepted, in 32-bit words of
+ * the machine. Records are made where queries are answered, and read where there is time to print them.
+ *
+ *     HEAD      words of the record (8 bits), octets of the name (8), rule (16)
+ *     PORT_ID   port of the client (16), id (16)
+ *     QUESTION  type (16), class (16)
+ *     SIZES     octets of the query (16), octets that the client takes (16)
+ *     MANNER    rcode (16), flags of the reply (6), then a bit each: DO, TCP, silence, client by IPv6, asked by
+ *               IPv6; opcode (4)
+ *     SENT      octets of the reply
+ *     SECONDS, NANOSECONDS
+ *     ADDRESS   of the client: one word or four; then the name, wire form, lower case; then the address that was
+ *               asked, where the rule's format has it
+ */
+export const HEAD = 0
+export const PORT_ID = 1
+export const QUESTION = 2
+export const SIZES = 3
+export const MANNER = 4
+export const SENT = 5
+export const SECONDS = 6
+export const NANOSECONDS = 7
+export const ADDRESS = 8
+
+export const RULE_MAX = 0xffff
+export const FLAGS_SHIFT = 16
+export const FLAGS_MASK = 0x3f
+export const DNSSEC_OK = 1 << 22
+export const OVER_TCP = 1 << 23
+export const SILENT = 1 << 24
+export const CLIENT_IPV6 = 1 << 25
+export const ASKED_IPV6 = 1 << 26
+const OPCODE_SHIFT = 27
+const OPCODE_MASK = 0xf
+
+/** Bits of the flags, and what they are in a query's header. */
+const AUTHORITATIVE = 1
+const TRUNCATED = 2
+const RECURSION_DESIRED = 4
+const RECURSION_AVAILABLE = 8
+const AUTHENTIC_DATA = 16
+const CHECKING_DISABLED = 32
+const HEADER_RECURSION_DESIRED = 0x0100
+const HEADER_CHECKING_DISABLED = 0x0010
+
+const IPV6_WORDS = 4
+const NAME_WORDS_MAX = 64
+export const RECORD_WORDS_MAX = ADDRESS + 2 * IPV6_WORDS + NAME_WORDS_MAX
+
+/** Least size that a client takes (RFC 1035 section 4.2.1), and what a TCP message holds. */
+const UDP_OCTETS_MIN = 512
+const TCP_OCTETS_MAX = 65_535
+
+/** Longer than any query takes, and within 32 bits as seconds. */
+const DURATION_MS_MAX = 2 ** 40
+
+/** Words of a record, and octets of its name, by its HEAD. */
+export function wordsOfHead(head: number): number {
+  return head & 0xff
+}
+
+export function nameOctetsOfHead(head: number): number {
+  return (head >>> 8) & 0xff
+}
+
+export function ruleOfHead(head: number): number {
+  return head >>> 16
+}
+
+export function opcodeOf(manner: number): number {
+  return (manner >>> OPCODE_SHIFT) & OPCODE_MASK
+}
+
+/**
+ * Writes the record of a query after the chain returned `status` to `words` from `at` on; returns where it ends.
+ * `rule`: which of the block's rules prints it; `asked`: whether that prints the address that was asked. @hot
+ */
+export function composeRecord(
+  words: Int32Array,
+  at: number,
+  tx: Transaction,
+  status: number,
+  rule: number,
+  asked: boolean,
+  clock: Clock,
+): number {
+  const { query } = tx
+  words[at + PORT_ID] = query.peerPort | (query.id << 16)
+  words[at + QUESTION] = query.qtype | (query.qclass << 16)
+  words[at + SIZES] = query.packetOctets | (takenOctets(query) << 16)
+  words[at + MANNER] =
+    mannerOf(tx, status) | (query.opcode << OPCODE_SHIFT) | (query.dnssecOk ? DNSSEC_OK : 0)
+  words[at + SENT] = sentOctets(tx, status)
+  composeDuration(words, at, finishedMs(tx, clock) - tx.startedMs)
+  const name = composeClient(words, at, query)
+  const { qname, qnameOctets } = query
+  const end = name + ((qnameOctets + 3) >> 2)
+  // What is behind a name in its array has no meaning, and is there to be read.
+  for (let word = name, i = 0; word < end; word++, i += 4) words[word] = wordAt(qname, i)
+  return endRecord(words, at, end, query, qnameOctets, rule, asked)
+}
+
+/** As `composeRecord`, of the plain query read last (dns/message/plain-query.ts) and its answer. @hot */
+export function composePlainRecord(
+  words: Int32Array,
+  at: number,
+  tx: Transaction,
+  rule: number,
+  asked: boolean,
+  clock: Clock,
+): number {
+  const { flags, qnameOctets } = plainQuery
+  words[at + PORT_ID] = tx.query.peerPort | (plainQuery.id << 16)
+  words[at + QUESTION] = plainQuery.qtype | (RRClass.IN << 16)
+  const taken = plainQuery.hasEdns
+    ? Math.max(UDP_OCTETS_MIN, plainQuery.payloadOctets)
+    : UDP_OCTETS_MIN
+  words[at + SIZES] = plainQuery.packetOctets | (taken << 16)
+  let set = AUTHORITATIVE
+  if ((flags & HEADER_RECURSION_DESIRED) !== 0) set |= RECURSION_DESIRED
+  if ((flags & HEADER_CHECKING_DISABLED) !== 0) set |= CHECKING_DISABLED
+  words[at + MANNER] = (set << FLAGS_SHIFT) | (plainQuery.dnssecOk ? DNSSEC_OK : 0)
+  words[at + SENT] = tx.sentOctets
+  composeDuration(words, at, finishedMs(tx, clock) - tx.startedMs)
+  const name = composeClient(words, at, tx.query)
+  const count = (qnameOctets + 3) >> 2
+  for (let i = 0; i < count; i++) words[name + i] = plainNameWords[i]!
+  return endRecord(words, at, name + count, tx.query, qnameOctets, rule, asked)
+}
+
+/** How large a reply the client takes. */
+function takenOctets(query: Query): number {
+  if (query.protocol === Protocol.Tcp) return TCP_OCTETS_MAX
+  return query.hasEdns ? Math.max(UDP_OCTETS_MIN, query.payloadOctets) : UDP_OCTETS_MIN
+}
+
+/** What MANNER has of the reply, and of how the query came. */
+function mannerOf(tx: Transaction, status: number): number {
+  const protocol = tx.query.protocol === Protocol.Tcp ? OVER_TCP : 0
+  if (status === DROP) return protocol | SILENT
+  return protocol | sentRcode(tx, status) | (flagsOf(tx, status) << FLAGS_SHIFT)
+}
+
+function flagsOf({ response }: Transaction, status: number): number {
+  let set = 0
+  if (response.recursionDesired) set |= RECURSION_DESIRED
+  if (response.recursionAvailable) set |= RECURSION_AVAILABLE
+  if (response.checkingDisabled) set |= CHECKING_DISABLED
+  if (!isUnwritten(status)) {
+    if (response.authoritative) set |= AUTHORITATIVE
+    if (response.truncated) set |= TRUNCATED
+    if (response.authenticData) set |= AUTHENTIC_DATA
+  }
+  return set
+}
+
+/** Of the duration that was put last: queries of a batch have the same by eight. */
+let lastMs = -1
+let lastSeconds = 0
+let lastNanoseconds = 0
+
+function composeDuration(words: Int32Array, at: number, milliseconds: number): void {
+  if (milliseconds !== lastMs) splitDuration(milliseconds)
+  words[at + SECONDS] = lastSeconds
+  words[at + NANOSECONDS] = lastNanoseconds
+}
+
+function splitDuration(milliseconds: number): void {
+  lastMs = milliseconds
+  const ms = Math.min(Math.max(0, milliseconds), DURATION_MS_MAX)
+  lastSeconds = (ms / 1000) | 0
+  lastNanoseconds = ((ms - lastSeconds * 1000) * 1e6 + 0.5) | 0
+  if (lastNanoseconds === 1e9) {
+    lastSeconds++
+    lastNanoseconds = 0
+  }
+}
+
+/** Also says in MANNER of what family it is. Returns where it ends. */
+function composeClient(words: Int32Array, at: number, query: Query): number {
+  if (query.peerFamily !== 1) words[at + MANNER]! |= CLIENT_IPV6
+  return composeAddress(words, at + ADDRESS, query.peerAddress, query.peerFamily)
+}
+
+/** What comes behind the name, and the head. */
+function endRecord(
+  words: Int32Array,
+  at: number,
+  behindName: number,
+  query: Query,
+  nameOctets: number,
+  rule: number,
+  asked: boolean,
+): number {
+  let end = behindName
+  if (asked) {
+    if (query.localFamily !== 1) words[at + MANNER]! |= ASKED_IPV6
+    end = composeAddress(words, end, query.localAddress, query.localFamily)
+  }
+  words[at + HEAD] = (end - at) | (nameOctets << 8) | (rule << 16)
+  return end
+}
+
+function composeAddress(words: Int32Array, at: number, octets: Uint8Array, family: number): number {
+  words[at] = wordAt(octets, 0)
+  if (family === 1) return at + 1
+  words[at + 1] = wordAt(octets, 4)
+  words[at + 2] = wordAt(octets, 8)
+  words[at + 3] = wordAt(octets, 12)
+  return at + IPV6_WORDS
+}
+
+function wordAt(octets: Uint8Array, i: number): number {
+  return octets[i]! | (octets[i + 1]! << 8) | (octets[i + 2]! << 16) | (octets[i + 3]! << 24)
+}

@@ -1,0 +1,276 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { printClass, printRcode, printType } from '../../../src/dns/iana/index.ts'
+import { printName } from '../../../src/dns/name/name.ts'
+import { printAddress } from '../../../src/dns/text/address.ts'
+import { DROP } from '../../../src/plugin/handler.ts'
+import type { Transaction } from '../../../src/plugin/transaction.ts'
+import { ZoneSet } from '../../../src/plugin/zone-set.ts'
+import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from '../../../src/plugins/log/format.ts'
+import { Log, type LogRule } from '../../../src/plugins/log/log.ts'
+import { RecordPrinter } from '../../../src/plugins/log/printer.ts'
+import { LineBuffer } from '../../../src/telemetry/lines.ts'
+import type { RecordWriter } from '../../../src/telemetry/records.ts'
+import { lineBufferTo } from '../../support/line-buffer.ts'
+import { answering, transaction } from '../../support/transaction.ts'
+
+/* What lines come to that go as records to another thread, field by field beside a printer of strings. */
+
+const clock = { now: () => 0, monotonic: () => 0 }
+const UNWRITTEN = [1, 2, 4, 5]
+
+function printSeconds(milliseconds: number): string {
+  const ms = Math.max(0, milliseconds)
+  const whole = Math.floor(ms / 1000)
+  const nanoseconds = Math.floor((ms - whole * 1000) * 1e6 + 0.5)
+  const seconds = nanoseconds === 1e9 ? whole + 1 : whole
+  const digits = `${nanoseconds % 1e9}`.padStart(9, '0').replace(/0+$/, '')
+  return `${seconds}${digits === '' ? '' : `.${digits}`}s`
+}
+
+function printHost(bytes: Uint8Array, family: number): string {
+  const text = printAddress(bytes.subarray(0, family === 1 ? 4 : 16), family as 1 | 2)
+  return family === 1 ? text : `[${text}]`
+}
+
+/** What each field of a format is to print. */
+function fieldsOf(tx: Transaction, status: number): Record<string, string> {
+  const { query, response } = tx
+  const isBare = UNWRITTEN.includes(status)
+  const flags = [
+    ['qr', true],
+    ['aa', response.authoritative && !isBare],
+    ['tc', response.truncated && !isBare],
+    ['rd', response.recursionDesired],
+    ['ra', response.recursionAvailable],
+    ['ad', response.authenticData && !isBare],
+    ['cd', response.checkingDisabled],
+  ] as const
+  const taken = query.hasEdns ? Math.max(512, query.payloadOctets) : 512
+  const isSilent = status === DROP
+  return {
+    type: printType(query.qtype),
+    class: printClass(query.qclass),
+    name: printName(query.qname),
+    proto: query.protocol === 1 ? 'tcp' : 'udp',
+    size: `${query.packetOctets}`,
+    remote: printHost(query.peerAddress, query.peerFamily),
+    port: `${query.peerPort}`,
+    local: printHost(query.localAddress, query.localFamily),
+    duration: printSeconds(tx.finishedMs - tx.startedMs),
+    rcode: isSilent ? '-' : printRcode(isBare ? status : response.rcode),
+    rsize: `${tx.sentOctets}`,
+    '>id': `${query.id}`,
+    '>opcode': `${query.opcode}`,
+    '>do': `${query.dnssecOk}`,
+    '>bufsize': query.protocol === 1 ? '65535' : `${taken}`,
+    '>rflags': isSilent
+      ? '-'
+      : flags
+          .filter(([, isSet]) => isSet)
+          .map(([flag]) => flag)
+          .join(),
+  }
+}
+
+function wanted(format: string, tx: Transaction, status: number): string {
+  const fields = fieldsOf(tx, status)
+  return `[INFO] ${format.replace(/\{([^{}]*)\}/g, (text, name) => fields[name] ?? text)}`
+}
+
+/** A thread's way up, in memory: what was told comes out of `take`. */
+function records(): RecordWriter & { take(): Uint8Array } {
+  const words = new Int32Array(100_000)
+  let filled = 8
+  return {
+    words,
+    begin: () => filled,
+    end: (end) => {
+      filled = end
+    },
+    take: () => {
+      const told = new Uint8Array(words.slice(8, filled).buffer)
+      words.fill(-1)
+      filled = 8
+      return told
+    },
+  }
+}
+
+const arbitraryLabel = fc.oneof(
+  { weight: 4, arbitrary: fc.stringMatching(/^[a-z0-9_-]{1,20}$/) },
+  fc.uint8Array({ minLength: 1, maxLength: 63 }).map((octets) => {
+    return Array.from(octets, (octet) => `\\${String(octet).padStart(3, '0')}`).join('')
+  }),
+  fc.string({ unit: fc.constantFrom(...'!*=~`_{}/?'), minLength: 1, maxLength: 9 }),
+)
+const arbitraryName = fc.array(arbitraryLabel, { maxLength: 3 }).map((labels) => {
+  return labels.length === 0 ? '.' : `${labels.join('.')}.`
+})
+const arbitraryAddress = fc.oneof(fc.ipV4(), fc.ipV6())
+const arbitraryQuery = fc.record({
+  name: arbitraryName,
+  type: fc.oneof(fc.constantFrom(1, 28, 16, 65), fc.nat(65_535)),
+  class: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, fc.nat(65_535)),
+  from: arbitraryAddress,
+  to: arbitraryAddress,
+  port: fc.nat(65_535),
+  tcp: fc.boolean(),
+  recursionDesired: fc.boolean(),
+  dnssecOk: fc.boolean(),
+  payloadOctets: fc.option(fc.oneof(fc.constantFrom(512, 1232), fc.nat(65_535)), {
+    nil: undefined,
+  }),
+})
+const arbitraryReply = fc.record({
+  id: fc.nat(65_535),
+  opcode: fc.nat(15),
+  packetOctets: fc.oneof(fc.integer({ min: 17, max: 100 }), fc.nat(65_535)),
+  status: fc.oneof(fc.constantFrom(0, 0, 0, 1, 2, 3, 4, 5, DROP), fc.nat(4095)),
+  flags: fc.nat(63),
+  sentOctets: fc.oneof(fc.nat(1500), fc.nat(2 ** 31 - 1)),
+  ms: fc.oneof(
+    fc.constantFrom(0, 0.001, 0.0379902515, 999.9999999, 1000, 2500),
+    fc.double({ min: -5, max: 4000, noNaN: true }),
+    fc.double({ min: 0, max: 2e9, noNaN: true }),
+  ),
+})
+const pieces = [
+  ...['type', 'class', 'name', 'proto', 'size', 'remote', 'port', 'local', 'duration', 'rcode'],
+  ...['rsize', '>id', '>opcode', '>do', '>bufsize', '>rflags', 'unknown', ''],
+].map((name) => `{${name}}`)
+const arbitraryFormat = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(COMMON_FORMAT, COMBINED_FORMAT) },
+  fc
+    .array(fc.constantFrom(...pieces, ' ', '|text|', 'ä', COMMON_FORMAT), {
+      minLength: 1,
+      maxLength: 12,
+    })
+    .map((parts) => parts.join('')),
+)
+
+/** What was asked and answered, as a chain leaves it behind. */
+function answered(
+  question: typeof arbitraryQuery extends fc.Arbitrary<infer Q> ? Q : never,
+  reply: typeof arbitraryReply extends fc.Arbitrary<infer R> ? R : never,
+): Transaction {
+  const { payloadOctets, ...rest } = question
+  const tx = transaction(payloadOctets === undefined ? rest : { ...rest, payloadOctets })
+  const { query, response } = tx
+  query.id = reply.id
+  query.opcode = reply.opcode
+  query.packetOctets = reply.packetOctets
+  response.rcode = Math.max(0, reply.status)
+  response.authoritative = (reply.flags & 1) !== 0
+  response.truncated = (reply.flags & 2) !== 0
+  response.recursionAvailable = (reply.flags & 8) !== 0
+  response.authenticData = (reply.flags & 16) !== 0
+  response.checkingDisabled = (reply.flags & 32) !== 0
+  tx.sentOctets = reply.sentOctets
+  tx.startedMs = 5
+  tx.finishedMs = 5 + reply.ms || Number.MIN_VALUE
+  return tx
+}
+
+t.test('records of any query print as its fields do, by any format', async () => {
+  const one = fc.record({ question: arbitraryQuery, reply: arbitraryReply })
+  const cases = fc.record({
+    formats: fc.array(arbitraryFormat, { minLength: 1, maxLength: 3 }),
+    queries: fc.array(one, { minLength: 1, maxLength: 6 }),
+  })
+  fc.assert(
+    fc.property(cases, ({ formats, queries }) => {
+      const compiled = formats.map((format) => new LineFormat(format, () => undefined))
+      const [there, here]: [string[], string[]] = [[], []]
+      const up = records()
+      const want: string[] = []
+      for (const [i, { question, reply }] of queries.entries()) {
+        const rules = compiled.map((format, rule): LogRule => {
+          const names = rule === i % formats.length ? ['\0'] : ['\x07nowhere\0']
+          return {
+            names: new ZoneSet(names.map((name) => Buffer.from(name))),
+            format,
+            classes: undefined,
+          }
+        })
+        const tx = answered(question, reply)
+        const below = answering(() => reply.status)
+        const printer = new RecordPrinter(compiled, lineBufferTo(here))
+        new Log(below, rules, { clock, printer, records: up }).serve(tx)
+        new Log(below, rules, { clock, printer, records: undefined }).serve(tx)
+        want.push(wanted(formats[i % formats.length]!, tx, reply.status))
+      }
+      new RecordPrinter(compiled, lineBufferTo(there)).printAll(up.take())
+      if (there.join('\n') !== want.join('\n') || here.join('\n') !== want.join('\n')) {
+        throw new Error(`${there.join('\n')}\nis not\n${want.join('\n')}`)
+      }
+    }),
+    { seed: 7, numRuns: 800 },
+  )
+})
+
+t.test('metadata is printed where it is, by the thread that has it', async (t) => {
+  const lines: string[] = []
+  const format = new LineFormat('{name} {/a/b}', () => (tx) => `${tx.query.id}`)
+  const up = records()
+  const printer = new RecordPrinter([format], lineBufferTo(lines))
+  const rules = [{ names: new ZoneSet([Uint8Array.of(0)]), format, classes: undefined }]
+  new Log(
+    answering(() => 0),
+    rules,
+    { clock, printer, records: up },
+  ).serve(transaction({ name: 'a.example.' }))
+  t.strictSame(lines, ['[INFO] a.example. 4660'])
+  t.equal(up.take().length, 0)
+})
+
+t.test(
+  'as many lines as come at once are printed in their order, and handed on in few pieces',
+  async (t) => {
+    const lines: string[] = []
+    const writes: number[] = []
+    const buffer = lineBufferTo(lines)
+    const write = buffer.write.bind(buffer)
+    buffer.write = (octets) => {
+      writes.push(octets.length)
+      write(octets)
+    }
+    const format = new LineFormat(COMMON_FORMAT, () => undefined)
+    const printer = new RecordPrinter([format], buffer)
+    const rules = [{ names: new ZoneSet([Uint8Array.of(0)]), format, classes: undefined }]
+    const up = records()
+    const log = new Log(
+      answering(() => 0),
+      rules,
+      { clock, printer, records: up },
+    )
+    for (let port = 0; port < 800; port++) log.serve(transaction({ name: 'a.example.', port }))
+    printer.printAll(up.take())
+    t.strictSame(
+      lines.map((line) => Number(/:(\d+) /.exec(line)?.[1])),
+      Array.from({ length: 800 }, (_, i) => i),
+    )
+    t.ok(writes.length <= 6, `${writes}`)
+  },
+)
+
+t.test('where lines find no room they are dropped and counted one by one', async (t) => {
+  const buffer = new LineBuffer({ isBusy: () => true, write: () => {} }, () => {})
+  const format = new LineFormat(`{name} ${'x'.repeat(1000)}`, () => undefined)
+  const printer = new RecordPrinter([format], buffer)
+  const rules = [{ names: new ZoneSet([Uint8Array.of(0)]), format, classes: undefined }]
+  const up = records()
+  const log = new Log(
+    answering(() => 0),
+    rules,
+    { clock, printer, records: up },
+  )
+  for (let i = 0; i < 20; i++) {
+    for (let line = 0; line < 100; line++) log.serve(transaction({ name: 'a.example.' }))
+    printer.printAll(up.take())
+  }
+  t.ok(
+    buffer.dropped > 900 && buffer.dropped < 1100,
+    `${buffer.dropped} of 2000 did not fit in 1 MiB`,
+  )
+})
