@@ -1,4 +1,5 @@
 import { type Fetch, type Fetching, fetchZone } from '../client/fetch-zone.ts'
+import { Rcode } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { KDRNT_ZONE } from '../record/kdrnt.ts'
 import { PEER_ENDPOINTS_MAX } from './read-told.ts'
@@ -18,6 +19,19 @@ export interface ToldFetch
   extends Pick<Fetch, 'primary' | 'source' | 'key' | 'soa' | 'serial' | 'clock' | 'timers'> {
   /** The zone has addresses and aliases, as every peer's of whatever generation has. */
   readonly onOthers: () => void
+}
+
+const REFUSALS: ReadonlySet<number> = new Set([
+  Rcode.FORMERR,
+  Rcode.NXDOMAIN,
+  Rcode.NOTIMP,
+  Rcode.REFUSED,
+  Rcode.NOTAUTH,
+])
+
+/** True for an answer to a transfer which says that there will be none. */
+export function isRefusal(rcode: number): boolean {
+  return REFUSALS.has(rcode)
 }
 
 /** Asks a peer for its zone kdrnt. Of its records only those that tell endpoints whole are kept. */

@@ -2,14 +2,13 @@ import { writeMoment } from '../base/moment.ts'
 import { runInSlices } from '../base/slices.ts'
 import type { Fetching } from '../client/fetch-zone.ts'
 import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
-import { Rcode } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSerialAfter } from '../dns/serial.ts'
 import { type Contained, containing } from '../telemetry/contain.ts'
 import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
 import { apexSoa, askSerial } from './ask-serial.ts'
-import { fetchTold } from './fetch-told.ts'
+import { fetchTold, isRefusal } from './fetch-told.ts'
 import { HostPoll } from './host-poll.ts'
 import { identityOf, type KeptPeer } from './memory/kept-peer.ts'
 import type { PeerFollowerOptions } from './peer-options.ts'
@@ -38,7 +37,7 @@ const REFUSALS: ReadonlySet<number> = new Set([
   Rcode.NOTAUTH,
 ])
 /** Longest rest after a transfer: as long as that took, so that a peer gets half of our time at most. */
-export const REST_MS_MAX = 15_000
+const REST_MS_MAX = 15_000
 /** Between two lines about hosts that can't be asked for. */
 const HOST_FAULT_MS = 10_000
 
@@ -102,6 +101,7 @@ export class PeerFollower {
     this.#address = printEndpoint(peer)
     this.#servers = new PeerServers(peer, clock)
     this.#zone = new SharedZone(this.#address)
+    this.#servers = new PeerServers(peer, clock)
     this.#refusals = new Refusals({ peer: this.#address, log, clock })
     this.#contained = containing(log, `Asking peer ${this.#address}`)
     this.#hosts = new HostPoll({
@@ -417,7 +417,7 @@ export class PeerFollower {
 
   #takeFault(fault: TransferFault, serial: number): void {
     const isUnreached = fault.rcode === UNREACHED
-    const isRefused = isUnreached || REFUSALS.has(fault.rcode)
+    const isRefused = isUnreached || isRefusal(fault.rcode)
     if (!isRefused || this.#isKeyed || (this.#zone.count > 0 && isUnreached)) {
       this.#fail(`its zone can't be transferred: ${fault.message}`)
       return
@@ -443,13 +443,8 @@ export class PeerFollower {
     const { key, sourceFor, clock } = this.#options
     if (server === undefined) return { kind: 'failed', reason: 'it has no address' }
     const source = sourceFor?.(server.host) ?? ''
-    const { signal } = this.#aborting
-    return askHostAt(server, this.#address, rootHost, {
-      key,
-      source,
-      signal,
-      nowMs: () => clock.monotonic(),
-    })
+    const about = { key, source, signal: this.#aborting.signal, nowMs: () => clock.monotonic() }
+    return askHostAt(server, this.#address, rootHost, about)
   }
 
   #noteAnswer(fault: string): void {

@@ -92,7 +92,7 @@ t.test(
 )
 
 t.test('what the API would not take is said before it is tried', async (t) => {
-  const publishing = publishingOf({ endpoints: endpointsOf('k.example.com', 200, 3000) })
+  const publishing = publishingOf({ endpoints: endpointsOf('k.example.com', 240, 3000) })
   const own = composeOwn(publishing, { site: 'e', health: HEALTHY, before: undefined, nowMs: 0 })
   const local = composeLocal(publishing, own.local)
   t.match(
