@@ -4,7 +4,6 @@ import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
 import type { Fetching } from '../client/fetch-zone.ts'
 import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
-import { Rcode } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSerialAfter } from '../dns/serial.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
@@ -13,10 +12,11 @@ import type { Logger } from '../telemetry/log.ts'
 import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
 import { apexSoa, askSerial } from './ask-serial.ts'
-import { fetchTold } from './fetch-told.ts'
+import { fetchTold, REFUSALS } from './fetch-told.ts'
 import { HostPoll } from './host-poll.ts'
 import { identityOf, type KeptPeer } from './memory/kept-peer.ts'
-import { type PeerAddress, resolvePeer } from './peer-address.ts'
+import type { PeerAddress } from './peer-address.ts'
+import { PeerServers } from './peer-servers.ts'
 import { bareHost, type PeerStatus } from './peer-status.ts'
 import { Refusals } from './refusals.ts'
 import type { Generation, SiteShare } from './shared-endpoint.ts'
@@ -32,16 +32,6 @@ export const NOTIFY_GAP_MS = 100
 /** Until a peer that refused a transfer is asked for one again, and one that could not be reached for it. */
 export const TRANSFER_RETRY_MS = 3 * 60_000
 const UNREACHED_RETRY_MS = 15_000
-/** Answers to a transfer which say that there will be none. */
-const REFUSALS: ReadonlySet<number> = new Set([
-  Rcode.FORMERR,
-  Rcode.NXDOMAIN,
-  Rcode.NOTIMP,
-  Rcode.REFUSED,
-  Rcode.NOTAUTH,
-])
-/** Until a host name is resolved again though its address answers. */
-const RESOLVE_MS = 5 * 60_000
 /** Longest rest after a transfer: as long as that took, so that a peer gets half of our time at most. */
 export const REST_MS_MAX = 15_000
 /** Between two lines about hosts that can't be asked for. */
@@ -83,8 +73,7 @@ export class PeerFollower {
   readonly #contained: Contained
   readonly #listeners = new Set<Listener>()
   readonly #aborting = new AbortController()
-  #servers: readonly Endpoint[] = []
-  #resolvedMs = Number.NEGATIVE_INFINITY
+  readonly #servers: PeerServers
   #fetching: Fetching | undefined
   #cancelPoll = (): void => {}
   #work: Promise<void> = Promise.resolve()
@@ -119,6 +108,7 @@ export class PeerFollower {
     const { clock, peer, log } = options
     this.#options = options
     this.#address = printEndpoint(peer)
+    this.#servers = new PeerServers(peer, clock)
     this.#zone = new SharedZone(this.#address)
     this.#refusals = new Refusals({ peer: this.#address, log, clock })
     this.#contained = containing(log, `Asking peer ${this.#address}`)
@@ -172,7 +162,7 @@ export class PeerFollower {
 
   /** Whom it follows. */
   get identity(): string {
-    return identityOf({ address: this.#address, keyName: this.#keyName })
+    return identityOf({ address: this.#address, keyName: this.#options.key?.nameText ?? '' })
   }
 
   get error(): string {
@@ -214,7 +204,7 @@ export class PeerFollower {
     if (this.#generation === '') return undefined
     return {
       address: this.#address,
-      keyName: this.#keyName,
+      keyName: this.#options.key?.nameText ?? '',
       generation: this.#generation,
       seenMs: this.#lastSeenMs,
       zoneSeenMs: this.#zoneSeenMs,
@@ -249,7 +239,7 @@ export class PeerFollower {
 
   /** True if it is at that address. */
   isAt(host: string): boolean {
-    return this.#servers.some((server) => server.host === host)
+    return this.#servers.has(host)
   }
 
   /** The host is one that a peer of generation v1 is to be asked for. As in a SharedEndpoint. */
@@ -322,7 +312,7 @@ export class PeerFollower {
   }
 
   async #look(): Promise<void> {
-    const server = await this.#resolve()
+    const server = await this.#servers.resolve()
     if (server === undefined) {
       this.#fail(`there is no host ${this.#options.peer.host}`)
       return
@@ -333,9 +323,7 @@ export class PeerFollower {
     const serial = await askSerial(server, { key, source, signal })
     if (signal.aborted) return
     if (typeof serial === 'string') {
-      // Perhaps another of its addresses answers, and perhaps it has moved.
-      this.#servers = [...this.#servers.slice(1), server]
-      this.#resolvedMs = Number.NEGATIVE_INFINITY
+      this.#servers.passOver()
       this.#fail(serial)
       return
     }
@@ -344,20 +332,6 @@ export class PeerFollower {
       await this.#transfer(server, serial)
     else this.#confirm()
     if (this.#generation === 'v1' && !this.#aborting.signal.aborted) this.#hosts.tick()
-  }
-
-  /** The address to ask; one that answers stays. */
-  async #resolve(): Promise<Endpoint | undefined> {
-    const nowMs = this.#options.clock.monotonic()
-    if (nowMs - this.#resolvedMs < RESOLVE_MS) return this.#servers[0]
-    const found = await resolvePeer(this.#options.peer)
-    const isSame = (a: Endpoint, b: Endpoint): boolean => a.host === b.host
-    const known = this.#servers.filter((old) => found.some((server) => isSame(old, server)))
-    const added = found.filter((server) => !known.some((old) => isSame(old, server)))
-    // A resolver that fails takes no address away that answered.
-    if (found.length > 0) this.#servers = [...known, ...added]
-    this.#resolvedMs = nowMs
-    return this.#servers[0]
   }
 
   async #takeSerial(server: Endpoint, serial: number): Promise<void> {
@@ -406,10 +380,6 @@ export class PeerFollower {
   #rest(startMs: number): void {
     const nowMs = this.#options.clock.monotonic()
     this.#restUntilMs = nowMs + Math.min(nowMs - startMs, REST_MS_MAX)
-  }
-
-  get #keyName(): string {
-    return this.#options.key?.nameText ?? ''
   }
 
   get #isKeyed(): boolean {
@@ -473,7 +443,7 @@ export class PeerFollower {
   }
 
   async #askHost(rootHost: string): ReturnType<typeof askHostAt> {
-    const [server] = this.#servers
+    const server = this.#servers.first
     const { key, sourceFor, clock } = this.#options
     if (server === undefined) return { kind: 'failed', reason: 'it has no address' }
     const source = sourceFor?.(server.host) ?? ''
