@@ -154,7 +154,7 @@ export class PeerFollower {
 
   /** Whom it follows. */
   get identity(): string {
-    return identityOf({ address: this.#address, keyName: this.#keyName })
+    return identityOf({ address: this.#address, keyName: this.#options.key?.nameText ?? '' })
   }
 
   get error(): string {
@@ -196,7 +196,7 @@ export class PeerFollower {
     if (this.#generation === '') return undefined
     return {
       address: this.#address,
-      keyName: this.#keyName,
+      keyName: this.#options.key?.nameText ?? '',
       generation: this.#generation,
       seenMs: this.#lastSeenMs,
       zoneSeenMs: this.#zoneSeenMs,
@@ -372,10 +372,6 @@ export class PeerFollower {
   #rest(startMs: number): void {
     const nowMs = this.#options.clock.monotonic()
     this.#restUntilMs = nowMs + Math.min(nowMs - startMs, REST_MS_MAX)
-  }
-
-  get #keyName(): string {
-    return this.#options.key?.nameText ?? ''
   }
 
   get #isKeyed(): boolean {
