@@ -5,15 +5,6 @@ import { KDRNT_ZONE } from '../record/kdrnt.ts'
 import { PEER_ENDPOINTS_MAX } from './read-told.ts'
 import { isEndpointType, isTold, PEER_OCTETS_MAX } from './shared-zone.ts'
 
-/** Answers to a transfer which say that there will be none. */
-export const REFUSALS: ReadonlySet<number> = new Set([
-  Rcode.FORMERR,
-  Rcode.NXDOMAIN,
-  Rcode.NOTIMP,
-  Rcode.REFUSED,
-  Rcode.NOTAUTH,
-])
-
 /** Limits of one transfer. Octets: as they come; what is kept of them has limits of its own. */
 const IDLE_MS = 10_000
 const TOTAL_MS = 10 * 60_000

@@ -28,14 +28,6 @@ export const NOTIFY_GAP_MS = 100
 /** Until a peer that refused a transfer is asked for one again, and one that could not be reached for it. */
 export const TRANSFER_RETRY_MS = 3 * 60_000
 const UNREACHED_RETRY_MS = 15_000
-/** Answers to a transfer which say that there will be none. */
-const REFUSALS: ReadonlySet<number> = new Set([
-  Rcode.FORMERR,
-  Rcode.NXDOMAIN,
-  Rcode.NOTIMP,
-  Rcode.REFUSED,
-  Rcode.NOTAUTH,
-])
 /** Longest rest after a transfer: as long as that took, so that a peer gets half of our time at most. */
 const REST_MS_MAX = 15_000
 /** Between two lines about hosts that can't be asked for. */
