@@ -5,6 +5,7 @@ import { scanZoneArgs } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from './format.ts'
 import { CLASSES, classOf, Log, type LogClass, type LogRule, typeOf } from './log.ts'
+import { LINE_OCTETS_MAX } from './memory.ts'
 import { RecordPrinter } from './printer.ts'
 import { RULE_MAX } from './record.ts'
 
@@ -35,11 +36,17 @@ function scanRule(c: SetupContext): LogRule {
   const args = d.remainingArgs()
   // A lone argument is always a name, even one with braces.
   const hasFormat = args.length > 1 && args.at(-1)!.includes('{')
-  const format = formatText(hasFormat ? args.pop()! : '{common}')
+  const text = formatText(hasFormat ? args.pop()! : '{common}')
+  const format = new LineFormat(text, (label) => findMetadata(c.block, label))
+  if (format.octetsMax > LINE_OCTETS_MAX) {
+    throw d.error(
+      `lines of this format may be longer than ${LINE_OCTETS_MAX} octets: leave some of it out`,
+    )
+  }
   const names = scanZoneArgs(d, args.length === 0 ? ['.'] : args)
   return {
     names: new ZoneSet(names),
-    format: new LineFormat(format, (label) => findMetadata(c.block, label)),
+    format,
     classes: scanClasses(d),
   }
 }
