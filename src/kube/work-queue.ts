@@ -200,7 +200,9 @@ export class WorkQueue {
     } else if (againMs !== undefined) {
       this.addAfter(key, againMs)
     }
-    if (!entry.isWaiting && entry.cancel === undefined) this.#entries.delete(key)
+    // What was added meanwhile may run already.
+    const isIdle = !entry.isWaiting && !entry.isRunning
+    if (isIdle && entry.cancel === undefined) this.#entries.delete(key)
   }
 
   /** Returns how long to wait. */

@@ -257,3 +257,22 @@ t.test('a hundred thousand keys take no longer than they must', async (t) => {
   while (runs < keys.length) await turns(1)
   t.ok(performance.now() - startMs < 20_000, 'not quadratic')
 })
+
+t.test(
+  'a key that was added while it ran runs again at once, and is known meanwhile',
+  async (t) => {
+    const stage = new Stage(t)
+    stage.queue.start()
+    stage.queue.add('a')
+    stage.queue.add('a')
+    await stage.ends()
+    t.strictSame(stage.keys(), ['a'])
+    stage.queue.add('a')
+    t.strictSame(stage.keys(), ['a'], 'never two runs of one key')
+    await stage.ends()
+    t.strictSame(stage.keys(), ['a'])
+    await stage.ends()
+    t.strictSame(stage.keys(), [])
+    t.equal(stage.queue.depth, 0)
+  },
+)
