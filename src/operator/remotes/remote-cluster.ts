@@ -30,6 +30,8 @@ export const NOT_REACHED = 'not reached yet'
 const WORKERS = 4
 /** Of one request. */
 const TIMEOUT_MS = 10_000
+/** An API server that starts refuses what it will grant: it is asked so often before that is believed. */
+const REFUSALS = 3
 /** Before the key of an authoritative record that is to be swept; no key of an object has a space. */
 const SWEEP = 'sweep '
 
@@ -63,6 +65,7 @@ export class RemoteCluster {
   readonly #stops: (() => void)[] = []
   #reconciler: RemoteReconciler | undefined
   #fault = NOT_REACHED
+  #refusals = 0
   #isClosed = false
   #wake: () => void = () => {}
 
@@ -135,7 +138,9 @@ export class RemoteCluster {
   async #identify(): Promise<string> {
     const { api, claim } = this.#parts
     const found = await readClusterUid(this.#objects)
-    if ('problem' in found && !found.isForbidden) return found.problem
+    if ('problem' in found && !(found.isForbidden && ++this.#refusals >= REFUSALS)) {
+      return found.problem
+    }
     // An account that may not ask: such ones are made by Kuadrant. Then it is where it is.
     const id = shortHash('uid' in found ? found.uid : api.place)
     const problem = claim(id)

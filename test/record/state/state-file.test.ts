@@ -1,12 +1,4 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { checkStateFile, StateFile, type StateKind } from '../../../src/record/state/state-file.ts'
@@ -155,18 +147,3 @@ t.test('where it can not be written that is told once, and when it can be again'
     t.match(lines[1], /is kept in .* again/)
   }
 })
-
-t.test(
-  'a directory that nobody may write to',
-  { skip: process.getuid?.() === 0 && 'root may' },
-  async (t) => {
-    const directory = t.testdir({})
-    chmodSync(directory, 0o500)
-    const { file, lines, pass } = setUp(t, join(directory, 'things'))
-    file.noteChange()
-    await pass(1000)
-    await until(() => file.fault !== '', 'the fault')
-    t.match(lines, [/EACCES/])
-    chmodSync(directory, 0o700)
-  },
-)
