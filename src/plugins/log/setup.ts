@@ -5,6 +5,7 @@ import { scanZoneArgs } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from './format.ts'
 import { CLASSES, classOf, Log, type LogClass, type LogRule, typeOf } from './log.ts'
+import { LINE_OCTETS_MAX } from './memory.ts'
 import { RecordPrinter } from './printer.ts'
 import { RULE_MAX } from './record.ts'
 
@@ -39,9 +40,18 @@ function scanRule(c: SetupContext): LogRule {
   const names = scanZoneArgs(d, args.length === 0 ? ['.'] : args)
   return {
     names: new ZoneSet(names),
-    format: new LineFormat(format, (label) => findMetadata(c.block, label)),
+    format: compileFormat(c, format),
     classes: scanClasses(d),
   }
+}
+
+/** Throws InputError where lines could be longer than there is room for: any client could make them so. */
+function compileFormat(c: SetupContext, text: string): LineFormat {
+  const format = new LineFormat(text, (label) => findMetadata(c.block, label))
+  const { octetsMax } = format
+  if (octetsMax <= LINE_OCTETS_MAX) return format
+  const limits = `lines of up to ${octetsMax} octets, and ${LINE_OCTETS_MAX} are allowed`
+  throw c.dispenser.error(`this format comes to ${limits}: leave fields out`)
 }
 
 /** A format with the names of whole formats in it, wherever they stand, written out. */
