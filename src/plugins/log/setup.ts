@@ -36,19 +36,22 @@ function scanRule(c: SetupContext): LogRule {
   const args = d.remainingArgs()
   // A lone argument is always a name, even one with braces.
   const hasFormat = args.length > 1 && args.at(-1)!.includes('{')
-  const text = formatText(hasFormat ? args.pop()! : '{common}')
-  const format = new LineFormat(text, (label) => findMetadata(c.block, label))
-  if (format.octetsMax > LINE_OCTETS_MAX) {
-    throw d.error(
-      `lines of this format may be longer than ${LINE_OCTETS_MAX} octets: leave some of it out`,
-    )
-  }
+  const format = formatText(hasFormat ? args.pop()! : '{common}')
   const names = scanZoneArgs(d, args.length === 0 ? ['.'] : args)
   return {
     names: new ZoneSet(names),
-    format,
+    format: compileFormat(c, format),
     classes: scanClasses(d),
   }
+}
+
+/** Throws InputError where lines could be longer than there is room for: any client could make them so. */
+function compileFormat(c: SetupContext, text: string): LineFormat {
+  const format = new LineFormat(text, (label) => findMetadata(c.block, label))
+  const { octetsMax } = format
+  if (octetsMax <= LINE_OCTETS_MAX) return format
+  const limits = `lines of up to ${octetsMax} octets, and ${LINE_OCTETS_MAX} are allowed`
+  throw c.dispenser.error(`this format comes to ${limits}: leave fields out`)
 }
 
 /** A format with the names of whole formats in it, wherever they stand, written out. */

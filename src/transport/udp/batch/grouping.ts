@@ -99,6 +99,8 @@ export class Grouping {
       const other = this.#open[entry]!
       this.#open[entry] = kind
       if (other >= kind || this.#isEnd[other] === 1 || this.#endOf[other] !== NONE) continue
+      // What an earlier batch left there may be a long one now.
+      if (replies.lengthOf[this.#leaderOf[other]!]! > GROUPED_OCTETS_MAX) continue
       if (!isSameWay(words, replies, leader, this.#leaderOf[other]!)) continue
       const isShorter = replies.lengthOf[leader]! < replies.lengthOf[this.#leaderOf[other]!]!
       const short = isShorter ? kind : other

@@ -24,15 +24,18 @@ const { SEGMENT_SPACE } = segments
 // The constants of <sys/socket.h> and <errno.h> on the architectures of `libc.ts`.
 const MSG_DONTWAIT = 0x40
 const EINTR = 4
+const EIO = 5
 const EAGAIN = 11
-const ENOMEM = 12
-const EMSGSIZE = 90
-const ENOBUFS = 105
+const EINVAL = 22
+const EOPNOTSUPP = 95
 /** What an ICMP message said of an earlier reply (udp(7)); the call that is told did nothing. */
 const ECONNREFUSED = 111
 
-/** What may keep a group from being sent and a single reply not, although groups can be sent. */
-const PASSING: readonly number[] = [EMSGSIZE, ENOBUFS, ENOMEM]
+/**
+ * What the kernel says where it can't cut. Whatever else keeps a group from being sent and a single reply not passes: a
+ * narrow path (EMSGSIZE), a want of memory, a firewall that is full or counts (EPERM).
+ */
+const UNCUTTABLE: readonly number[] = [EIO, EINVAL, EOPNOTSUPP]
 
 /** After so many batches without a group, only every so many-th is looked at. A power of two. */
 const GROUPLESS_MAX = 16
@@ -285,7 +288,7 @@ export class Outbox {
       // It is the first that can't be sent (unreachable, forbidden, too long); the others may well.
       if (this.#repliesIn(this.#sent) > 1) {
         this.#ungroup()
-        this.#doubt = PASSING.includes(errno) ? 0 : errno
+        this.#doubt = UNCUTTABLE.includes(errno) ? errno : 0
         refused = -1
         continue
       }

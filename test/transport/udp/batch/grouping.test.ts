@@ -142,6 +142,13 @@ t.test('only the slots that were asked for are looked at', async (t) => {
   t.strictSame(groupsOf(new Grouping(), [a, { ...a, port: 7 }, a], 5), [[5, 7], [6]])
 })
 
+t.test('a long reply leads no group where a short one was before', async (t) => {
+  const grouping = new Grouping()
+  const a = { port: 1000, octets: 50 }
+  groupsOf(grouping, [a])
+  t.strictSame(groupsOf(grouping, [{ ...a, octets: 1200 }, a]), [[0], [1]])
+})
+
 t.test(
   'whatever came before, each reply is in one group, which goes one way and can be cut',
   async () => {

@@ -11,9 +11,8 @@ import { type Libc, loadLibc } from '../../../../src/transport/udp/batch/libc.ts
 import { Outbox } from '../../../../src/transport/udp/batch/outbox.ts'
 
 const libc = loadLibc()
-const [EINTR, EIO, EAGAIN, EINVAL, EMSGSIZE, ENOBUFS, ENETUNREACH, ECONNREFUSED] = [
-  4, 5, 11, 22, 90, 105, 101, 111,
-]
+const [EPERM, EINTR, EIO, EAGAIN, EINVAL] = [1, 4, 5, 11, 22]
+const [EMSGSIZE, ENOBUFS, ENETUNREACH, ECONNREFUSED] = [90, 105, 101, 111]
 const [IP_PKTINFO, UDP_SEGMENT] = [8, 103]
 
 /** A datagram that left: to whom, from where ('' = as bound), and what is in it. */
@@ -161,6 +160,7 @@ t.test('what the kernel refuses as a group goes one by one', async (t) => {
     },
     { name: 'a kernel that can not', errno: EINVAL, offered: [1, 3, 3], refusals: [EINVAL] },
     { name: 'a path too narrow', errno: EMSGSIZE, offered: [1, 3, 1, 3], refusals: [] },
+    { name: 'a firewall that is full', errno: EPERM, offered: [1, 3, 1, 3], refusals: [] },
     { name: 'a want of memory', errno: ENOBUFS, offered: [1, 3, 1, 3], refusals: [] },
   ]
   for (const { name, errno, offered, refusals } of table) {
