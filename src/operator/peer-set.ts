@@ -160,8 +160,8 @@ class FollowedPeer implements Peer {
     const keys = this.#keys.get(host)
     keys?.delete(key)
     if (keys?.size === 0) this.#keys.delete(host)
-    const isWanted = [...(keys ?? [])].some((other) => this.#hosts.get(other) === rootHost)
-    if (!isWanted) this.#follower.forget(rootHost)
+    // The follower counts who wants it.
+    this.#follower.forget(rootHost)
     return this.#hosts.size
   }
 

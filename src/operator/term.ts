@@ -122,10 +122,9 @@ export class Term {
   /** Begins nothing more; resolves once what is under way is over. */
   async close(): Promise<void> {
     for (const stop of this.#stopWatching) stop()
+    await Promise.all([this.queue.close(), this.remotes?.close(), this.#probing?.close()])
+    // Last: a look that is under way may begin to follow a peer, whom nobody would let go.
     this.peers.close()
-    await this.#probing?.close()
-    await this.remotes?.close()
-    await this.queue.close()
   }
 
   async #work(key: string): Promise<WorkResult | undefined> {

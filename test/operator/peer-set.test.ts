@@ -21,7 +21,8 @@ class ToyFollower implements Follower {
   serial: number | undefined
   error = ''
   isClosed = false
-  readonly wanted = new Set<string>()
+  /** As often as it is wanted: whoever follows counts that. */
+  readonly wanted: string[] = []
   readonly shares: SiteShare[] = []
   #listener: (hosts: ReadonlySet<string>) => void = () => {}
 
@@ -49,11 +50,11 @@ class ToyFollower implements Follower {
   }
 
   want(rootHost: string): void {
-    this.wanted.add(rootHost)
+    this.wanted.push(rootHost)
   }
 
   forget(rootHost: string): void {
-    this.wanted.delete(rootHost)
+    this.wanted.splice(this.wanted.indexOf(rootHost), 1)
   }
 
   subscribe(listener: (hosts: ReadonlySet<string>) => void): () => void {
@@ -137,8 +138,11 @@ t.test('two records of one host share what is asked for', (t) => {
   const { followers, peers } = setUp()
   peers.peersFor('a/one', APP, provider([EAST]))
   peers.peersFor('a/two', APP, provider([EAST]))
+  peers.peersFor('b/other', `*.${APP}`, provider([EAST]))
   peers.forget('a/one')
-  t.strictSame([...followers[0]!.wanted], [APP])
+  t.ok(followers[0]!.wanted.includes(APP))
+  peers.forget('a/two')
+  t.strictSame(followers[0]!.wanted, [`*.${APP}`], 'and nobody asks once both are gone')
   t.end()
 })
 

@@ -18,7 +18,8 @@ const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
 /** The key of a Secret that the kubeconfig is under. */
 const KEY = 'kubeconfig'
 /** Clusters that are followed at once. */
-const CLUSTERS_MAX = 100
+export const CLUSTERS_MAX = 100
+const TOO_MANY = `there are more than ${CLUSTERS_MAX} clusters`
 /** How often it is looked who is out of reach. */
 const LOOK_MS = 1000
 
@@ -161,7 +162,10 @@ export class RemoteClusters {
         const isSame = textOf(secret.data, KEY) === textOf(before.data, KEY)
         if (!isSame) this.#put(key, secret)
       },
-      onDelete: (key) => this.#drop(key),
+      onDelete: (key) => {
+        this.#drop(key)
+        this.#fillUp()
+      },
     })
     const endLooks = this.#parts.local.means.timers.every(LOOK_MS, () => this.#tellFaults())
     this.#stop = () => {
@@ -203,10 +207,22 @@ export class RemoteClusters {
     this.#entries.set(key, entry)
     const config = scanInlineKubeconfig(secretText(secret, KEY))
     if (typeof config === 'string') entry.problem = `its kubeconfig ${config}`
-    else if (this.#entries.size > CLUSTERS_MAX) {
-      entry.problem = `there are more than ${CLUSTERS_MAX} clusters`
-    } else void this.#open(key, entry, config)
+    else if (this.#fitCount > CLUSTERS_MAX) entry.problem = TOO_MANY
+    else void this.#open(key, entry, config)
     this.#tellFaults()
+  }
+
+  /** Secrets that clusters are followed for, that which is looked at included. */
+  get #fitCount(): number {
+    return [...this.#entries.values()].filter(({ problem }) => problem === '').length
+  }
+
+  /** There may be room for those that there was none for. */
+  #fillUp(): void {
+    for (const [key, { secret, problem }] of [...this.#entries]) {
+      if (this.#fitCount >= CLUSTERS_MAX) return
+      if (problem === TOO_MANY) this.#put(key, secret)
+    }
   }
 
   async #open(key: string, entry: Entry, config: InlineKubeconfig): Promise<void> {
@@ -221,7 +237,10 @@ export class RemoteClusters {
       api,
       ownUid: this.#ownUid,
       claim: (id) => this.#claim(entry, id),
-      onLook: (record) => metrics.countRemoteLook(name, record),
+      onLook: (record) => {
+        // A look that outlasts its Secret would bring the series back.
+        if (this.#entries.get(key) === entry) metrics.countRemoteLook(name, record)
+      },
       onForget: (record) => metrics.forgetRemote(name, record),
     })
     entry.cluster.start()

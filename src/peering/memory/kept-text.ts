@@ -127,7 +127,7 @@ type Section =
 const PEER = /^peer (\S+:\d{1,5}) (\S+) (v[12]) (\d{1,15}) (\d{1,15}|-) (\d{1,10}|-)$/
 const ZONE = /^zone (\S+)$/
 const HOST = /^host (\S+) (v[12]) (\d{1,15}|-)$/
-const TOLD = /^told ([A-Za-z0-9+/]+={0,2})$/
+const TOLD = /^told ([A-Za-z0-9+/]*={0,2})$/
 
 class KeptReader {
   readonly #site: string
@@ -200,14 +200,16 @@ class KeptReader {
     const text = TOLD.exec(line)?.[1]
     const section = this.#section
     if (text === undefined || section === undefined) return false
-    if (++this.#count > PEER_ENDPOINTS_MAX) return false
+    // A peer may tell that much in each of two ways, and what is refused of one must not cost the others theirs.
+    if (++this.#count > PEER_ENDPOINTS_MAX) return true
     const rdata = Buffer.from(text, 'base64')
     if (section.kind === 'zone') {
       section.told.add(rdata.toString('latin1'))
       return true
     }
     const endpoint = scanShared(rdata)
-    if (typeof endpoint === 'string' || endpoint.rootHost !== section.rootHost) return false
+    // Another version may have had other rules.
+    if (typeof endpoint === 'string' || endpoint.rootHost !== section.rootHost) return true
     const { address, hosts } = this.#peer!
     const site = section.generation === 'v1' ? address : endpoint.site
     const shares = hosts.get(section.rootHost) ?? []

@@ -35,6 +35,7 @@ export interface MemoryStatus {
 
 /** A peer of which something is known. */
 interface Known {
+  readonly identity: string
   readonly told: () => KeptPeer | undefined
   /** Who follows it now, for how many; undefined = nobody: what it told is kept until it would have expired. */
   follower: PeerFollower | undefined
@@ -51,6 +52,8 @@ export class PeerMemory {
   readonly #file: StateFile<KeptPeers>
   /** By `identityOf`. */
   readonly #known = new Map<string, Known>()
+  /** All that is followed. Of one peer there may be several followers: for other sockets, or a key of the same name. */
+  readonly #followed = new Set<Known>()
   readonly #cut = new Set<string>()
   readonly #stopLooking: () => void
   #expiryMs = 0
@@ -66,7 +69,7 @@ export class PeerMemory {
       print: () => this.#print(),
     })
     for (const [identity, kept] of this.#file.open() ?? []) {
-      this.#known.set(identity, unfollowed(kept))
+      this.#known.set(identity, unfollowed(identity, kept))
     }
     this.#stopLooking = timers.every(LOOK_MS, () => this.#look())
   }
@@ -94,18 +97,30 @@ export class PeerMemory {
   keep(follower: PeerFollower, expiryMs: number): () => void {
     this.#expiryMs = Math.max(this.#expiryMs, expiryMs)
     this.#lagMs = Math.min(this.#lagMs, expiryMs / LAG_PART)
-    const known = this.#known.get(follower.identity)
-    const isSame = known?.follower === follower
-    const told = (): KeptPeer | undefined => follower.keep(this.#sinceMs)
-    const entry = isSame ? known : { told, follower, users: 0, isUp: follower.isUp }
-    entry.users++
-    this.#known.set(follower.identity, entry)
-    const unsubscribe = isSame ? () => {} : follower.subscribe(() => this.#file.noteChange())
-    return () => {
-      if (--entry.users > 0) return
-      unsubscribe()
-      entry.follower = undefined
+    const { identity } = follower
+    let entry = [...this.#followed].find((one) => one.follower === follower)
+    if (entry === undefined) {
+      const told = (): KeptPeer | undefined => follower.keep(this.#sinceMs)
+      entry = { identity, told, follower, users: 0, isUp: follower.isUp }
+      this.#followed.add(entry)
+      this.#known.set(identity, entry)
     }
+    const unsubscribe = follower.subscribe(() => this.#file.noteChange())
+    entry.users++
+    return () => {
+      unsubscribe()
+      if (--entry.users === 0) this.#leave(entry)
+    }
+  }
+
+  /** What it told is kept, unless somebody else follows the same peer, and knows better. */
+  #leave(entry: Known): void {
+    const { identity } = entry
+    entry.follower = undefined
+    this.#followed.delete(entry)
+    if (this.#known.get(identity) !== entry) return
+    const other = [...this.#followed].filter((one) => one.identity === identity).at(-1)
+    if (other !== undefined) this.#known.set(identity, other)
   }
 
   /** Leaves the file as of now. */
@@ -164,6 +179,6 @@ export class PeerMemory {
   }
 }
 
-function unfollowed(kept: KeptPeer): Known {
-  return { told: () => kept, follower: undefined, users: 0, isUp: false }
+function unfollowed(identity: string, kept: KeptPeer): Known {
+  return { identity, told: () => kept, follower: undefined, users: 0, isUp: false }
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { identityOf, type KeptPeer } from '../../../src/peering/memory/kept-peer.ts'
 import { type KeptPeers, keptPeers, printKept } from '../../../src/peering/memory/kept-text.ts'
+import { PEER_ENDPOINTS_MAX } from '../../../src/peering/read-told.ts'
 import type { SharedEndpoint, SiteShare } from '../../../src/peering/shared-endpoint.ts'
 import { composeShared } from '../../../src/peering/shared-text.ts'
 import { printLatin1 } from '../../../src/record/latin1.ts'
@@ -121,13 +122,31 @@ t.test('a line that is none of such a file', async (t) => {
   }
 })
 
-t.test('a host of a peer that is told of another host is refused', async (t) => {
+t.test('what one peer told that is of no use takes nothing away from the others', async (t) => {
   const clock = new FakeClock()
-  const hosts = hostsOf([shared()], 0)
-  const lines = print([{ ...KEPT, generation: 'v1', zone: new Map(), hosts }], clock)
   const { scan } = keptPeers('west', clock)
-  t.ok(scan(lines) instanceof Map)
-  t.equal(scan(lines.map((line) => line.replace(`host ${HOST}`, 'host other.example'))), undefined)
+  const asked = { ...KEPT, generation: 'v1' as const, hosts: hostsOf([shared()], 0) }
+  const other = { ...KEPT, address: 'b:53' }
+  const lines = (peer: KeptPeer): string[] => print([peer, other], clock)
+  const foreign = lines(asked).map((line) => line.replace(`host ${HOST}`, 'host other.example'))
+  const invalid = lines(asked).map((line, i, all) =>
+    all[i - 1]?.startsWith('host ') === true ? 'told Bnk9MQ==' : line,
+  )
+  const names = Array.from({ length: PEER_ENDPOINTS_MAX }, (_, i) => String(i))
+  const many = { ...asked, zone: new Map([[HOST, new Set(names)]]) }
+  const table = [
+    { name: 'an endpoint of another host', given: foreign },
+    { name: 'one that this version would not take', given: invalid },
+    { name: 'as much as a zone may have, and hosts beside it', given: lines(many) },
+  ]
+  for (const { name, given } of table) {
+    const found = scan(given) as KeptPeers
+    t.equal(found?.size, 2, name)
+    t.strictSame([...(found.get(PEER)?.hosts ?? [])], [], name)
+    t.strictSame(found.get('b:53')?.zone, KEPT.zone, name)
+  }
+  const empty = { ...KEPT, zone: new Map([[HOST, new Set([''])]]) }
+  t.strictSame((scan(lines(empty)) as KeptPeers).get(PEER)?.zone, empty.zone, 'rdata of no octets')
 })
 
 t.test(

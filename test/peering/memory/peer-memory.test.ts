@@ -285,3 +285,27 @@ t.test('a file that is of no use is told of, and what can not be written as well
   t.equal(lost.lines.filter((line) => /can't be kept/.test(line)).length, 1, 'told once')
   t.strictSame(lost.targets(), ['192.0.2.1'])
 })
+
+t.test('a follower that comes and goes leaves another of its peer remembered', async (t) => {
+  const zone = new ToldZone(1, [told(endpoint())])
+  const world = await peerOf(t, zone)
+  const { memory, pass, clock, end } = start(t, world)
+  await pass(0)
+  const log = createLogger(
+    '',
+    () => {},
+    () => false,
+  )
+  const peer = { host: '127.0.0.1', port: world.server.port }
+  const parts = { peer, clock, timers: new FakeTimers(), log, random: () => 0 }
+  const others = [new PeerFollower(parts), new PeerFollower(parts)]
+  const releases = others.map((other) => memory.keep(other, HOUR_MS))
+  for (const [i, other] of others.entries()) {
+    releases[i]?.()
+    other.close()
+  }
+  zone.put(2, [told(endpoint({ targets: ['192.0.2.2'] }))])
+  await pass(1000)
+  end()
+  t.strictSame(start(t, world).targets(), ['192.0.2.2'])
+})

@@ -1,0 +1,57 @@
+import t from 'tap'
+import { Random } from '../../src/base/random.ts'
+import { Cluster } from '../../src/operator/cluster.ts'
+import { OperatorMetrics } from '../../src/operator/metrics.ts'
+import { Term } from '../../src/operator/term.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
+import { ApiDouble, listBody, turns } from '../support/api-double.ts'
+import { dnsRecord, secret } from '../support/operator-objects.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+
+const OBJECTS: Readonly<Record<string, readonly object[]>> = {
+  dnsrecords: [dnsRecord()],
+  secrets: [secret('a', 'coredns', { NAMESERVERS: '127.0.0.1:9', ZONES: 'k.example.com' })],
+}
+
+t.test('a term that is over follows nobody, whatever look was under way', async (t) => {
+  const api = new ApiDouble()
+  const log = createLogger(
+    '',
+    () => {},
+    () => false,
+  )
+  const timers = new FakeTimers()
+  const means = { api, log, clock: new FakeClock(), timers, random: new Random(1), namespaces: [] }
+  const cluster = new Cluster(means, 'one')
+  t.teardown(() => cluster.close())
+  cluster.start()
+  const synced = cluster.synced()
+  await turns()
+  for (const asked of api.asked.splice(0)) {
+    const kind = asked.path.split('/').at(-1) ?? ''
+    asked.reply(200, listBody('1', OBJECTS[kind] ?? []))
+  }
+  await synced
+  const term = new Term({
+    cluster,
+    settings: {
+      site: 'east',
+      identity: 'one',
+      role: 'secondary',
+      minMs: 5000,
+      maxMs: 60_000,
+      peerExpiryMs: 3_600_000,
+      removalTimeoutMs: 3_600_000,
+      leaseNamespace: undefined,
+      remotes: { secretNamespace: 'x', secretLabel: 'x', leaveMs: 60_000 },
+    },
+    site: 'east',
+    metrics: new OperatorMetrics(new MetricsRegistry()),
+    mayWrite: () => false,
+  })
+  t.equal(term.queue.runningCount, 1)
+  await term.close()
+  await turns()
+  t.strictSame(term.peers.statuses(), [])
+})
