@@ -8,13 +8,14 @@
 //   piped      lines go through a pipe to a `cat` that throws them away
 //   discarded  lines go to /dev/null
 // echo1 and echo2 are what the kernel lets one and two threads do that answer without a look at the
-// question.
+// question, replies in groups as ours; SEXTANT_GSO=off has all of them send one by one.
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, openSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { median } from './median.mjs'
 import { untilUp } from './peers/ask.mjs'
 import { masterFile, PLAIN_ZONE, plainLines, plainName } from './peers/content.mjs'
 import { write } from './peers/files.mjs'
@@ -109,7 +110,6 @@ async function measure({ server, target }) {
   return { qps, lost, userUs, systemUs: (after.system - before.system) / completed }
 }
 
-const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1]
 writeFileSync(logFile, '')
 const rows = []
 for (const way of ways) rows.push(await start(way))

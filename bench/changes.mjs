@@ -18,6 +18,7 @@ import { parseArgs } from 'node:util'
 import { BATCH, BATCHES, bulkName, editsOf, SINGLES, ZONE } from './changes/manifests.mjs'
 import { connectToAll, untilVisible } from './changes/probe.mjs'
 import { startDirect, startServer, THREADS } from './changes/server.mjs'
+import { median } from './median.mjs'
 import { latency } from './peers/load.mjs'
 import { cpuUs } from './peers/server-process.mjs'
 
@@ -42,7 +43,6 @@ const queries = join(directory, 'queries.txt')
 const randomName = () => bulkName(Math.floor(Math.random() * names))
 writeFileSync(queries, Array.from({ length: QUERIES }, () => `${randomName()} A\n`).join(''))
 
-const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1]
 const spread = (ms) => `median ${median(ms).toFixed(2)}, worst ${Math.max(...ms).toFixed(2)} ms`
 
 /** Edits of one file, from its rename to the last thread's new answer. */

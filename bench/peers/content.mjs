@@ -32,9 +32,10 @@ export function* plainLines(names) {
 
 export const CASES = {
   geo: { title: 'GEO + weight + ECS, one name', geo: true, names: 0 },
+  1: { title: 'plain A, one name', names: 1 },
   '1k': { title: 'plain A, 1 000 names', names: 1000 },
   '100k': { title: 'plain A, 100 000 names', names: 100_000 },
   '1m': { title: 'plain A, 1 000 000 names', names: 1_000_000 },
 }
 /** A million names take most servers long to load, so that case has to be asked for. */
-export const DEFAULT_CASES = ['geo', '1k', '100k']
+export const DEFAULT_CASES = ['geo', '1', '1k', '100k']

@@ -1,9 +1,11 @@
 // What the kernel lets through: takes batches of plain queries and sends each back as an answer with one
-// fixed A record. No server can be quicker by these system calls.
+// fixed A record, those to one port in groups that the kernel cuts; one by one where SEXTANT_GSO is off. No server
+// can be quicker by these system calls.
 //   node bench/peers/echo.mjs PORT THREADS
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { systemError, writeSockaddr } from '../../dist/transport/sockaddr.js'
 import { loadLibc } from '../../dist/transport/udp/batch/libc.js'
+import { SEGMENT_SPACE, writeSegment } from '../../dist/transport/udp/batch/udp-segment.js'
 
 const BATCH = 64
 const PACKET_OCTETS = 512
@@ -24,13 +26,18 @@ if (isMainThread) {
 
 function echo(port) {
   const libc = loadLibc()
-  const octets = BATCH * (MMSGHDR_OCTETS + IOVEC_OCTETS + SOCKADDR_OCTETS + PACKET_OCTETS)
+  const isGrouping = process.env.SEXTANT_GSO !== 'off'
+  const received = MMSGHDR_OCTETS + IOVEC_OCTETS + SOCKADDR_OCTETS + PACKET_OCTETS
+  const octets = BATCH * (received + MMSGHDR_OCTETS + IOVEC_OCTETS + SEGMENT_SPACE)
   const bytes = new Uint8Array(new ArrayBuffer(octets))
   const words = new Uint32Array(bytes.buffer)
   const address = libc.addressOf(bytes)
   const iovecs = BATCH * MMSGHDR_OCTETS
   const names = iovecs + BATCH * IOVEC_OCTETS
   const packets = names + BATCH * SOCKADDR_OCTETS
+  const groups = packets + BATCH * PACKET_OCTETS
+  const pieces = groups + BATCH * MMSGHDR_OCTETS
+  const controls = pieces + BATCH * IOVEC_OCTETS
   const point = (at, to) => {
     words[at >> 2] = (address + to) % 2 ** 32
     words[(at >> 2) + 1] = Math.floor((address + to) / 2 ** 32)
@@ -43,6 +50,39 @@ function echo(port) {
     words[(header >> 2) + 6] = 1
     point(iovecs + i * IOVEC_OCTETS, packets + i * PACKET_OCTETS)
   }
+  const groupOf = new Uint8Array(BATCH)
+  /** Fills in `groups` with what is in `packets`; returns how many messages there are. */
+  const group = (count) => {
+    let messages = 0
+    let piece = 0
+    groupOf.fill(0)
+    for (let i = 0; i < count; i++) {
+      if (groupOf[i] !== 0) continue
+      const length = lengthOf(i)
+      const first = piece
+      for (let j = i; j < count; j++) {
+        const isSame = groupOf[j] === 0 && portOf(j) === portOf(i) && lengthOf(j) === length
+        if (!isSame || (j > i && !isGrouping)) continue
+        groupOf[j] = 1
+        point(pieces + piece * IOVEC_OCTETS, packets + j * PACKET_OCTETS)
+        words[((pieces + piece * IOVEC_OCTETS) >> 2) + 2] = length
+        piece++
+      }
+      const header = groups + messages * MMSGHDR_OCTETS
+      const control = controls + messages * SEGMENT_SPACE
+      point(header, names + i * SOCKADDR_OCTETS)
+      words[(header >> 2) + 2] = SOCKADDR_OCTETS
+      point(header + 16, pieces + first * IOVEC_OCTETS)
+      words[(header >> 2) + 6] = piece - first
+      point(header + 32, control)
+      words[(header >> 2) + 10] = piece - first > 1 ? SEGMENT_SPACE : 0
+      writeSegment(words, control, length)
+      messages++
+    }
+    return messages
+  }
+  const portOf = (i) => words[(names + i * SOCKADDR_OCTETS) >> 2]
+  const lengthOf = (i) => words[((iovecs + i * IOVEC_OCTETS) >> 2) + 2]
   const fd = libc.socket(AF_INET, SOCK_DGRAM, 0)
   words[packets >> 2] = 1
   libc.setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, address + packets, 4)
@@ -64,8 +104,10 @@ function echo(port) {
       for (let j = 0; j < ANSWER.length; j++) bytes[start + end + j] = ANSWER[j]
       setLength(i, end + ANSWER.length)
     }
-    for (let sent = 0; sent < count; ) {
-      const more = libc.sendmmsg(fd, address + sent * MMSGHDR_OCTETS, count - sent, 0)
+    const messages = group(count)
+    for (let sent = 0; sent < messages; ) {
+      const at = address + groups + sent * MMSGHDR_OCTETS
+      const more = libc.sendmmsg(fd, at, messages - sent, 0)
       if (more <= 0) break
       sent += more
     }

@@ -1,6 +1,5 @@
 // The table: medians of each server, and ratios to Sextant that were taken round by round.
-
-const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1]
+import { median } from '../median.mjs'
 
 const COLUMNS = [
   ['q/s', (row) => median(row.rounds.map((round) => round.qps)).toFixed(0)],

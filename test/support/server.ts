@@ -14,7 +14,10 @@ const MAIN = join(root, 'dist/main.js')
 /** Ample: a machine on which everybody tests at once takes long. */
 const START_MS_MAX = 60_000
 
-/** A port of 127.0.0.1 that is free for UDP and for TCP, so far as one can know before using it. */
+/** Ports that were given: the system may offer one again before it is used. */
+const given = new Set<number>()
+
+/** A port of 127.0.0.1 that is free for UDP and for TCP, so far as one can know before using it; another each time. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 20; attempt++) {
     const tcp = createServer().listen(0, '127.0.0.1')
@@ -28,7 +31,9 @@ export async function freePort(): Promise<number> {
     })
     udp.close()
     await new Promise((done) => tcp.close(done))
-    if (free) return port
+    if (!free || given.has(port)) continue
+    given.add(port)
+    return port
   }
   throw new Error('no free port in 20 attempts')
 }
