@@ -2,8 +2,14 @@ import { parse, YAMLParseError } from 'yaml'
 import { type ApiClient, type ApiObject, isObject, type JsonValue, textOf } from './api.ts'
 import { HttpsClient } from './https-client.ts'
 
-/** Longer than a kubeconfig of many contexts; a Secret holds 1 MiB. */
-const KUBECONFIG_CHARACTERS_MAX = 256 * 1024
+/** Five contexts with certificates, RSA keys of 4096 bits and tokens are 55 000; a Secret holds 1 MiB. */
+const KUBECONFIG_CHARACTERS_MAX = 64 * 1024
+/**
+ * What may begin a level of YAML, but for indentation, which takes ever more characters. The library goes as deep as the stack, keeps
+ * the thread for a second on the way, and at its end V8 ends the process where it can't compile an expression any more.
+ */
+const OPENING = /[[{]|[-?:][ \t\r\n]/g
+const OPENINGS_MAX = 500
 
 /** What each part may say; `false`: it may, and is not for us. Everything else is refused by its name. */
 const CLUSTER_FIELDS = {
@@ -42,6 +48,7 @@ export function scanInlineKubeconfig(text: string): InlineKubeconfig | string {
   if (text.length > KUBECONFIG_CHARACTERS_MAX) {
     return `is over ${KUBECONFIG_CHARACTERS_MAX} characters`
   }
+  if ((text.match(OPENING)?.length ?? 0) > OPENINGS_MAX) return 'has too many parts'
   const config = parseText(text)
   if (typeof config === 'string') return config
   const name = textOf(config, 'current-context')

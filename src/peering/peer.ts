@@ -93,7 +93,6 @@ export class PeerFollower {
     this.#address = printEndpoint(peer)
     this.#servers = new PeerServers(peer, clock)
     this.#zone = new SharedZone(this.#address)
-    this.#servers = new PeerServers(peer, clock)
     this.#refusals = new Refusals({ peer: this.#address, log, clock })
     this.#contained = containing(log, `Asking peer ${this.#address}`)
     this.#hosts = new HostPoll({
