@@ -12,12 +12,14 @@ import type { Transaction } from '../../src/plugin/transaction.ts'
 import { ZoneSet } from '../../src/plugin/zone-set.ts'
 import { Errors } from '../../src/plugins/errors/errors.ts'
 import { ClientFromSubnet } from '../../src/plugins/geoip/geoip.ts'
+import { FLAGS, Header, keepAll, withFlag } from '../../src/plugins/header/header.ts'
 import { KuadrantHandler } from '../../src/plugins/kuadrant/kuadrant.ts'
 import { Loadbalance } from '../../src/plugins/loadbalance/loadbalance.ts'
 import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from '../../src/plugins/log/format.ts'
 import { Log } from '../../src/plugins/log/log.ts'
 import { RecordPrinter } from '../../src/plugins/log/printer.ts'
 import { Minimal } from '../../src/plugins/minimal/minimal.ts'
+import { Nsid } from '../../src/plugins/nsid/nsid.ts'
 import { Prometheus } from '../../src/plugins/prometheus/prometheus.ts'
 import { ServerCounts } from '../../src/server/counters.ts'
 import type { RoutedBlock } from '../../src/server/routing.ts'
@@ -298,6 +300,8 @@ const observed = (next: Handler, logged: string[], slots: CounterSlots): Handler
   return new Prometheus(log, clock, slots, ['log', 'kuadrant', 'file'])
 }
 
+const [AA, RA, RD] = ['aa', 'ra', 'rd'].map((flag) => FLAGS.get(flag)!) as [number, number, number]
+
 const settings: readonly (Setting & { readonly name: string })[] = [
   { name: 'a chain that answers', lines: ZONE, above: (next) => next },
   {
@@ -330,6 +334,14 @@ const settings: readonly (Setting & { readonly name: string })[] = [
     above: (next, logged, slots) => {
       const log = logOf(next, logged, COMMON_FORMAT)
       return new Prometheus(log, clock, slots, ['log', 'kuadrant', 'file'])
+    },
+  },
+  {
+    name: 'an identifier, and flags that answers have anyway',
+    lines: ZONE,
+    above: (next) => {
+      const flags = withFlag(withFlag(keepAll, AA, true), RA, false)
+      return new Nsid(new Header(next, keepAll, flags), Uint8Array.of(1, 2, 3))
     },
   },
   {
@@ -482,6 +494,27 @@ t.test('a chain with a link that has to see every query has no short way', async
       want: true,
     },
     { name: 'a link that does not', given: { lines: ZONE, above: opaque }, want: false },
+    {
+      name: 'flags of replies that are overruled',
+      given: { lines: ZONE, above: (next) => new Header(next, keepAll, withFlag(keepAll, RA, true)) },
+      want: false,
+    },
+    {
+      name: 'flags of replies that are taken away',
+      given: {
+        lines: ZONE,
+        above: (next) => new Header(next, keepAll, withFlag(keepAll, AA, false)),
+      },
+      want: false,
+    },
+    {
+      name: 'flags of queries that are overruled',
+      given: {
+        lines: ZONE,
+        above: (next) => new Header(next, withFlag(keepAll, RD, false), keepAll),
+      },
+      want: false,
+    },
     {
       name: 'a block with debug',
       given: { lines: ZONE, above: (next) => next, blocks: [{ debug: true }] },
