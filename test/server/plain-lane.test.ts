@@ -15,6 +15,7 @@ import { ClientFromSubnet } from '../../src/plugins/geoip/geoip.ts'
 import { FLAGS, Header, keepAll, withFlag } from '../../src/plugins/header/header.ts'
 import { KuadrantHandler } from '../../src/plugins/kuadrant/kuadrant.ts'
 import { Loadbalance } from '../../src/plugins/loadbalance/loadbalance.ts'
+import { Local } from '../../src/plugins/local/local.ts'
 import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from '../../src/plugins/log/format.ts'
 import { Log } from '../../src/plugins/log/log.ts'
 import { RecordPrinter } from '../../src/plugins/log/printer.ts'
@@ -53,7 +54,10 @@ const ZONE = [
   'abc.example.org. 5 A 192.0.2.8',
   'abcd.example.org. 5 A 192.0.2.9',
   'a.b.c.d.example.org. 5 A 192.0.2.10',
+  'localhost.example.org. 300 A 192.0.2.11',
   ...Array.from({ length: 40 }, (_, i) => `many.example.org. 9 A 192.0.2.${i}`),
+  'localhost. 30 SOA 90',
+  'www.localhost. 30 A 198.51.100.3',
   'example.com. 30 SOA 90',
   'www.example.com. 30 A 198.51.100.1',
 ]
@@ -189,12 +193,14 @@ const names = [
   'aBcd',
   'a.b.c.d',
   'b.c.d',
+  'LocalHost',
 ]
 const arbitraryQname = fc.oneof(
   fc.constantFrom(...names.map((name) => `${name}.example.org`)),
   fc.constantFrom(
     'example.org',
     'www.example.com',
+    'www.localhost',
     'www.deep.example.org',
     'x.child.example.org',
     'deep.example.org',
@@ -345,6 +351,11 @@ const settings: readonly (Setting & { readonly name: string })[] = [
     },
   },
   {
+    name: 'names of this machine are answered above',
+    lines: ZONE,
+    above: (next, _logged, slots) => new Local(next, slots),
+  },
+  {
     name: 'a block below another, with less room',
     lines: ZONE,
     above: (next) => next,
@@ -484,6 +495,20 @@ t.test(
     }
   },
 )
+
+t.test('a query that a gate does not let pass is not plain, others of its chain are', async (t) => {
+  const above: Setting['above'] = (next, _logged, slots) => new Local(next, slots)
+  const fixture = start({ lines: ZONE, above })
+  const table = [
+    { name: 'www.example.org', want: true },
+    { name: 'localhost.example.org', want: false },
+    { name: 'www.localhost', want: false },
+    { name: 'abc.example.org', want: true },
+  ]
+  for (const { name, want } of table) {
+    t.equal(byLane(fixture, wireQuery({ name })) !== undefined, want, name)
+  }
+})
 
 t.test('a chain with a link that has to see every query has no short way', async (t) => {
   const opaque = (next: Handler): Handler => ({ name: 'toy', serve: (tx) => next.serve(tx) })
