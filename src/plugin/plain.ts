@@ -63,9 +63,10 @@ export type PlainLink =
     }
   /** Takes the network of a client subnet for the client. */
   | { readonly kind: 'subnet'; readonly next: Handler }
-  /** Counts or logs the answer, changes nothing, and does not read its records. */
+  /** Counts or logs the answer, changes nothing, and does not read its records. `gate`: as above. */
   | {
       readonly kind: 'observe'
+      readonly gate?: PlainGate
       /** Makes what observes the answers of a place; undefined = they need not be. */
       readonly observer: (place: PlainPlace) => PlainObserver | undefined
       readonly next: Handler
@@ -108,6 +109,7 @@ export function planPlain(
         break
       case 'observe':
         makers.push(link.observer)
+        if (link.gate !== undefined) gates.push(link.gate)
         break
       default:
         onlyOne ||= link.ifOne === true

@@ -3,6 +3,8 @@ import t from 'tap'
 import { packetOctets } from '../../src/base/packet-memory.ts'
 import { Random } from '../../src/base/random.ts'
 import { RRType } from '../../src/dns/iana/types.ts'
+import { scanCidr } from '../../src/dns/text/address.ts'
+import { AddressSet } from '../../src/plugin/address-set.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import { NO_FALLTHROUGH } from '../../src/plugin/fallthrough.ts'
@@ -10,6 +12,7 @@ import { FileZones, FileZoneTable } from '../../src/plugin/file-zones.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 import { ZoneSet } from '../../src/plugin/zone-set.ts'
+import { Acl, type AclPolicy, Action, QtypeSet } from '../../src/plugins/acl/acl.ts'
 import { Errors } from '../../src/plugins/errors/errors.ts'
 import { ClientFromSubnet } from '../../src/plugins/geoip/geoip.ts'
 import { FLAGS, Header, keepAll, withFlag } from '../../src/plugins/header/header.ts'
@@ -306,6 +309,24 @@ const observed = (next: Handler, logged: string[], slots: CounterSlots): Handler
   return new Prometheus(log, clock, slots, ['log', 'kuadrant', 'file'])
 }
 
+/** `type`: of queries; `net`: where they come from; absent = any. */
+const policy = (action: Action, { type, net }: { type?: number; net?: string }): AclPolicy => {
+  const qtypes = type === undefined ? undefined : new QtypeSet()
+  if (type !== undefined) qtypes?.add(type)
+  const sources = net === undefined ? undefined : new AddressSet([scanCidr(net)!])
+  return { action, qtypes, sources }
+}
+
+/** Rules for all names below each zone. */
+const ruled = (
+  rules: Readonly<Record<string, readonly AclPolicy[]>>,
+): ((next: Handler, logged: string[], slots: CounterSlots) => Handler) => {
+  const all = Object.entries(rules).map(([zone, policies]) => {
+    return { zones: new ZoneSet([wire(zone)]), zoneTexts: [zone], policies }
+  })
+  return (next, _logged, slots) => new Acl(next, all, slots)
+}
+
 const [AA, RA, RD] = ['aa', 'ra', 'rd'].map((flag) => FLAGS.get(flag)!) as [number, number, number]
 
 const settings: readonly (Setting & { readonly name: string })[] = [
@@ -354,6 +375,23 @@ const settings: readonly (Setting & { readonly name: string })[] = [
     name: 'names of this machine are answered above',
     lines: ZONE,
     above: (next, _logged, slots) => new Local(next, slots),
+  },
+  {
+    name: 'some types, and some zones, for some',
+    lines: ZONE,
+    above: (next, logged, slots) => {
+      const above = ruled({
+        'abc.example.org.': [policy(Action.Filter, {})],
+        'example.com.': [policy(Action.Drop, { net: '198.51.100.0/24' })],
+        'example.org.': [
+          policy(Action.Block, { type: RRType.TXT }),
+          policy(Action.Block, { net: '10.0.0.0/8' }),
+          policy(Action.Allow, { type: RRType.A, net: '198.51.100.100/32' }),
+        ],
+        '.': [policy(Action.Block, { type: RRType.AAAA })],
+      })
+      return new ClientFromSubnet(above(next, logged, slots))
+    },
   },
   {
     name: 'a block below another, with less room',
@@ -497,16 +535,25 @@ t.test(
 )
 
 t.test('a query that a gate does not let pass is not plain, others of its chain are', async (t) => {
-  const above: Setting['above'] = (next, _logged, slots) => new Local(next, slots)
-  const fixture = start({ lines: ZONE, above })
+  const local: Setting['above'] = (next, _logged, slots) => new Local(next, slots)
+  const acl = ruled({
+    'abc.example.org.': [policy(Action.Block, { net: '198.51.100.100/32' })],
+    'abcd.example.org.': [policy(Action.Drop, { net: '198.51.100.101/32' })],
+    'www.example.org.': [policy(Action.Allow, { type: RRType.A }), policy(Action.Filter, {})],
+  })
   const table = [
-    { name: 'www.example.org', want: true },
-    { name: 'localhost.example.org', want: false },
-    { name: 'www.localhost', want: false },
-    { name: 'abc.example.org', want: true },
+    { above: local, name: 'www.example.org', want: true },
+    { above: local, name: 'localhost.example.org', want: false },
+    { above: local, name: 'www.localhost', want: false },
+    { above: acl, name: 'www.example.org', want: true },
+    { above: acl, name: 'www.example.org', type: RRType.AAAA, want: false },
+    { above: acl, name: 'abc.example.org', want: false },
+    { above: acl, name: 'abcd.example.org', want: true },
   ]
-  for (const { name, want } of table) {
-    t.equal(byLane(fixture, wireQuery({ name })) !== undefined, want, name)
+  const fixtures = new Map([local, acl].map((above) => [above, start({ lines: ZONE, above })]))
+  for (const { above, want, ...query } of table) {
+    const reply = byLane(fixtures.get(above)!, wireQuery(query))
+    t.equal(reply !== undefined, want, `${query.name} ${query.type ?? RRType.A}`)
   }
 })
 
@@ -521,7 +568,10 @@ t.test('a chain with a link that has to see every query has no short way', async
     { name: 'a link that does not', given: { lines: ZONE, above: opaque }, want: false },
     {
       name: 'flags of replies that are overruled',
-      given: { lines: ZONE, above: (next) => new Header(next, keepAll, withFlag(keepAll, RA, true)) },
+      given: {
+        lines: ZONE,
+        above: (next) => new Header(next, keepAll, withFlag(keepAll, RA, true)),
+      },
       want: false,
     },
     {
