@@ -1,3 +1,4 @@
+import type { Query } from '../dns/message/query.ts'
 import type { HashedName } from '../zone/image/hashed-name.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { Handler } from './handler.ts'
@@ -42,15 +43,30 @@ export interface PlainObserver {
   observe(tx: Transaction): void
 }
 
+/**
+ * Tells which plain queries a link has to see itself. It finds the question in `plainQuery`, and in `query` the
+ * addresses alone.
+ */
+export interface PlainGate {
+  /** False: the whole chain serves the query. Changes and counts nothing: others may have to see it yet. @hot */
+  passes(query: Query): boolean
+}
+
 /** What a link does to plain queries and their answers. */
 export type PlainLink =
-  /** Nothing. `ifOne`: where the answer has one record. */
-  | { readonly kind: 'pass'; readonly ifOne?: boolean; readonly next: Handler }
+  /** Nothing. `ifOne`: where the answer has one record. `gate`: to those that it lets pass. */
+  | {
+      readonly kind: 'pass'
+      readonly ifOne?: boolean
+      readonly gate?: PlainGate
+      readonly next: Handler
+    }
   /** Takes the network of a client subnet for the client. */
   | { readonly kind: 'subnet'; readonly next: Handler }
-  /** Counts or logs the answer, changes nothing, and does not read its records. */
+  /** Counts or logs the answer, changes nothing, and does not read its records. `gate`: as above. */
   | {
       readonly kind: 'observe'
+      readonly gate?: PlainGate
       /** Makes what observes the answers of a place; undefined = they need not be. */
       readonly observer: (place: PlainPlace) => PlainObserver | undefined
       readonly next: Handler
@@ -65,6 +81,8 @@ export interface PlainChain {
   readonly takesSubnet: boolean
   /** From the innermost on. */
   readonly observers: readonly PlainObserver[]
+  /** Queries that one of them does not let pass are not plain. */
+  readonly gates: readonly PlainGate[]
   /** True where only answers of one record are plain. */
   readonly onlyOne: boolean
 }
@@ -75,6 +93,7 @@ export function planPlain(
   at: Omit<PlainPlace, 'answeredBy'>,
 ): PlainChain | undefined {
   const makers: ((place: PlainPlace) => PlainObserver | undefined)[] = []
+  const gates: PlainGate[] = []
   let takesSubnet = false
   let onlyOne = false
   for (let link = chain.plain; link !== undefined; link = link.next.plain) {
@@ -83,16 +102,18 @@ export function planPlain(
         const { source } = link
         const place = { ...at, answeredBy: source.name }
         const observers = makers.reverse().flatMap((make) => make(place) ?? [])
-        return { source, takesSubnet, observers, onlyOne }
+        return { source, takesSubnet, observers, gates, onlyOne }
       }
       case 'subnet':
         takesSubnet = true
         break
       case 'observe':
         makers.push(link.observer)
+        if (link.gate !== undefined) gates.push(link.gate)
         break
       default:
         onlyOne ||= link.ifOne === true
+        if (link.gate !== undefined) gates.push(link.gate)
     }
   }
   return undefined

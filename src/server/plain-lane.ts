@@ -4,7 +4,7 @@ import * as packets from '../base/packet-memory.ts'
 import { RRClass } from '../dns/iana/classes.ts'
 import * as plain from '../dns/message/plain-query.ts'
 import type { Query } from '../dns/message/query.ts'
-import { type PlainChain, planPlain } from '../plugin/plain.ts'
+import { type PlainChain, type PlainGate, planPlain } from '../plugin/plain.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import type { PacketSource } from '../transport/exchange.ts'
 import type { PlainAnswers } from '../zone/lookup/plain-answers.ts'
@@ -21,6 +21,8 @@ interface PlainPath {
   readonly chain: PlainChain
   /** Whether there is an observer that does. */
   readonly readsAll: boolean
+  /** Whether there is an observer or a gate, which may read the addresses. */
+  readonly readsPeer: boolean
 }
 
 /**
@@ -63,7 +65,8 @@ export class PlainLane {
         // What a bug does to a query of a block with `debug`, the chain alone knows.
         if (chain === undefined || block.debug || block.waits === true) return []
         const readsAll = chain.observers.some((observer) => observer.readsAll)
-        return [[block, { block, chain, readsAll }]]
+        const readsPeer = chain.observers.length + chain.gates.length > 0
+        return [[block, { block, chain, readsAll, readsPeer }]]
       }),
     )
     this.#isOpen = this.#paths.size > 0
@@ -82,14 +85,14 @@ export class PlainLane {
     slot: number,
   ): number {
     if (!this.#isOpen || !parsePlainQuery(at, octets) || !this.#find()) return 0
-    const { block, chain, readsAll } = this.#path!
+    const { block, chain, readsAll, readsPeer } = this.#path!
     const answers = this.#answers!
     const { query, response } = tx
-    const isObserved = chain.observers.length > 0
     const hasSubnet = plainQuery.ecsFamily !== 0
     response.scopeBits = 0
     if (hasSubnet) takeSubnet(query)
-    if (isObserved) source.describe(slot, query)
+    if (readsPeer) source.describe(slot, query)
+    if (chain.gates.length > 0 && !passesAll(chain.gates, query)) return 0
     if (readsAll) {
       describeQuery(query)
       response.reset(query)
@@ -98,13 +101,13 @@ export class PlainLane {
     if (readsAll || answers.isSteered) {
       if (hasSubnet && chain.takesSubnet) takeSubnetAsClient(query)
       else {
-        if (!isObserved) source.describe(slot, query)
+        if (!readsPeer) source.describe(slot, query)
         takePeerAsClient(query)
       }
     }
     response.payloadOctets = block.bufsizeOctets
     const replyOctets = answers.compose(query, response, room, chain.onlyOne)
-    if (isObserved && replyOctets > 0) this.#showObservers(tx)
+    if (chain.observers.length > 0 && replyOctets > 0) this.#showObservers(tx)
     return replyOctets
   }
 
@@ -174,6 +177,12 @@ export class PlainLane {
     }
     for (let i = 0; i < observers.length; i++) observers[i]!.observe(tx)
   }
+}
+
+/** @hot */
+function passesAll(gates: readonly PlainGate[], query: Query): boolean {
+  for (let i = 0; i < gates.length; i++) if (!gates[i]!.passes(query)) return false
+  return true
 }
 
 /** What observers that read all read of a query. */

@@ -1,6 +1,7 @@
 import { rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { scanAddress } from '../../src/dns/text/address.ts'
 import { type GeoCode, scanGeoCode } from '../../src/geo/code.ts'
@@ -8,6 +9,7 @@ import { POLL_MS } from '../../src/geo/mmdb/database-file.ts'
 import { bundledDatabasePath } from '../../src/geo/mmdb/load.ts'
 import { MmdbLocator } from '../../src/geo/mmdb-locator.ts'
 import { type Net, scanNet } from '../../src/geo/net.ts'
+import type { GeoJobMessage } from '../../src/geo/worker/job.ts'
 import { runJobInline, runJobInThread } from '../../src/geo/worker/run-job.ts'
 import { cityEntry, composeMmdb, type MmdbContent } from '../support/mmdb.ts'
 import { FakeTimers } from '../support/setup.ts'
@@ -188,13 +190,22 @@ t.test('a file that cannot be opened names itself, and leaves nothing open', asy
 })
 
 t.test('a job in a thread ends as it does in place', async (t) => {
+  // What threads say: a job that none came up for is done in place, and ends as well.
+  const said: string[] = []
+  const listen = (worker: Worker): void => {
+    worker.on('message', ({ kind }: GeoJobMessage) => said.push(kind))
+  }
+  process.on('worker', listen)
+  t.teardown(() => process.off('worker', listen))
   const codes: GeoCode[] = ['GEO-EU', 'US'].map((text) => scanGeoCode(text)!)
   const image = { file: 'city.mmdb', bytes: composeMmdb(CITY) }
   const job = { kind: 'classify', images: [image], nets: [], codes } as const
   t.same(await runJobInThread(job), await runJobInline(job))
+  t.strictSame(said.splice(0), ['ready', 'done'])
   const broken = { file: 'broken.mmdb', bytes: image.bytes.slice(0, 99) }
   const verify = { kind: 'verify', image: broken } as const
   await t.rejects(runJobInThread(verify), { code: 'MMDB', message: /^broken\.mmdb is / })
+  t.strictSame(said, ['ready', 'failed'])
   t.equal(await runJobInline({ kind: 'verify', image }), undefined)
 })
 

@@ -3,6 +3,8 @@ import t from 'tap'
 import { packetOctets } from '../../src/base/packet-memory.ts'
 import { Random } from '../../src/base/random.ts'
 import { RRType } from '../../src/dns/iana/types.ts'
+import { scanCidr } from '../../src/dns/text/address.ts'
+import { AddressSet } from '../../src/plugin/address-set.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import { NO_FALLTHROUGH } from '../../src/plugin/fallthrough.ts'
@@ -10,14 +12,18 @@ import { FileZones, FileZoneTable } from '../../src/plugin/file-zones.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 import { ZoneSet } from '../../src/plugin/zone-set.ts'
+import { Acl, type AclPolicy, Action, QtypeSet } from '../../src/plugins/acl/acl.ts'
 import { Errors } from '../../src/plugins/errors/errors.ts'
 import { ClientFromSubnet } from '../../src/plugins/geoip/geoip.ts'
+import { FLAGS, Header, keepAll, withFlag } from '../../src/plugins/header/header.ts'
 import { KuadrantHandler } from '../../src/plugins/kuadrant/kuadrant.ts'
 import { Loadbalance } from '../../src/plugins/loadbalance/loadbalance.ts'
+import { Local } from '../../src/plugins/local/local.ts'
 import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from '../../src/plugins/log/format.ts'
 import { Log } from '../../src/plugins/log/log.ts'
 import { RecordPrinter } from '../../src/plugins/log/printer.ts'
 import { Minimal } from '../../src/plugins/minimal/minimal.ts'
+import { Nsid } from '../../src/plugins/nsid/nsid.ts'
 import { Prometheus } from '../../src/plugins/prometheus/prometheus.ts'
 import { ServerCounts } from '../../src/server/counters.ts'
 import type { RoutedBlock } from '../../src/server/routing.ts'
@@ -51,7 +57,10 @@ const ZONE = [
   'abc.example.org. 5 A 192.0.2.8',
   'abcd.example.org. 5 A 192.0.2.9',
   'a.b.c.d.example.org. 5 A 192.0.2.10',
+  'localhost.example.org. 300 A 192.0.2.11',
   ...Array.from({ length: 40 }, (_, i) => `many.example.org. 9 A 192.0.2.${i}`),
+  'localhost. 30 SOA 90',
+  'www.localhost. 30 A 198.51.100.3',
   'example.com. 30 SOA 90',
   'www.example.com. 30 A 198.51.100.1',
 ]
@@ -187,12 +196,14 @@ const names = [
   'aBcd',
   'a.b.c.d',
   'b.c.d',
+  'LocalHost',
 ]
 const arbitraryQname = fc.oneof(
   fc.constantFrom(...names.map((name) => `${name}.example.org`)),
   fc.constantFrom(
     'example.org',
     'www.example.com',
+    'www.localhost',
     'www.deep.example.org',
     'x.child.example.org',
     'deep.example.org',
@@ -298,6 +309,26 @@ const observed = (next: Handler, logged: string[], slots: CounterSlots): Handler
   return new Prometheus(log, clock, slots, ['log', 'kuadrant', 'file'])
 }
 
+/** `type`: of queries; `net`: where they come from; absent = any. */
+const policy = (action: Action, { type, net }: { type?: number; net?: string }): AclPolicy => {
+  const qtypes = type === undefined ? undefined : new QtypeSet()
+  if (type !== undefined) qtypes?.add(type)
+  const sources = net === undefined ? undefined : new AddressSet([scanCidr(net)!])
+  return { action, qtypes, sources }
+}
+
+/** Rules for all names below each zone. */
+const ruled = (
+  rules: Readonly<Record<string, readonly AclPolicy[]>>,
+): ((next: Handler, logged: string[], slots: CounterSlots) => Handler) => {
+  const all = Object.entries(rules).map(([zone, policies]) => {
+    return { zones: new ZoneSet([wire(zone)]), zoneTexts: [zone], policies }
+  })
+  return (next, _logged, slots) => new Acl(next, all, slots)
+}
+
+const [AA, RA, RD] = ['aa', 'ra', 'rd'].map((flag) => FLAGS.get(flag)!) as [number, number, number]
+
 const settings: readonly (Setting & { readonly name: string })[] = [
   { name: 'a chain that answers', lines: ZONE, above: (next) => next },
   {
@@ -330,6 +361,36 @@ const settings: readonly (Setting & { readonly name: string })[] = [
     above: (next, logged, slots) => {
       const log = logOf(next, logged, COMMON_FORMAT)
       return new Prometheus(log, clock, slots, ['log', 'kuadrant', 'file'])
+    },
+  },
+  {
+    name: 'an identifier, and flags that answers have anyway',
+    lines: ZONE,
+    above: (next) => {
+      const flags = withFlag(withFlag(keepAll, AA, true), RA, false)
+      return new Nsid(new Header(next, keepAll, flags), Uint8Array.of(1, 2, 3))
+    },
+  },
+  {
+    name: 'names of this machine are answered above',
+    lines: ZONE,
+    above: (next, _logged, slots) => new Local(next, slots),
+  },
+  {
+    name: 'some types, and some zones, for some',
+    lines: ZONE,
+    above: (next, logged, slots) => {
+      const above = ruled({
+        'abc.example.org.': [policy(Action.Filter, {})],
+        'example.com.': [policy(Action.Drop, { net: '198.51.100.0/24' })],
+        'example.org.': [
+          policy(Action.Block, { type: RRType.TXT }),
+          policy(Action.Block, { net: '10.0.0.0/8' }),
+          policy(Action.Allow, { type: RRType.A, net: '198.51.100.100/32' }),
+        ],
+        '.': [policy(Action.Block, { type: RRType.AAAA })],
+      })
+      return new ClientFromSubnet(above(next, logged, slots))
     },
   },
   {
@@ -473,6 +534,29 @@ t.test(
   },
 )
 
+t.test('a query that a gate does not let pass is not plain, others of its chain are', async (t) => {
+  const local: Setting['above'] = (next, _logged, slots) => new Local(next, slots)
+  const acl = ruled({
+    'abc.example.org.': [policy(Action.Block, { net: '198.51.100.100/32' })],
+    'abcd.example.org.': [policy(Action.Drop, { net: '198.51.100.101/32' })],
+    'www.example.org.': [policy(Action.Allow, { type: RRType.A }), policy(Action.Filter, {})],
+  })
+  const table = [
+    { above: local, name: 'www.example.org', want: true },
+    { above: local, name: 'localhost.example.org', want: false },
+    { above: local, name: 'www.localhost', want: false },
+    { above: acl, name: 'www.example.org', want: true },
+    { above: acl, name: 'www.example.org', type: RRType.AAAA, want: false },
+    { above: acl, name: 'abc.example.org', want: false },
+    { above: acl, name: 'abcd.example.org', want: true },
+  ]
+  const fixtures = new Map([local, acl].map((above) => [above, start({ lines: ZONE, above })]))
+  for (const { above, want, ...query } of table) {
+    const reply = byLane(fixtures.get(above)!, wireQuery(query))
+    t.equal(reply !== undefined, want, `${query.name} ${query.type ?? RRType.A}`)
+  }
+})
+
 t.test('a chain with a link that has to see every query has no short way', async (t) => {
   const opaque = (next: Handler): Handler => ({ name: 'toy', serve: (tx) => next.serve(tx) })
   const table: { name: string; given: Setting; want: boolean }[] = [
@@ -482,6 +566,30 @@ t.test('a chain with a link that has to see every query has no short way', async
       want: true,
     },
     { name: 'a link that does not', given: { lines: ZONE, above: opaque }, want: false },
+    {
+      name: 'flags of replies that are overruled',
+      given: {
+        lines: ZONE,
+        above: (next) => new Header(next, keepAll, withFlag(keepAll, RA, true)),
+      },
+      want: false,
+    },
+    {
+      name: 'flags of replies that are taken away',
+      given: {
+        lines: ZONE,
+        above: (next) => new Header(next, keepAll, withFlag(keepAll, AA, false)),
+      },
+      want: false,
+    },
+    {
+      name: 'flags of queries that are overruled',
+      given: {
+        lines: ZONE,
+        above: (next) => new Header(next, withFlag(keepAll, RD, false), keepAll),
+      },
+      want: false,
+    },
     {
       name: 'a block with debug',
       given: { lines: ZONE, above: (next) => next, blocks: [{ debug: true }] },

@@ -1,6 +1,6 @@
-import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
 import type { Listener } from '../../src/transport/exchange.ts'
+import { needsIPv6 } from '../support/ipv6.ts'
 import type { Client } from './client.ts'
 import { Echo, until, Wish } from './echo.ts'
 import type { EchoListenOptions } from './echo-threads.ts'
@@ -10,10 +10,6 @@ const message = (wish: number, text = ''): Buffer =>
   Buffer.concat([Buffer.from([wish]), Buffer.from(text)])
 
 const texts = (client: Client): string[] => client.received.map((m) => m.subarray(1).toString())
-
-const ipv6 = Object.values(networkInterfaces()).some((addresses) =>
-  addresses?.some(({ address }) => address === '::1'),
-)
 
 const IPV6_LOOPBACK = [...new Array(15).fill(0), 1]
 
@@ -34,6 +30,26 @@ async function open(
   return { listener, client, echo }
 }
 
+interface Asked {
+  readonly host: string
+  readonly ask: string
+  readonly family: number
+  readonly address: readonly number[]
+}
+
+async function checkWhoAsked(t: Test, transport: Transport, table: readonly Asked[]) {
+  for (const { host, ask, family, address } of table) {
+    const { listener, client } = await open(t, transport, { host, ask })
+    client.send(message(Wish.Peer))
+    await until('the answer is in', () => client.received.length === 1)
+    const got = client.received[0]!
+    t.strictSame([...got.subarray(0, address.length)], address, `${ask} on '${host}'`)
+    t.strictSame([got[16], got[17]], [family, transport.protocol])
+    t.equal(got.readUInt16BE(18), client.port)
+    t.equal(got.readUInt16BE(20), listener.port)
+  }
+}
+
 const CASES: Readonly<Record<string, (t: Test, transport: Transport) => Promise<void>>> = {
   'queries are answered': async (t, transport) => {
     const { listener, client, echo } = await open(t, transport)
@@ -45,23 +61,11 @@ const CASES: Readonly<Record<string, (t: Test, transport: Transport) => Promise<
     t.equal(echo.inFlight, 0)
   },
 
-  'the exchange says who asked': async (t, transport) => {
-    const table = [
+  'the exchange says who asked': (t, transport) =>
+    checkWhoAsked(t, transport, [
       { host: '127.0.0.1', ask: '127.0.0.1', family: 1, address: [127, 0, 0, 1] },
       { host: '', ask: '127.0.0.1', family: 1, address: [127, 0, 0, 1] },
-      ...(ipv6 ? [{ host: '', ask: '::1', family: 2, address: IPV6_LOOPBACK }] : []),
-    ]
-    for (const { host, ask, family, address } of table) {
-      const { listener, client } = await open(t, transport, { host, ask })
-      client.send(message(Wish.Peer))
-      await until('the answer is in', () => client.received.length === 1)
-      const got = client.received[0]!
-      t.strictSame([...got.subarray(0, address.length)], address, `${ask} on '${host}'`)
-      t.strictSame([got[16], got[17]], [family, transport.protocol])
-      t.equal(got.readUInt16BE(18), client.port)
-      t.equal(got.readUInt16BE(20), listener.port)
-    }
-  },
+    ]),
 
   'silence is silence': async (t, transport) => {
     const { client, echo } = await open(t, transport)
@@ -146,6 +150,9 @@ for (const transport of TRANSPORTS) {
   for (const [name, run] of Object.entries(CASES)) {
     t.test(`${transport.name}: ${name}`, (t) => run(t, transport))
   }
+  t.test(`${transport.name}: the exchange says who asked, by IPv6`, needsIPv6(), (t) =>
+    checkWhoAsked(t, transport, [{ host: '', ask: '::1', family: 2, address: IPV6_LOOPBACK }]),
+  )
 }
 
 t.test('threads had nothing to complain of', async (t) => t.strictSame(faults(), []))

@@ -1,9 +1,15 @@
 import { EdeCode, Rcode } from '../../dns/iana/index.ts'
+import * as plain from '../../dns/message/plain-query.ts'
+import type { Query } from '../../dns/message/query.ts'
 import type { AddressSet } from '../../plugin/address-set.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
+import type { PlainGate, PlainLink, PlainObserver, PlainPlace } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../plugin/zone-set.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { plainQuery } = plain
 
 /** What happens to a query that a policy matches. */
 export const Action = {
@@ -64,8 +70,9 @@ export interface AclCount {
 }
 
 /** Lets queries through, or answers them itself: the first policy that matches decides. */
-export class Acl implements Handler {
+export class Acl implements Handler, PlainGate {
   readonly name = 'acl'
+  readonly plain: PlainLink
   readonly #next: Handler
   readonly #rules: readonly AclRule[]
   /** By rule: where its zones' counters start in a slot. Counter 0 counts what is allowed. */
@@ -80,10 +87,23 @@ export class Acl implements Handler {
       counters += rule.zoneTexts.length * ZONE_COUNTERS
     }
     this.#next = next
+    const observer = (place: PlainPlace): PlainObserver => new PlainAllowed(slots, place)
+    this.plain = { kind: 'observe', gate: this, observer, next }
     this.#rules = rules
     this.#counterStart = starts
     this.#slots = slots
     slots.length = counters
+  }
+
+  /** Those that it lets through. @hot */
+  passes(query: Query): boolean {
+    for (let i = 0; i < this.#rules.length; i++) {
+      const { zones, policies } = this.#rules[i]!
+      if (zones.match(plainQuery) === -1) continue
+      const action = decide(policies, plainQuery.qtype, query)
+      if (action !== Action.None) return action === Action.Allow
+    }
+    return true
   }
 
   serve(tx: Transaction): number | Promise<number> {
@@ -91,7 +111,7 @@ export class Acl implements Handler {
       const rule = this.#rules[i]!
       const zone = rule.zones.match(tx.query)
       if (zone === -1) continue
-      const action = decide(rule.policies, tx)
+      const action = decide(rule.policies, tx.query.qtype, tx.query)
       if (action === Action.Allow) break
       if (action === Action.None) continue
       const counter = this.#counterStart[i]! + zone * ZONE_COUNTERS + action - Action.Block
@@ -123,11 +143,37 @@ export class Acl implements Handler {
   }
 }
 
-function decide(policies: readonly AclPolicy[], tx: Transaction): Action {
-  const { query } = tx
+/** Counts plain queries of one place that were let through. */
+class PlainAllowed implements PlainObserver {
+  readonly readsAll = false
+  readonly #slots: CounterSlots
+  readonly #place: PlainPlace
+  /** Undefined up to the first query: places that nobody asks have no metrics. */
+  #counters: Float64Array | undefined = undefined
+
+  constructor(slots: CounterSlots, place: PlainPlace) {
+    this.#slots = slots
+    this.#place = place
+  }
+
+  /** @hot */
+  observe(): void {
+    const counters = this.#counters ?? this.#begin()
+    counters[0]! += 1
+  }
+
+  #begin(): Float64Array {
+    const { server, zone, view } = this.#place
+    this.#counters = this.#slots.at(server, zone, view)
+    return this.#counters
+  }
+}
+
+/** `query`: for its source. */
+function decide(policies: readonly AclPolicy[], qtype: number, query: Query): Action {
   for (let i = 0; i < policies.length; i++) {
     const { action, qtypes, sources } = policies[i]!
-    if (qtypes !== undefined && !qtypes.has(query.qtype)) continue
+    if (qtypes !== undefined && !qtypes.has(qtype)) continue
     // The true source, never the ECS address: that one is for anybody to claim.
     if (sources !== undefined && !sources.has(query.peerAddress, 0, query.peerFamily)) continue
     return action

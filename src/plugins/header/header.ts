@@ -1,5 +1,6 @@
 import type { Response } from '../../dns/message/response.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
+import type { PlainLink } from '../../plugin/plain.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
@@ -32,6 +33,7 @@ export function withFlag(mask: FlagMask, flag: number, on: boolean): FlagMask {
 /** Overrules flags of queries before, and of replies after the plugins below. */
 export class Header implements Handler {
   readonly name = 'header'
+  readonly plain: PlainLink | undefined
   readonly #next: Handler
   readonly #querySet: number
   readonly #queryClear: number
@@ -40,6 +42,7 @@ export class Header implements Handler {
 
   constructor(next: Handler, query: FlagMask, response: FlagMask) {
     this.#next = next
+    this.plain = keepsPlain(query, response) ? { kind: 'pass', next } : undefined
     this.#querySet = query.set
     this.#queryClear = query.clear
     this.#responseSet = response.set
@@ -69,4 +72,10 @@ export class Header implements Handler {
     if ((changed & RA) !== 0) response.recursionAvailable = (set & RA) !== 0
     if ((changed & RD) !== 0) response.recursionDesired = (set & RD) !== 0
   }
+}
+
+/** Plain answers have AA and never RA: who wants no more than that changes none of them. */
+function keepsPlain(query: FlagMask, response: FlagMask): boolean {
+  const changed = query.set | query.clear | (response.set & ~AA) | (response.clear & ~RA)
+  return changed === 0
 }

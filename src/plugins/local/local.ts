@@ -1,10 +1,15 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
-import type { Query } from '../../dns/message/query.ts'
+import * as plain from '../../dns/message/plain-query.ts'
 import { Section } from '../../dns/message/response.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import type { PlainGate, PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
+import type { HashedName } from '../../zone/image/hashed-name.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { plainQuery } = plain
 
 /** A week: these answers never change. */
 const TTL_SECONDS = 604_800
@@ -34,8 +39,9 @@ const SOA = Uint8Array.of(
 )
 
 /** Answers for the zones above and for names that begin with or lie below `localhost`. */
-export class Local implements Handler {
+export class Local implements Handler, PlainGate {
   readonly name = 'local'
+  readonly plain: PlainLink
   readonly #next: Handler
   readonly #zones = new ZoneSet(ZONES)
   readonly #slots: CounterSlots
@@ -43,8 +49,14 @@ export class Local implements Handler {
   /** `slots`: of one counter, queries for localhost. */
   constructor(next: Handler, slots: CounterSlots) {
     this.#next = next
+    this.plain = { kind: 'pass', gate: this, next }
     this.#slots = slots
     slots.length = 1
+  }
+
+  /** All names but those that it answers for. @hot */
+  passes(): boolean {
+    return this.#zones.match(plainQuery) === -1 && !beginsWithLocalhost(plainQuery)
   }
 
   serve(tx: Transaction): number | Promise<number> {
@@ -105,12 +117,12 @@ function add(
 }
 
 /** Resolvers with a search list ask for `localhost.example.org.`: that must not leave either. */
-function beginsWithLocalhost(query: Query): boolean {
-  for (let i = 0; i <= LOCALHOST[0]!; i++) if (query.qname[i] !== LOCALHOST[i]) return false
+function beginsWithLocalhost({ qname }: HashedName): boolean {
+  for (let i = 0; i <= LOCALHOST[0]!; i++) if (qname[i] !== LOCALHOST[i]) return false
   return true
 }
 
-function isLoopbackName(query: Query): boolean {
+function isLoopbackName(query: HashedName): boolean {
   if (query.qnameOctets !== LOOPBACK_NAME.length) return false
   for (let i = 0; i < LOOPBACK_NAME.length; i++) {
     if (query.qname[i] !== LOOPBACK_NAME[i]) return false

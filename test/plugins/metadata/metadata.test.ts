@@ -1,8 +1,14 @@
 import t from 'tap'
 import { findMetadata } from '../../../src/plugin/metadata.ts'
+import { ZoneSet } from '../../../src/plugin/zone-set.ts'
+import { LineFormat } from '../../../src/plugins/log/format.ts'
+import { Log } from '../../../src/plugins/log/log.ts'
+import { RecordPrinter } from '../../../src/plugins/log/printer.ts'
 import { metadata } from '../../../src/plugins/metadata/setup.ts'
+import { lineBufferTo } from '../../support/line-buffer.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
-import { transaction } from '../../support/transaction.ts'
+import { answering, transaction } from '../../support/transaction.ts'
+import { wire } from '../../support/zone-names.ts'
 
 t.test('labels are known inside the zones only', async (t) => {
   const table = [
@@ -20,6 +26,31 @@ t.test('labels are known inside the zones only', async (t) => {
     t.equal(provide(transaction({ name })), want, `${name} by "${given}"`)
     t.equal(findMetadata(setUp.block, 'test/other'), undefined)
   }
+})
+
+t.test('a label is computed when something reads it, and never else', async (t) => {
+  const setUp = new SetUp(metadata, 'metadata')
+  const { block, clock } = setUp
+  const calls = { read: 0, unread: 0 }
+  block.metadata.set('test/read', () => `value ${++calls.read}`)
+  block.metadata.set('test/unread', () => `value ${++calls.unread}`)
+  await setUp.start()
+  const format = new LineFormat('{name} {/test/read}', (label) => findMetadata(block, label))
+  const lines: string[] = []
+  const printer = new RecordPrinter([format], lineBufferTo(lines))
+  const names = new ZoneSet([wire('logged.example.org.')])
+  const log = new Log(
+    answering(() => 0),
+    [{ names, format, classes: undefined }],
+    { clock, printer, records: undefined },
+  )
+  t.strictSame(calls, { read: 0, unread: 0 }, 'nothing is asked')
+  log.serve(transaction({ name: 'www.example.org.' }))
+  t.strictSame(calls, { read: 0, unread: 0 }, 'a query that is not logged')
+  for (const name of ['a.logged.example.org.', 'b.logged.example.org.'])
+    log.serve(transaction({ name }))
+  t.strictSame(calls, { read: 2, unread: 0 }, 'what is logged has one of them')
+  t.match(lines, [/a\.logged\.example\.org\. value 1$/, /b\.logged\.example\.org\. value 2$/])
 })
 
 t.test('a block, a second line or a bad zone is refused', async (t) => {

@@ -9,6 +9,12 @@ import { udpClient } from '../../client.ts'
 import { until } from '../../echo.ts'
 
 const libc = loadLibc()
+const SOL_SOCKET = 1
+const SO_SNDBUF = 7
+const SO_RCVBUF = 8
+const SO_SNDBUFFORCE = 32
+const SO_RCVBUFFORCE = 33
+
 const open = (port = 0, reusePort = false): BatchSocket =>
   new BatchSocket(libc, { host: '127.0.0.1', port, reusePort })
 
@@ -29,6 +35,70 @@ t.test('sockets that share their port each get some of the peers', async (t) => 
   for (const client of clients) await client.close()
   first.close()
   second.close()
+})
+
+t.test('what the kernel has no room for is counted, and the rest comes in', async (t) => {
+  // Less than the kernel gives at least, which is a few datagrams.
+  const options = { host: '127.0.0.1', port: 0, receiveBufferOctets: 1 }
+  const socket = new BatchSocket(libc, options)
+  const client = await udpClient(socket.port)
+  t.equal(socket.unbuffered(), 0)
+  const sent = 200
+  for (let i = 0; i < sent; i++) client.send(Buffer.alloc(512))
+  await until('some were dropped', () => socket.unbuffered() > 0)
+  let got = 0
+  await until('each came in or was counted', () => {
+    got += Math.max(socket.receive(), 0)
+    return got + socket.unbuffered() === sent
+  })
+  t.ok(got > 0, `${got} came in`)
+  const dropped = socket.unbuffered()
+  client.send(Buffer.from([1]))
+  await until('there is room again', () => socket.receive() === 1)
+  t.equal(socket.unbuffered(), dropped)
+  await client.close()
+  socket.close()
+})
+
+/** What the kernel says of an option that is one int. */
+function readOption(fd: number, name: number): number {
+  const words = new Uint32Array(2)
+  const at = libc.addressOf(words)
+  words[1] = 4
+  if (libc.getsockopt(fd, SOL_SOCKET, name, at, at + 4) !== 0) throw new Error('no such option')
+  return words[0]!
+}
+
+t.test('buffers have the size that was asked for, or the one that the system gives', async (t) => {
+  const unforced = {
+    ...libc,
+    setsockopt: (...args: Parameters<typeof libc.setsockopt>) => {
+      const isForced = args[2] === SO_RCVBUFFORCE || args[2] === SO_SNDBUFFORCE
+      return isForced ? -1 : libc.setsockopt(...args)
+    },
+  }
+  const untouched = libc.socket(2, 2, 0)
+  const [receive, send] = [SO_RCVBUF, SO_SNDBUF].map((name) => readOption(untouched, name))
+  libc.close(untouched)
+  // The kernel doubles what it is asked for, for its own bookkeeping (socket(7)).
+  const table = [
+    { name: 'nothing asked', given: {}, want: [receive, send] },
+    { name: 'receive', given: { receiveBufferOctets: 40_000 }, want: [80_000, send] },
+    { name: 'send', given: { sendBufferOctets: 30_000 }, want: [receive, 60_000] },
+    {
+      name: 'both',
+      given: { receiveBufferOctets: 20_000, sendBufferOctets: 50_000 },
+      want: [40_000, 100_000],
+    },
+  ]
+  for (const [how, calls] of Object.entries({ 'beyond the limit': libc, 'up to it': unforced })) {
+    for (const { name, given, want } of table) {
+      const socket = new BatchSocket(calls, { host: '127.0.0.1', port: 0, ...given })
+      const got = [SO_RCVBUF, SO_SNDBUF].map((option) => readOption(socket.fd, option))
+      t.strictSame(got, want, `${name}, ${how}`)
+      socket.close()
+    }
+  }
 })
 
 t.test('units are taken until none is left, and come back', async (t) => {
