@@ -25,6 +25,8 @@ const EXPIRY_LOOK_MS = 1000
 /** Disagreements that are logged one by one within that time, and those of one host that are remembered. */
 const LOGGED_MAX = 20
 const TROUBLES_MAX = 100
+/** Of merged records, which go by their host. */
+const MERGED_NAMESPACE = 'peers'
 
 export interface MergedSourceParts {
   /** Our own records. */
@@ -110,7 +112,9 @@ export class MergedSource implements RecordSource {
   }
 
   find(key: string): StoredRecord | undefined {
-    return this.#parts.own.find(key)
+    const own = this.#parts.own.find(key)
+    const hostKey = own === undefined ? mergedHostKeyOf(key) : hostKeyOf(own)
+    return this.#hosts.get(hostKey)?.given.find((record) => record.key === key)
   }
 
   get recordCount(): number {
@@ -277,7 +281,7 @@ export class MergedSource implements RecordSource {
       createdSeconds ||= content.createdSeconds
     }
     const merge = mergeShares({ site, endpoints: own }, shares, clock.monotonic(), expiryMs)
-    const facts = { namespace: 'peers', name: host.text, zoneLabel, createdSeconds }
+    const facts = { namespace: MERGED_NAMESPACE, name: host.text, zoneLabel, createdSeconds }
     const { record, refused } = buildMergedRecord(dropDown(merge.endpoints), facts, host.text)
     const troubles = [
       ...merge.conflicts.map((conflict) => conflict.text),
@@ -287,7 +291,7 @@ export class MergedSource implements RecordSource {
     if (record.endpoints.length === 0) return host.own
     const packed = packRecord(record)
     const known = host.given.find((given) => given.packed === packed)
-    return [...kept, known ?? new Served(`peers/${host.text}`, packed, [])]
+    return [...kept, known ?? new Served(`${MERGED_NAMESPACE}/${host.text}`, packed, [])]
   }
 
   #noteTroubles(host: string, troubles: readonly string[]): void {
@@ -315,6 +319,13 @@ function judgeSilence(silentMs: number, expiryMs: number): Silence {
 
 function hostKeyOf(record: StoredRecord): string {
   return unpackPlace(record.packed).rootHostKey
+}
+
+/** As `hostKeyOf`, by the key of a merged record; '' = it is that of none. */
+function mergedHostKeyOf(key: string): string {
+  const prefix = `${MERGED_NAMESPACE}/`
+  const host = key.startsWith(prefix) ? scanHost(key.slice(prefix.length)) : undefined
+  return host === undefined ? '' : lowerNameKey(host)
 }
 
 /** As in a SharedEndpoint. */

@@ -1,3 +1,4 @@
+import type { RecordSource } from '../record/source.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { lookCounter, measureProbing } from './metrics.ts'
 import { RampUp, type RampUpOptions } from './ramp-up.ts'
@@ -71,10 +72,28 @@ export function acquireProbing(
   return { probing: taken.probing, release }
 }
 
-/** The rising of what comes back in the source of that name: after a reload it goes on where it was. */
+/** Tells sources apart that go by one name: with peers every block has one of its own. */
+const sourceNumbers = new WeakMap<RecordSource, number>()
+let sourceCount = 0
+
+function numberOf(source: RecordSource): number {
+  const number = sourceNumbers.get(source) ?? ++sourceCount
+  sourceNumbers.set(source, number)
+  return number
+}
+
+/**
+ * The rising of what comes back in the source of that name (no newline in it): one for all who ask for the same. Another
+ * one, as after a reload that made another source of it, goes on where those before it are.
+ */
 export function acquireRampUp(
-  source: string,
-  options: RampUpOptions,
+  name: string,
+  options: Omit<RampUpOptions, 'known'>,
 ): { readonly taken: RampUp; readonly release: () => void } {
-  return ramps.take(`${source}\n${options.durationMs}`, () => new RampUp(options))
+  const prefix = `${name}\n`
+  const { source, durationMs } = options
+  return ramps.take(`${prefix}${durationMs}\n${numberOf(source)}`, () => {
+    const known = [...ramps.withPrefix(prefix)].flatMap((other) => [...other.risen()])
+    return new RampUp({ ...options, known })
+  })
 }

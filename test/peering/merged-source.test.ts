@@ -4,6 +4,7 @@ import { LocalTeller } from '../../src/peering/local-teller.ts'
 import { MergedSource } from '../../src/peering/merged-source.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
 import type { SharedEndpoint, SiteShare } from '../../src/peering/shared-endpoint.ts'
+import { RampUp, RISE_STEPS, SETTLE_MS } from '../../src/probing/ramp-up.ts'
 import type { DnsRecord } from '../../src/record/dns-record.ts'
 import { packRecord, unpackRecord } from '../../src/record/pack.ts'
 import { Served } from '../../src/record/served.ts'
@@ -162,7 +163,7 @@ async function setUp(t: Test) {
     clock.pass(milliseconds)
     await timers.advance(milliseconds)
   }
-  return { source, own, peer, changes, serves, pass, clock, lines }
+  return { source, own, peer, changes, serves, pass, clock, timers, log, lines }
 }
 
 function printRecord({ key, packed }: StoredRecord): string {
@@ -304,4 +305,50 @@ t.test('a clock that is set neither ends the word of a peer nor keeps it', async
     await pass(3000)
     t.strictSame(serves(), [`peers/${APP} 192.0.2.1`])
   }
+})
+
+t.test('records are found by their keys as they are given', async (t) => {
+  const { source, own, peer } = await setUp(t)
+  const merged = `peers/${APP}`
+  t.equal(source.find('a/own'), own.find('a/own'))
+  t.equal(source.find('b/hidden'), undefined)
+  t.equal(source.find(merged), undefined)
+  peer.say(APP, '198.51.100.1')
+  t.equal(source.find('a/own'), undefined, 'it is part of another record')
+  t.equal(source.find(merged), [...source.records()][0])
+  t.equal(source.find('peers/no host'), undefined)
+})
+
+t.test('what a peer had down and has back rises beside what never left', async (t) => {
+  const { source, peer, pass, clock, timers, log } = await setUp(t)
+  const durationMs = 100_000
+  const ramp = new RampUp({ source, durationMs, clock, timers, log })
+  t.teardown(() => ramp.close())
+  const say = (health: SharedEndpoint['health']): void => {
+    const common = { rootHost: APP, dnsName: APP, weight: 10, sinceSeconds: 1 }
+    peer.told.set(APP, [
+      endpoint({ ...common, setIdentifier: 'one', targets: ['198.51.100.1'], health }),
+      endpoint({ ...common, setIdentifier: 'two', targets: ['198.51.100.2'] }),
+    ])
+    peer.again(APP)
+  }
+  const passHeard = async (milliseconds: number): Promise<void> => {
+    peer.seenMs = clock.monotonicMs + milliseconds
+    await pass(milliseconds)
+  }
+  const found = () => ramp.records.find(`peers/${APP}`)
+  say('up')
+  await passHeard(SETTLE_MS)
+  t.equal(found()?.rising, undefined, 'as it is first seen')
+  say('down')
+  t.notMatch(printRecord(found()!), /198\.51\.100\.1/)
+  t.equal(found()?.rising, undefined)
+  say('up')
+  t.strictSame(found()?.rising, [{ address: '198.51.100.1', units: 1 }])
+  t.equal([...ramp.records.records()][0], found(), 'zones see it so')
+  await passHeard(durationMs / RISE_STEPS)
+  t.strictSame(found()?.rising, [{ address: '198.51.100.1', units: 3 }])
+  for (let passed = 0; passed < durationMs; passed += 20_000) await passHeard(20_000)
+  t.equal(found()?.rising, undefined)
+  t.match(printRecord(found()!), /198\.51\.100\.1/)
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { RampUp, RISE_STEPS, risenUnits } from '../../src/probing/ramp-up.ts'
+import { RampUp, RISE_STEPS, risenUnits, SETTLE_MS } from '../../src/probing/ramp-up.ts'
 import { RISE_UNITS } from '../../src/record/rising.ts'
 import type { RecordChange, StoredRecord } from '../../src/record/source.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
@@ -35,7 +35,10 @@ function stage(...records: readonly StoredRecord[]) {
     await timers.advance(milliseconds)
   }
   const unitsOf = (key: string) => ramp.records.find(key)?.rising?.map(({ units }) => units)
-  return { source, ramp, batches, pass, unitsOf, timers }
+  /** What rises of the record, in order. */
+  const risesIn = (key: string): readonly string[] =>
+    ramp.records.find(key)?.rising?.map(({ address }) => address) ?? []
+  return { source, ramp, batches, pass, unitsOf, risesIn, timers }
 }
 
 const up = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
@@ -98,6 +101,120 @@ t.test('an edit of the record does not end its rise', async (t) => {
   const { source, pass, unitsOf } = stage(down)
   source.put(up)
   await pass(3 * STEP_MS)
-  source.put(recordOf('a', ['192.0.2.1=10', '192.0.2.2=10', '192.0.2.3=10']))
-  t.strictSame(unitsOf('default/a'), [7])
+  source.put(weighted('192.0.2.1', '192.0.2.2', '192.0.2.3'))
+  t.strictSame(unitsOf('default/a'), [7, 1])
+})
+
+function weighted(...addresses: readonly string[]): StoredRecord {
+  return recordOf(
+    'a',
+    addresses.map((address) => `${address}=10`),
+  )
+}
+
+function without(record: StoredRecord, ...addresses: readonly string[]): StoredRecord {
+  return { ...record, down: addresses }
+}
+
+const both = weighted('192.0.2.1', '192.0.2.2')
+const first = weighted('192.0.2.1')
+
+for (const { name, given, want } of [
+  {
+    name: 'what was down and is back rises',
+    given: [without(both, '192.0.2.2'), both],
+    want: ['192.0.2.2'],
+  },
+  {
+    name: 'what somebody took out of the record and put back rises',
+    given: [both, first, both],
+    want: ['192.0.2.2'],
+  },
+  {
+    name: 'what is new beside others rises',
+    given: [first, weighted('192.0.2.1', '192.0.2.3', '192.0.2.4')],
+    want: ['192.0.2.3', '192.0.2.4'],
+  },
+  {
+    name: 'what takes the place of some rises',
+    given: [both, weighted('192.0.2.1', '192.0.2.3')],
+    want: ['192.0.2.3'],
+  },
+  {
+    name: 'what takes the place of all has its full weight',
+    given: [both, weighted('192.0.2.3', '192.0.2.4')],
+    want: [],
+  },
+  {
+    name: 'what is new beside addresses that are down has its full weight',
+    given: [without(first, '192.0.2.1'), without(both, '192.0.2.1')],
+    want: [],
+  },
+  {
+    name: 'what is new and down does not rise',
+    given: [first, without(both, '192.0.2.2')],
+    want: [],
+  },
+  {
+    name: 'what is new and down rises once it is up',
+    given: [first, without(both, '192.0.2.2'), both],
+    want: ['192.0.2.2'],
+  },
+  {
+    name: 'what is new rises not where nothing has a weight',
+    given: [recordOf('a', ['192.0.2.1']), recordOf('a', ['192.0.2.1', '192.0.2.2'])],
+    want: [],
+  },
+  {
+    name: 'other weights alone have nothing rise',
+    given: [both, recordOf('a', ['192.0.2.1=10', '192.0.2.2=90'])],
+    want: [],
+  },
+  {
+    name: 'what is removed while it rises does not any more',
+    given: [first, both, first],
+    want: [],
+  },
+]) {
+  t.test(name, async (t) => {
+    const [start, ...changes] = given
+    const { source, pass, risesIn, ramp } = stage(start!)
+    await pass(SETTLE_MS)
+    for (const record of changes) source.put(record)
+    t.strictSame(risesIn('default/a'), want)
+    t.equal(ramp.count, want.length)
+  })
+}
+
+t.test('removed while it rises, and back: from the beginning', async (t) => {
+  const { source, pass, unitsOf, timers } = stage(first)
+  await pass(SETTLE_MS)
+  source.put(both)
+  await pass(2 * STEP_MS)
+  t.strictSame(unitsOf('default/a'), [5])
+  source.put(first)
+  source.put(both)
+  t.strictSame(unitsOf('default/a'), [1])
+  source.put(first)
+  await pass(STEP_MS)
+  t.equal(timers.count, 0, 'nothing is left to do')
+})
+
+t.test('a record has its full weights until it is whole', async (t) => {
+  const { source, pass, risesIn } = stage(first)
+  const three = weighted('192.0.2.1', '192.0.2.2', '192.0.2.3')
+  source.put(both)
+  t.strictSame(risesIn('default/a'), [], 'just after the start')
+  await pass(SETTLE_MS)
+  source.put(three)
+  t.strictSame(risesIn('default/a'), ['192.0.2.3'])
+  source.remove('default/a')
+  source.put(first)
+  t.strictSame(risesIn('default/a'), [], 'first seen')
+  await pass(SETTLE_MS - 1)
+  source.put(both)
+  t.strictSame(risesIn('default/a'), [], 'put together')
+  await pass(1)
+  source.put(three)
+  t.strictSame(risesIn('default/a'), ['192.0.2.3'], 'whole')
 })

@@ -33,30 +33,33 @@ export interface BlockHealthParts {
 }
 
 /**
- * Lays what probes find, and the ramp-up, over a source:
+ * Lays what probes find over a source. Last of all, over what peers tell as well, comes the ramp-up:
  *
- *     source ─▶ probing (`probe`) ─▶ ramp-up (`ramp-up`) ─▶ zones
+ *     source ─▶ probing (`probe`) ─▶ peers (`peer`) ─▶ ramp-up (`ramp-up`) ─▶ zones
  */
 export function openHealth(
   source: RecordSource,
-  { probing: how, rampUpMs }: { readonly probing: HealthOptions; readonly rampUpMs: number },
+  how: HealthOptions,
   parts: BlockHealthParts,
 ): BlockHealth {
-  const { name, stops, log, clock } = parts
-  let records = source
-  let note = (): string => ''
-  if (how.probe !== undefined && source instanceof ManifestSource) {
-    const probing = openProbing(source, how, parts)
-    records = probing.records
-    note = () => printNote(probing)
+  if (how.probe === undefined || !(source instanceof ManifestSource)) {
+    return { records: source, note: () => '' }
   }
-  if (rampUpMs > 0) {
-    const options = { source: records, durationMs: rampUpMs, clock, timers: systemTimers, log }
-    const { taken, release } = acquireRampUp(`${name}\n${printProbing(how)}`, options)
-    stops.add(release)
-    records = taken.records
-  }
-  return { records, note }
+  const probing = openProbing(source, how, parts)
+  return { records: probing.records, note: () => printNote(probing) }
+}
+
+/** `rampUpMs`: 0 = what comes back has its full weight at once. */
+export function openRampUp(
+  source: RecordSource,
+  rampUpMs: number,
+  { name, stops, log, clock }: BlockHealthParts,
+): RecordSource {
+  if (rampUpMs === 0) return source
+  const options = { source, durationMs: rampUpMs, clock, timers: systemTimers, log }
+  const { taken, release } = acquireRampUp(name, options)
+  stops.add(release)
+  return taken.records
 }
 
 function openProbing(

@@ -14,7 +14,7 @@ import { type LoadedSnapshot, loadSnapshot } from '../../record/snapshot/load.ts
 import type { RecordSource } from '../../record/source.ts'
 import type { SharedSource } from '../../record/source-sharing.ts'
 import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
-import { type BlockHealth, openHealth } from './block-health.ts'
+import { type BlockHealth, type BlockHealthParts, openHealth, openRampUp } from './block-health.ts'
 import { raiseSerials } from './loaded.ts'
 import {
   commitHistogram,
@@ -272,9 +272,16 @@ export class KuadrantService {
     this.#keepSnapshot(open, zones, writtenVersion)
   }
 
-  /** Our own records, or those of all sites. */
+  /** Our own records, or those of all sites, with all that is known of their health. */
   async #records(): Promise<RecordSource> {
-    const own = this.#openHealth(this.#shared!.source)
+    const { source: place, health } = this.#options
+    const own = openHealth(this.#shared!.source, this.#siblings.probingOf(place), this.#healthParts)
+    this.#health = own
+    const records = await this.#mergePeers(own.records)
+    return openRampUp(records, health?.rampUpMs ?? 0, this.#healthParts)
+  }
+
+  async #mergePeers(own: RecordSource): Promise<RecordSource> {
     if (this.#peers === undefined) return own
     // What is served now has what they told: it must not go and come back. Else nobody waits for them.
     if (this.#loaded !== undefined || this.#siblings.replacesServing) {
@@ -311,13 +318,9 @@ export class KuadrantService {
     log.warning(`${reason}; until they are, queries get SERVFAIL`)
   }
 
-  #openHealth(source: RecordSource): RecordSource {
+  get #healthParts(): BlockHealthParts {
     const { log, clock, metrics } = this.#context
-    const { source: place, health } = this.#options
-    const parts = { name: nameOf(place), stops: this.#stops, log, clock, metrics }
-    const probing = this.#siblings.probingOf(place)
-    this.#health = openHealth(source, { probing, rampUpMs: health?.rampUpMs ?? 0 }, parts)
-    return this.#health.records
+    return { name: nameOf(this.#options.source), stops: this.#stops, log, clock, metrics }
   }
 
   #measureWatches(): void {

@@ -1,0 +1,96 @@
+import { RRType } from '../dns/iana/types.ts'
+import { nameKey } from '../dns/name/name.ts'
+import { printAddress, scanAddress } from '../dns/text/address.ts'
+import type { Endpoint } from '../record/dns-record.ts'
+import { unpackRecord } from '../record/pack.ts'
+import { printHost } from '../record/print-endpoint.ts'
+import type { StoredRecord } from '../record/source.ts'
+import { scanHost } from '../record/validate/names.ts'
+
+/**
+ * Where a record leads to: addresses in canonical form, and host names that it has no endpoint for itself; none of those
+ * that are down.
+ */
+export type ServedAddresses = ReadonlySet<string>
+
+export interface ServedChange {
+  readonly were: ServedAddresses
+  readonly are: ServedAddresses
+  /** Some endpoints that are there now have a weight. */
+  readonly isWeighted: boolean
+}
+
+/**
+ * What a record served and serves. Names that a CNAME led to before, or does now, count only where one leads to them: who
+ * takes out what is down may leave the address behind without it.
+ */
+export function compareServed(before: StoredRecord, after: StoredRecord): ServedChange {
+  const old = unpackRecord(before.packed).endpoints
+  const now = unpackRecord(after.packed).endpoints
+  const inner = new Set([...targetsOf(old), ...targetsOf(now)])
+  return {
+    were: follow(old, readDown(before), inner),
+    are: follow(now, readDown(after), inner),
+    isWeighted: now.some(({ weight }) => weight !== undefined),
+  }
+}
+
+export function readServed(record: StoredRecord): ServedAddresses {
+  const { endpoints } = unpackRecord(record.packed)
+  return follow(endpoints, readDown(record), targetsOf(endpoints))
+}
+
+/** What is down of a record, in the form of ServedAddresses. */
+export function readDown({ down }: StoredRecord): ReadonlySet<string> {
+  return new Set(down.map(canonical))
+}
+
+/** Map keys of the names that CNAMEs lead to. */
+function targetsOf(endpoints: readonly Endpoint[]): ReadonlySet<string> {
+  const cnames = endpoints.filter(({ type }) => type === RRType.CNAME)
+  return new Set(cnames.flatMap(({ rdata }) => rdata.map((name) => nameKey(name))))
+}
+
+/** `inner`: owners that nobody asks for as such. */
+function follow(
+  endpoints: readonly Endpoint[],
+  down: ReadonlySet<string>,
+  inner: ReadonlySet<string>,
+): ServedAddresses {
+  const byOwner = new Map<string, Endpoint[]>()
+  for (const endpoint of endpoints) {
+    const owner = nameKey(endpoint.owner)
+    const others = byOwner.get(owner)
+    if (others === undefined) byOwner.set(owner, [endpoint])
+    else others.push(endpoint)
+  }
+  const found = new Set<string>()
+  // Grows as it is gone through; each owner comes once.
+  const owners = new Set([...byOwner.keys()].filter((owner) => !inner.has(owner)))
+  for (const owner of owners) {
+    for (const { type, rdata } of byOwner.get(owner)!) {
+      for (const target of rdata) {
+        const key = type === RRType.CNAME ? nameKey(target) : ''
+        if (byOwner.has(key)) owners.add(key)
+        else found.add(printPlace(type, target))
+      }
+    }
+  }
+  for (const address of down) found.delete(address)
+  found.delete('')
+  return found
+}
+
+/** '' = it leads nowhere. */
+function printPlace(type: number, rdata: Uint8Array): string {
+  if (type === RRType.A) return printAddress(rdata, 1)
+  if (type === RRType.AAAA) return printAddress(rdata, 2)
+  return type === RRType.CNAME ? printHost(rdata) : ''
+}
+
+function canonical(text: string): string {
+  const address = scanAddress(text)
+  if (address !== undefined) return printAddress(address.bytes, address.family)
+  const host = scanHost(text)
+  return host === undefined ? text : printHost(host)
+}
