@@ -1,0 +1,262 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { thisMoment } from '../../src/base/moment.ts'
+import type { ApiObject } from '../../src/kube/api.ts'
+import { Turns } from '../../src/operator/delegation/turns.ts'
+import { desiredProbes } from '../../src/operator/probes/desired-probes.ts'
+import { composeStatus, readState, scanProbe } from '../../src/operator/probes/probe-status.ts'
+import { Reconciler } from '../../src/operator/reconcile.ts'
+import { COUNT_MAX, type ProbeState, unknownState } from '../../src/probing/probe-state.ts'
+import { HEALTH_CHECK_DEFAULTS, THRESHOLD_MAX } from '../../src/record/health-check.ts'
+import { SPEC } from '../../src/record/validate/fields.ts'
+import { scanHealthCheck } from '../../src/record/validate/health-check.ts'
+import { validateResource } from '../../src/record/validate/resource.ts'
+import { readCrd } from '../support/cluster.ts'
+import { AUTHORITATIVE, address, DelegatingWorld, HOST } from '../support/delegating.ts'
+import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
+import { at, dnsRecord, secret } from '../support/operator-objects.ts'
+import { misfitsOf, pathsOf, type Schema, watched, writtenPaths } from '../support/schema.ts'
+import { FakeClock } from '../support/setup.ts'
+
+function schemaOf(plural: string, part: 'spec' | 'status'): Schema {
+  return readCrd(plural).spec.versions[0].schema.openAPIV3Schema.properties[part]
+}
+
+const RECORD_STATUS = schemaOf('dnsrecords', 'status')
+const RECORD_SPEC = schemaOf('dnsrecords', 'spec')
+const RECORD_CHECK = RECORD_SPEC.properties!.healthCheck!
+const PROBE_SPEC = schemaOf('dnshealthcheckprobes', 'spec')
+const PROBE_STATUS = schemaOf('dnshealthcheckprobes', 'status')
+
+/** Of upstream's, which the operator leaves alone. */
+const NOT_OURS = /^(healthCheck|group|activeGroups|remoteRecordStatuses)/
+
+t.test('what the operator writes into the status of a DNSRecord is in the schema', async (t) => {
+  const written = new Set<string>()
+  const check = (name: string, object: ApiObject | undefined): void => {
+    const status = object?.status
+    t.strictSame(misfitsOf(status, RECORD_STATUS), [], name)
+    for (const path of writtenPaths(status)) written.add(path)
+  }
+
+  const peers = new ToyPeers()
+  const [cluster, clock] = [new ToyCluster(), new FakeClock()]
+  const addresses = ['192.0.2.53:53', '192.0.2.54:53', '192.0.2.55:53']
+  const data = { ZONES: HOST, NAMESERVERS: addresses.join() }
+  cluster.put(secret('a', 'coredns', data))
+  const reconciler = new Reconciler({
+    view: cluster,
+    writer: cluster,
+    peers,
+    clock,
+    listener: { looked: () => {}, forgot: () => {} },
+    site: 'here',
+    bounds: { minMs: 5000, maxMs: 900_000 },
+    expiryMs: 3_600_000,
+    reportsPeers: () => true,
+    role: 'primary',
+    removalTimeoutMs: 3_600_000,
+    turns: new Turns(),
+    owners: { rivalOf: () => '' },
+  })
+  const look = async (name: string): Promise<void> => {
+    await reconciler.reconcile('a/app')
+    check(name, cluster.record('a/app'))
+  }
+  cluster.put(dnsRecord())
+  cluster.health.set('a/app', {
+    down: [],
+    up: ['192.0.2.1'],
+    probes: [{ address: '192.0.2.1', health: 'up' }],
+  })
+  const steered = {
+    setIdentifier: 'one',
+    weight: 7,
+    geoCodes: ['GEO-EU'],
+    isDefault: true,
+    health: 'up',
+  } as const
+  peers.say(addresses[0]!, 'east', [steered], thisMoment(clock))
+  peers.say(addresses[1]!, 'west', [{ targets: ['192.0.2.3'] }], thisMoment(clock))
+  peers.fallSilent(addresses[1]!)
+  peers.fallSilent(addresses[2]!)
+  await look('a live peer, a silent one, and one that was never heard')
+  cluster.health.set('a/app', {
+    down: ['192.0.2.1'],
+    up: [],
+    probes: [{ address: '192.0.2.1', health: 'down' }],
+  })
+  await look('one whose address is down')
+  cluster.edit('a/app', { endpoints: [{ dnsName: HOST, recordType: 'A', targets: ['x'] }] })
+  await look('one that is refused')
+  cluster.secrets.clear()
+  await look('one without a provider')
+
+  const world = new DelegatingWorld()
+  world.delegate('app', [address(HOST, '192.0.2.1')])
+  await world.settle()
+  check('one that delegates', world.cluster.record('a/app'))
+  check('an authoritative one', world.cluster.record(`a/${AUTHORITATIVE}`))
+
+  const isOurs = (path: string): boolean => !NOT_OURS.test(path)
+  const isWritten = (path: string): boolean => written.has(path) || /labels/.test(path)
+  const missing = pathsOf(RECORD_STATUS)
+    .filter(isOurs)
+    .filter((path) => !isWritten(path))
+  t.strictSame(missing, [], 'and all fields are written that are not for others')
+})
+
+const states: fc.Arbitrary<ProbeState> = fc.record({
+  verdict: fc.constantFrom('up', 'down', 'unknown'),
+  failures: fc.nat(COUNT_MAX),
+  successes: fc.nat(COUNT_MAX),
+  sinceMs: fc.nat(),
+  httpStatus: fc.constantFrom(0, 200, 503, 999),
+  reason: fc.string({ unit: 'binary', maxLength: 1000 }),
+})
+
+t.test('what is written into the status of a DNSHealthCheckProbe is in the schema', async (t) => {
+  const written = new Set<string>()
+  const thresholds = fc.integer({ min: 1, max: THRESHOLD_MAX })
+  fc.assert(
+    fc.property(states, thresholds, fc.nat(), (state, failureThreshold, generation) => {
+      const check = { ...HEALTH_CHECK_DEFAULTS, failureThreshold }
+      const status = composeStatus({ metadata: { generation } }, { check }, state)
+      t.strictSame(misfitsOf(status, PROBE_STATUS), [])
+      for (const path of writtenPaths(status)) written.add(path)
+    }),
+    { seed: 1, numRuns: 200 },
+  )
+  t.strictSame([...written].sort(), pathsOf(PROBE_STATUS).sort(), 'all of it')
+})
+
+const MAPPING: Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+
+/** All that a health check can say, none of it the default. */
+const WHOLE_CHECK: ApiObject = {
+  path: '/healthz',
+  port: 8080,
+  protocol: 'HTTP',
+  interval: '30s',
+  failureThreshold: 2,
+  successThreshold: 3,
+  additionalHeadersRef: { name: 'headers' },
+}
+const WHOLE_PROBE: ApiObject = {
+  ...WHOLE_CHECK,
+  address: '192.0.2.1',
+  hostname: 'app.example.org',
+  allowInsecureCertificate: true,
+}
+const METADATA = { name: 'p', labels: { 'kuadrant.io/health-probes-owner': 'app' } }
+
+t.test('the probes that a record asks for are in the schema, with all it says', (t) => {
+  t.strictSame(misfitsOf(WHOLE_CHECK, RECORD_CHECK), [])
+  t.strictSame(Object.keys(WHOLE_CHECK).sort(), Object.keys(RECORD_CHECK.properties!).sort())
+  const endpoints = [{ dnsName: HOST, recordType: 'A', targets: ['192.0.2.1', '192.0.2.2'] }]
+  const record = dnsRecord({ spec: { healthCheck: WHOLE_CHECK, endpoints } })
+  const probes = desiredProbes(record, true)
+  t.equal(probes.length, 2)
+  for (const probe of probes) {
+    t.strictSame(misfitsOf(probe.spec, PROBE_SPEC), [])
+    t.strictSame(writtenPaths(probe.spec).sort(), pathsOf(PROBE_SPEC).sort(), 'all of it')
+    t.match(at(probe, 'spec'), WHOLE_CHECK)
+  }
+  t.end()
+})
+
+t.test('of a health check we read what the schema has, and nothing else', (t) => {
+  const table = [
+    { name: 'of a record', given: WHOLE_CHECK, schema: RECORD_CHECK },
+    { name: 'of a probe', given: WHOLE_PROBE, schema: PROBE_SPEC },
+  ]
+  for (const { name, given, schema } of table) {
+    const read = new Set<string>()
+    const spec = watched(given, read)
+    const resource =
+      schema === PROBE_SPEC
+        ? validateResource({
+            apiVersion: 'kuadrant.io/v1alpha1',
+            kind: 'DNSHealthCheckProbe',
+            metadata: METADATA,
+            spec,
+          })
+        : { kind: 'check', check: scanHealthCheck(spec, SPEC) }
+    t.not(resource.kind, 'refused', name)
+    const leaves = pathsOf(schema)
+    for (const path of leaves) t.ok(read.has(path), `${name}: ${path} is read`)
+    const isKnown = (path: string): boolean =>
+      leaves.some((leaf) => leaf === path || leaf.startsWith(`${path}.`))
+    // A record has no such field: its certificates are a matter of the operator's flags.
+    const unknown = [...read].filter((path) => !isKnown(path))
+    const own = schema === RECORD_CHECK ? ['allowInsecureCertificate'] : []
+    t.strictSame(unknown, own, `${name}: nothing that is not there`)
+  }
+  t.end()
+})
+
+t.test('every field of a health check counts, with the type that the schema has', (t) => {
+  const check = (spec: ApiObject) => scanHealthCheck(spec, SPEC)
+  for (const [name, value] of Object.entries(WHOLE_CHECK)) {
+    t.notSame(check({ [name]: value }), HEALTH_CHECK_DEFAULTS, name)
+    for (const other of [true, ['x'], { of: 'another type' }]) {
+      if (misfitsOf(other, RECORD_CHECK.properties![name]!).length === 0) continue
+      // A reference without a name is none.
+      if (name === 'additionalHeadersRef' && misfitsOf(other, MAPPING).length === 0) continue
+      t.throws(() => check({ [name]: other }), `${name} as ${JSON.stringify(other)}`)
+    }
+  }
+  const insecure = (value: ApiObject[string]) => check({ allowInsecureCertificate: value })
+  t.equal(insecure(true).allowsInsecureCertificate, true)
+  t.equal(insecure('true').allowsInsecureCertificate, false, 'no string')
+  t.end()
+})
+
+t.test('of the status of a probe we read what the schema has, with its types', (t) => {
+  const status = { healthy: false, consecutiveFailures: 4, reason: 'timeout', status: 503 }
+  t.strictSame(misfitsOf(status, PROBE_STATUS), [])
+  const read = new Set<string>()
+  t.match(readState(watched({ metadata: METADATA, status }, read), 5), {
+    verdict: 'down',
+    failures: 4,
+    reason: 'timeout',
+    httpStatus: 503,
+  })
+  const known = new Set(pathsOf(PROBE_STATUS))
+  const below = [...read].filter((path) => path.startsWith('status.'))
+  t.equal(below.length, Object.keys(status).length)
+  for (const path of below) t.ok(known.has(path.slice('status.'.length)), path)
+  const written = composeStatus(
+    { metadata: { generation: 1 } },
+    { check: HEALTH_CHECK_DEFAULTS },
+    { ...unknownState(5), verdict: 'up' },
+  )
+  t.match(readState({ metadata: METADATA, status: written }, 5), { verdict: 'up', failures: 0 })
+  t.type(scanProbe({ metadata: METADATA, spec: WHOLE_PROBE, status }), 'object')
+  t.end()
+})
+
+t.test('what is not in the schema, or of another type, is noticed', (t) => {
+  const table: readonly { name: string; given: unknown; want: string }[] = [
+    { name: 'a field', given: { nonsense: 1 }, want: 'nonsense: no such field' },
+    { name: 'one of elsewhere', given: { serial: 1 }, want: 'serial: no such field' },
+    { name: 'a text', given: { zoneID: 7 }, want: 'zoneID: 7, no string' },
+    { name: 'a half', given: { writeCounter: 1.5 }, want: 'writeCounter: 1.5, no integer' },
+    { name: 'none', given: { ownerID: undefined }, want: 'ownerID: undefined, no string' },
+    { name: 'less', given: { providerRef: {} }, want: 'providerRef: without name' },
+    {
+      name: 'a state',
+      given: { peers: [{ address: 'a', state: 'Dead' }] },
+      want: 'peers[0].state: "Dead" is none of the enumeration',
+    },
+    {
+      name: 'a time',
+      given: { peers: [{ address: 'a', state: 'Live', lastSeenTime: 'soon' }] },
+      want: 'peers[0].lastSeenTime: "soon" is no time',
+    },
+  ]
+  for (const { name, given, want } of table) {
+    t.strictSame(misfitsOf(given, RECORD_STATUS), [want], name)
+  }
+  t.end()
+})
