@@ -1,9 +1,9 @@
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { digAt, serialAt, transferred } from '../support/nameservers.ts'
+import { digAt, serialAt, startPeer, transferred } from '../support/nameservers.ts'
 import { needs } from '../support/peer.ts'
-import { startServer } from '../support/server.ts'
+import { freePort, type RunningServer, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const ZONE = 'k.example.com'
@@ -44,17 +44,37 @@ spec:
 `
 }
 
-const corefile = `${ZONE}:{PORT} {
+const corefileTo = (to: string): string => `${ZONE}:{PORT} {
     bind 127.0.0.1
     errors
     transfer {
-        to 127.0.0.1
+        to ${to}
     }
     kuadrant {
         manifests zones
     }
 }
 `
+
+/** The zone as it is first. Records that stay make it larger than what changes. */
+function firstFiles(): Readonly<Record<string, string>> {
+  const others = Array.from({ length: 80 }, (_, i) => {
+    return `  - {dnsName: x${i}.fill.${ZONE}, recordType: A, targets: [203.0.113.${i}, 203.0.113.200]}\n`
+  })
+  const head = 'apiVersion: kuadrant.io/v1alpha1\nkind: DNSRecord\nmetadata: {name: fill}\n'
+  const fill = `${head}spec:\n  rootHost: fill.${ZONE}\n  endpoints:\n${others.join('')}`
+  return { 'zones/app.yaml': manifest(1), 'zones/fill.yaml': fill }
+}
+
+/** Edits the zone over and over, each time once the edit before is served. */
+async function editThrough(server: RunningServer): Promise<void> {
+  for (let i = 2; i <= EDITS; i++) {
+    const before = await serialAt(server.port, ZONE)
+    writeFileSync(join(server.directory, 'new'), manifest(i))
+    renameSync(join(server.directory, 'new'), join(server.directory, 'zones/app.yaml'))
+    await until(async () => (await serialAt(server.port, ZONE)) !== before, `edit ${i}`)
+  }
+}
 
 /** The records between the first and the last SOA of an IXFR, as additions (+) and removals (-). */
 function changesOf(text: string): { line: string; isAdded: boolean }[] {
@@ -75,25 +95,14 @@ t.test(
   'zones of DNSRecords go out with all records, and as what changed',
   needs('dig'),
   async (t) => {
-    // Records that stay make the zone larger than what changes.
-    const others = Array.from({ length: 80 }, (_, i) => {
-      return `  - {dnsName: x${i}.fill.${ZONE}, recordType: A, targets: [203.0.113.${i}, 203.0.113.200]}\n`
-    })
-    const head = 'apiVersion: kuadrant.io/v1alpha1\nkind: DNSRecord\nmetadata: {name: fill}\n'
-    const fill = `${head}spec:\n  rootHost: fill.${ZONE}\n  endpoints:\n${others.join('')}`
-    const files = { 'zones/app.yaml': manifest(1), 'zones/fill.yaml': fill }
-    const server = await startServer(t, { corefile, files })
+    const corefile = corefileTo('127.0.0.1')
+    const server = await startServer(t, { corefile, files: firstFiles() })
     const first = await transferred(server.port, ZONE)
     const at = (name: string) => first.filter((line) => line.startsWith(`${name}.${ZONE}.`))
     t.equal(at('app').length, 2, 'a steered set whole')
     t.equal(at('lb.app').length, 1, 'but one CNAME')
     const oldest = await serialAt(server.port, ZONE)
-    for (let i = 2; i <= EDITS; i++) {
-      const before = await serialAt(server.port, ZONE)
-      writeFileSync(join(server.directory, 'new'), manifest(i))
-      renameSync(join(server.directory, 'new'), join(server.directory, 'zones/app.yaml'))
-      await until(async () => (await serialAt(server.port, ZONE)) !== before, `edit ${i}`)
-    }
+    await editThrough(server)
     const last = await transferred(server.port, ZONE)
     const ixfr = await digAt(server.port, ['+nocmd', '+noall', '+answer', `ixfr=${oldest}`, ZONE])
     const content = new Set(first.filter((line) => !line.includes(' SOA ')))
@@ -108,3 +117,24 @@ t.test(
     t.match(server.output(), new RegExp(`IXFR of ${ZONE}\\. \\d+ to 127\\.0\\.0\\.1: `))
   },
 )
+
+t.test('NSD follows a zone of DNSRecords through its edits', needs('dig', 'nsd'), async (t) => {
+  const port = await freePort()
+  const peer = await startPeer(t, 'nsd', { zone: ZONE, port, signed: false })
+  const beside = { port, directory: t.testdir({}) }
+  const corefile = corefileTo(`127.0.0.1:${peer.port}`)
+  const server = await startServer(t, { corefile, files: firstFiles(), beside })
+  const haveSame = async (): Promise<boolean> => {
+    return (await serialAt(peer.port, ZONE)) === (await serialAt(server.port, ZONE))
+  }
+  await until(haveSame, 'NSD to have the zone', 30_000)
+  const first = await transferred(peer.port, ZONE)
+  await editThrough(server)
+  await until(haveSame, 'NSD to have the last serial', 30_000)
+  const ours = await transferred(server.port, ZONE)
+  t.ok(ours.length > 80, `${ours.length} records`)
+  t.notSame(ours, first)
+  t.strictSame(await transferred(peer.port, ZONE), ours, 'NSD has what we have')
+  t.match(server.output(), new RegExp(`AXFR of ${ZONE}\\. `))
+  t.match(server.output(), new RegExp(`IXFR of ${ZONE}\\. `), 'by what changed')
+})
