@@ -40,6 +40,9 @@ interface Asked {
   readonly n: number
   readonly place: number
   readonly sentMs: number
+  /** What this socket had seen of the name, and which serial, when it asked. */
+  readonly seen: number
+  readonly serial: number
 }
 
 /** One socket, served by one thread: on it no name may ever go back. */
@@ -137,6 +140,8 @@ export class StressClient {
       n,
       place,
       sentMs: performance.now(),
+      seen: peer.seen[n]!,
+      serial: peer.serial,
     })
     peer.socket.reply(peer.unit, question, question.length)
     this.report.asked++
@@ -206,20 +211,21 @@ export class StressClient {
 
   #checkAbsent(peer: Peer, asked: Asked, { serial }: Reply): string {
     const { n } = asked
-    if (serial < peer.serial) return `serial ${serial} after ${peer.serial}`
-    peer.serial = serial
+    if (serial < asked.serial) return `serial ${serial} after ${asked.serial}`
+    peer.serial = Math.max(peer.serial, serial)
     const last = Atomics.load(this.#board.begun, n)
-    let version = peer.seen[n]!
+    let version = asked.seen
     while (version <= last && !isAbsent(n, version)) version++
     if (version > last) return 'it is said not to exist'
     return this.#advance(peer, asked, version)
   }
 
-  #advance(peer: Peer, { n }: Asked, version: number): string {
-    const before = peer.seen[n]!
+  /** Replies of one batch come in no order: only what was seen before it was asked is older for certain. */
+  #advance(peer: Peer, { n, seen }: Asked, version: number): string {
     if (version > Atomics.load(this.#board.begun, n)) return `version ${version} is not published`
-    if (version < before) return `version ${version} after ${before}`
-    if (version > before) this.report.changes++
+    if (version < seen) return `version ${version} after ${seen}`
+    if (version <= peer.seen[n]!) return ''
+    this.report.changes++
     peer.seen[n] = version
     return ''
   }
