@@ -324,6 +324,31 @@ t.test('against an API server', needsCluster(), async (t) => {
     },
   )
 
+  await t.test(
+    'a record that comes and goes while a nameserver is dead leaves nothing behind',
+    async (t) => {
+      const host = `brief.${ZONE}`
+      const isGone = async () => {
+        const names = [...(await east.names()), ...(await west.names())]
+        return !names.some((name) => name.endsWith('brief'))
+      }
+      await west.killServer()
+      await east.create('brief', specOf(host, '192.0.2.7'))
+      await west.create('brief', specOf(host, '192.0.2.8'))
+      for (const site of sites) await site.hasCondition('brief', /^True/)
+      await east.answers(host, '192.0.2.7')
+      for (const site of sites) await site.remove('brief')
+      await until(isGone, 'its end', SEEN_MS)
+      await east.answers(host, '')
+      await west.startServer()
+      // Once it serves, and has told what it has.
+      await west.answers(`app.${ZONE}`, '192.0.2.1 192.0.2.2')
+      await east.hasCondition('app', /^True ProviderSuccess: Provider ensured the dns record$/)
+      for (const name of [host, `${host}.kdrnt`]) await everywhere(name, '')
+      t.ok(await isGone(), 'and nobody brings it back')
+    },
+  )
+
   await t.test('a record that is deleted is gone everywhere, also after its Secret', async (t) => {
     const host = `app.${ZONE}`
     await cluster.must('DELETE', `/api/v1/namespaces/${west.name}/secrets/coredns`)
