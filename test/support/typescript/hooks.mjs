@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
@@ -29,8 +29,8 @@ function javascriptOf(path, source) {
   if (text.endsWith(mark)) return text
   const made = `${transpile(path, source)}\n${mark}`
   mkdirSync(dirname(cached), { recursive: true })
-  // Test processes write at the same time: each a file of its own, renamed when it is whole.
-  const own = `${cached}.${process.pid}`
+  // Processes and their threads write at the same time: each a file of its own, renamed when it is whole.
+  const own = `${cached}.${randomUUID()}`
   writeFileSync(own, made)
   renameSync(own, cached)
   return made
