@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const require = createRequire(import.meta.url)
-const root = fileURLToPath(new URL('../../..', import.meta.url))
+const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Transpiled files, each under its path, of all test processes: gone with tap's other files. */
 const cache = join(root, '.tap/javascript')
 const { version } = require('typescript/package.json')
