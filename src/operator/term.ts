@@ -71,6 +71,7 @@ export class Term {
         new PeerFollower({
           peer,
           key,
+          hostBounds: settings,
           clock,
           timers,
           log,
