@@ -72,6 +72,7 @@ export class Term {
         new PeerFollower({
           peer,
           key,
+          hostBounds: settings,
           clock,
           timers,
           log,

@@ -9,7 +9,7 @@ import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
 import { apexSoa, askSerial } from './ask-serial.ts'
 import { fetchTold, isRefusal } from './fetch-told.ts'
-import { HostPoll } from './host-poll.ts'
+import { HOST_BOUNDS_DEFAULT, HostPoll } from './host-poll.ts'
 import { identityOf, type KeptPeer } from './memory/kept-peer.ts'
 import type { PeerFollowerOptions } from './peer-options.ts'
 import { PeerServers } from './peer-servers.ts'
@@ -97,6 +97,7 @@ export class PeerFollower {
     this.#contained = containing(log, `Asking peer ${this.#address}`)
     this.#hosts = new HostPoll({
       ask: (host) => this.#askHost(host),
+      bounds: options.hostBounds ?? HOST_BOUNDS_DEFAULT,
       nowMs: () => clock.monotonic(),
       onChange: (host) => this.#tell(new Set([bareHost(host)])),
       onAnswer: (fault) => this.#noteAnswer(fault),
@@ -194,7 +195,7 @@ export class PeerFollower {
       serial: this.serial,
       ownSite: this.#zone.ownSite,
       zone: this.#zone.told,
-      hosts: this.#hosts.told(sinceMs),
+      hosts: this.#hosts.told(sinceMs, this.#lastSeenMs),
     }
   }
 
