@@ -170,13 +170,13 @@ export class PeerFollower {
   }
 
   /** Takes up what another process, or another follower, was told. To be called before `start`. */
-  recall({ generation, seenMs, zoneSeenMs, serial, zone, hosts }: KeptPeer): void {
+  recall({ generation, seenMs, zoneSeenMs, serial, ownSite, zone, hosts }: KeptPeer): void {
     this.#generation = generation
     this.#recalledSerial = serial
     this.#lastSeenMs = seenMs
     this.#lastSeenTimeMs = writeMoment(seenMs, this.#options.clock)
     this.#zoneSeenMs = zoneSeenMs
-    this.#zone.recall(zone)
+    this.#zone.recall(zone, ownSite)
     for (const [rootHost, shares] of hosts) this.#hosts.recall(rootHost, shares)
   }
 
@@ -193,6 +193,7 @@ export class PeerFollower {
       seenMs: this.#lastSeenMs,
       zoneSeenMs: this.#zoneSeenMs,
       serial: this.serial,
+      ownSite: this.#zone.ownSite,
       zone: this.#zone.told,
       hosts: this.#hosts.told(sinceMs, this.#lastSeenMs),
     }

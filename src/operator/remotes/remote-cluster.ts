@@ -239,8 +239,11 @@ export class RemoteCluster {
     try {
       this.#cache.noteWritten(await this.#objects.applyStatus(refOf(record), object))
     } catch (error) {
+      const ref = refOf(record)
+      // A definition without a status says the same of an object that is there.
+      const isGone = isNotFound(error, ref) && (await this.#objects.get(ref)) === undefined
+      if (!isGone) throw error
       // It was let go meanwhile.
-      if (!isNotFound(error)) throw error
       this.#cache.noteDeleted(record)
     }
   }

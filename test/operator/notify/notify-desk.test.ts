@@ -118,7 +118,7 @@ function setUp(hastenAs: (sender: NotifySender) => HastenOutcome = hastenPeer) {
     return reply.slice(0, desk.serve(query, reply))
   }
   const put = (object: ApiObject): void =>
-    listener.onAdd?.(String(Object(object.metadata).name), object)
+    listener.onAdd?.(String(Object(object.metadata).name), object, false)
   const drop = (object: ApiObject): void =>
     listener.onDelete?.(String(Object(object.metadata).name), object)
   const seconds = (): number => Math.floor(clock.nowMs / 1000)

@@ -1,0 +1,14 @@
+// Named in .taprc: runs first in each test process and in each thread of one.
+import { register } from 'node:module'
+import processOnSpawn from 'process-on-spawn'
+
+register('./typescript-hooks.mjs', import.meta.url)
+
+// Tap has all Node processes that a test starts note the files that they load, in each thread, and catch their signals. A
+// server takes longer for that than for its whole start; and what is tested is to run as it does without us.
+const TAPS_OPTION = /"?--import=[^\s"]*\/@tapjs\/processinfo\/[^\s"]*"?/
+processOnSpawn.addListener((child) => {
+  const { NODE_OPTIONS = '', ...env } = child.env
+  const options = NODE_OPTIONS.replace(TAPS_OPTION, '').trim()
+  child.env = options === '' ? env : { ...env, NODE_OPTIONS: options }
+})
