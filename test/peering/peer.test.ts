@@ -234,7 +234,7 @@ t.test('what is told whole is taken whole where only questions are answered', as
 })
 
 t.test('a peer that is asked for each host stands by its word between two looks', async (t) => {
-  const zone = new ToldZone(1, [told(endpoint())])
+  const zone = new ToldZone(1, [told(endpoint({ ttlSeconds: 15 }))])
   zone.transferRcode = 5
   const { follower, server, pass, targets } = await setUp(t, zone)
   follower.want(HOST)
