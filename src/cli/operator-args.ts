@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { printDuration, scanDuration } from '../base/duration.ts'
-import { scanCidr } from '../dns/text/address.ts'
+import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
+import { type Cidr, printAddress, scanAddress, scanCidr } from '../dns/text/address.ts'
 import type { DelegationRole } from '../operator/judge.ts'
 import type { OperatorSettings } from '../operator/operator.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/merge/merge-shares.ts'
@@ -16,6 +17,8 @@ export interface OperatorArgs {
   /** `host:port`; '' = nothing is served. */
   readonly metricsAddress: string
   readonly probeAddress: string
+  /** Where NOTIFYs are taken; a host '' = every address. Empty = nowhere. */
+  readonly notifyAddresses: readonly Endpoint[]
   /** '' = the cluster that we run in. */
   readonly kubeconfig: string
   /** '' = the current one. */
@@ -28,6 +31,7 @@ export interface OperatorArgs {
 
 /** Where Kuadrant's operator has them. */
 const CLUSTER_SECRET_NAMESPACE = 'dns-operator-system'
+const NOTIFY_ADDRESSES_MAX = 8
 /** `[prefix/]name`. */
 const LABEL = /^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/
 
@@ -106,6 +110,16 @@ const FLAGS: readonly Flag[] = [
     name: 'health-probe-bind-address',
     value: ':8081',
     help: 'address of /healthz and /readyz; 0 = none',
+  },
+  {
+    name: 'notify-bind-address',
+    value: '0',
+    help: 'comma list of addresses where NOTIFYs of peers are taken, UDP and TCP; 0 = none',
+  },
+  {
+    name: 'notify-allow',
+    value: '',
+    help: 'comma list of networks whose unsigned NOTIFYs have all peers asked: own nameservers, which pass them on',
   },
   {
     name: 'enable-probes',
@@ -192,6 +206,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
   return {
     metricsAddress: address('metrics-bind-address', get),
     probeAddress: address('health-probe-bind-address', get),
+    notifyAddresses: notifyAddresses('notify-bind-address', get),
     kubeconfig: get('kubeconfig'),
     context: get('context'),
     namespaces: wordsOf(get('watch-namespaces')),
@@ -202,6 +217,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
       site,
       peerExpiryMs: duration('peer-expiry', get),
       probing: probing(get),
+      notifyAllowed: networks('notify-allow', get),
       leaseNamespace: boolean('leader-elect', get) ? namespace : undefined,
       role: role(get('delegation-role')),
       removalTimeoutMs: duration('remote-removal-timeout', get),
@@ -236,12 +252,36 @@ function duration(name: string, get: Get): number {
 
 function probing(get: Get): OperatorSettings['probing'] {
   if (!boolean('enable-probes', get)) return undefined
-  const allowed = wordsOf(get('probe-allow')).map((text) => {
+  const allowed = networks('probe-allow', get)
+  return { allowsInsecureCertificates: boolean('insecure-health-checks', get), allowed }
+}
+
+function networks(name: string, get: Get): readonly Cidr[] {
+  return wordsOf(get(name)).map((text) => {
     const cidr = scanCidr(text)
-    if (cidr === undefined) throw new BadValue('probe-allow', text, 'networks, as 192.0.2.0/24')
+    if (cidr === undefined) throw new BadValue(name, text, 'networks, as 192.0.2.0/24')
     return cidr
   })
-  return { allowsInsecureCertificates: boolean('insecure-health-checks', get), allowed }
+}
+
+/** Each of them IP:PORT or :PORT; `0` = none. */
+function notifyAddresses(name: string, get: Get): readonly Endpoint[] {
+  const words = wordsOf(get(name))
+  if (words.join() === '0') return []
+  const found = new Map<string, Endpoint>()
+  for (const word of words) {
+    const [, bracketed, plain = bracketed ?? '', port = ''] =
+      /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(word) ?? []
+    const address = scanAddress(plain)
+    const isGood = port !== '' && Number(port) <= 65_535 && (plain === '' || address !== undefined)
+    if (!isGood || found.size >= NOTIFY_ADDRESSES_MAX) {
+      throw new BadValue(name, get(name), 'up to 8 of IP:PORT or :PORT, or 0')
+    }
+    const host = address === undefined ? '' : printAddress(address.bytes, address.family)
+    const endpoint = { host, port: Number(port) }
+    found.set(printEndpoint(endpoint), endpoint)
+  }
+  return [...found.values()]
 }
 
 function wordsOf(list: string): string[] {

@@ -11,6 +11,7 @@ import { loadKubeConfig, warningOf } from '../kube/kubeconfig.ts'
 import { Operator } from '../operator/operator.ts'
 import { createLogger, type Logger } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
+import { openNotifyPort } from './notify-port.ts'
 import {
   type Level,
   type OperatorArgs,
@@ -63,7 +64,10 @@ async function run(args: OperatorArgs, log: Logger): Promise<number> {
     random: new Random(randomInt(2 ** 32)),
   }
   const operator = new Operator(parts, settings, registry)
-  const listeners = await listen(args, operator, registry, log)
+  const listeners: { close(): Promise<void> }[] = [
+    ...(await listen(args, operator, registry, log)),
+    ...(await openNotifyPort(args.notifyAddresses, operator.notifyDesk, log)),
+  ]
   log.info(`Sextant-${VERSION} operator`)
   const code = await untilSignal(operator, log)
   for (const listener of listeners) await listener.close()

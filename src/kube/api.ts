@@ -68,13 +68,16 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number
   /** As the Status of the answer has it: `Conflict`, `AlreadyExists`, `Invalid`, ...; '' = none. */
   readonly reason: string
+  /** `dnsrecords app`: the object that isn't there; '' = the answer names none. */
+  readonly missing: string
 
-  constructor(status: number, message: string, retryAfterSeconds = 0, reason = '') {
+  constructor(status: number, message: string, retryAfterSeconds = 0, reason = '', missing = '') {
     super(clip(message))
     this.name = 'ApiError'
     this.status = status
     this.retryAfterSeconds = retryAfterSeconds
     this.reason = reason
+    this.missing = missing
   }
 }
 

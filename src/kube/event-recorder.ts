@@ -13,7 +13,7 @@ import {
   type Happening,
   seriesKey,
 } from './event-series.ts'
-import { isAlreadyThere, isNotFound, Objects } from './objects.ts'
+import { isAlreadyThere, isNotFound, type ObjectRef, Objects } from './objects.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 const EVENTS = { group: 'events.k8s.io', version: 'v1', plural: 'events' }
@@ -169,11 +169,11 @@ export class EventRecorder {
 
   async #write(series: EventSeries, nowMs: number): Promise<void> {
     const { controller, instance } = this.#options
-    const { namespace, name, count, writtenCount } = series
+    const { count, writtenCount } = series
     if (writtenCount === 0) {
       await this.#create(series, composeEvent(series, controller, instance))
     } else {
-      await this.#objects.patch({ resource: EVENTS, namespace, name }, composeSeries(series))
+      await this.#objects.patch(refOf(series), composeSeries(series))
     }
     this.counts.written++
     series.writtenCount = count
@@ -196,7 +196,7 @@ export class EventRecorder {
     const known = error instanceof ApiError ? error : undefined
     const status = known?.status ?? 0
     const fault = clip(error instanceof Error ? error.message : String(error))
-    if (series.writtenCount > 0 && isNotFound(error)) {
+    if (series.writtenCount > 0 && isNotFound(error, refOf(series))) {
       // Events are kept for an hour or so.
       series.writtenCount = 0
       return 0
@@ -212,4 +212,8 @@ export class EventRecorder {
     this.#forget(series)
     return 0
   }
+}
+
+function refOf({ namespace, name }: EventSeries): ObjectRef {
+  return { resource: EVENTS, namespace, name }
 }

@@ -22,10 +22,13 @@ export interface InformerOptions {
   readonly trim?: (object: ApiObject) => ApiObject
 }
 
-/** Told after the cache has changed. `key`: as keyOf has it. */
+/**
+ * Told after the cache has changed. `key`: as keyOf has it. `isListed`: it is part of a list, so that nobody knows how
+ * often it changed on the way; a watch tells of each change by itself.
+ */
 export interface InformerListener {
-  onAdd?(key: string, object: ApiObject): void
-  onUpdate?(key: string, object: ApiObject, before: ApiObject): void
+  onAdd?(key: string, object: ApiObject, isListed: boolean): void
+  onUpdate?(key: string, object: ApiObject, before: ApiObject, isListed: boolean): void
   /** `before`: as it was known last. */
   onDelete?(key: string, before: ApiObject): void
 }
@@ -97,7 +100,7 @@ export class Informer {
 
   /** Tells of what is there, at once, and of what changes. The returned function ends it. */
   subscribe(listener: InformerListener): () => void {
-    for (const [key, object] of this.#cache) this.#tell(() => listener.onAdd?.(key, object))
+    for (const [key, object] of this.#cache) this.#tell(() => listener.onAdd?.(key, object, true))
     this.#listeners.add(listener)
     return () => {
       this.#listeners.delete(listener)
@@ -107,7 +110,7 @@ export class Informer {
   #sinkOf(namespace: string): ListWatchSink {
     let present = new Set<string>()
     const put = (object: ApiObject): void => {
-      present.add(this.#put(object))
+      present.add(this.#put(object, true))
     }
     return {
       beginList: () => {
@@ -121,14 +124,14 @@ export class Informer {
       apply: (events) => {
         for (const { isDeleted, object } of events) {
           if (isDeleted) this.#remove(keyOf(object))
-          else this.#put(object)
+          else this.#put(object, false)
         }
       },
     }
   }
 
   /** Returns its key. */
-  #put(raw: ApiObject): string {
+  #put(raw: ApiObject, isListed: boolean): string {
     const key = keyOf(raw)
     const before = this.#cache.get(key)
     if (before !== undefined && isSame(before, raw)) return key
@@ -138,8 +141,8 @@ export class Informer {
     const known = this.#cache.get(key)
     this.#cache.set(key, object)
     for (const listener of this.#listeners) {
-      if (known === undefined) this.#tell(() => listener.onAdd?.(key, object))
-      else this.#tell(() => listener.onUpdate?.(key, object, known))
+      if (known === undefined) this.#tell(() => listener.onAdd?.(key, object, isListed))
+      else this.#tell(() => listener.onUpdate?.(key, object, known, isListed))
     }
     return key
   }

@@ -120,7 +120,7 @@ export class LeaderElector {
         this.#take(await this.#objects.replace(this.#ref, this.#written(this.#seen)), sentMs)
         return
       } catch (error) {
-        if (!isConflict(error) && !isNotFound(error)) throw error
+        if (!isConflict(error) && !isNotFound(error, this.#ref)) throw error
       }
     }
     const lease = await this.#objects.get(this.#ref)

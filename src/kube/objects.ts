@@ -77,7 +77,7 @@ export class Objects {
     try {
       return await this.#request('GET', pathOf(ref))
     } catch (error) {
-      if (isNotFound(error)) return undefined
+      if (isNotFound(error, ref)) return undefined
       throw error
     }
   }
@@ -165,7 +165,7 @@ export class Objects {
       await this.#request('DELETE', pathOf(ref), JSON_TYPE, options)
       return true
     } catch (error) {
-      if (isNotFound(error)) return false
+      if (isNotFound(error, ref)) return false
       throw error
     }
   }
@@ -230,9 +230,12 @@ export class Objects {
   }
 }
 
-/** True where an object, or its kind, isn't there. */
-export function isNotFound(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 404
+/**
+ * True where the API says of that very object that it isn't there. Any other 404 says nothing of it: a server that starts,
+ * and what is before it, don't know the path yet, or the kind.
+ */
+export function isNotFound(error: unknown, { resource, name }: ObjectRef): boolean {
+  return error instanceof ApiError && error.missing === `${resource.plural} ${name}`
 }
 
 /** True where somebody else was faster: what is there has to be read anew. */
@@ -262,7 +265,12 @@ async function exchange(
 }
 
 function pathOf({ resource, namespace, name }: ObjectRef): string {
-  return `${collectionPath(resource, namespace)}/${pathSegment(name)}`
+  try {
+    return `${collectionPath(resource, namespace)}/${pathSegment(name)}`
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    throw new ApiError(404, error.message, 0, error.reason, `${resource.plural} ${name}`)
+  }
 }
 
 function messageOf(error: unknown): string {

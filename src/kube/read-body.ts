@@ -34,20 +34,30 @@ export function parseJson(text: string, what: string): JsonValue {
 export async function readRefusal(response: ApiResponse, onData: () => void): Promise<ApiError> {
   const { status, retryAfterSeconds } = response
   const text = (await readText(response, ERROR_OCTETS_MAX, onData)) ?? ''
-  const { message, reason } = scanStatus(text)
-  return new ApiError(status, `${status} ${message}`.trimEnd(), retryAfterSeconds, reason)
+  const { message, reason, missing } = scanStatus(text)
+  const line = `${status} ${message}`.trimEnd()
+  return new ApiError(status, line, retryAfterSeconds, reason, status === 404 ? missing : '')
+}
+
+interface StatusText {
+  readonly message: string
+  readonly reason: string
+  /** As ApiError has it. */
+  readonly missing: string
 }
 
 /** What a Status says; of what is none, as a proxy may send it, the text itself. */
-function scanStatus(text: string): { readonly message: string; readonly reason: string } {
+function scanStatus(text: string): StatusText {
   try {
     const value = JSON.parse(text) as JsonValue
     if (isObject(value)) {
       const reason = textOf(value, 'reason')
-      return { message: textOf(value, 'message') || reason, reason }
+      const [kind, name] = [textOf(value.details, 'kind'), textOf(value.details, 'name')]
+      const missing = reason !== 'NotFound' || kind === '' || name === '' ? '' : `${kind} ${name}`
+      return { message: textOf(value, 'message') || reason, reason, missing }
     }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
   }
-  return { message: text.trim().slice(0, 200), reason: '' }
+  return { message: text.trim().slice(0, 200), reason: '', missing: '' }
 }

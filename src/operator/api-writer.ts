@@ -106,10 +106,10 @@ export class ApiWriter implements Writer {
         { op: 'test', path, value: RECORD_FINALIZER },
         { op: 'remove', path },
       ])
-      if (finalizersOf(after).length === 0) cache.noteDeleted(record)
+      if (finalizersOf(after).length === 0) cache.noteDeleted(after)
       else cache.noteWritten(after)
     } catch (error) {
-      if (!isNotFound(error)) throw error
+      if (!isNotFound(error, refOf(record))) throw error
       cache.noteDeleted(record)
     }
   }

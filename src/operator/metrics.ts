@@ -4,6 +4,7 @@ import { keyOf, splitKey } from '../kube/object-key.ts'
 import type { WorkQueueCounts } from '../kube/work-queue.ts'
 import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import { NOTIFY_OUTCOMES, type NotifyOutcome } from './notify/outcome.ts'
 import { mappingOf, metadataOf } from './object.ts'
 import type { RemoteMetrics, RemoteStatus } from './remotes/remote-clusters.ts'
 import type { Write } from './write.ts'
@@ -32,6 +33,7 @@ export class OperatorMetrics implements RemoteMetrics {
   readonly #recordWrites
   readonly #writes
   readonly #remoteLooks
+  readonly #notifies
   /** Keys of the records that were looked at, by cluster. */
   readonly #remoteKeys = new Map<string, Set<string>>()
   readonly #leftOut
@@ -65,6 +67,12 @@ export class OperatorMetrics implements RemoteMetrics {
       'Looks at the delegating records of other clusters.',
       ['cluster', 'dns_record_name', 'dns_record_namespace'],
     )
+    this.#notifies = registry.counter(
+      'sextant_operator_notifies_total',
+      'Packets that came to the port for NOTIFYs, by what became of them.',
+      ['outcome'],
+    )
+    for (const outcome of NOTIFY_OUTCOMES) this.#notifies.inc({ outcome }, 0)
   }
 
   setRecord(record: ApiObject, isReady: boolean): void {
@@ -93,6 +101,10 @@ export class OperatorMetrics implements RemoteMetrics {
 
   countWrite(kind: Write['kind']): void {
     this.#writes.inc({ kind })
+  }
+
+  countNotify(outcome: NotifyOutcome): void {
+    this.#notifies.inc({ outcome })
   }
 
   countChange(key: string): void {

@@ -1,3 +1,4 @@
+import type { Cidr } from '../dns/text/address.ts'
 import { Backoff } from '../kube/backoff.ts'
 import { LeaderElector } from '../kube/lease.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
@@ -5,6 +6,9 @@ import { Cluster, type ClusterMeans } from './cluster.ts'
 import { readClusterUid } from './cluster-uid.ts'
 import type { DelegationRole } from './judge.ts'
 import { type OperatorFacts, OperatorMetrics } from './metrics.ts'
+import { KeyBook } from './notify/key-book.ts'
+import { NotifyDesk } from './notify/notify-desk.ts'
+import { RefusalLog } from './notify/refusal-log.ts'
 import type { ProbingSettings } from './probes/term-probing.ts'
 import type { RemoteSettings } from './remotes/remote-clusters.ts'
 import type { RequeueBounds } from './requeue.ts'
@@ -31,6 +35,8 @@ export interface OperatorSettings extends RequeueBounds {
   readonly role: DelegationRole
   /** How long the deletion of a delegating record waits for other clusters. */
   readonly removalTimeoutMs: number
+  /** Networks that unsigned NOTIFYs are taken from, for all peers; undefined = none. */
+  readonly notifyAllowed?: readonly Cidr[] | undefined
   /** Other clusters whose delegating records we publish; nobody's in the role `secondary`. */
   readonly remotes: RemoteSettings
 }
@@ -41,6 +47,8 @@ export interface OperatorSettings extends RequeueBounds {
  *     caches filled ─▶ lease ─▶ term: peers followed, records reconciled ─▶ (lease lost) term over ─▶ lease …
  */
 export class Operator {
+  /** For whatever listens for NOTIFYs; it answers from the start to the end. */
+  readonly notifyDesk: NotifyDesk
   readonly #cluster: Cluster
   readonly #settings: OperatorSettings
   readonly #means: ClusterMeans
@@ -60,6 +68,15 @@ export class Operator {
     this.#cluster = new Cluster(means, settings.identity)
     this.#metrics = new OperatorMetrics(registry)
     this.#metrics.collectFrom(() => this.#facts(), means.clock)
+    const { clock, log } = means
+    this.notifyDesk = new NotifyDesk({
+      clock,
+      keys: new KeyBook(this.#cluster.secretInformer),
+      allowed: settings.notifyAllowed ?? [],
+      hasten: (sender) => this.#term?.peers.hasten(sender) ?? 'standby',
+      count: (outcome) => this.#metrics.countNotify(outcome),
+      refusals: new RefusalLog(log, clock),
+    })
   }
 
   /** Resolves once records are being looked at, or another operator does that. */

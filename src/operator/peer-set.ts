@@ -1,23 +1,30 @@
-import { createHash } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
 import { printEndpoint } from '../dns/endpoint.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
-import type { PeerFollower } from '../peering/peer.ts'
+import { TokenBucket } from '../kube/token-bucket.ts'
+import { NOTIFY_GAP_MS, type PeerFollower } from '../peering/peer.ts'
 import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
+import { keyIdOf } from './key-id.ts'
 import type { Nameserver } from './nameserver.ts'
+import type { NotifySender } from './notify/notify-desk.ts'
+import type { HastenOutcome } from './notify/outcome.ts'
 import type { Peer, PeerAnswer, PeerDirectory, PeerWord } from './peers.ts'
 import type { Provider } from './provider-secret.ts'
 
 /** A peer that was heard within this time is not called silent: one lost packet is no outage, and telling of it costs writes. */
 export const SILENT_AFTER_MS = 30_000
 const CHECK_MS = 1000
+/** Looks for the sake of NOTIFYs, of all peers together: so many at once and so many a second. */
+const HASTENED_MAX = 100
 
 /** What is needed of a PeerFollower. */
 export type Follower = Pick<
   PeerFollower,
   | 'start'
   | 'close'
+  | 'notify'
+  | 'isAt'
   | 'want'
   | 'forget'
   | 'subscribe'
@@ -50,10 +57,12 @@ export class PeerSet implements PeerDirectory {
   readonly #parts: PeerSetParts
   readonly #entries = new Map<string, FollowedPeer>()
   readonly #byRecord = new Map<string, readonly FollowedPeer[]>()
+  readonly #looks: TokenBucket
   readonly #stopChecks: () => void
 
   constructor(parts: PeerSetParts) {
     this.#parts = parts
+    this.#looks = new TokenBucket(parts.clock, HASTENED_MAX, 1000 / HASTENED_MAX)
     this.#stopChecks = parts.timers.every(CHECK_MS, () => this.#check())
   }
 
@@ -70,6 +79,20 @@ export class PeerSet implements PeerDirectory {
   forget(key: string): void {
     for (const peer of this.#byRecord.get(key) ?? []) this.#detach(peer, key)
     this.#byRecord.delete(key)
+  }
+
+  /** Has the peers asked at once that a NOTIFY may be about. */
+  hasten({ host, keyId, isAllowed }: NotifySender): HastenOutcome {
+    const isSigned = keyId !== ''
+    let [found, hastened] = [0, 0]
+    for (const peer of this.#entries.values()) {
+      const isMeant = isSigned ? peer.keyId === keyId : isAllowed || peer.isAt(host)
+      if (!isMeant) continue
+      found++
+      if (peer.hasten(this.#looks)) hastened++
+    }
+    if (found === 0 && !isSigned && !isAllowed) return 'stranger'
+    return hastened === found ? 'hastened' : 'limited'
   }
 
   /** For metrics. */
@@ -89,7 +112,8 @@ export class PeerSet implements PeerDirectory {
     const known = this.#entries.get(id)
     if (known !== undefined) return known
     const follower = this.#parts.follow(nameserver, key)
-    const peer = new FollowedPeer(id, printEndpoint(nameserver), follower, this.#parts)
+    const place = { id, address: printEndpoint(nameserver), keyId: keyIdOrNone(key) }
+    const peer = new FollowedPeer(place, follower, this.#parts)
     this.#entries.set(id, peer)
     follower.start()
     return peer
@@ -110,6 +134,8 @@ export class PeerSet implements PeerDirectory {
 class FollowedPeer implements Peer {
   readonly id: string
   readonly address: string
+  /** '' = there is none. */
+  readonly keyId: string
   readonly #follower: Follower
   readonly #parts: PeerSetParts
   readonly #startMs: number
@@ -118,10 +144,16 @@ class FollowedPeer implements Peer {
   readonly #hosts = new Map<string, string>()
   readonly #keys = new Map<string, Set<string>>()
   #presence: Presence = 'new'
+  #hastenedMs = Number.NEGATIVE_INFINITY
 
-  constructor(id: string, address: string, follower: Follower, parts: PeerSetParts) {
+  constructor(
+    { id, address, keyId }: Pick<FollowedPeer, 'id' | 'address' | 'keyId'>,
+    follower: Follower,
+    parts: PeerSetParts,
+  ) {
     this.id = id
     this.address = address
+    this.keyId = keyId
     this.#follower = follower
     this.#parts = parts
     this.#startMs = parts.clock.monotonic()
@@ -163,6 +195,21 @@ class FollowedPeer implements Peer {
     // The follower counts who wants it.
     this.#follower.forget(rootHost)
     return this.#hosts.size
+  }
+
+  isAt(host: string): boolean {
+    return this.#follower.isAt(host)
+  }
+
+  /** Has it asked at once, if there is a look left; those that come in a row share one. */
+  hasten(looks: TokenBucket): boolean {
+    const nowMs = this.#parts.clock.monotonic()
+    if (nowMs - this.#hastenedMs >= NOTIFY_GAP_MS) {
+      if (!looks.take()) return false
+      this.#hastenedMs = nowMs
+    }
+    this.#follower.notify()
+    return true
   }
 
   /** Tells all records when the peer begins to be silent, or to be heard. */
@@ -207,10 +254,11 @@ class FollowedPeer implements Peer {
 
 /** What a follower is made from: another key makes another one. */
 function identify(nameserver: Nameserver, key: TsigKey | undefined): string {
-  const address = printEndpoint(nameserver)
-  if (key === undefined) return address
-  const secret = createHash('sha256').update(key.secret.export()).digest('hex')
-  return `${address} ${key.nameText} ${key.algorithm.text} ${secret}`
+  return `${printEndpoint(nameserver)} ${keyIdOrNone(key)}`
+}
+
+function keyIdOrNone(key: TsigKey | undefined): string {
+  return key === undefined ? '' : keyIdOf(key)
 }
 
 function bareHost(rootHost: string): string {

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { recallMoment, thisMoment } from '../base/moment.ts'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../kube/api.ts'
 import { cutToFit } from '../peering/merge/cut-to-fit.ts'
+import { groupBy } from '../peering/merge/part.ts'
 import type { Generation, SharedEndpoint, SiteShare } from '../peering/shared-endpoint.ts'
 import { DEFAULT_SET_IDENTIFIER } from '../record/print-endpoint.ts'
 import { printTime } from './conditions.ts'
@@ -11,30 +12,68 @@ import type { PeerWord } from './peers.ts'
 import type { Remembered } from './share-book.ts'
 
 /**
+ * What of `status.peers` the installed definition has: all of it, all but `relayed`, which came later, or no such
+ * field.
+ */
+export type PeersForm = 'whole' | 'unmarked' | 'none'
+
+export interface PrintPeersParts {
+  readonly form: 'whole' | 'unmarked'
+  /** That all endpoints may have; of what is more those are left out that a merge leaves out first. */
+  readonly roomOctets: number
+}
+
+/**
  * `status.peers[]`: what each peer last said of a record. Beside being there to read, it is what the operator
  * remembers over a restart. Nothing in it changes by itself: while a peer is heard it has no time of day.
  *
  * `address`; `state` (Live, Silent or Unknown: never heard); `generation` (v1 or v2); `site`, one item for each that has
- * endpoints; of a peer that isn't live `lastSeenTime`, `serial` (of its zone, then) and `message` (why); `endpoints`: as
- * in `spec`, with `health` and `since` among `providerSpecific`. `roomOctets`: that all endpoints may have; of what is
- * more those are left out that a merge leaves out first.
+ * endpoints, and the peer's own one where it matters that it has none; `relayed`: the peer is no nameserver of that site.
+ * Without it the peer is one where it has one item, and none where it has several; so most have no need of it. Of a peer
+ * that isn't live `lastSeenTime`, `serial` (of its zone, then) and `message` (why); `endpoints`: as in `spec`, with
+ * `health` and `since` among `providerSpecific`.
  */
 export function printPeers(
   addresses: readonly string[],
   remembered: ReadonlyMap<string, Remembered>,
-  roomOctets: number,
+  { form, roomOctets }: PrintPeersParts,
 ): readonly ApiObject[] {
-  const sharesOf = (page: Remembered | undefined) =>
-    (page?.word?.shares ?? []).filter((share) => share.endpoints.length > 0)
+  const sharesOf = (page: Remembered | undefined) => page?.word?.shares ?? []
   const all = addresses.flatMap((address) => sharesOf(remembered.get(address)))
   const kept = keepFitting(all, roomOctets)
+  const relayed = new Set(all.filter(hasEndpoints).map(({ site }) => site))
   return addresses.flatMap((address) => {
     const page = remembered.get(address)
     if (page === undefined) return []
-    const shares = sharesOf(page)
+    const shares = sharesOf(page).flatMap((share) => {
+      if (!hasEndpoints(share)) return saysNone(share, page, relayed) ? [share] : []
+      return [kept.get(share) ?? share].filter(hasEndpoints)
+    })
     if (shares.length === 0) return [printPeer(address, page, undefined)]
-    return shares.map((share) => printPeer(address, page, kept.get(share) ?? share))
+    const isMarked = (share: SiteShare): boolean =>
+      form === 'whole' && share.isOwn !== isOwnUnmarked(shares.length)
+    return shares.map((share) => {
+      const printed = printPeer(address, page, share)
+      return isMarked(share) ? { ...printed, relayed: !share.isOwn } : printed
+    })
   })
+}
+
+function hasEndpoints({ endpoints }: SiteShare): boolean {
+  return endpoints.length > 0
+}
+
+/**
+ * True where it counts after a restart that the peer's own site has nothing: others tell of that site, or may while the
+ * peer is silent. Of all live peers it would cost a write for each record that they don't have.
+ */
+function saysNone(share: SiteShare, page: Remembered, relayed: ReadonlySet<string>): boolean {
+  return share.isOwn && (page.reason !== '' || relayed.has(share.site))
+}
+
+/** Whether a peer of which nothing else is said is a nameserver of the sites that it tells of: see `SiteShare`. */
+function isOwnUnmarked(sites: number): boolean {
+  return sites === 1
 }
 
 /** The shares that have to be cut, as far as there is room for them. */
@@ -92,20 +131,25 @@ export function scanPeers(
   clock: Clock,
 ): ReadonlyMap<string, Remembered> {
   const found = new Map<string, Remembered>()
-  for (const peer of Array.isArray(peers) ? peers.filter(isObject) : []) {
-    const address = textOf(peer, 'address')
+  const objects = Array.isArray(peers) ? peers.filter(isObject) : []
+  for (const [address, items] of groupBy(objects, (peer) => textOf(peer, 'address'))) {
     if (address === '') continue
-    const word = scanWord(peer, rootHost, clock)
-    const shares = [...(found.get(address)?.word?.shares ?? []), ...(word?.shares ?? [])]
-    // Who tells of several sites is a nameserver of none of them: see `SiteShare`.
-    const isOwn = shares.length === 1
-    const all = word && { ...word, shares: shares.map((share) => ({ ...share, isOwn })) }
-    found.set(address, { word: all, reason: textOf(peer, 'message') })
+    const isOwn = isOwnUnmarked(items.filter((item) => textOf(item, 'site') !== '').length)
+    const words = items.map((item) => scanWord(item, { rootHost, isOwn }, clock))
+    const last = words.at(-1)
+    const shares = words.flatMap((word) => word?.shares ?? [])
+    const reason = textOf(items.at(-1)!, 'message')
+    found.set(address, { word: last && { ...last, shares }, reason })
   }
   return found
 }
 
-function scanWord(peer: ApiObject, rootHost: string, clock: Clock): PeerWord | undefined {
+/** `isOwn`: what holds where the item doesn't say it. */
+function scanWord(
+  peer: ApiObject,
+  { rootHost, isOwn }: Pick<SiteShare, 'rootHost' | 'isOwn'>,
+  clock: Clock,
+): PeerWord | undefined {
   const isLive = textOf(peer, 'state') === 'Live'
   const timeMs = Date.parse(textOf(peer, 'lastSeenTime'))
   if (!isLive && Number.isNaN(timeMs)) return undefined
@@ -116,8 +160,10 @@ function scanWord(peer: ApiObject, rootHost: string, clock: Clock): PeerWord | u
   const endpoints = itemsOf(peer, 'endpoints')
     .map((endpoint) => scanTold(endpoint, site, rootHost))
     .filter((endpoint) => endpoint !== undefined)
-  const about = { site, teller: textOf(peer, 'address'), isOwn: true, rootHost, seenMs, generation }
-  const shares: SiteShare[] = site === '' ? [] : [{ ...about, endpoints }]
+  const isSaid = typeof peer.relayed === 'boolean'
+  const from = { site, teller: textOf(peer, 'address'), isOwn: isSaid ? !peer.relayed : isOwn }
+  const shares: SiteShare[] =
+    site === '' ? [] : [{ ...from, rootHost, endpoints, seenMs, generation }]
   const serial = typeof peer.serial === 'number' ? peer.serial : undefined
   return { shares, ...moment, generation, serial, problems: [] }
 }

@@ -29,7 +29,7 @@ import {
 } from './judge.ts'
 import { isDeleting, mappingOf, metadataOf } from './object.ts'
 import { composeOwn, type OwnHealth } from './own.ts'
-import { printPeers, scanPeers } from './peer-status.ts'
+import { type PeersForm, printPeers, scanPeers } from './peer-status.ts'
 import type { PeerAnswer, PeerDirectory } from './peers.ts'
 import {
   type Derived,
@@ -85,8 +85,7 @@ export interface ReconcilerParts {
   readonly bounds: RequeueBounds
   /** How long a silent peer's endpoints are kept. */
   readonly expiryMs: number
-  /** False: the definition that is installed has no `status.peers`. */
-  readonly reportsPeers: () => boolean
+  readonly peersForm: () => PeersForm
   readonly role: DelegationRole
   /** How long the deletion of a record waits for other clusters. */
   readonly removalTimeoutMs: number
@@ -244,7 +243,7 @@ export class Reconciler {
     /** Monotonic. */
     nowMs: number,
   ): { plan: Plan; troubles: Troubles; nextExpiryMs: number | undefined } {
-    const { view, site, expiryMs, reportsPeers, clock } = this.#parts
+    const { view, site, expiryMs, peersForm, clock } = this.#parts
     const timeMs = clock.now()
     const derived = this.#derivedOf(publishing.object)
     const health = view.healthOf(keyOf(publishing.object))
@@ -252,11 +251,12 @@ export class Reconciler {
     const shares = [...remembered.values()].flatMap((page) => page.word?.shares ?? [])
     const roomOctets = roomForOthers(publishing.object, own.shared)
     const told = { site, endpoints: own.shared, roomOctets }
+    const form = peersForm()
     const merge = mergeShares(told, shares, nowMs, expiryMs)
     const content = {
       local: own.local,
       merged: dropDown(merge.endpoints).map(printSpecEndpoint),
-      peers: reportsPeers() ? printPeers(addresses, remembered, roomOctets) : undefined,
+      peers: form === 'none' ? undefined : printPeers(addresses, remembered, { form, roomOctets }),
       healthy: healthyCondition(health.probes),
       note: joinNotes(
         noteSilence(addresses, remembered),

@@ -12,6 +12,8 @@ interface Written {
   /** undefined = it is gone. */
   readonly object: ApiObject | undefined
   readonly uid: string
+  /** Of it; of what is gone that which it had last, as far as we know. */
+  readonly version: number
   readonly untilMs: number
 }
 
@@ -43,12 +45,21 @@ export class RecordCache {
 
   /** The API answered with `object`. */
   noteWritten(object: ApiObject): void {
-    this.#note(keyOf(object), { object: trimRecord(object), uid: uidOf(object) })
+    this.#note(keyOf(object), {
+      object: trimRecord(object),
+      uid: uidOf(object),
+      version: versionOf(object),
+    })
   }
 
-  /** The API says that `object` is gone. */
+  /** The API says that `object` is gone. If it is told of at a later version after all, it is there. */
   noteDeleted(object: ApiObject): void {
-    this.#note(keyOf(object), { object: undefined, uid: uidOf(object) })
+    const key = keyOf(object)
+    const uid = uidOf(object)
+    const known = this.#informer.get(key)
+    const isSame = known !== undefined && uidOf(known) === uid
+    const version = Math.max(versionOf(object), isSame ? versionOf(known) : 0)
+    this.#note(key, { object: undefined, uid, version })
   }
 
   /** True if `object` is what the API answered to us: whoever wrote it knows. */
@@ -77,9 +88,9 @@ export function trimRecord(object: ApiObject): ApiObject {
   return { ...object, metadata: { ...metadata, ...ours } }
 }
 
-function isCaughtUp(known: ApiObject | undefined, { object, uid }: Written): boolean {
-  if (object === undefined) return known === undefined || uidOf(known) !== uid
-  return known !== undefined && versionOf(known) >= versionOf(object)
+function isCaughtUp(known: ApiObject | undefined, { object, uid, version }: Written): boolean {
+  if (object !== undefined) return known !== undefined && versionOf(known) >= version
+  return known === undefined || uidOf(known) !== uid || versionOf(known) > version
 }
 
 /** Versions of one kind are numbers that grow (Kubernetes API concepts, "Resource versions"). */

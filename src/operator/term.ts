@@ -9,6 +9,7 @@ import { Turns } from './delegation/turns.ts'
 import type { OperatorMetrics } from './metrics.ts'
 import type { OperatorSettings } from './operator.ts'
 import { PeerSet } from './peer-set.ts'
+import type { PeersForm } from './peer-status.ts'
 import { TermProbing } from './probes/term-probing.ts'
 import { Reconciler } from './reconcile.ts'
 import { RemoteClusters } from './remotes/remote-clusters.ts'
@@ -19,8 +20,8 @@ import { watchForNews } from './triggers.ts'
 const WORKERS = 8
 /** How long looks may follow each other before others get a turn. */
 const TURN_MS = 10
-/** What a server-side apply with a field is refused for that the installed definition doesn't have. */
-const UNKNOWN_FIELD = /status\.peers: field not declared in schema/
+/** What a server-side apply with fields is refused for that the installed definition doesn't have. */
+const UNKNOWN_FIELD = /status\.(peers|peers\[\d+\]\.relayed): field not declared in schema/
 
 export interface TermParts {
   readonly cluster: Cluster
@@ -44,7 +45,7 @@ export class Term {
   readonly #reconciler: Reconciler
   readonly #stopWatching: readonly (() => void)[]
   readonly #probing: TermProbing | undefined
-  #reportsPeers = true
+  #peersForm: PeersForm = 'whole'
   /** Monotonic clock: when timers and sockets had their turn last. */
   #turnMs = 0
 
@@ -71,6 +72,7 @@ export class Term {
         new PeerFollower({
           peer,
           key,
+          hostBounds: settings,
           clock,
           timers,
           log,
@@ -91,7 +93,7 @@ export class Term {
       site,
       bounds: settings,
       expiryMs: settings.peerExpiryMs,
-      reportsPeers: () => this.#reportsPeers,
+      peersForm: () => this.#peersForm,
       role,
       removalTimeoutMs: settings.removalTimeoutMs,
       turns,
@@ -161,10 +163,16 @@ export class Term {
   }
 
   #isOldDefinition(error: ApiError): boolean {
-    if (!this.#reportsPeers || !UNKNOWN_FIELD.test(error.message)) return false
-    this.#reportsPeers = false
+    const field = UNKNOWN_FIELD.exec(error.message)?.[1]
+    const form = field === 'peers' ? 'none' : 'unmarked'
+    if (field === undefined || form === this.#peersForm) return false
+    this.#peersForm = form
+    const lack =
+      form === 'none'
+        ? 'status.peers: what silent peers said is not kept over a restart'
+        : 'status.peers[].relayed: whose word it was that silent peers told is guessed after a restart'
     this.#parts.cluster.means.log.warning(
-      'the CustomResourceDefinition dnsrecords.kuadrant.io that is installed has no status.peers: what silent peers said is not kept over a restart; install crds/dnsrecords.yaml',
+      `the CustomResourceDefinition dnsrecords.kuadrant.io that is installed has no ${lack}; install crds/dnsrecords.yaml`,
     )
     return true
   }

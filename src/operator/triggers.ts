@@ -28,18 +28,19 @@ export function watchForNews(parts: TriggerParts): () => void {
     for (const one of isDerived(object) ? ownersOf(object) : [key]) onNews(one)
     if (isAuthoritative(object)) for (const one of sources.of(key)) onNews(one)
   }
-  // Of what is written for one source, its other sources know nothing.
-  const isKnown = (key: string, object: ApiObject): boolean =>
-    cache.isEcho(key, object) && !isAuthoritative(object)
+  // Of what is written for one source, its other sources know nothing; and what others did before we wrote is in a list
+  // only as part of what came of it.
+  const isKnown = (key: string, object: ApiObject, isListed: boolean): boolean =>
+    !isListed && cache.isEcho(key, object) && !isAuthoritative(object)
   const endRecords = records.subscribe({
-    onAdd: (key, object) => {
+    onAdd: (key, object, isListed) => {
       sources.add(key, object)
-      if (!isKnown(key, object)) tell(key, object)
+      if (!isKnown(key, object, isListed)) tell(key, object)
     },
-    onUpdate: (key, object, before) => {
+    onUpdate: (key, object, before, isListed) => {
       sources.remove(key, before)
       sources.add(key, object)
-      if (isNews(object, before) && !isKnown(key, object)) tell(key, object)
+      if (isNews(object, before) && !isKnown(key, object, isListed)) tell(key, object)
     },
     onDelete: (key, before) => {
       sources.remove(key, before)

@@ -6,6 +6,7 @@ import { isSubdomain, nameKey, printName, scanName } from '../dns/name/name.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
 import { KDRNT, KDRNT_ZONE, TOLD_LABEL } from '../record/kdrnt.ts'
 import { printLatin1 } from '../record/latin1.ts'
+import { leastTtl, negativeTtl } from './least-ttl.ts'
 import { metadataNames } from './old-metadata.ts'
 import { type PeerAddress, resolvePeer } from './peer-address.ts'
 import { readOldAnswers } from './read-old.ts'
@@ -25,14 +26,18 @@ export interface AskHostOptions {
 
 /** What one peer said of one host. */
 export type AskedHost =
-  /** Of v2 one per site that it speaks for. `problems`: what was refused of it; its text is quoted. */
+  /**
+   * Of v2 one per site that it speaks for. `problems`: what was refused of it; its text is quoted. `ttlSeconds`: the
+   * least of its endpoints; undefined = not known.
+   */
   | {
       readonly kind: 'shares'
       readonly shares: readonly SiteShare[]
       readonly problems: readonly string[]
+      readonly ttlSeconds: number | undefined
     }
-  /** It has no such host. */
-  | { readonly kind: 'nothing' }
+  /** It has no such host. `ttlSeconds`: how long that holds, as its SOA says; undefined = it came without. */
+  | { readonly kind: 'nothing'; readonly ttlSeconds: number | undefined }
   | { readonly kind: 'failed'; readonly reason: string }
 
 /** Of one question over UDP; a peer that is farther away is of no use. */
@@ -46,7 +51,12 @@ const RECORDS_MAX = 4096
 const ENDS_MAX = 64
 
 type Reply =
-  | { readonly kind: 'answer'; readonly answer: readonly ResourceRecord[] }
+  | {
+      readonly kind: 'answer'
+      readonly answer: readonly ResourceRecord[]
+      /** Of one without records. */
+      readonly negativeTtlSeconds: number | undefined
+    }
   | { readonly kind: 'failed'; readonly reason: string }
 
 type Question = (name: string, type: number) => Promise<Reply>
@@ -81,7 +91,11 @@ export async function askHostAt(
   const place = { host, seenMs, teller: peer }
   const { shares, problems } = readTold(rdataOf(told.answer), place)
   const own = shares.filter((share) => share.rootHost === rootHost)
-  if (own.length > 0) return { kind: 'shares', shares: own, problems }
+  if (own.length > 0) {
+    // The records themselves have TTL 0: nobody is to keep them.
+    const ttlSeconds = leastTtl(own.flatMap(({ endpoints }) => endpoints))
+    return { kind: 'shares', shares: own, problems, ttlSeconds }
+  }
   return askOld(question, { peer, rootHost, seenMs })
 }
 
@@ -103,9 +117,10 @@ async function askOld(
   const [weights = [], geos = []] = lists
   const found = await askChains(question, place.rootHost, weights.length + geos.length)
   if (found.kind === 'failed') return found
-  if (found.answer.length === 0) return { kind: 'nothing' }
-  const { share, problems } = readOldAnswers({ records: found.answer, weights, geos }, place)
-  return { kind: 'shares', shares: [share], problems }
+  const { answer, negativeTtlSeconds } = found
+  if (answer.length === 0) return { kind: 'nothing', ttlSeconds: negativeTtlSeconds }
+  const { share, problems } = readOldAnswers({ records: answer, weights, geos }, place)
+  return { kind: 'shares', shares: [share], problems, ttlSeconds: leastTtl(answer) }
 }
 
 /**
@@ -114,10 +129,12 @@ async function askOld(
  */
 async function askChains(question: Question, rootHost: string, metadata: number): Promise<Reply> {
   const found = new Chains()
+  let negativeTtlSeconds: number | undefined
   let vain = 0
   for (let round = 0; round < ROUNDS_MAX && vain < VAIN_ROUNDS_MAX; round++) {
     const reply = await question(`${rootHost}.${KDRNT}`, RRType.A)
     if (reply.kind === 'failed') return reply
+    negativeTtlSeconds ??= reply.negativeTtlSeconds
     vain = found.take(reply.answer) ? 0 : vain + 1
     const { names } = found
     // The first CNAME of a chain has no metadata, as a rule.
@@ -133,7 +150,7 @@ async function askChains(question: Question, rootHost: string, metadata: number)
       found.take(reply.answer)
     }
   }
-  return { kind: 'answer', answer: found.records }
+  return { kind: 'answer', answer: found.records, negativeTtlSeconds }
 }
 
 /** Records of answers, each once. */
@@ -185,7 +202,7 @@ async function askOne(
 ): Promise<Reply> {
   const wire = scanName(`${name}.`)
   // A name that gets too long by what is in front of it is at no peer.
-  if (wire === undefined) return { kind: 'answer', answer: [] }
+  if (wire === undefined) return { kind: 'answer', answer: [], negativeTtlSeconds: undefined }
   const limits = { timeoutMs: TIMEOUT_MS, tries: TRIES }
   const answered = await ask({
     server,
@@ -196,10 +213,11 @@ async function askOne(
     signal,
   })
   if (answered.kind === 'failed') return answered
-  const { rcode, answer } = answered.message
-  if (rcode === Rcode.NXDOMAIN) return { kind: 'answer', answer }
-  if (rcode !== Rcode.NOERROR) return { kind: 'failed', reason: `it answers ${printRcode(rcode)}` }
-  return { kind: 'answer', answer }
+  const { rcode, answer, authority } = answered.message
+  if (rcode !== Rcode.NOERROR && rcode !== Rcode.NXDOMAIN) {
+    return { kind: 'failed', reason: `it answers ${printRcode(rcode)}` }
+  }
+  return { kind: 'answer', answer, negativeTtlSeconds: negativeTtl(authority) }
 }
 
 function rdataOf(answer: readonly ResourceRecord[]): Uint8Array[] {

@@ -1,14 +1,23 @@
 import type { AskedHost } from './ask-host.ts'
 import type { SiteShare } from './shared-endpoint.ts'
 
-/** How often a host is asked for. */
+/** Between two questions for a host where no answer says how long it holds. */
 export const HOST_MS = 15_000
 /** Hosts asked for at a time, and most between two ticks. */
 const ACTIVE_MAX = 16
 const STARTED_MAX = 64
 
+/** Between two questions for a host, whatever the TTLs of its records are. */
+export interface HostBounds {
+  readonly minMs: number
+  readonly maxMs: number
+}
+
+export const HOST_BOUNDS_DEFAULT: HostBounds = { minMs: 5000, maxMs: 15 * 60_000 }
+
 export interface HostPollParts {
   readonly ask: (rootHost: string) => Promise<AskedHost>
+  readonly bounds: HostBounds
   /** Monotonic milliseconds. */
   readonly nowMs: () => number
   /** The host has something else to say, or was answered for at all. */
@@ -19,13 +28,21 @@ export interface HostPollParts {
   readonly onProblems: (rootHost: string, problems: readonly string[]) => void
 }
 
-/** Keeps up with the hosts that we want to know of, at a peer that has to be asked for each. */
+/**
+ * Keeps up with the hosts that we want to know of, at a peer that has to be asked for each: as often as the TTLs of
+ * its answers say, as a cache would. What is known to be new is asked for at once.
+ *
+ *     want, hurry ─▶ fresh ─┐
+ *     asked ─▶ due ─▶ ripe ─┴▶ asked, so many a tick
+ */
 export class HostPoll {
   readonly #parts: HostPollParts
   /** Due at once. */
   readonly #fresh = new Set<string>()
-  /** When each of the others is due, soonest first. */
+  /** When each of the others is due. */
   readonly #due = new Map<string, number>()
+  /** Those whose time has come, longest overdue first. */
+  readonly #ripe = new Set<string>()
   readonly #shares = new Map<string, readonly SiteShare[]>()
   /** Hosts that the peer answered for when it was last asked. */
   readonly #answered = new Set<string>()
@@ -82,6 +99,7 @@ export class HostPoll {
     this.#wanted.delete(rootHost)
     this.#fresh.delete(rootHost)
     this.#due.delete(rootHost)
+    this.#ripe.delete(rootHost)
     this.#shares.delete(rootHost)
     this.#answered.delete(rootHost)
   }
@@ -91,19 +109,28 @@ export class HostPoll {
     this.#recalled.set(rootHost, shares)
   }
 
-  /** What was told, by host; of hosts that nobody wanted so far only what was told since then. Monotonic. */
-  *told(sinceMs: number): Generator<readonly [rootHost: string, shares: readonly SiteShare[]]> {
+  /**
+   * What was told, by host, as `sharesOf` has it; of hosts that nobody wanted so far only what was told since
+   * `sinceMs`. Monotonic.
+   */
+  *told(
+    sinceMs: number,
+    heardMs: number,
+  ): Generator<readonly [rootHost: string, shares: readonly SiteShare[]]> {
     for (const [rootHost, shares] of this.#recalled) {
       if (shares.every(({ seenMs }) => seenMs < sinceMs)) this.#recalled.delete(rootHost)
     }
-    yield* this.#shares
+    for (const rootHost of this.#shares.keys()) {
+      yield [rootHost, this.sharesOf(rootHost, heardMs) ?? []]
+    }
     yield* this.#recalled
   }
 
   /** Everything is due: the peer has something new. */
   hurry(): void {
-    for (const host of this.#due.keys()) this.#fresh.add(host)
+    for (const host of [...this.#ripe, ...this.#due.keys()]) this.#fresh.add(host)
     this.#due.clear()
+    this.#ripe.clear()
     for (const host of this.#active.keys()) this.#active.set(host, true)
   }
 
@@ -135,6 +162,7 @@ export class HostPoll {
   /** Asks for what is due. */
   tick(): void {
     this.#started = 0
+    this.#ripen()
     this.#fill()
   }
 
@@ -143,26 +171,33 @@ export class HostPoll {
     this.#started = STARTED_MAX
   }
 
-  /** Whenever one was answered for, so that more are asked for in a tick than at a time. */
-  #fill(): void {
+  #ripen(): void {
     const nowMs = this.#parts.nowMs()
-    while (this.#started < STARTED_MAX && this.#active.size < ACTIVE_MAX) {
-      const host = this.#next(nowMs)
-      if (host === undefined) return
-      this.#started++
-      void this.#ask(host, nowMs)
+    const ripe = [...this.#due].filter(([, dueMs]) => dueMs <= nowMs)
+    for (const [host] of ripe.sort(([, a], [, b]) => a - b)) {
+      this.#due.delete(host)
+      this.#ripe.add(host)
     }
   }
 
-  #next(nowMs: number): string | undefined {
+  /** Whenever one was answered for, so that more are asked for in a tick than at a time. */
+  #fill(): void {
+    while (this.#started < STARTED_MAX && this.#active.size < ACTIVE_MAX) {
+      const host = this.#next()
+      if (host === undefined) return
+      this.#started++
+      void this.#ask(host, this.#parts.nowMs())
+    }
+  }
+
+  #next(): string | undefined {
     for (const host of this.#fresh) {
       this.#fresh.delete(host)
       if (!this.#active.has(host)) return host
       this.#active.set(host, true)
     }
-    for (const [host, dueMs] of this.#due) {
-      if (dueMs > nowMs) return undefined
-      this.#due.delete(host)
+    for (const host of this.#ripe) {
+      this.#ripe.delete(host)
       return host
     }
     return undefined
@@ -173,8 +208,17 @@ export class HostPoll {
     const asked = await this.#parts.ask(host)
     const isOld = this.#active.get(host) === true
     this.#active.delete(host)
-    if (this.#wanted.has(host)) this.#take(host, asked, isOld ? undefined : nowMs + HOST_MS)
+    if (this.#wanted.has(host)) {
+      this.#take(host, asked, isOld ? undefined : nowMs + this.#pauseMs(asked))
+    }
     this.#fill()
+  }
+
+  #pauseMs(asked: AskedHost): number {
+    const { minMs, maxMs } = this.#parts.bounds
+    const ttlSeconds = asked.kind === 'failed' ? undefined : asked.ttlSeconds
+    const wantedMs = ttlSeconds === undefined ? HOST_MS : ttlSeconds * 1000
+    return Math.min(Math.max(wantedMs, minMs), maxMs)
   }
 
   /** `dueMs`: undefined = it is to be asked for again at once. */

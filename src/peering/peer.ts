@@ -9,7 +9,7 @@ import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
 import { apexSoa, askSerial } from './ask-serial.ts'
 import { fetchTold, isRefusal } from './fetch-told.ts'
-import { HostPoll } from './host-poll.ts'
+import { HOST_BOUNDS_DEFAULT, HostPoll } from './host-poll.ts'
 import { identityOf, type KeptPeer } from './memory/kept-peer.ts'
 import type { PeerFollowerOptions } from './peer-options.ts'
 import { PeerServers } from './peer-servers.ts'
@@ -97,6 +97,7 @@ export class PeerFollower {
     this.#contained = containing(log, `Asking peer ${this.#address}`)
     this.#hosts = new HostPoll({
       ask: (host) => this.#askHost(host),
+      bounds: options.hostBounds ?? HOST_BOUNDS_DEFAULT,
       nowMs: () => clock.monotonic(),
       onChange: (host) => this.#tell(new Set([bareHost(host)])),
       onAnswer: (fault) => this.#noteAnswer(fault),
@@ -169,13 +170,13 @@ export class PeerFollower {
   }
 
   /** Takes up what another process, or another follower, was told. To be called before `start`. */
-  recall({ generation, seenMs, zoneSeenMs, serial, zone, hosts }: KeptPeer): void {
+  recall({ generation, seenMs, zoneSeenMs, serial, ownSite, zone, hosts }: KeptPeer): void {
     this.#generation = generation
     this.#recalledSerial = serial
     this.#lastSeenMs = seenMs
     this.#lastSeenTimeMs = writeMoment(seenMs, this.#options.clock)
     this.#zoneSeenMs = zoneSeenMs
-    this.#zone.recall(zone)
+    this.#zone.recall(zone, ownSite)
     for (const [rootHost, shares] of hosts) this.#hosts.recall(rootHost, shares)
   }
 
@@ -192,8 +193,9 @@ export class PeerFollower {
       seenMs: this.#lastSeenMs,
       zoneSeenMs: this.#zoneSeenMs,
       serial: this.serial,
+      ownSite: this.#zone.ownSite,
       zone: this.#zone.told,
-      hosts: this.#hosts.told(sinceMs),
+      hosts: this.#hosts.told(sinceMs, this.#lastSeenMs),
     }
   }
 

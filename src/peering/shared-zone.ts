@@ -82,8 +82,11 @@ export class SharedZone {
     return this.#told
   }
 
-  /** Takes up what another process, or follower, was told, as far as there is room for it. */
-  recall(told: ReadonlyMap<string, ReadonlySet<string>>): void {
+  /**
+   * Takes up what another process, or follower, was told, as far as there is room for it. `ownSite`: undefined = it is not
+   * known, and what is told says it.
+   */
+  recall(told: ReadonlyMap<string, ReadonlySet<string>>, ownSite: string | undefined): void {
     const tally = new Tally(this.#count, this.#octets)
     try {
       for (const [host, records] of told) {
@@ -95,6 +98,7 @@ export class SharedZone {
       if (!(error instanceof TransferFault)) throw error
     }
     this.#settle(tally)
+    if (ownSite !== undefined) this.#ownSite = ownSite
   }
 
   /** Hosts without their `*.`. */

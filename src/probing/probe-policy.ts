@@ -1,4 +1,4 @@
-import { type Cidr, scanAddress, scanCidr } from '../dns/text/address.ts'
+import { type Cidr, isInNetwork, scanAddress, scanCidr } from '../dns/text/address.ts'
 
 /**
  * Networks that nothing is probed in unless the operator says so: whoever may write records could have the server
@@ -65,11 +65,6 @@ function cidrOf(text: string): Cidr {
   return scanCidr(text)!
 }
 
-function isIn(bytes: Uint8Array, { bytes: network, bits }: Cidr): boolean {
-  if (bytes.length !== network.length) return false
-  for (let i = 0; i * 8 < bits; i++) {
-    const mask = 0xff00 >> Math.min(8, bits - i * 8)
-    if ((bytes[i]! & mask & 0xff) !== network[i]) return false
-  }
-  return true
+function isIn(bytes: Uint8Array, cidr: Cidr): boolean {
+  return bytes.length === cidr.bytes.length && isInNetwork(bytes, cidr)
 }

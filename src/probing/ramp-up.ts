@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
 import { sameList } from '../record/found-addresses.ts'
 import { OverlaidSource } from '../record/overlaid-source.ts'
+import { unpackPlace } from '../record/pack.ts'
 import { RISE_UNITS, type Rising } from '../record/rising.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../record/source.ts'
 import { containing } from '../telemetry/contain.ts'
@@ -17,6 +18,7 @@ export const RISE_STEPS = RISE_UNITS / 2
 export const SETTLE_MS = 30_000
 /** A timer may be that early. */
 const SLACK_MS = 20
+const NOTHING: SinceMs = new Map()
 
 /**
  * How much of its weight an address gets that came back `elapsedMs` ago, in RISE_UNITS: the middle of each
@@ -39,8 +41,16 @@ export interface RampUpOptions {
   readonly known?: Iterable<RisenRecord>
 }
 
-/** A record key, and when what rises of it came back: monotonic milliseconds by address. */
-export type RisenRecord = readonly [key: string, addresses: ReadonlyMap<string, number>]
+/** When each address that rises came back; monotonic milliseconds. */
+type SinceMs = ReadonlyMap<string, number>
+
+/** What rises of one record. */
+export interface RisenRecord {
+  readonly key: string
+  /** Of its root host. */
+  readonly hostKey: string
+  readonly sinceMs: SinceMs
+}
 
 /**
  * Has addresses get their weight step by step: those that were down, and those that come beside others that
@@ -52,8 +62,8 @@ export class RampUp {
   /** The records of the source, with what rises. */
   readonly records: OverlaidSource
   readonly #options: RampUpOptions
-  /** When what rises came back, by record key and address; monotonic milliseconds. */
-  readonly #risen = new Map<string, Map<string, number>>()
+  /** What rises, by record key. */
+  readonly #risen = new Map<string, RisenRecord>()
   /** When records will be whole that were first seen a moment ago, soonest first; those of the start. */
   readonly #settlesMs = new Map<string, number>()
   readonly #startSettlesMs: number
@@ -63,7 +73,7 @@ export class RampUp {
   constructor(options: RampUpOptions) {
     this.#options = options
     this.#startSettlesMs = options.clock.monotonic() + SETTLE_MS
-    for (const risen of options.known ?? []) this.#recall(risen)
+    this.#recall([...(options.known ?? [])])
     // Before the overlay: what it looks up must be up to date.
     this.#unsubscribe = options.source.subscribe((changes) => this.#take(changes))
     this.records = new OverlaidSource(options.source, ({ key, down }) => {
@@ -76,7 +86,7 @@ export class RampUp {
   /** Addresses on their way. */
   get count(): number {
     let count = 0
-    for (const addresses of this.#risen.values()) count += addresses.size
+    for (const { sinceMs } of this.#risen.values()) count += sinceMs.size
     return count
   }
 
@@ -88,15 +98,18 @@ export class RampUp {
 
   /** What rises, for `known`. */
   risen(): Iterable<RisenRecord> {
-    return this.#risen
+    return this.#risen.values()
   }
 
-  #recall([key, known]: RisenRecord): void {
-    const record = this.#options.source.find(key)
-    if (record === undefined) return
-    const served = readServed(record)
-    const risen = [...known].filter(([address]) => served.has(address))
-    if (risen.length > 0) this.#risen.set(key, new Map(risen))
+  #recall(known: readonly RisenRecord[]): void {
+    const { source } = this.#options
+    const orphans: RisenRecord[] = []
+    for (const risen of known) {
+      const record = source.find(risen.key)
+      if (record === undefined) orphans.push(risen)
+      else this.#keep(record, risen.sinceMs)
+    }
+    if (orphans.length > 0) this.#adopt(orphans, source.records())
   }
 
   #take(changes: readonly RecordChange[]): void {
@@ -105,17 +118,54 @@ export class RampUp {
       if (settlesMs > nowMs) break
       this.#settlesMs.delete(key)
     }
+    const orphans: RisenRecord[] = []
+    const added: StoredRecord[] = []
     for (const { before, after } of changes) {
-      if (after === undefined) this.#forget(before!.key)
-      else if (before === undefined) this.#settlesMs.set(after.key, nowMs + SETTLE_MS)
-      else this.#takeChange(before, after, nowMs)
+      if (after === undefined) {
+        const risen = this.#forget(before!.key)
+        if (risen !== undefined) orphans.push(risen)
+      } else if (before === undefined) {
+        this.#settlesMs.set(after.key, nowMs + SETTLE_MS)
+        added.push(after)
+      } else this.#takeChange(before, after, nowMs)
     }
+    if (orphans.length > 0) this.#adopt(orphans, added)
     this.#keepStepping()
   }
 
-  #forget(key: string): void {
+  #forget(key: string): RisenRecord | undefined {
+    const risen = this.#risen.get(key)
     this.#risen.delete(key)
     this.#settlesMs.delete(key)
+    return risen
+  }
+
+  /**
+   * Has what rose in records that are gone go on in those that have their hosts instead: a host that gets its
+   * first peer, or loses its last one, has another record from then on.
+   */
+  #adopt(orphans: readonly RisenRecord[], records: Iterable<StoredRecord>): void {
+    const byHost = new Map<string, SinceMs>()
+    for (const { hostKey, sinceMs } of orphans) {
+      byHost.set(hostKey, new Map([...(byHost.get(hostKey) ?? NOTHING), ...sinceMs]))
+    }
+    for (const record of records) {
+      const sinceMs = byHost.get(hostKeyOf(record))
+      if (sinceMs !== undefined) this.#keep(record, sinceMs)
+    }
+  }
+
+  /** Has those of these addresses rise that the record serves. */
+  #keep(record: StoredRecord, sinceMs: SinceMs): void {
+    const served = readServed(record)
+    const kept = [...sinceMs].filter(([address]) => served.has(address))
+    this.#set(record, new Map([...(this.#risen.get(record.key)?.sinceMs ?? NOTHING), ...kept]))
+  }
+
+  #set(record: StoredRecord, sinceMs: SinceMs): void {
+    const { key } = record
+    if (sinceMs.size === 0) this.#risen.delete(key)
+    else this.#risen.set(key, { key, hostKey: hostKeyOf(record), sinceMs })
   }
 
   #takeChange(before: StoredRecord, after: StoredRecord, nowMs: number): void {
@@ -124,15 +174,14 @@ export class RampUp {
     const isSettled = nowMs >= this.#startSettlesMs && !this.#settlesMs.has(key)
     const { were, are, isWeighted } = compareServed(before, after)
     const wereDown = readDown(before)
-    const risen = this.#risen.get(key) ?? new Map<string, number>()
-    for (const address of risen.keys()) if (!are.has(address)) risen.delete(address)
+    const known = this.#risen.get(key)?.sinceMs ?? NOTHING
+    const sinceMs = new Map([...known].filter(([address]) => are.has(address)))
     const isBeside = isSettled && isWeighted && [...are].some((address) => were.has(address))
     for (const address of are) {
       const isNew = isBeside && !were.has(address)
-      if (isNew || wereDown.has(address)) risen.set(address, nowMs)
+      if (isNew || wereDown.has(address)) sinceMs.set(address, nowMs)
     }
-    if (risen.size > 0) this.#risen.set(key, risen)
-    else this.#risen.delete(key)
+    this.#set(after, sinceMs)
   }
 
   #keepStepping(): void {
@@ -150,7 +199,7 @@ export class RampUp {
     if (risen === undefined) return []
     const { clock, durationMs } = this.#options
     const nowMs = clock.monotonic() + SLACK_MS
-    return [...risen]
+    return [...risen.sinceMs]
       .map(([address, sinceMs]) => ({ address, units: risenUnits(nowMs - sinceMs, durationMs) }))
       .filter(({ units }) => units < RISE_UNITS)
       .sort((a, b) => (a.address < b.address ? -1 : 1))
@@ -161,8 +210,9 @@ export class RampUp {
     for (const key of keys) {
       const risen = this.#risen.get(key)!
       const rising = new Set(this.#risingOf(key).map(({ address }) => address))
-      for (const address of risen.keys()) if (!rising.has(address)) risen.delete(address)
-      if (risen.size === 0) this.#risen.delete(key)
+      const sinceMs = new Map([...risen.sinceMs].filter(([address]) => rising.has(address)))
+      if (sinceMs.size === 0) this.#risen.delete(key)
+      else this.#risen.set(key, { ...risen, sinceMs })
     }
     if (this.#risen.size === 0) {
       this.#stopStepping?.()
@@ -170,4 +220,8 @@ export class RampUp {
     }
     this.records.refresh(keys)
   }
+}
+
+function hostKeyOf({ packed }: StoredRecord): string {
+  return unpackPlace(packed).rootHostKey
 }

@@ -128,10 +128,48 @@ t.test('what makes no sense is refused', (t) => {
 
 t.test('the help has a line for each flag', (t) => {
   const lines = operatorFlagLines()
-  t.equal(lines.length, 21)
+  t.equal(lines.length, 23)
   t.match(
     lines.join('\n'),
     /--peer-expiry +how long the endpoints of a silent peer are kept; default 24h0m0s/,
   )
+  t.end()
+})
+
+t.test('NOTIFYs are taken where it is said, and nowhere else', (t) => {
+  t.match(scanOperatorArgs([], {}), { notifyAddresses: [], settings: { notifyAllowed: [] } })
+  const table = [
+    { text: ':5353', want: [{ host: '', port: 5353 }] },
+    {
+      text: '192.0.2.1:53, [2001:DB8::1]:5353,',
+      want: [
+        { host: '192.0.2.1', port: 53 },
+        { host: '2001:db8::1', port: 5353 },
+      ],
+    },
+    { text: ':53,:53', want: [{ host: '', port: 53 }] },
+  ]
+  for (const { text, want } of table) {
+    t.match(scanOperatorArgs([`--notify-bind-address=${text}`], {}), { notifyAddresses: want })
+  }
+  t.match(scanOperatorArgs(['--notify-allow=192.0.2.0/24,::/0'], { NOTIFY_BIND_ADDRESS: ':53' }), {
+    notifyAddresses: [{ host: '', port: 53 }],
+    settings: { notifyAllowed: [{ bits: 24 }, { bits: 0 }] },
+  })
+  const many = Array.from({ length: 9 }, (_, i) => `:${5300 + i}`).join()
+  for (const bad of [
+    '53',
+    'ns1:53',
+    '2001:db8::1:53',
+    ':65536',
+    '192.0.2.1',
+    ':53,0',
+    '[:53',
+    many,
+  ]) {
+    const got = scanOperatorArgs([`--notify-bind-address=${bad}`], {})
+    t.match(got, /--notify-bind-address: want up to 8 of IP:PORT or :PORT, or 0$/, bad)
+  }
+  t.match(scanOperatorArgs(['--notify-allow=192.0.2.1'], {}), /--notify-allow: want networks/)
   t.end()
 })

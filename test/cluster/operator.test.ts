@@ -12,6 +12,8 @@ const ZONE = 'k.example.com'
 const SEEN_MS = 15_000
 /** Until a peer is called silent, and told of. */
 const SILENT_MS = 60_000
+/** Until a change of a definition, with which all its watches end, is past. */
+const DEFINED_MS = 60_000
 
 /** A cluster of its own, as far as anybody sees: a namespace, a nameserver and an operator. */
 class Site {
@@ -346,6 +348,67 @@ t.test('against an API server', needsCluster(), async (t) => {
       await east.hasCondition('app', /^True ProviderSuccess: Provider ensured the dns record$/)
       for (const name of [host, `${host}.kdrnt`]) await everywhere(name, '')
       t.ok(await isGone(), 'and nobody brings it back')
+    },
+  )
+
+  await t.test(
+    'with a definition of before an operator works, and says what it lacks',
+    async (t) => {
+      const host = `relayed.${ZONE}`
+      // Who tells of two sites is a nameserver of neither.
+      const told = (name: string, site: string) =>
+        `v2.${name}.kdrnt. 0 IN TXT "v=2" "site=${site}" "host=${name}" "name=${name}" "type=A" "ttl=60" "target=192.0.2.5"`
+      const relay = await startServer(t, {
+        corefile:
+          'kdrnt:{PORT} {\n bind 127.0.0.1\n file zone\n transfer {\n to 127.0.0.1\n }\n}\n',
+        files: {
+          zone: `kdrnt. 60 IN SOA ns.kdrnt. h.kdrnt. 1 60 60 60 60
+kdrnt. 60 IN NS ns.kdrnt.
+${told(host, 'north')}
+${told(`x.${ZONE}`, 'south')}
+`,
+        },
+      })
+      await east.putSecret({ ZONES: ZONE, NAMESERVERS: `127.0.0.1:${relay.port}` })
+      const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dnsrecords.kuadrant.io'
+      const items =
+        '/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/peers/items'
+      const relayed = { path: `${items}/properties/relayed`, value: { type: 'boolean' } }
+      const define = (op: 'add' | 'remove') =>
+        cluster.call('PATCH', crd, [{ op, ...relayed }], {
+          contentType: 'application/json-patch+json',
+        })
+      // What the API server makes of a definition takes it a moment.
+      const isKnown = async () => {
+        const status = { peers: [{ address: 'x', state: 'Live', relayed: true }] }
+        const metadata = { name: 'relayed' }
+        const object = { apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord', metadata, status }
+        const path = `${cluster.records(east.name, 'relayed')}/status?dryRun=All&force=true&fieldManager=x`
+        const contentType = 'application/apply-patch+yaml'
+        return (await cluster.call('PATCH', path, object, { contentType })).status === 200
+      }
+      const peers = async () => (await east.read('relayed')).status.peers
+      await east.operator?.stop()
+      await east.create('relayed', specOf(host, '192.0.2.6'))
+      t.equal((await define('remove')).status, 200)
+      await until(async () => !(await isKnown()), 'the definition of before', DEFINED_MS)
+      const before = await east.startOperator()
+      await east.answers(host, '192.0.2.5 192.0.2.6', DEFINED_MS)
+      await east.hasCondition('relayed', /^True/, DEFINED_MS)
+      await until(async () => (await peers())?.[0]?.site === 'north', 'what is told', DEFINED_MS)
+      t.match(before.output, /that is installed has no status\.peers\[\]\.relayed/)
+      t.equal((await peers())[0].relayed, undefined)
+      t.equal(await before.stop(), 0)
+      t.equal((await define('add')).status, 200)
+      await until(isKnown, 'the definition', DEFINED_MS)
+      const after = await east.startOperator()
+      await until(async () => (await peers())[0].relayed === true, 'all of it', DEFINED_MS)
+      t.notMatch(after.output, /that is installed has no/)
+      await east.answers(host, '192.0.2.5 192.0.2.6', DEFINED_MS)
+      await east.remove('relayed')
+      await east.answers(host, '', DEFINED_MS)
+      await east.putSecret({ ZONES: ZONE, NAMESERVERS: nameservers })
+      for (const site of sites) await site.answers(`app.${ZONE}`, '192.0.2.1 192.0.2.2', DEFINED_MS)
     },
   )
 

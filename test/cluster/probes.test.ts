@@ -1,17 +1,28 @@
+import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { Cluster } from '../support/cluster.ts'
+import { SETTLE_MS } from '../../src/probing/ramp-up.ts'
+import { Cluster, temporaryDirectory } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
+import { deploy, CHOSEN as NAMESPACE, SYSTEM, writeKubeconfig } from '../support/deployed.ts'
 import { RunningOperator } from '../support/operator.ts'
+import { RisingShare } from '../support/rising-share.ts'
+import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-const NAMESPACE = 'team'
-const HOST = 'app.k.example.com'
+const ZONE = 'k.example.com'
+const HOST = `app.${ZONE}`
+/** A record that is served as it is; another operator sees to its probes. */
+const PLAIN = `plain.${ZONE}`
 const SEEN_MS = 30_000
 /** The last that the definition lets be probed. */
 const PORT_MAX = 49_151
+const RAMP_UP_MS = 8000
+/** Questions of a batch, and how many of them at least are answered with what has its full weight: half of them by rights. */
+const BATCH = 400
+const FULL_MIN = 160
 
 /** Answers on a port of `address`; 0 = any that the definition allows. */
 async function gateway(address: string, port = 0): Promise<Server> {
@@ -28,25 +39,68 @@ async function stop(server: Server): Promise<void> {
   await new Promise((done) => server.close(done))
 }
 
+const weighted = (host: string, targets: readonly string[]) =>
+  targets.map((target) => ({
+    dnsName: host,
+    recordType: 'A',
+    recordTTL: 60,
+    setIdentifier: target,
+    providerSpecific: [{ name: 'weight', value: '100' }],
+    targets: [target],
+  }))
+
+/** Operator and nameserver have the rights of their accounts in `deploy/`, and no others. */
 t.test('an operator probes what records ask for', needsCluster(), async (t) => {
   const cluster = await Cluster.start(t)
-  await cluster.installCrds()
-  await cluster.createNamespace(NAMESPACE)
+  await deploy(cluster)
   await cluster.must('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
     metadata: { name: 'coredns', labels: { 'kuadrant.io/default-provider': 'true' } },
     type: 'kuadrant.io/coredns',
-    stringData: { ZONES: 'k.example.com', NAMESERVERS: '127.0.0.1:1' },
+    stringData: { ZONES: ZONE, NAMESERVERS: '127.0.0.1:1' },
+  })
+  await cluster.must('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
+    metadata: { name: 'aws' },
+    type: 'kuadrant.io/aws',
   })
   let one = await gateway('127.0.0.2')
   const { port } = one.address() as AddressInfo
   const two = await gateway('127.0.0.3', port)
   t.teardown(() => Promise.all([stop(one), stop(two)]))
+  const directory = temporaryDirectory(t)
+  const kubeconfig = await writeKubeconfig(cluster, 'sextant-operator', directory)
   const startOperator = () =>
     RunningOperator.start(t, {
-      kubeconfig: cluster.kubeconfig('admin'),
-      args: [`--watch-namespaces=${NAMESPACE}`, '--site=here', '--probe-allow=127.0.0.0/8'],
+      kubeconfig,
+      args: [
+        `--watch-namespaces=${NAMESPACE}`,
+        `--cluster-secret-namespace=${SYSTEM}`,
+        '--leader-elect',
+        `--leader-elect-namespace=${SYSTEM}`,
+        '--probe-allow=127.0.0.0/8',
+      ],
     })
-  let operator = await startOperator()
+  const kuadrant = `kuadrant {
+    kubeconfig ${await writeKubeconfig(cluster, 'sextant-server', directory)}
+    ramp-up ${RAMP_UP_MS / 1000}s
+  }`
+  const [first, server] = await Promise.all([
+    startOperator(),
+    startServer(t, {
+      corefile: `${ZONE}:{PORT} {\n  bind 127.0.0.1\n  errors\n  ${kuadrant}\n}\n`,
+      env: { WATCH_NAMESPACES: NAMESPACE },
+    }),
+  ])
+  let operator = first
+  const resolver = new Resolver({ timeout: 2000, tries: 3 })
+  resolver.setServers([`127.0.0.1:${server.port}`])
+  /** The address that is drawn; '' = none. */
+  const draw = async (host: string): Promise<string> =>
+    (await resolver.resolve4(host).catch(() => []))[0] ?? ''
+  const drawn = async (host: string, count: number, address: string): Promise<number> => {
+    let found = 0
+    for (let i = 0; i < count; i++) if ((await draw(host)) === address) found++
+    return found
+  }
   const PROBES = cluster.records(NAMESPACE, '', 'dnshealthcheckprobes')
   // biome-ignore lint/suspicious/noExplicitAny: objects as the API has them
   const probes = async (): Promise<any[]> => (await cluster.must('GET', PROBES)).items
@@ -60,7 +114,7 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
   const spec = (...targets: string[]) => ({
     rootHost: HOST,
     healthCheck: { protocol: 'HTTP', port, path: '/healthz', interval: '1s', failureThreshold: 1 },
-    endpoints: [{ dnsName: HOST, recordType: 'A', recordTTL: 60, targets }],
+    endpoints: weighted(HOST, targets),
   })
 
   await t.test('it makes a probe of each address, and tells what it finds', async (t) => {
@@ -87,6 +141,42 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
     t.match(found[0].metadata.ownerReferences, [
       { kind: 'DNSRecord', name: 'app', controller: true },
     ])
+  })
+
+  const tellOfPlain = (healthy: boolean) =>
+    cluster.must('PATCH', `${PROBES}/plain-192.0.2.1/status`, {
+      status: { healthy, consecutiveFailures: healthy ? 0 : 6, observedGeneration: 1 },
+    })
+  let seenMs = 0
+
+  await t.test('a nameserver draws among what is up', async (t) => {
+    await cluster.must('POST', cluster.records(NAMESPACE), {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name: 'plain', labels: { 'kuadrant.io/coredns-zone-name': ZONE } },
+      spec: {
+        rootHost: PLAIN,
+        providerRef: { name: 'aws' },
+        endpoints: weighted(PLAIN, ['192.0.2.1', '192.0.2.2']),
+      },
+    })
+    await cluster.must('POST', PROBES, {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSHealthCheckProbe',
+      metadata: { name: 'plain-192.0.2.1', labels: { 'kuadrant.io/health-probes-owner': 'plain' } },
+      spec: { address: '192.0.2.1', port: 443, protocol: 'HTTPS', interval: '1h' },
+    })
+    await tellOfPlain(true)
+    for (const [host, ...addresses] of [
+      [HOST, '127.0.0.2', '127.0.0.3'],
+      [PLAIN, '192.0.2.1', '192.0.2.2'],
+    ] as const) {
+      for (const address of addresses) {
+        await until(async () => (await draw(host)) === address, `${address} of ${host}`, SEEN_MS)
+      }
+    }
+    seenMs = performance.now()
+    t.pass('all of them')
   })
 
   await t.test('one that stops leaves the merged record', async (t) => {
@@ -128,11 +218,46 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
     t.equal(await healthOf('app-127.0.0.2'), false)
   })
 
-  await t.test('it comes back', async (t) => {
+  const AWAY = [
+    { host: HOST, address: '127.0.0.2' },
+    { host: PLAIN, address: '192.0.2.1' },
+  ]
+
+  await t.test('what is down is in no answer', async (t) => {
+    await tellOfPlain(false)
+    for (const { host, address } of AWAY) {
+      const isAway = async () => (await drawn(host, 30, address)) === 0
+      await until(isAway, `${address} to be away`, SEEN_MS)
+      t.equal(await drawn(host, BATCH, address), 0, host)
+    }
+  })
+
+  await t.test('it comes back, slowly: merged by the operator, and served as it is', async (t) => {
+    // What joins a record is its full part of it until the record is that old.
+    const isSettled = () => performance.now() > seenMs + SETTLE_MS + 1000
+    await until(isSettled, 'the records to be whole', 2 * SETTLE_MS)
+    const startMs = performance.now()
     one = await gateway('127.0.0.2', port)
+    await tellOfPlain(true)
+    const shares = AWAY.map((away) => ({ ...away, share: new RisingShare(RAMP_UP_MS) }))
+    const drawBoth = async () => {
+      for (const { host, address, share } of shares) {
+        const isDrawn = (await draw(host)) === address
+        share.note(isDrawn, performance.now() - startMs)
+      }
+      return performance.now() - startMs > RAMP_UP_MS
+    }
+    await until(drawBoth, 'the time to pass', 10 * RAMP_UP_MS)
+    for (const { host, address, share } of shares) {
+      t.ok(share.isWithinBound, `${host}: ${share}`)
+      t.comment(`${host}: ${share}${share.isTelling ? '' : ', too few to tell'}`)
+      const isFull = async () => (await drawn(host, BATCH, address)) >= FULL_MIN
+      await until(isFull, `${address} to be back`, SEEN_MS)
+    }
     await until(async () => (await healthOf('app-127.0.0.2')) === true, 'it to be up', SEEN_MS)
     await until(async () => (await condition()).startsWith('True'), 'the record to say so', SEEN_MS)
-    t.pass('and the record says so')
+    await cluster.must('DELETE', cluster.records(NAMESPACE, 'plain'))
+    await cluster.must('DELETE', `${PROBES}/plain-192.0.2.1`)
   })
 
   await t.test('an address that leaves the record takes its probe along', async () => {
@@ -153,10 +278,6 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
       metadata: { name: 'elsewhere' },
       spec: { ...spec('127.0.0.3'), providerRef: { name: 'aws' } },
     })
-    await cluster.must('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
-      metadata: { name: 'aws' },
-      type: 'kuadrant.io/aws',
-    })
     await cluster.must('POST', PROBES, {
       apiVersion: 'kuadrant.io/v1alpha1',
       kind: 'DNSHealthCheckProbe',
@@ -175,5 +296,12 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
       'ours-127.0.0.3',
       'stray',
     ])
+  })
+
+  await t.test('no right was missing', async (t) => {
+    for (const output of [first.output, operator.output, server.output()]) {
+      t.match(output, /\S/)
+      t.notMatch(output, /\b40[13]\b|forbidden/i)
+    }
   })
 })

@@ -122,6 +122,7 @@ t.test('the fields of a DNSRecord', (t) => {
       'peers[].lastSeenTime: string',
       'peers[].serial: integer',
       'peers[].message: string',
+      'peers[].relayed: boolean',
       ...ENDPOINT_FIELDS('peers[].endpoints'),
     ].sort(),
   )

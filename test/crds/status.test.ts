@@ -53,7 +53,7 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
     site: 'here',
     bounds: { minMs: 5000, maxMs: 900_000 },
     expiryMs: 3_600_000,
-    reportsPeers: () => true,
+    peersForm: () => 'whole',
     role: 'primary',
     removalTimeoutMs: 3_600_000,
     turns: new Turns(),
@@ -87,6 +87,8 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
     probes: [{ address: '192.0.2.1', health: 'down' }],
   })
   await look('one whose address is down')
+  peers.say(addresses[0]!, 'north', [steered], thisMoment(clock), false)
+  await look('one that a peer relays')
   cluster.edit('a/app', { endpoints: [{ dnsName: HOST, recordType: 'A', targets: ['x'] }] })
   await look('one that is refused')
   cluster.secrets.clear()

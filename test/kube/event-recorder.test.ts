@@ -3,7 +3,7 @@ import { Random } from '../../src/base/random.ts'
 import { EventRecorder } from '../../src/kube/event-recorder.ts'
 import type { EventSubject, Happening } from '../../src/kube/event-series.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { ApiDouble, type Asked, statusBody, turns } from '../support/api-double.ts'
+import { ApiDouble, type Asked, missingBody, statusBody, turns } from '../support/api-double.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 
 const SUBJECT: EventSubject = {
@@ -223,7 +223,9 @@ t.test(
     stage.reply = (asked) => asked.reply(409, statusBody(409, 'there', 'AlreadyExists'))
     t.equal((await stage.advance(60_000)).length, 1)
     stage.recorder.record(SUBJECT, HAPPENING)
-    stage.reply = (asked) => asked.reply(404, statusBody(404, 'gone', 'NotFound'))
+    stage.reply = (asked) => {
+      asked.reply(404, missingBody('events', asked.path.split('/').at(-1) ?? ''))
+    }
     t.match(await stage.advance(500), [{ method: 'PATCH' }])
     stage.reply = (asked) => asked.reply(200, {})
     t.match(await stage.written(), [{ method: 'POST', body: { series: { count: 2 } } }])

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { LeaderElector } from '../../src/kube/lease.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { ApiDouble, type Asked, statusBody, turns } from '../support/api-double.ts'
+import { ApiDouble, type Asked, missingBody, statusBody, turns } from '../support/api-double.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 
 interface Lease {
@@ -50,7 +50,7 @@ class Stage {
     if (asked.method === 'POST' && lease !== undefined) {
       asked.reply(409, statusBody(409, 'there', 'AlreadyExists'))
     } else if (asked.method !== 'POST' && lease === undefined) {
-      asked.reply(404, statusBody(404, 'not found', 'NotFound'))
+      asked.reply(404, missingBody('leases', 'sextant'))
     } else if (asked.method === 'PUT' && version !== lease?.metadata.resourceVersion) {
       asked.reply(409, statusBody(409, 'modified', 'Conflict'))
     } else {
@@ -207,7 +207,7 @@ t.test('one that never had it gives nothing back', async (t) => {
 })
 
 t.test('a holder that can not renew stops well before others begin', async (t) => {
-  for (const mode of ['hang', 500, 403] as const) {
+  for (const mode of ['hang', 500, 403, 404] as const) {
     const stage = new Stage(t)
     const a = stage.elector('a')
     a.elector.start()

@@ -7,7 +7,14 @@ import {
   type ObjectRef,
   Objects,
 } from '../../src/kube/objects.ts'
-import { ApiDouble, type Asked, listBody, statusBody, turns } from '../support/api-double.ts'
+import {
+  ApiDouble,
+  type Asked,
+  listBody,
+  missingBody,
+  statusBody,
+  turns,
+} from '../support/api-double.ts'
 import { FakeTimers } from '../support/setup.ts'
 
 const RESOURCE = { group: 'kuadrant.io', version: 'v1alpha1', plural: 'dnsrecords' }
@@ -173,9 +180,9 @@ t.test('refusals are told apart', async (t) => {
       want: { conflict: false, there: true, missing: false },
     },
     {
-      name: 'nothing there',
+      name: 'a 404 that names no object',
       given: [404, 'NotFound', 0],
-      want: { conflict: false, there: false, missing: true },
+      want: { conflict: false, there: false, missing: false },
     },
     {
       name: 'not valid',
@@ -198,7 +205,7 @@ t.test('refusals are told apart', async (t) => {
     const got = {
       conflict: isConflict(error),
       there: isAlreadyThere(error),
-      missing: isNotFound(error),
+      missing: isNotFound(error, REF),
     }
     t.strictSame(got, want, name)
     t.equal(stage.api.asked.length, 0, 'who asked decides whether to ask again')
@@ -208,11 +215,40 @@ t.test('refusals are told apart', async (t) => {
 t.test('what is not there is no error for who reads or deletes it', async (t) => {
   const stage = new Stage(t)
   const got = stage.objects.get(REF)
-  ;(await stage.asked()).reply(404, statusBody(404, 'not found', 'NotFound'))
+  ;(await stage.asked()).reply(404, missingBody('dnsrecords', 'a'))
   t.equal(await got, undefined)
   const deleted = stage.objects.delete(REF)
-  ;(await stage.asked()).reply(404, statusBody(404, 'not found', 'NotFound'))
+  ;(await stage.asked()).reply(404, missingBody('dnsrecords', 'a'))
   t.equal(await deleted, false)
+})
+
+t.test('of a 404 only one that names the object says that it is gone', async (t) => {
+  const noResource = 'the server could not find the requested resource'
+  const status = statusBody(404, noResource, 'NotFound')
+  const table = [
+    { name: 'that very object', status: 404, given: missingBody('dnsrecords', 'a'), want: true },
+    { name: 'another object', status: 404, given: missingBody('dnsrecords', 'b'), want: false },
+    { name: 'its namespace', status: 404, given: missingBody('namespaces', 'team'), want: false },
+    { name: 'another kind', status: 404, given: missingBody('secrets', 'a'), want: false },
+    { name: 'a kind that is not known yet', status: 404, given: status, want: false },
+    { name: 'details of nothing', status: 404, given: { ...status, details: {} }, want: false },
+    { name: 'details that are none', status: 404, given: { ...status, details: 'a' }, want: false },
+    { name: 'no Status', status: 404, given: ['404 page not found'], want: false },
+    { name: 'another status', status: 503, given: missingBody('dnsrecords', 'a'), want: false },
+  ]
+  for (const { name, status, given, want } of table) {
+    const stage = new Stage(t)
+    const refused = refusal(stage.objects.patchSteps(REF, []))
+    ;(await stage.asked()).reply(status, given)
+    const error = await refused
+    t.equal(isNotFound(error, REF), want, name)
+    if (want) continue
+    for (const asking of [stage.objects.get(REF), stage.objects.delete(REF)]) {
+      const fault = refusal(asking)
+      ;(await stage.asked()).reply(status, given)
+      t.match(await fault, { status }, name)
+    }
+  }
 })
 
 t.test('a refused credential is read anew, once', async (t) => {

@@ -3,6 +3,7 @@ import { thisMoment } from '../../src/base/moment.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'
+import { keyIdOf } from '../../src/operator/key-id.ts'
 import type { Nameserver } from '../../src/operator/nameserver.ts'
 import { type Follower, PeerSet, SILENT_AFTER_MS } from '../../src/operator/peer-set.ts'
 import type { Provider } from '../../src/operator/provider-secret.ts'
@@ -44,6 +45,17 @@ class ToyFollower implements Follower {
   }
 
   start(): void {}
+
+  notified = 0
+  host = ''
+
+  notify(): void {
+    this.notified++
+  }
+
+  isAt(host: string): boolean {
+    return host === this.host
+  }
 
   close(): void {
     this.isClosed = true
@@ -95,8 +107,9 @@ function setUp(expiryMs = 24 * 3600 * 1000) {
     timers,
     onNews: (key) => news.push(key),
     expiryMs,
-    follow: () => {
+    follow: ({ host }) => {
       const follower = new ToyFollower()
+      follower.host = host
       followers.push(follower)
       return follower
     },
@@ -269,4 +282,64 @@ t.test('a clock that is set makes nobody silent, and nobody heard', async (t) =>
   clock.nowMs -= 365 * 24 * 3600 * 1000
   await pass(SILENT_AFTER_MS)
   t.equal(peer?.answerFor(APP).kind, 'silent')
+})
+
+t.test('a NOTIFY has those peers asked that it may be about', (t) => {
+  const { followers, peers, clock } = setUp()
+  const keyed = provider([EAST], 'secret')
+  peers.peersFor('a/one', APP, provider([EAST, WEST]))
+  peers.peersFor('a/two', APP, keyed)
+  const keyId = keyIdOf(keyed.tsigKey!)
+  const table = [
+    { name: 'a stranger', host: '192.0.2.9', want: 'stranger', asked: [0, 0, 0] },
+    {
+      name: 'a peer is all who are at its address, with a key or without',
+      host: EAST.host,
+      asked: [1, 0, 1],
+    },
+    { name: 'IPv6', host: WEST.host, asked: [0, 1, 0] },
+    { name: 'a network of --notify-allow', host: '192.0.2.9', isAllowed: true, asked: [1, 1, 1] },
+    { name: 'one that is a peer as well', host: EAST.host, isAllowed: true, asked: [1, 1, 1] },
+    {
+      name: 'a key is that of all who have it, wherever it comes from',
+      host: '192.0.2.9',
+      keyId,
+      asked: [0, 0, 1],
+    },
+    {
+      name: 'a key that nobody is followed with',
+      host: EAST.host,
+      keyId: 'other',
+      asked: [0, 0, 0],
+    },
+  ]
+  for (const { name, want = 'hastened', asked, ...sender } of table) {
+    clock.pass(1000)
+    for (const follower of followers) follower.notified = 0
+    t.equal(peers.hasten({ keyId: '', isAllowed: false, ...sender }), want, name)
+    t.strictSame(
+      followers.map(({ notified }) => notified),
+      asked,
+      name,
+    )
+  }
+  t.end()
+})
+
+t.test('looks for the sake of NOTIFYs are bounded, of one peer and of all together', (t) => {
+  const { followers, peers, clock } = setUp()
+  const many = Array.from({ length: 60 }, (_, i) => ({ host: `192.0.2.${i}`, port: 53 }))
+  peers.peersFor('a/one', APP, provider(many))
+  const all = { host: '192.0.2.254', keyId: '', isAllowed: true }
+  const looks = (): number => followers.filter(({ notified }) => notified > 0).length
+  t.equal(peers.hasten(all), 'hastened')
+  t.equal(looks(), 60)
+  t.equal(peers.hasten(all), 'hastened', 'those that come in a row share a look')
+  clock.pass(100)
+  for (const follower of followers) follower.notified = 0
+  t.equal(peers.hasten(all), 'limited')
+  t.equal(looks(), 50, 'a hundred at once, and ten since')
+  clock.pass(1000)
+  t.equal(peers.hasten(all), 'hastened', 'the next second has others')
+  t.end()
 })

@@ -11,7 +11,7 @@ const START_MS = Date.parse('2026-03-01T12:00:00Z')
 const clock = new FakeClock()
 clock.nowMs = START_MS
 const HOST = 'k.example.com'
-const ROOM_OCTETS = 400_000
+const WHOLE = { form: 'whole', roomOctets: 400_000 } as const
 
 const endpoints: fc.Arbitrary<SharedEndpoint> = fc
   .record({
@@ -38,7 +38,9 @@ function words(generation: Generation, seenMs: number) {
     .uniqueArray(fc.constantFrom('east', 'west', 'x'), { minLength: 1 })
     .chain((sites) =>
       fc.tuple(
-        ...sites.map((site) => shares({ site, isOwn: sites.length === 1 }, generation, seenMs)),
+        ...sites.map((site) =>
+          fc.boolean().chain((isOwn) => shares({ site, isOwn }, generation, seenMs)),
+        ),
       ),
     )
 }
@@ -96,10 +98,10 @@ t.test('what peers said outlives a restart, and is written the same after it', a
         ['192.0.2.1:53', toldBy('192.0.2.1:53', one)],
         ['[::1]:53', toldBy('[::1]:53', other)],
       ])
-      const printed = printPeers([...remembered.keys()], remembered, ROOM_OCTETS)
+      const printed = printPeers([...remembered.keys()], remembered, WHOLE)
       const scanned = scanPeers(JSON.parse(JSON.stringify(printed)), HOST, clock)
       t.strictSame(scanned, remembered)
-      t.strictSame(printPeers([...remembered.keys()], scanned, ROOM_OCTETS), printed)
+      t.strictSame(printPeers([...remembered.keys()], scanned, WHOLE), printed)
     }),
     { numRuns: 200, seed: 4 },
   )
@@ -115,7 +117,7 @@ t.test(
       ['silent', { word, reason: 'timeout' }],
       ['never', { word: undefined, reason: 'refused' }],
     ])
-    t.strictSame(printPeers(['live', 'silent', 'never', 'new'], remembered, ROOM_OCTETS), [
+    t.strictSame(printPeers(['live', 'silent', 'never', 'new'], remembered, WHOLE), [
       { address: 'live', state: 'Live', generation: 'v2', endpoints: [] },
       {
         address: 'silent',
@@ -130,6 +132,103 @@ t.test(
     ])
   },
 )
+
+/** One peer's words: `east` or `east-`, which has nothing, its own; `(west)` is relayed. */
+function pageOf(teller: string, text: string, reason = ''): Remembered {
+  const { seenMs, seenTimeMs } = thisMoment(clock)
+  const said = text.split(' ').map((word): SiteShare => {
+    const site = word.replace(/[()-]/g, '')
+    const about = { generation: 'v2', seenMs, rootHost: HOST } as const
+    const isOwn = !word.startsWith('(')
+    return { site, teller, isOwn, ...about, endpoints: word.endsWith('-') ? [] : [told({ site })] }
+  })
+  const about = { seenMs, seenTimeMs, generation: 'v2', serial: 7, problems: [] } as const
+  return { reason, word: { shares: text === '' ? [] : said, ...about } }
+}
+
+t.test('what is said beside the site of a peer, and where', async (t) => {
+  const table: readonly {
+    readonly name: string
+    readonly given: readonly (readonly [address: string, words: string, reason?: string])[]
+    readonly want: readonly object[]
+  }[] = [
+    {
+      name: 'a nameserver of one site is what a peer is by default',
+      given: [['a', 'east']],
+      want: [{ site: 'east', relayed: undefined }],
+    },
+    {
+      name: 'one that tells of a site that is not its own says so',
+      given: [['a', '(east)']],
+      want: [{ site: 'east', relayed: true }],
+    },
+    {
+      name: 'one that tells of several is a nameserver of none, by default',
+      given: [['a', '(east) (west)']],
+      want: [
+        { site: 'east', relayed: undefined },
+        { site: 'west', relayed: undefined },
+      ],
+    },
+    {
+      name: 'one of several that is its own is told apart',
+      given: [['a', 'east (west)']],
+      want: [
+        { site: 'east', relayed: false },
+        { site: 'west', relayed: undefined },
+      ],
+    },
+    {
+      name: 'a live nameserver that has nothing does not say of which site it is',
+      given: [['a', 'east-']],
+      want: [{ site: undefined }],
+    },
+    {
+      name: 'but where another one tells of that site',
+      given: [
+        ['a', 'east-'],
+        ['b', '(east)'],
+      ],
+      want: [
+        { site: 'east', endpoints: [] },
+        { site: 'east', relayed: true },
+      ],
+    },
+    {
+      name: 'and where it is silent, as another one may begin to',
+      given: [['a', 'east-', 'timeout']],
+      want: [{ site: 'east', state: 'Silent', endpoints: [] }],
+    },
+    {
+      name: 'one that relays nothing does not say whose',
+      given: [['a', '(east)-', 'timeout']],
+      want: [{ site: undefined }],
+    },
+  ]
+  for (const { name, given, want } of table) {
+    const pages = new Map(
+      given.map(([address, words, reason]) => [address, pageOf(address, words, reason)]),
+    )
+    const printed = printPeers([...pages.keys()], pages, WHOLE)
+    t.match(printed, want, name)
+    t.equal(printed.length, want.length, name)
+    const scanned = scanPeers(JSON.parse(JSON.stringify(printed)), HOST, clock)
+    t.strictSame(printPeers([...pages.keys()], scanned, WHOLE), printed, `${name}, after a restart`)
+    for (const [i, { site, relayed }] of printed.entries()) {
+      if (site === undefined) continue
+      const { address } = printed[i]!
+      const of = (from: ReadonlyMap<string, Remembered>) =>
+        from.get(String(address))?.word?.shares.find((share) => share.site === site)?.isOwn
+      t.equal(of(scanned), of(pages), `${name}: ${relayed}`)
+    }
+    const unmarked = printPeers([...pages.keys()], pages, { ...WHOLE, form: 'unmarked' })
+    t.strictSame(
+      unmarked,
+      printed.map(({ relayed: _, ...rest }) => rest),
+      `${name}, with an older definition`,
+    )
+  }
+})
 
 t.test('what makes no sense is passed over', async (t) => {
   const bad = [

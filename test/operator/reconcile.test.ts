@@ -2,6 +2,7 @@ import t from 'tap'
 import { thisMoment } from '../../src/base/moment.ts'
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
 import { Turns } from '../../src/operator/delegation/turns.ts'
+import type { PeersForm } from '../../src/operator/peer-status.ts'
 import type { Plan } from '../../src/operator/plan.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
 import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
@@ -20,6 +21,7 @@ class World {
   readonly plans: Plan[] = []
   readonly conflicts: string[] = []
   readonly forgotten: string[] = []
+  peersForm: PeersForm = 'whole'
   reconciler = this.start()
 
   constructor() {
@@ -44,7 +46,7 @@ class World {
       site: 'here',
       bounds: { minMs: 5000, maxMs: 900_000 },
       expiryMs: 24 * HOUR_MS,
-      reportsPeers: () => true,
+      peersForm: () => this.peersForm,
       role: 'primary',
       removalTimeoutMs: 24 * HOUR_MS,
       turns: new Turns(),
@@ -56,6 +58,11 @@ class World {
   say(address: string, site: string, targets: readonly string[]): void {
     const endpoints = targets.length === 0 ? [] : [{ targets }]
     this.peers.say(address, site, endpoints, thisMoment(this.clock))
+  }
+
+  /** Has a peer tell what it heard of a site of others. */
+  relay(address: string, site: string, targets: readonly string[]): void {
+    this.peers.say(address, site, [{ targets }], thisMoment(this.clock), false)
   }
 
   /** Looks at the record until there is nothing to do; returns the writes. */
@@ -209,6 +216,105 @@ t.test('a silent peer is heard until its word runs out, also over a restart', as
   t.strictSame(await world.look(), ['apply merged-app', 'status app'])
   t.strictSame(world.served(), [['192.0.2.1']])
 })
+
+// Whose word it was that a silent peer had told was guessed: a relay's passed for that of the site.
+t.test(
+  'a relay that is silent has no say beside the site itself, also over a restart',
+  async (t) => {
+    const world = new World()
+    world.cluster.put(dnsRecord())
+    world.say(EAST, 'east', ['192.0.2.2'])
+    world.relay(WEST, 'east', ['192.0.2.9'])
+    world.peers.fallSilent(WEST)
+    await world.look()
+    t.strictSame(world.served(), [['192.0.2.1', '192.0.2.2']])
+    const answers = new Map(world.peers.answers)
+    world.peers.answers.clear()
+    world.start()
+    t.strictSame(await world.look(), [], 'before any has answered')
+    for (const [address, answer] of answers) world.peers.answers.set(address, answer)
+    t.strictSame(await world.look(), [])
+    t.strictSame(world.served(), [['192.0.2.1', '192.0.2.2']])
+  },
+)
+
+// It was forgotten whose nameserver it is that had nothing, and a relay brought back what was gone.
+t.test('what a site took back stays away while it is silent, also over a restart', async (t) => {
+  const world = new World()
+  world.cluster.put(dnsRecord())
+  world.say(EAST, 'east', [])
+  world.relay(WEST, 'east', ['192.0.2.9'])
+  await world.look()
+  t.strictSame(world.served(), [['192.0.2.1']])
+  const relayed = world.peers.answers.get(WEST)!
+  world.peers.answers.clear()
+  world.start()
+  t.strictSame(await world.look(), [], 'before any has answered')
+  world.peers.answers.set(WEST, relayed)
+  world.peers.fallSilent(EAST)
+  t.strictSame(await world.look(), ['status app'])
+  world.peers.answers.delete(EAST)
+  world.start()
+  t.strictSame(await world.look(), [])
+  t.strictSame(world.served(), [['192.0.2.1']])
+})
+
+t.test(
+  'statuses of before: what they leave open costs one write, and most cost none',
+  async (t) => {
+    const table: readonly {
+      readonly name: string
+      readonly say: (world: World) => void
+      readonly writes: readonly string[]
+    }[] = [
+      {
+        name: 'live sites, one with nothing',
+        say: (world) => {
+          world.say(EAST, 'east', ['192.0.2.2'])
+          world.say(WEST, 'west', [])
+        },
+        writes: [],
+      },
+      {
+        name: 'a silent site',
+        say: (world) => {
+          world.say(EAST, 'east', ['192.0.2.2'])
+          world.peers.fallSilent(EAST)
+        },
+        writes: [],
+      },
+      {
+        name: 'a relay of one site, live',
+        say: (world) => world.relay(WEST, 'east', ['192.0.2.9']),
+        writes: ['status app'],
+      },
+      {
+        name: 'a relay of one site, silent',
+        say: (world) => {
+          world.relay(WEST, 'east', ['192.0.2.9'])
+          world.peers.fallSilent(WEST)
+        },
+        writes: ['status app'],
+      },
+    ]
+    for (const { name, say, writes } of table) {
+      const world = new World()
+      world.peersForm = 'unmarked'
+      world.cluster.put(dnsRecord())
+      say(world)
+      await world.look()
+      const answers = new Map(world.peers.answers)
+      world.peers.answers.clear()
+      world.peersForm = 'whole'
+      world.start()
+      t.strictSame(await world.look(), [], `${name}: nobody was heard yet`)
+      for (const [address, answer] of answers) world.peers.answers.set(address, answer)
+      t.strictSame(await world.look(), writes, name)
+      world.start()
+      t.strictSame(await world.look(), [], `${name}, and once more`)
+    }
+  },
+)
 
 t.test('clocks that are set neither end the word of a silent peer nor keep it', async (t) => {
   for (const stepMs of [10 * 24 * HOUR_MS, -10 * 24 * HOUR_MS]) {

@@ -57,6 +57,22 @@ t.test('what we deleted is gone, another of its name is not', (t) => {
   t.end()
 })
 
+t.test('what is told of at a later version is not gone, whatever the API said', (t) => {
+  for (const { name, deleted, told, want } of [
+    { name: 'as it was known then', deleted: '9', told: '12', want: undefined },
+    { name: 'as it was known to who asked', deleted: '14', told: '14', want: undefined },
+    { name: 'later', deleted: '9', told: '13', want: '13' },
+  ]) {
+    const { cache, put } = setUp()
+    put(version('12'))
+    cache.noteDeleted(version(deleted))
+    t.equal(cache.get(KEY), undefined, name)
+    put(version(told))
+    t.equal(versionOf(cache.get(KEY)), want, name)
+  }
+  t.end()
+})
+
 t.test('what we made is forgotten when the informer says that it is gone', (t) => {
   const { cache, put, remove } = setUp()
   put(version('9'))

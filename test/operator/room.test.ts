@@ -55,14 +55,17 @@ t.test('what peers say is cut to the room that there is, the same each time', as
     ['b:53', pageOf('b', 'b:53', 3)],
   ])
   const addresses = ['a:53', 'b:53']
-  const printed = printPeers(addresses, pages, 200_000)
+  const print = (roomOctets: number) => printPeers(addresses, pages, { form: 'whole', roomOctets })
+  const printed = print(200_000)
   const counts = printed.map(({ endpoints }) => (endpoints as ApiObject[]).length)
   t.ok(counts[0]! > 20 && counts[0]! < 80, String(counts[0]))
   t.equal(counts[1], 3, 'the small one is whole')
   t.ok(jsonOctets(printed) <= 200_000)
-  t.strictSame(printPeers(addresses, pages, 200_000), printed)
-  const none = printPeers(addresses, pages, 0)
-  t.match(none, [{ address: 'a:53', state: 'Live', site: 'a', endpoints: [] }, { site: 'b' }])
+  t.strictSame(print(200_000), printed)
+  const none = print(0)
+  const live = { state: 'Live', generation: 'v2', endpoints: [] }
+  const want = addresses.map((address) => ({ address, ...live }))
+  t.strictSame(none, want, 'what there is no room for is not taken back')
 })
 
 t.test(

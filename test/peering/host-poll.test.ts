@@ -1,5 +1,5 @@
 import t from 'tap'
-import { HostPoll } from '../../src/peering/host-poll.ts'
+import { HOST_BOUNDS_DEFAULT, HOST_MS, HostPoll } from '../../src/peering/host-poll.ts'
 import type { SiteShare } from '../../src/peering/shared-endpoint.ts'
 import { HOST, share } from './samples.ts'
 
@@ -13,6 +13,7 @@ t.test('more hosts are asked for in a tick than at a time', async (t) => {
       atATime--
       return { kind: 'failed', reason: 'nobody is there' }
     },
+    bounds: HOST_BOUNDS_DEFAULT,
     nowMs: () => 0,
     onChange: () => {},
     onAnswer: () => {},
@@ -33,7 +34,10 @@ t.test('more hosts are asked for in a tick than at a time', async (t) => {
 })
 
 /** A peer whose answers come when the test lets them. */
-function slowPeer(shares: () => readonly SiteShare[]) {
+function slowPeer(
+  shares: () => readonly SiteShare[],
+  ttlSeconds: () => number | undefined = () => undefined,
+) {
   const waiting: { readonly host: string; readonly answer: () => void }[] = []
   const clock = { nowMs: 0 }
   const poll = new HostPoll({
@@ -42,10 +46,13 @@ function slowPeer(shares: () => readonly SiteShare[]) {
       return new Promise((resolve) => {
         waiting.push({
           host,
-          answer: () => resolve({ kind: 'shares', shares: said, problems: [] }),
+          answer: () => {
+            resolve({ kind: 'shares', shares: said, problems: [], ttlSeconds: ttlSeconds() })
+          },
         })
       })
     },
+    bounds: HOST_BOUNDS_DEFAULT,
     nowMs: () => clock.nowMs,
     onChange: () => {},
     onAnswer: () => {},
@@ -93,3 +100,77 @@ t.test(
     t.strictSame(await answerAll(), [HOST])
   },
 )
+
+t.test('a host is asked for again when its answer is over, within bounds', async (t) => {
+  const table = [
+    { name: 'the TTL', ttlSeconds: 60, wantMs: 60_000 },
+    { name: 'one that is too short', ttlSeconds: 0, wantMs: 5000 },
+    { name: 'one that is too long', ttlSeconds: 86_400, wantMs: 900_000 },
+    { name: 'none', ttlSeconds: undefined, wantMs: HOST_MS },
+  ]
+  for (const { name, ttlSeconds, wantMs } of table) {
+    const { poll, clock, waiting, answerAll } = slowPeer(
+      () => [],
+      () => ttlSeconds,
+    )
+    poll.want(HOST)
+    poll.tick()
+    await answerAll()
+    clock.nowMs += wantMs - 1
+    poll.tick()
+    t.equal(waiting.length, 0, `${name}: not before`)
+    clock.nowMs += 1
+    poll.tick()
+    t.equal(waiting.length, 1, `${name}: then`)
+  }
+})
+
+t.test(
+  'what is due earlier comes first, whenever it was asked for; news come before',
+  async (t) => {
+    const ttls = new Map([
+      ['slow.k.example.com', 600],
+      ['quick.k.example.com', 10],
+      ['middle.k.example.com', 60],
+    ])
+    let ttlSeconds = 0
+    const { poll, clock, answerAll } = slowPeer(
+      () => [],
+      () => ttlSeconds,
+    )
+    for (const [host, ttl] of ttls) {
+      ttlSeconds = ttl
+      poll.want(host)
+      poll.tick()
+      await answerAll()
+    }
+    clock.nowMs += 60_000
+    poll.tick()
+    ttlSeconds = 600
+    t.strictSame(await answerAll(), ['quick.k.example.com', 'middle.k.example.com'])
+    poll.tick()
+    t.strictSame(await answerAll(), [])
+    poll.want('new.k.example.com')
+    poll.hurry()
+    poll.tick()
+    const all = ['new.k.example.com', ...ttls.keys()].sort()
+    t.strictSame((await answerAll()).sort(), all, 'a new serial hurries what is not due for long')
+    poll.forget('quick.k.example.com')
+    clock.nowMs += 600_000
+    poll.tick()
+    t.strictSame(
+      (await answerAll()).sort(),
+      all.filter((host) => host !== 'quick.k.example.com'),
+    )
+  },
+)
+
+// Hosts may not be asked for in a quarter of an hour, and their peer be heard every second.
+t.test('what is kept for after a restart is as fresh as the peer itself', async (t) => {
+  const { poll, answerAll } = slowPeer(() => [share('a', [{}])])
+  poll.want(HOST)
+  poll.tick()
+  await answerAll()
+  const heardMs = 1_000_000
+  t.match([...poll.told(0, heardMs)], [[HOST, [{ seenMs: heardMs }]]])
+})

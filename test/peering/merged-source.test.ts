@@ -352,3 +352,23 @@ t.test('what a peer had down and has back rises beside what never left', async (
   t.equal(found()?.rising, undefined)
   t.match(printRecord(found()!), /198\.51\.100\.1/)
 })
+
+t.test('what rises goes on where a host gets its first peer, and where it has none', async (t) => {
+  const { source, own, peer, pass, clock, timers, log } = await setUp(t)
+  const durationMs = 100_000
+  const ramp = new RampUp({ source, durationMs, clock, timers, log })
+  t.teardown(() => ramp.close())
+  const found = () => [...ramp.records.records()].map(({ key, rising }) => ({ key, rising }))
+  const at = (units: number) => [{ address: '192.0.2.1', units }]
+  own.put('a/own', APP, '192.0.2.1', ['192.0.2.1'])
+  own.put('a/own', APP, '192.0.2.1')
+  await pass((2 * durationMs) / RISE_STEPS)
+  t.strictSame(found(), [{ key: 'a/own', rising: at(5) }])
+  peer.seenMs = clock.monotonicMs
+  peer.say(APP, '198.51.100.1')
+  t.strictSame(found(), [{ key: `peers/${APP}`, rising: at(5) }])
+  await pass(durationMs / RISE_STEPS)
+  t.strictSame(found(), [{ key: `peers/${APP}`, rising: at(7) }])
+  peer.say(APP)
+  t.strictSame(found(), [{ key: 'a/own', rising: at(7) }])
+})

@@ -234,7 +234,7 @@ t.test('what is told whole is taken whole where only questions are answered', as
 })
 
 t.test('a peer that is asked for each host stands by its word between two looks', async (t) => {
-  const zone = new ToldZone(1, [told(endpoint())])
+  const zone = new ToldZone(1, [told(endpoint({ ttlSeconds: 15 }))])
   zone.transferRcode = 5
   const { follower, server, pass, targets } = await setUp(t, zone)
   follower.want(HOST)
@@ -275,4 +275,44 @@ t.test('a peer without a zone kdrnt is told of', async (t) => {
   server.script = () => 5
   await pass(1)
   t.match(follower.status.error, 'it answers REFUSED to a question for kdrnt')
+})
+
+t.test('a host is asked for as often as its TTLs say, and when the serial is new', async (t) => {
+  const short = { ...record(`${HOST}.kdrnt.`, 'A', '192.0.2.1'), ttlSeconds: 30 }
+  const zone = new ToldZone(1, [short])
+  zone.transferRcode = 5
+  const { server, follower, pass, targets } = await setUp(t, zone)
+  follower.want(HOST)
+  const isAsked = (): number => {
+    const count = server.asked.filter(({ query }) => query.question!.type === RRType.A).length
+    return count
+  }
+  await pass(1)
+  await until(() => targets().length > 0, 'the host')
+  const first = isAsked()
+  zone.put(1, [{ ...short, rdata: Uint8Array.of(192, 0, 2, 2) }])
+  for (let i = 0; i < 29; i++) await pass(1)
+  t.equal(isAsked(), first, 'not before its TTL is over, though 15 seconds are')
+  await pass(2)
+  await until(() => targets().join() === '192.0.2.2', 'the host')
+  zone.put(2, [{ ...short, rdata: Uint8Array.of(192, 0, 2, 3) }])
+  await pass(1)
+  await until(() => targets().join() === '192.0.2.3', 'what the new serial tells of')
+})
+
+t.test('the bounds hold for TTLs of both ends', async (t) => {
+  const zone = new ToldZone(1, [{ ...record(`${HOST}.kdrnt.`, 'A', '192.0.2.1'), ttlSeconds: 0 }])
+  zone.transferRcode = 5
+  const hostBounds = { minMs: 20_000, maxMs: 40_000 }
+  const { server, follower, pass, targets } = await setUp(t, zone, { hostBounds })
+  follower.want(HOST)
+  const count = (): number =>
+    server.asked.filter(({ query }) => query.question!.type === RRType.A).length
+  await pass(1)
+  await until(() => targets().length > 0, 'the host')
+  const first = count()
+  for (let i = 0; i < 19; i++) await pass(1)
+  t.equal(count(), first)
+  await pass(2)
+  await until(() => count() > first, 'the host to be asked for')
 })

@@ -82,6 +82,35 @@ t.test('whose nameserver a peer is goes with its zone, and outlives its being em
   t.strictSame(sharesOf(zone)[0], ['west', HOST, true, 0])
 })
 
+t.test('whose nameserver it is may be recalled, and is else what was told', async (t) => {
+  const of = (...sites: readonly string[]): readonly [SharedZone['told'], string] => {
+    const zone = replaced(sites.map((site) => ({ site })))
+    return [zone.told, zone.ownSite]
+  }
+  const [one, several] = [of('east'), of('east', 'west')]
+  const nothing = new Map<string, ReadonlySet<string>>()
+  const table: readonly {
+    readonly name: string
+    readonly given: readonly [SharedZone['told'], string | undefined]
+    readonly want: string
+  }[] = [
+    { name: 'of one site, as it was', given: one, want: 'east' },
+    { name: 'of several, as it was', given: several, want: '' },
+    { name: 'of nothing, whose site was known', given: [nothing, 'east'], want: 'east' },
+    { name: 'one site, where not all was kept', given: [one[0], ''], want: '' },
+    { name: 'one site, by a file of before', given: [one[0], undefined], want: 'east' },
+    { name: 'several, by a file of before', given: [several[0], undefined], want: '' },
+    { name: 'nothing, by a file of before', given: [nothing, undefined], want: '' },
+  ]
+  for (const { name, given, want } of table) {
+    const zone = new SharedZone('192.0.2.53:53')
+    zone.recall(...given)
+    t.equal(zone.ownSite, want, name)
+    const says = sharesOf(zone, 'c.k.example.com')
+    t.strictSame(says[0], want === '' ? undefined : [want, 'c.k.example.com', true, 0], name)
+  }
+})
+
 t.test('differences that lead to too much are not taken at all', async (t) => {
   const zone = replaced([{}])
   const before = zone.read(HOST, 5)

@@ -218,3 +218,59 @@ t.test('a record has its full weights until it is whole', async (t) => {
   source.put(three)
   t.strictSame(risesIn('default/a'), ['192.0.2.3'], 'whole')
 })
+
+/** What stands for the host of `record` once a peer has endpoints of it. */
+const mergedOf = (record: StoredRecord): StoredRecord => ({ ...record, key: 'peers/a.k.test' })
+
+for (const { name, given, want } of [
+  {
+    name: 'a host that gets its first peer has what rises go on, and the peer its full weight',
+    given: [mergedOf(weighted('192.0.2.1', '192.0.2.2', '192.0.2.3'))],
+    want: { 'peers/a.k.test': ['192.0.2.1 at 7'] },
+  },
+  {
+    name: 'what the other record does not serve does not rise',
+    given: [mergedOf(weighted('192.0.2.2', '192.0.2.3'))],
+    want: {},
+  },
+  {
+    name: 'nor what is down in it',
+    given: [mergedOf(without(both, '192.0.2.1'))],
+    want: {},
+  },
+  {
+    name: 'several records may take its place',
+    given: [mergedOf(first), { ...both, key: 'other/a' }],
+    want: { 'peers/a.k.test': ['192.0.2.1 at 7'], 'other/a': ['192.0.2.1 at 7'] },
+  },
+  {
+    name: 'records of other hosts have nothing of it',
+    given: [recordOf('b', ['192.0.2.1=10', '192.0.2.2=10'])],
+    want: {},
+  },
+]) {
+  t.test(name, async (t) => {
+    const { source, pass, ramp, timers } = stage(down)
+    source.put(up)
+    await pass(3 * STEP_MS)
+    source.replace(['default/a'], ...given)
+    const rises = [...ramp.records.records()].flatMap(({ key, rising }) =>
+      rising === undefined ? [] : [[key, rising.map((one) => `${one.address} at ${one.units}`)]],
+    )
+    t.strictSame(Object.fromEntries(rises), want)
+    await pass(DURATION_MS - 3 * STEP_MS)
+    t.equal(ramp.count, 0, 'when it would have ended as it was')
+    t.equal(timers.count, 0)
+  })
+}
+
+t.test('a host that loses its last peer has what rises go on', async (t) => {
+  const { source, pass, unitsOf } = stage(without(both, '192.0.2.1'))
+  source.put(both)
+  source.replace(['default/a'], mergedOf(weighted('192.0.2.1', '192.0.2.2', '192.0.2.3')))
+  await pass(2 * STEP_MS)
+  t.strictSame(unitsOf('peers/a.k.test'), [5])
+  source.replace(['peers/a.k.test'], both)
+  t.strictSame(unitsOf('default/a'), [5])
+  t.equal(unitsOf('peers/a.k.test'), undefined)
+})

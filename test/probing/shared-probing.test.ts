@@ -35,6 +35,12 @@ t.test('what rises goes on over a reload, be the source the same or another', as
   t.equal(risingOf(take(source, 2 * DURATION_MS))![0]!.units, 3, 'over twice the time')
   t.equal(risingOf(take(merged, DURATION_MS, 'others')), undefined, 'of another name')
 
+  const peered = new TestSource()
+  peered.put({ ...up, key: 'peers/a.k.test' })
+  const { records } = take(peered).taken
+  const rising = [{ address: '192.0.2.1', units: 5 }]
+  t.strictSame(records.find('peers/a.k.test')?.rising, rising, 'of a host that got a peer')
+
   const gone = new TestSource()
   gone.put(recordOf('a', ['192.0.2.2=10']))
   t.equal(take(gone).taken.count, 0, 'an address that the new source does not have')

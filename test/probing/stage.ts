@@ -85,6 +85,15 @@ export class TestSource implements RecordSource, ProbeSource {
     for (const listener of this.#listeners) listener([{ before, after: undefined }])
   }
 
+  /** Puts records in the place of others, at one stroke. */
+  replace(keys: readonly string[], ...records: readonly StoredRecord[]): void {
+    const gone = keys.map((key) => ({ before: this.#records.get(key), after: undefined }))
+    for (const key of keys) this.#records.delete(key)
+    for (const record of records) this.#records.set(record.key, record)
+    const come = records.map((after) => ({ before: undefined, after }))
+    for (const listener of this.#listeners) listener([...gone, ...come])
+  }
+
   putProbes(...probes: readonly HealthProbe[]): void {
     this.#probes = probes
     for (const listener of this.#probeListeners) listener()

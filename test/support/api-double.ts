@@ -132,6 +132,12 @@ export function statusBody(code: number, message: string, reason = ''): object {
   return { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, message, reason }
 }
 
+/** What it sends where there is no such object. */
+export function missingBody(plural: string, name: string): object {
+  const details = { name, group: 'kuadrant.io', kind: plural }
+  return { ...statusBody(404, `${plural} "${name}" not found`, 'NotFound'), details }
+}
+
 /** A page of a list. */
 export function listBody(resourceVersion: string, items: readonly object[], token = ''): object {
   const metadata = token === '' ? { resourceVersion } : { resourceVersion, continue: token }

@@ -2,16 +2,14 @@ import { writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { applyAll } from './apply.ts'
 import { Cluster, temporaryDirectory } from './cluster.ts'
-import { composeManifests } from './kustomize.ts'
+import { CHOSEN, deploy, SYSTEM, writeKubeconfig } from './deployed.ts'
 import type { LabHost, LabProcess } from './lab.ts'
 import { root } from './server.ts'
 import { until } from './until.ts'
 
-const SYSTEM = 'sextant-system'
 /** As pods have it. */
-const ENVIRONMENT = { WATCH_NAMESPACES: 'gateways', POD_NAMESPACE: SYSTEM }
+const ENVIRONMENT = { WATCH_NAMESPACES: CHOSEN, POD_NAMESPACE: SYSTEM }
 const MAIN = join(root, 'dist/main.js')
 /** Ample: on a machine on which everybody tests at once. */
 const START_MS_MAX = 120_000
@@ -46,11 +44,7 @@ export class ClusterSite {
   /** Starts the API server, with what `deploy/` has for the namespace `gateways`. */
   static async start(t: Test, host: LabHost, address: string): Promise<ClusterSite> {
     const cluster = await Cluster.start(t)
-    await cluster.installCrds()
-    await cluster.createNamespace('gateways')
-    const manifests = composeManifests('deploy/overlays/chosen-namespaces')
-    const others = manifests.filter(({ kind }) => kind !== 'CustomResourceDefinition')
-    await applyAll(cluster, others)
+    await deploy(cluster)
     const site = new ClusterSite(cluster, host, address, temporaryDirectory(t))
     await site.#tunnel(t)
     return site
@@ -58,7 +52,7 @@ export class ClusterSite {
 
   /** Starts the nameserver, with the rights of its account and the Corefile that `compose` makes for its kubeconfig. */
   async serve(compose: (kubeconfig: string) => string): Promise<void> {
-    const corefile = compose(await this.#kubeconfigOf('sextant-server'))
+    const corefile = compose(await writeKubeconfig(this.cluster, 'sextant-server', this.directory))
     writeFileSync(join(this.directory, 'Corefile'), corefile)
     const command = [process.execPath, MAIN, 'serve', '-conf', 'Corefile']
     this.#server = this.host.start(command, { cwd: this.directory, env: ENVIRONMENT })
@@ -66,7 +60,8 @@ export class ClusterSite {
 
   /** Starts the operator, with the rights of its account. */
   async operate(...flags: readonly string[]): Promise<void> {
-    const kubeconfig = ['--kubeconfig', await this.#kubeconfigOf('sextant-operator')]
+    const path = await writeKubeconfig(this.cluster, 'sextant-operator', this.directory)
+    const kubeconfig = ['--kubeconfig', path]
     const command = [process.execPath, MAIN, 'operator', '--leader-elect', ...kubeconfig, ...flags]
     this.#operator = this.host.start(command, { cwd: this.directory, env: ENVIRONMENT })
   }
@@ -85,24 +80,11 @@ export class ClusterSite {
   }
 
   records(name = ''): string {
-    return this.cluster.records('gateways', name)
+    return this.cluster.records(CHOSEN, name)
   }
 
-  /** A kubeconfig of a service account of `deploy/`. */
-  async #kubeconfigOf(account: string): Promise<string> {
-    const accounts = `/api/v1/namespaces/${SYSTEM}/serviceaccounts`
-    const { status } = await this.cluster.must('POST', `${accounts}/${account}/token`, { spec: {} })
-    const path = join(this.directory, `${account}.kubeconfig`)
-    const { url, caFile } = this.cluster
-    const cluster = { server: url, 'certificate-authority': caFile }
-    const kubeconfig = {
-      'current-context': 'main',
-      clusters: [{ name: 'here', cluster }],
-      users: [{ name: account, user: { token: status.token } }],
-      contexts: [{ name: 'main', context: { cluster: 'here', user: account } }],
-    }
-    writeFileSync(path, JSON.stringify(kubeconfig), { mode: 0o600 })
-    return path
+  probes(name = ''): string {
+    return this.cluster.records(CHOSEN, name, 'dnshealthcheckprobes')
   }
 
   /** Leads the host's 127.0.0.1 to the API server, whose network is that of the test. */

@@ -22,7 +22,7 @@ export class DelegatingWorld {
     site: 'here',
     bounds: { minMs: 5000, maxMs: 900_000 },
     expiryMs: 1000,
-    reportsPeers: () => true,
+    peersForm: () => 'whole',
     role: 'primary',
     removalTimeoutMs: 86_400_000,
     turns: new Turns(),

@@ -169,12 +169,13 @@ export class DelegationSite {
     return printReady((await this.read(name))?.status?.remoteRecordStatuses?.[by.uid])
   }
 
-  /** Waits until `isSo`; what was printed is part of a failure. */
+  /** Waits until `isSo`; what there is and what was printed are part of a failure. */
   async wait(what: string, isSo: () => Promise<boolean>): Promise<void> {
     await until(isSo, `${what} in ${this.name}`, SEEN_MS).catch(async (error: Error) => {
       const served = await this.served().catch(() => 'unknown')
+      const records = await this.#describe().catch(() => 'unknown')
       const output = this.#operator?.output ?? ''
-      throw new Error(`${error.message}:\nserved: ${served}\n${output}`)
+      throw new Error(`${error.message}:\nserved: ${served}\nrecords:\n${records}\n${output}`)
     })
   }
 
@@ -195,6 +196,20 @@ export class DelegationSite {
     return (await this.list()).map(
       ({ metadata }) => `${this.name} ${metadata.name} ${metadata.resourceVersion}`,
     )
+  }
+
+  /** What all records say of themselves, a line for each and one for each cluster that says something of it. */
+  async #describe(): Promise<string> {
+    const lines = (await this.list()).flatMap(({ metadata, status }) => {
+      const { name, generation, resourceVersion, deletionTimestamp = 'no' } = metadata
+      const words = Object.entries<Found>(status?.remoteRecordStatuses ?? {})
+      return [
+        `${name}: generation ${generation}, version ${resourceVersion}, deleted ${deletionTimestamp}`,
+        `  itself, of ${status?.observedGeneration}: ${printReady(status)}`,
+        ...words.map(([id, said]) => `  ${id}, of ${said.observedGeneration}: ${printReady(said)}`),
+      ]
+    })
+    return lines.join('\n')
   }
 
   #record(name: string): string {

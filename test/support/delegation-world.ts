@@ -41,7 +41,7 @@ export class ToySite {
       site: name,
       bounds: { minMs: 5000, maxMs: 900_000 },
       expiryMs: 1000,
-      reportsPeers: () => true,
+      peersForm: () => 'whole',
       role,
       removalTimeoutMs: REMOVAL_TIMEOUT_MS,
       turns: this.#turns,

@@ -150,16 +150,17 @@ export class ToyPeers implements PeerDirectory {
     this.wanted.delete(key)
   }
 
-  /** Has a peer tell these endpoints whole, as `site`. */
+  /** Has a peer tell these endpoints whole, as `site`. `isOwn`: false = it is a nameserver of another one. */
   say(
     address: string,
     site: string,
     endpoints: readonly Partial<SharedEndpoint>[],
     moment: Moment,
+    isOwn = true,
   ): void {
     const rootHost = endpoints[0]?.rootHost ?? 'k.example.com'
     const whole = endpoints.map((endpoint) => told({ site, rootHost, ...endpoint }))
-    const from = { site, teller: address, isOwn: true, rootHost }
+    const from = { site, teller: address, isOwn, rootHost }
     const about = { seenMs: moment.seenMs, generation: 'v2' as const }
     const share = { ...from, ...about, endpoints: whole }
     const said = { shares: [share], generation: 'v2' as const, serial: 7, problems: [] }

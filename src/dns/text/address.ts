@@ -95,6 +95,15 @@ export function maskAddress(bytes: Uint8Array, bits: number): Uint8Array {
   })
 }
 
+/** True if an address of the network's family is in it. `bytes` may be longer than the family needs. */
+export function isInNetwork(bytes: Uint8Array, { bytes: network, bits }: Cidr): boolean {
+  for (let i = 0; i * 8 < bits; i++) {
+    const mask = 0xff00 >> Math.min(8, bits - i * 8)
+    if (((bytes[i]! ^ network[i]!) & mask & 0xff) !== 0) return false
+  }
+  return true
+}
+
 /**
  * Dotted quad, or the canonical form of RFC 5952: lower case, the longest run of zero groups (the
  * first of equals, never a single one) as `::`, IPv4-mapped addresses with a dotted quad. `bytes` may

@@ -12,6 +12,11 @@ export interface KeptPeer {
   readonly zoneSeenMs: number
   /** Of its zone kdrnt; undefined = not known. */
   readonly serial: number | undefined
+  /**
+   * The site that it is a nameserver of, as its zone told; '' = of none in particular; undefined = it is not known, since
+   * nobody wrote it down.
+   */
+  readonly ownSite: string | undefined
   /** What its zone told whole: TXT rdata, a character an octet, by the name behind `v2.`. */
   readonly zone: ReadonlyMap<string, ReadonlySet<string>>
   /** What it answered for hosts that it was asked for, by root host. */

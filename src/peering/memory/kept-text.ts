@@ -4,7 +4,7 @@ import { type RefusedText, refuse } from '../../record/state/sealed-text.ts'
 import type { StateKind } from '../../record/state/state-file.ts'
 import { PEER_ENDPOINTS_MAX } from '../read-told.ts'
 import type { Generation, SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
-import { composeShared, scanShared } from '../shared-text.ts'
+import { composeShared, isSite, scanShared } from '../shared-text.ts'
 import { identityOf, type KeptPeer } from './kept-peer.ts'
 
 const OCTETS_MAX = 256 * 1024 * 1024
@@ -13,6 +13,8 @@ const SPARE_OCTETS = 1024 * 1024
 /** A peer of generation v1 has no name that others could know it by; its endpoints get it back when they are read. */
 const NO_SITE = 'x'
 const NEVER = '-'
+const OWN = 'own'
+const RELAYED = 'relayed'
 
 /** What peers told, by `identityOf`. */
 export type KeptPeers = ReadonlyMap<string, KeptPeer>
@@ -22,13 +24,15 @@ export type KeptPeers = ReadonlyMap<string, KeptPeer>
  *
  *     site SITE
  *     peer ADDRESS KEY GENERATION SEEN ZONE_SEEN SERIAL
+ *     own SITE
  *     zone HOST
  *     told RDATA
- *     host ROOT_HOST GENERATION SEEN
+ *     host ROOT_HOST GENERATION SEEN own|relayed SITE
  *     told RDATA
  *
- * Of each peer what its zone told comes first, then what it answered for hosts. RDATA: of TXT, as `composeShared` makes
- * it, base64. Times are milliseconds since the epoch. `-`: there is none.
+ * Of each peer what its zone told comes first, then what it answered for hosts, an item for each site. RDATA: of TXT, as
+ * `composeShared` makes it, base64. Times are milliseconds since the epoch. `-`: there is none. In files of before there is
+ * no `own`, and a host line ends with SEEN: who is a nameserver of a site is guessed then, see `SiteShare`.
  */
 export function keptPeers(site: string, clock: Clock): StateKind<KeptPeers> {
   return {
@@ -79,10 +83,11 @@ interface Piece {
 }
 
 function* printPeer(peer: KeptPeer, clock: Clock): Generator<Piece> {
-  const { address, keyName, generation, serial } = peer
+  const { address, keyName, generation, serial, ownSite } = peer
   const [seen, zoneSeen] = [peer.seenMs, peer.zoneSeenMs].map((ms) => printSeen(ms, clock))
   const text = `peer ${address} ${keyName || NEVER} ${generation} ${seen} ${zoneSeen} ${serial ?? NEVER}\n`
-  yield { text, endpoints: 0 }
+  const own = ownSite === undefined ? '' : `own ${ownSite || NEVER}\n`
+  yield { text: text + own, endpoints: 0 }
   for (const [host, told] of peer.zone) {
     let text = `zone ${host}\n`
     for (const rdata of told) text += `told ${Buffer.from(rdata, 'latin1').toString('base64')}\n`
@@ -94,11 +99,14 @@ function* printPeer(peer: KeptPeer, clock: Clock): Generator<Piece> {
 }
 
 function printShare(rootHost: string, share: SiteShare, clock: Clock): Piece {
-  const { generation, endpoints, seenMs } = share
-  if (endpoints.length === 0) return { text: '', endpoints: 0 }
-  let text = `host ${rootHost} ${generation} ${printSeen(seenMs, clock)}\n`
+  const { generation, endpoints, seenMs, isOwn } = share
+  const isOld = generation === 'v1'
+  // That its own site has nothing counts beside what others tell of that, and of an old one nobody does.
+  if (endpoints.length === 0 && (isOld || !isOwn)) return { text: '', endpoints: 0 }
+  const whose = `${isOwn ? OWN : RELAYED} ${isOld ? NEVER : share.site}`
+  let text = `host ${rootHost} ${generation} ${printSeen(seenMs, clock)} ${whose}\n`
   for (const endpoint of endpoints) {
-    const rdata = composeShared(generation === 'v1' ? { ...endpoint, site: NO_SITE } : endpoint)
+    const rdata = composeShared(isOld ? { ...endpoint, site: NO_SITE } : endpoint)
     if (rdata !== undefined) text += `told ${Buffer.from(rdata).toString('base64')}\n`
   }
   return { text, endpoints: endpoints.length }
@@ -110,23 +118,29 @@ function printSeen(seenMs: number, clock: Clock): string {
 }
 
 interface KeptDraft extends KeptPeer {
+  ownSite: string | undefined
   readonly zone: Map<string, Set<string>>
-  readonly hosts: Map<string, SiteShare[]>
+  readonly hosts: Map<string, ShareDraft[]>
+}
+
+interface ShareDraft extends SiteShare {
+  isOwn: boolean
+  readonly endpoints: SharedEndpoint[]
 }
 
 /** What told lines are of. */
-type Section =
-  | { readonly kind: 'zone'; readonly told: Set<string> }
-  | {
-      readonly kind: 'host'
-      readonly rootHost: string
-      readonly generation: Generation
-      readonly seenMs: number
-    }
+type Section = { readonly kind: 'zone'; readonly told: Set<string> } | HostSection
+
+interface HostSection extends Pick<SiteShare, 'rootHost' | 'generation' | 'seenMs'> {
+  readonly kind: 'host'
+  /** undefined: the file is one of before. */
+  readonly isOwn: boolean | undefined
+}
 
 const PEER = /^peer (\S+:\d{1,5}) (\S+) (v[12]) (\d{1,15}) (\d{1,15}|-) (\d{1,10}|-)$/
 const ZONE = /^zone (\S+)$/
-const HOST = /^host (\S+) (v[12]) (\d{1,15}|-)$/
+const OWN_SITE = /^own (\S+)$/
+const HOST = /^host (\S+) (v[12]) (\d{1,15}|-)(?: (own|relayed) (\S+))?$/
 const TOLD = /^told ([A-Za-z0-9+/]*={0,2})$/
 
 class KeptReader {
@@ -157,6 +171,7 @@ class KeptReader {
     if (line.startsWith('told ')) return this.#takeTold(line)
     if (line.startsWith('zone ')) return this.#takeZone(ZONE.exec(line)?.[1])
     if (line.startsWith('host ')) return this.#takeHost(HOST.exec(line))
+    if (line.startsWith('own ')) return this.#takeOwnSite(OWN_SITE.exec(line)?.[1])
     return this.#takePeer(PEER.exec(line))
   }
 
@@ -170,6 +185,7 @@ class KeptReader {
       seenMs: this.#scanSeen(seen),
       zoneSeenMs: this.#scanSeen(zoneSeen),
       serial: serial === NEVER ? undefined : Number(serial),
+      ownSite: undefined,
       zone: new Map(),
       hosts: new Map(),
     }
@@ -177,6 +193,13 @@ class KeptReader {
     this.#peer = peer
     this.#section = undefined
     this.#count = 0
+    return true
+  }
+
+  #takeOwnSite(site: string | undefined): boolean {
+    if (this.#peer === undefined || site === undefined) return false
+    if (site !== NEVER && !isSite(site)) return false
+    this.#peer.ownSite = site === NEVER ? '' : site
     return true
   }
 
@@ -190,9 +213,14 @@ class KeptReader {
 
   #takeHost(found: RegExpExecArray | null): boolean {
     if (found === null || this.#peer === undefined) return false
-    const [, rootHost = '', generation, seen = ''] = found
+    const [, rootHost = '', generation, seen = '', whose, site = ''] = found
     const seenMs = this.#scanSeen(seen)
-    this.#section = { kind: 'host', rootHost, generation: generation as Generation, seenMs }
+    const isOwn = whose === undefined ? undefined : whose === OWN
+    const about = { rootHost, generation: generation as Generation, seenMs, isOwn }
+    const section: HostSection = { kind: 'host', ...about }
+    this.#section = section
+    // Also of a site that has nothing there.
+    if (isSite(site) && generation === 'v2') this.#shareOf(site, section)
     return true
   }
 
@@ -210,13 +238,24 @@ class KeptReader {
     const endpoint = scanShared(rdata)
     // Another version may have had other rules.
     if (typeof endpoint === 'string' || endpoint.rootHost !== section.rootHost) return true
-    const { address, hosts } = this.#peer!
-    const site = section.generation === 'v1' ? address : endpoint.site
-    const shares = hosts.get(section.rootHost) ?? []
-    const { rootHost, generation, seenMs } = section
-    const about = { teller: address, rootHost, generation, seenMs }
-    hosts.set(rootHost, withEndpoint(shares, { ...endpoint, site }, about))
+    const site = section.generation === 'v1' ? this.#peer!.address : endpoint.site
+    this.#shareOf(site, section).endpoints.push({ ...endpoint, site })
     return true
+  }
+
+  /** The peer's share of a site and host. */
+  #shareOf(site: string, { rootHost, generation, seenMs, isOwn }: HostSection): ShareDraft {
+    const { address: teller, hosts } = this.#peer!
+    const shares = hosts.get(rootHost) ?? []
+    hosts.set(rootHost, shares)
+    const known = shares.find((share) => share.site === site)
+    if (known !== undefined) return known
+    // Who tells of several sites is a nameserver of none of them: see `SiteShare`.
+    if (isOwn === undefined) for (const other of shares) other.isOwn = false
+    const from = { site, teller, isOwn: isOwn ?? shares.length === 0 }
+    const share: ShareDraft = { ...from, rootHost, endpoints: [], seenMs, generation }
+    shares.push(share)
+    return share
   }
 
   #scanSeen(text: string): number {
@@ -224,21 +263,4 @@ class KeptReader {
       ? Number.NEGATIVE_INFINITY
       : recallMoment(Number(text), this.#clock).seenMs
   }
-}
-
-function withEndpoint(
-  shares: SiteShare[],
-  endpoint: SharedEndpoint,
-  about: Pick<SiteShare, 'teller' | 'rootHost' | 'generation' | 'seenMs'>,
-): SiteShare[] {
-  const { site } = endpoint
-  const known = shares.find((share) => share.site === site)
-  if (known !== undefined) {
-    const longer = { ...known, endpoints: [...known.endpoints, endpoint] }
-    return shares.map((share) => (share === known ? longer : share))
-  }
-  // Who tells of several sites is a nameserver of none of them: see `SiteShare`.
-  const isOwn = shares.length === 0
-  const share: SiteShare = { site, isOwn, ...about, endpoints: [endpoint] }
-  return [...shares.map((other) => ({ ...other, isOwn })), share]
 }

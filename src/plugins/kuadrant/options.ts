@@ -11,6 +11,12 @@ import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { isLocalZone } from '../../record/zone-claims.ts'
 import { checkHealth, type HealthOptions, NO_HEALTH, scanHealthProperty } from './health-options.ts'
 import {
+  checkPassing,
+  NO_PASSING,
+  type PassOptions,
+  scanPassProperty,
+} from './pass-notify-options.ts'
+import {
   NO_PEERING,
   type PeeringDraft,
   type PeeringOptions,
@@ -61,6 +67,8 @@ export interface KuadrantOptions {
   readonly peering: PeeringOptions
   /** Undefined = nothing is said of it. */
   readonly health?: HealthOptions | undefined
+  /** Of NOTIFYs for the zone kdrnt; undefined = none is passed on. */
+  readonly pass?: PassOptions | undefined
 }
 
 const SNAPSHOT_MS_DEFAULT = 60_000
@@ -100,6 +108,7 @@ export function draftOptions(
     site: '',
     peering: { ...NO_PEERING },
     health: NO_HEALTH,
+    pass: undefined,
   }
 }
 
@@ -107,7 +116,8 @@ export function draftOptions(
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
  * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE] |
  * probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... |
- * tsig NAME FILE | expire DURATION | remember FILE }` into `draft`. Throws InputError, with all that is wrong.
+ * tsig NAME FILE | expire DURATION | remember FILE | pass-notify ADDR... | pass-notify-from CIDR... |
+ * pass-notify-key NAME }` into `draft`. Throws InputError, with all that is wrong.
  */
 export function scanOptions(
   d: Dispenser,
@@ -121,6 +131,7 @@ export function scanOptions(
     checkPeering(d, draft)
   }
   checkHealth(d, draft.health ?? NO_HEALTH, draft.source)
+  checkPassing(d, draft.pass ?? NO_PASSING, draft.zones.some(isLocalZone))
   return draft
 }
 
@@ -178,6 +189,11 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
       draft.peering.expiryMs = scanExpiry(d)
       return
     default: {
+      const pass = scanPassProperty(d, draft.pass ?? NO_PASSING)
+      if (pass !== undefined) {
+        draft.pass = pass
+        return
+      }
       const health = scanHealthProperty(d, draft.health ?? NO_HEALTH, block)
       if (health === undefined) throw d.error(`Unknown property '${property}'`)
       draft.health = health

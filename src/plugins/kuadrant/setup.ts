@@ -4,11 +4,12 @@ import { isLocalZone } from '../../record/zone-claims.ts'
 import { checkBlock } from './check.ts'
 import { KuadrantHandler } from './kuadrant.ts'
 import { draftOptions, scanOptions } from './options.ts'
+import { preparePassing } from './passing.ts'
 import { KuadrantService } from './service.ts'
 import { SharedZones } from './shared-zones.ts'
 import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
-import { TakesNotify } from './takes-notify.ts'
+import { scanSender, TakesNotify } from './takes-notify.ts'
 
 /** `kuadrant`: zones made of DNSRecords. */
 export const kuadrant: Directive = {
@@ -43,12 +44,17 @@ export const kuadrant: Directive = {
     const handlerOf = (next: Handler): Handler =>
       new KuadrantHandler(next, share, options.fallthrough)
     if (options.zones.some(isLocalZone)) {
-      const report = c.uplink((host) => siblings.takeNotify(host))
+      const passing = preparePassing(c, options)
+      const report = c.uplink((text) => {
+        const { host, isSigned } = scanSender(text)
+        siblings.takeNotify(host)
+        passing?.take(host, isSigned)
+      })
       const takesNotify = (next: Handler): Handler => new TakesNotify(handlerOf(next), next, report)
       c.addHandler(takesNotify, { seesNotify: true })
       c.onLinked(() => {
-        if (siblings.options.some(({ peering }) => peering.peers.length > 0))
-          c.block.takesNotify = true
+        const hasPeers = siblings.options.some(({ peering }) => peering.peers.length > 0)
+        if (hasPeers || options.pass !== undefined) c.block.takesNotify = true
       })
     } else c.addHandler(handlerOf)
     const service = new KuadrantService(c, options, share)

@@ -24,8 +24,8 @@ class ToyRecords {
   put(key: string, record: ApiObject): void {
     const before = this.#records.get(key)
     this.#records.set(key, record)
-    if (before === undefined) this.#listener.onAdd?.(key, record)
-    else this.#listener.onUpdate?.(key, record, before)
+    if (before === undefined) this.#listener.onAdd?.(key, record, false)
+    else this.#listener.onUpdate?.(key, record, before, false)
   }
 
   delete(key: string): void {

@@ -59,7 +59,7 @@ class World {
 }
 
 function tellAll(records: ReadonlyMap<string, ApiObject>, listener: InformerListener): () => void {
-  for (const record of records.values()) listener.onAdd?.(keyOf(record), record)
+  for (const record of records.values()) listener.onAdd?.(keyOf(record), record, true)
   return () => {}
 }
 

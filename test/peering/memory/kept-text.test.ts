@@ -38,17 +38,39 @@ function hostsOf(
   return [[HOST, [share]]]
 }
 
+/** What a peer told whole when it was asked for the host: one share for each site. */
+function askedOf(
+  sites: readonly (readonly [site: string, isOwn: boolean, list: readonly SharedEndpoint[]])[],
+  seenMs: number,
+): readonly [string, SiteShare[]][] {
+  const shares = sites.map(([site, isOwn, list]): SiteShare => {
+    const endpoints = list.map((one) => ({ ...one, site }))
+    return { site, teller: PEER, isOwn, generation: 'v2', rootHost: HOST, endpoints, seenMs }
+  })
+  return [[HOST, shares]]
+}
+
 function print(peers: readonly KeptPeer[], clock: FakeClock): string[] {
   const parts = { site: 'west', clock, onCut: () => t.fail('there is room') }
   return [...printKept(peers, parts)].join('').split('\n').slice(0, -1)
 }
 
 t.test('what peers told is read as it was, by a process with other clocks', async (t) => {
-  const peers = fc
-    .record({ zone: told, asked: told, isNew: fc.boolean(), agesMs: fc.tuple(fc.nat(), fc.nat()) })
-    .map(({ zone, asked, isNew, agesMs }) => ({ zone, asked, isNew, agesMs }))
+  const peers = fc.record({
+    zone: told,
+    asked: told,
+    sites: fc.tuple(
+      fc.tuple(fc.constant('east'), fc.boolean(), told),
+      // Of a site that has nothing only its own nameserver says so.
+      fc.tuple(fc.constant('west'), fc.constant(true), fc.constantFrom([], [shared()])),
+    ),
+    isNew: fc.boolean(),
+    ownSite: fc.constantFrom('', 'east', undefined),
+    agesMs: fc.tuple(fc.nat(), fc.nat()),
+  })
   fc.assert(
-    fc.property(peers, fc.nat(100_000), ({ zone, asked, isNew, agesMs }, downMs) => {
+    fc.property(peers, fc.nat(100_000), (drawn, downMs) => {
+      const { zone, asked, sites, isNew, ownSite, agesMs } = drawn
       const clock = new FakeClock()
       const at = (ageMs: number): number => clock.monotonicMs - ageMs
       const given: KeptPeer = {
@@ -58,8 +80,9 @@ t.test('what peers told is read as it was, by a process with other clocks', asyn
         seenMs: at(agesMs[0]),
         zoneSeenMs: isNew ? at(agesMs[1]) : Number.NEGATIVE_INFINITY,
         serial: isNew ? 7 : undefined,
+        ownSite: isNew ? ownSite : undefined,
         zone: zoneOf(zone),
-        hosts: hostsOf(asked, at(agesMs[1])),
+        hosts: isNew ? askedOf(sites, at(agesMs[1])) : hostsOf(asked, at(agesMs[1])),
       }
       const later = new FakeClock()
       later.nowMs = clock.nowMs + downMs
@@ -74,9 +97,11 @@ t.test('what peers told is read as it was, by a process with other clocks', asyn
         seenMs: given.seenMs + shiftMs,
         zoneSeenMs: given.zoneSeenMs + shiftMs,
         serial: given.serial,
+        ownSite: given.ownSite,
       })
       t.strictSame(found.zone, given.zone)
-      const moved = hostsOf(asked, at(agesMs[1]) + shiftMs)
+      const movedMs = at(agesMs[1]) + shiftMs
+      const moved = isNew ? askedOf(sites, movedMs) : hostsOf(asked, movedMs)
       t.strictSame([...found.hosts], [...moved])
     }),
     { numRuns: 100, seed: 7 },
@@ -90,6 +115,7 @@ const KEPT: KeptPeer = {
   seenMs: 0,
   zoneSeenMs: 0,
   serial: 1,
+  ownSite: undefined,
   zone: zoneOf([shared()]),
   hosts: [],
 }
@@ -112,6 +138,11 @@ t.test('a line that is none of such a file', async (t) => {
     'zone',
     'zone a b',
     'host a v3 1',
+    'host a v2 1 own',
+    'host a v2 1 mine east',
+    'own',
+    'own !',
+    'own a b',
     'peer a v2 1 1 1',
     'peer a:1 - v2 - - -',
   ]
@@ -119,6 +150,41 @@ t.test('a line that is none of such a file', async (t) => {
   for (const at of good.keys()) {
     if (at !== good.length - 1)
       t.equal(scan(good.filter((_, i) => i !== at)), undefined, `${at} is missing`)
+  }
+})
+
+t.test('a file of before is read, and who is a nameserver of a site is guessed', async (t) => {
+  const clock = new FakeClock()
+  const one = [shared()]
+  const table: readonly {
+    readonly name: string
+    readonly given: readonly (readonly [string, boolean, readonly SharedEndpoint[]])[]
+    readonly want: readonly (readonly [string, boolean])[]
+  }[] = [
+    { name: 'of one site', given: [['east', false, one]], want: [['east', true]] },
+    {
+      name: 'of several',
+      given: [
+        ['east', true, one],
+        ['west', false, one],
+      ],
+      want: [
+        ['east', false],
+        ['west', false],
+      ],
+    },
+  ]
+  for (const { name, given, want } of table) {
+    const lines = print([{ ...KEPT, ownSite: 'east', hosts: askedOf(given, 0) }], clock)
+    const before = lines
+      .filter((line) => !line.startsWith('own '))
+      .map((line) => line.replace(/ (own|relayed) \S+$/, ''))
+    t.notSame(before, lines)
+    const found = (keptPeers('west', clock).scan(before) as KeptPeers).get(PEER)
+    t.equal(found?.ownSite, undefined, name)
+    const [host] = [...(found?.hosts ?? [])]
+    const shares = host?.[1].map(({ site, isOwn }) => [site, isOwn])
+    t.strictSame(shares, want, name)
   }
 })
 

@@ -128,6 +128,24 @@ t.test('a peer that is alive confirms what was remembered: nothing changes', asy
   t.strictSame(third.targets(), ['192.0.2.2'])
 })
 
+// It was forgotten whose nameserver it is: what a relay tells of its site counted again.
+t.test('a peer that has nothing any more is still one of its site after a restart', async (t) => {
+  const zone = new ToldZone(1, [told(endpoint())])
+  const world = await peerOf(t, zone)
+  const first = start(t, world)
+  await first.pass(0)
+  zone.put(2, [])
+  await first.pass(1000)
+  const nothing = [{ site: 'east', isOwn: true, rootHost: HOST, endpoints: [] }]
+  t.match(first.follower.sharesOf(HOST), nothing)
+  first.end()
+  const second = start(t, world)
+  t.match(second.follower.sharesOf(HOST), nothing, 'before anything was asked')
+  await second.pass(0)
+  t.match(second.follower.sharesOf(HOST), nothing, 'and after')
+  t.match(second.follower.status, { site: 'east', isUp: true, endpoints: 0 })
+})
+
 t.test('a crash costs nothing but what came in the last moment', async (t) => {
   const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
   const first = start(t, world)

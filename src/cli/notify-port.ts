@@ -1,0 +1,76 @@
+import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
+import { Query } from '../dns/message/query.ts'
+import { NOTIFY_REPLY_OCTETS, type NotifyDesk } from '../operator/notify/notify-desk.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Exchange, Listener, QueryHandler } from '../transport/exchange.ts'
+import { listenTcp } from '../transport/tcp.ts'
+import type { TcpLimits } from '../transport/tcp-connection.ts'
+import { listenDgram } from '../transport/udp/dgram.ts'
+
+/** Replies that are on their way: each is made at once, and waits for its socket at most. */
+const EXCHANGES_MAX = 64
+/** NOTIFYs come by UDP, as a rule. */
+const TCP_LIMITS: Partial<TcpLimits> = {
+  idleMs: 3000,
+  queriesMax: 16,
+  inFlightMax: 4,
+  unsentOctetsMax: 4096,
+  connectionsMax: 64,
+  connectionsPerAddressMax: 8,
+}
+const CLOSE_MS = 500
+
+/** Opens the addresses for NOTIFYs, UDP and TCP each. Rejects with the system's error where one can't be had. */
+export async function openNotifyPort(
+  addresses: readonly Endpoint[],
+  desk: NotifyDesk,
+  log: Logger,
+): Promise<readonly Listener[]> {
+  const handler = new DeskHandler(desk)
+  const listeners: Listener[] = []
+  try {
+    for (const { host, port } of addresses) {
+      const tcp = await listenTcp({
+        host,
+        port,
+        handler,
+        limits: { ...TCP_LIMITS, drainMs: CLOSE_MS },
+      })
+      listeners.push(tcp)
+      // TCP may have drawn the port.
+      const udp = { host, port: tcp.port, handler, drainMs: CLOSE_MS }
+      listeners.push(await listenDgram(udp))
+      log.info(`operator: NOTIFYs are taken at ${printEndpoint({ host, port: tcp.port })}`)
+    }
+  } catch (error) {
+    for (const listener of listeners) await listener.close()
+    throw error
+  }
+  return listeners
+}
+
+/** The desk, as transports see it. */
+class DeskHandler implements QueryHandler {
+  readonly #desk: NotifyDesk
+  readonly #idle: Exchange[] = []
+  #lent = 0
+
+  constructor(desk: NotifyDesk) {
+    this.#desk = desk
+  }
+
+  acquire(): Exchange | undefined {
+    if (this.#lent >= EXCHANGES_MAX) return undefined
+    this.#lent++
+    return this.#idle.pop() ?? { query: new Query(), reply: new Uint8Array(NOTIFY_REPLY_OCTETS) }
+  }
+
+  serve({ query, reply }: Exchange): number {
+    return this.#desk.serve(query, reply)
+  }
+
+  release(exchange: Exchange): void {
+    this.#lent--
+    this.#idle.push(exchange)
+  }
+}

@@ -1,0 +1,191 @@
+import type { Clock } from '../../base/clock.ts'
+import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
+import { HEADER_OCTETS, parseQuery } from '../../dns/message/parse-query.ts'
+import { ParseStatus, type Query } from '../../dns/message/query.ts'
+import { equalNames } from '../../dns/name/name.ts'
+import { type Cidr, isInNetwork, printAddress } from '../../dns/text/address.ts'
+import { TsigKeyring } from '../../dns/tsig/key.ts'
+import { parseTsig } from '../../dns/tsig/record.ts'
+import {
+  BADSIG,
+  printTsigError,
+  type VerifiedRequest,
+  verifyRequest,
+} from '../../dns/tsig/verify-request.ts'
+import { TokenBucket } from '../../kube/token-bucket.ts'
+import { KDRNT_ZONE } from '../../record/kdrnt.ts'
+import type { KeyBook } from './key-book.ts'
+import type { HastenOutcome, NotifyOutcome } from './outcome.ts'
+import type { RefusalLog } from './refusal-log.ts'
+
+/** Who sent a NOTIFY, as far as that is known. */
+export interface NotifySender {
+  /** Canonical form. It may be forged, unless there is a key. */
+  readonly host: string
+  /** See `ProviderKey`; '' = it is not signed. */
+  readonly keyId: string
+  /** It is in a network of `--notify-allow`. */
+  readonly isAllowed: boolean
+}
+
+export interface NotifyDeskParts {
+  readonly clock: Clock
+  readonly keys: Pick<KeyBook, 'named'>
+  /** Networks that unsigned NOTIFYs are taken from, for all peers. */
+  readonly allowed: readonly Cidr[]
+  /** Has the peers asked that it may be about. */
+  readonly hasten: (sender: NotifySender) => HastenOutcome
+  readonly count: (outcome: NotifyOutcome) => void
+  readonly refusals: Pick<RefusalLog, 'note'>
+}
+
+/** Room for any reply: header, question, and a TSIG record with two names and the longest MAC. */
+export const NOTIFY_REPLY_OCTETS = 1024
+/** No NOTIFY is longer: a question, an SOA and a TSIG record. */
+const PACKET_OCTETS_MAX = 1536
+/** Of each, so many at once and so many a second. Asking every second goes on whatever is lost here. */
+const GENUINE_MAX = 200
+const REFUSED_MAX = 100
+const VERIFIED_MAX = 200
+const NO_KEYS = new TsigKeyring()
+
+const FLAG_QR = 0x80
+const FLAG_AA = 0x04
+const FLAG_RD = 0x01
+
+/**
+ * Takes the packets that come to the port for NOTIFYs (RFC 1996), from anybody. All that a NOTIFY does is to have peers
+ * asked sooner whom we ask anyway, so a forged one is worth nothing:
+ *
+ *     signed with a provider's key ─▶ all peers with that key
+ *     from a network of --notify-allow ─▶ all peers
+ *     from the address of a peer ─▶ that peer, be it one with a key: what it answers has to be signed
+ *     anything else ─▶ refused
+ *
+ * A reply is never longer than what it answers, and there are so many a second.
+ */
+export class NotifyDesk {
+  readonly #parts: NotifyDeskParts
+  readonly #genuine: TokenBucket
+  readonly #refused: TokenBucket
+  readonly #verified: TokenBucket
+
+  constructor(parts: NotifyDeskParts) {
+    this.#parts = parts
+    const perSecond = (most: number): TokenBucket => new TokenBucket(parts.clock, most, 1000 / most)
+    this.#genuine = perSecond(GENUINE_MAX)
+    this.#refused = perSecond(REFUSED_MAX)
+    this.#verified = perSecond(VERIFIED_MAX)
+  }
+
+  /**
+   * Writes the reply into `reply`, which has NOTIFY_REPLY_OCTETS, and returns its length; 0 = silence. `query` is as a
+   * transport leaves it, `packet` and peer filled in.
+   */
+  serve(query: Query, reply: Uint8Array): number {
+    const octets = this.#serve(query, reply)
+    return octets > query.packetOctets ? 0 : octets
+  }
+
+  #serve(query: Query, reply: Uint8Array): number {
+    const { packet, packetOctets } = query
+    if (packetOctets > PACKET_OCTETS_MAX) return this.#drop('malformed')
+    const status = parseQuery(query, packet, packetOctets)
+    if (status === ParseStatus.Ignore) return this.#drop('malformed')
+    if (status === ParseStatus.NotImp) return this.#refuse(query, reply, 'other', Rcode.NOTIMP)
+    if (status !== ParseStatus.Ok) return this.#refuse(query, reply, 'malformed', Rcode.FORMERR)
+    if (!isForKdrnt(query)) return this.#refuse(query, reply, 'other', Rcode.REFUSED)
+    return query.tsigOffset === 0
+      ? this.#take(query, reply, '', undefined)
+      : this.#takeSigned(query, reply)
+  }
+
+  #takeSigned(query: Query, reply: Uint8Array): number {
+    if (!this.#verified.take()) return this.#drop('dropped')
+    const found = this.#verify(query)
+    if (found === undefined) return this.#refuse(query, reply, 'malformed', Rcode.FORMERR)
+    const { verified, keyId } = found
+    if (verified.error === 0) return this.#take(query, reply, keyId, verified)
+    const why = `its signature is not good: ${printTsigError(verified.error)}`
+    this.#parts.refusals.note(hostOf(query), why)
+    const octets = this.#refuse(query, reply, 'bad_signature', Rcode.NOTAUTH)
+    return octets === 0 ? 0 : this.#sign(reply, octets, verified)
+  }
+
+  /** Undefined = the TSIG record is malformed. */
+  #verify(query: Query): { verified: VerifiedRequest; keyId: string } | undefined {
+    const { packet, packetOctets, tsigOffset } = query
+    const record = parseTsig(packet, tsigOffset, packetOctets)
+    if (record === undefined) return undefined
+    const nowSeconds = Math.floor(this.#parts.clock.now() / 1000)
+    const verify = (keyring: TsigKeyring): VerifiedRequest | undefined =>
+      verifyRequest(packet, tsigOffset, packetOctets, keyring, nowSeconds)
+    let last: VerifiedRequest | undefined
+    for (const { id, keyring } of this.#parts.keys.named(record.keyName)) {
+      last = verify(keyring)
+      if (last === undefined) return undefined
+      if (last.error !== BADSIG) return { verified: last, keyId: id }
+    }
+    last ??= verify(NO_KEYS)
+    return last === undefined ? undefined : { verified: last, keyId: '' }
+  }
+
+  #take(
+    query: Query,
+    reply: Uint8Array,
+    keyId: string,
+    verified: VerifiedRequest | undefined,
+  ): number {
+    const { peerAddress, peerFamily } = query
+    const isAllowed = this.#parts.allowed.some(
+      (network) => network.family === peerFamily && isInNetwork(peerAddress, network),
+    )
+    const host = hostOf(query)
+    const outcome = this.#parts.hasten({ host, keyId, isAllowed })
+    if (outcome === 'stranger') {
+      this.#parts.refusals.note(host, 'it is no nameserver that is followed')
+      return this.#refuse(query, reply, outcome, Rcode.REFUSED)
+    }
+    this.#parts.count(outcome)
+    if (!this.#genuine.take()) return 0
+    const octets = compose(query, reply, Rcode.NOERROR)
+    return verified === undefined ? octets : this.#sign(reply, octets, verified)
+  }
+
+  #sign(reply: Uint8Array, octets: number, { signer }: VerifiedRequest): number {
+    if (octets + signer.octets > NOTIFY_REPLY_OCTETS) return 0
+    return signer.sign(reply, octets, Math.floor(this.#parts.clock.now() / 1000))
+  }
+
+  #refuse(query: Query, reply: Uint8Array, outcome: NotifyOutcome, rcode: number): number {
+    this.#parts.count(outcome)
+    return this.#refused.take() ? compose(query, reply, rcode) : 0
+  }
+
+  #drop(outcome: NotifyOutcome): number {
+    this.#parts.count(outcome)
+    return 0
+  }
+}
+
+function isForKdrnt({ opcode, qtype, qclass, qname, qnameOctets }: Query): boolean {
+  if (opcode !== Opcode.NOTIFY || qtype !== RRType.SOA || qclass !== RRClass.IN) return false
+  return equalNames(qname.subarray(0, qnameOctets), KDRNT_ZONE)
+}
+
+/** Header and question alone, as they came: no longer than the packet. Returns the length. */
+function compose(query: Query, reply: Uint8Array, rcode: number): number {
+  const { packet, questionOctets, opcode } = query
+  const octets = HEADER_OCTETS + questionOctets
+  for (let i = 0; i < octets; i++) reply[i] = packet[i]!
+  const authoritative = rcode === Rcode.NOERROR ? FLAG_AA : 0
+  reply[2] = FLAG_QR | (opcode << 3) | authoritative | (packet[2]! & FLAG_RD)
+  reply[3] = rcode
+  reply.fill(0, 4, HEADER_OCTETS)
+  if (questionOctets > 0) reply[5] = 1
+  return octets
+}
+
+function hostOf({ peerAddress, peerFamily }: Query): string {
+  return printAddress(peerAddress, peerFamily === 1 ? 1 : 2)
+}

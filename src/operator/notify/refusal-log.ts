@@ -1,0 +1,30 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../telemetry/log.ts'
+
+/** Least time between two lines. */
+export const REFUSAL_LINE_MS = 10_000
+
+/** Tells of NOTIFYs that are refused, in few lines whatever comes: senders can be made up. */
+export class RefusalLog {
+  readonly #log: Logger
+  readonly #clock: Clock
+  #lineMs = Number.NEGATIVE_INFINITY
+  #untold = 0
+
+  constructor(log: Logger, clock: Clock) {
+    this.#log = log
+    this.#clock = clock
+  }
+
+  note(host: string, reason: string): void {
+    const nowMs = this.#clock.monotonic()
+    if (nowMs - this.#lineMs < REFUSAL_LINE_MS) {
+      this.#untold++
+      return
+    }
+    const more = this.#untold === 0 ? '' : `; ${this.#untold} others since the last such line`
+    this.#lineMs = nowMs
+    this.#untold = 0
+    this.#log.warning(`NOTIFY of ${host} is refused: ${reason}${more}`)
+  }
+}

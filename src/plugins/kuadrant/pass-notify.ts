@@ -1,0 +1,84 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
+import { isInNetwork, scanAddress } from '../../dns/text/address.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { PassOptions } from './pass-notify-options.ts'
+import { PassTarget, type PassTargetParts } from './pass-target.ts'
+
+/** Least time between two that go on, however many come. */
+export const PASS_GAP_MS = 100
+/** Between two lines about those that do not. */
+const REFUSAL_LINE_MS = 10_000
+
+export interface PassNotifyParts extends Omit<PassTargetParts, 'onFailed'> {
+  readonly options: PassOptions
+  readonly count: (outcome: 'passed' | 'refused' | 'failed') => void
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Logger
+}
+
+/**
+ * Passes NOTIFYs of the zone kdrnt on to operators, who have no address that peers know. What goes on is a NOTIFY of our
+ * own, to whom we were told to tell, ten times a second at most: nobody's packets are sent to anybody.
+ */
+export class PassNotify {
+  readonly #parts: PassNotifyParts
+  readonly #targets: readonly PassTarget[]
+  #passedMs = Number.NEGATIVE_INFINITY
+  #cancel: (() => void) | undefined
+  #refusalMs = Number.NEGATIVE_INFINITY
+  #isClosed = false
+
+  constructor(parts: PassNotifyParts) {
+    this.#parts = parts
+    const onFailed = (): void => parts.count('failed')
+    const more = { ...parts, onFailed }
+    this.#targets = parts.options.targets.map((address) => new PassTarget(address, more))
+  }
+
+  /** `isSigned`: and its signature is good. */
+  take(host: string, isSigned: boolean): void {
+    if (this.#isClosed) return
+    const refusal = this.#refusalOf(host, isSigned)
+    this.#parts.count(refusal === '' ? 'passed' : 'refused')
+    if (refusal === '') this.#passSoon()
+    else this.#tellOf(host, refusal)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancel?.()
+    for (const target of this.#targets) target.close()
+  }
+
+  #refusalOf(host: string, isSigned: boolean): string {
+    // Two that pass to each other would never come to rest.
+    if (this.#targets.some((target) => target.has(host))) return 'it is one to pass them on to'
+    if (isSigned) return ''
+    const address = scanAddress(host)
+    const { from } = this.#parts.options
+    const isAllowed =
+      address !== undefined &&
+      from.some((cidr) => cidr.family === address.family && isInNetwork(address.bytes, cidr))
+    return isAllowed ? '' : 'it is not signed, nor from a network of pass-notify-from'
+  }
+
+  #passSoon(): void {
+    if (this.#cancel !== undefined) return
+    const { clock, timers } = this.#parts
+    const delayMs = Math.max(0, this.#passedMs + PASS_GAP_MS - clock.monotonic())
+    this.#cancel = timers.after(delayMs, () => {
+      this.#cancel = undefined
+      this.#passedMs = clock.monotonic()
+      for (const target of this.#targets) target.tell()
+    })
+  }
+
+  #tellOf(host: string, refusal: string): void {
+    const nowMs = this.#parts.clock.monotonic()
+    if (nowMs - this.#refusalMs < REFUSAL_LINE_MS) return
+    this.#refusalMs = nowMs
+    this.#parts.log.warning(`a NOTIFY of ${host} is not passed on: ${refusal}`)
+  }
+}

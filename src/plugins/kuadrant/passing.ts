@@ -1,0 +1,34 @@
+import { systemTimers } from '../../base/timers.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
+import { ownAddress } from '../../plugin/endpoint.ts'
+import type { KuadrantOptions } from './options.ts'
+import { PassNotify } from './pass-notify.ts'
+import { findPassFaults } from './pass-notify-options.ts'
+
+/** Has a block pass NOTIFYs on while it is in service; undefined = it says nothing of that. */
+export function preparePassing(
+  c: SetupContext,
+  { pass: options }: KuadrantOptions,
+): Pick<PassNotify, 'take'> | undefined {
+  if (options === undefined) return undefined
+  const { block, clock, log, metrics } = c
+  let passing: PassNotify | undefined
+  c.onCheck(() => findPassFaults(options, block))
+  c.onStartup(() => {
+    for (const fault of findPassFaults(options, block)) throw fault
+    const help = 'NOTIFYs of peers, by whether they were passed on, and what of that failed.'
+    const counter = metrics.counter('sextant_kuadrant_notifies_total', help, ['outcome'])
+    const { keyName } = options
+    passing = new PassNotify({
+      options,
+      key: () => (keyName === undefined ? undefined : block.tsigKeys.find(keyName)),
+      sourceFor: (host) => ownAddress(host, block),
+      count: (outcome) => counter.inc({ outcome }),
+      clock,
+      timers: systemTimers,
+      log,
+    })
+  })
+  c.onShutdown(() => passing?.close())
+  return { take: (host, isSigned) => passing?.take(host, isSigned) }
+}
