@@ -14,14 +14,12 @@ const { version } = require('typescript/package.json')
 export async function load(url, context, nextLoad) {
   const { protocol, pathname } = new URL(url)
   if (protocol !== 'file:' || !pathname.endsWith('.ts')) return nextLoad(url, context)
-  // Through the other hooks, which count the files.
-  const { source } = await nextLoad(url, { ...context, format: 'module' })
-  const path = fileURLToPath(url)
-  return { format: 'module', source: javascriptOf(path, String(source)), shortCircuit: true }
+  return { format: 'module', source: javascriptOf(fileURLToPath(url)), shortCircuit: true }
 }
 
-/** The cached JavaScript if it is of this text; else it is made, and cached. */
-function javascriptOf(path, source) {
+/** The cached JavaScript if it is of what the file holds; else it is made, and cached. */
+function javascriptOf(path) {
+  const source = readFileSync(path, 'utf8')
   const hash = createHash('sha1').update(`${version}\n${path}\n${source}`).digest('hex')
   const mark = `// ${hash}\n`
   const cached = join(cache, `${relative(root, path)}.js`)
