@@ -73,9 +73,7 @@ export class Term {
           peer,
           key,
           hostBounds: settings,
-          clock,
-          timers,
-          log,
+          ...means,
           random: () => random.next32() / 2 ** 32,
         }),
     })
