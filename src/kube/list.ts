@@ -115,7 +115,9 @@ export class Lister {
 
 function scanPage(text: string): Page {
   const list = parseJson(text, 'the list')
-  const items = isObject(list) ? (list.items ?? []) : undefined
+  // An empty one may be null, but is there: else all would be gone that isn't in some other answer.
+  const given = isObject(list) ? list.items : undefined
+  const items = given === null ? [] : given
   const metadata = isObject(list) ? list.metadata : undefined
   const resourceVersion = textOf(metadata, 'resourceVersion')
   if (!Array.isArray(items) || resourceVersion === '')

@@ -107,13 +107,16 @@ export class Cluster implements ClusterView {
     return [this.recordInformer, this.secretInformer, this.probeInformer]
   }
 
-  /** Without access to probes, or their definition, all addresses count as unknown. */
+  /**
+   * Without access to probes, or their definition, all addresses count as unknown: that is believed only of a server that
+   * has granted the rest already, or one that starts would have what is down published.
+   */
   async #probesRead(): Promise<void> {
     const { timers } = this.means
+    const { watches } = this.probeInformer
+    const before = watches.map(countRefusals)
     const isOutOfReach = (): boolean =>
-      this.probeInformer.watches.every(
-        ({ isSynced, failureStatus }) => isSynced || failureStatus === 403 || failureStatus === 404,
-      )
+      watches.every((watch, i) => watch.isSynced || countRefusals(watch) - before[i]! >= REFUSALS)
     let stop = (): void => {}
     const outOfReach = new Promise<void>((resolve) => {
       stop = timers.every(LOOK_MS, () => {
@@ -127,3 +130,9 @@ export class Cluster implements ClusterView {
 
 const CONTROLLER = 'kuadrant.io/sextant-operator'
 const LOOK_MS = 100
+/** An API server that starts refuses what it will grant. */
+const REFUSALS = 3
+
+function countRefusals({ counts }: ListWatch): number {
+  return (counts.failures.get(403) ?? 0) + (counts.failures.get(404) ?? 0)
+}

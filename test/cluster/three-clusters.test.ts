@@ -1,251 +1,59 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { HOST_MS } from '../../src/peering/host-poll.ts'
 import { chiSquare } from '../support/chi-square.ts'
-import { temporaryDirectory } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { ClusterSite } from '../support/cluster-site.ts'
+import type { ClusterSite } from '../support/cluster-site.ts'
 import {
-  addNameservers,
-  answers,
-  CLIENT_IN_AMERICA,
-  CLIENT_IN_EUROPE,
-  type Edge,
-  layEdgeFiles,
-  NAMESERVERS,
-  startEdge,
-} from '../support/edge.ts'
-import { drawnOf, GATEWAYS, layoutOf } from '../support/gateways.ts'
-import { Lab } from '../support/lab.ts'
-import { KEY } from '../support/nameservers.ts'
-import { OldSite } from '../support/old-site.ts'
+  ALL,
+  addressOf,
+  EDITED,
+  EXPIRY_MS,
+  editedOf,
+  HOST,
+  OLD,
+  OLD_NAMESERVER,
+  oldAddressOf,
+  oldRecord,
+  PLACES,
+  RESOLVER,
+  SEEN_MS,
+  seeAll,
+  startWorld,
+  Watch,
+  ZONE,
+} from '../support/cluster-world.ts'
+import { answers, CLIENT_IN_AMERICA, CLIENT_IN_EUROPE, NAMESERVERS } from '../support/edge.ts'
+import { GATEWAYS } from '../support/gateways.ts'
+import { digKey } from '../support/nameservers.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { until } from '../support/until.ts'
+import { listWritten } from '../support/written.ts'
 
-const ZONE = 'k.example.com'
-const PROVIDER = 'dns-provider'
-/** As before there were keys, and with a nameserver more. */
-const OLD_PROVIDER = 'old-dns-provider'
-const OLD_NAMESERVER = '192.0.2.14'
-const RESOLVER = '192.0.2.53'
-const HOST = `app.${ZONE}`
-/** A name of its own for each draw, so that no cache has a part in it. */
-const DRAWN = `*.draw.${ZONE}`
 const DRAWS = 20_000
 /** What χ² of two degrees of freedom exceeds by chance once in a million runs: servers draw as they do in service. */
 const CHI_SQUARE_BOUND = 2 * Math.log(1e6)
-/** Digs at a time. */
-const LANES = 4
-/** On a machine on which everybody tests at once. */
-const SEEN_MS = 30_000
 const TEST_MS = 280_000
-/** How long what a silent site said is kept. */
-const EXPIRY_MS = 12_000
-const EDITS = 5
-/** Of each kind. */
-const OLD_EDITS = 2
+/** Of each cluster. */
+const EDITS = 4
+/** How long an edit takes; and on a machine on which everybody tests at once, at worst. */
+const EDIT_MS = 2000
+const EDIT_MS_MAX = 15_000
+/** Of each cluster, and of the site that tells nothing whole. */
+const OLD_EDITS = 3
 /** Peers that are asked host by host are asked this often, beside the second until it is known that they have news. */
 const REQUEUE_MS = HOST_MS + 2000
 const ROUNDS = 30
+/** What each site has. */
+const RECORDS = ['app', 'draw', 'edit', ...OLD.map((_, i) => `old-${i}`)]
+/** What an operator leaves: its Leases, which are its own and of no record, and Events, which the API drops after an hour. */
+const LEFT = /^(leases|events) /
 
-function record(
-  name: string,
-  rootHost: string,
-  endpoints: readonly object[],
-  provider = PROVIDER,
-): object {
-  return {
-    apiVersion: 'kuadrant.io/v1alpha1',
-    kind: 'DNSRecord',
-    metadata: { name },
-    spec: { rootHost, providerRef: { name: provider }, endpoints },
-  }
+/** Prints how long edits took; the median and the longest. */
+function spread(t: Test, takenMs: readonly number[]): { medianMs: number; longestMs: number } {
+  const sorted = takenMs.map(Math.round).sort((a, b) => a - b)
+  t.comment(`edits took ${sorted} ms`)
+  return { medianMs: sorted[sorted.length >> 1]!, longestMs: sorted.at(-1)! }
 }
-
-/** What is changed: each site has an address of it, and all tell all of them. */
-const EDITED = `edit.${ZONE}`
-const addressOf = (dnsName: string, target: string) => [
-  { dnsName, recordType: 'A', recordTTL: 1, targets: [target] },
-]
-const editedOf = (target: string) => addressOf(EDITED, target)
-/** The same, but that nobody may transfer it from another, and a site has it that tells nothing whole. */
-const OLD = `old.${ZONE}`
-
-/** The sites with what the edge needs, and how clients ask. */
-class World {
-  readonly sites: readonly ClusterSite[]
-  readonly oldSite: OldSite
-  readonly edge: Edge
-  readonly directory: string
-
-  constructor(sites: readonly ClusterSite[], oldSite: OldSite, edge: Edge, directory: string) {
-    this.sites = sites
-    this.oldSite = oldSite
-    this.edge = edge
-    this.directory = directory
-  }
-
-  /** Lines of `dig +short`: by the resolver, or of a nameserver at once. */
-  async dig(name: string, from: string, server = RESOLVER): Promise<string[]> {
-    const options = ['+short', '+time=2', '+tries=3', '-b', from, `@${server}`]
-    const text = await this.edge.client.run('dig', ...options, name)
-    return text.trim().split('\n')
-  }
-
-  /** Waits until the answers of all `servers` have the address `want`. */
-  async see(name: string, from: string, want: string, servers: readonly string[]): Promise<void> {
-    const look = async (server: string): Promise<void> => {
-      let got: string[] = []
-      const isThere = async () => (got = await this.dig(name, from, server)).includes(want)
-      await until(isThere, `${want} for ${name}`, SEEN_MS).catch((error: Error) => {
-        throw new Error(`${error.message} at ${server}, it is ${got}:\n${this.output()}`)
-      })
-    }
-    await Promise.all(servers.map(look))
-  }
-
-  /** Addresses of so many names below `draw`, each asked once. */
-  async draw(from: string): Promise<Map<string, number>> {
-    const lanes = Array.from({ length: LANES }, (_, lane) => lane)
-    const texts = await Promise.all(
-      lanes.map(async (lane) => {
-        const path = join(this.directory, `names-${lane}`)
-        const names = Array.from({ length: DRAWS / LANES }, (_, i) => `n${lane}-${i}.draw.${ZONE}`)
-        writeFileSync(path, names.join('\n'))
-        const options = ['+short', '+time=2', '+tries=3', '-b', from, `@${RESOLVER}`]
-        return this.edge.client.run('dig', ...options, '-f', path)
-      }),
-    )
-    const counts = new Map<string, number>()
-    for (const line of texts.join('').trim().split('\n')) {
-      counts.set(line, (counts.get(line) ?? 0) + 1)
-    }
-    return counts
-  }
-
-  output(): string {
-    const oldSite = `--- server of ${OLD_NAMESERVER}:\n${this.oldSite.server.output()}`
-    return [...this.sites.map((site) => site.output()), oldSite].join('\n')
-  }
-}
-
-/** What the page has for the public side, and beside it what the operators of the others follow. */
-function corefileOf(page: string, kubeconfig: string): string {
-  const source = `kuadrant {\n        kubeconfig ${kubeconfig}`
-  return `${page.replace('kuadrant {', source)}
-kdrnt {
-    tsig {
-        secret ${KEY.name} ${KEY.secret}
-        require AXFR IXFR
-    }
-    transfer {
-        to *
-        key ${KEY.name}
-    }
-    ${source}
-    }
-}
-`
-}
-
-/** The Secret that all sites have. */
-const SECRET = {
-  metadata: { name: PROVIDER, labels: { 'kuadrant.io/default-provider': 'true' } },
-  type: 'kuadrant.io/coredns',
-  stringData: {
-    ZONES: ZONE,
-    NAMESERVERS: NAMESERVERS.map((address) => `${address}:53`).join(', '),
-    TSIG_NAME: KEY.name,
-    TSIG_SECRET: KEY.secret,
-  },
-}
-
-/** Without a key: who has one must get zones whole. */
-const OLD_SECRET = {
-  metadata: { name: OLD_PROVIDER },
-  type: SECRET.type,
-  stringData: {
-    ZONES: ZONE,
-    NAMESERVERS: [...NAMESERVERS, OLD_NAMESERVER].map((address) => `${address}:53`).join(', '),
-  },
-}
-
-async function startWorld(t: Test): Promise<World> {
-  const directory = temporaryDirectory(t)
-  layEdgeFiles(directory)
-  const page = readFileSync(join(directory, 'Corefile'), 'utf8')
-  const lab = await Lab.create(t)
-  const hosts = await addNameservers(lab)
-  const oldSite = await OldSite.start(t, lab, { address: OLD_NAMESERVER, zone: ZONE })
-  oldSite.put('old', record('old', OLD, addressOf(OLD, '192.0.2.180')))
-  const starting = hosts.map((host, i) => ClusterSite.start(t, host, NAMESERVERS[i]!))
-  const [edge, ...sites] = await Promise.all([startEdge(lab, directory), ...starting])
-  for (const [i, site] of sites.entries()) {
-    await site.serve((kubeconfig) => corefileOf(page, kubeconfig))
-    await site.operate('--peer-expiry', `${EXPIRY_MS / 1000}s`)
-    for (const secret of [SECRET, OLD_SECRET]) {
-      await site.cluster.must('POST', '/api/v1/namespaces/gateways/secrets', secret)
-    }
-    const gateway = GATEWAYS[i]!
-    for (const one of [
-      record('app', HOST, layoutOf(HOST, gateway)),
-      record('draw', DRAWN, [drawnOf(DRAWN, gateway)]),
-      record('edit', EDITED, editedOf(`192.0.2.${150 + i}`)),
-      record('old', OLD, addressOf(OLD, `192.0.2.${170 + i}`), OLD_PROVIDER),
-    ]) {
-      await site.cluster.must('POST', site.records(), one)
-    }
-  }
-  return new World(sites, oldSite, edge, directory)
-}
-
-/** Whether the last line of an answer is as it should be. */
-type Judge = (line: string, from: string, server: string) => boolean
-
-/** Asks the same things over and over until it is stopped, and keeps what was not answered as `isRight` wants it. */
-class Watch {
-  readonly failures: string[] = []
-  #asked = 0
-  #isStopped = false
-  readonly #done: Promise<void>
-
-  constructor(world: World, servers: readonly string[], isRight: Judge) {
-    const round = async (server: string): Promise<void> => {
-      while (!this.#isStopped) {
-        for (const { from } of PLACES) {
-          const line = (await world.dig(HOST, from, server)).at(-1) ?? ''
-          this.#asked++
-          if (!isRight(line, from, server)) this.failures.push(`${server} to ${from}: ${line}`)
-        }
-      }
-    }
-    this.#done = Promise.all(servers.map(round)).then(() => {})
-  }
-
-  /** How many questions were put. */
-  async stop(): Promise<number> {
-    this.#isStopped = true
-    await this.#done
-    return this.#asked
-  }
-}
-
-/** Waits until every nameserver gives every gateway to whom it is for. */
-async function seeAll(world: World): Promise<void> {
-  for (const { from, want } of PLACES) {
-    for (const target of want) await world.see(HOST, from, target, NAMESERVERS)
-  }
-  for (const target of ALL) {
-    await world.see(`any.draw.${ZONE}`, CLIENT_IN_EUROPE, target, NAMESERVERS)
-  }
-}
-
-const PLACES = [
-  { from: CLIENT_IN_EUROPE, want: ['192.0.2.101', '192.0.2.102'] },
-  { from: CLIENT_IN_AMERICA, want: ['192.0.2.103'] },
-]
-const ALL = GATEWAYS.map(({ target }) => target as string)
 
 const options = {
   ...needsRoot(),
@@ -291,7 +99,7 @@ t.test('three clusters, one zone', options, async (t) => {
   )
 
   await t.test('weights hold through the edge', async (t) => {
-    const counts = await world.draw(CLIENT_IN_EUROPE)
+    const counts = await world.draw(CLIENT_IN_EUROPE, DRAWS)
     const observed = GATEWAYS.map(({ target }) => counts.get(target) ?? 0)
     t.equal(
       observed.reduce((sum, count) => sum + count, 0),
@@ -307,52 +115,57 @@ t.test('three clusters, one zone', options, async (t) => {
   await t.test('an edit in one cluster is everywhere within two seconds', async (t) => {
     const takenMs: number[] = []
     for (let edit = 0; edit < EDITS; edit++) {
-      const target = `192.0.2.${160 + edit}`
-      const startMs = performance.now()
-      await first.cluster.must('PATCH', first.records('edit'), {
-        spec: { endpoints: editedOf(target) },
-      })
-      await world.see(EDITED, CLIENT_IN_EUROPE, target, NAMESERVERS)
-      takenMs.push(Math.round(performance.now() - startMs))
+      for (const [i, site] of sites.entries()) {
+        const target = `192.0.2.${210 + 10 * i + edit}`
+        const startMs = performance.now()
+        await site.cluster.must('PATCH', site.records('edit'), {
+          spec: { endpoints: editedOf(target) },
+        })
+        const [endMs = 0] = await world.arrivals(EDITED, [target], NAMESERVERS)
+        takenMs.push(endMs - startMs)
+      }
     }
-    takenMs.sort((a, b) => a - b)
-    t.comment(`edits took ${takenMs} ms`)
+    const { medianMs, longestMs } = spread(t, takenMs)
     // The median: others use the machine as well.
-    t.ok(takenMs[EDITS >> 1]! <= 2000, `${takenMs} ms`)
+    t.ok(medianMs <= EDIT_MS, `the median is ${medianMs} ms`)
+    t.ok(longestMs <= EDIT_MS_MAX, `the longest is ${longestMs} ms`)
+    const lines = await world.dig(EDITED, CLIENT_IN_EUROPE)
+    t.equal(lines.length, 3, `what was before is gone: ${lines}`)
   })
 
   await t.test(
     'where peers are asked host by host, within the time between two looks',
     async (t) => {
       const { oldSite } = world
-      for (const target of ['192.0.2.170', '192.0.2.171', '192.0.2.172', '192.0.2.180']) {
-        await world.see(OLD, CLIENT_IN_EUROPE, target, NAMESERVERS)
-      }
+      const before = OLD.flatMap((_, i) => [0, 1, 2, 3].map((site) => oldAddressOf(site, i)))
+      await world.arrivals(OLD, before, NAMESERVERS)
       for (const site of sites) {
-        const { status } = await site.cluster.must('GET', site.records('old'))
+        const { status } = await site.cluster.must('GET', site.records('old-0'))
         const told = status.peers.map(({ generation }: { generation: string }) => generation)
         t.ok(told.includes('v1'), `${site.address} has heard of v1: ${told}`)
         const asked = `peer ${OLD_NAMESERVER}:53 is asked for each host`
         t.ok(site.output().includes(asked), `${site.address} asks it for each host`)
       }
       const takenMs: number[] = []
-      const edit = async (change: () => unknown, target: string): Promise<void> => {
+      for (let round = 0; round < OLD_EDITS; round++) {
+        // Each name is edited by one site alone.
+        const targets = OLD.map((_, i) => `192.0.2.${180 + 4 * round + i}`)
         const startMs = performance.now()
-        await change()
-        await world.see(OLD, CLIENT_IN_EUROPE, target, NAMESERVERS)
-        takenMs.push(Math.round(performance.now() - startMs))
+        await Promise.all(
+          sites.map((site, i) => {
+            const spec = { endpoints: addressOf(OLD[i]!, targets[i]!) }
+            return site.cluster.must('PATCH', site.records(`old-${i}`), { spec })
+          }),
+        )
+        oldSite.put('old-3', oldRecord(3, targets[3]!))
+        const endsMs = await world.arrivals(OLD, targets, NAMESERVERS)
+        takenMs.push(...endsMs.map((endMs) => endMs - startMs))
       }
-      for (let i = 1; i <= OLD_EDITS; i++) {
-        const [old, target] = [`192.0.2.${180 + i}`, `192.0.2.${190 + i}`]
-        await edit(() => oldSite.put('old', record('old', OLD, addressOf(OLD, old))), old)
-        const spec = { endpoints: addressOf(OLD, target) }
-        await edit(() => first.cluster.must('PATCH', first.records('old'), { spec }), target)
-      }
-      t.comment(`edits took ${takenMs} ms`)
-      takenMs.sort((a, b) => a - b)
-      t.ok(takenMs[OLD_EDITS]! <= REQUEUE_MS, `${takenMs} ms`)
+      const { medianMs, longestMs } = spread(t, takenMs)
+      t.ok(medianMs <= REQUEUE_MS, `the median is ${medianMs} ms`)
+      t.ok(longestMs <= REQUEUE_MS + EDIT_MS_MAX, `the longest is ${longestMs} ms`)
       const lines = await world.dig(OLD, CLIENT_IN_EUROPE)
-      t.equal(lines.length, 4, `what was before is gone: ${lines}`)
+      t.equal(lines.length, 4 * OLD.length, `what was before is gone: ${lines}`)
     },
   )
 
@@ -361,7 +174,7 @@ t.test('three clusters, one zone', options, async (t) => {
     await second.cluster.killServer()
     const spec = { endpoints: editedOf('192.0.2.201') }
     await first.cluster.must('PATCH', first.records('edit'), { spec })
-    await world.see(EDITED, CLIENT_IN_EUROPE, '192.0.2.201', [first.address, third.address])
+    await world.arrivals(EDITED, ['192.0.2.201'], [first.address, third.address])
     for (const { from, want } of PLACES) {
       for (const server of [...NAMESERVERS, RESOLVER]) {
         const lines = await world.dig(HOST, from, server)
@@ -369,7 +182,7 @@ t.test('three clusters, one zone', options, async (t) => {
       }
     }
     await second.cluster.startServer()
-    await world.see(EDITED, CLIENT_IN_EUROPE, '192.0.2.201', [second.address])
+    await world.arrivals(EDITED, ['192.0.2.201'], [second.address])
     t.ok((await watch.stop()) > 0)
     t.strictSame(watch.failures, [])
   })
@@ -430,31 +243,56 @@ t.test('three clusters, one zone', options, async (t) => {
   })
 
   await t.test('everything is deleted: nothing is left behind', async (t) => {
+    for (const [i, site] of sites.entries()) {
+      const probe = `app-${GATEWAYS[i]!.target}`
+      const isLooked = async () => {
+        const { status } = await site.cluster.must('GET', site.probes(probe))
+        return (status?.consecutiveFailures ?? 0) > 0
+      }
+      await until(isLooked, `a look at ${probe}`, SEEN_MS)
+      const written = (await listWritten(site.cluster)).filter((line) => !LEFT.test(line))
+      const named = (names: readonly string[], kind: string) =>
+        names.map((name) => `${kind} gateways/${name}`)
+      const derived = ['local', 'merged'].flatMap((kind) =>
+        RECORDS.map((name) => `${kind}-${name}`),
+      )
+      const all = [
+        ...named([probe], 'dnshealthcheckprobes'),
+        ...named([...RECORDS, ...derived], 'dnsrecords'),
+      ]
+      t.strictSame(written, all.sort(), 'what was made')
+    }
     for (const site of sites) {
-      for (const name of ['app', 'draw', 'edit', 'old'])
-        await site.cluster.must('DELETE', site.records(name))
+      for (const name of RECORDS) await site.cluster.must('DELETE', site.records(name))
     }
     for (const site of sites) {
       let left: string[] = []
       const isEmpty = async () => {
-        const { items } = await site.cluster.must('GET', site.records())
-        left = items.map(({ metadata }: { metadata: { name: string } }) => metadata.name)
+        left = (await listWritten(site.cluster)).filter((line) => !LEFT.test(line))
         return left.length === 0
       }
       await until(isEmpty, `${site.address} to be empty`, SEEN_MS).catch((error: Error) => {
         throw new Error(`${error.message}, there is ${left}:\n${world.output()}`)
       })
     }
+    const hosts = [HOST, `any.draw.${ZONE}`, EDITED, ...OLD]
+    const inner = ['klb', 'geo-eu.klb', 'geo-na.klb', ...GATEWAYS.map(({ name }) => `${name}.klb`)]
+    const names = [...hosts, ...inner.map((name) => `${name}.${HOST}`)]
     for (const server of NAMESERVERS) {
-      for (const name of [HOST, `any.draw.${ZONE}`, EDITED, OLD, `${HOST}.kdrnt`]) {
+      for (const name of names.flatMap((name) => [name, `${name}.kdrnt`])) {
         const isGone = async () => {
           const text = await edge.client.run('dig', '+time=2', `@${server}`, name)
           return text.includes('status: NXDOMAIN')
         }
         await until(isGone, `${name} to be gone at ${server}`, SEEN_MS)
       }
+      const told = ['+noall', '+answer', `@${server}`, 'kdrnt', 'AXFR']
+      const lines = (await edge.client.run('dig', ...digKey(), ...told)).trim().split('\n')
+      const owners = lines
+        .filter((line) => /^\S+\s+\d+\s+IN\s/.test(line))
+        .map((line) => line.split(/\s/)[0])
+      t.strictSame([...new Set(owners)], ['kdrnt.'], `${server} has nothing to tell`)
     }
-    t.pass('no object, no name')
     // Not the second's: an API server that starts refuses everything until it has read its roles.
     for (const site of [first, third]) t.notMatch(site.output(), /\b403\b/, 'no right was missing')
   })

@@ -83,8 +83,8 @@ export class ClusterSite {
     return this.cluster.records(CHOSEN, name)
   }
 
-  probes(): string {
-    return this.cluster.records(CHOSEN, '', 'dnshealthcheckprobes')
+  probes(name = ''): string {
+    return this.cluster.records(CHOSEN, name, 'dnshealthcheckprobes')
   }
 
   /** Leads the host's 127.0.0.1 to the API server, whose network is that of the test. */

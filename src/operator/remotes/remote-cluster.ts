@@ -30,7 +30,7 @@ export const NOT_REACHED = 'not reached yet'
 const WORKERS = 4
 /** Of one request. */
 const TIMEOUT_MS = 10_000
-/** An API server that starts refuses what it will grant: it is asked so often before that is believed. */
+/** An API server that starts refuses what it will grant: it is asked so often after it granted the records. */
 const REFUSALS = 3
 /** Before the key of an authoritative record that is to be swept; no key of an object has a space. */
 const SWEEP = 'sweep '
@@ -66,6 +66,7 @@ export class RemoteCluster {
   #reconciler: RemoteReconciler | undefined
   #fault = NOT_REACHED
   #refusals = 0
+  #isInforming = false
   #isClosed = false
   #wake: () => void = () => {}
 
@@ -129,23 +130,35 @@ export class RemoteCluster {
       await this.#wait(backoff.next())
       if (this.#isClosed) return
     }
-    this.#informer.start()
+    this.#inform()
     await this.#informer.synced()
     if (!this.#isClosed) this.#follow()
+  }
+
+  #inform(): void {
+    if (!this.#isInforming) this.#informer.start()
+    this.#isInforming = true
   }
 
   /** Finds out which cluster it is; returns why that is of no use. */
   async #identify(): Promise<string> {
     const { api, claim } = this.#parts
     const found = await readClusterUid(this.#objects)
-    if ('problem' in found && !(found.isForbidden && ++this.#refusals >= REFUSALS)) {
-      return found.problem
+    if ('problem' in found && !this.#isRefused(found)) {
+      return (found.isForbidden && this.#informer.reason) || found.problem
     }
     // An account that may not ask: such ones are made by Kuadrant. Then it is where it is.
     const id = shortHash('uid' in found ? found.uid : api.place)
     const problem = claim(id)
     if (problem === '') this.#reconciler = this.#createReconciler(id)
     return problem
+  }
+
+  /** True for an account that may follow the records, but not ask which cluster it is. */
+  #isRefused({ isForbidden }: { readonly isForbidden: boolean }): boolean {
+    if (!isForbidden || this.#isClosed) return false
+    this.#inform()
+    return this.#informer.isSynced && ++this.#refusals >= REFUSALS
   }
 
   #createReconciler(cluster: string): RemoteReconciler {
@@ -179,6 +192,7 @@ export class RemoteCluster {
           this.#sources.remove(key, before)
           if (isOurs(before)) this.#queue.add(SWEEP + authoritativeKey(before))
         },
+        onReturn: () => this.#queue.retryFailed(),
       }),
       watchForNews({
         records: this.#informer,
@@ -194,6 +208,7 @@ export class RemoteCluster {
           if (now.generation !== then.generation) this.#reconsider(key, record)
         },
         onDelete: (key, record) => this.#reconsider(key, record),
+        onReturn: () => this.#queue.retryFailed(),
       }),
     )
     this.#queue.start()

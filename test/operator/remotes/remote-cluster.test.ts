@@ -1,0 +1,219 @@
+import t, { type Test } from 'tap'
+import { Random } from '../../../src/base/random.ts'
+import { Cluster } from '../../../src/operator/cluster.ts'
+import { OwnerBook } from '../../../src/operator/delegation/owner-book.ts'
+import { Turns } from '../../../src/operator/delegation/turns.ts'
+import { RemoteCluster } from '../../../src/operator/remotes/remote-cluster.ts'
+import { shortHash } from '../../../src/operator/short-hash.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import {
+  ApiDouble,
+  type Asked,
+  listBody,
+  missingBody,
+  type Stream,
+  statusBody,
+  turns,
+} from '../../support/api-double.ts'
+import { dnsRecord, secret } from '../../support/operator-objects.ts'
+import { FakeClock, FakeTimers } from '../../support/setup.ts'
+
+const PLACE = 'https://boston'
+const UID = shortHash('uid of boston')
+const FORBIDDEN = statusBody(403, 'not yet', 'Forbidden')
+const NO_PATH = statusBody(404, 'the server could not find the requested resource', 'NotFound')
+const STARTING = statusBody(503, 'not all paths are installed', 'ServiceUnavailable')
+
+const RECORD = dnsRecord({
+  spec: { delegate: true },
+  status: { conditions: [{ type: 'ReadyForDelegation', status: 'True' }] },
+})
+
+const LOCAL: Readonly<Record<string, readonly object[]>> = {
+  secrets: [
+    secret(
+      'a',
+      'coredns',
+      { ZONES: 'k.example.com' },
+      { labels: { 'kuadrant.io/default-provider': 'true' } },
+    ),
+  ],
+}
+
+/** A cluster that is followed by one with a provider and no records. */
+class Stage {
+  readonly api = new ApiDouble()
+  readonly timers = new FakeTimers()
+  readonly claimed: string[] = []
+  watch: Stream | undefined
+  readonly #local: Cluster
+  readonly #localApi = new ApiDouble()
+
+  constructor() {
+    const log = createLogger(
+      '',
+      () => {},
+      () => false,
+    )
+    const means = { log, clock: new FakeClock(), timers: this.timers, random: new Random(1) }
+    this.#local = new Cluster({ ...means, api: this.#localApi, namespaces: [] }, 'one')
+    this.api.place = PLACE
+  }
+
+  async begin(t: Test): Promise<RemoteCluster> {
+    this.#local.start()
+    await turns()
+    for (const asked of this.#localApi.asked.splice(0)) {
+      asked.reply(200, listBody('1', LOCAL[asked.path.split('/').at(-1) ?? ''] ?? []))
+    }
+    await this.#local.synced()
+    const remote = new RemoteCluster({
+      name: 'boston',
+      api: this.api,
+      local: this.#local,
+      writer: { write: async () => {} },
+      turns: new Turns(),
+      owners: new OwnerBook(),
+      bounds: { minMs: 5000, maxMs: 900_000 },
+      ownUid: 'uid of dublin',
+      mayWrite: () => true,
+      claim: (id) => {
+        this.claimed.push(id)
+        return ''
+      },
+      onLook: () => {},
+      onForget: () => {},
+    })
+    t.teardown(async () => {
+      await remote.close()
+      this.#local.close()
+    })
+    remote.start()
+    return remote
+  }
+
+  /** Answers all that is asked, second by second. */
+  async pass(seconds: number, answer: (asked: Asked) => void): Promise<void> {
+    for (let i = 0; i < seconds; i++) {
+      for (let round = 0; round < 3; round++) {
+        await turns(10)
+        for (const asked of this.api.asked.splice(0)) {
+          if (asked.isWatch) this.watch = asked.stream()
+          else answer(asked)
+        }
+      }
+      await this.timers.advance(1000)
+    }
+  }
+}
+
+function isOfNamespace({ path }: Asked): boolean {
+  return path.endsWith('/namespaces/kube-system')
+}
+
+for (const { name, refusals, records, namespace, want } of [
+  {
+    name: 'a server that starts refuses all: who it is is asked until it grants the records',
+    refusals: 12,
+    records: 200,
+    namespace: 200,
+    want: [UID],
+  },
+  {
+    name: 'an account that may follow the records only follows them, and its cluster is where it is',
+    refusals: 0,
+    records: 200,
+    namespace: 403,
+    want: [shortHash(PLACE)],
+  },
+  {
+    name: 'an account that may do nothing is asked again, and told what it needs',
+    refusals: 0,
+    records: 403,
+    namespace: 403,
+    want: [],
+  },
+]) {
+  t.test(name, async (t) => {
+    const stage = new Stage()
+    const remote = await stage.begin(t)
+    let left = refusals
+    await stage.pass(300, (asked) => {
+      const status = isOfNamespace(asked) ? namespace : records
+      if (left-- > 0 || status === 403) asked.reply(403, FORBIDDEN)
+      else if (!isOfNamespace(asked)) asked.reply(200, listBody('9', []))
+      else asked.reply(200, { metadata: { name: 'kube-system', uid: 'uid of boston' } })
+    })
+    t.strictSame(stage.claimed, want)
+    t.match(remote.fault, want.length === 0 ? /needs get, list and watch of dnsrecords/ : /^$/)
+  })
+}
+
+for (const { name, replies, isThere, want } of [
+  {
+    name: 'a server that starts is told again until it takes it',
+    replies: [
+      [503, STARTING],
+      [403, FORBIDDEN],
+      [404, NO_PATH],
+      [404, ['404 page not found']],
+      [200, RECORD],
+    ],
+    isThere: true,
+    want: 5,
+  },
+  {
+    name: 'of a record that is gone nobody is told any more',
+    replies: [[404, missingBody('dnsrecords', 'app')]],
+    isThere: false,
+    want: 1,
+  },
+  {
+    name: 'a record that is there after all is told of again',
+    replies: [
+      [404, missingBody('dnsrecords', 'app')],
+      [200, RECORD],
+    ],
+    isThere: true,
+    want: 2,
+  },
+] as const) {
+  t.test(name, async (t) => {
+    const stage = new Stage()
+    await stage.begin(t)
+    let count = 0
+    await stage.pass(120, (asked) => {
+      if (isOfNamespace(asked)) asked.reply(200, { metadata: { uid: 'uid of boston' } })
+      else if (asked.method === 'PATCH') {
+        const [status, body] = replies[count++] ?? [200, RECORD]
+        asked.reply(status, body)
+      } else if (asked.path.endsWith('/dnsrecords')) asked.reply(200, listBody('9', [RECORD]))
+      else if (isThere) asked.reply(200, RECORD)
+      else asked.reply(404, missingBody('dnsrecords', 'app'))
+    })
+    t.equal(count, want)
+  })
+}
+
+t.test('what a cluster was not told while it was away it is told when it is back', async (t) => {
+  const stage = new Stage()
+  await stage.begin(t)
+  let isAway = false
+  let count = 0
+  const answer = (asked: Asked): void => {
+    if (isAway) asked.reply(503, STARTING)
+    else if (isOfNamespace(asked)) asked.reply(200, { metadata: { uid: 'uid of boston' } })
+    else if (asked.method !== 'PATCH') asked.reply(200, listBody('9', [RECORD]))
+    else if (++count > 1) asked.reply(200, RECORD)
+    else {
+      isAway = true
+      asked.reply(503, STARTING)
+      stage.watch?.fail(new Error('socket hang up'))
+    }
+  }
+  await stage.pass(1800, answer)
+  t.equal(count, 1)
+  isAway = false
+  await stage.pass(20, answer)
+  t.equal(count, 2, 'it does not wait for the next attempt, which is minutes away')
+})

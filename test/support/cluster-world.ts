@@ -1,0 +1,260 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { temporaryDirectory } from './cluster.ts'
+import { ClusterSite } from './cluster-site.ts'
+import { CHOSEN } from './deployed.ts'
+import {
+  addNameservers,
+  CLIENT_IN_AMERICA,
+  CLIENT_IN_EUROPE,
+  type Edge,
+  layEdgeFiles,
+  NAMESERVERS,
+  startEdge,
+} from './edge.ts'
+import { drawnOf, GATEWAYS, layoutOf } from './gateways.ts'
+import { Lab } from './lab.ts'
+import { KEY } from './nameservers.ts'
+import { OldSite } from './old-site.ts'
+import { until } from './until.ts'
+
+export const ZONE = 'k.example.com'
+const PROVIDER = 'dns-provider'
+/** As before there were keys, and with a nameserver more. */
+const OLD_PROVIDER = 'old-dns-provider'
+export const OLD_NAMESERVER = '192.0.2.14'
+export const RESOLVER = '192.0.2.53'
+export const HOST = `app.${ZONE}`
+/** A name of its own for each draw, so that no cache has a part in it. */
+const DRAWN = `*.draw.${ZONE}`
+/** Digs at a time. */
+const LANES = 4
+/** On a machine on which everybody tests at once. */
+export const SEEN_MS = 30_000
+/** How long what a silent site said is kept. */
+export const EXPIRY_MS = 12_000
+
+export function record(
+  name: string,
+  rootHost: string,
+  endpoints: readonly object[],
+  { provider = PROVIDER, ...spec }: { provider?: string; healthCheck?: object } = {},
+): object {
+  return {
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name },
+    spec: { rootHost, providerRef: { name: provider }, endpoints, ...spec },
+  }
+}
+
+/** Has the gateways of a record looked at, so that there are probes to leave behind: once, and without a verdict. */
+const CHECKED = { healthCheck: { protocol: 'TCP', port: 443, interval: '24h' } }
+
+/** What is changed: each site has an address of it, and all tell all of them. */
+export const EDITED = `edit.${ZONE}`
+export const addressOf = (dnsName: string, target: string) => [
+  { dnsName, recordType: 'A', recordTTL: 1, targets: [target] },
+]
+export const editedOf = (target: string) => addressOf(EDITED, target)
+/**
+ * The same, but that nobody may transfer them from another, and a site has them that tells nothing whole. One for each site,
+ * whose edits of the others' would have it ask for them.
+ */
+export const OLD = [0, 1, 2, 3].map((i) => `old-${i}.${ZONE}`)
+/** The address that a site has of one of them. */
+export const oldAddressOf = (site: number, i: number) => `192.0.2.${160 + 4 * site + i}`
+export const oldRecord = (i: number, target: string) =>
+  record(`old-${i}`, OLD[i]!, addressOf(OLD[i]!, target), { provider: OLD_PROVIDER })
+
+/** The sites with what the edge needs, and how clients ask. */
+export class World {
+  readonly sites: readonly ClusterSite[]
+  readonly oldSite: OldSite
+  readonly edge: Edge
+  readonly directory: string
+
+  constructor(sites: readonly ClusterSite[], oldSite: OldSite, edge: Edge, directory: string) {
+    this.sites = sites
+    this.oldSite = oldSite
+    this.edge = edge
+    this.directory = directory
+  }
+
+  /** Lines of `dig +short` of one name or several: by the resolver, or of a nameserver at once. */
+  async dig(names: string | readonly string[], from: string, server = RESOLVER): Promise<string[]> {
+    const options = ['+short', '+time=2', '+tries=3', '-b', from, `@${server}`]
+    const text = await this.edge.client.run('dig', ...options, ...[names].flat())
+    return text.trim().split('\n')
+  }
+
+  /**
+   * Waits until each of these addresses has been in answers of all `servers`; when the last of them had it, for each in
+   * their order.
+   */
+  async arrivals(
+    names: string | readonly string[],
+    targets: readonly string[],
+    servers: readonly string[],
+    from = CLIENT_IN_EUROPE,
+  ): Promise<number[]> {
+    const atMs = targets.map(() => 0)
+    const look = async (server: string): Promise<void> => {
+      const missing = new Set(targets)
+      let got: string[] = []
+      const areThere = async () => {
+        got = await this.dig(names, from, server)
+        for (const [i, target] of targets.entries()) {
+          if (!got.includes(target) || !missing.delete(target)) continue
+          atMs[i] = Math.max(atMs[i]!, performance.now())
+        }
+        return missing.size === 0
+      }
+      await until(areThere, `${targets} for ${names}`, SEEN_MS).catch((error: Error) => {
+        throw new Error(`${error.message} at ${server}, it is ${got}:\n${this.output()}`)
+      })
+    }
+    await Promise.all(servers.map(look))
+    return atMs
+  }
+
+  /** Addresses of so many names below `draw`, each asked once. */
+  async draw(from: string, count: number): Promise<Map<string, number>> {
+    const lanes = Array.from({ length: LANES }, (_, lane) => lane)
+    const texts = await Promise.all(
+      lanes.map(async (lane) => {
+        const path = join(this.directory, `names-${lane}`)
+        const names = Array.from({ length: count / LANES }, (_, i) => `n${lane}-${i}.draw.${ZONE}`)
+        writeFileSync(path, names.join('\n'))
+        const options = ['+short', '+time=2', '+tries=3', '-b', from, `@${RESOLVER}`]
+        return this.edge.client.run('dig', ...options, '-f', path)
+      }),
+    )
+    const counts = new Map<string, number>()
+    for (const line of texts.join('').trim().split('\n')) {
+      counts.set(line, (counts.get(line) ?? 0) + 1)
+    }
+    return counts
+  }
+
+  output(): string {
+    const oldSite = `--- server of ${OLD_NAMESERVER}:\n${this.oldSite.server.output()}`
+    return [...this.sites.map((site) => site.output()), oldSite].join('\n')
+  }
+}
+
+/** What the page has for the public side, and beside it what the operators of the others follow. */
+function corefileOf(page: string, kubeconfig: string): string {
+  const source = `kuadrant {\n        kubeconfig ${kubeconfig}`
+  return `${page.replace('kuadrant {', source)}
+kdrnt {
+    tsig {
+        secret ${KEY.name} ${KEY.secret}
+        require AXFR IXFR
+    }
+    transfer {
+        to *
+        key ${KEY.name}
+    }
+    ${source}
+    }
+}
+`
+}
+
+/** The Secret that all sites have. */
+const SECRET = {
+  metadata: { name: PROVIDER, labels: { 'kuadrant.io/default-provider': 'true' } },
+  type: 'kuadrant.io/coredns',
+  stringData: {
+    ZONES: ZONE,
+    NAMESERVERS: NAMESERVERS.map((address) => `${address}:53`).join(', '),
+    TSIG_NAME: KEY.name,
+    TSIG_SECRET: KEY.secret,
+  },
+}
+
+/** Without a key: who has one must get zones whole. */
+const OLD_SECRET = {
+  metadata: { name: OLD_PROVIDER },
+  type: SECRET.type,
+  stringData: {
+    ZONES: ZONE,
+    NAMESERVERS: [...NAMESERVERS, OLD_NAMESERVER].map((address) => `${address}:53`).join(', '),
+  },
+}
+
+export async function startWorld(t: Test): Promise<World> {
+  const directory = temporaryDirectory(t)
+  layEdgeFiles(directory)
+  const page = readFileSync(join(directory, 'Corefile'), 'utf8')
+  const lab = await Lab.create(t)
+  const hosts = await addNameservers(lab)
+  const oldSite = await OldSite.start(t, lab, { address: OLD_NAMESERVER, zone: ZONE })
+  for (const i of OLD.keys()) oldSite.put(`old-${i}`, oldRecord(i, oldAddressOf(3, i)))
+  const starting = hosts.map((host, i) => ClusterSite.start(t, host, NAMESERVERS[i]!))
+  const [edge, ...sites] = await Promise.all([startEdge(lab, directory), ...starting])
+  for (const [i, site] of sites.entries()) {
+    await site.serve((kubeconfig) => corefileOf(page, kubeconfig))
+    await site.operate('--peer-expiry', `${EXPIRY_MS / 1000}s`)
+    for (const secret of [SECRET, OLD_SECRET]) {
+      await site.cluster.must('POST', `/api/v1/namespaces/${CHOSEN}/secrets`, secret)
+    }
+    const gateway = GATEWAYS[i]!
+    for (const one of [
+      record('app', HOST, layoutOf(HOST, gateway), CHECKED),
+      record('draw', DRAWN, [drawnOf(DRAWN, gateway)]),
+      record('edit', EDITED, editedOf(`192.0.2.${150 + i}`)),
+      ...OLD.map((_, old) => oldRecord(old, oldAddressOf(i, old))),
+    ]) {
+      await site.cluster.must('POST', site.records(), one)
+    }
+  }
+  return new World(sites, oldSite, edge, directory)
+}
+
+/** Whether the last line of an answer is as it should be. */
+type Judge = (line: string, from: string, server: string) => boolean
+
+/** Asks the same things over and over until it is stopped, and keeps what was not answered as `isRight` wants it. */
+export class Watch {
+  readonly failures: string[] = []
+  #asked = 0
+  #isStopped = false
+  readonly #done: Promise<void>
+
+  constructor(world: World, servers: readonly string[], isRight: Judge) {
+    const round = async (server: string): Promise<void> => {
+      while (!this.#isStopped) {
+        for (const { from } of PLACES) {
+          const line = (await world.dig(HOST, from, server)).at(-1) ?? ''
+          this.#asked++
+          if (!isRight(line, from, server)) this.failures.push(`${server} to ${from}: ${line}`)
+        }
+      }
+    }
+    this.#done = Promise.all(servers.map(round)).then(() => {})
+  }
+
+  /** How many questions were put. */
+  async stop(): Promise<number> {
+    this.#isStopped = true
+    await this.#done
+    return this.#asked
+  }
+}
+
+/** Waits until every nameserver gives every gateway to whom it is for. */
+export async function seeAll(world: World): Promise<void> {
+  for (const { from, want } of PLACES) {
+    await world.arrivals(HOST, want, NAMESERVERS, from)
+  }
+  await world.arrivals(`any.draw.${ZONE}`, ALL, NAMESERVERS)
+}
+
+export const PLACES = [
+  { from: CLIENT_IN_EUROPE, want: ['192.0.2.101', '192.0.2.102'] },
+  { from: CLIENT_IN_AMERICA, want: ['192.0.2.103'] },
+]
+export const ALL = GATEWAYS.map(({ target }) => target as string)
