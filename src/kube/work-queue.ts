@@ -123,12 +123,12 @@ export class WorkQueue {
     return true
   }
 
-  /** Runs all keys now that wait as their last run failed: what was in the way is over. */
+  /** Runs all keys now that wait as their last run failed: what was in the way is over. One that runs may fail of it yet. */
   retryFailed(): void {
     for (const [key, entry] of this.#entries) {
-      if (entry.failures === 0 || entry.cancel === undefined) continue
+      if (entry.failures === 0) continue
       entry.failures = 0
-      this.add(key)
+      if (entry.cancel !== undefined) this.add(key)
     }
   }
 

@@ -188,6 +188,21 @@ t.test('what failed is run again at once where what was in the way is over', asy
   t.strictSame(stage.keys(), ['failed'], 'the waits begin anew')
 })
 
+t.test('what fails of it just after that does not wait long either', async (t) => {
+  const stage = new Stage(t)
+  stage.queue.start()
+  stage.queue.add('a')
+  for (let i = 0; i < 10; i++) {
+    await stage.fails(new Error('no luck'))
+    await stage.advance(300_000)
+  }
+  t.strictSame(stage.keys(), ['a'], 'it runs')
+  stage.queue.retryFailed()
+  await stage.fails(new Error('no answer'))
+  await stage.advance(200)
+  t.strictSame(stage.keys(), ['a'])
+})
+
 t.test('the API may ask for patience, within bounds', async (t) => {
   const stage = new Stage(t)
   stage.queue.start()
