@@ -10,8 +10,10 @@ import { composeMessage } from '../../src/dns/message/message.ts'
 import { NotifyDesk } from '../../src/operator/notify/notify-desk.ts'
 import { KDRNT_ZONE } from '../../src/record/kdrnt.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
+import type { Listener } from '../../src/transport/exchange.ts'
 import { until } from '../support/until.ts'
 
+const TRIES = 5
 const NOTIFY = { ...questionOf(KDRNT_ZONE, RRType.SOA), opcode: Opcode.NOTIFY }
 
 async function setUp(t: Test, hosts: readonly string[] = ['127.0.0.1']) {
@@ -35,7 +37,17 @@ async function setUp(t: Test, hosts: readonly string[] = ['127.0.0.1']) {
     refusals: { note: () => {} },
   })
   const addresses = hosts.map((host) => ({ host, port: 0 }))
-  const listeners = await openNotifyPort(addresses, desk, log)
+  const open = async (triesLeft: number): Promise<readonly Listener[]> => {
+    lines.length = 0
+    try {
+      return await openNotifyPort(addresses, desk, log)
+    } catch (error) {
+      // Somebody's UDP socket has the port that TCP drew.
+      if (triesLeft === 0) throw error
+      return open(triesLeft - 1)
+    }
+  }
+  const listeners = await open(TRIES)
   const close = async (): Promise<void> => {
     for (const listener of listeners) await listener.close()
   }
