@@ -1,3 +1,5 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import type { Endpoint } from '../../../src/dns/endpoint.ts'
 import { Opcode } from '../../../src/dns/iana/index.ts'
@@ -85,7 +87,7 @@ t.test('a NOTIFY of a peer goes on, as one of our own', async (t) => {
   const { operator, passing, pass, counts, lines } = await setUp(t)
   passing.take(PEER, false)
   await pass(0)
-  await until(() => operator.asked.length === 1, 'the NOTIFY')
+  await until(() => operator.asked.length >= 1, 'the NOTIFY')
   const { query } = operator.asked[0]!
   t.equal(query.opcode, Opcode.NOTIFY)
   t.equal(printName(query.question!.name), 'kdrnt.')
@@ -131,27 +133,35 @@ t.test('however many come, ten a second go on', async (t) => {
 })
 
 t.test('behind a host name all get it, those that are new as well', async (t) => {
-  const second = await ScriptedServer.open(t, () => [])
   const answers: Endpoint[][] = [[]]
   const resolve = async () => answers.at(-1)!
   const { operator, passing, pass, lines, counts } = await setUp(t, { resolve })
-  const [one, two] = [operator.port, second.port].map((port) => ({ host: '127.0.0.1', port }))
+  const { port } = operator
+  const other = createSocket('udp4').bind(port, '127.0.0.2')
+  let heard = 0
+  other.on('message', () => heard++)
+  await once(other, 'listening')
+  t.teardown(() => other.close())
   passing.take(PEER, false)
   await pass(0)
   await until(() => lines.length > 0, 'the fault to be told')
   t.match(lines, [/was not passed on to 127\.0\.0\.1: there is no such host/])
   t.equal(counts.failed, 1)
-  answers.push([one!])
+  answers.push([{ host: '127.0.0.1', port }])
   await pass(1000)
   passing.take(PEER, false)
   await pass(0)
-  await until(() => operator.asked.length === 1, 'the first')
-  // As another pod, whose host differs.
-  answers.push([one!, { host: '127.0.0.2', port: two!.port }])
+  await until(() => operator.asked.length >= 1, 'the first')
+  const before = operator.asked.length
+  answers.push([
+    { host: '127.0.0.1', port },
+    { host: '127.0.0.2', port },
+  ])
   await pass(10_000)
   passing.take(PEER, false)
   await pass(0)
-  await until(() => operator.asked.length === 2, 'the first again')
+  await until(() => operator.asked.length > before, 'the first again')
+  await until(() => heard > 0, 'the second')
   t.match(lines[1], /again/)
 })
 
@@ -184,7 +194,7 @@ t.test('two that pass to each other come to rest', async (t) => {
   const { operator, passing, pass, counts } = await setUp(t)
   passing.take(PEER, false)
   await pass(0)
-  await until(() => operator.asked.length === 1, 'the NOTIFY')
+  await until(() => operator.asked.length >= 1, 'the NOTIFY')
   passing.take('127.0.0.1', true)
   t.match(counts, { passed: 1, refused: 1 })
 })
