@@ -152,31 +152,35 @@ t.test('NOTIFYs have the operator ask its peers at once', needsCluster(), async 
     const tookMs = await again
     t.ok(tookMs < SOONER_MS, `asked again after ${tookMs} ms`)
     await merges('192.0.2.2')
-    t.equal(await count('hastened'), 1)
+    t.ok((await count('hastened')) >= 1)
   })
 
   await t.test('by way of a server that passes them on', async (t) => {
+    const before = await count('hastened')
     await peer.changeUnseen('192.0.2.3')
     const again = peer.askedAgain()
     t.equal(await notify(passing.port, STRANGER, PASSING), Rcode.NOERROR)
     const tookMs = await again
     t.ok(tookMs < SOONER_MS, `asked again after ${tookMs} ms`)
     await merges('192.0.2.3')
-    t.equal(await count('hastened'), 2)
+    // It is sent again where the machine is too busy to answer at once.
+    t.ok((await count('hastened')) > before)
   })
 
   await t.test('not for strangers, whom nothing is passed on of either', async (t) => {
+    const before = await count('hastened')
     t.equal(await notify(port, STRANGER), Rcode.REFUSED)
     t.equal(await count('stranger'), 1)
     t.equal(await notify(passing.port, ELSEWHERE, PASSING), Rcode.NOERROR)
     await until(() => passing.output().includes('is not passed on'), 'the log to tell', SEEN_MS)
-    t.equal(await count('hastened'), 2)
+    t.equal(await count('hastened'), before)
     t.match(operator.output, /NOTIFY of 127\.0\.0\.30 is refused/)
   })
 
   await t.test('but for whom a key shows to be none', async (t) => {
+    const before = await count('hastened')
     t.equal(await notify(passing.port, ELSEWHERE, PASSING, KEY), Rcode.NOERROR)
-    await until(async () => (await count('hastened')) === 3, 'it to be passed on', SEEN_MS)
+    await until(async () => (await count('hastened')) > before, 'it to be passed on', SEEN_MS)
   })
 
   t.equal(await operator.stop(), 0)
