@@ -118,8 +118,9 @@ t.test('between two threads nothing is torn, and no bell is missed', async (t) =
   const memory = createRing(4096)
   const reader = new RingReader(memory)
   const count = 100_000
+  const heard = new Int32Array(new SharedArrayBuffer(4))
   const worker = new Worker(new URL('../support/ring-writer-worker.ts', import.meta.url), {
-    workerData: { memory, count },
+    workerData: { memory, count, heard },
   })
   t.teardown(() => worker.terminate())
   let [read, dropped, last, torn, backwards, bells] = [0, 0, 0, 0, 0, 0]
@@ -136,6 +137,8 @@ t.test('between two threads nothing is torn, and no bell is missed', async (t) =
       if (!isWhole) torn++
     })
     dropped += reader.takeDropped()
+    Atomics.add(heard, 0, 1)
+    Atomics.notify(heard, 0)
   })
   const [code] = await once(worker, 'exit')
   t.equal(code, 0)
