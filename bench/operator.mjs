@@ -4,6 +4,8 @@
 //   node bench/operator.mjs create DIR [records]             minutes; DIR keeps them
 //   node bench/operator.mjs restart DIR [records] [polled]   half a minute; polled: peers without transfers
 //   node bench/operator.mjs measure DIR [records] [polled]   a minute: that, and what comes after it
+//   node bench/operator.mjs notified DIR [records]           a minute: changes at a peer that sends NOTIFYs and at one
+//                                                            that does not, in turn
 
 import { randomInt } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,6 +17,7 @@ import {
   addressOf,
   editRecord,
   HTTP_PORT,
+  NOTIFY_PORT,
   PORT,
   recordOf,
   SINGLES,
@@ -33,6 +36,8 @@ const RECORDS = '/apis/kuadrant.io/v1alpha1/namespaces/apps/dnsrecords'
 const WRITERS = 16
 const IDLE_SECONDS = 20
 const CHANGES = 11
+/** Of each kind. */
+const NOTIFIED_CHANGES = 25
 /** Nothing done for so long: settled. */
 const QUIET_MS = 3000
 
@@ -74,6 +79,29 @@ async function measure(directory) {
   })
 }
 
+async function measureNotified(directory) {
+  await started(directory, async (_operator, _peers, api) => {
+    const times = { notified: [], polled: [] }
+    for (let i = 0; i < 2 * NOTIFIED_CHANGES; i++) {
+      const [site, kind] = i % 2 === 0 ? [1, 'notified'] : [2, 'polled']
+      // At any time between two polls.
+      await delay(300 + ((i * 370) % 1000))
+      const startMs = performance.now()
+      editRecord(directory, site, i, `198.51.100.${i}`)
+      await seen(api, i, `198.51.100.${i}`)
+      times[kind].push(performance.now() - startMs)
+    }
+    for (const [kind, some] of Object.entries(times)) {
+      const sorted = some.toSorted((a, b) => a - b)
+      console.log(
+        `${some.length} changes at a peer, ${kind}: median ${sorted[some.length >> 1].toFixed(0)} ms, best ${sorted[0].toFixed(0)} ms, worst ${sorted.at(-1).toFixed(0)} ms`,
+      )
+    }
+    for (let i = 0; i < 2 * NOTIFIED_CHANGES; i++) editRecord(directory, 1 + (i % 2), i)
+    await delay(QUIET_MS)
+  })
+}
+
 /** Starts everything over what `create` left and waits until the operator has settled. */
 async function started(directory, use) {
   const { api, stop, kubeconfig } = await startApiServer(directory)
@@ -94,7 +122,13 @@ async function startPeers(directory, transfers) {
   for (const site of SITES) {
     const address = `${network}.${site}`
     peers.push({
-      server: startPeer({ directory, site, address, transfers }),
+      server: startPeer({
+        directory,
+        site,
+        address,
+        transfers,
+        notifies: what === 'notified' && site === 1,
+      }),
       http: `${address}:${HTTP_PORT}`,
     })
   }
@@ -117,6 +151,7 @@ async function startOperator(kubeconfig) {
     '--site=here',
     `--metrics-bind-address=${http}`,
     '--health-probe-bind-address=0',
+    `--notify-bind-address=127.0.0.1:${NOTIFY_PORT}`,
   ])
   return { server, http, startMs }
 }
@@ -256,9 +291,16 @@ function memory(pid) {
   return `${residentMib(pid).toFixed(0)} MiB resident, ${(Number(peak) / 1024).toFixed(0)} at most`
 }
 
-const ways = { create, restart: (directory) => started(directory), measure }
+const ways = {
+  create,
+  restart: (directory) => started(directory),
+  measure,
+  notified: measureNotified,
+}
 if (!Object.hasOwn(ways, what) || where === '') {
-  console.error('usage: node bench/operator.mjs create|restart|measure DIR [records] [polled]')
+  console.error(
+    'usage: node bench/operator.mjs create|restart|measure|notified DIR [records] [polled]',
+  )
   process.exit(1)
 }
 const directory = resolve(where)

@@ -8,6 +8,8 @@ export const ZONE = 'k.example.com'
 export const SITES = [1, 2, 3]
 export const PORT = 5300
 export const HTTP_PORT = 9153
+/** Where the operator takes NOTIFYs, on 127.0.0.1. */
+export const NOTIFY_PORT = 5399
 /** Hosts that have a file of their own, so that a change of one is cheap to write. */
 export const SINGLES = 100
 
@@ -52,10 +54,11 @@ export function editRecord(directory, site, i, address) {
   renameSync(join(folder, '.next'), join(folder, 'records', `app-${i}.json`))
 }
 
-/** `transfers`: false = the zone kdrnt is asked name by name. */
-export function startPeer({ directory, site, address, transfers }) {
+/** `transfers`: false = the zone kdrnt is asked name by name. `notifies`: the operator is told of changes. */
+export function startPeer({ directory, site, address, transfers, notifies }) {
   const folder = siteDirectory(directory, site)
-  const transfer = transfers ? 'transfer {\n to 127.0.0.0/8\n }' : ''
+  const told = notifies ? `127.0.0.1:${NOTIFY_PORT}` : ''
+  const transfer = transfers ? `transfer {\n to 127.0.0.0/8 ${told}\n }` : ''
   const block = (zone, lines) => `${zone}:${PORT} {
     bind ${address}
     prometheus ${address}:${HTTP_PORT}

@@ -69,13 +69,22 @@ export class DemoSite {
     }
   }
 
+  /** Ends it in an orderly way. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM')
+  }
+
   /** Ends it at once, as a power cut does. */
   async kill(): Promise<void> {
+    await this.#end('SIGKILL')
+  }
+
+  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const child = this.#child
     this.#child = undefined
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const exit = once(child, 'exit')
-    child.kill('SIGKILL')
+    child.kill(signal)
     await exit
   }
 
@@ -129,6 +138,7 @@ ${nets}    }
         manifests zones
         site ${name}
         peer ${HOST}:${peerPort}
+        remember peers
     }
 }
 `

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
 import { keyOf, splitKey } from '../kube/object-key.ts'
 import type { WorkQueueCounts } from '../kube/work-queue.ts'
-import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
+import { labelsOf as labelsOfPeer, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { NOTIFY_OUTCOMES, type NotifyOutcome } from './notify/outcome.ts'
 import { mappingOf, metadataOf } from './object.ts'
@@ -138,13 +138,14 @@ export class OperatorMetrics implements RemoteMetrics {
     const looks = gauge('reconciles', 'Looks at records since this operator leads.')
     const failures = gauge('reconcile_failures', 'Those of them that failed.')
     const watchUp = gauge('watch_up', 'Whether a collection is followed.', ['collection'])
-    const up = gauge('peer_up', 'Whether a peer answers.', ['peer'])
-    const age = gauge('peer_age_seconds', 'Time since a peer answered last.', ['peer'])
-    const serial = gauge('peer_serial', 'Serial of the zone kdrnt of a peer.', ['peer'])
-    const endpoints = gauge('peer_endpoints', 'Endpoints that a peer tells of.', ['peer'])
-    const attempts = gauge('peer_failures', 'Failed attempts to ask a peer.', ['peer'])
-    const refused = gauge('peer_refused', 'What of a peer is refused: lines of the log.', ['peer'])
-    const info = gauge('peer_info', 'Always 1.', ['peer', 'site', 'generation'])
+    const labels = ['peer', 'key']
+    const up = gauge('peer_up', 'Whether a peer answers.', labels)
+    const age = gauge('peer_age_seconds', 'Time since a peer answered last.', labels)
+    const serial = gauge('peer_serial', 'Serial of the zone kdrnt of a peer.', labels)
+    const endpoints = gauge('peer_endpoints', 'Endpoints that a peer tells of.', labels)
+    const attempts = gauge('peer_failures', 'Failed attempts to ask a peer.', labels)
+    const refused = gauge('peer_refused', 'What of a peer is refused: lines of the log.', labels)
+    const info = gauge('peer_info', 'Always 1.', [...labels, 'site', 'generation'])
     const clusters = this.registry.gauge(
       'dns_provider_active_multi_cluster_count',
       'Other clusters whose delegating records are followed.',
@@ -174,7 +175,7 @@ export class OperatorMetrics implements RemoteMetrics {
         clusterUp.set({ cluster: name }, isFollowed ? 1 : 0)
       }
       for (const status of facts.peers) {
-        const peer = { peer: status.address }
+        const peer = labelsOfPeer(status)
         up.set(peer, status.isUp ? 1 : 0)
         const { lastSeenMs } = status
         if (wasHeard(lastSeenMs)) age.set(peer, (clock.monotonic() - lastSeenMs) / 1000)

@@ -4,7 +4,7 @@ import { printEndpoint } from '../dns/endpoint.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
 import { TokenBucket } from '../kube/token-bucket.ts'
 import { NOTIFY_GAP_MS, type PeerFollower } from '../peering/peer.ts'
-import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
+import { joinStatuses, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import { keyIdOf } from './key-id.ts'
 import type { Nameserver } from './nameserver.ts'
 import type { NotifySender } from './notify/notify-desk.ts'
@@ -95,9 +95,9 @@ export class PeerSet implements PeerDirectory {
     return hastened === found ? 'hastened' : 'limited'
   }
 
-  /** For metrics. */
+  /** For metrics: one for each address and key name. */
   statuses(): readonly PeerStatus[] {
-    return [...this.#entries.values()].map((peer) => peer.status)
+    return joinStatuses([...this.#entries.values()].map((peer) => peer.status))
   }
 
   close(): void {

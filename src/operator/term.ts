@@ -73,9 +73,7 @@ export class Term {
           peer,
           key,
           hostBounds: settings,
-          clock,
-          timers,
-          log,
+          ...means,
           random: () => random.next32() / 2 ** 32,
         }),
     })
@@ -104,6 +102,7 @@ export class Term {
       owners.watch(records, ''),
       watchForNews({ records, secrets, cache, owners, onNews }),
       cluster.onHealth(onNews),
+      records.subscribe({ onReturn: () => this.queue.retryFailed() }),
     ]
     this.queue.start()
     if (role === 'secondary') return

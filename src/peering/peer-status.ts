@@ -4,6 +4,8 @@ import type { Generation } from './shared-endpoint.ts'
 export interface PeerStatus {
   /** `host:port`, as configured. */
   readonly address: string
+  /** Of the key that it is asked with; '' = none. */
+  readonly keyName: string
   /** Sites that it speaks for, joined by commas; '' = not known. */
   readonly site: string
   /** How it is asked; '' = it has not answered yet. */
@@ -34,4 +36,40 @@ export function wasHeard(lastSeenMs: number): boolean {
 /** Without its `*.`. */
 export function bareHost(rootHost: string): string {
   return rootHost.startsWith('*.') ? rootHost.slice(2) : rootHost
+}
+
+export interface PeerLabels extends Record<string, string> {
+  readonly peer: string
+}
+
+/** Labels of its metrics: two that are asked at one address with other keys are two. Without a key there is no label `key`. */
+export function labelsOf({
+  address,
+  keyName,
+}: Pick<PeerStatus, 'address' | 'keyName'>): PeerLabels {
+  return keyName === '' ? { peer: address } : { peer: address, key: keyName }
+}
+
+/**
+ * One status for each address and key name: keys of one name, as while one is replaced, differ in what is not to be shown.
+ * Of several it is that of the one that was heard longest ago, with what is amiss with any.
+ */
+export function joinStatuses(statuses: readonly PeerStatus[]): readonly PeerStatus[] {
+  const joined = new Map<string, PeerStatus>()
+  for (const status of statuses) {
+    const id = `${status.address} ${status.keyName}`
+    const known = joined.get(id)
+    if (known === undefined) {
+      joined.set(id, status)
+      continue
+    }
+    const older = status.lastSeenMs < known.lastSeenMs ? status : known
+    joined.set(id, {
+      ...older,
+      isUp: known.isUp && status.isUp,
+      failures: known.failures + status.failures,
+      refused: known.refused + status.refused,
+    })
+  }
+  return [...joined.values()]
 }

@@ -109,6 +109,7 @@ export class PeerFollower {
     const isOld = this.#generation === 'v1'
     return {
       address: this.#address,
+      keyName: this.#keyName,
       site: (isOld ? this.#hosts.sites : this.#zone.sites).join(),
       generation: this.#generation,
       lastSeenMs: this.#lastSeenMs,
@@ -146,11 +147,15 @@ export class PeerFollower {
 
   /** Whom it follows. */
   get identity(): string {
-    return identityOf({ address: this.#address, keyName: this.#options.key?.nameText ?? '' })
+    return identityOf({ address: this.#address, keyName: this.#keyName })
   }
 
   get error(): string {
     return this.#error
+  }
+
+  get #keyName(): string {
+    return this.#options.key?.nameText ?? ''
   }
 
   /** True if what `sharesOf` says of the host is what the peer says; before, that is nothing as well. */
@@ -188,7 +193,7 @@ export class PeerFollower {
     if (this.#generation === '') return undefined
     return {
       address: this.#address,
-      keyName: this.#options.key?.nameText ?? '',
+      keyName: this.#keyName,
       generation: this.#generation,
       seenMs: this.#lastSeenMs,
       zoneSeenMs: this.#zoneSeenMs,

@@ -22,5 +22,6 @@ t.test('the demo shows two sites and ends by itself', async (t) => {
   }
   t.match(stdout, /192\.0\.2\.2, after \d+ ms/)
   t.match(stdout, /killed.*\n {2}192\.0\.2\.2\n/)
+  t.match(stdout, /started anew.*\n {2}192\.0\.2\.2\n/)
   t.match(stdout, /192\.0\.2\.3, asked at boston/)
 })

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 const ZONE = 'k.example.com'
 const NAMESPACE = 'gateways'
 /** On a machine on which everybody tests at once. */
-const SEEN_MS = 30_000
+const SEEN_MS = 60_000
 
 const address = (dnsName: string, ...targets: readonly string[]) => ({
   dnsName,

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 const NAMESPACE = 'a'
 const HOST = 'app.k.example.com'
-const SEEN_MS = 30_000
+const SEEN_MS = 60_000
 /** Records in one message: they have to fit. */
 const RECORDS_MAX = 50
 

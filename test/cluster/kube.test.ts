@@ -231,7 +231,7 @@ t.test('against an API server', needsCluster(), async (t) => {
     t.equal(second.leads(), false)
     const killedMs = performance.now()
     first.process.kill('SIGKILL')
-    await until(() => second.leads(), 'the other one to lead', 30_000)
+    await until(() => second.leads(), 'the other one to lead', 60_000)
     t.ok(performance.now() - killedMs > 1500, 'not before the lease was over')
     t.match(await lease(), { holderIdentity: second.identity, leaseTransitions: 1 })
 
@@ -242,7 +242,7 @@ t.test('against an API server', needsCluster(), async (t) => {
 
     third.process.kill('SIGSTOP')
     const fourth = await elector(t, kubeconfig, 'd')
-    await until(() => fourth.leads(), 'one that was stopped to be replaced', 30_000)
+    await until(() => fourth.leads(), 'one that was stopped to be replaced', 60_000)
     third.process.kill('SIGCONT')
     await until(() => !third.leads(), 'one that was stopped to know it')
     t.equal((await lease()).holderIdentity, 'd')
@@ -296,7 +296,7 @@ t.test('against an API server', needsCluster(), async (t) => {
     await cluster.restore()
     await objects.create(DNS_RECORDS, 'team', record('new', { labels }))
     const isThere = () => informer.get('team/new') !== undefined
-    await until(isThere, 'what is new after the restoration', 30_000)
+    await until(isThere, 'what is new after the restoration', 60_000)
     t.strictSame([...informer.objects()].map(keyOf).sort(), ['team/kept', 'team/new'])
   })
 })
@@ -352,7 +352,7 @@ async function elector(t: Test, kubeconfig: string, identity: string) {
   child.stdout.on('data', keep)
   child.stderr.on('data', keep)
   t.teardown(() => child.kill('SIGKILL'))
-  await until(() => printed.includes('started'), 'the elector to start', 30_000)
+  await until(() => printed.includes('started'), 'the elector to start', 60_000)
   const last = () => printed.match(/^(leads|lost)$/gm)?.at(-1)
   return { identity, process: child, leads: () => last() === 'leads' }
 }

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 const ZONE = 'k.example.com'
 /** From a change in one cluster to the answers of all, on a machine on which everybody tests at once. */
-const SEEN_MS = 15_000
+const SEEN_MS = 60_000
 /** Until a peer is called silent, and told of. */
 const SILENT_MS = 60_000
 /** Until a change of a definition, with which all its watches end, is past. */

@@ -16,7 +16,7 @@ const ZONE = 'k.example.com'
 const HOST = `app.${ZONE}`
 /** A record that is served as it is; another operator sees to its probes. */
 const PLAIN = `plain.${ZONE}`
-const SEEN_MS = 30_000
+const SEEN_MS = 60_000
 /** The last that the definition lets be probed. */
 const PORT_MAX = 49_151
 const RAMP_UP_MS = 8000

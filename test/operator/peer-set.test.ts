@@ -31,6 +31,7 @@ class ToyFollower implements Follower {
     const { generation, lastSeenMs, lastSeenTimeMs, serial, error } = this
     return {
       address: '',
+      keyName: '',
       site: '',
       generation,
       lastSeenMs,

@@ -8,7 +8,7 @@ const LOOK_MS_MAX = 50
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string,
-  timeoutMs = 15_000,
+  timeoutMs = 30_000,
 ): Promise<void> {
   const startMs = performance.now()
   while (!(await condition())) {

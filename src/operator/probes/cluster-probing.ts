@@ -9,6 +9,7 @@ import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
 import type { Prober } from '../../probing/probe.ts'
 import { type Look, ProbeRunner } from '../../probing/probe-runner.ts'
 import { API_GROUP, API_VERSION } from '../../record/dns-record.ts'
+import { FaultLog } from '../../telemetry/fault-log.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { finalizersOf, isDeleting, isSame, mappingOf, metadataOf } from '../object.ts'
 import {
@@ -18,7 +19,6 @@ import {
   planProbes,
   withFreeNames,
 } from './desired-probes.ts'
-import { FaultLog } from './fault-log.ts'
 import { composeStatus, readState, scanProbe, statusOf, versionOf } from './probe-status.ts'
 
 export const PROBES = {
@@ -101,6 +101,7 @@ export class ClusterProbing {
           this.#putProbe(key, object)
         },
         onDelete: (key) => this.#dropProbe(key),
+        onReturn: () => this.#queue.retryFailed(),
       }),
       records.subscribe({
         onAdd: (key) => this.reconsider(key),

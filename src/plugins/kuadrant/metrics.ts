@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { PeerMemory } from '../../peering/memory/peer-memory.ts'
-import type { PeerStatus } from '../../peering/peer-status.ts'
+import { labelsOf, type PeerStatus } from '../../peering/peer-status.ts'
 import type { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
 import type { SharedSource } from '../../record/source-sharing.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
@@ -150,7 +150,7 @@ export function measurePeers(
   metrics: MetricsRegistry,
   peers: () => readonly PeerStatus[],
 ): () => void {
-  const labels = ['peer']
+  const labels = ['peer', 'key']
   const name = 'sextant_peer'
   const up = metrics.gauge(`${name}_up`, '1 while the peer answers.', labels)
   const seen = metrics.gauge(
@@ -173,7 +173,7 @@ export function measurePeers(
   const gauges = [up, seen, serial, endpoints, failures, refused]
   const stop = metrics.onCollect(() => {
     for (const status of peers()) {
-      const at = { peer: status.address }
+      const at = labelsOf(status)
       up.set(at, status.isUp ? 1 : 0)
       seen.set(at, status.lastSeenTimeMs / 1000)
       if (status.serial !== undefined) serial.set(at, status.serial)
@@ -184,7 +184,7 @@ export function measurePeers(
   })
   return () => {
     stop()
-    for (const { address } of peers()) for (const gauge of gauges) gauge.remove({ peer: address })
+    for (const status of peers()) for (const gauge of gauges) gauge.remove(labelsOf(status))
   }
 }
 

@@ -21,6 +21,7 @@ import { measureMemory, measurePeers } from './metrics.ts'
 import type { KuadrantOptions } from './options.ts'
 import type { KeyPlace } from './peering-options.ts'
 import { Stops } from './stops.ts'
+import { isAllowed } from './zone-content.ts'
 
 /** How long anything waits for the first answers of peers. */
 export const FIRST_ANSWERS_MS = 3000
@@ -85,10 +86,10 @@ export class BlockPeers {
   /** Our own records with what they tell. */
   async merge(own: RecordSource, teller: LocalTeller): Promise<RecordSource> {
     const { clock, log } = this.#context
-    const { site, allowedNamespaces, peering } = this.#options
+    const { site, peering } = this.#options
     const merged = new MergedSource({
       own,
-      allows: ({ key }) => allowedNamespaces?.has(key.slice(0, key.indexOf('/'))) !== false,
+      allows: (record) => isAllowed(record, this.#options),
       site,
       teller,
       peers: this.#followers,

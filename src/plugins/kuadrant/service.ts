@@ -13,6 +13,7 @@ import { SnapshotKeeper } from '../../record/snapshot/keeper.ts'
 import { type LoadedSnapshot, loadSnapshot } from '../../record/snapshot/load.ts'
 import type { RecordSource } from '../../record/source.ts'
 import type { SharedSource } from '../../record/source-sharing.ts'
+import { isLocalZone } from '../../record/zone-claims.ts'
 import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
 import { type BlockHealth, type BlockHealthParts, openHealth, openRampUp } from './block-health.ts'
 import { raiseSerials } from './loaded.ts'
@@ -32,7 +33,7 @@ import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
 import { acquire, nameOf } from './source-place.ts'
 import { Stops } from './stops.ts'
-import { siteOf, tellerOf } from './tellers.ts'
+import { siteOf, tellerOf, watchUntold } from './tellers.ts'
 import { findLostAddresses } from './zone-content.ts'
 import { KuadrantZones } from './zones.ts'
 
@@ -252,6 +253,7 @@ export class KuadrantService {
     if (this.#stops.isClosed) return
     const source = await this.#records()
     if (this.#stops.isClosed) return
+    this.#watchUntold()
     const observe = commitHistogram(metrics)
     const onCommit = (seconds: number): void => {
       observe(seconds)
@@ -270,6 +272,13 @@ export class KuadrantService {
     this.#share.serve(open)
     this.#stops.add(measure(metrics, nameOf(this.#options.source), this.#shared!, zones))
     this.#keepSnapshot(open, zones, writtenVersion)
+  }
+
+  /** In whatever block the zone kdrnt is. */
+  #watchUntold(): void {
+    const site = siteOf(this.#options, this.#siblings.options)
+    if (site === '' || !this.#options.zones.some(isLocalZone)) return
+    this.#stops.add(watchUntold(this.#shared!, site, this.#options, this.#context))
   }
 
   /** Our own records, or those of all sites, with all that is known of their health. */

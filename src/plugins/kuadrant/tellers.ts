@@ -1,8 +1,13 @@
 import type { Clock } from '../../base/clock.ts'
+import { Shared } from '../../base/shared.ts'
 import { LocalTeller } from '../../peering/local-teller.ts'
+import { UntoldRecords } from '../../peering/untold.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
+import type { StoredRecord } from '../../record/source.ts'
 import type { SharedSource } from '../../record/source-sharing.ts'
 import type { KuadrantOptions } from './options.ts'
 import { nameOf } from './source-place.ts'
+import { isAllowed } from './zone-content.ts'
 
 const tellers = new WeakMap<SharedSource, Map<string, LocalTeller>>()
 
@@ -20,4 +25,24 @@ export function siteOf(options: KuadrantOptions, all: readonly KuadrantOptions[]
   if (options.site !== '') return options.site
   const others = all.filter((other) => nameOf(other.source) === nameOf(options.source))
   return others.find(({ site }) => site !== '')?.site ?? ''
+}
+
+const untold = new Shared<UntoldRecords>((records) => records.close())
+
+/**
+ * Has the log say what a site can't tell of its records: once for all blocks that tell the same of them, and over
+ * reloads. The returned function ends it.
+ */
+export function watchUntold(
+  shared: SharedSource,
+  site: string,
+  options: KuadrantOptions,
+  { log, clock }: Pick<SetupContext, 'log' | 'clock'>,
+): () => void {
+  const { allowedNamespaces, source: place } = options
+  const namespaces = allowedNamespaces === undefined ? undefined : [...allowedNamespaces].sort()
+  const key = JSON.stringify([nameOf(place), site, namespaces])
+  const { source } = shared
+  const allows = (record: StoredRecord): boolean => isAllowed(record, options)
+  return untold.acquire(key, () => new UntoldRecords({ source, allows, site, log, clock })).release
 }

@@ -43,9 +43,16 @@ export function belongs(
   options: Pick<KuadrantOptions, 'allowedNamespaces'>,
   claims: ZoneClaims,
 ): boolean {
-  const namespace = record.key.slice(0, record.key.indexOf('/'))
-  if (options.allowedNamespaces?.has(namespace) === false) return false
+  if (!isAllowed(record, options)) return false
   return isLocalZone(zone.apex) || claims.zoneKeyOf(record.packed) === zone.key
+}
+
+/** True for a record of a namespace that the block may serve. */
+export function isAllowed(
+  { key }: StoredRecord,
+  { allowedNamespaces }: Pick<KuadrantOptions, 'allowedNamespaces'>,
+): boolean {
+  return allowedNamespaces?.has(key.slice(0, key.indexOf('/'))) !== false
 }
 
 /** MNAME of the SOA: the first name server. */

@@ -11,6 +11,7 @@ import {
   type Asked,
   listBody,
   missingBody,
+  type Stream,
   statusBody,
   turns,
 } from '../../support/api-double.ts'
@@ -44,6 +45,7 @@ class Stage {
   readonly api = new ApiDouble()
   readonly timers = new FakeTimers()
   readonly claimed: string[] = []
+  watch: Stream | undefined
   readonly #local: Cluster
   readonly #localApi = new ApiDouble()
 
@@ -96,7 +98,7 @@ class Stage {
       for (let round = 0; round < 3; round++) {
         await turns(10)
         for (const asked of this.api.asked.splice(0)) {
-          if (asked.isWatch) asked.stream()
+          if (asked.isWatch) this.watch = asked.stream()
           else answer(asked)
         }
       }
@@ -192,3 +194,26 @@ for (const { name, replies, isThere, want } of [
     t.equal(count, want)
   })
 }
+
+t.test('what a cluster was not told while it was away it is told when it is back', async (t) => {
+  const stage = new Stage()
+  await stage.begin(t)
+  let isAway = false
+  let attempts = 0
+  const answer = (asked: Asked): void => {
+    if (asked.method === 'PATCH' && ++attempts === 1) {
+      isAway = true
+      stage.watch?.fail(new Error('socket hang up'))
+    }
+    if (isAway) asked.reply(503, STARTING)
+    else if (isOfNamespace(asked)) asked.reply(200, { metadata: { uid: 'uid of boston' } })
+    else asked.reply(200, asked.method === 'PATCH' ? RECORD : listBody('9', [RECORD]))
+  }
+  // From then on the next attempt is two minutes away at least.
+  const many = 13
+  for (let i = 0; i < 5000 && attempts < many; i++) await stage.pass(1, answer)
+  t.equal(attempts, many)
+  isAway = false
+  await stage.pass(20, answer)
+  t.equal(attempts, many + 1)
+})

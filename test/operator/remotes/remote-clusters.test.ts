@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { Cluster } from '../../../src/operator/cluster.ts'
@@ -7,7 +7,7 @@ import { Turns } from '../../../src/operator/delegation/turns.ts'
 import { CLUSTERS_MAX, RemoteClusters } from '../../../src/operator/remotes/remote-clusters.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ApiDouble, listBody, type Stream, turns } from '../../support/api-double.ts'
-import { secret } from '../../support/operator-objects.ts'
+import { dnsRecord, secret } from '../../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 function serverOf(index: number): string {
@@ -19,6 +19,7 @@ function clusterSecret(index: number, resourceVersion = '1'): ApiObject {
   const kubeconfig = JSON.stringify({
     'current-context': 'c',
     clusters: [{ name: 'c', cluster: { server: serverOf(index) } }],
+    // Another version has another kubeconfig.
     users: [{ name: 'c', user: { token: resourceVersion } }],
     contexts: [{ name: 'c', context: { cluster: 'c', user: 'c' } }],
   })
@@ -26,70 +27,322 @@ function clusterSecret(index: number, resourceVersion = '1'): ApiObject {
   return { ...object, metadata: { ...Object(metadata), uid: `uid${index}`, resourceVersion } }
 }
 
-t.test('of more clusters than are followed each has its turn once there is room', async (t) => {
-  const api = new ApiDouble()
-  const log = createLogger(
-    '',
-    () => {},
-    () => false,
-  )
-  const timers = new FakeTimers()
-  const means = { api, log, clock: new FakeClock(), timers, random: new Random(1), namespaces: [] }
-  const local = new Cluster(means, 'one')
-  const servers: string[] = []
-  const clusters = new RemoteClusters({
-    local,
-    writer: { write: async () => {} },
-    turns: new Turns(),
-    owners: new OwnerBook(),
-    bounds: { minMs: 5000, maxMs: 60_000 },
-    settings: { secretNamespace: 'system', secretLabel: 'x', leaveMs: 60_000 },
-    mayWrite: () => true,
-    connect: async ({ server }) => {
-      servers.push(server)
-      return new ApiDouble()
-    },
-    metrics: { countRemoteLook() {}, forgetRemote() {}, forgetRemoteCluster() {} },
-  })
-  t.teardown(async () => {
-    await clusters.close()
-    local.close()
-  })
-  const indexes = Array.from({ length: CLUSTERS_MAX + 2 }, (_, i) => i)
-  let watch: Stream | undefined
-  const answer = async (): Promise<void> => {
-    for (let i = 0; i < 5; i++) {
+/** This cluster, the Secrets in it, and the clusters that they lead to. */
+class World {
+  readonly api = new ApiDouble()
+  readonly timers = new FakeTimers()
+  readonly clusters: RemoteClusters
+  /** Of each connection its server, since it was looked at last. */
+  readonly servers: string[] = []
+  /** UIDs of the clusters, by server; of those that aren't there one of the server's own. */
+  readonly uids = new Map<string, string>()
+  /** Warnings of the log. */
+  readonly warnings: string[] = []
+  /** Clusters whose metrics were forgotten. */
+  readonly forgotten: string[] = []
+  /** Holds connections until it is called; undefined = none is held. */
+  release: (() => void) | undefined
+  readonly #local: Cluster
+  readonly #apis: { readonly api: ApiDouble; readonly server: string }[] = []
+  readonly #secrets: readonly ApiObject[]
+  #watch: Stream | undefined
+  #held: Promise<void> = Promise.resolve()
+
+  constructor(t: Test, secrets: readonly ApiObject[]) {
+    const { api, timers, warnings } = this
+    const log = createLogger(
+      '',
+      (line) => {
+        if (line.includes('WARNING')) warnings.push(line)
+      },
+      () => false,
+    )
+    const means = { api, log, clock: new FakeClock(), timers, random: new Random(1) }
+    this.#local = new Cluster({ ...means, namespaces: [] }, 'one')
+    this.#secrets = secrets
+    this.clusters = new RemoteClusters({
+      local: this.#local,
+      writer: { write: async () => {} },
+      turns: new Turns(),
+      owners: new OwnerBook(),
+      bounds: { minMs: 5000, maxMs: 60_000 },
+      settings: { secretNamespace: 'system', secretLabel: 'x', leaveMs: 60_000 },
+      mayWrite: () => true,
+      connect: ({ server }) => this.#connect(server),
+      metrics: {
+        countRemoteLook() {},
+        forgetRemote() {},
+        forgetRemoteCluster: (name) => this.forgotten.push(name),
+      },
+    })
+    t.teardown(async () => {
+      this.release?.()
+      await this.clusters.close()
+      this.#local.close()
+    })
+  }
+
+  /** Has the next connections wait. */
+  hold(): void {
+    this.#held = new Promise((resolve) => (this.release = resolve))
+  }
+
+  /** Requests that wait at other clusters. */
+  get asked(): number {
+    return this.#apis.reduce((sum, { api }) => sum + api.asked.length, 0)
+  }
+
+  event(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: ApiObject): void {
+    this.#watch?.event(type, object)
+  }
+
+  /** `name records`, and `-` where it is not followed. */
+  get followed(): string[] {
+    return this.clusters
+      .statuses()
+      .map(({ name, isFollowed, records }) => `${name} ${isFollowed ? records : '-'}`)
+      .sort()
+  }
+
+  /** Lets all that is asked be answered, for some seconds. */
+  async pass(seconds = 2): Promise<void> {
+    for (let i = 0; i < seconds * 5; i++) {
       await turns()
-      await timers.advance(10)
+      this.#answerHere()
+      for (const { api, server } of this.#apis) this.#answerThere(api, server)
       await turns()
-      for (const asked of api.asked.splice(0)) {
-        if (asked.isWatch) watch = asked.stream()
-        else if (asked.path.endsWith('/namespaces/kube-system'))
-          asked.reply(200, { metadata: { name: 'kube-system', uid: 'own' } })
-        else if (asked.path.endsWith('/secrets'))
-          asked.reply(
-            200,
-            listBody(
-              '1',
-              indexes.map((index) => clusterSecret(index)),
-            ),
-          )
-        else asked.reply(201, {})
-      }
+      await this.timers.advance(200)
     }
   }
+
+  async #connect(server: string): Promise<ApiDouble> {
+    this.servers.push(server)
+    await this.#held
+    const api = new ApiDouble()
+    this.#apis.push({ api, server })
+    return api
+  }
+
+  #answerHere(): void {
+    for (const asked of this.api.asked.splice(0)) {
+      if (asked.isWatch) this.#watch = asked.stream()
+      else if (asked.path.endsWith(KUBE_SYSTEM)) asked.reply(200, { metadata: { uid: 'own' } })
+      else if (asked.path.endsWith('/secrets')) asked.reply(200, listBody('1', this.#secrets))
+      else asked.reply(201, {})
+    }
+  }
+
+  #answerThere(api: ApiDouble, server: string): void {
+    for (const asked of api.asked.splice(0)) {
+      const uid = this.uids.get(server) ?? `uid of ${server}`
+      if (asked.isWatch) asked.stream()
+      else if (asked.path.endsWith(KUBE_SYSTEM)) asked.reply(200, { metadata: { uid } })
+      else asked.reply(200, listBody('1', [dnsRecord({ spec: { delegate: true } })]))
+    }
+  }
+}
+
+const KUBE_SYSTEM = '/namespaces/kube-system'
+
+t.test('of more clusters than are followed each has its turn once there is room', async (t) => {
+  const indexes = Array.from({ length: CLUSTERS_MAX + 2 }, (_, i) => i)
+  const world = new World(
+    t,
+    indexes.map((index) => clusterSecret(index)),
+  )
+  const { clusters, servers } = world
   clusters.start()
-  await answer()
+  await world.pass()
   const first = indexes.slice(0, CLUSTERS_MAX).map(serverOf)
   t.strictSame(servers.splice(0), first)
   t.match(clusters.note, new RegExp(`cluster c${CLUSTERS_MAX}: there are more than`))
 
-  watch?.event('MODIFIED', clusterSecret(0, '2'))
-  await answer()
+  world.event('MODIFIED', clusterSecret(0, '2'))
+  await world.pass()
   t.strictSame(servers.splice(0), [serverOf(0)], 'one that is followed keeps its place')
 
-  watch?.event('DELETED', clusterSecret(1, '3'))
-  await answer()
+  world.event('DELETED', clusterSecret(1, '3'))
+  await world.pass()
   t.strictSame(servers.splice(0), [serverOf(CLUSTERS_MAX)], 'the next one has the place of another')
   t.match(clusters.note, new RegExp(`cluster c${CLUSTERS_MAX + 1}: there are more than`))
+})
+
+t.test('a cluster is followed while there is a Secret of it', async (t) => {
+  const broken = (index: number) => {
+    const { data: _, ...object } = clusterSecret(index, '7')
+    return object
+  }
+  const relabelled = {
+    ...clusterSecret(0),
+    metadata: { ...Object(clusterSecret(0).metadata), resourceVersion: '9' },
+  }
+  const table: readonly {
+    readonly name: string
+    readonly given: readonly ApiObject[]
+    readonly change: (world: World) => void
+    readonly servers: readonly number[]
+    readonly followed: readonly string[]
+    readonly note: RegExp
+    readonly forgotten: readonly string[]
+  }[] = [
+    {
+      name: 'none',
+      given: [],
+      change: () => {},
+      servers: [],
+      followed: [],
+      note: /^$/,
+      forgotten: [],
+    },
+    {
+      name: 'one that is there from the start',
+      given: [clusterSecret(0)],
+      change: () => {},
+      servers: [],
+      followed: ['c0 1'],
+      note: /^$/,
+      forgotten: [],
+    },
+    {
+      name: 'one that comes',
+      given: [],
+      change: (world) => world.event('ADDED', clusterSecret(1, '2')),
+      servers: [1],
+      followed: ['c1 1'],
+      note: /^$/,
+      forgotten: [],
+    },
+    {
+      name: 'one that goes',
+      given: [clusterSecret(0), clusterSecret(1)],
+      change: (world) => world.event('DELETED', clusterSecret(0, '3')),
+      servers: [],
+      followed: ['c1 1'],
+      note: /^$/,
+      forgotten: ['c0'],
+    },
+    {
+      name: 'one with another kubeconfig',
+      given: [clusterSecret(0)],
+      change: (world) => world.event('MODIFIED', clusterSecret(0, '2')),
+      servers: [0],
+      followed: ['c0 1'],
+      note: /^$/,
+      forgotten: ['c0'],
+    },
+    {
+      name: 'one of which something else is another',
+      given: [clusterSecret(0)],
+      change: (world) => world.event('MODIFIED', relabelled),
+      servers: [],
+      followed: ['c0 1'],
+      note: /^$/,
+      forgotten: [],
+    },
+    {
+      name: 'one that loses its kubeconfig, beside another',
+      given: [clusterSecret(0), clusterSecret(1)],
+      change: (world) => world.event('MODIFIED', broken(0)),
+      servers: [],
+      followed: ['c0 -', 'c1 1'],
+      note: /^cluster c0: its kubeconfig /,
+      forgotten: ['c0'],
+    },
+    {
+      name: 'one that had none and gets one',
+      given: [broken(0)],
+      change: (world) => world.event('MODIFIED', clusterSecret(0, '8')),
+      servers: [0],
+      followed: ['c0 1'],
+      note: /^$/,
+      forgotten: ['c0'],
+    },
+  ]
+  for (const { name, given, change, servers, followed, note, forgotten } of table) {
+    const world = new World(t, given)
+    world.clusters.start()
+    await world.pass()
+    world.servers.splice(0)
+    world.forgotten.splice(0)
+    change(world)
+    await world.pass()
+    t.strictSame(world.servers, servers.map(serverOf), `${name}: who is connected to`)
+    t.strictSame(world.followed, followed, name)
+    t.match(world.clusters.note, note, `${name}: what is said`)
+    t.strictSame(world.forgotten, forgotten, `${name}: metrics that go`)
+  }
+})
+
+t.test('of two Secrets of one cluster one counts, and the other one after it', async (t) => {
+  const world = new World(t, [clusterSecret(0), clusterSecret(1), clusterSecret(2)])
+  world.uids.set(serverOf(1), 'twice').set(serverOf(0), 'twice')
+  world.clusters.start()
+  await world.pass()
+  const isSecond = /^cluster c1: it is the cluster that Secret c0 leads to$/
+  t.match(world.clusters.note, isSecond)
+  t.strictSame(world.followed, ['c0 1', 'c1 -', 'c2 1'])
+  world.event('MODIFIED', clusterSecret(0, '2'))
+  await world.pass(60)
+  t.match(world.clusters.note, isSecond, 'also when the kubeconfig of that is another')
+  world.event('DELETED', clusterSecret(0, '3'))
+  await world.pass(60)
+  t.equal(world.clusters.note, '')
+  t.strictSame(world.followed, ['c1 1', 'c2 1'])
+})
+
+t.test('a Secret of this cluster itself is refused, and mended at once', async (t) => {
+  const world = new World(t, [clusterSecret(0)])
+  world.uids.set(serverOf(0), 'own')
+  world.clusters.start()
+  await world.pass()
+  t.equal(world.clusters.note, 'cluster c0: it is this cluster itself')
+  t.strictSame(world.followed, ['c0 -'])
+  world.uids.delete(serverOf(0))
+  world.event('MODIFIED', clusterSecret(0, '2'))
+  await world.pass()
+  t.equal(world.clusters.note, '')
+  t.strictSame(world.followed, ['c0 1'])
+})
+
+t.test('a connection that comes too late is not used', async (t) => {
+  const table: readonly {
+    readonly name: string
+    readonly change: (world: World) => void | Promise<void>
+    readonly servers: readonly number[]
+    readonly followed: readonly string[]
+  }[] = [
+    {
+      name: 'all is closed',
+      change: (world) => world.clusters.close(),
+      servers: [0],
+      followed: [],
+    },
+    {
+      name: 'its Secret is gone',
+      change: (world) => world.event('DELETED', clusterSecret(0, '3')),
+      servers: [0],
+      followed: [],
+    },
+    {
+      name: 'its Secret is another',
+      change: (world) => world.event('MODIFIED', clusterSecret(0, '2')),
+      servers: [0, 0],
+      followed: ['c0 1'],
+    },
+  ]
+  for (const { name, change, servers, followed } of table) {
+    const world = new World(t, [clusterSecret(0)])
+    world.hold()
+    world.clusters.start()
+    await world.pass()
+    t.strictSame(world.followed, ['c0 -'], `${name}: not yet`)
+    await change(world)
+    await world.pass()
+    t.strictSame(world.servers, servers.map(serverOf), name)
+    world.release?.()
+    await turns()
+    t.equal(world.asked, followed.length, `${name}: nothing is asked by the one that is late`)
+    await world.pass()
+    t.strictSame(world.followed, followed, name)
+  }
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { FaultLog, TOLD_MAX, TOLD_PERIOD_MS } from '../../../src/operator/probes/fault-log.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
-import { FakeClock } from '../../support/setup.ts'
+import { FaultLog, TOLD_MAX, TOLD_PERIOD_MS } from '../../src/telemetry/fault-log.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { FakeClock } from '../support/setup.ts'
 
 function setUp() {
   const lines: string[] = []

@@ -1,5 +1,5 @@
-import type { Clock } from '../../base/clock.ts'
-import type { Logger } from '../../telemetry/log.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Logger } from './log.ts'
 
 /** Faults that are told one by one within that time. */
 export const TOLD_MAX = 100

@@ -1,0 +1,88 @@
+import type { Clock } from '../base/clock.ts'
+import { runInSlices } from '../base/slices.ts'
+import { canTell, KDRNT } from '../record/kdrnt.ts'
+import { unpackPlace, unpackRecord } from '../record/pack.ts'
+import { printHost } from '../record/print-endpoint.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../record/source.ts'
+import { containing } from '../telemetry/contain.ts'
+import { FaultLog } from '../telemetry/fault-log.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { shareRecord } from './shared-form.ts'
+import { composeShared } from './shared-text.ts'
+
+/** Octets that a name and a packed record may have, and be told for certain, in any notation. */
+const HOST_OCTETS_SURE = 240
+const PACKED_OCTETS_SURE = 8000
+
+export interface UntoldRecordsParts {
+  readonly source: RecordSource
+  /** Which of its records are told. */
+  readonly allows: (record: StoredRecord) => boolean
+  readonly site: string
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+/**
+ * Says of which of our records other sites are not told, or not of all endpoints: each once, until it is told or gone, and
+ * of not too many at a time. What is served here lacks nothing, so that nobody would notice.
+ */
+export class UntoldRecords {
+  readonly #parts: UntoldRecordsParts
+  readonly #faults: FaultLog
+  readonly #stopListening: () => void
+  #isClosed = false
+
+  constructor(parts: UntoldRecordsParts) {
+    const { source, log, clock } = parts
+    this.#parts = parts
+    this.#faults = new FaultLog(log, clock)
+    this.#stopListening = source.subscribe((changes) => this.#take(changes))
+    const contained = containing(log, 'Looking for records that are not told')
+    void contained(() => runInSlices(this.#lookAtAll(), clock))
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#stopListening()
+  }
+
+  *#lookAtAll(): Generator<void, void> {
+    for (const record of this.#parts.source.records()) {
+      if (this.#isClosed) return
+      this.#look(record)
+      yield
+    }
+  }
+
+  #take(changes: readonly RecordChange[]): void {
+    for (const { before, after } of changes) {
+      if (after !== undefined) this.#look(after)
+      else if (before !== undefined) this.#faults.clear(before.key)
+    }
+  }
+
+  #look(record: StoredRecord): void {
+    const { allows, site } = this.#parts
+    const fault = allows(record) ? findUntold(record, site) : ''
+    if (fault === '') this.#faults.clear(record.key)
+    else this.#faults.tell(record.key, `${record.key}: ${fault}`)
+  }
+}
+
+/** What of the record can't be told to other sites; '' = all of it can. */
+function findUntold({ packed, down, up = [] }: StoredRecord, site: string): string {
+  const { rootHostKey } = unpackPlace(packed)
+  if (rootHostKey.length <= HOST_OCTETS_SURE && packed.length <= PACKED_OCTETS_SURE) return ''
+  const content = unpackRecord(packed)
+  // What an operator has put together, or put into that form, is not ours to tell.
+  if (content.isAggregate || content.zoneLabel === KDRNT) return ''
+  if (!canTell(content.rootHost)) {
+    const host = printHost(content.rootHost)
+    return `other sites are not told of it: ${host} is too long for a name in the zone ${KDRNT}`
+  }
+  const shared = shareRecord(content, { site, down, up, sinceSeconds: 0 })
+  const untold = shared.filter((endpoint) => composeShared(endpoint) === undefined).length
+  if (untold === 0) return ''
+  return `${untold} of its endpoints can't be told to other sites: they are too long for a record`
+}

@@ -1,0 +1,183 @@
+import t from 'tap'
+import { ask, questionOf } from '../../src/client/ask.ts'
+import { Opcode, Rcode, RRType } from '../../src/dns/iana/index.ts'
+import { equalNames, scanName } from '../../src/dns/name/name.ts'
+import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
+import { createTsigKey, type TsigKey } from '../../src/dns/tsig/key.ts'
+import { KDRNT_ZONE } from '../../src/record/kdrnt.ts'
+import { Cluster } from '../support/cluster.ts'
+import { needsCluster } from '../support/cluster-binary.ts'
+import { RunningOperator } from '../support/operator.ts'
+import { ScriptedServer } from '../support/scripted-server.ts'
+import { freePort, startServer } from '../support/server.ts'
+import { endpoint, ToldZone, told } from '../support/told-zone.ts'
+import { until } from '../support/until.ts'
+
+const HOST = 'app.k.example.com'
+const NAMESPACE = 'west'
+const PEER = '127.0.0.1'
+/** The own nameserver, which passes NOTIFYs on: told from the peer by its address. */
+const PASSING = '127.0.0.20'
+const STRANGER = '127.0.0.30'
+/** As one behind NAT: in nobody's list. */
+const ELSEWHERE = '127.0.0.40'
+/** Ample, on a machine on which everybody tests at once. */
+const SEEN_MS = 30_000
+/**
+ * A peer that refuses three times in a row is left alone for 6.4 s at least. Whatever asks it in this time is not the
+ * polling.
+ */
+const REFUSALS = 3
+const SOONER_MS = 5000
+
+const SECRET = 'NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk='
+const KEY = createTsigKey(
+  scanName('peers.example.') ?? KDRNT_ZONE,
+  HMAC_SHA256,
+  Buffer.from(SECRET, 'base64'),
+)
+
+const NOTIFY = { ...questionOf(KDRNT_ZONE, RRType.SOA), opcode: Opcode.NOTIFY, edns: undefined }
+
+/** Resolves to the rcode of the answer, or why there is none. */
+async function notify(
+  port: number,
+  source: string,
+  host = '127.0.0.1',
+  key?: TsigKey,
+): Promise<number | string> {
+  const limits = { timeoutMs: 5000, tries: 3 }
+  const answered = await ask({ server: { host, port }, query: NOTIFY, source, key, ...limits })
+  return answered.kind === 'failed' ? answered.reason : answered.message.rcode
+}
+
+/** A peer that tells one endpoint whole, and can be made to refuse questions for its SOA. */
+class Peer {
+  readonly zone = new ToldZone(1, [told(endpoint())])
+  readonly server: ScriptedServer
+  /** When its SOA was asked for. */
+  readonly askedMs: number[] = []
+  #refuses = false
+  #serial = 1
+
+  constructor(server: ScriptedServer) {
+    this.server = server
+    server.script = (query, isTcp) => {
+      const { type, name } = query.question!
+      if (type !== RRType.SOA || !equalNames(name, KDRNT_ZONE))
+        return this.zone.script(query, isTcp)
+      this.askedMs.push(performance.now())
+      return this.#refuses ? Rcode.SERVFAIL : this.zone.script(query, isTcp)
+    }
+  }
+
+  /** Refuses until it is asked rarely; then it has something new, and nobody knows. */
+  async changeUnseen(target: string): Promise<void> {
+    this.#refuses = true
+    const before = this.askedMs.length
+    await until(() => this.askedMs.length >= before + REFUSALS, 'refusals', SEEN_MS)
+    this.zone.put(++this.#serial, [told(endpoint({ targets: [target] }))])
+    this.#refuses = false
+  }
+
+  /** Milliseconds from the last question before this one was called to the next. */
+  async askedAgain(): Promise<number> {
+    const count = this.askedMs.length
+    await until(() => this.askedMs.length > count, 'a question', SEEN_MS)
+    return this.askedMs[count]! - this.askedMs[count - 1]!
+  }
+}
+
+t.test('NOTIFYs have the operator ask its peers at once', needsCluster(), async (t) => {
+  const cluster = await Cluster.start(t)
+  await cluster.installCrds()
+  await cluster.createNamespace(NAMESPACE)
+  const peer = new Peer(await ScriptedServer.open(t, () => undefined))
+  const port = await freePort()
+  await cluster.must('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
+    metadata: { name: 'coredns', labels: { 'kuadrant.io/default-provider': 'true' } },
+    type: 'kuadrant.io/coredns',
+    stringData: { ZONES: 'k.example.com', NAMESERVERS: `${PEER}:${peer.server.port}` },
+  })
+  const operator = await RunningOperator.start(t, {
+    kubeconfig: cluster.kubeconfig('admin'),
+    args: [
+      `--watch-namespaces=${NAMESPACE}`,
+      '--site=west',
+      `--notify-bind-address=127.0.0.1:${port}`,
+      `--notify-allow=${PASSING}/32`,
+    ],
+  })
+  const passing = await startServer(t, {
+    corefile: `kdrnt:{PORT} {
+    bind ${PASSING}
+    tsig {
+        secret peers.example. ${SECRET}
+    }
+    kuadrant {
+        manifests records
+        pass-notify 127.0.0.1:${port}
+        pass-notify-from ${STRANGER}/32
+    }
+}
+`,
+    files: { 'records/none.yaml': '' },
+  })
+  await cluster.must('POST', cluster.records(NAMESPACE), {
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name: 'app' },
+    spec: {
+      rootHost: HOST,
+      endpoints: [{ dnsName: HOST, recordType: 'A', recordTTL: 60, targets: ['192.0.2.250'] }],
+    },
+  })
+  const merges = (target: string): Promise<void> => {
+    const isThere = async (): Promise<boolean> => {
+      const { status, body } = await cluster.call('GET', cluster.records(NAMESPACE, 'merged-app'))
+      return status === 200 && JSON.stringify(body.spec).includes(`"${target}"`)
+    }
+    return until(isThere, `${target} to be merged`, SEEN_MS).catch((error: Error) => {
+      throw new Error(`${error.message}:\n${operator.output}\n${passing.output()}`)
+    })
+  }
+  const count = async (outcome: string): Promise<number> =>
+    (await operator.metric(`sextant_operator_notifies_total{outcome="${outcome}"}`)) ?? -1
+  await merges('192.0.2.1')
+
+  await t.test('directly, from the address of the peer', async (t) => {
+    await peer.changeUnseen('192.0.2.2')
+    const again = peer.askedAgain()
+    t.equal(await notify(port, PEER), Rcode.NOERROR)
+    const tookMs = await again
+    t.ok(tookMs < SOONER_MS, `asked again after ${tookMs} ms`)
+    await merges('192.0.2.2')
+    t.equal(await count('hastened'), 1)
+  })
+
+  await t.test('by way of a server that passes them on', async (t) => {
+    await peer.changeUnseen('192.0.2.3')
+    const again = peer.askedAgain()
+    t.equal(await notify(passing.port, STRANGER, PASSING), Rcode.NOERROR)
+    const tookMs = await again
+    t.ok(tookMs < SOONER_MS, `asked again after ${tookMs} ms`)
+    await merges('192.0.2.3')
+    t.equal(await count('hastened'), 2)
+  })
+
+  await t.test('not for strangers, whom nothing is passed on of either', async (t) => {
+    t.equal(await notify(port, STRANGER), Rcode.REFUSED)
+    t.equal(await count('stranger'), 1)
+    t.equal(await notify(passing.port, ELSEWHERE, PASSING), Rcode.NOERROR)
+    await until(() => passing.output().includes('is not passed on'), 'the log to tell', SEEN_MS)
+    t.equal(await count('hastened'), 2)
+    t.match(operator.output, /NOTIFY of 127\.0\.0\.30 is refused/)
+  })
+
+  await t.test('but for whom a key shows to be none', async (t) => {
+    t.equal(await notify(passing.port, ELSEWHERE, PASSING, KEY), Rcode.NOERROR)
+    await until(async () => (await count('hastened')) === 3, 'it to be passed on', SEEN_MS)
+  })
+
+  t.equal(await operator.stop(), 0)
+})
