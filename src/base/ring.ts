@@ -104,10 +104,11 @@ export class RingReader {
     Atomics.store(this.#header, BELL, 0)
   }
 
-  /** Visits what is there. `octets` is valid during the call only. */
-  drain(visit: (tag: number, octets: Buffer) => void): void {
+  /** Visits what is there. `octets` is valid during the call only. False: nothing was. */
+  drain(visit: (tag: number, octets: Buffer) => void): boolean {
     const written = Atomics.load(this.#header, WRITTEN)
     let read = this.#header[READ]!
+    if (read === written) return false
     while (read !== written) {
       const at = read & (this.#size - 1)
       const tag = this.#words[at >> 2]!
@@ -122,6 +123,7 @@ export class RingReader {
       Atomics.store(this.#header, READ, read)
     }
     Atomics.store(this.#header, READ, read)
+    return true
   }
 
   /** Records dropped since the last time. */

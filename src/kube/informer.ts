@@ -31,6 +31,8 @@ export interface InformerListener {
   onUpdate?(key: string, object: ApiObject, before: ApiObject, isListed: boolean): void
   /** `before`: as it was known last. */
   onDelete?(key: string, before: ApiObject): void
+  /** The API was away, or refused, and is followed again: what it was not to be had for may be had now. */
+  onReturn?(): void
 }
 
 /**
@@ -59,6 +61,9 @@ export class Informer {
           namespace,
           sink: this.#sinkOf(namespace),
           onProgress: () => this.#progress(),
+          onReturn: () => {
+            for (const listener of this.#listeners) this.#tell(() => listener.onReturn?.())
+          },
         }),
     )
   }

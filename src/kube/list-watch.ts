@@ -59,6 +59,8 @@ export interface ListWatchOptions {
   readonly random: Random
   /** The first list was taken in, or an attempt failed. */
   readonly onProgress: () => void
+  /** It is followed again after it was not. */
+  readonly onReturn?: () => void
 }
 
 /** What was done since the start, for metrics. */
@@ -312,12 +314,14 @@ export class ListWatch {
 
   /** The watch is open. */
   #rejoice(): void {
-    const { clock, log } = this.#options
-    if (this.#reason !== '') log.info(`${this.what}: followed again`)
+    const { clock, log, onReturn } = this.#options
+    const wasAway = this.#reason !== ''
+    if (wasAway) log.info(`${this.what}: followed again`)
     this.#reason = ''
     this.#failureStatus = 0
     this.#isFollowing = true
     this.#currentMs = clock.monotonic()
+    if (wasAway) onReturn?.()
   }
 
   #wait(retryAfterSeconds: number): Promise<void> {

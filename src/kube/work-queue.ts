@@ -123,6 +123,15 @@ export class WorkQueue {
     return true
   }
 
+  /** Runs all keys now that wait as their last run failed: what was in the way is over. */
+  retryFailed(): void {
+    for (const [key, entry] of this.#entries) {
+      if (entry.failures === 0 || entry.cancel === undefined) continue
+      entry.failures = 0
+      this.add(key)
+    }
+  }
+
   /** Starts nothing more; resolves once what runs is over. */
   async close(): Promise<void> {
     this.#isClosed = true

@@ -102,6 +102,7 @@ export class Term {
       owners.watch(records, ''),
       watchForNews({ records, secrets, cache, owners, onNews }),
       cluster.onHealth(onNews),
+      records.subscribe({ onReturn: () => this.queue.retryFailed() }),
     ]
     this.queue.start()
     if (role === 'secondary') return

@@ -146,6 +146,28 @@ t.test('what happened while nobody looked is found by the next list', async (t) 
   ])
 })
 
+t.test('that it is followed again is told once it is', async (t) => {
+  const stage = new Stage(t)
+  let returns = 0
+  stage.informer.subscribe({ onReturn: () => returns++ })
+  ;(await stage.asked()).reply(200, listBody('7', []))
+  const watch = (await stage.asked()).stream()
+  await stage.heard()
+  t.equal(returns, 0, 'it was never away')
+  watch.fail(new Error('socket hang up'))
+  await stage.heard()
+  await stage.timers.advance(WAIT_MS)
+  ;(await stage.asked()).reply(503, statusBody(503, 'not yet'))
+  await stage.heard()
+  await stage.timers.advance(WAIT_MS)
+  ;(await stage.asked()).reply(200, listBody('9', [], 'more'))
+  await stage.heard()
+  t.equal(returns, 0, 'it is not followed yet')
+  ;(await stage.asked()).stream()
+  await stage.heard()
+  t.equal(returns, 1)
+})
+
 t.test('a list of one namespace says nothing of the others', async (t) => {
   const stage = new Stage(t, ['x', 'xy', 'x'])
   const lists = [await stage.asked(), await stage.asked()]

@@ -514,6 +514,76 @@ t.test('refusals say what to do, once, and are tried again until it works', asyn
   }
 })
 
+t.test('nothing that a server says while it starts takes anything away', async (t) => {
+  const table: readonly { name: string; say: (asked: Asked) => void }[] = [
+    { name: 'no connection', say: (asked) => asked.fail(new Error('connect ECONNREFUSED')) },
+    { name: 'cut short', say: (asked) => asked.stream().fail(new Error('socket hang up')) },
+    { name: 'no answer', say: (asked) => asked.stream().end() },
+    {
+      name: 'paths that are not installed',
+      say: (asked) => asked.reply(503, statusBody(503, 'try again', 'ServiceUnavailable')),
+    },
+    {
+      name: 'a kind that is not known',
+      say: (asked) => asked.reply(404, statusBody(404, 'not found', 'NotFound')),
+    },
+    { name: 'an account without rights', say: (asked) => asked.reply(403, statusBody(403, 'no')) },
+    { name: 'a token that is not known', say: (asked) => asked.reply(401, statusBody(401, 'no')) },
+    {
+      name: 'a cache that is not filled',
+      say: (asked) => asked.reply(429, statusBody(429, 'storage is (re)initializing'), 1),
+    },
+    {
+      name: 'a cache that is behind',
+      say: (asked) => asked.reply(504, statusBody(504, 'Timeout: Too large resource version: 9')),
+    },
+    {
+      name: 'a history that begins later',
+      say: (asked) => asked.reply(410, statusBody(410, 'too old resource version')),
+    },
+    {
+      name: 'an answer that is no list',
+      say: (asked) => asked.reply(200, { metadata: { resourceVersion: '20' } }),
+    },
+  ]
+  for (const { name, say } of table) {
+    await t.test(name, async (t) => {
+      const stage = new Stage(t)
+      ;(await stage.asked()).reply(200, listBody('10', [object('a', '1')]))
+      ;(await stage.asked()).stream().end()
+      t.strictSame(await stage.heard(), ['begin', 'put a', 'end'])
+      for (let attempt = 0; attempt < 12; attempt++) {
+        await stage.advance(WAIT_MS)
+        say(await stage.asked())
+        await turns()
+      }
+      t.notOk((await stage.heard()).includes('end'), 'what was not listed goes with the end only')
+      await stage.advance(WAIT_MS)
+      const last = await stage.asked()
+      const isQuestion = last.query.get('limit') === '1'
+      last.reply(
+        200,
+        isQuestion ? listBody('30', [], 'more') : { ...listBody('30', []), items: null },
+      )
+      await stage.heard()
+      t.equal(stage.api.asked[0]?.isWatch, true, 'it is followed again')
+    })
+  }
+})
+
+t.test('an answer without items is no list, one without any is', async (t) => {
+  for (const { name, given, want } of [
+    { name: 'no items', given: {}, want: ['begin'] },
+    { name: 'items that are no list', given: { items: {} }, want: ['begin'] },
+    { name: 'null', given: { items: null }, want: ['begin', 'put ', 'end'] },
+    { name: 'none', given: { items: [] }, want: ['begin', 'put ', 'end'] },
+  ]) {
+    const stage = new Stage(t)
+    ;(await stage.asked()).reply(200, { metadata: { resourceVersion: '20' }, ...given })
+    t.strictSame(await stage.heard(), want, name)
+  }
+})
+
 t.test('a reason is cut, whoever wrote it', async (t) => {
   const long = 'x'.repeat(10_000)
   const table: readonly { name: string; fail: (asked: Asked) => void }[] = [

@@ -169,6 +169,25 @@ t.test('a change does not wait for the next attempt', async (t) => {
   }
 })
 
+t.test('what failed is run again at once where what was in the way is over', async (t) => {
+  const stage = new Stage(t)
+  stage.queue.start()
+  stage.queue.add('failed')
+  for (let i = 0; i < 10; i++) {
+    await stage.fails(new Error('no luck'))
+    if (i < 9) await stage.advance(300_000)
+  }
+  stage.queue.add('later')
+  await stage.ends({ againMs: 1000 })
+  stage.queue.retryFailed()
+  t.strictSame(stage.keys(), ['failed'], 'what is due later is not')
+  stage.queue.retryFailed()
+  t.strictSame(stage.keys(), ['failed'], 'what runs is not run twice')
+  await stage.fails(new Error('no luck'))
+  await stage.advance(200)
+  t.strictSame(stage.keys(), ['failed'], 'the waits begin anew')
+})
+
 t.test('the API may ask for patience, within bounds', async (t) => {
   const stage = new Stage(t)
   stage.queue.start()

@@ -58,8 +58,15 @@ export const addressOf = (dnsName: string, target: string) => [
   { dnsName, recordType: 'A', recordTTL: 1, targets: [target] },
 ]
 export const editedOf = (target: string) => addressOf(EDITED, target)
-/** The same, but that nobody may transfer it from another, and a site has it that tells nothing whole. */
-export const OLD = `old.${ZONE}`
+/**
+ * The same, but that nobody may transfer them from another, and a site has them that tells nothing whole. One for each site,
+ * whose edits of the others' would have it ask for them.
+ */
+export const OLD = [0, 1, 2, 3].map((i) => `old-${i}.${ZONE}`)
+/** The address that a site has of one of them. */
+export const oldAddressOf = (site: number, i: number) => `192.0.2.${160 + 4 * site + i}`
+export const oldRecord = (i: number, target: string) =>
+  record(`old-${i}`, OLD[i]!, addressOf(OLD[i]!, target), { provider: OLD_PROVIDER })
 
 /** The sites with what the edge needs, and how clients ask. */
 export class World {
@@ -75,10 +82,10 @@ export class World {
     this.directory = directory
   }
 
-  /** Lines of `dig +short`: by the resolver, or of a nameserver at once. */
-  async dig(name: string, from: string, server = RESOLVER): Promise<string[]> {
+  /** Lines of `dig +short` of one name or several: by the resolver, or of a nameserver at once. */
+  async dig(names: string | readonly string[], from: string, server = RESOLVER): Promise<string[]> {
     const options = ['+short', '+time=2', '+tries=3', '-b', from, `@${server}`]
-    const text = await this.edge.client.run('dig', ...options, name)
+    const text = await this.edge.client.run('dig', ...options, ...[names].flat())
     return text.trim().split('\n')
   }
 
@@ -87,7 +94,7 @@ export class World {
    * their order.
    */
   async arrivals(
-    name: string,
+    names: string | readonly string[],
     targets: readonly string[],
     servers: readonly string[],
     from = CLIENT_IN_EUROPE,
@@ -97,14 +104,14 @@ export class World {
       const missing = new Set(targets)
       let got: string[] = []
       const areThere = async () => {
-        got = await this.dig(name, from, server)
+        got = await this.dig(names, from, server)
         for (const [i, target] of targets.entries()) {
           if (!got.includes(target) || !missing.delete(target)) continue
           atMs[i] = Math.max(atMs[i]!, performance.now())
         }
         return missing.size === 0
       }
-      await until(areThere, `${targets} for ${name}`, SEEN_MS).catch((error: Error) => {
+      await until(areThere, `${targets} for ${names}`, SEEN_MS).catch((error: Error) => {
         throw new Error(`${error.message} at ${server}, it is ${got}:\n${this.output()}`)
       })
     }
@@ -185,7 +192,7 @@ export async function startWorld(t: Test): Promise<World> {
   const lab = await Lab.create(t)
   const hosts = await addNameservers(lab)
   const oldSite = await OldSite.start(t, lab, { address: OLD_NAMESERVER, zone: ZONE })
-  oldSite.put('old', record('old', OLD, addressOf(OLD, '192.0.2.180')))
+  for (const i of OLD.keys()) oldSite.put(`old-${i}`, oldRecord(i, oldAddressOf(3, i)))
   const starting = hosts.map((host, i) => ClusterSite.start(t, host, NAMESERVERS[i]!))
   const [edge, ...sites] = await Promise.all([startEdge(lab, directory), ...starting])
   for (const [i, site] of sites.entries()) {
@@ -199,7 +206,7 @@ export async function startWorld(t: Test): Promise<World> {
       record('app', HOST, layoutOf(HOST, gateway), CHECKED),
       record('draw', DRAWN, [drawnOf(DRAWN, gateway)]),
       record('edit', EDITED, editedOf(`192.0.2.${150 + i}`)),
-      record('old', OLD, addressOf(OLD, `192.0.2.${170 + i}`), { provider: OLD_PROVIDER }),
+      ...OLD.map((_, old) => oldRecord(old, oldAddressOf(i, old))),
     ]) {
       await site.cluster.must('POST', site.records(), one)
     }

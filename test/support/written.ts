@@ -22,7 +22,7 @@ export async function listWritten(cluster: Cluster): Promise<string[]> {
   for (const version of ['/api/v1', ...versions]) {
     const { resources } = await cluster.must('GET', version)
     for (const { name, verbs } of resources as { name: string; verbs: string[] }[]) {
-      if (name.includes('/') || !verbs.includes('list')) continue
+      if (name.includes('/') || !['list', 'patch'].every((verb) => verbs.includes(verb))) continue
       const { items } = await cluster.must('GET', `${version}/${name}`)
       for (const { metadata } of (items ?? []) as Listed[]) {
         const isOurs = metadata.managedFields?.some(({ manager }) => OURS.test(manager ?? ''))

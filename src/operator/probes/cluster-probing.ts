@@ -101,6 +101,7 @@ export class ClusterProbing {
           this.#putProbe(key, object)
         },
         onDelete: (key) => this.#dropProbe(key),
+        onReturn: () => this.#queue.retryFailed(),
       }),
       records.subscribe({
         onAdd: (key) => this.reconsider(key),

@@ -192,6 +192,7 @@ export class RemoteCluster {
           this.#sources.remove(key, before)
           if (isOurs(before)) this.#queue.add(SWEEP + authoritativeKey(before))
         },
+        onReturn: () => this.#queue.retryFailed(),
       }),
       watchForNews({
         records: this.#informer,
@@ -207,6 +208,7 @@ export class RemoteCluster {
           if (now.generation !== then.generation) this.#reconsider(key, record)
         },
         onDelete: (key, record) => this.#reconsider(key, record),
+        onReturn: () => this.#queue.retryFailed(),
       }),
     )
     this.#queue.start()

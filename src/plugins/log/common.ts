@@ -81,14 +81,16 @@ const KINDS = 3
 
 const KEPT_MANNER = 0xffff | (FLAGS_MASK << FLAGS_SHIFT) | DNSSEC_OK | SILENT
 
-const KEPT_WORDS = 20
+/** Of eight octets each. No text of these kinds has more than 55. */
+const KEPT_WORDS = 8
 const KEY_FACTOR = 0x9e3779b1
 const KEY_SHIFT = 26
 const keptKey = new Int32Array(new ArrayBuffer(4 * KINDS * SLOTS))
 const keptOther = new Int32Array(new ArrayBuffer(4 * KINDS * SLOTS))
 /** 0 = there is none. */
 const keptOctets = new Uint8Array(new ArrayBuffer(KINDS * SLOTS))
-const keptWords = new Int32Array(new ArrayBuffer(4 * KINDS * SLOTS * KEPT_WORDS))
+/** Octets, and no numbers: those of printable characters are never a NaN, which need not stay the same. */
+const keptWords = new Float64Array(new ArrayBuffer(8 * KINDS * SLOTS * KEPT_WORDS))
 
 /** A text of `kind` by its keys. @hot */
 function putKept(at: number, r: number, kind: number, key: number, other: number): number {
@@ -100,16 +102,16 @@ function putKept(at: number, r: number, kind: number, key: number, other: number
   }
   const octets = keptOctets[slot]!
   const first = slot * KEPT_WORDS
-  for (let i = 0; i < octets; i += 4) {
-    textView.setInt32(at + i, keptWords[first + (i >> 2)]!, true)
+  for (let i = 0; i < octets; i += 8) {
+    textView.setFloat64(at + i, keptWords[first + (i >> 3)]!, true)
   }
   return at + octets
 }
 
 function keep(slot: number, end: number, at: number): void {
   keptOctets[slot] = end - at
-  for (let i = at; i < end; i += 4) {
-    keptWords[slot * KEPT_WORDS + ((i - at) >> 2)] = textView.getInt32(i, true)
+  for (let i = at; i < end; i += 8) {
+    keptWords[slot * KEPT_WORDS + ((i - at) >> 3)] = textView.getFloat64(i, true)
   }
 }
 

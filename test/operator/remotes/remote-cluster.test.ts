@@ -11,6 +11,7 @@ import {
   type Asked,
   listBody,
   missingBody,
+  type Stream,
   statusBody,
   turns,
 } from '../../support/api-double.ts'
@@ -44,6 +45,7 @@ class Stage {
   readonly api = new ApiDouble()
   readonly timers = new FakeTimers()
   readonly claimed: string[] = []
+  watch: Stream | undefined
   readonly #local: Cluster
   readonly #localApi = new ApiDouble()
 
@@ -96,7 +98,7 @@ class Stage {
       for (let round = 0; round < 3; round++) {
         await turns(10)
         for (const asked of this.api.asked.splice(0)) {
-          if (asked.isWatch) asked.stream()
+          if (asked.isWatch) this.watch = asked.stream()
           else answer(asked)
         }
       }
@@ -192,3 +194,26 @@ for (const { name, replies, isThere, want } of [
     t.equal(count, want)
   })
 }
+
+t.test('what a cluster was not told while it was away it is told when it is back', async (t) => {
+  const stage = new Stage()
+  await stage.begin(t)
+  let isAway = false
+  let count = 0
+  const answer = (asked: Asked): void => {
+    if (isAway) asked.reply(503, STARTING)
+    else if (isOfNamespace(asked)) asked.reply(200, { metadata: { uid: 'uid of boston' } })
+    else if (asked.method !== 'PATCH') asked.reply(200, listBody('9', [RECORD]))
+    else if (++count > 1) asked.reply(200, RECORD)
+    else {
+      isAway = true
+      asked.reply(503, STARTING)
+      stage.watch?.fail(new Error('socket hang up'))
+    }
+  }
+  await stage.pass(1800, answer)
+  t.equal(count, 1)
+  isAway = false
+  await stage.pass(20, answer)
+  t.equal(count, 2, 'it does not wait for the next attempt, which is minutes away')
+})
