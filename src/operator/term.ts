@@ -3,7 +3,7 @@ import { createInlineClient } from '../kube/inline-kubeconfig.ts'
 import { WorkQueue, type WorkResult } from '../kube/work-queue.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import { ApiWriter, NotLeadingError } from './api-writer.ts'
-import type { Cluster } from './cluster.ts'
+import type { Cluster, ClusterMeans } from './cluster.ts'
 import { OwnerBook } from './delegation/owner-book.ts'
 import { Turns } from './delegation/turns.ts'
 import type { OperatorMetrics } from './metrics.ts'
@@ -63,22 +63,7 @@ export class Term {
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const means = { clock, timers, random, log }
     this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...means })
-    this.peers = new PeerSet({
-      onNews,
-      expiryMs: settings.peerExpiryMs,
-      clock,
-      timers,
-      follow: (peer, key) =>
-        new PeerFollower({
-          peer,
-          key,
-          hostBounds: settings,
-          clock,
-          timers,
-          log,
-          random: () => random.next32() / 2 ** 32,
-        }),
-    })
+    this.peers = createPeers(cluster.means, settings, onNews)
     const { objects, records: cache } = cluster
     const onWrite = metrics.countWrite.bind(metrics)
     const writer = new ApiWriter({ objects, cache, mayWrite, onWrite })
@@ -177,4 +162,20 @@ export class Term {
     )
     return true
   }
+}
+
+function createPeers(
+  { clock, timers, log, random }: ClusterMeans,
+  settings: OperatorSettings,
+  onNews: (key: string) => void,
+): PeerSet {
+  const drawn = (): number => random.next32() / 2 ** 32
+  const means = { clock, timers, log, random: drawn }
+  return new PeerSet({
+    onNews,
+    expiryMs: settings.peerExpiryMs,
+    clock,
+    timers,
+    follow: (peer, key) => new PeerFollower({ peer, key, hostBounds: settings, ...means }),
+  })
 }
