@@ -63,20 +63,7 @@ export class Term {
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const means = { clock, timers, random, log }
     this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...means })
-    this.peers = new PeerSet({
-      onNews,
-      expiryMs: settings.peerExpiryMs,
-      clock,
-      timers,
-      follow: (peer, key) =>
-        new PeerFollower({
-          peer,
-          key,
-          hostBounds: settings,
-          ...means,
-          random: () => random.next32() / 2 ** 32,
-        }),
-    })
+    this.peers = createPeers(parts, onNews)
     const { objects, records: cache } = cluster
     const onWrite = metrics.countWrite.bind(metrics)
     const writer = new ApiWriter({ objects, cache, mayWrite, onWrite })
@@ -175,4 +162,16 @@ export class Term {
     )
     return true
   }
+}
+
+function createPeers({ cluster, settings }: TermParts, onNews: (key: string) => void): PeerSet {
+  const { clock, timers, random, log } = cluster.means
+  const means = { clock, timers, log, random: () => random.next32() / 2 ** 32 }
+  return new PeerSet({
+    onNews,
+    expiryMs: settings.peerExpiryMs,
+    clock,
+    timers,
+    follow: (peer, key) => new PeerFollower({ peer, key, hostBounds: settings, ...means }),
+  })
 }
