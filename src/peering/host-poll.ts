@@ -193,6 +193,9 @@ export class HostPoll {
   #next(): string | undefined {
     for (const host of this.#fresh) {
       this.#fresh.delete(host)
+      // It may have been answered for since it is fresh: wanted again while it was asked for.
+      this.#due.delete(host)
+      this.#ripe.delete(host)
       if (!this.#active.has(host)) return host
       this.#active.set(host, true)
     }

@@ -101,6 +101,21 @@ t.test(
   },
 )
 
+t.test('a host that is answered for before it is wanted anew has one turn, not two', async (t) => {
+  const { poll, clock, answerAll, waiting } = slowPeer(() => [share('a', [{}])])
+  poll.want(HOST)
+  poll.tick()
+  poll.close()
+  poll.forget(HOST)
+  poll.want(HOST)
+  await answerAll()
+  poll.tick()
+  t.equal(waiting.length, 1)
+  clock.nowMs += HOST_MS
+  poll.tick()
+  t.equal(waiting.length, 1, 'once at a time')
+})
+
 t.test('a host is asked for again when its answer is over, within bounds', async (t) => {
   const table = [
     { name: 'the TTL', ttlSeconds: 60, wantMs: 60_000 },

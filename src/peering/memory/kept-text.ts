@@ -148,6 +148,8 @@ class KeptReader {
   readonly #clock: Clock
   readonly #peers = new Map<string, KeptDraft>()
   #peer: KeptDraft | undefined
+  /** The peer's, by root host and site. */
+  readonly #shares = new Map<string, ShareDraft>()
   #section: Section | undefined
   /** Of the peer. */
   #count = 0
@@ -191,6 +193,7 @@ class KeptReader {
     }
     this.#peers.set(identityOf(peer), peer)
     this.#peer = peer
+    this.#shares.clear()
     this.#section = undefined
     this.#count = 0
     return true
@@ -245,16 +248,19 @@ class KeptReader {
 
   /** The peer's share of a site and host. */
   #shareOf(site: string, { rootHost, generation, seenMs, isOwn }: HostSection): ShareDraft {
+    const id = `${rootHost} ${site}`
+    const known = this.#shares.get(id)
+    if (known !== undefined) return known
     const { address: teller, hosts } = this.#peer!
     const shares = hosts.get(rootHost) ?? []
     hosts.set(rootHost, shares)
-    const known = shares.find((share) => share.site === site)
-    if (known !== undefined) return known
+    const [first] = shares
     // Who tells of several sites is a nameserver of none of them: see `SiteShare`.
-    if (isOwn === undefined) for (const other of shares) other.isOwn = false
+    if (isOwn === undefined && first !== undefined) first.isOwn = false
     const from = { site, teller, isOwn: isOwn ?? shares.length === 0 }
     const share: ShareDraft = { ...from, rootHost, endpoints: [], seenMs, generation }
     shares.push(share)
+    this.#shares.set(id, share)
     return share
   }
 

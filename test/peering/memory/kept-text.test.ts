@@ -245,3 +245,15 @@ t.test(
     t.strictSame(read.get('b:53')!.zone, KEPT.zone)
   },
 )
+
+// It took minutes, with nothing served meanwhile.
+t.test('a host with very many sites is read in no time', (t) => {
+  const sites = Array.from({ length: 50_000 }, (_, i) => `host ${HOST} v2 1 relayed s${i}`)
+  const text = ['site west', `peer ${PEER} - v2 1 - 5`, ...sites]
+  const startMs = performance.now()
+  const read = keptPeers('west', new FakeClock()).scan(text) as KeptPeers
+  const tookMs = performance.now() - startMs
+  t.equal([...read.get(PEER)!.hosts][0]?.[1].length, 50_000)
+  t.ok(tookMs < 15_000, `${tookMs} ms`)
+  t.end()
+})
