@@ -20,6 +20,7 @@ const ZONE = 'z.example'
 const PEERS: readonly PeerName[] = ['named', 'knotd', 'nsd']
 /** Edits of the zone that others follow through; 1000 where the environment says so. */
 const EDITS = Number(process.env.SEXTANT_TRANSFER_EDITS ?? 60)
+t.setTimeout(240_000 + EDITS * 600)
 
 const tsigBlock = `tsig {\n secret ${KEY.name} ${KEY.secret}\n }`
 const signedBy = (signed: boolean): string => (signed ? `key ${KEY.name}` : '')

@@ -14,10 +14,11 @@ import { type Board, type Report, Sign } from './client.ts'
 import { endpointsOf, isAbsent, nameOf, PLACES } from './content.ts'
 import { DIRECTIVES, type Stage, stages } from './directives.ts'
 
-/* The full run: SEXTANT_STRESS_CHANGES=100000 npx tap --timeout=900 test/stress */
+/** `SEXTANT_STRESS_CHANGES=100000` for the long run. */
 const CHANGES = Number(process.env.SEXTANT_STRESS_CHANGES ?? 5000)
 const NAMES = 400
 const BATCH_MAX = 40
+t.setTimeout(180_000 + CHANGES * 7)
 
 const corefile = (mmdb: string): string => `.:0 {
   bind 127.0.0.1
