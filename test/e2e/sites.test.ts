@@ -1,5 +1,7 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import { startPeer } from '../support/nameservers.ts'
+import { serialAt, startPeer } from '../support/nameservers.ts'
 import { needs } from '../support/peer.ts'
 import { freePort } from '../support/server.ts'
 import { AMERICA, APP, ELSEWHERE, EUROPE, gateway, pairOf, Site, ZONE } from '../support/sites.ts'
@@ -138,8 +140,8 @@ ns1 60 A 192.0.2.53
 ${APP} 300 CNAME klb.${APP}
 klb.${APP} 300 CNAME geo-eu.klb.${APP}
 geo-eu.klb.${APP} 60 CNAME one.klb.${APP}
-one.klb.${APP} 60 A ${EAST}
-one.klb.${APP} 60 A 192.0.2.2
+one.klb.${APP} 5 A ${EAST}
+one.klb.${APP} 5 A 192.0.2.2
 w.${APP} 0 TXT "100,geo-eu.klb.${APP}.kdrnt"
 g.${APP} 0 TXT "geo=GEO-EU" "type=continent" "default=false"
 `
@@ -155,4 +157,12 @@ t.test('the zone of a server of 2025, at NSD, is merged', needs('nsd'), async (t
   const west = await Site.start(t, pair.west)
   await until(async () => (await west.ask(EUROPE)) === `${EAST},192.0.2.2`, 'the old site', 30_000)
   t.equal(await west.ask(AMERICA), WEST)
+
+  // Its serial stays, and it sends no NOTIFY: the TTL of what it said says when it is asked again.
+  writeFileSync(join(peer.directory, 'zone'), OLD_ZONE.replace('192.0.2.2', '192.0.2.3'))
+  const startMs = performance.now()
+  peer.signal('SIGHUP')
+  await until(async () => (await west.ask(EUROPE)) === `${EAST},192.0.2.3`, 'its edit', 30_000)
+  t.comment(`the edit took ${Math.round(performance.now() - startMs)} ms`)
+  t.equal(await serialAt(peer.port, 'kdrnt'), 12345)
 })
