@@ -34,7 +34,8 @@ const records = Number(count)
 const MAIN = new URL('../dist/main.js', import.meta.url).pathname
 const RECORDS = '/apis/kuadrant.io/v1alpha1/namespaces/apps/dnsrecords'
 const WRITERS = 16
-const IDLE_SECONDS = 20
+/** As long as the TTL of what is asked for host by host. */
+const IDLE_SECONDS = 60
 const CHANGES = 11
 /** Of each kind. */
 const NOTIFIED_CHANGES = 25
