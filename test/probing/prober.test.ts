@@ -137,6 +137,8 @@ t.test('a server that talks slowly has as long as any other', async (t) => {
   const slow = createServer((socket) => {
     socketOf = socket
     socket.on('error', () => {})
+    // Who doesn't read doesn't see the end.
+    socket.resume()
     socket.write('HTTP/1.1 200 OK\r\nX-A: ')
   })
   const port = await listen(t, slow)
