@@ -2,13 +2,13 @@ import type { Cidr } from '../dns/text/address.ts'
 import { Backoff } from '../kube/backoff.ts'
 import { LeaderElector } from '../kube/lease.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import { RefusalLog } from '../telemetry/refusal-log.ts'
 import { Cluster, type ClusterMeans } from './cluster.ts'
 import { readClusterUid } from './cluster-uid.ts'
 import type { DelegationRole } from './judge.ts'
 import { type OperatorFacts, OperatorMetrics } from './metrics.ts'
 import { KeyBook } from './notify/key-book.ts'
 import { NotifyDesk } from './notify/notify-desk.ts'
-import { RefusalLog } from './notify/refusal-log.ts'
 import type { ProbingSettings } from './probes/term-probing.ts'
 import type { RemoteSettings } from './remotes/remote-clusters.ts'
 import type { RequeueBounds } from './requeue.ts'
@@ -75,7 +75,7 @@ export class Operator {
       allowed: settings.notifyAllowed ?? [],
       hasten: (sender) => this.#term?.peers.hasten(sender) ?? 'standby',
       count: (outcome) => this.#metrics.countNotify(outcome),
-      refusals: new RefusalLog(log, clock),
+      refusals: new RefusalLog(log, clock, (host) => `NOTIFY of ${host} is refused`),
     })
   }
 

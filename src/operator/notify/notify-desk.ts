@@ -14,9 +14,9 @@ import {
 } from '../../dns/tsig/verify-request.ts'
 import { TokenBucket } from '../../kube/token-bucket.ts'
 import { KDRNT_ZONE } from '../../record/kdrnt.ts'
+import type { RefusalLog } from '../../telemetry/refusal-log.ts'
 import type { KeyBook } from './key-book.ts'
 import type { HastenOutcome, NotifyOutcome } from './outcome.ts'
-import type { RefusalLog } from './refusal-log.ts'
 
 /** Who sent a NOTIFY, as far as that is known. */
 export interface NotifySender {
@@ -101,8 +101,8 @@ export class NotifyDesk {
   }
 
   #takeSigned(query: Query, reply: Uint8Array): number {
-    if (!this.#verified.take()) return this.#drop('dropped')
     const found = this.#verify(query)
+    if (found === 'dropped') return this.#drop(found)
     if (found === undefined) return this.#refuse(query, reply, 'malformed', Rcode.FORMERR)
     const { verified, keyId } = found
     if (verified.error === 0) return this.#take(query, reply, keyId, verified)
@@ -112,16 +112,18 @@ export class NotifyDesk {
     return octets === 0 ? 0 : this.#sign(reply, octets, verified)
   }
 
-  /** Undefined = the TSIG record is malformed. */
-  #verify(query: Query): { verified: VerifiedRequest; keyId: string } | undefined {
+  /** Undefined = the TSIG record is malformed. Who names no key of ours costs no digest, and takes nobody else's. */
+  #verify(query: Query): { verified: VerifiedRequest; keyId: string } | 'dropped' | undefined {
     const { packet, packetOctets, tsigOffset } = query
     const record = parseTsig(packet, tsigOffset, packetOctets)
     if (record === undefined) return undefined
     const nowSeconds = Math.floor(this.#parts.clock.now() / 1000)
     const verify = (keyring: TsigKeyring): VerifiedRequest | undefined =>
       verifyRequest(packet, tsigOffset, packetOctets, keyring, nowSeconds)
+    const keys = this.#parts.keys.named(record.keyName)
+    if (keys.length > 0 && !this.#verified.take()) return 'dropped'
     let last: VerifiedRequest | undefined
-    for (const { id, keyring } of this.#parts.keys.named(record.keyName)) {
+    for (const { id, keyring } of keys) {
       last = verify(keyring)
       if (last === undefined) return undefined
       if (last.error !== BADSIG) return { verified: last, keyId: id }

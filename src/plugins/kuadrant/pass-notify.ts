@@ -2,13 +2,12 @@ import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import { isInNetwork, scanAddress } from '../../dns/text/address.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import { RefusalLog } from '../../telemetry/refusal-log.ts'
 import type { PassOptions } from './pass-notify-options.ts'
 import { PassTarget, type PassTargetParts } from './pass-target.ts'
 
 /** Least time between two that go on, however many come. */
 export const PASS_GAP_MS = 100
-/** Between two lines about those that do not. */
-const REFUSAL_LINE_MS = 10_000
 
 export interface PassNotifyParts extends Omit<PassTargetParts, 'onFailed'> {
   readonly options: PassOptions
@@ -25,13 +24,15 @@ export interface PassNotifyParts extends Omit<PassTargetParts, 'onFailed'> {
 export class PassNotify {
   readonly #parts: PassNotifyParts
   readonly #targets: readonly PassTarget[]
+  readonly #refusals: RefusalLog
   #passedMs = Number.NEGATIVE_INFINITY
   #cancel: (() => void) | undefined
-  #refusalMs = Number.NEGATIVE_INFINITY
   #isClosed = false
 
   constructor(parts: PassNotifyParts) {
     this.#parts = parts
+    const { log, clock } = parts
+    this.#refusals = new RefusalLog(log, clock, (host) => `a NOTIFY of ${host} is not passed on`)
     const onFailed = (): void => parts.count('failed')
     const more = { ...parts, onFailed }
     this.#targets = parts.options.targets.map((address) => new PassTarget(address, more))
@@ -43,7 +44,7 @@ export class PassNotify {
     const refusal = this.#refusalOf(host, isSigned)
     this.#parts.count(refusal === '' ? 'passed' : 'refused')
     if (refusal === '') this.#passSoon()
-    else this.#tellOf(host, refusal)
+    else this.#refusals.note(host, refusal)
   }
 
   close(): void {
@@ -73,12 +74,5 @@ export class PassNotify {
       this.#passedMs = clock.monotonic()
       for (const target of this.#targets) target.tell()
     })
-  }
-
-  #tellOf(host: string, refusal: string): void {
-    const nowMs = this.#parts.clock.monotonic()
-    if (nowMs - this.#refusalMs < REFUSAL_LINE_MS) return
-    this.#refusalMs = nowMs
-    this.#parts.log.warning(`a NOTIFY of ${host} is not passed on: ${refusal}`)
   }
 }

@@ -23,8 +23,8 @@ import {
   type NotifySender,
 } from '../../../src/operator/notify/notify-desk.ts'
 import type { HastenOutcome } from '../../../src/operator/notify/outcome.ts'
-import { RefusalLog } from '../../../src/operator/notify/refusal-log.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
+import { RefusalLog } from '../../../src/telemetry/refusal-log.ts'
 import { secret } from '../../support/operator-objects.ts'
 import { FakeClock } from '../../support/setup.ts'
 
@@ -104,7 +104,7 @@ function setUp(hastenAs: (sender: NotifySender) => HastenOutcome = hastenPeer) {
       return hastenAs(sender)
     },
     count: (outcome) => outcomes.push(outcome),
-    refusals: new RefusalLog(log, clock),
+    refusals: new RefusalLog(log, clock, (host) => `NOTIFY of ${host} is refused`),
   })
   const reply = new Uint8Array(NOTIFY_REPLY_OCTETS)
   const send = (packet: Uint8Array, host = PEER): Uint8Array => {
@@ -350,6 +350,10 @@ t.test('so do those that pass for a peer, or claim to be signed', async (t) => {
   t.equal(answered, 200)
   t.equal(senders.length, 1000, 'who asks peers has a bound of his own')
   outcomes.length = 0
+  // Unknown keys cost no digest, and so keep nobody out who has one.
+  const unknown = sign(notify(), keyOf('wrong', 'nobody.example.')).packet
+  for (let i = 0; i < 1000; i++) send(unknown, STRANGER)
+  t.equal(outcomes.filter((outcome) => outcome === 'dropped').length, 0)
   const { packet } = sign(notify(), keyOf('wrong'))
   for (let i = 0; i < 1000; i++) send(packet, STRANGER)
   t.equal(outcomes.filter((outcome) => outcome === 'dropped').length, 800)

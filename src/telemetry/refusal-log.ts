@@ -1,19 +1,22 @@
-import type { Clock } from '../../base/clock.ts'
-import type { Logger } from '../../telemetry/log.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Logger } from './log.ts'
 
 /** Least time between two lines. */
 export const REFUSAL_LINE_MS = 10_000
 
-/** Tells of NOTIFYs that are refused, in few lines whatever comes: senders can be made up. */
+/** Tells of packets that are refused, in few lines whatever comes: senders can be made up. */
 export class RefusalLog {
   readonly #log: Logger
   readonly #clock: Clock
+  /** `NOTIFY of 192.0.2.1 is refused` */
+  readonly #print: (host: string) => string
   #lineMs = Number.NEGATIVE_INFINITY
   #untold = 0
 
-  constructor(log: Logger, clock: Clock) {
+  constructor(log: Logger, clock: Clock, print: (host: string) => string) {
     this.#log = log
     this.#clock = clock
+    this.#print = print
   }
 
   note(host: string, reason: string): void {
@@ -25,6 +28,6 @@ export class RefusalLog {
     const more = this.#untold === 0 ? '' : `; ${this.#untold} others since the last such line`
     this.#lineMs = nowMs
     this.#untold = 0
-    this.#log.warning(`NOTIFY of ${host} is refused: ${reason}${more}`)
+    this.#log.warning(`${this.#print(host)}: ${reason}${more}`)
   }
 }
