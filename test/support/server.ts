@@ -66,16 +66,21 @@ export interface ServerOptions {
   readonly mustStart?: boolean
 }
 
+/** Writes files, path to content, and the directories that they are in. */
+export function layFiles(directory: string, files: NonNullable<ServerOptions['files']>): void {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true })
+    writeFileSync(join(directory, path), content)
+  }
+}
+
 /** Starts the built server on 127.0.0.1 and waits until it has printed its start-up lines. */
 export async function startServer(t: Test, options: ServerOptions): Promise<RunningServer> {
   if (!existsSync(MAIN)) throw new Error('dist/main.js is missing: run npm run build')
   const port = options.beside?.port ?? (await freePort())
   const directory = options.beside?.directory ?? t.testdir({})
-  const files = { ...options.files, Corefile: options.corefile.replaceAll('{PORT}', String(port)) }
-  for (const [path, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(directory, path)), { recursive: true })
-    writeFileSync(join(directory, path), content)
-  }
+  const corefile = options.corefile.replaceAll('{PORT}', String(port))
+  layFiles(directory, { ...options.files, Corefile: corefile })
   const serve = [process.execPath, MAIN, 'serve', '-conf', 'Corefile', ...(options.args ?? [])]
   const [program = '', ...args] = [...(options.wrapper ?? []), ...serve]
   const env = { ...process.env, ...options.env }
