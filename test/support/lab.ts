@@ -117,7 +117,7 @@ export class LabHost {
   /** Runs a program on this host to its end; what it prints. */
   async run(...command: readonly string[]): Promise<string> {
     const words = ['netns', 'exec', this.#lab.nameOf(this.#name), ...command]
-    const { stdout, stderr } = await run('ip', words, 60_000)
+    const { stdout, stderr } = await run('ip', words)
     return stdout + stderr
   }
 
