@@ -11,6 +11,8 @@ const MAIN = join(root, 'dist/main.js')
 /** Ample: a machine on which everybody tests at once takes long. */
 const START_MS_MAX = 60_000
 
+const REST_MS_MAX = 120_000
+
 export interface OperatorOptions {
   readonly kubeconfig: string
   readonly args?: readonly string[]
@@ -91,6 +93,22 @@ export class RunningOperator {
     const { text } = await getText(`http://127.0.0.1:${this.#metrics}/metrics`)
     const line = text.split('\n').find((one) => one.startsWith(`${series} `))
     return line === undefined ? undefined : Number(line.slice(series.length + 1))
+  }
+
+  /**
+   * Waits until it has nothing to do and writes nothing. It must have begun with the last that is to be done: what it has yet
+   * to hear of it knows nothing of. `versions`: of all that it may write to.
+   */
+  async rests(versions: () => Promise<readonly string[]>): Promise<void> {
+    const isAtRest = async () => {
+      const before = (await versions()).join()
+      const series = ['depth', 'running'].map((name) => `sextant_operator_queue_${name}`)
+      const counts = await Promise.all(series.map((name) => this.metric(name)))
+      return counts.every((count) => count === 0) && (await versions()).join() === before
+    }
+    await until(isAtRest, 'the operator to rest', REST_MS_MAX).catch((error: Error) => {
+      throw new Error(`${error.message}:\n${this.#printed}`)
+    })
   }
 
   /** Ends it as Kubernetes does; resolves to the exit code. */
