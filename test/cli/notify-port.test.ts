@@ -34,6 +34,7 @@ async function setUp(t: Test, hosts: readonly string[] = ['127.0.0.1']) {
     },
     count: (outcome) => outcomes.push(outcome),
     refusals: { note: () => {} },
+    seed: 1,
   })
   const addresses = await Promise.all(hosts.map(async (host) => ({ host, port: await freePort() })))
   const listeners = await openNotifyPort(addresses, desk, log)

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { temporaryDirectory } from './cluster.ts'
 import { ClusterSite } from './cluster-site.ts'
-import { CHOSEN } from './deployed.ts'
 import {
   addNameservers,
   CLIENT_IN_AMERICA,
@@ -17,6 +16,7 @@ import { drawnOf, GATEWAYS, layoutOf } from './gateways.ts'
 import { Lab } from './lab.ts'
 import { KEY } from './nameservers.ts'
 import { OldSite } from './old-site.ts'
+import { CHOSEN } from './rights.ts'
 import { until } from './until.ts'
 
 export const ZONE = 'k.example.com'
