@@ -35,6 +35,7 @@ async function setUp(t: Test, hosts: readonly string[] = ['127.0.0.1']) {
     },
     count: (outcome) => outcomes.push(outcome),
     refusals: { note: () => {} },
+    seed: 1,
   })
   const addresses = hosts.map((host) => ({ host, port: 0 }))
   const open = async (triesLeft: number): Promise<readonly Listener[]> => {

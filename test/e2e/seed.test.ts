@@ -2,7 +2,7 @@ import t from 'tap'
 import { ask } from '../support/dig.ts'
 import { cityEntry, composeMmdb } from '../support/mmdb.ts'
 import { needs } from '../support/peer.ts'
-import { freePort, runSextant, startServer } from '../support/server.ts'
+import { freePort, layFiles, runSextant, startServer } from '../support/server.ts'
 
 /** The Corefile that the project was proposed with; only the source of the records is ours. */
 const SEED = `kdrnt {
@@ -113,8 +113,9 @@ t.test('the Corefile of the proposal starts and answers', needs('dig'), async (t
 })
 
 t.test('check finds nothing wrong with it as it stands', async (t) => {
-  const server = await startServer(t, { corefile: SEED, files: FILES, args: ['-version'] })
-  const check = await runSextant(server.directory, ['check', '-conf', 'Corefile'])
+  const directory = t.testdir({})
+  layFiles(directory, { ...FILES, Corefile: SEED })
+  const check = await runSextant(directory, ['check', '-conf', 'Corefile'])
   t.match(check.stdout, 'no errors found')
   t.equal(check.code, 0, check.stderr)
 })

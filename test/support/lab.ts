@@ -104,7 +104,8 @@ export class LabHost {
     let printed = ''
     child.stdout.on('data', (chunk) => (printed += String(chunk)))
     child.stderr.on('data', (chunk) => (printed += String(chunk)))
-    const exit = once(child, 'exit')
+    // Not 'exit': what it printed may come later than that.
+    const exit = once(child, 'close')
     return {
       process: child,
       output: () => printed,

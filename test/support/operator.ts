@@ -9,7 +9,7 @@ import { until } from './until.ts'
 
 const MAIN = join(root, 'dist/main.js')
 /** Ample: a machine on which everybody tests at once takes long. */
-const START_MS_MAX = 60_000
+const START_MS_MAX = 120_000
 
 const REST_MS_MAX = 120_000
 
@@ -43,7 +43,7 @@ export class RunningOperator {
     }
     this.#child.stdout.on('data', take)
     this.#child.stderr.on('data', take)
-    this.#exit = once(this.#child, 'exit').then(([code]) =>
+    this.#exit = once(this.#child, 'close').then(([code]) =>
       typeof code === 'number' ? code : null,
     )
   }
