@@ -7,6 +7,9 @@ export const CHOSEN = 'gateways'
 /** Ample: on a machine on which everybody tests at once. */
 const IN_FORCE_MS_MAX = 120_000
 
+/** What a process of ours prints of a right that it lacks. */
+export const LACKED = /forbidden|unauthorized/i
+
 /** `verb group/resource[/subresource] [namespace [name]]`; a core resource has no group. */
 export async function may(cluster: Cluster, account: string, right: string): Promise<boolean> {
   const [verb, path = '', namespace = '', name = ''] = right.split(' ')
