@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { DIRECTIVES } from '../../../src/plugins/order.ts'
 import { LineBuffer } from '../../../src/telemetry/lines.ts'
+import { DIRECTIVES } from '../../support/all-directives.ts'
 import { UdpClient } from '../../support/client.ts'
 import { DataServer } from '../../support/data-server.ts'
 import { until } from '../../support/until.ts'
@@ -35,7 +35,7 @@ async function start(t: Test, log: string, queryLines?: LineBuffer) {
   }
   write(log)
   const server = new DataServer(t, {
-    module: new URL('../../../src/plugins/order.ts', import.meta.url),
+    module: new URL('../../support/all-directives.ts', import.meta.url),
     directives: DIRECTIVES,
     corefile: { kind: 'file', path },
     threads: 1,
