@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { getText } from '../support/get-text.ts'
 import { freePort } from '../support/server.ts'
 import { AMERICA, EUROPE, gateway, pairOf, Site, ZONE } from '../support/sites.ts'
 import { until } from '../support/until.ts'
@@ -22,7 +23,7 @@ async function startPair(t: Test, lines: string) {
   const read = (): string => (existsSync(file) ? readFileSync(file, 'utf8') : '')
   await until(async () => (await west.ask(EUROPE)) === EAST, 'the east')
   await until(() => read().split('\ntold ').length === 9, 'it to be written')
-  const page = async (path: string) => (await fetch(`http://127.0.0.1:${readyPort}/${path}`)).text()
+  const page = async (path: string) => (await getText(`http://127.0.0.1:${readyPort}/${path}`)).text
   return { east, west, file, read, page }
 }
 
