@@ -1,15 +1,17 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { getText } from '../support/get-text.ts'
 import { serialAt, startPeer } from '../support/nameservers.ts'
 import { needs } from '../support/peer.ts'
 import { freePort } from '../support/server.ts'
 import { AMERICA, APP, ELSEWHERE, EUROPE, gateway, pairOf, Site, ZONE } from '../support/sites.ts'
+import { measureSlowness } from '../support/slowness.ts'
 import { until } from '../support/until.ts'
 
 const EAST = '192.0.2.1'
 const WEST = '198.51.100.1'
-/** How soon an edit at one site has to be answered at the other. */
+/** How soon an edit at one site has to be answered at the other, on a machine that is not slow. */
 const EDIT_MS_MAX = 2000
 
 t.test('two sites serve what both have, follow each other, and outlive each other', async (t) => {
@@ -23,8 +25,8 @@ t.test('two sites serve what both have, follow each other, and outlive each othe
     await until(async () => (await site.ask(AMERICA)) === WEST, 'America in the west')
     t.equal(await site.ask(ELSEWHERE), EAST, 'the default')
   }
-  t.match(west.output, /peer 127\.0\.1\.1:\d+ is followed: 4 endpoints/)
-  const page = async (path: string) => (await fetch(`http://127.0.0.1:${readyPort}/${path}`)).text()
+  await west.prints(/peer 127\.0\.1\.1:\d+ is followed: 4 endpoints/)
+  const page = async (path: string) => (await getText(`http://127.0.0.1:${readyPort}/${path}`)).text
   await until(async () => /^OK/.test(await page('ready')), 'the server to be ready')
   t.match(await page('metrics'), /sextant_peer_endpoints\{peer="127\.0\.1\.1:\d+"\} 4/)
   t.match(await page('metrics'), /sextant_peer_up\{peer="127\.0\.1\.1:\d+"\} 1/)
@@ -34,11 +36,12 @@ t.test('two sites serve what both have, follow each other, and outlive each othe
     const startMs = performance.now()
     east.write('zones/app.yaml', gateway('GEO-EU', `192.0.2.${i}`, { isDefault: true }))
     await until(async () => (await west.ask(EUROPE)) === `192.0.2.${i}`, `edit ${i}`)
-    elapsed.push(performance.now() - startMs)
+    const tookMs = performance.now() - startMs
+    elapsed.push(tookMs / (await measureSlowness()))
   }
   const median = elapsed.sort((a, b) => a - b)[2]!
   t.ok(median <= EDIT_MS_MAX, `an edit took ${Math.round(median)} ms`)
-  t.comment(`edits took ${elapsed.map(Math.round).join(', ')} ms`)
+  t.comment(`edits took ${elapsed.map(Math.round).join(', ')} ms, of a machine that is not slow`)
 
   east.write('zones/more.yaml', gateway('GEO-EU', '203.0.113.1', { host: `more.${ZONE}` }))
   await until(async () => (await west.ask(EUROPE, `more.${ZONE}`)) === '203.0.113.1', 'a new host')
@@ -46,7 +49,7 @@ t.test('two sites serve what both have, follow each other, and outlive each othe
   await until(async () => (await west.ask(EUROPE, `more.${ZONE}`)) === 'NXDOMAIN', 'it to go')
 
   await east.kill()
-  await until(async () => /silent for/.test(await page('ready')), 'the ready page to tell', 20_000)
+  await until(async () => /silent for/.test(await page('ready')), 'the ready page to tell')
   t.match(await page('ready'), /^OK/)
   t.equal(await west.ask(EUROPE), '192.0.2.6', 'what it told is kept')
   west.reload()
@@ -55,17 +58,17 @@ t.test('two sites serve what both have, follow each other, and outlive each othe
 
   east.write('zones/app.yaml', gateway('GEO-EU', '192.0.2.7', { isDefault: true }))
   await east.restart()
-  await until(async () => (await west.ask(EUROPE)) === '192.0.2.7', 'it to heal', 20_000)
+  await until(async () => (await west.ask(EUROPE)) === '192.0.2.7', 'it to heal')
   await until(async () => (await east.ask(AMERICA)) === WEST, 'the other way round as well')
   east.remove('zones/app.yaml')
   await until(async () => (await west.ask(EUROPE)) === WEST, 'it to go')
-  t.equal(await east.ask(EUROPE), WEST)
+  await until(async () => (await east.ask(EUROPE)) === WEST, 'it to go where it was')
 })
 
 t.test('weights of both sites count, and so does silence in the end', async (t) => {
   const east = { 'zones/app.yaml': gateway('GEO-EU', EAST, { weight: 300, isDefault: true }) }
   const west = { 'zones/app.yaml': gateway('GEO-EU', WEST, { weight: 100, isDefault: true }) }
-  const pair = await pairOf({ east: { files: east }, west: { files: west, lines: 'expire 3s' } })
+  const pair = await pairOf({ east: { files: east }, west: { files: west, lines: 'expire 15s' } })
   const first = await Site.start(t, pair.east)
   const second = await Site.start(t, pair.west)
   for (const site of [first, second]) {
@@ -75,9 +78,10 @@ t.test('weights of both sites count, and so does silence in the end', async (t) 
     t.ok(share > 0.65 && share < 0.85, `three of four go east, ${share} it is`)
   }
   await first.kill()
-  t.equal((await second.draws(EUROPE, 30)).size, 2, 'for three seconds')
-  await until(async () => (await second.draws(EUROPE, 30)).size === 1, 'its word to expire', 20_000)
-  t.equal(await second.ask(EUROPE), WEST)
+  t.equal((await second.draws(EUROPE, 100)).size, 2, 'for fifteen seconds')
+  // So many in a row go west by chance never; that as many go east happens.
+  const isAlone = async () => (await second.draws(EUROPE, 30)).get(WEST) === 30
+  await until(isAlone, 'its word to expire')
 })
 
 t.test('a peer that tells nothing whole is merged too', async (t) => {
@@ -88,11 +92,11 @@ t.test('a peer that tells nothing whole is merged too', async (t) => {
   const west = await Site.start(t, pair.west)
   await until(async () => (await west.ask(EUROPE)) === EAST, 'the east')
   t.equal(await west.ask(AMERICA), WEST)
-  t.match(west.output, /is asked for each host/)
+  await west.prints(/is asked for each host/)
   east.write('zones/app.yaml', gateway('GEO-EU', '192.0.2.9', { isDefault: true }))
-  await until(async () => (await west.ask(EUROPE)) === '192.0.2.9', 'an edit', 20_000)
+  await until(async () => (await west.ask(EUROPE)) === '192.0.2.9', 'an edit')
   east.remove('zones/app.yaml')
-  await until(async () => (await west.ask(EUROPE)) === WEST, 'it to go', 20_000)
+  await until(async () => (await west.ask(EUROPE)) === WEST, 'it to go')
 })
 
 const KEYS = (secret: string): string => {
@@ -118,7 +122,8 @@ t.test('with a key everything is signed, and with a wrong one nothing is taken',
   const startMs = performance.now()
   east.write('zones/app.yaml', gateway('GEO-EU', '192.0.2.2', { isDefault: true }))
   await until(async () => (await west.ask(EUROPE)) === '192.0.2.2', 'an edit')
-  t.ok(performance.now() - startMs < 5000)
+  const tookMs = performance.now() - startMs
+  t.ok(tookMs < 5000 * (await measureSlowness()), `an edit took ${Math.round(tookMs)} ms`)
   const { port } = pair.east
   const third = {
     ...signed({ ...pair.west, port: await freePort(), address: '127.0.1.3', name: 'third' }, OTHER),
@@ -155,14 +160,14 @@ t.test('the zone of a server of 2025, at NSD, is merged', needs('nsd'), async (t
   })
   const pair = await pairOf({ west: { peers: [`127.0.0.1:${peer.port}`] } })
   const west = await Site.start(t, pair.west)
-  await until(async () => (await west.ask(EUROPE)) === `${EAST},192.0.2.2`, 'the old site', 30_000)
+  await until(async () => (await west.ask(EUROPE)) === `${EAST},192.0.2.2`, 'the old site')
   t.equal(await west.ask(AMERICA), WEST)
 
   // Its serial stays, and it sends no NOTIFY: the TTL of what it said says when it is asked again.
   writeFileSync(join(peer.directory, 'zone'), OLD_ZONE.replace('192.0.2.2', '192.0.2.3'))
   const startMs = performance.now()
   peer.signal('SIGHUP')
-  await until(async () => (await west.ask(EUROPE)) === `${EAST},192.0.2.3`, 'its edit', 30_000)
+  await until(async () => (await west.ask(EUROPE)) === `${EAST},192.0.2.3`, 'its edit')
   t.comment(`the edit took ${Math.round(performance.now() - startMs)} ms`)
   t.equal(await serialAt(peer.port, 'kdrnt'), 12345)
 })

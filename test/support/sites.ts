@@ -117,6 +117,11 @@ export class Site {
     return this.#server.output()
   }
 
+  /** Waits until it has printed that. */
+  prints(what: RegExp): Promise<void> {
+    return this.#server.prints(what)
+  }
+
   /** Puts a file in place of what was there, at one stroke. */
   write(path: string, text: string): void {
     const { directory } = this.#server
@@ -151,7 +156,7 @@ export class Site {
     const data = composeClientSubnet(scanCidr(subnet)!)
     const edns = { ...plain.edns!, options: [{ code: OptionCode.ECS, data }] }
     const server = { host, port }
-    const answered = await ask({ server, query: { ...plain, edns }, timeoutMs: 1000, tries: 3 })
+    const answered = await ask({ server, query: { ...plain, edns }, timeoutMs: 5000, tries: 3 })
     if (answered.kind === 'failed') return answered.reason
     const { answer, rcode } = answered.message
     const addresses = answer.filter(({ type }) => type === RRType.A)
