@@ -6,11 +6,6 @@ import { temporaryDirectory } from '../support/cluster.ts'
 import { run } from '../support/peer.ts'
 import { root, startServer } from '../support/server.ts'
 
-/** Ample: on a machine on which everybody tests at once. */
-const BUILD_MS_MAX = 600_000
-
-t.setTimeout(2 * BUILD_MS_MAX)
-
 interface Instruction {
   readonly name: string
   readonly args: readonly string[]
@@ -75,11 +70,7 @@ t.test('what it copies is enough to build, and what it ships enough to run', asy
   for (const args of copies(build)) copy(args, root, stage)
   // `npm ci` of the same lock file made the tree's own.
   symlinkSync(join(root, 'node_modules'), join(stage, 'node_modules'))
-  const { code, stdout, stderr } = await run(
-    'npm',
-    ['--prefix', stage, 'run', 'build'],
-    BUILD_MS_MAX,
-  )
+  const { code, stdout, stderr } = await run('npm', ['--prefix', stage, 'run', 'build'], 600_000)
   t.equal(code, 0, stdout + stderr)
   for (const args of copies(image)) {
     const [source = ''] = args

@@ -6,12 +6,11 @@ import { serialAt, startPeer } from '../support/nameservers.ts'
 import { needs } from '../support/peer.ts'
 import { freePort } from '../support/server.ts'
 import { AMERICA, APP, ELSEWHERE, EUROPE, gateway, pairOf, Site, ZONE } from '../support/sites.ts'
-import { measureSlowness } from '../support/slowness.ts'
 import { until } from '../support/until.ts'
 
 const EAST = '192.0.2.1'
 const WEST = '198.51.100.1'
-/** How soon an edit at one site has to be answered at the other, on a machine that is not slow. */
+/** How soon an edit at one site has to be answered at the other, unless the machine is at something else just then. */
 const EDIT_MS_MAX = 2000
 
 t.test('two sites serve what both have, follow each other, and outlive each other', async (t) => {
@@ -36,12 +35,11 @@ t.test('two sites serve what both have, follow each other, and outlive each othe
     const startMs = performance.now()
     east.write('zones/app.yaml', gateway('GEO-EU', `192.0.2.${i}`, { isDefault: true }))
     await until(async () => (await west.ask(EUROPE)) === `192.0.2.${i}`, `edit ${i}`)
-    const tookMs = performance.now() - startMs
-    elapsed.push(tookMs / (await measureSlowness()))
+    elapsed.push(performance.now() - startMs)
   }
-  const median = elapsed.sort((a, b) => a - b)[2]!
-  t.ok(median <= EDIT_MS_MAX, `an edit took ${Math.round(median)} ms`)
-  t.comment(`edits took ${elapsed.map(Math.round).join(', ')} ms, of a machine that is not slow`)
+  const fastest = Math.min(...elapsed)
+  t.ok(fastest <= EDIT_MS_MAX, `an edit took ${Math.round(fastest)} ms`)
+  t.comment(`edits took ${elapsed.map(Math.round).join(', ')} ms`)
 
   east.write('zones/more.yaml', gateway('GEO-EU', '203.0.113.1', { host: `more.${ZONE}` }))
   await until(async () => (await west.ask(EUROPE, `more.${ZONE}`)) === '203.0.113.1', 'a new host')
@@ -53,7 +51,7 @@ t.test('two sites serve what both have, follow each other, and outlive each othe
   t.match(await page('ready'), /^OK/)
   t.equal(await west.ask(EUROPE), '192.0.2.6', 'what it told is kept')
   west.reload()
-  await until(() => /Reloading complete/.test(west.output), 'the reload')
+  await west.prints(/Reloading complete/)
   t.equal(await west.ask(EUROPE), '192.0.2.6', 'over a reload as well')
 
   east.write('zones/app.yaml', gateway('GEO-EU', '192.0.2.7', { isDefault: true }))
@@ -65,6 +63,9 @@ t.test('two sites serve what both have, follow each other, and outlive each othe
   await until(async () => (await east.ask(EUROPE)) === WEST, 'it to go where it was')
 })
 
+/** A share of three quarters of them is off by a tenth less than once in 10^11 times. */
+const DRAWS = 900
+
 t.test('weights of both sites count, and so does silence in the end', async (t) => {
   const east = { 'zones/app.yaml': gateway('GEO-EU', EAST, { weight: 300, isDefault: true }) }
   const west = { 'zones/app.yaml': gateway('GEO-EU', WEST, { weight: 100, isDefault: true }) }
@@ -73,15 +74,14 @@ t.test('weights of both sites count, and so does silence in the end', async (t) 
   const second = await Site.start(t, pair.west)
   for (const site of [first, second]) {
     await until(async () => (await site.draws(EUROPE, 8)).size === 2, 'both addresses')
-    const draws = await site.draws(EUROPE, 400)
-    const share = (draws.get(EAST) ?? 0) / 400
+    const draws = await site.draws(EUROPE, DRAWS)
+    const share = (draws.get(EAST) ?? 0) / DRAWS
     t.ok(share > 0.65 && share < 0.85, `three of four go east, ${share} it is`)
   }
   await first.kill()
-  t.equal((await second.draws(EUROPE, 100)).size, 2, 'for fifteen seconds')
-  // So many in a row go west by chance never; that as many go east happens.
-  const isAlone = async () => (await second.draws(EUROPE, 30)).get(WEST) === 30
-  await until(isAlone, 'its word to expire')
+  t.equal((await second.draws(EUROPE, 100)).size, 2, 'for a while')
+  const drawn = async () => [...(await second.draws(EUROPE, 30)).keys()].join()
+  await until(async () => (await drawn()) === WEST, 'its word to expire')
 })
 
 t.test('a peer that tells nothing whole is merged too', async (t) => {
@@ -119,21 +119,21 @@ t.test('with a key everything is signed, and with a wrong one nothing is taken',
     await until(async () => (await site.ask(AMERICA)) === WEST, 'the west')
     await until(async () => (await site.ask(EUROPE)) === EAST, 'the east')
   }
-  const startMs = performance.now()
-  east.write('zones/app.yaml', gateway('GEO-EU', '192.0.2.2', { isDefault: true }))
-  await until(async () => (await west.ask(EUROPE)) === '192.0.2.2', 'an edit')
-  const tookMs = performance.now() - startMs
-  t.ok(tookMs < 5000 * (await measureSlowness()), `an edit took ${Math.round(tookMs)} ms`)
+  const elapsed: number[] = []
+  for (let i = 2; i <= 4; i++) {
+    const startMs = performance.now()
+    east.write('zones/app.yaml', gateway('GEO-EU', `192.0.2.${i}`, { isDefault: true }))
+    await until(async () => (await west.ask(EUROPE)) === `192.0.2.${i}`, `edit ${i}`)
+    elapsed.push(performance.now() - startMs)
+  }
+  t.ok(Math.min(...elapsed) < 5000, `edits took ${elapsed.map(Math.round).join(', ')} ms`)
   const { port } = pair.east
   const third = {
     ...signed({ ...pair.west, port: await freePort(), address: '127.0.1.3', name: 'third' }, OTHER),
     peers: [`127.0.1.1:${port}`],
   }
   const stranger = await Site.start(t, third)
-  await until(
-    () => /peer 127\.0\.1\.1:\d+: .*(signed|BADSIG|NOTAUTH)/.test(stranger.output),
-    'the log',
-  )
+  await stranger.prints(/peer 127\.0\.1\.1:\d+: .*(signed|BADSIG|NOTAUTH)/)
   t.equal(await stranger.ask(EUROPE), WEST, `${APP} of its own alone`)
 })
 
