@@ -51,7 +51,7 @@ const text = `${ZONE}:${port} {\n bind 127.0.0.1\n multisocket ${threads}\n mini
 const supervisor = new Supervisor(
   { kind: 'text', name: 'Corefile', text },
   {
-    directives: DIRECTIVES,
+    loadDirectives: async () => DIRECTIVES,
     directiveNames: DIRECTIVES.map(({ name }) => name),
     dnsPort: port,
     env: {},

@@ -4,4 +4,6 @@ import { DataThread } from '../../dist/server/data/data-thread.js'
 import { DIRECTIVES } from './direct-directive.mjs'
 
 const directiveNames = DIRECTIVES.map(({ name }) => name)
-new DataThread({ directives: DIRECTIVES, directiveNames, clock: systemClock, ...workerData }).run()
+const loadDirectives = async () => DIRECTIVES
+const parts = { loadDirectives, directiveNames, clock: systemClock, ...workerData }
+await new DataThread(parts).run()

@@ -1,11 +1,16 @@
+import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
-import { checkManifests, type Warn } from '../record/manifests/check-manifests.ts'
-import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
+import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
+import type { Warn } from '../record/manifests/check-manifests.ts'
+import { loadCorefile } from '../server/corefile-source.ts'
+import { ServerTotals } from '../server/counters.ts'
 import { Instance } from '../server/instance.ts'
-import { describe, type SupervisorParts } from '../server/supervisor.ts'
+import { namedDirectives } from '../server/setup.ts'
+import { describe } from '../server/supervisor.ts'
 import { ControlWiring } from '../server/wiring.ts'
-import { scanCheckArgs } from './args.ts'
-import { composeParts } from './compose.ts'
+import { printLine } from '../telemetry/lines.ts'
+import { NO_METRICS } from '../telemetry/metrics.ts'
+import { type CheckArgs, scanCheckArgs } from './args.ts'
 import { chooseCorefile } from './corefile.ts'
 import type { Output } from './output.ts'
 
@@ -20,12 +25,11 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
     output.printError(args)
     return 1
   }
-  const parts = composeParts(args.dnsPort, output.lines)
   const faults: InputError[] = []
   const warnings: InputError[] = []
   const warn: Warn = (warning) => warnings.push(warning)
   if (args.conf !== undefined || args.manifests === undefined) {
-    faults.push(...(await checkCorefile(chooseCorefile(args.conf, args.dnsPort), parts, warn)))
+    faults.push(...(await checkCorefile(args, output, warn)))
   }
   if (args.manifests !== undefined) faults.push(...(await checkDirectory(args.manifests, warn)))
   const faultLines = linesOf(faults)
@@ -53,6 +57,7 @@ function byPlace(a: InputError, b: InputError): number {
 /** Every fault of the manifests of one directory. */
 async function checkDirectory(directory: string, warn: Warn): Promise<readonly InputError[]> {
   try {
+    const { checkManifests } = await import('../record/manifests/check-manifests.ts')
     return await checkManifests(directory, warn)
   } catch (error) {
     if (!(error instanceof InputError)) throw error
@@ -62,22 +67,29 @@ async function checkDirectory(directory: string, warn: Warn): Promise<readonly I
 
 /** Every fault of one Corefile: as far as its syntax allows, one does not hide another. */
 async function checkCorefile(
-  source: CorefileSource,
-  parts: SupervisorParts,
+  { conf, dnsPort }: CheckArgs,
+  { lines }: Output,
   warn: Warn,
 ): Promise<InputError[]> {
   const faults: InputError[] = []
+  const sink = (line: string): void => printLine(lines, line)
   try {
-    const { blocks, view } = loadCorefile(source, parts.dnsPort, {
-      env: parts.env,
-      directiveNames: parts.directiveNames,
-      warn: parts.sink,
+    const { blocks, view } = loadCorefile(chooseCorefile(conf, dnsPort), dnsPort, {
+      env: process.env,
+      directiveNames: DIRECTIVE_NAMES,
+      warn: sink,
       onUnknown: (error) => faults.push(error),
     })
-    const requestReload = () => Promise.resolve('nothing is served')
     const { instance, errors } = Instance.create(blocks, view, {
-      ...parts,
-      requestReload,
+      directives: await loadDirectives(namedDirectives(blocks)),
+      directiveNames: DIRECTIVE_NAMES,
+      dnsPort,
+      clock: systemClock,
+      metrics: NO_METRICS,
+      serverCounters: new ServerTotals(),
+      sink,
+      lines,
+      requestReload: () => Promise.resolve('nothing is served'),
       wiring: new ControlWiring(),
     })
     return [...faults, ...errors, ...(await instance.check(warn))]

@@ -1,12 +1,11 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { openHttp } from '../api/http.ts'
 import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
 import { Random } from '../base/random.ts'
 import { CookieJar } from '../dns/edns/cookie.ts'
 import { SIPHASH_KEY_OCTETS } from '../dns/edns/siphash.ts'
 import type { Losses } from '../plugin/directive.ts'
-import { DIRECTIVE_NAMES, DIRECTIVES } from '../plugins/order.ts'
+import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
 import { ServerCounts, ServerTotals } from '../server/counters.ts'
 import { openDnsListener } from '../server/dns-listener.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
@@ -59,7 +58,7 @@ export function composeParts(
     return listener
   }
   return {
-    directives: DIRECTIVES,
+    loadDirectives,
     directiveNames: DIRECTIVE_NAMES,
     dnsPort,
     env: process.env,
@@ -80,6 +79,8 @@ export function composeParts(
       const onError = (path: string, error: unknown): void => {
         log.error(`HTTP ${address}${path}: ${error instanceof Error ? error.stack : error}`)
       }
+      // Not every Corefile asks for HTTP, and it has many modules.
+      const { openHttp } = await import('../api/http.ts')
       try {
         return await openHttp({ address, routes, onError, sharedPorts: udp.sharedPorts })
       } catch (error) {

@@ -1,9 +1,4 @@
-import { check } from './check.ts'
-import { demo } from './demo.ts'
-import { runOperator } from './operator.ts'
 import { type Output, processOutput } from './output.ts'
-import { runQuery } from './query.ts'
-import { serve } from './serve.ts'
 
 const USAGE = `Sextant answers DNS by where the client is, then by weight.
 
@@ -35,6 +30,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   process.exit(code)
 }
 
+/** Loads the command that is asked for, and no other: a module takes about a millisecond. */
 async function run(argv: readonly string[], output: Output): Promise<number> {
   const [command, ...rest] = argv
   if (command === 'help' || asksForHelp(argv)) {
@@ -42,18 +38,16 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
     return 0
   }
   switch (command) {
-    case 'serve':
-      return serve(rest, output)
     case 'check':
-      return check(rest, output)
+      return (await import('./check.ts')).check(rest, output)
     case 'operator':
-      return runOperator(rest, output)
+      return (await import('./operator.ts')).runOperator(rest, output)
     case 'demo':
-      return demo(output)
+      return (await import('./demo.ts')).demo(output)
     case 'query':
-      return runQuery(rest, output.print, output.printError)
+      return (await import('./query.ts')).runQuery(rest, output.print, output.printError)
     default:
-      return serve(argv, output)
+      return (await import('./serve.ts')).serve(command === 'serve' ? rest : argv, output)
   }
 }
 

@@ -28,6 +28,9 @@ export interface Directive {
   setup(c: SetupContext): void
 }
 
+/** Loads the directives of these names, in any order; names that there is none of are left out. */
+export type LoadDirectives = (names: ReadonlySet<string>) => Promise<readonly Directive[]>
+
 /** One key of a server block, `[scheme://]zone[:port]`. */
 export interface BlockKey {
   readonly scheme: 'dns' | 'tls' | 'quic' | 'grpc' | 'https' | 'https3'

@@ -1,35 +1,4 @@
-import type { Directive } from '../plugin/directive.ts'
-import { acl } from './acl/setup.ts'
-import { any } from './any/setup.ts'
-import { auto } from './auto/setup.ts'
-import { bind } from './bind/setup.ts'
-import { bufsize } from './bufsize/setup.ts'
-import { chaos } from './chaos/setup.ts'
-import { debug } from './debug/setup.ts'
-import { errors } from './errors/setup.ts'
-import { file } from './file/setup.ts'
-import { geoip } from './geoip/setup.ts'
-import { header } from './header/setup.ts'
-import { health } from './health/setup.ts'
-import { hosts } from './hosts/setup.ts'
-import { kuadrant } from './kuadrant/setup.ts'
-import { loadbalance } from './loadbalance/setup.ts'
-import { local } from './local/setup.ts'
-import { log } from './log/setup.ts'
-import { metadata } from './metadata/setup.ts'
-import { minimal } from './minimal/setup.ts'
-import { multisocket } from './multisocket/setup.ts'
-import { nsid } from './nsid/setup.ts'
-import { prometheus } from './prometheus/setup.ts'
-import { ready } from './ready/setup.ts'
-import { reload } from './reload/setup.ts'
-import { root } from './root/setup.ts'
-import { secondary } from './secondary/setup.ts'
-import { timeouts } from './timeouts/setup.ts'
-import { transfer } from './transfer/setup.ts'
-import { tsig } from './tsig/setup.ts'
-import { view } from './view/setup.ts'
-import { whoami } from './whoami/setup.ts'
+import type { Directive, LoadDirectives } from '../plugin/directive.ts'
 
 /**
  * Every directive that a Corefile may hold, in the order of the chain: CoreDNS's plugin.cfg, with
@@ -99,37 +68,45 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'nomad',
 ]
 
-/** The directives that this version has; the others are refused by name. */
-export const DIRECTIVES: readonly Directive[] = [
-  root,
-  metadata,
-  geoip,
-  timeouts,
-  reload,
-  nsid,
-  multisocket,
-  bufsize,
-  bind,
-  debug,
-  ready,
-  health,
-  prometheus,
-  errors,
-  log,
-  local,
-  any,
-  chaos,
-  loadbalance,
-  tsig,
-  acl,
-  header,
-  minimal,
-  transfer,
-  hosts,
-  kuadrant,
-  file,
-  auto,
-  secondary,
-  whoami,
-  view,
-]
+/** The directives that this version has, each to be loaded when a Corefile names it; the others are refused by name. */
+const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
+  root: async () => (await import('./root/setup.ts')).root,
+  metadata: async () => (await import('./metadata/setup.ts')).metadata,
+  geoip: async () => (await import('./geoip/setup.ts')).geoip,
+  timeouts: async () => (await import('./timeouts/setup.ts')).timeouts,
+  multisocket: async () => (await import('./multisocket/setup.ts')).multisocket,
+  reload: async () => (await import('./reload/setup.ts')).reload,
+  nsid: async () => (await import('./nsid/setup.ts')).nsid,
+  bufsize: async () => (await import('./bufsize/setup.ts')).bufsize,
+  bind: async () => (await import('./bind/setup.ts')).bind,
+  debug: async () => (await import('./debug/setup.ts')).debug,
+  ready: async () => (await import('./ready/setup.ts')).ready,
+  health: async () => (await import('./health/setup.ts')).health,
+  prometheus: async () => (await import('./prometheus/setup.ts')).prometheus,
+  errors: async () => (await import('./errors/setup.ts')).errors,
+  log: async () => (await import('./log/setup.ts')).log,
+  local: async () => (await import('./local/setup.ts')).local,
+  any: async () => (await import('./any/setup.ts')).any,
+  chaos: async () => (await import('./chaos/setup.ts')).chaos,
+  loadbalance: async () => (await import('./loadbalance/setup.ts')).loadbalance,
+  tsig: async () => (await import('./tsig/setup.ts')).tsig,
+  acl: async () => (await import('./acl/setup.ts')).acl,
+  header: async () => (await import('./header/setup.ts')).header,
+  minimal: async () => (await import('./minimal/setup.ts')).minimal,
+  transfer: async () => (await import('./transfer/setup.ts')).transfer,
+  hosts: async () => (await import('./hosts/setup.ts')).hosts,
+  kuadrant: async () => (await import('./kuadrant/setup.ts')).kuadrant,
+  file: async () => (await import('./file/setup.ts')).file,
+  auto: async () => (await import('./auto/setup.ts')).auto,
+  secondary: async () => (await import('./secondary/setup.ts')).secondary,
+  whoami: async () => (await import('./whoami/setup.ts')).whoami,
+  view: async () => (await import('./view/setup.ts')).view,
+}
+
+export const SUPPORTED_NAMES: readonly string[] = Object.keys(LOADERS)
+
+/** Loads those of `names` that this version has. What was loaded before comes at once, and is the same. */
+export const loadDirectives: LoadDirectives = async (names) => {
+  const wanted = SUPPORTED_NAMES.filter((name) => names.has(name))
+  return Promise.all(wanted.map((name) => LOADERS[name]!()))
+}

@@ -26,7 +26,7 @@ import type { Wiring } from './wiring.ts'
 
 /** What setups get from outside; the same for every instance of a process. */
 export interface SetupParts {
-  /** The directives that exist here. */
+  /** Those that the Corefile names, so far as they exist here. */
   readonly directives: readonly Directive[]
   /** Every name that a Corefile may hold, in the order of the chain. */
   readonly directiveNames: readonly string[]
@@ -83,6 +83,11 @@ const BUFSIZE_OCTETS_DEFAULT = 1232
 const READ_MS_DEFAULT = 3000
 const WRITE_MS_DEFAULT = 5000
 const IDLE_MS_DEFAULT = 10_000
+
+/** The directives that are to be loaded before `setupBlocks`. */
+export function namedDirectives(blocks: readonly ServerBlock[]): ReadonlySet<string> {
+  return new Set(blocks.flatMap(({ directives }) => [...directives.keys()]))
+}
 
 /**
  * Runs the setups of all blocks: directives in chain order, blocks inside that. Has no effect on the

@@ -1,10 +1,11 @@
 import { InputError } from '../base/errors.ts'
+import type { LoadDirectives } from '../plugin/directive.ts'
 import { createLogger, type Logger } from '../telemetry/log.ts'
 import { type CorefileSource, loadCorefile } from './corefile-source.ts'
 import { Instance } from './instance.ts'
 import type { ListenPlan } from './listen-plan.ts'
 import { type Listener, ListenerSet } from './listener-set.ts'
-import type { HttpRoute, SetupParts } from './setup.ts'
+import { type HttpRoute, namedDirectives, type SetupParts } from './setup.ts'
 import { ControlWiring } from './wiring.ts'
 
 /** An open DNS address, UDP and TCP. */
@@ -32,7 +33,9 @@ export interface DataThreads {
 }
 
 /** What a supervisor gets from outside. */
-export interface SupervisorParts extends Omit<SetupParts, 'requestReload' | 'wiring'> {
+export interface SupervisorParts
+  extends Omit<SetupParts, 'directives' | 'requestReload' | 'wiring'> {
+  readonly loadDirectives: LoadDirectives
   readonly env: Readonly<Record<string, string | undefined>>
   /** Opens an address and serves `plan` there; rejects where the address can't be had. */
   readonly openDns: (plan: ListenPlan) => Promise<DnsListener>
@@ -52,7 +55,7 @@ export type StopCode = 0 | 3 | 4
  * Keeps one instance serving: starts it, replaces it on reload, stops it. Reloads queue up behind
  * each other and behind the start.
  *
- *     start:  parse ─▶ setups ─▶ start-up hooks ─▶ data threads, DNS sockets, HTTP ─▶ serving
+ *     start:  parse ─▶ directives loaded ─▶ setups ─▶ start-up hooks ─▶ data threads, DNS sockets, HTTP ─▶ serving
  *     reload: the same beside the old instance ─▶ swap ─▶ dropped sockets, old shutdown hooks
  *             └ any failure: the new one is taken down, the old one never noticed
  */
@@ -136,7 +139,7 @@ export class Supervisor {
 
   async #replace(): Promise<void> {
     const wiring = new ControlWiring()
-    const next = this.#setUp(wiring)
+    const next = await this.#setUp(wiring)
     try {
       await next.startUp()
       await this.#moveTo(next, wiring)
@@ -146,7 +149,7 @@ export class Supervisor {
     }
   }
 
-  #setUp(wiring: ControlWiring): Instance {
+  async #setUp(wiring: ControlWiring): Promise<Instance> {
     const parts = this.#parts
     const { blocks, view } = loadCorefile(this.#source, parts.dnsPort, {
       env: parts.env,
@@ -156,6 +159,7 @@ export class Supervisor {
     const requestReload = () => this.#reload()
     const { instance, errors } = Instance.create(blocks, view, {
       ...parts,
+      directives: await parts.loadDirectives(namedDirectives(blocks)),
       requestReload,
       wiring,
     })

@@ -1,5 +1,3 @@
-import { Histogram } from 'prom-client'
-
 /** Label values by label name. */
 export type Labels = Readonly<Record<string, string>>
 
@@ -16,24 +14,28 @@ interface Sample {
   value: number
 }
 
+/** Takes observations by the bucket. */
+export interface BulkAdder {
+  /** Adds observations: `counts` has one entry per bucket and one for what is above them all. */
+  add(labels: Labels, counts: ArrayLike<number>, sum: number): void
+}
+
 /**
  * A histogram that takes whole buckets at once. prom-client's own takes one observation a call; ours
  * counts in typed arrays and copies them over when somebody scrapes.
  */
-export class BulkHistogram extends Histogram<string> {
-  readonly #name: string
+export class BulkHistogram implements BulkAdder {
+  readonly name: string
   readonly #help: string
   readonly #buckets: readonly number[]
   readonly #series = new Map<string, Series>()
 
-  constructor(options: { name: string; help: string; buckets: number[]; labelNames: string[] }) {
-    super({ ...options, registers: [] })
-    this.#name = options.name
-    this.#help = options.help
-    this.#buckets = options.buckets
+  constructor(name: string, help: string, buckets: readonly number[]) {
+    this.name = name
+    this.#help = help
+    this.#buckets = buckets
   }
 
-  /** Adds observations: `counts` has one entry per bucket and one for what is above them all. */
   add(labels: Labels, counts: ArrayLike<number>, sum: number): void {
     const key = Object.keys(labels)
       .sort()
@@ -55,7 +57,7 @@ export class BulkHistogram extends Histogram<string> {
     type: string
     values: Sample[]
   }> {
-    return { name: this.#name, help: this.#help, type: 'histogram', values: this.#samples() }
+    return { name: this.name, help: this.#help, type: 'histogram', values: this.#samples() }
   }
 
   #samples(): Sample[] {
@@ -64,16 +66,16 @@ export class BulkHistogram extends Histogram<string> {
       const samples: Sample[] = this.#buckets.map((bound, i) => {
         total += counts[i]!
         return {
-          metricName: `${this.#name}_bucket`,
+          metricName: `${this.name}_bucket`,
           labels: { ...labels, le: bound },
           value: total,
         }
       })
       total += counts[this.#buckets.length]!
       samples.push(
-        { metricName: `${this.#name}_bucket`, labels: { ...labels, le: '+Inf' }, value: total },
-        { metricName: `${this.#name}_sum`, labels: { ...labels }, value: sum },
-        { metricName: `${this.#name}_count`, labels: { ...labels }, value: total },
+        { metricName: `${this.name}_bucket`, labels: { ...labels, le: '+Inf' }, value: total },
+        { metricName: `${this.name}_sum`, labels: { ...labels }, value: sum },
+        { metricName: `${this.name}_count`, labels: { ...labels }, value: total },
       )
       return samples
     })

@@ -1,24 +1,48 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { BulkHistogram } from './bulk-histogram.ts'
+import { createRequire } from 'node:module'
+import type * as Prom from 'prom-client'
+import { type BulkAdder, BulkHistogram } from './bulk-histogram.ts'
+
+/** Label values by label name. */
+type Labels = Readonly<Record<string, string | number>>
+
+export interface Counter {
+  inc(value?: number): void
+  inc(labels: Labels, value?: number): void
+  remove(labels: Labels): void
+  reset(): void
+}
+
+export interface Gauge extends Counter {
+  set(value: number): void
+  set(labels: Labels, value: number): void
+}
+
+export interface Histogram {
+  observe(value: number): void
+  observe(labels: Labels, value: number): void
+}
 
 /**
  * The metrics of the process, on prom-client. Nothing of prom-client runs per query: hot counters
  * live in typed arrays of their owner, which adds a `collect` hook to copy them out at scrape time.
+ * It is loaded with the first metric: servers without any are spared some ninety modules.
  */
 export class MetricsRegistry {
-  readonly #registry = new Registry()
+  #loaded: { readonly prom: typeof Prom; readonly registry: Prom.Registry } | undefined
 
   /** The counter of that name, made on first use; label names must agree between uses. */
-  counter(name: string, help: string, labelNames: readonly string[] = []): Counter<string> {
-    const known = this.#registry.getSingleMetric(name)
-    if (known instanceof Counter) return known
-    return new Counter({ name, help, labelNames: [...labelNames], registers: [this.#registry] })
+  counter(name: string, help: string, labelNames: readonly string[] = []): Counter {
+    const { prom, registry } = this.#load()
+    const known = registry.getSingleMetric(name)
+    if (known instanceof prom.Counter) return known
+    return new prom.Counter({ name, help, labelNames: [...labelNames], registers: [registry] })
   }
 
-  gauge(name: string, help: string, labelNames: readonly string[] = []): Gauge<string> {
-    const known = this.#registry.getSingleMetric(name)
-    if (known instanceof Gauge) return known
-    return new Gauge({ name, help, labelNames: [...labelNames], registers: [this.#registry] })
+  gauge(name: string, help: string, labelNames: readonly string[] = []): Gauge {
+    const { prom, registry } = this.#load()
+    const known = registry.getSingleMetric(name)
+    if (known instanceof prom.Gauge) return known
+    return new prom.Gauge({ name, help, labelNames: [...labelNames], registers: [registry] })
   }
 
   histogram(
@@ -26,25 +50,22 @@ export class MetricsRegistry {
     help: string,
     buckets: readonly number[],
     labelNames: readonly string[] = [],
-  ): Histogram<string> {
-    const known = this.#registry.getSingleMetric(name)
-    if (known instanceof Histogram) return known
+  ): Histogram {
+    const { prom, registry } = this.#load()
+    const known = registry.getSingleMetric(name)
+    if (known instanceof prom.Histogram) return known
     const options = { name, help, buckets: [...buckets], labelNames: [...labelNames] }
-    return new Histogram({ ...options, registers: [this.#registry] })
+    return new prom.Histogram({ ...options, registers: [registry] })
   }
 
   /** As `histogram`, for owners that count in arrays and add whole buckets when collected. */
-  bulkHistogram(
-    name: string,
-    help: string,
-    buckets: readonly number[],
-    labelNames: readonly string[] = [],
-  ): BulkHistogram {
-    const known = this.#registry.getSingleMetric(name)
+  bulkHistogram(name: string, help: string, buckets: readonly number[]): BulkAdder {
+    const { registry } = this.#load()
+    const known: unknown = registry.getSingleMetric(name)
     if (known instanceof BulkHistogram) return known
-    const options = { name, help, buckets: [...buckets], labelNames: [...labelNames] }
-    const histogram = new BulkHistogram(options)
-    this.#registry.registerMetric(histogram)
+    const histogram = new BulkHistogram(name, help, buckets)
+    // All that a registry asks of a metric is its name, and what to print.
+    registry.registerMetric(histogram as unknown as Prom.Metric)
     return histogram
   }
 
@@ -59,10 +80,49 @@ export class MetricsRegistry {
   /** The Prometheus text format, version 0.0.4. */
   async print(): Promise<string> {
     for (const collect of this.#collectors) collect()
-    return this.#registry.metrics()
+    return this.#load().registry.metrics()
   }
 
   get contentType(): string {
-    return this.#registry.contentType
+    return this.#load().registry.contentType
+  }
+
+  #load(): { readonly prom: typeof Prom; readonly registry: Prom.Registry } {
+    if (this.#loaded === undefined) {
+      // At once, as metrics are made: import() would have everybody wait who makes one.
+      const prom = createRequire(import.meta.url)('prom-client') as typeof Prom
+      this.#loaded = { prom, registry: new prom.Registry() }
+    }
+    return this.#loaded
   }
 }
+
+/** For those who set directives up and show no metrics: makes none, and loads nothing. */
+class NoMetrics extends MetricsRegistry {
+  override counter(): Counter {
+    return NONE
+  }
+
+  override gauge(): Gauge {
+    return NONE
+  }
+
+  override histogram(): Histogram {
+    return NONE
+  }
+
+  override bulkHistogram(): BulkAdder {
+    return NONE
+  }
+}
+
+const NONE: Counter & Gauge & Histogram & BulkAdder = {
+  inc() {},
+  set() {},
+  remove() {},
+  reset() {},
+  observe() {},
+  add() {},
+}
+
+export const NO_METRICS: MetricsRegistry = new NoMetrics()

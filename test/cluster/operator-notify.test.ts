@@ -8,7 +8,7 @@ import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../../src/dns/tsig/key.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { KDRNT_ZONE } from '../../src/record/kdrnt.ts'
-import { Cluster } from '../support/cluster.ts'
+import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { RunningOperator } from '../support/operator.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
@@ -30,13 +30,13 @@ const SIGNED_NAMESPACE = 'north'
 /** As one behind NAT: in nobody's list. */
 const ELSEWHERE = '127.0.0.40'
 /** Ample, on a machine on which everybody tests at once. */
-const SEEN_MS = 30_000
+const SEEN_MS = 120_000
 /**
- * A peer that refuses three times in a row is left alone for 6.4 s at least. Whatever asks it in this time is not the
- * polling.
+ * A peer that refuses four times in a row is left alone for 12 s at least. Whatever asks it in this time is not the
+ * polling; and a busy machine has all of it to get a NOTIFY through.
  */
-const REFUSALS = 3
-const SOONER_MS = 5000
+const REFUSALS = 4
+const SOONER_MS = 11_500
 
 const SECRET = 'NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk='
 const KEY = createTsigKey(
@@ -54,7 +54,7 @@ async function notify(
   host = '127.0.0.1',
   key?: TsigKey,
 ): Promise<number | string> {
-  const limits = { timeoutMs: 5000, tries: 3 }
+  const limits = { timeoutMs: 10_000, tries: 3 }
   const answered = await ask({ server: { host, port }, query: NOTIFY, source, key, ...limits })
   return answered.kind === 'failed' ? answered.reason : answered.message.rcode
 }
@@ -108,6 +108,8 @@ class Peer {
   }
 }
 
+t.setTimeout(CLUSTER_TEST_MS)
+
 t.test('NOTIFYs have the operator ask its peers at once', needsCluster(), async (t) => {
   const cluster = await Cluster.start(t)
   await cluster.installCrds()
@@ -156,6 +158,9 @@ t.test('NOTIFYs have the operator ask its peers at once', needsCluster(), async 
   }
   const count = async (outcome: string): Promise<number> =>
     (await operator.metric(`sextant_operator_notifies_total{outcome="${outcome}"}`)) ?? -1
+  /** Waits for more of that outcome: a NOTIFY is sent again where the machine is too busy to answer at once. */
+  const counts = (outcome: string, before: number): Promise<void> =>
+    until(async () => (await count(outcome)) > before, `more to be ${outcome}`, SEEN_MS)
   await merges('192.0.2.1')
 
   await t.test('directly, from the address of the peer', async (t) => {
@@ -165,7 +170,7 @@ t.test('NOTIFYs have the operator ask its peers at once', needsCluster(), async 
     const tookMs = await again
     t.ok(tookMs < SOONER_MS, `asked again after ${tookMs} ms`)
     await merges('192.0.2.2')
-    t.ok((await count('hastened')) >= 1)
+    await counts('hastened', 0)
   })
 
   await t.test('by way of a server that passes them on', async (t) => {
@@ -176,24 +181,23 @@ t.test('NOTIFYs have the operator ask its peers at once', needsCluster(), async 
     const tookMs = await again
     t.ok(tookMs < SOONER_MS, `asked again after ${tookMs} ms`)
     await merges('192.0.2.3')
-    // It is sent again where the machine is too busy to answer at once.
-    t.ok((await count('hastened')) > before)
+    await counts('hastened', before)
   })
 
   await t.test('not for strangers, whom nothing is passed on of either', async (t) => {
     const before = await count('hastened')
     t.equal(await notify(port, STRANGER), Rcode.REFUSED)
-    t.equal(await count('stranger'), 1)
+    await counts('stranger', 0)
     t.equal(await notify(passing.port, ELSEWHERE, PASSING), Rcode.NOERROR)
     await until(() => passing.output().includes('is not passed on'), 'the log to tell', SEEN_MS)
     t.equal(await count('hastened'), before)
-    t.match(operator.output, /NOTIFY of 127\.0\.0\.30 is refused/)
+    await operator.prints(/NOTIFY of 127\.0\.0\.30 is refused/)
   })
 
   await t.test('but for whom a key shows to be none', async (t) => {
     const before = await count('hastened')
     t.equal(await notify(passing.port, ELSEWHERE, PASSING, KEY), Rcode.NOERROR)
-    await until(async () => (await count('hastened')) > before, 'it to be passed on', SEEN_MS)
+    await counts('hastened', before)
   })
 
   await t.test('signed all the way: by the peer, by our server, and verified twice', async (t) => {

@@ -61,7 +61,7 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
   }
   const lines: string[] = []
   const supervisor = new Supervisor(source, {
-    directives: [toy('b'), toy('a')],
+    loadDirectives: async () => [toy('b'), toy('a')],
     directiveNames: ['a', 'b', 'missing'],
     dnsPort: 53,
     env: {},

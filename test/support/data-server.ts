@@ -73,7 +73,7 @@ export class DataServer {
     const cookies = new CookieJar(new Uint8Array(16))
     const shared = { clock: systemClock, random: new Random(1), log, counters: counts, cookies }
     this.supervisor = new Supervisor(corefile, {
-      directives,
+      loadDirectives: async () => directives,
       directiveNames: directives.map(({ name }) => name),
       dnsPort: 53,
       env: {},

@@ -12,4 +12,5 @@ const { init, port, directives } = workerData as {
 }
 const { DIRECTIVES } = (await import(directives)) as { DIRECTIVES: readonly Directive[] }
 const directiveNames = DIRECTIVES.map(({ name }) => name)
-new DataThread({ directives: DIRECTIVES, directiveNames, clock: systemClock, port, init }).run()
+const loadDirectives = async () => DIRECTIVES
+await new DataThread({ loadDirectives, directiveNames, clock: systemClock, port, init }).run()

@@ -29,6 +29,9 @@ function answerLater(tx: Transaction): Promise<number> {
 /** What `told` publishes to the data threads; the last instance's is the last. */
 export const feeds: Feed<string>[] = []
 
+/** What the threads of a server share: whether one waits for `late`, and whether it shall have it. */
+export const Gate = { Wanted: 1, Open: 2 } as const
+
 /** In the order of the chain. */
 export const TOYS: readonly Directive[] = [
   {
@@ -86,6 +89,8 @@ export const TOYS: readonly Directive[] = [
       if (!isMainThread) throw new TypeError('not in this thread')
     },
   },
+  { name: 'late', setup: () => {} },
+  { name: 'absent', setup: () => {} },
   {
     name: 'quick',
     setup: (c) => {

@@ -55,19 +55,16 @@ export class DnsMetrics {
       'coredns_dns_request_duration_seconds',
       'Histogram of the time (in seconds) each request took per zone.',
       SECONDS_BUCKETS,
-      SLOT,
     )
     this.#requestOctets = m.bulkHistogram(
       'coredns_dns_request_size_bytes',
       'Size of the request in bytes, as it came in.',
       OCTETS_BUCKETS,
-      [...SLOT, 'proto'],
     )
     this.#responseOctets = m.bulkHistogram(
       'coredns_dns_response_size_bytes',
       'Size of the returned response in bytes, before compression.',
       OCTETS_BUCKETS,
-      [...SLOT, 'proto'],
     )
     this.#panics = m.counter('coredns_panics_total', 'A metrics that counts the number of panics.')
     this.#ignored = m.counter(

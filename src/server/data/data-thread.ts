@@ -1,13 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { getSystemErrorName } from 'node:util'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import type { Clock } from '../../base/clock.ts'
 import { Random } from '../../base/random.ts'
 import { RingWriter } from '../../base/ring.ts'
 import { CookieJar } from '../../dns/edns/cookie.ts'
-import type { Directive } from '../../plugin/directive.ts'
+import type { Directive, LoadDirectives } from '../../plugin/directive.ts'
 import { printLine } from '../../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../../telemetry/log.ts'
-import { MetricsRegistry } from '../../telemetry/metrics.ts'
+import { NO_METRICS } from '../../telemetry/metrics.ts'
 import { loadLibc } from '../../transport/udp/batch/libc.ts'
 import { BatchLoop } from '../../transport/udp/batch/loop.ts'
 import type { GroupingOptions } from '../../transport/udp/batch/outbox.ts'
@@ -18,6 +19,7 @@ import { ExchangePool } from '../exchange-pool.ts'
 import { Instance } from '../instance.ts'
 import type { ListenPlan } from '../listen-plan.ts'
 import { Server } from '../server.ts'
+import { namedDirectives } from '../setup.ts'
 import { DataWiring } from '../wiring.ts'
 import { BatchClock, FinishClock } from './clocks.ts'
 import type { DataSocket, DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
@@ -26,7 +28,7 @@ import { LINE_UPLINK, uplinkTag } from './uplink-tag.ts'
 
 /** What a data thread is made of; the directives are those of the control thread. */
 export interface DataThreadParts {
-  readonly directives: readonly Directive[]
+  readonly loadDirectives: LoadDirectives
   readonly directiveNames: readonly string[]
   readonly clock: Clock
   /** To and from the control thread. */
@@ -37,8 +39,13 @@ export interface DataThreadParts {
 /** Queries and faults on their way to the control thread: more are dropped. */
 const PENDING_MAX = 1024
 
+/** How long sockets wait, at least, while modules are loaded: an instant. */
+const LOAD_MS = 1
+
 /** Longest text of an uplink; what is longer is cut. */
 const TEXT_LENGTH_MAX = 8192
+
+type Prepare = ToDataThread & { readonly kind: 'prepare' }
 
 /** An instance as a data thread has it. */
 interface Prepared {
@@ -51,8 +58,10 @@ interface Prepared {
 /**
  * One thread that only answers UDP queries. Everything else it is told by the control thread:
  *
- *     prepare ─▶ setups over the same tokens ─▶ prepared      publish ─▶ feeds
+ *     prepare ─▶ directives loaded ─▶ setups over the same tokens ─▶ prepared      publish ─▶ feeds
  *     commit  ─▶ every socket has the new instance, between two batches ─▶ committed
+ *
+ * Loading is all that takes turns of the event loop; the sockets are served in between.
  */
 export class DataThread {
   readonly #parts: DataThreadParts
@@ -70,8 +79,12 @@ export class DataThread {
   readonly #random: Random
   readonly #cookies: CookieJar
   readonly #instances = new Map<number, Prepared>()
-  /** Messages that came while a query was being answered. */
-  #waiting: ToDataThread[] = []
+  /** Messages that came while a query was being answered, or that wait for what is being loaded. */
+  readonly #waiting: ToDataThread[] = []
+  /** Those that instances have named so far. */
+  readonly #directives: Directive[] = []
+  readonly #loaded = new Set<string>()
+  #isOver = false
   #serving = 0
   /** What a message broke on. */
   #failure: unknown
@@ -104,13 +117,52 @@ export class DataThread {
   }
 
   /**
-   * Serves until told to stop. Throws where the thread can't do what it is told: better none, and soon a
+   * Serves until told to stop. Rejects where the thread can't do what it is told: better none, and soon a
    * new one, than one that serves something else.
    */
-  run(): void {
+  async run(): Promise<void> {
     this.#post({ kind: 'ready', serverCounts: this.#counts.counts })
-    this.#loop.run()
-    if (this.#failure !== undefined) throw this.#failure
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure
+      if (this.#isOver) return
+      const blocked = this.#blocked()
+      if (blocked === undefined) this.#loop.run()
+      else await this.#loadFor(blocked)
+    }
+  }
+
+  /** The message that all others wait for, until its directives are loaded. */
+  #blocked(): Prepare | undefined {
+    const [first] = this.#waiting
+    return first?.kind === 'prepare' && this.#missing(first).size > 0 ? first : undefined
+  }
+
+  #missing({ blocks }: Prepare): ReadonlySet<string> {
+    return new Set([...namedDirectives(blocks)].filter((name) => !this.#loaded.has(name)))
+  }
+
+  async #loadFor(prepare: Prepare): Promise<void> {
+    const missing = this.#missing(prepare)
+    let isLoading = true
+    const loaded = this.#parts.loadDirectives(missing).finally(() => {
+      isLoading = false
+    })
+    const taken = loaded.then(
+      (directives) => {
+        this.#directives.push(...directives)
+        for (const name of missing) this.#loaded.add(name)
+      },
+      (error) => {
+        this.#waiting.shift()
+        this.#post({ kind: 'prepared', generation: prepare.generation, fault: stackOf(error) })
+      },
+    )
+    while (isLoading) {
+      this.#loop.serveOnce()
+      await delay(LOAD_MS)
+    }
+    await taken
+    this.#takeMessages()
   }
 
   #post(message: FromDataThread): void {
@@ -119,10 +171,15 @@ export class DataThread {
 
   #takeMessages(): void {
     this.#receive()
-    const messages = this.#waiting
-    this.#waiting = []
     try {
-      for (const message of messages) this.#take(message)
+      for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
+        if (this.#blocked() !== undefined) {
+          this.#loop.stop()
+          break
+        }
+        this.#waiting.shift()
+        this.#take(first)
+      }
     } catch (error) {
       this.#fail(error)
     }
@@ -194,12 +251,13 @@ export class DataThread {
         this.#post({ kind: 'detached', fds: message.fds })
         return
       default:
+        this.#isOver = true
         this.#loop.stop()
     }
   }
 
   /** As `#prepare`; whoever asked waits for an answer, whatever happens. */
-  #tryToPrepare(message: ToDataThread & { kind: 'prepare' }): string {
+  #tryToPrepare(message: Prepare): string {
     try {
       return this.#prepare(message)
     } catch (error) {
@@ -208,7 +266,7 @@ export class DataThread {
   }
 
   /** Returns why it can't be; '' = done. */
-  #prepare(message: ToDataThread & { kind: 'prepare' }): string {
+  #prepare(message: Prepare): string {
     const { generation, blocks, corefile, dnsPort, values } = message
     const wiring = new DataWiring({
       catchUp: () => this.#receive(),
@@ -218,14 +276,14 @@ export class DataThread {
         this.#post({ kind: 'counters', generation, index, labels, counters })
       },
     })
-    const { directives, directiveNames } = this.#parts
+    const { directiveNames } = this.#parts
     const view = { ...corefile, digest: () => corefile.loadedDigest }
     const { instance, errors } = Instance.create(blocks, view, {
-      directives,
+      directives: this.#directives,
       directiveNames,
       dnsPort,
       clock: this.#finishClock,
-      metrics: new MetricsRegistry(),
+      metrics: NO_METRICS,
       serverCounters: new ServerTotals(this.#counts),
       sink: this.#sink,
       lines: this.#lines,

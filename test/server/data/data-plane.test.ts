@@ -16,14 +16,12 @@ import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { loadLibc } from '../../../src/transport/udp/batch/libc.ts'
 import { composeQuery } from '../../support/client.ts'
 import { lineBufferTo } from '../../support/line-buffer.ts'
-import { feeds, LINES, TOY_NAMES, TOYS, waiting } from '../../support/toy-directives.ts'
+import { feeds, Gate, LINES, TOY_NAMES, TOYS, waiting } from '../../support/toy-directives.ts'
 import { until } from '../../support/until.ts'
 import { type Client, TcpClient, udpClient } from '../../transport/client.ts'
 
 // Threads start slowly on a machine that is busy.
 const PATIENCE_MS = 60_000
-t.setTimeout(300_000)
-
 /** A server with real data threads over toy directives; `text` is its Corefile. */
 async function serve(t: Test, text: string) {
   const path = join(t.testdir({ Corefile: text }), 'Corefile')
@@ -34,11 +32,12 @@ async function serve(t: Test, text: string) {
   const counts = new ServerCounts()
   const totals = new ServerTotals(counts)
   const cookieKey = new Uint8Array(16)
+  const gate = new Int32Array(new SharedArrayBuffer(4))
   const plane = new DataPlane({
     libc: loadLibc(),
     start: (init, port) => {
       const url = new URL('../../support/toy-data-thread.ts', import.meta.url)
-      return new Worker(url, { workerData: { init, port }, transferList: [port] })
+      return new Worker(url, { workerData: { init, port, gate }, transferList: [port] })
     },
     socketsDefault: 1,
     dnsPort: 0,
@@ -54,7 +53,7 @@ async function serve(t: Test, text: string) {
   const supervisor = new Supervisor(
     { kind: 'file', path },
     {
-      directives: TOYS,
+      loadDirectives: async () => TOYS,
       directiveNames: TOY_NAMES,
       dnsPort: 0,
       env: {},
@@ -82,7 +81,7 @@ async function serve(t: Test, text: string) {
   const client = await udpClient(port)
   t.teardown(() => client.close())
   const write = (text: string): void => writeFileSync(path, text)
-  return { supervisor, totals, lines, client, port, write }
+  return { supervisor, totals, lines, client, port, write, gate }
 }
 
 let lastId = 0
@@ -176,6 +175,36 @@ t.test('a setup that fails in data threads only changes nothing', async (t) => {
   write(`${text}y.example {\n quick\n}\n`)
   t.equal(await supervisor.reload(), true)
   t.equal(await ask(client, 'a.y.example'), 3)
+})
+
+t.test('a thread goes on serving while it loads what a reload names', async (t) => {
+  const text = 'z.example {\n told\n quick\n}\n'
+  const { supervisor, totals, lines, client, write, gate } = await serve(t, text)
+  write(`${text}y.example {\n late\n quick\n}\n`)
+  const served = feeds.at(-1)!
+  const reloaded = supervisor.reload()
+  await until(() => Atomics.load(gate, 0) === Gate.Wanted, 'the load', PATIENCE_MS)
+  for (let i = 0; i < 20; i++) t.equal(await ask(client, `a${i}.z.example`), 3)
+  served.publish('good')
+  t.equal(await ask(client, 'a.y.example'), 5, 'not served yet')
+  Atomics.store(gate, 0, Gate.Open)
+  t.equal(await reloaded, true, lines.join('\n'))
+  t.equal(await ask(client, 'a.y.example'), 3)
+  t.equal(totals.panics, 0)
+})
+
+t.test('a directive that can not be loaded changes nothing', async (t) => {
+  const text = 'z.example {\n quick\n}\n'
+  const { supervisor, totals, lines, client, write } = await serve(t, text)
+  write(`${text}y.example {\n absent\n quick\n}\n`)
+  t.equal(await supervisor.reload(), false)
+  t.match(lines.join('\n'), /Restart failed: data thread: Error: there is no such module/)
+  t.equal(await ask(client, 'a.z.example'), 3)
+  t.equal(await ask(client, 'a.y.example'), 5, 'not served')
+  write(`${text}y.example {\n told\n quick\n}\n`)
+  t.equal(await supervisor.reload(), true)
+  t.equal(await ask(client, 'a.y.example'), 3)
+  t.equal(totals.panics, 0)
 })
 
 t.test('faults are bounded as well', async (t) => {

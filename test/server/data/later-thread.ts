@@ -6,4 +6,4 @@ import { WITH_LATER } from './later.ts'
 
 // As src/cli/data-thread.ts.
 const { init, port } = workerData as { init: DataThreadInit; port: MessagePort }
-new DataThread({ ...WITH_LATER, clock: systemClock, port, init }).run()
+await new DataThread({ ...WITH_LATER, clock: systemClock, port, init }).run()

@@ -1,5 +1,5 @@
 import type { Directive } from '../../../src/plugin/directive.ts'
-import { DIRECTIVE_NAMES, DIRECTIVES } from '../../../src/plugins/order.ts'
+import { DIRECTIVE_NAMES, loadDirectives } from '../../../src/plugins/order.ts'
 
 /** `later`: hands every query to the next plugin a turn of the event loop later, as `forward` would. */
 const later: Directive = {
@@ -20,6 +20,6 @@ const later: Directive = {
 
 /** All directives, and one that waits. */
 export const WITH_LATER = {
-  directives: [...DIRECTIVES, later],
+  loadDirectives: async (names: ReadonlySet<string>) => [...(await loadDirectives(names)), later],
   directiveNames: DIRECTIVE_NAMES.flatMap((name) => (name === 'hosts' ? ['later', name] : [name])),
 }

@@ -145,19 +145,29 @@ export class BatchLoop {
 
   /** Returns after `stop`. An exception of a handler costs one query. */
   run(): void {
-    while (!this.#isStopped) {
-      try {
-        this.#runRounds()
-      } catch (error) {
-        this.#hooks.onFault(error)
-        if (this.#current !== undefined) this.#current.slot++
-        this.#current = undefined
-      }
+    this.#isStopped = false
+    while (!this.#isStopped) this.#tryRounds(true)
+  }
+
+  /** Serves what there is and does not sleep: for a thread that has something else to do meanwhile. */
+  serveOnce(): void {
+    this.#isStopped = false
+    this.#poll(0)
+    this.#tryRounds(false)
+  }
+
+  #tryRounds(sleeps: boolean): void {
+    try {
+      this.#runRounds(sleeps)
+    } catch (error) {
+      this.#hooks.onFault(error)
+      if (this.#current !== undefined) this.#current.slot++
+      this.#current = undefined
     }
   }
 
-  #runRounds(): void {
-    for (let round = 1; ; round++) {
+  #runRounds(sleeps: boolean): void {
+    for (let round = 1; sleeps || round <= ROUNDS_PER_POLL; round++) {
       if (this.#wake.isCalled()) this.#hooks.onWake()
       // Nobody would end a sleep that began now.
       if (this.#isStopped) return
@@ -168,8 +178,10 @@ export class BatchLoop {
         member.isReady = this.#serveBatch(member) === BATCH
         if (member.isReady) isBusy = true
       }
-      if (!isBusy) this.#poll(SLEEP_MS_MAX)
-      else if (round % ROUNDS_PER_POLL === 0 && this.#members.length > 1) this.#poll(0)
+      if (!isBusy) {
+        if (!sleeps) return
+        this.#poll(SLEEP_MS_MAX)
+      } else if (round % ROUNDS_PER_POLL === 0 && this.#members.length > 1) this.#poll(0)
     }
   }
 

@@ -402,6 +402,25 @@ t.test('calls are heard between batches, once each, and can end the loop', async
   t.strictSame(stage.events, ['wake', 'wake', 'batch', 'end', 'wake'])
 })
 
+t.test('one that has something else to do serves what there is, and never sleeps', async (t) => {
+  const stage = new Stage(t)
+  const { socket } = stage.serve(new Echo())
+  const client = stage.client(socket.port)
+  stage.loop.serveOnce()
+  client.send(...batch(BATCH))
+  client.send(...batch(3))
+  stage.loop.serveOnce()
+  t.equal(client.received().length, BATCH + 3)
+  stage.onWake = () => stage.loop.stop()
+  stage.waker.call()
+  client.send(echo(1))
+  stage.loop.serveOnce()
+  t.equal(client.received().length, 0, 'a stop is for the time being')
+  stage.loop.serveOnce()
+  t.strictSame(numbers(client.received()), [1])
+  t.ok(stage.sleeps.every((ms) => ms === 0))
+})
+
 t.test('an exception of a call is reported, and the loop goes on', async (t) => {
   const stage = new Stage(t)
   const { socket } = stage.serve(new Echo())

@@ -1,0 +1,97 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { describe, Supervisor } from '../server/supervisor.ts'
+import { createLogger, type Logger } from '../telemetry/log.ts'
+import type { ServeArgs } from './args.ts'
+import { composeParts } from './compose.ts'
+import { chooseCorefile } from './corefile.ts'
+import { exampleLines } from './example-lines.ts'
+import type { Output } from './output.ts'
+import { startLines } from './start-lines.ts'
+import { versionLines } from './version-lines.ts'
+
+/** Serves until a signal ends it. Resolves to the exit code, as `serve` has it. */
+export async function runServer(args: ServeArgs, output: Output): Promise<number> {
+  const log = createLogger('', output.print, () => false)
+  const ended = new Promise<number>((resolve) => {
+    run(args, output, log, resolve).catch((error) => {
+      output.printError(describe(error))
+      resolve(1)
+    })
+  })
+  const code = await ended
+  if (args.pidfile !== undefined) removePidfile(args.pidfile)
+  return code
+}
+
+/** Starts, and lets `end` know once everything is over. */
+async function run(
+  args: ServeArgs,
+  output: Output,
+  log: Logger,
+  end: (code: number) => void,
+): Promise<void> {
+  const source = chooseCorefile(args.conf, args.dnsPort)
+  const supervisor = new Supervisor(source, composeParts(args.dnsPort, output.lines, args))
+  handleSignals(supervisor, log, end)
+  await supervisor.start()
+  if (args.pidfile !== undefined) writePidfile(args.pidfile, log)
+  if (args.quiet) return
+  const lines = [...startLines(supervisor.plans), ...versionLines()]
+  if (args.examples) lines.push(...exampleLines(supervisor.plans))
+  for (const line of lines) output.print(line)
+}
+
+const PIDFILE_TEXT = `${process.pid}\n`
+
+/** Whoever took over from us has written its own there by now. */
+function removePidfile(path: string): void {
+  try {
+    if (readFileSync(path, 'utf8') === PIDFILE_TEXT) rmSync(path)
+  } catch {
+    // It is gone, or never could be written: there is nothing to remove.
+  }
+}
+
+function writePidfile(path: string, log: Logger): void {
+  try {
+    writeFileSync(path, PIDFILE_TEXT)
+  } catch (error) {
+    log.error(`Could not write pidfile: ${describe(error)}`)
+  }
+}
+
+/**
+ * As CoreDNS: TERM and INT stop, the second INT at once; QUIT leaves without stopping; USR1 reloads;
+ * HUP does nothing. USR2, where CoreDNS replaces its binary, reloads too.
+ */
+function handleSignals(supervisor: Supervisor, log: Logger, end: (code: number) => void): void {
+  let interrupts = 0
+  const stop = (): void => {
+    supervisor.stop().then(end)
+  }
+  const reload = (signal: string) => (): void => {
+    log.info(`${signal}: Reloading`)
+    supervisor.reload().catch((error) => log.error(describe(error)))
+  }
+  process.on('SIGTERM', () => {
+    log.info('SIGTERM: Shutting down servers then terminating')
+    stop()
+  })
+  process.on('SIGINT', () => {
+    interrupts++
+    if (interrupts > 1) {
+      log.info('SIGINT: Force quit')
+      end(2)
+      return
+    }
+    log.info('SIGINT: Shutting down')
+    stop()
+  })
+  process.on('SIGQUIT', () => {
+    log.info('SIGQUIT: Quitting process immediately')
+    end(0)
+  })
+  process.on('SIGUSR1', reload('SIGUSR1'))
+  process.on('SIGUSR2', reload('SIGUSR2'))
+  process.on('SIGHUP', () => {})
+}
