@@ -192,9 +192,12 @@ export class LeaderElector {
   #take(lease: ApiObject, sentMs: number): void {
     const { clock, timers, log, onAcquire, renewDeadlineMs = RENEW_DEADLINE_MS } = this.#options
     this.#observe(lease)
+    const wasOver = clock.monotonic() >= this.#heldUntilMs
     this.#heldUntilMs = sentMs + renewDeadlineMs
     const leftMs = this.#heldUntilMs - clock.monotonic()
     if (leftMs <= 0 || this.#isClosed) return
+    // A process that got no turn: what was to be written meanwhile was not, and nobody but a new beginning makes up for it.
+    if (wasOver) this.#lose('it was renewed too late')
     this.#cancelLoss()
     this.#cancelLoss = timers.after(leftMs, () => {
       this.#lose(`it could not be renewed for ${renewDeadlineMs / 1000} s`)

@@ -68,7 +68,7 @@ export class Operator {
     this.#cluster = new Cluster(means, settings.identity)
     this.#metrics = new OperatorMetrics(registry)
     this.#metrics.collectFrom(() => this.#facts(), means.clock)
-    const { clock, log } = means
+    const { clock, random, log } = means
     this.notifyDesk = new NotifyDesk({
       clock,
       keys: new KeyBook(this.#cluster.secretInformer),
@@ -76,6 +76,7 @@ export class Operator {
       hasten: (sender) => this.#term?.peers.hasten(sender) ?? 'standby',
       count: (outcome) => this.#metrics.countNotify(outcome),
       refusals: new RefusalLog(log, clock, (host) => `NOTIFY of ${host} is refused`),
+      seed: random.next32(),
     })
   }
 

@@ -98,14 +98,15 @@ t.test('an address in use is refused', async (t) => {
 t.test('what is no HTTP, or too much of it, is turned away', async (t) => {
   const { port } = await open(t, [ok('/health', 'OK')])
   const send = (text: string) =>
-    new Promise<string>((resolve, reject) => {
+    new Promise<string>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => socket.write(text))
       let got = ''
       socket.on('data', (chunk) => {
         got += String(chunk)
       })
       socket.on('close', () => resolve(got))
-      socket.on('error', reject)
+      // It may be reset behind the answer.
+      socket.on('error', () => {})
     })
   t.match(await send('nonsense\r\n\r\n'), /^HTTP\/1\.1 400/)
   t.match(await send(`GET /health HTTP/1.1\r\nX: ${'a'.repeat(9000)}\r\n\r\n`), /^HTTP\/1\.1 431/)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { root, runSextant } from '../support/server.ts'
 
 t.test('the demo shows two sites and ends by itself', async (t) => {
-  const { code, stdout, stderr } = await runSextant(root, ['demo'], 120_000)
+  const { code, stdout, stderr } = await runSextant(root, ['demo'], 600_000)
   t.equal(code, 0, stderr)
   const shown = stdout.replaceAll('\t', ' ')
   for (const site of ['berlin', 'boston']) {

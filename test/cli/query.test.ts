@@ -12,6 +12,7 @@ import {
   parseMessage,
 } from '../../src/dns/message/message.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
+import { freePort } from '../support/free-port.ts'
 
 /** What one reply should be; undefined = silence. */
 type Responder = (query: Message, protocol: 'UDP' | 'TCP') => readonly (Message | Uint8Array)[]
@@ -55,9 +56,9 @@ async function startServer(
       }
     })
   })
-  tcp.listen(0, '127.0.0.1')
+  const port = await freePort()
+  tcp.listen(port, '127.0.0.1')
   await once(tcp, 'listening')
-  const port = (tcp.address() as { port: number }).port
   const udp = createSocket('udp4')
   udp.on('message', (octets, from) => {
     for (const reply of handle(octets, 'UDP')) udp.send(reply, from.port, from.address)
@@ -82,7 +83,7 @@ async function run(
 ): Promise<{ code: number; out: string; err: string }> {
   const out: string[] = []
   const err: string[] = []
-  const all = ['@127.0.0.1', '-p', String(port), '+time=1', '+tries=2', ...args]
+  const all = ['@127.0.0.1', '-p', String(port), '+time=10', '+tries=2', ...args]
   const code = await runQuery(
     all,
     (line) => out.push(line),
@@ -196,7 +197,7 @@ t.test('takes an error without a question', async (t) => {
 t.test('asks again when a query got lost', async (t) => {
   let count = 0
   const { port, asked } = await startServer(t, (query) => (count++ === 0 ? [] : [answer(query)]))
-  t.equal((await run(port, 'www.example.org')).code, 0)
+  t.equal((await run(port, 'www.example.org', '+time=2')).code, 0)
   t.equal(asked.length, 2)
 })
 
@@ -204,7 +205,7 @@ t.test('gives up with exit code 9', async (t) => {
   const { port, asked } = await startServer(t, (query, protocol) =>
     protocol === 'TCP' ? [answer(query, { id: query.id ^ 1 })] : [],
   )
-  const silent = await run(port, 'a')
+  const silent = await run(port, 'a', '+time=1')
   t.equal(silent.code, 9)
   t.equal(silent.out, '')
   t.equal(
@@ -218,11 +219,7 @@ t.test('gives up with exit code 9', async (t) => {
 })
 
 t.test('says so where nobody listens', async (t) => {
-  const closed = createServer().listen(0, '127.0.0.1')
-  await once(closed, 'listening')
-  const { port } = closed.address() as { port: number }
-  closed.close()
-  await once(closed, 'close')
+  const port = await freePort()
   for (const args of [['a'], ['a', '+tcp']]) {
     const { code, err } = await run(port, ...args)
     t.equal(code, 9)

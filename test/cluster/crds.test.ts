@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Cluster } from '../support/cluster.ts'
+import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 
 const NAMESPACE = 'team'
@@ -168,6 +168,8 @@ const CHANGED: readonly (Row & { readonly from: object })[] = [
   },
   { name: 'other endpoints', from: HOST, given: { endpoints: [{ dnsName: 'a.k.example.com' }] } },
 ]
+
+t.setTimeout(CLUSTER_TEST_MS)
 
 t.test(
   'the API server takes our CustomResourceDefinitions and enforces them',

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { HOST_MS } from '../../src/peering/host-poll.ts'
 import { chiSquare } from '../support/chi-square.ts'
+import { CLUSTER_TEST_MS } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import type { ClusterSite } from '../support/cluster-site.ts'
 import {
@@ -26,18 +27,18 @@ import { answers, CLIENT_IN_AMERICA, CLIENT_IN_EUROPE, NAMESERVERS } from '../su
 import { GATEWAYS } from '../support/gateways.ts'
 import { digKey } from '../support/nameservers.ts'
 import { needs, needsRoot } from '../support/peer.ts'
+import { LACKED } from '../support/rights.ts'
 import { until } from '../support/until.ts'
 import { listWritten } from '../support/written.ts'
 
 const DRAWS = 20_000
 /** What χ² of two degrees of freedom exceeds by chance once in a million runs: servers draw as they do in service. */
 const CHI_SQUARE_BOUND = 2 * Math.log(1e6)
-const TEST_MS = 280_000
 /** Of each cluster. */
 const EDITS = 4
-/** How long an edit takes; and on a machine on which everybody tests at once, at worst. */
+/** How long an edit takes on a machine that is not slow; and at worst, where everybody tests at once. */
 const EDIT_MS = 2000
-const EDIT_MS_MAX = 15_000
+const EDIT_MS_MAX = 30_000
 /** Of each cluster, and of the site that tells nothing whole. */
 const OLD_EDITS = 3
 /**
@@ -51,19 +52,19 @@ const RECORDS = ['app', 'draw', 'edit', ...OLD.map((_, i) => `old-${i}`)]
 /** What an operator leaves: its Leases, which are its own and of no record, and Events, which the API drops after an hour. */
 const LEFT = /^(leases|events) /
 
-/** Prints how long edits took; the median and the longest. */
-function spread(t: Test, takenMs: readonly number[]): { medianMs: number; longestMs: number } {
+/** Half of the edits took that long at most, and none longer by EDIT_MS_MAX: on a machine `slowness` times faster. */
+function proveEdits(t: Test, takenMs: readonly number[], boundMs: number, slowness: number): void {
   const sorted = takenMs.map(Math.round).sort((a, b) => a - b)
-  t.comment(`edits took ${sorted} ms`)
-  return { medianMs: sorted[sorted.length >> 1]!, longestMs: sorted.at(-1)! }
+  t.comment(`edits took ${sorted} ms, on a machine slow by ${slowness.toFixed(1)}`)
+  const [medianMs, longestMs] = [sorted[sorted.length >> 1]!, sorted.at(-1)!]
+  // The median: others use the machine as well.
+  t.ok(medianMs <= boundMs * slowness, `the median is ${medianMs} ms`)
+  t.ok(longestMs <= (boundMs + EDIT_MS_MAX) * slowness, `the longest is ${longestMs} ms`)
 }
 
-const options = {
-  ...needsRoot(),
-  ...needs('dig', 'named', 'unbound'),
-  ...needsCluster(),
-  timeout: TEST_MS,
-}
+const options = { ...needsRoot(), ...needs('dig', 'named', 'unbound'), ...needsCluster() }
+
+t.setTimeout(CLUSTER_TEST_MS)
 
 t.test('three clusters, one zone', options, async (t) => {
   const world = await startWorld(t)
@@ -117,6 +118,7 @@ t.test('three clusters, one zone', options, async (t) => {
 
   await t.test('an edit in one cluster is everywhere within two seconds', async (t) => {
     const takenMs: number[] = []
+    world.takeSlowness()
     for (let edit = 0; edit < EDITS; edit++) {
       for (const [i, site] of sites.entries()) {
         const target = `192.0.2.${210 + 10 * i + edit}`
@@ -128,10 +130,7 @@ t.test('three clusters, one zone', options, async (t) => {
         takenMs.push(endMs - startMs)
       }
     }
-    const { medianMs, longestMs } = spread(t, takenMs)
-    // The median: others use the machine as well.
-    t.ok(medianMs <= EDIT_MS, `the median is ${medianMs} ms`)
-    t.ok(longestMs <= EDIT_MS_MAX, `the longest is ${longestMs} ms`)
+    proveEdits(t, takenMs, EDIT_MS, world.takeSlowness())
     const lines = await world.dig(EDITED, CLIENT_IN_EUROPE)
     t.equal(lines.length, 3, `what was before is gone: ${lines}`)
   })
@@ -143,13 +142,18 @@ t.test('three clusters, one zone', options, async (t) => {
       const before = OLD.flatMap((_, i) => [0, 1, 2, 3].map((site) => oldAddressOf(site, i)))
       await world.arrivals(OLD, before, NAMESERVERS)
       for (const site of sites) {
-        const { status } = await site.cluster.must('GET', site.records('old-0'))
-        const told = status.peers.map(({ generation }: { generation: string }) => generation)
-        t.ok(told.includes('v1'), `${site.address} has heard of v1: ${told}`)
+        const hasHeard = async () => {
+          const { status } = await site.cluster.must('GET', site.records('old-0'))
+          const peers: readonly { generation: string }[] = status?.peers ?? []
+          return peers.some(({ generation }) => generation === 'v1')
+        }
+        await until(hasHeard, `${site.address} to have heard of v1`, SEEN_MS)
         const asked = `peer ${OLD_NAMESERVER}:53 is asked for each host`
-        t.ok(site.output().includes(asked), `${site.address} asks it for each host`)
+        const asks = () => site.output().includes(asked)
+        await until(asks, `${site.address} to ask it for each host`, SEEN_MS)
       }
       const takenMs: number[] = []
+      world.takeSlowness()
       for (let round = 0; round < OLD_EDITS; round++) {
         // Each name is edited by one site alone.
         const targets = OLD.map((_, i) => `192.0.2.${180 + 4 * round + i}`)
@@ -164,9 +168,7 @@ t.test('three clusters, one zone', options, async (t) => {
         const endsMs = await world.arrivals(OLD, targets, NAMESERVERS)
         takenMs.push(...endsMs.map((endMs) => endMs - startMs))
       }
-      const { medianMs, longestMs } = spread(t, takenMs)
-      t.ok(medianMs <= REQUEUE_MS, `the median is ${medianMs} ms`)
-      t.ok(longestMs <= REQUEUE_MS + EDIT_MS_MAX, `the longest is ${longestMs} ms`)
+      proveEdits(t, takenMs, REQUEUE_MS, world.takeSlowness())
       const lines = await world.dig(OLD, CLIENT_IN_EUROPE)
       t.equal(lines.length, 4 * OLD.length, `what was before is gone: ${lines}`)
     },
@@ -202,8 +204,8 @@ t.test('three clusters, one zone', options, async (t) => {
     for (const server of others) {
       await until(() => isGone(server), `${server} to drop what expired`, EXPIRY_MS + SEEN_MS)
       const afterMs = performance.now() - cutMs
-      // It was seen a moment before it was cut off.
-      t.ok(afterMs > EXPIRY_MS - 3000, `after ${Math.round(afterMs)} ms`)
+      // It was heard some time before it was cut off, but was not silent.
+      t.ok(afterMs > EXPIRY_MS / 2, `after ${Math.round(afterMs)} ms`)
     }
     t.ok((await watch.stop()) > 0)
     t.strictSame(watch.failures, [], 'no query was without an answer')
@@ -297,6 +299,6 @@ t.test('three clusters, one zone', options, async (t) => {
       t.strictSame([...new Set(owners)], ['kdrnt.'], `${server} has nothing to tell`)
     }
     // Not the second's: an API server that starts refuses everything until it has read its roles.
-    for (const site of [first, third]) t.notMatch(site.output(), /\b403\b/, 'no right was missing')
+    for (const site of [first, third]) t.notMatch(site.output(), LACKED, 'no right was missing')
   })
 })

@@ -89,7 +89,7 @@ t.test(`${EDGE_PAGE} does what it shows`, options, async (t) => {
         const asked = ['+time=1', '+tries=1', '-b', from, '@192.0.2.53', name, '+short']
         return (await client.run('dig', ...asked)).trim() === want
       }
-      await until(isRight, `${want} for ${from}`, 30_000)
+      await until(isRight, `${want} for ${from}`)
       t.pass(`${want} for ${from}`)
     }
   })

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ask } from '../support/dig.ts'
 import { needs } from '../support/peer.ts'
-import { freePort, type RunningServer, root, startServer } from '../support/server.ts'
+import { freePort, putFile, type RunningServer, root, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const EU = ['192.0.2.1', '192.0.2.2']
 
@@ -65,8 +66,6 @@ t.test('npm start prints three queries to try', needs('dig'), async (t) => {
 
 t.test('an edit of a manifest is served at once', needs('dig'), async (t) => {
   const server = await startExample(t)
-  const { writeFileSync } = await import('node:fs')
-  const { until } = await import('../support/until.ts')
   const serial = async (): Promise<number> => {
     const reply = await ask('dig', server.port, ['k.example.com', 'SOA'])
     return Number(reply.answer[0]?.split(' ')[6])
@@ -85,7 +84,7 @@ spec:
         - ${address}
 `
   const first = await serial()
-  writeFileSync(join(server.directory, 'zones/fresh.yaml'), record('192.0.2.201'))
+  putFile(server.directory, 'zones/fresh.yaml', record('192.0.2.201'))
   const answered = (address: string) => async () => {
     const reply = await ask('dig', server.port, ['fresh.k.example.com', 'A'])
     return reply.answer.some((line) => line.endsWith(address))
@@ -93,8 +92,8 @@ spec:
   await until(answered('192.0.2.201'), 'the new record')
   const second = await serial()
   t.ok(second > first, 'the serial grew')
-  writeFileSync(join(server.directory, 'zones/fresh.yaml'), record('192.0.2.300'))
-  await until(() => /fresh\.yaml:\d+/.test(server.output()), 'the reason in the log')
+  putFile(server.directory, 'zones/fresh.yaml', record('192.0.2.300'))
+  await server.prints(/fresh\.yaml:\d+/)
   t.ok(await answered('192.0.2.201')(), 'the last good version is served')
   t.equal(await serial(), second, 'and the serial did not move')
 })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import t from 'tap'
-import { runSextant, startServer } from '../support/server.ts'
+import { freePort, runSextant, startServer } from '../support/server.ts'
 
 const RECORD = (change: (text: string) => string) => ({
   'records/app.yaml': change(`apiVersion: kuadrant.io/v1alpha1
@@ -152,11 +152,10 @@ for (const row of TABLE) {
 }
 
 t.test('a port in use is one clear line', async (t) => {
-  const taken = createServer().listen(0, '127.0.0.1')
+  const port = await freePort()
+  const taken = createServer().listen(port, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
-  const address = taken.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
   const corefile = `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`
   const server = await startServer(t, { corefile, mustStart: false })
   t.equal(await server.exited(), 1)

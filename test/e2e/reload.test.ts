@@ -36,7 +36,7 @@ function load(client: UdpClient): Load {
   }
   const askers = Array.from({ length: IN_FLIGHT }, async () => {
     while (going) {
-      const asked = client.ask({ name: 'a.z.example', type: 'A' }, 1, 5000)
+      const asked = client.ask({ name: 'a.z.example', type: 'A' }, 1, 60_000)
       await asked.then(
         (reply) => (result.answered += reply.readUInt16BE(6)),
         () => result.lost++,

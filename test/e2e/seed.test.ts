@@ -2,7 +2,8 @@ import t from 'tap'
 import { ask } from '../support/dig.ts'
 import { cityEntry, composeMmdb } from '../support/mmdb.ts'
 import { needs } from '../support/peer.ts'
-import { freePort, runSextant, startServer } from '../support/server.ts'
+import { freePort, layFiles, runSextant, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 /** The Corefile that the project was proposed with; only the source of the records is ours. */
 const SEED = `kdrnt {
@@ -104,17 +105,24 @@ t.test('the Corefile of the proposal starts and answers', needs('dig'), async (t
     const reply = await ask('dig', port, ['w.api.k.example.com.kdrnt', 'TXT'])
     t.match(reply.answer.join('\n'), '"200,geo-us.klb.api.k.example.com.kdrnt"')
   })
-  await t.test('both blocks count on one metrics listener', async (t) => {
-    const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()
-    t.match(text, /coredns_dns_requests_total\{[^}]*zone="k\.example\.com\."/)
-    t.match(text, /coredns_dns_requests_total\{[^}]*zone="kdrnt\."/)
+  await t.test('both blocks count on one metrics listener', async () => {
+    const counts = [
+      /coredns_dns_requests_total\{[^}]*zone="k\.example\.com\."/,
+      /coredns_dns_requests_total\{[^}]*zone="kdrnt\."/,
+    ]
+    const areThere = async () => {
+      const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()
+      return counts.every((count) => count.test(text))
+    }
+    await until(areThere, 'both counts')
   })
-  t.match(server.output(), /\[INFO\] 127\.0\.0\.1:\d+ - \d+ "A IN api\.k\.example\.com\. udp/)
+  await server.prints(/\[INFO\] 127\.0\.0\.1:\d+ - \d+ "A IN api\.k\.example\.com\. udp/)
 })
 
 t.test('check finds nothing wrong with it as it stands', async (t) => {
-  const server = await startServer(t, { corefile: SEED, files: FILES, args: ['-version'] })
-  const check = await runSextant(server.directory, ['check', '-conf', 'Corefile'])
+  const directory = t.testdir({})
+  layFiles(directory, { ...FILES, Corefile: SEED })
+  const check = await runSextant(directory, ['check', '-conf', 'Corefile'])
   t.match(check.stdout, 'no errors found')
   t.equal(check.code, 0, check.stderr)
 })

@@ -1,8 +1,6 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { UdpClient } from '../support/client.ts'
-import { startServer } from '../support/server.ts'
+import { putFile, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const ZONES = ['example.com', 'k.example.com', 'kdrnt']
@@ -41,7 +39,7 @@ const content = (last: number): string =>
 
 t.test('serials over restarts and crashes', async (t) => {
   const directory = t.testdir({ zones: { 'a.yaml': content(1) } })
-  const edit = (last: number) => writeFileSync(join(directory, 'zones', 'a.yaml'), content(last))
+  const edit = (last: number) => putFile(directory, 'zones/a.yaml', content(last))
 
   /** One life of a server: `live` asks for the serials of all zones, and may wait for an edit. */
   const run = (name: string, signal: NodeJS.Signals, live: (ask: Ask) => Promise<number[]>) => {

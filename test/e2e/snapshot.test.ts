@@ -1,9 +1,9 @@
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { isSerialAfter } from '../../src/record/soa.ts'
 import { UdpClient } from '../support/client.ts'
-import { freePort, startServer } from '../support/server.ts'
+import { freePort, putFile, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 /** Two places, so that the data threads need the steering table too; the tests are in Europe. */
@@ -52,7 +52,7 @@ interface Life {
 async function lives(t: Test, properties: string): Promise<void> {
   const directory = t.testdir({ zones: { 'a.yaml': manifest(1) } })
   const snapshot = join(directory, 'snapshot')
-  const edit = (last: number) => writeFileSync(join(directory, 'zones', 'a.yaml'), manifest(last))
+  const edit = (last: number) => putFile(directory, 'zones/a.yaml', manifest(last))
   const readyPort = await freePort()
   const text = corefile(directory, readyPort, properties.replace('{DIR}', directory))
   const run = async (

@@ -6,8 +6,8 @@ import { startServer } from '../support/server.ts'
 
 const ASKS = 300
 const IN_FLIGHT = 50
-/** Five standard deviations of a quarter's share. */
-const SHARE_OFF = 0.13
+/** Nearly seven standard deviations of a quarter's share: by chance it is off by more less than once in 10^11 times. */
+const SHARE_OFF = 0.17
 
 /** Every type of endpoint: target number N, as it is written and as it is served. */
 const TYPES: readonly (readonly [type: string, target: string])[] = [

@@ -30,8 +30,8 @@ interface Transcript {
   readonly pages: readonly string[]
 }
 
-/** Most that the shares of two runs may differ by: five times what chance makes of an even draw. */
-const shareTolerance = (draws: number): number => 5 * Math.sqrt(0.5 / draws)
+/** Most that the shares of two runs may differ by: what chance alone does to an even draw less than once in 10^11 times. */
+const shareTolerance = (draws: number): number => 7 * Math.sqrt(0.5 / draws)
 
 async function record(
   t: Test,
@@ -60,7 +60,7 @@ async function record(
     await readMetrics()
     return JSON.stringify(metrics) === JSON.stringify(wanted?.metrics)
   }
-  if (wanted !== undefined) await until(isSame, 'equal metrics', 2000).catch(() => {})
+  if (wanted !== undefined) await until(isSame, 'equal metrics').catch(() => {})
   await endServer(server)
   t.match(server.output(), `udp: ${run.udp} `)
   return { replies, log: logOf(server), metrics, pages }

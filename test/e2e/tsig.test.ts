@@ -26,9 +26,9 @@ const FILES = { db: `@ 60 SOA ns host 1 2 3 4 5\n@ 60 NS ns\nwww 60 A 192.0.2.1\
 t.test('dig and kdig take our signatures, and we theirs', needs(...CLIENTS), async (t) => {
   const server = await startServer(t, { corefile, files: FILES })
   const ask = async (client: string, key: string, ...args: string[]): Promise<string> => {
-    const own = client === 'dig' ? ['+tries=1', '+nocookie', '+nocmd'] : []
+    const own = client === 'dig' ? ['+tries=1', '+nocookie', '+nocmd'] : ['+retry=0']
     const at = ['@127.0.0.1', '-p', String(server.port), '-y', key]
-    const { stdout, stderr } = await run(client, [...at, ...own, ...args])
+    const { stdout, stderr } = await run(client, [...at, '+time=50', ...own, ...args])
     return stdout + stderr
   }
   for (const client of CLIENTS) {

@@ -13,6 +13,7 @@ import type { GeoJobMessage } from '../../src/geo/worker/job.ts'
 import { runJobInline, runJobInThread } from '../../src/geo/worker/run-job.ts'
 import { cityEntry, composeMmdb, type MmdbContent } from '../support/mmdb.ts'
 import { FakeTimers } from '../support/setup.ts'
+import { until } from '../support/until.ts'
 
 let writes = 0
 
@@ -105,12 +106,11 @@ t.test('a changed file is taken into use, a corrupt one is not', async (t) => {
   })
   locator.onChange(() => changes++)
   // File reads take real time: turns the clock on until the reports are there.
-  const poll = async (count: number): Promise<void> => {
-    for (let turn = 0; turn < 500 && reloads.length < count; turn++) {
+  const poll = (count: number): Promise<void> =>
+    until(async () => {
       await timers.advance(POLL_MS)
-      await stat(file).catch(() => undefined)
-    }
-  }
+      return reloads.length >= count
+    }, `report ${count}`)
   const pollInVain = async (): Promise<void> => {
     for (let turn = 0; turn < 5; turn++) {
       await timers.advance(POLL_MS)

@@ -7,6 +7,7 @@ import { HttpsClient } from '../../src/kube/https-client.ts'
 import { loadKubeConfig } from '../../src/kube/kubeconfig.ts'
 import { readText } from '../../src/kube/read-body.ts'
 import { temporaryDirectory } from '../support/cluster.ts'
+import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
 
 const NEVER = new AbortController().signal
@@ -16,14 +17,13 @@ async function stage(
   t: Test,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
 ) {
-  const server = createServer(handle).listen(0, '127.0.0.1')
+  const port = await freePort()
+  const server = createServer(handle).listen(port, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
     server.closeAllConnections()
     server.close()
   })
-  const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
   const kubeconfig = join(t.testdir({}), 'kubeconfig')
   const write = (token: string, user = `{token: ${token}}`): void => {
     writeFileSync(

@@ -287,6 +287,24 @@ t.test('an answer that comes after its time makes no leader', async (t) => {
   t.strictSame(a.told, [])
 })
 
+t.test('one whose time was over before it was renewed begins anew', async (t) => {
+  const stage = new Stage(t)
+  const a = stage.elector('a')
+  a.elector.start()
+  await stage.settle()
+  a.clock.monotonicMs += 2000
+  await stage.timers.advance(2000)
+  await turns()
+  const renewal = await a.api.next()
+  // Its process got no turn, and its timers none yet.
+  a.clock.monotonicMs += 8500
+  t.equal(a.elector.isLeader, false)
+  stage.answer(renewal)
+  await turns()
+  t.equal(a.elector.isLeader, true)
+  t.strictSame(a.told, ['acquired', 'lost: it was renewed too late', 'acquired'])
+})
+
 t.test('of many that want it one has it at any time, whoever dies', async (t) => {
   const stage = new Stage(t)
   for (const [i, name] of ['a', 'b', 'c', 'd'].entries())

@@ -283,8 +283,8 @@ const OTHER = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Arr
 t.test('signatures of another key or another time are refused, and it is told which', async (t) => {
   for (const { key, offSeconds, want } of [
     { key: OTHER, offSeconds: 0, want: /the signature is wrong/ },
-    { key: KEY, offSeconds: 400, want: /the signature is of another time: -?(399|400|401) s off/ },
-    { key: KEY, offSeconds: -400, want: /the signature is of another time: -?(399|400|401) s off/ },
+    { key: KEY, offSeconds: 400, want: /the signature is of another time: -?(39|40|41)\d s off/ },
+    { key: KEY, offSeconds: -400, want: /the signature is of another time: -?(39|40|41)\d s off/ },
   ]) {
     const { follower, targets } = await setUp(t, KEY, {
       datagram: (query, packet) => signed(key, packet, replyTo(query, [soa(1)]), offSeconds),

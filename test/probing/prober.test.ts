@@ -15,6 +15,7 @@ import { createProber, type ProberOptions } from '../../src/probing/prober.ts'
 import type { Resolution } from '../../src/probing/resolve.ts'
 import { HEALTH_CHECK_DEFAULTS, type HealthCheck } from '../../src/record/health-check.ts'
 import { selfSigned } from '../support/certificate.ts'
+import { freePort } from '../support/free-port.ts'
 import { FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
 
@@ -24,14 +25,14 @@ const LOCAL = new ProbePolicy([scanCidr('127.0.0.0/8')!, scanCidr('::1/128')!])
 async function listen(t: Test, server: Server, host = '127.0.0.1'): Promise<number> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => sockets.add(socket))
-  server.listen(0, host)
+  const port = await freePort()
+  server.listen(port, host)
   await once(server, 'listening')
   t.teardown(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  const address = server.address()
-  return typeof address === 'object' && address !== null ? address.port : 0
+  return port
 }
 
 interface Given extends Partial<HealthCheck> {

@@ -4,7 +4,7 @@ import { type Board, Sign, StressClient } from './client.ts'
 /* Asks until nothing changes any more, then until every thread has the last versions; posts a report. */
 
 const SOCKETS = 12
-const SWEEP_MS_MAX = 10_000
+const SWEEP_MS_MAX = 120_000
 
 const { port, board } = workerData as { port: number; board: Board }
 const client = new StressClient(port, SOCKETS, board)

@@ -33,7 +33,7 @@ export interface Report {
 }
 
 const WINDOW = 16
-const LOST_MS = 2000
+const LOST_MS = 10_000
 const SAMPLES_MAX = 10
 
 interface Asked {

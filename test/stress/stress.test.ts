@@ -18,7 +18,7 @@ import { DIRECTIVES, type Stage, stages } from './directives.ts'
 const CHANGES = Number(process.env.SEXTANT_STRESS_CHANGES ?? 5000)
 const NAMES = 400
 const BATCH_MAX = 40
-t.setTimeout(180_000 + CHANGES * 7)
+t.setTimeout(900_000 + CHANGES * 20)
 
 const corefile = (mmdb: string): string => `.:0 {
   bind 127.0.0.1

@@ -29,5 +29,7 @@ async function apply(cluster: Cluster, manifest: Manifest): Promise<void> {
 export async function applyAll(cluster: Cluster, manifests: readonly Manifest[]): Promise<void> {
   const isFirst = ({ kind }: Manifest) => FIRST.includes(kind)
   for (const manifest of manifests.filter(isFirst)) await apply(cluster, manifest)
+  const hasKinds = manifests.some(({ kind }) => kind === 'CustomResourceDefinition')
+  if (hasKinds) await cluster.servesCrds()
   for (const manifest of manifests.filter((m) => !isFirst(m))) await apply(cluster, manifest)
 }

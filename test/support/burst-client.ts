@@ -62,7 +62,7 @@ export class BurstClient {
   }
 
   /** Turns until `total` queries are answered, or no answer has come for `patienceMs`. */
-  async run(total: number, patienceMs = 3000): Promise<void> {
+  async run(total: number, patienceMs = 60_000): Promise<void> {
     let answered = -1
     let deadlineMs = 0
     this.#total = total

@@ -55,6 +55,8 @@ export class UdpClient {
       this.#waiting.delete(id)
       resolve?.(reply)
     })
+    // Nobody listens there now: what was asked is asked again.
+    socket.on('error', () => {})
   }
 
   static async connect(port: number): Promise<UdpClient> {
@@ -64,28 +66,28 @@ export class UdpClient {
     return new UdpClient(socket)
   }
 
-  /** Resolves to the reply; rejects after `tries` of `timeoutMs` each. */
-  async ask(question: Question, tries = 5, timeoutMs = 1000): Promise<Buffer> {
-    for (let attempt = 0; attempt < tries; attempt++) {
-      const reply = await this.#askOnce(question, timeoutMs)
-      if (reply !== undefined) return reply
-    }
-    throw new Error(`no reply for ${question.name} ${question.type}`)
-  }
-
-  #askOnce(question: Question, timeoutMs: number): Promise<Buffer | undefined> {
+  /** Resolves to the reply, however late; asks up to `tries` times, every `timeoutMs`, and then rejects. */
+  ask(question: Question, tries = 60, timeoutMs = 1000): Promise<Buffer> {
     this.#id = (this.#id + 1) & 0xffff
     const id = this.#id
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
+    const packet = composeQuery(question, id)
+    return new Promise((resolve, reject) => {
+      let left = tries
+      const send = (): void => {
+        if (left-- > 0) {
+          this.#socket.send(packet)
+          return
+        }
+        clearInterval(timer)
         this.#waiting.delete(id)
-        resolve(undefined)
-      }, timeoutMs)
+        reject(new Error(`no reply for ${question.name} ${question.type}`))
+      }
+      const timer = setInterval(send, timeoutMs)
       this.#waiting.set(id, (reply) => {
-        clearTimeout(timer)
+        clearInterval(timer)
         resolve(reply)
       })
-      this.#socket.send(composeQuery(question, id))
+      send()
     })
   }
 

@@ -10,7 +10,7 @@ export const NAMESPACE = 'gateways'
 /** Where operators and the Secrets with kubeconfigs are. */
 export const SYSTEM = 'sextant-system'
 /** On a machine on which everybody tests at once. */
-const SEEN_MS = 60_000
+const SEEN_MS = 120_000
 
 /** A DNSRecord, or a part of one, as the API has it. */
 // biome-ignore lint/suspicious/noExplicitAny: whatever the API says

@@ -3,12 +3,9 @@ import { join } from 'node:path'
 import { applyAll } from './apply.ts'
 import type { Cluster } from './cluster.ts'
 import { composeManifests } from './kustomize.ts'
+import { CHOSEN, OPERATOR, OPERATOR_AT_HOME, rightsInForce, SERVER, SYSTEM } from './rights.ts'
 
-/** Where `deploy/` has its accounts, and the namespace that its overlay `chosen-namespaces` is for. */
-export const SYSTEM = 'sextant-system'
-export const CHOSEN = 'gateways'
-
-/** Puts what `deploy/` has for the namespace CHOSEN, and that namespace, into a cluster. */
+/** Puts what `deploy/` has for the namespace CHOSEN, and that namespace, into a cluster, and waits until it is in force. */
 export async function deploy(cluster: Cluster): Promise<void> {
   await cluster.installCrds()
   await cluster.createNamespace(CHOSEN)
@@ -17,6 +14,8 @@ export async function deploy(cluster: Cluster): Promise<void> {
     cluster,
     manifests.filter(({ kind }) => kind !== 'CustomResourceDefinition'),
   )
+  await rightsInForce(cluster, 'server', SERVER(CHOSEN))
+  await rightsInForce(cluster, 'operator', [...OPERATOR(CHOSEN), ...OPERATOR_AT_HOME])
 }
 
 /** Writes a kubeconfig of a service account of `deploy/`, with its rights alone, into `directory`; its path. */

@@ -18,7 +18,7 @@ export type Client = 'dig' | 'kdig' | 'drill'
 /** Asks 127.0.0.1 with one of the three clients; `args` are in that client's own notation. */
 export async function ask(client: Client, port: number, args: readonly string[]): Promise<Reply> {
   const server = '@127.0.0.1'
-  const options = client === 'dig' ? ['+tries=2', '+time=3', '+nocookie', '+norec'] : []
+  const options = client === 'dig' ? ['+tries=4', '+time=15', '+nocookie', '+norec'] : []
   const { stdout, stderr } = await run(client, [...options, '-p', String(port), server, ...args])
   return scanReply(stdout + stderr)
 }

@@ -14,6 +14,8 @@ export interface LabProcess {
 }
 
 const SWITCH = 'switch'
+/** Ample: on a machine on which everybody tests at once, and thousands of questions of one dig. */
+const RUN_MS_MAX = 600_000
 /**
  * Takes the lab down when its standard input ends: when the test says so, or when the process of the test is gone,
  * however it went. `$0`: what the names of the lab's namespaces begin with.
@@ -102,7 +104,8 @@ export class LabHost {
     let printed = ''
     child.stdout.on('data', (chunk) => (printed += String(chunk)))
     child.stderr.on('data', (chunk) => (printed += String(chunk)))
-    const exit = once(child, 'exit')
+    // Not 'exit': what it printed may come later than that.
+    const exit = once(child, 'close')
     return {
       process: child,
       output: () => printed,
@@ -116,7 +119,7 @@ export class LabHost {
   /** Runs a program on this host to its end; what it prints. */
   async run(...command: readonly string[]): Promise<string> {
     const words = ['netns', 'exec', this.#lab.nameOf(this.#name), ...command]
-    const { stdout, stderr } = await run('ip', words, 60_000)
+    const { stdout, stderr } = await run('ip', words, RUN_MS_MAX)
     return stdout + stderr
   }
 

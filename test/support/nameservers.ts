@@ -70,7 +70,7 @@ export async function startPeer(
       ';; Got answer',
     )
   }
-  await until(answers, `${name} to answer`, 30_000)
+  await until(answers, `${name} to answer`)
   return { port, directory, output: () => printed, signal: (signal) => child.kill(signal) }
 }
 
@@ -91,7 +91,7 @@ export async function transferred(port: number, zone: string, signed = false): P
 }
 
 export async function serialAt(port: number, zone: string): Promise<number> {
-  const text = await digAt(port, ['+short', '+time=1', '+tries=1', zone, 'SOA'])
+  const text = await digAt(port, ['+short', '+time=5', '+tries=3', zone, 'SOA'])
   return Number(text.split(' ')[2] ?? Number.NaN)
 }
 

@@ -3,12 +3,15 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { getText } from './get-text.ts'
 import { freePort, root } from './server.ts'
 import { until } from './until.ts'
 
 const MAIN = join(root, 'dist/main.js')
 /** Ample: a machine on which everybody tests at once takes long. */
-const START_MS_MAX = 60_000
+const START_MS_MAX = 120_000
+
+const REST_MS_MAX = 120_000
 
 export interface OperatorOptions {
   readonly kubeconfig: string
@@ -40,7 +43,7 @@ export class RunningOperator {
     }
     this.#child.stdout.on('data', take)
     this.#child.stderr.on('data', take)
-    this.#exit = once(this.#child, 'exit').then(([code]) =>
+    this.#exit = once(this.#child, 'close').then(([code]) =>
       typeof code === 'number' ? code : null,
     )
   }
@@ -63,6 +66,15 @@ export class RunningOperator {
     return this.#printed
   }
 
+  /** Waits until it has printed that: what it wrote to the API may be seen before what it says of it. */
+  async prints(want: RegExp): Promise<void> {
+    await until(() => want.test(this.#printed), `the operator to print ${want}`).catch(
+      (error: Error) => {
+        throw new Error(`${error.message}:\n${this.#printed}`)
+      },
+    )
+  }
+
   get #isOver(): boolean {
     return this.#child.exitCode !== null || this.#child.signalCode !== null
   }
@@ -70,8 +82,7 @@ export class RunningOperator {
   /** What the ready page says; status 0 = nobody listens. */
   async ready(): Promise<{ readonly status: number; readonly text: string }> {
     try {
-      const reply = await fetch(`http://127.0.0.1:${this.#probes}/readyz`)
-      return { status: reply.status, text: await reply.text() }
+      return await getText(`http://127.0.0.1:${this.#probes}/readyz`)
     } catch {
       return { status: 0, text: '' }
     }
@@ -79,9 +90,25 @@ export class RunningOperator {
 
   /** The value of a series: its name with all of its labels. */
   async metric(series: string): Promise<number | undefined> {
-    const text = await (await fetch(`http://127.0.0.1:${this.#metrics}/metrics`)).text()
+    const { text } = await getText(`http://127.0.0.1:${this.#metrics}/metrics`)
     const line = text.split('\n').find((one) => one.startsWith(`${series} `))
     return line === undefined ? undefined : Number(line.slice(series.length + 1))
+  }
+
+  /**
+   * Waits until it has nothing to do and writes nothing. It must have begun with the last that is to be done: what it has yet
+   * to hear of it knows nothing of. `versions`: of all that it may write to.
+   */
+  async rests(versions: () => Promise<readonly string[]>): Promise<void> {
+    const isAtRest = async () => {
+      const before = (await versions()).join()
+      const series = ['depth', 'running'].map((name) => `sextant_operator_queue_${name}`)
+      const counts = await Promise.all(series.map((name) => this.metric(name)))
+      return counts.every((count) => count === 0) && (await versions()).join() === before
+    }
+    await until(isAtRest, 'the operator to rest', REST_MS_MAX).catch((error: Error) => {
+      throw new Error(`${error.message}:\n${this.#printed}`)
+    })
   }
 
   /** Ends it as Kubernetes does; resolves to the exit code. */

@@ -120,7 +120,7 @@ export class PageRun {
       got = lines(await this.#output(this.fit(command)))
       return agrees(wanted, got)
     }
-    await until(attempt, command, 20_000).catch(() => {})
+    await until(attempt, command).catch(() => {})
     this.#t.ok(agrees(wanted, got), command, { wanted, got })
   }
 

@@ -42,7 +42,7 @@ export function needsRoot(): { skip?: string } {
 export function run(
   tool: string,
   args: readonly string[],
-  timeoutMs = 60_000,
+  timeoutMs = 120_000,
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve, reject) => {
     execFile(tool, [...args], { timeout: timeoutMs }, (error, stdout, stderr) => {

@@ -1,42 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { freePort } from './free-port.ts'
 import { run } from './peer.ts'
 import { until } from './until.ts'
+
+export { freePort }
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 const MAIN = join(root, 'dist/main.js')
 /** Ample: a machine on which everybody tests at once takes long. */
-const START_MS_MAX = 60_000
-
-/** Ports that were given: the system may offer one again before it is used. */
-const given = new Set<number>()
-
-/** A port of 127.0.0.1 that is free for UDP and for TCP, so far as one can know before using it; another each time. */
-export async function freePort(): Promise<number> {
-  for (let attempt = 0; attempt < 20; attempt++) {
-    const tcp = createServer().listen(0, '127.0.0.1')
-    await once(tcp, 'listening')
-    const address = tcp.address()
-    const port = typeof address === 'object' && address !== null ? address.port : 0
-    const udp = createSocket('udp4')
-    const free = await new Promise<boolean>((done) => {
-      udp.once('error', () => done(false))
-      udp.bind(port, '127.0.0.1', () => done(true))
-    })
-    udp.close()
-    await new Promise((done) => tcp.close(done))
-    if (!free || given.has(port)) continue
-    given.add(port)
-    return port
-  }
-  throw new Error('no free port in 20 attempts')
-}
+const START_MS_MAX = 120_000
 
 /** A running `sextant serve`, a process of its own, gone when the test ends. */
 export interface RunningServer {
@@ -46,7 +23,9 @@ export interface RunningServer {
   readonly process: ChildProcess
   /** Everything it printed so far, both streams. */
   output(): string
-  /** Resolves to the exit code; null where a signal ended it. */
+  /** Waits until it has printed that: lines come at the end of a turn, and may come after the answer that they tell of. */
+  prints(what: RegExp): Promise<void>
+  /** Resolves to the exit code once all it printed is there; null where a signal ended it. */
   exited(): Promise<number | null>
 }
 
@@ -66,16 +45,27 @@ export interface ServerOptions {
   readonly mustStart?: boolean
 }
 
+/** Writes files, path to content, and the directories that they are in. */
+export function layFiles(directory: string, files: NonNullable<ServerOptions['files']>): void {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true })
+    writeFileSync(join(directory, path), content)
+  }
+}
+
+/** Puts a file in the place of what was there at one stroke: nobody reads it empty, or half of it. `directory`: not watched. */
+export function putFile(directory: string, path: string, content: string | Uint8Array): void {
+  writeFileSync(join(directory, '.new'), content)
+  renameSync(join(directory, '.new'), join(directory, path))
+}
+
 /** Starts the built server on 127.0.0.1 and waits until it has printed its start-up lines. */
 export async function startServer(t: Test, options: ServerOptions): Promise<RunningServer> {
   if (!existsSync(MAIN)) throw new Error('dist/main.js is missing: run npm run build')
   const port = options.beside?.port ?? (await freePort())
   const directory = options.beside?.directory ?? t.testdir({})
-  const files = { ...options.files, Corefile: options.corefile.replaceAll('{PORT}', String(port)) }
-  for (const [path, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(directory, path)), { recursive: true })
-    writeFileSync(join(directory, path), content)
-  }
+  const corefile = options.corefile.replaceAll('{PORT}', String(port))
+  layFiles(directory, { ...options.files, Corefile: corefile })
   const serve = [process.execPath, MAIN, 'serve', '-conf', 'Corefile', ...(options.args ?? [])]
   const [program = '', ...args] = [...(options.wrapper ?? []), ...serve]
   const env = { ...process.env, ...options.env }
@@ -87,18 +77,23 @@ export async function startServer(t: Test, options: ServerOptions): Promise<Runn
   let printed = ''
   child.stdout.on('data', (chunk) => (printed += String(chunk)))
   child.stderr.on('data', (chunk) => (printed += String(chunk)))
-  const exit = once(child, 'exit').then(([code]) => (typeof code === 'number' ? code : null))
+  let isOver = false
+  // Not 'exit': what it printed may come later than that.
+  const exit = once(child, 'close').then(([code]) => {
+    isOver = true
+    return typeof code === 'number' ? code : null
+  })
   t.teardown(async () => {
     child.kill('SIGKILL')
     await exit
   })
-  const server = { port, directory, process: child, output: () => printed, exited: () => exit }
-  if (options.mustStart !== false) {
-    const started = () => /^Sextant-/m.test(printed) || child.exitCode !== null
-    await until(started, 'the start-up lines', START_MS_MAX)
-    if (child.exitCode !== null) throw new Error(`server did not start:\n${printed}`)
-  }
-  return server
+  const output = () => printed
+  const prints = (what: RegExp) =>
+    until(() => what.test(printed) || isOver, String(what), START_MS_MAX).then(() => {
+      if (!what.test(printed)) throw new Error(`the server ended without ${what}:\n${printed}`)
+    })
+  if (options.mustStart !== false) await prints(/^Sextant-/m)
+  return { port, directory, process: child, output, prints, exited: () => exit }
 }
 
 /** Runs a command of the built program to its end, in `directory`. */

@@ -1,4 +1,4 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { ask, questionOf } from '../../src/client/ask.ts'
@@ -7,7 +7,7 @@ import { OptionCode, printRcode, RRType } from '../../src/dns/iana/index.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { scanCidr } from '../../src/dns/text/address.ts'
-import { freePort, type RunningServer, startServer } from './server.ts'
+import { freePort, putFile, type RunningServer, startServer } from './server.ts'
 
 export const ZONE = 'k.example.com'
 export const APP = `app.${ZONE}`
@@ -117,11 +117,13 @@ export class Site {
     return this.#server.output()
   }
 
+  prints(what: RegExp): Promise<void> {
+    return this.#server.prints(what)
+  }
+
   /** Puts a file in place of what was there, at one stroke. */
   write(path: string, text: string): void {
-    const { directory } = this.#server
-    writeFileSync(join(directory, 'new'), text)
-    renameSync(join(directory, 'new'), join(directory, path))
+    putFile(this.#server.directory, path, text)
   }
 
   remove(path: string): void {
@@ -151,7 +153,7 @@ export class Site {
     const data = composeClientSubnet(scanCidr(subnet)!)
     const edns = { ...plain.edns!, options: [{ code: OptionCode.ECS, data }] }
     const server = { host, port }
-    const answered = await ask({ server, query: { ...plain, edns }, timeoutMs: 1000, tries: 3 })
+    const answered = await ask({ server, query: { ...plain, edns }, timeoutMs: 5000, tries: 6 })
     if (answered.kind === 'failed') return answered.reason
     const { answer, rcode } = answered.message
     const addresses = answer.filter(({ type }) => type === RRType.A)

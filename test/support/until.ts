@@ -4,11 +4,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 const LOOK_MS_MIN = 5
 const LOOK_MS_MAX = 50
 
-/** Waits until `condition` holds, looking every few milliseconds; fails after `timeoutMs`. */
+/**
+ * Waits until `condition` holds, looking every few milliseconds; fails after `timeoutMs`, which is what a slow and busy
+ * machine may take, and no measure of anything.
+ */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string,
-  timeoutMs = 30_000,
+  timeoutMs = 120_000,
 ): Promise<void> {
   const startMs = performance.now()
   while (!(await condition())) {

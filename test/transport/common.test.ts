@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import type { Listener } from '../../src/transport/exchange.ts'
+import { freePort } from '../support/free-port.ts'
 import { needsIPv6 } from '../support/ipv6.ts'
 import type { Client } from './client.ts'
 import { Echo, until, Wish } from './echo.ts'
@@ -137,12 +138,11 @@ const CASES: Readonly<Record<string, (t: Test, transport: Transport) => Promise<
   },
 
   'a port in use is an error, and can be had afterwards': async (t, transport) => {
-    const options = { host: '127.0.0.1', port: 0, handler: new Echo() }
+    const options = { host: '127.0.0.1', port: await freePort(), handler: new Echo() }
     const listener = await transport.listen(options)
-    const { port } = listener
-    await t.rejects(transport.listen({ ...options, port }), { code: 'EADDRINUSE' })
+    await t.rejects(transport.listen(options), { code: 'EADDRINUSE' })
     await listener.close()
-    await (await transport.listen({ ...options, port })).close()
+    await (await transport.listen(options)).close()
   },
 }
 

@@ -107,7 +107,7 @@ export class Echo implements QueryHandler<EchoExchange> {
 }
 
 /** Waits until `holds` says true, looking again after each turn of the loop; throws after `limitMs`. */
-export async function until(what: string, holds: () => boolean, limitMs = 30_000): Promise<void> {
+export async function until(what: string, holds: () => boolean, limitMs = 120_000): Promise<void> {
   const end = performance.now() + limitMs
   while (!holds()) {
     if (performance.now() > end) throw new Error(`waited too long until ${what}`)

@@ -186,7 +186,7 @@ t.test('waits end', async (t) => {
     },
     {
       name: 'for the rest of the second message',
-      limits: { readMs: 40 },
+      limits: { readMs: 1000 },
       act: (client) =>
         client.socket.write(Buffer.concat([frame(message(Wish.Echo)), Buffer.from([0])])),
       answers: 1,
@@ -215,11 +215,11 @@ t.test('trickling octets do not prolong a message', async (t) => {
 })
 
 t.test('a query that waits for its answer is not idle', async (t) => {
-  const { listener, client, echo } = await start({ idleMs: 20, readMs: 20 })
+  const { listener, client, echo } = await start({ idleMs: 1000, readMs: 1000 })
   client.send(message(Wish.Wait))
   await until('it waits', () => echo.waiting === 1)
   const start_ = performance.now()
-  await until('the timeouts have passed', () => performance.now() - start_ > 100)
+  await until('the timeouts have passed', () => performance.now() - start_ > 2500)
   t.equal(client.ended, false)
   echo.answerWaiting()
   await until('it is answered', () => client.received.length === 1)
@@ -232,7 +232,7 @@ t.test('who does not read is cut', async (t) => {
   client.socket.pause()
   const asked = Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big))))
   client.socket.write(asked)
-  await until('the connection is cut', () => listener.connections === 0, 10_000)
+  await until('the connection is cut', () => listener.connections === 0)
   t.equal(listener.counters.timedOut, 1)
   t.ok(echo.served < 1000, `no more were answered than the kernel took: ${echo.served}`)
   t.equal(echo.inFlight, 0)
@@ -323,7 +323,7 @@ t.test('who has not yet read its answers makes no room', async (t) => {
   await until('the other makes room', () => reading.closed || reading.ended)
   t.notOk(client.ended, 'who has not read is left alone')
   client.socket.resume()
-  await until('who reads late has every answer', () => client.received.length === 1000, 10_000)
+  await until('who reads late has every answer', () => client.received.length === 1000)
   await Promise.all([client, third].map((c) => c.close()))
   await listener.close()
 })

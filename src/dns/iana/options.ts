@@ -12,6 +12,8 @@ export const OptionCode = {
   CHAIN: 13,
   KEYTAG: 14,
   EDE: 15,
+  /** Ours, of those for local use (RFC 6891 section 9), empty: somebody passes this NOTIFY on who did not begin it. */
+  PASSED_ON: 65313,
 } as const
 
 /** Extended DNS error codes (RFC 8914 section 4). */

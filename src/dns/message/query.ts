@@ -71,6 +71,8 @@ export class Query {
   readonly ecsWords: Uint32Array = new Uint32Array(this.ecsAddress.buffer)
   /** True if the client asked for edns-tcp-keepalive (RFC 7828); means nothing on UDP. */
   keepaliveRequested = false
+  /** True of a NOTIFY that whoever sent it has from somebody else (`OptionCode.PASSED_ON`). */
+  isPassedOn = false
 
   protocol: Protocol = Protocol.Udp
   /** Source of the packet: family 1 or 2, IPv4 in octets 0..3. Filled in by the transport. */

@@ -15,6 +15,7 @@ import {
 import { TokenBucket } from '../../kube/token-bucket.ts'
 import { KDRNT_ZONE } from '../../record/local-zone.ts'
 import type { RefusalLog } from '../../telemetry/refusal-log.ts'
+import { DigestBudget } from './digest-budget.ts'
 import type { KeyBook } from './key-book.ts'
 import type { HastenOutcome, NotifyOutcome } from './outcome.ts'
 
@@ -37,6 +38,8 @@ export interface NotifyDeskParts {
   readonly hasten: (sender: NotifySender) => HastenOutcome
   readonly count: (outcome: NotifyOutcome) => void
   readonly refusals: Pick<RefusalLog, 'note'>
+  /** Any 32-bit integer that senders don't know. */
+  readonly seed: number
 }
 
 /** Room for any reply: header, question, and a TSIG record with two names and the longest MAC. */
@@ -46,8 +49,10 @@ const PACKET_OCTETS_MAX = 1536
 /** Of each, so many at once and so many a second. Asking every second goes on whatever is lost here. */
 const GENUINE_MAX = 200
 const REFUSED_MAX = 100
-const VERIFIED_MAX = 200
 const NO_KEYS = new TsigKeyring()
+
+/** Of EDNS without options, for up to 1232 octets. */
+const OPT = Uint8Array.of(0, 0, RRType.OPT, 1232 >> 8, 1232 & 0xff, 0, 0, 0, 0, 0, 0)
 
 const FLAG_QR = 0x80
 const FLAG_AA = 0x04
@@ -68,14 +73,14 @@ export class NotifyDesk {
   readonly #parts: NotifyDeskParts
   readonly #genuine: TokenBucket
   readonly #refused: TokenBucket
-  readonly #verified: TokenBucket
+  readonly #digests: DigestBudget
 
   constructor(parts: NotifyDeskParts) {
     this.#parts = parts
     const perSecond = (most: number): TokenBucket => new TokenBucket(parts.clock, most, 1000 / most)
     this.#genuine = perSecond(GENUINE_MAX)
     this.#refused = perSecond(REFUSED_MAX)
-    this.#verified = perSecond(VERIFIED_MAX)
+    this.#digests = new DigestBudget(parts.clock, parts.seed)
   }
 
   /**
@@ -121,11 +126,13 @@ export class NotifyDesk {
     const verify = (keyring: TsigKeyring): VerifiedRequest | undefined =>
       verifyRequest(packet, tsigOffset, packetOctets, keyring, nowSeconds)
     const keys = this.#parts.keys.named(record.keyName)
-    if (keys.length > 0 && !this.#verified.take()) return 'dropped'
+    const host = keys.length === 0 ? '' : hostOf(query)
+    if (keys.length > 0 && !this.#digests.take(query, host)) return 'dropped'
     let last: VerifiedRequest | undefined
     for (const { id, keyring } of keys) {
       last = verify(keyring)
       if (last === undefined) return undefined
+      if (last.error === 0) this.#digests.noteGood(host)
       if (last.error !== BADSIG) return { verified: last, keyId: id }
     }
     last ??= verify(NO_KEYS)
@@ -175,9 +182,9 @@ function isForKdrnt({ opcode, qtype, qclass, qname, qnameOctets }: Query): boole
   return equalNames(qname.subarray(0, qnameOctets), KDRNT_ZONE)
 }
 
-/** Header and question alone, as they came: no longer than the packet. Returns the length. */
+/** Header and question alone, as they came, and EDNS where there was any: no longer than the packet. Returns the length. */
 function compose(query: Query, reply: Uint8Array, rcode: number): number {
-  const { packet, questionOctets, opcode } = query
+  const { packet, questionOctets, opcode, hasEdns } = query
   const octets = HEADER_OCTETS + questionOctets
   for (let i = 0; i < octets; i++) reply[i] = packet[i]!
   const authoritative = rcode === Rcode.NOERROR ? FLAG_AA : 0
@@ -185,7 +192,11 @@ function compose(query: Query, reply: Uint8Array, rcode: number): number {
   reply[3] = rcode
   reply.fill(0, 4, HEADER_OCTETS)
   if (questionOctets > 0) reply[5] = 1
-  return octets
+  if (!hasEdns) return octets
+  // RFC 6891 section 6.1.1.
+  reply[11] = 1
+  reply.set(OPT, octets)
+  return octets + OPT.length
 }
 
 function hostOf({ peerAddress, peerFamily }: Query): string {

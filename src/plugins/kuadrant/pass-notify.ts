@@ -5,6 +5,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import { RefusalLog } from '../../telemetry/refusal-log.ts'
 import type { PassOptions } from './pass-notify-options.ts'
 import { PassTarget, type PassTargetParts } from './pass-target.ts'
+import type { NotifySender } from './takes-notify.ts'
 
 /** Least time between two that go on, however many come. */
 export const PASS_GAP_MS = 100
@@ -38,13 +39,12 @@ export class PassNotify {
     this.#targets = parts.options.targets.map((address) => new PassTarget(address, more))
   }
 
-  /** `isSigned`: and its signature is good. */
-  take(host: string, isSigned: boolean): void {
+  take(sender: NotifySender): void {
     if (this.#isClosed) return
-    const refusal = this.#refusalOf(host, isSigned)
+    const refusal = this.#refusalOf(sender)
     this.#parts.count(refusal === '' ? 'passed' : 'refused')
     if (refusal === '') this.#passSoon()
-    else this.#refusals.note(host, refusal)
+    else this.#refusals.note(sender.host, refusal)
   }
 
   close(): void {
@@ -53,8 +53,10 @@ export class PassNotify {
     for (const target of this.#targets) target.close()
   }
 
-  #refusalOf(host: string, isSigned: boolean): string {
-    // Two that pass to each other would never come to rest.
+  #refusalOf({ host, isSigned, isPassedOn }: NotifySender): string {
+    // Servers that pass on to each other, in whatever ring, would never come to rest.
+    if (isPassedOn) return 'it was passed on before'
+    // So would two of which one is too old to say so.
     if (this.#targets.some((target) => target.has(host))) return 'it is one to pass them on to'
     if (isSigned) return ''
     const address = scanAddress(host)

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
-import { ask, questionOf } from '../../client/ask.ts'
+import { ask, PAYLOAD_OCTETS, questionOf } from '../../client/ask.ts'
 import { type Endpoint, printEndpoint } from '../../dns/endpoint.ts'
-import { Opcode, printRcode, Rcode, RRType } from '../../dns/iana/index.ts'
+import { Opcode, OptionCode, printRcode, Rcode, RRType } from '../../dns/iana/index.ts'
 import { HeaderFlag, type Message } from '../../dns/message/message.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
 import { type PeerAddress, resolvePeer } from '../../peering/peer-address.ts'
@@ -22,7 +22,12 @@ const NOTIFY: Omit<Message, 'id'> = {
   ...questionOf(KDRNT_ZONE, RRType.SOA),
   opcode: Opcode.NOTIFY,
   flags: HeaderFlag.AA,
-  edns: undefined,
+  edns: {
+    payloadOctets: PAYLOAD_OCTETS,
+    version: 0,
+    flags: 0,
+    options: [{ code: OptionCode.PASSED_ON, data: new Uint8Array(0) }],
+  },
 }
 
 export interface PassTargetParts {

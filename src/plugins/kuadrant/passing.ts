@@ -31,5 +31,5 @@ export function preparePassing(
     })
   })
   c.onShutdown(() => passing?.close())
-  return { take: (host, isSigned) => passing?.take(host, isSigned) }
+  return { take: (sender) => passing?.take(sender) }
 }

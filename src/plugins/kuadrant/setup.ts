@@ -46,9 +46,9 @@ export const kuadrant: Directive = {
     if (options.zones.some(isLocalZone)) {
       const passing = preparePassing(c, options)
       const report = c.uplink((text) => {
-        const { host, isSigned } = scanSender(text)
-        siblings.takeNotify(host)
-        passing?.take(host, isSigned)
+        const sender = scanSender(text)
+        siblings.takeNotify(sender.host)
+        passing?.take(sender)
       })
       const takesNotify = (next: Handler): Handler => new TakesNotify(handlerOf(next), next, report)
       c.addHandler(takesNotify, { seesNotify: true })

@@ -6,13 +6,29 @@ import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { KDRNT_ZONE } from '../../record/local-zone.ts'
 
-/** Behind the address of a sender whose signature `tsig` found good. */
+/** Of whom a NOTIFY is. */
+export interface NotifySender {
+  readonly host: string
+  /** `tsig` found the signature good. */
+  readonly isSigned: boolean
+  /** The sender has it from somebody else. */
+  readonly isPassedOn: boolean
+}
+
+/** Behind the address of a sender, where it is so. */
 const SIGNED = ' signed'
+const PASSED_ON = ' passed-on'
 
 /** What a `TakesNotify` reports. */
-export function scanSender(text: string): { readonly host: string; readonly isSigned: boolean } {
-  const isSigned = text.endsWith(SIGNED)
-  return { host: isSigned ? text.slice(0, -SIGNED.length) : text, isSigned }
+export function scanSender(text: string): NotifySender {
+  const [host = '', ...marks] = text.split(' ')
+  const has = (mark: string): boolean => marks.includes(mark.trim())
+  return { host, isSigned: has(SIGNED), isPassedOn: has(PASSED_ON) }
+}
+
+function printSender({ query, tsigKey }: Transaction): string {
+  const host = printAddress(query.peerAddress, query.peerFamily === 1 ? 1 : 2)
+  return `${host}${tsigKey === undefined ? '' : SIGNED}${query.isPassedOn ? PASSED_ON : ''}`
 }
 
 /**
@@ -45,8 +61,7 @@ export class TakesNotify implements Handler {
     const qname = query.qname.subarray(0, query.qnameOctets)
     const isOurs = query.qclass === RRClass.IN && query.qtype === RRType.SOA
     if (!isOurs || !equalNames(qname, KDRNT_ZONE)) return this.#next.serve(tx)
-    const host = printAddress(query.peerAddress, query.peerFamily === 1 ? 1 : 2)
-    this.#report(tx.tsigKey === undefined ? host : `${host}${SIGNED}`)
+    this.#report(printSender(tx))
     response.answeredBy = this.name
     response.authoritative = true
     return Rcode.NOERROR

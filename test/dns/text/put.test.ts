@@ -25,6 +25,8 @@ function written(octetsMax: number, put: (out: DataView, at: number) => number):
   return out.toString('latin1', 3, end)
 }
 
+const RUNS = { seed: 20261122, numRuns: 500 }
+
 const label = fc.uint8Array({ minLength: 1, maxLength: 63 })
 const name = fc.array(label, { maxLength: 3 }).map((labels) => {
   return Uint8Array.from([...labels.flatMap((octets) => [octets.length, ...octets]), 0])
@@ -35,6 +37,7 @@ t.test('names, as printName', async () => {
     fc.property(name, (name) => {
       return written(NAME_TEXT_OCTETS_MAX, (out, at) => putName(out, at, name)) === printName(name)
     }),
+    RUNS,
   )
 })
 
@@ -45,6 +48,7 @@ t.test('text from any word of a table on, as it is', async () => {
       const copy = written(40, (out, at) => putWords(out, at, words, from, text.length))
       return copy === Buffer.from(text).toString('latin1')
     }),
+    RUNS,
   )
 })
 
@@ -54,12 +58,14 @@ t.test('numbers', async () => {
       const text = written(NUMBER_OCTETS_MAX, (out, at) => putNumber(out, at, value))
       return text === String(value)
     }),
+    RUNS,
   )
   fc.assert(
     fc.property(fc.nat(999), (value) => {
       const text = written(3, (out, at) => putThreeDigits(out, at, value))
       return text === String(value).padStart(3, '0')
     }),
+    RUNS,
   )
 })
 
@@ -73,7 +79,10 @@ function putText(bytes: Uint8Array, family: AddressFamily): string {
 }
 
 t.test('addresses, as printAddress', async (t) => {
-  fc.assert(fc.property(address, (bytes) => putText(bytes, 2) === printAddress(bytes, 2)))
+  fc.assert(
+    fc.property(address, (bytes) => putText(bytes, 2) === printAddress(bytes, 2)),
+    RUNS,
+  )
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), (bytes) => {
       return [1, 2].every((family) => {
@@ -82,6 +91,7 @@ t.test('addresses, as printAddress', async (t) => {
         )
       })
     }),
+    RUNS,
   )
   for (const text of [
     '::',

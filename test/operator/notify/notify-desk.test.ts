@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Opcode, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
+import { Opcode, OptionCode, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import {
   composeMessage,
   HeaderFlag,
@@ -31,6 +31,8 @@ import { FakeClock } from '../../support/setup.ts'
 const KDRNT = scanName('kdrnt.')!
 const PEER = '192.0.2.53'
 const STRANGER = '203.0.113.9'
+/** Not known either, and in another network. */
+const ELSEWHERE = '198.18.7.1'
 const SOA_RDATA = Buffer.concat([Buffer.from([0, 0]), Buffer.alloc(20, 1)])
 
 function keyOf(text: string, name = 'peers.example.org.', algorithm = HMAC_SHA256): TsigKey {
@@ -47,6 +49,14 @@ function secretOf(name: string, text: string, keyName = 'peers.example.org'): Ap
   })
 }
 
+/** As those that are passed on have it. */
+const EDNS = {
+  payloadOctets: 1232,
+  version: 0,
+  flags: 0,
+  options: [{ code: OptionCode.PASSED_ON, data: new Uint8Array(0) }],
+}
+
 interface NotifyParts {
   readonly name?: string
   readonly type?: number
@@ -54,6 +64,7 @@ interface NotifyParts {
   readonly opcode?: number
   readonly flags?: number
   readonly withSoa?: boolean
+  readonly withEdns?: boolean
 }
 
 function notify(parts: NotifyParts = {}): Uint8Array {
@@ -74,7 +85,7 @@ function notify(parts: NotifyParts = {}): Uint8Array {
     answer: withSoa ? [soa] : [],
     authority: [],
     additional: [],
-    edns: undefined,
+    edns: parts.withEdns === true ? EDNS : undefined,
   })
 }
 
@@ -105,6 +116,7 @@ function setUp(hastenAs: (sender: NotifySender) => HastenOutcome = hastenPeer) {
     },
     count: (outcome) => outcomes.push(outcome),
     refusals: new RefusalLog(log, clock, (host) => `NOTIFY of ${host} is refused`),
+    seed: 1,
   })
   const reply = new Uint8Array(NOTIFY_REPLY_OCTETS)
   const send = (packet: Uint8Array, host = PEER): Uint8Array => {
@@ -280,6 +292,18 @@ t.test(
   },
 )
 
+t.test('EDNS is answered with EDNS, signed or not', async (t) => {
+  const { send, put, sign, seconds } = setUp()
+  put(secretOf('coredns', 'secret'))
+  const want = { payloadOctets: 1232, version: 0, flags: 0, options: [] }
+  t.equal(read(send(notify())).edns, undefined)
+  t.strictSame(read(send(notify({ withEdns: true }))).edns, want)
+  const { signer, packet } = sign(notify({ withEdns: true }), keyOf('secret'))
+  const reply = send(packet, STRANGER)
+  t.equal(signer.verify(reply, seconds()), '')
+  t.strictSame(read(reply).edns, want)
+})
+
 t.test('of Secrets with one key name each key is good', async (t) => {
   const { send, put, sign, senders, seconds } = setUp()
   put(secretOf('one', 'secret one'))
@@ -356,13 +380,30 @@ t.test('so do those that pass for a peer, or claim to be signed', async (t) => {
   t.equal(outcomes.filter((outcome) => outcome === 'dropped').length, 0)
   const { packet } = sign(notify(), keyOf('wrong'))
   for (let i = 0; i < 1000; i++) send(packet, STRANGER)
-  t.equal(outcomes.filter((outcome) => outcome === 'dropped').length, 800)
+  t.equal(outcomes.filter((outcome) => outcome === 'dropped').length, 980)
+})
+
+t.test('who knows the name of a key keeps nobody out who has the key', async (t) => {
+  const { send, put, sign, senders, outcomes } = setUp()
+  put(secretOf('coredns', 'secret'))
+  const wrong = sign(notify(), keyOf('wrong')).packet
+  const good = sign(notify(), keyOf('secret')).packet
+  for (let i = 0; i < 1000; i++) send(wrong, `203.0.113.${i % 256}`)
+  send(good, ELSEWHERE)
+  t.equal(senders.length, 1, 'somebody who was never heard of')
+  // From everywhere, as he can make up where packets are from.
+  for (let i = 0; i < 10_000; i++) send(wrong, `${i >> 8}.${i & 255}.0.1`)
+  outcomes.length = 0
+  send(good, '192.0.2.77')
+  t.strictSame(outcomes, ['dropped'], 'who was never heard of has to wait now')
+  send(good, ELSEWHERE)
+  t.equal(senders.length, 2, 'not so who was good before')
 })
 
 t.test('whatever the octets are, nothing is thrown and no answer is longer', async (t) => {
   const { put, sign } = setUp()
   const signed = sign(notify({ withSoa: true }), keyOf('secret')).packet
-  const samples = [notify(), notify({ withSoa: true }), signed]
+  const samples = [notify(), notify({ withSoa: true }), notify({ withEdns: true }), signed]
   const check = (packet: Uint8Array): void => {
     const desk = setUp()
     desk.put(secretOf('coredns', 'secret'))

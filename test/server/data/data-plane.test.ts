@@ -22,8 +22,6 @@ import { type Client, TcpClient, udpClient } from '../../transport/client.ts'
 
 // Threads start slowly on a machine that is busy.
 const PATIENCE_MS = 60_000
-t.setTimeout(300_000)
-
 /** A server with real data threads over toy directives; `text` is its Corefile. */
 async function serve(t: Test, text: string) {
   const path = join(t.testdir({ Corefile: text }), 'Corefile')

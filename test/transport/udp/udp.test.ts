@@ -38,13 +38,13 @@ for (const { name, listen } of UDP_TRANSPORTS) {
       await listener.close()
     })
 
-    t.test('a reply too long for a datagram is counted, and its exchange comes back', async (t) => {
+    t.test('a reply too long for a datagram is counted, and its exchange comes back', async () => {
       const echo = new Echo()
       const listener = await listen({ host: '127.0.0.1', port: 0, handler: echo })
       const client = await udpClient(listener.port)
       client.send(Buffer.from([Wish.Long]))
       await until('it is counted', () => listener.counters.sendErrors === 1)
-      t.equal(echo.inFlight, 0)
+      await until('its exchange is back', () => echo.inFlight === 0)
       await client.close()
       await listener.close()
     })

@@ -16,7 +16,7 @@ t.test(
     image.publish()
     const before = image.stats.arenaOctets
     const worker = new Worker(new URL('../../support/zone-reader-worker.ts', import.meta.url), {
-      workerData: { buffer: image.handle.buffer, names: NAMES, last: LAST, deadlineMs: 30_000 },
+      workerData: { buffer: image.handle.buffer, names: NAMES, last: LAST, deadlineMs: 300_000 },
     })
     t.teardown(() => worker.terminate())
     const [ready] = await once(worker, 'message')

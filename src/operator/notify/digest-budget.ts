@@ -1,0 +1,69 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Query } from '../../dns/message/query.ts'
+import { TokenBucket } from '../../kube/token-bucket.ts'
+
+/** Digests at once and a second: for one address that had a good signature, for one network that had none, for all of these. */
+const KNOWN_MAX = 20
+const NETWORK_MAX = 20
+const STRANGERS_MAX = 200
+/** Addresses that are remembered for their good signatures. */
+const KNOWN_ADDRESSES_MAX = 64
+/** Networks share a bucket by chance, and nobody can know which. A power of two. */
+const BUCKETS = 256
+/** A network in octets: IPv4 /24, IPv6 /48. */
+const NETWORK_OCTETS = { v4: 3, v6: 6 }
+
+/**
+ * Says whose signatures are worth a digest. Names of keys are no secret, so whoever has one can ask for any number of them:
+ * each network has a share of its own, and who was good before needs none of it.
+ */
+export class DigestBudget {
+  readonly #clock: Clock
+  readonly #seed: number
+  /** By address; who was good last comes last. */
+  readonly #known = new Map<string, TokenBucket>()
+  readonly #networks: readonly TokenBucket[]
+  readonly #strangers: TokenBucket
+
+  /** `seed`: any 32-bit integer that senders don't know. */
+  constructor(clock: Clock, seed: number) {
+    this.#clock = clock
+    this.#seed = seed
+    this.#networks = Array.from({ length: BUCKETS }, () => this.#bucketOf(NETWORK_MAX))
+    this.#strangers = this.#bucketOf(STRANGERS_MAX)
+  }
+
+  /** `host`: the peer of the query, in canonical form. */
+  take(query: Pick<Query, 'peerAddress' | 'peerFamily'>, host: string): boolean {
+    const known = this.#known.get(host)
+    if (known !== undefined) return known.take()
+    const network = this.#networks[this.#placeOf(query)]!
+    return network.take() && this.#strangers.take()
+  }
+
+  /** Remembers that a signature from there was good. */
+  noteGood(host: string): void {
+    const bucket = this.#known.get(host) ?? this.#bucketOf(KNOWN_MAX)
+    this.#known.delete(host)
+    this.#known.set(host, bucket)
+    if (this.#known.size <= KNOWN_ADDRESSES_MAX) return
+    for (const oldest of this.#known.keys()) {
+      this.#known.delete(oldest)
+      return
+    }
+  }
+
+  #bucketOf(most: number): TokenBucket {
+    return new TokenBucket(this.#clock, most, 1000 / most)
+  }
+
+  #placeOf({ peerAddress, peerFamily }: Pick<Query, 'peerAddress' | 'peerFamily'>): number {
+    const octets = peerFamily === 1 ? NETWORK_OCTETS.v4 : NETWORK_OCTETS.v6
+    let hash = this.#seed ^ octets
+    for (let i = 0; i < octets; i++) {
+      hash = Math.imul(hash ^ peerAddress[i]!, 0x9e3779b1)
+      hash ^= hash >>> 15
+    }
+    return hash & (BUCKETS - 1)
+  }
+}
