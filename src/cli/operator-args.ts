@@ -5,8 +5,8 @@ import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
 import { type Cidr, printAddress, scanAddress, scanCidr } from '../dns/text/address.ts'
 import type { DelegationRole } from '../operator/judge.ts'
 import type { OperatorSettings } from '../operator/operator.ts'
-import { EXPIRY_DEFAULT_MS } from '../peering/merge/merge-shares.ts'
-import { isSite } from '../peering/shared-text.ts'
+import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
+import { isSite } from '../peering/site-name.ts'
 import { FALSE, scanFlags, TRUE } from './args.ts'
 
 const LEVELS = ['debug', 'info', 'warning', 'error'] as const

@@ -3,7 +3,7 @@ import type { Endpoint } from '../dns/endpoint.ts'
 import { printRcode, Rcode, RRClass, RRType } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
-import { KDRNT_ZONE } from '../record/kdrnt.ts'
+import { KDRNT_ZONE } from '../record/local-zone.ts'
 import { soaSerial } from '../zone/inbound/transfer-reader.ts'
 import type { ZoneRecords } from '../zone/zonefile/records.ts'
 

@@ -2,8 +2,9 @@ import { RRType } from '../dns/iana/types.ts'
 import { isWellFormed } from '../dns/rdata/index.ts'
 import { scanGeoCode } from '../geo/code.ts'
 import { WEIGHT_MAX } from '../record/dns-record.ts'
-import { KDRNT, metadataHosts } from '../record/kdrnt.ts'
+import { metadataHosts } from '../record/kdrnt.ts'
 import { printLatin1 } from '../record/latin1.ts'
+import { KDRNT } from '../record/local-zone.ts'
 import { quote } from '../record/validate/fields.ts'
 
 /** TXT records that are looked at; a name has no more in practice than its record has endpoints. */

@@ -2,7 +2,7 @@ import { printType, RRType } from '../dns/iana/types.ts'
 import { isSubdomain, lowerName } from '../dns/name/name.ts'
 import { isWellFormed } from '../dns/rdata/index.ts'
 import { ENDPOINTS_MAX } from '../record/dns-record.ts'
-import { KDRNT_ZONE } from '../record/kdrnt.ts'
+import { KDRNT_ZONE } from '../record/local-zone.ts'
 import {
   DEFAULT_SET_IDENTIFIER,
   type EndpointObject,

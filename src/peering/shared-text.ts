@@ -6,6 +6,7 @@ import { quote } from '../record/validate/fields.ts'
 import { composeStrings } from '../record/validate/target.ts'
 import type { SharedEndpoint, SharedHealth } from './shared-endpoint.ts'
 import { shareEndpoint } from './shared-form.ts'
+import { isSite } from './site-name.ts'
 
 /**
  * The v2 form of a shared endpoint: TXT rdata of strings `key=value`.
@@ -19,8 +20,6 @@ import { shareEndpoint } from './shared-form.ts'
  */
 const VERSION = '2'
 
-/** What a site may be called: short enough for a line of a log, and nothing that a log minds. */
-const SITE = /^[0-9A-Za-z](?:[0-9A-Za-z._-]{0,61}[0-9A-Za-z])?$/
 const SITE_KEY = 'site='
 const KEY = /^([a-z][a-z0-9-]{0,15})=/
 const STRING_OCTETS_MAX = 255
@@ -28,11 +27,6 @@ const CONTINUED = '+'
 /** Longest value: a target of a DNSRecord, or a list of geo codes, each character of four octets. */
 const VALUE_CHARACTERS_MAX = 8192
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-/** True for what may be the name of a site: 1 to 63 letters, digits, `.`, `_` and `-`. */
-export function isSite(text: string): boolean {
-  return SITE.test(text)
-}
 
 /**
  * The site that a record names, without a look at the rest of it; '' = none. `rdata`: of TXT, well-formed, a

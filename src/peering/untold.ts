@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { runInSlices } from '../base/slices.ts'
-import { canTell, KDRNT } from '../record/kdrnt.ts'
+import { canTell } from '../record/kdrnt.ts'
+import { KDRNT } from '../record/local-zone.ts'
 import { unpackPlace, unpackRecord } from '../record/pack.ts'
 import { printHost } from '../record/print-endpoint.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../record/source.ts'

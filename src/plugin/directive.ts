@@ -23,7 +23,8 @@ export interface Directive {
    * again, from the same tokens, in each data thread: there only handlers and `onLinked` count, the
    * other hooks never run. So it must come to the same in all of them. No side effects: whatever
    * opens, listens, watches or loads goes into `c.onStartup`, so that a bad Corefile leaves
-   * everything as it was. Throws InputError (`c.dispenser.error…`) on bad input.
+   * everything as it was; and what is needed for that alone is imported there, since every thread loads
+   * what `setup` imports. Throws InputError (`c.dispenser.error…`) on bad input.
    */
   setup(c: SetupContext): void
 }

@@ -1,6 +1,7 @@
 import type { Endpoint } from './dns-record.ts'
 import { findDownTargets } from './health.ts'
-import { deriveLocalEndpoints, KDRNT } from './kdrnt.ts'
+import { deriveLocalEndpoints } from './kdrnt.ts'
+import { KDRNT } from './local-zone.ts'
 import type { Contribution } from './owner-sets.ts'
 import { type RecordContent, unpackRecord } from './pack.ts'
 import { findRisingUnits } from './rising.ts'

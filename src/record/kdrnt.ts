@@ -1,12 +1,9 @@
 import { RRType } from '../dns/iana/types.ts'
 import { concatNames, printName, scanName } from '../dns/name/name.ts'
 import type { DnsRecord, Endpoint } from './dns-record.ts'
+import { KDRNT, KDRNT_ZONE } from './local-zone.ts'
 import { isWildcard } from './validate/names.ts'
 import { composeStrings } from './validate/target.ts'
-
-/** Top-level domain of the gateway-local form, without a final dot. */
-export const KDRNT = 'kdrnt'
-export const KDRNT_ZONE: Uint8Array = scanName(`${KDRNT}.`)!
 
 /** The metadata records came without a TTL: a peer's question deserves today's answer. */
 const METADATA_TTL_SECONDS = 0

@@ -1,4 +1,4 @@
-import { KDRNT } from './kdrnt.ts'
+import { KDRNT } from './local-zone.ts'
 import { type PackedRecord, unpackPlace } from './pack.ts'
 import { lowerNameKey, scanHost } from './validate/names.ts'
 
@@ -57,8 +57,3 @@ export class ZoneClaims {
 }
 
 const KDRNT_KEY = lowerNameKey(scanHost(KDRNT)!)
-
-/** True if the zone is the one that serves gateway-local forms. */
-export function isLocalZone(zone: Uint8Array): boolean {
-  return lowerNameKey(zone) === KDRNT_KEY
-}

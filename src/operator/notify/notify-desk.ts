@@ -13,7 +13,7 @@ import {
   verifyRequest,
 } from '../../dns/tsig/verify-request.ts'
 import { TokenBucket } from '../../kube/token-bucket.ts'
-import { KDRNT_ZONE } from '../../record/kdrnt.ts'
+import { KDRNT_ZONE } from '../../record/local-zone.ts'
 import type { RefusalLog } from '../../telemetry/refusal-log.ts'
 import { DigestBudget } from './digest-budget.ts'
 import type { KeyBook } from './key-book.ts'

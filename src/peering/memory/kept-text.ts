@@ -4,7 +4,8 @@ import { type RefusedText, refuse } from '../../record/state/sealed-text.ts'
 import type { StateKind } from '../../record/state/state-file.ts'
 import { PEER_ENDPOINTS_MAX } from '../read-told.ts'
 import type { Generation, SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
-import { composeShared, isSite, scanShared } from '../shared-text.ts'
+import { composeShared, scanShared } from '../shared-text.ts'
+import { isSite } from '../site-name.ts'
 import { identityOf, type KeptPeer } from './kept-peer.ts'
 
 const OCTETS_MAX = 256 * 1024 * 1024

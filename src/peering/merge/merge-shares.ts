@@ -1,4 +1,5 @@
 import { DERIVED_ENDPOINTS_MAX } from '../../record/dns-record.ts'
+import { EXPIRY_DEFAULT_MS } from '../expiry.ts'
 import type { SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
 import { sortUnique } from '../shared-form.ts'
 import { chooseParts } from './choose-parts.ts'
@@ -9,9 +10,6 @@ import { joinShares } from './join-shares.ts'
 import { compareMerged, type MergeConflict, type MergedEndpoint } from './merged-endpoint.ts'
 import { compareParts, groupBy, type Part, setKey } from './part.ts'
 import { settleSet } from './settle-set.ts'
-
-/** How long the word of a silent site holds. */
-export const EXPIRY_DEFAULT_MS = 24 * 3600 * 1000
 
 /** Disagreements on one host that are told. */
 const CONFLICTS_MAX = 100

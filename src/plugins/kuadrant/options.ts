@@ -8,7 +8,7 @@ import type { BlockConfig } from '../../plugin/directive.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
-import { isLocalZone } from '../../record/zone-claims.ts'
+import { isLocalZone } from '../../record/local-zone.ts'
 import { checkHealth, type HealthOptions, NO_HEALTH, scanHealthProperty } from './health-options.ts'
 import {
   checkPassing,

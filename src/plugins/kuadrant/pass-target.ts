@@ -5,7 +5,7 @@ import { Opcode, OptionCode, printRcode, Rcode, RRType } from '../../dns/iana/in
 import { HeaderFlag, type Message } from '../../dns/message/message.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
 import { type PeerAddress, resolvePeer } from '../../peering/peer-address.ts'
-import { KDRNT_ZONE } from '../../record/kdrnt.ts'
+import { KDRNT_ZONE } from '../../record/local-zone.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
 /** Each try waits twice that much in all; asking every second is faster than any further one. */

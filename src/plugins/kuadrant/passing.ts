@@ -2,7 +2,7 @@ import { systemTimers } from '../../base/timers.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { ownAddress } from '../../plugin/endpoint.ts'
 import type { KuadrantOptions } from './options.ts'
-import { PassNotify } from './pass-notify.ts'
+import type { PassNotify } from './pass-notify.ts'
 import { findPassFaults } from './pass-notify-options.ts'
 
 /** Has a block pass NOTIFYs on while it is in service; undefined = it says nothing of that. */
@@ -14,7 +14,8 @@ export function preparePassing(
   const { block, clock, log, metrics } = c
   let passing: PassNotify | undefined
   c.onCheck(() => findPassFaults(options, block))
-  c.onStartup(() => {
+  c.onStartup(async () => {
+    const { PassNotify } = await import('./pass-notify.ts')
     for (const fault of findPassFaults(options, block)) throw fault
     const help = 'NOTIFYs of peers, by whether they were passed on, and what of that failed.'
     const counter = metrics.counter('sextant_kuadrant_notifies_total', help, ['outcome'])

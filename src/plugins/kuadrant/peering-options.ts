@@ -4,9 +4,9 @@ import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { printEndpoint } from '../../dns/endpoint.ts'
 import { scanName } from '../../dns/name/name.ts'
-import { EXPIRY_DEFAULT_MS } from '../../peering/merge/merge-shares.ts'
+import { EXPIRY_DEFAULT_MS } from '../../peering/expiry.ts'
 import { type PeerAddress, scanPeerAddress } from '../../peering/peer-address.ts'
-import { isSite } from '../../peering/shared-text.ts'
+import { isSite } from '../../peering/site-name.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 
 /** Peers of one block: more would be a mistake. */

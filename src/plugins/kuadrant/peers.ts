@@ -24,7 +24,7 @@ import { Stops } from './stops.ts'
 import { isAllowed } from './zone-content.ts'
 
 /** How long anything waits for the first answers of peers. */
-export const FIRST_ANSWERS_MS = 3000
+const FIRST_ANSWERS_MS = 3000
 /** Others than the owner may read the file. */
 const READABLE_BY_OTHERS = 0o004
 /** Silence that the ready page tells of. */
@@ -68,15 +68,15 @@ export class BlockPeers {
     this.#stops.add(measurePeers(metrics, () => this.#statuses))
     // What all of them told is known, from before a reload or from the file: nobody has to wait.
     this.#hasHeard = this.#followers.every(({ lastSeenMs }) => wasHeard(lastSeenMs))
-    void this.firstAnswers(FIRST_ANSWERS_MS)
+    void this.firstAnswers()
   }
 
-  /** Resolves once all were asked for the first time, or after that time. */
-  async firstAnswers(patienceMs: number): Promise<void> {
+  /** Resolves once all were asked for the first time, or after some seconds. */
+  async firstAnswers(): Promise<void> {
     const all = Promise.all(this.#followers.map((follower) => follower.answered()))
     let stop = (): void => {}
     const patience = new Promise<void>((resolve) => {
-      stop = systemTimers.after(patienceMs, resolve)
+      stop = systemTimers.after(FIRST_ANSWERS_MS, resolve)
     })
     await Promise.race([all, patience])
     stop()

@@ -2,9 +2,9 @@ import { InputError } from '../../base/errors.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { printName } from '../../dns/name/name.ts'
 import type { LocalTeller } from '../../peering/local-teller.ts'
-import type { BlockConfig, SetupContext } from '../../plugin/directive.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
 import type { VersionSource } from '../../plugin/zone-versions.ts'
-import { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
+import { isLocalZone } from '../../record/local-zone.ts'
 import { SerialBook } from '../../record/serials/serial-book.ts'
 import type { SerialFile } from '../../record/serials/serial-file.ts'
 import { acquireSerialFile } from '../../record/serials/shared-serial-file.ts'
@@ -13,9 +13,9 @@ import { SnapshotKeeper } from '../../record/snapshot/keeper.ts'
 import { type LoadedSnapshot, loadSnapshot } from '../../record/snapshot/load.ts'
 import type { RecordSource } from '../../record/source.ts'
 import type { SharedSource } from '../../record/source-sharing.ts'
-import { isLocalZone } from '../../record/zone-claims.ts'
 import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
 import { type BlockHealth, type BlockHealthParts, openHealth, openRampUp } from './block-health.ts'
+import { placeOf } from './block-place.ts'
 import { raiseSerials } from './loaded.ts'
 import {
   commitHistogram,
@@ -25,15 +25,17 @@ import {
   type SnapshotState,
 } from './metrics.ts'
 import { OfferedVersions } from './offered-versions.ts'
+import { acquire, isRead } from './open-source.ts'
 import type { KuadrantOptions } from './options.ts'
-import { BlockPeers, FIRST_ANSWERS_MS } from './peers.ts'
+import type { BlockPeers } from './peers.ts'
 import { digestOfShape } from './shape.ts'
 import type { OpenZones, SharedZones } from './shared-zones.ts'
 import { Siblings } from './siblings.ts'
+import { siteOf } from './site.ts'
 import { faultAt } from './source-fault.ts'
-import { acquire, nameOf } from './source-place.ts'
+import { nameOf } from './source-place.ts'
 import { Stops } from './stops.ts'
-import { siteOf, tellerOf, watchUntold } from './tellers.ts'
+import { tellerOf, watchUntold } from './tellers.ts'
 import { findLostAddresses } from './zone-content.ts'
 import { KuadrantZones } from './zones.ts'
 
@@ -43,6 +45,14 @@ const serials = new SerialBook()
 const RETRY_MS = 10_000
 /** What the server needs to open its sockets and start its threads: reading records would delay it. */
 const START_MS = 500
+
+export interface ServiceParts {
+  readonly share: SharedZones
+  /** Where `transfer` finds the zones. */
+  readonly versions: VersionSource
+  /** Undefined = there are none. */
+  readonly peers: BlockPeers | undefined
+}
 
 /**
  * A block in service:
@@ -70,21 +80,28 @@ export class KuadrantService {
   #trouble = ''
   #stopFollowing = (): void => {}
 
-  constructor(c: SetupContext, options: KuadrantOptions, share: SharedZones) {
+  constructor(c: SetupContext, options: KuadrantOptions, parts: ServiceParts) {
     this.#context = c
     this.#options = options
-    this.#share = share
-    this.#versions = c.block.zoneVersions.source()
+    this.#share = parts.share
+    this.#versions = parts.versions
+    this.#peers = parts.peers
     this.#siblings = Siblings.of(c.corefile)
-    if (options.peering.peers.length > 0) this.#peers = new BlockPeers(c, options)
-    this.#siblings.add({
-      options,
-      place: () => placeOf(c.block),
-      claim: () => this.#claim(),
-      stopFollowing: () => this.#stopFollowing(),
-      serves: () => this.#zones !== undefined || this.#servesLoaded,
-      notify: (host) => this.#peers?.notify(host),
-    })
+  }
+
+  /** True if queries get answers, from records or from a snapshot. */
+  get serves(): boolean {
+    return this.#zones !== undefined || this.#servesLoaded
+  }
+
+  /** No change of records reaches the zones any more. */
+  stopFollowing(): void {
+    this.#stopFollowing()
+  }
+
+  /** A NOTIFY for the zone kdrnt came from that address. */
+  notify(host: string): void {
+    this.#peers?.notify(host)
   }
 
   async start(): Promise<void> {
@@ -170,7 +187,7 @@ export class KuadrantService {
     const { snapshot, source } = this.#options
     // After a reload the instance before goes on serving until this one is complete. To be asked first:
     // a block without a snapshot is about to open the source.
-    const isReload = this.#siblings.hadSource(source)
+    const isReload = this.#siblings.hadSource(source, isRead)
     if (snapshot === undefined || isReload) return undefined
     const startMs = performance.now()
     const found = loadSnapshot(snapshot.path, this.#shape)
@@ -221,7 +238,8 @@ export class KuadrantService {
     this.#trouble = trouble
   }
 
-  async #claim(): Promise<void> {
+  /** Gets at the records and claims the zones of the block, unless it did so. */
+  async claim(): Promise<void> {
     if (this.#shared !== undefined || this.#stops.isClosed) return
     const { source, position, zones } = this.#options
     const { log, clock } = this.#context
@@ -248,7 +266,7 @@ export class KuadrantService {
   ): Promise<void> {
     const { clock, log, metrics, block } = this.#context
     const { claims } = this.#shared!
-    this.#measureWatches()
+    await this.#measureWatches()
     await this.#shared!.source.synced()
     if (this.#stops.isClosed) return
     const source = await this.#records()
@@ -294,7 +312,7 @@ export class KuadrantService {
     if (this.#peers === undefined) return own
     // What is served now has what they told: it must not go and come back. Else nobody waits for them.
     if (this.#loaded !== undefined || this.#siblings.replacesServing) {
-      await this.#peers.firstAnswers(FIRST_ANSWERS_MS)
+      await this.#peers.firstAnswers()
     }
     return this.#peers.merge(own, this.#teller!)
   }
@@ -332,7 +350,9 @@ export class KuadrantService {
     return { name: nameOf(this.#options.source), stops: this.#stops, log, clock, metrics }
   }
 
-  #measureWatches(): void {
+  async #measureWatches(): Promise<void> {
+    if (this.#options.source.kind !== 'kubernetes') return
+    const { KubernetesSource } = await import('../../record/kubernetes/kubernetes-source.ts')
     const { source } = this.#shared!
     if (!(source instanceof KubernetesSource)) return
     const name = nameOf(this.#options.source)
@@ -373,13 +393,6 @@ async function atMost(work: Promise<void>, milliseconds: number): Promise<void> 
 
 function wait(milliseconds: number): Promise<void> {
   return new Promise((resolve) => systemTimers.after(milliseconds, resolve))
-}
-
-/** Names the server block by what tells it from others: its keys, its addresses, its view. */
-function placeOf({ keys, listenHosts, viewName }: BlockConfig): string {
-  const addresses = keys.map(({ scheme, zoneText, port }) => `${scheme}://${zoneText}:${port}`)
-  const hosts = [...listenHosts].sort().join()
-  return `${addresses.sort().join()}@${hosts}/${encodeURIComponent(viewName)}`
 }
 
 function printTime({ facts }: LoadedSnapshot): string {

@@ -1,11 +1,10 @@
 import type { Directive } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import { isLocalZone } from '../../record/zone-claims.ts'
-import { checkBlock } from './check.ts'
+import { isLocalZone } from '../../record/local-zone.ts'
+import { prepareService } from './block-service.ts'
 import { KuadrantHandler } from './kuadrant.ts'
 import { draftOptions, scanOptions } from './options.ts'
 import { preparePassing } from './passing.ts'
-import { KuadrantService } from './service.ts'
 import { SharedZones } from './shared-zones.ts'
 import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
@@ -20,8 +19,9 @@ export const kuadrant: Directive = {
     siblings.addDraft(draft)
     // Before the scan, so that a bad property does not hide what is wrong with the manifests.
     let isScanned = false
-    c.onCheck((warn) => {
+    c.onCheck(async (warn) => {
       if (!isScanned && !draft.hasSource) return []
+      const { checkBlock } = await import('./check.ts')
       return checkBlock(draft, siblings.drafts, warn).catch(faultAt(draft.position))
     })
     const options = scanOptions(c.dispenser, c.block, draft)
@@ -57,13 +57,6 @@ export const kuadrant: Directive = {
         if (hasPeers || options.pass !== undefined) c.block.takesNotify = true
       })
     } else c.addHandler(handlerOf)
-    const service = new KuadrantService(c, options, share)
-    c.onReady(
-      () => service.unreadyReason(),
-      () => service.note(),
-    )
-    c.onStartup(() => service.start())
-    c.onFinalShutdown(() => service.finish())
-    c.onShutdown(() => service.stop())
+    prepareService(c, options, share, siblings)
   },
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { printEndpoint } from '../../dns/endpoint.ts'
 import { printName } from '../../dns/name/name.ts'
 import type { KuadrantOptions } from './options.ts'
+import { siteOf } from './site.ts'
 import { nameOf } from './source-place.ts'
-import { siteOf } from './tellers.ts'
 
 /**
  * Digest of all that shapes the zones of a block beside records: a snapshot with another one is of other

@@ -2,8 +2,8 @@ import { equalNames } from '../../dns/name/name.ts'
 import type { CorefileView } from '../../plugin/directive.ts'
 import { type HealthOptions, NO_HEALTH, printProbing } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
-import { isRead, nameOf, type SourcePlace } from './source-place.ts'
-import { siteOf } from './tellers.ts'
+import { siteOf } from './site.ts'
+import { nameOf, type SourcePlace } from './source-place.ts'
 
 /** A `kuadrant` block as the others of its Corefile see it. */
 export interface Sibling {
@@ -107,8 +107,11 @@ export class Siblings {
     return this.#claimed
   }
 
-  /** True if an earlier Corefile of this process had read the source when the first block of this one started. */
-  hadSource(source: SourcePlace): boolean {
+  /**
+   * True if an earlier Corefile of this process had read the source when the first block of this one started.
+   * `isRead`: whether one has been read by now.
+   */
+  hadSource(source: SourcePlace, isRead: (place: SourcePlace) => boolean): boolean {
     this.#readBefore ??= new Set(
       this.options.filter((options) => isRead(options.source)).map(({ source }) => nameOf(source)),
     )

@@ -1,12 +1,5 @@
 import { InputError } from '../../base/errors.ts'
-import {
-  acquireCluster,
-  type ClusterRecords,
-  isClusterRead,
-} from '../../record/kubernetes/acquire.ts'
-import type { KubernetesSourceOptions } from '../../record/kubernetes/kubernetes-source.ts'
-import { acquireSource, isSourceOpen } from '../../record/manifests/shared-source.ts'
-import type { SharedSource } from '../../record/source-sharing.ts'
+import type { ClusterRecords } from '../../record/kubernetes/acquire.ts'
 
 /** Where a block has its records from. */
 export type SourcePlace =
@@ -18,23 +11,6 @@ export function nameOf(place: SourcePlace): string {
   if (place.kind === 'manifests') return place.directory
   const { kubeconfig, context } = place
   return ['kubernetes', kubeconfig, context].filter((part) => part !== '').join(' ')
-}
-
-/**
- * The source at that place, and the function that gives it back. Throws InputError where it can't be
- * opened; an API server that can't be reached is waited for.
- */
-export function acquire(
-  place: SourcePlace,
-  parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
-): Promise<{ readonly shared: SharedSource; readonly release: () => void }> {
-  if (place.kind === 'kubernetes') return acquireCluster(place, parts)
-  return acquireSource({ ...parts, directory: place.directory })
-}
-
-/** True if somebody in this process has read it. */
-export function isRead(place: SourcePlace): boolean {
-  return place.kind === 'kubernetes' ? isClusterRead(place) : isSourceOpen(place.directory)
 }
 
 /** RFC 1123 section 2.1, as the API has it. */

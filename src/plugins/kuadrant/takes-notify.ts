@@ -4,7 +4,7 @@ import { printAddress } from '../../dns/text/address.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import { KDRNT_ZONE } from '../../record/kdrnt.ts'
+import { KDRNT_ZONE } from '../../record/local-zone.ts'
 
 /** Of whom a NOTIFY is. */
 export interface NotifySender {

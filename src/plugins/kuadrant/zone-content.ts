@@ -3,10 +3,11 @@ import { RRType } from '../../dns/iana/types.ts'
 import { concatNames, isSubdomain, printName, scanName } from '../../dns/name/name.ts'
 import type { LocalTeller } from '../../peering/local-teller.ts'
 import type { Endpoint } from '../../record/dns-record.ts'
+import { isLocalZone } from '../../record/local-zone.ts'
 import { RecordZone, type RecordZoneOptions, type ZoneSink } from '../../record/record-zone.ts'
 import { SOA_TTL_SECONDS, scanMailbox } from '../../record/soa.ts'
 import type { StoredRecord } from '../../record/source.ts'
-import { isLocalZone, type ZoneClaims } from '../../record/zone-claims.ts'
+import type { ZoneClaims } from '../../record/zone-claims.ts'
 import type { KuadrantOptions, Nameserver } from './options.ts'
 
 /**

@@ -52,9 +52,9 @@ export const OCTETS_BUCKETS: readonly number[] = [
 /** Bucket by octets. What is longer is of the last: above a bound of 64 000 there is no other. */
 const OCTETS_BUCKET_MAX = 65_535
 const OCTETS_BUCKET = new Uint8Array(new ArrayBuffer(OCTETS_BUCKET_MAX + 1))
-for (let octets = 0; octets <= OCTETS_BUCKET_MAX; octets++) {
-  const bucket = OCTETS_BUCKETS.findIndex((bound) => octets <= bound)
-  OCTETS_BUCKET[octets] = bucket === -1 ? OCTETS_BUCKETS.length : bucket
+OCTETS_BUCKET.fill(OCTETS_BUCKETS.length)
+for (let bucket = OCTETS_BUCKETS.length - 1; bucket >= 0; bucket--) {
+  OCTETS_BUCKET.fill(bucket, 0, OCTETS_BUCKETS[bucket]! + 1)
 }
 
 export const PROTOCOLS = ['udp', 'tcp'] as const

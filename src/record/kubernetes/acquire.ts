@@ -1,9 +1,8 @@
 import { Random } from '../../base/random.ts'
 import type { ApiClient } from '../../kube/api.ts'
-import { HttpsClient } from '../../kube/https-client.ts'
-import { type ApiPlace, digestOf, loadKubeConfig, warningOf } from '../../kube/kubeconfig.ts'
+import type { ApiPlace } from '../../kube/kubeconfig.ts'
 import { acquireShared, SharedSource, sharedBelow } from '../source-sharing.ts'
-import { KubernetesSource, type KubernetesSourceOptions } from './kubernetes-source.ts'
+import type { KubernetesSourceOptions } from './kubernetes-source.ts'
 
 /** Which records of which cluster. */
 export interface ClusterRecords extends ApiPlace {
@@ -20,6 +19,9 @@ export async function acquireCluster(
   records: ClusterRecords,
   parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
 ): Promise<{ readonly shared: SharedSource; readonly release: () => void }> {
+  // All that knows Kubernetes is loaded with the first cluster.
+  const { digestOf } = await import('../../kube/kubeconfig.ts')
+  const { KubernetesSource } = await import('./kubernetes-source.ts')
   // Before it is loaded: what is edited in between is taken up by the next reload.
   const key = `${keyOf(records)} ${digestOf(records)}`
   const { api, warning } = await openApi(records)
@@ -44,6 +46,8 @@ export function isClusterRead(records: ClusterRecords): boolean {
 export async function openApi(
   place: ApiPlace,
 ): Promise<{ readonly api: ApiClient; readonly warning: string }> {
+  const { HttpsClient } = await import('../../kube/https-client.ts')
+  const { loadKubeConfig, warningOf } = await import('../../kube/kubeconfig.ts')
   const load = () => loadKubeConfig(place)
   const config = await load()
   return { api: new HttpsClient(config, load), warning: warningOf(config) }

@@ -1,0 +1,99 @@
+// What a start costs: commands to their end, servers to their start-up lines.
+//   node bench/start.mjs [OTHER_ROOT] [ROUNDS] [CASE]
+// OTHER_ROOT: another built checkout, started in turn with this one; each round has a ratio of its own. CASE: how the names of
+// those to be measured begin. Linux.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { median } from './median.mjs'
+
+const here = fileURLToPath(new URL('..', import.meta.url))
+const [other, rounds = '7', chosen = ''] = process.argv.slice(2)
+const roots = other === undefined ? [here] : [here, resolve(other)]
+const directory = mkdtempSync(join(tmpdir(), 'sextant-start-'))
+/** Ticks of /proc are hundredths of a second. */
+const MS_PER_TICK = 10
+
+const WHOAMI = 'example.org:0 {\n bind 127.0.0.1\n whoami\n}\n'
+const KUADRANT = `k.example.com:0 {
+  bind 127.0.0.1
+  prometheus 127.0.0.1:0
+  ready 127.0.0.1:0
+  errors
+  log
+  geoip
+  kuadrant {
+    manifests records
+  }
+}
+`
+mkdirSync(join(directory, 'records'))
+writeFileSync(join(directory, 'whoami'), WHOAMI)
+writeFileSync(join(directory, 'kuadrant'), KUADRANT)
+
+/** Milliseconds and CPU milliseconds of a command, from its start to its end. */
+function command(...args) {
+  return (main) => {
+    const time = 'TIMEFORMAT="%R %U %S"; time "$@" >/dev/null 2>&1'
+    const words = ['-c', time, 'bash', process.execPath, main, ...args]
+    const { stderr, status } = spawnSync('bash', words, { cwd: directory, encoding: 'utf8' })
+    if (status !== 0) throw new Error(`${args.join(' ')}: exit code ${status}`)
+    const [real, user, system] = stderr.trim().split(' ').map(Number)
+    return { wallMs: real * 1000, cpuMs: (user + system) * 1000 }
+  }
+}
+
+/** The same of a server, from its start to the last of its lines; and what it has in memory then. */
+function server(corefile) {
+  return async (main) => {
+    const startMs = performance.now()
+    const args = [main, 'serve', '-conf', corefile]
+    const child = spawn(process.execPath, args, { cwd: directory, stdio: ['ignore', 'pipe', 1] })
+    const exited = once(child, 'exit')
+    let last = ''
+    for await (const line of createInterface({ input: child.stdout })) {
+      last = line
+      if (line.startsWith('Sextant-')) break
+    }
+    if (!last.startsWith('Sextant-')) throw new Error(`${corefile}: it did not start: ${last}`)
+    const wallMs = performance.now() - startMs
+    const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ')
+    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
+    const residentMib = Number(/^VmRSS:\s+(\d+)/m.exec(status)[1]) / 1024
+    child.kill('SIGTERM')
+    await exited
+    return { wallMs, cpuMs: (Number(stat[11]) + Number(stat[12])) * MS_PER_TICK, residentMib }
+  }
+}
+
+const cases = {
+  '-version': command('-version'),
+  'check, whoami': command('check', '-conf', 'whoami'),
+  'check, kuadrant': command('check', '-conf', 'kuadrant'),
+  'serve, whoami': server('whoami'),
+  'serve, kuadrant': server('kuadrant'),
+}
+
+for (const [name, run] of Object.entries(cases)) {
+  if (!name.startsWith(chosen)) continue
+  const measured = roots.map(() => [])
+  for (let round = 0; round <= Number(rounds); round++) {
+    for (const [i, root] of roots.entries()) {
+      const one = await run(join(root, 'dist/main.js'))
+      // The first round warms the caches of the system.
+      if (round > 0) measured[i].push(one)
+    }
+  }
+  for (const key of Object.keys(measured[0][0])) {
+    const values = measured.map((runs) => runs.map((one) => one[key]))
+    const texts = values.map((one) => median(one).toFixed(0).padStart(6))
+    const ratios = values[0].map((value, i) => value / (values[1]?.[i] ?? value))
+    const ratio = other === undefined ? '' : `  ${median(ratios).toFixed(2)} of it`
+    console.log(`${name.padEnd(16)} ${key.padEnd(12)} ${texts.join(' against ')}${ratio}`)
+  }
+}
+rmSync(directory, { recursive: true })

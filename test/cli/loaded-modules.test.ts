@@ -1,0 +1,142 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { run } from '../support/peer.ts'
+import { root, startServer } from '../support/server.ts'
+
+/*
+ * What a start costs is how much it loads: a module takes about a millisecond. So commands, Corefiles and data threads
+ * load what they need. Node says what each thread has loaded where it is asked for coverage.
+ */
+
+t.setTimeout(300_000)
+
+const MAIN = join(root, 'dist/main.js')
+/** What a server of UDP needs on this machine; none where it is served over node:dgram. */
+const CALLS = ['koffi', '@koromix']
+
+interface Loaded {
+  /** Our own, from dist/ on. */
+  readonly modules: readonly string[]
+  /** The packages that others are of. */
+  readonly packages: readonly string[]
+}
+
+/** What each thread of a process has loaded, the first one first. */
+function readLoaded(directory: string): Loaded[] {
+  return readdirSync(directory)
+    .sort((a, b) => threadOf(a) - threadOf(b))
+    .map((name) => {
+      const { result } = JSON.parse(readFileSync(join(directory, name), 'utf8')) as {
+        readonly result: readonly { readonly url: string }[]
+      }
+      const of = (mark: string): string[] =>
+        result.flatMap(({ url }) => (url.includes(mark) ? [url.slice(url.lastIndexOf(mark))] : []))
+      const packages = new Set(of('/node_modules/').map((path) => path.split('/')[2]!))
+      for (const call of CALLS) packages.delete(call)
+      return { modules: of('/dist/').map((path) => path.slice(6)), packages: [...packages].sort() }
+    })
+}
+
+/** Files are called coverage-PROCESS-TIME-THREAD.json. */
+const threadOf = (name: string): number => Number(/-(\d+)\.json$/.exec(name)?.[1])
+
+/** Runs a command to its end. */
+async function loadedBy(t: Test, args: readonly string[], exitCode: number): Promise<Loaded> {
+  const directory = t.testdir({ Corefile: 'example.org {\n whoami\n}\n' })
+  const coverage = join(directory, 'coverage')
+  const command = ['cd "$0" && NODE_V8_COVERAGE=coverage exec "$@"', directory, process.execPath]
+  const { code, stderr } = await run('sh', ['-c', ...command, MAIN, ...args])
+  t.equal(code, exitCode, stderr)
+  return readLoaded(coverage)[0]!
+}
+
+t.test('a command loads what it needs', async (t) => {
+  const NOBODY = ['@127.0.0.1', '-p', '1', '+time=1', '+tries=1']
+  const table = [
+    { name: '-version', args: ['-version'], modulesMax: 15 },
+    { name: '-plugins', args: ['-plugins'], modulesMax: 15 },
+    { name: 'help', args: ['help'], modulesMax: 10 },
+    { name: 'check', args: ['check', '-conf', 'Corefile'], modulesMax: 80 },
+    { name: 'operator -h', args: ['operator', '-h'], modulesMax: 30 },
+    { name: 'query', args: ['query', 'example.org', ...NOBODY], modulesMax: 70, code: 9 },
+  ]
+  for (const { name, args, modulesMax, code = 0 } of table) {
+    const { modules, packages } = await loadedBy(t, args, code)
+    t.ok(modules.includes('main.js'), `${name}: it was seen`)
+    t.ok(modules.length <= modulesMax, `${name}: ${modules.length} modules`)
+    t.strictSame(packages, [], `${name}: packages`)
+  }
+})
+
+/** Those of the folders (to the final slash) and files of which something is loaded. */
+function foldersOf({ modules }: Loaded, folders: readonly string[]): string[] {
+  return folders.filter((folder) => modules.some((module) => module.startsWith(folder)))
+}
+
+/** Starts and ends a server; what its threads have loaded, the control thread first. */
+async function loadedByServer(t: Test, corefile: string): Promise<Loaded[]> {
+  const env = { NODE_V8_COVERAGE: 'coverage' }
+  const server = await startServer(t, { corefile, env, files: { 'records/none.txt': '' } })
+  server.process.kill('SIGTERM')
+  t.equal(await server.exited(), 0, server.output())
+  return readLoaded(join(server.directory, 'coverage'))
+}
+
+/** What a server of zones that come from records needs, and only the control thread of one. */
+const CONTROL = [
+  'api/',
+  'client/',
+  'kube/',
+  'operator/',
+  'peering/merge/',
+  'probing/',
+  'record/kubernetes/',
+  'record/manifests/',
+  'record/validate/dns-record.js',
+  'zone/history/',
+  'zone/zonefile/',
+]
+
+t.test('a server loads what its Corefile names', async (t) => {
+  const corefile = 'example.org:{PORT} {\n bind 127.0.0.1\n whoami\n}\n'
+  const [control, ...threads] = await loadedByServer(t, corefile)
+  t.ok(control!.modules.includes('plugins/whoami/whoami.js'), 'it was seen')
+  for (const [i, loaded] of [control!, ...threads].entries()) {
+    const name = i === 0 ? 'the control thread' : `data thread ${i}`
+    t.ok(loaded.modules.length <= 150, `${name}: ${loaded.modules.length} modules`)
+    t.strictSame(loaded.packages, [], `${name}: packages`)
+    const others = [...CONTROL, 'geo/', 'record/', 'steering/', 'zone/', 'plugins/file/']
+    t.strictSame(foldersOf(loaded, others), [], name)
+  }
+})
+
+t.test('a data thread loads nothing of what only the control thread does', async (t) => {
+  const corefile = `example.org:{PORT} {
+    bind 127.0.0.1
+    multisocket 1
+    prometheus 127.0.0.1:0
+    ready 127.0.0.1:0
+    health 127.0.0.1:0
+    reload
+    errors
+    log
+    acl {
+      allow net 127.0.0.0/8
+    }
+    local
+    minimal
+    kuadrant {
+      manifests records
+    }
+  }
+`
+  const [control, ...threads] = await loadedByServer(t, corefile)
+  t.strictSame(foldersOf(control!, ['record/manifests/']), ['record/manifests/'], 'it was seen')
+  t.ok(control!.packages.includes('prom-client'), 'and its packages')
+  for (const { modules, packages } of threads) {
+    t.ok(modules.includes('plugins/kuadrant/kuadrant.js'), 'it was seen')
+    t.strictSame(foldersOf({ modules, packages }, CONTROL), [])
+    t.strictSame(packages, [])
+  }
+})
