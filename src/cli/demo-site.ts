@@ -101,7 +101,7 @@ export class DemoSite {
     const data = composeClientSubnet(scanCidr(subnet)!)
     const query = { ...plain, edns: { ...plain.edns!, options: [{ code: OptionCode.ECS, data }] } }
     const server = { host: HOST, port: this.options.port }
-    const answered = await ask({ server, query, timeoutMs: 500, tries: 1 })
+    const answered = await ask({ server, query, timeoutMs: 2000, tries: 5 })
     return answered.kind === 'reply' ? answered.message.answer : []
   }
 

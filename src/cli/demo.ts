@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -10,8 +11,11 @@ import { CONTINENTS, DEMO_HOST, DEMO_ZONE, DemoSite } from './demo-site.ts'
 import type { Output } from './output.ts'
 
 /** Ample: until a step has had its effect. */
-const STEP_MS_MAX = 30_000
+const STEP_MS_MAX = 120_000
 const LOOK_MS = 20
+const PORT_MIN = 20_000
+const PORT_END = 32_768
+const PORT_TRIES_MAX = 1000
 const [EUROPE, , AMERICA] = CONTINENTS
 
 /**
@@ -158,14 +162,34 @@ function stopRequested(): Promise<void> {
   })
 }
 
-/** Ports of loopback that nobody has at the moment. */
+/**
+ * Ports of loopback that nobody has at the moment, for UDP as for TCP. None of those that systems give out by themselves: a
+ * site that is down for a while has to find its own free.
+ */
 async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
-  await Promise.all(servers.map((server) => once(server, 'listening')))
-  const ports = servers.map((server) => {
-    const address = server.address()
-    return typeof address === 'object' && address !== null ? address.port : 0
-  })
-  await Promise.all(servers.map((server) => once(server.close(), 'close')))
-  return ports
+  const ports = new Set<number>()
+  for (let tries = 0; ports.size < count && tries < PORT_TRIES_MAX; tries++) {
+    const port = PORT_MIN + Math.floor(Math.random() * (PORT_END - PORT_MIN))
+    if (await isFree(port)) ports.add(port)
+  }
+  if (ports.size < count) throw new Error('found no free ports')
+  return [...ports]
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const tcp = createServer()
+  const udp = createSocket('udp4')
+  try {
+    tcp.listen(port, '127.0.0.1')
+    await once(tcp, 'listening')
+    udp.bind(port, '127.0.0.1')
+    await once(udp, 'listening')
+    return true
+  } catch {
+    return false
+  } finally {
+    udp.close()
+    // Its callback comes as well where it never listened.
+    await new Promise((closed) => tcp.close(closed))
+  }
 }

@@ -6,6 +6,7 @@ import { Turns } from '../../src/operator/delegation/turns.ts'
 import { desiredProbes } from '../../src/operator/probes/desired-probes.ts'
 import { composeStatus, readState, scanProbe } from '../../src/operator/probes/probe-status.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
+import type { Write } from '../../src/operator/write.ts'
 import { COUNT_MAX, type ProbeState, unknownState } from '../../src/probing/probe-state.ts'
 import { HEALTH_CHECK_DEFAULTS, THRESHOLD_MAX } from '../../src/record/health-check.ts'
 import { SPEC } from '../../src/record/validate/fields.ts'
@@ -28,6 +29,47 @@ const RECORD_CHECK = RECORD_SPEC.properties!.healthCheck!
 const PROBE_SPEC = schemaOf('dnshealthcheckprobes', 'spec')
 const PROBE_STATUS = schemaOf('dnshealthcheckprobes', 'status')
 
+/** Tells which fields of records are read. */
+class WatchedCluster extends ToyCluster {
+  /** In the form of `pathsOf`. */
+  readonly read = new Set<string>()
+  readonly #plain = new WeakMap<object, ApiObject>()
+
+  override record(key: string): ApiObject | undefined {
+    const plain = super.record(key)
+    if (plain === undefined) return undefined
+    const record = watched(plain, this.read)
+    this.#plain.set(record, plain)
+    return record
+  }
+
+  /** What is written over is looked for by its identity. */
+  override async write(write: Write): Promise<void> {
+    const parts = Object.entries(write).map(([name, part]) => {
+      const plain = typeof part === 'object' && part !== null ? this.#plain.get(part) : undefined
+      return [name, plain ?? part]
+    })
+    await super.write(Object.fromEntries(parts))
+  }
+}
+
+/** True for a field that `leaf` is, or is below, and for a key of a mapping. Both in the form of `pathsOf`. */
+function isOn(path: string, leaf: string): boolean {
+  const [mapping = '', keys] = leaf.split('{}')
+  if (keys !== undefined && path.startsWith(`${mapping}.`)) return true
+  return ['.', '[', '{'].some((next) => `${leaf}.`.startsWith(`${path}${next}`))
+}
+
+/** Fields of records that were read and that the schema has not. */
+function unknownTo(schemas: Readonly<Record<string, Schema>>, read: ReadonlySet<string>): string[] {
+  const leaves = Object.entries(schemas).flatMap(([part, schema]) => pathsOf(schema, part))
+  const isBelow = (path: string): boolean => /^(?:spec|status)\./.test(path)
+  // Whoever writes JSON asks each value for that.
+  const isAsked = (path: string): boolean => !path.endsWith('.toJSON')
+  const isKnown = (path: string): boolean => leaves.some((leaf) => isOn(path, leaf))
+  return [...read].filter((path) => isBelow(path) && isAsked(path) && !isKnown(path)).sort()
+}
+
 /** Of upstream's, which the operator leaves alone. */
 const NOT_OURS = /^(healthCheck|group|activeGroups|remoteRecordStatuses)/
 
@@ -40,7 +82,7 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
   }
 
   const peers = new ToyPeers()
-  const [cluster, clock] = [new ToyCluster(), new FakeClock()]
+  const [cluster, clock] = [new WatchedCluster(), new FakeClock()]
   const addresses = ['192.0.2.53:53', '192.0.2.54:53', '192.0.2.55:53']
   const data = { ZONES: HOST, NAMESERVERS: addresses.join() }
   cluster.put(secret('a', 'coredns', data))
@@ -94,7 +136,8 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
   cluster.secrets.clear()
   await look('one without a provider')
 
-  const world = new DelegatingWorld()
+  const delegating = new WatchedCluster()
+  const world = new DelegatingWorld(delegating)
   world.delegate('app', [address(HOST, '192.0.2.1')])
   await world.settle()
   check('one that delegates', world.cluster.record('a/app'))
@@ -106,6 +149,18 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
     .filter(isOurs)
     .filter((path) => !isWritten(path))
   t.strictSame(missing, [], 'and all fields are written that are not for others')
+
+  const made = [...cluster.records.values(), ...delegating.records.values()]
+  t.equal(made.length, 5, 'the originals, and what was made of them')
+  for (const { metadata, spec } of made) {
+    t.strictSame(misfitsOf(spec, RECORD_SPEC), [], `spec of ${Object(metadata).name}`)
+  }
+  const schemas = { spec: RECORD_SPEC, status: RECORD_STATUS }
+  const read = new Set([...cluster.read, ...delegating.read])
+  t.strictSame(unknownTo(schemas, read), [], 'nothing is read that is not there')
+  for (const path of ['spec.rootHost', 'spec.ownerID', 'spec.delegate', 'spec.providerRef.name']) {
+    t.ok(read.has(path), `${path} is read`)
+  }
 })
 
 const states: fc.Arbitrary<ProbeState> = fc.record({

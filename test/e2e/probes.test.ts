@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { composeQuery, UdpClient } from '../support/client.ts'
+import { getText } from '../support/get-text.ts'
 import { readReply } from '../support/read-reply.ts'
 import { RisingShare } from '../support/rising-share.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
@@ -99,8 +100,8 @@ t.test('two gateways behind one name', async (t) => {
   const becomes = (want: string) => until(async () => (await served()) === want, want)
   const shows = (path: string, what: RegExp, at = metricsPort) =>
     until(async () => {
-      const page = await fetch(`http://127.0.0.1:${at}${path}`)
-      return what.test(await page.text())
+      const { text } = await getText(`http://127.0.0.1:${at}${path}`)
+      return what.test(text)
     }, String(what))
 
   await t.test('both are up', async (t) => {

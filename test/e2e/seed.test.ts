@@ -1,5 +1,6 @@
 import t from 'tap'
 import { ask } from '../support/dig.ts'
+import { getText } from '../support/get-text.ts'
 import { cityEntry, composeMmdb } from '../support/mmdb.ts'
 import { needs } from '../support/peer.ts'
 import { freePort, layFiles, runSextant, startServer } from '../support/server.ts'
@@ -111,7 +112,7 @@ t.test('the Corefile of the proposal starts and answers', needs('dig'), async (t
       /coredns_dns_requests_total\{[^}]*zone="kdrnt\."/,
     ]
     const areThere = async () => {
-      const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()
+      const { text } = await getText(`http://127.0.0.1:${metrics}/metrics`)
       return counts.every((count) => count.test(text))
     }
     await until(areThere, 'both counts')

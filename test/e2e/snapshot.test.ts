@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { isSerialAfter } from '../../src/record/soa.ts'
 import { UdpClient } from '../support/client.ts'
+import { getText } from '../support/get-text.ts'
 import { freePort, putFile, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -71,7 +72,7 @@ async function lives(t: Test, properties: string): Promise<void> {
         const reply = await client.ask({ name: 'www.k.example.com', type: 'A' })
         return addressOf(reply)
       }
-      ready = await (await fetch(`http://127.0.0.1:${readyPort}/ready`)).text()
+      ready = (await getText(`http://127.0.0.1:${readyPort}/ready`)).text
       await live(look)
       server.process.kill(signal)
       await server.exited()

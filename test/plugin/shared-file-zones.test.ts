@@ -8,6 +8,8 @@ import { SharedFileZones } from '../../src/plugin/shared-file-zones.ts'
 import { autoWith } from '../../src/plugins/auto/setup.ts'
 import { fileWith } from '../../src/plugins/file/setup.ts'
 import type { ControlWiring } from '../../src/server/wiring.ts'
+import { backdate } from '../support/backdate.ts'
+import { putFile } from '../support/server.ts'
 import { FakeTimers, followerOf, SetUp } from '../support/setup.ts'
 import { type Question, show, transaction } from '../support/transaction.ts'
 import { until } from '../support/until.ts'
@@ -74,6 +76,7 @@ t.test('only what is new is published, and only new versions get another answere
   const { c, control, data, published } = sharing()
   const still = zoneIn(dir, c, 'still.example.', text(1, 1))
   const moving = zoneIn(dir, c, 'moving.example.', text(1, 1))
+  backdate(dir)
   await still.load()
   await moving.load()
   control.publish([still, moving])
@@ -103,6 +106,7 @@ async function answers(c: SetUp, follower: SetUp, name: string): Promise<string[
 
 t.test('file: a data thread answers what the control thread answers', async (t) => {
   const dir = t.testdir({ db: text(1, 1) })
+  backdate(dir)
   const timers = new FakeTimers()
   const corefile = `file ${join(dir, 'db')} {\n reload 1s\n}\nfile ${join(dir, 'none')} example.net`
   const c = new SetUp(fileWith(timers), corefile)
@@ -123,6 +127,7 @@ t.test('file: a data thread answers what the control thread answers', async (t) 
 
 t.test('auto: zones come, change and go', async (t) => {
   const dir = t.testdir({ 'db.example.org': text(1, 1) })
+  backdate(dir)
   const timers = new FakeTimers()
   const corefile = `auto . {\n directory ${dir}\n reload 1s\n}`
   const c = new SetUp(autoWith(timers), corefile)
@@ -139,7 +144,7 @@ t.test('auto: zones come, change and go', async (t) => {
   await soon('example.org.', 'NOERROR c0000201')
   writeFileSync(join(dir, 'db.example.net'), text(1, 7))
   await soon('example.net.', 'NOERROR c0000207')
-  writeFileSync(join(dir, 'db.example.net'), text(2, 8))
+  putFile(dir, 'db.example.net', text(2, 8))
   await soon('example.net.', 'NOERROR c0000208')
   writeFileSync(join(dir, 'db.example.net'), 'no zone')
   await soon('example.net.', 'NOERROR c0000208')

@@ -11,25 +11,27 @@ export const HOST = 'k.example.com'
 
 /** A namespace with delegating records in it, all of one operator. */
 export class DelegatingWorld {
-  readonly cluster = new ToyCluster()
+  readonly cluster: ToyCluster
   readonly clock = new FakeClock()
-  readonly #reconciler = new Reconciler({
-    view: this.cluster,
-    writer: this.cluster,
-    peers: new ToyPeers(),
-    clock: this.clock,
-    listener: { looked: () => {}, forgot: () => {} },
-    site: 'here',
-    bounds: { minMs: 5000, maxMs: 900_000 },
-    expiryMs: 1000,
-    peersForm: () => 'whole',
-    role: 'primary',
-    removalTimeoutMs: 86_400_000,
-    turns: new Turns(),
-    owners: { rivalOf: () => '' },
-  })
+  readonly #reconciler: Reconciler
 
-  constructor() {
+  constructor(cluster = new ToyCluster()) {
+    this.cluster = cluster
+    this.#reconciler = new Reconciler({
+      view: cluster,
+      writer: cluster,
+      peers: new ToyPeers(),
+      clock: this.clock,
+      listener: { looked: () => {}, forgot: () => {} },
+      site: 'here',
+      bounds: { minMs: 5000, maxMs: 900_000 },
+      expiryMs: 1000,
+      peersForm: () => 'whole',
+      role: 'primary',
+      removalTimeoutMs: 86_400_000,
+      turns: new Turns(),
+      owners: { rivalOf: () => '' },
+    })
     this.putSecret(HOST)
   }
 

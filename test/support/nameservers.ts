@@ -49,7 +49,7 @@ export async function startPeer(
   const port = await freePort()
   // Not t.testdir: that of the server under test would go.
   const directory = mkdtempSync(join(tmpdir(), `sextant-${name}-`))
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
   if (options.zoneText !== undefined) writeFileSync(join(directory, 'zone'), options.zoneText)
   writeFileSync(join(directory, 'conf'), CONFIGS[name](options, port, directory))
   const [command, ...args] = COMMANDS[name]

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
+import { getText } from './get-text.ts'
 import { run } from './peer.ts'
 import { freePort, root, runSextant } from './server.ts'
 import { until } from './until.ts'
@@ -127,7 +128,7 @@ export class PageRun {
   async #output(command: string): Promise<string> {
     if (command === 'npm start') return this.#serve(['-conf', 'Corefile.example'])
     const [program = '', ...args] = command.split(/\s+/)
-    if (program === 'curl') return (await fetch(args.at(-1) ?? '')).text()
+    if (program === 'curl') return (await getText(args.at(-1) ?? '')).text
     if (program === 'sextant' && args[0] === 'serve') return this.#serve(args.slice(1))
     const { stdout, stderr } =
       program === 'sextant' ? await runSextant(this.#directory, args) : await run(program, args)

@@ -1,7 +1,7 @@
 import { RISE_STEPS } from '../../src/probing/ramp-up.ts'
 
-/** Standard deviations that a count exceeds by chance less than once in three million runs. */
-const DEVIATIONS = 5
+/** Standard deviations that a count exceeds by chance less than once in 10^10 runs. */
+const DEVIATIONS = 6.5
 /** Beside half a step: that a timer is early, and that weights are whole numbers. */
 const SLACK = 0.01
 

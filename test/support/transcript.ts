@@ -2,6 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import type { Test } from 'tap'
+import { getText } from './get-text.ts'
 import type { RunningServer } from './server.ts'
 import { until } from './until.ts'
 import { readMessage } from './wire.ts'
@@ -169,8 +170,8 @@ export function countsOf(page: string): string[] {
 }
 
 export async function pageOf(port: number, path: string): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${port}${path}`)
-  return `${response.status} ${await response.text()}`
+  const { status, text } = await getText(`http://127.0.0.1:${port}${path}`)
+  return `${status} ${text}`
 }
 
 /** Ends the server as an operator would; resolves once it is gone. */

@@ -1,9 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: origin templates look like placeholders
+
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { FilePattern } from '../../../src/plugins/auto/file-pattern.ts'
 import { auto, autoWith } from '../../../src/plugins/auto/setup.ts'
+import { backdate } from '../../support/backdate.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -19,6 +21,7 @@ function setUp(
   zones = ['.'],
 ) {
   const dir = t.testdir(files)
+  backdate(dir)
   const timers = new FakeTimers()
   const corefile = `auto {\n directory ${dir}${properties}\n }`
   const c = new SetUp(autoWith(timers), corefile, zones)

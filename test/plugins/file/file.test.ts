@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { file, fileWith } from '../../../src/plugins/file/setup.ts'
+import { backdate } from '../../support/backdate.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -19,6 +20,7 @@ const NEXT = answering((tx) => {
 /** The directive over a directory with `files`, not yet started. */
 function setUp(t: Test, corefile: string, files: Record<string, string>, zones = ['example.org.']) {
   const dir = t.testdir(files)
+  backdate(dir)
   const timers = new FakeTimers()
   const c = new SetUp(fileWith(timers), corefile.replaceAll('DIR', dir), zones)
   t.teardown(() => c.stop())
@@ -43,6 +45,7 @@ test('file: answers from the zone, with the NS of its apex', async (t) => {
 
 test('file: under minimal it does not add what that takes away', async (t) => {
   const dir = t.testdir({ db: zone(1) })
+  backdate(dir)
   const c = new SetUp(file, `file ${dir}/db`, ['example.org.'], { above: ['minimal'] })
   t.teardown(() => c.stop())
   await c.start()
@@ -265,6 +268,7 @@ for (const { name, given, want } of bad) {
 
 test('file: a fault of ours in a reload costs that reload alone', async (t) => {
   const dir = t.testdir({ db: zone(1) })
+  backdate(dir)
   const timers = new FakeTimers()
   const c = new SetUp(fileWith(timers), `file ${join(dir, 'db')}`)
   t.teardown(() => c.stop())

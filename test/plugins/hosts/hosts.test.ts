@@ -5,6 +5,7 @@ import { runWhole } from '../../../src/base/slices.ts'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { hosts, hostsWith } from '../../../src/plugins/hosts/setup.ts'
 import { HostsTable } from '../../../src/plugins/hosts/table.ts'
+import { backdate } from '../../support/backdate.ts'
 import { FakeTimers, followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -32,6 +33,7 @@ nonsense    bad.example.org
 
 function setUp(t: Test, properties = '', file: string | undefined = FILE) {
   const dir = t.testdir(file === undefined ? {} : { hosts: file })
+  backdate(dir)
   const timers = new FakeTimers()
   const c = new SetUp(hostsWith(timers), `hosts ${join(dir, 'hosts')} {\n${properties}\n}`)
   t.teardown(() => c.stop())

@@ -15,6 +15,7 @@ import { checkManifests } from '../../../src/record/manifests/check-manifests.ts
 import { ManifestSource } from '../../../src/record/manifests/manifest-source.ts'
 import { acquireSource } from '../../../src/record/manifests/shared-source.ts'
 import { unpackRecord } from '../../../src/record/pack.ts'
+import { backdate } from '../../support/backdate.ts'
 import { until } from '../../support/until.ts'
 
 function manifest(name: string, address: string): string {
@@ -72,6 +73,7 @@ async function open(t: Test, directory: string, timers: Timers = systemTimers) {
   const lines: string[] = []
   const note = (text: string) => lines.push(text)
   const log = { debug: note, info: note, warning: note, error: note }
+  backdate(directory)
   const source = new ManifestSource({ directory, log, clock: systemClock, timers })
   await source.load()
   await source.follow()
@@ -347,6 +349,7 @@ t.test('octets that are no UTF-8 are a fault of the file, with their line', asyn
 t.test('everybody over one directory shares one source, the last one closes it', async (t) => {
   const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
   const options = { directory, log: silent, clock: systemClock, timers: systemTimers }
+  backdate(directory)
   const first = await acquireSource(options)
   const second = await acquireSource(options)
   t.equal(first.shared, second.shared)
