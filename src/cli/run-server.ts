@@ -8,6 +8,7 @@ import { exampleLines } from './example-lines.ts'
 import type { Output } from './output.ts'
 import { startLines } from './start-lines.ts'
 import { versionLines } from './version-lines.ts'
+import { keepHeapYoung } from './young-heap.ts'
 
 /** Serves until a signal ends it. Resolves to the exit code, as `serve` has it. */
 export async function runServer(args: ServeArgs, output: Output): Promise<number> {
@@ -30,6 +31,7 @@ async function run(
   log: Logger,
   end: (code: number) => void,
 ): Promise<void> {
+  keepHeapYoung()
   const source = chooseCorefile(args.conf, args.dnsPort)
   const supervisor = new Supervisor(source, composeParts(args.dnsPort, output.lines, args))
   handleSignals(supervisor, log, end)
