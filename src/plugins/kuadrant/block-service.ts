@@ -17,6 +17,7 @@ export function prepareService(
   siblings: Siblings,
 ): void {
   let service: KuadrantService | undefined
+  let isOver = false
   // Now, in the order of the chain: of two directives with one zone the first counts.
   const versions = c.block.zoneVersions.source()
   // The first block that starts has all of them claim their zones.
@@ -29,7 +30,11 @@ export function prepareService(
   siblings.add({
     options,
     place: () => placeOf(c.block),
-    claim: async () => (await load()).claim(),
+    claim: async () => {
+      const loaded = await load()
+      // What an instance that is over got hold of now would never be given back.
+      if (!isOver) await loaded.claim()
+    },
     stopFollowing: () => service?.stopFollowing(),
     serves: () => service?.serves === true,
     notify: (host) => service?.notify(host),
@@ -40,7 +45,10 @@ export function prepareService(
   )
   c.onStartup(async () => (await load()).start())
   c.onFinalShutdown(() => service?.finish())
-  c.onShutdown(() => service?.stop())
+  c.onShutdown(async () => {
+    isOver = true
+    await service?.stop()
+  })
 }
 
 /** Undefined where the block has no peers: then what asks them is not loaded either. */

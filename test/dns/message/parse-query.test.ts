@@ -281,6 +281,7 @@ t.test('the query is filled in', async (t) => {
         [8, bytes(0, 1, 8, 0, 10)],
         [10, bytes(1, 2, 3, 4, 5, 6, 7, 8)],
         [11, bytes()],
+        [65313, bytes()],
       ],
     },
   }
@@ -305,6 +306,7 @@ t.test('the query is filled in', async (t) => {
     ecsFamily: 2,
     ecsSourceBits: 32,
     keepaliveRequested: true,
+    isPassedOn: true,
   })
   t.strictSame([...query.qname.subarray(0, 17)], [...wireName('www.example.org')])
   t.strictSame([...query.labelOffset.subarray(0, 4)], [0, 4, 12, 16])
@@ -327,6 +329,7 @@ t.test('nothing of an earlier query is left behind', async (t) => {
         [8, bytes(0, 1, 8, 0, 10)],
         [10, new Uint8Array(8)],
         [11, bytes()],
+        [65313, bytes()],
       ],
     },
   })
@@ -342,6 +345,7 @@ t.test('nothing of an earlier query is left behind', async (t) => {
     hasEcs: false,
     ecsFamily: 0,
     keepaliveRequested: false,
+    isPassedOn: false,
     clientIsEcs: false,
   })
 })

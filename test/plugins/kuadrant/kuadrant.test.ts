@@ -7,7 +7,9 @@ import { printRdata } from '../../../src/dns/rdata/index.ts'
 import type { Handler } from '../../../src/plugin/handler.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
+import { Siblings } from '../../../src/plugins/kuadrant/siblings.ts'
 import { scanNamespaces } from '../../../src/plugins/kuadrant/source-place.ts'
+import { isSourceOpen } from '../../../src/record/manifests/shared-source.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
@@ -333,6 +335,21 @@ t.test('metrics of a source go with its last user', async (t) => {
   t.strictSame(await sources(), ['one'])
   await reloaded.stop()
   t.notMatch(await metrics.print(), /source="/)
+})
+
+t.test('a block that is over before it began claims nothing any more', async (t) => {
+  const directory = t.testdir({})
+  const prepared = () =>
+    new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n}`, ['k.example.com.'])
+  const before = prepared()
+  await before.stop()
+  await Siblings.of(before.corefile).claimAll()
+  t.equal(isSourceOpen(directory), false, 'asked after its end')
+  const meanwhile = prepared()
+  const claimed = Siblings.of(meanwhile.corefile).claimAll()
+  await meanwhile.stop()
+  await claimed
+  t.equal(isSourceOpen(directory), false, 'asked before its end')
 })
 
 t.test('a directory that is not there stops the start, and names the line', async (t) => {

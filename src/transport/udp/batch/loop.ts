@@ -149,9 +149,11 @@ export class BatchLoop {
     while (!this.#isStopped) this.#tryRounds(true)
   }
 
-  /** Serves what there is and does not sleep: for a thread that has something else to do meanwhile. */
+  /**
+   * Serves what there is and does not sleep: for a thread that has something else to do meanwhile. It ends by itself, so that
+   * `stop` means nothing here: calls, however many, keep no socket waiting.
+   */
   serveOnce(): void {
-    this.#isStopped = false
     this.#poll(0)
     this.#tryRounds(false)
   }
@@ -170,7 +172,7 @@ export class BatchLoop {
     for (let round = 1; sleeps || round <= ROUNDS_PER_POLL; round++) {
       if (this.#wake.isCalled()) this.#hooks.onWake()
       // Nobody would end a sleep that began now.
-      if (this.#isStopped) return
+      if (sleeps && this.#isStopped) return
       let isBusy = false
       for (let i = 0; i < this.#members.length; i++) {
         const member = this.#members[i]!
