@@ -17,6 +17,7 @@ export function prepareService(
   siblings: Siblings,
 ): void {
   let service: KuadrantService | undefined
+  let isOver = false
   // Now, in the order of the chain: of two directives with one zone the first counts.
   const versions = c.block.zoneVersions.source()
   // The first block that starts has all of them claim their zones.
@@ -24,6 +25,8 @@ export function prepareService(
     const { KuadrantService } = await import('./service.ts')
     const peers = await loadPeers(c, options)
     service ??= new KuadrantService(c, options, { share, versions, peers })
+    // Another block may claim while it is being shut down: what comes so late must not hold anything.
+    if (isOver) await service.stop()
     return service
   }
   siblings.add({
@@ -40,7 +43,10 @@ export function prepareService(
   )
   c.onStartup(async () => (await load()).start())
   c.onFinalShutdown(() => service?.finish())
-  c.onShutdown(() => service?.stop())
+  c.onShutdown(() => {
+    isOver = true
+    return service?.stop()
+  })
 }
 
 /** Undefined where the block has no peers: then what asks them is not loaded either. */
