@@ -9,8 +9,6 @@ import { root, startServer } from '../support/server.ts'
  * load what they need. Node says what each thread has loaded where it is asked for coverage.
  */
 
-t.setTimeout(300_000)
-
 const MAIN = join(root, 'dist/main.js')
 /** What a server of UDP needs on this machine; none where it is served over node:dgram. */
 const CALLS = ['koffi', '@koromix']

@@ -110,6 +110,9 @@ async function follow(t: Test, name: PeerName, signed: boolean): Promise<void> {
   t.strictSame(await transferred(server.port, ZONE), theirs, `we have what ${name} has`)
   await server.prints(/transferred \(AXFR\)/)
   await server.prints(/transferred \(IXFR\)/)
+  const came = (kind: string): number => server.output().split(`transferred (${kind})`).length - 1
+  t.comment(`of ${name}: ${came('IXFR')} IXFR, ${came('AXFR')} AXFR`)
+  t.ok(came('IXFR') > EDITS / 2, `${name}: most edits came as differences, ${came('IXFR')}`)
   t.notMatch(server.output(), KEY.secret, 'the secret is not in the log')
 }
 
