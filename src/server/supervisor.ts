@@ -68,6 +68,8 @@ export class Supervisor {
   #instance: Instance | undefined
   /** The step under way; the next waits for it. */
   #busy: Promise<unknown> = Promise.resolve()
+  /** Until then nobody has been served. */
+  #isFirstStartOver = false
   #stopping = false
 
   constructor(source: CorefileSource, parts: SupervisorParts) {
@@ -87,7 +89,10 @@ export class Supervisor {
 
   /** Starts serving. Rejects with the first fault, with everything taken down again. */
   start(): Promise<void> {
-    return this.#inTurn(() => this.#replace())
+    const started = this.#inTurn(() => this.#replace())
+    return started.finally(() => {
+      this.#isFirstStartOver = true
+    })
   }
 
   /** Reads the Corefile again and moves to it. Resolves to false, logged, where that fails. */
@@ -112,9 +117,17 @@ export class Supervisor {
     })
   }
 
-  /** Lets the final hooks run while still serving, then closes every socket and runs the rest. */
+  /**
+   * Lets the final hooks run while still serving, then closes every socket and runs the rest. Of a start under way
+   * nobody waits for the end: what it reads may take longer than who stops us has patience for.
+   */
   stop(): Promise<StopCode> {
     this.#stopping = true
+    const stopped = this.#shutDown()
+    return this.#isFirstStartOver ? stopped : Promise.resolve(0)
+  }
+
+  #shutDown(): Promise<StopCode> {
     return this.#inTurn(async () => {
       const instance = this.#instance
       if (instance === undefined) return 0

@@ -10,6 +10,7 @@ import type { ListenPlan } from '../../src/server/listen-plan.ts'
 import { describe, Supervisor } from '../../src/server/supervisor.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
+import { until } from '../support/until.ts'
 
 /** A supervisor over toy directives and listeners, and what happened, in order. */
 function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set()) {
@@ -36,6 +37,7 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
       c.onStartup(async () => {
         events.push(`start ${label}`)
         if (args[0] === 'nostart') throw new Error('cannot start')
+        if (args[0] === 'slow') await until(() => events.includes('go on'), 'the word to go on')
       })
       c.onServing(() => serving.push(`${label} after ${events.at(-1)}`))
       c.onShutdown(() => {
@@ -291,6 +293,17 @@ t.test('a stop runs the final hooks while it still serves', async (t) => {
   t.equal(await supervisor.stop(), 0)
   t.strictSame(events, ['final a x.', 'close dns dns://:53', 'close http :1', 'shutdown a x.'])
   t.equal(await supervisor.reload(), false, 'nothing starts again')
+})
+
+t.test('a stop does not wait for a start under way, which is taken down again', async (t) => {
+  const { supervisor, events } = stage(text('x {\n a slow\n}'))
+  const started = supervisor.start()
+  await until(() => events.includes('start a x.'), 'the start')
+  t.equal(await supervisor.stop(), 0)
+  events.push('go on')
+  await started
+  t.equal(await supervisor.stop(), 0)
+  t.strictSame(events.slice(-3), ['final a x.', 'close dns dns://:53', 'shutdown a x.'])
 })
 
 t.test('a stop with a failing hook runs the rest and says so', async (t) => {
