@@ -1,4 +1,4 @@
-import { rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
@@ -17,11 +17,14 @@ import { until } from '../support/until.ts'
 
 let writes = 0
 
+/** In one step: whoever looks meanwhile, as a poll may that is under way, finds the version before or this one. */
 function write(path: string, octets: Uint8Array): void {
-  writeFileSync(path, octets)
+  const fresh = `${path}.fresh`
+  writeFileSync(fresh, octets)
   // Each version has a time of its own, however fast the test is.
   writes++
-  utimesSync(path, 1_700_000_000 + writes, 1_700_000_000 + writes)
+  utimesSync(fresh, 1_700_000_000 + writes, 1_700_000_000 + writes)
+  renameSync(fresh, path)
 }
 
 function createLocator(paths: readonly string[], nets: readonly string[] = []) {

@@ -191,7 +191,7 @@ t.test('a fault of ours in a reload of weights costs that reload alone', async (
       return done()
     }, what)
   const told = () => c.lines.filter((line) => line.startsWith('[ERROR]'))
-  await turnUntil(() => told().length === 1, 'the fault')
+  await turnUntil(() => told().length > 0, 'the fault')
   t.match(
     told()[0],
     `plugin/loadbalance: Reloading ${path} failed, what was good before stays: boom`,
