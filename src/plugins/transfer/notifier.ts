@@ -17,11 +17,14 @@ import type { Logger } from '../../telemetry/log.ts'
 import { VersionView, type ZoneVersion } from '../../zone/history/version-view.ts'
 import type { NotifyTarget } from './rules.ts'
 
-/** Tries of one NOTIFY, and how long the first reply is waited for; each further one twice as long. */
+/** Most attempts at one serial. */
 export const TRIES_MAX = 6
+/** Wait for a reply to the first attempt, and the least time between two attempts. Each further wait is twice as long. */
 export const FIRST_WAIT_MS = 1000
-/** NOTIFYs under way at a time; others wait for their turn. */
+/** Most NOTIFYs that wait for a reply at the same time. The others are queued. */
 export const ACTIVE_MAX = 64
+
+const NO_REPLY = 'no reply'
 
 export interface NotifierParts {
   readonly clock: Clock
@@ -42,17 +45,23 @@ export interface Addressee {
 
 interface Job extends Addressee {
   version: ZoneVersion
-  /** A newer version came while this one was under way. */
+  /** `version` is newer than what the last attempt sent. */
   isStale: boolean
+  /** The last attempt is younger than FIRST_WAIT_MS: the next one must wait. */
+  isPaused: boolean
+  /** Attempts at this serial. */
   tries: number
+  /** Attempts without a reply since the last reply or logged failure, over all serials. */
+  unanswered: number
   id: number
   signer: RequestSigner | undefined
   cancel: () => void
 }
 
 /**
- * Tells other servers of new versions (RFC 1996): again and again, ever more slowly, until they answer. Of
- * one zone and server one NOTIFY is under way at a time; versions that come meanwhile are told together.
+ * Sends NOTIFYs (RFC 1996) for new versions of zones. Each one is repeated with growing waits until the target replies
+ * or TRIES_MAX is reached. A target has at most one outstanding NOTIFY per zone. A new version starts the attempts anew,
+ * at most one per FIRST_WAIT_MS, and goes to the end of the queue, so that a target that never replies delays no other.
  */
 export class Notifier {
   readonly #parts: NotifierParts
@@ -76,11 +85,25 @@ export class Notifier {
     if (active !== undefined) {
       active.version = version
       active.isStale = true
+      if (!active.isPaused) this.#restart(key, active)
       return
     }
-    const idle = { isStale: false, tries: 0, id: 0, signer: undefined, cancel: () => {} }
-    this.#waiting.set(key, { ...addressee, ...idle, version })
+    const unanswered = this.#waiting.get(key)?.unanswered ?? 0
+    this.#enqueue(key, { ...addressee, version, unanswered })
+  }
+
+  #enqueue(key: string, job: Addressee & Pick<Job, 'version' | 'unanswered'>): void {
+    const idle = { isStale: false, isPaused: false, tries: 0, id: 0, signer: undefined }
+    this.#waiting.set(key, { ...job, ...idle, cancel: () => {} })
     this.#startWaiting()
+  }
+
+  /** Starts the attempts anew for a newer serial. */
+  #restart(key: string, job: Job): void {
+    job.cancel()
+    this.#active.delete(key)
+    if (job.unanswered >= TRIES_MAX) this.#noteFailure(key, job, NO_REPLY)
+    this.#enqueue(key, job)
   }
 
   close(): void {
@@ -104,13 +127,22 @@ export class Notifier {
   #try(key: string, job: Job): void {
     job.id = randomInt(0x10000)
     job.isStale = false
+    job.isPaused = true
     job.tries++
+    job.unanswered++
     this.#send(job)
-    const waitMs = FIRST_WAIT_MS * 2 ** (job.tries - 1)
-    job.cancel = this.#parts.timers.after(waitMs, () => {
-      if (job.tries < TRIES_MAX) this.#try(key, job)
-      else this.#end(key, job, 'there was no answer')
+    const restMs = FIRST_WAIT_MS * (2 ** (job.tries - 1) - 1)
+    job.cancel = this.#parts.timers.after(FIRST_WAIT_MS, () => {
+      job.isPaused = false
+      if (job.isStale) this.#restart(key, job)
+      else if (restMs === 0) this.#tryAgain(key, job)
+      else job.cancel = this.#parts.timers.after(restMs, () => this.#tryAgain(key, job))
     })
+  }
+
+  #tryAgain(key: string, job: Job): void {
+    if (job.tries < TRIES_MAX) this.#try(key, job)
+    else this.#end(key, job, NO_REPLY)
   }
 
   #send(job: Job): void {
@@ -160,24 +192,27 @@ export class Notifier {
     const fault = signer?.verify(packet, seconds) ?? ''
     // Who can't sign, for want of the key, says so. RFC 8945 section 5.3.
     if (fault !== '' && message.rcode !== Rcode.NOTAUTH) return undefined
-    return message.rcode === Rcode.NOERROR ? '' : `the answer is ${printRcode(message.rcode)}`
+    return message.rcode === Rcode.NOERROR ? '' : `the reply is ${printRcode(message.rcode)}`
   }
 
   #end(key: string, job: Job, fault: string): void {
     this.#active.delete(key)
-    const { log, onFailed } = this.#parts
-    const { target, version } = job
-    const what = `NOTIFY of ${printName(version.zone)} ${version.serial} to ${target.host}:${target.port}`
-    if (fault === '') {
-      if (this.#failing.delete(key)) log.info(`${what} arrived again`)
-    } else {
-      onFailed()
-      if (!this.#failing.has(key)) log.warning(`${what} failed: ${fault}`)
-      this.#failing.add(key)
-    }
-    if (job.isStale && !this.#isClosed) this.notify(version, job)
+    if (fault !== '') this.#noteFailure(key, job, fault)
+    else if (this.#failing.delete(key)) this.#parts.log.info(`${describe(job)} got a reply again`)
+    if (job.isStale && !this.#isClosed) this.notify(job.version, job)
     this.#startWaiting()
   }
+
+  #noteFailure(key: string, job: Job, fault: string): void {
+    job.unanswered = 0
+    this.#parts.onFailed()
+    if (!this.#failing.has(key)) this.#parts.log.warning(`${describe(job)} failed: ${fault}`)
+    this.#failing.add(key)
+  }
+}
+
+function describe({ version, target }: Job): string {
+  return `NOTIFY of ${printName(version.zone)} ${version.serial} to ${target.host}:${target.port}`
 }
 
 function jobKey(zone: Uint8Array, { host, port }: NotifyTarget): string {

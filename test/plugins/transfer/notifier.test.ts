@@ -9,9 +9,10 @@ import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
 import { createTsigKey, TsigKeyring } from '../../../src/dns/tsig/key.ts'
 import { findTsig } from '../../../src/dns/tsig/record.ts'
 import { verifyRequest } from '../../../src/dns/tsig/verify-request.ts'
-import { TRIES_MAX } from '../../../src/plugins/transfer/notifier.ts'
+import { ACTIVE_MAX, Notifier, TRIES_MAX } from '../../../src/plugins/transfer/notifier.ts'
 import { transferWith } from '../../../src/plugins/transfer/setup.ts'
-import { FakeTimers, SetUp } from '../../support/setup.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { FakeClock, FakeTimers, SetUp } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 import { imageOf } from '../../support/zone-version.ts'
 
@@ -59,6 +60,11 @@ class Listener {
     const reply = { ...message, flags: 0x8400, answer: [], additional: [], ...change }
     this.socket.send(composeMessage(reply), from.port, from.address)
   }
+}
+
+/** Resolves when a version that was put is known to the notifier. */
+function isNoticed(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 async function setUp(t: Test, lines = '') {
@@ -109,7 +115,7 @@ t.test('without an answer it is tried again, ever later, and then given up', asy
   t.notMatch(c.lines.join(), 'failed')
   await timers.advance(1000 * 2 ** (TRIES_MAX - 1))
   t.match(c.lines.join(), 'NOTIFY of example.org. 1 to 127.0.0.1:')
-  t.match(c.lines.join(), 'failed: there was no answer')
+  t.match(c.lines.join(), 'failed: no reply')
   t.equal(await c.metric('coredns_transfer_notifies_failed_total'), 1)
   t.equal(await c.metric('coredns_transfer_notifies_sent_total'), TRIES_MAX)
   t.equal(timers.count, 0)
@@ -129,7 +135,7 @@ t.test('an answer ends it, an error too; answers to something else do not', asyn
   await heard(2)
   listener.reply(listener.heard[1]!, { rcode: Rcode.NOTAUTH })
   await until(() => timers.count === 0, 'the end')
-  t.match(c.lines.join(), 'failed: the answer is NOTAUTH')
+  t.match(c.lines.join(), 'failed: the reply is NOTAUTH')
 })
 
 t.test('what changes while one is under way is told by the next, once', async (t) => {
@@ -138,15 +144,91 @@ t.test('what changes while one is under way is told by the next, once', async (t
   await c.start()
   await heard(1)
   put(2)
-  await new Promise((resolve) => setImmediate(resolve))
+  await isNoticed()
   put(3)
-  await new Promise((resolve) => setImmediate(resolve))
+  await isNoticed()
   await timers.advance(1000)
   await heard(2)
   t.equal(listener.serials()[1], '3', 'tries say what is newest')
   listener.reply(listener.heard[1]!)
   await until(() => timers.count === 0, 'the end')
   t.equal(listener.heard.length, 2)
+})
+
+t.test('a new serial starts the attempts anew, at most one a second', async (t) => {
+  const { c, put, listener, timers, heard } = await setUp(t)
+  put(1)
+  await c.start()
+  await heard(1)
+  await timers.advance(1000)
+  await heard(2)
+  await timers.advance(2000)
+  await heard(3)
+  // The next attempt at serial 1 would come after 4 seconds.
+  await timers.advance(1000)
+  put(2)
+  await heard(4)
+  t.equal(listener.serials()[3], '2', 'sent at once: the last attempt is a second old')
+  put(3)
+  await isNoticed()
+  await timers.advance(999)
+  t.equal(listener.heard.length, 4)
+  await timers.advance(1)
+  await heard(5)
+  t.equal(listener.serials()[4], '3')
+  // Waits begin with a second again.
+  await timers.advance(1000)
+  await heard(6)
+  await timers.advance(2000)
+  await heard(7)
+  listener.reply(listener.heard[6]!)
+  await until(() => timers.count === 0, 'the end')
+})
+
+t.test(
+  'a target without replies is logged once, also if each attempt has a new serial',
+  async (t) => {
+    const { c, put, timers, heard } = await setUp(t)
+    put(1)
+    await c.start()
+    for (let serial = 2; serial < 3 * TRIES_MAX; serial++) {
+      await heard(serial - 1)
+      put(serial)
+      await timers.advance(1000)
+    }
+    t.equal(c.lines.filter((line) => line.includes('failed: no reply')).length, 1)
+    t.equal(await c.metric('coredns_transfer_notifies_failed_total'), 2)
+  },
+)
+
+t.test('dead targets whose zones change all the time leave their turn to others', async (t) => {
+  const timers = new FakeTimers()
+  const [dead, live] = [await Listener.open(t), await Listener.open(t)]
+  const notifier = new Notifier({
+    clock: new FakeClock(),
+    timers,
+    log: createLogger(
+      '',
+      () => {},
+      () => false,
+    ),
+    onSent: () => {},
+    onFailed: () => {},
+  })
+  t.teardown(() => notifier.close())
+  const { version } = imageOf('@ 60 SOA ns host 1 2 3 4 5\n@ 60 NS ns\n', APEX)
+  const send = (host: string, port: number): void =>
+    notifier.notify(version, { target: { host, port }, source: '', key: undefined })
+  const sendToDead = (): void => {
+    for (let i = 1; i <= ACTIVE_MAX; i++) send(`127.0.1.${i}`, dead.port)
+  }
+  sendToDead()
+  send('127.0.0.1', live.port)
+  for (let second = 0; second < 3 && live.heard.length === 0; second++) {
+    sendToDead()
+    await timers.advance(1000)
+  }
+  await until(() => live.heard.length > 0, 'the NOTIFY to the target that replies')
 })
 
 t.test('with a key it is signed, and an unsigned answer is none', async (t) => {
@@ -184,7 +266,7 @@ t.test('with a key the one unsigned answer that ends it is NOTAUTH', async (t) =
   listener.reply(listener.heard[0]!, { rcode: Rcode.REFUSED })
   listener.reply(listener.heard[0]!, { rcode: Rcode.NOTAUTH })
   await until(() => timers.count === 0, 'the end')
-  t.match(c.lines.join(), 'failed: the answer is NOTAUTH')
+  t.match(c.lines.join(), 'failed: the reply is NOTAUTH')
 })
 
 t.test('NOTIFYs come from the source that is named, or from the address of bind', async (t) => {
