@@ -51,8 +51,10 @@ const GENUINE_MAX = 200
 const REFUSED_MAX = 100
 const NO_KEYS = new TsigKeyring()
 
-/** Of EDNS without options, for up to 1232 octets. */
+/** An OPT record of EDNS version 0 without options, payload size 1232 octets. RFC 6891 section 6.1.2. */
 const OPT = Uint8Array.of(0, 0, RRType.OPT, 1232 >> 8, 1232 & 0xff, 0, 0, 0, 0, 0, 0)
+/** The octet of the OPT record that holds the upper eight bits of the rcode. RFC 6891 section 6.1.3. */
+const OPT_RCODE_OFFSET = 5
 
 const FLAG_QR = 0x80
 const FLAG_AA = 0x04
@@ -98,6 +100,7 @@ export class NotifyDesk {
     const status = parseQuery(query, packet, packetOctets)
     if (status === ParseStatus.Ignore) return this.#drop('malformed')
     if (status === ParseStatus.NotImp) return this.#refuse(query, reply, 'other', Rcode.NOTIMP)
+    if (status === ParseStatus.BadVers) return this.#refuse(query, reply, 'other', Rcode.BADVERS)
     if (status !== ParseStatus.Ok) return this.#refuse(query, reply, 'malformed', Rcode.FORMERR)
     if (!isForKdrnt(query)) return this.#refuse(query, reply, 'other', Rcode.REFUSED)
     return query.tsigOffset === 0
@@ -189,13 +192,14 @@ function compose(query: Query, reply: Uint8Array, rcode: number): number {
   for (let i = 0; i < octets; i++) reply[i] = packet[i]!
   const authoritative = rcode === Rcode.NOERROR ? FLAG_AA : 0
   reply[2] = FLAG_QR | (opcode << 3) | authoritative | (packet[2]! & FLAG_RD)
-  reply[3] = rcode
+  reply[3] = rcode & 0x0f
   reply.fill(0, 4, HEADER_OCTETS)
   if (questionOctets > 0) reply[5] = 1
   if (!hasEdns) return octets
   // RFC 6891 section 6.1.1.
   reply[11] = 1
   reply.set(OPT, octets)
+  reply[octets + OPT_RCODE_OFFSET] = rcode >> 4
   return octets + OPT.length
 }
 

@@ -15,7 +15,7 @@ export type NotifyOutcome =
   | 'bad_signature'
   /** It could not be read. */
   | 'malformed'
-  /** No NOTIFY, or one for another zone. */
+  /** Not a NOTIFY, one for another zone, or one with an EDNS version above 0. */
   | 'other'
   /** Unread: there were too many with a signature. */
   | 'dropped'

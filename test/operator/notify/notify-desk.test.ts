@@ -65,6 +65,7 @@ interface NotifyParts {
   readonly flags?: number
   readonly withSoa?: boolean
   readonly withEdns?: boolean
+  readonly ednsVersion?: number
 }
 
 function notify(parts: NotifyParts = {}): Uint8Array {
@@ -85,7 +86,7 @@ function notify(parts: NotifyParts = {}): Uint8Array {
     answer: withSoa ? [soa] : [],
     authority: [],
     additional: [],
-    edns: parts.withEdns === true ? EDNS : undefined,
+    edns: parts.withEdns === true ? { ...EDNS, version: parts.ednsVersion ?? 0 } : undefined,
   })
 }
 
@@ -302,6 +303,26 @@ t.test('EDNS is answered with EDNS, signed or not', async (t) => {
   const reply = send(packet, STRANGER)
   t.equal(signer.verify(reply, seconds()), '')
   t.strictSame(read(reply).edns, want)
+})
+
+t.test('an EDNS version above 0 gets BADVERS with version 0, whatever else is asked', async (t) => {
+  const { send, outcomes, senders } = setUp()
+  const table = [
+    { ednsVersion: 1 },
+    { ednsVersion: 255 },
+    { ednsVersion: 1, withSoa: true },
+    { ednsVersion: 1, name: 'example.org.' },
+    { ednsVersion: 1, opcode: Opcode.QUERY },
+  ]
+  for (const parts of table) {
+    const packet = notify({ ...parts, withEdns: true })
+    const reply = send(packet)
+    t.equal(read(reply).rcode, Rcode.BADVERS, JSON.stringify(parts))
+    t.equal(read(reply).edns?.version, 0)
+    t.ok(reply.length <= packet.length, 'the reply does not amplify')
+  }
+  t.strictSame(new Set(outcomes), new Set(['other']))
+  t.equal(senders.length, 0, 'no peer is polled')
 })
 
 t.test('of Secrets with one key name each key is good', async (t) => {
