@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { composeManifests, manifestOf, readManifests } from '../support/kustomize.ts'
+import { composeManifests, manifestOf, SITE, siteParts } from '../support/kustomize.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { startPod } from '../support/pod.ts'
 import {
@@ -74,7 +74,7 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
 
   await t.test('chosen namespaces: every manifest is taken, field by field', async () => {
     await applyAll(cluster, composeManifests('deploy/overlays/chosen-namespaces'))
-    await applyAll(cluster, readManifests('deploy/examples/provider-secret.yaml'))
+    await applyAll(cluster, siteParts())
   })
 
   await t.test('chosen namespaces: each account may what it needs, there alone', async (t) => {
@@ -108,10 +108,7 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
     }
   })
 
-  const manifests = [
-    ...composeManifests('deploy/overlays/chosen-namespaces'),
-    ...readManifests('deploy/examples/provider-secret.yaml'),
-  ]
+  const manifests = [...composeManifests('deploy/overlays/chosen-namespaces'), ...siteParts()]
   const pods = { ...needsRoot(), ...needs('dig') }
   await t.test('server and exchange run as nobody, with nothing to write to', pods, async (t) => {
     const record = (name: string) => ({
@@ -131,6 +128,10 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
     t.match(await server.dig('theirs.k.example.com'), /status: NXDOMAIN/)
     t.match(await server.dig('ours.k.example.com', '+tcp'), /\tA\t192\.0\.2\.1$/m)
     await until(() => server.state().includes('k.example.com.snapshot'), 'the snapshot', SEEN_MS)
+    // An edit of the ConfigMap is applied without a restart.
+    server.editCorefile((text) => text.replace('192.0.2.13', '192.0.2.14'))
+    const isEdited = async () => /\t192\.0\.2\.14$/m.test(await server.dig('ns3.k.example.com'))
+    await until(isEdited, 'the edited Corefile', SEEN_MS)
 
     const exchange = await startPod(t, cluster, manifests, 'exchange')
     await exchange.isReady()
@@ -167,7 +168,7 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
   })
 
   await t.test('all namespaces: everything is taken, and the rights are for all', async (t) => {
-    await applyAll(cluster, composeManifests('deploy/overlays/all-namespaces'))
+    await applyAll(cluster, composeManifests(SITE))
     await prove(t, cluster, 'server', {
       may: [...SERVER('team'), ...SERVER('')],
       mayNot: [...writesOf('team'), ...writesOf(''), ...OPERATOR_AT_HOME, ...NOBODY],

@@ -3,11 +3,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
-import { composeManifests, type Manifest, manifestOf } from '../support/kustomize.ts'
+import { composeManifests, type Manifest, manifestOf, SITE } from '../support/kustomize.ts'
 import { root, runSextant } from '../support/server.ts'
 
-const FOLDERS = ['all-namespaces', 'chosen-namespaces'].map((name) => `deploy/overlays/${name}`)
-const [ALL = ''] = FOLDERS
+const OVERLAYS = ['all-namespaces', 'chosen-namespaces'].map((name) => `deploy/overlays/${name}`)
+const FOLDERS = [...OVERLAYS, SITE, 'deploy/remote-cluster']
 
 function isInstalled(tool: string): boolean {
   try {
@@ -23,7 +23,7 @@ const nameOf = ({ kind, metadata }: Manifest) =>
   `${kind} ${metadata.namespace ?? ''} ${metadata.name}`
 
 // Where kubectl is at hand: the other tests read what this repository composes, users what kubectl does.
-for (const folder of isInstalled('kubectl') ? [...FOLDERS, 'deploy/remote-cluster'] : []) {
+for (const folder of isInstalled('kubectl') ? FOLDERS : []) {
   t.test(`${folder} is to kubectl what it is to these tests`, (t) => {
     const text = execFileSync('kubectl', ['kustomize', join(root, folder)], { encoding: 'utf8' })
     const theirs: Manifest[] = parseAllDocuments(text).map((document) => document.toJS())
@@ -34,7 +34,7 @@ for (const folder of isInstalled('kubectl') ? [...FOLDERS, 'deploy/remote-cluste
 
 /** Deployment by name, with the only container of its pod. */
 function deploymentOf(component: string) {
-  const deployment = manifestOf(composeManifests(ALL), 'Deployment', `sextant-${component}`)
+  const deployment = manifestOf(composeManifests(SITE), 'Deployment', `sextant-${component}`)
   const pod = deployment.spec.template.spec
   return { deployment, pod, container: pod.containers[0] }
 }
@@ -57,13 +57,21 @@ for (const component of ['server', 'exchange', 'operator']) {
   })
 
   t.test(`what the ${component} refers to is there`, (t) => {
-    const manifests = composeManifests(ALL)
+    const manifests = composeManifests(SITE)
     const { deployment, pod, container } = deploymentOf(component)
     const { labels } = deployment.spec.template.metadata
     t.match(labels, deployment.spec.selector.matchLabels)
     t.ok(manifestOf(manifests, 'ServiceAccount', pod.serviceAccountName))
     for (const volume of pod.volumes ?? []) {
       if (volume.configMap) t.ok(manifestOf(manifests, 'ConfigMap', volume.configMap.name))
+    }
+    for (const { valueFrom } of container.env ?? []) {
+      const { configMapKeyRef: config, secretKeyRef: secret } = valueFrom ?? {}
+      if (config) t.type(manifestOf(manifests, 'ConfigMap', config.name).data[config.key], 'string')
+      if (secret) {
+        const { stringData } = manifestOf(manifests, 'Secret', secret.name)
+        t.type(stringData[secret.key], 'string')
+      }
     }
     const ports = container.ports.map(({ name }: { name: string }) => name)
     const probes = ['startupProbe', 'livenessProbe', 'readinessProbe']
@@ -85,7 +93,11 @@ for (const component of ['server', 'exchange', 'operator']) {
 
 for (const component of ['server', 'exchange']) {
   t.test(`the Corefile of the ${component} is one, and fits its pod`, async (t) => {
-    const { Corefile } = manifestOf(composeManifests(ALL), 'ConfigMap', `sextant-${component}`).data
+    const { Corefile } = manifestOf(
+      composeManifests(SITE),
+      'ConfigMap',
+      `sextant-${component}`,
+    ).data
     const directory = t.testdir({})
     const key = { NAME: 'key', SECRET: 'c2V4dGFudA==', ALGORITHM: 'hmac-sha256' }
     const filled = Corefile.replace(

@@ -20,17 +20,28 @@ interface Operation {
 
 interface Kustomization {
   readonly resources: readonly string[]
+  readonly images?: readonly { readonly name: string; newName: string; newTag: string }[]
+  readonly configMapGenerator?: readonly {
+    readonly name: string
+    readonly namespace: string
+    readonly files: readonly string[]
+  }[]
+  readonly generatorOptions?: {
+    readonly disableNameSuffixHash: boolean
+    readonly labels: Readonly<Record<string, string>>
+  }
   readonly patches?: readonly {
     readonly target: { readonly kind: string; readonly name: string }
     readonly patch: string
   }[]
 }
 
-const KNOWN = ['apiVersion', 'kind', 'resources', 'patches']
+const FIELDS = ['resources', 'patches', 'images', 'configMapGenerator', 'generatorOptions']
+const KNOWN = ['apiVersion', 'kind', ...FIELDS]
 
 /**
- * What `kubectl kustomize` makes of a folder of the repository, in the order of its files. Knows what our
- * kustomizations use, resources and `replace` patches, and throws on anything else.
+ * Composes a folder of the repository as `kubectl kustomize` does, in the order of its files. Supports what our
+ * kustomizations use: resources, `replace` patches, images, ConfigMaps of files. Throws on anything else.
  */
 export function composeManifests(folder: string): Manifest[] {
   const kustomization: Kustomization = parse(read(join(folder, 'kustomization.yaml')))
@@ -47,7 +58,43 @@ export function composeManifests(folder: string): Manifest[] {
     if (met.length === 0) throw new Error(`${folder}: nothing is called ${target.name}`)
     for (const manifest of met) for (const operation of parse(patch)) replace(manifest, operation)
   }
-  return manifests
+  setImages(manifests, kustomization.images ?? [])
+  return [...manifests, ...makeConfigMaps(folder, kustomization)]
+}
+
+function setImages(manifests: readonly Manifest[], images: Kustomization['images'] & {}): void {
+  const containers = manifests.flatMap(({ spec }) => spec?.template?.spec?.containers ?? [])
+  for (const { name, newName, newTag } of images) {
+    for (const container of containers) {
+      if (container.image.split(':')[0] === name) container.image = `${newName}:${newTag}`
+    }
+  }
+}
+
+function makeConfigMaps(
+  folder: string,
+  { configMapGenerator, generatorOptions }: Kustomization,
+): Manifest[] {
+  if (configMapGenerator === undefined) return []
+  if (!generatorOptions?.disableNameSuffixHash) throw new Error(`${folder}: names get a suffix`)
+  const { labels } = generatorOptions
+  return configMapGenerator.map(({ name, namespace, files }) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace, labels },
+    data: Object.fromEntries(
+      files.map((file) => file.split('=')).map(([key, path]) => [key, read(join(folder, path!))]),
+    ),
+  }))
+}
+
+/** The folder of deploy/ that users copy. */
+export const SITE = 'deploy/examples/site'
+
+/** Corefiles and keys of SITE, to join with an overlay. */
+export function siteParts(): Manifest[] {
+  const overlay = composeManifests('deploy/overlays/all-namespaces')
+  return composeManifests(SITE).slice(overlay.length)
 }
 
 /** The documents of one file of the repository. */

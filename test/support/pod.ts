@@ -1,6 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type Cluster, temporaryDirectory } from './cluster.ts'
@@ -18,6 +26,8 @@ export interface RunningPod {
   isReady(): Promise<void>
   /** What dig prints. */
   dig(...args: readonly string[]): Promise<string>
+  /** Replaces the Corefile of its ConfigMap volume, as a kubelet does. */
+  editCorefile(edit: (text: string) => string): void
   /** Names of the files that it keeps. */
   state(): string[]
 }
@@ -71,13 +81,13 @@ export async function startPod(
     text.replace(/:(\d+)\b/g, (all, port) =>
       ports.has(Number(port)) ? `:${ports.get(Number(port))}` : all,
     )
+  const config = new ConfigVolume(join(directory, 'config'))
   if (spec.volumes !== undefined) {
     const { Corefile } = manifestOf(manifests, 'ConfigMap', name).data
-    const fitted = fit(Corefile.replaceAll(STATE, join(directory, 'state')))
-    writeFileSync(join(directory, 'Corefile'), fitted)
+    config.write(fit(Corefile.replaceAll(STATE, join(directory, 'state'))))
   }
   const args = container.args.map((arg: string) =>
-    arg === '/etc/sextant/Corefile' ? join(directory, 'Corefile') : arg,
+    arg === '/etc/sextant/Corefile' ? config.file : arg,
   )
   const { port } = new URL(cluster.url)
   const env = {
@@ -111,7 +121,29 @@ export async function startPod(
       const { stdout } = await run('dig', ['@127.0.0.1', '-p', portOf(1053), ...words])
       return stdout
     },
+    editCorefile: (edit) => config.write(edit(readFileSync(config.file, 'utf8'))),
     state: () => readdirSync(join(directory, 'state')),
+  }
+}
+
+/** A ConfigMap volume with a Corefile. A kubelet replaces all of its files at once, by renaming one symbolic link. */
+class ConfigVolume {
+  readonly file: string
+  readonly #folder: string
+  #writes = 0
+
+  constructor(folder: string) {
+    this.#folder = folder
+    this.file = join(folder, 'Corefile')
+  }
+
+  write(corefile: string): void {
+    const version = `..${++this.#writes}`
+    mkdirSync(join(this.#folder, version), { recursive: true })
+    writeFileSync(join(this.#folder, version, 'Corefile'), corefile)
+    symlinkSync(version, join(this.#folder, '..data_tmp'))
+    renameSync(join(this.#folder, '..data_tmp'), join(this.#folder, '..data'))
+    if (this.#writes === 1) symlinkSync('..data/Corefile', this.file)
   }
 }
 
