@@ -1,7 +1,9 @@
 import { copyOctets } from '../base/octets.ts'
 import { Rcode, RRType } from '../dns/iana/index.ts'
 import { type Response, Section } from '../dns/message/response.ts'
+import { LOWER } from '../dns/name/lower.ts'
 import { AnswerStatus, type ZoneAnswerer } from '../zone/lookup/answer.ts'
+import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 import { CHAIN_DEPTH_MAX, type Transaction } from './transaction.ts'
 
 /** Returned by `answerFromImage` where the image has no zone for the name; no rcode is negative. */
@@ -12,12 +14,14 @@ const CHASED_OCTETS_START = 4096
 
 /**
  * Answers `tx` out of a zone image; what `file`, `auto` and `kuadrant` have in common. Where a CNAME
- * leads out of the image's zones, the server itself is asked for the target and its answer is merged
- * into ours:
+ * leads out of the image's zones, or into a deeper zone of the server or of `siblings`, the server itself
+ * is asked for the target and its answer is merged into ours:
  *
  *     target's answer           ours
  *     records                   appended, NOERROR
  *     NXDOMAIN, NODATA          appended with its SOA, same rcode (RFC 6604 section 3)
+ *     referral                  appended with its NS and glue, NOERROR
+ *     CNAME that we have        ends here: a loop is shown once
  *     SERVFAIL                  SERVFAIL with the CNAMEs found so far
  *     not asked: chain too long the CNAMEs so far, NOERROR: the client's resolver goes on
  *     nobody serves it, other   the same
@@ -27,17 +31,23 @@ const CHASED_OCTETS_START = 4096
  * since a returned SERVFAIL would have the server clear the sections. A Promise only if the target's
  * chain waits. `answerer` is not used after the call returned, not even by a Promise.
  */
-export function answerFromImage(tx: Transaction, answerer: ZoneAnswerer): number | Promise<number> {
-  const status = answerer.answer(tx.query, tx.response, tx.chainDepth)
+export function answerFromImage(
+  tx: Transaction,
+  answerer: ZoneAnswerer,
+  siblings?: ZoneDirectory,
+): number | Promise<number> {
+  const { zones } = tx.server
+  const status = answerer.answer(tx.query, tx.response, tx.chainDepth, zones, siblings)
   if (status === AnswerStatus.NotInZone) return NOT_OURS
   if (status !== AnswerStatus.ChaseOutside) return tx.response.rcode
   // The requery itself counts one step; those inside our zones count too.
   tx.chainDepth += Math.max(0, answerer.chainSteps - 1)
   if (tx.chainDepth >= CHAIN_DEPTH_MAX) return tx.response.rcode
+  const { chainEnd } = answerer
   const asked = tx.server.requery(tx, answerer.chaseTarget, tx.query.qtype)
   return asked instanceof Promise
-    ? asked.then((target) => finishChase(tx, target))
-    : finishChase(tx, asked)
+    ? asked.then((target) => finishChase(tx, target, chainEnd))
+    : finishChase(tx, asked, chainEnd)
 }
 
 /** Takes back what an answer put into the response, so that the next plugin can start afresh. */
@@ -48,10 +58,11 @@ export function withdrawAnswer(response: Response): void {
   response.truncated = false
 }
 
-function finishChase(tx: Transaction, target: Transaction | undefined): number {
+function finishChase(tx: Transaction, target: Transaction | undefined, chainEnd: number): number {
   if (target === undefined) return tx.response.rcode
   const rcode = target.response.rcode
-  if (rcode === Rcode.NOERROR || rcode === Rcode.NXDOMAIN) mergeAnswer(tx, target.response)
+  if (rcode === Rcode.NOERROR || rcode === Rcode.NXDOMAIN)
+    mergeAnswer(tx, target.response, chainEnd)
   tx.server.release(target)
   if (rcode === Rcode.SERVFAIL) return keepChain(tx)
   if (rcode === Rcode.NXDOMAIN) tx.response.rcode = rcode
@@ -65,20 +76,51 @@ function keepChain(tx: Transaction): number {
 }
 
 /**
- * Appends the target's answer records, and its SOA where the answer is negative. Octets are copied:
- * the target goes back to its pool, and with it whatever buffers its records lie in.
+ * Appends the target's answer records, its SOA where the answer is negative, its NS and glue where it is a
+ * referral; both take the place of our own NS, behind `chainEnd`. Octets are copied: the target goes back to
+ * its pool, and with it whatever buffers its records lie in.
  */
-function mergeAnswer(tx: Transaction, from: Response): void {
+function mergeAnswer(tx: Transaction, from: Response, chainEnd: number): void {
   const to = tx.response
+  const isReferral = !from.authoritative
+  if (isReferral || hasSoa(from)) to.count = chainEnd
   let used = 0
   for (let i = 0; i < from.count; i++) {
     const section = from.section[i]!
-    if (section === Section.Additional) continue
-    if (section === Section.Authority && from.type[i] !== RRType.SOA) continue
+    if (section === Section.Answer) {
+      if (from.type[i] === RRType.CNAME && hasCname(to, chainEnd, from, i)) break
+    } else if (!isReferral && from.type[i] !== RRType.SOA) continue
     used = copyRecord(tx, from, i, used)
   }
   if (from.scopeBits > to.scopeBits) to.scopeBits = from.scopeBits
   if (from.truncated) to.truncated = true
+}
+
+function hasSoa(response: Response): boolean {
+  for (let i = 0; i < response.count; i++) {
+    if (response.section[i] === Section.Authority && response.type[i] === RRType.SOA) return true
+  }
+  return false
+}
+
+/** True if one of the first `count` records is a CNAME with the owner of record `i` of `from`. */
+function hasCname(response: Response, count: number, from: Response, i: number): boolean {
+  const owner = from.ownerBytes[i]!
+  const offset = from.ownerOffset[i]!
+  for (let k = 0; k < count; k++) {
+    if (response.type[k] !== RRType.CNAME || response.section[k] !== Section.Answer) continue
+    if (isSameName(response.ownerBytes[k]!, response.ownerOffset[k]!, owner, offset)) return true
+  }
+  return false
+}
+
+/** True if two uncompressed wire names differ in case at most. */
+function isSameName(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: number): boolean {
+  const octets = nameOctets(b, bOffset)
+  for (let i = 0; i < octets; i++) {
+    if (LOWER[a[aOffset + i]!] !== LOWER[b[bOffset + i]!]) return false
+  }
+  return true
 }
 
 /** Copies record `i` behind the `used` octets of `tx.chasedOctets`; returns the new count of them. */
@@ -93,7 +135,7 @@ function copyRecord(tx: Transaction, from: Response, i: number, used: number): n
   const rdataAt = at + ownerOctets
   copyOctets(from.rdataBytes[i]!, from.rdataOffset[i]!, bytes, rdataAt, rdataOctets)
   tx.response.add(
-    from.section[i] === Section.Answer ? Section.Answer : Section.Authority,
+    from.section[i]! as Section,
     bytes,
     at,
     from.type[i]!,

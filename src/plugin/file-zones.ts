@@ -3,6 +3,7 @@ import type { Query } from '../dns/message/query.ts'
 import { type Response, Section } from '../dns/message/response.ts'
 import type { HashedName } from '../zone/image/hashed-name.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
+import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 import { answerFromImage, withdrawAnswer } from './authority.ts'
 import type { Fallthrough } from './fallthrough.ts'
 import type { Handler } from './handler.ts'
@@ -30,6 +31,10 @@ export class FileZoneTable {
   /** Labels of the deepest zone. */
   get deepest(): number {
     return this.#set.deepest
+  }
+
+  get directory(): ZoneDirectory {
+    return this.#set
   }
 
   replace(zones: readonly ServedZone[]): void {
@@ -106,7 +111,7 @@ export class FileZones implements Handler, PlainSource {
       tx.response.error = 'the zone is not loaded'
       return Rcode.SERVFAIL
     }
-    const status = answerFromImage(tx, answerer)
+    const status = answerFromImage(tx, answerer, this.#table.directory)
     if (status === Rcode.NXDOMAIN && this.#fallthrough.through(tx.query) && isBare(tx.response)) {
       withdrawAnswer(tx.response)
       return this.#next.serve(tx)

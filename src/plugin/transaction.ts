@@ -3,11 +3,14 @@ import { Query } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import { Response } from '../dns/message/response.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
+import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 
 /** What a handler may ask of the server it runs in. */
 export interface ServerView {
   /** Label value of metrics: `dns://:53` or `dns://127.0.0.1:53`. */
   readonly address: string
+  /** The zones of all server blocks, whatever views there are. */
+  readonly zones: ZoneDirectory
   /**
    * Asks this server itself for (`qname`, `qtype`), as a client of the same address would, through
    * the block that serves the name: used where a CNAME leaves a plugin's zones. Resolves to a

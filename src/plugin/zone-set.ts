@@ -1,12 +1,13 @@
 import { equalOctets } from '../base/octets.ts'
 import { hashLabel, mixHash, NAME_HASH_SEED } from '../dns/name/hash.ts'
 import type { HashedName } from '../zone/image/hashed-name.ts'
+import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 
 /**
  * A fixed set of zones, matched against a query by longest suffix without allocating. Names are
  * lower-case wire form.
  */
-export class ZoneSet {
+export class ZoneSet implements ZoneDirectory {
   /** In the order given. */
   readonly zones: readonly Uint8Array[]
   readonly #slots: Int32Array
@@ -40,6 +41,12 @@ export class ZoneSet {
       if (found !== -1) return found
     }
     return -1
+  }
+
+  /** See `ZoneDirectory`. @hot */
+  apexOctets(name: HashedName, fromLabel: number): number {
+    const index = this.match(name, fromLabel)
+    return index === -1 ? 0 : this.zones[index]!.length
   }
 
   #find(name: HashedName, label: number): number {

@@ -5,6 +5,7 @@ import type { Handler } from '../plugin/handler.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import { countLabels, ZoneSet } from '../plugin/zone-set.ts'
 import type { HashedName } from '../zone/image/hashed-name.ts'
+import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 
 /** One zone of one server block: where a query can go. */
 export interface RoutedBlock {
@@ -39,6 +40,11 @@ export class RoutingTable {
   /** By index in `#zones`: the blocks of that zone, in order, and the labels of its name. */
   readonly #blocks: readonly (readonly RoutedBlock[])[]
   readonly #labelCount: readonly number[]
+
+  /** The zones of all blocks, whatever views there are. */
+  get zones(): ZoneDirectory {
+    return this.#zones
+  }
 
   /** Labels of the deepest zone. */
   get deepest(): number {

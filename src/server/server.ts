@@ -12,6 +12,7 @@ import { isUnwritten } from '../plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { HAND_OVER, STREAMED } from '../transport/exchange.ts'
+import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 import { DroppedCount, ServerCount, type ServerCounts } from './counters.ts'
 import { PlainLane } from './plain-lane.ts'
 import { prepareRequery, takePeerAsClient } from './requery.ts'
@@ -77,6 +78,10 @@ export class Server implements ServerView {
       options.tcpIdleMs === undefined ? -1 : Math.min(Math.floor(options.tcpIdleMs / 100), 0xffff)
     this.#pool = new TransactionPool(options.random, this)
     this.#handsOver = options.handsOver ?? false
+  }
+
+  get zones(): ZoneDirectory {
+    return this.#routing.zones
   }
 
   /** A transaction of this server; goes back with `release`. */

@@ -30,6 +30,7 @@ function server(fill: ((tx: Transaction) => void) | undefined, late = false) {
   const released: Transaction[] = []
   const view: ServerView = {
     address: 'dns://:53',
+    zones: { apexOctets: () => 0 },
     isHandingOver: false,
     requery: (tx, qname, qtype) => {
       asked.push({ name: qname.slice(0, qname.indexOf(0) + 1), type: qtype, depth: tx.chainDepth })
@@ -124,6 +125,45 @@ for (const [name, fill] of [
     const shown = await show(handler, transaction({ name: 'out.example.org.' }, view))
     t.equal(shown.status, 'NOERROR')
     t.same(shown.answer, [CNAME])
+  })
+}
+
+for (const late of [false, true]) {
+  const when = late ? ', later' : ''
+
+  test(`authority: a referral takes the place of our NS${when}`, async (t) => {
+    const withNs = new ZoneAnswerer(imageOfText(ZONE).reader(), undefined, {
+      apexNsInAuthority: true,
+    })
+    const { view } = server((tx) => {
+      const owner = wire('sub.example.net.')
+      const ns = wire('ns.sub.example.net.')
+      const { response } = tx
+      response.add(Section.Authority, owner, 0, RRType.NS, RRClass.IN, 7, ns, 0, ns.length)
+      const address = new Uint8Array([192, 0, 2, 7])
+      response.add(Section.Additional, ns, 0, RRType.A, RRClass.IN, 7, address, 0, 4)
+    }, late)
+    const handler = { name: 'test', serve: (tx: Transaction) => answerFromImage(tx, withNs) }
+    const shown = await show(handler, transaction({ name: 'out.example.org.' }, view))
+    t.same(shown.answer, [CNAME])
+    t.same(shown.authority, ['sub.example.net. 7 IN NS 026e7303737562076578616d706c65036e657400'])
+    t.same(shown.additional, ['ns.sub.example.net. 7 IN A c0000207'])
+    t.equal(shown.flags, 'aa')
+  })
+
+  test(`authority: a target that leads back ends the chain${when}`, async (t) => {
+    const { view } = server((tx) => {
+      tx.response.authoritative = true
+      const back = wire('out.example.org.')
+      const { qname } = tx.query
+      tx.response.add(Section.Answer, qname, 0, RRType.CNAME, RRClass.IN, 7, back, 0, back.length)
+      const again = wire('www.example.net.')
+      const owner = Buffer.from(back)
+      owner[1] = 0x4f
+      tx.response.add(Section.Answer, owner, 0, RRType.CNAME, RRClass.IN, 7, again, 0, again.length)
+    }, late)
+    const shown = await show(handler, transaction({ name: 'out.example.org.' }, view))
+    t.same(shown.answer, [CNAME, 'www.example.net. 7 IN CNAME 036f7574076578616d706c65036f726700'])
   })
 }
 

@@ -32,6 +32,7 @@ export interface Question {
 /** A server that serves no requery. */
 export const lonelyServer: ServerView = {
   address: 'dns://:53',
+  zones: { apexOctets: () => 0 },
   requery: () => undefined,
   release: () => undefined,
   isHandingOver: false,

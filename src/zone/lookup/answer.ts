@@ -13,6 +13,7 @@ import { Match, NameFinder } from './name-finder.ts'
 import { PlainAnswers } from './plain-answers.ts'
 import { RRsetAdder } from './rrset-adder.ts'
 import type { Steerer } from './steerer.ts'
+import type { ZoneDirectory } from './zone-directory.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { Section } = responses
@@ -37,7 +38,10 @@ export const AnswerStatus = {
   Answered: 0,
   /** No zone of the image holds the qname; the response is untouched. */
   NotInZone: 1,
-  /** A chain left all zones: the response holds it so far, `chaseTarget` is where it leads. */
+  /**
+   * A chain left all zones, or leads to a zone of a `ZoneDirectory`: the response holds it so far,
+   * `chaseTarget` is where it leads.
+   */
   ChaseOutside: 2,
   /** A chain is a loop or too long: the response holds what was found, as NOERROR. */
   ChainTooLong: 3,
@@ -80,6 +84,8 @@ export class ZoneAnswerer {
   chaseTargetOctets = 0
   /** CNAMEs followed by the last `answer`. */
   chainSteps = 0
+  /** After ChaseOutside: records of the response that are the chain. The NS RRset of the apex follows them. */
+  chainEnd = 0
   readonly #finder: NameFinder
   readonly #adder: RRsetAdder
   readonly #additional: AdditionalSection
@@ -95,6 +101,9 @@ export class ZoneAnswerer {
   #ownerOffset = 0
   #zone = 0
   #zoneLabel = 0
+  // The zone of the qname, where a chain starts.
+  #firstZone = 0
+  #firstZoneLabel = 0
 
   /** Without a steerer, steered RRsets are served whole. */
   constructor(reader: ZoneReader, steerer?: Steerer, options: AnswerOptions = {}) {
@@ -111,22 +120,47 @@ export class ZoneAnswerer {
 
   /**
    * Fills `response`, which has been reset. `chainDepth`: CNAMEs that were followed before, by queries
-   * that led to this one. @hot
+   * that led to this one. A chain is not followed into a zone for which `server` or `siblings` have a
+   * longer apex (RFC 1034 section 4.3.2 step 2). @hot
    */
-  answer(query: Query, response: Response, chainDepth = 0): AnswerStatus {
+  answer(
+    query: Query,
+    response: Response,
+    chainDepth = 0,
+    server?: ZoneDirectory,
+    siblings?: ZoneDirectory,
+  ): AnswerStatus {
     this.reader.refresh()
     this.chainSteps = 0
     this.#name = query
     this.#owner = query.qname
     this.#ownerOffset = 0
     if (!this.#enterZone(query.qtype)) return AnswerStatus.NotInZone
+    this.#firstZone = this.#zone
+    this.#firstZoneLabel = this.#zoneLabel
     response.authoritative = true
     for (;;) {
       if (this.#step(query, response) === Step.Done) return AnswerStatus.Answered
-      if (chainDepth + this.chainSteps >= this.#chainMax) return AnswerStatus.ChainTooLong
-      if (!this.#follow(query, response)) return AnswerStatus.ChainTooLong
-      if (!this.#enterZone(query.qtype)) return this.#chaseOutside()
+      const isTooLong = chainDepth + this.chainSteps >= this.#chainMax
+      if (isTooLong || !this.#follow(query, response)) {
+        this.#addApexNs(query, response)
+        return AnswerStatus.ChainTooLong
+      }
+      const isInside = this.#enterZone(query.qtype)
+      if (!isInside || this.#isDeeperIn(server, query) || this.#isDeeperIn(siblings, query)) {
+        return this.#chaseOutside(query, response)
+      }
     }
+  }
+
+  /** True if `zones` has a zone for the name at hand that is below the image's. */
+  #isDeeperIn(zones: ZoneDirectory | undefined, query: Query): boolean {
+    if (zones === undefined) return false
+    const name = this.#name
+    // The DS of a zone is data of its parent (RFC 4035 section 3.1.4.1).
+    const fromLabel = query.qtype === RRType.DS && name.labelCount > 0 ? 1 : 0
+    const apexOctets = name.qnameOctets - name.labelOffset[this.#zoneLabel]!
+    return zones.apexOctets(name, fromLabel) > apexOctets
   }
 
   /** Finds the zone that is to answer for the name. */
@@ -181,7 +215,7 @@ export class ZoneAnswerer {
     }
     if (found !== rrset) return Step.Follow
     const end = response.count
-    if (this.#apexNsInAuthority) this.#addApexNs(query, response, rrset)
+    this.#addApexNs(query, response, rrset)
     this.#additional.add(query, response, first, end)
     return Step.Done
   }
@@ -228,7 +262,9 @@ export class ZoneAnswerer {
     }
     this.#addSynthesized(response, target, response.ttlSeconds[i]!)
     const wanted = query.qtype === RRType.CNAME || query.qtype === RRType.ANY
-    return wanted ? Step.Done : Step.Follow
+    if (!wanted) return Step.Follow
+    this.#addApexNs(query, response)
+    return Step.Done
   }
 
   #addSynthesized(response: Response, target: NameBuffer, ttlSeconds: number): void {
@@ -269,30 +305,34 @@ export class ZoneAnswerer {
     return true
   }
 
-  #chaseOutside(): AnswerStatus {
+  #chaseOutside(query: Query, response: Response): AnswerStatus {
+    this.chainEnd = response.count
+    this.#addApexNs(query, response)
     const name = this.#name
     for (let i = 0; i < name.qnameOctets; i++) this.chaseTarget[i] = name.qname[i]!
     this.chaseTargetOctets = name.qnameOctets
     return AnswerStatus.ChaseOutside
   }
 
-  #apexRRset(type: number): number {
+  #apexRRset(zone: number, type: number): number {
     const reader = this.reader
-    const body = reader.visibleBody(reader.words[this.#zone + ZONE_APEX_NODE]!)
+    const body = reader.visibleBody(reader.words[zone + ZONE_APEX_NODE]!)
     return reader.findRRset(body, type)
   }
 
-  #addApexNs(query: Query, response: Response, answered: number): void {
-    const ns = this.#apexRRset(RRType.NS)
+  /** The NS RRset of the qname's zone, unless it is the answer: `answered`. */
+  #addApexNs(query: Query, response: Response, answered = 0): void {
+    if (!this.#apexNsInAuthority) return
+    const ns = this.#apexRRset(this.#firstZone, RRType.NS)
     if (ns === 0 || ns === answered) return
-    const at = this.#ownerOffset + this.#name.labelOffset[this.#zoneLabel]!
-    this.#adder.add(query, response, Section.Authority, this.#owner, at, ns)
+    const at = query.labelOffset[this.#firstZoneLabel]!
+    this.#adder.add(query, response, Section.Authority, query.qname, at, ns)
   }
 
   /** The zone's SOA, with the TTL that negative answers may be kept for (RFC 2308 section 3). */
   #addSoa(response: Response): void {
     const reader = this.reader
-    const soa = this.#apexRRset(RRType.SOA)
+    const soa = this.#apexRRset(this.#zone, RRType.SOA)
     if (soa === 0) return
     const bytes = reader.bytes
     const at = reader.rdataStart(soa)
