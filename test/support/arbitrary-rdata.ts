@@ -146,6 +146,65 @@ const key = concat(u16, u8, u8, some)
 const certificate = concat(u8, u8, u8, some)
 const preference = concat(u16, name)
 
+/** Octets without zeros at the end. */
+const trimmed = (max: number): Octets =>
+  arbitraryOctets(max).map((octets) =>
+    octets.slice(0, octets.findLastIndex((octet) => octet !== 0) + 1),
+  )
+
+const prefixes = fc
+  .array(
+    fc
+      .tuple(fc.boolean(), fc.boolean(), fc.nat({ max: 32 }), trimmed(4))
+      .map(([isIPv6, isNegated, bits, address]) => [
+        ...[0, isIPv6 ? 2 : 1, isIPv6 ? bits * 4 : bits],
+        ...[(isNegated ? 0x80 : 0) | address.length, ...address],
+      ]),
+    { maxLength: 4 },
+  )
+  .map((items) => new Uint8Array(items.flat()))
+
+/** By type of gateway. */
+const gateways = [
+  fc.constant(new Uint8Array(0)),
+  arbitraryOctets(4, 4),
+  arbitraryOctets(16, 16),
+  name,
+]
+const octet = (value: number): Octets => fc.constant(new Uint8Array([value]))
+const ipsecKey = fc.oneof(
+  ...gateways.map((gateway, type) => concat(u8, octet(type), u8, gateway, arbitraryOctets(40))),
+)
+const amtRelay = fc.oneof(
+  ...gateways.flatMap((gateway, type) => [
+    concat(u8, octet(type), gateway),
+    concat(u8, octet(0x80 | type), gateway),
+  ]),
+)
+
+const hostIdentity = fc
+  .tuple(arbitraryOctets(255, 1), u8, arbitraryOctets(300, 1), fc.array(name, { maxLength: 3 }))
+  .map(
+    ([tag, [algorithm = 0], key, names]) =>
+      new Uint8Array([
+        ...[tag.length, algorithm, key.length >> 8, key.length & 255],
+        ...[...tag, ...key, ...names.flatMap((server) => [...server])],
+      ]),
+  )
+
+const prefixedAddress = fc
+  .tuple(fc.nat({ max: 128 }), arbitraryOctets(16, 16), name)
+  .map(([bits, address, prefixName]) => {
+    const suffix = address.slice(bits >> 3)
+    if (suffix.length > 0) suffix[0] = suffix[0]! & (0xff >> (bits & 7))
+    return new Uint8Array([bits, ...suffix, ...(bits === 0 ? [] : prefixName)])
+  })
+
+const nxtBitmap = trimmed(16).map((octets) =>
+  octets.length < 2 ? new Uint8Array([1]) : octets.with(0, octets[0]! & 0x7f),
+)
+const locator = concat(u16, arbitraryOctets(8, 8))
+
 /** Uncompressed wire rdata that text can say, for every type that has a text form, by type. */
 export const arbitraryRdata: ReadonlyMap<number, Octets> = new Map([
   [RRType.A, arbitraryOctets(4, 4)],
@@ -193,4 +252,44 @@ export const arbitraryRdata: ReadonlyMap<number, Octets> = new Map([
   [RRType.OPENPGPKEY, some],
   [RRType.SVCB, serviceBinding],
   [RRType.HTTPS, serviceBinding],
+  [RRType.WKS, concat(arbitraryOctets(4, 4), u8, trimmed(40))],
+  [RRType.X25, string],
+  [RRType.ISDN, fc.oneof(string, concat(string, string))],
+  [RRType.GPOS, concat(string, string, string)],
+  [RRType.NSAP, some],
+  [RRType['NSAP-PTR'], name],
+  [RRType.NXT, concat(name, nxtBitmap)],
+  [RRType.EID, some],
+  [RRType.NIMLOC, some],
+  [RRType.CERT, concat(u16, u16, u8, some)],
+  [RRType.A6, prefixedAddress],
+  [RRType.SINK, concat(u8, u8, u8, arbitraryOctets(40))],
+  [RRType.APL, prefixes],
+  [RRType.IPSECKEY, ipsecKey],
+  [RRType.DHCID, some],
+  [RRType.HIP, hostIdentity],
+  [RRType.NINFO, strings],
+  [RRType.RKEY, key],
+  [RRType.TALINK, concat(name, name)],
+  [RRType.DSYNC, concat(u16, u8, u16, name)],
+  [RRType.HHIT, some],
+  [RRType.BRID, some],
+  [RRType.UINFO, string],
+  [RRType.UID, u32],
+  [RRType.GID, u32],
+  [RRType.NID, locator],
+  [RRType.L32, concat(u16, arbitraryOctets(4, 4))],
+  [RRType.L64, locator],
+  [RRType.LP, preference],
+  [RRType.EUI48, arbitraryOctets(6, 6)],
+  [RRType.EUI64, arbitraryOctets(8, 8)],
+  [RRType.AVC, strings],
+  [RRType.DOA, concat(u32, u32, u8, string, arbitraryOctets(40))],
+  [RRType.AMTRELAY, amtRelay],
+  [RRType.RESINFO, strings],
+  [RRType.WALLET, strings],
+  [RRType.CLA, strings],
+  [RRType.IPN, concat(u32, u32)],
+  [RRType.TA, delegation],
+  [RRType.DLV, delegation],
 ])

@@ -7,6 +7,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   drill: 'ldnsutils',
   nsupdate: 'bind9-dnsutils',
   named: 'bind9',
+  'named-rrchecker': 'bind9',
   knotd: 'knot',
   nsd: 'nsd',
   unbound: 'unbound',

@@ -97,6 +97,16 @@ export function base64ToEnd(what: string, minOctets: 0 | 1 = 1): RdataPart {
   )
 }
 
+/** As `base64ToEnd`; nothing is written as `-`. */
+export function optionalBase64(what: string): RdataPart {
+  return toEnd(
+    `${what} in base64, or -`,
+    0,
+    (octets) => (octets.length === 0 ? '-' : Buffer.from(octets).toString('base64')),
+    (text) => (text === '-' ? new Uint8Array(0) : text === '' ? undefined : scanBase64(text)),
+  )
+}
+
 /** A length and octets, each written as one field. */
 function counted(
   what: string,

@@ -1,12 +1,42 @@
 import { RRType } from '../iana/index.ts'
+import { addressPrefixes, checkAddressPrefixes } from './address-prefixes.ts'
 import { ipv4, ipv6 } from './addresses.ts'
-import { base64ToEnd, hashedOwner, hexToEnd, salt } from './binary.ts'
+import { base64ToEnd, hashedOwner, hexToEnd, optionalBase64, salt } from './binary.ts'
 import { checkDelegationDigest, checkZoneDigest } from './digests.ts'
+import { amtRelay, checkAmtRelay, checkIpsecKey, ipsecGateway } from './gateway.ts'
+import { eui48, eui64, locator64 } from './groups.ts'
+import {
+  checkNxt,
+  checkPrefixedAddress,
+  checkWellKnownServices,
+  nsapAddress,
+  nxtBitmap,
+  prefixedAddress,
+  wellKnownServices,
+} from './historic.ts'
+import { hostIdentity } from './host-identity.ts'
 import { checkLocation, location } from './loc.ts'
 import { compressedName, plainName } from './names.ts'
-import { algorithm, seconds, timestamp, typeCode, u8, u16, u32 } from './numbers.ts'
+import {
+  algorithm,
+  certificateType,
+  seconds,
+  syncScheme,
+  timestamp,
+  typeCode,
+  u8,
+  u16,
+  u32,
+  u64,
+} from './numbers.ts'
 import type { RdataPart } from './part.ts'
-import { characterString, characterStrings, propertyTag, textToEnd } from './strings.ts'
+import {
+  characterString,
+  characterStrings,
+  optionalString,
+  propertyTag,
+  textToEnd,
+} from './strings.ts'
 import { checkAlias, svcParams } from './svc-params.ts'
 import { typeBitmap } from './type-bitmap.ts'
 
@@ -78,8 +108,24 @@ define([RRType.NAPTR], [
   compressedName,
 ])
 
-// Text: RFC 1035, 7208 (SPF), 8659 (CAA), 7553 (URI)
-define([RRType.TXT, RRType.SPF], [characterStrings])
+// Text: RFC 1035, 7208 (SPF), 9606 (RESINFO), 8659 (CAA), 7553 (URI), 1183 (X25 ISDN), 1712 (GPOS)
+define([
+  RRType.TXT,
+  RRType.SPF,
+  RRType.AVC,
+  RRType.CLA,
+  RRType.NINFO,
+  RRType.RESINFO,
+  RRType.WALLET,
+], [characterStrings])
+define([RRType.UINFO], [characterString('information on a user')])
+define([RRType.X25], [characterString('a PSDN address')])
+define([RRType.ISDN], [characterString('an ISDN address'), optionalString('a subaddress')])
+define([RRType.GPOS], [
+  characterString('a longitude'),
+  characterString('a latitude'),
+  characterString('an altitude'),
+])
 define([RRType.HINFO], [characterString('a CPU'), characterString('an operating system')])
 define([RRType.CAA], [u8('flags'), propertyTag, textToEnd('a property value', 0)])
 define([RRType.URI], [u16('a priority'), u16('a weight'), textToEnd('a URI', 1)])
@@ -87,13 +133,13 @@ define([RRType.URI], [u16('a priority'), u16('a weight'), textToEnd('a URI', 1)]
 // Place: RFC 1876
 define([RRType.LOC], [location], checkLocation)
 
-// DNSSEC: RFC 4034, 5155, 7344, 8976, 2535 (KEY SIG), 7477 (CSYNC)
+// DNSSEC: RFC 4034, 5155, 7344, 8976, 2535 (KEY SIG NXT), 4431 (DLV), 7477 (CSYNC), 9859 (DSYNC)
 define(
-  [RRType.DS, RRType.CDS],
+  [RRType.DS, RRType.CDS, RRType.DLV, RRType.TA],
   [u16('a key tag'), algorithm, u8('a digest type'), hexToEnd('a digest')],
   checkDelegationDigest,
 )
-define([RRType.DNSKEY, RRType.CDNSKEY], [
+define([RRType.DNSKEY, RRType.CDNSKEY, RRType.RKEY], [
   u16('flags'),
   u8('a protocol'),
   algorithm,
@@ -114,6 +160,7 @@ const signature = (signer: RdataPart): RdataPart[] => [
 define([RRType.RRSIG], signature(plainName))
 define([RRType.SIG], signature(compressedName))
 define([RRType.NSEC], [plainName, typeBitmap])
+define([RRType.NXT], [compressedName, nxtBitmap], checkNxt)
 define([RRType.NSEC3], [
   u8('a hash algorithm'),
   u8('flags'),
@@ -124,13 +171,16 @@ define([RRType.NSEC3], [
 ])
 define([RRType.NSEC3PARAM], [u8('a hash algorithm'), u8('flags'), u16('iterations'), salt])
 define([RRType.CSYNC], [u32('a serial'), u16('flags'), typeBitmap])
+define([RRType.DSYNC], [typeCode, syncScheme, u16('a port'), plainName])
+define([RRType.TALINK], [plainName, plainName])
 define(
   [RRType.ZONEMD],
   [u32('a serial'), u8('a scheme'), u8('a hash algorithm'), hexToEnd('a digest')],
   checkZoneDigest,
 )
 
-// Keys of others: RFC 6698, 8162, 4255, 7929
+// Keys of others: RFC 6698, 8162, 4255, 7929, 4398 (CERT), 4701 (DHCID), 9886 (HHIT BRID), 4025 (IPSECKEY),
+// 8005 (HIP)
 define([RRType.TLSA, RRType.SMIMEA], [
   u8('a usage'),
   u8('a selector'),
@@ -139,6 +189,42 @@ define([RRType.TLSA, RRType.SMIMEA], [
 ])
 define([RRType.SSHFP], [u8('an algorithm'), u8('a fingerprint type'), hexToEnd('a fingerprint')])
 define([RRType.OPENPGPKEY], [base64ToEnd('a key')])
+define([RRType.CERT], [certificateType, u16('a key tag'), algorithm, base64ToEnd('a certificate')])
+define([RRType.DHCID], [base64ToEnd('an identifier')])
+define([RRType.HHIT, RRType.BRID], [base64ToEnd('data')])
+define(
+  [RRType.IPSECKEY],
+  [u8('a precedence'), ipsecGateway, base64ToEnd('a public key', 0)],
+  checkIpsecKey,
+)
+define([RRType.HIP], [hostIdentity])
+
+// Addresses and identifiers: RFC 1035 (WKS), 1706 (NSAP), 1348 (NSAP-PTR), 2874 (A6), 3123 (APL), 6742 (NID
+// L32 L64 LP), 7043 (EUI48 EUI64), 8777 (AMTRELAY); EID and NIMLOC of Nimrod
+define([RRType.WKS], [ipv4, wellKnownServices], checkWellKnownServices)
+define([RRType.NSAP], [nsapAddress])
+define([RRType['NSAP-PTR']], [plainName])
+define([RRType.A6], [prefixedAddress], checkPrefixedAddress)
+define([RRType.APL], [addressPrefixes], checkAddressPrefixes)
+define([RRType.NID, RRType.L64], [u16('a preference'), locator64])
+define([RRType.L32], [u16('a preference'), ipv4])
+define([RRType.LP], [u16('a preference'), plainName])
+define([RRType.EUI48], [eui48])
+define([RRType.EUI64], [eui64])
+define([RRType.AMTRELAY], [u8('a precedence'), amtRelay], checkAmtRelay)
+define([RRType.EID, RRType.NIMLOC], [hexToEnd('a value')])
+define([RRType.UID, RRType.GID], [u32('an id')])
+define([RRType.IPN], [u64('a node number')])
+
+// No RFC, in BIND's form
+define([RRType.SINK], [u8('a meaning'), u8('a coding'), u8('a subcoding'), base64ToEnd('data', 0)])
+define([RRType.DOA], [
+  u32('an enterprise number'),
+  u32('a type'),
+  u8('a location'),
+  characterString('a media type'),
+  optionalBase64('data'),
+])
 
 // Services: RFC 9460
 define([RRType.SVCB, RRType.HTTPS], [u16('a priority'), plainName, svcParams], checkAlias)

@@ -11,7 +11,7 @@ export function scanInteger(text: string, max: number): number | undefined {
   return value <= max ? value : undefined
 }
 
-/** An unsigned integer with its own way of writing it. */
+/** An unsigned integer with its own text form. */
 function integer(
   octets: Width,
   what: string,
@@ -74,13 +74,59 @@ const algorithmOfName = new Map<string, number>([
   ['PRIVATEOID', 254],
 ])
 
+/** A number that text may give as one of the mnemonics `valueOfName`; always printed as a number. */
+function named(octets: Width, what: string, valueOfName: ReadonlyMap<string, number>): RdataPart {
+  const max = 256 ** octets - 1
+  const scan = (text: string) => valueOfName.get(text.toUpperCase()) ?? scanInteger(text, max)
+  return integer(octets, what, String, scan)
+}
+
 /** A DNSSEC algorithm. */
-export const algorithm: RdataPart = integer(
-  1,
-  'a DNSSEC algorithm',
-  String,
-  (text) => algorithmOfName.get(text.toUpperCase()) ?? scanInteger(text, 255),
+export const algorithm: RdataPart = named(1, 'a DNSSEC algorithm', algorithmOfName)
+
+/** CERT's type of certificate (RFC 4398 section 2.1). */
+export const certificateType: RdataPart = named(
+  2,
+  'a certificate type',
+  new Map([
+    ['PKIX', 1],
+    ['SPKI', 2],
+    ['PGP', 3],
+    ['IPKIX', 4],
+    ['ISPKI', 5],
+    ['IPGP', 6],
+    ['ACPKIX', 7],
+    ['IACPKIX', 8],
+    ['URI', 253],
+    ['OID', 254],
+  ]),
 )
+
+/** DSYNC's scheme (RFC 9859 section 6.2). */
+export const syncScheme: RdataPart = named(1, 'a scheme', new Map([['NOTIFY', 1]]))
+
+/** An unsigned integer of 64 bits. */
+export const u64 = (what: string): RdataPart => ({
+  parse: (input, output) => {
+    const taken = input.take(8)
+    if (taken === undefined) return false
+    output.put(taken)
+    return true
+  },
+  print: (input) => {
+    const high = BigInt(input.uint(4))
+    return String((high << 32n) | BigInt(input.uint(4)))
+  },
+  scan: (input, output) => {
+    const field = input.next()
+    const isDecimal = field !== undefined && !field.quoted && /^\d{1,20}$/.test(field.text)
+    const value = isDecimal ? BigInt(field.text) : -1n
+    if (value < 0n || value >> 64n !== 0n) return expected(`${what} (0 to 2^64 - 1)`, field)
+    output.u32(Number(value >> 32n))
+    output.u32(Number(value & 0xffffffffn))
+    return undefined
+  },
+})
 
 /** A signature time: YYYYMMDDHHmmSS in UTC, or seconds since the epoch (RFC 4034 section 3.2). */
 export const timestamp: RdataPart = integer(4, 'a time as YYYYMMDDHHmmSS', printTime, scanTime)

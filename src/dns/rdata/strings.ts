@@ -68,6 +68,16 @@ export function characterString(what: string): RdataPart {
   }
 }
 
+/** A character-string that may be missing at the end. */
+export function optionalString(what: string): RdataPart {
+  const { parse, print, scan } = characterString(what)
+  return {
+    parse: (input, output) => input.remaining === 0 || parse(input, output),
+    print: (input) => (input.remaining === 0 ? '' : print(input)),
+    scan: (input, output) => (input.remaining === 0 ? undefined : scan(input, output)),
+  }
+}
+
 const someString = characterString('a string')
 
 /** One or more character-strings, to the end. */

@@ -171,7 +171,7 @@ class ZoneChecker {
     }
     const cname = index.find((record) => type[record] === RRType.CNAME)
     if (cname === undefined) return
-    const other = index.find((record) => !goesWithCname(type[record]!))
+    const other = index.find((record) => !goesWithCname.has(type[record]!))
     if (other !== undefined) this.#reportBesideCname(cname, other)
   }
 
@@ -223,8 +223,11 @@ function isSingle(type: number): boolean {
 }
 
 /** CNAME itself and what DNSSEC puts beside it (RFC 2181 section 10.1, RFC 4034 sections 3 and 4). */
-function goesWithCname(type: number): boolean {
-  return (
-    type === RRType.CNAME || type === RRType.RRSIG || type === RRType.NSEC || type === RRType.KEY
-  )
-}
+const goesWithCname: ReadonlySet<number> = new Set([
+  RRType.CNAME,
+  RRType.RRSIG,
+  RRType.NSEC,
+  RRType.KEY,
+  RRType.SIG,
+  RRType.NXT,
+])

@@ -16,6 +16,7 @@ import {
 } from '../../../src/dns/rdata/index.ts'
 import { arbitraryOctets } from '../../support/arbitrary.ts'
 import { arbitraryRdata } from '../../support/arbitrary-rdata.ts'
+import { rareRdataVectors } from '../../support/rare-rdata-vectors.ts'
 import { rdataVectors } from '../../support/rdata-vectors.ts'
 
 function scan(type: number, text: string): Uint8Array | RdataError {
@@ -64,7 +65,7 @@ function staysWhole(type: number, octets: Uint8Array): boolean {
 t.test(
   'vectors cut short or with an octet flipped never throw and never come out malformed',
   (t) => {
-    for (const { type: mnemonic, hex } of rdataVectors) {
+    for (const { type: mnemonic, hex } of [...rdataVectors, ...rareRdataVectors]) {
       const type = scanType(mnemonic)!
       const octets = new Uint8Array(Buffer.from(hex, 'hex'))
       let whole = true

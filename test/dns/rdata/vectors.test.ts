@@ -9,7 +9,11 @@ import {
   scanRdata,
   splitFields,
 } from '../../../src/dns/rdata/index.ts'
-import { badRdataTexts, rdataVectors } from '../../support/rdata-vectors.ts'
+import { needs, run } from '../../support/peer.ts'
+import { badRareRdataTexts, rareRdataVectors } from '../../support/rare-rdata-vectors.ts'
+import { badRdataTexts, rdataVectors as commonVectors } from '../../support/rdata-vectors.ts'
+
+const rdataVectors = [...commonVectors, ...rareRdataVectors]
 
 const origin = scanName('example.org.')!
 
@@ -54,9 +58,63 @@ t.test('text that is no rdata gets a complaint', (t) => {
   t.end()
 })
 
+t.test('text of a rare type that is no rdata gets a complaint', (t) => {
+  for (const { type, text, complaint } of badRareRdataTexts) {
+    t.match(scan(type, text), complaint, `${type} ${text}`)
+  }
+  t.end()
+})
+
+t.test('rdata of a rare type that text can not say is kept and prints as unknown', (t) => {
+  for (const line of [
+    'APL 00030800',
+    'APL 00010802c000',
+    'APL 0001210180',
+    'APL 000108050102030405',
+    'IPSECKEY 0a0402ff01',
+    'AMTRELAY 0a84ff',
+    'A6 3c7f000100020003000400',
+    'NXT 00a0',
+    'NXT 000100',
+    'WKS 0a000001060100',
+  ]) {
+    const [type = '', hex = ''] = line.split(' ')
+    const octets = new Uint8Array(Buffer.from(hex, 'hex'))
+    const code = scanType(type)!
+    t.strictSame(parseRdata(code, octets, 0, octets.length), octets, `${line} parses`)
+    t.equal(printRdata(code, octets), `\\# ${octets.length} ${hex}`, `${line} prints`)
+    t.equal(scan(type, `\\# ${octets.length} ${hex}`), hex, `${line} reads`)
+  }
+  t.end()
+})
+
+/** What Debian's BIND does not know, or holds against the RFC. */
+const NOT_IN_BIND = new Set(['UINFO', 'UID', 'GID', 'CLA', 'IPN', 'IPSECKEY 10 0 0 .'])
+
+t.test('BIND reads the same octets', needs('named-rrchecker'), async (t) => {
+  for (const { type, text, hex } of rareRdataVectors) {
+    if (NOT_IN_BIND.has(type) || NOT_IN_BIND.has(`${type} ${text}`)) continue
+    const script = 'echo "$0" | named-rrchecker -u -o example.org.'
+    const { stdout } = await run('sh', ['-c', script, `IN ${type} ${text}`])
+    const found = /\\#\s+\d+\s*([0-9A-Fa-f\s]*)$/.exec(stdout)
+    t.equal(found?.[1]?.replace(/\s/g, '').toLowerCase(), hex, `${type} ${text}`)
+  }
+})
+
 t.test('octets that are no rdata of their type are refused', (t) => {
   const table: { type: string; hex: string; why: string }[] = [
     { type: 'A', hex: 'c00002', why: 'three octets' },
+    { type: 'WKS', hex: '0a000001', why: 'no protocol' },
+    { type: 'APL', hex: '00010803c000', why: 'a prefix that is cut' },
+    { type: 'IPSECKEY', hex: '0a01020a0000', why: 'three octets of an address' },
+    { type: 'AMTRELAY', hex: '0a', why: 'no relay' },
+    { type: 'HIP', hex: '00020001ff', why: 'no tag' },
+    { type: 'HIP', hex: '01020001aabbc0', why: 'half a name' },
+    { type: 'A6', hex: '81', why: 'a prefix of 129 bits' },
+    { type: 'EUI48', hex: '0000000000', why: 'five octets' },
+    { type: 'L64', hex: '000a00', why: 'three octets' },
+    { type: 'LP', hex: '000ac000', why: 'a compressed name' },
+    { type: 'NSAP', hex: '', why: 'no address' },
     { type: 'A', hex: 'c000020100', why: 'five octets' },
     { type: 'AAAA', hex: 'c0000201', why: 'four octets' },
     { type: 'NS', hex: '0161', why: 'a name without its root' },
