@@ -1,3 +1,5 @@
+import type { DataSection } from './mmdb/data-section.ts'
+
 /**
  * What the labels of CoreDNS's geoip plugin read, as paths into a whole GeoIP2 entry; the second path
  * is that of flat databases. The codes of places are not here: they come from `locate`, where custom
@@ -31,21 +33,11 @@ export const GEOIP_LABELS: readonly string[] = [
   'geoip/asn/number',
 ]
 
-/** The field of a decoded entry that `label` stands for, as text; '' if it isn't there. */
-export function readField(record: unknown, label: string): string {
+/** The field of an entry that `label` stands for, as text; '' if it isn't there. Throws InputError. */
+export function readField(data: DataSection, entry: number, label: string): string {
   for (const path of PATHS.get(label) ?? []) {
-    const text = printScalar(path.reduce(step, record))
+    const text = data.print(data.findPath(entry, ...path))
     if (text !== '') return text
   }
   return ''
-}
-
-function step(value: unknown, key: string): unknown {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
-  return (value as Readonly<Record<string, unknown>>)[key]
-}
-
-function printScalar(value: unknown): string {
-  if (typeof value === 'string') return value
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
 }

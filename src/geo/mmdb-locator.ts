@@ -8,7 +8,7 @@ import { isPlaceLabel, readField } from './fields.ts'
 import { type Location, UNKNOWN_LOCATION } from './location.ts'
 import type { Locator } from './locator.ts'
 import { Database, type DatabaseImage } from './mmdb/database.ts'
-import { DatabaseFile } from './mmdb/database-file.ts'
+import { DatabaseFile, type HoldOptions } from './mmdb/database-file.ts'
 import { isMapped, type Net, NetTable } from './net.ts'
 import type { JobRunner } from './worker/run-job.ts'
 
@@ -22,6 +22,9 @@ export interface MmdbLocatorOptions {
   readonly onReload: (path: string, fault: Error | undefined) => void
 }
 
+/** Without entries, `locate` and `field` know custom nets alone. */
+const CLASSES_ONLY: HoldOptions = { readsEntries: false }
+
 /**
  * Locates clients by MMDB files, with custom nets above them. Knows nothing before `open`; files are
  * shared with every other locator that names them.
@@ -30,6 +33,7 @@ export class MmdbLocator implements Locator {
   readonly #options: MmdbLocatorOptions
   readonly #nets: NetTable
   #files: readonly DatabaseFile[] = []
+  #hold = CLASSES_ONLY
   /** Instead of files: see `follow`. */
   #followed: readonly Database[] = []
   readonly #listeners = new Set<() => void>()
@@ -40,16 +44,19 @@ export class MmdbLocator implements Locator {
     this.#nets = new NetTable(options.nets)
   }
 
-  /** Loads the files. Throws InputError, without a position, if one can't be used. */
-  open(): void {
+  /** Opens the files. Rejects with InputError, without a position, if one can't be used. */
+  async open(hold = CLASSES_ONLY): Promise<void> {
     const { paths, timers, runJob } = this.#options
     const files: DatabaseFile[] = []
     try {
-      for (const path of paths) files.push(DatabaseFile.acquire(path, { timers, runJob }))
+      for (const path of paths) {
+        files.push(await DatabaseFile.acquire(path, hold, { timers, runJob }))
+      }
     } catch (error) {
-      for (const file of files) file.release()
+      for (const file of files) file.release(hold)
       throw error
     }
+    this.#hold = hold
     this.#files = files
     this.#stopListening = files.map((file) =>
       file.onChange((fault) => {
@@ -64,9 +71,9 @@ export class MmdbLocator implements Locator {
     return this.#files.flatMap(({ path, fault }) => (fault === undefined ? [] : [{ path, fault }]))
   }
 
-  /** The databases in use, for `follow` in another thread. */
+  /** The databases in memory, for `follow` in another thread. */
   get images(): readonly DatabaseImage[] {
-    return this.#files.map((file) => file.image)
+    return this.#files.flatMap((file) => file.image ?? [])
   }
 
   /** Uses databases that another thread has opened, instead of files. */
@@ -85,7 +92,7 @@ export class MmdbLocator implements Locator {
 
   close(): void {
     for (const stop of this.#stopListening) stop()
-    for (const file of this.#files) file.release()
+    for (const file of this.#files) file.release(this.#hold)
     this.#files = []
     this.#stopListening = []
   }
@@ -104,17 +111,23 @@ export class MmdbLocator implements Locator {
     const moved = placed.country !== known.country || placed.continent !== known.continent
     if (moved && isPlaceLabel(label)) return ''
     for (const database of this.#databases()) {
-      const text = readField(recordOf(database, folded, foldedFamily), label)
+      const text = fieldIn(database, folded, foldedFamily, label)
       if (text !== '') return text
     }
     return ''
   }
 
   async classify(codes: readonly GeoCode[]): Promise<ClassTrie> {
-    const job = { kind: 'classify', images: this.images, nets: this.#nets.nets, codes } as const
-    const data = await this.#options.runJob(job)
-    assert(data !== undefined, 'the job makes a trie')
-    return new FlatClassTrie(data)
+    const held = this.#files.flatMap((file) => file.hold() ?? [])
+    try {
+      const sources = held.map((open) => open.source)
+      const job = { kind: 'classify', sources, nets: this.#nets.nets, codes } as const
+      const { trie } = await this.#options.runJob(job)
+      assert(trie !== undefined, 'the job makes a trie')
+      return new FlatClassTrie(trie)
+    } finally {
+      for (const open of held) open.release()
+    }
   }
 
   onChange(callback: () => void): () => void {
@@ -123,7 +136,8 @@ export class MmdbLocator implements Locator {
   }
 
   #databases(): readonly Database[] {
-    return this.#files.length === 0 ? this.#followed : this.#files.map((file) => file.database)
+    if (this.#files.length === 0) return this.#followed
+    return this.#files.flatMap((file) => file.database ?? [])
   }
 
   /** Place and ASN come from the first file that knows them, each for itself. */
@@ -155,11 +169,12 @@ function locateIn(database: Database, address: Uint8Array, family: number): Loca
   }
 }
 
-function recordOf(database: Database, address: Uint8Array, family: AddressFamily): unknown {
+function fieldIn(database: Database, address: Uint8Array, family: number, label: string): string {
   try {
-    return database.record(address, family)
+    const entry = database.findEntry(address, family)
+    return entry === -1 ? '' : readField(database.data, entry, label)
   } catch (error) {
-    if (error instanceof InputError) return undefined
+    if (error instanceof InputError) return ''
     throw error
   }
 }

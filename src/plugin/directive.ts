@@ -68,6 +68,8 @@ export interface BlockConfig {
   metadataEnabled: boolean
   /** By label, e.g. `geoip/country/code`. Read through `findMetadata` once all setups ran. */
   readonly metadata: Map<string, MetadataProvider>
+  /** Labels that directives of the block read, each noted in its setup: providers may keep what they need for these. */
+  readonly metadataRead: Set<string>
   /** Filled by `tsig` when it starts: keys that requests are signed with, and that we may sign with. */
   readonly tsigKeys: TsigKeyring
   /** Where directives with zones of their own put the versions in force, for `transfer`. */

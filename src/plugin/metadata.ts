@@ -12,3 +12,15 @@ export type MetadataProvider = (tx: Transaction) => string
 export function findMetadata(block: BlockConfig, label: string): MetadataProvider | undefined {
   return block.metadataEnabled ? block.metadata.get(label) : undefined
 }
+
+/**
+ * True if a directive of the block reads one of these labels; complete once all setups ran. A label that is known only
+ * when a query has come counts as any: see `BlockConfig.metadataRead`.
+ */
+export function readsAny(block: BlockConfig, labels: readonly string[]): boolean {
+  const { metadataEnabled, metadataRead } = block
+  return metadataEnabled && [ANY_LABEL, ...labels].some((label) => metadataRead.has(label))
+}
+
+/** In `metadataRead`: a label that depends on the query. */
+export const ANY_LABEL = ''

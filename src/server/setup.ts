@@ -161,6 +161,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     locatesSubnet: false,
     metadataEnabled: false,
     metadata: new Map(),
+    metadataRead: new Set(),
     directives: [],
     tsigKeys: new TsigKeyring(),
     zoneVersions: new ZoneVersions(),

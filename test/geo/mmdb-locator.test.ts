@@ -1,4 +1,12 @@
-import { renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
@@ -6,7 +14,7 @@ import t from 'tap'
 import { scanAddress } from '../../src/dns/text/address.ts'
 import { type GeoCode, scanGeoCode } from '../../src/geo/code.ts'
 import { POLL_MS } from '../../src/geo/mmdb/database-file.ts'
-import { bundledDatabasePath } from '../../src/geo/mmdb/load.ts'
+import { bundledDatabasePath, OpenFile } from '../../src/geo/mmdb/load.ts'
 import { MmdbLocator } from '../../src/geo/mmdb-locator.ts'
 import { type Net, scanNet } from '../../src/geo/net.ts'
 import type { GeoJobMessage } from '../../src/geo/worker/job.ts'
@@ -50,6 +58,9 @@ function field(locator: MmdbLocator, text: string, label: string): string {
   return locator.field(bytes, family, label)
 }
 
+/** What a block asks that reads metadata. */
+const ENTRIES = { readsEntries: true }
+
 const CITY: MmdbContent = { networks: { '5.0.0.0/8': cityEntry('DE', 'EU', ['BE']) } }
 const ASN: MmdbContent = {
   networks: {
@@ -67,7 +78,7 @@ t.test('a City and an ASN database complete each other, nets come above both', a
   const paths = [join(dir, 'city.mmdb'), join(dir, 'asn.mmdb')]
   const nets = ['5.0.1.0/24 IE', '5.0.1.0/24 NET-OFFICE', '5.0.0.0/16 GEO-NA']
   const { locator } = createLocator(paths, nets)
-  locator.open()
+  await locator.open(ENTRIES)
   t.teardown(() => locator.close())
   t.same(locate(locator, '5.9.0.1'), {
     ...{ net: '', asn: 0, subdivisions: ['DE-BE'], country: 'DE', continent: 'EU' },
@@ -102,7 +113,7 @@ t.test('a changed file is taken into use, a corrupt one is not', async (t) => {
   const file = join(t.testdir(), 'city.mmdb')
   write(file, composeMmdb(CITY))
   const { locator, timers, reloads } = createLocator([file])
-  locator.open()
+  await locator.open(ENTRIES)
   let changes = 0
   const stopFailing = locator.onChange(() => {
     throw new Error('a listener fails')
@@ -157,14 +168,14 @@ t.test('two locators share a file, and part with it one by one', async (t) => {
   write(file, composeMmdb(CITY))
   const first = createLocator([file])
   const second = createLocator([file], ['5.1.0.0/16 US'])
-  first.locator.open()
-  second.locator.open()
+  await first.locator.open(ENTRIES)
+  await second.locator.open(ENTRIES)
   t.same([first.timers.count, second.timers.count], [1, 0], 'one of them polls')
   t.match(locate(first.locator, '5.1.0.1'), { country: 'DE' })
   t.match(locate(second.locator, '5.1.0.1'), { country: 'US' }, 'nets are its own')
   write(file, composeMmdb({ networks: { '5.0.0.0/8': cityEntry('FR', 'EU') } }))
   const third = createLocator([file])
-  third.locator.open()
+  await third.locator.open(ENTRIES)
   t.match(locate(first.locator, '5.9.0.1'), { country: 'FR' }, 'whoever opens it brings the news')
   first.locator.close()
   second.locator.close()
@@ -183,11 +194,11 @@ t.test('a file that cannot be opened names itself, and leaves nothing open', asy
       want: /demo\.mmdb can't be read: ENOENT/,
     },
     { name: 'no database', file: 'bad.mmdb', want: /bad\.mmdb is not a MaxMind DB/ },
-    { name: 'a folder', file: '.', want: /can't be read: EISDIR/ },
+    { name: 'a folder', file: '.', want: /is not a regular file/ },
   ]
   for (const { name, file, want } of table) {
     const { locator, timers } = createLocator([join(dir, 'city.mmdb'), join(dir, file)])
-    t.throws(() => locator.open(), { code: 'MMDB', message: want }, name)
+    await t.rejects(locator.open(), { code: 'MMDB', message: want }, name)
     t.equal(timers.count, 0)
   }
 })
@@ -201,20 +212,121 @@ t.test('a job in a thread ends as it does in place', async (t) => {
   process.on('worker', listen)
   t.teardown(() => process.off('worker', listen))
   const codes: GeoCode[] = ['GEO-EU', 'US'].map((text) => scanGeoCode(text)!)
-  const image = { file: 'city.mmdb', bytes: composeMmdb(CITY) }
-  const job = { kind: 'classify', images: [image], nets: [], codes } as const
+  const dir = t.testdir()
+  const [file, broken] = [join(dir, 'city.mmdb'), join(dir, 'broken.mmdb')]
+  write(file, composeMmdb(CITY))
+  write(broken, composeMmdb(CITY).subarray(0, 99))
+  const [open, openBroken] = [new OpenFile(file), new OpenFile(broken)]
+  t.teardown(() => {
+    for (const one of [open, openBroken]) one.release()
+  })
+  const job = { kind: 'classify', sources: [open.source], nets: [], codes } as const
   t.same(await runJobInThread(job), await runJobInline(job))
   t.strictSame(said.splice(0), ['ready', 'done'])
-  const broken = { file: 'broken.mmdb', bytes: image.bytes.slice(0, 99) }
-  const verify = { kind: 'verify', image: broken } as const
-  await t.rejects(runJobInThread(verify), { code: 'MMDB', message: /^broken\.mmdb is / })
+  const verify = { kind: 'verify', isThorough: true, isKept: false } as const
+  const failing = runJobInThread({ ...verify, source: openBroken.source })
+  await t.rejects(failing, { code: 'MMDB', message: /broken\.mmdb is / })
   t.strictSame(said, ['ready', 'failed'])
-  t.equal(await runJobInline({ kind: 'verify', image }), undefined)
+  const { source } = open
+  t.strictSame(await runJobInline({ ...verify, source }), {}, 'nothing is kept unasked')
+  const { image } = await runJobInThread({ ...verify, source, isKept: true })
+  t.ok(image?.bytes.buffer instanceof SharedArrayBuffer, 'threads can share it')
+  t.same(Buffer.from(image!.bytes), readFileSync(file))
+})
+
+/** The classes of `code` for 5.9.0.1: whether it is in one of its own. */
+async function matches(locator: MmdbLocator, code: string): Promise<boolean> {
+  const trie = await locator.classify([scanGeoCode(code) as GeoCode])
+  return trie.lookup(scanAddress('5.9.0.1')!.bytes, 1, 32) !== 0
+}
+
+t.test('only a holder that reads entries has the content in memory', async (t) => {
+  const file = join(t.testdir(), 'city.mmdb')
+  write(file, composeMmdb(CITY))
+  const [classes, entries] = [createLocator([file]), createLocator([file])]
+  await classes.locator.open()
+  t.same(classes.locator.images, [], 'classes need none of it')
+  t.match(locate(classes.locator, '5.9.0.1'), { country: '' })
+  t.equal(await matches(classes.locator, 'DE'), true)
+  await entries.locator.open(ENTRIES)
+  t.match(locate(entries.locator, '5.9.0.1'), { country: 'DE' })
+  t.same(classes.reloads, [], 'nothing has changed for the other one')
+  const [image] = entries.locator.images
+  t.ok(image!.bytes.buffer instanceof SharedArrayBuffer)
+  entries.locator.close()
+  t.same(classes.locator.images, [], 'the last reader took it along')
+  classes.locator.close()
+})
+
+t.test('a new code is built in from the last good version, whatever the path has', async (t) => {
+  const dir = t.testdir()
+  const file = join(dir, 'city.mmdb')
+  const table: readonly { name: string; change: () => void; want: boolean }[] = [
+    { name: 'the same file', change: () => {}, want: true },
+    { name: 'it has vanished', change: () => rmSync(file), want: true },
+    {
+      name: 'another that is no database',
+      change: () => write(file, Buffer.from('none')),
+      want: true,
+    },
+    {
+      name: 'another that was not verified yet',
+      change: () => write(file, composeMmdb({ networks: { '5.0.0.0/8': cityEntry('FR', 'EU') } })),
+      want: true,
+    },
+  ]
+  for (const { name, change, want } of table) {
+    write(file, composeMmdb(CITY))
+    const { locator } = createLocator([file])
+    await locator.open()
+    change()
+    t.equal(await matches(locator, 'DE'), want, name)
+    locator.close()
+  }
+  write(file, composeMmdb(CITY))
+  const { locator, timers, reloads } = createLocator([file])
+  await locator.open()
+  t.teardown(() => locator.close())
+  // In place, which no reader of a file can be safe from: the version that was verified is gone.
+  writeFileSync(file, composeMmdb({ networks: { '5.0.0.0/8': cityEntry('FR', 'EU') } }))
+  await t.rejects(locator.classify([scanGeoCode('DE') as GeoCode]), {
+    code: 'MMDB',
+    message: /city\.mmdb was overwritten while in use: write a new file and rename it/,
+  })
+  await until(async () => {
+    await timers.advance(POLL_MS)
+    return reloads.length > 0
+  }, 'the new content to be adopted')
+  t.same(reloads, ['good'])
+  t.equal(await matches(locator, 'FR'), true)
+})
+
+t.test('no descriptor stays open, however holders come and go', async (t) => {
+  const file = join(t.testdir(), 'city.mmdb')
+  write(file, composeMmdb(CITY))
+  const opened = () =>
+    readdirSync('/proc/self/fd').filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`).startsWith(file)
+      } catch {
+        return false
+      }
+    }).length
+  const locators = Array.from({ length: 4 }, () => createLocator([file]).locator)
+  await Promise.all(locators.map((one, i) => one.open({ readsEntries: i % 2 === 0 })))
+  t.equal(opened(), 1, 'one version is open, once')
+  const building = locators[0]!.classify([scanGeoCode('DE') as GeoCode])
+  write(file, composeMmdb({ networks: { '5.0.0.0/8': cityEntry('FR', 'EU') } }))
+  const late = createLocator([file]).locator
+  await late.open()
+  for (const one of [...locators, late]) one.close()
+  t.ok((await building).classCount > 1, 'a job that is under way keeps its version')
+  t.equal(opened(), 0)
 })
 
 t.test('the bundled database is opened by its path', async (t) => {
   const { locator } = createLocator([bundledDatabasePath()])
-  locator.open()
+  await locator.open(ENTRIES)
   t.teardown(() => locator.close())
   t.match(locate(locator, '81.2.69.1'), { country: 'GB', continent: 'EU' })
   t.match(locate(locator, '192.168.1.1'), { country: '', continent: '' })

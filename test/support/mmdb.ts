@@ -1,10 +1,14 @@
 import { scanCidr } from '../../src/dns/text/address.ts'
 import { Database } from '../../src/geo/mmdb/database.ts'
 
-/** A value of an MMDB entry. Numbers are written as uint32, or as double if they are no integers. */
+/**
+ * A value of an MMDB entry. Numbers are written as uint32, or as double if they are no integers; a bigint as uint64, or
+ * as uint128 if it is longer.
+ */
 export type MmdbValue =
   | string
   | number
+  | bigint
   | boolean
   | readonly MmdbValue[]
   | { readonly [key: string]: MmdbValue }
@@ -48,7 +52,7 @@ export function composeMmdb(content: MmdbContent): Uint8Array {
   metadata.value({
     binary_format_major_version: 2,
     binary_format_minor_version: 0,
-    build_epoch: 1_700_000_000,
+    build_epoch: 1_700_000_000n,
     database_type: type,
     description: { en: 'made for a test' },
     ip_version: ipVersion,
@@ -130,7 +134,7 @@ class DataWriter {
 
   /** Position of an entry of the search tree: a pointer would not do there. */
   entry(value: MmdbValue): number {
-    const key = JSON.stringify(value)
+    const key = keyOf(value)
     const known = this.#maps.get(key)
     if (known !== undefined) return known
     // What it points to comes before it.
@@ -151,6 +155,11 @@ class DataWriter {
       this.#header(14, value ? 1 : 0)
     } else if (typeof value === 'number') {
       this.#number(value)
+    } else if (typeof value === 'bigint') {
+      const hex = value === 0n ? '' : value.toString(16)
+      const octets = Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex')
+      this.#header(octets.length > 8 ? 10 : 9, octets.length)
+      this.#octets.push(...octets)
     } else if (isMap(value)) {
       const pairs = Object.entries(value)
       this.#header(7, pairs.length)
@@ -165,7 +174,7 @@ class DataWriter {
   }
 
   #part(value: MmdbValue): void {
-    const known = isMap(value) ? this.#maps.get(JSON.stringify(value)) : undefined
+    const known = isMap(value) ? this.#maps.get(keyOf(value)) : undefined
     if (known === undefined) this.value(value)
     else this.#pointer(known)
   }
@@ -199,6 +208,10 @@ class DataWriter {
     if (type > 7) this.#octets.push(short, type - 7, ...extra)
     else this.#octets.push((type << 5) | short, ...extra)
   }
+}
+
+function keyOf(value: MmdbValue): string {
+  return JSON.stringify(value, (_key, part) => (typeof part === 'bigint' ? `${part}n` : part))
 }
 
 function isMap(value: MmdbValue): value is { readonly [key: string]: MmdbValue } {

@@ -260,6 +260,7 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     locatesSubnet: false,
     metadataEnabled: false,
     metadata: new Map(),
+    metadataRead: new Set(),
     directives: [],
     tsigKeys: new TsigKeyring(),
     zoneVersions: new ZoneVersions(),

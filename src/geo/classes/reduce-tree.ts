@@ -1,3 +1,4 @@
+import { allocatePages } from '../../base/pages.ts'
 import type { SearchTree } from '../mmdb/search-tree.ts'
 import { leafOf, type Subtree, type TrieBuilder } from './trie-builder.ts'
 
@@ -19,8 +20,8 @@ export class TreeReducer {
     this.#tree = tree
     this.#builder = builder
     this.#valueOfEntry = valueOfEntry
-    this.#result = new Int32Array(tree.nodeCount)
-    this.#height = new Uint8Array(tree.nodeCount)
+    this.#result = new Int32Array(allocatePages(tree.nodeCount * 4), 0, tree.nodeCount)
+    this.#height = new Uint8Array(allocatePages(tree.nodeCount), 0, tree.nodeCount)
   }
 
   /** The addresses of one family as a trie. Throws InputError if the tree is corrupt. */

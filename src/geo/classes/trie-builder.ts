@@ -1,3 +1,4 @@
+import { allocatePages } from '../../base/pages.ts'
 import { mixHash } from '../../dns/name/hash.ts'
 import { LEAF } from '../class-trie.ts'
 
@@ -21,11 +22,11 @@ export function valueOfLeaf(leaf: Subtree): number {
  * come about, equality is `===`, and operations remember their results by subtree.
  */
 export class TrieBuilder {
-  #zero = new Int32Array(1024)
-  #one = new Int32Array(1024)
+  #zero = wordsOf(1024)
+  #one = wordsOf(1024)
   #count = 0
   /** Open addressing: node number + 1, 0 = free. At most half full. */
-  #slots = new Int32Array(4096)
+  #slots = wordsOf(4096)
 
   /** The subtree with these two sides. */
   join(zero: Subtree, one: Subtree): Subtree {
@@ -136,7 +137,7 @@ export class TrieBuilder {
   }
 
   #rehash(): void {
-    this.#slots = new Int32Array(this.#slots.length * 2)
+    this.#slots = wordsOf(this.#slots.length * 2)
     const mask = this.#slots.length - 1
     for (let node = 0; node < this.#count; node++) {
       let slot = mixHash(Math.imul(this.#zero[node]!, 0x9e3779b1) ^ this.#one[node]!) & mask
@@ -146,8 +147,12 @@ export class TrieBuilder {
   }
 }
 
+function wordsOf(length: number): Int32Array<ArrayBuffer> {
+  return new Int32Array(allocatePages(length * 4), 0, length)
+}
+
 function doubled(array: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(array.length * 2)
+  const larger = wordsOf(array.length * 2)
   larger.set(array)
   return larger
 }

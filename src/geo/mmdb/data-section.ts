@@ -21,8 +21,16 @@ export const ValueType = {
 const DEPTH_MAX = 16
 /** Most values of one entry; a City record has about 150. */
 const VALUES_MAX = 10_000
-/** Most values stepped over by one operation: `check` meets an inner value once per level. */
+/** Most values stepped over by one operation. */
 const SKIPS_MAX = VALUES_MAX * DEPTH_MAX
+/** Added to the second octet of an extended type. */
+const TYPE_BASE = 7
+/** No size is allowed: the type is unknown. */
+const NONE = -1
+const ANY = Number.POSITIVE_INFINITY
+/** Least and most octets by type, 0 to 15. A boolean's size is its value; that of maps and arrays is a count. */
+const SIZE_LEAST = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4]
+const SIZE_MOST = [NONE, ANY, ANY, 8, ANY, 2, 4, ANY, 4, 8, 16, ANY, NONE, NONE, 1, 4]
 /** Added to a pointer by its size class. */
 const POINTER_BASE = [0, 2048, 526_336, 0] as const
 
@@ -91,46 +99,51 @@ export class DataSection {
   text(offset: number): string {
     if (offset === -1) return ''
     this.#resolve(offset)
-    if (this.#type !== ValueType.Text) return ''
-    const start = this.#base + this.#payload
-    return this.#bytes.toString('utf8', start, start + this.#size)
-  }
-
-  /** The unsigned integer of up to 32 bits at `offset`; 0 if there is none. */
-  uint(offset: number): number {
-    if (offset === -1) return 0
-    this.#resolve(offset)
-    if (this.#type !== ValueType.Uint16 && this.#type !== ValueType.Uint32) return 0
-    let value = 0
-    for (let i = 0; i < this.#size; i++) value = value * 256 + this.#octet(this.#payload + i)
-    return value
+    return this.#type === ValueType.Text ? this.#utf8() : ''
   }
 
   /**
-   * Walks the whole entry at `offset`, pointers included, so that a decoder without limits of its own
-   * can be let loose on it. Throws InputError if it has more values or levels than any real entry.
+   * The integer at `offset`, of whatever width it was written in; 0 if there is none or it is negative. Above 2^53
+   * it is rounded.
    */
-  check(offset: number): void {
-    this.#skipped = 0
-    this.#check(offset, 0, 0)
+  uint(offset: number): number {
+    if (offset === -1) return 0
+    this.#resolve(offset)
+    return isInteger(this.#type) ? Math.max(0, Number(this.#integer())) : 0
   }
 
-  /** Returns how many values it has seen. */
-  #check(offset: number, depth: number, seen: number): number {
+  /** The string, number or boolean at `offset` as text; '' if it is missing, octets, a map or an array. */
+  print(offset: number): string {
+    if (offset === -1) return ''
     this.#resolve(offset)
-    if (seen >= VALUES_MAX) throw this.#corrupt('an entry with too many values')
-    if (this.#type !== ValueType.Map && this.#type !== ValueType.Array) {
-      return seen + 1
+    const at = this.#base + this.#payload
+    switch (this.#type) {
+      case ValueType.Text:
+        return this.#utf8()
+      case ValueType.Double:
+        return String(this.#bytes.readDoubleBE(at))
+      case ValueType.Float:
+        return String(this.#bytes.readFloatBE(at))
+      case ValueType.Boolean:
+        return String(this.#size !== 0)
+      default:
+        return isInteger(this.#type) ? String(this.#integer()) : ''
     }
-    if (depth === DEPTH_MAX) throw this.#corrupt('values nested too deep')
-    const values = this.#boundedSize() * (this.#type === ValueType.Map ? 2 : 1)
-    let at = this.#payload
-    let count = seen + 1
-    for (let i = 0; i < values; i++) {
-      count = this.#check(at, depth + 1, count)
-      at = this.#skip(at, 0)
-    }
-    return count
+  }
+
+  /** The text whose header was read last. */
+  #utf8(): string {
+    const at = this.#base + this.#payload
+    return this.#bytes.toString('utf8', at, at + this.#size)
+  }
+
+  /** The integer whose header was read last: leading zeros are left out, so 0 has no octets. */
+  #integer(): bigint {
+    const at = this.#base + this.#payload
+    if (this.#size === 0) return 0n
+    const value = BigInt(`0x${this.#bytes.toString('hex', at, at + this.#size)}`)
+    // Shorter ones are not negative: the left is filled with zeros.
+    return this.#type === ValueType.Int32 && this.#size === 4 ? BigInt.asIntN(32, value) : value
   }
 
   #equalsText(offset: number, key: string): boolean {
@@ -147,18 +160,19 @@ export class DataSection {
     this.#readHeader(offset)
     if (this.#type !== ValueType.Pointer) return
     this.#readHeader(this.#size)
-    if (this.#type === ValueType.Pointer) throw this.#corrupt('a pointer to a pointer')
+    if (this.#type === ValueType.Pointer) throw this.#corrupt(offset, 'a pointer to a pointer')
   }
 
   /** Offset behind the value at `offset`; pointers are not followed. */
   #skip(offset: number, depth: number): number {
-    if (++this.#skipped > SKIPS_MAX) throw this.#corrupt('an entry with too many values')
+    if (++this.#skipped > SKIPS_MAX) throw this.#corrupt(offset, 'an entry with too many values')
     this.#readHeader(offset)
     const type = this.#type
     if (type !== ValueType.Map && type !== ValueType.Array) {
-      return type === ValueType.Pointer ? this.#payload : this.#payload + this.#size
+      const isInHeader = type === ValueType.Pointer || type === ValueType.Boolean
+      return isInHeader ? this.#payload : this.#payload + this.#size
     }
-    if (depth === DEPTH_MAX) throw this.#corrupt('values nested too deep')
+    if (depth === DEPTH_MAX) throw this.#corrupt(offset, 'values nested too deep')
     const values = this.#boundedSize() * (type === ValueType.Map ? 2 : 1)
     let at = this.#payload
     for (let i = 0; i < values; i++) at = this.#skip(at, depth + 1)
@@ -167,7 +181,9 @@ export class DataSection {
 
   /** Size of the map or array whose header was read last. */
   #boundedSize(): number {
-    if (this.#size > VALUES_MAX) throw this.#corrupt('an entry with too many values')
+    if (this.#size > VALUES_MAX) {
+      throw this.#corrupt(this.#payload, 'an entry with too many values')
+    }
     return this.#size
   }
 
@@ -179,7 +195,11 @@ export class DataSection {
       this.#readPointer(control, next)
       return
     }
-    if (type === 0) type = 7 + this.#octet(next++)
+    // Types above 7 are in the next octet.
+    if (type === 0) {
+      const extended = this.#octet(next++)
+      if (extended !== 0) type = TYPE_BASE + extended
+    }
     let size = control & 0x1f
     if (size >= 29) {
       const more = size - 28
@@ -190,22 +210,23 @@ export class DataSection {
     }
     this.#type = type
     this.#payload = next
-    // A boolean's size is its value; it has no payload.
-    this.#size = type === ValueType.Boolean ? 0 : size
-    this.#checkHeader(size)
+    this.#size = size
+    this.#checkHeader(offset)
   }
 
-  #checkHeader(size: number): void {
+  #checkHeader(offset: number): void {
     const type = this.#type
-    if (type > ValueType.Float || type === 12 || type === 13) throw this.#corrupt('an unknown type')
+    const size = this.#size
+    const most = SIZE_MOST[type] ?? NONE
+    // Containers (12) and end markers (13) belong to writers' caches, never to a file.
+    if (most === NONE) {
+      throw this.#corrupt(offset, `a value of the unknown type ${type}`)
+    }
+    if (size > most || size < SIZE_LEAST[type]!) {
+      throw this.#corrupt(offset, `a value of type ${type} with the impossible size ${size}`)
+    }
     if (type === ValueType.Map || type === ValueType.Array || type === ValueType.Boolean) return
-    if (this.#payload + size > this.#octets) throw this.#corrupt('a value beyond the end')
-    const limit =
-      type === ValueType.Uint16 ? 2 : type === ValueType.Uint32 || type === ValueType.Int32 ? 4 : 16
-    const integer = type >= ValueType.Uint16 && type !== ValueType.Float
-    if (integer && size > limit) throw this.#corrupt('an integer that is too long')
-    const wanted = type === ValueType.Double ? 8 : type === ValueType.Float ? 4 : size
-    if (size !== wanted) throw this.#corrupt('a number of the wrong length')
+    if (this.#payload + size > this.#octets) throw this.#corrupt(offset, 'a value beyond its end')
   }
 
   /** Leaves the target in `#size`. */
@@ -219,11 +240,22 @@ export class DataSection {
   }
 
   #octet(offset: number): number {
-    if (offset >= this.#octets) throw this.#corrupt('a value beyond the end')
+    if (offset >= this.#octets) throw this.#corrupt(offset, 'a value beyond its end')
     return this.#bytes[this.#base + offset]!
   }
 
-  #corrupt(what: string): Error {
-    return mmdbFault(this.#file, `is corrupt: its data section holds ${what}`)
+  #corrupt(offset: number, what: string): Error {
+    return mmdbFault(
+      this.#file,
+      `is corrupt: its data has ${what}, at octet ${this.#base + offset}`,
+    )
   }
+}
+
+function isInteger(type: number): boolean {
+  return (
+    type === ValueType.Uint32 ||
+    type === ValueType.Uint16 ||
+    (type >= ValueType.Int32 && type <= ValueType.Uint128)
+  )
 }

@@ -1,17 +1,9 @@
 import type { Timers } from '../../base/timers.ts'
-import { verifyTree } from '../classes/verify.ts'
 import type { JobRunner } from '../worker/run-job.ts'
 import { Database, type DatabaseImage } from './database.ts'
-import {
-  type FileVersion,
-  fileVersion,
-  fileVersionSync,
-  isSameVersion,
-  loadFile,
-  loadFileSync,
-} from './load.ts'
+import { type FileVersion, fileVersion, isSameVersion, OpenFile } from './load.ts'
 
-/** How often a database is looked at for a change. */
+/** How often a database file is checked for a change. */
 export const POLL_MS = 5_000
 
 export interface DatabaseFileOptions {
@@ -22,56 +14,70 @@ export interface DatabaseFileOptions {
 /** Stands for a file that is gone. */
 const NO_VERSION: FileVersion = { mtimeMs: -1, octets: -1 }
 
-/** Told of a new version: the error where it can't be used and the old one stays. */
+/** Called with each new version: the error where it can't be used and the old one stays. */
 export type ChangeListener = (fault: Error | undefined) => void
 
 const openFiles = new Map<string, DatabaseFile>()
 
+/** What a holder asks of a file. */
+export interface HoldOptions {
+  /** The content is kept in memory, for entries to be read. Classes do not need it. */
+  readonly readsEntries: boolean
+}
+
 /**
- * One MMDB file, watched. Everyone who opens the same path gets the same object: a database is in
- * memory once, however many server blocks name it.
+ * One MMDB file, watched. All callers that open the same path get the same object. The last good version stays open,
+ * so that jobs can read it however the path changes; its content is in memory only while a holder reads entries,
+ * and then once.
  */
 export class DatabaseFile {
   readonly path: string
-  database: Database
-  image: DatabaseImage
   readonly #options: DatabaseFileOptions
-  #version: FileVersion
+  #open: OpenFile | undefined
+  #image: DatabaseImage | undefined
+  #database: Database | undefined
   /** The last version that was no good: not worth another try. */
   #refused: FileVersion | undefined
   #fault: Error | undefined
-  #polling: Promise<void> | undefined
+  #isPolling = false
+  /** The last of the opening and polling steps, which run one after the other. Never rejects. */
+  #steps: Promise<unknown> = Promise.resolve()
   readonly #stop: () => void
   readonly #listeners = new Set<ChangeListener>()
-  #holders = 1
+  #holders = 0
+  /** Holders that read entries. */
+  #readers = 0
 
   /**
-   * Opens `path` or joins those who have; `release` it. Holds up the caller while it reads. Throws
-   * InputError if the file can't be used, also where an older version of it is in use by others.
+   * Opens `path` or joins its holders; `release` it with the same options. Rejects with InputError if the file can't be
+   * used, also where other holders use an older version of it.
    */
-  static acquire(path: string, options: DatabaseFileOptions): DatabaseFile {
-    const open = openFiles.get(path)
-    if (open === undefined) {
-      const file = new DatabaseFile(path, options)
-      openFiles.set(path, file)
-      return file
+  static async acquire(
+    path: string,
+    hold: HoldOptions,
+    options: DatabaseFileOptions,
+  ): Promise<DatabaseFile> {
+    const file = openFiles.get(path) ?? new DatabaseFile(path, options)
+    openFiles.set(path, file)
+    file.#holders++
+    if (hold.readsEntries) file.#readers++
+    try {
+      await file.#inTurn(() => file.#catchUp())
+    } catch (error) {
+      file.release(hold)
+      throw error
     }
-    open.#catchUp()
-    open.#holders++
-    return open
+    return file
   }
 
   private constructor(path: string, options: DatabaseFileOptions) {
-    const { image, version } = loadFileSync(path)
     this.path = path
-    this.image = image
-    this.database = new Database(image)
-    verifyTree(this.database)
-    this.#version = version
     this.#options = options
     this.#stop = options.timers.every(POLL_MS, () => {
-      this.#polling ??= this.poll().finally(() => {
-        this.#polling = undefined
+      if (this.#isPolling) return
+      this.#isPolling = true
+      this.poll().finally(() => {
+        this.#isPolling = false
       })
     })
   }
@@ -81,10 +87,29 @@ export class DatabaseFile {
     return this.#fault
   }
 
-  release(): void {
+  /** The content; undefined while no holder reads entries. */
+  get image(): DatabaseImage | undefined {
+    return this.#image
+  }
+
+  /** `image`, opened. */
+  get database(): Database | undefined {
+    return this.#database
+  }
+
+  /** The version in use, for a job; to be released after it. Undefined = nothing was opened. */
+  hold(): OpenFile | undefined {
+    return this.#open?.hold()
+  }
+
+  release({ readsEntries }: HoldOptions): void {
     this.#holders--
+    if (readsEntries) this.#readers--
+    if (this.#readers === 0) this.#keep(undefined)
     if (this.#holders > 0) return
     this.#stop()
+    this.#open?.release()
+    this.#open = undefined
     openFiles.delete(this.path)
   }
 
@@ -95,19 +120,27 @@ export class DatabaseFile {
   }
 
   /**
-   * Looks whether the file changed and if so replaces the database, after another thread has read
+   * Checks whether the file changed and if so replaces the database, after another thread has read
    * every entry of the new one. Never rejects.
    */
-  async poll(): Promise<void> {
+  poll(): Promise<void> {
+    return this.#inTurn(() => this.#poll())
+  }
+
+  #inTurn<T>(step: () => Promise<T>): Promise<T> {
+    const result = this.#steps.then(step)
+    this.#steps = result.catch(() => {})
+    return result
+  }
+
+  async #poll(): Promise<void> {
     const found = await fileVersion(this.path).catch(() => NO_VERSION)
-    if (isSameVersion(found, this.#version)) this.#clearFault()
+    if (this.#isInUse(found)) this.#clearFault()
     if (!this.#isNew(found)) return
     // Until it proves good: one report per version, not one per poll.
     this.#refused = found
     try {
-      const { image, version } = await loadFile(this.path)
-      await this.#options.runJob({ kind: 'verify', image })
-      this.#adopt(new Database(image), image, version)
+      await this.#load(new OpenFile(this.path), true)
     } catch (error) {
       const fault = error instanceof Error ? error : new Error(String(error))
       this.#fault = fault
@@ -116,24 +149,47 @@ export class DatabaseFile {
   }
 
   #isNew(version: FileVersion): boolean {
-    if (isSameVersion(version, this.#version)) return false
+    if (this.#isInUse(version)) return false
     return this.#refused === undefined || !isSameVersion(version, this.#refused)
   }
 
-  #catchUp(): void {
-    if (isSameVersion(fileVersionSync(this.path), this.#version)) return
-    const { image, version } = loadFileSync(this.path)
-    const database = new Database(image)
-    verifyTree(database)
-    this.#adopt(database, image, version)
+  #isInUse(version: FileVersion): boolean {
+    return this.#open !== undefined && isSameVersion(version, this.#open.source.version)
   }
 
-  #adopt(database: Database, image: DatabaseImage, version: FileVersion): void {
-    this.database = database
-    this.image = image
-    this.#version = version
+  async #catchUp(): Promise<void> {
+    const open = new OpenFile(this.path)
+    const isComplete = this.#readers === 0 || this.#image !== undefined
+    if (this.#isInUse(open.source.version) && isComplete) open.release()
+    else await this.#load(open, false)
+  }
+
+  /** Verifies a version in another thread and adopts it. Rejects with InputError. */
+  async #load(open: OpenFile, isThorough: boolean): Promise<void> {
+    const { source } = open
+    const isKept = this.#readers > 0
+    try {
+      const job = { kind: 'verify', source, isThorough, isKept } as const
+      const { image } = await this.#options.runJob(job)
+      // Every holder may have left meanwhile.
+      if (this.#holders > 0) this.#adopt(open.hold(), image)
+    } finally {
+      open.release()
+    }
+  }
+
+  #adopt(open: OpenFile, image: DatabaseImage | undefined): void {
+    const isNew = !this.#isInUse(open.source.version)
+    this.#open?.release()
+    this.#open = open
+    this.#keep(this.#readers > 0 ? image : undefined)
     this.#clearFault()
-    for (const listener of this.#listeners) listener(undefined)
+    if (isNew) for (const listener of this.#listeners) listener(undefined)
+  }
+
+  #keep(image: DatabaseImage | undefined): void {
+    this.#image = image
+    this.#database = image === undefined ? undefined : new Database(image)
   }
 
   #clearFault(): void {

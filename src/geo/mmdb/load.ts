@@ -1,7 +1,8 @@
-import { closeSync, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { InputError } from '../../base/errors.ts'
+import { allocatePages } from '../../base/pages.ts'
 import type { DatabaseImage } from './database.ts'
 import { mmdbFault } from './fault.ts'
 
@@ -23,12 +24,7 @@ export function isSameVersion(a: FileVersion, b: FileVersion): boolean {
   return a.mtimeMs === b.mtimeMs && a.octets === b.octets
 }
 
-/** Version of a file now. Throws InputError if there is none. */
-export function fileVersionSync(file: string): FileVersion {
-  return versionOf(orFault(file, () => statSync(file)))
-}
-
-/** The same without holding up anyone. */
+/** The version of a file now. Rejects with the system's error. */
 export async function fileVersion(file: string): Promise<FileVersion> {
   return versionOf(await stat(file))
 }
@@ -44,53 +40,79 @@ export function bundledDatabasePath(): string {
   )
 }
 
-/** Reads a file into shared memory, holding up the caller: for the start. Throws InputError. */
-export function loadFileSync(file: string): LoadedFile {
-  const fd = orFault(file, () => openSync(file, 'r'))
-  try {
-    const version = versionOf(fstatSync(fd))
-    const size = version.octets
-    const target = allocate(file, size)
-    let filled = 0
-    while (filled < size) {
-      const octets = orFault(file, () => readSync(fd, target, filled, size - filled, filled))
-      if (octets === 0) throw mmdbFault(file, 'became shorter while it was read')
-      filled += octets
-    }
-    return { image: imageOf(file, target), version }
-  } finally {
-    closeSync(fd)
+/**
+ * One version of a database file, held open: threads can read it again, whatever has become of its path since. Closed
+ * once every holder has released it.
+ */
+export class OpenFile {
+  readonly source: DatabaseSource
+  #holders = 1
+
+  /** Throws InputError. */
+  constructor(file: string) {
+    // Without O_NONBLOCK a FIFO would wait for its writer.
+    const fd = orFault(file, () => openSync(file, constants.O_RDONLY | constants.O_NONBLOCK))
+    const stats = fstatSync(fd)
+    this.source = { file, fd, version: versionOf(stats) }
+    if (stats.isFile()) return
+    this.release()
+    throw mmdbFault(file, 'is not a regular file')
+  }
+
+  hold(): this {
+    this.#holders++
+    return this
+  }
+
+  release(): void {
+    this.#holders--
+    if (this.#holders === 0) closeSync(this.source.fd)
   }
 }
 
-/** The same without holding up anyone. Rejects with InputError. */
-export async function loadFile(file: string): Promise<LoadedFile> {
-  const handle = await open(file, 'r').catch((error: unknown) => {
-    throw unreadable(file, error)
-  })
-  try {
-    const version = versionOf(await handle.stat())
-    const size = version.octets
-    const target = allocate(file, size)
-    let filled = 0
-    while (filled < size) {
-      const { bytesRead } = await handle.read(target, filled, size - filled, filled)
-      if (bytesRead === 0) throw mmdbFault(file, 'became shorter while it was read')
-      filled += bytesRead
-    }
-    return { image: imageOf(file, target), version }
-  } finally {
-    await handle.close()
-  }
+/** What a thread needs to read a file that another has opened. Plain data. */
+export interface DatabaseSource {
+  /** Path, for messages. */
+  readonly file: string
+  /** Stays open while it is used: see `OpenFile.hold`. */
+  readonly fd: number
+  readonly version: FileVersion
 }
 
-function imageOf(file: string, bytes: Uint8Array): DatabaseImage {
+/**
+ * Reads an open file whole; `isShared`: for several threads. Holds up the caller's thread. Throws InputError, also where
+ * the file was written to since it was opened: what was verified may be gone.
+ */
+export function readSource(source: DatabaseSource, isShared: boolean): DatabaseImage {
+  const { file, fd, version } = source
+  const size = version.octets
+  if (size > FILE_OCTETS_MAX) throw mmdbFault(file, `is larger than ${FILE_OCTETS_MAX} octets`)
+  const bytes = new Uint8Array(
+    isShared ? new SharedArrayBuffer(size) : allocatePages(size),
+    0,
+    size,
+  )
+  let filled = 0
+  while (filled < size) {
+    const octets = orFault(file, () => readSync(fd, bytes, filled, size - filled, filled))
+    if (octets === 0) break
+    filled += octets
+  }
+  if (filled < size || !isSameVersion(versionOf(fstatSync(fd)), version)) {
+    throw mmdbFault(file, 'was overwritten while in use: write a new file and rename it instead')
+  }
   return { file, bytes, ignoreSpecial: file === bundledDatabasePath() }
 }
 
-function allocate(file: string, octets: number): Uint8Array {
-  if (octets > FILE_OCTETS_MAX) throw mmdbFault(file, `is larger than ${FILE_OCTETS_MAX} octets`)
-  return new Uint8Array(new SharedArrayBuffer(octets))
+/** Opens, reads and closes a file. Throws InputError. */
+export function loadFileSync(file: string): LoadedFile {
+  const open = new OpenFile(file)
+  try {
+    const { source } = open
+    return { image: readSource(source, false), version: source.version }
+  } finally {
+    open.release()
+  }
 }
 
 function orFault<T>(file: string, read: () => T): T {

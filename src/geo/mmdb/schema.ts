@@ -46,12 +46,16 @@ function readContinent(data: DataSection, entry: number): string {
 }
 
 function readAsn(data: DataSection, entry: number): number {
-  const number = data.uint(data.find(entry, 'autonomous_system_number'))
+  const number = limitAsn(data.uint(data.find(entry, 'autonomous_system_number')))
   if (number !== 0) return number
   const flat = data.find(entry, 'asn')
   const text = /^(?:AS)?([1-9][0-9]{0,9})$/i.exec(data.text(flat))?.[1]
-  const asn = text === undefined ? data.uint(flat) : Number(text)
-  return asn <= 0xffffffff ? asn : 0
+  return limitAsn(text === undefined ? data.uint(flat) : Number(text))
+}
+
+/** AS numbers have 32 bits, the integers of a database up to 128. */
+function limitAsn(number: number): number {
+  return number <= 0xffffffff ? number : 0
 }
 
 function readSubdivisions(data: DataSection, entry: number, country: string): string[] {

@@ -1,10 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import { InputError } from '../../base/errors.ts'
-import type { ClassTrieData } from '../class-trie.ts'
-import { type GeoJob, type GeoJobMessage, performJob } from './job.ts'
+import { type GeoJob, type GeoJobMessage, type GeoResult, performJob } from './job.ts'
 
 /** Does a job without holding up the caller's thread, if it can. Rejects with InputError. */
-export type JobRunner = (job: GeoJob) => Promise<ClassTrieData | undefined>
+export type JobRunner = (job: GeoJob) => Promise<GeoResult>
 
 /** Does jobs in the caller's thread: for tests, and where there are no threads. */
 export const runJobInline: JobRunner = async (job) => performJob(job)

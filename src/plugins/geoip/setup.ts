@@ -10,6 +10,7 @@ import { MmdbLocator } from '../../geo/mmdb-locator.ts'
 import { aspectOf, type Net, scanNet } from '../../geo/net.ts'
 import { type JobRunner, runJobInThread } from '../../geo/worker/run-job.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { readsAny } from '../../plugin/metadata.ts'
 import { ClientFromSubnet, hasSubnet } from './geoip.ts'
 
 /** Most database files of one block. */
@@ -54,7 +55,7 @@ function setup(c: SetupContext, parts: GeoipParts): void {
     onReload: (path, fault) => {
       if (fault === undefined) {
         c.log.info(`Reloaded ${path}`)
-        images.publish(locator.images)
+        if (locator.images.length > 0) images.publish(locator.images)
       } else c.log.error(`Keeping ${printOld(path, fault)}`)
     },
   })
@@ -68,10 +69,11 @@ function setup(c: SetupContext, parts: GeoipParts): void {
   provideMetadata(c, locator, options.ednsSubnet)
   // Without it the client stays what the server made it, the peer: nothing to do per query.
   if (options.ednsSubnet) c.addHandler((next) => new ClientFromSubnet(next))
-  c.onStartup(() => {
+  c.onStartup(async () => {
+    const readsEntries = readsAny(c.block, GEOIP_LABELS)
     try {
-      locator.open()
-      images.publish(locator.images)
+      await locator.open({ readsEntries })
+      if (readsEntries) images.publish(locator.images)
     } catch (error) {
       if (!(error instanceof InputError)) throw error
       const file = files.find((file) => error.message.startsWith(file.path)) ?? files[0]

@@ -106,7 +106,7 @@ export class LineFormat {
   readonly #textOctets: Int32Array
   readonly #text: Int32Array
   /** Of the metadata fields, in their order. */
-  readonly #labels: readonly string[]
+  readonly labels: readonly string[]
   /** More than any line has, with what may be written behind it. */
   readonly octetsMax: number
   readonly #findMetadata: FindMetadata
@@ -123,12 +123,12 @@ export class LineFormat {
     this.#fields = Uint8Array.from(parts, ({ field }) => field)
     this.#textOctets = Int32Array.from(texts, (text) => text.length)
     this.#text = Int32Array.from(texts.flatMap((text) => [...wordsOf(text)]))
-    this.#labels = parts.filter(({ field }) => field === Field.Metadata).map(({ label }) => label)
+    this.labels = parts.filter(({ field }) => field === Field.Metadata).map(({ label }) => label)
     const textOctets = this.#textOctets.reduce((sum, octets) => sum + octets)
     this.octetsMax = parts.reduce((sum, part) => sum + part.octetsMax, textOctets) + SPILL_OCTETS
     this.#findMetadata = findMetadata
     this.#isCommon = format === COMMON_FORMAT
-    this.hasMetadata = this.#labels.length > 0
+    this.hasMetadata = this.labels.length > 0
     this.asked = parts.some(({ field }) => field === Field.Local)
   }
 
@@ -148,7 +148,7 @@ export class LineFormat {
       word += (octets + 3) >> 2
       const field = fields[i]!
       if (field === Field.Common) at = putCommon(at, r)
-      else if (field === Field.Metadata) at = this.#putMetadata(at, this.#labels[label++]!, tx)
+      else if (field === Field.Metadata) at = this.#putMetadata(at, this.labels[label++]!, tx)
       else at = putField(textView, at, field, r)
     }
     return at

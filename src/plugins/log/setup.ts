@@ -48,6 +48,7 @@ function scanRule(c: SetupContext): LogRule {
 /** Throws InputError where lines could be longer than there is room for: any client could make them so. */
 function compileFormat(c: SetupContext, text: string): LineFormat {
   const format = new LineFormat(text, (label) => findMetadata(c.block, label))
+  for (const label of format.labels) c.block.metadataRead.add(label)
   const { octetsMax } = format
   if (octetsMax <= LINE_OCTETS_MAX) return format
   const limits = `lines of up to ${octetsMax} octets, and ${LINE_OCTETS_MAX} are allowed`

@@ -12,7 +12,7 @@ import {
 } from '../../dns/text/address.ts'
 import { isWithin } from '../../geo/special-prefixes.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import { findMetadata } from '../../plugin/metadata.ts'
+import { ANY_LABEL, findMetadata } from '../../plugin/metadata.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ExpressionError, type Lexeme } from './lexer.ts'
 import { EvaluationError, type Term, type Value, type ValueType } from './term.ts'
@@ -72,6 +72,7 @@ function requireArguments(name: Lexeme, args: readonly Term[], count: number): v
 }
 
 function metadataTerm(label: Term, block: BlockConfig): Term {
+  block.metadataRead.add(typeof label.constant === 'string' ? label.constant : ANY_LABEL)
   return {
     type: 'string',
     evaluate: (tx) => {

@@ -3,9 +3,12 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Query } from '../../../src/dns/message/query.ts'
 import { printAddress, scanAddress } from '../../../src/dns/text/address.ts'
+import type { MmdbLocator } from '../../../src/geo/mmdb-locator.ts'
 import { runJobInline } from '../../../src/geo/worker/run-job.ts'
 import { findMetadata } from '../../../src/plugin/metadata.ts'
 import { createGeoip, geoip } from '../../../src/plugins/geoip/setup.ts'
+import { log } from '../../../src/plugins/log/setup.ts'
+import { view } from '../../../src/plugins/view/setup.ts'
 import { cityEntry, composeMmdb } from '../../support/mmdb.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
@@ -148,6 +151,7 @@ t.test('databases are found from root, and give their labels', async (t) => {
   await t.rejects(setUp.start())
   const found = new SetUp(quiet(), `geoip ${join(dir, 'city.mmdb')} {\n edns-subnet\n}`)
   found.block.metadataEnabled = true
+  found.block.metadataRead.add('geoip/city/name')
   await found.start()
   t.teardown(() => found.stop())
   t.same(await found.checks[0]!(() => {}), [])
@@ -161,4 +165,42 @@ t.test('databases are found from root, and give their labels', async (t) => {
   t.equal(found.block.locatesSubnet, true)
   found.block.metadataEnabled = false
   t.equal(findMetadata(found.block, 'geoip/city/name'), undefined)
+})
+
+t.test('the database stays in memory only where a directive reads its labels', async (t) => {
+  const file = join(t.testdir(), 'city.mmdb')
+  writeFileSync(file, composeMmdb({ networks: { '81.2.69.0/24': cityEntry('GB', 'EU') } }))
+  const table = [
+    { name: 'nothing', directive: log, given: 'log', want: 0 },
+    { name: 'other labels', directive: log, given: 'log . "{/log/type}"', want: 0 },
+    { name: 'a log format', directive: log, given: 'log . "{/geoip/city/name}"', want: 1 },
+    { name: 'no metadata', directive: log, given: 'log . "{/geoip/asn/org}"', off: true, want: 0 },
+    {
+      name: 'a view',
+      directive: view,
+      given: `view v {\n expr metadata('geoip/country/code') == 'GB'\n}`,
+      want: 1,
+    },
+    {
+      name: 'a view that computes a label',
+      directive: view,
+      given: `view v {\n expr metadata(name()) == 'GB'\n}`,
+      want: 1,
+    },
+    {
+      name: 'a view of something else',
+      directive: view,
+      given: `view v {\n expr true\n}`,
+      want: 0,
+    },
+  ]
+  for (const { name, directive, given, off, want } of table) {
+    const reader = new SetUp(directive, given)
+    const setUp = new SetUp(quiet(), `geoip ${file}`)
+    setUp.block.metadataEnabled = off !== true
+    for (const label of reader.block.metadataRead) setUp.block.metadataRead.add(label)
+    await setUp.start()
+    t.equal((setUp.block.locator as MmdbLocator).images.length, want, name)
+    await setUp.stop()
+  }
 })
