@@ -121,6 +121,10 @@ export class MergedSource implements RecordSource {
     return this.#parts.own.recordCount
   }
 
+  get isChanging(): boolean {
+    return this.#parts.own.isChanging === true || this.#dirty.size > 0
+  }
+
   problems(): readonly InputError[] {
     return this.#parts.own.problems()
   }

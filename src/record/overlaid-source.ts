@@ -50,6 +50,10 @@ export class OverlaidSource implements RecordSource {
     return this.#below.recordCount
   }
 
+  get isChanging(): boolean {
+    return this.#below.isChanging === true
+  }
+
   *records(): Iterable<StoredRecord> {
     for (const record of this.#below.records()) yield this.#overlaid.get(record.key) ?? record
   }

@@ -1,3 +1,5 @@
+import { systemClock } from '../base/clock.ts'
+import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
 import { containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -24,6 +26,9 @@ export class SharedSource<S extends FollowedSource = FollowedSource> {
   readonly claims: ZoneClaims = new ZoneClaims()
   readonly #parts: SharedSourceParts
   readonly #unclaimed = new Set<string>()
+  /** Of these, the ones that are not logged yet. */
+  #fresh = new Set<string>()
+  #cancelLog: (() => void) | undefined
   #cancelWarning: (() => void) | undefined
   #isClosed = false
 
@@ -50,6 +55,7 @@ export class SharedSource<S extends FollowedSource = FollowedSource> {
   close(): void {
     this.#isClosed = true
     this.#cancelWarning?.()
+    this.#cancelLog?.()
     this.source.close()
   }
 
@@ -64,28 +70,54 @@ export class SharedSource<S extends FollowedSource = FollowedSource> {
     )
   }
 
-  #recount(): void {
+  async #recount(): Promise<void> {
     this.#unclaimed.clear()
-    const keys: string[] = []
-    for (const record of this.source.records()) keys.push(record.key)
-    this.#check(keys)
+    this.#fresh = new Set()
+    await runInSlices(this.#checkAll(), systemClock)
+    this.#log()
+  }
+
+  *#checkAll(): Generator<void, void> {
+    for (const { key } of this.source.records()) {
+      if (this.#isClosed) return
+      this.#checkRecord(key)
+      yield
+    }
   }
 
   #check(keys: readonly string[]): void {
-    const fresh: string[] = []
-    for (const key of keys) {
-      const record = this.source.find(key)
-      const isClaimed = record === undefined || this.claims.zoneKeyOf(record.packed) !== ''
-      if (isClaimed) this.#unclaimed.delete(key)
-      else if (!this.#unclaimed.has(key)) {
-        this.#unclaimed.add(key)
-        fresh.push(key)
-      }
+    for (const key of keys) this.#checkRecord(key)
+    this.#log()
+  }
+
+  #checkRecord(key: string): void {
+    const record = this.source.find(key)
+    const isClaimed = record === undefined || this.claims.zoneKeyOf(record.packed) !== ''
+    if (isClaimed) {
+      this.#unclaimed.delete(key)
+      this.#fresh.delete(key)
+    } else if (!this.#unclaimed.has(key)) {
+      this.#unclaimed.add(key)
+      this.#fresh.add(key)
     }
-    if (fresh.length === 0) return
+  }
+
+  /** One line for a batch that comes in parts. */
+  #log(): void {
+    if (this.#fresh.size === 0 || this.#isClosed || this.#cancelLog !== undefined) return
+    const { log, timers } = this.#parts
+    if (this.source.isChanging === true) {
+      this.#cancelLog = timers.after(CLAIMS_SETTLE_MS, () => {
+        this.#cancelLog = undefined
+        this.#log()
+      })
+      return
+    }
+    const fresh = [...this.#fresh]
+    this.#fresh = new Set()
     const named = fresh.slice(0, NAMED_MAX).join(', ')
     const more = fresh.length > NAMED_MAX ? ` and ${fresh.length - NAMED_MAX} more` : ''
-    this.#parts.log.warning(`no zone is served for DNSRecords ${named}${more}: they are ignored`)
+    log.warning(`no zone is served for DNSRecords ${named}${more}: they are ignored`)
   }
 }
 

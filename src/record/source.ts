@@ -33,7 +33,9 @@ export interface RecordSource {
   problems(): readonly InputError[]
   /** Why the source as a whole is not to be trusted just now; '' = it is. For the ready page. */
   unreadyReason(): string
-  /** Calls `listener` once per batch of changes; returns the function that ends it. */
+  /** True while further changes of the same batch follow; absent = each call of a listener has a whole batch. */
+  readonly isChanging?: boolean
+  /** Calls `listener` once per batch of changes, or part of one; returns the function that ends it. */
   subscribe(listener: (changes: readonly RecordChange[]) => void): () => void
 }
 

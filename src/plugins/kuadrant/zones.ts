@@ -13,6 +13,7 @@ import { composeSoa, SOA_TTL_SECONDS } from '../../record/soa.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../record/source.ts'
 import type { ZoneClaims } from '../../record/zone-claims.ts'
 import type { SteeringTable } from '../../steering/table.ts'
+import { type Contained, containing } from '../../telemetry/contain.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
@@ -21,7 +22,9 @@ import type { OfferedVersions } from './offered-versions.ts'
 import type { KuadrantOptions } from './options.ts'
 import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
 
-/** Records taken in before queries get their turn, while a zone is built. */
+/** A batch that takes longer is published in parts. */
+const HOLD_MS = 5000
+/** Records taken in before queries get their turn, while a zone is built, and when many change at once. */
 const SLICE_RECORDS = 500
 /** Disagreements of records that are logged one by one in a row. */
 const LOGGED_MAX = 20
@@ -74,17 +77,23 @@ export class KuadrantZones {
   /** A zone inside ours was added or went while changes had to wait. */
   #mustMove = false
   #conflictsLogged = 0
+  readonly #contained: Contained
   #source: RecordSource | undefined
   /**
    * Changes that came while the zones were being built, or waited for the classes of clients: by key, from
    * what we have of the record to what it is now.
    */
   #waiting: Map<string, RecordChange> | undefined
+  /** When the changes began that are applied and not published; undefined = there are none. */
+  #changedMs: number | undefined
+  #isCommitDue = false
+  #isStopped = false
 
   constructor(options: KuadrantOptions, parts: KuadrantZonesParts) {
     this.#options = options
     this.#parts = parts
     this.#leftovers = new Leftovers(parts.image)
+    this.#contained = containing(parts.log, 'Applying changed records')
     parts.image.beginReplacing()
     const apexes = new Map(options.zones.map((zone) => [nameKey(zone), zone]))
     this.#zones = [...apexes.values()].map((apex) => this.#createZone(apex))
@@ -128,6 +137,7 @@ export class KuadrantZones {
     this.#resume()
     this.#logContent(startMs)
     return () => {
+      this.#isStopped = true
       unsubscribe()
       stopWatching()
       stopLooking()
@@ -166,10 +176,52 @@ export class KuadrantZones {
       for (const change of changes) mergeChange(this.#waiting, change)
       return
     }
+    if (changes.length > SLICE_RECORDS) {
+      void this.#contained(() => this.#takeMany(changes))
+      return
+    }
+    if (this.#changedMs === undefined) this.#conflictsLogged = 0
+    this.#changedMs ??= this.#parts.clock.monotonic()
+    this.#apply(changes)
+    this.#commitWhole()
+  }
+
+  /** Has a batch that comes in parts published at once. */
+  #commitWhole(): void {
+    const startMs = this.#changedMs
+    if (startMs === undefined || this.#waiting !== undefined || this.#isStopped) return
+    const isOverdue = this.#parts.clock.monotonic() - startMs >= HOLD_MS
+    if (this.#source?.isChanging !== true || isOverdue) {
+      this.#changedMs = undefined
+      this.#commit(startMs)
+      return
+    }
+    if (this.#isCommitDue) return
+    this.#isCommitDue = true
+    setImmediate(() => {
+      this.#isCommitDue = false
+      void this.#contained(() => this.#commitWhole())
+    })
+  }
+
+  /** Lets queries have their turn in between; what changes meanwhile waits. */
+  async #takeMany(changes: readonly RecordChange[]): Promise<void> {
     const startMs = this.#parts.clock.monotonic()
     this.#conflictsLogged = 0
-    this.#apply(changes)
-    this.#commit(startMs)
+    this.#waiting = new Map()
+    try {
+      for (let at = 0; at < changes.length; at += SLICE_RECORDS) {
+        this.#apply(changes.slice(at, at + SLICE_RECORDS))
+        await new Promise((resolve) => setImmediate(resolve))
+        if (this.#isStopped) return
+      }
+    } catch (error) {
+      this.#resume()
+      throw error
+    }
+    this.#changedMs = undefined
+    this.#putSerials()
+    await this.#publishOnce(this.#parts.table.built() ?? Promise.resolve(), startMs)
   }
 
   #apply(changes: readonly RecordChange[]): void {
@@ -196,10 +248,8 @@ export class KuadrantZones {
   }
 
   #moveAll(): void {
-    const startMs = this.#parts.clock.monotonic()
     this.#mustMove = false
-    this.#apply([...this.#source!.records()].map((record) => ({ before: record, after: record })))
-    this.#commit(startMs)
+    this.#take([...this.#source!.records()].map((record) => ({ before: record, after: record })))
   }
 
   /**
@@ -231,6 +281,7 @@ export class KuadrantZones {
     this.#waiting = undefined
     if (waiting.length > 0) this.#take(waiting)
     if (this.#mustMove && this.#waiting === undefined) this.#moveAll()
+    this.#commitWhole()
   }
 
   #publish(startMs: number): void {

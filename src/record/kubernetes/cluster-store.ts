@@ -1,11 +1,15 @@
 import { InputError } from '../../base/errors.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import type { Logger } from '../../telemetry/log.ts'
 import { API_VERSION, type FieldProblem, recordKey } from '../dns-record.ts'
 import { FoundAddresses, sameList } from '../found-addresses.ts'
+import { IgnoredLog } from '../ignored-log.ts'
 import { type PackedRecord, packRecord } from '../pack.ts'
 import { Served } from '../served.ts'
 import type { RecordChange, StoredRecord } from '../source.ts'
+import { findIgnored } from '../validate/ignored.ts'
 import { validateResource } from '../validate/resource.ts'
+import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 
 /** A probe that says that an address is down. */
 interface DownProbe {
@@ -34,6 +38,7 @@ export class ClusterStore {
   /** New content of records since the last `settle`; undefined = gone. */
   #pending = new Map<string, PackedRecord | undefined>()
   #touched = new Set<string>()
+  readonly #ignored = new IgnoredLog()
 
   get recordCount(): number {
     return this.#served.size
@@ -67,6 +72,9 @@ export class ClusterStore {
         const key = recordKey(resource.record.namespace, resource.record.name)
         this.#refused.delete(key)
         this.#putRecord(key, packRecord(resource.record))
+        this.#ignored.note(key, findIgnored(object as YamlValue), ({ path, message }) => {
+          return `${key}: ${printPath(path)}: ${message}`
+        })
         return { key }
       }
       case 'probe': {
@@ -102,6 +110,7 @@ export class ClusterStore {
   removeKey(plural: Plural, key: string): void {
     if (plural === 'dnsrecords') {
       this.#refused.delete(key)
+      this.#ignored.forget(key)
       this.#putRecord(key, undefined)
     } else {
       this.#refused.delete(`${KINDS[plural]} ${key}`)
@@ -121,6 +130,11 @@ export class ClusterStore {
       const isOurs = key.startsWith(prefix) && !key.includes(' ')
       if (isOurs && !present.has(key)) this.removeKey(plural, key)
     }
+  }
+
+  /** Logs fields of records that nothing reads, if they were put since the last time. */
+  logIgnored(log: Logger): void {
+    this.#ignored.flush(log)
   }
 
   /** The records that changed since the last time. */

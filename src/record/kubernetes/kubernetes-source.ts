@@ -139,6 +139,8 @@ export class KubernetesSource implements FollowedSource {
   /** Before everything was read there is nobody to tell of it. */
   #publish(refusals: readonly InputError[]): void {
     this.#logRefusals(refusals)
+    // During the first list in one piece: a typo in each of many pages is one line.
+    if (this.#isSynced) this.#store.logIgnored(this.#options.log)
     const changes = this.#store.settle()
     if (!this.#isSynced || changes.length === 0) return
     const contained = containing(this.#options.log, 'Taking in changed records')
@@ -155,6 +157,7 @@ export class KubernetesSource implements FollowedSource {
     const scope = namespaces.length === 0 ? 'all namespaces' : `namespaces ${namespaces.join(', ')}`
     const refused = this.refusedCount === 0 ? '' : `, ${this.refusedCount} refused`
     log.info(`read ${this.recordCount} records${refused} from Kubernetes, in ${scope}`)
+    this.#store.logIgnored(log)
     this.#markSynced()
   }
 

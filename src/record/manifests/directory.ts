@@ -15,6 +15,8 @@ export const FILES_MAX = 100_000
 const DIRECTORIES_MAX = 1000
 /** Entries looked at before others get their turn. */
 const SLICE = 256
+/** Files sorted before others get their turn. */
+const SORTED_MAX = 4096
 
 /** A manifest file as the file system shows it. */
 export interface FileStamp {
@@ -67,8 +69,44 @@ export async function listManifests(root: string, pause: () => Promise<void>): P
   if (files.length > FILES_MAX) {
     warnings.push(`${root}: only the first ${FILES_MAX} of ${files.length} files are read`)
   }
-  files.sort((a, b) => (a.path < b.path ? -1 : 1))
-  return { files: files.slice(0, FILES_MAX), directories, warnings }
+  const sorted = await sortByPath(files, pause)
+  return { files: sorted.slice(0, FILES_MAX), directories, warnings }
+}
+
+/** Sorts and merges runs, with pauses in between: to sort a hundred thousand at once takes a tenth of a second. */
+async function sortByPath(
+  files: readonly FileStamp[],
+  pause: () => Promise<void>,
+): Promise<readonly FileStamp[]> {
+  let runs: FileStamp[][] = []
+  for (let at = 0; at < files.length; at += SORTED_MAX) {
+    runs.push(files.slice(at, at + SORTED_MAX).sort((a, b) => (a.path < b.path ? -1 : 1)))
+    await pause()
+  }
+  while (runs.length > 1) {
+    const merged: FileStamp[][] = []
+    for (let i = 0; i < runs.length; i += 2) {
+      merged.push(await mergeRuns(runs[i]!, runs[i + 1] ?? [], pause))
+    }
+    runs = merged
+  }
+  return runs[0] ?? []
+}
+
+async function mergeRuns(
+  a: readonly FileStamp[],
+  b: readonly FileStamp[],
+  pause: () => Promise<void>,
+): Promise<FileStamp[]> {
+  const merged: FileStamp[] = []
+  let atA = 0
+  let atB = 0
+  while (atA < a.length || atB < b.length) {
+    const isOfA = atB === b.length || (atA < a.length && a[atA]!.path < b[atB]!.path)
+    merged.push(isOfA ? a[atA++]! : b[atB++]!)
+    if (merged.length % SORTED_MAX === 0) await pause()
+  }
+  return merged
 }
 
 export function isManifest(name: string): boolean {

@@ -8,17 +8,29 @@ import { lowerNameKey, scanHost } from '../validate/names.ts'
 import { itemsOf, validateResource } from '../validate/resource.ts'
 import { findLine, parseDocuments, YamlProblem } from '../yaml/parse-document.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
-import { splitDocuments } from '../yaml/split-documents.ts'
+import { type DocumentRange, DocumentSplitter } from '../yaml/split-documents.ts'
+import { JsonSplitter } from '../yaml/split-json.ts'
 import type { HeldPlace } from './manifest-store.ts'
 
 /** Documents that are parsed again for the exact line; further ones are told by their first. */
 const PARSED_MAX = 1000
+
+/** The part of a file that a record is in. */
+interface PlacedText {
+  readonly text: string
+  /** That it starts at. */
+  readonly line: number
+  /** Which document of the text. */
+  readonly index: number
+  readonly isItem: boolean
+}
 
 /** Where records are in their files: only for messages, since it reads the files again. */
 export class RecordPlaces {
   readonly #places: ReadonlyMap<string, HeldPlace>
   #file = ''
   #octets: Buffer = Buffer.alloc(0)
+  #ranges: ReadonlyMap<number, DocumentRange> | undefined
   #parsed = 0
 
   /** `places`: by `namespace/name`. */
@@ -60,27 +72,46 @@ export class RecordPlaces {
       return { file, line: place.line }
     }
     const value = values[text.index]
-    const items = value === undefined ? [] : itemsOf(value)
+    const isItem = text.isItem && Array.isArray(value)
+    const items = value === undefined ? [] : isItem ? value : itemsOf(value)
     const item = items.findIndex((one) => keyOf(one) === key)
     if (item === -1) return { file, line: place.line }
-    const prefix = items[item] === value ? [] : ['items', item]
+    const prefix = items[item] === value ? [] : isItem ? [item] : ['items', item]
     const path = find(items[item] as { readonly [key: string]: YamlValue })
     return { file, line: text.line + findLine(text.text, text.index, [...prefix, ...path]) - 1 }
   }
 
-  /** The part of the file to parse, the line that it starts at, and which of its documents it is. */
-  #textOf(place: HeldPlace): { text: string; line: number; index: number } | undefined {
+  /** The part of the file to parse. */
+  #textOf(place: HeldPlace): PlacedText | undefined {
     if (this.#file !== place.file) {
       this.#octets = readIfAny(place.file)
       this.#file = place.file
+      this.#ranges = undefined
     }
     const octets = this.#octets
-    const ranges = place.file.endsWith('.json') ? undefined : splitDocuments(octets, octets.length)
-    if (ranges === undefined) return { text: octets.toString('utf8'), line: 1, index: place.index }
-    const range = ranges.find(({ line }) => line === place.line)
-    if (range === undefined) return undefined
-    return { text: octets.toString('utf8', range.start, range.end), line: range.line, index: 0 }
+    this.#ranges ??= readRanges(place.file, octets)
+    const range = this.#ranges?.get(place.line)
+    if (range === undefined) {
+      const isSplit = this.#ranges !== undefined && this.#ranges.size > 0
+      if (isSplit) return undefined
+      return { text: octets.toString('utf8'), line: 1, index: place.index, isItem: false }
+    }
+    const { start, end, line, part } = range
+    return { text: octets.toString('utf8', start, end), line, index: 0, isItem: part === 'item' }
   }
+}
+
+/** What documents and items of lists a file has, by their first lines; undefined where it can't be split. */
+function readRanges(file: string, octets: Buffer): ReadonlyMap<number, DocumentRange> | undefined {
+  const isJson = file.endsWith('.json')
+  const splitter = isJson ? JsonSplitter.open(octets) : new DocumentSplitter(octets, octets.length)
+  if (splitter === undefined) return undefined
+  const ranges = new Map<number, DocumentRange>()
+  for (let range = splitter.next(); range !== undefined; range = splitter.next()) {
+    ranges.set(range.line, range)
+  }
+  const isWhole = splitter instanceof DocumentSplitter && splitter.ended.kind === 'directive'
+  return isWhole ? undefined : ranges
 }
 
 function keyOf(value: YamlValue): string | undefined {

@@ -11,6 +11,8 @@ export class HeldRecord {
   readonly problem: InputError | undefined
   /** Path of the file. */
   readonly file: string
+  /** Which of the file's documents it is in; brought up to date when the file is read again. */
+  document = 0
 
   constructor(
     key: string,

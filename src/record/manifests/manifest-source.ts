@@ -1,12 +1,15 @@
 import { lstatSync, realpathSync } from 'node:fs'
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
+import { runInSlices } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
 import { type Contained, containing } from '../../telemetry/contain.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { HealthProbe } from '../dns-record.ts'
+import { IgnoredLog } from '../ignored-log.ts'
 import type { FollowedSource, ProbeSource, RecordChange, StoredRecord } from '../source.ts'
 import { type FileStamp, isSystemError, listManifests, stampManifest } from './directory.ts'
+import type { IgnoredFields } from './file-reading.ts'
 import { directoryError, type ManifestFile } from './manifest-file.ts'
 import { type HeldPlace, ManifestStore } from './manifest-store.ts'
 import { readManifestFile } from './read-file.ts'
@@ -30,7 +33,7 @@ export interface ManifestSourceOptions {
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
-  /** Told of what is passed over in records that are served: for `sextant check` alone. */
+  /** For `sextant check`: takes every field that is ignored, and has all faults of a record found. */
   readonly onIgnored?: (warning: InputError) => void
 }
 
@@ -45,7 +48,12 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   readonly #watch: DirectoryWatch
   /** Since when a file is missing or empty, by path. */
   readonly #suspect = new Map<string, number>()
-  readonly #known = new Set<string>()
+  /** Delays after which missing and empty files are to be checked. */
+  readonly #rechecksMs = new Set<number>()
+  readonly #ignored = new IgnoredLog()
+  /** What was last logged of the directory itself. */
+  #loggedOfDirectory = ''
+  #hadProblems = false
   readonly #contained: Contained
   /** Never rejects. */
   #work: Promise<void> = Promise.resolve()
@@ -59,6 +67,8 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   #directoryError: InputError | undefined
   #sliceStartMs = 0
   #isClosed = false
+  /** True while the changes of one batch of files are published. */
+  isChanging = false
   #markSynced: () => void = () => {}
   readonly #synced = new Promise<void>((resolve) => (this.#markSynced = resolve))
   /** Files read since the start: for tests and metrics. */
@@ -83,7 +93,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   get refusedCount(): number {
-    return this.#store.refusedCount
+    return this.#store.faults.refusedCount
   }
 
   records(): Iterable<StoredRecord> {
@@ -100,24 +110,21 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   problems(): InputError[] {
-    const problems = this.#store.problems()
+    const problems = this.#store.faults.all()
     return this.#directoryError === undefined ? problems : [this.#directoryError, ...problems]
   }
 
   /** Files that are bad as such; refused records are no reason to stop serving the others. */
-  fileErrors(): InputError[] {
-    const errors = this.#store.fileErrors()
-    return this.#directoryError === undefined ? errors : [this.#directoryError, ...errors]
-  }
-
   unreadyReason(): string {
-    const [first, ...more] = this.fileErrors()
+    const { faults } = this.#store
+    const first = this.#directoryError ?? faults.firstOfFiles()
     if (first === undefined) return ''
-    return more.length === 0 ? first.print() : `${first.print()} and ${more.length} more`
+    const count = faults.fileFaultCount + (this.#directoryError === undefined ? 0 : 1)
+    return count === 1 ? first.print() : `${first.print()} and ${count - 1} more`
   }
 
   get badFileCount(): number {
-    return this.fileErrors().length
+    return this.#store.faults.fileCount + (this.#directoryError === undefined ? 0 : 1)
   }
 
   note(): string {
@@ -155,7 +162,9 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     let shownMs = startMs
     const listing = await this.#list()
     for (const [index, file] of listing.files.entries()) {
+      if (this.#isClosed) return
       await this.#read(file)
+      await this.#pause()
       const nowMs = clock.monotonic()
       if (nowMs - shownMs < PROGRESS_MS) continue
       shownMs = nowMs
@@ -227,12 +236,19 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   async #look(paths: Iterable<string>): Promise<void> {
-    const changes: RecordChange[] = []
     const { probesVersion } = this.#store
     const base = this.#findBase()
     if (base === undefined) return this.#surveySoon()
-    for (const path of paths) await this.#lookAtPath(path, base, changes)
-    if (changes.length > 0) await this.#publish(changes)
+    this.isChanging = true
+    try {
+      for (const path of paths) {
+        if (this.#isClosed) return
+        await this.#lookAtPath(path, base)
+        await this.#pause()
+      }
+    } finally {
+      this.isChanging = false
+    }
     if (this.#store.probesVersion !== probesVersion) {
       for (const listener of this.#probeListeners) await this.#contained(listener)
     }
@@ -240,8 +256,11 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   /** One listener that fails doesn't keep the changes from the others. */
-  async #publish(changes: readonly RecordChange[]): Promise<void> {
-    for (const listener of this.#listeners) await this.#contained(() => listener(changes))
+  #publish(changes: readonly RecordChange[]): void {
+    for (const listener of this.#listeners) void this.#contained(() => listener(changes))
+    for (const { before, after } of changes) {
+      if (before !== undefined && after === undefined) this.#ignored.forget(before.key)
+    }
   }
 
   /**
@@ -263,16 +282,28 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     }
     if (this.#isClosed) return
     this.#watch.setDirectories(listing.directories)
-    const present = new Set(listing.files.map((file) => file.path))
-    const others = [...this.#store.paths()].filter((path) => !present.has(path))
-    for (const { path, stamp } of listing.files) {
-      const isKnown = this.#stamps.get(path)?.stamp === stamp
-      // Whoever writes it just now may not have done.
-      if (!isKnown && !this.#watch.isWaitingFor(path)) others.push(path)
-    }
+    const others = await runInSlices(this.#findOthers(listing.files), this.#options.clock)
     this.#enqueue(() => this.#look(others))
     await this.#work
     this.#surveyedMs = startMs
+  }
+
+  /** Paths of files that are not as they were when they were read, and of those that are gone. */
+  *#findOthers(files: readonly FileStamp[]): Generator<void, string[]> {
+    const others: string[] = []
+    const present = new Set<string>()
+    for (const { path, stamp } of files) {
+      present.add(path)
+      const isKnown = this.#stamps.get(path)?.stamp === stamp
+      // One that is being written may not be complete.
+      if (!isKnown && !this.#watch.isWaitingFor(path)) others.push(path)
+      yield
+    }
+    for (const path of this.#store.paths()) {
+      if (!present.has(path)) others.push(path)
+      yield
+    }
+    return others
   }
 
   /** The directory, links followed; undefined where it is not there. */
@@ -285,14 +316,14 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     }
   }
 
-  async #lookAtPath(path: string, base: string, changes: RecordChange[]): Promise<void> {
+  async #lookAtPath(path: string, base: string): Promise<void> {
     this.#watch.looksAt(path)
     const file = stampManifest(path, base, [])
-    if (file === undefined) this.#miss(path, changes)
-    else await this.#lookAtFile(file, changes)
+    if (file === undefined) await this.#miss(path)
+    else await this.#lookAtFile(file)
   }
 
-  async #lookAtFile(file: FileStamp, changes: RecordChange[]): Promise<void> {
+  async #lookAtFile(file: FileStamp): Promise<void> {
     if (this.#stamps.get(file.path)?.stamp === file.stamp) {
       this.#suspect.delete(file.path)
       return
@@ -300,7 +331,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     const isEmptied = file.octets === 0 && (this.#store.file(file.path)?.documents.length ?? 0) > 0
     if (isEmptied && !this.#isOver(file.path, EMPTY_GRACE_MS)) return
     this.#suspect.delete(file.path)
-    changes.push(...(await this.#read(file)))
+    await this.#read(file)
   }
 
   /** For the watch. */
@@ -319,37 +350,64 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   /** Takes out a file that is gone for good. */
-  #miss(path: string, changes: RecordChange[]): void {
+  async #miss(path: string): Promise<void> {
     if (this.#store.file(path) === undefined || !this.#isOver(path, GONE_GRACE_MS)) return
     this.#suspect.delete(path)
     this.#stamps.delete(path)
-    changes.push(...this.#store.replace(path, undefined))
+    await this.#replace(path, undefined)
   }
 
-  /** True once `path` has been suspect for `graceMs`; sees to it that it is looked at again then. */
+  /** True once `path` has been suspect for `graceMs`; else it is checked again then. */
   #isOver(path: string, graceMs: number): boolean {
     const { clock, timers } = this.#options
     const nowMs = clock.monotonic()
     const sinceMs = this.#suspect.get(path)
     if (sinceMs !== undefined && nowMs - sinceMs >= graceMs) return true
     if (sinceMs === undefined) this.#suspect.set(path, nowMs)
-    timers.after(graceMs, () => this.#enqueue(() => this.#look([path])))
+    // One timer for all: a hundred thousand files may be removed at once.
+    if (this.#rechecksMs.has(graceMs)) return false
+    this.#rechecksMs.add(graceMs)
+    timers.after(graceMs, () => {
+      this.#rechecksMs.delete(graceMs)
+      this.#enqueue(() => this.#look([...this.#suspect.keys()]))
+    })
     return false
   }
 
-  async #read(file: FileStamp): Promise<RecordChange[]> {
-    const previous = this.#store.file(file.path)
+  async #read(file: FileStamp): Promise<void> {
+    const { path } = file
+    const previous = this.#store.file(path)
     let next: ManifestFile
     try {
       this.filesRead++
-      const { onIgnored } = this.#options
-      next = await readManifestFile(file.path, previous, { pause: () => this.#pause(), onIgnored })
+      next = await readManifestFile(path, {
+        previous,
+        findPrevious: (key) => this.#store.findIn(path, key),
+        pause: () => this.#pause(),
+        onIgnored: (fields) => this.#noteIgnored(fields),
+        isThorough: this.#options.onIgnored !== undefined,
+      })
     } catch (error) {
-      const fault = error instanceof InputError ? error : unforeseen(file.path, error)
-      next = { path: file.path, documents: previous?.documents ?? [], errors: [fault] }
+      const fault = error instanceof InputError ? error : unforeseen(path, error)
+      next = { path, documents: previous?.documents ?? [], errors: [fault] }
     }
-    this.#stamps.set(file.path, file)
-    return this.#store.replace(file.path, next)
+    this.#stamps.set(path, file)
+    await this.#replace(path, next)
+  }
+
+  /** Changes are published in the turn in which the store has them: nothing sees one without the other. */
+  async #replace(path: string, file: ManifestFile | undefined): Promise<void> {
+    for (const changes of this.#store.replace(path, file)) {
+      if (changes.length > 0) this.#publish(changes)
+      const paused = this.#pause()
+      if (paused !== undefined) await paused
+    }
+  }
+
+  #noteIgnored({ key, problems, locate }: IgnoredFields): void {
+    const { onIgnored } = this.#options
+    if (onIgnored === undefined) this.#ignored.note(key, problems, (p) => locate(p).print())
+    else for (const problem of problems) onIgnored(locate(problem))
   }
 
   #pause(): Promise<void> | undefined {
@@ -360,16 +418,22 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     })
   }
 
-  /** Logs what went wrong since the last time, and what came right again. */
+  /** Logs what went wrong since the last time, and what is right again. */
   #logProblems(): void {
     const { log } = this.#options
-    const texts = new Set(this.problems().map((problem) => problem.print()))
-    const fresh = [...texts].filter((text) => !this.#known.has(text))
-    for (const text of fresh.slice(0, LOGGED_MAX)) log.error(text)
-    if (fresh.length > LOGGED_MAX) log.error(`and ${fresh.length - LOGGED_MAX} more problems`)
-    if (this.#known.size > 0 && texts.size === 0) log.info('all manifests are good again')
-    this.#known.clear()
-    for (const text of texts) this.#known.add(text)
+    const { faults } = this.#store
+    // A file that was renamed is there twice for a moment: the old one is checked again soon.
+    if (this.#suspect.size > 0) return
+    this.#ignored.flush(log)
+    const ofDirectory = this.#directoryError?.print() ?? ''
+    if (ofDirectory !== this.#loggedOfDirectory && ofDirectory !== '') log.error(ofDirectory)
+    this.#loggedOfDirectory = ofDirectory
+    const { texts, more } = faults.takeNews(LOGGED_MAX)
+    for (const text of texts) log.error(text)
+    if (more > 0) log.error(`and ${more} more problems`)
+    const hasProblems = faults.count > 0 || ofDirectory !== ''
+    if (this.#hadProblems && !hasProblems) log.info('all manifests are good again')
+    this.#hadProblems = hasProblems
   }
 
   readonly #warned = new Set<string>()

@@ -3,7 +3,12 @@ import { type HealthProbe, recordKey } from '../dns-record.ts'
 import { FoundAddresses, NONE, sameList } from '../found-addresses.ts'
 import { serve } from '../served.ts'
 import type { RecordChange, StoredRecord } from '../source.ts'
-import { HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
+import { ManifestFaults } from './manifest-faults.ts'
+import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
+
+/** Steps between two offers of a pause, and records that change at once. */
+export const RUN = 256
+const NO_CHANGES: readonly RecordChange[] = []
 
 /** The document of a file that a record is in. */
 export interface HeldPlace {
@@ -15,22 +20,22 @@ export interface HeldPlace {
 }
 
 /**
- * The records of all files: who holds which key, which of several holders is served, and what probes
- * say of it. The first file by path wins, within a file the first document.
+ * The records of all files: which documents have a key, which of them is served, and what probes
+ * found of it. The first file by path wins, within a file the first document.
  */
 export class ManifestStore {
   readonly #files = new Map<string, ManifestFile>()
-  /** By key; nearly always one. In the order in which they win. */
-  readonly #claims = new Map<string, HeldRecord | readonly HeldRecord[]>()
+  /** By key; nearly always one. */
+  readonly #claims = new Map<string, HeldRecord | ReadonlySet<HeldRecord>>()
   /** What is served of a key. */
   readonly #served = new Map<string, StoredRecord>()
   readonly #down = new FoundAddresses()
   readonly #up = new FoundAddresses()
-  readonly #refused = new Set<HeldRecord>()
-  readonly #disputed = new Set<string>()
-  /** Files with faults of their own, by path: few, and asked for after every change. */
-  readonly #faulty = new Map<string, ManifestFile>()
-  /** Grows whenever a file with probes came, changed or went. */
+  readonly #faults = new ManifestFaults((key) => this.#printDispute(key))
+  /** Steps of work done: what a replaced file costs, for tests. */
+  steps = 0
+  #runEnd = 0
+  /** Grows whenever a file with probes was added, changed or removed. */
   probesVersion = 0
 
   get recordCount(): number {
@@ -41,9 +46,9 @@ export class ManifestStore {
     return this.#files.size
   }
 
-  /** Records whose content in the file is refused. */
-  get refusedCount(): number {
-    return this.#refused.size
+  /** What is wrong with files and records. */
+  get faults(): ManifestFaults {
+    return this.#faults
   }
 
   file(path: string): ManifestFile | undefined {
@@ -58,7 +63,7 @@ export class ManifestStore {
     return this.#served.values()
   }
 
-  /** The probes of all files. Looks at every document. */
+  /** The probes of all files. Visits every document. */
   *probes(): Iterable<HealthProbe> {
     for (const { documents } of this.#files.values()) {
       for (const document of documents) yield* document.probes
@@ -69,168 +74,190 @@ export class ManifestStore {
     return this.#served.get(key)
   }
 
+  /** The record as a file has it, the first of several. */
+  findIn(path: string, key: string): HeldRecord | undefined {
+    let first: HeldRecord | undefined
+    for (const held of this.#claimsOf(key)) {
+      if (held.file === path && (first === undefined || this.#isBefore(held, first))) first = held
+    }
+    return first
+  }
+
   /** By key, the place of the record that is served. */
   places(): Map<string, HeldPlace> {
     const places = new Map<string, HeldPlace>()
-    for (const [file, { documents }] of this.#files) {
-      for (const [index, { line, records }] of documents.entries()) {
-        for (const held of records) {
-          const winner = this.#claimsOf(held.key).find((other) => other.packed !== undefined)
-          if (winner === held) places.set(held.key, { file, line, index })
-        }
-      }
+    for (const [key, claims] of this.#claims) {
+      const winner = this.#findWinner(claims)
+      if (winner === undefined) continue
+      const { file, document: index } = winner
+      places.set(key, { file, line: this.#lineOf(winner), index })
     }
     return places
   }
 
-  /** Faults of files, whose last state is kept. */
-  fileErrors(): InputError[] {
-    return [...this.#faulty.keys()].sort().flatMap((path) => this.#faulty.get(path)!.errors)
-  }
-
-  problems(): InputError[] {
-    if (this.#faulty.size + this.#refused.size + this.#disputed.size === 0) return []
-    const refused = [...this.#refused].flatMap((r) => r.problem ?? [])
-    const disputes = [...this.#disputed].map((key) => this.#printDispute(key))
-    const at = (e: InputError): string =>
-      `${e.position?.file ?? ''}\0${String(e.position?.line ?? 0).padStart(9, '0')}`
-    return [...this.fileErrors(), ...refused, ...disputes].sort((a, b) => (at(a) < at(b) ? -1 : 1))
-  }
-
-  /** Puts in what a file holds now (undefined = it is gone); returns the records that changed by it. */
-  replace(path: string, file: ManifestFile | undefined): RecordChange[] {
+  /**
+   * Puts in what a file holds now (undefined = it is gone). Work that is proportional to the file offers a pause after
+   * every RUN steps; what is yielded are records that changed, which `find` and `records` have from then on.
+   */
+  *replace(path: string, file: ManifestFile | undefined): Generator<readonly RecordChange[], void> {
     const previous = this.#files.get(path)
-    if (file !== undefined && file.errors.length > 0) this.#faulty.set(path, file)
-    else this.#faulty.delete(path)
-    if (previous === undefined && file !== undefined) return this.#add(path, file)
-    const [removed, added] = difference(previous, file)
+    this.#faults.replaceFile(path, previous, file)
+    const removed = new Set<HeldDocument>()
+    for (const document of previous?.documents ?? []) {
+      removed.add(document)
+      if (this.#isRun()) yield NO_CHANGES
+    }
+    const touched = new Set<string>()
+    const added: HeldDocument[] = []
+    for (const document of file?.documents ?? []) {
+      if (!removed.delete(document)) added.push(document)
+      // Documents of one key may have changed places.
+      else if (this.#faults.disputedCount > 0) this.#touchDisputed(document, touched)
+      if (this.#isRun()) yield NO_CHANGES
+    }
     if (file === undefined) this.#files.delete(path)
     else this.#files.set(path, file)
-    const touched = new Set<string>()
-    for (const held of removed) {
-      this.#dropClaim(held)
-      touched.add(held.key)
+    for (const document of removed) {
+      this.#countProbes(document, -1, touched)
+      for (const held of document.records) {
+        this.#dropClaim(held)
+        touched.add(held.key)
+        if (this.#isRun()) yield NO_CHANGES
+      }
+      if (this.#isRun()) yield NO_CHANGES
     }
-    for (const held of added) {
-      this.#addClaim(held)
-      touched.add(held.key)
-    }
-    this.#replaceProbes(previous, file, touched)
-    return this.#settle(touched)
-  }
-
-  /** Puts in a file that wasn't there, as all are at first. */
-  #add(path: string, file: ManifestFile): RecordChange[] {
-    this.#files.set(path, file)
-    const touched = new Set<string>()
-    for (const { records } of file.documents) {
-      for (const held of records) {
+    for (const document of added) {
+      this.#countProbes(document, 1, touched)
+      for (const held of document.records) {
         this.#addClaim(held)
         touched.add(held.key)
+        if (this.#isRun()) yield NO_CHANGES
       }
+      if (this.#isRun()) yield NO_CHANGES
     }
-    this.#replaceProbes(undefined, file, touched)
-    return this.#settle(touched)
+    this.#faults.endReplace()
+    yield* this.#settle(touched)
   }
 
-  #settle(touched: ReadonlySet<string>): RecordChange[] {
-    const changes: RecordChange[] = []
+  *#settle(touched: ReadonlySet<string>): Generator<readonly RecordChange[], void> {
+    let changes: RecordChange[] = []
     for (const key of touched) {
-      const before = this.#served.get(key)
-      const winner = this.#claimsOf(key).find((held) => held.packed !== undefined)
-      const down = this.#down.of(key)
-      const up = this.#up.of(key)
-      const isSame = sameList(before?.down ?? NONE, down) && sameList(before?.up ?? NONE, up)
-      if (before?.packed === winner?.packed && isSame) continue
-      const packed = winner?.packed
-      const after = packed === undefined ? undefined : serve(key, packed, down, up)
-      if (after === undefined) this.#served.delete(key)
-      else this.#served.set(key, after)
-      changes.push({ before, after })
+      const change = this.#settleKey(key)
+      if (change !== undefined) changes.push(change)
+      if (!this.#isRun()) continue
+      yield changes
+      changes = []
     }
-    return changes
+    if (changes.length > 0) yield changes
   }
 
-  #claimsOf(key: string): readonly HeldRecord[] {
+  #settleKey(key: string): RecordChange | undefined {
+    const before = this.#served.get(key)
+    const claims = this.#claims.get(key)
+    const packed = claims === undefined ? undefined : this.#findWinner(claims)?.packed
+    const down = this.#down.of(key)
+    const up = this.#up.of(key)
+    const isSame = sameList(before?.down ?? NONE, down) && sameList(before?.up ?? NONE, up)
+    if (before?.packed === packed && isSame) return undefined
+    const after = packed === undefined ? undefined : serve(key, packed, down, up)
+    if (after === undefined) this.#served.delete(key)
+    else this.#served.set(key, after)
+    return { before, after }
+  }
+
+  #isRun(): boolean {
+    if (++this.steps < this.#runEnd) return false
+    this.#runEnd = this.steps + RUN
+    return true
+  }
+
+  #claimsOf(key: string): Iterable<HeldRecord> {
     const claims = this.#claims.get(key)
     if (claims === undefined) return []
     return claims instanceof HeldRecord ? [claims] : claims
   }
 
   #addClaim(held: HeldRecord): void {
-    if (held.problem !== undefined) this.#refused.add(held)
-    const claims = this.#claims.get(held.key)
+    const { key } = held
+    this.#faults.addRecord(held)
+    const claims = this.#claims.get(key)
     if (claims === undefined) {
-      this.#claims.set(held.key, held)
+      this.#claims.set(key, held)
       return
     }
-    const all = [...this.#claimsOf(held.key), held]
-    this.#claims.set(held.key, this.#sortClaims(all))
-    this.#disputed.add(held.key)
+    // A set, since one key may be in a file a hundred thousand times.
+    const all = claims instanceof HeldRecord ? new Set([claims]) : (claims as Set<HeldRecord>)
+    all.add(held)
+    this.#claims.set(key, all)
+    this.#faults.dispute(key)
   }
 
   #dropClaim(held: HeldRecord): void {
-    this.#refused.delete(held)
-    const rest = this.#claimsOf(held.key).filter((other) => other !== held)
-    if (rest.length < 2) this.#disputed.delete(held.key)
-    if (rest.length === 0) this.#claims.delete(held.key)
-    else this.#claims.set(held.key, rest.length === 1 ? rest[0]! : rest)
+    const { key } = held
+    this.#faults.dropRecord(held)
+    const claims = this.#claims.get(key)
+    if (claims === undefined) return
+    if (claims instanceof HeldRecord) {
+      if (claims === held) this.#claims.delete(key)
+      return
+    }
+    const rest = claims as Set<HeldRecord>
+    rest.delete(held)
+    if (rest.size > 1) return
+    const [last] = rest
+    if (last === undefined) this.#claims.delete(key)
+    else this.#claims.set(key, last)
+    this.#faults.endDispute(key)
   }
 
-  #sortClaims(claims: HeldRecord[]): HeldRecord[] {
-    const place = new Map<HeldRecord, number>()
-    for (const path of new Set(claims.map((held) => held.file))) {
-      let index = 0
-      for (const document of this.#files.get(path)?.documents ?? []) {
-        for (const held of document.records) place.set(held, index++)
-      }
+  /** The first that was ever good. */
+  #findWinner(claims: HeldRecord | ReadonlySet<HeldRecord>): HeldRecord | undefined {
+    if (claims instanceof HeldRecord) return claims.packed === undefined ? undefined : claims
+    let winner: HeldRecord | undefined
+    for (const held of claims) {
+      this.steps++
+      if (held.packed === undefined) continue
+      if (winner === undefined || this.#isBefore(held, winner)) winner = held
     }
-    return claims.sort((a, b) => {
-      if (a.file !== b.file) return a.file < b.file ? -1 : 1
-      return (place.get(a) ?? 0) - (place.get(b) ?? 0)
-    })
+    return winner
+  }
+
+  #isBefore(a: HeldRecord, b: HeldRecord): boolean {
+    if (a.file !== b.file) return a.file < b.file
+    if (a.document !== b.document) return a.document < b.document
+    const records = this.#files.get(a.file)?.documents[a.document]?.records ?? []
+    return records.indexOf(a) < records.indexOf(b)
+  }
+
+  #lineOf({ file, document }: HeldRecord): number {
+    return this.#files.get(file)?.documents[document]?.line ?? 1
+  }
+
+  #touchDisputed({ records }: HeldDocument, touched: Set<string>): void {
+    for (const { key } of records) if (this.#faults.isDisputed(key)) touched.add(key)
   }
 
   #printDispute(key: string): InputError {
-    const [first, second] = this.#claimsOf(key)
-    const file = second?.file ?? ''
-    const document = this.#files.get(file)?.documents.find((d) => d.records.includes(second!))
+    let first: HeldRecord | undefined
+    let second: HeldRecord | undefined
+    for (const held of this.#claimsOf(key)) {
+      if (first === undefined || this.#isBefore(held, first)) [first, second] = [held, first]
+      else if (second === undefined || this.#isBefore(held, second)) second = held
+    }
+    const place = second === undefined ? 1 : this.#lineOf(second)
     const message = `DNSRecord ${key} is in ${first?.file} as well: that one is served`
-    return manifestError(file, document?.line ?? 1, message)
+    return manifestError(second?.file ?? '', place, message)
   }
 
-  #replaceProbes(
-    previous: ManifestFile | undefined,
-    file: ManifestFile | undefined,
-    touched: Set<string>,
-  ): void {
-    for (const [source, step] of [
-      [previous, -1],
-      [file, 1],
-    ] as const) {
-      for (const document of source?.documents ?? []) {
-        if (document.probes.length > 0) this.probesVersion++
-        for (const probe of document.probes) {
-          // Nobody has judged it.
-          if (probe.check !== undefined) continue
-          const key = recordKey(probe.namespace, probe.recordName)
-          const found = probe.isDown ? this.#down : this.#up
-          found.count(key, probe.address, step)
-          touched.add(key)
-        }
-      }
+  #countProbes({ probes }: HeldDocument, step: 1 | -1, touched: Set<string>): void {
+    if (probes.length > 0) this.probesVersion++
+    for (const probe of probes) {
+      // Its status is not known.
+      if (probe.check !== undefined) continue
+      const key = recordKey(probe.namespace, probe.recordName)
+      const found = probe.isDown ? this.#down : this.#up
+      found.count(key, probe.address, step)
+      touched.add(key)
     }
   }
-}
-
-/** Records that only the one, and that only the other state of a file holds. */
-function difference(
-  previous: ManifestFile | undefined,
-  next: ManifestFile | undefined,
-): [HeldRecord[], HeldRecord[]] {
-  const before = previous?.documents ?? []
-  const after = next?.documents ?? []
-  const kept = new Set(before)
-  const added = after.filter((d) => !kept.delete(d)).flatMap((d) => d.records)
-  return [[...kept].flatMap((d) => d.records), added]
 }

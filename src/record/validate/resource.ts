@@ -88,10 +88,13 @@ function isOfAnotherGroup(apiVersion: YamlValue): boolean {
 /** The resources in one document: itself, or the items of a list. */
 export function itemsOf(document: YamlValue): readonly YamlValue[] {
   if (!isMapping(document)) return [document]
-  const { kind, items } = document
-  return typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items)
-    ? items
-    : [document]
+  const { items } = document
+  return isList(document) && Array.isArray(items) ? items : [document]
+}
+
+/** True for a list of resources: what its `items` holds is meant, if that is an array. */
+export function isList({ kind }: Mapping): boolean {
+  return typeof kind === 'string' && kind.endsWith('List')
 }
 
 function scanIdentity(resource: Mapping): { namespace: string; name: string } {

@@ -1,12 +1,27 @@
-import { type Document, isNode, LineCounter, parseAllDocuments } from 'yaml'
+import {
+  Composer,
+  type CST,
+  type Document,
+  isCollection,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  LineCounter,
+  type Node,
+  Parser,
+} from 'yaml'
 import { DocumentShapes } from './document-shapes.ts'
 import { type ScalarSlot, scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
 import { scanJson } from './scan-json.ts'
 
-/** Bounds on what goes to the complete parser: it takes half a millisecond per kilooctet. */
-const CHARACTERS_MAX = 1_572_864
+/** Bounds on what goes to the complete parser: it takes about a millisecond per kilooctet. */
+export const CHARACTERS_MAX = 262_144
 const NESTING_MAX = 64
 const INDENTATION_MAX = 512
+/** Anchors, and aliases, of one text: each alias is looked up among all of them. */
+const ANCHORS_MAX = 100
+/** How much larger aliases may make a value. */
 const ALIASES_MAX = 100
 
 const shapes = new DocumentShapes()
@@ -57,18 +72,18 @@ export function parseDocuments(text: string): readonly YamlValue[] | YamlProblem
   const values: YamlValue[] = []
   for (const document of documents) {
     const error = document.errors[0]
-    if (error !== undefined) {
-      return new YamlProblem(
-        firstLine(error.message),
-        Math.max(1, lines.linePos(error.pos[0]).line),
-      )
+    const fault = error === undefined ? findRepeatedKey(document.contents) : error
+    if (fault !== undefined) {
+      const at = 'pos' in fault ? fault.pos[0] : fault.at
+      return new YamlProblem(firstLine(fault.message), Math.max(1, lines.linePos(at).line))
     }
     try {
       values.push(document.toJS({ maxAliasCount: ALIASES_MAX }) as YamlValue)
     } catch (error) {
       // The alias bound and unresolved aliases; both are the file's fault.
       if (!(error instanceof ReferenceError)) throw error
-      return new YamlProblem(error.message, 1)
+      const at = document.contents?.range?.[0] ?? 0
+      return new YamlProblem(error.message, Math.max(1, lines.linePos(at).line))
     }
   }
   return values
@@ -93,17 +108,67 @@ export function findLine(text: string, index: number, path: readonly (string | n
 
 function parseBounded(text: string, lines: LineCounter): readonly Document[] | YamlProblem {
   if (text.length > CHARACTERS_MAX) {
-    const message = `YAML other than plain block style may have up to ${CHARACTERS_MAX} characters`
+    const message = `a document in other than plain block style or JSON has up to ${CHARACTERS_MAX} characters, not ${text.length}: split it, or write it in block style`
     return new YamlProblem(message, 1)
   }
   const line = findDeepLine(text)
   if (line > 0) return new YamlProblem('nested too deep', line)
-  const parsed = parseAllDocuments(text, {
-    lineCounter: lines,
-    logLevel: 'silent',
-    prettyErrors: false,
-  })
-  return 'empty' in parsed ? [] : parsed
+  const parser = new Parser(lines.addNewLine)
+  // Keys are compared below: the library compares each one with all others.
+  const composer = new Composer({ lineCounter: lines, logLevel: 'silent', uniqueKeys: false })
+  const tokens = [...parser.parse(text)]
+  const excess = findExcessAnchor(tokens)
+  if (excess !== undefined) {
+    const message = `more than ${ANCHORS_MAX} anchors or aliases: write the values out`
+    return new YamlProblem(message, Math.max(1, lines.linePos(excess).line))
+  }
+  return [...composer.compose(tokens)]
+}
+
+/** Offset of the first anchor or alias that is one too many; undefined = there is none. */
+function findExcessAnchor(tokens: readonly CST.Token[]): number | undefined {
+  const counts = { anchor: 0, alias: 0 }
+  const waiting: unknown[] = [...tokens].reverse()
+  while (waiting.length > 0) {
+    const token = waiting.pop()
+    if (Array.isArray(token)) {
+      for (let i = token.length - 1; i >= 0; i--) waiting.push(token[i])
+    } else if (typeof token === 'object' && token !== null) {
+      const { type, offset } = token as { readonly type?: string; readonly offset?: number }
+      if ((type === 'anchor' || type === 'alias') && ++counts[type] > ANCHORS_MAX) return offset
+      // Whatever holds tokens: a document, a collection, one of its items, a key or a value.
+      const { start, key, sep, value, items, end, props } = token as { [name: string]: unknown }
+      for (const part of [end, items, value, sep, key, start, props]) {
+        if (typeof part === 'object' && part !== null) waiting.push(part)
+      }
+    }
+  }
+  return undefined
+}
+
+/** The first key that a mapping has twice, which is a fault in YAML. */
+function findRepeatedKey(
+  contents: Node | null,
+): { readonly message: string; readonly at: number } | undefined {
+  const waiting: unknown[] = [contents]
+  while (waiting.length > 0) {
+    const node = waiting.pop()
+    if (!isCollection(node)) continue
+    const keys = isMap(node) ? new Set<unknown>() : undefined
+    for (const item of node.items) {
+      if (!isPair(item)) {
+        waiting.push(item)
+        continue
+      }
+      waiting.push(item.key, item.value)
+      if (keys === undefined || !isScalar(item.key)) continue
+      if (keys.has(item.key.value)) {
+        return { message: 'Map keys must be unique', at: item.key.range?.[0] ?? 0 }
+      }
+      keys.add(item.key.value)
+    }
+  }
+  return undefined
 }
 
 /**

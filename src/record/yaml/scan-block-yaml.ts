@@ -119,7 +119,7 @@ class BlockScanner {
     }
     if (this.failed || this.#atEnd()) return null
     if (this.#column !== 0 || this.#startsMarker()) return this.#giveUp()
-    const value = this.#isItem(this.#at) ? this.#giveUp() : this.#mapping(0)
+    const value = this.#isItem(this.#at) ? this.#sequence(0) : this.#mapping(0)
     if (!this.#atEnd()) this.failed = true
     return value
   }

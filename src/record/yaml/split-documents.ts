@@ -1,4 +1,4 @@
-/** One document of a stream, as octets `start` to `end` of the file. */
+/** One document of a stream, or a part of a list, as octets `start` to `end` of the file. */
 export interface DocumentRange {
   readonly start: number
   readonly end: number
@@ -8,62 +8,161 @@ export interface DocumentRange {
   readonly digestA: number
   readonly digestB: number
   readonly isAscii: boolean
+  /**
+   * `head`, `item`, `tail`: a document whose key `items` has a sequence is split into its items, so that a list of any
+   * length is read bit by bit. The head and the tail are what surrounds the items; the tail may be missing.
+   */
+  readonly part: 'whole' | 'head' | 'item' | 'tail'
 }
+
+/** Larger documents, and larger items of lists, are refused: Kubernetes stores no larger object either. */
+export const DOCUMENT_OCTETS_MAX = 1_572_864
+
+/** Why `DocumentSplitter.next` has no further range. */
+export type SplitEnd =
+  | { readonly kind: 'end' }
+  /** The stream has directives (`%`), or text behind a `...`, which need a complete parser. */
+  | { readonly kind: 'directive' }
+  /** A document that starts at `line` is longer than DOCUMENT_OCTETS_MAX. */
+  | { readonly kind: 'large'; readonly line: number }
 
 const HASH_START = 0x811c9dc5
 const NEWLINE = 0x0a
+const CARRIAGE_RETURN = 0x0d
+const SPACE = 0x20
+const TAB = 0x09
+const HASH = 0x23
 const DASH = 0x2d
 const DOT = 0x2e
 const PERCENT = 0x25
 /** The high bits of the octets of a word, set in none that is ASCII. */
 const HIGH_BITS = 0x80808080
+const ITEMS = Buffer.from('items:')
 
 /**
- * Finds the documents of a YAML stream in `octets` 0..`length`-1: each starts at its `---` line, or at
- * the beginning. Undefined where the stream has directives (`%`) or document ends (`...`), which need
- * a complete parser. One pass, no strings.
+ * Finds the documents of a YAML stream one by one: each starts at its `---` line, after a `...` line, or at the
+ * beginning. One pass, no strings.
  */
-export function splitDocuments(octets: Uint8Array, length: number): DocumentRange[] | undefined {
-  const ranges: DocumentRange[] = []
-  let start = 0
-  let startLine = 1
-  let a = HASH_START
-  let b = 0
-  let seen = 0
-  let at = 0
-  const words = new DataView(octets.buffer, octets.byteOffset, length)
-  for (let line = 1; at < length; line++) {
-    const first = octets[at]!
-    if (first === PERCENT || isMarker(octets, at, DOT)) return undefined
-    if (first === DASH && at > start && isMarker(octets, at, DASH)) {
-      ranges.push(range(start, at, startLine, a, b, seen))
-      start = at
-      startLine = line
-      a = HASH_START
-      b = 0
-      seen = 0
-    }
-    // The loop that all octets go through, four at a time up to those with the line's end: FNV-1a, and
-    // the sum of its states as the second hash. The shift takes what is high in a word into all of it.
-    while (at + 4 <= length) {
-      const word = words.getInt32(at, true)
-      if (hasNewline(word)) break
-      a = Math.imul(a ^ word, 0x01000193)
-      a ^= a >>> 15
-      b = (b + a) | 0
-      seen |= word
-      at += 4
-    }
-    let octet = -1
-    while (at < length && octet !== NEWLINE) {
-      octet = octets[at++]!
-      a = Math.imul(a ^ octet, 0x01000193)
-      b = (b + a) | 0
-      seen |= octet
-    }
+export class DocumentSplitter {
+  /** Why `next` returned undefined. */
+  ended: SplitEnd = { kind: 'end' }
+  readonly #octets: Uint8Array
+  readonly #length: number
+  readonly #words: DataView
+  #at = 0
+  #line = 1
+  /** Of the range that is read next. */
+  #part: DocumentRange['part'] = 'whole'
+  /** The last line that starts in the first column is `items:`. */
+  #isAtItems = false
+
+  constructor(octets: Uint8Array, length: number) {
+    this.#octets = octets
+    this.#length = length
+    this.#words = new DataView(octets.buffer, octets.byteOffset, length)
   }
-  if (length > start) ranges.push(range(start, length, startLine, a, b, seen))
-  return ranges
+
+  /** The next range; undefined = there is none, as `ended` says. */
+  next(): DocumentRange | undefined {
+    const octets = this.#octets
+    const words = this.#words
+    const length = this.#length
+    let at = this.#at
+    let line = this.#line
+    let start = at
+    let startLine = line
+    let a = HASH_START
+    let b = 0
+    let seen = 0
+    for (; at < length; line++) {
+      const first = octets[at]!
+      if (first !== SPACE && first !== NEWLINE && first !== HASH && first !== CARRIAGE_RETURN) {
+        if (first === PERCENT) {
+          this.ended = { kind: 'directive' }
+          return undefined
+        }
+        if (first === DOT && isMarker(octets, at, DOT)) {
+          const next = lineEnd(octets, at, length)
+          if (!isBlankLine(octets, at + 3, next)) {
+            this.ended = { kind: 'directive' }
+            return undefined
+          }
+          const part = this.#part
+          this.#go(next, line + 1, 'whole')
+          if (at > start) return range(start, at, startLine, a, b, seen, part)
+          at = next
+          start = at
+          startLine = line + 1
+          continue
+        }
+        if (at > start) {
+          const next = this.#partAt(at)
+          if (next !== undefined) {
+            const part = this.#part
+            this.#go(at, line, next)
+            const own = next === 'item' && part === 'whole' ? 'head' : part
+            return range(start, at, startLine, a, b, seen, own)
+          }
+        }
+        this.#isAtItems = this.#part === 'whole' && isItemsKey(octets, at, length)
+      }
+      if (at - start > DOCUMENT_OCTETS_MAX) return this.#giveUp(startLine)
+      // The loop that all octets go through, four at a time up to those with the line's end: FNV-1a, and
+      // the sum of its states as the second hash. The shift takes what is high in a word into all of it.
+      while (at + 4 <= length) {
+        const word = words.getInt32(at, true)
+        if (hasNewline(word)) break
+        a = Math.imul(a ^ word, 0x01000193)
+        a ^= a >>> 15
+        b = (b + a) | 0
+        seen |= word
+        at += 4
+      }
+      let octet = -1
+      while (at < length && octet !== NEWLINE) {
+        octet = octets[at++]!
+        a = Math.imul(a ^ octet, 0x01000193)
+        b = (b + a) | 0
+        seen |= octet
+      }
+    }
+    if (at - start > DOCUMENT_OCTETS_MAX) return this.#giveUp(startLine)
+    const part = this.#part
+    this.#go(length, line, 'whole')
+    this.ended = { kind: 'end' }
+    return length > start ? range(start, length, startLine, a, b, seen, part) : undefined
+  }
+
+  #giveUp(line: number): undefined {
+    this.ended = { kind: 'large', line }
+    return undefined
+  }
+
+  #go(at: number, line: number, part: DocumentRange['part']): void {
+    this.#at = at
+    this.#line = line
+    this.#part = part
+    this.#isAtItems = false
+  }
+
+  /** What begins at `at`, where a line has something in its first column; undefined = the range goes on. */
+  #partAt(at: number): DocumentRange['part'] | undefined {
+    const octets = this.#octets
+    if (octets[at] === DASH) {
+      if (isMarker(octets, at, DASH)) return 'whole'
+      const isItem = isBlank(octets[at + 1])
+      if (isItem && (this.#isAtItems || this.#part === 'item')) return 'item'
+    }
+    return this.#part === 'item' ? 'tail' : undefined
+  }
+}
+
+/** All ranges of a stream; undefined where it can't be split. For tests, and for small files. */
+export function splitDocuments(octets: Uint8Array, length: number): DocumentRange[] | undefined {
+  const splitter = new DocumentSplitter(octets, length)
+  const ranges: DocumentRange[] = []
+  for (let next = splitter.next(); next !== undefined; next = splitter.next()) ranges.push(next)
+  return splitter.ended.kind === 'end' ? ranges : undefined
 }
 
 /** True if one of the four octets is a newline: the borrow reaches the high bit of one that is zero. */
@@ -79,6 +178,7 @@ function range(
   digestA: number,
   digestB: number,
   seen: number,
+  part: DocumentRange['part'],
 ): DocumentRange {
   return {
     start,
@@ -87,12 +187,46 @@ function range(
     digestA: digestA | 0,
     digestB: digestB | 0,
     isAscii: (seen & HIGH_BITS) === 0,
+    part,
   }
 }
 
 /** True for three of `octet` followed by white space or the end. */
 function isMarker(octets: Uint8Array, at: number, octet: number): boolean {
   if (octets[at] !== octet || octets[at + 1] !== octet || octets[at + 2] !== octet) return false
-  const next = octets[at + 3]
-  return next === undefined || next === NEWLINE || next === 0x20 || next === 0x09 || next === 0x0d
+  return isBlank(octets[at + 3])
+}
+
+/** True for white space and for the end. */
+function isBlank(octet: number | undefined): boolean {
+  return (
+    octet === undefined ||
+    octet === NEWLINE ||
+    octet === SPACE ||
+    octet === TAB ||
+    octet === CARRIAGE_RETURN
+  )
+}
+
+/** True at `items:` with nothing behind it on its line but a comment. */
+function isItemsKey(octets: Uint8Array, at: number, length: number): boolean {
+  for (let i = 0; i < ITEMS.length; i++) if (octets[at + i] !== ITEMS[i]) return false
+  let end = at + ITEMS.length
+  while (end < length && (octets[end] === SPACE || octets[end] === CARRIAGE_RETURN)) end++
+  if (end >= length || octets[end] === NEWLINE) return true
+  return octets[end] === HASH && octets[end - 1] === SPACE
+}
+
+function isBlankLine(octets: Uint8Array, from: number, to: number): boolean {
+  for (let i = from; i < to; i++) {
+    if (octets[i] === HASH) return true
+    if (!isBlank(octets[i])) return false
+  }
+  return true
+}
+
+/** Behind the newline of the line at `at`. */
+function lineEnd(octets: Uint8Array, at: number, length: number): number {
+  const end = octets.indexOf(NEWLINE, at)
+  return end === -1 || end >= length ? length : end + 1
 }

@@ -285,3 +285,29 @@ t.test('while the API is away the records stay, and their age is told', async (t
   t.equal(stage.source.unreadyReason(), '')
   t.equal(stage.keys, 'team/a')
 })
+
+t.test(
+  'a property that nothing reads is logged once, also when it is listed or written again',
+  async (t) => {
+    const stage = new Stage(t)
+    const typo = (name: string, address: string) => {
+      const made = record(name, address) as { spec: { endpoints: object[] } }
+      Object.assign(made.spec.endpoints[0]!, { recordTtl: 60 })
+      return made
+    }
+    const [records] = await stage.synced([typo('a', '192.0.2.1'), typo('b', '192.0.2.2')])
+    const ignored = () => stage.lines.filter((line) => line.includes('recordTtl'))
+    await stage.heard()
+    t.equal(ignored().length, 1)
+    t.match(
+      ignored()[0],
+      /team\/a: spec\.endpoints\[0\]\.recordTtl: .* it is ignored; the same in 1 more records$/,
+    )
+    records.send({ type: 'MODIFIED', object: typo('a', '192.0.2.3') })
+    await stage.heard()
+    t.equal(ignored().length, 1)
+    records.send({ type: 'ADDED', object: typo('c', '192.0.2.3') })
+    await stage.heard()
+    t.equal(ignored().length, 2)
+  },
+)

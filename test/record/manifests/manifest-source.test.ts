@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   mkdirSync,
@@ -505,6 +506,98 @@ t.test('a file that was seen missing is not taken for complete when it is back',
   await until(() => timers.begun > begun, 'the new file to be noticed')
   await turns()
   t.strictSame([address('a'), address('b')], ['192.0.2.1', '192.0.2.1'])
+})
+
+t.test(
+  'a property that nothing reads is logged once, by every reading that finds it first',
+  async (t) => {
+    const typo = (name: string, address: string) =>
+      manifest(name, address).replace('    recordType: A', '    recordTtl: 60\n    recordType: A')
+    const directory = t.testdir({ 'a.yaml': typo('a', '192.0.2.1') + typo('b', '192.0.2.2') })
+    const { source, lines, becomes } = await open(t, directory)
+    const ignored = () => lines.filter((line) => line.includes('recordTtl'))
+    t.equal(ignored().length, 1)
+    t.match(
+      ignored()[0],
+      /a\.yaml:10: default\/a: "recordTtl" is no field of an endpoint: it is ignored; the same in 1 more records$/,
+    )
+    writeFileSync(join(directory, 'a.yaml'), typo('a', '192.0.2.3') + typo('b', '192.0.2.2'))
+    await becomes('a', '192.0.2.3')
+    writeFileSync(join(directory, 'c.yaml'), typo('c', '192.0.2.3'))
+    await becomes('c', '192.0.2.3')
+    await source.settled()
+    t.strictSame(ignored().length, 2, 'only of what is new')
+    t.match(ignored()[1], /c\.yaml:10: default\/c: /)
+  },
+)
+
+t.test('a renamed file of many records changes none of them, and logs nothing', async (t) => {
+  const text = Array.from({ length: 10_000 }, (_, i) => manifest(`r${i}`, '192.0.2.1')).join('')
+  const directory = t.testdir({ 'a.yaml': text })
+  const { source, lines } = await open(t, directory)
+  await source.settled()
+  lines.length = 0
+  const changed: unknown[] = []
+  source.subscribe((changes) => changed.push(...changes))
+  renameSync(join(directory, 'a.yaml'), join(directory, 'b.yaml'))
+  await until(() => source.fileCount === 1 && source.filesRead === 2, 'the new name to be known')
+  await source.settled()
+  t.equal(source.recordCount, 10_000)
+  t.strictSame(changed, [])
+  t.strictSame(lines, [])
+})
+
+t.test('lists of records are read item by item, in YAML and JSON', async (t) => {
+  const items = ['a', 'b', 'c'].map(json)
+  const yaml = (name: string) =>
+    `- ${manifest(name, '192.0.2.3').slice(4).trimEnd().replaceAll('\n', '\n  ')}\n`
+  const bad = yaml('e').replace('192.0.2.3', 'nonsense')
+  const directory = t.testdir({
+    'a.json': JSON.stringify({ kind: 'DNSRecordList', items }, null, 1),
+    'b.yaml': `apiVersion: v1\nitems:\n${yaml('d')}${bad}kind: List\nmetadata: {}\n`,
+    'c.yaml': `kind: Other\nitems:\n- 1\n- x\n`,
+    'd.json': `{"kind": "List",\n"items": [\n{"kind": "DNSRecord"}, \n{]]}`,
+  })
+  const { source, address } = await open(t, directory)
+  t.strictSame(
+    ['a', 'b', 'c', 'd'].map(address),
+    Array.from({ length: 4 }, () => '192.0.2.3'),
+  )
+  const texts = source.problems().map((problem) => problem.print().slice(directory.length + 1))
+  t.match(texts[0], /^b\.yaml:\d+: default\/e is refused: .*"nonsense"/)
+  t.ok(
+    texts.slice(1).every((text) => text.startsWith('d.json:')),
+    texts.join('\n'),
+  )
+})
+
+t.test('bounds of files have clear errors, and the others are served', async (t) => {
+  const broken = (count: number) => '---\na: [\n'.repeat(count)
+  const directory = t.testdir({
+    'a.yaml': manifest('a', '192.0.2.1'),
+    'broken.yaml': broken(1200),
+    'long.yaml': `a: ${'x'.repeat(1_600_000)}\n`,
+    'long.json': `{"a": "${'x'.repeat(1_600_000)}"}`,
+    'refused.yaml': Array.from({ length: 1100 }, (_, i) => manifest(`r${i}`, 'x')).join(''),
+    'anchors.yaml': `${Array.from({ length: 101 }, (_, i) => `k${i}: &a${i} 1`).join('\n')}\n`,
+  })
+  execFileSync('truncate', ['-s', '1G', join(directory, 'sparse.yaml')])
+  execFileSync('mkfifo', [join(directory, 'pipe.yaml')])
+  symlinkSync('.', join(directory, 'loop'))
+  const { source, address } = await open(t, directory)
+  t.equal(address('a'), '192.0.2.1')
+  const texts = source.problems().map((problem) => problem.print().slice(directory.length + 1))
+  const one = (start: string) => texts.filter((text) => text.startsWith(start))
+  t.equal(one('broken.yaml').length, 1001)
+  t.match(one('broken.yaml').join('\n'), /only the first 1000 faults of this file are reported/)
+  t.match(one('long.yaml'), [/^long\.yaml:1: a document is longer than 1572864 octets: split it/])
+  t.match(one('long.json'), [/^long\.json:1: a resource in JSON is longer than 1572864 octets/])
+  t.equal(one('refused.yaml').length, 1001)
+  t.match(one('refused.yaml').join('\n'), /1000 records of this file are refused: further ones/)
+  t.match(one('anchors.yaml'), [/^anchors\.yaml:101: more than 100 anchors or aliases/])
+  t.match(one('sparse.yaml'), [/^sparse\.yaml:1: file of 1073741824 octets: at most 134217728/])
+  t.strictSame(one('pipe.yaml'), [], 'no file')
+  t.equal(source.refusedCount, 1100)
 })
 
 t.test('the look at all files leaves alone what somebody is writing', async (t) => {

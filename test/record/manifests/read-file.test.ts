@@ -19,6 +19,14 @@ spec:
 `
 }
 
+/** A file that was not read before. */
+const NEW = {
+  previous: undefined,
+  findPrevious: () => undefined,
+  onIgnored: undefined,
+  isThorough: false,
+}
+
 t.test('two files read by turns are not mixed up', async (t) => {
   const texts = ['a', 'b'].map((file, i) =>
     Array.from({ length: 6 }, (_, n) => manifest(`${file}${n}`, `192.0.2.${i * 100 + n}`)).join(''),
@@ -27,7 +35,7 @@ t.test('two files read by turns are not mixed up', async (t) => {
   const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
   const read = async (file: string): Promise<string[]> => {
     const path = join(directory, file)
-    const { documents } = await readManifestFile(path, undefined, { pause, onIgnored: undefined })
+    const { documents } = await readManifestFile(path, { ...NEW, pause })
     return documents.flatMap(({ records }) =>
       records.map(({ key, packed }) => `${key} ${unpackRecord(packed!).endpoints[0]!.rdata[0]!}`),
     )

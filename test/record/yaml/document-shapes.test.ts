@@ -251,8 +251,11 @@ t.test('never differs from the scanner where octets of a document are changed', 
 
 t.test('a document too long to be worth it is read anew each time', (t) => {
   const reader = new Reader()
-  const text = `${RECORD}status: ${'x'.repeat(300_000)}\n`
-  for (let i = 0; i < 2; i++) t.equal(reader.read(text), reference(text))
+  const status = 'x'.repeat(300_000)
+  // The complete parser takes no text of that length.
+  const want = JSON.stringify({ ...JSON.parse(reference(RECORD)!), status })
+  const text = `${RECORD}status: ${status}\n`
+  for (let i = 0; i < 2; i++) t.equal(reader.read(text), want)
   t.equal(reader.fitted, 0)
   t.end()
 })

@@ -1,0 +1,143 @@
+import type { InputError } from '../../base/errors.ts'
+import type { HeldRecord, ManifestFile } from './manifest-file.ts'
+
+/** What is new: a refused record, a fault of a file, or the key of a record that is there twice. */
+type News = HeldRecord | InputError | string
+
+/**
+ * What is wrong with files and records, kept up with every change, so that nothing has to be searched for what is new:
+ * a hundred thousand records may be faulty.
+ */
+export class ManifestFaults {
+  readonly #printDispute: (key: string) => InputError
+  /** Files with faults of their own, by path. */
+  readonly #files = new Map<string, readonly InputError[]>()
+  #fileFaultCount = 0
+  readonly #refused = new Set<HeldRecord>()
+  /** Keys that more than one document has. */
+  readonly #disputed = new Set<string>()
+  #news = new Set<News>()
+  /** Faults of records of the file that is replaced, by key, as they were. */
+  #before = new Map<string, string>()
+
+  constructor(printDispute: (key: string) => InputError) {
+    this.#printDispute = printDispute
+  }
+
+  /** Everything that is wrong. */
+  get count(): number {
+    return this.#fileFaultCount + this.#refused.size + this.#disputed.size
+  }
+
+  /** Records whose content in the file is refused. */
+  get refusedCount(): number {
+    return this.#refused.size
+  }
+
+  get disputedCount(): number {
+    return this.#disputed.size
+  }
+
+  /** Files with faults of their own, whose last state is kept. */
+  get fileCount(): number {
+    return this.#files.size
+  }
+
+  /** Faults of files. */
+  get fileFaultCount(): number {
+    return this.#fileFaultCount
+  }
+
+  /** The first fault of the first file by path. */
+  firstOfFiles(): InputError | undefined {
+    let first: string | undefined
+    for (const path of this.#files.keys()) if (first === undefined || path < first) first = path
+    return first === undefined ? undefined : this.#files.get(first)![0]
+  }
+
+  isDisputed(key: string): boolean {
+    return this.#disputed.has(key)
+  }
+
+  replaceFile(
+    path: string,
+    previous: ManifestFile | undefined,
+    file: ManifestFile | undefined,
+  ): void {
+    const before = previous?.errors ?? []
+    const after = file?.errors ?? []
+    this.#fileFaultCount += after.length - before.length
+    if (after.length > 0) this.#files.set(path, after)
+    else this.#files.delete(path)
+    const known = new Set(before.map((error) => error.print()))
+    for (const error of before) this.#news.delete(error)
+    for (const error of after) if (!known.has(error.print())) this.#news.add(error)
+  }
+
+  addRecord(held: HeldRecord): void {
+    const { problem } = held
+    if (problem === undefined) return
+    this.#refused.add(held)
+    if (this.#before.get(held.key) !== problem.print()) this.#news.add(held)
+  }
+
+  dropRecord(held: HeldRecord): void {
+    const { problem } = held
+    if (problem === undefined) return
+    this.#refused.delete(held)
+    // What was not logged yet is news still.
+    if (!this.#news.delete(held)) this.#before.set(held.key, problem.print())
+  }
+
+  /** All records of a file that is replaced were dropped and added. */
+  endReplace(): void {
+    this.#before = new Map()
+  }
+
+  dispute(key: string): void {
+    if (this.#disputed.has(key)) return
+    this.#disputed.add(key)
+    this.#news.add(key)
+  }
+
+  endDispute(key: string): void {
+    this.#disputed.delete(key)
+    this.#news.delete(key)
+  }
+
+  /** What is wrong since the last time, up to `max` of it, and how much more there is. */
+  takeNews(max: number): { readonly texts: readonly string[]; readonly more: number } {
+    const texts = new Set<string>()
+    const news = this.#news
+    this.#news = new Set()
+    let seen = 0
+    for (const one of news) {
+      if (texts.size === max) break
+      seen++
+      texts.add(this.#print(one).print())
+    }
+    return { texts: [...texts], more: news.size - seen }
+  }
+
+  /** Everything that is wrong, in order of files and lines. */
+  all(): InputError[] {
+    if (this.count === 0) return []
+    // Several records may share one.
+    const found = new Set<InputError>()
+    for (const errors of this.#files.values()) for (const error of errors) found.add(error)
+    for (const held of this.#refused) found.add(held.problem!)
+    for (const key of this.#disputed) found.add(this.#printDispute(key))
+    return [...found].sort(byPlace)
+  }
+
+  #print(news: News): InputError {
+    if (typeof news === 'string') return this.#printDispute(news)
+    return 'problem' in news ? news.problem! : news
+  }
+}
+
+function byPlace({ position: a }: InputError, { position: b }: InputError): number {
+  const [fileA, fileB] = [a?.file ?? '', b?.file ?? '']
+  if (fileA !== fileB) return fileA < fileB ? -1 : 1
+  return (a?.line ?? 0) - (b?.line ?? 0)
+}
