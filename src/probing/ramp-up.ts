@@ -39,6 +39,10 @@ export interface RampUpOptions {
   readonly log: Logger
   /** What another one, as before a reload, knows to rise. */
   readonly known?: Iterable<RisenRecord>
+  /** What was rising when an earlier process ended: records of it may come in later, those of peers for example. */
+  readonly kept?: Iterable<RisenRecord>
+  /** Called after each change of what rises, and each step. */
+  readonly onChange?: () => void
 }
 
 /** When each address that rises came back; monotonic milliseconds. */
@@ -67,12 +71,18 @@ export class RampUp {
   /** When records will be whole that were first seen a moment ago, soonest first; those of the start. */
   readonly #settlesMs = new Map<string, number>()
   readonly #startSettlesMs: number
+  /** By host: what an earlier process left, until records had the time to come in. */
+  #kept = new Map<string, SinceMs>()
   #stopStepping: (() => void) | undefined
   readonly #unsubscribe: () => void
 
   constructor(options: RampUpOptions) {
     this.#options = options
     this.#startSettlesMs = options.clock.monotonic() + SETTLE_MS
+    for (const { hostKey, sinceMs } of options.kept ?? []) {
+      this.#kept.set(hostKey, new Map([...(this.#kept.get(hostKey) ?? NOTHING), ...sinceMs]))
+    }
+    if (this.#kept.size > 0) for (const record of options.source.records()) this.#resume(record)
     this.#recall([...(options.known ?? [])])
     // Before the overlay: what it looks up must be up to date.
     this.#unsubscribe = options.source.subscribe((changes) => this.#take(changes))
@@ -114,6 +124,7 @@ export class RampUp {
 
   #take(changes: readonly RecordChange[]): void {
     const nowMs = this.#options.clock.monotonic()
+    const wasRising = this.#risen.size > 0
     for (const [key, settlesMs] of this.#settlesMs) {
       if (settlesMs > nowMs) break
       this.#settlesMs.delete(key)
@@ -130,7 +141,18 @@ export class RampUp {
       } else this.#takeChange(before, after, nowMs)
     }
     if (orphans.length > 0) this.#adopt(orphans, added)
+    if (nowMs >= this.#startSettlesMs) this.#kept.clear()
+    if (this.#kept.size > 0) for (const { after } of changes) if (after) this.#resume(after)
+    if (wasRising || this.#risen.size > 0) this.#options.onChange?.()
     this.#keepStepping()
+  }
+
+  /** Has what rose before a restart go on; what began to rise since then is not touched. */
+  #resume(record: StoredRecord): void {
+    const kept = this.#kept.get(hostKeyOf(record))
+    if (kept === undefined) return
+    const known = this.#risen.get(record.key)?.sinceMs ?? NOTHING
+    this.#keep(record, new Map([...kept].filter(([address]) => !known.has(address))))
   }
 
   #forget(key: string): RisenRecord | undefined {
@@ -219,6 +241,7 @@ export class RampUp {
       this.#stopStepping = undefined
     }
     this.records.refresh(keys)
+    this.#options.onChange?.()
   }
 }
 

@@ -2,6 +2,7 @@ import type { RecordSource } from '../record/source.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { lookCounter, measureProbing } from './metrics.ts'
 import { RampUp, type RampUpOptions } from './ramp-up.ts'
+import { RampUpFile } from './ramp-up-file.ts'
 import { RecordProbing, type RecordProbingOptions } from './record-probing.ts'
 
 interface Use<T> {
@@ -51,7 +52,31 @@ class MeasuredProbing {
 }
 
 const probings = new Shares<MeasuredProbing>()
-const ramps = new Shares<RampUp>()
+const ramps = new Shares<KeptRampUp>()
+/** By path. */
+const files = new Shares<RampUpFile>()
+
+/** A slow start with the file that keeps it over a restart; path '' = none does. */
+class KeptRampUp extends RampUp {
+  readonly #releaseFile: (() => void) | undefined
+  #removeUser = (): void => {}
+
+  constructor(options: RampUpOptions, path: string) {
+    const file =
+      path === '' ? undefined : files.take(path, () => new RampUpFile({ ...options, path }))
+    const onChange = (): void => file?.taken.noteChange()
+    super({ ...options, kept: file?.taken.known ?? [], onChange })
+    this.#releaseFile = file?.release
+    if (file !== undefined) this.#removeUser = file.taken.add(() => this.risen())
+  }
+
+  override close(): void {
+    // The file is written once more while it knows what rises.
+    this.#releaseFile?.()
+    this.#removeUser()
+    super.close()
+  }
+}
 
 /**
  * The probing of the source of that name (no newline in it), with `how` it is done as text: one for all who
@@ -88,12 +113,13 @@ function numberOf(source: RecordSource): number {
  */
 export function acquireRampUp(
   name: string,
-  options: Omit<RampUpOptions, 'known'>,
+  options: Omit<RampUpOptions, 'known' | 'kept' | 'onChange'>,
+  path: string,
 ): { readonly taken: RampUp; readonly release: () => void } {
   const prefix = `${name}\n`
   const { source, durationMs } = options
-  return ramps.take(`${prefix}${durationMs}\n${numberOf(source)}`, () => {
+  return ramps.take(`${prefix}${durationMs}\n${path}\n${numberOf(source)}`, () => {
     const known = [...ramps.withPrefix(prefix)].flatMap((other) => [...other.risen()])
-    return new RampUp({ ...options, known })
+    return new KeptRampUp({ ...options, known }, path)
   })
 }

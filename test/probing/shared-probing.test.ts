@@ -14,7 +14,7 @@ t.test('what rises goes on over a reload, be the source the same or another', as
   const log = { debug: note, info: note, warning: note, error: note }
   const common = { clock, timers, log }
   const take = (source: TestSource, durationMs = DURATION_MS, name = 'manifests') =>
-    acquireRampUp(name, { source, durationMs, ...common })
+    acquireRampUp(name, { source, durationMs, ...common }, '')
   const source = new TestSource()
   source.put({ ...up, down: ['192.0.2.1'] }, recordOf('b', ['192.0.2.1=1', '192.0.2.2=1']))
   const before = take(source)

@@ -49,15 +49,15 @@ export function openHealth(
   return { records: probing.records, note: () => printNote(probing) }
 }
 
-/** `rampUpMs`: 0 = what comes back has its full weight at once. */
+/** Where `rampUpMs` is 0, what comes back has its full weight at once. */
 export function openRampUp(
   source: RecordSource,
-  rampUpMs: number,
+  { rampUpMs, rampUpFile }: Pick<HealthOptions, 'rampUpMs' | 'rampUpFile'>,
   { name, stops, log, clock }: BlockHealthParts,
 ): RecordSource {
   if (rampUpMs === 0) return source
   const options = { source, durationMs: rampUpMs, clock, timers: systemTimers, log }
-  const { taken, release } = acquireRampUp(name, options)
+  const { taken, release } = acquireRampUp(name, options, rampUpFile?.path ?? '')
   stops.add(release)
   return taken.records
 }

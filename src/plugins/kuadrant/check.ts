@@ -4,6 +4,7 @@ import { systemClock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import { keptPeers } from '../../peering/memory/kept-text.ts'
+import { RISEN_STATE } from '../../probing/risen-text.ts'
 import { PROBE_STATES } from '../../probing/state-text.ts'
 import { openApi } from '../../record/kubernetes/acquire.ts'
 import {
@@ -47,7 +48,9 @@ export async function checkBlock(
   if (fault !== '') warn(new InputError('SERIALS', serialsPosition, fault))
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
-  const { probe } = options.health ?? NO_HEALTH
+  const { probe, rampUpFile } = options.health ?? NO_HEALTH
+  const rampUpFault = rampUpFile === undefined ? '' : checkStateFile(rampUpFile.path, RISEN_STATE)
+  if (rampUpFault !== '') warn(new InputError('RAMP_UP', rampUpFile?.position, rampUpFault))
   const stateFault =
     probe === undefined || probe.file === '' ? '' : checkStateFile(probe.file, PROBE_STATES)
   if (stateFault !== '') warn(new InputError('PROBE', probe?.position, stateFault))

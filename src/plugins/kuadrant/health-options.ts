@@ -4,6 +4,7 @@ import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
+import { RAMP_UP_MS_MAX, RAMP_UP_MS_MIN } from '../../probing/ramp-up-bounds.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /** What a block says of health. */
@@ -14,6 +15,14 @@ export interface HealthOptions {
   readonly allowed: readonly { readonly text: string; readonly cidr: Cidr }[]
   /** Until an address that came back has its full weight; 0 = at once. */
   readonly rampUpMs: number
+  /** Keeps slow starts over a restart; undefined = nothing does. */
+  readonly rampUpFile?: KeptFile | undefined
+}
+
+export interface KeptFile {
+  /** Absolute. */
+  readonly path: string
+  readonly position: Position
 }
 
 export interface ProbeOptions {
@@ -24,10 +33,7 @@ export interface ProbeOptions {
 
 export const NO_HEALTH: HealthOptions = { probe: undefined, allowed: [], rampUpMs: 0 }
 
-const RAMP_UP_MS_MIN = 1000
-const RAMP_UP_MS_MAX = 24 * 3600 * 1000
-
-/** Reads `probe [FILE]`, `probe-allow CIDR...` or `ramp-up DURATION`. Undefined: it is none of them. Throws InputError. */
+/** Reads `probe [FILE]`, `probe-allow CIDR...` or `ramp-up DURATION [FILE]`. Undefined: it is none of them. Throws InputError. */
 export function scanHealthProperty(
   d: Dispenser,
   options: HealthOptions,
@@ -44,7 +50,7 @@ export function scanHealthProperty(
     case 'probe-allow':
       return { ...options, allowed: [...options.allowed, ...scanNetworks(d)] }
     case 'ramp-up':
-      return { ...options, rampUpMs: scanRampUp(d) }
+      return { ...options, ...scanRampUp(d, block) }
     default:
       return undefined
   }
@@ -76,12 +82,19 @@ function scanNetworks(d: Dispenser): { text: string; cidr: Cidr }[] {
   })
 }
 
-function scanRampUp(d: Dispenser): number {
-  const [text, ...more] = d.remainingArgs()
+function scanRampUp(
+  d: Dispenser,
+  block: BlockConfig,
+): Pick<HealthOptions, 'rampUpMs' | 'rampUpFile'> {
+  const [text, file, ...more] = d.remainingArgs()
   if (text === undefined || more.length > 0) throw d.argError()
   const durationMs = scanDuration(text)
   if (durationMs === undefined) throw d.error(`ramp-up is no duration: ${text}`)
-  if (durationMs >= RAMP_UP_MS_MIN && durationMs <= RAMP_UP_MS_MAX) return durationMs
-  const least = printDuration(RAMP_UP_MS_MIN)
-  throw d.error(`ramp-up is ${least} to ${printDuration(RAMP_UP_MS_MAX)}, not ${text}`)
+  if (durationMs < RAMP_UP_MS_MIN || durationMs > RAMP_UP_MS_MAX) {
+    const least = printDuration(RAMP_UP_MS_MIN)
+    throw d.error(`ramp-up is ${least} to ${printDuration(RAMP_UP_MS_MAX)}, not ${text}`)
+  }
+  const rampUpFile =
+    file === undefined ? undefined : { path: resolve(block.root, file), position: d.position() }
+  return { rampUpMs: durationMs, rampUpFile }
 }

@@ -16,6 +16,7 @@ import type { SharedSource } from '../../record/source-sharing.ts'
 import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
 import { type BlockHealth, type BlockHealthParts, openHealth, openRampUp } from './block-health.ts'
 import { placeOf } from './block-place.ts'
+import { NO_HEALTH } from './health-options.ts'
 import { raiseSerials } from './loaded.ts'
 import {
   commitHistogram,
@@ -305,7 +306,7 @@ export class KuadrantService {
     const own = openHealth(this.#shared!.source, this.#siblings.probingOf(place), this.#healthParts)
     this.#health = own
     const records = await this.#mergePeers(own.records)
-    return openRampUp(records, health?.rampUpMs ?? 0, this.#healthParts)
+    return openRampUp(records, health ?? NO_HEALTH, this.#healthParts)
   }
 
   async #mergePeers(own: RecordSource): Promise<RecordSource> {

@@ -303,10 +303,10 @@ t.test(
       ignored()[0],
       /team\/a: spec\.endpoints\[0\]\.recordTtl: .* it is ignored; the same in 1 more records$/,
     )
-    records.send({ type: 'MODIFIED', object: typo('a', '192.0.2.3') })
+    records.event('MODIFIED', typo('a', '192.0.2.3'))
     await stage.heard()
     t.equal(ignored().length, 1)
-    records.send({ type: 'ADDED', object: typo('c', '192.0.2.3') })
+    records.event('ADDED', typo('c', '192.0.2.3'))
     await stage.heard()
     t.equal(ignored().length, 2)
   },

@@ -1,0 +1,70 @@
+import type { Clock } from '../base/clock.ts'
+import type { Timers } from '../base/timers.ts'
+import { StateFile } from '../record/state/state-file.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { type RisenRecord, SETTLE_MS } from './ramp-up.ts'
+import { elapsedSince, printRisen, RISEN_STATE, type RisenAddress } from './risen-text.ts'
+
+export interface RampUpFileOptions {
+  /** Absolute. */
+  readonly path: string
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+}
+
+/** Keeps slow starts over a restart: those of all sources that have one file. */
+export class RampUpFile {
+  readonly #clock: Clock
+  readonly #file: StateFile<{ writtenMs: number; addresses: readonly RisenAddress[] }>
+  readonly #users = new Set<() => Iterable<RisenRecord>>()
+  readonly #openedMs: number
+  readonly #known: readonly RisenRecord[]
+
+  constructor({ path, log, clock, timers }: RampUpFileOptions) {
+    this.#clock = clock
+    const print = (): Iterable<string> => printRisen(this.#state())
+    this.#file = new StateFile({ path, kind: RISEN_STATE, log, clock, timers, print })
+    const found = this.#file.open()
+    this.#openedMs = clock.monotonic()
+    this.#known = (found?.addresses ?? []).map((one) => {
+      const elapsedMs = elapsedSince(one, found!.writtenMs, clock.now())
+      const sinceMs = new Map([[one.address, clock.monotonic() - elapsedMs]])
+      return { key: one.key, hostKey: one.hostKey, sinceMs }
+    })
+  }
+
+  /** What an earlier process left; nothing once the start is over: a reload has what this process knows. */
+  get known(): readonly RisenRecord[] {
+    return this.#clock.monotonic() - this.#openedMs < SETTLE_MS ? this.#known : []
+  }
+
+  /** Has what rises written from now on; returns the function that ends it. */
+  add(risen: () => Iterable<RisenRecord>): () => void {
+    this.#users.add(risen)
+    return () => this.#users.delete(risen)
+  }
+
+  noteChange(): void {
+    this.#file.noteChange()
+  }
+
+  /** Leaves the file as things are now. */
+  close(): void {
+    if (this.#state().addresses.length > 0) this.#file.noteChange()
+    this.#file.close()
+  }
+
+  #state(): { readonly writtenMs: number; readonly addresses: readonly RisenAddress[] } {
+    const nowMs = this.#clock.monotonic()
+    const addresses: RisenAddress[] = []
+    for (const risen of this.#users) {
+      for (const { key, hostKey, sinceMs } of risen()) {
+        for (const [address, cameMs] of sinceMs) {
+          addresses.push({ key, hostKey, address, elapsedMs: Math.max(0, nowMs - cameMs) })
+        }
+      }
+    }
+    return { writtenMs: this.#clock.now(), addresses }
+  }
+}

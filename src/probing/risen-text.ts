@@ -1,0 +1,88 @@
+import type { StateKind } from '../record/state/state-file.ts'
+import { RAMP_UP_MS_MAX } from './ramp-up-bounds.ts'
+
+/** What was in slow start when a file was written: one address of a record. */
+export interface RisenAddress {
+  readonly key: string
+  /** Of its root host. */
+  readonly hostKey: string
+  readonly address: string
+  /** Since it came back, when the file was written. */
+  readonly elapsedMs: number
+}
+
+export interface RisenState {
+  /** Wall clock at the write. */
+  readonly writtenMs: number
+  readonly addresses: readonly RisenAddress[]
+}
+
+/**
+ * A file with the addresses in slow start: the wall clock at the write, then a line each, as JSON:
+ *
+ *     WRITTEN_MS
+ *     [ELAPSED_MS, HOST_KEY, ADDRESS, NAMESPACE/NAME]
+ */
+export const RISEN_STATE: StateKind<RisenState> = {
+  what: 'ramp-up',
+  version: '1',
+  octetsMax: 64 * 1024 * 1024,
+  mode: 0o644,
+  gapMs: 0,
+  isLarge: false,
+  contents: 'slow starts',
+  subject: 'what is in slow start',
+  loss: 'every address has its full weight',
+  scan,
+}
+
+/** Addresses that came back that long before `nowMs`, each on a line. */
+export function* printRisen({ writtenMs, addresses }: RisenState): Iterable<string> {
+  yield `${Math.round(writtenMs)}\n`
+  for (const { key, hostKey, address, elapsedMs } of addresses) {
+    yield `${JSON.stringify([Math.round(elapsedMs), hostKey, address, key])}\n`
+  }
+}
+
+/**
+ * How long ago an address came back. A wall clock that was set back counts as standing still: then the slow start goes
+ * on where it was at the last write. One that was set forward ends it, as time itself would.
+ */
+export function elapsedSince(
+  { elapsedMs }: RisenAddress,
+  writtenMs: number,
+  nowMs: number,
+): number {
+  return elapsedMs + Math.min(RAMP_UP_MS_MAX, Math.max(0, nowMs - writtenMs))
+}
+
+function scan([first = '', ...lines]: readonly string[]): RisenState | undefined {
+  if (!/^\d{1,15}$/.test(first)) return undefined
+  const addresses: RisenAddress[] = []
+  for (const line of lines) {
+    const found = scanLine(line)
+    if (found === undefined) return undefined
+    addresses.push(found)
+  }
+  return { writtenMs: Number(first), addresses }
+}
+
+function scanLine(line: string): RisenAddress | undefined {
+  const values = scanJson(line)
+  if (!Array.isArray(values) || values.length !== 4) return undefined
+  const [elapsedMs, hostKey, address, key] = values as readonly unknown[]
+  const isTime = Number.isSafeInteger(elapsedMs) && Number(elapsedMs) >= 0
+  if (!isTime || Number(elapsedMs) > RAMP_UP_MS_MAX) return undefined
+  if (typeof hostKey !== 'string' || typeof address !== 'string') return undefined
+  if (typeof key !== 'string') return undefined
+  return { key, hostKey, address, elapsedMs: Number(elapsedMs) }
+}
+
+function scanJson(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return undefined
+  }
+}
