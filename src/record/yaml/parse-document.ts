@@ -16,7 +16,7 @@ import { type ScalarSlot, scanBlockYaml, type YamlValue } from './scan-block-yam
 import { scanJson } from './scan-json.ts'
 
 /** Bounds on what goes to the complete parser: it takes about a millisecond per kilooctet. */
-export const CHARACTERS_MAX = 262_144
+export const CHARACTERS_MAX = 131_072
 const NESTING_MAX = 64
 const INDENTATION_MAX = 512
 /** Anchors, and aliases, of one text: each alias is looked up among all of them. */
