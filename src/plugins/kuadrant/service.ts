@@ -146,11 +146,13 @@ export class KuadrantService {
 
   /** What is to be known of the answers, for the ready page; '' = nothing. */
   note(): string {
-    if (!this.#servesLoaded) {
-      const notes = [this.#shared?.source.note() ?? '', this.#health?.note() ?? '']
-      notes.push(this.#peers?.note() ?? '')
-      return notes.filter((note) => note !== '').join('; ')
-    }
+    const notes = this.#servesLoaded
+      ? [this.#noteLoaded()]
+      : [this.#shared?.source.note(), this.#health?.note(), this.#peers?.note()]
+    return [...notes, this.#keeper?.note()].filter((note) => note).join('; ')
+  }
+
+  #noteLoaded(): string {
     const since = printTime(this.#loaded!)
     const kept = this.#zones?.leftoverCount ?? 0
     if (kept > 0)

@@ -41,7 +41,7 @@ export class SnapshotKeeper {
   #writtenVersion: number | undefined
   #isChanged = false
   #isWriting = false
-  #isFailing = false
+  #fault = ''
   #isClosed = false
   #startedMs = Number.NEGATIVE_INFINITY
   #cancelTimer: (() => void) | undefined
@@ -57,6 +57,11 @@ export class SnapshotKeeper {
     places.set(options.path, place)
     place.keepers.push(this)
     this.#place = place
+  }
+
+  /** Why the last write failed, for the ready page; '' = it did not. */
+  note(): string {
+    return this.#fault
   }
 
   /** Notes that something else was published. */
@@ -135,11 +140,12 @@ export class SnapshotKeeper {
     } catch (error) {
       this.#isChanged = true
       const reason = error instanceof Error ? error.message : String(error)
-      if (!this.#isFailing) log.error(`snapshot ${path} can't be written: ${reason}`)
-      this.#isFailing = true
+      const fault = `snapshot ${path} can't be written: ${reason}`
+      if (this.#fault === '') log.error(fault)
+      this.#fault = fault
       return
     }
-    if (this.#isFailing) log.info(`snapshot ${path} is written again`)
-    this.#isFailing = false
+    if (this.#fault !== '') log.info(`snapshot ${path} is written again`)
+    this.#fault = ''
   }
 }

@@ -1,4 +1,12 @@
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RRType } from '../../../src/dns/iana/types.ts'
@@ -221,4 +229,26 @@ t.test('what the property refuses', (t) => {
     )
     return { dispenser, block: other.block, corefile: setUp.corefile }
   }
+})
+
+t.test('a snapshot that cannot be written is on the ready page', async (t) => {
+  const directory = t.testdir({ zones: { 'a.yaml': manifest('a', 1) } })
+  // Permission bits would not hinder root: a folder is where the new file has to go.
+  const snapshot = join(directory, 'snapshot')
+  mkdirSync(snapshot)
+  const corefile = `kuadrant {\n manifests ${join(directory, 'zones')}\n snapshot ${snapshot} 1s\n}`
+  const setUp = new SetUp(kuadrant, corefile, [ZONE])
+  await setUp.start()
+  t.teardown(() => setUp.stop())
+  const [ready] = setUp.readiness
+  const note = () => ready!.note!()
+  await until(() => note() !== '', 'the write to fail')
+  t.match(note(), /^snapshot .*\/snapshot can't be written: /)
+  t.equal(ready!.check(), '', 'queries are answered')
+  rmdirSync(snapshot)
+  await until(() => {
+    writeFileSync(join(directory, 'zones', 'a.yaml'), manifest('a', 2))
+    return note() === ''
+  }, 'the snapshot to be written')
+  t.ok(existsSync(snapshot))
 })

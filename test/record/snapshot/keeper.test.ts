@@ -128,10 +128,12 @@ t.test('a disk that fails is told of once, and tried again', async (t) => {
   await pass(600_000)
   t.strictSame(written, [])
   t.strictSame(lines, ["snapshot /four can't be written: ENOSPC"])
+  t.equal(keeper.note(), lines[0], 'the ready page has it')
   state.failure = ''
   await pass(60_000)
   t.strictSame(written, [2])
   t.equal(lines.at(-1), 'snapshot /four is written again')
+  t.equal(keeper.note(), '')
   await keeper.close()
 })
 
