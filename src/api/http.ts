@@ -1,6 +1,7 @@
-import { isIP } from 'node:net'
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { isIP, type Socket } from 'node:net'
 import type { HttpReply } from '../plugin/directive.ts'
+import { ClientPlaces, type Place } from './client-places.ts'
 
 /** One GET endpoint. */
 export interface Route {
@@ -22,9 +23,9 @@ export interface HttpOptions {
   /** `host:port`, `[v6]:port` or `:port` for every address. */
   readonly address: string
   readonly routes: readonly Route[]
-  /** Told what an endpoint threw; the client only learns that it did. */
+  /** Called with what an endpoint threw; the client only learns that it did. */
   readonly onError: (path: string, error: unknown) => void
-  /** Opens addresses that a later process may take over; undefined = nobody may. */
+  /** Opens addresses that a later process may take over; undefined = no process can. */
   readonly sharedPorts?: SharedPorts | undefined
 }
 
@@ -35,95 +36,180 @@ interface SharedPorts {
   claim(fd: number): void
 }
 
-const CONNECTIONS_MAX = 256
-const HEADERS_MS_MAX = 5_000
-const REQUEST_MS_MAX = 10_000
-const KEEP_ALIVE_MS = 30_000
-/** How often Node looks for requests that take too long; its own default is half a minute. */
-const CHECK_INTERVAL_MS = 1_000
+/** From the start of a connection, or of a request on a kept one, to the end of its headers. */
+const HEADERS_MS_MAX = 2_000
+const REQUEST_MS_MAX = 3_000
+/** From a request to the end of its reply, as the client reads it. */
+const REPLY_MS_MAX = 5_000
+const KEEP_ALIVE_MS = 5_000
+/** How often Node checks for requests that take too long; its own default is half a minute. */
+const CHECK_INTERVAL_MS = 500
 const HEADER_OCTETS_MAX = 8_192
+/** Connections that the kernel keeps until they are accepted; the system's own limit applies too. */
+const BACKLOG = 1024
 const TEXT = 'text/plain; charset=utf-8'
 
+const NOT_FOUND: HttpReply = { status: 404, contentType: TEXT, body: '404 page not found\n' }
+const NO_METHOD: HttpReply = { status: 405, contentType: TEXT, body: '405 method not allowed\n' }
+const FAILED: HttpReply = { status: 500, contentType: TEXT, body: '500 internal server error\n' }
+
 /**
- * Opens an HTTP address. Only GET and HEAD, no bodies; an unknown path is 404, another method 405.
- * Rejects where the address can't be had.
+ * Opens an HTTP address. Only GET and HEAD, no bodies; an unknown path is 404, another method 405. `ClientPlaces` says
+ * which connections it keeps. Rejects where the address can't be had.
  */
 export async function openHttp(options: HttpOptions): Promise<HttpListener> {
-  let routes = byPath(options.routes)
-  const app = fastify({
-    bodyLimit: 1,
-    connectionTimeout: REQUEST_MS_MAX,
-    requestTimeout: REQUEST_MS_MAX,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    http: {
-      headersTimeout: HEADERS_MS_MAX,
-      maxHeaderSize: HEADER_OCTETS_MAX,
-      connectionsCheckingInterval: CHECK_INTERVAL_MS,
-    },
-    forceCloseConnections: 'idle',
-    exposeHeadRoutes: false,
-  })
-  app.server.maxConnections = CONNECTIONS_MAX
-  // The hook answers everything, before a body would be read: routes can change while listening.
-  app.addHook('onRequest', (request, reply) => serve(request, reply, routes, options.onError))
+  const service = new HttpService(options)
   const { host, port } = splitAddress(options.address)
-  await listen(app, host === '' ? '::' : host, port, options.sharedPorts)
-  const bound = app.server.address()
+  await listen(service.server, host, port, options.sharedPorts)
+  const bound = service.server.address()
   return {
     port: typeof bound === 'object' && bound !== null ? bound.port : port,
-    use: (next) => {
-      routes = byPath(next)
-    },
-    close: () => app.close(),
+    use: (routes) => service.use(routes),
+    close: () => service.close(),
   }
 }
 
+/** A connection. */
+interface Client {
+  readonly place: Place
+  /** A request is being answered. */
+  isBusy: boolean
+}
+
+class HttpService {
+  readonly server: Server
+  readonly #onError: HttpOptions['onError']
+  #routes: ReadonlyMap<string, Route>
+  readonly #places = new ClientPlaces()
+  readonly #clients = new Map<Socket, Client>()
+  /** Requests of clients that are not regular: one is answered per turn of the event loop. */
+  readonly #waiting: (() => void)[] = []
+  #isClosing = false
+
+  constructor({ routes, onError }: HttpOptions) {
+    this.#routes = byPath(routes)
+    this.#onError = onError
+    this.server = createServer({
+      headersTimeout: HEADERS_MS_MAX,
+      requestTimeout: REQUEST_MS_MAX,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
+      maxHeaderSize: HEADER_OCTETS_MAX,
+    })
+    this.server.on('connection', (socket) => this.#connected(socket))
+    this.server.on('request', (request, response) => this.#asked(request, response))
+  }
+
+  use(routes: readonly Route[]): void {
+    this.#routes = byPath(routes)
+  }
+
+  close(): Promise<void> {
+    this.#isClosing = true
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
+    for (const [socket, { isBusy }] of this.#clients) if (!isBusy) socket.destroy()
+    return closed
+  }
+
+  #connected(socket: Socket): void {
+    const end = (): void => void socket.destroy()
+    const place = this.#places.admit(socket.remoteAddress ?? '', performance.now(), end)
+    if (place === undefined) {
+      end()
+      return
+    }
+    this.#clients.set(socket, { place, isBusy: false })
+    socket.once('close', () => {
+      this.#clients.delete(socket)
+      this.#places.leave(place)
+    })
+  }
+
+  #asked(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request
+    const client = this.#clients.get(socket)
+    // A client that asks again before it has its reply could have us work for replies that it never reads.
+    if (client === undefined || client.isBusy || socket.destroyed) {
+      socket.destroy()
+      return
+    }
+    client.isBusy = true
+    const deadline = setTimeout(() => socket.destroy(), REPLY_MS_MAX)
+    response.once('close', () => {
+      clearTimeout(deadline)
+      client.isBusy = false
+      if (this.#isClosing) socket.destroy()
+    })
+    response.once('finish', () => this.#places.noteServed(client.place, performance.now()))
+    if (this.#places.isRegular(client.place.client)) this.#answer(request, response)
+    else this.#queue(() => this.#answer(request, response))
+  }
+
+  #queue(answer: () => void): void {
+    if (this.#waiting.push(answer) === 1) setImmediate(this.#next)
+  }
+
+  readonly #next = (): void => {
+    this.#waiting.shift()?.()
+    if (this.#waiting.length > 0) setImmediate(this.#next)
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.socket.destroyed) return
+    const path = request.url?.split('?', 1)[0] ?? ''
+    const route = this.#routes.get(path)
+    if (route === undefined) return send(response, NOT_FOUND)
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD')
+      return send(response, NO_METHOD)
+    }
+    try {
+      send(response, await route.run())
+    } catch (error) {
+      this.#onError(path, error)
+      send(response, FAILED)
+    }
+  }
+}
+
+function send(response: ServerResponse, { status, contentType, body }: HttpReply): void {
+  const octets = Buffer.byteLength(body)
+  response.writeHead(status, { 'content-type': contentType, 'content-length': octets })
+  response.end(body)
+}
+
 async function listen(
-  app: FastifyInstance,
+  server: Server,
   host: string,
   port: number,
   shared: SharedPorts | undefined,
 ): Promise<void> {
   // A name has to be looked up first, which only Node does.
-  if (shared === undefined || isIP(host) === 0) {
-    await app.listen({ port, host })
-    return
-  }
-  const fd = shared.bind(host, port)
-  // What Node takes the socket from; `port` and `host` are not looked at then.
-  const options = { fd, port, host }
-  await app.listen(options)
-  shared.claim(fd)
+  const fd = shared !== undefined && isIP(host) !== 0 ? shared.bind(host, port) : undefined
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    const where = fd === undefined ? { host, port } : { fd }
+    server.listen({ ...where, backlog: BACKLOG }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  // A failure to accept, such as too many open files, ends no process.
+  server.on('error', () => {})
+  if (fd !== undefined) shared?.claim(fd)
 }
 
 function byPath(routes: readonly Route[]): ReadonlyMap<string, Route> {
   return new Map(routes.map((route) => [route.path, route]))
 }
 
-async function serve(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  routes: ReadonlyMap<string, Route>,
-  onError: HttpOptions['onError'],
-): Promise<FastifyReply> {
-  const path = request.url.split('?', 1)[0] ?? ''
-  const route = routes.get(path)
-  if (route === undefined) return reply.code(404).type(TEXT).send('404 page not found\n')
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    return reply.code(405).header('allow', 'GET, HEAD').type(TEXT).send('405 method not allowed\n')
-  }
-  try {
-    const { status, contentType, body } = await route.run()
-    return reply.code(status).type(contentType).send(body)
-  } catch (error) {
-    onError(path, error)
-    return reply.code(500).type(TEXT).send('500 internal server error\n')
-  }
-}
-
-/** Splits `host:port`. The caller has checked that the port is one. */
+/**
+ * Splits `host:port`. The caller has checked that the port is one. `localhost` is 127.0.0.1, as for CoreDNS, whether or
+ * not the system has the name.
+ */
 function splitAddress(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1')
-  return { host, port: Number(address.slice(colon + 1)) }
+  const names: Readonly<Record<string, string>> = { '': '::', localhost: '127.0.0.1' }
+  return { host: names[host] ?? host, port: Number(address.slice(colon + 1)) }
 }

@@ -1,0 +1,139 @@
+import { isIPv6 } from 'node:net'
+
+/** Most connections of clients without a reserved place. */
+export const PLACES = 256
+/** Most connections of one client: an IPv4 address or an IPv6 /64. */
+export const PLACES_PER_CLIENT = 16
+/** Most clients with reserved places, beside loopback. */
+export const REGULARS = 32
+/** A regular client that was not served for so long can lose its reservation to another. */
+export const REGULAR_MS = 5 * 60_000
+
+/** Most new connections per second of one client, and of all clients without a reserved place; loopback has no limit. */
+export const RATE_PER_CLIENT = 32
+export const RATE = 128
+
+/** One connection. */
+export interface Place {
+  /** True if it takes none of the places that all other clients share. */
+  isReserved: boolean
+  readonly client: string
+  /** Ends the connection, at once. */
+  readonly end: () => void
+}
+
+/**
+ * Which connections an HTTP address keeps. A new connection is always accepted: if places run out, the oldest connection
+ * of the client with the most of them ends. The first clients that are served and come back, such as a kubelet or
+ * Prometheus, become *regular*: they and loopback have places of their own, which no other client can take. So a
+ * probe is answered whatever later clients do, and no address has to be configured.
+ */
+export class ClientPlaces {
+  /** By client, the oldest first. */
+  readonly #clients = new Map<string, Set<Place>>()
+  /** When each was served last, monotonic. */
+  readonly #regulars = new Map<string, number>()
+  /** Places in use that are not reserved. */
+  #shared = 0
+  /** New connections since `#rateMs`, by client, and those of them without a reserved place. */
+  readonly #arrivals = new Map<string, number>()
+  #sharedArrivals = 0
+  #rateMs = 0
+
+  /**
+   * A place for a connection from `address`; connections that have to end for it do so. Undefined if they come too
+   * fast: reading what they ask would take too long.
+   */
+  admit(address: string, nowMs: number, end: () => void): Place | undefined {
+    const client = clientOf(address)
+    const isReserved = this.isRegular(client)
+    if (!isLoopback(client) && this.#isTooFast(client, isReserved, nowMs)) return undefined
+    const own = this.#clients.get(client)
+    if (own !== undefined && own.size >= PLACES_PER_CLIENT) this.#evict(own)
+    else if (!isReserved && this.#shared >= PLACES) this.#evict(this.#largest())
+    const place = { isReserved, client, end }
+    // `own` is forgotten if its last place was evicted.
+    const places = this.#clients.get(client) ?? new Set()
+    this.#clients.set(client, places.add(place))
+    if (!isReserved) this.#shared++
+    return place
+  }
+
+  #isTooFast(client: string, isReserved: boolean, nowMs: number): boolean {
+    if (nowMs - this.#rateMs >= 1000) {
+      this.#rateMs = nowMs
+      this.#arrivals.clear()
+      this.#sharedArrivals = 0
+    }
+    const arrivals = this.#arrivals.get(client) ?? 0
+    if (arrivals >= RATE_PER_CLIENT || (!isReserved && this.#sharedArrivals >= RATE)) return true
+    this.#arrivals.set(client, arrivals + 1)
+    if (!isReserved) this.#sharedArrivals++
+    return false
+  }
+
+  /** Frees a place; does nothing if it was evicted. */
+  leave(place: Place): void {
+    const places = this.#clients.get(place.client)
+    if (places?.delete(place) !== true) return
+    if (!place.isReserved) this.#shared--
+    if (places.size === 0) this.#clients.delete(place.client)
+  }
+
+  /** Notes that a request was answered: the client becomes regular, if one more can. */
+  noteServed({ client }: Place, nowMs: number): void {
+    if (isLoopback(client)) return
+    if (!this.#regulars.has(client) && !this.#hasRoom(nowMs)) return
+    this.#regulars.set(client, nowMs)
+    for (const place of this.#clients.get(client) ?? []) {
+      if (place.isReserved) continue
+      place.isReserved = true
+      this.#shared--
+    }
+  }
+
+  isRegular(client: string): boolean {
+    return isLoopback(client) || this.#regulars.has(client)
+  }
+
+  /** Whether one more client can be regular; drops one that stays away. */
+  #hasRoom(nowMs: number): boolean {
+    if (this.#regulars.size < REGULARS) return true
+    for (const [client, servedMs] of this.#regulars) {
+      if (nowMs - servedMs > REGULAR_MS) return this.#regulars.delete(client)
+    }
+    return false
+  }
+
+  #evict(places: ReadonlySet<Place>): void {
+    const [oldest] = places
+    if (oldest === undefined) return
+    this.leave(oldest)
+    oldest.end()
+  }
+
+  /** The places of the client that has the most, regular ones excepted. */
+  #largest(): ReadonlySet<Place> {
+    let largest: ReadonlySet<Place> = new Set()
+    for (const [client, places] of this.#clients) {
+      if (places.size > largest.size && !this.isRegular(client)) largest = places
+    }
+    return largest
+  }
+}
+
+function isLoopback(client: string): boolean {
+  return client === '127.0.0.1' || client === '::1'
+}
+
+/** What counts as one client: one host has a whole IPv6 /64. */
+export function clientOf(address: string): string {
+  const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
+  if (!isIPv6(plain) || plain === '::1') return plain
+  const [head = '', tail] = (plain.split('%', 1)[0] ?? '').split('::')
+  const groups = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? 0 : tail.split(':').length
+  const tailGroups = after === 0 ? [] : tail!.split(':')
+  const zeros = tail === undefined ? 0 : 8 - groups.length - after
+  return `${[...groups, ...new Array<string>(zeros).fill('0'), ...tailGroups].slice(0, 4).join(':')}::/64`
+}
