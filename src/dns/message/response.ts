@@ -1,5 +1,9 @@
+import * as opcodes from '../iana/opcodes.ts'
 import type { ReplySigner } from '../tsig/reply-signer.ts'
 import type { Query } from './query.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { Opcode } = opcodes
 
 /** Sections of a message, in wire order. */
 export const Section = { Answer: 0, Authority: 1, Additional: 2 } as const
@@ -83,8 +87,10 @@ export class Response {
     this.authoritative = false
     this.recursionAvailable = false
     this.authenticData = false
-    this.recursionDesired = (query.flags & 0x0100) !== 0
-    this.checkingDisabled = (query.flags & 0x0010) !== 0
+    // Only in queries do these bits have a meaning that the reply copies (RFC 6895 section 2).
+    const flags = query.opcode === Opcode.QUERY ? query.flags : 0
+    this.recursionDesired = (flags & 0x0100) !== 0
+    this.checkingDisabled = (flags & 0x0010) !== 0
     this.truncated = false
     this.count = 0
     this.synthesizedOctets = 0

@@ -85,7 +85,7 @@ t.test('the opcode is kept and no question is made up', async (t) => {
   const { query, response } = ask({ name: 'a', flags: 0x2900 })
   response.rcode = 4
   const { message, bytes } = send(query, response)
-  t.equal(message.flags, 0xa904)
+  t.equal(message.flags, 0xa804)
   t.equal(bytes.length, 12)
 })
 
