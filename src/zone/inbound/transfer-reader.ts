@@ -2,7 +2,7 @@ import { Opcode, printRcode, printType, RRClass, RRType } from '../../dns/iana/i
 import { HeaderFlag, type Message, type ResourceRecord } from '../../dns/message/message.ts'
 import { equalNames, isSubdomain, lowerName, printName } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
-import { ZoneRecords } from '../zonefile/records.ts'
+import { OWNER_RECORDS_MAX, ZoneRecords } from '../zonefile/records.ts'
 import { ScannedRecord } from '../zonefile/sink.ts'
 
 /** Of faults that say nothing about what the primary has. */
@@ -245,7 +245,13 @@ export class TransferReader {
     scanned.rdataOctets = rdata.length
     scanned.file = this.#question.origin
     scanned.line = this.#count
-    if (!records.add(scanned)) throw new TransferFault('the zone is over two gigabytes')
+    if (records.add(scanned)) return
+    const { crowded } = records
+    throw new TransferFault(
+      crowded
+        ? `${printName(scanned.owner)} has more than ${OWNER_RECORDS_MAX} records`
+        : 'the zone is over two gigabytes',
+    )
   }
 }
 

@@ -6,8 +6,7 @@ import type { ZoneRecords } from './records.ts'
 
 /** Faults and oddities kept of one zone; the rest is only counted. */
 const REPORTS_MAX = 100
-/** What the zone image can hold: records of one RRset, RRsets of one name. */
-const RDATA_MAX = 65_535
+/** Most RRsets of one name that the zone image can hold. */
 const RRSETS_MAX = 255
 /** Owners between two pauses. */
 const SLICE_NODES = 1024
@@ -107,15 +106,14 @@ class ZoneChecker {
       const end = this.#node.setEnd(from)
       for (const record of this.#node.duplicates(from, end)) this.#drop(record)
       this.#levelTtls(from, end)
-      if (end - from > RDATA_MAX) this.#reportTooMany(index[end - 1]!, `${RDATA_MAX} records`)
       from = end
     }
-    if (setCount > RRSETS_MAX) this.#reportTooMany(index.at(-1)!, `${RRSETS_MAX} types`)
+    if (setCount > RRSETS_MAX) this.#reportTooMany(index.at(-1)!)
   }
 
-  #reportTooMany(record: number, most: string): void {
+  #reportTooMany(record: number): void {
     const type = printType(this.#records.type[record]!)
-    const message = `${this.#owner()} has more than ${most} (here: ${type}); spread them over more names`
+    const message = `${this.#owner()} has more than ${RRSETS_MAX} types (here: ${type}); spread them over more names`
     this.#error('ZONE_LIMIT', this.#position(record), message)
   }
 

@@ -1,7 +1,8 @@
 import { InputError } from '../../base/errors.ts'
 import { RRType } from '../../dns/iana/index.ts'
+import { printName } from '../../dns/name/name.ts'
 import { checkZone } from './check.ts'
-import { ZoneRecords } from './records.ts'
+import { OWNER_RECORDS_MAX, ZoneRecords } from './records.ts'
 import { type ZoneScanLimits, ZoneScanner } from './scanner.ts'
 import type { ScannedRecord, ZoneSink } from './sink.ts'
 import { type FileStamp, hasChanged, readZoneText, ZONE_OCTETS_MAX, type ZoneText } from './text.ts'
@@ -68,6 +69,7 @@ export function* loadZoneText(
   const files = scanner.texts
   if (sink.isKnown) return { kind: 'unchanged', files }
   if (sink.records.full) scanner.errors.push(tooLarge(source.file))
+  if (sink.crowded !== undefined) scanner.errors.push(sink.crowded)
   if (scanner.errors.length > 0) return { kind: 'failed', errors: scanner.errors, files }
   const { errors, warnings } = yield* checkZone(sink.records, apex, source.file)
   if (errors.length > 0) return { kind: 'failed', errors, files }
@@ -83,11 +85,18 @@ function tooLarge(file: string): InputError {
   return new InputError('ZONE_LIMIT', { file, line: 1 }, 'the zone is over two gigabytes; split it')
 }
 
+function tooMany({ owner, file, line }: ScannedRecord): InputError {
+  const message = `${printName(owner)} has more than ${OWNER_RECORDS_MAX} records; spread them over more names`
+  return new InputError('ZONE_LIMIT', { file, line }, message)
+}
+
 /** Keeps the records, and notes the SOA's serial in passing. */
 class LoadSink implements ZoneSink {
   readonly records: ZoneRecords
   serial = -1
   isKnown = false
+  /** The fault of an owner with too many records. */
+  crowded: InputError | undefined
   readonly #apex: Uint8Array
   readonly #knownSerial: number
 
@@ -103,7 +112,9 @@ class LoadSink implements ZoneSink {
       this.isKnown = this.serial === this.#knownSerial && record.ownerOctets === this.#apex.length
       if (this.isKnown) return false
     }
-    return this.records.add(record)
+    const isKept = this.records.add(record)
+    if (this.records.crowded) this.crowded = tooMany(record)
+    return isKept
   }
 }
 

@@ -1,6 +1,8 @@
 import { findNode, findSlot, hashOctets, isOwner } from './node-index.ts'
 import type { ScannedRecord, ZoneSink } from './sink.ts'
 
+/** Most records of one owner: what the image can hold of one RRset, and what can be sorted in one turn. */
+export const OWNER_RECORDS_MAX = 65_535
 /** Most octets of one zone's names and rdata: two gigabytes. */
 const OCTETS_MAX = 0x7fff_ffff
 
@@ -18,6 +20,8 @@ export class ZoneRecords implements ZoneSink {
   recordCount = 0
   /** True once a record found no room: names and rdata end at two gigabytes. */
   full = false
+  /** True once an owner got more than OWNER_RECORDS_MAX records: the last one is not kept. */
+  crowded = false
   /** Files that records came from, by index. */
   readonly files: string[] = []
 
@@ -29,6 +33,7 @@ export class ZoneRecords implements ZoneSink {
   ownerOctets: Uint8Array
   firstRecord: Int32Array
   #lastRecord: Int32Array
+  #ownerRecords: Uint32Array
 
   nextRecord: Int32Array
   type: Uint16Array
@@ -51,6 +56,7 @@ export class ZoneRecords implements ZoneSink {
     this.ownerOctets = new Uint8Array(records)
     this.firstRecord = new Int32Array(records)
     this.#lastRecord = new Int32Array(records)
+    this.#ownerRecords = new Uint32Array(records)
     this.hash = new Int32Array(records)
     this.nextRecord = new Int32Array(records)
     this.type = new Uint16Array(records)
@@ -66,6 +72,9 @@ export class ZoneRecords implements ZoneSink {
     this.full = !this.#reserve(record.ownerOctets + record.rdataOctets)
     if (this.full) return false
     const node = this.#nodeOf(record.owner, record.ownerOctets)
+    this.crowded = this.#ownerRecords[node]! >= OWNER_RECORDS_MAX
+    if (this.crowded) return false
+    this.#ownerRecords[node]!++
     const index = this.recordCount++
     this.type[index] = record.type
     this.ttlSeconds[index] = record.ttlSeconds
@@ -162,6 +171,7 @@ export class ZoneRecords implements ZoneSink {
     this.ownerOctets = grow(this.ownerOctets, new Uint8Array(size))
     this.firstRecord = grow(this.firstRecord, new Int32Array(size))
     this.#lastRecord = grow(this.#lastRecord, new Int32Array(size))
+    this.#ownerRecords = grow(this.#ownerRecords, new Uint32Array(size))
     this.hash = grow(this.hash, new Int32Array(size))
   }
 

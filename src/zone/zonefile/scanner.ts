@@ -17,6 +17,10 @@ export interface ZoneScanLimits {
   readonly octetsMax?: number
   /** Most records. */
   readonly recordsMax?: number
+  /** Most records of all $GENERATE together. */
+  readonly generatedMax?: number
+  /** Most octets of text that $GENERATE makes and of files that are included again. */
+  readonly expandedOctetsMax?: number
   /** Faults after which the scan gives up. */
   readonly errorsMax?: number
 }
@@ -28,6 +32,9 @@ export const INCLUDE_DEPTH_MAX = 7
 /** Most files of one zone. */
 const FILES_MAX = 10_000
 const RECORDS_MAX = 20_000_000
+/** A few lines must not stand for a zone that takes minutes to load and gigabytes to hold. */
+const GENERATED_MAX = 1_000_000
+const EXPANDED_OCTETS_MAX = 64 * 1024 * 1024
 const ERRORS_MAX = 100
 /** Entries between two pauses: well under a millisecond. */
 const SLICE_ENTRIES = 512
@@ -43,10 +50,6 @@ interface Frame {
   origin: Uint8Array
   /** True if names relative to `origin` are in the zone without looking. */
   originInZone: boolean
-  /** From $TTL; -1 = none yet. */
-  defaultTtl: number
-  /** Last TTL written at a record; -1 = none yet. */
-  lastTtl: number
 }
 
 /** A fault of the file; thrown and caught in this module only. */
@@ -86,6 +89,16 @@ export class ZoneScanner {
   readonly #recordsMax: number
   readonly #errorsMax: number
   #octetsLeft: number
+  readonly #generatedMax: number
+  readonly #expandedOctetsMax: number
+  #generatedLeft: number
+  #expandedOctetsLeft: number
+  /** Paths of `texts`. */
+  readonly #paths = new Set<string>()
+  /** From $TTL, in whatever file (RFC 2308 section 4); -1 = none yet. */
+  #defaultTtl = -1
+  /** Last TTL written at a record; -1 = none yet. */
+  #lastTtl = -1
   #ownerInZone = false
   #ownerBroken = false
   #stopped = false
@@ -98,12 +111,17 @@ export class ZoneScanner {
     this.#sink = sink
     this.#octetsLeft = limits.octetsMax ?? ZONE_OCTETS_MAX
     this.#recordsMax = limits.recordsMax ?? RECORDS_MAX
+    this.#generatedMax = limits.generatedMax ?? GENERATED_MAX
+    this.#expandedOctetsMax = limits.expandedOctetsMax ?? EXPANDED_OCTETS_MAX
+    this.#generatedLeft = this.#generatedMax
+    this.#expandedOctetsLeft = this.#expandedOctetsMax
     this.#errorsMax = limits.errorsMax ?? ERRORS_MAX
   }
 
   /** Scans `source`, yielding every few hundred entries so that the caller can do other work. */
   *scan(source: ZoneText): Generator<void, void> {
     this.texts.push({ file: source.file, stamp: source.stamp })
+    this.#paths.add(resolve(source.file))
     this.#octetsLeft -= source.text.length
     yield* this.#scanFrame({
       lexer: new ZoneLexer(source.text),
@@ -112,8 +130,6 @@ export class ZoneScanner {
       depth: 0,
       origin: this.#zone,
       originInZone: true,
-      defaultTtl: -1,
-      lastTtl: -1,
     })
   }
 
@@ -187,11 +203,18 @@ export class ZoneScanner {
       )
     }
     record.type = readType(frame, field)
-    if (ttl !== -1) frame.lastTtl = ttl
-    record.ttlSeconds = effectiveTtl(frame, ttl)
+    if (ttl !== -1) this.#lastTtl = ttl
+    record.ttlSeconds = this.#effectiveTtl(ttl)
     const complaint = this.#rdata.scan(record, lexer, field + 1, frame.origin)
     if (complaint !== '') throw new Fault('ZONE_RDATA', complaint, lexer.line)
     this.#hand(frame)
+  }
+
+  /** RFC 2308 section 4: $TTL; without one, RFC 1035's last TTL written. */
+  #effectiveTtl(ttl: number): number {
+    if (ttl !== -1) return ttl
+    if (this.#defaultTtl !== -1) return this.#defaultTtl
+    return this.#lastTtl !== -1 ? this.#lastTtl : DEFAULT_TTL_SECONDS
   }
 
   #hand(frame: Frame): void {
@@ -249,7 +272,7 @@ export class ZoneScanner {
 
   #readDefaultTtl(frame: Frame): void {
     if (frame.lexer.count !== 2) throw usage(frame, '$TTL SECONDS')
-    frame.defaultTtl = readTtl(frame, 1)
+    this.#defaultTtl = readTtl(frame, 1)
   }
 
   #openInclude(frame: Frame): Frame {
@@ -283,14 +306,29 @@ export class ZoneScanner {
     const source = readZoneText(path, this.#octetsLeft, position)
     this.#octetsLeft -= source.text.length
     read.stamp = source.stamp
+    const isAgain = this.#paths.has(path)
+    this.#paths.add(path)
+    if (isAgain && !this.#expand(source.text.length)) {
+      const message = `${path} is included again, for more than ${this.#expandedOctetsMax} octets of text in all; include it less often`
+      this.#stopped = true
+      throw new InputError('ZONE_LIMIT', position, message)
+    }
     return source
   }
 
-  /** Origin, owner and TTL of the outer file hold again after an include (RFC 1035 section 5.1). */
+  /** Counts text that is in no file; false if it is too much. */
+  #expand(octets: number): boolean {
+    this.#expandedOctetsLeft -= octets
+    return this.#expandedOctetsLeft >= 0
+  }
+
+  /** Origin and owner of the outer file hold again after an include (RFC 1035 section 5.1), the TTL does not. */
   *#include(inner: Frame): Generator<void, void> {
     const record = this.#record
     const owner = record.owner.slice(0, record.ownerOctets)
     const ownerInZone = this.#ownerInZone
+    // Opening a file takes as long as hundreds of entries.
+    yield
     yield* this.#scanFrame(inner)
     record.owner.set(owner)
     record.ownerOctets = owner.length
@@ -303,6 +341,10 @@ export class ZoneScanner {
       throw usage(frame, '$GENERATE START-STOP[/STEP] OWNER [TTL] [CLASS] TYPE DATA')
     const range = scanRange(lexer.text(1), lexer.textBetween(lexer.start[2]!, lexer.at))
     if (typeof range === 'string') throw new Fault('ZONE_GENERATE', range, lexer.line)
+    const steps = Math.floor((range.stop - range.start) / range.step) + 1
+    if (steps > this.#generatedLeft)
+      throw this.#tooMuch(frame, `more than ${this.#generatedMax} records`)
+    this.#generatedLeft -= steps
     return range
   }
 
@@ -316,16 +358,29 @@ export class ZoneScanner {
       }
       const input = Buffer.from(text, 'latin1')
       this.#octetsLeft -= input.length
-      if (this.#octetsLeft < 0) {
-        this.#report(frame, 'ZONE_LIMIT', '$GENERATE makes too much text; use fewer steps', line)
+      if (!this.#expand(input.length) || this.#octetsLeft < 0) {
+        const { code, message } = this.#tooMuch(
+          frame,
+          `more than ${this.#expandedOctetsMax} octets of text`,
+        )
+        this.#report(frame, code, message, line)
         return
       }
+      // A long record costs more than an entry of a file.
+      this.#sliceEntries += input.length >> 5
       const errorsBefore = this.errors.length
       const lexer = new ZoneLexer(input, line, true)
       yield* this.#scanFrame({ ...frame, lexer, depth: INCLUDE_DEPTH_MAX })
       // One fault would repeat in every step.
       if (this.errors.length > errorsBefore) return
     }
+  }
+
+  /** Ends the scan: every further $GENERATE would say the same. */
+  #tooMuch(frame: Frame, what: string): Fault {
+    this.#stopped = true
+    const message = `$GENERATE makes ${what} in this zone; split the zone, or write the records into the file`
+    return new Fault('ZONE_LIMIT', message, frame.lexer.line)
   }
 
   #catch(frame: Frame, fault: unknown): void {
@@ -349,13 +404,6 @@ const DOT = 0x2e
 
 function isDigit(octet: number): boolean {
   return octet >= 0x30 && octet <= 0x39
-}
-
-/** RFC 2308 section 4: $TTL; without one, RFC 1035's last TTL written. */
-function effectiveTtl(frame: Frame, ttl: number): number {
-  if (ttl !== -1) return ttl
-  if (frame.defaultTtl !== -1) return frame.defaultTtl
-  return frame.lastTtl !== -1 ? frame.lastTtl : DEFAULT_TTL_SECONDS
 }
 
 function readTtl(frame: Frame, field: number): number {

@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { runWhole } from '../../../src/base/slices.ts'
 import { listRRsets, listZones } from '../../../src/zone/image/contents.ts'
 import { fillImage } from '../../../src/zone/zonefile/fill.ts'
-import { haveChanged, loadZone } from '../../../src/zone/zonefile/load.ts'
+import { haveChanged, loadZone, loadZoneText } from '../../../src/zone/zonefile/load.ts'
 import { printZone } from '../../../src/zone/zonefile/print.ts'
 import { loadText, wire } from '../../support/zone-text.ts'
 
@@ -180,7 +180,7 @@ test('load: files that include each other', async (t) => {
   const www = records.firstRecord[find('www.deep.example.org.')]!
   t.not(records.nextRecord[www], -1, 'the owner holds again after an include')
   const p = records.firstRecord[find('p.deep.example.org.')]!
-  t.equal(records.ttlSeconds[p], 1, '$TTL of an include stays in it')
+  t.equal(records.ttlSeconds[p], 9, '$TTL of an include holds afterwards (RFC 2308 section 4)')
   t.same(load.files.length, 4)
   t.notOk(haveChanged(load.files))
   writeFileSync(join(dir, 'parts/inner'), 'changed A 192.0.2.5\n')
@@ -209,6 +209,41 @@ test('load: includes count towards the size of the zone', async (t) => {
   const dir = t.testdir({ main: `${APEX}$INCLUDE big\n$INCLUDE big\n`, big: ';'.repeat(1000) })
   const load = runWhole(loadZone(join(dir, 'main'), wire('example.org.'), { octetsMax: 1500 }))
   t.match(load.kind === 'failed' ? load.errors : [], [/larger than the \d+ octets left/])
+})
+
+test('load: text of files that are included again is bounded', async (t) => {
+  const dir = t.testdir({
+    main: `${APEX}${'$INCLUDE big\n'.repeat(100_000)}`,
+    big: `a 1 A 192.0.2.1\n${';'.repeat(1000)}`,
+  })
+  const path = join(dir, 'main')
+  const load = runWhole(loadZone(path, wire('example.org.'), { expandedOctetsMax: 2500 }))
+  const errors = load.kind === 'failed' ? load.errors : []
+  t.equal(errors.length, 1)
+  t.match(errors[0]?.message, /big is included again, for more than 2500 octets of text in all/)
+  const { line } = errors[0]?.position ?? {}
+  t.equal(line, APEX.split('\n').length + 3, 'the fourth include')
+})
+
+test('load: a tree of includes ends with a few faults', async (t) => {
+  const names = Array.from({ length: 8 }, (_, i) => `f${i}`)
+  const files = names.map((name, i) => [name, `$INCLUDE f${i + 1}\n`.repeat(40)])
+  const dir = t.testdir({ ...Object.fromEntries(files), main: `${APEX}$INCLUDE f0\n`, f7: '' })
+  const load = runWhole(loadZone(join(dir, 'main'), wire('example.org.')))
+  const errors = load.kind === 'failed' ? load.errors : []
+  t.equal(errors.length, 100)
+  t.ok(load.files.length <= 10_000)
+})
+
+test('load: an owner with more records than can be sorted in one turn is a fault', async (t) => {
+  const sets = ['$GENERATE 1-65535 a TXT "$"', '$GENERATE 1-65535 b A 192.0.2.1', 'a 1 MX 1 x']
+  const text = `${APEX}${sets.join('\n')}\n`
+  const source = { file: 'db', text: Buffer.from(text), stamp: '' }
+  const load = runWhole(loadZoneText(source, wire('example.org.')))
+  const errors = load.kind === 'failed' ? load.errors : []
+  t.equal(errors.length, 1)
+  t.match(errors[0]?.message, /^a\.example\.org\. has more than 65535 records; spread them/)
+  t.equal(errors[0]?.position?.line, text.split('\n').length - 1)
 })
 
 test('load: a missing include is watched for', async (t) => {

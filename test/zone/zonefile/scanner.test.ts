@@ -352,5 +352,25 @@ test('master file: more records than allowed are an error', async (t) => {
 
 test('master file: $GENERATE counts towards the size of the zone', async (t) => {
   const { errors } = scanText('$GENERATE 1-60000 a$ A 192.0.2.1\n', { octetsMax: 1000 })
-  t.match(errors, [/\$GENERATE makes too much text/])
+  t.match(errors, [/\$GENERATE makes more than \d+ octets of text/])
+})
+
+test('master file: what all $GENERATE of a zone make is bounded', async (t) => {
+  const lines = '$GENERATE 1-65535 a$ A 192.0.2.1\n'.repeat(2000)
+  const { records, errors } = scanText(lines, { generatedMax: 70_000 })
+  t.equal(records.length, 65_535)
+  t.match(errors, [
+    /^db\.test:2: \$GENERATE makes more than 70000 records in this zone; split the zone/,
+  ])
+  t.equal(errors.length, 1, 'one fault, not one for each line')
+  const text = scanText(lines, { expandedOctetsMax: 10_000 })
+  t.match(text.errors, [
+    /^db\.test:1: \$GENERATE makes more than 10000 octets of text in this zone/,
+  ])
+  t.equal(text.errors.length, 1)
+  const step = scanText('$GENERATE 1-10/3 a$ A 192.0.2.1\n$GENERATE 1-1 b$ A 192.0.2.1\n', {
+    generatedMax: 5,
+  })
+  t.same(step.errors, [])
+  t.equal(step.records.length, 5)
 })
