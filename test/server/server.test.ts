@@ -306,6 +306,26 @@ t.test('what handlers return', async (t) => {
   )
 })
 
+t.test(
+  'RD and CD are copied from queries, whatever is wrong with them, and from nothing else',
+  async (t) => {
+    const RD_CD = 0x0110
+    const table: { name: string; given: QuerySpec; flags: number }[] = [
+      { name: 'REFUSED', given: { name: 'a.test', flags: RD_CD }, flags: 0x8115 },
+      { name: 'BADVERS', given: { name: 'a', flags: RD_CD, edns: { version: 1 } }, flags: 0x8110 },
+      { name: 'NOTIMP to STATUS', given: { name: 'a', flags: 0x1000 | RD_CD }, flags: 0x9004 },
+      { name: 'NOTIMP to UPDATE', given: { name: 'a', flags: 0x2800 | RD_CD }, flags: 0xa804 },
+      { name: 'NOTIMP to opcode 15', given: { name: 'a', flags: 0x7800 | RD_CD }, flags: 0xf804 },
+      { name: 'NOTIMP, all bits set', given: { name: 'a', flags: 0x7ff0 }, flags: 0xf804 },
+      { name: 'NOTIMP to NOTIFY', given: { name: 'a', flags: 0x2000 | RD_CD }, flags: 0xa004 },
+    ]
+    for (const { name, given, flags } of table) {
+      const { server } = start([block('a', { chain: says('x') })])
+      t.equal(ask(server, given)?.flags.toString(16), flags.toString(16), name)
+    }
+  },
+)
+
 t.test('handlers may wait', async (t) => {
   const later = (rcode: number): Handler =>
     chain(async (tx) => {
