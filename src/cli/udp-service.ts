@@ -36,8 +36,8 @@ export class UdpService {
   constructor(parts: UdpServiceParts) {
     this.#parts = parts
     parts.totals.includeLosses(() => {
-      const { dropped, oversize, sendErrors } = this.#counters
-      return { overloaded: dropped, oversize, unsent: sendErrors }
+      const { dropped, sendErrors } = this.#counters
+      return { overloaded: dropped, unsent: sendErrors }
     })
   }
 

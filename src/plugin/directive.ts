@@ -214,8 +214,6 @@ export interface Losses {
   readonly overloaded?: number
   /** UDP queries that found the kernel's buffer of their socket full. */
   readonly unbuffered?: number
-  /** UDP queries longer than any that is read. */
-  readonly oversize?: number
   /** UDP replies that the kernel did not take. */
   readonly unsent?: number
   /** TCP connections over a limit. */

@@ -20,6 +20,7 @@ const NSID = 3
 const SUBNET = 8
 const COOKIE = 10
 const KEEPALIVE = 11
+const PADDING = 12
 
 /** Of the kind that every server has to cope with. */
 export const EDNS = { payload: 1232 }
@@ -109,7 +110,12 @@ export function oddAsks(name: string): Ask[] {
     ),
     raw('OPT as an answer', header(9, 0x100, [1, 1, 0, 0], [...plain.subarray(12), ...opt])),
     raw('a cut OPT', header(9, 0x100, [1, 0, 0, 1], [...plain.subarray(12), ...opt.slice(0, 7)])),
-    raw('4096 octets', Buffer.concat([plain, Buffer.alloc(4096 - plain.length)])),
+    ...[4096, 4097, 65_507].map((octets) =>
+      raw(`${octets} octets`, Buffer.concat([plain, Buffer.alloc(octets - plain.length)])),
+    ),
+    ...[4000, 4090, 5000, 65_000].map((octets) =>
+      ask(name, A, { ...withEdns([[PADDING, Buffer.alloc(octets)]]), what: `padding ${octets}` }),
+    ),
     raw(
       'a label of 64',
       header(9, 0x100, [1, 0, 0, 0], [64, ...new Array(64).fill(97), 0, 0, 1, 0, 1]),

@@ -38,7 +38,6 @@ export class LossMetrics {
     const queries = [
       ['overload', losses.overloaded],
       ['buffer', losses.unbuffered],
-      ['oversize', losses.oversize],
     ] as const
     for (const [reason, count] of queries) {
       if (count !== undefined) this.#queries.inc({ reason }, count)

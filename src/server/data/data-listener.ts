@@ -78,7 +78,6 @@ export class DataListener implements UdpListener {
     }
     return {
       dropped: total[LoopCount.Dropped]!,
-      oversize: total[LoopCount.Oversize]!,
       sendErrors: total[LoopCount.SendErrors]!,
       socketErrors: total[LoopCount.SocketErrors]!,
     }

@@ -75,7 +75,7 @@ export class DataPlane implements DataThreads {
   /** Lines and texts that found a ring full. */
   #droppedLines = 0
   /** Of listeners that are closed. */
-  readonly #past = { overloaded: 0, unbuffered: 0, oversize: 0, unsent: 0 }
+  readonly #past = { overloaded: 0, unbuffered: 0, unsent: 0 }
 
   constructor(parts: DataPlaneParts) {
     this.#parts = parts
@@ -356,12 +356,11 @@ export class DataPlane implements DataThreads {
 }
 
 function addLosses(
-  sum: { overloaded: number; unbuffered: number; oversize: number; unsent: number },
+  sum: { overloaded: number; unbuffered: number; unsent: number },
   listener: DataListener,
 ): void {
-  const { dropped, oversize, sendErrors } = listener.counters
+  const { dropped, sendErrors } = listener.counters
   sum.overloaded += dropped
   sum.unbuffered += listener.unbuffered
-  sum.oversize += oversize
   sum.unsent += sendErrors
 }

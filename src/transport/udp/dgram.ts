@@ -9,6 +9,7 @@ import { parsePeerAddress } from '../peer-address.ts'
 import {
   createUdpCounters,
   DRAIN_MS_DEFAULT,
+  QUERY_OCTETS_MAX,
   type UdpCounters,
   type UdpListener,
   type UdpOptions,
@@ -101,7 +102,7 @@ class UdpServer implements UdpListener {
     this.#drain.enter()
     const query = exchange.query
     query.packet = packet
-    query.packetOctets = packet.length
+    query.packetOctets = Math.min(packet.length, QUERY_OCTETS_MAX)
     query.protocol = Protocol.Udp
     query.peerFamily = parsePeerAddress(peer.address, query.peerAddress)
     query.peerPort = peer.port

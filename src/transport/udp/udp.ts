@@ -18,8 +18,6 @@ export interface UdpOptions {
 export interface UdpCounters {
   /** Queries that found every exchange taken. */
   dropped: number
-  /** Datagrams longer than any query that is read, dropped unread. */
-  oversize: number
   /** Replies that could not be sent: the peer is unreachable, or the socket's buffer is full. */
   sendErrors: number
   /** Errors of the socket itself. */
@@ -27,7 +25,7 @@ export interface UdpCounters {
 }
 
 export function createUdpCounters(): UdpCounters {
-  return { dropped: 0, oversize: 0, sendErrors: 0, socketErrors: 0 }
+  return { dropped: 0, sendErrors: 0, socketErrors: 0 }
 }
 
 export interface UdpListener extends Listener {
@@ -39,6 +37,12 @@ export interface UdpListener extends Listener {
  * it can't be bound.
  */
 export type ListenUdp = (options: UdpOptions) => Promise<UdpListener>
+
+/**
+ * Octets that are read of a datagram. A query has a few hundred; of a longer datagram the rest is lost, and what was read
+ * is answered: with FORMERR if a record does not end in it.
+ */
+export const QUERY_OCTETS_MAX = 4096
 
 export const DRAIN_MS_DEFAULT = 5000
 

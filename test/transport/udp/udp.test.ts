@@ -1,5 +1,6 @@
 import t from 'tap'
 import { REPLY_OCTETS_MAX } from '../../../src/transport/udp/batch/layout.ts'
+import { QUERY_OCTETS_MAX } from '../../../src/transport/udp/udp.ts'
 import { udpClient } from '../client.ts'
 import { Echo, until, Wish } from '../echo.ts'
 import { faults, UDP_TRANSPORTS } from '../transports.ts'
@@ -84,6 +85,22 @@ for (const { name, listen } of UDP_TRANSPORTS) {
       t.equal(big?.length, name === 'batch' ? REPLY_OCTETS_MAX : 60_000)
       t.equal(big?.[1], 7)
       t.ok(client.received.some((reply) => reply.length === 2 && reply[1] === 8))
+      await client.close()
+      await listener.close()
+    })
+
+    t.test('of a long datagram the first octets are answered', async (t) => {
+      const listener = await listen({ host: '127.0.0.1', port: 0, handler: new Echo() })
+      const client = await udpClient(listener.port)
+      for (const octets of [1, 512, 513, 4095, 4096, 4097, 5000, 65_507]) {
+        const before = client.received.length
+        const packet = Buffer.from(Array.from({ length: octets }, (_, i) => (i % 251) ^ Wish.Echo))
+        client.send(packet)
+        // An empty datagram is one too.
+        client.send(Buffer.alloc(0))
+        await until('it is answered', () => client.received.length > before)
+        t.ok(packet.subarray(0, QUERY_OCTETS_MAX).equals(client.received.at(-1)!), `${octets}`)
+      }
       await client.close()
       await listener.close()
     })

@@ -1,5 +1,6 @@
 import { assert } from '../../../base/assert.ts'
 import { giveRegion, packetOctets, REGION_OCTETS, takeRegion } from '../../../base/packet-memory.ts'
+import { QUERY_OCTETS_MAX } from '../udp.ts'
 import type { Libc } from './libc.ts'
 
 /** Datagrams per system call. More would not be faster, and would wait longer for their answers. */
@@ -8,8 +9,6 @@ export const BATCH = 64
 /** Queries that may wait for late answers; each keeps its unit until then. */
 export const LATE_MAX = 1024
 
-/** Longest datagram that is read; a query is a few hundred octets at most. */
-export const PACKET_OCTETS_MAX = 4096
 /** What is read of it beside its addresses; the rest lies elsewhere, so that a batch fits into the cache. */
 export const PACKET_HEAD_OCTETS = 512
 
@@ -22,7 +21,6 @@ const IOVEC_OCTETS = 16
 export const HEADER_NAMELEN = 8
 export const HEADER_IOVLEN = 24
 export const HEADER_CONTROLLEN = 40
-export const HEADER_FLAGS = 48
 export const HEADER_LEN = 56
 export const IOVEC_LEN = 8
 
@@ -34,7 +32,7 @@ export const UNIT_CONTROL = NAME_OCTETS
 export const UNIT_PACKET = UNIT_CONTROL + CONTROL_OCTETS
 
 const UNIT_OCTETS = UNIT_PACKET + PACKET_HEAD_OCTETS
-const TAIL_OCTETS = PACKET_OCTETS_MAX - PACKET_HEAD_OCTETS
+const TAIL_OCTETS = QUERY_OCTETS_MAX - PACKET_HEAD_OCTETS
 
 /** Replies stand in a row, each from the start of a chunk; long ones take several. */
 export const REPLY_CHUNK_OCTETS = 512

@@ -24,12 +24,10 @@ const REVENTS_SHIFT = 16
 export const LoopCount = {
   /** Queries that found every exchange taken. */
   Dropped: 0,
-  /** Datagrams longer than any query that is read. */
-  Oversize: 1,
-  SendErrors: 2,
-  SocketErrors: 3,
+  SendErrors: 1,
+  SocketErrors: 2,
 } as const
-export const LOOP_COUNTS = 4
+export const LOOP_COUNTS = 3
 
 /** What a loop asks of whoever owns the thread. */
 export interface LoopHooks {
@@ -215,10 +213,6 @@ export class BatchLoop {
   /** @hot */
   #serve(member: Member, slot: number): void {
     const { socket, handler } = member
-    if (socket.isCut(slot)) {
-      member.counts[LoopCount.Oversize]! += 1
-      return
-    }
     member.exchange ??= handler.acquire()
     const exchange = member.exchange
     if (exchange === undefined) {

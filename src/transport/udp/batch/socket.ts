@@ -2,6 +2,7 @@ import type { Query } from '../../../dns/message/query.ts'
 import { parsePeerAddress } from '../../peer-address.ts'
 import * as sockaddr from '../../sockaddr.ts'
 import { systemError, writeSockaddr } from '../../sockaddr.ts'
+import * as udp from '../udp.ts'
 import * as layouts from './layout.ts'
 import { Layout } from './layout.ts'
 import type { Libc } from './libc.ts'
@@ -23,18 +24,17 @@ const {
   BATCH,
   CONTROL_OCTETS,
   HEADER_CONTROLLEN,
-  HEADER_FLAGS,
   HEADER_LEN,
   HEADER_NAMELEN,
   LATE_MAX,
   MMSGHDR_OCTETS,
   NAME_OCTETS,
   PACKET_HEAD_OCTETS,
-  PACKET_OCTETS_MAX,
   REPLY_OCTETS_MAX,
   UNIT_CONTROL,
   UNIT_PACKET,
 } = layouts
+const { QUERY_OCTETS_MAX } = udp
 
 /** A bound socket that more than one thread uses: one opened it, the others attach to it. */
 export interface SocketPlace {
@@ -75,7 +75,6 @@ const IP_PKTINFO = 8
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
 const IPV6_RECVPKTINFO = 49
-const MSG_TRUNC = 0x20
 const MSG_DONTWAIT = 0x40
 const EINTR = 4
 const EAGAIN = 11
@@ -108,7 +107,7 @@ export class BatchSocket implements SocketPlace {
   /** By slot: its packet, where that is no longer than a head. */
   readonly #heads: readonly Uint8Array[]
   /** The one packet that is longer, put together when it is described. */
-  readonly #long: Uint8Array = new Uint8Array(PACKET_OCTETS_MAX)
+  readonly #long: Uint8Array = new Uint8Array(QUERY_OCTETS_MAX)
   /** Where the last packet came to, on a wildcard bind. */
   readonly #asked: Uint8Array = new Uint8Array(16)
   /** Unit BATCH + i, while it is taken: a copy. */
@@ -200,12 +199,6 @@ export class BatchSocket implements SocketPlace {
     this.#used = 0
   }
 
-  /** True if the datagram in `slot` was longer than a unit can hold. */
-  isCut(slot: number): boolean {
-    const header = this.#layout.receiveHeader(slot)
-    return (this.#layout.words[(header + HEADER_FLAGS) >> 2]! & MSG_TRUNC) !== 0
-  }
-
   /** Fills in the packet in `slot`, and the addresses it came from and to. @hot */
   describe(slot: number, query: Query): void {
     const octets = this.packetOctets(slot)
@@ -214,7 +207,7 @@ export class BatchSocket implements SocketPlace {
     this.#describePlace(this.#layout.unit(slot), query, this.#asked)
   }
 
-  /** Octets of the datagram in `slot`. */
+  /** Octets that were read of the datagram in `slot`: at most QUERY_OCTETS_MAX. */
   packetOctets(slot: number): number {
     return this.#layout.words[(this.#layout.receiveHeader(slot) + HEADER_LEN) >> 2]!
   }

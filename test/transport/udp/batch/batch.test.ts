@@ -1,7 +1,6 @@
 import { createSocket, type RemoteInfo } from 'node:dgram'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { PACKET_OCTETS_MAX } from '../../../../src/transport/udp/batch/layout.ts'
 import { needsIPv6 } from '../../../support/ipv6.ts'
 import { udpClient } from '../../client.ts'
 import { Echo, until, Wish } from '../../echo.ts'
@@ -119,21 +118,6 @@ t.test('more late answers than a batch holds', async (t) => {
   t.equal(echo.inFlight, 0)
   await client.close()
   await listener.close()
-})
-
-t.test('a datagram longer than a query may be is dropped and counted', async (t) => {
-  const listener = await threads.listen({ host: '127.0.0.1', port: 0, handler: new Echo() })
-  const client = await udpClient(listener.port)
-  client.send(Buffer.alloc(PACKET_OCTETS_MAX + 1, Wish.Echo))
-  client.send(Buffer.alloc(60_000, Wish.Echo))
-  client.send(Buffer.alloc(0))
-  client.send(Buffer.alloc(PACKET_OCTETS_MAX, Wish.Echo))
-  await until('what fits is answered', () => client.received.length === 1)
-  t.equal(client.received[0]?.length, PACKET_OCTETS_MAX)
-  t.equal(listener.counters.oversize, 2)
-  await client.close()
-  await listener.close()
-  t.equal(listener.counters.oversize, 2, 'after the socket is closed as well')
 })
 
 t.test('answers to ports that are closed do no harm', async (t) => {

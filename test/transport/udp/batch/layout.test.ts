@@ -5,7 +5,6 @@ import {
   Layout,
   MMSGHDR_OCTETS,
   PACKET_HEAD_OCTETS,
-  PACKET_OCTETS_MAX,
   REPLY_CHUNK_OCTETS,
   REPLY_CHUNKS,
   REPLY_OCTETS_MAX,
@@ -13,6 +12,7 @@ import {
   UNIT_PACKET,
 } from '../../../../src/transport/udp/batch/layout.ts'
 import { loadLibc } from '../../../../src/transport/udp/batch/libc.ts'
+import { QUERY_OCTETS_MAX } from '../../../../src/transport/udp/udp.ts'
 
 /** `struct iovec`. */
 const IOVEC_OCTETS = 16
@@ -47,7 +47,7 @@ t.test('receive headers point to the units of their slots, as struct mmsghdr has
         packet: unit + UNIT_PACKET,
         octets: BigInt(PACKET_HEAD_OCTETS),
         tail: layout.tail(slot),
-        tailOctets: BigInt(PACKET_OCTETS_MAX - PACKET_HEAD_OCTETS),
+        tailOctets: BigInt(QUERY_OCTETS_MAX - PACKET_HEAD_OCTETS),
       },
     )
   }
@@ -96,7 +96,7 @@ t.test('no two rooms overlap, and all are where words and addresses may be', asy
       [`send iovec ${slot}`, layout.sendIovec(slot), IOVEC_OCTETS],
       [`send place ${slot}`, layout.sendPlace(slot), UNIT_PACKET],
       [`unit ${slot}`, layout.unit(slot), UNIT_PACKET + PACKET_HEAD_OCTETS],
-      [`tail ${slot}`, layout.tail(slot), PACKET_OCTETS_MAX - PACKET_HEAD_OCTETS],
+      [`tail ${slot}`, layout.tail(slot), QUERY_OCTETS_MAX - PACKET_HEAD_OCTETS],
     ]),
   ]
   rooms.sort(([, a], [, b]) => a - b)
