@@ -93,12 +93,13 @@ export function composeParts(
 /** Where this thread serves UDP too, there is nobody to change. */
 const NO_CHANGE: DataChange = { commit: async () => {}, abandon: () => {} }
 
-function tcpLosses({ refused, timedOut, overrun, dropped }: TcpCounters): Losses {
+function tcpLosses({ refused, timedOut, overrun, dropped, malformed }: TcpCounters): Losses {
   return {
     refusedConnections: refused,
     timedOutConnections: timedOut,
     overrunConnections: overrun,
     overloadedConnections: dropped,
+    malformedConnections: malformed,
   }
 }
 

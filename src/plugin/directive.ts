@@ -222,8 +222,10 @@ export interface Losses {
   readonly timedOutConnections?: number
   /** or left too much unread, */
   readonly overrunConnections?: number
-  /** or too many queries waited. */
+  /** or too many queries waited, */
   readonly overloadedConnections?: number
+  /** or a message was shorter than a header. */
+  readonly malformedConnections?: number
   /** Lines of the log, and other texts of data threads. */
   readonly lines?: number
 }

@@ -231,7 +231,7 @@ export class Server implements ServerView {
 
   /** The options of our own, before the chain: logs and metrics count their octets. */
   #addOptions({ query, response }: Transaction): void {
-    response.keepaliveDeciseconds = this.#keepaliveDeciseconds
+    response.keepaliveDeciseconds = query.connectionEnds ? 0 : this.#keepaliveDeciseconds
     if (query.cookieOctets !== 0 && this.#cookies !== undefined) {
       // The cookie itself is made when the reply goes out.
       response.serverCookieOctets = SERVER_COOKIE_OCTETS

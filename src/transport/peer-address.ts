@@ -22,14 +22,23 @@ export function parsePeerAddress(text: string, out: Uint8Array): 1 | 2 {
   return IPV4
 }
 
-const scratch = new Uint8Array(16)
-/** Octets of an IPv6 address that say which network it is in: who has one address of a /64 has all. */
-const NETWORK_OCTETS = 8
+/** Who is at the other end of a connection, for limits: equal keys are likely one client's, or of one network. */
+export interface Peer {
+  /** An IPv4 address, or the /64 of an IPv6 address: a host with one address of a /64 has all of them. */
+  readonly client: string
+  /** An IPv4 /24, or an IPv6 /48: what a site gets (RFC 6177), and what a single owner may have at little cost. */
+  readonly network: string
+}
 
-/** Equal for addresses that are likely one host's: an IPv4 address, or the /64 of an IPv6 address. */
-export function networkKey(text: string): string {
+const scratch = new Uint8Array(16)
+const IPV4_OCTETS = { client: 4, network: 3 }
+const IPV6_OCTETS = { client: 8, network: 6 }
+
+export function peerOf(text: string): Peer {
   const isIPv4 = parsePeerAddress(text, scratch) === IPV4
-  return Buffer.from(scratch.subarray(0, isIPv4 ? 4 : NETWORK_OCTETS)).toString('hex')
+  const octets = isIPv4 ? IPV4_OCTETS : IPV6_OCTETS
+  const client = Buffer.from(scratch.subarray(0, octets.client)).toString('hex')
+  return { client, network: client.slice(0, octets.network * 2) }
 }
 
 function readDotted(text: string, start: number, out: Uint8Array, at: number): void {

@@ -2,7 +2,8 @@ import type { Socket } from 'node:net'
 import { Protocol } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import { type Exchange, type QueryHandler, STREAMED } from './exchange.ts'
-import { parsePeerAddress } from './peer-address.ts'
+import { type Peer, parsePeerAddress } from './peer-address.ts'
+import type { Holder } from './places.ts'
 import type { Turns } from './turns.ts'
 
 /** Bounds on what one peer, and all of them, can make the server hold. */
@@ -20,29 +21,37 @@ export interface TcpLimits {
   /** Octets of replies the peer may leave unread; beyond it the connection is cut. */
   readonly unsentOctetsMax: number
   readonly connectionsMax: number
-  /** Of one IPv4 address, or one /64 of IPv6: whoever has one such address has them all. */
+  /** Connections of one client (see `Peer`). */
   readonly connectionsPerAddressMax: number
-  /** Where there are `connectionsMax`, one without a query for longer than this makes room for a new one. */
+  /** Connections with a reply of many messages under way; each holds an exchange until its end. */
+  readonly streamsMax: number
+  /** Octets of the shortest message; the first that is shorter ends the connection. */
+  readonly messageOctetsMin: number
+  /** A connection counts as idle when its last query, or its start, is longer ago than this. */
   readonly sparedMs: number
-  /** How long `close` waits for queries in flight. */
+  /** While closing: how long a connection must have been silent to be ended. */
+  readonly quietMs: number
+  /** How long `close` waits for clients to end their connections or to be silent, and for queries in flight. */
   readonly drainMs: number
 }
 
 export interface TcpCounters {
   /** Queries that found every exchange taken; their connections are cut. */
   dropped: number
-  /** Connections over a limit: refused, or closed to make room. */
+  /** Connections over a limit: refused, or ended to make room. */
   refused: number
   /** Connections cut because the peer did not send or read in time. */
   timedOut: number
   /** Connections cut because the peer left too much unread. */
   overrun: number
+  /** Connections cut because of a message shorter than a header. */
+  malformed: number
   /** Resets and other errors of sockets. */
   errors: number
 }
 
 export function createTcpCounters(): TcpCounters {
-  return { dropped: 0, refused: 0, timedOut: 0, overrun: 0, errors: 0 }
+  return { dropped: 0, refused: 0, timedOut: 0, overrun: 0, malformed: 0, errors: 0 }
 }
 
 /** A stream, and whom its exchange goes back to. */
@@ -52,25 +61,45 @@ interface Streaming {
   readonly stream: ReplyStream
 }
 
+/** What a connection knows of its listener. */
+export interface TcpHost {
+  readonly counters: TcpCounters
+  readonly turns: Turns
+  currentHandler(): QueryHandler
+  /** The first stream of a connection begins. May destroy the connection. */
+  beginStreams(connection: TcpConnection, peer: Peer): void
+  /** The last one is over. */
+  endStreams(connection: TcpConnection): void
+}
+
 const LENGTH_OCTETS = 2
 const EMPTY = new Uint8Array(0)
+/** What is read is joined in a buffer of at least so many octets. */
+const JOINED_OCTETS_MIN = 128
+
+/** Precedences of `Holder`: above all times in milliseconds, so that one kind goes before the other. */
+const IDLE = 1e13
+/** A connection that is about to be opened goes between those that are idle and those that are not. */
+export const NEWCOMER = 2e13
+const BUSY = 4e13
 
 /**
  * One TCP connection: messages with a length in front (RFC 1035 section 4.2.2), many at a time, answered
  * in the order in which the answers come (RFC 7766 section 6.2.1.1). What is read but not yet asked:
  *
- *     #pending:  [ asked ][ length | message ][ length | mess…
- *                0        #at                                 #pending.length
+ *     #pending:  [ asked ][ length | message ][ length | mess…    ]
+ *                0        #at                                 #end
  *
  * Reading stops while too many queries are in flight, the peer does not read its replies, a stream goes
  * out, or it is the turn of others.
  */
-export class TcpConnection {
+export class TcpConnection implements Holder {
   readonly #socket: Socket
   readonly #limits: TcpLimits
+  readonly #host: TcpHost
   readonly #counters: TcpCounters
-  readonly #currentHandler: () => QueryHandler
   readonly #turns: Turns
+  readonly #peer: Peer
   readonly #peerAddress: Uint8Array = new Uint8Array(16)
   readonly #peerFamily: number
   readonly #peerPort: number
@@ -80,6 +109,7 @@ export class TcpConnection {
 
   #pending: Uint8Array = EMPTY
   #at = 0
+  #end = 0
   #inFlight = 0
   #queries = 0
   /** Replies of many messages: the first is going out. */
@@ -94,40 +124,43 @@ export class TcpConnection {
   }
   /** No more queries are read; the connection ends once its answers are out. */
   #finishing = false
+  /** The listener closes: replies ask the client to end the connection. */
+  #isLeaving = false
+  /** The connection ends behind the next answer after which nothing waits. */
+  #endsWithAnswer = false
+  #hasAnswered = false
   /** Monotonic milliseconds; Infinity = nothing is awaited. */
   #readDeadlineMs: number
   #writeDeadlineMs = Number.POSITIVE_INFINITY
+  readonly #openedMs: number
+  #cloggedMs = 0
   /** Monotonic milliseconds: when octets came last. */
   #heardMs: number
   #askedMs: number
   /** True while the deadline is for the rest of a message that has begun. */
   #inMessage = false
 
-  constructor(
-    socket: Socket,
-    limits: TcpLimits,
-    counters: TcpCounters,
-    currentHandler: () => QueryHandler,
-    turns: Turns,
-  ) {
+  constructor(socket: Socket, peer: Peer, limits: TcpLimits, host: TcpHost) {
     this.#socket = socket
+    this.#peer = peer
     this.#limits = limits
-    this.#counters = counters
-    this.#currentHandler = currentHandler
-    this.#turns = turns
+    this.#host = host
+    this.#counters = host.counters
+    this.#turns = host.turns
     this.#peerFamily = parsePeerAddress(socket.remoteAddress ?? '', this.#peerAddress)
     this.#peerPort = socket.remotePort ?? 0
     this.#localFamily = parsePeerAddress(socket.localAddress ?? '', this.#localAddress)
     this.#localPort = socket.localPort ?? 0
-    this.#heardMs = performance.now()
-    this.#askedMs = this.#heardMs
+    this.#openedMs = performance.now()
+    this.#heardMs = this.#openedMs
+    this.#askedMs = this.#openedMs
     this.#readDeadlineMs = this.#heardMs + limits.readMs
     socket.on('data', (chunk: Uint8Array) => this.#receive(chunk))
     socket.on('drain', () => this.#unclog())
     socket.on('end', () => this.finish())
     socket.on('close', () => this.#endStreams())
     socket.on('error', () => {
-      counters.errors++
+      host.counters.errors++
     })
   }
 
@@ -137,53 +170,96 @@ export class TcpConnection {
     this.#ask()
   }
 
-  /** For how long the peer has sent nothing. */
-  silentMs(nowMs: number): number {
-    return nowMs - this.#heardMs
+  /** From now on replies ask the client to end the connection (RFC 7828 section 3.3.2). */
+  leave(): void {
+    this.#isLeaving = true
   }
 
-  /** Monotonic milliseconds: when the last whole query came, or else the connection. */
-  get askedMs(): number {
-    return this.#askedMs
+  /** Ends the connection behind the next answer: a client that pauses then has no query on its way. */
+  endWithAnswer(): void {
+    if (this.#endsWithAnswer) return
+    this.#endsWithAnswer = true
+    this.#hasAnswered = false
   }
 
-  /** True while the peer waits for an answer, its answers wait for it, or it is the turn of others. */
-  get isBusy(): boolean {
-    return this.#inFlight > 0 || this.#isWaiting || this.#socket.writableLength > 0
+  /** True if the client has been silent for so long that it has likely no query on its way. */
+  isQuiet(nowMs: number): boolean {
+    const waits = this.#inFlight > 0 || this.#isWaiting || this.#socket.writableLength > 0
+    return !waits && nowMs - this.#heardMs >= this.#limits.quietMs
+  }
+
+  /**
+   * Clogged connections are ended first, the one that is clogged for the longest before others; then those that are
+   * idle, the one without a query for the longest before others; then the others, the youngest before the older.
+   */
+  precedence(nowMs: number): number {
+    if (this.#clogged) return this.#cloggedMs
+    const isIdle = this.#inFlight === 0 && !this.#isWaiting
+    if (isIdle && nowMs - this.#askedMs > this.#limits.sparedMs) return IDLE + this.#askedMs
+    return BUSY - this.#openedMs
   }
 
   destroy(): void {
-    this.#socket.destroy()
+    this.#cut()
+    // Not only once it is closed: others wait for what the streams hold.
+    this.#endStreams()
   }
 
   /** Cuts the connection if the peer has kept us waiting too long. */
   checkDeadlines(nowMs: number): void {
     if (nowMs < this.#readDeadlineMs && nowMs < this.#writeDeadlineMs) return
     this.#counters.timedOut++
-    this.#socket.destroy()
+    this.#cut()
+  }
+
+  /**
+   * Replies that the peer does not read are thrown away with the connection. Else the kernel would keep them, and try to
+   * send them for minutes: enough of such connections take the memory that it has for TCP, and with it all others.
+   */
+  #cut(): void {
+    if (this.#socket.writableLength > 0) this.#socket.resetAndDestroy()
+    else this.#socket.destroy()
   }
 
   #receive(chunk: Uint8Array): void {
     if (this.#finishing) return
     this.#heardMs = performance.now()
-    const rest = this.#pending.length - this.#at
-    if (rest === 0) {
+    if (this.#end === this.#at) {
       this.#pending = chunk
+      this.#at = 0
+      this.#end = chunk.length
     } else {
-      const joined = new Uint8Array(rest + chunk.length)
-      joined.set(this.#pending.subarray(this.#at))
-      joined.set(chunk, rest)
-      this.#pending = joined
+      this.#join(chunk)
     }
-    this.#at = 0
     this.#ask()
+  }
+
+  /** Puts `chunk` behind what is read; queries in flight keep what they point to. */
+  #join(chunk: Uint8Array): void {
+    const rest = this.#end - this.#at
+    const octets = rest + chunk.length
+    if (this.#end + chunk.length > this.#pending.length) {
+      // Twice the room: a message that comes octet by octet is not copied for each of them.
+      const joined = new Uint8Array(Math.max(JOINED_OCTETS_MIN, 2 * octets))
+      joined.set(this.#pending.subarray(this.#at, this.#end))
+      this.#pending = joined
+      this.#at = 0
+      this.#end = rest
+    }
+    this.#pending.set(chunk, this.#end)
+    this.#end += chunk.length
   }
 
   /** Asks every whole message that was read, as far as the bounds allow, and sees what to await next. */
   #ask(): void {
     this.#socket.cork()
-    while (this.#pump() && !this.#isHeld() && this.#hasMessage()) {
-      if (this.#mustWait()) break
+    while (this.#pump() && !this.#isHeld() && this.#hasLength()) {
+      if (this.#messageOctets() < this.#limits.messageOctetsMin) {
+        this.#counters.malformed++
+        this.destroy()
+        break
+      }
+      if (!this.#hasMessage() || this.#mustWait()) break
       const start = this.#at + LENGTH_OCTETS
       const end = start + this.#messageOctets()
       this.#at = end
@@ -191,9 +267,10 @@ export class TcpConnection {
       if (!this.#serve(this.#pending.subarray(start, end))) break
     }
     this.#socket.uncork()
-    if (this.#at === this.#pending.length) {
+    if (this.#at === this.#end) {
       this.#pending = EMPTY
       this.#at = 0
+      this.#end = 0
     }
     this.#await()
   }
@@ -205,30 +282,34 @@ export class TcpConnection {
       const { stream, exchange } = streaming
       const octets = stream.next(exchange.reply)
       if (stream.isBroken) {
-        this.#socket.destroy()
+        this.destroy()
         return false
       }
       if (octets > 0) this.#write(exchange.reply, octets)
-      else this.#endStream(this.#streams.shift()!)
+      else this.#endStream()
     }
     return true
   }
 
-  #endStream({ handler, exchange, stream }: Streaming): void {
+  /** Ends the first. */
+  #endStream(): void {
+    const { handler, exchange, stream } = this.#streams.shift()!
     stream.close()
     this.#inFlight--
+    this.#hasAnswered = true
     handler.release(exchange)
+    if (this.#streams.length === 0) this.#host.endStreams(this)
   }
 
   #endStreams(): void {
-    for (const streaming of this.#streams.splice(0)) this.#endStream(streaming)
+    while (this.#streams.length > 0) this.#endStream()
   }
 
   /** True if it is the turn of others; then ours comes again. */
   #mustWait(): boolean {
     if (!this.#turns.isOver()) return false
     this.#isWaiting = true
-    this.#turns.wait(this.#takeTurn)
+    this.#turns.wait(this.#peer, this.#takeTurn)
     return true
   }
 
@@ -249,9 +330,12 @@ export class TcpConnection {
     return this.#socket.destroyed || this.#socket.writableEnded
   }
 
+  #hasLength(): boolean {
+    return this.#end - this.#at >= LENGTH_OCTETS
+  }
+
   #hasMessage(): boolean {
-    const octets = this.#pending.length - this.#at
-    return octets >= LENGTH_OCTETS && octets >= LENGTH_OCTETS + this.#messageOctets()
+    return this.#hasLength() && this.#end - this.#at >= LENGTH_OCTETS + this.#messageOctets()
   }
 
   #messageOctets(): number {
@@ -260,7 +344,7 @@ export class TcpConnection {
 
   /** False if the connection had to be cut. */
   #serve(packet: Uint8Array): boolean {
-    const handler = this.#currentHandler()
+    const handler = this.#host.currentHandler()
     const exchange = handler.acquire()
     if (exchange === undefined) {
       this.#counters.dropped++
@@ -282,6 +366,7 @@ export class TcpConnection {
     query.packet = packet
     query.packetOctets = packet.length
     query.protocol = Protocol.Tcp
+    query.connectionEnds = this.#isLeaving
     query.peerAddress.set(this.#peerAddress)
     query.peerFamily = this.#peerFamily
     query.peerPort = this.#peerPort
@@ -299,11 +384,13 @@ export class TcpConnection {
     const { stream } = exchange
     if (octets === STREAMED && stream !== undefined) {
       this.#streams.push({ handler, exchange, stream })
+      if (this.#streams.length === 1) this.#host.beginStreams(this, this.#peer)
       // Its messages go out in the next turn of `#ask`.
       if (this.#isGone()) this.#endStreams()
       return
     }
     if (octets > 0 && !this.#isGone()) this.#write(exchange.reply, octets)
+    this.#hasAnswered = true
     this.#inFlight--
     handler.release(exchange)
   }
@@ -316,12 +403,13 @@ export class TcpConnection {
     if (this.#socket.write(frame)) return
     if (this.#socket.writableLength > this.#limits.unsentOctetsMax) {
       this.#counters.overrun++
-      this.#socket.destroy()
+      this.#cut()
       return
     }
     if (this.#clogged) return
     this.#clogged = true
-    this.#writeDeadlineMs = performance.now() + this.#limits.writeMs
+    this.#cloggedMs = performance.now()
+    this.#writeDeadlineMs = this.#cloggedMs + this.#limits.writeMs
   }
 
   #unclog(): void {
@@ -334,8 +422,8 @@ export class TcpConnection {
   #await(): void {
     if (this.#isGone()) return
     const idle = this.#inFlight === 0 && !this.#clogged
-    if (idle && (this.#isSpent() || (this.#finishing && !this.#hasMessage()))) {
-      this.#end()
+    if (idle && (this.#isSpent() || (this.#isEnding() && !this.#hasMessage()))) {
+      this.#shutDown()
       return
     }
     if (this.#isHeld()) {
@@ -345,7 +433,7 @@ export class TcpConnection {
       return
     }
     if (this.#socket.isPaused()) this.#socket.resume()
-    if (this.#pending.length > 0) {
+    if (this.#end > 0) {
       // Octets that trickle in do not prolong the time that a message may take.
       if (!this.#inMessage) this.#readDeadlineMs = performance.now() + this.#limits.readMs
       this.#inMessage = true
@@ -356,8 +444,13 @@ export class TcpConnection {
     }
   }
 
+  #isEnding(): boolean {
+    if (this.#finishing) return true
+    return this.#endsWithAnswer && this.#hasAnswered && !this.#isWaiting && this.#end === this.#at
+  }
+
   /** Ends our side; a peer that does not end its own is cut when the write timeout is over. */
-  #end(): void {
+  #shutDown(): void {
     this.#finishing = true
     this.#socket.end()
     this.#socket.resume()

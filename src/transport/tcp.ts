@@ -3,12 +3,15 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Listener, QueryHandler } from './exchange.ts'
 import { openHost } from './open-host.ts'
-import { networkKey } from './peer-address.ts'
+import { type Peer, peerOf } from './peer-address.ts'
+import { Places } from './places.ts'
 import type { SharedPorts } from './shared-port.ts'
 import {
   createTcpCounters,
+  NEWCOMER,
   TcpConnection,
   type TcpCounters,
+  type TcpHost,
   type TcpLimits,
 } from './tcp-connection.ts'
 import { Turns } from './turns.ts'
@@ -45,7 +48,10 @@ export const TCP_LIMITS_DEFAULT: TcpLimits = {
   unsentOctetsMax: 1 << 20,
   connectionsMax: 2000,
   connectionsPerAddressMax: 100,
+  streamsMax: 256,
+  messageOctetsMin: 12,
   sparedMs: 500,
+  quietMs: 1000,
   drainMs: 5000,
 }
 
@@ -53,11 +59,12 @@ export const TCP_LIMITS_DEFAULT: TcpLimits = {
 const SWEEP_FRACTION = 4
 const SWEEP_MS_MIN = 5
 const SWEEP_MS_MAX = 1000
-const BACKLOG = 511
+/** A client whose SYN finds no room here tries again after a second. The system may have less (net.core.somaxconn). */
+const BACKLOG = 4096
 
-/** While closing: how long a connection must have been silent to be ended, and how long that can take. */
-const QUIET_MS = 100
-const QUIET_MS_MAX = 1000
+/** While closing: how often connections are checked, and how long they may take to end behind an answer. */
+const LEAVE_CHECK_MS = 25
+const LAST_ANSWER_MS = 1000
 
 /**
  * Opens a TCP socket and answers the queries that come over its connections (RFC 7766). Rejects with the
@@ -83,16 +90,18 @@ async function open(options: TcpOptions, host: string): Promise<TcpListener> {
   return new TcpServer(server, options)
 }
 
-class TcpServer implements TcpListener {
+/** Stands for a connection that is about to be opened. */
+const newcomer = { precedence: () => NEWCOMER }
+
+class TcpServer implements TcpListener, TcpHost {
   readonly port: number
   readonly counters: TcpCounters
   readonly #server: Server
   #limits: TcpLimits
-  /** With the `networkKey` of each. */
-  readonly #connections = new Map<TcpConnection, string>()
-  /** Counts by `networkKey`. */
-  readonly #perAddress = new Map<string, number>()
-  readonly #turns = new Turns()
+  readonly #places = new Places<TcpConnection | typeof newcomer>()
+  /** Places of connections with streams. */
+  readonly #streams = new Places<TcpConnection>()
+  readonly turns = new Turns()
   #sweeper: NodeJS.Timeout
   #handler: QueryHandler
   #closing: Promise<void> | undefined = undefined
@@ -112,7 +121,11 @@ class TcpServer implements TcpListener {
   }
 
   get connections(): number {
-    return this.#connections.size
+    return this.#places.size
+  }
+
+  currentHandler(): QueryHandler {
+    return this.#handler
   }
 
   setHandler(handler: QueryHandler): void {
@@ -134,33 +147,37 @@ class TcpServer implements TcpListener {
   async #close(): Promise<void> {
     const closed = once(this.#server, 'close')
     this.#server.close()
-    await this.#hushed()
+    for (const connection of this.#open()) connection.leave()
+    await this.#leave()
     await this.#drained()
-    for (const connection of this.#connections.keys()) connection.destroy()
+    for (const connection of this.#open()) connection.destroy()
     clearInterval(this.#sweeper)
     await closed
   }
 
   /**
-   * Ends connections that are silent, so that a query on its way here is not answered by a reset;
-   * those that never are, once they have had the time.
+   * Ends connections at a moment when no query is likely on its way here, since that would be answered by a reset: once
+   * the client is silent; after `drainMs` behind an answer, too; a second later all that are left.
    */
-  async #hushed(): Promise<void> {
-    const untilMs = performance.now() + QUIET_MS_MAX
-    for (;;) {
+  async #leave(): Promise<void> {
+    const { drainMs } = this.#limits
+    const startMs = performance.now()
+    const endMs = startMs + drainMs + Math.min(drainMs, LAST_ANSWER_MS)
+    while (this.#places.size > 0) {
       const nowMs = performance.now()
-      for (const connection of this.#connections.keys()) {
-        if (nowMs >= untilMs || connection.silentMs(nowMs) >= QUIET_MS) connection.finish()
+      for (const connection of this.#open()) {
+        if (nowMs >= endMs || connection.isQuiet(nowMs)) connection.finish()
+        else if (nowMs >= startMs + drainMs) connection.endWithAnswer()
       }
-      if (nowMs >= untilMs || this.#connections.size === 0) return
-      await delay(Math.min(QUIET_MS / 4, untilMs - nowMs))
+      if (nowMs >= endMs) return
+      await delay(LEAVE_CHECK_MS)
     }
   }
 
   #drained(): Promise<void> {
-    if (this.#connections.size === 0) return Promise.resolve()
+    if (this.#places.size === 0) return Promise.resolve()
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, this.#limits.drainMs)
+      const timer = setTimeout(resolve, Math.min(this.#limits.drainMs, LAST_ANSWER_MS))
       this.#whenEmpty = () => {
         clearTimeout(timer)
         resolve()
@@ -168,55 +185,66 @@ class TcpServer implements TcpListener {
     })
   }
 
+  #open(): IterableIterator<TcpConnection> {
+    // The newcomer is there only within `#hasRoom`.
+    return this.#places.holders() as IterableIterator<TcpConnection>
+  }
+
   #accept(socket: Socket): void {
     // A peer that reset the connection before we got here has no address any more.
     const address = socket.remoteAddress
-    const key = address === undefined ? '' : networkKey(address)
-    const open = this.#perAddress.get(key) ?? 0
-    const mayOpen = open < this.#limits.connectionsPerAddressMax && this.#closing === undefined
-    if (address === undefined || !mayOpen || !this.#hasRoom()) {
+    const peer = address === undefined ? undefined : peerOf(address)
+    if (peer === undefined || !this.#hasRoom(peer)) {
       this.counters.refused++
       socket.on('error', () => {})
       socket.destroy()
       return
     }
-    this.#perAddress.set(key, open + 1)
-    const current = (): QueryHandler => this.#handler
-    const { counters } = this
-    const connection = new TcpConnection(socket, this.#limits, counters, current, this.#turns)
-    this.#connections.set(connection, key)
+    const connection = new TcpConnection(socket, peer, this.#limits, this)
+    this.#places.enter(connection, peer)
+    if (this.#closing !== undefined) connection.leave()
     socket.on('close', () => this.#forget(connection))
   }
 
   /**
-   * True if there is room for one more, where need be that of the connection that has asked nothing for
-   * the longest (RFC 7766 section 6.2.3): else a few addresses could keep everybody out for ever.
+   * True if there is room for one more of `peer`, if need be the room of another connection (RFC 7766 section 6.2.3): one
+   * of the same client if that has as many as it may, else one of those that hold most. Who holds few keeps its place.
    */
-  #hasRoom(): boolean {
-    if (this.#connections.size < this.#limits.connectionsMax) return true
-    let idlest: TcpConnection | undefined
-    let sinceMs = performance.now() - this.#limits.sparedMs
-    for (const connection of this.#connections.keys()) {
-      if (connection.isBusy || connection.askedMs >= sinceMs) continue
-      idlest = connection
-      sinceMs = connection.askedMs
-    }
-    if (idlest === undefined) return false
-    this.counters.refused++
-    idlest.destroy()
-    this.#forget(idlest)
+  #hasRoom(peer: Peer): boolean {
+    const { connectionsMax, connectionsPerAddressMax } = this.#limits
+    const nowMs = performance.now()
+    const places = this.#places
+    places.enter(newcomer, peer)
+    let first: TcpConnection | typeof newcomer | undefined
+    if (places.countOf(peer) > connectionsPerAddressMax) first = places.worstOf(peer, nowMs)
+    else if (places.size > connectionsMax) first = places.worst(nowMs)
+    places.leave(newcomer)
+    if (first === undefined) return true
+    if (!(first instanceof TcpConnection)) return false
+    this.#evict(first)
     return true
+  }
+
+  beginStreams(connection: TcpConnection, peer: Peer): void {
+    this.#streams.enter(connection, peer)
+    if (this.#streams.size <= this.#limits.streamsMax) return
+    const first = this.#streams.worst(performance.now())
+    if (first !== undefined) this.#evict(first)
+  }
+
+  endStreams(connection: TcpConnection): void {
+    this.#streams.leave(connection)
+  }
+
+  #evict(connection: TcpConnection): void {
+    this.counters.refused++
+    connection.destroy()
+    this.#forget(connection)
   }
 
   /** Once it is closed, or as good as. */
   #forget(connection: TcpConnection): void {
-    const key = this.#connections.get(connection)
-    if (key === undefined) return
-    this.#connections.delete(connection)
-    const left = (this.#perAddress.get(key) ?? 1) - 1
-    if (left > 0) this.#perAddress.set(key, left)
-    else this.#perAddress.delete(key)
-    if (this.#connections.size === 0) this.#whenEmpty?.()
+    if (this.#places.leave(connection) && this.#places.size === 0) this.#whenEmpty?.()
   }
 
   #startSweeper(): NodeJS.Timeout {
@@ -227,6 +255,6 @@ class TcpServer implements TcpListener {
 
   #sweep(): void {
     const nowMs = performance.now()
-    for (const connection of this.#connections.keys()) connection.checkDeadlines(nowMs)
+    for (const connection of this.#open()) connection.checkDeadlines(nowMs)
   }
 }

@@ -1,40 +1,76 @@
+import type { Peer } from './peer-address.ts'
+
 /** Longest that all connections together are served before others get the event loop. */
 const TURN_MS = 2
+/** Longest that one connection is served while others wait. */
+const SLICE_MS = 0.25
+
+type Run = () => void
 
 /**
- * Shares the event loop between the connections of a listener, and between them and the rest of the
- * process. A kernel that takes replies as fast as they are made calls back without the loop ever going
- * on, so a connection with thousands of queries in its buffer could keep everybody else waiting:
+ * Shares the event loop between the clients of a listener, and between them and the rest of the process. A kernel that
+ * takes replies as fast as they are made calls back without the loop ever going on, so a connection with thousands of
+ * queries in its buffer could keep all others waiting:
  *
- *     turn: serve, serve, … 2 ms ─▶ isOver ─▶ wait(…) ─▶ UDP, timers, accept, … ─▶ next turn, in order
+ *     turn: serve, serve, … 2 ms ─▶ isOver ─▶ wait(…) ─▶ UDP, timers, accept, … ─▶ next turn
+ *
+ * Networks take their turns one after the other, so do the clients of a network, and the connections of a client: a client
+ * with a hundred connections gets no more than one with a single connection.
  */
 export class Turns {
   /** When the turn under way is over; 0 = none has begun. */
   #endMs = 0
-  #waiting: (() => void)[] = []
+  /** When the connection that is served has to wait again, if others do. */
+  #sliceEndMs = 0
+  /** Those that wait, by network and client; the first of each is next. */
+  readonly #networks = new Map<string, Map<string, Run[]>>()
   readonly #next = (): void => this.#goOn()
 
   /** Asked before each query: true = no more in this turn of the loop; `wait` for the next. */
   isOver(): boolean {
     const nowMs = performance.now()
-    if (this.#endMs !== 0) return nowMs >= this.#endMs
+    if (this.#endMs !== 0) return nowMs >= this.#sliceEndMs
     this.#endMs = nowMs + TURN_MS
+    this.#sliceEndMs = this.#endMs
     setImmediate(this.#next)
     return false
   }
 
-  /** Calls `run` in a later turn, after those that waited before. Only once `isOver` has said so. */
-  wait(run: () => void): void {
-    this.#waiting.push(run)
+  /** Calls `run` when it is the turn of the peer again. Only once `isOver` has said so. */
+  wait({ network, client }: Peer, run: Run): void {
+    let clients = this.#networks.get(network)
+    if (clients === undefined) this.#networks.set(network, (clients = new Map()))
+    const runs = clients.get(client)
+    if (runs === undefined) clients.set(client, [run])
+    else runs.push(run)
   }
 
   #goOn(): void {
     this.#endMs = 0
-    const waiting = this.#waiting
-    this.#waiting = []
-    let ran = 0
-    while (ran < waiting.length && !this.isOver()) waiting[ran++]!()
-    // Who waited longer goes before those that have just had a turn.
-    if (ran < waiting.length) this.#waiting = waiting.slice(ran).concat(this.#waiting)
+    while (this.#networks.size > 0 && !this.#isTurnOver()) {
+      const run = this.#take()
+      const nowMs = performance.now()
+      this.#sliceEndMs =
+        this.#networks.size > 0 ? Math.min(nowMs + SLICE_MS, this.#endMs) : this.#endMs
+      run()
+    }
+    this.#sliceEndMs = this.#endMs
+  }
+
+  #isTurnOver(): boolean {
+    this.#sliceEndMs = this.#endMs
+    return this.isOver()
+  }
+
+  /** Takes the one whose turn it is, and puts its client and its network last. */
+  #take(): Run {
+    const [[network, clients]] = this.#networks as unknown as [[string, Map<string, Run[]>]]
+    const [[client, runs]] = clients as unknown as [[string, Run[]]]
+    const run = runs.shift()!
+    clients.delete(client)
+    if (runs.length > 0) clients.set(client, runs)
+    this.#networks.delete(network)
+    if (clients.size > 0) this.#networks.set(network, clients)
+    return run
   }
 }

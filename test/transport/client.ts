@@ -57,8 +57,13 @@ export class TcpClient implements Client {
     })
   }
 
-  static async connect(port: number, host = '127.0.0.1'): Promise<TcpClient> {
-    const socket = connect({ port, host, allowHalfOpen: true, noDelay: true })
+  static async connect(
+    port: number,
+    host = '127.0.0.1',
+    localAddress?: string,
+  ): Promise<TcpClient> {
+    const from = localAddress === undefined ? {} : { localAddress }
+    const socket = connect({ port, host, ...from, allowHalfOpen: true, noDelay: true })
     const client = new TcpClient(socket)
     await once(socket, 'connect')
     return client

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { networkKey, parsePeerAddress } from '../../src/transport/peer-address.ts'
+import { parsePeerAddress, peerOf } from '../../src/transport/peer-address.ts'
 
 t.test('addresses as Node prints them', async (t) => {
   const zeros = (n: number): number[] => new Array(n).fill(0)
@@ -45,17 +45,22 @@ t.test('any text at all is read to its end and no further', async () => {
   )
 })
 
-t.test('limits are for an IPv4 address, or a /64 of IPv6', async (t) => {
-  const table: { name: string; given: [string, string]; isOne: boolean }[] = [
-    { name: 'one address', given: ['192.0.2.1', '192.0.2.1'], isOne: true },
-    { name: 'two addresses', given: ['192.0.2.1', '192.0.2.2'], isOne: false },
-    { name: 'a mapped address', given: ['192.0.2.1', '::ffff:192.0.2.1'], isOne: true },
-    { name: 'two mapped addresses', given: ['::ffff:192.0.2.2', '::ffff:192.0.2.1'], isOne: false },
-    { name: 'one /64', given: ['2001:db8:0:1::1', '2001:db8:0:1:ffff::'], isOne: true },
-    { name: 'two /64', given: ['2001:db8:0:1::1', '2001:db8:0:2::1'], isOne: false },
-    { name: 'a /64 that begins like an address', given: ['c000:201::', '192.0.2.1'], isOne: false },
+t.test('clients and networks of addresses', async (t) => {
+  const table: { name: string; given: [string, string]; same: 'client' | 'network' | 'none' }[] = [
+    { name: 'one address', given: ['192.0.2.1', '192.0.2.1'], same: 'client' },
+    { name: 'two addresses of a /24', given: ['192.0.2.1', '192.0.2.255'], same: 'network' },
+    { name: 'two /24', given: ['192.0.2.1', '192.0.3.1'], same: 'none' },
+    { name: 'a mapped address', given: ['192.0.2.1', '::ffff:192.0.2.1'], same: 'client' },
+    { name: 'two mapped addresses', given: ['::ffff:192.0.2.2', '192.0.2.1'], same: 'network' },
+    { name: 'one /64', given: ['2001:db8:0:1::1', '2001:db8:0:1:ffff::'], same: 'client' },
+    { name: 'two /64 of a /59', given: ['2001:db8:0:1::1', '2001:db8:0:1f::1'], same: 'network' },
+    { name: 'the ends of a /48', given: ['2001:db8::', '2001:db8:0:ffff::'], same: 'network' },
+    { name: 'two /48', given: ['2001:db8:0:1::1', '2001:db8:1:1::1'], same: 'none' },
+    { name: 'a /64 that begins like an address', given: ['c000:201::', '192.0.2.1'], same: 'none' },
   ]
-  for (const { name, given, isOne } of table) {
-    t.equal(networkKey(given[0]) === networkKey(given[1]), isOne, name)
+  for (const { name, given, same } of table) {
+    const [one, other] = given.map(peerOf)
+    t.equal(one?.client === other?.client, same === 'client', `${name}: client`)
+    t.equal(one?.network === other?.network, same !== 'none', `${name}: network`)
   }
 })

@@ -69,7 +69,8 @@ class Streamer implements QueryHandler<StreamExchange> {
 }
 
 async function start(handler: Streamer, limits: Partial<TcpLimits> = {}) {
-  const listener = await listenTcp({ host: '127.0.0.1', port: 0, handler, limits })
+  const options = { host: '127.0.0.1', port: 0, handler }
+  const listener = await listenTcp({ ...options, limits: { messageOctetsMin: 1, ...limits } })
   t.teardown(() => listener.close())
   return { listener, client: await TcpClient.connect(listener.port) }
 }
@@ -133,4 +134,35 @@ t.test('a peer that leaves in the middle leaves nothing behind', async (t) => {
   await until('it is gone', () => listener.connections === 0)
   t.equal(handler.streams[0]?.closed, 1)
   t.equal(handler.inFlight, 0)
+})
+
+t.test('the stream of a peer that does not read makes room for another', async (t) => {
+  const handler = new Streamer()
+  handler.octets = 65_000
+  const { client, listener } = await start(handler, { streamsMax: 2 })
+  const stuck = [client, await TcpClient.connect(listener.port)]
+  for (const one of stuck) {
+    one.socket.pause()
+    one.send(Buffer.from([0x6e, 255]))
+  }
+  await until('both have begun', () => handler.streams.length === 2)
+  const sent = () => handler.streams.reduce((sum, stream) => sum + stream.sent, 0)
+  let last = -1
+  let turns = 0
+  await until('both stand', () => {
+    turns = sent() === last ? turns + 1 : 0
+    last = sent()
+    return turns > 50
+  })
+  const other = await TcpClient.connect(listener.port)
+  other.send(Buffer.from([0x6e, 9]))
+  await until('it has all', () => other.received.length === 9)
+  t.equal(listener.counters.refused, 1)
+  t.equal(listener.connections, 2)
+  t.equal(handler.inFlight, 1, 'what the stream held is free')
+  // Its place is free again, and no other has to go.
+  other.send(Buffer.from([0x6e, 9]))
+  await until('it has all again', () => other.received.length === 18)
+  t.equal(listener.counters.refused, 1)
+  await Promise.all([...stuck, other].map((one) => one.close()))
 })

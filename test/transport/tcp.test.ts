@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import t from 'tap'
 import { listenTcp, type TcpListener } from '../../src/transport/tcp.ts'
 import type { TcpLimits } from '../../src/transport/tcp-connection.ts'
@@ -8,7 +9,8 @@ async function start(
   limits: Partial<TcpLimits> = {},
   echo: Echo = new Echo(),
 ): Promise<{ echo: Echo; listener: TcpListener; client: TcpClient }> {
-  const listener = await listenTcp({ host: '127.0.0.1', port: 0, handler: echo, limits })
+  const options = { host: '127.0.0.1', port: 0, handler: echo }
+  const listener = await listenTcp({ ...options, limits: { messageOctetsMin: 1, ...limits } })
   return { echo, listener, client: await TcpClient.connect(listener.port) }
 }
 
@@ -114,9 +116,8 @@ t.test('who waits for a turn and is reset, or whose listener closes, does no har
   t.equal(echo.inFlight, 0)
 })
 
-t.test('the longest message, in pieces, and an empty one', async (t) => {
+t.test('the longest message, in pieces', async (t) => {
   const { listener, client } = await start()
-  client.socket.write(frame(Buffer.alloc(0)))
   client.socket.write(frame(Buffer.alloc(65_535, 'e')))
   await until('it is answered', () => client.received.length === 1)
   t.equal(client.received[0]?.length, 65_535)
@@ -266,7 +267,10 @@ t.test('a slow reader that reads on gets everything', async (t) => {
 t.test('limits on connections', async (t) => {
   const table = [
     { name: 'in all', limits: { connectionsMax: 3, sparedMs: Number.POSITIVE_INFINITY } },
-    { name: 'of one address', limits: { connectionsPerAddressMax: 3 } },
+    {
+      name: 'of one address',
+      limits: { connectionsPerAddressMax: 3, sparedMs: Number.POSITIVE_INFINITY },
+    },
   ]
   for (const { name, limits } of table) {
     const { listener, client } = await start(limits)
@@ -311,21 +315,113 @@ t.test('whoever has asked nothing for the longest makes room for a new connectio
   await listener.close()
 })
 
-t.test('who has not yet read its answers makes no room', async (t) => {
-  const { listener, client } = await start({ connectionsMax: 2, sparedMs: 0 })
-  client.socket.pause()
-  client.socket.write(Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big)))))
-  const reading = await TcpClient.connect(listener.port)
-  await until('two are open', () => listener.connections === 2)
-  reading.send(message(Wish.Echo))
-  await until('the other is answered', () => reading.received.length === 1)
-  const third = await TcpClient.connect(listener.port)
-  await until('the other makes room', () => reading.closed || reading.ended)
-  t.notOk(client.ended, 'who has not read is left alone')
-  client.socket.resume()
-  await until('who reads late has every answer', () => client.received.length === 1000)
-  await Promise.all([client, third].map((c) => c.close()))
+t.test('who does not read its answers makes room before those that are idle', async (t) => {
+  const { listener, client, echo } = await start({ connectionsMax: 3, sparedMs: 0 })
+  const idle = await TcpClient.connect(listener.port)
+  const clogged = await TcpClient.connect(listener.port)
+  await until('three are open', () => listener.connections === 3)
+  clogged.socket.pause()
+  clogged.socket.write(Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big)))))
+  await until(
+    'no more are served',
+    stands(() => echo.served),
+  )
+  const fourth = await TcpClient.connect(listener.port)
+  fourth.send(message(Wish.Echo))
+  await until('the new one is answered', () => fourth.received.length === 1)
+  for (const one of [client, idle]) one.send(message(Wish.Echo))
+  await until('the idle ones are there', () => client.received.length + idle.received.length === 2)
+  clogged.socket.resume()
+  await until('the clogged one is not', () => clogged.ended)
+  t.equal(listener.counters.refused, 1)
+  await Promise.all([client, idle, clogged, fourth].map((c) => c.close()))
   await listener.close()
+})
+
+/** True once the value has been the same for many turns of the loop. */
+function stands(value: () => number): () => boolean {
+  let last = -1
+  let turns = 0
+  return () => {
+    turns = value() === last && last > 0 ? turns + 1 : 0
+    last = value()
+    return turns > 50
+  }
+}
+
+t.test('those that hold most make room, however busy they are', async (t) => {
+  const { listener, client, echo } = await start({ connectionsMax: 8 })
+  const other = await TcpClient.connect(listener.port, '127.0.0.1', '127.0.9.9')
+  // One network, many addresses, and each connection waits for an answer.
+  const many: TcpClient[] = []
+  for (let i = 0; i < 20; i++) {
+    const one = await TcpClient.connect(listener.port, '127.0.0.1', `127.0.1.${i}`)
+    one.send(message(Wish.Wait))
+    many.push(one)
+    await until('all are in', () => listener.counters.refused === Math.max(0, i - 5))
+  }
+  for (const one of [client, other]) one.send(message(Wish.Echo))
+  await until('the others have answers', () => client.received.length + other.received.length === 2)
+  const third = await TcpClient.connect(listener.port, '127.0.0.1', '127.0.10.1')
+  third.send(message(Wish.Echo))
+  await until('a new one has, too', () => third.received.length === 1)
+  t.equal(listener.connections, 8)
+  echo.answerWaiting()
+  await until('all is given back', () => echo.inFlight === 0)
+  await Promise.all([client, other, third, ...many].map((c) => c.close()))
+  await listener.close()
+})
+
+t.test('evictions cost no client its places', async () => {
+  const steps = fc.array(fc.record({ close: fc.boolean(), address: fc.nat(3), which: fc.nat(9) }), {
+    minLength: 10,
+    maxLength: 40,
+  })
+  const perAddress = 3
+  const property = fc.asyncProperty(steps, async (steps) => {
+    const { listener, client } = await start({
+      connectionsMax: 5,
+      connectionsPerAddressMax: perAddress,
+      sparedMs: -1,
+    })
+    await client.close()
+    const connect = (address: number) =>
+      TcpClient.connect(listener.port, '127.0.0.1', `127.0.${address >> 1}.${address}`)
+    const open: TcpClient[] = []
+    for (const { close, address, which } of steps) {
+      if (close) await open[which]?.close()
+      else open.push(await connect(address))
+      for (const [i, one] of open.entries()) if (one.ended) open.splice(i, 1)
+    }
+    await Promise.all(open.map((one) => one.close()))
+    await until('all are gone', () => listener.connections === 0)
+    const { refused } = listener.counters
+    for (let address = 0; address < 4; address++) {
+      const all = await Promise.all(Array.from({ length: perAddress }, () => connect(address)))
+      for (const one of all) one.send(message(Wish.Echo))
+      await until('all are answered', () => all.every(({ received }) => received.length === 1))
+      await Promise.all(all.map((one) => one.close()))
+      await until('all are gone again', () => listener.connections === 0)
+    }
+    await listener.close()
+    return listener.counters.refused === refused
+  })
+  await fc.assert(property, { seed: 16, numRuns: 20 })
+})
+
+t.test('a message shorter than a header ends the connection', async (t) => {
+  for (const octets of [0, 1, 11]) {
+    const { listener, client, echo } = await start({ messageOctetsMin: 12 })
+    client.send(Buffer.alloc(12, Wish.Echo))
+    await until('a header is answered', () => client.received.length === 1)
+    // Its length is enough: the octets need not come.
+    client.socket.write(Buffer.of(0, octets))
+    await until('the connection is cut', () => client.ended)
+    t.equal(listener.counters.malformed, 1, `${octets} octets`)
+    t.equal(echo.inFlight, 0)
+    await client.close()
+    await listener.close()
+  }
 })
 
 t.test('a limit on queries ends the connection after the last answer', async (t) => {
@@ -387,8 +483,28 @@ t.test('close answers what is on its way, and takes no new connections', async (
   await closing
 })
 
-t.test('close ends connections that are never silent as well', async (_t) => {
-  const { listener, client } = await start()
+t.test('close waits for clients that go on asking, and ends behind an answer', async (t) => {
+  const { listener, client } = await start({ drainMs: 200 })
+  let sent = 0
+  // It asks when it has the answer to the question before, a bit later: the end comes right behind the answer.
+  const ask = (): void => {
+    if (client.ended) return
+    sent++
+    client.send(message(Wish.Echo))
+  }
+  client.socket.on('data', () => setTimeout(ask, 1))
+  ask()
+  const startMs = performance.now()
+  const closing = listener.close()
+  await until('the server ends', () => client.ended)
+  t.ok(performance.now() - startMs >= 200, 'it had time to end by itself')
+  t.equal(client.received.length, sent, 'every query was answered')
+  client.socket.end()
+  await closing
+})
+
+t.test('close ends connections that ask all the time as well', async (_t) => {
+  const { listener, client } = await start({ drainMs: 100 })
   const closing = listener.close()
   await until('the server ends', () => {
     if (!client.ended) client.send(message(Wish.Echo))
@@ -396,4 +512,23 @@ t.test('close ends connections that are never silent as well', async (_t) => {
   })
   client.socket.end()
   await closing
+})
+
+t.test('queries say that the listener closes', async (t) => {
+  const ends: boolean[] = []
+  class Watching extends Echo {
+    override serve(exchange: ReturnType<Echo['acquire']> & {}): number | Promise<number> {
+      ends.push(exchange.query.connectionEnds)
+      return super.serve(exchange)
+    }
+  }
+  const { listener, client } = await start({}, new Watching())
+  client.send(message(Wish.Echo))
+  await until('it is answered', () => client.received.length === 1)
+  const closing = listener.close()
+  client.send(message(Wish.Echo))
+  await until('it is answered, too', () => client.received.length === 2)
+  client.socket.end()
+  await closing
+  t.strictSame(ends, [false, true])
 })

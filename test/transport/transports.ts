@@ -42,7 +42,7 @@ export const TRANSPORTS: readonly Transport[] = [
     name: 'tcp',
     protocol: 1,
     listen: ({ host, port, handler, drainMs = 5000 }) =>
-      listenTcp({ host, port, handler, limits: { drainMs } }),
+      listenTcp({ host, port, handler, limits: { drainMs, messageOctetsMin: 1 } }),
     use,
     connect: (port, host) => TcpClient.connect(port, host),
   },

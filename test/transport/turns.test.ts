@@ -21,16 +21,51 @@ t.test(
   },
 )
 
-t.test('those that wait come in order, the longest waiting first', async (t) => {
+/** Runs that use up their turns and wait again; the names of their connections, `network.client.connection`, in order. */
+async function order(names: readonly string[], count: number): Promise<string[]> {
   const turns = new Turns()
   const ran: string[] = []
-  const greedy = (name: string, again: number) => (): void => {
-    ran.push(name)
-    spend(turns)
-    if (again > 0) turns.wait(greedy(name, again - 1))
-  }
   spend(turns)
-  for (const name of ['a', 'b', 'c']) turns.wait(greedy(name, 1))
-  for (let i = 0; i < 20 && ran.length < 6; i++) await nextTurn()
-  t.strictSame(ran, ['a', 'b', 'c', 'a', 'b', 'c'])
+  for (const name of names) {
+    const [network = '', client = ''] = name.split('.')
+    const peer = { network, client: `${network}.${client}` }
+    const run = (): void => {
+      ran.push(name)
+      spend(turns)
+      if (ran.length < count) turns.wait(peer, run)
+    }
+    turns.wait(peer, run)
+  }
+  while (ran.length < count) await nextTurn()
+  return ran.slice(0, count)
+}
+
+t.test('those that wait come in order, the longest waiting first', async (t) => {
+  t.strictSame(await order(['a.1.1', 'b.1.1', 'c.1.1'], 6), [
+    ...['a.1.1', 'b.1.1', 'c.1.1'],
+    ...['a.1.1', 'b.1.1', 'c.1.1'],
+  ])
+})
+
+t.test('turns are those of networks, then of clients, then of connections', async (t) => {
+  const many = Array.from({ length: 50 }, (_, i) => `a.1.${i}`)
+  t.strictSame(await order([...many, 'a.2.1', 'b.1.1'], 8), [
+    ...['a.1.0', 'b.1.1', 'a.2.1', 'b.1.1'],
+    ...['a.1.1', 'b.1.1', 'a.2.1', 'b.1.1'],
+  ])
+})
+
+t.test('several that wait have parts of one turn', async (t) => {
+  const turns = new Turns()
+  const slices: number[] = []
+  spend(turns)
+  for (const name of ['a', 'b', 'c']) {
+    turns.wait({ network: name, client: name }, () => {
+      const startMs = performance.now()
+      spend(turns)
+      slices.push(performance.now() - startMs)
+    })
+  }
+  while (slices.length < 3) await nextTurn()
+  t.ok(Math.min(slices[0]!, slices[1]!) < 2, `${slices} ms`)
 })

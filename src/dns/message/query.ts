@@ -71,6 +71,8 @@ export class Query {
   readonly ecsWords: Uint32Array = new Uint32Array(this.ecsAddress.buffer)
   /** True if the client asked for edns-tcp-keepalive (RFC 7828); means nothing on UDP. */
   keepaliveRequested = false
+  /** True if the listener of the TCP connection is closing. Filled in by the transport. */
+  connectionEnds = false
   /** True of a NOTIFY that whoever sent it has from somebody else (`OptionCode.PASSED_ON`). */
   isPassedOn = false
 

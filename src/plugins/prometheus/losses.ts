@@ -47,6 +47,7 @@ export class LossMetrics {
       ['timeout', losses.timedOutConnections],
       ['unread', losses.overrunConnections],
       ['overload', losses.overloadedConnections],
+      ['malformed', losses.malformedConnections],
     ] as const
     for (const [reason, count] of connections) {
       if (count !== undefined) this.#connections.inc({ reason }, count)
