@@ -6,7 +6,9 @@ import t, { type Test } from 'tap'
 import { BurstClient } from '../support/burst-client.ts'
 import { composeQuery } from '../support/client.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
+import { TcpTalk } from '../support/tcp-talk.ts'
 import { until } from '../support/until.ts'
+import { wireQuery } from '../support/wire.ts'
 
 const FILES = {
   'records/a.json': JSON.stringify({
@@ -194,6 +196,42 @@ t.test('connections and probes fail at no time', async (t) => {
   t.same(Object.keys(await tcp.stop()), ['answers 1'])
   t.same(Object.keys(await alive.stop()), ['200'])
   t.same(Object.keys(await serving.stop()), ['200'])
+})
+
+t.test('connections that stay open lose no query', async (t) => {
+  const keepalive = wireQuery({ name: 'a.z.example', edns: { options: [[11, Buffer.alloc(0)]] } })
+  const manners = [
+    // One that sends without a pause and without an end can only lose its last query, and has to ask it again.
+    { query: QUERY, pauseMs: 0, obeysKeepalive: false, questions: 500 },
+    { query: QUERY, pauseMs: 20, obeysKeepalive: false },
+    { query: QUERY, pauseMs: 400, obeysKeepalive: false },
+    { query: QUERY, pauseMs: 3000, obeysKeepalive: false },
+    { query: keepalive, pauseMs: 0, obeysKeepalive: true },
+    { query: keepalive, pauseMs: 400, obeysKeepalive: true },
+  ]
+  const text = corefile('127.0.0.1')
+  let running = await startServer(t, { corefile: text, files: FILES })
+  const talks = manners.flatMap((manner) =>
+    [1, 2, 3, 4].map(() => new TcpTalk(running.port, manner)),
+  )
+  const answered = () => talks.reduce((sum, talk) => sum + talk.answered, 0)
+  for (let takeovers = 0; takeovers < 2; takeovers++) {
+    const before = answered()
+    await until(() => answered() > before + 200, 'answers')
+    const old = running
+    running = await takeOver(t, old, text)
+    t.equal(await old.exited(), 0)
+  }
+  await Promise.all(talks.map((talk) => talk.stop()))
+  const sum = (of: (talk: TcpTalk) => number) => talks.reduce((all, talk) => all + of(talk), 0)
+  t.comment(
+    `${answered()} answers, ${sum((talk) => talk.ended)} ends, ${sum((talk) => talk.left)} left`,
+  )
+  t.equal(
+    sum((talk) => talk.lost),
+    0,
+  )
+  t.ok(sum((talk) => talk.left) > 0, 'clients are asked to leave')
 })
 
 t.test('the old one serves on during lameduck', async (t) => {
