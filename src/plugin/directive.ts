@@ -11,6 +11,7 @@ import type { CounterSlots } from './counter-slots.ts'
 import type { Feed } from './feed.ts'
 import type { HandlerFactory } from './handler.ts'
 import type { MetadataProvider } from './metadata.ts'
+import type { ReplyLimiter } from './reply-limiter.ts'
 import type { Transaction } from './transaction.ts'
 import type { ZoneVersions } from './zone-versions.ts'
 
@@ -59,6 +60,8 @@ export interface BlockConfig {
   timeouts: { readMs: number; writeMs: number; idleMs: number; maxTcpQueries: number }
   /** Set by `view`: the block serves a query only if every filter says true. */
   readonly filters: ((tx: Transaction) => boolean)[]
+  /** Set by `rrl`. */
+  limiter: ReplyLimiter | undefined
   viewName: string
   /** Set by `geoip`: where clients are. */
   locator: Locator | undefined

@@ -97,6 +97,7 @@ function addToPlan(
     zoneText: key.zoneText,
     chain,
     filters: config.filters,
+    limiter: config.limiter,
     viewName: config.viewName,
     bufsizeOctets: config.bufsizeOctets,
     debug: config.debug,

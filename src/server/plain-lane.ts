@@ -5,8 +5,9 @@ import { RRClass } from '../dns/iana/classes.ts'
 import * as plain from '../dns/message/plain-query.ts'
 import type { Query } from '../dns/message/query.ts'
 import { type PlainChain, type PlainGate, planPlain } from '../plugin/plain.ts'
+import { type ReplyLimiter, Verdict } from '../plugin/reply-limiter.ts'
 import type { Transaction } from '../plugin/transaction.ts'
-import type { PacketSource } from '../transport/exchange.ts'
+import { type PacketSource, SILENT } from '../transport/exchange.ts'
 import type { PlainAnswers } from '../zone/lookup/plain-answers.ts'
 import { takePeerAsClient } from './requery.ts'
 import type { RoutedBlock, RoutingTable } from './routing.ts'
@@ -21,7 +22,7 @@ interface PlainPath {
   readonly chain: PlainChain
   /** Whether there is an observer that does. */
   readonly readsAll: boolean
-  /** Whether there is an observer or a gate, which may read the addresses. */
+  /** Whether there is an observer, a gate or a limiter, which may read the addresses. */
   readonly readsPeer: boolean
 }
 
@@ -65,7 +66,8 @@ export class PlainLane {
         // What a bug does to a query of a block with `debug`, the chain alone knows.
         if (chain === undefined || block.debug || block.waits === true) return []
         const readsAll = chain.observers.some((observer) => observer.readsAll)
-        const readsPeer = chain.observers.length + chain.gates.length > 0
+        const readsPeer =
+          chain.observers.length + chain.gates.length > 0 || block.limiter !== undefined
         return [[block, { block, chain, readsAll, readsPeer }]]
       }),
     )
@@ -74,7 +76,7 @@ export class PlainLane {
 
   /**
    * Makes the packet of `octets` octets at `at` of the packet memory its reply, of up to `room` octets, and returns
-   * its length; 0: it is as it was, and must go the long way. `tx` is used for what it is not plain enough for. @hot
+   * its length; 0: it is as it was, and must go the long way; SILENT: no reply goes out. `tx` is used for what it is not plain enough for. @hot
    */
   answer(
     tx: Transaction,
@@ -108,7 +110,25 @@ export class PlainLane {
     response.payloadOctets = block.bufsizeOctets
     const replyOctets = answers.compose(query, response, room, chain.onlyOne)
     if (chain.observers.length > 0 && replyOctets > 0) this.#showObservers(tx)
-    return replyOctets
+    if (block.limiter === undefined || replyOctets === 0) return replyOctets
+    return this.#limit(tx, block.limiter, replyOctets)
+  }
+
+  /** The length of what goes out of a reply of `octets` octets. @hot */
+  #limit(tx: Transaction, limiter: ReplyLimiter, octets: number): number {
+    const { block } = this.#path!
+    const nowMs = this.#clock.monotonic()
+    // For its counters.
+    tx.zone = block.zoneText
+    tx.view = block.viewName
+    const verdict = limiter.decidePlain(tx, nowMs)
+    if (verdict === Verdict.Drop) return SILENT
+    const gainedOctets = octets - plainQuery.packetOctets
+    if (verdict === Verdict.Send && !limiter.amplifies(tx, plainQuery, gainedOctets, nowMs)) {
+      return octets
+    }
+    tx.response.scopeBits = 0
+    return this.#answers!.composeTruncated(tx.query, tx.response)
   }
 
   /** Finds the path of the query read last, with its records. */

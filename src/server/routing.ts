@@ -2,6 +2,7 @@ import { RRClass } from '../dns/iana/classes.ts'
 import { RRType } from '../dns/iana/types.ts'
 import type { Query } from '../dns/message/query.ts'
 import type { Handler } from '../plugin/handler.ts'
+import type { ReplyLimiter } from '../plugin/reply-limiter.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import { countLabels, ZoneSet } from '../plugin/zone-set.ts'
 import type { HashedName } from '../zone/image/hashed-name.ts'
@@ -16,6 +17,8 @@ export interface RoutedBlock {
   readonly chain: Handler
   /** From `view`: all must say true. */
   readonly filters: readonly ((tx: Transaction) => boolean)[]
+  /** Limits UDP replies; absent = none are. */
+  readonly limiter?: ReplyLimiter | undefined
   /** Name of the view; '' = none. */
   readonly viewName: string
   /** Most octets of a UDP reply, and the size we advertise: 512..4096. */

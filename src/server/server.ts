@@ -8,6 +8,7 @@ import { parseQuery } from '../dns/message/parse-query.ts'
 import { ParseStatus, Protocol, type Query } from '../dns/message/query.ts'
 import { PAYLOAD_OCTETS_DEFAULT } from '../dns/message/response.ts'
 import { DROP } from '../plugin/handler.ts'
+import { type ReplyLimiter, Verdict } from '../plugin/reply-limiter.ts'
 import { isUnwritten } from '../plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -22,6 +23,8 @@ import { TransactionPool } from './transaction-pool.ts'
 /** Least octets that any DNS client takes over UDP (RFC 1035 section 4.2.1). */
 const UDP_OCTETS_MIN = 512
 const TCP_OCTETS_MAX = 65535
+/** A client cookie with a server cookie of ours. */
+const WHOLE_COOKIE_OCTETS = 8 + SERVER_COOKIE_OCTETS
 
 export interface ServerOptions {
   /** Label value of metrics and log lines: `dns://:53`. */
@@ -62,6 +65,8 @@ export class Server implements ServerView {
   readonly #keepaliveDeciseconds: number
   readonly #pool: TransactionPool
   readonly #handsOver: boolean
+  /** For replies of no block: that of the first block that has one. */
+  readonly #limiter: ReplyLimiter | undefined
   /** Set where the query under way came to a chain that may wait. */
   isHandingOver = false
 
@@ -78,6 +83,7 @@ export class Server implements ServerView {
       options.tcpIdleMs === undefined ? -1 : Math.min(Math.floor(options.tcpIdleMs / 100), 0xffff)
     this.#pool = new TransactionPool(options.random, this)
     this.#handsOver = options.handsOver ?? false
+    this.#limiter = options.blocks.find(({ limiter }) => limiter !== undefined)?.limiter
   }
 
   get zones(): ZoneDirectory {
@@ -201,7 +207,7 @@ export class Server implements ServerView {
     if (rcode === DROP) return 0
     if (isUnwritten(rcode)) clearForError(tx, rcode)
     if (tx.stream !== undefined) return STREAMED
-    return this.#send(tx, block.bufsizeOctets, out)
+    return this.#send(tx, block.bufsizeOctets, block.limiter, out)
   }
 
   /** Replies to what is no query that we serve; 0 = with silence. */
@@ -226,7 +232,7 @@ export class Server implements ServerView {
     const { protocol, peerFamily } = tx.query
     this.#dropped[DroppedCount.Queries + protocol * 2 + peerFamily - 1]! += 1
     clearForError(tx, rcode)
-    return this.#send(tx, bufsizeOctets, out)
+    return this.#send(tx, bufsizeOctets, this.#limiter, out)
   }
 
   /** The options of our own, before the chain: logs and metrics count their octets. */
@@ -238,12 +244,37 @@ export class Server implements ServerView {
     }
   }
 
-  #send(tx: Transaction, bufsizeOctets: number, out: Uint8Array): number {
+  #send(
+    tx: Transaction,
+    bufsizeOctets: number,
+    limiter: ReplyLimiter | undefined,
+    out: Uint8Array,
+  ): number {
     const { query, response } = tx
     response.payloadOctets = bufsizeOctets
-    if (query.cookieOctets !== 0 && this.#cookies !== undefined) {
-      this.#cookies.serve(query, response, Math.floor(this.#clock.now() / 1000))
+    // Over TCP, with a cookie of ours or with a signature, the address is real.
+    const isProved = this.#checkCookie(tx) || query.protocol === Protocol.Tcp
+    if (limiter === undefined || isProved || tx.tsigKey !== undefined) {
+      return this.#compose(tx, bufsizeOctets, out)
     }
+    const verdict = limiter.decide(tx, tx.startedMs)
+    if (verdict === Verdict.Drop) return 0
+    if (verdict === Verdict.Truncate) truncate(tx)
+    const octets = this.#compose(tx, bufsizeOctets, out)
+    // What is signed once must not be composed again; such an error is hardly longer than its query.
+    if (response.signer !== null) return octets
+    if (!limiter.amplifies(tx, query, octets - query.packetOctets, tx.startedMs)) return octets
+    truncate(tx)
+    return this.#compose(tx, bufsizeOctets, out)
+  }
+
+  /** Fills in the cookie of the reply; true = the client sent one of ours, so its address is real. */
+  #checkCookie({ query, response }: Transaction): boolean {
+    if (query.cookieOctets === 0 || this.#cookies === undefined) return false
+    return this.#cookies.serve(query, response, Math.floor(this.#clock.now() / 1000))
+  }
+
+  #compose({ query, response }: Transaction, bufsizeOctets: number, out: Uint8Array): number {
     const limit = Math.min(limitOctets(query, bufsizeOctets), out.length)
     const { signer } = response
     if (signer === null) return compose(query, response, out, limit)
@@ -257,6 +288,18 @@ function limitOctets(query: Query, bufsizeOctets: number): number {
   if (query.protocol === Protocol.Tcp) return TCP_OCTETS_MAX
   if (!query.hasEdns) return UDP_OCTETS_MIN
   return Math.max(UDP_OCTETS_MIN, Math.min(query.payloadOctets, bufsizeOctets))
+}
+
+/** Makes the reply one that asks the client to come by TCP, and that is no longer than its query. */
+function truncate({ query, response }: Transaction): void {
+  response.count = 0
+  response.truncated = true
+  response.scopeBits = 0
+  response.nsid = null
+  response.edeCode = -1
+  response.forceEdns = false
+  // A client that sent no server cookie gets one over TCP.
+  if (query.cookieOctets < WHOLE_COOKIE_OCTETS) response.serverCookieOctets = 0
 }
 
 /** Empties the sections; what explains the error (EDE, NSID, `error`) stays. */

@@ -156,6 +156,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
       maxTcpQueries: -1,
     },
     filters: [],
+    limiter: undefined,
     viewName: '',
     locator: undefined,
     locatesSubnet: false,

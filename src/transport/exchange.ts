@@ -26,6 +26,9 @@ export const HAND_OVER = -1
 /** Instead of a reply's length: the replies come out of the exchange's `stream`. Only over TCP. */
 export const STREAMED = -2
 
+/** Instead of the length of a reply made in place: the query gets none. */
+export const SILENT = -3
+
 /** Where the packets of a transport are described that are answered in their own memory. */
 export interface PacketSource {
   /** Fills in the packet in `slot`, and the addresses it came from and to. */
@@ -43,7 +46,7 @@ export interface QueryHandler<E extends Exchange = Exchange> {
   serve(exchange: E): number | Promise<number>
   /**
    * Answers the query of `octets` octets at `at` of the packet memory (base/packet-memory.ts) in its place, where it
-   * has `room` octets, and returns the length of the reply; 0 = it is as it was, and for `serve`. `exchange`: for what
+   * has `room` octets, and returns the length of the reply; 0 = it is as it was, and for `serve`; SILENT = none is sent. `exchange`: for what
    * that needs, `source` describes the packet by its `slot`. Absent = there is no such short way.
    */
   serveInPlace?(

@@ -3,6 +3,7 @@ import t from 'tap'
 import { packetOctets } from '../../src/base/packet-memory.ts'
 import { Random } from '../../src/base/random.ts'
 import { RRType } from '../../src/dns/iana/types.ts'
+import { plainQuery, plainSuffixHash } from '../../src/dns/message/plain-query.ts'
 import { scanCidr } from '../../src/dns/text/address.ts'
 import { AddressSet } from '../../src/plugin/address-set.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
@@ -10,6 +11,7 @@ import { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import { NO_FALLTHROUGH } from '../../src/plugin/fallthrough.ts'
 import { FileZones, FileZoneTable } from '../../src/plugin/file-zones.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
+import { type ReplyLimiter, Verdict } from '../../src/plugin/reply-limiter.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 import { ZoneSet } from '../../src/plugin/zone-set.ts'
 import { Acl, type AclPolicy, Action, QtypeSet } from '../../src/plugins/acl/acl.ts'
@@ -31,7 +33,7 @@ import { Server } from '../../src/server/server.ts'
 import { SteeringTable } from '../../src/steering/table.ts'
 import { composeWords, NO_POLICY } from '../../src/steering/words.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import type { PacketSource } from '../../src/transport/exchange.ts'
+import { type PacketSource, SILENT } from '../../src/transport/exchange.ts'
 import { ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
 import type { Steerer } from '../../src/zone/lookup/steerer.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
@@ -79,6 +81,19 @@ const steerer: Steerer = {
     if (query.clientIsEcs) response.scopeBits = query.clientBits % 3
   },
   takeBack() {},
+}
+
+/** Truncates, drops and sends by what is asked, and truncates what gains more than 40 octets. */
+const limiter: ReplyLimiter = {
+  decide: ({ query, response }) =>
+    response.rcode === 0 && response.count > 0 ? verdictOf(query.suffixHash[0]!, query.qtype) : 0,
+  decidePlain: () => verdictOf(plainSuffixHash[0]!, plainQuery.qtype),
+  amplifies: (_tx, name, octets) => octets > 40 && (name.suffixHash[0]! & 8) !== 0,
+}
+
+function verdictOf(hash: number, qtype: number): Verdict {
+  const { Send, Truncate, Drop } = Verdict
+  return [Send, Truncate, Drop, Send][(hash ^ qtype) & 3]!
 }
 
 interface Setting {
@@ -159,6 +174,7 @@ function byLane({ server }: { server: Server }, packet: Uint8Array): Uint8Array 
   const tx = server.acquire()
   const octets = server.lane.answer(tx, AT, packet.length, ROOM, source, 0)
   server.release(tx)
+  if (octets === SILENT) return new Uint8Array(0)
   if (octets > 0) return packetOctets.slice(AT, AT + octets)
   if (Buffer.compare(packetOctets.subarray(AT, AT + packet.length), packet) !== 0) {
     throw new Error('a packet that was left alone has changed')
@@ -392,6 +408,12 @@ const settings: readonly (Setting & { readonly name: string })[] = [
       })
       return new ClientFromSubnet(above(next, logged, slots))
     },
+  },
+  {
+    name: 'logged, counted and limited',
+    lines: ZONE,
+    above: (next, logged, slots) => observed(new ClientFromSubnet(next), logged, slots),
+    blocks: [{ limiter }],
   },
   {
     name: 'a block below another, with less room',

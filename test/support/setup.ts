@@ -255,6 +255,7 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     bufsizeOctets: 1232,
     timeouts: { readMs: 3000, writeMs: 5000, idleMs: 10_000, maxTcpQueries: -1 },
     filters: [],
+    limiter: undefined,
     viewName: '',
     locator: undefined,
     locatesSubnet: false,

@@ -77,6 +77,11 @@ export class Response {
   forceEdns = false
   /** Signs the reply (RFC 8945); null = it goes out unsigned. */
   signer: ReplySigner | null = null
+  /**
+   * First label of what all names have in common that would get such a reply: 0 = the qname itself, `labelCount` = the
+   * root. A zone's apex for NXDOMAIN, the delegated name, the closest encloser of a wildcard, a DNAME's owner.
+   */
+  imputedLabel = 0
   /** Name of the plugin that answered, for metrics; '' = the server itself. */
   answeredBy = ''
   /** What went wrong, for the `errors` plugin; '' = nothing. */
@@ -103,6 +108,7 @@ export class Response {
     this.keepaliveDeciseconds = -1
     this.forceEdns = false
     this.signer = null
+    this.imputedLabel = 0
     this.answeredBy = ''
     this.error = ''
   }

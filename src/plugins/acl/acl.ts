@@ -187,6 +187,7 @@ function reject(tx: Transaction, action: Action): number {
   const isBlock = action === Action.Block
   response.edeCode = isBlock ? EdeCode.BLOCKED : EdeCode.FILTERED
   response.forceEdns = true
+  response.imputedLabel = tx.query.labelCount
   response.answeredBy = 'acl'
   response.rcode = isBlock ? Rcode.REFUSED : Rcode.NOERROR
   return response.rcode

@@ -33,6 +33,7 @@ export class Any implements Handler {
       0,
       HINFO_RDATA.length,
     )
+    response.imputedLabel = tx.query.labelCount
     response.answeredBy = 'any'
     response.rcode = Rcode.NOERROR
     return Rcode.NOERROR

@@ -29,6 +29,7 @@ export class Whoami implements Handler {
   serve(tx: Transaction): number {
     const { query, response } = tx
     response.authoritative = true
+    response.imputedLabel = query.labelCount
     response.answeredBy = 'whoami'
     response.rcode = Rcode.NOERROR
     const isIPv4 = query.peerFamily === 1

@@ -187,6 +187,10 @@ export class ZoneAnswerer {
 
   #step(query: Query, response: Response): Step {
     const match = this.#finder.find(this.#zone, this.#name, this.#zoneLabel, query.qtype)
+    // The rest of a chain is the same for every client that asks for the first name.
+    if (this.chainSteps === 0) {
+      response.imputedLabel = match === Match.None ? this.#zoneLabel : this.#finder.label
+    }
     switch (match) {
       case Match.Name:
       case Match.Wildcard:

@@ -43,6 +43,7 @@ const ECS_FIXED_OCTETS = 8
 
 /** Bits of the header's third and fourth octet. */
 const RESPONSE_AUTHORITATIVE = 0x84
+const TRUNCATED = 0x02
 const RECURSION_DESIRED = 0x01
 const CHECKING_DISABLED = 0x10
 const DNSSEC_OK = 0x80
@@ -148,6 +149,16 @@ export class PlainAnswers {
     if (optOctets > 0) composeOpt(query, response, ecsOctets, opt)
     composeHeader(plainQuery.at, count)
     return octets
+  }
+
+  /** Makes the reply composed last one without records and with TC; returns its length, at most that of the query. @hot */
+  composeTruncated(query: Query, response: Response): number {
+    const { at, end, hasEdns, ecsFamily } = plainQuery
+    const ecsOctets = ecsFamily === 0 ? 0 : ECS_FIXED_OCTETS + ((plainQuery.ecsSourceBits + 7) >> 3)
+    if (hasEdns) composeOpt(query, response, ecsOctets, end)
+    composeHeader(at, 0)
+    packetOctets[at + 2] = packetOctets[at + 2]! | TRUNCATED
+    return end - at + (hasEdns ? OPT_OCTETS + ecsOctets : 0)
   }
 
   /** Octets of all records of the answer. @hot */

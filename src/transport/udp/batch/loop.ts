@@ -1,5 +1,5 @@
 import { Protocol } from '../../../dns/message/query.ts'
-import { type Exchange, HAND_OVER, type QueryHandler } from '../../exchange.ts'
+import { type Exchange, HAND_OVER, type QueryHandler, SILENT } from '../../exchange.ts'
 import { BATCH, PACKET_HEAD_OCTETS } from './layout.ts'
 import type { Libc } from './libc.ts'
 import type { BatchSocket } from './socket.ts'
@@ -244,7 +244,7 @@ export class BatchLoop {
     const at = socket.packetAt(slot)
     const reply = handler.serveInPlace!(exchange, at, octets, PACKET_HEAD_OCTETS, socket, slot)
     if (reply === 0) return false
-    socket.replyInPlace(slot, reply)
+    if (reply !== SILENT) socket.replyInPlace(slot, reply)
     return true
   }
 

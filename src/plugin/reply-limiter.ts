@@ -1,0 +1,27 @@
+import type { HashedName } from '../zone/image/hashed-name.ts'
+import type { Transaction } from './transaction.ts'
+
+/** What becomes of a reply over UDP. */
+export const Verdict = {
+  Send: 0,
+  /** It goes out without records and with TC, so that a client whose address is real asks again over TCP. */
+  Truncate: 1,
+  Drop: 2,
+} as const
+export type Verdict = (typeof Verdict)[keyof typeof Verdict]
+
+/**
+ * Limits the UDP replies to clients whose address nothing proves. The server asks once per reply, when the chain is
+ * done; queries over TCP, with a valid server cookie or a verified TSIG never come here.
+ */
+export interface ReplyLimiter {
+  /** Debits the reply in `tx.response`, whose rcode is final. `nowMs`: monotonic. @hot */
+  decide(tx: Transaction, nowMs: number): Verdict
+  /** The same of the positive answer to `plainQuery`; `tx.query` has the addresses. @hot */
+  decidePlain(tx: Transaction, nowMs: number): Verdict
+  /**
+   * Debits the octets by which the reply to a query for `name` is longer than that; below 1 = none. True: it is to be
+   * truncated, since too many such octets go out. @hot
+   */
+  amplifies(tx: Transaction, name: HashedName, octets: number, nowMs: number): boolean
+}

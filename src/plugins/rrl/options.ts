@@ -1,0 +1,40 @@
+import type { Rate } from '../../base/rate-table.ts'
+import type { AddressSet } from '../../plugin/address-set.ts'
+import type { ZoneSet } from '../../plugin/zone-set.ts'
+
+/** Categories of replies, each with accounts and a limit of its own; `Request` counts every reply. */
+export const Category = {
+  Response: 0,
+  Nodata: 1,
+  Nxdomain: 2,
+  Referral: 3,
+  Error: 4,
+  Request: 5,
+} as const
+export type Category = (typeof Category)[keyof typeof Category]
+
+/** Of `Category`, for logs and metrics. */
+export const CATEGORY_NAMES: readonly string[] = [
+  'response',
+  'nodata',
+  'nxdomain',
+  'referral',
+  'error',
+  'request',
+]
+
+export interface RrlOptions {
+  /** Undefined = the whole block. */
+  readonly zones: ZoneSet | undefined
+  readonly ipv4Bits: number
+  readonly ipv6Bits: number
+  /** By `Category`; undefined = no limit. */
+  readonly rates: readonly (Rate | undefined)[]
+  /** Every such reply over the limit goes out truncated; 0 = all are dropped. */
+  readonly slip: number
+  /** Most octets per second by which replies may be longer than their queries, to all clients; 0 = no limit. */
+  readonly amplifiedOctets: number
+  readonly tableSize: number
+  readonly reportOnly: boolean
+  readonly exempt: AddressSet | undefined
+}

@@ -1,0 +1,197 @@
+import { Debit, type Rate, RateTable, ticksOf } from '../../base/rate-table.ts'
+import { TabulationHash } from '../../base/tabulation-hash.ts'
+import { Opcode, Rcode, RRType } from '../../dns/iana/index.ts'
+import * as plain from '../../dns/message/plain-query.ts'
+import type { Query } from '../../dns/message/query.ts'
+import { type Response, Section } from '../../dns/message/response.ts'
+import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import { type ReplyLimiter, Verdict } from '../../plugin/reply-limiter.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import type { HashedName } from '../../zone/image/hashed-name.ts'
+import { AmplificationLimit } from './amplification.ts'
+import { Category, type RrlOptions } from './options.ts'
+import type { Asked, LimitReports } from './reports.ts'
+
+// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { plainQuery, plainSuffixHash } = plain
+
+/** Where the counters of a slot are. */
+export const RrlCount = {
+  /** Six, by `Category`. */
+  Exceeded: 0,
+  Amplified: 6,
+  Truncated: 7,
+  Dropped: 8,
+} as const
+const RRL_COUNTS = 9
+/** 2^32 divided by the golden ratio: spreads small numbers over all bits. */
+const GOLDEN_RATIO = 0x9e3779b1
+
+/** What every thread has the same of. */
+export interface RrlMemory {
+  /** Of `RateTable`. */
+  readonly accounts: Int32Array
+  /** Of `TabulationHash`. */
+  readonly secret: Int32Array
+  /** Of `AmplificationLimit`. */
+  readonly amplification: Float64Array
+}
+
+/**
+ * Response rate limiting, as in BIND: replies of one category, for one name, to one client prefix share an account.
+ *
+ *     prefix, category, name ─▶ keyed hash ─▶ RateTable ─▶ Send, Truncate, Drop
+ *
+ * The name of a reply that the zone would make for many names is what they have in common: the zone of an NXDOMAIN,
+ * the delegated name of a referral, the closest encloser of a wildcard (`Response.imputedLabel`). Errors have none.
+ */
+export class Rrl implements ReplyLimiter {
+  readonly #options: RrlOptions
+  readonly #slots: CounterSlots
+  readonly #reports: LimitReports
+  /** Undefined until the control thread has made its memory. */
+  #table: RateTable | undefined = undefined
+  #hash: TabulationHash | undefined = undefined
+  #amplification: AmplificationLimit | undefined = undefined
+  #nowMs = -1
+  #nowTicks = 0
+
+  constructor(options: RrlOptions, slots: CounterSlots, reports: LimitReports) {
+    this.#options = options
+    this.#slots = slots
+    this.#reports = reports
+    slots.length = RRL_COUNTS
+  }
+
+  use({ accounts, secret, amplification }: RrlMemory): void {
+    const { amplifiedOctets } = this.#options
+    this.#hash = new TabulationHash(secret)
+    this.#table = new RateTable(accounts)
+    if (amplifiedOctets === 0) return
+    this.#amplification = new AmplificationLimit(amplification, amplifiedOctets)
+  }
+
+  /** @hot */
+  decide(tx: Transaction, nowMs: number): Verdict {
+    const { query, response } = tx
+    const { zones } = this.#options
+    if (this.#table === undefined || this.#isExempt(query)) return Verdict.Send
+    const category = categorize(query, response)
+    // A packet that no block or no parser took is in no zone.
+    if (zones !== undefined && tx.zone !== '' && zones.match(query) === -1) return Verdict.Send
+    let name = 0
+    if (category !== Category.Error) {
+      const { labelCount } = query
+      const label = response.imputedLabel
+      // NXDOMAIN of the name that was asked for itself comes from a plugin without zones: all share an account.
+      const isWhole = category === Category.Nxdomain && label === 0
+      name = query.suffixHash[isWhole ? labelCount : Math.min(label, labelCount)]!
+    }
+    const type = category === Category.Response ? query.qtype : 0
+    return this.#decide(tx, query, category, name, type, nowMs)
+  }
+
+  /** @hot */
+  decidePlain(tx: Transaction, nowMs: number): Verdict {
+    const { zones } = this.#options
+    if (this.#table === undefined || this.#isExempt(tx.query)) return Verdict.Send
+    if (zones !== undefined && zones.match(plainQuery) === -1) return Verdict.Send
+    const name = plainSuffixHash[0]!
+    return this.#decide(tx, plainQuery, Category.Response, name, plainQuery.qtype, nowMs)
+  }
+
+  /** @hot */
+  amplifies(tx: Transaction, name: HashedName, octets: number, nowMs: number): boolean {
+    const limit = this.#amplification
+    if (limit === undefined || octets <= 0 || this.#isExempt(tx.query)) return false
+    const { reportOnly, zones } = this.#options
+    if (zones !== undefined && zones.match(name) === -1) return false
+    if (!limit.exceeds(octets, nowMs)) return false
+    const counters = this.#slots.of(tx)
+    counters[RrlCount.Amplified]! += 1
+    this.#reports.noteAmplified(nowMs)
+    if (reportOnly) return false
+    counters[RrlCount.Truncated]! += 1
+    return true
+  }
+
+  /** @hot */
+  #isExempt({ peerAddress, peerFamily }: Query): boolean {
+    const { exempt } = this.#options
+    return exempt?.has(peerAddress, 0, peerFamily) === true
+  }
+
+  /** @hot */
+  #decide(
+    tx: Transaction,
+    asked: Asked,
+    category: Category,
+    name: number,
+    type: number,
+    nowMs: number,
+  ): Verdict {
+    const { rates } = this.#options
+    if (nowMs !== this.#nowMs) {
+      this.#nowMs = nowMs
+      this.#nowTicks = ticksOf(nowMs)
+    }
+    const rate = rates[category]
+    if (rate !== undefined) {
+      const verdict = this.#debit(tx, asked, rate, category, name, type)
+      if (verdict !== Verdict.Send) return verdict
+    }
+    const all = rates[Category.Request]
+    return all === undefined ? Verdict.Send : this.#debit(tx, asked, all, Category.Request, 0, 0)
+  }
+
+  /** @hot */
+  #debit(
+    tx: Transaction,
+    asked: Asked,
+    rate: Rate,
+    category: Category,
+    name: number,
+    type: number,
+  ): Verdict {
+    // Names that collide share an account of one prefix, which their clients can exhaust anyway.
+    const kind = category | (tx.query.peerFamily << 4) | (type << 8)
+    const hash = this.#hashPrefix(tx.query, name ^ Math.imul(kind, GOLDEN_RATIO))
+    // Nothing follows a truncated error: it is no worse to lose it.
+    const slip = category === Category.Error ? 0 : this.#options.slip
+    const debit = this.#table!.debit(hash, this.#nowTicks, rate, slip)
+    return debit === Debit.Paid ? Verdict.Send : this.#exceed(tx, asked, category, debit)
+  }
+
+  /** @hot */
+  #hashPrefix({ peerAddress, peerFamily }: Query, word: number): number {
+    const { ipv4Bits, ipv6Bits } = this.#options
+    return this.#hash!.of(peerAddress, peerFamily === 1 ? ipv4Bits : ipv6Bits, word)
+  }
+
+  #exceed(tx: Transaction, asked: Asked, category: Category, debit: Debit): Verdict {
+    const counters = this.#slots.of(tx)
+    counters[RrlCount.Exceeded + category]! += 1
+    this.#reports.note(tx.query, this.#hashPrefix(tx.query, 0), asked, category, this.#nowMs)
+    if (this.#options.reportOnly) return Verdict.Send
+    const isTruncated = debit === Debit.Slipped
+    counters[isTruncated ? RrlCount.Truncated : RrlCount.Dropped]! += 1
+    return isTruncated ? Verdict.Truncate : Verdict.Drop
+  }
+}
+
+/** The category of a reply that is about to go out. @hot */
+function categorize(query: Query, response: Response): Category {
+  const { rcode } = response
+  if (rcode === Rcode.NXDOMAIN) return Category.Nxdomain
+  if (rcode !== Rcode.NOERROR) return Category.Error
+  // Each NOTIFY is about another zone.
+  if (query.opcode !== Opcode.QUERY) return Category.Response
+  let isReferral = false
+  for (let i = 0; i < response.count; i++) {
+    if (response.section[i] === Section.Answer) return Category.Response
+    if (response.section[i] !== Section.Authority) continue
+    if (response.type[i] === RRType.NS) isReferral = true
+    else if (response.type[i] === RRType.SOA) return Category.Nodata
+  }
+  return isReferral ? Category.Referral : Category.Nodata
+}
