@@ -11,6 +11,7 @@ import { DROP } from '../plugin/handler.ts'
 import { type ReplyLimiter, Verdict } from '../plugin/reply-limiter.ts'
 import { isUnwritten } from '../plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
+import { LineBudget } from '../telemetry/line-budget.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { HAND_OVER, STREAMED } from '../transport/exchange.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
@@ -23,6 +24,9 @@ import { TransactionPool } from './transaction-pool.ts'
 /** Least octets that any DNS client takes over UDP (RFC 1035 section 4.2.1). */
 const UDP_OCTETS_MIN = 512
 const TCP_OCTETS_MAX = 65535
+/** Panics that are logged in a period. */
+const PANIC_LINES_MAX = 10
+const PANIC_PERIOD_MS = 60_000
 /** A client cookie with a server cookie of ours. */
 const WHOLE_COOKIE_OCTETS = 8 + SERVER_COOKIE_OCTETS
 
@@ -65,6 +69,7 @@ export class Server implements ServerView {
   readonly #keepaliveDeciseconds: number
   readonly #pool: TransactionPool
   readonly #handsOver: boolean
+  readonly #panicLines = new LineBudget(PANIC_LINES_MAX, PANIC_PERIOD_MS)
   /** For replies of no block: that of the first block that has one. */
   readonly #limiter: ReplyLimiter | undefined
   /** Set where the query under way came to a chain that may wait. */
@@ -188,9 +193,11 @@ export class Server implements ServerView {
 
   #recover(tx: Transaction, error: unknown): number {
     this.#counters.add(ServerCount.Panics)
+    clearForError(tx, Rcode.SERVFAIL)
+    // The packet that does it once may come a million times; the counter has them all.
+    if (!this.#panicLines.take(this.#clock.monotonic())) return Rcode.SERVFAIL
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
     this.#log.error(`Recovered from panic in server: "${this.address}" ${text}`)
-    clearForError(tx, Rcode.SERVFAIL)
     return Rcode.SERVFAIL
   }
 

@@ -7,6 +7,7 @@ import { scanAlgorithm } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey, TsigKeyring } from '../../src/dns/tsig/key.ts'
 import { RequestSigner } from '../../src/dns/tsig/request-signer.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
+import { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
 import { ZoneSet } from '../../src/plugin/zone-set.ts'
 import { Tsig } from '../../src/plugins/tsig/tsig.ts'
@@ -93,7 +94,8 @@ function signedChain(next: Handler, qtypes: ReadonlySet<number> | 'all' = new Se
   const keyring = new TsigKeyring()
   keyring.replace([KEY])
   const zones = new ZoneSet([scanName('.')!])
-  return new Tsig(next, { zones, keyring, clock, qtypes, opcodes: new Set() })
+  const slots = new CounterSlots()
+  return new Tsig(next, { zones, keyring, clock, qtypes, opcodes: new Set(), slots })
 }
 
 for (const [count, protocol, isCut] of [

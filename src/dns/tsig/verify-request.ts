@@ -18,6 +18,13 @@ export interface VerifiedRequest {
   readonly record: TsigRecord
 }
 
+/** A signed request whose key and algorithm we have; its MAC may be wrong. */
+export interface SignedRequest {
+  readonly record: TsigRecord
+  readonly key: TsigKey
+  readonly algorithm: TsigAlgorithm
+}
+
 /**
  * Checks the request whose TSIG record begins at `offset`: key, MAC, time and length of the MAC, in that
  * order (RFC 8945 section 5.2). Undefined = malformed: FORMERR. We take whole MACs only. As by CoreDNS,
@@ -30,6 +37,18 @@ export function verifyRequest(
   keyring: TsigKeyring,
   nowSeconds: number,
 ): VerifiedRequest | undefined {
+  const request = readSignedRequest(packet, offset, octets, keyring)
+  if (request === undefined || 'signer' in request) return request
+  return verifyMac(packet, offset, request, nowSeconds)
+}
+
+/** The part of `verifyRequest` that needs no MAC: a SignedRequest if one is to be made for the rest. */
+export function readSignedRequest(
+  packet: Uint8Array,
+  offset: number,
+  octets: number,
+  keyring: TsigKeyring,
+): SignedRequest | VerifiedRequest | undefined {
   const record = parseTsig(packet, offset, octets)
   if (record === undefined) return undefined
   const key = keyring.find(record.keyName)
@@ -37,6 +56,16 @@ export function verifyRequest(
   if (key === undefined || algorithm === undefined) return refused(record, Rcode.BADKEY)
   const least = Math.max(MAC_OCTETS_MIN, algorithm.macOctets / 2)
   if (record.mac.length < least || record.mac.length > algorithm.macOctets) return undefined
+  return { record, key, algorithm }
+}
+
+/** The rest of `verifyRequest`. */
+export function verifyMac(
+  packet: Uint8Array,
+  offset: number,
+  { record, key, algorithm }: SignedRequest,
+  nowSeconds: number,
+): VerifiedRequest {
   const hmac = startMac(key, algorithm)
   hmac.update(unsignedMessage(packet, offset, record.originalId))
   digestVariables(hmac, record)

@@ -10,10 +10,16 @@ export class Errors implements Handler {
   readonly plain: PlainLink
   readonly #next: Handler
   readonly #report: (report: string) => void
+  readonly #admits: (tx: Transaction) => boolean
 
-  /** `report` takes what `ErrorLog.take` reads. */
-  constructor(next: Handler, report: (report: string) => void) {
+  /** `report` takes what `ErrorLog.take` reads, of the errors that `admits` returns true for. */
+  constructor(
+    next: Handler,
+    report: (report: string) => void,
+    admits: (tx: Transaction) => boolean = () => true,
+  ) {
     this.#next = next
+    this.#admits = admits
     this.plain = { kind: 'pass', next }
     this.#report = report
   }
@@ -26,7 +32,8 @@ export class Errors implements Handler {
 
   #finish(tx: Transaction, status: number): number {
     const { response, server } = tx
-    if (response.error !== '' && !server.isHandingOver) this.#report(describe(tx, status))
+    if (response.error === '' || server.isHandingOver) return status
+    if (this.#admits(tx)) this.#report(describe(tx, status))
     return status
   }
 }

@@ -3,11 +3,16 @@ import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { nextOnce } from '../../plugin/once.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import { LineBudget } from '../../telemetry/line-budget.ts'
 import { Consolidation } from './consolidation.ts'
 import { ErrorLog } from './error-log.ts'
 import { Errors } from './errors.ts'
 
 const PATTERN_LENGTH_MAX = 10_000
+/** Errors that a thread reports in a period. */
+export const LINES_MAX = 100
+export const LINES_PERIOD_MS = 10_000
 const LEVELS = ['warning', 'error', 'info', 'debug'] as const
 type Level = (typeof LEVELS)[number]
 
@@ -34,10 +39,40 @@ function setup(c: SetupContext, timers: Timers): void {
   }
   const errorLog = new ErrorLog(c.log, consolidations)
   const report = c.uplink((text) => errorLog.take(text))
-  c.addHandler((next) => new Errors(next, report), { seesNotify: true })
+  const admits = boundLines(c, timers)
+  c.addHandler((next) => new Errors(next, report, admits), { seesNotify: true })
   c.onShutdown(() => {
     for (const consolidation of consolidations) consolidation.stop()
   })
+}
+
+/** Bounds the errors that each thread reports; the control thread logs how many more there were. */
+function boundLines(c: SetupContext, timers: Timers): (tx: Transaction) => boolean {
+  const slots = c.counters()
+  slots.length = 1
+  const budget = new LineBudget(LINES_MAX, LINES_PERIOD_MS)
+  const summarize = (): void => {
+    let count = 0
+    slots.forEach((counts) => {
+      count += counts.take(0)
+    })
+    const period = printDuration(LINES_PERIOD_MS)
+    if (count > 0) c.log.error(`errors not logged: ${count} in the last ${period}`)
+  }
+  let stop: (() => void) | undefined
+  c.onServing(() => {
+    stop = timers.every(LINES_PERIOD_MS, summarize)
+  })
+  c.onShutdown(() => {
+    if (stop === undefined) return
+    stop()
+    summarize()
+  })
+  return (tx) => {
+    if (budget.take(c.clock.monotonic())) return true
+    slots.of(tx)[0]! += 1
+    return false
+  }
 }
 
 function scanConsolidation(c: SetupContext, d: Dispenser, timers: Timers): Consolidation {

@@ -7,6 +7,8 @@ import { nameKey, printName, scanName } from '../../dns/name/name.ts'
 import { scanBase64 } from '../../dns/rdata/binary.ts'
 import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
+import { collectWhileServing } from '../../plugin/collect.ts'
+import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { type KeyConfig, readKeyFile } from '../../plugin/key-file.ts'
 import { nextOnce } from '../../plugin/once.ts'
@@ -35,7 +37,9 @@ export const tsig: Directive = {
     const feed = c.feed<readonly KeyConfig[]>(take)
     const { qtypes, opcodes } = config
     const zones = new ZoneSet(config.zones)
-    const options = { zones, keyring, clock: c.clock, qtypes, opcodes }
+    const slots = c.counters()
+    const options = { zones, keyring, clock: c.clock, qtypes, opcodes, slots }
+    exportCounts(c, slots)
     c.addHandler((next) => new Tsig(next, options), { seesNotify: true })
     c.onStartup(() => {
       const keys = loadKeys(config, (warning) => c.log.warning(warning.print()))
@@ -52,6 +56,20 @@ export const tsig: Directive = {
       }
     })
   },
+}
+
+function exportCounts(c: SetupContext, slots: CounterSlots): void {
+  const counter = c.metrics.counter(
+    'sextant_tsig_unverified_total',
+    'Counter of signed requests dropped because too many others had wrong signatures.',
+    ['server', 'zone', 'view'],
+  )
+  collectWhileServing(c, () =>
+    slots.forEach((counts, { server, zone, view }) => {
+      const count = counts.take(0)
+      if (count > 0) counter.inc({ server, zone, view }, count)
+    }),
+  )
 }
 
 function createKey({ name, algorithm, secret }: KeyConfig): TsigKey {

@@ -1,10 +1,12 @@
 import type { Clock } from '../../base/clock.ts'
 import { Opcode, Rcode } from '../../dns/iana/index.ts'
 import type { TsigKeyring } from '../../dns/tsig/key.ts'
-import { printTsigError, verifyRequest } from '../../dns/tsig/verify-request.ts'
-import type { Handler } from '../../plugin/handler.ts'
+import { printTsigError, readSignedRequest, verifyMac } from '../../dns/tsig/verify-request.ts'
+import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import { DROP, type Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../plugin/zone-set.ts'
+import { VerifyBudget } from './verify-budget.ts'
 
 /** A set of numbers, or all that there are. */
 export type Required = ReadonlySet<number> | 'all'
@@ -17,6 +19,8 @@ export interface TsigOptions {
   readonly qtypes: Required
   /** Opcodes of requests that must be signed. */
   readonly opcodes: Required
+  /** Counts requests that were dropped unverified, in the first counter. */
+  readonly slots: CounterSlots
 }
 
 /** Checks signed requests, has their replies signed, and refuses unsigned ones where they must be (RFC 8945). */
@@ -24,10 +28,13 @@ export class Tsig implements Handler {
   readonly name = 'tsig'
   readonly #next: Handler
   readonly #options: TsigOptions
+  readonly #budget: VerifyBudget
 
   constructor(next: Handler, options: TsigOptions) {
     this.#next = next
     this.#options = options
+    this.#budget = new VerifyBudget(options.clock)
+    options.slots.length = 1
   }
 
   serve(tx: Transaction): number | Promise<number> {
@@ -45,17 +52,20 @@ export class Tsig implements Handler {
 
   #verify(tx: Transaction): number | Promise<number> {
     const { query, response } = tx
-    const { keyring, clock } = this.#options
-    const seconds = Math.floor(clock.now() / 1000)
-    const verified = verifyRequest(
-      query.packet,
-      query.tsigOffset,
-      query.packetOctets,
-      keyring,
-      seconds,
-    )
+    const { keyring, clock, slots } = this.#options
+    const { packet, packetOctets, tsigOffset } = query
+    const request = readSignedRequest(packet, tsigOffset, packetOctets, keyring)
     response.answeredBy = this.name
-    if (verified === undefined) return Rcode.FORMERR
+    if (request === undefined) return Rcode.FORMERR
+    let verified = request
+    if (!('signer' in verified)) {
+      if (!this.#budget.take(query)) {
+        slots.of(tx)[0]! += 1
+        return DROP
+      }
+      verified = verifyMac(packet, tsigOffset, verified, Math.floor(clock.now() / 1000))
+      if (verified.error === 0) this.#budget.succeed(query)
+    }
     response.signer = verified.signer
     if (verified.error !== 0) {
       response.error = `TSIG: ${printTsigError(verified.error)}`

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { Timers } from '../../base/timers.ts'
 import type { Losses } from '../../plugin/directive.ts'
+import { LineBudget } from '../../telemetry/line-budget.ts'
 import type { LineBuffer } from '../../telemetry/lines.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { QueryHandler } from '../../transport/exchange.ts'
@@ -46,6 +47,10 @@ const FETCH_MS = 10
 /** A thread that ends by itself is started again, but no more often than this. */
 const REVIVE_MS = 1000
 
+/** Panics of data threads that are logged in a period; all are counted. */
+const PANIC_LINES_MAX = 10
+const PANIC_PERIOD_MS = 60_000
+
 /** An instance that threads may still have something of. */
 interface Wired {
   readonly instance: Instance
@@ -74,6 +79,7 @@ export class DataPlane implements DataThreads {
   readonly #stopLooking: () => void
   /** Lines and texts that found a ring full. */
   #droppedLines = 0
+  readonly #panicLines = new LineBudget(PANIC_LINES_MAX, PANIC_PERIOD_MS)
   /** Of listeners that are closed. */
   readonly #past = { overloaded: 0, unbuffered: 0, unsent: 0 }
 
@@ -281,6 +287,7 @@ export class DataPlane implements DataThreads {
     const instance = this.#wired.get(this.#serving)?.instance
     const debug = instance?.plans.some((plan) => plan.blocks.some((block) => block.debug))
     if (debug) throw new Error(`in a data thread: ${stack}`)
+    if (!this.#panicLines.take(performance.now())) return
     this.#parts.log.error(`Recovered from panic in data thread: ${stack}`)
   }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Rcode } from '../../../src/dns/iana/index.ts'
-import { errorsWith } from '../../../src/plugins/errors/setup.ts'
+import { errorsWith, LINES_MAX, LINES_PERIOD_MS } from '../../../src/plugins/errors/setup.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
 
@@ -45,6 +45,25 @@ t.test('errors that match are counted for a while', async (t) => {
   await fail('i/o timeout')
   await timers.advance(30_000)
   t.match(setUp.lines.at(-1), "1 errors like 'timeout$' occurred in last 30s")
+})
+
+t.test('a flood of errors is few lines, and their number', async (t) => {
+  const { setUp, timers, fail } = harness('errors')
+  await setUp.start()
+  for (let i = 0; i < 5000; i++) await fail('TSIG: BADSIG\n[ERROR] forged')
+  t.equal(setUp.lines.length, LINES_MAX)
+  t.notMatch(setUp.lines.join(''), '\n')
+  await timers.advance(LINES_PERIOD_MS)
+  const summary = '[ERROR] plugin/errors: errors not logged: 4900 in the last 10s'
+  t.equal(setUp.lines.at(-1), summary)
+  await timers.advance(LINES_PERIOD_MS)
+  t.equal(setUp.lines.length, LINES_MAX + 1, 'once')
+  setUp.clock.pass(LINES_PERIOD_MS)
+  await fail('another period')
+  t.match(setUp.lines.at(-1), 'another period')
+  for (let i = 0; i < 200; i++) await fail('again')
+  await setUp.stop()
+  t.match(setUp.lines.at(-1), 'errors not logged: 101 ')
 })
 
 t.test('levels, show_first, first pattern that matches', async (t) => {
