@@ -1,5 +1,5 @@
 /*
- * Claim: `rrl` costs at most 50 ns per query on the fast path, off or below its limits. Prints user CPU time per query,
+ * Prints what `rrl` costs per query on the fast path; the goal is 50 ns, off or below its limits. User CPU time per query,
  * all cases in turn in every round, and the difference to the case without it. Run after `npm run build`.
  */
 
