@@ -23,12 +23,16 @@ export class Dispenser {
     return true
   }
 
-  /** Moves to the next token if it is on the same line. `{` counts as a token here. */
+  /**
+   * Moves to the next token if it is on the same line. `{` counts as a token here. The `}` of a block
+   * ends a line, so a block may stand on one: `errors { stacktrace }`.
+   */
   nextArg(): boolean {
     const current = this.#tokens[this.#cursor]
     const following = this.#tokens[this.#cursor + 1]
     if (following === undefined) return false
     if (current !== undefined && !continuesLine(current, following)) return false
+    if (this.#nesting > 0 && following.text === '}') return false
     this.#cursor++
     return true
   }
@@ -45,14 +49,17 @@ export class Dispenser {
 
   /**
    * `while (d.nextBlock())` visits the first token of each line inside `{ … }`; nothing happens if no
-   * block follows. Read a line's arguments with `nextArg` or `remainingArgs`.
+   * block follows. Read a line's arguments with `nextArg` or `remainingArgs`. Throws InputError at a
+   * token behind the `}`: it would belong to nothing.
    */
   nextBlock(): boolean {
     if (this.#nesting > 0) {
       // The parser balances braces, but a directive may have read past the closing one.
       const more = this.next()
-      if (!more || this.value() === '}') this.#nesting--
-      return this.#nesting > 0
+      if (more && this.value() !== '}') return true
+      this.#nesting--
+      if (more) this.#endBlock()
+      return false
     }
     if (!this.nextArg()) return false
     if (this.value() !== '{') {
@@ -60,9 +67,23 @@ export class Dispenser {
       return false
     }
     this.next()
-    if (this.value() === '}') return false
+    if (this.value() === '}') {
+      this.#endBlock()
+      return false
+    }
     this.#nesting++
     return true
+  }
+
+  /** Refuses what follows the current `}` on its line. */
+  #endBlock(): void {
+    if (!this.nextArg()) return
+    throw this.error(`Unexpected token '${this.value()}' after '}'; write it on a line of its own`)
+  }
+
+  /** Refuses a block behind the current line, for directives that take none. */
+  noBlock(): void {
+    if (this.nextBlock()) throw this.error(`unknown property '${this.value()}'`)
   }
 
   /**
@@ -71,8 +92,9 @@ export class Dispenser {
    */
   eachProperty(scan: () => void): void {
     const faults: InputError[] = []
-    while (this.nextBlock()) {
+    for (;;) {
       try {
+        if (!this.nextBlock()) break
         scan()
       } catch (error) {
         if (!(error instanceof InputError)) throw error

@@ -1,6 +1,6 @@
 /** Where a server is. */
 export interface Endpoint {
-  /** An IP address in its canonical form. */
+  /** An IP address in its canonical form; a link-local one may have a zone, `fe80::1%eth0`. */
   readonly host: string
   readonly port: number
 }
@@ -23,4 +23,10 @@ export function splitHostPort(text: string): Endpoint | undefined {
 /** `192.0.2.1:53`, `[2001:db8::1]:53`, `ns1.example.org:53`. */
 export function printEndpoint({ host, port }: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/** The address of a host, without the zone that only says which link to send on (RFC 4007 section 11). */
+export function addressOfHost(host: string): string {
+  const percent = host.indexOf('%')
+  return percent === -1 ? host : host.slice(0, percent)
 }

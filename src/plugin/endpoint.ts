@@ -1,21 +1,38 @@
 import { isIP, isIPv6 } from 'node:net'
 import type { Dispenser } from '../corefile/dispenser.ts'
-import { type Endpoint, splitHostPort } from '../dns/endpoint.ts'
-import { printAddress, scanAddress } from '../dns/text/address.ts'
+import { addressOfHost, type Endpoint, splitHostPort } from '../dns/endpoint.ts'
+import { type Cidr, printAddress, scanAddress, scanCidr } from '../dns/text/address.ts'
 import type { BlockConfig } from './directive.ts'
 
-/** Reads `ADDRESS`, `ADDRESS:PORT` or `[ADDRESS]:PORT`. Throws InputError on anything else. */
+/** The name of an interface (Linux: up to 15 characters). */
+const ZONE = /^[^\s/%:]{1,15}$/
+
+/**
+ * Reads `ADDRESS`, `ADDRESS:PORT` or `[ADDRESS]:PORT`; an IPv6 address may have a zone, `fe80::1%eth0`.
+ * Throws InputError on anything else.
+ */
 export function scanEndpoint(d: Dispenser, text: string): Endpoint {
   const split = splitHostPort(text)
-  const address = split === undefined ? undefined : scanAddress(split.host)
-  if (split === undefined || address === undefined) {
+  const host = addressOfHost(split?.host ?? '')
+  const zone = split?.host.slice(host.length + 1) ?? ''
+  const address = scanAddress(host)
+  const isZoned = split !== undefined && split.host.length > host.length
+  const isGood = !isZoned || (address?.family === 2 && ZONE.test(zone))
+  if (split === undefined || address === undefined || !isGood) {
     throw d.error(`not an IP address or IP address with port: ${JSON.stringify(text)}`)
   }
-  return { host: printAddress(address.bytes, address.family), port: split.port }
+  const printed = printAddress(address.bytes, address.family)
+  return { host: isZoned ? `${printed}%${zone}` : printed, port: split.port }
 }
 
-/** Reads the one argument of `source`: the address that we ask or tell others from. */
-export function scanSource(d: Dispenser): string {
+/** The network of one host. */
+export function hostNetwork({ host }: Endpoint): Cidr {
+  return scanCidr(`${addressOfHost(host)}/${isIPv6(host) ? 128 : 32}`)!
+}
+
+/** Reads the one argument of `source`: the address to send from. `known`: an earlier one, '' = none. */
+export function scanSource(d: Dispenser, known: string): string {
+  if (known !== '') throw d.error('source already specified')
   const args = d.remainingArgs()
   if (args.length !== 1) throw d.argError()
   if (isIP(args[0]!) === 0) throw d.error(`invalid source IP address: ${args[0]}`)

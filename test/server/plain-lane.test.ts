@@ -557,7 +557,7 @@ t.test(
 )
 
 t.test('a query that a gate does not let pass is not plain, others of its chain are', async (t) => {
-  const local: Setting['above'] = (next, _logged, slots) => new Local(next, slots)
+  const local: Setting['above'] = (next, _logged, slots) => new Local(next, slots, true)
   const acl = ruled({
     'abc.example.org.': [policy(Action.Block, { net: '198.51.100.100/32' })],
     'abcd.example.org.': [policy(Action.Drop, { net: '198.51.100.101/32' })],

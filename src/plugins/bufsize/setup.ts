@@ -16,8 +16,9 @@ export const bufsize: Directive = {
 
 function scanSize(d: Dispenser): number {
   const args = d.remainingArgs()
+  d.noBlock()
   if (args.length === 0) return DEFAULT_OCTETS
-  const octets = args.length === 1 && /^\d{1,5}$/.test(args[0]!) ? Number(args[0]) : 0
+  const octets = args.length === 1 && /^\+?\d{1,5}$/.test(args[0]!) ? Number(args[0]) : 0
   if (octets < OCTETS_MIN || octets > OCTETS_MAX) throw d.argError()
   return octets
 }

@@ -20,6 +20,7 @@ export const chaos: Directive = {
       if (authors.length > AUTHORS_MAX) {
         throw c.dispenser.error(`${authors.length} authors; name at most ${AUTHORS_MAX}`)
       }
+      c.dispenser.noBlock()
     }
     const host = hostname() || 'localhost'
     c.addHandler((next) => new Chaos(next, { version, host, authors }))

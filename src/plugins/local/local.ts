@@ -38,17 +38,19 @@ const SOA = Uint8Array.of(
   ...[0, TTL_SECONDS >> 16, (TTL_SECONDS >> 8) & 0xff, TTL_SECONDS & 0xff],
 )
 
-/** Answers for the zones above and for names that begin with or lie below `localhost`. */
+/** Answers for the zones above, for names below `localhost`, and for names that begin with `localhost` if asked to. */
 export class Local implements Handler, PlainGate {
   readonly name = 'local'
   readonly plain: PlainLink
   readonly #next: Handler
   readonly #zones = new ZoneSet(ZONES)
   readonly #slots: CounterSlots
+  readonly #answersPrefix: boolean
 
-  /** `slots`: of one counter, queries for localhost. */
-  constructor(next: Handler, slots: CounterSlots) {
+  /** `slots`: of one counter, queries for localhost. `answersPrefix`: also for `localhost.example.org.`. */
+  constructor(next: Handler, slots: CounterSlots, answersPrefix: boolean) {
     this.#next = next
+    this.#answersPrefix = answersPrefix
     this.plain = { kind: 'pass', gate: this, next }
     this.#slots = slots
     slots.length = 1
@@ -56,14 +58,18 @@ export class Local implements Handler, PlainGate {
 
   /** All names but those that it answers for. @hot */
   passes(): boolean {
-    return this.#zones.match(plainQuery) === -1 && !beginsWithLocalhost(plainQuery)
+    if (this.#zones.match(plainQuery) !== -1) return false
+    return !this.#answersPrefix || !beginsWithLocalhost(plainQuery)
   }
 
   serve(tx: Transaction): number | Promise<number> {
     const { query } = tx
     if (query.qclass !== RRClass.IN) return this.#next.serve(tx)
     const zone = this.#zones.match(query)
-    if (query.labelCount > 1 && (zone === LOCALHOST_INDEX || beginsWithLocalhost(query))) {
+    const isBelow = zone === LOCALHOST_INDEX && query.labelCount > 1
+    // The name itself is a zone above: it is no prefix of another.
+    const isPrefixed = this.#answersPrefix && query.labelCount > 1 && beginsWithLocalhost(query)
+    if (isBelow || isPrefixed) {
       this.#slots.of(tx)[0]! += 1
       return this.#answerLoopback(tx)
     }

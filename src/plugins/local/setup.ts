@@ -1,24 +1,38 @@
+import type { Dispenser } from '../../corefile/dispenser.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { Local } from './local.ts'
 
-/** `local`: answers for localhost and the reverse zones that never leave a machine. */
+/** `local { localhost_prefix on|off }`: answers for localhost and the reverse zones that never leave a machine. */
 export const local: Directive = {
   name: 'local',
   setup(c) {
-    while (c.dispenser.next()) {
-      if (c.dispenser.nextArg()) throw c.dispenser.argError()
+    const d = c.dispenser
+    let answersPrefix = true
+    while (d.next()) {
+      if (d.remainingArgs().length > 0) throw d.argError()
+      d.eachProperty(() => {
+        if (d.value() !== 'localhost_prefix') throw d.error(`unknown property '${d.value()}'`)
+        answersPrefix = scanSwitch(d)
+      })
     }
     const intercepted = c.metrics.counter(
       'coredns_local_localhost_requests_total',
       'Counter of localhost.<domain> requests.',
     )
     const slots = c.counters()
-    c.addHandler((next) => new Local(next, slots))
+    c.addHandler((next) => new Local(next, slots, answersPrefix))
     collectWhileServing(c, () => {
       slots.forEach((counts) => {
         intercepted.inc(counts.take(0))
       })
     })
   },
+}
+
+function scanSwitch(d: Dispenser): boolean {
+  const args = d.remainingArgs()
+  if (args.length !== 1) throw d.argError()
+  if (args[0] === 'on' || args[0] === 'off') return args[0] === 'on'
+  throw d.error(`localhost_prefix expects 'on' or 'off', got ${JSON.stringify(args[0])}`)
 }

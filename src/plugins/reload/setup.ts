@@ -49,7 +49,8 @@ function setup(c: SetupContext, timers: Timers, random: (below: number) => numbe
     loadedDigest,
     digest: () => c.corefile.digest(),
     // Half the jitter up or down, so that servers that started together don't reload together.
-    intervalMs: intervalMs + random(jitterMs) - Math.floor(jitterMs / 2),
+    intervalMs:
+      jitterMs === 0 ? intervalMs : intervalMs + random(jitterMs) - Math.floor(jitterMs / 2),
     timers,
     log: c.log,
     reload: () => reloadOnce(c),
@@ -76,15 +77,16 @@ function scanTimes(d: Dispenser): { intervalMs: number; jitterMs: number } {
   while (d.next()) {
     const args = d.remainingArgs()
     if (args.length > 2) throw d.argError()
+    d.noBlock()
     intervalMs = scanTime(d, args[0], INTERVAL_DEFAULT_MS)
     jitterMs = scanTime(d, args[1], JITTER_DEFAULT_MS)
     if (intervalMs < INTERVAL_MIN_MS) {
       const least = printDuration(INTERVAL_MIN_MS)
       throw d.error(`interval value must be greater or equal to ${least}`)
     }
-    if (jitterMs < JITTER_MIN_MS) {
+    if (jitterMs !== 0 && jitterMs < JITTER_MIN_MS) {
       const least = printDuration(JITTER_MIN_MS)
-      throw d.error(`jitter value must be greater or equal to ${least}`)
+      throw d.error(`jitter value must be 0 or greater or equal to ${least}`)
     }
   }
   return { intervalMs, jitterMs: Math.floor(Math.min(jitterMs, intervalMs / 2)) }

@@ -3,7 +3,7 @@ import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
 import { type Fetching, fetchZone } from '../../client/fetch-zone.ts'
-import type { Endpoint } from '../../dns/endpoint.ts'
+import { addressOfHost, type Endpoint } from '../../dns/endpoint.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { ResourceRecord } from '../../dns/message/message.ts'
 import { printName } from '../../dns/name/name.ts'
@@ -186,7 +186,9 @@ export class SecondaryZone implements OwnedZone {
   /** `host`: a primary, which says that it has `serial`; -1 = it does not say. */
   notify(host: string, serial: number, nowMs: number): void {
     if (serial !== -1 && this.serial !== -1 && !isSerialAfter(serial, this.serial)) return
-    const index = this.#options.primaries.findIndex((primary) => primary.host === host)
+    const index = this.#options.primaries.findIndex(
+      (primary) => addressOfHost(primary.host) === host,
+    )
     if (index !== -1) this.#first = index
     if (this.#isBusy) this.#again = true
     else this.#nextMs = Math.min(this.#nextMs, Math.max(nowMs, this.#lastMs + GAP_MS))

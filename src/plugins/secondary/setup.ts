@@ -1,13 +1,11 @@
-import { isIPv6 } from 'node:net'
 import { InputError, type Position } from '../../base/errors.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Endpoint } from '../../dns/endpoint.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
-import { scanCidr } from '../../dns/text/address.ts'
 import { AddressSet } from '../../plugin/address-set.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
-import { ownAddress, scanEndpoint, scanSource } from '../../plugin/endpoint.ts'
+import { hostNetwork, ownAddress, scanEndpoint, scanSource } from '../../plugin/endpoint.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { FileZones } from '../../plugin/file-zones.ts'
 import { missingKey, scanKeyName } from '../../plugin/key-name.ts'
@@ -59,7 +57,7 @@ function setup(c: SetupContext, timers: Timers, random: () => number): void {
   block.takesNotify = true
   const report = c.uplink((text) => follower.takeNotice(text))
   const notified = configs.map(({ zone, primaries, keyName }) => {
-    return { zone, keyName, primaries: new AddressSet(primaries.map(networkOf)) }
+    return { zone, keyName, primaries: new AddressSet(primaries.map(hostNetwork)) }
   })
   const options = { name: 'secondary', table: served.table, fallthrough }
   const link = (next: Parameters<Parameters<typeof c.addHandler>[0]>[0]): Secondary => {
@@ -86,10 +84,6 @@ function placeOf({ keys, listenHosts, viewName }: BlockConfig): string {
   return JSON.stringify([addresses, listenHosts, viewName])
 }
 
-function networkOf({ host }: Endpoint) {
-  return scanCidr(`${host}/${isIPv6(host) ? 128 : 32}`)!
-}
-
 function scanConfig(
   d: Dispenser,
   block: BlockConfig,
@@ -104,7 +98,7 @@ function scanConfig(
     let keyName: Uint8Array | undefined
     d.eachProperty(() => {
       if (d.value() === 'transfer') primaries.push(...scanPrimaries(d))
-      else if (d.value() === 'source') source = scanSource(d)
+      else if (d.value() === 'source') source = scanSource(d, source)
       else if (d.value() === 'key') keyName = scanKeyName(d)
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
       else if (d.value() === 'catalog') {

@@ -163,7 +163,13 @@ export class Notifier {
     const known = this.#sockets.get(name)
     if (known !== undefined) return known
     const socket = createSocket(isV6 ? 'udp6' : 'udp4')
-    socket.on('error', (error) => this.#parts.log.error(`NOTIFY from ${source}: ${error.message}`))
+    socket.on('error', (error) => {
+      this.#parts.log.error(`NOTIFY from ${source}: ${error.message}`)
+      // An address may be there later: the next try opens another socket.
+      if (this.#sockets.get(name) !== socket) return
+      this.#sockets.delete(name)
+      socket.close()
+    })
     socket.on('message', (packet, { address, port }) => this.#receive(packet, address, port))
     if (source === '') socket.bind()
     else socket.bind(0, source)

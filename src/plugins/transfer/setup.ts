@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net'
 import { InputError } from '../../base/errors.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
@@ -6,7 +5,7 @@ import { printName } from '../../dns/name/name.ts'
 import { type Cidr, printAddress, scanCidr } from '../../dns/text/address.ts'
 import { AddressSet, ALL_ADDRESSES } from '../../plugin/address-set.ts'
 import type { BlockConfig, Directive } from '../../plugin/directive.ts'
-import { ownAddress, scanEndpoint, scanSource } from '../../plugin/endpoint.ts'
+import { hostNetwork, ownAddress, scanEndpoint, scanSource } from '../../plugin/endpoint.ts'
 import { missingKey, scanKeyName } from '../../plugin/key-name.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import type { ZoneVersion } from '../../zone/history/version-view.ts'
@@ -99,7 +98,7 @@ function scanRule(
   let keyName: Uint8Array | undefined
   d.eachProperty(() => {
     if (d.value() === 'to') scanTo(d, networks, targets)
-    else if (d.value() === 'source') source = scanSource(d)
+    else if (d.value() === 'source') source = scanSource(d, source)
     else if (d.value() === 'key') keyName = scanKeyName(d)
     else throw d.error(`unknown property '${d.value()}'`)
   })
@@ -124,10 +123,6 @@ function scanTo(d: Dispenser, networks: Cidr[], targets: NotifyTarget[]): void {
     }
     const target = scanEndpoint(d, text)
     targets.push(target)
-    networks.push(hostNetwork(target.host))
+    networks.push(hostNetwork(target))
   }
-}
-
-function hostNetwork(host: string): Cidr {
-  return scanCidr(`${host}/${isIPv6(host) ? 128 : 32}`)!
 }

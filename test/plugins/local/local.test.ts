@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
+import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { local } from '../../../src/plugins/local/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, show, transaction } from '../../support/transaction.ts'
@@ -103,6 +103,26 @@ t.test('names around localhost are counted, across a reload too', async (t) => {
   handler.serve(transaction({ name: 'b.localhost.' }))
   await setUp.stop()
   t.equal(await setUp.metric('coredns_local_localhost_requests_total'), 3)
+})
+
+t.test('localhost_prefix off leaves names that begin with localhost to others', async (t) => {
+  const below = answering((tx) => {
+    tx.response.rcode = Rcode.REFUSED
+    return Rcode.REFUSED
+  })
+  for (const [setting, want] of [
+    ['on', 'NOERROR'],
+    ['off', 'REFUSED'],
+  ] as const) {
+    const setUp = new SetUp(local, `local {\n localhost_prefix ${setting}\n}`)
+    const handler = setUp.handler(below)
+    const statusOf = async (name: string) => (await show(handler, transaction({ name }))).status
+    t.equal(await statusOf('localhost.example.org.'), want, setting)
+    for (const name of ['a.localhost.', 'localhost.', 'localhost.localhost.']) {
+      t.equal(await statusOf(name), 'NOERROR', `${name} ${setting}`)
+    }
+    t.equal(await statusOf('example.org.'), 'REFUSED', setting)
+  }
 })
 
 t.test('takes no argument', async (t) => {

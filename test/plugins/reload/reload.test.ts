@@ -63,6 +63,7 @@ t.test('intervals and jitter', async (t) => {
   const table = [
     { name: 'defaults, least jitter', given: 'reload', random: () => 0, want: 22_500 },
     { name: 'most jitter', given: 'reload 10s 4s', random: (n: number) => n - 1, want: 11_999 },
+    { name: 'no jitter', given: 'reload 2s 0s', random: (n: number) => n, want: 2000 },
     { name: 'jitter is at most half', given: 'reload 10s 1h', random: () => 0, want: 7500 },
   ]
   for (const { name, given, random, want } of table) {
@@ -82,7 +83,7 @@ t.test('bad lines', async (t) => {
     { given: 'reload 1s 2s 3s', want: 'Wrong argument count' },
     { given: 'reload soon', want: 'time: invalid duration "soon"' },
     { given: 'reload 1s', want: 'interval value must be greater or equal to 2s' },
-    { given: 'reload 10s 500ms', want: 'jitter value must be greater or equal to 1s' },
+    { given: 'reload 10s 500ms', want: 'jitter value must be 0 or greater or equal to 1s' },
   ]
   for (const { given, want } of table) t.match(setupError(reload, given), want, given)
 })
