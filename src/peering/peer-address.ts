@@ -27,9 +27,19 @@ export function scanPeerAddress(text: string): PeerAddress | string {
   return { host: host.replace(/\.$/, '').toLowerCase(), port }
 }
 
-/** Where the peer is now, by the system's resolver if it goes by a name; none = there is no such host. */
-export async function resolvePeer({ host, port }: PeerAddress): Promise<Endpoint[]> {
+/** The addresses of a host name; rejects where it has none. */
+type Resolve = (host: string) => Promise<readonly string[]>
+
+async function resolveBySystem(host: string): Promise<readonly string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address)
+}
+
+/** Where the peer is now, by `resolve` if it goes by a name; none = the host is unknown. */
+export async function resolvePeer(
+  { host, port }: PeerAddress,
+  resolve: Resolve = resolveBySystem,
+): Promise<Endpoint[]> {
   if (scanAddress(host) !== undefined) return [{ host, port }]
-  const found = await lookup(host, { all: true }).catch(() => [])
-  return found.slice(0, ADDRESSES_MAX).map(({ address }) => ({ host: address, port }))
+  const found = await resolve(host).catch(() => [])
+  return found.slice(0, ADDRESSES_MAX).map((address) => ({ host: address, port }))
 }

@@ -26,9 +26,16 @@ t.test('addresses and host names of peers', async (t) => {
   for (const { text, want } of BAD) t.match(scanPeerAddress(text), want, JSON.stringify(text))
 })
 
-t.test('an address needs no resolver, and a host name goes to the system', async (t) => {
-  t.strictSame(await resolvePeer({ host: '::1', port: 5 }), [{ host: '::1', port: 5 }])
-  const found = await resolvePeer({ host: 'localhost', port: 5 })
-  t.ok(found.some(({ host }) => host === '127.0.0.1' || host === '::1'))
-  t.strictSame(await resolvePeer({ host: 'nobody.invalid', port: 5 }), [])
+t.test('an address needs no resolver, and a host name goes to the resolver', async (t) => {
+  const none = async (): Promise<string[]> => t.fail('an address was looked up') as never
+  t.strictSame(await resolvePeer({ host: '::1', port: 5 }, none), [{ host: '::1', port: 5 }])
+  const known = async (host: string): Promise<string[]> => {
+    if (host !== 'ns1.example.org') throw new Error(`ENOTFOUND ${host}`)
+    return ['192.0.2.1', '2001:db8::1']
+  }
+  t.strictSame(await resolvePeer({ host: 'ns1.example.org', port: 5 }, known), [
+    { host: '192.0.2.1', port: 5 },
+    { host: '2001:db8::1', port: 5 },
+  ])
+  t.strictSame(await resolvePeer({ host: 'nobody.invalid', port: 5 }, known), [])
 })
