@@ -46,15 +46,24 @@ export interface CheckArgs {
   readonly dnsPort: number
   /** Check this directory of DNSRecord manifests too. */
   readonly manifests: string | undefined
+  /** Ask no cluster. */
+  readonly offline: boolean
+  /** Exit with 1 for warnings too. */
+  readonly strict: boolean
 }
 
 /** Reads the arguments of `sextant check`; a string is why they are refused. */
 export function scanCheckArgs(argv: readonly string[]): CheckArgs | string {
-  const flags = scanFlags(argv, [], [...COREFILE_FLAGS, 'manifests'])
+  const flags = scanFlags(argv, ['offline', 'strict'], [...COREFILE_FLAGS, 'manifests'])
   if (typeof flags === 'string') return flags
   const corefile = scanCorefileFlags(flags)
   if (typeof corefile === 'string') return corefile
-  return { ...corefile, manifests: flags.values.get('manifests') || undefined }
+  return {
+    ...corefile,
+    manifests: flags.values.get('manifests') || undefined,
+    offline: flags.set.has('offline'),
+    strict: flags.set.has('strict'),
+  }
 }
 
 /** The flags that say which Corefile, for both commands. */

@@ -1,8 +1,9 @@
 import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
+import type { ServerBlock } from '../corefile/parser.ts'
 import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
 import type { Warn } from '../record/manifests/check-manifests.ts'
-import { loadCorefile } from '../server/corefile-source.ts'
+import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
 import { ServerTotals } from '../server/counters.ts'
 import { Instance } from '../server/instance.ts'
 import { namedDirectives } from '../server/setup.ts'
@@ -14,10 +15,18 @@ import { type CheckArgs, scanCheckArgs } from './args.ts'
 import { chooseCorefile } from './corefile.ts'
 import type { Output } from './output.ts'
 
+/** Collects what a check finds. */
+interface Findings {
+  readonly faults: InputError[]
+  readonly warnings: InputError[]
+  /** What was read, a line each. */
+  readonly read: string[]
+}
+
 /**
  * `sextant check`: validates a Corefile, and with it every file that its directives read, without
- * listening. Prints each fault on a line with its place, and warnings of what is served otherwise than
- * it may be meant. Resolves to 0, or 1 if there is any fault.
+ * listening. Prints what it read, and each fault on a line with its place, and warnings of what is served
+ * otherwise than it may be meant. Resolves to 0, or 1 if there is any fault, with `-strict` any warning.
  */
 export async function check(argv: readonly string[], output: Output): Promise<number> {
   const args = scanCheckArgs(argv)
@@ -25,19 +34,21 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
     output.printError(args)
     return 1
   }
-  const faults: InputError[] = []
-  const warnings: InputError[] = []
-  const warn: Warn = (warning) => warnings.push(warning)
+  const findings: Findings = { faults: [], warnings: [], read: [] }
   if (args.conf !== undefined || args.manifests === undefined) {
-    faults.push(...(await checkCorefile(args, output, warn)))
+    await checkCorefile(args, output, findings)
   }
-  if (args.manifests !== undefined) faults.push(...(await checkDirectory(args.manifests, warn)))
-  const faultLines = linesOf(faults)
+  if (args.manifests !== undefined) await checkDirectory(args.manifests, findings)
+  const faultLines = linesOf(findings.faults)
+  const isFaulty = faultLines.length > 0
+  // A directive with a fault may be the one that answers.
+  const warnings = findings.warnings.filter(({ code }) => !isFaulty || code !== 'UNANSWERED')
   const warningLines = linesOf(warnings)
+  if (!isFaulty) for (const line of new Set(findings.read)) output.print(`read ${line}`)
   for (const line of warningLines) output.printError(`[WARNING] ${line}`)
   for (const line of faultLines) output.printError(line)
-  if (faultLines.length > 0) return 1
   const count = warningLines.length
+  if (isFaulty || (args.strict && count > 0)) return 1
   const besides = count === 0 ? '' : `, ${count} ${count === 1 ? 'warning' : 'warnings'}`
   output.print(`no errors found${besides}`)
   return 0
@@ -55,31 +66,36 @@ function byPlace(a: InputError, b: InputError): number {
 }
 
 /** Every fault of the manifests of one directory. */
-async function checkDirectory(directory: string, warn: Warn): Promise<readonly InputError[]> {
+async function checkDirectory(
+  directory: string,
+  { faults, warnings, read }: Findings,
+): Promise<void> {
   try {
     const { checkManifests } = await import('../record/manifests/check-manifests.ts')
-    return await checkManifests(directory, warn)
+    const warn: Warn = (warning) => warnings.push(warning)
+    faults.push(...(await checkManifests(directory, warn, (what) => read.push(what))))
   } catch (error) {
     if (!(error instanceof InputError)) throw error
-    return [new InputError(error.code, error.position, `--manifests ${error.message}`, error)]
+    faults.push(new InputError(error.code, error.position, `--manifests ${error.message}`, error))
   }
 }
 
 /** Every fault of one Corefile: as far as its syntax allows, one does not hide another. */
 async function checkCorefile(
-  { conf, dnsPort }: CheckArgs,
+  { conf, dnsPort, offline }: CheckArgs,
   { lines }: Output,
-  warn: Warn,
-): Promise<InputError[]> {
-  const faults: InputError[] = []
+  { faults, warnings, read }: Findings,
+): Promise<void> {
   const sink = (line: string): void => printLine(lines, line)
   try {
-    const { blocks, view } = loadCorefile(chooseCorefile(conf, dnsPort), dnsPort, {
+    const source = chooseCorefile(conf, dnsPort)
+    const { blocks, view } = loadCorefile(source, dnsPort, {
       env: process.env,
       directiveNames: DIRECTIVE_NAMES,
       warn: sink,
       onUnknown: (error) => faults.push(error),
     })
+    read.push(describeBlocks(source, blocks))
     const { instance, errors } = Instance.create(blocks, view, {
       directives: await loadDirectives(namedDirectives(blocks)),
       directiveNames: DIRECTIVE_NAMES,
@@ -92,9 +108,24 @@ async function checkCorefile(
       requestReload: () => Promise.resolve('nothing is served'),
       wiring: new ControlWiring(),
     })
-    return [...faults, ...errors, ...(await instance.check(warn))]
+    warnings.push(...instance.warnings)
+    faults.push(...errors)
+    const found = await instance.check({
+      warn: (warning) => void warnings.push(warning),
+      read: (what) => void read.push(what),
+      isOffline: offline,
+    })
+    faults.push(...found)
   } catch (error) {
     if (!(error instanceof InputError)) throw error
-    return [...faults, error]
+    faults.push(error)
   }
+}
+
+/** `Corefile: 2 server blocks: example.org, .:53`. */
+function describeBlocks(source: CorefileSource, blocks: readonly ServerBlock[]): string {
+  const name = source.kind === 'file' ? source.path : source.name
+  const keys = blocks.flatMap((block) => block.keys.map(({ text }) => text))
+  const count = `${blocks.length} server ${blocks.length === 1 ? 'block' : 'blocks'}`
+  return `${name}: ${count}: ${keys.join(', ')}`
 }

@@ -9,17 +9,22 @@ const USAGE = `Sextant answers DNS by where the client is, then by weight.
       -quiet                    print no start-up lines
       -takeover                 share the addresses of a running server, which is ended afterwards
       -version                  print the version, and exit
-  sextant check -conf FILE      find every fault in FILE and what it names, without listening
+  sextant check -conf FILE      find every fault in FILE and what it names, without listening;
+                                exits with 1 where it finds one, warnings alone give 0
       --manifests DIR           check the DNSRecords in DIR as well
+      --offline                 ask no cluster, for checks in CI
+      --strict                  exit with 1 for warnings too
   sextant operator              publish the DNSRecords of a Kubernetes cluster, merged with those of its peers
       -h                        list the flags
   sextant query NAME [TYPE] [@SERVER] [-p PORT] [+tcp] [+dnssec] [+subnet=CIDR]
-                                ask a server, and print the answer as dig does
+                                ask a server, and print the answer as dig does; AXFR transfers a zone
+      -y [ALGORITHM:]NAME:SECRET sign with this key
   sextant demo                  show two sites on loopback that merge each other
 
 Without a command the arguments are those of serve, as on CoreDNS's command line.`
 
 const HELP_FLAG = /^--?h(elp)?$/
+const COMMANDS = ['serve', 'check', 'operator', 'query', 'demo', 'help']
 const COMMAND = /^(serve|check|demo|query)$/
 
 /** Runs a command line and ends the process with its exit code. */
@@ -46,9 +51,46 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
       return (await import('./demo.ts')).demo(output)
     case 'query':
       return (await import('./query.ts')).runQuery(rest, output.print, output.printError)
+    case 'serve':
+      return (await import('./serve.ts')).serve(rest, output)
     default:
-      return (await import('./serve.ts')).serve(command === 'serve' ? rest : argv, output)
+      // Without a command the arguments are those of serve, which are flags.
+      if (command !== undefined && !command.startsWith('-')) return refuseCommand(command, output)
+      return (await import('./serve.ts')).serve(argv, output)
   }
+}
+
+/** Exit code of a command line that can't be read. */
+const EXIT_USAGE = 1
+
+function refuseCommand(word: string, { printError }: Output): number {
+  const hint = word === 'version' ? '; the version is `sextant -version`' : nearestHint(word)
+  printError(
+    `${JSON.stringify(word)} is not a command: the commands are ${COMMANDS.join(', ')}${hint}`,
+  )
+  return EXIT_USAGE
+}
+
+/** `; did you mean check?`, where a command differs in two letters at most. */
+function nearestHint(word: string): string {
+  const [nearest] = COMMANDS.map((command) => ({ command, edits: editsBetween(word, command) }))
+    .filter(({ edits }) => edits <= 2)
+    .sort((a, b) => a.edits - b.edits)
+  return nearest === undefined ? '' : `; did you mean ${nearest.command}?`
+}
+
+/** Levenshtein distance. */
+function editsBetween(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let k = 1; k <= b.length; k++) {
+      const replaced = row[k - 1]! + (a[i - 1] === b[k - 1] ? 0 : 1)
+      next.push(Math.min(replaced, row[k]! + 1, next[k - 1]! + 1))
+    }
+    row = next
+  }
+  return row[b.length]!
 }
 
 /** True for a request for help as the first argument, or as the first one of a command. */

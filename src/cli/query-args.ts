@@ -1,6 +1,9 @@
 import { RRClass, RRType, scanClass, scanType } from '../dns/iana/index.ts'
 import { scanName } from '../dns/name/name.ts'
+import { scanBase64 } from '../dns/rdata/binary.ts'
 import { type Address, type Cidr, scanAddress, scanCidr } from '../dns/text/address.ts'
+import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../dns/tsig/algorithm.ts'
+import { createTsigKey, type TsigKey } from '../dns/tsig/key.ts'
 
 /** What `sextant query` was asked for. */
 export interface QueryArgs {
@@ -17,6 +20,8 @@ export interface QueryArgs {
   /** Print rdata only. */
   readonly short: boolean
   readonly subnet: Cidr | undefined
+  /** Signs queries, and replies must be signed with it. */
+  readonly key: TsigKey | undefined
   /** How long to wait for each try: 1..60. */
   readonly timeoutSeconds: number
   /** How often to ask over UDP: 1..10. */
@@ -48,6 +53,7 @@ export function scanQueryArgs(argv: readonly string[]): QueryArgs | string {
     // An option's value may be glued to its letter.
     const value = (): string => (arg.length > 2 ? arg.slice(2) : (argv[++i] ?? ''))
     if (letter === '-p') complaint = scanPort(value(), draft)
+    else if (letter === '-y') complaint = scanKey(value(), draft)
     else if (letter === '-x') complaint = scanReverse(value(), draft)
     else if (arg.startsWith('-')) complaint = `invalid option: ${arg}`
     else if (arg.startsWith('+')) complaint = scanOption(arg.slice(1), draft)
@@ -62,6 +68,24 @@ function scanPort(text: string, draft: Draft): string | undefined {
   const port = scanNumber(text, 1, 65535)
   if (port === undefined) return `invalid port: ${JSON.stringify(text)}, want 1 to 65535`
   draft.port = port
+  return undefined
+}
+
+/** Reads `[ALGORITHM:]NAME:SECRET`; what is secret is in no message. */
+function scanKey(text: string, draft: Draft): string | undefined {
+  const parts = text.split(':')
+  const secret = scanBase64(parts.pop() ?? '')
+  const name = scanName(parts.pop() ?? '')
+  const algorithm = parts.length === 0 ? HMAC_SHA256 : scanAlgorithm(parts.join(':'))
+  if (
+    name === undefined ||
+    algorithm === undefined ||
+    secret === undefined ||
+    secret.length === 0
+  ) {
+    return `invalid key of -y: want [ALGORITHM:]NAME:SECRET, the secret in base64 and the algorithm one of ${ALGORITHM_NAMES}`
+  }
+  draft.key = createTsigKey(name, algorithm, secret)
   return undefined
 }
 
@@ -162,6 +186,7 @@ function complete(draft: Draft): QueryArgs | string {
   const { name } = draft
   if (name === undefined) return 'want the name to ask for'
   if (draft.server === '') return 'want a server behind @'
+  if (draft.type === RRType.IXFR) return 'IXFR is not supported: ask for AXFR, the whole zone'
   return {
     type: RRType.A,
     rrclass: RRClass.IN,
@@ -173,6 +198,7 @@ function complete(draft: Draft): QueryArgs | string {
     nsid: false,
     short: false,
     subnet: undefined,
+    key: undefined,
     timeoutSeconds: 5,
     tries: 3,
     ...draft,

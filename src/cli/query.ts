@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { type Answered, ask, PAYLOAD_OCTETS } from '../client/ask.ts'
 import { composeClientSubnet } from '../dns/edns/client-subnet.ts'
 import type { Endpoint } from '../dns/endpoint.ts'
-import { OptionCode, Rcode } from '../dns/iana/index.ts'
+import { OptionCode, Rcode, RRType } from '../dns/iana/index.ts'
 import {
   EDNS_DNSSEC_OK,
   type EdnsOption,
@@ -42,6 +42,7 @@ export async function runQuery(
     return EXIT_NO_REPLY
   }
   const server = { host: address, port: scanned.port }
+  if (scanned.type === RRType.AXFR) return runTransfer(scanned, server, out, err)
   const start = systemClock.monotonic()
   const answered = await askServer(scanned, server, err)
   if (answered === undefined) {
@@ -52,6 +53,19 @@ export async function runQuery(
   if (scanned.short) printShort(answered.message, out)
   else printLong(answered, scanned, server, elapsedMs, args, out)
   return EXIT_ANSWER
+}
+
+async function runTransfer(
+  args: QueryArgs,
+  server: Endpoint,
+  out: (text: string) => void,
+  err: (text: string) => void,
+): Promise<number> {
+  const { printTransfer } = await import('./query-transfer.ts')
+  const fault = await printTransfer(args, server, out)
+  if (fault === '') return EXIT_ANSWER
+  err(`; Transfer failed: ${fault}`)
+  return EXIT_NO_REPLY
 }
 
 /** The server's address: itself, or the first that the system's resolver gives for a host name. */
@@ -71,7 +85,13 @@ async function askServer(
 ): Promise<Reply | undefined> {
   const tries = args.tcp ? 0 : args.tries
   const query = composeQuery(args)
-  const answered = await ask({ server, query, tries, timeoutMs: args.timeoutSeconds * 1000 })
+  const answered = await ask({
+    server,
+    query,
+    tries,
+    timeoutMs: args.timeoutSeconds * 1000,
+    key: args.key,
+  })
   if (answered.overTcp && !args.tcp) err(';; Truncated, retrying in TCP mode.')
   if (answered.kind === 'reply') return answered
   err(`;; communications error to ${server.host}#${server.port}: ${answered.reason}`)

@@ -141,6 +141,14 @@ export class Dispenser {
     return args
   }
 
+  /** Whether a token of the current line stood in double quotes. */
+  isQuoted(): boolean {
+    const { file, line } = this.position()
+    return this.#tokens.some((token) => {
+      return token.isQuoted === true && token.line === line && token.file === file
+    })
+  }
+
   position(): Position {
     const token = this.#tokens[Math.max(0, this.#cursor)]
     return { file: token?.file ?? '', line: token?.line ?? 0 }

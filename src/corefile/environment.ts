@@ -6,20 +6,25 @@ const SUBSTITUTIONS_MAX = 100
 const TEXT_MAX = 65_536
 
 /**
- * Replaces `{%NAME%}`, then `{$NAME}`, by the variables' values; an unset one is empty. An empty
- * name (`{$}`) leaves the rest as it is. Returns undefined where substituting does not come to an end.
+ * Replaces `{%NAME%}`, then `{$NAME}`, by the variables' values; an unset one is empty, and `onUnset`
+ * is called with it (`{$NAME}`). An empty name (`{$}`) leaves the rest as it is. Returns undefined where
+ * substituting does not come to an end.
  */
-export function substitute(text: string, env: Environment): string | undefined {
+export function substitute(
+  text: string,
+  env: Environment,
+  onUnset: (variable: string) => void = () => {},
+): string | undefined {
   if (!text.includes('{')) return text
-  const percents = substituteForm(text, '{%', '%}', env)
-  return percents === undefined ? undefined : substituteForm(percents, '{$', '}', env)
+  const percents = substituteForm(text, ['{%', '%}'], env, onUnset)
+  return percents === undefined ? undefined : substituteForm(percents, ['{$', '}'], env, onUnset)
 }
 
 function substituteForm(
   text: string,
-  opening: string,
-  closing: string,
+  [opening, closing]: readonly [string, string],
   env: Environment,
+  onUnset: (variable: string) => void,
 ): string | undefined {
   let result = text
   for (let count = 0; count < SUBSTITUTIONS_MAX && result.length <= TEXT_MAX; count++) {
@@ -29,8 +34,10 @@ function substituteForm(
     const end = result.indexOf(closing, start)
     // As CoreDNS: `end` is looked for from the opening's own first octet on.
     if (end === -1 || end <= nameAt) return result
-    const value = env[result.slice(nameAt, end)] ?? ''
-    result = result.replaceAll(result.slice(start, end + closing.length), () => value)
+    const variable = result.slice(start, end + closing.length)
+    const value = env[result.slice(nameAt, end)]
+    if (value === undefined) onUnset(variable)
+    result = result.replaceAll(variable, () => value ?? '')
   }
   return undefined
 }

@@ -47,7 +47,9 @@ class Scanner {
     if (text[this.#at] !== '"') return { text: this.#word(), file: this.#file, line }
     this.#at++
     const quoted = this.#quoted()
-    return quoted === undefined ? undefined : { text: quoted, file: this.#file, line }
+    return quoted === undefined
+      ? undefined
+      : { text: quoted, file: this.#file, line, isQuoted: true }
   }
 
   #skipToToken(): void {

@@ -1,4 +1,4 @@
-import type { InputError } from '../base/errors.ts'
+import { InputError, type Position } from '../base/errors.ts'
 import { type Environment, substitute } from './environment.ts'
 import { Importer } from './importer.ts'
 import { scanTokens } from './lexer.ts'
@@ -24,6 +24,26 @@ export interface ParseOptions {
   readonly onUnknown?: (error: InputError) => void
   /** Takes lines such as `[WARNING] No files matching import glob pattern: x`. */
   readonly warn?: (line: string) => void
+  /** Takes each use of an environment variable that is not set, once per line. */
+  readonly onUnset?: (unset: UnsetVariable) => void
+}
+
+/** A use of an environment variable that is not set: an empty text stands in its place. */
+export interface UnsetVariable {
+  /** As written: `{$NAME}`. */
+  readonly variable: string
+  readonly position: Position
+}
+
+/** `error`, with the variables in its line that are not set: they are the likely cause. */
+export function nameUnset(error: InputError, unset: readonly UnsetVariable[]): InputError {
+  const { code, position, message } = error
+  const names = unset
+    .filter(({ position: at }) => at.file === position?.file && at.line === position.line)
+    .map(({ variable }) => variable)
+  if (names.length === 0) return error
+  const verb = names.length === 1 ? 'is' : 'are'
+  return new InputError(code, position, `${message} (${names.join(', ')} ${verb} not set)`, error)
 }
 
 /**
@@ -32,13 +52,20 @@ export interface ParseOptions {
  * it. No text at all gives no block. Throws InputError `FILE:LINE - …` at the first fault.
  */
 export function parseCorefile(text: string, file: string, options: ParseOptions): ServerBlock[] {
-  return new Parser(text, file, options).parseAll()
+  const parser = new Parser(text, file, options)
+  try {
+    return parser.parseAll()
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    throw nameUnset(error, parser.unset)
+  }
 }
 
 class Parser {
   readonly #source: TokenSource
   readonly #options: ParseOptions
   readonly #importer: Importer
+  readonly unset: UnsetVariable[] = []
   #keys: Token[] = []
   #directives = new Map<string, Token[]>()
 
@@ -167,7 +194,7 @@ class Parser {
     if (names !== undefined && !names.includes(name)) {
       const error = this.#source.error(`Unknown directive '${name}'`)
       if (this.#options.onUnknown === undefined) throw error
-      this.#options.onUnknown(error)
+      this.#options.onUnknown(nameUnset(error, this.unset))
       return []
     }
     const tokens = this.#directives.get(name) ?? []
@@ -176,8 +203,19 @@ class Parser {
   }
 
   #substitute(text: string): string {
-    const substituted = substitute(text, this.#options.env)
+    const substituted = substitute(text, this.#options.env, (variable) => this.#noteUnset(variable))
     if (substituted !== undefined) return substituted
     throw this.#source.error(`environment variables in '${text}' refer to each other without end`)
+  }
+
+  #noteUnset(variable: string): void {
+    const { file, line } = this.#source.position()
+    const isKnown = this.unset.some(({ variable: known, position }) => {
+      return known === variable && position.file === file && position.line === line
+    })
+    if (isKnown) return
+    const unset = { variable, position: { file, line } }
+    this.unset.push(unset)
+    this.#options.onUnset?.(unset)
   }
 }

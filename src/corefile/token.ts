@@ -5,6 +5,8 @@ export interface Token {
   readonly file: string
   /** Line that the token starts on; counts from 1. */
   readonly line: number
+  /** It stood in double quotes, which are not in `text`; absent = no. */
+  readonly isQuoted?: true
 }
 
 /** Whether `following` starts on the line that `token` ends on. A quoted token may span lines. */

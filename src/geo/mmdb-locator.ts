@@ -3,12 +3,14 @@ import { InputError } from '../base/errors.ts'
 import type { Timers } from '../base/timers.ts'
 import type { AddressFamily } from '../dns/text/address.ts'
 import { type ClassTrie, FlatClassTrie } from './class-trie.ts'
+import { codesIn } from './classes/codes-in.ts'
 import type { GeoCode } from './code.ts'
 import { isPlaceLabel, readField } from './fields.ts'
 import { type Location, UNKNOWN_LOCATION } from './location.ts'
 import type { Locator } from './locator.ts'
 import { Database, type DatabaseImage } from './mmdb/database.ts'
 import { DatabaseFile, type HoldOptions } from './mmdb/database-file.ts'
+import { loadFileSync } from './mmdb/load.ts'
 import { isMapped, type Net, NetTable } from './net.ts'
 import type { JobRunner } from './worker/run-job.ts'
 
@@ -115,6 +117,15 @@ export class MmdbLocator implements Locator {
       if (text !== '') return text
     }
     return ''
+  }
+
+  /**
+   * Texts of all geo codes that some address matches, for `sextant check`: reads the files, open or not.
+   * Takes up to seconds. Throws InputError if a file can't be used.
+   */
+  codes(): ReadonlySet<string> {
+    const databases = this.#options.paths.map((path) => new Database(loadFileSync(path).image))
+    return codesIn(databases, this.#nets.nets)
   }
 
   async classify(codes: readonly GeoCode[]): Promise<ClassTrie> {

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
-import type { InputError } from '../base/errors.ts'
+import type { InputError, Position } from '../base/errors.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
+import type { UnsetVariable } from '../corefile/parser.ts'
 import type { TsigKeyring } from '../dns/tsig/key.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
@@ -65,6 +66,8 @@ export interface BlockConfig {
   viewName: string
   /** Set by `geoip`: where clients are. */
   locator: Locator | undefined
+  /** Set by `geoip`: texts of the codes that some address matches. Takes seconds, for `sextant check`. */
+  geoCodes: (() => ReadonlySet<string>) | undefined
   /** Set by `geoip` with `edns-subnet`: the metadata `geoip/…` is of the client subnet, if there is one. */
   locatesSubnet: boolean
   /** Set by `metadata`: labels are collected for this block. */
@@ -83,12 +86,19 @@ export interface BlockConfig {
   readonly directives: string[]
 }
 
-/**
- * Returns every fault that would stop a start or refuse content; `warn` is told of what is served
- * otherwise than its author may think.
- */
+/** What a validation of `sextant check` reports to, besides the faults that it returns. */
+export interface CheckReport {
+  /** Takes what is served otherwise than its author may think. */
+  warn(warning: InputError): void
+  /** Takes what was read, as one line: `zones/db.example.org: zone example.org., 12 records`. */
+  read(what: string): void
+  /** True: ask no other machine, and do not require what only the machine of the server has. */
+  readonly isOffline: boolean
+}
+
+/** Returns every fault that would stop a start or refuse content. */
 export type CheckHook = (
-  warn: (warning: InputError) => void,
+  report: CheckReport,
 ) => readonly InputError[] | Promise<readonly InputError[]>
 
 /** Answer of an HTTP endpoint. */
@@ -104,6 +114,8 @@ export interface CorefileView {
   readonly path: string
   /** Digest of the tokens that this instance runs, imported files and their line numbers included. */
   readonly loadedDigest: string
+  /** Uses of environment variables that are not set. */
+  readonly unset: readonly UnsetVariable[]
   /**
    * Reads and parses the file as it is now, and returns its digest: it differs from `loadedDigest`
    * where a reload would change something. Throws InputError if the file can't be read or parsed.
@@ -116,6 +128,13 @@ export interface ReadinessCheck {
   readonly name: string
   readonly check: () => string
   readonly note?: (() => string) | undefined
+}
+
+/** What the server has to know of a link of a chain. */
+export interface HandlerOptions {
+  readonly waits?: boolean
+  readonly seesNotify?: boolean
+  readonly answers?: boolean
 }
 
 /** Everything a `setup` can reach. */
@@ -134,11 +153,14 @@ export interface SetupContext {
    * Adds a link to the block's chain; order follows plugins/order.ts, not the Corefile. `waits`: its
    * `serve` may return a Promise, so that data threads hand the block's queries to the control thread.
    * `seesNotify`: where the block takes NOTIFYs they come by this link too; by others they pass.
+   * `answers`: it answers queries from data of its own. A block without such a link is warned of.
    */
-  addHandler(
-    factory: HandlerFactory,
-    options?: { readonly waits?: boolean; readonly seesNotify?: boolean },
-  ): void
+  addHandler(factory: HandlerFactory, options?: HandlerOptions): void
+  /**
+   * Reports a part of the Corefile that works, but hardly as its author meant: a line of the log at
+   * each start and reload, and of `sextant check`.
+   */
+  warn(message: string, position: Position): void
   /**
    * Shares a value with the data threads: `follow` is called there with what the control thread
    * publishes, the first time before any query. It is never called on the control thread.

@@ -13,6 +13,7 @@ import {
   type ZoneLoadOptions,
 } from '../zone/zonefile/load.ts'
 import type { FileStamp } from '../zone/zonefile/text.ts'
+import type { CheckReport } from './directive.ts'
 
 /** Faults logged of one bad version; `sextant check` lists all. */
 const LOGGED_ERRORS_MAX = 10
@@ -188,17 +189,21 @@ function missingOr(error: InputError): InputError {
 }
 
 /**
- * Every fault of a zone file, for `sextant check`; none = it could be served. `warn` is told of what a
+ * Every fault of a zone file, for `sextant check`; none = it could be served. `report` gets what a
  * load would log. A file that isn't there is one error with the code ZONE_MISSING.
  */
 export function checkZoneFile(
   path: string,
   zone: Uint8Array,
-  warn: (warning: InputError) => void,
+  { warn, read }: CheckReport,
 ): readonly InputError[] {
   const load = runWhole(loadZone(path, zone))
   if (load.kind === 'unreadable') return [missingOr(load.error)]
   if (load.kind === 'failed') return load.errors
-  if (load.kind === 'loaded') for (const warning of load.warnings) warn(warning)
+  if (load.kind !== 'loaded') return []
+  for (const warning of load.warnings) warn(warning)
+  read(
+    `${path}: zone ${printName(zone)}, serial ${load.serial}, ${load.records.recordCount} records`,
+  )
   return []
 }

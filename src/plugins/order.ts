@@ -1,3 +1,4 @@
+import { InputError } from '../base/errors.ts'
 import type { Directive, LoadDirectives } from '../plugin/directive.ts'
 
 /**
@@ -110,5 +111,18 @@ export const SUPPORTED_NAMES: readonly string[] = Object.keys(LOADERS)
 /** Loads those of `names` that this version has. What was loaded before comes at once, and is the same. */
 export const loadDirectives: LoadDirectives = async (names) => {
   const wanted = SUPPORTED_NAMES.filter((name) => names.has(name))
-  return Promise.all(wanted.map((name) => LOADERS[name]!()))
+  return Promise.all(wanted.map(loadDirective))
+}
+
+/** Throws InputError where the program's own file is missing: an update replaced it, or an installation is incomplete. */
+async function loadDirective(name: string): Promise<Directive> {
+  try {
+    return await LOADERS[name]!()
+  } catch (error) {
+    const isMissing =
+      error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND'
+    if (!isMissing) throw error
+    const message = `directive ${name} can't be loaded: ${error.message}; install Sextant again and restart it`
+    throw new InputError('DIRECTIVE_FILE', undefined, message, error)
+  }
 }

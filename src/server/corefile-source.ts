@@ -4,7 +4,12 @@ import { readAtMost } from '../base/read.ts'
 import { digestBlocks } from '../corefile/digest.ts'
 import type { Environment } from '../corefile/environment.ts'
 import { FILE_OCTETS_MAX } from '../corefile/importer.ts'
-import { type ParseOptions, parseCorefile, type ServerBlock } from '../corefile/parser.ts'
+import {
+  type ParseOptions,
+  parseCorefile,
+  type ServerBlock,
+  type UnsetVariable,
+} from '../corefile/parser.ts'
 import type { CorefileView } from '../plugin/directive.ts'
 
 /** Where a Corefile comes from. */
@@ -59,11 +64,13 @@ export function loadCorefile(
   dnsPort: number,
   options: CorefileOptions & { readonly onUnknown?: (error: InputError) => void },
 ): { blocks: ServerBlock[]; view: CorefileView } {
-  const blocks = parseSource(source, dnsPort, options)
+  const unset: UnsetVariable[] = []
+  const blocks = parseSource(source, dnsPort, { ...options, onUnset: (one) => unset.push(one) })
   const loadedDigest = digestBlocks(blocks)
   const view: CorefileView = {
     path: source.kind === 'file' ? source.path : '',
     loadedDigest,
+    unset,
     digest: () => {
       if (source.kind === 'text') return loadedDigest
       // Any directive will do: that one is unknown is for the reload to find, which counts as failed.
@@ -81,6 +88,9 @@ function parseSource(
   const { name, text } = readCorefile(source)
   const blocks = parseCorefile(text, name, options)
   if (blocks.length > 0) return blocks
+  options.warn?.(
+    `[WARNING] ${name}: no server block with a zone; serving .:${dnsPort} { whoami log }`,
+  )
   const fallback = readCorefile(defaultCorefile(dnsPort))
   return parseCorefile(fallback.text, fallback.name, options)
 }

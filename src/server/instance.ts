@@ -1,6 +1,7 @@
 import { InputError } from '../base/errors.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
-import type { CorefileView } from '../plugin/directive.ts'
+import type { CheckReport, CorefileView } from '../plugin/directive.ts'
+import { findHttpConflicts } from './http-conflicts.ts'
 import { type ListenPlan, planListeners } from './listen-plan.ts'
 import {
   chargeTo,
@@ -73,15 +74,25 @@ export class Instance {
     for (const run of this.#registrations.serving) run()
   }
 
-  /** Runs the validations of `sextant check`; returns the faults, and tells `warn` of the rest. */
-  async check(warn: (warning: InputError) => void): Promise<InputError[]> {
-    const errors: InputError[] = []
+  /** What works, but hardly as it was meant, as far as setups can say. */
+  get warnings(): readonly InputError[] {
+    return this.#registrations.warnings
+  }
+
+  /** Runs the validations of `sextant check`; returns the faults. */
+  async check(report: CheckReport): Promise<InputError[]> {
+    const conflicts = findHttpConflicts(this.#registrations.http, this.plans)
+    for (const warning of conflicts.warnings) report.warn(warning)
+    const errors = [...conflicts.faults]
     for (const hook of this.#registrations.check) {
       const charge = (error: InputError): InputError => {
         return isAboutCorefile(error, hook) ? chargeTo(hook.directive, error) : error
       }
       try {
-        const found = await hook.run((warning) => warn(charge(warning)))
+        const found = await hook.run({
+          ...report,
+          warn: (warning) => report.warn(charge(warning)),
+        })
         errors.push(...found.map(charge))
       } catch (error) {
         errors.push(hookFault(hook, error))

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { InputError, InputErrors, type Position } from '../base/errors.ts'
 import { Dispenser } from '../corefile/dispenser.ts'
 import { scanKey } from '../corefile/key.ts'
-import type { ServerBlock } from '../corefile/parser.ts'
+import { nameUnset, type ServerBlock } from '../corefile/parser.ts'
 import { TsigKeyring } from '../dns/tsig/key.ts'
 import type {
   BlockConfig,
@@ -66,6 +66,8 @@ export interface Registrations {
   readonly readiness: ReadinessCheck[]
   readonly http: HttpRoute[]
   readonly linked: Hook<() => void>[]
+  /** What works, but hardly as it was meant. */
+  readonly warnings: InputError[]
 }
 
 /** A server block while its setups run. */
@@ -76,6 +78,8 @@ interface BlockDraft {
   readonly links: { readonly factory: HandlerFactory; readonly seesNotify: boolean }[]
   /** True if a handler may wait. */
   waits: boolean
+  /** True if a handler answers queries. */
+  answers: boolean
 }
 
 const BUFSIZE_OCTETS_DEFAULT = 1232
@@ -109,6 +113,13 @@ export function setupBlocks(
     readiness: [],
     http: [],
     linked: [],
+    warnings: corefile.unset.map(({ variable, position }) => {
+      return new InputError(
+        'UNSET',
+        position,
+        `${variable} is not set: an empty text stands for it`,
+      )
+    }),
   }
   const directives = new Map(parts.directives.map((directive) => [directive.name, directive]))
   for (const name of parts.directiveNames) {
@@ -122,13 +133,22 @@ export function setupBlocks(
     }
   }
   if (errors.length === 0) for (const hook of registrations.linked) hook.run()
+  for (const draft of drafts) warnIfUnanswered(draft, registrations.warnings)
   const blocks = drafts.map(({ config, keyPositions, links, waits }) => {
     const factories = links.map(({ factory, seesNotify }) => {
       return config.takesNotify && !seesNotify ? besideNotify(factory) : factory
     })
     return { config, keyPositions, chain: linkChain(factories), waits }
   })
-  return { blocks, registrations, errors }
+  return { blocks, registrations, errors: errors.map((one) => nameUnset(one, corefile.unset)) }
+}
+
+function warnIfUnanswered({ answers, keyPositions, source }: BlockDraft, warnings: InputError[]) {
+  const [position] = keyPositions
+  if (answers || position === undefined) return
+  const keys = source.keys.map(({ text }) => text).join(' ')
+  const message = `no directive of server block ${keys} answers queries: add one, such as file or whoami`
+  warnings.push(new InputError('UNANSWERED', position, message))
 }
 
 function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]): BlockDraft {
@@ -159,6 +179,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     limiter: undefined,
     viewName: '',
     locator: undefined,
+    geoCodes: undefined,
     locatesSubnet: false,
     metadataEnabled: false,
     metadata: new Map(),
@@ -168,7 +189,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     zoneVersions: new ZoneVersions(),
     takesNotify: false,
   }
-  return { source, config, keyPositions, links: [], waits: false }
+  return { source, config, keyPositions, links: [], waits: false, answers: false }
 }
 
 /** Runs `step`; bad input goes to `errors`, anything else is a bug and flies on. */
@@ -231,6 +252,10 @@ function createContext(
     addHandler: (factory, options) => {
       draft.links.push({ factory, seesNotify: options?.seesNotify === true })
       if (options?.waits === true) draft.waits = true
+      if (options?.answers === true) draft.answers = true
+    },
+    warn: (message, at) => {
+      registrations.warnings.push(chargeTo(name, new InputError('COREFILE', at, message)))
     },
     feed: (follow) => parts.wiring.feed(follow),
     uplink: (receive) => parts.wiring.uplink(receive),

@@ -177,6 +177,7 @@ export class Supervisor {
       wiring,
     })
     if (errors[0] !== undefined) throw errors[0]
+    for (const warning of instance.warnings) this.#log.warning(describe(warning))
     return instance
   }
 

@@ -67,11 +67,16 @@ t.test('serve takes the command line of CoreDNS', async (t) => {
 })
 
 t.test('check takes a Corefile and a directory of manifests', async (t) => {
-  t.strictSame(scanCheckArgs(['-conf', 'a', '--manifests', 'b', '-p', '54']), {
-    conf: 'a',
-    dnsPort: 54,
-    manifests: 'b',
-  })
+  t.strictSame(
+    scanCheckArgs(['-conf', 'a', '--manifests', 'b', '-p', '54', '--offline', '--strict']),
+    {
+      conf: 'a',
+      dnsPort: 54,
+      manifests: 'b',
+      offline: true,
+      strict: true,
+    },
+  )
   t.equal(scanCheckArgs(['-quiet']), 'flag provided but not defined: -quiet')
   t.equal(scanCheckArgs(['x']), 'extra command line arguments: [x]')
 })

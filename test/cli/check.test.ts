@@ -10,7 +10,7 @@ async function run(t: Test, files: Record<string, string>, args: readonly string
   const errors: string[] = []
   const output: Output = {
     lines: lineBufferTo(printed),
-    print: (line) => printed.push(line),
+    print: (line) => printed.push(line.replaceAll(`${directory}/`, '')),
     printError: (line) => errors.push(line.replaceAll(`${directory}/`, '')),
     flush: () => {},
   }
@@ -21,7 +21,11 @@ async function run(t: Test, files: Record<string, string>, args: readonly string
 
 t.test('a good Corefile has no errors', async (t) => {
   const got = await run(t, { Corefile: 'example.org {\n whoami\n log\n}\n' })
-  t.strictSame(got, { code: 0, printed: ['no errors found'], errors: [] })
+  t.strictSame(got, {
+    code: 0,
+    printed: ['read Corefile: 1 server block: example.org', 'no errors found'],
+    errors: [],
+  })
 })
 
 t.test('every fault is reported, in order of place', async (t) => {
@@ -62,7 +66,7 @@ t.test('files that directives name are read too', async (t) => {
 
 t.test('a directory of manifests can be checked beside', async (t) => {
   const bad = 'kind: DNSRecord\napiVersion: kuadrant.io/v1alpha1\nspec: 7\n'
-  const files = { Corefile: 'a {\n}\n', zones: { 'bad.yaml': bad } } as unknown as Record<
+  const files = { Corefile: 'a {\n whoami\n}\n', zones: { 'bad.yaml': bad } } as unknown as Record<
     string,
     string
   >
@@ -188,8 +192,12 @@ t.test('records that disagree or say things in vain are warnings, with their pla
   t.equal(got.code, 0)
   t.match(got.errors, want)
   t.equal(got.errors.length, want.length, got.errors.join('\n'))
-  t.strictSame(got.printed, ['no errors found, 5 warnings'])
-  const alone = await run(t, { Corefile: 'a {\n}\n', zones: files.zones! }, [
+  t.strictSame(got.printed, [
+    'read Corefile: 1 server block: k.example.com',
+    'read k.example.com.: zones: 5 DNSRecords in 1 files',
+    'no errors found, 5 warnings',
+  ])
+  const alone = await run(t, { Corefile: 'a {\n whoami\n}\n', zones: files.zones! }, [
     '--manifests',
     '{DIR}/zones',
   ])
@@ -244,7 +252,7 @@ t.test('a file that is not there is the fault of its line, whatever the directiv
 })
 
 t.test('a directory of manifests that is not there is named', async (t) => {
-  const got = await run(t, { Corefile: 'a {\n}\n' }, ['--manifests', '{DIR}/nowhere'])
+  const got = await run(t, { Corefile: 'a {\n whoami\n}\n' }, ['--manifests', '{DIR}/nowhere'])
   t.equal(got.code, 1)
   t.match(got.errors, [/^--manifests nowhere: can't be listed: ENOENT: no such file or directory/])
 })

@@ -176,7 +176,7 @@ t.test('commands that end by themselves', async (t) => {
       name: 'check finds nothing',
       args: ['check', '-conf', 'stdin'],
       input: '. {\n whoami\n}',
-      want: { code: 0, out: /^no errors found\n$/ },
+      want: { code: 0, out: /^read \/dev\/stdin: 1 server block: \.\nno errors found\n$/ },
     },
   ]
   for (const { name, args, input, want } of table)

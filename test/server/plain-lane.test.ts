@@ -390,7 +390,7 @@ const settings: readonly (Setting & { readonly name: string })[] = [
   {
     name: 'names of this machine are answered above',
     lines: ZONE,
-    above: (next, _logged, slots) => new Local(next, slots),
+    above: (next, _logged, slots) => new Local(next, slots, true),
   },
   {
     name: 'some types, and some zones, for some',

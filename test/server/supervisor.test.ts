@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { InputError } from '../../src/base/errors.ts'
 import type { Directive, SetupContext } from '../../src/plugin/directive.ts'
+import type { Handler } from '../../src/plugin/handler.ts'
 import type { CorefileSource } from '../../src/server/corefile-source.ts'
 import { ServerTotals } from '../../src/server/counters.ts'
 import type { ListenPlan } from '../../src/server/listen-plan.ts'
@@ -47,7 +48,8 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
       c.onFinalShutdown(() => {
         events.push(`final ${label}`)
       })
-      c.addHandler((next) => ({ name, serve: (tx) => next.serve(tx) }))
+      const handler = (next: Handler): Handler => ({ name, serve: (tx) => next.serve(tx) })
+      c.addHandler(handler, { answers: true })
     },
   })
   const open = async (kind: string, address: string) => {

@@ -1,4 +1,4 @@
-import type { InputError } from '../../src/base/errors.ts'
+import type { InputError, Position } from '../../src/base/errors.ts'
 import type { Timers } from '../../src/base/timers.ts'
 import { Dispenser } from '../../src/corefile/dispenser.ts'
 import { scanTokens } from '../../src/corefile/lexer.ts'
@@ -54,9 +54,16 @@ export class SetUp implements SetupContext {
   }
   readonly factories: HandlerFactory[] = []
   readonly checks: CheckHook[] = []
+  /** What setups warned of, each behind its line. */
+  readonly warnings: string[] = []
   readonly endpoints = new Map<string, () => HttpReply | Promise<HttpReply>>()
   readonly readiness: ReadinessCheck[] = []
-  readonly corefile = { path: 'Corefile', loadedDigest: 'one', digest: () => this.digest }
+  readonly corefile = {
+    path: 'Corefile',
+    loadedDigest: 'one',
+    unset: [],
+    digest: () => this.digest,
+  }
   /** What `corefile.digest()` says. */
   digest = 'one'
   /** What `requestReload` resolves to: why a reload fails, '' = it does not. */
@@ -92,6 +99,10 @@ export class SetUp implements SetupContext {
 
   addHandler(factory: HandlerFactory): void {
     this.factories.push(factory)
+  }
+
+  warn(message: string, position: Position): void {
+    this.warnings.push(`${position.line}: ${message}`)
   }
 
   feed<T>(follow: (value: T) => void): Feed<T> {
@@ -150,7 +161,12 @@ export class SetUp implements SetupContext {
   /** Runs the validations: `faults` and `warnings` as `sextant check` would print them. */
   async check(): Promise<{ faults: string[]; warnings: string[] }> {
     const warnings: InputError[] = []
-    const found = await Promise.all(this.checks.map((hook) => hook((w) => warnings.push(w))))
+    const report = {
+      warn: (warning: InputError) => void warnings.push(warning),
+      read: () => {},
+      isOffline: false,
+    }
+    const found = await Promise.all(this.checks.map((hook) => hook(report)))
     return { faults: found.flat().map(printFault), warnings: warnings.map(printFault) }
   }
 
@@ -258,6 +274,7 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     limiter: undefined,
     viewName: '',
     locator: undefined,
+    geoCodes: undefined,
     locatesSubnet: false,
     metadataEnabled: false,
     metadata: new Map(),

@@ -35,11 +35,12 @@ export function autoWith(timers: Timers): Directive {
         fallthrough,
         origins: new ZoneSet(origins),
       }
-      c.addHandler((next) => new FileZones(next, options))
-      c.onCheck((warn) => {
-        const warnHere = (text: string): void => warn(new InputError('ZONE_FILES', position, text))
+      c.addHandler((next) => new FileZones(next, options), { answers: true })
+      c.onCheck((report) => {
+        const warnHere = (text: string): void =>
+          report.warn(new InputError('ZONE_FILES', position, text))
         const found = findZoneFiles(directory, pattern, warnHere)
-        return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone, warn))
+        return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone, report))
       })
       const zones = new Auto(served, { directory, pattern, clock: c.clock, log: c.log })
       let stop: (() => void) | undefined

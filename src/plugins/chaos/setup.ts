@@ -23,6 +23,6 @@ export const chaos: Directive = {
       c.dispenser.noBlock()
     }
     const host = hostname() || 'localhost'
-    c.addHandler((next) => new Chaos(next, { version, host, authors }))
+    c.addHandler((next) => new Chaos(next, { version, host, authors }), { answers: true })
   },
 }

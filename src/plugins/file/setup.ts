@@ -4,7 +4,7 @@ import { InputError, type Position } from '../../base/errors.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
-import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { CheckReport, Directive, SetupContext } from '../../plugin/directive.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { checkZoneFile, FileZone } from '../../plugin/file-zone.ts'
 import { FileZones } from '../../plugin/file-zones.ts'
@@ -48,8 +48,8 @@ export function fileWith(timers: Timers): Directive {
         table: served.table,
         fallthrough: config.fallthrough,
       }
-      c.addHandler((next) => new FileZones(next, options))
-      c.onCheck((warn) => config.zones.flatMap((zone) => checkZone(zone, warn)))
+      c.addHandler((next) => new FileZones(next, options), { answers: true })
+      c.onCheck((report) => config.zones.flatMap((zone) => checkZone(zone, report)))
       const stops: (() => void)[] = []
       c.onStartup(async () => {
         for (const [i, zone] of zones.entries()) {
@@ -88,12 +88,12 @@ async function loadFirst(c: SetupContext, zone: FileZone, config: ZoneConfig): P
 }
 
 /** As `loadFirst` would have it: a file that is waited for is no fault. */
-function checkZone(config: ZoneConfig, warn: (warning: InputError) => void): readonly InputError[] {
-  const found = checkZoneFile(config.path, config.zone, warn)
+function checkZone(config: ZoneConfig, report: CheckReport): readonly InputError[] {
+  const found = checkZoneFile(config.path, config.zone, report)
   if (found[0]?.code !== 'ZONE_MISSING') return found
   const missing = missingFile(found[0], config)
   if (config.reloadMs === 0) return [missing]
-  warn(missing)
+  report.warn(missing)
   return []
 }
 

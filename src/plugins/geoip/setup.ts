@@ -39,8 +39,10 @@ export function createGeoip(parts: GeoipParts): Directive {
 function setup(c: SetupContext, parts: GeoipParts): void {
   const options: GeoipOptions = { files: [], nets: [], ednsSubnet: false }
   // Before the scan, so that a bad property does not hide a bad file.
-  c.onCheck(() =>
-    options.files.flatMap(({ path, position }) => checkFile(resolve(c.block.root, path), position)),
+  c.onCheck(({ read }) =>
+    options.files.flatMap(({ path, position }) =>
+      checkFile(resolve(c.block.root, path), position, read),
+    ),
   )
   scanOptions(c.dispenser, options)
   const files = options.files.map(({ path, position }) => {
@@ -65,6 +67,7 @@ function setup(c: SetupContext, parts: GeoipParts): void {
     () => locator.faults.map(({ path, fault }) => printOld(path, fault)).join('; '),
   )
   c.block.locator = locator
+  c.block.geoCodes = () => locator.codes()
   c.block.locatesSubnet = options.ednsSubnet
   provideMetadata(c, locator, options.ednsSubnet)
   // Without it the client stays what the server made it, the peer: nothing to do per query.
@@ -147,9 +150,11 @@ function provideMetadata(c: SetupContext, locator: MmdbLocator, ednsSubnet: bool
   }
 }
 
-function checkFile(path: string, position: Position): InputError[] {
+function checkFile(path: string, position: Position, read: (what: string) => void): InputError[] {
   try {
-    verifyEntries(new Database(loadFileSync(path).image))
+    const database = new Database(loadFileSync(path).image)
+    verifyEntries(database)
+    read(`${path}: ${database.type}`)
     return []
   } catch (error) {
     if (!(error instanceof InputError)) throw error

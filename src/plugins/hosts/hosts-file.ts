@@ -50,6 +50,12 @@ export class HostsFile {
     else await this.reload()
   }
 
+  /** Loads once, and reports to `warn` what a start would log. */
+  async check(warn: (text: string) => void): Promise<void> {
+    const log: Logger = { debug() {}, info() {}, warning: warn, error: warn }
+    await new HostsFile({ ...this.#options, log, onLoad() {} }).load()
+  }
+
   /** Reads the file again if it changed. A file that is gone leaves what it said. */
   async reload(): Promise<void> {
     const { path } = this.#options

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
+import { InputError, type Position } from '../../base/errors.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
@@ -18,6 +19,8 @@ const TTL_MAX = 65535
 
 interface HostsConfig {
   path: string
+  /** Of the line that names the file. */
+  position: Position
   zones: readonly Uint8Array[]
   readonly inline: string[]
   ttlSeconds: number
@@ -51,7 +54,13 @@ export function hostsWith(timers: Timers): Directive {
         onLoad: gauges(c, config),
       })
       const serving = { ...config, zones: new ZoneSet(config.zones) }
-      c.addHandler((next) => new Hosts(next, source, serving))
+      c.addHandler((next) => new Hosts(next, source, serving), { answers: true })
+      c.onCheck(async ({ warn, read }) => {
+        const { position, path } = config
+        await file.check((text) => warn(new InputError('HOSTS_FILE', position, text)))
+        read(`${path}: ${source.records?.type.length ?? 0} records, with the lines of the Corefile`)
+        return []
+      })
       let stop: (() => void) | undefined
       c.onStartup(async () => {
         await file.load()
@@ -87,6 +96,7 @@ function scanConfig(c: SetupContext): HostsConfig {
   const d = c.dispenser
   const config: HostsConfig = {
     path: '/etc/hosts',
+    position: d.position(),
     zones: [],
     inline: [],
     ttlSeconds: TTL_DEFAULT,
@@ -97,6 +107,7 @@ function scanConfig(c: SetupContext): HostsConfig {
   }
   for (let occurrences = 0; nextOnce(d, occurrences); occurrences++) {
     const [path, ...zones] = d.remainingArgs()
+    config.position = d.position()
     if (path !== undefined) config.path = resolve(c.block.root, path)
     config.zones = scanZoneArgsOrBlock(d, zones, c.block)
     d.eachProperty(() => scanProperty(d, config))

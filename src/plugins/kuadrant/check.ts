@@ -2,11 +2,13 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
-import { nameKey } from '../../dns/name/name.ts'
+import { nameKey, printName } from '../../dns/name/name.ts'
 import { keptPeers } from '../../peering/memory/kept-text.ts'
+import type { BlockConfig, CheckReport } from '../../plugin/directive.ts'
 import { RISEN_STATE } from '../../probing/risen-text.ts'
 import { PROBE_STATES } from '../../probing/state-text.ts'
 import { openApi } from '../../record/kubernetes/acquire.ts'
+import { isLocalZone } from '../../record/local-zone.ts'
 import {
   type CheckedManifests,
   NO_SINK,
@@ -19,6 +21,7 @@ import { checkSerialFile } from '../../record/serials/serial-file.ts'
 import { loadSnapshot } from '../../record/snapshot/load.ts'
 import { checkStateFile } from '../../record/state/state-file.ts'
 import { ZoneClaims } from '../../record/zone-claims.ts'
+import { findDeadCodes } from './check-codes.ts'
 import { NO_HEALTH } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
 import { checkKey } from './peers.ts'
@@ -27,21 +30,24 @@ import { nameOf } from './source-place.ts'
 import { belongs, createRecordZone, findLostAddresses, mailboxOf } from './zone-content.ts'
 
 /**
- * Everything that is wrong with the source of a block: its manifests, or the configuration of its cluster; `warn` is told of what a start would log:
- * records that disagree in one of its zones, records that no zone takes, a bad mailbox, serials file or snapshot. `all`: the
+ * Everything that is wrong with the source of a block: its manifests, or the configuration of its cluster; `warn` gets what a start would log:
+ * records that disagree in one of its zones, records that no zone takes, geo codes that match no client, a bad mailbox,
+ * serials file or snapshot. `all`: the
  * blocks of the Corefile, this one among them. Throws InputError where the directory can't be listed.
  */
 export async function checkBlock(
   options: KuadrantOptions,
   all: readonly KuadrantOptions[],
-  warn: Warn,
+  { warn, read, isOffline }: CheckReport,
+  geoCodes: BlockConfig['geoCodes'],
 ): Promise<readonly InputError[]> {
   const { position, zones, site } = options
   const claims = new ZoneClaims()
   for (const { source, zones } of all) {
     if (nameOf(source) === nameOf(options.source)) claims.claim(zones)
   }
-  const { records, faults, warnings, places } = await readSource(options)
+  const { records, faults, warnings, places, summary } = await readSource(options, isOffline)
+  read(`${zones.map((zone) => printName(zone)).join(' ')}: ${summary}`)
   for (const warning of warnings) warn(warning)
   const { serials, serialsPosition } = options
   const fault = serials === '' ? '' : checkSerialFile(serials)
@@ -63,6 +69,9 @@ export async function checkBlock(
     const content = createRecordZone(apex, options, NO_SINK, () => {})
     const own = records.filter((record) => belongs(record, zone, options, claims))
     warnOfConflicts(content, own, places, warn)
+    // In the gateway-local form codes are data for peers.
+    if (isLocalZone(apex)) continue
+    for (const warning of findDeadCodes(own, geoCodes, places)) warn(warning)
   }
   for (const { key, packed } of records) {
     if (claims.zoneKeyOf(packed) !== '') continue
@@ -74,11 +83,18 @@ export async function checkBlock(
 }
 
 /** Of a cluster nothing is read, but whether its configuration is of use. */
-async function readSource({ source, position }: KuadrantOptions): Promise<CheckedManifests> {
-  if (source.kind === 'manifests') return readManifests(source.directory)
-  const { warning } = await openApi(source)
+async function readSource(
+  { source, position }: KuadrantOptions,
+  isOffline: boolean,
+): Promise<CheckedManifests> {
+  if (source.kind === 'manifests') {
+    const read = await readManifests(source.directory)
+    return { ...read, summary: `${source.directory}: ${read.summary}` }
+  }
+  const { warning } = isOffline ? { warning: '' } : await openApi(source)
   const warnings = warning === '' ? [] : [new InputError('INSECURE', position, warning)]
-  return { records: [], faults: [], warnings, places: new RecordPlaces(new Map()) }
+  const summary = `the cluster${isOffline ? '' : ' (its configuration alone)'}: not read`
+  return { records: [], faults: [], warnings, places: new RecordPlaces(new Map()), summary }
 }
 
 function warnOfSnapshot(

@@ -19,10 +19,12 @@ export const kuadrant: Directive = {
     siblings.addDraft(draft)
     // Before the scan, so that a bad property does not hide what is wrong with the manifests.
     let isScanned = false
-    c.onCheck(async (warn) => {
+    c.onCheck(async (report) => {
       if (!isScanned && !draft.hasSource) return []
       const { checkBlock } = await import('./check.ts')
-      return checkBlock(draft, siblings.drafts, warn).catch(faultAt(draft.position))
+      return checkBlock(draft, siblings.drafts, report, c.block.geoCodes).catch(
+        faultAt(draft.position),
+      )
     })
     const options = scanOptions(c.dispenser, c.block, draft)
     isScanned = true
@@ -51,12 +53,12 @@ export const kuadrant: Directive = {
         passing?.take(sender)
       })
       const takesNotify = (next: Handler): Handler => new TakesNotify(handlerOf(next), next, report)
-      c.addHandler(takesNotify, { seesNotify: true })
+      c.addHandler(takesNotify, { seesNotify: true, answers: true })
       c.onLinked(() => {
         const hasPeers = siblings.options.some(({ peering }) => peering.peers.length > 0)
         if (hasPeers || options.pass !== undefined) c.block.takesNotify = true
       })
-    } else c.addHandler(handlerOf)
+    } else c.addHandler(handlerOf, { answers: true })
     prepareService(c, options, share, siblings)
   },
 }

@@ -51,8 +51,9 @@ function setup(c: SetupContext, timers: Timers): void {
   const file = new WeightFile({ path, reloadMs: policy.reloadMs, log: c.log, timers, serve })
   c.onStartup(() => file.start())
   const faultHere = (text: string) => new InputError('WEIGHT_FILE', policy.position, text)
-  c.onCheck(async (warn) => {
+  c.onCheck(async ({ warn, read }) => {
     const fault = await file.check((text) => warn(faultHere(text)))
+    if (fault === '') read(`${path}: weights`)
     return fault === '' ? [] : [faultHere(fault)]
   })
   c.onShutdown(() => file.stop())

@@ -21,7 +21,7 @@ export const local: Directive = {
       'Counter of localhost.<domain> requests.',
     )
     const slots = c.counters()
-    c.addHandler((next) => new Local(next, slots, answersPrefix))
+    c.addHandler((next) => new Local(next, slots, answersPrefix), { answers: true })
     collectWhileServing(c, () => {
       slots.forEach((counts) => {
         intercepted.inc(counts.take(0))

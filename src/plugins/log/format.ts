@@ -254,3 +254,9 @@ function findField(name: string): Omit<Part, 'text'> | undefined {
   const known = FIELDS.get(name)
   return known === undefined ? undefined : { field: known[0], octetsMax: known[1], label: '' }
 }
+
+/** What looks like a field of a format and is none: `{nme}`. Metadata is known to others. */
+export function unknownFields(format: string): string[] {
+  const fields = format.match(/\{>?[a-z]+\}/g) ?? []
+  return fields.filter((field) => findField(field.slice(1, -1)) === undefined)
+}

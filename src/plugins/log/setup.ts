@@ -3,7 +3,7 @@ import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { findMetadata } from '../../plugin/metadata.ts'
 import { scanZoneArgs } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
-import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from './format.ts'
+import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat, unknownFields } from './format.ts'
 import { CLASSES, classOf, Log, type LogClass, type LogRule, typeOf } from './log.ts'
 import { LINE_OCTETS_MAX } from './memory.ts'
 import { RecordPrinter } from './printer.ts'
@@ -38,11 +38,22 @@ function scanRule(c: SetupContext): LogRule {
   const hasFormat = args.length > 1 && args.at(-1)!.includes('{')
   const format = formatText(hasFormat ? args.pop()! : '{common}')
   const names = scanZoneArgs(d, args.length === 0 ? ['.'] : args)
+  for (const arg of args) warnOfName(c, arg)
+  for (const field of unknownFields(format)) {
+    c.warn(`log has no field ${field}: it is printed as it stands`, d.position())
+  }
   return {
     names: new ZoneSet(names),
     format: compileFormat(c, format),
     classes: scanClasses(d),
   }
+}
+
+/** No query is for such a name: most likely it was meant as the format. */
+function warnOfName(c: SetupContext, arg: string): void {
+  if (!/[{}\s]/.test(arg)) return
+  const message = `log: ${JSON.stringify(arg)} is read as a name, and no query is for it`
+  c.warn(`${message}; write a name before a format: log . FORMAT`, c.dispenser.position())
 }
 
 /** Throws InputError where lines could be longer than there is room for: any client could make them so. */

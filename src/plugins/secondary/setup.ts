@@ -63,7 +63,7 @@ function setup(c: SetupContext, timers: Timers, random: () => number): void {
   const link = (next: Parameters<Parameters<typeof c.addHandler>[0]>[0]): Secondary => {
     return new Secondary(new FileZones(next, options), notified, report)
   }
-  c.addHandler(link, { seesNotify: true })
+  c.addHandler(link, { seesNotify: true, answers: true })
   const findFaults = (): InputError[] => {
     return configs.flatMap(({ keyName, position }) => {
       return missingKey(keyName, block, (text) => new InputError('TSIG_KEY', position, text))

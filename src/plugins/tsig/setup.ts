@@ -46,9 +46,10 @@ export const tsig: Directive = {
       take(keys)
       feed.publish(keys)
     })
-    c.onCheck((warn) => {
+    c.onCheck(({ warn, read }) => {
       try {
         take(loadKeys(config, warn))
+        for (const { path } of config.files) read(`${path}: keys`)
         return []
       } catch (error) {
         if (!(error instanceof InputError)) throw error

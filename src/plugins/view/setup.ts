@@ -5,6 +5,8 @@ import { ExpressionError } from './lexer.ts'
 import type { Term } from './term.ts'
 import { matchesAll } from './view.ts'
 
+const QUOTES_HINT =
+  "; the Corefile removes double quotes at the start of a word: write texts as '10.0.0.0/8'"
 /** Most expressions of one view. */
 const EXPRESSIONS_MAX = 256
 
@@ -33,20 +35,20 @@ function scanProperty(c: SetupContext, count: number): Term {
   const args = d.remainingArgs()
   if (args.length === 0) throw d.argError()
   if (count === EXPRESSIONS_MAX) throw d.error(`a view has at most ${EXPRESSIONS_MAX} expressions`)
-  const term = compile(d, args.join(' '), c)
+  const term = compile(d, args, c)
   if (term.type !== 'boolean') {
-    c.onStartup(() => {
-      c.log.warning(`expression is a ${term.type}, not true or false: the view never matches`)
-    })
+    c.warn(`expression is a ${term.type}, not true or false: the view never matches`, d.position())
   }
   return term
 }
 
-function compile(d: Dispenser, source: string, c: SetupContext): Term {
+function compile(d: Dispenser, args: readonly string[], c: SetupContext): Term {
+  const source = args.join(' ')
   try {
     return compileExpression(source, c.block)
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
-    throw d.error(`invalid expression: ${error.message}`)
+    const hint = d.isQuoted() ? QUOTES_HINT : ''
+    throw d.error(`invalid expression: ${error.message}; it was read as ${source}${hint}`)
   }
 }

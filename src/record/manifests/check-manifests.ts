@@ -3,11 +3,14 @@ import { InputError } from '../../base/errors.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { ROOT_NAME } from '../../dns/name/name.ts'
-import type { Endpoint } from '../dns-record.ts'
+import { type Endpoint, recordKey } from '../dns-record.ts'
+import { findDownTargets } from '../health.ts'
+import { unpackRecord } from '../pack.ts'
 import { RecordZone, type ZoneSink } from '../record-zone.ts'
 import type { RecordChange, StoredRecord } from '../source.ts'
 import { RecordPlaces } from './locate.ts'
 import { ManifestSource } from './manifest-source.ts'
+import { probePlaceKey } from './manifest-store.ts'
 
 /** Takes what `sextant check` has to say of things that are served otherwise than they may be meant. */
 export type Warn = (warning: InputError) => void
@@ -20,6 +23,8 @@ export interface CheckedManifests {
   /** What is passed over, and files that are not read. */
   readonly warnings: readonly InputError[]
   readonly places: RecordPlaces
+  /** What was read: `3 DNSRecords in 2 files`. */
+  readonly summary: string
 }
 
 /** A zone that is made for its disagreements alone. */
@@ -41,7 +46,40 @@ export async function readManifests(directory: string): Promise<CheckedManifests
   await source.load()
   source.close()
   const places = new RecordPlaces(source.places())
-  return { records: [...source.records()], faults: source.problems(), warnings, places }
+  const problems = source.problems()
+  // The owner of a probe may be a record that is refused: its own fault says enough.
+  if (problems.length === 0) warnings.push(...findLostProbes(source, places))
+  return {
+    records: [...source.records()],
+    faults: problems,
+    warnings,
+    places,
+    summary: `${source.recordCount} DNSRecords in ${source.fileCount} files`,
+  }
+}
+
+/** Probes that change nothing, since they name no record, or no target of it. */
+function findLostProbes(source: ManifestSource, places: RecordPlaces): InputError[] {
+  const lost: InputError[] = []
+  for (const probe of source.probes()) {
+    const { namespace, name, recordName, address } = probe
+    const key = recordKey(namespace, recordName)
+    const owner = source.find(key)
+    const what = `DNSHealthCheckProbe ${recordKey(namespace, name)}`
+    const at = places.record(probePlaceKey(probe))
+    if (owner === undefined) {
+      const message = `${what}: its owner, DNSRecord ${key}, is missing: the probe is ignored`
+      lost.push(new InputError('PROBE_OWNER', at, message))
+    } else if (isForeign(owner, address)) {
+      const message = `${what}: DNSRecord ${key} has no target ${address}: the probe is ignored`
+      lost.push(new InputError('PROBE_ADDRESS', at, message))
+    }
+  }
+  return lost
+}
+
+function isForeign({ packed }: StoredRecord, address: string): boolean {
+  return findDownTargets(unpackRecord(packed).endpoints, [address]).every(({ size }) => size === 0)
 }
 
 /**
@@ -51,8 +89,10 @@ export async function readManifests(directory: string): Promise<CheckedManifests
 export async function checkManifests(
   directory: string,
   warn: Warn,
+  onRead: (what: string) => void,
 ): Promise<readonly InputError[]> {
   const read = await readManifests(directory)
+  onRead(`${directory}: ${read.summary}`)
   for (const warning of read.warnings) warn(warning)
   const zone = new RecordZone({
     apex: ROOT_NAME,

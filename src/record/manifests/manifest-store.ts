@@ -92,6 +92,11 @@ export class ManifestStore {
       const { file, document: index } = winner
       places.set(key, { file, line: this.#lineOf(winner), index })
     }
+    for (const [file, { documents }] of this.#files) {
+      for (const [index, { line, probes }] of documents.entries()) {
+        for (const probe of probes) places.set(probePlaceKey(probe), { file, line, index })
+      }
+    }
     return places
   }
 
@@ -260,4 +265,9 @@ export class ManifestStore {
       touched.add(key)
     }
   }
+}
+
+/** What `ManifestStore.places` has a probe under: no key of a record has a blank. */
+export function probePlaceKey({ namespace, name }: HealthProbe): string {
+  return `DNSHealthCheckProbe ${recordKey(namespace, name)}`
 }

@@ -277,7 +277,7 @@ export class DataThread {
       },
     })
     const { directiveNames } = this.#parts
-    const view = { ...corefile, digest: () => corefile.loadedDigest }
+    const view = { ...corefile, unset: [], digest: () => corefile.loadedDigest }
     const { instance, errors } = Instance.create(blocks, view, {
       directives: this.#directives,
       directiveNames,

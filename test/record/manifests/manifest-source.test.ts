@@ -298,9 +298,13 @@ t.test('check tells of every fault with its line', async (t) => {
       1,
     ),
   })
-  const problems = (await checkManifests(directory, () => {})).map((p) =>
-    p.print().slice(directory.length + 1),
-  )
+  const problems = (
+    await checkManifests(
+      directory,
+      () => {},
+      () => {},
+    )
+  ).map((p) => p.print().slice(directory.length + 1))
   t.equal(problems.length, 4)
   t.match(
     problems[0],
@@ -310,7 +314,11 @@ t.test('check tells of every fault with its line', async (t) => {
   t.match(problems[2], /^b\.json:2: /)
   t.match(problems[3], /^c\.json:\d+: default\/d is refused: spec\.rootHost is required/)
   await t.rejects(
-    checkManifests(join(directory, 'nowhere'), () => {}),
+    checkManifests(
+      join(directory, 'nowhere'),
+      () => {},
+      () => {},
+    ),
     /can't be listed/,
   )
 })
@@ -328,9 +336,13 @@ t.test('octets that are no UTF-8 are a fault of the file, with their line', asyn
   ] as const) {
     writeFileSync(join(directory, name), content)
   }
-  const problems = (await checkManifests(directory, () => {})).map((p) =>
-    p.print().slice(directory.length + 1),
-  )
+  const problems = (
+    await checkManifests(
+      directory,
+      () => {},
+      () => {},
+    )
+  ).map((p) => p.print().slice(directory.length + 1))
   const reason = 'octets that are no UTF-8; save the file as UTF-8'
   t.strictSame(
     problems.filter((text) => text.includes('UTF-8')),

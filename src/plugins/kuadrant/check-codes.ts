@@ -1,0 +1,56 @@
+import { InputError, type Position } from '../../base/errors.ts'
+import type { GeoCode } from '../../geo/code.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
+import type { RecordPlaces } from '../../record/manifests/locate.ts'
+import { unpackRecord } from '../../record/pack.ts'
+import type { StoredRecord } from '../../record/source.ts'
+
+const WHY: Readonly<Record<GeoCode['rung'], string>> = {
+  net: 'no `net` of geoip has it',
+  asn: 'neither a database nor a `net` of geoip has it',
+  subdivision: 'no database of geoip knows that subdivision; the bundled one has countries only',
+  country: 'neither a database nor a `net` of geoip has it',
+  continent: 'neither a database nor a `net` of geoip has it',
+  default: '',
+}
+
+/** The geo codes of `records` that no client can match: their endpoints only serve as a last resort. */
+export function findDeadCodes(
+  records: readonly StoredRecord[],
+  geoCodes: BlockConfig['geoCodes'],
+  places: RecordPlaces,
+): InputError[] {
+  const uses = new Map<string, Map<string, { code: GeoCode; at: () => Position | undefined }>>()
+  for (const { key, packed } of records) {
+    for (const { owner, type, codes } of unpackRecord(packed).endpoints) {
+      const inRecord = uses.get(key) ?? new Map()
+      uses.set(key, inRecord)
+      for (const code of codes) {
+        if (code.rung === 'default' || inRecord.has(code.text)) continue
+        inRecord.set(code.text, { code, at: () => places.endpoint({ key, owner, type }) })
+      }
+    }
+  }
+  if ([...uses.values()].every(({ size }) => size === 0)) return []
+  const known = knownCodes(geoCodes)
+  if (known === undefined) return []
+  return [...uses].flatMap(([key, inRecord]) => {
+    return [...inRecord.values()]
+      .filter(({ code }) => !known.has(code.text))
+      .map(({ code, at }) => {
+        const why = geoCodes === undefined ? 'the server block has no geoip' : WHY[code.rung]
+        const message = `${key}: geo code ${code.text} matches no client: ${why}`
+        return new InputError('GEO_CODE', at(), message)
+      })
+  })
+}
+
+/** Undefined where a database can't be used: that is a fault of `geoip`. */
+function knownCodes(geoCodes: BlockConfig['geoCodes']): ReadonlySet<string> | undefined {
+  try {
+    return geoCodes?.() ?? new Set()
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    return undefined
+  }
+}

@@ -1,0 +1,70 @@
+import { InputError } from '../base/errors.ts'
+import type { ListenPlan } from './listen-plan.ts'
+import type { HttpRoute } from './setup.ts'
+
+const EVERY_HOST = new Set(['', '0.0.0.0', '[::]'])
+
+/** An address that is listened on by TCP, and by what. */
+interface Listener {
+  readonly host: string
+  readonly port: string
+  readonly address: string
+  /** `health (Corefile:3)`. */
+  readonly user: string
+}
+
+/**
+ * Finds HTTP addresses that can't be listened on beside another one, or beside a DNS address: one port,
+ * on the same host or on all hosts. Equal HTTP addresses are one listener, which serves the paths of all:
+ * a warning, since a client of one path reaches the others.
+ */
+export function findHttpConflicts(
+  routes: readonly HttpRoute[],
+  plans: readonly ListenPlan[],
+): { faults: InputError[]; warnings: InputError[] } {
+  const faults: InputError[] = []
+  const warnings: InputError[] = []
+  const listeners = plans.map(listenerOfDns)
+  for (const { address, directive, position } of routes) {
+    const own = listenerOf(address, `${directive} (${position.file}:${position.line})`)
+    const rival = listeners.find((other) => overlap(own, other))
+    const report = (message: string): InputError => {
+      return new InputError('HTTP', position, `plugin/${directive}: ${message}`)
+    }
+    if (rival === undefined) listeners.push(own)
+    else if (rival.address !== address) {
+      const taken = `${address} overlaps ${rival.address} of ${rival.user}`
+      faults.push(report(`${taken}; write another port, or the same address for both`))
+    } else if (!rival.user.startsWith(`${directive} `)) {
+      warnings.push(report(`${address} serves the paths of ${rival.user} too; write another port`))
+    }
+  }
+  return { faults, warnings }
+}
+
+function listenerOfDns({ host, port, address, asked }: ListenPlan): Listener {
+  const { file, line } = asked.position
+  const shown = host.includes(':') ? `[${host}]` : host
+  return {
+    host: shown,
+    port: String(port),
+    address,
+    user: `server block ${asked.key} (${file}:${line})`,
+  }
+}
+
+function listenerOf(address: string, user: string): Listener {
+  const colon = address.lastIndexOf(':')
+  const host = address.slice(0, colon)
+  return {
+    host: host === 'localhost' ? '127.0.0.1' : host,
+    port: address.slice(colon + 1),
+    address,
+    user,
+  }
+}
+
+function overlap(a: Listener, b: Listener): boolean {
+  if (a.port !== b.port || a.port === '0') return false
+  return a.host === b.host || EVERY_HOST.has(a.host) || EVERY_HOST.has(b.host)
+}

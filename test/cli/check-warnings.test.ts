@@ -1,0 +1,171 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { check } from '../../src/cli/check.ts'
+import { lineBufferTo } from '../support/line-buffer.ts'
+import { layFiles } from '../support/server.ts'
+
+async function run(t: Test, files: Record<string, string>, args: readonly string[] = []) {
+  const directory = t.testdir({})
+  const laid = Object.entries(files).map(([path, text]) => [
+    path,
+    text.replaceAll('{DIR}', directory),
+  ])
+  layFiles(directory, Object.fromEntries(laid))
+  const printed: string[] = []
+  const take = (line: string): void => void printed.push(line.replaceAll(`${directory}/`, ''))
+  const lines = lineBufferTo(printed)
+  const output = { lines, print: take, printError: take, flush: () => {} }
+  const code = await check(['-conf', join(directory, 'Corefile'), ...args], output)
+  return { code, printed }
+}
+
+const block = (body: string): string => `example.org {\n whoami\n ${body}\n}\n`
+
+const CASES: readonly { name: string; corefile: string; code: number; want: readonly RegExp[] }[] =
+  [
+    {
+      name: 'a block that answers nothing',
+      corefile: 'example.org {\n errors\n log\n}\n',
+      code: 0,
+      want: [/^\[WARNING\] Corefile:1: no directive of server block example\.org answers queries/],
+    },
+    {
+      name: 'no block',
+      corefile: '# nothing\n',
+      code: 0,
+      want: [/^\[WARNING\] .*Corefile: no server block with a zone; serving \.:53/],
+    },
+    {
+      name: 'a format as a name, and a field that is none',
+      corefile: block('log "{remote} {name}"\n log . "{foo} {name} {/a/b}"'),
+      code: 0,
+      want: [/Corefile:3: .*is read as a name, .*log \. FORMAT/, /Corefile:4: .*no field \{foo\}/],
+    },
+    {
+      name: 'a variable that is not set',
+      corefile: block('nsid {$SX_UNSET}'),
+      code: 0,
+      want: [/^\[WARNING\] Corefile:3: \{\$SX_UNSET\} is not set/],
+    },
+    {
+      name: 'a variable that is not set, and an error for it',
+      corefile: block('tsig {\n secret {$SX_UNSET} YQ==\n }'),
+      code: 1,
+      want: [
+        /\{\$SX_UNSET\} is not set/,
+        /^plugin\/tsig: Corefile:4 .*\(\{\$SX_UNSET\} is not set\)$/,
+      ],
+    },
+    {
+      name: 'two HTTP directives on one address',
+      corefile: block('health :8080\n ready :8080'),
+      code: 0,
+      want: [/^\[WARNING\] Corefile:3: plugin\/health: :8080 serves the paths of ready/],
+    },
+    {
+      name: 'HTTP addresses that overlap',
+      corefile: block('health :8080\n ready 127.0.0.1:8080'),
+      code: 1,
+      want: [
+        /^Corefile:3: plugin\/health: :8080 overlaps 127\.0\.0\.1:8080 of ready \(Corefile:4\)/,
+      ],
+    },
+    {
+      name: 'a HTTP address on the port of DNS',
+      corefile: block('health :53'),
+      code: 1,
+      want: [/plugin\/health: :53 overlaps dns:\/\/:53 of server block/],
+    },
+    {
+      name: 'double quotes in an expression',
+      corefile: block('view v {\n expr incidr(client_ip(), "10.0.0.0/8")\n }'),
+      code: 1,
+      want: [/Corefile:4 .*the Corefile removes double quotes .* '10\.0\.0\.0\/8'$/],
+    },
+    {
+      name: 'a hosts file that is missing',
+      corefile: 'example.org {\n hosts /no/hosts\n}\n',
+      code: 0,
+      want: [/^\[WARNING\] Corefile:2: plugin\/hosts: File does not exist: \/no\/hosts/],
+    },
+  ]
+
+for (const { name, corefile, code, want } of CASES) {
+  t.test(name, async (t) => {
+    const got = await run(t, { Corefile: corefile })
+    const found = got.printed.filter((line) => !/^(read |no errors found)/.test(line))
+    t.match(found, want)
+    t.equal(found.length, want.length, found.join('\n'))
+    t.equal(got.code, code)
+    t.equal(
+      (await run(t, { Corefile: corefile }, ['--strict'])).code,
+      found[0]?.includes('no server block') ? 0 : 1,
+    )
+  })
+}
+
+const RECORD = `apiVersion: kuadrant.io/v1alpha1
+kind: DNSRecord
+metadata: {name: app}
+spec:
+  rootHost: app.example.org
+  endpoints:
+  - dnsName: app.example.org
+    recordType: A
+    targets: [192.0.2.1]
+    setIdentifier: a
+    providerSpecific: [{name: geo-code, value: CODE}]
+  - dnsName: app.example.org
+    recordType: A
+    targets: [192.0.2.2]
+    setIdentifier: b
+    providerSpecific: [{name: geo-code, value: '*'}]
+`
+
+t.test('geo codes that match no client', async (t) => {
+  const corefile = (geoip: string) =>
+    `example.org {\n ${geoip}\n kuadrant {\n manifests {DIR}/zones\n }\n}\n`
+  const found = async (geoip: string, code: string): Promise<string[]> => {
+    const files = { Corefile: corefile(geoip), 'zones/a.yaml': RECORD.replace('CODE', code) }
+    return (await run(t, files)).printed.filter((line) => line.includes('geo code'))
+  }
+  for (const code of ['NET-NOSUCH', 'AS99999', 'US-NY']) {
+    t.match(await found('geoip', code), [
+      new RegExp(`zones/a.yaml:\\d+: default/app: geo code ${code} matches no client`),
+    ])
+  }
+  for (const code of ['US', 'GEO-EU']) t.strictSame(await found('geoip', code), [], code)
+  t.match(await found('', 'US'), [/the server block has no geoip/])
+  const nets =
+    'geoip {\n net 192.0.2.0/24 US-NY\n net 192.0.2.0/24 AS99999\n net 192.0.2.0/24 NET-NOSUCH\n }'
+  for (const code of ['NET-NOSUCH', 'AS99999', 'US-NY'])
+    t.strictSame(await found(nets, code), [], code)
+})
+
+t.test('probes without an owner, or of an address that it does not have', async (t) => {
+  const probe = (owner: string, address: string) => `---
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSHealthCheckProbe
+metadata: {name: p, labels: {kuadrant.io/health-probes-owner: ${owner}}}
+spec: {address: ${address}}
+status: {healthy: false}
+`
+  const lost = async (owner: string, address: string) => {
+    const files = {
+      Corefile: 'example.org {\n geoip\n kuadrant {\n manifests {DIR}/zones\n }\n}\n',
+      'zones/a.yaml': RECORD.replace('CODE', 'US') + probe(owner, address),
+    }
+    return (await run(t, files)).printed.filter((line) => line.includes('Probe'))
+  }
+  t.strictSame(await lost('app', '192.0.2.1'), [])
+  t.match(await lost('apq', '192.0.2.1'), [
+    /zones\/a\.yaml:\d+: DNSHealthCheckProbe default\/p: its owner, DNSRecord default\/apq, is missing/,
+  ])
+  t.match(await lost('app', '192.0.2.9'), [/DNSRecord default\/app has no target 192\.0\.2\.9/])
+})
+
+t.test('--offline asks no cluster', async (t) => {
+  const files = { Corefile: 'example.org {\n kuadrant\n}\n' }
+  t.equal((await run(t, files)).code, 1)
+  t.match(await run(t, files, ['--offline']), { code: 0 })
+})
