@@ -20,6 +20,8 @@ export interface OwnShare {
   readonly endpoints: readonly SharedEndpoint[]
   /** Octets that the endpoints of others may have as JSON; absent = four megabytes. */
   readonly roomOctets?: number
+  /** Targets of our own that our probes found down; those of `endpoints` with health `down` are among them. */
+  readonly down?: readonly string[]
 }
 
 export interface Merge {
@@ -35,9 +37,9 @@ export interface Merge {
 }
 
 /**
- * The endpoints of one host as all sites together have them: a function of the set of shares, whatever
- * their order, and of the time, which only makes silent sites expire. See docs/peers.md for the
- * rules.
+ * The endpoints of one host as this site serves them: what it has itself, always as it is, and what the peers
+ * add. A function of our own endpoints and of the set of shares, whatever their order, and of the time, which
+ * only makes silent sites expire. Sites without a conflict come to the same. See docs/peers.md for the rules.
  *
  * `own`: what shares say of our own site is passed over. `shares`: all of one host; of several of one
  * teller and site the newest counts, and of those of several tellers what `chooseShares` says.
@@ -62,7 +64,11 @@ export function mergeShares(
     },
   )
   const conflicts: MergeConflict[] = []
-  const parts = [...ownParts, ...fitting.parts]
+  const down = new Set(own.down ?? [])
+  const parts = [
+    ...ownParts,
+    ...fitting.parts.flatMap((part) => withoutDown(part, down, conflicts)),
+  ]
   const hosts = new Set(parts.map((part) => part.endpoint.rootHost.replace(/^\*\./, '')))
   const chosen = chooseParts(parts, hosts)
   const settled = settleCnames(chosen, conflicts)
@@ -82,6 +88,19 @@ export function mergeShares(
 
 function partsOf({ endpoints, generation, teller }: SiteShare, isExpired: boolean): Part[] {
   return endpoints.map((endpoint) => ({ endpoint, generation, teller, isExpired }))
+}
+
+/** Whether an address of ours works is ours to say: a peer that advertises it as well does not bring it back. */
+function withoutDown(part: Part, down: ReadonlySet<string>, conflicts: MergeConflict[]): Part[] {
+  const { endpoint } = part
+  if (endpoint.health === 'down') return [part]
+  const targets = endpoint.targets.filter((target) => !down.has(target))
+  if (targets.length === endpoint.targets.length) return [part]
+  const { site } = endpoint
+  const text = `${setKey(endpoint)}: ${site} finds another health of a target of ours: ours counts`
+  if (!conflicts.some((known) => known.text === text)) conflicts.push({ site, text })
+  if (targets.length > 0) return [{ ...part, endpoint: { ...endpoint, targets } }]
+  return [{ ...part, endpoint: { ...endpoint, health: 'down' } }]
 }
 
 /** What there is no room for, in words that stay the same while it stays so. */

@@ -10,6 +10,11 @@ export interface Part {
   readonly isExpired: boolean
 }
 
+/** True for a part that no peer reported: it is this site's own. */
+export function isOurs({ teller }: Part): boolean {
+  return teller === ''
+}
+
 /** Separates name and type in a key: neither has blanks. */
 const SEPARATOR = ' '
 
@@ -30,10 +35,11 @@ export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map
 }
 
 /**
- * The order in which parts have their say where they disagree: those that were told whole first, then
- * by site, then by content. It does not depend on who merges, or when.
+ * The order of precedence of parts that contradict each other: our own first, then v2 before v1, then by
+ * site, then by content. For parts of peers it is the same at every site.
  */
 export function compareParts(a: Part, b: Part): number {
+  if (isOurs(a) !== isOurs(b)) return isOurs(a) ? -1 : 1
   if (a.generation !== b.generation) return a.generation === 'v2' ? -1 : 1
   if (a.endpoint.site !== b.endpoint.site) return a.endpoint.site < b.endpoint.site ? -1 : 1
   const [textA, textB] = [textOf(a.endpoint), textOf(b.endpoint)]

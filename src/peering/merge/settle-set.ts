@@ -1,32 +1,54 @@
+import { TARGETS_MAX } from '../../record/dns-record.ts'
 import { quote } from '../../record/validate/fields.ts'
+import { CANDIDATES_MAX } from '../../steering/candidate.ts'
 import type { SharedEndpoint, SharedHealth } from '../shared-endpoint.ts'
 import { sortUnique } from '../shared-form.ts'
-import { joinHealth, type MergeConflict, type MergedEndpoint } from './merged-endpoint.ts'
-import { compareParts, type Part } from './part.ts'
+import { contentKey, isAlias, isPlain } from './content.ts'
+import { fitToOurs } from './fit-to-ours.ts'
+import {
+  compareMerged,
+  joinHealth,
+  type MergeConflict,
+  type MergedEndpoint,
+} from './merged-endpoint.ts'
+import { compareParts, isOurs, type Part, setKey } from './part.ts'
+import { settleTtl } from './settle-ttl.ts'
+
+/** A merged endpoint while its set is put together. */
+interface Kept {
+  readonly merged: MergedEndpoint
+  /** This site has it, whatever peers have. */
+  readonly isOurs: boolean
+}
 
 /**
  * The endpoints of one name and type out of the parts of all sites; `conflicts` takes each
  * disagreement.
  *
- * - What a v1 peer tells goes where a site that tells whole leads to the same target.
+ * - What we have ourselves stays as it is; what peers add is fitted to it (`fitToOurs`).
+ * - What a v1 peer reports is left out if a v2 site leads to the same target.
  * - Equal endpoints are one. Endpoints with neither set identifier nor weight nor geo code are united.
- * - One set identifier with different content: the first stays (`compareParts`). Of a later one that
- *   is a default with geo codes these stay, and it is the default no more. A v1 peer's gets another
- *   identifier, since it had none to tell.
- * - The lowest TTL, for all.
+ * - One set identifier with different content: ours stays, else the first (`compareParts`). Of a later one
+ *   that is a default with geo codes these stay, and it is the default no more. A v1 peer's gets another
+ *   identifier, since v1 has none.
  */
 export function settleSet(parts: readonly Part[], conflicts: MergeConflict[]): MergedEndpoint[] {
-  const ordered = withoutRepeated([...parts].sort(compareParts))
-  const isUnited = (part: Part): boolean => isPlain(part.endpoint) && !isCname(part.endpoint)
-  const kept = new Map<string, MergedEndpoint>()
+  const label = setKey(parts[0]!.endpoint)
+  const sorted = withoutRepeated([...parts].sort(compareParts))
+  const ttlSeconds = settleTtl(sorted, label, conflicts)
+  const hasOurs = sorted.some(isOurs)
+  const ordered = hasOurs ? [...fitToOurs(sorted, label, conflicts)].sort(compareParts) : sorted
+  const isUnited = ({ endpoint }: Part): boolean => isPlain(endpoint) && !isAlias(endpoint)
+  const kept = new Map<string, Kept>()
   for (const part of ordered) if (!isUnited(part)) keep(part, kept, conflicts)
-  const united = unite(ordered.filter(isUnited).map((part) => part.endpoint))
-  const merged = [...united, ...kept.values()]
-  const ttlSeconds = ordered.reduce((ttl, p) => Math.min(ttl, p.endpoint.ttlSeconds), Infinity)
-  return merged.map((endpoint) => ({ ...endpoint, ttlSeconds }))
+  const united = unite(ordered.filter(isUnited), label, conflicts)
+  const all = [...united, ...kept.values()].map((one) => {
+    return { ...one, merged: { ...one.merged, ttlSeconds } }
+  })
+  return cutCandidates(all, label, conflicts)
 }
 
-/** Without the targets of v1 peers that a part told whole has as well. */
+/** Without the targets of v1 peers that a v2 part has as well. */
 function withoutRepeated(parts: readonly Part[]): Part[] {
   const whole = new Set<string>()
   for (const { generation, endpoint } of parts) {
@@ -45,55 +67,89 @@ function withoutRepeated(parts: readonly Part[]): Part[] {
   return rest
 }
 
-function isCname(endpoint: SharedEndpoint): boolean {
-  return endpoint.recordType === 'CNAME'
+/**
+ * Health of an endpoint that one more site reports. Of ours a peer's finding counts only while we have none, and only
+ * as a proof that it works.
+ */
+function healthWith(known: { health: SharedHealth; isOurs: boolean }, part: Part): SharedHealth {
+  const { health } = part.endpoint
+  if (!known.isOurs || isOurs(part)) return joinHealth(known.health, health)
+  return known.health === 'unknown' && health === 'up' ? 'up' : known.health
 }
 
-/** Nothing tells it apart from others of its name and type. */
-function isPlain(e: SharedEndpoint): boolean {
-  return e.setIdentifier === '' && e.weight === undefined && !e.isDefault && e.geoCodes.length === 0
+/** True if a peer finds an endpoint of ours down that we do not find down, or the other way round. */
+function disputesHealth(
+  known: { health: SharedHealth; isOurs: boolean },
+  { endpoint }: Part,
+): boolean {
+  return known.isOurs && (known.health === 'down') !== (endpoint.health === 'down')
 }
 
-/** Targets of all, each once, with what is known of its health: down ones in an endpoint of their own. */
-function unite(endpoints: readonly SharedEndpoint[]): MergedEndpoint[] {
-  const targets = new Map<string, { health: SharedHealth; sites: string[] }>()
-  for (const { site, health, targets: told } of endpoints) {
+function describeHealth({ site }: SharedEndpoint, label: string): MergeConflict {
+  return { site, text: `${label}: ${site} finds another health of a target of ours: ours counts` }
+}
+
+/** Targets of all, each once, with what is known of its health: down ones in endpoints of their own. */
+function unite(parts: readonly Part[], label: string, conflicts: MergeConflict[]): Kept[] {
+  const targets = new Map<string, { health: SharedHealth; sites: string[]; isOurs: boolean }>()
+  const disputing = new Map<string, SharedEndpoint>()
+  for (const part of parts) {
+    const { site, health, targets: told } = part.endpoint
     for (const target of told) {
       const known = targets.get(target)
-      if (known === undefined) targets.set(target, { health, sites: [site] })
+      if (known === undefined) targets.set(target, { health, sites: [site], isOurs: isOurs(part) })
       else {
-        known.health = joinHealth(known.health, health)
+        if (!isOurs(part) && disputesHealth(known, part)) disputing.set(site, part.endpoint)
+        known.health = healthWith(known, part)
         known.sites.push(site)
       }
     }
   }
+  for (const endpoint of disputing.values()) conflicts.push(describeHealth(endpoint, label))
   const all = [...targets].map(([target, facts]) => ({ target, ...facts }))
+  all.sort((a, b) => (a.target < b.target ? -1 : 1))
   const down = all.filter((t) => t.health === 'down')
   const working = all.filter((t) => t.health !== 'down')
-  return [working, down].flatMap((group) => {
-    if (group.length === 0) return []
+  return [...chunksOf(working), ...chunksOf(down)].map((group) => {
     const isUp = group.every((t) => t.health === 'up')
-    const health: SharedHealth = group === down ? 'down' : isUp ? 'up' : 'unknown'
+    const health: SharedHealth = group[0]!.health === 'down' ? 'down' : isUp ? 'up' : 'unknown'
     const sites = sortUnique(group.flatMap((t) => t.sites))
-    const united = { ...toMerged(endpoints[0]!), sites, health }
-    return [{ ...united, targets: sortUnique(group.map((t) => t.target)) }]
+    const united = { ...toMerged(parts[0]!.endpoint), sites, health }
+    return {
+      merged: { ...united, targets: group.map((t) => t.target) },
+      isOurs: group.some((t) => t.isOurs),
+    }
   })
 }
 
-function keep(part: Part, kept: Map<string, MergedEndpoint>, conflicts: MergeConflict[]): void {
+/** As many targets each as an endpoint can have. */
+function chunksOf<T>(items: readonly T[]): T[][] {
+  const chunks: T[][] = []
+  for (let at = 0; at < items.length; at += TARGETS_MAX) {
+    chunks.push(items.slice(at, at + TARGETS_MAX))
+  }
+  return chunks
+}
+
+function keep(part: Part, kept: Map<string, Kept>, conflicts: MergeConflict[]): void {
   for (const candidate of variants(part)) {
     const key = identityKey(candidate)
     const known = kept.get(key)
     if (known === undefined) {
-      kept.set(key, toMerged(candidate))
+      kept.set(key, { merged: toMerged(candidate), isOurs: isOurs(part) })
       if (candidate !== part.endpoint && part.generation === 'v2') {
         conflicts.push(describe(part.endpoint, kept, 'it keeps its geo codes only'))
       }
       return
     }
-    if (contentKey(known) !== contentKey(candidate)) continue
-    const sites = sortUnique([...known.sites, candidate.site])
-    kept.set(key, { ...known, sites, health: joinHealth(known.health, candidate.health) })
+    const { merged } = known
+    if (contentKey(merged) !== contentKey(candidate)) continue
+    const facts = { health: merged.health, isOurs: known.isOurs }
+    if (!isOurs(part) && disputesHealth(facts, part)) {
+      conflicts.push(describeHealth(candidate, setKey(candidate)))
+    }
+    const sites = sortUnique([...merged.sites, candidate.site])
+    kept.set(key, { ...known, merged: { ...merged, sites, health: healthWith(facts, part) } })
     return
   }
   conflicts.push(describe(part.endpoint, kept, 'it is left out'))
@@ -118,21 +174,39 @@ function identityKey(endpoint: SharedEndpoint): string {
   return isNamed ? `set ${endpoint.setIdentifier}` : `content ${contentKey(endpoint)}`
 }
 
-type Content = Pick<MergedEndpoint, 'weight' | 'geoCodes' | 'isDefault' | 'targets'>
-
-function contentKey({ weight, geoCodes, isDefault, targets }: Content): string {
-  return JSON.stringify([weight, geoCodes, isDefault, targets])
+/** As many endpoints as a set has room for: ours, then the first of the others. */
+function cutCandidates(
+  all: readonly Kept[],
+  label: string,
+  conflicts: MergeConflict[],
+): MergedEndpoint[] {
+  const ordered = [...all].sort((a, b) => {
+    if (a.isOurs !== b.isOurs) return a.isOurs ? -1 : 1
+    return compareMerged(a.merged, b.merged)
+  })
+  let candidates = 0
+  let targets = 0
+  const fitting = ordered.filter(({ merged }) => {
+    candidates += merged.geoCodes.length + 1
+    targets += merged.targets.length
+    return candidates <= CANDIDATES_MAX && targets <= CANDIDATES_MAX
+  })
+  if (fitting.length < ordered.length) {
+    const text = `${label}: of ${ordered.length} endpoints of all sites ${fitting.length} fit`
+    conflicts.push({ site: '', text })
+  }
+  return fitting.map(({ merged }) => merged)
 }
 
 function describe(
   endpoint: SharedEndpoint,
-  kept: ReadonlyMap<string, MergedEndpoint>,
+  kept: ReadonlyMap<string, Kept>,
   outcome: string,
 ): MergeConflict {
-  const { dnsName, recordType, setIdentifier, site } = endpoint
-  const winners = kept.get(identityKey(endpoint))?.sites.join(', ')
+  const { setIdentifier, site } = endpoint
+  const winners = kept.get(identityKey(endpoint))?.merged.sites.join(', ')
   const which = setIdentifier === '' ? 'an endpoint' : `set identifier ${quote(setIdentifier)}`
-  const text = `${dnsName} ${recordType}: ${which} of ${site} differs from that of ${winners}: ${outcome}`
+  const text = `${setKey(endpoint)}: ${which} of ${site} differs from that of ${winners}: ${outcome}`
   return { text, site }
 }
 

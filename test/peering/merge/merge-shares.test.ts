@@ -61,29 +61,6 @@ t.test('the order of endpoints inside of a share does not matter', async (t) => 
   fc.assert(property, RUNS)
 })
 
-t.test('all sites with the same news come to the same', async (t) => {
-  const property = fc.property(
-    fc.array(endpoints, { maxLength: 6 }),
-    fc.array(endpoints, { maxLength: 6 }),
-    (a, b) => {
-      const [ofA, ofB] = [a.map((e) => ({ ...e, site: 'a' })), b.map((e) => ({ ...e, site: 'b' }))]
-      const atA = mergeShares(
-        { site: 'a', endpoints: ofA },
-        [{ ...share('b', []), endpoints: ofB }],
-        0,
-      )
-      const atB = mergeShares(
-        { site: 'b', endpoints: ofB },
-        [{ ...share('a', []), endpoints: ofA }],
-        0,
-      )
-      t.strictSame(atA.endpoints, atB.endpoints)
-      t.strictSame(atA.conflicts, atB.conflicts)
-    },
-  )
-  fc.assert(property, RUNS)
-})
-
 /** What a resolver gets from the host on: `name TYPE` of every set with an answer. */
 function answered(merged: Merge): Set<string> {
   const found = new Set<string>()

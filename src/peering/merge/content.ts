@@ -1,0 +1,25 @@
+import type { MergedEndpoint } from './merged-endpoint.ts'
+
+type Content = Pick<MergedEndpoint, 'weight' | 'geoCodes' | 'isDefault' | 'targets'>
+
+/** Map key of what an endpoint serves, and to which clients. */
+export function contentKey({ weight, geoCodes, isDefault, targets }: Content): string {
+  return JSON.stringify([weight, geoCodes, isDefault, targets])
+}
+
+export function isAlias({ recordType }: Pick<MergedEndpoint, 'recordType'>): boolean {
+  return recordType === 'CNAME'
+}
+
+/** True for an endpoint that only some clients get by their place. */
+export function isPlaced({
+  geoCodes,
+  isDefault,
+}: Pick<Content, 'geoCodes' | 'isDefault'>): boolean {
+  return isDefault || geoCodes.length > 0
+}
+
+/** True for an endpoint that nothing distinguishes from others of its name and type. */
+export function isPlain(e: Content & Pick<MergedEndpoint, 'setIdentifier'>): boolean {
+  return e.setIdentifier === '' && e.weight === undefined && !isPlaced(e)
+}

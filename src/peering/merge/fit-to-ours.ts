@@ -1,0 +1,159 @@
+import type { SharedEndpoint } from '../shared-endpoint.ts'
+import { contentKey, isAlias, isPlaced, isPlain } from './content.ts'
+import type { MergeConflict } from './merged-endpoint.ts'
+import { groupBy, isOurs, type Part } from './part.ts'
+
+/** Targets that one peer may add to a set in which ours get an even share of the answers. */
+export const EVEN_TARGETS_MAX = 16
+
+/** Changes an endpoint of a peer; undefined = it is left out. */
+type Fit = (endpoint: SharedEndpoint) => SharedEndpoint | undefined
+
+/**
+ * The parts of one name and type, of which some are ours, so that none of the others takes from ours:
+ *
+ * - An alias of ours without set identifier is the only one of its name.
+ * - Weights of peers count if all of ours have one, geo codes and defaults if all of ours have some.
+ * - The default of ours is the only one.
+ * - One peer adds at most 16 targets where ours have no weights.
+ *
+ * The other site finds the same contradiction and keeps its own. `parts`: in order (`compareParts`).
+ * `label`: name and type, for `conflicts`.
+ */
+export function fitToOurs(
+  parts: readonly Part[],
+  label: string,
+  conflicts: MergeConflict[],
+): readonly Part[] {
+  const ours = parts.filter(isOurs).map(({ endpoint }) => endpoint)
+  const others = parts.filter((part) => !isOurs(part))
+  const equal = new Set(ours.map(identityOf))
+  const named = new Set(ours.map((endpoint) => endpoint.setIdentifier))
+  const steps = others.length === 0 ? [] : stepsOf(ours)
+  const told = new Set<string>()
+  const note = (site: string, text: string): void => {
+    if (told.has(text)) return
+    told.add(text)
+    conflicts.push({ site, text: `${label}: ${text}` })
+  }
+  const fitted = others.flatMap((part): Part[] => {
+    if (equal.has(identityOf(part.endpoint))) return [part]
+    let endpoint: SharedEndpoint | undefined = part.endpoint
+    for (const { isDispute, text, fit } of steps) {
+      if (endpoint === undefined || !isDispute(endpoint, part)) continue
+      note(part.endpoint.site, text(part.endpoint.site))
+      endpoint = fit(endpoint)
+    }
+    if (endpoint === undefined) return []
+    return [{ ...part, endpoint: rename(endpoint, part.endpoint, named) }]
+  })
+  const isEven = !ours.every(hasWeight)
+  const kept = isEven ? limitTargets(fitted, ours, note) : fitted
+  return [...parts.filter(isOurs), ...kept]
+}
+
+interface Step {
+  readonly isDispute: (endpoint: SharedEndpoint, part: Part) => boolean
+  readonly text: (site: string) => string
+  readonly fit: Fit
+}
+
+const keepIt: Fit = (endpoint) => endpoint
+const leaveOut: Fit = () => undefined
+
+function stepsOf(ours: readonly SharedEndpoint[]): readonly Step[] {
+  const hasPlainAlias = ours.some((endpoint) => isAlias(endpoint) && isPlain(endpoint))
+  const allWeighted = ours.every(hasWeight)
+  const someWeighted = ours.some(hasWeight)
+  const allPlaced = ours.every(isPlaced)
+  const somePlaced = ours.some(isPlaced)
+  const hasDefault = ours.some((endpoint) => endpoint.isDefault)
+  return [
+    {
+      // v1 has no set identifiers to report.
+      isDispute: (endpoint, { generation }) =>
+        isAlias(endpoint) && (hasPlainAlias || (isPlain(endpoint) && generation === 'v2')),
+      text: (site) => `the alias of ${site} is left out beside ours`,
+      fit: leaveOut,
+    },
+    {
+      isDispute: (endpoint) => !allWeighted && hasWeight(endpoint),
+      text: (site) => `weights of ${site} do not count: not all of ours have one`,
+      fit: (endpoint) => ({ ...endpoint, weight: undefined }),
+    },
+    {
+      isDispute: (endpoint) => someWeighted && !hasWeight(endpoint),
+      text: (site) => `endpoints of ${site} have no weight, ours have`,
+      fit: keepIt,
+    },
+    {
+      isDispute: (endpoint) => !allPlaced && isPlaced(endpoint),
+      text: (site) => `geo codes of ${site} do not count: not all of ours have some`,
+      fit: (endpoint) => ({ ...endpoint, geoCodes: [], isDefault: false }),
+    },
+    {
+      isDispute: (endpoint) => somePlaced && !isPlaced(endpoint),
+      text: (site) => `endpoints of ${site} have no geo code, ours have`,
+      fit: keepIt,
+    },
+    {
+      isDispute: (endpoint) => endpoint.isDefault && hasDefault,
+      text: (site) => `the default of ${site} differs from ours: ours is the default`,
+      fit: (endpoint) =>
+        endpoint.geoCodes.length === 0 ? undefined : { ...endpoint, isDefault: false },
+    },
+  ]
+}
+
+/**
+ * The set identifier `default` makes an endpoint with geo codes the default, and one of ours belongs to us: what is a
+ * default no more goes by its codes.
+ */
+function rename(
+  endpoint: SharedEndpoint,
+  before: SharedEndpoint,
+  named: ReadonlySet<string>,
+): SharedEndpoint {
+  const wasDefault = before.isDefault && !endpoint.isDefault && endpoint.geoCodes.length > 0
+  const { setIdentifier } = endpoint
+  if (!wasDefault || !(setIdentifier === 'default' || named.has(setIdentifier))) return endpoint
+  return { ...endpoint, setIdentifier: endpoint.geoCodes.join() }
+}
+
+function limitTargets(
+  others: readonly Part[],
+  ours: readonly SharedEndpoint[],
+  note: (site: string, text: string) => void,
+): readonly Part[] {
+  const known = new Set(ours.flatMap(({ targets }) => targets))
+  const told = new Set(others.flatMap(({ endpoint }) => endpoint.targets))
+  const untold = [...known].filter((target) => !told.has(target))
+  if (others.length > 0 && untold.length > EVEN_TARGETS_MAX) {
+    const site = ours[0]!.site
+    note(site, `of the targets of ${site} without weights other sites serve ${EVEN_TARGETS_MAX}`)
+  }
+  return [...groupBy(others, ({ teller }) => teller).values()].flatMap((parts) => {
+    const taken = new Set<string>()
+    return parts.flatMap((part): Part[] => {
+      const targets = part.endpoint.targets.filter((target) => {
+        if (known.has(target) || taken.has(target)) return true
+        if (taken.size >= EVEN_TARGETS_MAX) return false
+        taken.add(target)
+        return true
+      })
+      if (targets.length === part.endpoint.targets.length) return [part]
+      const { site } = part.endpoint
+      note(site, `of the targets of ${site} without weights ${EVEN_TARGETS_MAX} are served`)
+      return targets.length === 0 ? [] : [{ ...part, endpoint: { ...part.endpoint, targets } }]
+    })
+  })
+}
+
+function hasWeight({ weight }: SharedEndpoint): boolean {
+  return weight !== undefined
+}
+
+/** What an endpoint is apart from its site, TTL, age and health. */
+function identityOf(endpoint: SharedEndpoint): string {
+  return `${endpoint.setIdentifier} ${contentKey(endpoint)}`
+}

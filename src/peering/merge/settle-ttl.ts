@@ -1,0 +1,41 @@
+import type { MergeConflict } from './merged-endpoint.ts'
+import { groupBy, isOurs, type Part } from './part.ts'
+
+/** Least TTL that what a peer reports is served with: its endpoints must not make resolvers ask all the time. */
+export const PEER_TTL_MIN_SECONDS = 5
+
+/**
+ * TTL of one name and type (RFC 2181 section 5.2): the lowest of ours; where we have nothing the lowest of all sites, but not
+ * below five seconds. `conflicts` takes each site whose TTL differs from ours, or is below that. `parts`: in
+ * order (`compareParts`); at least one.
+ */
+export function settleTtl(
+  parts: readonly Part[],
+  label: string,
+  conflicts: MergeConflict[],
+): number {
+  const ours = parts.filter(isOurs)
+  const others = parts.filter((part) => !isOurs(part))
+  const ownSeconds = lowest(ours)
+  for (const [site, told] of groupBy(others, ({ endpoint }) => endpoint.site)) {
+    const seconds = lowest(told)
+    if (ours.length > 0 && seconds !== ownSeconds) {
+      const text = `${label}: TTL ${seconds} of ${site} differs from ours: ${ownSeconds} is served`
+      conflicts.push({ site, text })
+    } else if (seconds < PEER_TTL_MIN_SECONDS) conflicts.push(describeLow(site, seconds, label))
+  }
+  if (ours.length === 0) return Math.max(lowest(others), PEER_TTL_MIN_SECONDS)
+  if (ownSeconds < PEER_TTL_MIN_SECONDS) {
+    conflicts.push(describeLow(ours[0]!.endpoint.site, ownSeconds, label))
+  }
+  return ownSeconds
+}
+
+function describeLow(site: string, seconds: number, label: string): MergeConflict {
+  const text = `${label}: TTL ${seconds} of ${site}: its peers serve ${PEER_TTL_MIN_SECONDS}`
+  return { site, text }
+}
+
+function lowest(parts: readonly Part[]): number {
+  return parts.reduce((ttl, { endpoint }) => Math.min(ttl, endpoint.ttlSeconds), Infinity)
+}
