@@ -88,10 +88,13 @@ export class Dispenser {
 
   /**
    * Calls `scan` at each line that `nextBlock` visits. A line that it refuses with an InputError does
-   * not hide the faults of the next: all are thrown together at the end of the block.
+   * not hide the faults of the next: all are thrown together at the end of the block. A line may have a block of its own,
+   * for another `eachProperty`.
    */
   eachProperty(scan: () => void): void {
     const faults: InputError[] = []
+    const outer = this.#nesting
+    this.#nesting = 0
     for (;;) {
       try {
         if (!this.nextBlock()) break
@@ -102,6 +105,7 @@ export class Dispenser {
         this.#skipLine()
       }
     }
+    this.#nesting = outer
     const [first, ...others] = faults
     if (first === undefined) return
     throw others.length === 0 ? first : new InputErrors(first, others)

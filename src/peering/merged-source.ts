@@ -2,8 +2,9 @@ import type { Clock } from '../base/clock.ts'
 import type { InputError } from '../base/errors.ts'
 import { SLICE_MS } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
+import type { DnsRecord } from '../record/dns-record.ts'
 import { KDRNT } from '../record/local-zone.ts'
-import { packRecord, unpackPlace, unpackRecord } from '../record/pack.ts'
+import { packRecord, type RecordContent, unpackPlace, unpackRecord } from '../record/pack.ts'
 import { printHost } from '../record/print-endpoint.ts'
 import { Served } from '../record/served.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../record/source.ts'
@@ -14,11 +15,16 @@ import { HOST_MS } from './host-poll.ts'
 import type { LocalTeller } from './local-teller.ts'
 import { yieldMsOf } from './merge/choose-shares.ts'
 import { dropDown } from './merge/health.ts'
-import { mergeShares } from './merge/merge-shares.ts'
+import { mergeShares, type OwnShare } from './merge/merge-shares.ts'
 import { buildMergedRecord } from './merged-form.ts'
 import type { PeerFollower } from './peer.ts'
 import { wasHeard } from './peer-status.ts'
-import type { SharedEndpoint, SiteShare } from './shared-endpoint.ts'
+import type { SiteShare } from './shared-endpoint.ts'
+import { downTargets } from './shared-form.ts'
+import { HostIndex, namesAbove } from './trust/host-index.ts'
+import { OwnHosts } from './trust/own-hosts.ts'
+import type { PeerRule } from './trust/peer-rule.ts'
+import { type Refused, screenShares } from './trust/screen-shares.ts'
 
 /** How often to look whether a peer has been silent for too long. */
 const EXPIRY_LOOK_MS = 1000
@@ -36,11 +42,31 @@ export interface MergedSourceParts {
   readonly site: string
   readonly teller: LocalTeller
   readonly peers: readonly PeerFollower[]
+  /** Apexes of the zones that are served, and names of their name servers; lower case, without a final dot. */
+  readonly zones?: readonly string[]
+  readonly servers?: readonly string[]
+  /** What a peer may say beyond what every peer may. `address`: as in its status. */
+  readonly rulesOf?: (address: string) => readonly PeerRule[]
   readonly expiryMs: number
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
 }
+
+/** What of what peers report does not get through. */
+export interface PeerDisputes {
+  /** Disagreements with other sites that are settled here. */
+  readonly conflicts: number
+  /** Endpoints that were refused since they are not the peer's to report, by its address. */
+  readonly refused: ReadonlyMap<string, number>
+}
+
+interface Troubles {
+  readonly conflicts: readonly string[]
+  readonly refused: readonly Refused[]
+}
+
+const NO_TROUBLES: Troubles = { conflicts: [], refused: [] }
 
 /** A host without its `*.`, as records of several sites have it. */
 interface Host {
@@ -52,8 +78,8 @@ interface Host {
 }
 
 /**
- * Our own records together with what peers tell. A host that no peer has an endpoint of stays as it is; of any
- * other there is one record, merged as every site merges it. Only hosts that changed are merged again.
+ * Our own records together with what peers report. A host that no peer has an endpoint of stays as it is; of any
+ * other there is one record: ours, with what the peers add. Only hosts that changed are merged again.
  */
 export class MergedSource implements RecordSource {
   readonly #parts: MergedSourceParts
@@ -66,7 +92,13 @@ export class MergedSource implements RecordSource {
   /** How long each peer has been silent. */
   readonly #silences = new Map<PeerFollower, Silence>()
   /** By host: what is amiss with it, as it was logged. */
-  readonly #troubles = new Map<string, readonly string[]>()
+  readonly #troubles = new Map<string, Troubles>()
+  readonly #ownHosts: OwnHosts
+  /** Hosts that peers have endpoints of, and hosts by the names above them. */
+  readonly #peered = new Set<string>()
+  readonly #peeredIndex = new HostIndex()
+  /** Hosts of which our own records changed while peers have hosts below them. */
+  readonly #screenBelow = new Set<string>()
   /** By host: when a word expires of a peer that is heard, but did not confirm it. Monotonic. */
   readonly #dueMs = new Map<string, number>()
   /** Disagreements since the last look. */
@@ -76,8 +108,10 @@ export class MergedSource implements RecordSource {
   #isClosed = false
 
   constructor(parts: MergedSourceParts) {
-    const { own, peers, timers, log } = parts
+    const { own, peers, timers, log, zones = [], servers = [] } = parts
     this.#parts = parts
+    const recordsOf = (host: string) => this.#hosts.get(keyOfHost(host))?.own ?? []
+    this.#ownHosts = new OwnHosts({ zones, servers, recordsOf })
     this.#contained = containing(log, 'Merging what peers tell')
     this.#stops.push(own.subscribe((changes) => this.#takeOwn(changes)))
     for (const record of own.records()) {
@@ -133,6 +167,16 @@ export class MergedSource implements RecordSource {
     return this.#parts.own.unreadyReason()
   }
 
+  get disputes(): PeerDisputes {
+    let conflicts = 0
+    const refused = new Map<string, number>()
+    for (const troubles of this.#troubles.values()) {
+      conflicts += troubles.conflicts.length
+      for (const { teller } of troubles.refused) refused.set(teller, (refused.get(teller) ?? 0) + 1)
+    }
+    return { conflicts, refused }
+  }
+
   subscribe(listener: (changes: readonly RecordChange[]) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -155,7 +199,8 @@ export class MergedSource implements RecordSource {
     const host: Host = known ?? { text, own: [], given: [] }
     host.own = [...host.own, record]
     this.#hosts.set(key, host)
-    this.#dirty.add(text)
+    this.#ownHosts.add(text)
+    this.#noteOwn(text)
     for (const peer of this.#parts.peers) peer.want(rootHostOf(record))
   }
 
@@ -163,8 +208,24 @@ export class MergedSource implements RecordSource {
     const host = this.#hosts.get(hostKeyOf(record))
     if (host === undefined) return
     host.own = host.own.filter((other) => other !== record)
-    this.#dirty.add(host.text)
+    this.#ownHosts.remove(host.text)
+    this.#noteOwn(host.text)
     this.#forget(record)
+  }
+
+  /** Our records of the host changed: what peers may say of hosts above and below it may be other than it was. */
+  #noteOwn(text: string): void {
+    this.#dirty.add(text)
+    for (const above of namesAbove(text)) if (this.#peered.has(above)) this.#dirty.add(above)
+    if (this.#peeredIndex.hasBelow(text)) this.#screenBelow.add(text)
+  }
+
+  #screenAgain(): void {
+    if (this.#screenBelow.size === 0) return
+    for (const host of this.#peered) {
+      for (const above of namesAbove(host)) if (this.#screenBelow.has(above)) this.#dirty.add(host)
+    }
+    this.#screenBelow.clear()
   }
 
   #forget(record: StoredRecord): void {
@@ -191,6 +252,7 @@ export class MergedSource implements RecordSource {
     const unlogged = this.#logged - LOGGED_MAX
     if (unlogged > 0) log.warning(`and ${unlogged} more disagreements of sites`)
     this.#logged = 0
+    this.#screenAgain()
     this.#work()
   }
 
@@ -262,55 +324,104 @@ export class MergedSource implements RecordSource {
     }
     if (dueMs === Number.POSITIVE_INFINITY) this.#dueMs.delete(host.text)
     else this.#dueMs.set(host.text, dueMs)
-    if (others.some(({ endpoints }) => endpoints.length > 0)) return this.#merge(host, others)
-    this.#noteTroubles(host.text, [])
+    this.#notePeered(host.text, others.some(hasEndpoints))
+    if (others.some(hasEndpoints)) return this.#screen(host, others)
+    this.#noteTroubles(host.text, NO_TROUBLES)
     return host.own
   }
 
-  #merge(host: Host, shares: readonly SiteShare[]): readonly StoredRecord[] {
-    const { site, teller, clock, expiryMs } = this.#parts
+  #notePeered(host: string, isPeered: boolean): void {
+    if (isPeered === this.#peered.has(host)) return
+    if (isPeered) {
+      this.#peered.add(host)
+      this.#peeredIndex.add(host)
+    } else {
+      this.#peered.delete(host)
+      this.#peeredIndex.remove(host)
+    }
+  }
+
+  #screen(host: Host, told: readonly SiteShare[]): readonly StoredRecord[] {
+    const { teller, rulesOf = () => [] } = this.#parts
     const kept: StoredRecord[] = []
-    const own: SharedEndpoint[] = []
-    let zoneLabel = ''
-    let createdSeconds = 0
+    const mine: { record: StoredRecord; content: RecordContent }[] = []
     for (const record of host.own) {
       const content = unpackRecord(record.packed)
       // What an operator has put together is not what a site has to tell, and stands beside it.
-      if (content.isAggregate || content.zoneLabel === KDRNT) {
-        kept.push(record)
-        continue
-      }
-      own.push(...teller.share(record, content, undefined))
-      zoneLabel ||= content.zoneLabel
-      createdSeconds ||= content.createdSeconds
+      if (content.isAggregate || content.zoneLabel === KDRNT) kept.push(record)
+      else mine.push({ record, content })
     }
-    const merge = mergeShares({ site, endpoints: own }, shares, clock.monotonic(), expiryMs)
-    const facts = { namespace: MERGED_NAMESPACE, name: host.text, zoneLabel, createdSeconds }
+    const endpoints = mine.flatMap(({ record, content }) =>
+      teller.share(record, content, undefined),
+    )
+    const names = this.#ownHosts.beside(new Set(mine.map(({ record }) => record)))
+    const { shares, refused } = screenShares(told, { names, own: endpoints, rulesOf })
+    if (!shares.some(hasEndpoints)) {
+      this.#noteTroubles(host.text, { conflicts: [], refused })
+      return host.own
+    }
+    const down = downTargets(mine.flatMap(({ record }) => record.down))
+    const facts = {
+      zoneLabel: mine.find(({ content }) => content.zoneLabel !== '')?.content.zoneLabel ?? '',
+      createdSeconds:
+        mine.find(({ content }) => content.createdSeconds > 0)?.content.createdSeconds ?? 0,
+    }
+    const merged = this.#merge(host, { own: { endpoints, down }, shares, refused, facts })
+    return merged === undefined ? host.own : [...kept, merged]
+  }
+
+  #merge(
+    host: Host,
+    given: {
+      readonly own: Pick<OwnShare, 'endpoints' | 'down'>
+      readonly shares: readonly SiteShare[]
+      readonly refused: readonly Refused[]
+      readonly facts: Pick<DnsRecord, 'zoneLabel' | 'createdSeconds'>
+    },
+  ): StoredRecord | undefined {
+    const { site, clock, expiryMs } = this.#parts
+    const own = { site, ...given.own }
+    const merge = mergeShares(own, given.shares, clock.monotonic(), expiryMs)
+    const facts = { namespace: MERGED_NAMESPACE, name: host.text, ...given.facts }
     const { record, refused } = buildMergedRecord(dropDown(merge.endpoints), facts, host.text)
-    const troubles = [
+    const conflicts = [
       ...merge.conflicts.map((conflict) => conflict.text),
       ...refused.map(({ sites, reason }) => `${host.text} of ${sites.join()}: ${reason}`),
     ]
-    this.#noteTroubles(host.text, troubles)
-    if (record.endpoints.length === 0) return host.own
+    this.#noteTroubles(host.text, { conflicts, refused: given.refused })
+    if (record.endpoints.length === 0) return undefined
     const packed = packRecord(record)
-    const known = host.given.find((given) => given.packed === packed)
-    return [...kept, known ?? new Served(`${MERGED_NAMESPACE}/${host.text}`, packed, [])]
+    const known = host.given.find((one) => one.packed === packed)
+    return known ?? new Served(`${MERGED_NAMESPACE}/${host.text}`, packed, [])
   }
 
-  #noteTroubles(host: string, troubles: readonly string[]): void {
-    const known = this.#troubles.get(host) ?? []
-    if (troubles.length === 0) {
-      this.#troubles.delete(host)
-      return
-    }
-    this.#troubles.set(host, troubles.slice(0, TROUBLES_MAX))
-    const told = new Set(known)
-    for (const text of troubles.slice(0, TROUBLES_MAX)) {
-      if (told.has(text)) continue
+  #noteTroubles(host: string, { conflicts, refused }: Troubles): void {
+    const known = new Set(textsOf(this.#troubles.get(host) ?? NO_TROUBLES))
+    const troubles = { conflicts: conflicts.slice(0, TROUBLES_MAX), refused }
+    const texts = textsOf(troubles)
+    if (texts.length === 0) this.#troubles.delete(host)
+    else this.#troubles.set(host, troubles)
+    for (const text of texts) {
+      if (known.has(text)) continue
       if (this.#logged++ < LOGGED_MAX) this.#parts.log.warning(text)
     }
   }
+}
+
+function textsOf({ conflicts, refused }: Troubles): readonly string[] {
+  return [
+    ...conflicts.map((text) => `conflict with another site: ${text}`),
+    ...refused.map(({ teller, text }) => `peer ${teller}: refused: ${text}`),
+  ]
+}
+
+function hasEndpoints({ endpoints }: SiteShare): boolean {
+  return endpoints.length > 0
+}
+
+function keyOfHost(host: string): string {
+  const name = scanHost(host)
+  return name === undefined ? '' : lowerNameKey(name)
 }
 
 /** `late`: it has no say beside another nameserver of its site. `expired`: its word does not hold any more. */

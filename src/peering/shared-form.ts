@@ -1,4 +1,5 @@
-import { printType } from '../dns/iana/types.ts'
+import { printType, RRType } from '../dns/iana/types.ts'
+import { scanAddress } from '../dns/text/address.ts'
 import type { DnsRecord, Endpoint } from '../record/dns-record.ts'
 import { findDownTargets } from '../record/health.ts'
 import { printHost, printTarget } from '../record/print-endpoint.ts'
@@ -56,6 +57,15 @@ export function shareEndpoint(endpoint: Endpoint, facts: SharedFacts): SharedEnd
     health: facts.health,
     sinceSeconds: facts.sinceSeconds,
   }
+}
+
+/** Addresses that probes found down, as targets of endpoints have them; host names are left out. */
+export function downTargets(down: readonly string[]): string[] {
+  return down.flatMap((text) => {
+    const address = scanAddress(text)
+    if (address === undefined) return []
+    return [printTarget(address.family === 1 ? RRType.A : RRType.AAAA, address.bytes)]
+  })
 }
 
 /** Each once, in order of code units: the same on every machine. */

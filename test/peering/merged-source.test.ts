@@ -40,9 +40,10 @@ class OwnRecords implements RecordSource {
     return () => {}
   }
 
-  put(key: string, host: string, address: string, down: readonly string[] = []): void {
+  /** `name`: of its endpoint. */
+  put(key: string, host: string, address: string, down: readonly string[] = [], name = host): void {
     const before = this.#records.get(key)
-    const after = new Served(key, packRecord(recordOf(host, address)), down)
+    const after = new Served(key, packRecord(recordOf(host, address, name)), down)
     this.#records.set(key, after)
     this.#listener([{ before, after }])
   }
@@ -54,8 +55,7 @@ class OwnRecords implements RecordSource {
   }
 }
 
-function recordOf(host: string, address: string): DnsRecord {
-  const name = scanHost(host)!
+function recordOf(host: string, address: string, name: string): DnsRecord {
   const rdata = [Uint8Array.from(address.split('.').map(Number))]
   const plain = {
     ttlSeconds: 60,
@@ -68,11 +68,11 @@ function recordOf(host: string, address: string): DnsRecord {
     namespace: 'a',
     name: 'a',
     zoneLabel: '',
-    rootHost: name,
+    rootHost: scanHost(host)!,
     isWildcardHost: false,
     isAggregate: false,
     createdSeconds: 0,
-    endpoints: [{ owner: name, type: 1, ...plain, rdata }],
+    endpoints: [{ owner: scanHost(name)!, type: 1, ...plain, rdata }],
   }
 }
 
@@ -319,13 +319,46 @@ t.test('records are found by their keys as they are given', async (t) => {
   t.equal(source.find('peers/no host'), undefined)
 })
 
+t.test(
+  'records of ours that come and go decide on hosts of peers above and below them',
+  async (t) => {
+    const { own, peer, serves, pass, lines, source } = await setUp(t)
+    const above = 'deep.k.example.com'
+    const below = 'klb.app.k.example.com'
+    peer.say(above, '198.51.100.1')
+    peer.say(below, '198.51.100.2')
+    const ours = `a/own 192.0.2.1`
+    const theirs = [`peers/${above} 198.51.100.1`, `peers/${below} 198.51.100.2`]
+    t.strictSame(serves(), [ours, ...theirs])
+    own.put('a/in', `in.${above}`, '192.0.2.9')
+    t.strictSame(serves(), ['a/in 192.0.2.9', ours, theirs[1]])
+    t.match(
+      lines.join('\n'),
+      /refused: "deep\.k\.example\.com" A: hosts of ours are below that name/,
+    )
+    t.strictSame([...source.disputes.refused], [['east', 1]])
+    own.put('a/own', APP, '192.0.2.1', [], below)
+    await pass(1000)
+    t.strictSame(serves(), ['a/in 192.0.2.9', ours])
+    t.match(
+      lines.join('\n'),
+      /refused: "klb\..* A: a record of ours of app\.k\.example\.com has that name/,
+    )
+    own.remove('a/in')
+    own.put('a/own', APP, '192.0.2.1')
+    await pass(1000)
+    t.strictSame(serves(), [ours, ...theirs])
+    t.strictSame([...source.disputes.refused], [])
+  },
+)
+
 t.test('what a peer had down and has back rises beside what never left', async (t) => {
   const { source, peer, pass, clock, timers, log } = await setUp(t)
   const durationMs = 100_000
   const ramp = new RampUp({ source, durationMs, clock, timers, log })
   t.teardown(() => ramp.close())
   const say = (health: SharedEndpoint['health']): void => {
-    const common = { rootHost: APP, dnsName: APP, weight: 10, sinceSeconds: 1 }
+    const common = { rootHost: APP, dnsName: `x.${APP}`, weight: 10, sinceSeconds: 1 }
     peer.told.set(APP, [
       endpoint({ ...common, setIdentifier: 'one', targets: ['198.51.100.1'], health }),
       endpoint({ ...common, setIdentifier: 'two', targets: ['198.51.100.2'] }),

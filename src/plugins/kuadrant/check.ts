@@ -24,6 +24,7 @@ import { ZoneClaims } from '../../record/zone-claims.ts'
 import { findDeadCodes } from './check-codes.ts'
 import { NO_HEALTH } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
+import { findUnsigned } from './peering-options.ts'
 import { checkKey } from './peers.ts'
 import { digestOfShape } from './shape.ts'
 import { nameOf } from './source-place.ts'
@@ -78,6 +79,8 @@ export async function checkBlock(
     const at = places.record(key) ?? position
     warn(new InputError('UNCLAIMED', at, `no zone is served for DNSRecord ${key}: it is ignored`))
   }
+  const unsigned = findUnsigned(options.peering)
+  if (unsigned !== undefined) warn(unsigned)
   const { key } = options.peering
   return key === undefined ? faults : [...faults, ...checkKey(key, warn)]
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { PeerMemory } from '../../peering/memory/peer-memory.ts'
+import type { PeerDisputes } from '../../peering/merged-source.ts'
 import { labelsOf, type PeerStatus } from '../../peering/peer-status.ts'
 import type { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
 import type { SharedSource } from '../../record/source-sharing.ts'
@@ -185,6 +186,37 @@ export function measurePeers(
   return () => {
     stop()
     for (const status of peers()) for (const gauge of gauges) gauge.remove(labelsOf(status))
+  }
+}
+
+/** Shows what of what peers report does not get through to the zones of a block, until the returned function is called. */
+export function measureDisputes(
+  metrics: MetricsRegistry,
+  zones: string,
+  disputes: () => PeerDisputes,
+): () => void {
+  const conflicts = metrics.gauge(
+    'sextant_peer_conflicts',
+    'Disagreements with other sites: what is our own is served.',
+    ['zones'],
+  )
+  const denied = metrics.gauge(
+    'sextant_peer_denied',
+    "Endpoints of the peer that are not the peer's to report: lines of the log.",
+    ['zones', 'peer'],
+  )
+  let shown: ReadonlySet<string> = new Set()
+  const stop = metrics.onCollect(() => {
+    const now = disputes()
+    conflicts.set({ zones }, now.conflicts)
+    for (const peer of shown) if (!now.refused.has(peer)) denied.remove({ zones, peer })
+    for (const [peer, count] of now.refused) denied.set({ zones, peer }, count)
+    shown = new Set(now.refused.keys())
+  })
+  return () => {
+    stop()
+    conflicts.remove({ zones })
+    for (const peer of shown) denied.remove({ zones, peer })
   }
 }
 

@@ -115,7 +115,7 @@ export function draftOptions(
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
  * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE] |
- * probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... |
+ * probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... [{ allow RULE }] |
  * tsig NAME FILE | expire DURATION | remember FILE | pass-notify ADDR... | pass-notify-from CIDR... |
  * pass-notify-key NAME }` into `draft`. Throws InputError, with all that is wrong.
  */

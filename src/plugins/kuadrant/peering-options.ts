@@ -1,12 +1,13 @@
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
-import type { Position } from '../../base/errors.ts'
+import { InputError, type Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { printEndpoint } from '../../dns/endpoint.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { EXPIRY_DEFAULT_MS } from '../../peering/expiry.ts'
 import { type PeerAddress, scanPeerAddress } from '../../peering/peer-address.ts'
 import { isSite } from '../../peering/site-name.ts'
+import { type PeerRule, scanPeerRule } from '../../peering/trust/peer-rule.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 
 /** Peers of one block: more would be a mistake. */
@@ -31,8 +32,12 @@ export interface MemoryPlace {
 
 /** What a block says of other sites. */
 export interface PeeringOptions {
-  /** Whom to ask; none = nobody. */
+  /** The nameservers of other sites. */
   readonly peers: readonly PeerAddress[]
+  /** What a peer may say beyond what every peer may, by its address. */
+  readonly rules: ReadonlyMap<string, readonly PeerRule[]>
+  /** Of the first line that names peers. */
+  readonly position: Position | undefined
   /** Everything from and to peers is signed with it; undefined = nothing is. */
   readonly key: KeyPlace | undefined
   /** How long the word of a silent site holds. */
@@ -45,6 +50,8 @@ export type PeeringDraft = { -readonly [K in keyof PeeringOptions]: PeeringOptio
 
 export const NO_PEERING: PeeringOptions = {
   peers: [],
+  rules: new Map(),
+  position: undefined,
   key: undefined,
   expiryMs: EXPIRY_DEFAULT_MS,
   memory: undefined,
@@ -58,8 +65,9 @@ export function scanSite(d: Dispenser): string {
   throw d.error('site takes a name of up to 63 letters, digits, dots, hyphens and underscores')
 }
 
-/** Reads `peer ADDR...`. */
+/** Reads `peer ADDR... [{ allow name|subdomain NAME [TYPE...] }]`. */
 export function scanPeers(d: Dispenser, draft: PeeringDraft): void {
+  draft.position ??= d.position()
   const args = d.remainingArgs()
   if (args.length === 0) throw d.argError()
   const peers = [...draft.peers]
@@ -71,7 +79,31 @@ export function scanPeers(d: Dispenser, draft: PeeringDraft): void {
     peers.push(peer)
   }
   if (peers.length > PEERS_MAX) throw d.error(`there may be up to ${PEERS_MAX} peers`)
+  const named = peers.slice(draft.peers.length)
   draft.peers = peers
+  const rules: PeerRule[] = []
+  d.eachProperty(() => rules.push(scanRule(d)))
+  if (rules.length === 0) return
+  draft.rules = new Map([
+    ...draft.rules,
+    ...named.map((peer) => [printEndpoint(peer), rules] as const),
+  ])
+}
+
+function scanRule(d: Dispenser): PeerRule {
+  const property = d.value()
+  if (property !== 'allow') throw d.error(`Unknown property '${property}'`)
+  const rule = scanPeerRule(d.remainingArgs())
+  if (typeof rule === 'string') throw d.error(rule)
+  return rule
+}
+
+/** Warns of peers whose answers nothing proves; none where a key does, or there are no peers. */
+export function findUnsigned({ peers, key, position }: PeeringOptions): InputError | undefined {
+  if (peers.length === 0 || key !== undefined) return undefined
+  const text =
+    'peer without tsig: any host that can forge packets can speak for the peers; share a key with them, `tsig NAME FILE`'
+  return new InputError('PEER_TSIG', position, text)
 }
 
 /** Reads `tsig NAME FILE`. */

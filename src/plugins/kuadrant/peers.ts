@@ -9,19 +9,20 @@ import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
 import type { LocalTeller } from '../../peering/local-teller.ts'
 import type { PeerMemory } from '../../peering/memory/peer-memory.ts'
 import { acquireMemory } from '../../peering/memory/shared-memory.ts'
-import { MergedSource } from '../../peering/merged-source.ts'
+import { MergedSource, type PeerDisputes } from '../../peering/merged-source.ts'
 import type { PeerFollower } from '../../peering/peer.ts'
 import { type PeerStatus, wasHeard } from '../../peering/peer-status.ts'
 import { acquireFollower } from '../../peering/shared-followers.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { ownAddress } from '../../plugin/endpoint.ts'
 import { type KeyConfig, readKeyFile } from '../../plugin/key-file.ts'
+import { printHost } from '../../record/print-endpoint.ts'
 import type { RecordSource } from '../../record/source.ts'
-import { measureMemory, measurePeers } from './metrics.ts'
+import { measureDisputes, measureMemory, measurePeers } from './metrics.ts'
 import type { KuadrantOptions } from './options.ts'
-import type { KeyPlace } from './peering-options.ts'
+import { findUnsigned, type KeyPlace } from './peering-options.ts'
 import { Stops } from './stops.ts'
-import { isAllowed } from './zone-content.ts'
+import { isAllowed, serversOf } from './zone-content.ts'
 
 /** How long anything waits for the first answers of peers. */
 const FIRST_ANSWERS_MS = 3000
@@ -38,6 +39,7 @@ export class BlockPeers {
   #followers: readonly PeerFollower[] = []
   #hasHeard = false
   #memory: PeerMemory | undefined
+  #merged: MergedSource | undefined
 
   constructor(c: SetupContext, options: KuadrantOptions) {
     this.#context = c
@@ -48,6 +50,8 @@ export class BlockPeers {
   start(): void {
     const { clock, log, block, metrics } = this.#context
     const { peers, key: place, expiryMs } = this.#options.peering
+    const unsigned = findUnsigned(this.#options.peering)
+    if (unsigned !== undefined) log.warning(unsigned.print())
     const config = place === undefined ? undefined : readKey(place)
     const key = config === undefined ? undefined : createKey(config)
     const sourceFor = (host: string): string => ownAddress(host, block)
@@ -66,6 +70,8 @@ export class BlockPeers {
       return follower
     })
     this.#stops.add(measurePeers(metrics, () => this.#statuses))
+    const zones = this.#options.zones.map((zone) => printName(zone)).join(' ')
+    this.#stops.add(measureDisputes(metrics, zones, () => this.#disputes))
     // What all of them told is known, from before a reload or from the file: nobody has to wait.
     this.#hasHeard = this.#followers.every(({ lastSeenMs }) => wasHeard(lastSeenMs))
     void this.firstAnswers()
@@ -86,8 +92,11 @@ export class BlockPeers {
   /** Our own records with what they tell. */
   async merge(own: RecordSource, teller: LocalTeller): Promise<RecordSource> {
     const { clock, log } = this.#context
-    const { site, peering } = this.#options
+    const { site, peering, zones } = this.#options
     const merged = new MergedSource({
+      zones: zones.map(printHost),
+      servers: zones.flatMap((apex) => serversOf(apex, this.#options)).map(printHost),
+      rulesOf: (address) => peering.rules.get(address) ?? [],
       own,
       allows: (record) => isAllowed(record, this.#options),
       site,
@@ -98,6 +107,7 @@ export class BlockPeers {
       timers: systemTimers,
       log,
     })
+    this.#merged = merged
     this.#stops.add(() => merged.close())
     await merged.ready()
     return merged
@@ -119,6 +129,9 @@ export class BlockPeers {
       return error !== '' && nowMs - lastSeenMs >= SILENCE_MS
     })
     const notes = silent.map((status) => printSilence(status, nowMs))
+    const { conflicts } = this.#disputes
+    if (conflicts > 0)
+      notes.push(`${conflicts} conflicts with other sites: ours is served, see the log`)
     return [...notes, this.#memory?.note() ?? ''].filter((note) => note !== '').join('; ')
   }
 
@@ -135,6 +148,10 @@ export class BlockPeers {
     this.#memory = memory
     this.#stops.add(release, measureMemory(metrics, memory, clock))
     return memory
+  }
+
+  get #disputes(): PeerDisputes {
+    return this.#merged?.disputes ?? { conflicts: 0, refused: new Map() }
   }
 
   get #statuses(): PeerStatus[] {

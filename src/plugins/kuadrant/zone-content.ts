@@ -86,6 +86,15 @@ export function findLostAddresses({ nameservers, zones }: KuadrantOptions): Inpu
     })
 }
 
+/** Names of the name servers of a zone. */
+export function serversOf(
+  apex: Uint8Array,
+  { nameservers }: KuadrantOptions,
+): readonly Uint8Array[] {
+  const names = nameservers.map(({ name }) => name)
+  return names.length === 0 ? [defaultServer(apex)] : names
+}
+
 function defaultServer(apex: Uint8Array): Uint8Array {
   return concatNames(scanName('ns1.')!, apex) ?? apex
 }

@@ -1,6 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { Dispenser } from '../../../src/corefile/dispenser.ts'
+import { scanTokens } from '../../../src/corefile/lexer.ts'
+import { draftOptions, scanOptions } from '../../../src/plugins/kuadrant/options.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 
@@ -21,6 +24,22 @@ const FAULTS = [
   { name: 'a memory of nobody', lines: 'site a\nremember f', want: 'remember is about peers' },
   { name: 'a memory without a file', lines: 'site a\npeer ::1\nremember', want: 'argument' },
   { name: 'two memories', lines: 'site a\nremember f\nremember g', want: 'given twice' },
+  {
+    name: 'a rule of no kind',
+    lines: 'site a\npeer ::1 {\nallow k.example.com\n}',
+    want: 'name or sub',
+  },
+  {
+    name: 'a rule of no name',
+    lines: 'site a\npeer ::1 {\nallow name a..b\n}',
+    want: 'domain name',
+  },
+  { name: 'another property', lines: 'site a\npeer ::1 {\ndeny\n}', want: "property 'deny'" },
+  {
+    name: 'what follows',
+    lines: 'site a\npeer ::1 {\nallow name a.b MX\n}\nwhat',
+    want: "property 'what'",
+  },
   { name: 'too short a duration', lines: 'site a\nexpire 1ms', want: 'expire is 1s to 8760h' },
 ]
 for (const { name, lines, want } of FAULTS) {
@@ -28,6 +47,41 @@ for (const { name, lines, want } of FAULTS) {
     t.match(setupError(kuadrant, block(lines)), want)
   })
 }
+
+t.test('rules of peers are read, and other properties after them', async (t) => {
+  const lines = `site a
+    peer 192.0.2.1 192.0.2.2 {
+        allow name k.example.com MX
+        allow subdomain s.k.example.com
+    }
+    peer 192.0.2.3
+    expire 1h`
+  const d = new Dispenser(scanTokens(block(lines), 'Corefile'))
+  const draft = draftOptions(d)
+  const { peering } = scanOptions(d, new SetUp(kuadrant, block('')).block, draft)
+  t.equal(peering.peers.length, 3)
+  t.equal(peering.expiryMs, 3_600_000)
+  const mail = { kind: 'name', name: 'k.example.com', types: new Set(['MX']) }
+  const rules = [mail, { kind: 'subdomain', name: 's.k.example.com', types: undefined }]
+  t.strictSame(
+    [...peering.rules],
+    [
+      ['192.0.2.1:53', rules],
+      ['192.0.2.2:53', rules],
+    ],
+  )
+})
+
+t.test('a check warns of peers without a key', async (t) => {
+  const directory = t.testdir({ zones: {}, keys: 'key "a." { secret "AAAA"; };\n' })
+  const check = async (lines: string) => {
+    const text = block(`site a\n${lines}`).replace('zones', join(directory, 'zones'))
+    return (await new SetUp(kuadrant, text).check()).warnings.join()
+  }
+  t.match(await check('peer ::1'), /peer without tsig: any host that can forge packets/)
+  t.notMatch(await check(`peer ::1\ntsig a ${join(directory, 'keys')}`), /without tsig/)
+  t.notMatch(await check(''), /without tsig/)
+})
 
 t.test('the zone kdrnt is for others to ask, not to be merged', async (t) => {
   t.match(setupError(kuadrant, block('site a\npeer ::1', 'kdrnt')), 'in a block of its own')
@@ -59,7 +113,7 @@ t.test('a check tells of a file that would not be used', async (t) => {
     const text = block(lines).replace('zones', join(directory, 'zones'))
     return (await new SetUp(kuadrant, text).check()).warnings.join()
   }
-  t.equal(await check('new'), '')
+  t.notMatch(await check('new'), 'what peers told')
   t.match(await check('other'), 'holds something else; what peers told is not kept')
   t.match(await check('missing/new'), 'is no directory')
 })

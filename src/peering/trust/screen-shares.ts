@@ -1,0 +1,221 @@
+import { quote } from '../../record/validate/fields.ts'
+import { bareHost } from '../peer-status.ts'
+import { cutProblems } from '../read-told.ts'
+import type { SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
+import { namesAbove } from './host-index.ts'
+import { isAllowedBy, isStructural, type PeerRule } from './peer-rule.ts'
+
+/** What this site has itself, over all hosts. Names are lower case, without a final dot. */
+export interface OwnNames {
+  isApex(name: string): boolean
+  /** True if a record of ours is of that host, or of its wildcard. `host`: without `*.`. */
+  hasHost(host: string): boolean
+  /** True if a record of ours is of a host below that name. */
+  hasHostBelow(name: string): boolean
+  /**
+   * Names of the endpoints of our records of that host and of its wildcard, without the records that are merged here. `host`:
+   * without `*.`.
+   */
+  namesElsewhere(host: string): ReadonlySet<string>
+}
+
+export interface ScreenParts {
+  readonly names: OwnNames
+  /** What peers report is merged with these. */
+  readonly own: readonly Pick<SharedEndpoint, 'rootHost' | 'dnsName' | 'recordType'>[]
+  /** By address of the peer. */
+  readonly rulesOf: (teller: string) => readonly PeerRule[]
+}
+
+export interface Screened {
+  readonly shares: readonly SiteShare[]
+  /** Why endpoints were refused; text of peers in it is quoted. At most ten of a peer, and how many more. */
+  readonly refused: readonly Refused[]
+}
+
+export interface Refused {
+  readonly teller: string
+  readonly text: string
+}
+
+/** What any peer may add to a name of ours. */
+const ADDED_TYPES: ReadonlySet<string> = new Set(['A', 'AAAA', 'CNAME'])
+
+/**
+ * What peers report of one host, without what is not theirs to say. Peers add endpoints: to hosts of ours, and hosts of their
+ * own. See docs/peers.md for the rules. `shares`: all of one host and its wildcard.
+ */
+export function screenShares(shares: readonly SiteShare[], parts: ScreenParts): Screened {
+  const screen = new Screen(parts)
+  const problems = new Map<string, string[]>()
+  const kept = shares.map((share) => {
+    const endpoints = share.endpoints.filter((endpoint) => {
+      // Another record of ours has that name, and is merged with it.
+      if (screen.isElsewhere(endpoint)) return false
+      const reason = screen.refuse(endpoint, share.teller)
+      if (reason === '') return true
+      const { dnsName, recordType } = endpoint
+      const list = problems.get(share.teller) ?? []
+      problems.set(share.teller, list)
+      list.push(`${quote(dnsName)} ${recordType}: ${reason}`)
+      return false
+    })
+    return endpoints.length === share.endpoints.length ? share : { ...share, endpoints }
+  })
+  const refused = [...problems].flatMap(([teller, list]) => {
+    const unique = [...new Set(list)].sort()
+    const host = bareHost(shares[0]!.rootHost)
+    return cutProblems(unique, host).map((text) => ({ teller, text }))
+  })
+  return { shares: kept, refused }
+}
+
+/** Names of the other records of a host. */
+interface HostNames {
+  readonly own: ReadonlySet<string>
+  /** And the names above them. */
+  readonly known: ReadonlySet<string>
+}
+
+/** Decides on the endpoints of one host. */
+class Screen {
+  readonly #parts: ScreenParts
+  /** Types of what is merged here, by name. */
+  readonly #types = new Map<string, Set<string>>()
+  /** Names of what is merged here, and the names above them. */
+  readonly #here = new Set<string>()
+  /** By host. */
+  readonly #elsewhere = new Map<string, HostNames>()
+
+  constructor(parts: ScreenParts) {
+    this.#parts = parts
+    for (const { rootHost, dnsName, recordType } of parts.own) {
+      const types = this.#types.get(dnsName) ?? new Set()
+      this.#types.set(dnsName, types.add(recordType))
+      for (const name of [dnsName, rootHost]) addWithAbove(this.#here, name)
+    }
+  }
+
+  /** True for a name that another record of ours of the same host has, and what is merged here does not. */
+  isElsewhere({ rootHost, dnsName: name }: SharedEndpoint): boolean {
+    if (this.#types.has(name)) return false
+    return this.#namesOf(bareHost(rootHost)).own.has(name)
+  }
+
+  /** Why the endpoint is refused; '' = it is not. */
+  refuse({ rootHost, dnsName: name, recordType: type }: SharedEndpoint, teller: string): string {
+    const { names } = this.#parts
+    const host = bareHost(rootHost)
+    const isAllowed = isAllowedBy(this.#parts.rulesOf(teller), name, type)
+    if (isStructural(type)) {
+      if (!isAllowed) return `peers do not delegate names here; ${cure(name, type)}`
+      return this.#exists(name) ? 'it would take names of ours away' : ''
+    }
+    const place = this.#findOther(name, host)
+    if (place !== '') return place
+    if (isAllowed) return ''
+    const isOurs = names.hasHost(host)
+    const reason =
+      this.#refuseName(name, host, isOurs) ||
+      (this.#isCovered(name) ? 'our wildcard answers for that name' : '') ||
+      this.#refuseType(name, type)
+    return reason === '' ? '' : `${reason}; ${cure(name, type)}`
+  }
+
+  /** Where the name belongs, if not to the host that the peer reports it for; '' = it does. */
+  #findOther(name: string, host: string): string {
+    const { names } = this.#parts
+    for (const above of [name, ...namesAbove(name)]) {
+      if (
+        above !== host &&
+        above.endsWith(`.${host}`) &&
+        (names.hasHost(above) || names.isApex(above))
+      )
+        return `it belongs to ${above}, which is ours, and not to ${host}`
+      if (above !== host && this.#namesOf(above).own.has(name))
+        return `a record of ours of ${above} has that name`
+    }
+    return ''
+  }
+
+  #refuseName(name: string, host: string, isOurs: boolean): string {
+    const { names } = this.#parts
+    const isKnown = this.#types.has(name)
+    const isHost = name === host && isOurs
+    if (names.isApex(name) && !isHost) return 'it is the apex of a zone of ours'
+    if (isOurs && names.isApex(host) && !isHost && !this.#isBelowOurs(name, host)) {
+      return 'it is beside our names in the zone, and not below one of them'
+    }
+    // A wildcard host of ours is known without an endpoint at its very name.
+    if (hasLabel(name, /^\*$/) && !isKnown && !this.#here.has(name)) {
+      return 'peers add no wildcards that we do not have'
+    }
+    const ownPart = isOurs ? name.slice(0, name.length - host.length) : name
+    if (hasLabel(ownPart, /^_/) && !isKnown) {
+      return 'peers add no names with an underscore that we do not have'
+    }
+    if (names.hasHostBelow(name) && !isHost && !isKnown) return 'hosts of ours are below that name'
+    return ''
+  }
+
+  /** True for a name at or below one that is merged here, the host itself excepted. */
+  #isBelowOurs(name: string, host: string): boolean {
+    for (const above of [name, ...namesAbove(name)]) {
+      if (above === host) return false
+      if (this.#here.has(above)) return true
+    }
+    return false
+  }
+
+  #refuseType(name: string, type: string): string {
+    const types = this.#types.get(name)
+    if (types === undefined || ADDED_TYPES.has(type) || types.has(type)) return ''
+    return `the name is ours, and we have no ${type} there`
+  }
+
+  /** True if a wildcard of ours would answer for the name, were it not for the peer (RFC 4592 section 3.3.1). */
+  #isCovered(name: string): boolean {
+    if (this.#exists(name)) return false
+    for (const above of namesAbove(name)) {
+      if (this.#exists(above)) return this.#exists(`*.${above}`)
+    }
+    return false
+  }
+
+  /** True if something of ours is at or below the name. */
+  #exists(name: string): boolean {
+    const { names } = this.#parts
+    if (this.#here.has(name) || names.hasHost(name) || names.hasHostBelow(name)) return true
+    for (const above of [name, ...namesAbove(name)]) {
+      if (this.#namesOf(above).known.has(name)) return true
+    }
+    return false
+  }
+
+  #namesOf(host: string): HostNames {
+    const found = this.#elsewhere.get(host)
+    if (found !== undefined) return found
+    const own = this.#parts.names.namesElsewhere(host)
+    const known = new Set<string>()
+    for (const name of own) addWithAbove(known, name)
+    const names = { own, known }
+    this.#elsewhere.set(host, names)
+    return names
+  }
+}
+
+function addWithAbove(names: Set<string>, name: string): void {
+  names.add(name)
+  for (const above of namesAbove(name)) {
+    if (names.has(above)) return
+    names.add(above)
+  }
+}
+
+function hasLabel(name: string, pattern: RegExp): boolean {
+  return name.split('.').some((label) => pattern.test(label))
+}
+
+function cure(name: string, type: string): string {
+  return `allow it with \`allow name ${name} ${type}\``
+}
