@@ -6,6 +6,7 @@ import { EventRecorder } from '../kube/event-recorder.ts'
 import { Informer } from '../kube/informer.ts'
 import type { ListWatch } from '../kube/list-watch.ts'
 import { Objects } from '../kube/objects.ts'
+import type { OwnNames } from '../peering/trust/screen-shares.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { RECORDS } from './api-writer.ts'
 import { FIELD_MANAGER } from './object.ts'
@@ -15,6 +16,7 @@ import { PROBES } from './probes/cluster-probing.ts'
 import type { ProviderSecrets } from './provider-choice.ts'
 import type { ClusterView } from './reconcile.ts'
 import { RecordCache, trimRecord } from './record-cache.ts'
+import { RecordNames } from './record-names.ts'
 import { SecretCache, trimSecret } from './secret-cache.ts'
 
 const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
@@ -38,9 +40,11 @@ export class Cluster implements ClusterView {
   readonly recordInformer: Informer
   readonly secretInformer: Informer
   readonly probeInformer: Informer
+  readonly #names = new RecordNames()
   readonly #secrets: SecretCache
   readonly #probes: ProbeBook
   readonly #healthListeners = new Set<(key: string) => void>()
+  readonly #nameListeners = new Set<(key: string) => void>()
 
   /** `instance`: which operator we are, for Events. */
   constructor(means: ClusterMeans, instance: string) {
@@ -53,6 +57,9 @@ export class Cluster implements ClusterView {
     this.secretInformer = informer(SECRETS, trimSecret)
     this.probeInformer = informer(PROBES, trimProbe)
     this.records = new RecordCache(this.recordInformer, means.clock)
+    this.#names.watch(this.recordInformer, (key) => {
+      for (const listener of this.#nameListeners) listener(key)
+    })
     this.#secrets = new SecretCache(this.secretInformer)
     this.#probes = new ProbeBook(this.probeInformer, (key) => {
       for (const listener of this.#healthListeners) listener(key)
@@ -95,6 +102,16 @@ export class Cluster implements ClusterView {
 
   healthOf(key: string): OwnHealth {
     return this.#probes.healthOf(key)
+  }
+
+  namesBeside(key: string, zones: readonly string[]): OwnNames {
+    return this.#names.beside(key, zones)
+  }
+
+  /** Calls back with the key of each record when a record of a host below its own is another; returns the end of it. */
+  onNames(listener: (key: string) => void): () => void {
+    this.#nameListeners.add(listener)
+    return () => this.#nameListeners.delete(listener)
   }
 
   /** Calls back with the key of each record whose health is another; returns the function that ends it. */

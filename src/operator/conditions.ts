@@ -13,9 +13,12 @@ export const REASONS = {
   someHealthy: 'SomeChecksPassed',
   noneHealthy: 'HealthChecksFailed',
   held: 'FinalizersSet',
+  accepted: 'AllAccepted',
+  conflict: 'EndpointConflict',
+  refused: 'EndpointRefused',
 } as const
 
-export type ConditionType = 'Ready' | 'Healthy' | 'ReadyForDelegation'
+export type ConditionType = 'Ready' | 'Healthy' | 'ReadyForDelegation' | 'PeersAccepted'
 
 /** A condition as it is to be. */
 export interface Condition {
@@ -27,6 +30,8 @@ export interface Condition {
 
 /** Longest message; the definition takes 32768 characters, a reader fewer. */
 const MESSAGE_CHARACTERS_MAX = 2000
+/** Lines of what is not accepted of peers that a condition shows. */
+const DISPUTES_SHOWN = 5
 /** What the API takes as the reason of a condition. */
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?$/
 
@@ -79,6 +84,20 @@ export function foreignCondition(reason: string, message: string): Condition {
 /** Other clusters may put the endpoints of a record into authoritative records of theirs: it waits for them to take them back. */
 export function heldCondition(): Condition {
   return { type: 'ReadyForDelegation', isTrue: true, reason: REASONS.held, message: '' }
+}
+
+/** Whether all that peers report of a record is served. `disputes`: why some of it is not, a line each. */
+export function acceptedCondition(disputes: readonly string[], hasConflict: boolean): Condition {
+  const type = 'PeersAccepted'
+  if (disputes.length === 0) {
+    const message = 'All that peers report is served'
+    return { type, isTrue: true, reason: REASONS.accepted, message }
+  }
+  const more = disputes.length - DISPUTES_SHOWN
+  const shown = disputes.slice(0, DISPUTES_SHOWN)
+  if (more > 0) shown.push(`and ${more} more`)
+  const reason = hasConflict ? REASONS.conflict : REASONS.refused
+  return { type, isTrue: false, reason, message: shown.join('; ') }
 }
 
 /** What the probes of a record's own addresses say together; undefined where there are none. */

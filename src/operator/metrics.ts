@@ -37,6 +37,8 @@ export class OperatorMetrics implements RemoteMetrics {
   /** Keys of the records that were looked at, by cluster. */
   readonly #remoteKeys = new Map<string, Set<string>>()
   readonly #leftOut
+  readonly #conflicts
+  readonly #refused
   /** Labels of each record that was set, by key. */
   readonly #labels = new Map<string, RecordLabels>()
 
@@ -55,6 +57,16 @@ export class OperatorMetrics implements RemoteMetrics {
     this.#leftOut = registry.gauge(
       'sextant_operator_endpoints_left_out',
       'Endpoints of other sites that a record has no room for.',
+      ['dns_record_name', 'dns_record_namespace'],
+    )
+    this.#conflicts = registry.gauge(
+      'sextant_operator_endpoint_conflicts',
+      'Disagreements with other sites on a record: what is our own is served.',
+      ['dns_record_name', 'dns_record_namespace'],
+    )
+    this.#refused = registry.gauge(
+      'sextant_operator_endpoints_refused',
+      'What peers report of a record and is refused: lines of the log.',
       ['dns_record_name', 'dns_record_namespace'],
     )
     this.#writes = registry.counter(
@@ -89,7 +101,9 @@ export class OperatorMetrics implements RemoteMetrics {
     this.#ready.remove(labels)
     const { dns_record_name, dns_record_namespace } = labels
     this.#recordWrites.remove({ dns_record_name, dns_record_namespace })
-    this.#leftOut.remove({ dns_record_name, dns_record_namespace })
+    for (const gauge of [this.#leftOut, this.#conflicts, this.#refused]) {
+      gauge.remove({ dns_record_name, dns_record_namespace })
+    }
   }
 
   /** `count`: 0 = there is room for all. */
@@ -97,6 +111,15 @@ export class OperatorMetrics implements RemoteMetrics {
     const labels = placeOf(key)
     if (count > 0) this.#leftOut.set(labels, count)
     else this.#leftOut.remove(labels)
+  }
+
+  /** 0 = none, of which nothing is shown. */
+  setDisputes(key: string, conflicts: number, refused: number): void {
+    const labels = placeOf(key)
+    if (conflicts > 0) this.#conflicts.set(labels, conflicts)
+    else this.#conflicts.remove(labels)
+    if (refused > 0) this.#refused.set(labels, refused)
+    else this.#refused.remove(labels)
   }
 
   countWrite(kind: Write['kind']): void {

@@ -3,7 +3,7 @@ import { type Condition, failedCondition, readyCondition, removedCondition } fro
 import { composeLocal, composeMerged, findObstacle, isInPlace } from './desired.ts'
 import { isDerived, type Publishing } from './judge.ts'
 import { RECORD_FINALIZER } from './labels.ts'
-import { finalizersOf, isManaged, isOwnedBy, mappingOf, metadataOf } from './object.ts'
+import { finalizersOf, isManaged, isOwnedBy, itemsOf, mappingOf, metadataOf } from './object.ts'
 import { composeStatus, isStatusInPlace, ownerIdOf, type StatusFields } from './status.ts'
 import type { Write } from './write.ts'
 
@@ -21,6 +21,8 @@ export interface Content {
   readonly peers: readonly ApiObject[] | undefined
   /** undefined = nobody looks after the health of the record. */
   readonly healthy: Condition | undefined
+  /** Whether all that peers report is served. */
+  readonly accepted: Condition
   /** What a reader of the Ready condition should know beside; '' = nothing. */
   readonly note: string
 }
@@ -101,7 +103,7 @@ function planDerived(present: ApiObject | undefined, wanted: ApiObject): Write[]
 
 function composePublishedStatus(
   { object, zone, provider }: Publishing,
-  { merged, peers, healthy }: Content,
+  { merged, peers, healthy, accepted }: Content,
   { ready, isNews, nowMs }: { ready: Condition; isNews: boolean; nowMs: number },
 ): ApiObject {
   const changes: StatusFields = {
@@ -114,6 +116,11 @@ function composePublishedStatus(
     ...(peers === undefined ? {} : { peers }),
   }
   const conditions = healthy === undefined ? [ready] : [ready, healthy]
+  // Where peers were never refused anything there is nothing to say.
+  const isKnown = itemsOf(mappingOf(object, 'status'), 'conditions').some(
+    ({ type }) => type === accepted.type,
+  )
+  if (isKnown || !accepted.isTrue) conditions.push(accepted)
   return composeStatus(object, conditions, changes, nowMs)
 }
 

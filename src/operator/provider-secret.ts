@@ -3,6 +3,7 @@ import { scanName } from '../dns/name/name.ts'
 import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../dns/tsig/key.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
+import { type PeerRule, scanPeerRules } from '../peering/trust/peer-rule.ts'
 import { KDRNT } from '../record/local-zone.ts'
 import { scanHost } from '../record/validate/names.ts'
 import { type Nameserver, scanNameserver } from './nameserver.ts'
@@ -25,10 +26,12 @@ export interface Provider {
   readonly nameservers: readonly Nameserver[]
   /** What is asked for and transferred is signed with it; undefined = nothing is. */
   readonly tsigKey: TsigKey | undefined
+  /** What its nameservers may say beyond what every peer may. */
+  readonly rules: readonly PeerRule[]
 }
 
 /**
- * Reads the keys of a provider Secret: `ZONES`, `NAMESERVERS`, and `TSIG_NAME`, `TSIG_ALGORITHM` and
+ * Reads the keys of a provider Secret: `ZONES`, `NAMESERVERS`, `PEERS_ALLOW`, and `TSIG_NAME`, `TSIG_ALGORITHM` and
  * `TSIG_SECRET`. Returns a complaint, which never shows a secret, where a value is bad.
  */
 export function readProvider(secret: ApiObject): Provider | string {
@@ -38,7 +41,9 @@ export function readProvider(secret: ApiObject): Provider | string {
   if (typeof nameservers === 'string') return nameservers
   const tsigKey = readTsigKey(secret)
   if (typeof tsigKey === 'string') return tsigKey
-  return { secretName: textOf(secret.metadata, 'name'), zones, nameservers, tsigKey }
+  const rules = scanPeerRules(secretText(secret, 'PEERS_ALLOW'))
+  if (typeof rules === 'string') return `PEERS_ALLOW: ${rules}`
+  return { secretName: textOf(secret.metadata, 'name'), zones, nameservers, tsigKey, rules }
 }
 
 function readZones(text: string): readonly string[] | string {

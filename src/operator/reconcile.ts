@@ -6,9 +6,15 @@ import type { LeftOut } from '../peering/merge/cut-to-fit.ts'
 import { dropDown } from '../peering/merge/health.ts'
 import { mergeShares } from '../peering/merge/merge-shares.ts'
 import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
-import { sortUnique } from '../peering/shared-form.ts'
+import { downTargets, sortUnique } from '../peering/shared-form.ts'
+import { type OwnNames, screenShares } from '../peering/trust/screen-shares.ts'
 import { adoptMerged } from './adopt.ts'
-import { failedCondition, healthyCondition, rivalCondition } from './conditions.ts'
+import {
+  acceptedCondition,
+  failedCondition,
+  healthyCondition,
+  rivalCondition,
+} from './conditions.ts'
 import { authoritativeKey } from './delegation/authoritative-record.ts'
 import { composeContribution } from './delegation/contribution.ts'
 import type { Owners } from './delegation/owner-book.ts'
@@ -53,6 +59,8 @@ export interface ClusterView {
   secretsOf(namespace: string): ProviderSecrets
   /** What is known of the health of a record's own addresses. */
   healthOf(key: string): OwnHealth
+  /** Names of all records but that one. `zones`: apexes of its provider. */
+  namesBeside(key: string, zones: readonly string[]): OwnNames
 }
 
 /** What of the endpoints of several sites does not get through. */
@@ -60,7 +68,7 @@ export interface Troubles {
   readonly conflicts: readonly MergeConflict[]
   /** What there is no room for; `conflicts` tells of it as well. */
   readonly leftOut: readonly LeftOut[]
-  /** What peers tell that can't be an endpoint, a line each. */
+  /** What peers report that can't be an endpoint, or is not theirs to report, a line each. */
   readonly refused: readonly string[]
 }
 
@@ -246,18 +254,30 @@ export class Reconciler {
     const { view, site, expiryMs, peersForm, clock } = this.#parts
     const timeMs = clock.now()
     const derived = this.#derivedOf(publishing.object)
-    const health = view.healthOf(keyOf(publishing.object))
+    const key = keyOf(publishing.object)
+    const health = view.healthOf(key)
     const own = composeOwn(publishing, { site, health, before: derived.local, nowMs: timeMs })
-    const shares = [...remembered.values()].flatMap((page) => page.word?.shares ?? [])
+    const { zones, rules } = publishing.provider
+    const screened = screenShares(
+      [...remembered.values()].flatMap((page) => page.word?.shares ?? []),
+      { names: view.namesBeside(key, zones), own: own.shared, rulesOf: () => rules },
+    )
     const roomOctets = roomForOthers(publishing.object, own.shared)
-    const told = { site, endpoints: own.shared, roomOctets }
+    const down = downTargets(health.down)
+    const told = { site, endpoints: own.shared, roomOctets, down }
     const form = peersForm()
-    const merge = mergeShares(told, shares, nowMs, expiryMs)
+    const merge = mergeShares(told, screened.shares, nowMs, expiryMs)
+    const refused = [
+      ...listRefused(remembered),
+      ...screened.refused.map(({ teller, text }) => `peer ${teller}: refused: ${text}`),
+    ]
+    const disputes = [...merge.conflicts.map(({ text }) => text), ...refused]
     const content = {
       local: own.local,
       merged: dropDown(merge.endpoints).map(printSpecEndpoint),
       peers: form === 'none' ? undefined : printPeers(addresses, remembered, { form, roomOctets }),
       healthy: healthyCondition(health.probes),
+      accepted: acceptedCondition(disputes, merge.conflicts.length > 0),
       note: joinNotes(
         noteSilence(addresses, remembered),
         noteLeftOut(merge.leftOut),
@@ -268,7 +288,7 @@ export class Reconciler {
     const { conflicts, leftOut, nextExpiryMs } = merge
     return {
       plan,
-      troubles: { conflicts, leftOut, refused: listRefused(remembered) },
+      troubles: { conflicts, leftOut, refused },
       nextExpiryMs,
     }
   }

@@ -3,6 +3,7 @@ import type { EventRecorder } from '../kube/event-recorder.ts'
 import type { EventSubject } from '../kube/event-series.ts'
 import { keyOf } from '../kube/object-key.ts'
 import { API_VERSION } from '../record/dns-record.ts'
+import type { Logger } from '../telemetry/log.ts'
 import type { OperatorMetrics } from './metrics.ts'
 import { itemsOf, mappingOf, metadataOf } from './object.ts'
 import type { Plan } from './plan.ts'
@@ -14,15 +15,17 @@ const TEXTS_MAX = 5
 const CONFLICT = 'EndpointConflict'
 const REFUSED = 'EndpointRefused'
 
-/** Tells of what becomes of records, in Events and metrics. */
+/** Reports what becomes of records, in Events, metrics and the log. */
 export class Reporter implements Listener {
   readonly #events: Pick<EventRecorder, 'record'>
   readonly #metrics: OperatorMetrics
+  readonly #log: Logger
   /** By reason and record: hash of what was told. */
   readonly #told = new Map<string, string>()
 
-  constructor(events: Pick<EventRecorder, 'record'>, metrics: OperatorMetrics) {
+  constructor(events: Pick<EventRecorder, 'record'>, metrics: OperatorMetrics, log: Logger) {
     this.#events = events
+    this.#log = log
     this.#metrics = metrics
   }
 
@@ -32,6 +35,7 @@ export class Reporter implements Listener {
     this.#metrics.setRecord(record, ready.isTrue)
     const missing = leftOut.reduce((sum, { endpoints }) => sum + endpoints, 0)
     this.#metrics.setLeftOut(keyOf(record), missing)
+    this.#metrics.setDisputes(keyOf(record), conflicts.length, refused.length)
     if (plan.isNews) this.#metrics.countChange(keyOf(record))
     this.#tellReady(record, ready)
     const texts = conflicts.map(({ text }) => text)
@@ -66,6 +70,9 @@ export class Reporter implements Listener {
     if (told === '') this.#told.delete(key)
     else this.#told.set(key, told)
     for (const note of texts.slice(0, TEXTS_MAX)) {
+      this.#log.warning(
+        `${keyOf(record)}: ${reason === CONFLICT ? 'conflict with another site: ' : ''}${note}`,
+      )
       this.#events.record(subjectOf(record), { type: 'Warning', reason, action: 'Merge', note })
     }
   }

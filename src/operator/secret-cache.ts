@@ -6,7 +6,7 @@ import type { ProviderSecrets } from './provider-choice.ts'
 import { COREDNS_SECRET_TYPE } from './provider-secret.ts'
 
 /** The keys of a provider Secret. */
-const KEYS = ['ZONES', 'NAMESERVERS', 'TSIG_NAME', 'TSIG_ALGORITHM', 'TSIG_SECRET']
+const KEYS = ['ZONES', 'NAMESERVERS', 'PEERS_ALLOW', 'TSIG_NAME', 'TSIG_ALGORITHM', 'TSIG_SECRET']
 
 /** The Secrets of the cluster, as far as they can be providers. */
 export class SecretCache {

@@ -23,6 +23,7 @@ const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
   'Ready',
   'Healthy',
   'ReadyForDelegation',
+  'PeersAccepted',
 ]
 
 /**

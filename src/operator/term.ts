@@ -1,3 +1,4 @@
+import { printEndpoint } from '../dns/endpoint.ts'
 import { ApiError } from '../kube/api.ts'
 import { createInlineClient } from '../kube/inline-kubeconfig.ts'
 import { WorkQueue, type WorkResult } from '../kube/work-queue.ts'
@@ -74,7 +75,7 @@ export class Term {
       writer,
       peers: this.peers,
       clock,
-      listener: new Reporter(cluster.events, metrics),
+      listener: new Reporter(cluster.events, metrics, log),
       site,
       bounds: settings,
       expiryMs: settings.peerExpiryMs,
@@ -89,6 +90,7 @@ export class Term {
       owners.watch(records, ''),
       watchForNews({ records, secrets, cache, owners, onNews }),
       cluster.onHealth(onNews),
+      cluster.onNames(onNews),
       records.subscribe({ onReturn: () => this.queue.retryFailed() }),
     ]
     this.queue.start()
@@ -164,6 +166,10 @@ export class Term {
   }
 }
 
+function unsignedPeer(address: string): string {
+  return `peer ${address} without TSIG: any host that can forge packets can speak for it; give the provider Secret TSIG_NAME and TSIG_SECRET`
+}
+
 function createPeers({ cluster, settings }: TermParts, onNews: (key: string) => void): PeerSet {
   const { clock, timers, random, log } = cluster.means
   const means = { clock, timers, log, random: () => random.next32() / 2 ** 32 }
@@ -172,6 +178,9 @@ function createPeers({ cluster, settings }: TermParts, onNews: (key: string) => 
     expiryMs: settings.peerExpiryMs,
     clock,
     timers,
-    follow: (peer, key) => new PeerFollower({ peer, key, hostBounds: settings, ...means }),
+    follow: (peer, key) => {
+      if (key === undefined) log.warning(unsignedPeer(printEndpoint(peer)))
+      return new PeerFollower({ peer, key, hostBounds: settings, ...means })
+    },
   })
 }

@@ -125,7 +125,7 @@ function setUp(expiryMs = 24 * 3600 * 1000) {
 function provider(nameservers: readonly Nameserver[], secret = ''): Provider {
   const name = scanName('peers.example.')!
   const tsigKey = secret === '' ? undefined : createTsigKey(name, HMAC_SHA256, Buffer.from(secret))
-  return { secretName: 'coredns', zones: ['k.example.com'], nameservers, tsigKey }
+  return { secretName: 'coredns', zones: ['k.example.com'], nameservers, tsigKey, rules: [] }
 }
 
 t.test('a nameserver is followed once, for as long as a record wants to know of it', (t) => {

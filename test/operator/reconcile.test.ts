@@ -684,7 +684,7 @@ t.test('addresses that probes find down are not told, and not served', async (t)
   t.strictSame(world.served(), [['192.0.2.2']], 'what is up elsewhere takes over')
 })
 
-t.test('sites that disagree are told of, and one of them wins', async (t) => {
+t.test('a conflict of sites is reported, and ours is served', async (t) => {
   const world = new World()
   const providerSpecific = [{ name: 'weight', value: '10' }]
   const setIdentifier = 'one'
@@ -693,7 +693,7 @@ t.test('sites that disagree are told of, and one of them wins', async (t) => {
   const theirs = { setIdentifier, weight: 10, targets: ['192.0.2.2'] }
   world.peers.say(EAST, 'east', [theirs], thisMoment(world.clock))
   await world.look()
-  t.strictSame(world.served(), [['192.0.2.2']])
+  t.strictSame(world.served(), [['192.0.2.1']])
   t.match(world.conflicts[0], /k\.example\.com A: .*one/)
 })
 

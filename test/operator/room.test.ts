@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { ApiObject } from '../../src/kube/api.ts'
+import { acceptedCondition } from '../../src/operator/conditions.ts'
 import { composeLocal, OBJECT_OCTETS_MAX, roomForOthers } from '../../src/operator/desired.ts'
 import { judge } from '../../src/operator/judge.ts'
 import { composeOwn } from '../../src/operator/own.ts'
@@ -81,7 +82,8 @@ t.test(
     t.equal(own.untold, 1)
     t.equal(composeLocal(publishing, own.local), undefined)
     const merged = [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }]
-    const content = { local: own.local, merged, peers: [], healthy: undefined, note: '' }
+    const accepted = acceptedCondition([], false)
+    const content = { local: own.local, merged, peers: [], healthy: undefined, accepted, note: '' }
     const plan = planPublish(publishing, { local: undefined, merged: undefined }, content, 0)
     t.strictSame(
       plan.writes.map(({ kind }) => kind),

@@ -9,8 +9,10 @@ import type { Peer, PeerAnswer, PeerDirectory } from '../../src/operator/peers.t
 import type { ProviderSecrets } from '../../src/operator/provider-choice.ts'
 import type { Provider } from '../../src/operator/provider-secret.ts'
 import type { ClusterView } from '../../src/operator/reconcile.ts'
+import { RecordNames } from '../../src/operator/record-names.ts'
 import type { Write, Writer } from '../../src/operator/write.ts'
 import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
+import type { OwnNames } from '../../src/peering/trust/screen-shares.ts'
 import { at, MANAGED } from './operator-objects.ts'
 
 const HEALTHY: OwnHealth = { down: [], up: [], probes: [] }
@@ -48,6 +50,12 @@ export class ToyCluster implements ClusterView, Writer {
 
   healthOf(key: string): OwnHealth {
     return this.health.get(key) ?? HEALTHY
+  }
+
+  namesBeside(key: string, zones: readonly string[]): OwnNames {
+    const names = new RecordNames()
+    for (const [one, object] of this.records) names.add(one, object)
+    return names.beside(key, zones)
   }
 
   /** What was written since the last time. */
