@@ -1,5 +1,5 @@
+import { RAMP_UP_MS_MAX } from '../record/rising-bounds.ts'
 import type { StateKind } from '../record/state/state-file.ts'
-import { RAMP_UP_MS_MAX } from './ramp-up-bounds.ts'
 
 /** What was in slow start when a file was written: one address of a record. */
 export interface RisenAddress {

@@ -145,6 +145,16 @@ const ATTACKS: readonly {
   {
     name: 'endpoints of many sites without end',
     messages: (query) => again(manyTold(query)),
+    fault: /v2\.app\.k\.example\.com\.kdrnt\. has more than 65535 records/,
+  },
+  {
+    name: 'hosts without end',
+    messages: function* (query) {
+      for (let n = 0; ; n += 400) {
+        const ownerOf = (i: number) => scanName(`v2.h${n + i}.k.example.com.kdrnt.`)!
+        yield fill(query, 400, (i) => ({ ...told(endpoint()), owner: ownerOf(i) }))
+      }
+    },
     fault: /its zone has over 500000 records/,
   },
   {

@@ -4,7 +4,7 @@ import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import { RAMP_UP_MS_MAX, RAMP_UP_MS_MIN } from '../../probing/ramp-up-bounds.ts'
+import { RAMP_UP_MS_MAX, RAMP_UP_MS_MIN } from '../../record/rising-bounds.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /** What a block says of health. */
