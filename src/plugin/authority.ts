@@ -1,6 +1,6 @@
 import { copyOctets } from '../base/octets.ts'
 import { Rcode, RRType } from '../dns/iana/index.ts'
-import { type Response, Section } from '../dns/message/response.ts'
+import { isProof, type Response, Section } from '../dns/message/response.ts'
 import { LOWER } from '../dns/name/lower.ts'
 import { AnswerStatus, type ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
@@ -19,8 +19,8 @@ const CHASED_OCTETS_START = 4096
  *
  *     target's answer           ours
  *     records                   appended, NOERROR
- *     NXDOMAIN, NODATA          appended with its SOA, same rcode (RFC 6604 section 3)
- *     referral                  appended with its NS and glue, NOERROR
+ *     NXDOMAIN, NODATA          appended with its SOA and proofs, same rcode (RFC 6604 section 3)
+ *     referral                  appended with its NS, DS, proofs and glue, NOERROR
  *     CNAME that we have        ends here: a loop is shown once
  *     SERVFAIL                  SERVFAIL with the CNAMEs found so far
  *     not asked: chain too long the CNAMEs so far, NOERROR: the client's resolver goes on
@@ -76,9 +76,9 @@ function keepChain(tx: Transaction): number {
 }
 
 /**
- * Appends the target's answer records, its SOA where the answer is negative, its NS and glue where it is a
- * referral; both take the place of our own NS, behind `chainEnd`. Octets are copied: the target goes back to
- * its pool, and with it whatever buffers its records lie in.
+ * Appends the target's answer records, its SOA where the answer is negative, DNSSEC's proofs, and all of a referral. SOA
+ * and referral take the place of our own NS, behind `chainEnd`. Octets are copied: the target goes back to its pool, and
+ * with it whatever buffers its records lie in.
  */
 function mergeAnswer(tx: Transaction, from: Response, chainEnd: number): void {
   const to = tx.response
@@ -89,7 +89,7 @@ function mergeAnswer(tx: Transaction, from: Response, chainEnd: number): void {
     const section = from.section[i]!
     if (section === Section.Answer) {
       if (from.type[i] === RRType.CNAME && hasCname(to, chainEnd, from, i)) break
-    } else if (!isReferral && from.type[i] !== RRType.SOA) continue
+    } else if (!isReferral && (section === Section.Additional || !isProof(from, i))) continue
     used = copyRecord(tx, from, i, used)
   }
   if (from.scopeBits > to.scopeBits) to.scopeBits = from.scopeBits

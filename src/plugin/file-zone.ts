@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts'
+import { type Clock, systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
 import { runInSlices, runWhole } from '../base/slices.ts'
 import { printName } from '../dns/name/name.ts'
@@ -115,7 +115,9 @@ export class FileZone {
 
   async #read(options: ZoneLoadOptions): Promise<ZoneLoad> {
     try {
-      return await runInSlices(loadZone(this.path, this.zone, options), this.#options.clock)
+      const { clock } = this.#options
+      const timed = { ...options, nowSeconds: secondsOf(clock) }
+      return await runInSlices(loadZone(this.path, this.zone, timed), clock)
     } catch (error) {
       return { kind: 'failed', errors: [outOfMemory(error, this.path)], files: [] }
     }
@@ -174,6 +176,10 @@ export class FileZone {
   }
 }
 
+function secondsOf(clock: Clock): number {
+  return Math.floor(clock.now() / 1000)
+}
+
 /** What a failed allocation means to the operator; rethrows anything else. */
 function outOfMemory(error: unknown, file: string): InputError {
   if (!(error instanceof RangeError)) throw error
@@ -197,7 +203,7 @@ export function checkZoneFile(
   zone: Uint8Array,
   { warn, read }: CheckReport,
 ): readonly InputError[] {
-  const load = runWhole(loadZone(path, zone))
+  const load = runWhole(loadZone(path, zone, { nowSeconds: secondsOf(systemClock) }))
   if (load.kind === 'unreadable') return [missingOr(load.error)]
   if (load.kind === 'failed') return load.errors
   if (load.kind !== 'loaded') return []

@@ -11,6 +11,9 @@ const PACKAGES: Readonly<Record<string, string>> = {
   knotd: 'knot',
   nsd: 'nsd',
   unbound: 'unbound',
+  delv: 'bind9-dnsutils',
+  'dnssec-keygen': 'bind9-utils',
+  'dnssec-signzone': 'bind9-utils',
 }
 
 function isInstalled(tool: string): boolean {

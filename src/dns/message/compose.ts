@@ -10,7 +10,7 @@ import type { Response } from './response.ts'
 import * as responses from './response.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { RESPONSE_RR_MAX, Section } = responses
+const { RESPONSE_RR_MAX, Section, signedType } = responses
 const { HEADER_OCTETS } = parsing
 const { LOWER } = lower
 const { Rcode } = rcodes
@@ -35,9 +35,9 @@ const written = new Uint16Array(3)
  * the client takes; `out` has at least that many.
  *
  * Room for the OPT record is set aside first, then sections fill up in wire order. The RRset that does
- * not fit is left out whole and so is all that follows. TC says that something was lost that the client
- * has to ask for again: any answer or authority data, or glue without which a referral leads nowhere
- * (RFC 9471 section 3.1). Other additional data is optional (RFC 2181 section 9).
+ * not fit is left out whole, with its signatures, and so is all that follows. TC says that something was lost that the
+ * client has to ask for again: answer or authority data, or glue without which a referral leads nowhere (RFC 9471
+ * section 3.1). The name servers beside an answer and other additional data are optional (RFC 2181 section 9).
  */
 export function compose(
   query: Query,
@@ -135,7 +135,7 @@ function composeSection(
 }
 
 /**
- * Takes back what was written of the RRset of record `cut`, and of those that it is mixed with (a
+ * Takes back what was written of the RRset of record `cut`, with its signatures, and of those that it is mixed with (a
  * shuffle mixes A and AAAA); returns where the section now ends.
  */
 function cutRRset(response: Response, section: number, cut: number): number {
@@ -154,7 +154,7 @@ function cutRRset(response: Response, section: number, cut: number): number {
 }
 
 function sameRRset(response: Response, i: number, k: number): boolean {
-  if (response.type[i] !== response.type[k]) return false
+  if (signedType(response, i) !== signedType(response, k)) return false
   const name = response.ownerBytes[i]!
   return equalsName(
     name,
@@ -181,8 +181,9 @@ function equalsName(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: numb
 
 /** Whether a section cut short is worth a second query over TCP. */
 function losesNeededData(response: Response, section: number): boolean {
-  if (section !== Section.Additional) return true
-  const cut = firstUnwritten(response)
+  if (section === Section.Answer) return true
+  if (section === Section.Authority) return losesNeededAuthority(response)
+  const cut = firstUnwritten(response, section)
   const delegation = delegationOf(response)
   if (delegation === -1) return false
   for (let i = cut; i < response.count; i++) {
@@ -193,12 +194,22 @@ function losesNeededData(response: Response, section: number): boolean {
   return false
 }
 
-/** Index of the first additional record that did not go out. */
-function firstUnwritten(response: Response): number {
+/** The name servers of the zone beside a positive answer are a courtesy; all other authority data is needed. */
+function losesNeededAuthority(response: Response): boolean {
+  if (!response.authoritative || written[Section.Answer] === 0) return true
+  for (let i = firstUnwritten(response, Section.Authority); i < response.count; i++) {
+    if (response.section[i] !== Section.Authority) continue
+    if (signedType(response, i) !== RRType.NS) return true
+  }
+  return false
+}
+
+/** Index of the first record of a section that did not go out. */
+function firstUnwritten(response: Response, section: number): number {
   let seen = 0
   for (let i = 0; i < response.count; i++) {
-    if (response.section[i] !== Section.Additional) continue
-    if (seen === written[Section.Additional]) return i
+    if (response.section[i] !== section) continue
+    if (seen === written[section]) return i
     seen++
   }
   return response.count

@@ -1,4 +1,5 @@
 import * as opcodes from '../iana/opcodes.ts'
+import { RRType } from '../iana/types.ts'
 import type { ReplySigner } from '../tsig/reply-signer.ts'
 import type { Query } from './query.ts'
 
@@ -158,6 +159,21 @@ export class Response {
     while (this.ownerBytes.length < capacity) this.ownerBytes.push(NO_BYTES)
     while (this.rdataBytes.length < capacity) this.rdataBytes.push(NO_BYTES)
   }
+}
+
+/** The type of record `i`, or the one that it covers if it is a signature: an RRset goes with its signatures. */
+export function signedType(response: Response, i: number): number {
+  const type = response.type[i]!
+  if (type !== RRType.RRSIG || response.rdataOctets[i]! < 2) return type
+  const rdata = response.rdataBytes[i]!
+  const at = response.rdataOffset[i]!
+  return (rdata[at]! << 8) | rdata[at + 1]!
+}
+
+/** Whether record `i` is, or signs, a SOA, NSEC or NSEC3: what says that something does not exist. */
+export function isProof(response: Response, i: number): boolean {
+  const type = signedType(response, i)
+  return type === RRType.SOA || type === RRType.NSEC || type === RRType.NSEC3
 }
 
 function copied<T extends Uint8Array | Uint16Array | Uint32Array>(into: T, from: T): T {

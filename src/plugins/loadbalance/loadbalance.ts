@@ -1,5 +1,5 @@
 import { Rcode, RRType } from '../../dns/iana/index.ts'
-import { Section } from '../../dns/message/response.ts'
+import { type Response, Section, signedType } from '../../dns/message/response.ts'
 import type { AddressSet } from '../../plugin/address-set.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
 import type { PlainLink } from '../../plugin/plain.ts'
@@ -8,9 +8,16 @@ import type { Transaction } from '../../plugin/transaction.ts'
 import { RANKS_MAX, Reorder } from './reorder.ts'
 import { findWeight, type SharedWeights } from './weights.ts'
 
-/** How a policy orders a section: aliases before what they lead to, then what can be balanced. */
-const Rank = { Alias: 0, Other: 1, Address: 2, Exchange: 3 } as const
-const RANKS = 4
+/** How a policy orders a section: aliases before what they lead to, then what can be balanced, and its signatures. */
+const Rank = {
+  Alias: 0,
+  Other: 1,
+  Address: 2,
+  AddressSignature: 3,
+  Exchange: 4,
+  ExchangeSignature: 5,
+} as const
+const RANKS = 6
 
 /** With `prefer`: aliases, one rank per network, the other addresses, MX, the rest. */
 const PREFERRED_START = 1
@@ -138,7 +145,7 @@ export class Loadbalance implements Handler {
     const { response } = tx
     const reorder = this.#reorder
     for (let i = 0; i < reorder.count; i++) {
-      reorder.rank[i] = rankOfType(response.type[reorder.position[i]!]!)
+      reorder.rank[i] = rankOf(response, reorder.position[i]!)
     }
   }
 
@@ -159,7 +166,7 @@ export class Loadbalance implements Handler {
     const { response } = tx
     const networks = this.#preferred.length
     const type = response.type[i]!
-    if (type === RRType.CNAME) return 0
+    if (signedType(response, i) === RRType.CNAME) return 0
     if (type === RRType.MX) return PREFERRED_START + networks + 1
     if (!isAddress(type)) return PREFERRED_START + networks + 2
     const family = type === RRType.A ? 1 : 2
@@ -173,10 +180,13 @@ export class Loadbalance implements Handler {
   }
 }
 
-function rankOfType(type: number): number {
+function rankOf(response: Response, i: number): number {
+  const isSignature = response.type[i] === RRType.RRSIG
+  const type = signedType(response, i)
   if (type === RRType.CNAME) return Rank.Alias
-  if (isAddress(type)) return Rank.Address
-  return type === RRType.MX ? Rank.Exchange : Rank.Other
+  if (isAddress(type)) return isSignature ? Rank.AddressSignature : Rank.Address
+  if (type !== RRType.MX) return Rank.Other
+  return isSignature ? Rank.ExchangeSignature : Rank.Exchange
 }
 
 function isAddress(type: number): boolean {

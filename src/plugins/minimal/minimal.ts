@@ -1,4 +1,4 @@
-import { type Response, Section } from '../../dns/message/response.ts'
+import { isProof, type Response, Section } from '../../dns/message/response.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { PlainLink } from '../../plugin/plain.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
@@ -24,14 +24,17 @@ export class Minimal implements Handler {
 
 function finish(tx: Transaction, status: number): number {
   // Denials need their SOA, and delegations their NS and glue.
-  if (responseKind(tx, status) === ResponseKind.Answer) keepAnswers(tx.response)
+  if (responseKind(tx, status) === ResponseKind.Answer) keepAnswers(tx)
   return status
 }
 
-function keepAnswers(response: Response): void {
+/** Answers out of wildcards, and at the end of a CNAME chain, need their proofs as well (RFC 4035 section 3.1.3.3). */
+function keepAnswers({ query, response }: Transaction): void {
   let kept = 0
   for (let i = 0; i < response.count; i++) {
-    if (response.section[i] !== Section.Answer) continue
+    const section = response.section[i]
+    const isNeeded = query.dnssecOk && section === Section.Authority && isProof(response, i)
+    if (section !== Section.Answer && !isNeeded) continue
     if (kept !== i) moveRecord(response, i, kept)
     kept++
   }

@@ -24,6 +24,7 @@ import {
 } from '../../zone/inbound/transfer-reader.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import { checkZone } from '../../zone/zonefile/check.ts'
+import { checkSignatures } from '../../zone/zonefile/check-signatures.ts'
 import { fillImage } from '../../zone/zonefile/fill.ts'
 
 /** Pause after the first failure to get any version; each further one twice as long. */
@@ -325,9 +326,12 @@ export class SecondaryZone implements OwnedZone {
     const { errors, warnings } = await runInSlices(checkZone(records, zone, 'the transfer'), clock)
     const first = errors[0]
     if (first !== undefined) throw new TransferFault(first.print())
+    const nowSeconds = Math.floor(clock.now() / 1000)
+    const unsound = await runInSlices(checkSignatures(records, zone, nowSeconds), clock)
     const image = await runInSlices(fillImage(records, zone), clock)
     if (this.isStopped) return
     for (const warning of warnings.slice(0, 3)) log.warning(warning.print())
+    if (unsound !== undefined) log.warning(unsound.print())
     this.changed = undefined
     this.#putInForce(image, serial)
     image.onSwap(() => this.#share(image))

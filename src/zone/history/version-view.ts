@@ -123,7 +123,7 @@ export class VersionView {
     return zoneLabel < 0 ? 0 : this.#reader.findBody(this.#zone, name, 0, zoneLabel)
   }
 
-  /** The records of an RRset; the same object again and again. */
+  /** The records of an RRset; the same object again and again. Signatures have the TTLs of what they are over. */
   *records(owner: Uint8Array, set: number): Generator<RecordView, void> {
     const { words, bytes } = this.#reader
     const type = this.type(set)
@@ -136,6 +136,10 @@ export class VersionView {
     for (let i = 0; i < count; i++) {
       record.rdataOctets = (bytes[at]! << 8) | bytes[at + 1]!
       record.rdataOffset = at + 2
+      if (type === RRType.RRSIG) {
+        const covered = this.find(owner, (bytes[at + 2]! << 8) | bytes[at + 3]!)
+        record.ttlSeconds = covered === 0 ? ttlSeconds : words[covered + L.RRSET_TTL]!
+      }
       yield record
       at += 2 + record.rdataOctets
     }

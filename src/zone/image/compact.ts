@@ -1,5 +1,6 @@
 import { hashLabel } from '../../dns/name/hash.ts'
 import { Arena } from './arena.ts'
+import { ChainStore } from './chain-store.ts'
 import { NameBuffer } from './hashed-name.ts'
 import * as L from './layout.ts'
 import { NodeStore, type ZoneEntry } from './node-store.ts'
@@ -68,6 +69,8 @@ function copyZone(
       nodes.arena.words[offset + L.ZONE_APEX_NODE] = copy
     }
   }
+  const chain = from.findChain(zone.offset)
+  if (chain !== 0) new ChainStore(nodes).copy(moved, apex, from, chain, version)
   return moved
 }
 

@@ -6,7 +6,8 @@ import { mixHash } from '../../dns/name/hash.ts'
  * marked * below, never change once published. Words marked + are the writer's alone.
  *
  *   header ──▶ zone table ──▶ zone ──▶ apex node
- *      │                        └────▶ newest node ──▶ older node ──▶ … (all nodes of the zone)
+ *      │                        ├────▶ newest node ──▶ older node ──▶ … (all nodes of the zone)
+ *      │                        └────▶ newest chain ─▶ older chain ─▶ … ──▶ nodes, in canonical order
  *      └─────▶ node index ───▶ node ──▶ newest body ──▶ older body ──▶ …
  *                                           ├──▶ RRset
  *                                           └──▶ RRset
@@ -20,10 +21,13 @@ import { mixHash } from '../../dns/name/hash.ts'
  *   5*labels                                 5  labels | octets
  *   6+tail                                   6* newest node      RRset
  *                                            7  hash             0  type | count
- *                                            8  previous zone    1  TTL
- *                                            9… apex             2  words of this block
- *                                                                3  count of steering words
- *                                                                4… offset table, steering, packed rdata
+ *   chain                                    8  previous zone    1  TTL
+ *   0  version                               9* newest chain     2  words of this block
+ *   1  previous chain                        10… apex            3  count of steering words
+ *   2  type                                                      4… offset table, steering, packed rdata
+ *   3  count
+ *   4  words of parameters
+ *   5… parameters, nodes
  *
  *   packed rdata: length (16 bits, big-endian), octets; length, octets; … padded with zeros to a word
  *
@@ -76,10 +80,26 @@ export const ZONE_NEWEST_NODE = 6
 export const ZONE_HASH = 7
 /** The zone that had this apex before; 0 = none. */
 export const ZONE_PREVIOUS = 8
+/** Newest chain of a zone that is signed; 0 = none. Chains have versions as bodies do. */
+export const ZONE_CHAIN = 9
 /** The apex in lower-case wire form, padded with zeros. */
-export const ZONE_APEX = 9
+export const ZONE_APEX = 10
 /** Most zones in one image: ids are 16 bits wide. */
 export const ZONE_MAX = 65535
+
+export const CHAIN_VERSION = 0
+export const CHAIN_PREVIOUS = 1
+/** Type of the records that prove what a zone does not have: NSEC or NSEC3. */
+export const CHAIN_TYPE = 2
+/** Nodes in the chain; 0: from this version on the zone has none. */
+export const CHAIN_COUNT = 3
+/** Words of the parameters: 0 in an NSEC chain. */
+export const CHAIN_PARAMETER_WORDS = 4
+/**
+ * NSEC3PARAM rdata by which the names of the chain are hashed, padded with zeros. Then the nodes that own the records,
+ * in canonical order (RFC 4034 section 6.1).
+ */
+export const CHAIN_REST = 5
 
 export const NODE_BODY = 0
 /** Children that exist in the unpublished version: the writer's way to know when flags change. */
@@ -109,6 +129,10 @@ export const FLAG_WILDCARD = 4
 export const FLAG_CUT = 8
 /** Owns a DNAME, occluding everything below. */
 export const FLAG_DNAME = 16
+/** Owns RRSIG records. */
+export const FLAG_SIGNED = 32
+/** Owns NSEC3 records, their signatures and nothing else: queries do not see the name (RFC 5155 section 7.2.8). */
+export const FLAG_HASHED = 64
 
 /** Type in the high half; count of rdata in the low half, 1..65535. */
 export const RRSET_HEAD = 0

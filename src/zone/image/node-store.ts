@@ -108,6 +108,18 @@ export class NodeStore {
     this.count++
   }
 
+  /** Offset of a node's RRset of one type in the newest version; 0 = none. */
+  findRRset(node: number, type: number): number {
+    const words = this.arena.words
+    const body = words[node + L.NODE_BODY]!
+    if (body === 0) return 0
+    const end = body + L.BODY_RRSETS + (words[body + L.BODY_STATE]! >>> L.BODY_COUNT_SHIFT)
+    for (let i = body + L.BODY_RRSETS; i < end; i++) {
+      if (this.typeOf(words[i]!) === type) return words[i]!
+    }
+    return 0
+  }
+
   /** Offsets of a node's RRsets in the newest version, ordered by type. */
   rrsets(node: number): number[] {
     const words = this.arena.words
@@ -211,11 +223,16 @@ export class NodeStore {
 
   #typeFlags(keptFlags: number, rrsets: readonly number[]): number {
     let flags = 0
+    let hasNsec3 = false
+    let isHashed = keptFlags === 0
     for (const rrset of rrsets) {
       const type = this.typeOf(rrset)
       if (type === RRType.DNAME) flags |= L.FLAG_DNAME
       if (type === RRType.NS && (keptFlags & L.FLAG_APEX) === 0) flags |= L.FLAG_CUT
+      if (type === RRType.RRSIG) flags |= L.FLAG_SIGNED
+      else if (type === RRType.NSEC3) hasNsec3 = true
+      else isHashed = false
     }
-    return flags
+    return hasNsec3 && isHashed ? flags | L.FLAG_HASHED : flags
   }
 }

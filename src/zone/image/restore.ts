@@ -101,6 +101,8 @@ class ArenaWalk {
       words[offset + L.ZONE_BORN] === COPY_VERSION &&
       words[offset + L.ZONE_DIED] === 0 &&
       words[offset + L.ZONE_PREVIOUS] === 0 &&
+      // Zones of DNSRecords are not signed.
+      words[offset + L.ZONE_CHAIN] === 0 &&
       words[offset + L.ZONE_DELEGATES]! <= 1
     if (!isAlive || !this.#holds(offset, blockWords)) return undefined
     const apexAt = (offset + L.ZONE_APEX) * 4

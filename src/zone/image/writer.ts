@@ -1,6 +1,7 @@
 import { assert } from '../../base/assert.ts'
 import { InputError } from '../../base/errors.ts'
 import { ARENA_OCTETS_MAX, Arena } from './arena.ts'
+import { ChainStore } from './chain-store.ts'
 import { compactArena, type WrittenArena } from './compact.ts'
 import { type HashedName, NameBuffer } from './hashed-name.ts'
 import * as L from './layout.ts'
@@ -189,6 +190,21 @@ export class ZoneImage {
     rrsets.splice(at, 1)
     nodes.setRRsets(entry, name, this.#pending(), node, rrsets)
     return true
+  }
+
+  /**
+   * Brings the chain of a zone, by which absence is proved, in step with its unpublished content; pauses now and then.
+   * `changed`: owners of all NSEC and NSEC3 RRsets that were put or removed since the chain was last updated, undefined =
+   * any may have been. A zone without such records needs no call. @throws InputError if the arena is full.
+   */
+  *updateChain(zone: ZoneId, changed?: readonly Uint8Array[]): Generator<void, void> {
+    const entry = this.#entry(zone)
+    const apex = new NameBuffer()
+    const { qname, qnameOctets } = this.#loadApex(entry)
+    apex.set(qname, 0, qnameOctets)
+    const version = this.#version + 1
+    const isUpdated = yield* new ChainStore(this.#nodes).update(entry, apex, changed, version)
+    if (isUpdated) this.#pending()
   }
 
   /**

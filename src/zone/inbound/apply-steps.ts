@@ -1,4 +1,5 @@
 import { InputError } from '../../base/errors.ts'
+import { NSEC3_ITERATIONS_MAX, nsec3Iterations } from '../../dns/dnssec/nsec3.ts'
 import { printType, RRType } from '../../dns/iana/index.ts'
 import type { ResourceRecord } from '../../dns/message/message.ts'
 import { lowerName, nameKey, printName } from '../../dns/name/name.ts'
@@ -71,6 +72,16 @@ export class StepsPlan {
       else image.putRRset(zone, owner, { type, ttlSeconds, rdata })
       if (++count % SLICE_SETS === 0) yield
     }
+    yield* image.updateChain(zone, this.#chained())
+  }
+
+  /** Owners of the NSEC and NSEC3 RRsets that differ. */
+  #chained(): Uint8Array[] {
+    const owners: Uint8Array[] = []
+    for (const { owner, type } of this.#drafts.values()) {
+      if (type === RRType.NSEC || type === RRType.NSEC3) owners.push(owner)
+    }
+    return owners
   }
 
   #remove(record: ResourceRecord): void {
@@ -117,8 +128,7 @@ export class StepsPlan {
       else types.add(type)
       const isSingle = type === RRType.CNAME || type === RRType.DNAME
       if (draft.rdata.length > (isSingle ? 1 : RDATA_MAX)) throw unservable(owner, type)
-      const isNsec3 = type === RRType.NSEC3 || type === RRType.NSEC3PARAM
-      if (isNsec3 && draft.rdata.length > 0) throw unservable(owner, type)
+      if (type === RRType.NSEC3 || type === RRType.NSEC3PARAM) checkIterations(draft)
     }
     if (types.size > RRSETS_MAX) throw unservable(owner, RRType.ANY)
     if (!types.has(RRType.CNAME)) return
@@ -137,6 +147,15 @@ export class StepsPlan {
     }
     this.#byOwner = byOwner
     return byOwner
+  }
+}
+
+function checkIterations({ owner, type, rdata }: Draft): void {
+  if (rdata.some((octets) => nsec3Iterations(octets, 0) > NSEC3_ITERATIONS_MAX)) {
+    const what = `${printName(owner)} ${printType(type)}`
+    throw new TransferFault(
+      `${what} has more than ${NSEC3_ITERATIONS_MAX} iterations; sign the zone with 0 (RFC 9276)`,
+    )
   }
 }
 

@@ -65,9 +65,25 @@ export class AdditionalSection {
     if (body === 0) return
     const a = reader.findRRset(body, RRType.A)
     const aaaa = reader.findRRset(body, RRType.AAAA)
-    const adder = this.#adder
-    if (a !== 0) adder.add(query, response, Section.Additional, owner, ownerOffset, a)
-    if (aaaa !== 0) adder.add(query, response, Section.Additional, owner, ownerOffset, aaaa)
+    if (a !== 0) this.#addSet(query, response, owner, ownerOffset, body, a)
+    if (aaaa !== 0) this.#addSet(query, response, owner, ownerOffset, body, aaaa)
+  }
+
+  #addSet(
+    query: Query,
+    response: Response,
+    owner: Uint8Array,
+    ownerOffset: number,
+    body: number,
+    rrset: number,
+  ): void {
+    const section = Section.Additional
+    const first = response.count
+    const added = this.#adder.add(query, response, section, owner, ownerOffset, rrset)
+    if (added === 0 || !query.dnssecOk) return
+    const ttlSeconds = response.ttlSeconds[first]!
+    const type = response.type[first]!
+    this.#adder.addSignatures(response, section, owner, ownerOffset, body, type, ttlSeconds)
   }
 }
 

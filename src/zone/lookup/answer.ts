@@ -9,6 +9,7 @@ import { equalHashedNames, type HashedName, NameBuffer } from '../image/hashed-n
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { AdditionalSection } from './additional.ts'
+import { DenialProofs } from './denial.ts'
 import { Match, NameFinder } from './name-finder.ts'
 import { PlainAnswers } from './plain-answers.ts'
 import { RRsetAdder } from './rrset-adder.ts'
@@ -70,7 +71,8 @@ type Step = (typeof Step)[keyof typeof Step]
  * (RFC 4592), DNAME (RFC 6672), negative answers (RFC 2308, and 6604 at the end of a chain). ANY gets
  * one RRset, the CNAME or else the one of the lowest type (RFC 8482 section 4.1). NS and DNAME of a
  * wildcard neither delegate nor redirect the names it stands for, but are plain data of them, what
- * RFC 4592 section 4.2 and RFC 6672 section 3.3 leave open.
+ * RFC 4592 section 4.2 and RFC 6672 section 3.3 leave open. To queries with DO it adds the signatures of all RRsets,
+ * the DS of referrals and the proofs of what the zone does not have, as far as the zone has them (RFC 4035 section 3.1).
  *
  * One per handler and thread. The records of a response stay valid when the next one is made: they
  * point to the query, to the response and to the arena, never into this object.
@@ -89,6 +91,7 @@ export class ZoneAnswerer {
   readonly #finder: NameFinder
   readonly #adder: RRsetAdder
   readonly #additional: AdditionalSection
+  readonly #denial: DenialProofs
   readonly #apexNsInAuthority: boolean
   readonly #chainMax: number
   /** Targets of a chain, for lookups and to notice loops; entry i: after i+1 CNAMEs. */
@@ -104,6 +107,10 @@ export class ZoneAnswerer {
   // The zone of the qname, where a chain starts.
   #firstZone = 0
   #firstZoneLabel = 0
+  /** Whether absence is to be proved: the query has DO and the zone is signed. */
+  #proves = false
+  /** Of the response: the CNAME that leads on from the current step. */
+  #alias = 0
 
   /** Without a steerer, steered RRsets are served whole. */
   constructor(reader: ZoneReader, steerer?: Steerer, options: AnswerOptions = {}) {
@@ -111,6 +118,7 @@ export class ZoneAnswerer {
     this.#finder = new NameFinder(reader)
     this.#adder = new RRsetAdder(reader, steerer)
     this.#additional = new AdditionalSection(reader, this.#finder, this.#adder)
+    this.#denial = new DenialProofs(reader, this.#adder)
     this.#apexNsInAuthority = options.apexNsInAuthority ?? false
     this.plain = this.#apexNsInAuthority ? undefined : new PlainAnswers(reader, steerer)
     this.#chainMax = options.chainMax ?? CHAIN_MAX
@@ -135,7 +143,7 @@ export class ZoneAnswerer {
     this.#name = query
     this.#owner = query.qname
     this.#ownerOffset = 0
-    if (!this.#enterZone(query.qtype)) return AnswerStatus.NotInZone
+    if (!this.#enterZone(query)) return AnswerStatus.NotInZone
     this.#firstZone = this.#zone
     this.#firstZoneLabel = this.#zoneLabel
     response.authoritative = true
@@ -146,7 +154,7 @@ export class ZoneAnswerer {
         this.#addApexNs(query, response)
         return AnswerStatus.ChainTooLong
       }
-      const isInside = this.#enterZone(query.qtype)
+      const isInside = this.#enterZone(query)
       if (!isInside || this.#isDeeperIn(server, query) || this.#isDeeperIn(siblings, query)) {
         return this.#chaseOutside(query, response)
       }
@@ -164,13 +172,14 @@ export class ZoneAnswerer {
   }
 
   /** Finds the zone that is to answer for the name. */
-  #enterZone(qtype: number): boolean {
+  #enterZone({ qtype, dnssecOk }: Query): boolean {
     const reader = this.reader
     const name = this.#name
     this.#zone = reader.matchZone(name, 0)
     this.#zoneLabel = reader.zoneLabel
     if (this.#zone === 0) return false
     if (qtype === RRType.DS && this.#zoneLabel === 0 && name.labelCount > 0) this.#enterParent()
+    this.#proves = dnssecOk && this.#denial.enter(this.#zone, name, this.#zoneLabel)
     return true
   }
 
@@ -194,10 +203,11 @@ export class ZoneAnswerer {
     switch (match) {
       case Match.Name:
       case Match.Wildcard:
-        return this.#answerFromBody(query, response, this.#finder.body)
+        return this.#answerFromBody(query, response, match === Match.Wildcard)
       case Match.None:
         response.rcode = Rcode.NXDOMAIN
-        this.#addSoa(response)
+        this.#addSoa(query, response)
+        if (this.#proves) this.#denial.addNameError(response, this.#finder.label)
         return Step.Done
       case Match.Cut:
         this.#refer(query, response)
@@ -207,21 +217,31 @@ export class ZoneAnswerer {
     }
   }
 
-  #answerFromBody(query: Query, response: Response, body: number): Step {
+  #answerFromBody(query: Query, response: Response, isWildcard: boolean): Step {
     const reader = this.reader
-    const qtype = query.qtype
-    const rrset = qtype === RRType.ANY ? this.#anyRRset(body) : reader.findRRset(body, qtype)
+    const { body, label } = this.#finder
+    const rrset = this.#wantedRRset(body, query.qtype)
     const first = response.count
     const found = rrset !== 0 ? rrset : reader.findRRset(body, RRType.CNAME)
-    if (found === 0 || this.#addAnswer(query, response, found) === 0) {
-      this.#addSoa(response)
+    const added = found === 0 ? 0 : this.#addAnswer(query, response, body, found)
+    if (added === 0) {
+      this.#addSoa(query, response)
+      if (this.#proves && isWildcard) this.#denial.addWildcardNoData(response, label)
+      else if (this.#proves) this.#denial.addNoData(response, 0)
       return Step.Done
     }
+    if (this.#proves && isWildcard) this.#denial.addWildcardAnswer(response, label)
+    this.#alias = first
     if (found !== rrset) return Step.Follow
-    const end = response.count
     this.#addApexNs(query, response, rrset)
-    this.#additional.add(query, response, first, end)
+    this.#additional.add(query, response, first, first + added)
     return Step.Done
+  }
+
+  /** What a body has for a query of `qtype`; 0 = nothing. Queries do not see NSEC3 records (RFC 5155 section 7.2.8). */
+  #wantedRRset(body: number, qtype: number): number {
+    if (qtype === RRType.ANY) return this.#anyRRset(body)
+    return qtype === RRType.NSEC3 ? 0 : this.reader.findRRset(body, qtype)
   }
 
   #anyRRset(body: number): number {
@@ -231,9 +251,34 @@ export class ZoneAnswerer {
     return words[body + BODY_STATE]! >>> BODY_COUNT_SHIFT === 0 ? 0 : words[body + BODY_RRSETS]!
   }
 
-  #addAnswer(query: Query, response: Response, rrset: number): number {
+  /** Returns the number of records without their signatures. */
+  #addAnswer(query: Query, response: Response, body: number, rrset: number): number {
     const owner = this.#owner
-    return this.#adder.add(query, response, Section.Answer, owner, this.#ownerOffset, rrset)
+    const at = this.#ownerOffset
+    if (this.reader.words[rrset + RRSET_HEAD]! >>> 16 === RRType.RRSIG) {
+      return this.#adder.addAllSignatures(response, owner, at, body, rrset)
+    }
+    return this.#addSigned(query, response, Section.Answer, owner, at, body, rrset)
+  }
+
+  /** Adds an RRset with the owner at `owner[ownerOffset]`, and what signs it. Returns as above. */
+  #addSigned(
+    query: Query,
+    response: Response,
+    section: responses.Section,
+    owner: Uint8Array,
+    ownerOffset: number,
+    body: number,
+    rrset: number,
+  ): number {
+    const first = response.count
+    const added = this.#adder.add(query, response, section, owner, ownerOffset, rrset)
+    if (query.dnssecOk && added > 0 && response.count > first) {
+      const type = response.type[first]!
+      const ttl = response.ttlSeconds[first]!
+      this.#adder.addSignatures(response, section, owner, ownerOffset, body, type, ttl)
+    }
+    return added
   }
 
   /** A referral; after a CNAME the response still is authoritative for the CNAME (RFC 1034 6.2.7). */
@@ -241,9 +286,16 @@ export class ZoneAnswerer {
     if (this.chainSteps === 0) response.authoritative = false
     const ns = this.reader.findRRset(this.#finder.body, RRType.NS)
     const at = this.#ownerOffset + this.#name.labelOffset[this.#finder.label]!
+    const { body, label } = this.#finder
     const first = response.count
     this.#adder.add(query, response, Section.Authority, this.#owner, at, ns)
-    this.#additional.add(query, response, first, response.count)
+    const end = response.count
+    if (query.dnssecOk) {
+      const ds = this.reader.findRRset(body, RRType.DS)
+      if (ds !== 0) this.#addSigned(query, response, Section.Authority, this.#owner, at, body, ds)
+      else if (this.#proves) this.#denial.addNoData(response, label)
+    }
+    this.#additional.add(query, response, first, end)
   }
 
   /** DNAME: adds it and the CNAME it makes, or YXDOMAIN (RFC 6672 section 3.2). */
@@ -251,12 +303,13 @@ export class ZoneAnswerer {
     const label = this.#finder.label
     const dname = this.reader.findRRset(this.#finder.body, RRType.DNAME)
     const at = this.#ownerOffset + this.#name.labelOffset[label]!
-    const added = this.#adder.add(query, response, Section.Answer, this.#owner, at, dname)
+    const i = response.count
+    const { body } = this.#finder
+    const added = this.#addSigned(query, response, Section.Answer, this.#owner, at, body, dname)
     if (added === 0) {
-      this.#addSoa(response)
+      this.#addSoa(query, response)
       return Step.Done
     }
-    const i = response.count - 1
     const rdata = response.rdataBytes[i]!
     const start = response.rdataOffset[i]!
     const target = this.#substitute
@@ -264,6 +317,7 @@ export class ZoneAnswerer {
       response.rcode = Rcode.YXDOMAIN
       return Step.Done
     }
+    this.#alias = response.count
     this.#addSynthesized(response, target, response.ttlSeconds[i]!)
     const wanted = query.qtype === RRType.CNAME || query.qtype === RRType.ANY
     if (!wanted) return Step.Follow
@@ -291,9 +345,9 @@ export class ZoneAnswerer {
     )
   }
 
-  /** Moves on to the target of the CNAME that was added last; false if the chain has been there. */
+  /** Moves on to the target of the current step's CNAME; false if the chain has been there. */
   #follow(query: Query, response: Response): boolean {
-    const i = response.count - 1
+    const i = this.#alias
     const rdata = response.rdataBytes[i]!
     const start = response.rdataOffset[i]!
     const target = this.#targets[this.chainSteps]!
@@ -318,25 +372,26 @@ export class ZoneAnswerer {
     return AnswerStatus.ChaseOutside
   }
 
-  #apexRRset(zone: number, type: number): number {
+  #apexBody(zone: number): number {
     const reader = this.reader
-    const body = reader.visibleBody(reader.words[zone + ZONE_APEX_NODE]!)
-    return reader.findRRset(body, type)
+    return reader.visibleBody(reader.words[zone + ZONE_APEX_NODE]!)
   }
 
   /** The NS RRset of the qname's zone, unless it is the answer: `answered`. */
   #addApexNs(query: Query, response: Response, answered = 0): void {
     if (!this.#apexNsInAuthority) return
-    const ns = this.#apexRRset(this.#firstZone, RRType.NS)
+    const body = this.#apexBody(this.#firstZone)
+    const ns = this.reader.findRRset(body, RRType.NS)
     if (ns === 0 || ns === answered) return
     const at = query.labelOffset[this.#firstZoneLabel]!
-    this.#adder.add(query, response, Section.Authority, query.qname, at, ns)
+    this.#addSigned(query, response, Section.Authority, query.qname, at, body, ns)
   }
 
   /** The zone's SOA, with the TTL that negative answers may be kept for (RFC 2308 section 3). */
-  #addSoa(response: Response): void {
+  #addSoa(query: Query, response: Response): void {
     const reader = this.reader
-    const soa = this.#apexRRset(this.#zone, RRType.SOA)
+    const body = this.#apexBody(this.#zone)
+    const soa = reader.findRRset(body, RRType.SOA)
     if (soa === 0) return
     const bytes = reader.bytes
     const at = reader.rdataStart(soa)
@@ -346,17 +401,12 @@ export class ZoneAnswerer {
     const minimum =
       bytes[end - 4]! * 0x1000000 +
       ((bytes[end - 3]! << 16) | (bytes[end - 2]! << 8) | bytes[end - 1]!)
-    const ttl = reader.words[soa + RRSET_TTL]!
-    response.add(
-      Section.Authority,
-      this.#owner,
-      this.#ownerOffset + this.#name.labelOffset[this.#zoneLabel]!,
-      reader.words[soa + RRSET_HEAD]! >>> 16,
-      RRClass.IN,
-      Math.min(minimum, ttl),
-      bytes,
-      at + 2,
-      octets,
-    )
+    const ttl = Math.min(minimum, reader.words[soa + RRSET_TTL]!)
+    const section = Section.Authority
+    const owner = this.#owner
+    const ownerAt = this.#ownerOffset + this.#name.labelOffset[this.#zoneLabel]!
+    response.add(section, owner, ownerAt, RRType.SOA, RRClass.IN, ttl, bytes, at + 2, octets)
+    if (!query.dnssecOk) return
+    this.#adder.addSignatures(response, section, owner, ownerAt, body, RRType.SOA, ttl)
   }
 }

@@ -5,7 +5,15 @@ import type { ZoneReader } from '../image/reader.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { RRType } = types
-const { BODY_STATE, FLAG_CHILDREN, FLAG_CUT, FLAG_DNAME, FLAG_WILDCARD, ZONE_DELEGATES } = layout
+const {
+  BODY_STATE,
+  FLAG_CHILDREN,
+  FLAG_CUT,
+  FLAG_DNAME,
+  FLAG_HASHED,
+  FLAG_WILDCARD,
+  ZONE_DELEGATES,
+} = layout
 
 /** How a name was found in a zone (RFC 1034 section 4.3.2, step 3). */
 export const Match = {
@@ -26,6 +34,7 @@ export type Match = (typeof Match)[keyof typeof Match]
 export class NameFinder {
   readonly #reader: ZoneReader
   body = 0
+  /** The label that `body` is at; after None and Wildcard that of the closest encloser. */
   label = 0
 
   constructor(reader: ZoneReader) {
@@ -37,7 +46,7 @@ export class NameFinder {
     const reader = this.#reader
     if (reader.words[zone + ZONE_DELEGATES] === 0) {
       // No cut and no DNAME above the name can hide it.
-      this.body = reader.findBody(zone, name, 0, zoneLabel)
+      this.body = this.#findBody(zone, name, 0, zoneLabel)
       this.label = 0
       if (this.body !== 0) return Match.Name
     }
@@ -52,11 +61,17 @@ export class NameFinder {
     const reader = this.#reader
     if (reader.words[zone + ZONE_DELEGATES] !== 0) {
       for (let label = zoneLabel; label > 0; label--) {
-        const body = reader.findBody(zone, name, label, zoneLabel)
+        const body = this.#findBody(zone, name, label, zoneLabel)
         if (body === 0 || (reader.words[body + BODY_STATE]! & FLAG_DNAME) !== 0) return 0
       }
     }
-    return reader.findBody(zone, name, 0, zoneLabel)
+    return this.#findBody(zone, name, 0, zoneLabel)
+  }
+
+  /** As `ZoneReader.findBody`, without names that exist as owners of NSEC3 records alone. @hot */
+  #findBody(zone: number, name: HashedName, label: number, zoneLabel: number): number {
+    const body = this.#reader.findBody(zone, name, label, zoneLabel)
+    return (this.#reader.words[body + BODY_STATE]! & FLAG_HASHED) === 0 ? body : 0
   }
 
   /**
@@ -66,7 +81,7 @@ export class NameFinder {
   #descend(zone: number, name: HashedName, zoneLabel: number, qtype: number): Match {
     const reader = this.#reader
     let label = zoneLabel
-    let body = reader.findBody(zone, name, label, zoneLabel)
+    let body = this.#findBody(zone, name, label, zoneLabel)
     let state = 0
     for (;;) {
       this.body = body
@@ -77,7 +92,7 @@ export class NameFinder {
       if (label === 0) return Match.Name
       if ((state & FLAG_DNAME) !== 0) return Match.Dname
       if ((state & FLAG_CHILDREN) === 0) return Match.None
-      body = reader.findBody(zone, name, label - 1, zoneLabel)
+      body = this.#findBody(zone, name, label - 1, zoneLabel)
       if (body === 0) break
       label--
     }

@@ -19,6 +19,7 @@ const {
   BODY_COUNT_SHIFT,
   BODY_RRSETS,
   BODY_STATE,
+  FLAG_SIGNED,
   NODE_KEY,
   NODE_NAME,
   RRSET_HEAD,
@@ -87,7 +88,10 @@ export class PlainAnswers {
     const body = this.#findBody(reader.words[zone + ZONE_ID]!, nameOctets)
     if (body === 0) return false
     const { words } = reader
-    const end = body + BODY_RRSETS + (words[body + BODY_STATE]! >>> BODY_COUNT_SHIFT)
+    const state = words[body + BODY_STATE]!
+    // Signatures are left to others.
+    if (plainQuery.dnssecOk && (state & FLAG_SIGNED) !== 0) return false
+    const end = body + BODY_RRSETS + (state >>> BODY_COUNT_SHIFT)
     for (let i = body + BODY_RRSETS; i < end; i++) {
       const rrset = words[i]!
       if (words[rrset + RRSET_HEAD]! >>> 16 === type) {

@@ -2,6 +2,7 @@ import * as classes from '../../dns/iana/classes.ts'
 import * as types from '../../dns/iana/types.ts'
 import type { Query } from '../../dns/message/query.ts'
 import type { Response, Section } from '../../dns/message/response.ts'
+import * as responses from '../../dns/message/response.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { Choice } from '../image/types.ts'
@@ -10,7 +11,7 @@ import type { Steerer } from './steerer.ts'
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { RRClass } = classes
 const { RRType } = types
-const { RRSET_HEAD, RRSET_STEERING_COUNT, RRSET_TTL } = layout
+const { BODY_STATE, FLAG_SIGNED, RRSET_HEAD, RRSET_STEERING_COUNT, RRSET_TTL } = layout
 
 /** Adds RRsets of a zone image to responses: whole, or what the steerer chooses of steered ones. */
 export class RRsetAdder {
@@ -53,6 +54,84 @@ export class RRsetAdder {
       at += octets
     }
     return count
+  }
+
+  /**
+   * Adds the signatures of the RRset of `type` that the name at `body` owns, with the TTL that the RRset was added with
+   * (RFC 4034 section 3). @hot
+   */
+  addSignatures(
+    response: Response,
+    section: Section,
+    owner: Uint8Array,
+    ownerOffset: number,
+    body: number,
+    type: number,
+    ttlSeconds: number,
+  ): void {
+    const reader = this.#reader
+    if ((reader.words[body + BODY_STATE]! & FLAG_SIGNED) === 0) return
+    const rrset = reader.findRRset(body, RRType.RRSIG)
+    const count = reader.words[rrset + RRSET_HEAD]! & 0xffff
+    const bytes = reader.bytes
+    let at = reader.rdataStart(rrset)
+    for (let i = 0; i < count; i++) {
+      const octets = (bytes[at]! << 8) | bytes[at + 1]!
+      at += 2
+      if (((bytes[at]! << 8) | bytes[at + 1]!) === type) {
+        response.add(
+          section,
+          owner,
+          ownerOffset,
+          RRType.RRSIG,
+          RRClass.IN,
+          ttlSeconds,
+          bytes,
+          at,
+          octets,
+        )
+      }
+      at += octets
+    }
+  }
+
+  /**
+   * Adds all signatures that the name at `body` owns, each with the TTL of the RRset that it is over, without those of
+   * NSEC3 records, which the name does not own for queries. Returns how many. @hot
+   */
+  addAllSignatures(
+    response: Response,
+    owner: Uint8Array,
+    ownerOffset: number,
+    body: number,
+    rrset: number,
+  ): number {
+    const { words, bytes } = this.#reader
+    const first = response.count
+    const count = words[rrset + RRSET_HEAD]! & 0xffff
+    let at = this.#reader.rdataStart(rrset)
+    for (let i = 0; i < count; i++) {
+      const octets = (bytes[at]! << 8) | bytes[at + 1]!
+      at += 2
+      const covered = (bytes[at]! << 8) | bytes[at + 1]!
+      if (covered !== RRType.NSEC3) {
+        const set = this.#reader.findRRset(body, covered)
+        const ttl = words[(set === 0 ? rrset : set) + RRSET_TTL]!
+        response.add(
+          responses.Section.Answer,
+          owner,
+          ownerOffset,
+          RRType.RRSIG,
+          RRClass.IN,
+          ttl,
+          bytes,
+          at,
+          octets,
+        )
+      }
+      at += octets
+    }
+    return response.count - first
   }
 
   #addChosen(

@@ -1,7 +1,7 @@
 /**
  * A snapshot file: a zone image, and beside it whatever its owner needs to go on with it.
  *
- *     64 octets   sextant snapshot 2 <octets of the facts> <octets of the arena>     padded with
+ *     64 octets   sextant snapshot 3 <octets of the facts> <octets of the arena>     padded with
  *                 spaces, ends with a line feed
  *     facts       JSON, UTF-8
  *     arena       of one version and without garbage (image/layout.ts), in the byte order of the
@@ -11,7 +11,7 @@
  * VERSION grows with every change of this layout, of the arena's, of the name hash, of the steering
  * words and of the facts: whoever changes one of them finds a test that fails until he did.
  */
-export const VERSION = '2'
+export const VERSION = '3'
 
 export const PREAMBLE_OCTETS = 64
 export const CHECKSUM = 'sha256'

@@ -1,4 +1,5 @@
 import { InputError, type Position } from '../../base/errors.ts'
+import { NSEC3_ITERATIONS_MAX, nsec3Iterations } from '../../dns/dnssec/nsec3.ts'
 import { printType, RRType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
 import { NodeRecords } from './node-records.ts'
@@ -23,7 +24,7 @@ export interface ZoneFindings {
  *
  *     no SOA, two SOAs, SOA below the apex            error
  *     CNAME beside other data, two CNAMEs or DNAMEs   error (RFC 1034 section 3.6.2, RFC 6672)
- *     NSEC3, NSEC3PARAM                               error: only NSEC chains are served
+ *     NSEC3 with too many iterations                  error (RFC 9276 section 3.2)
  *     equal records                                   all but the first dropped (RFC 2181 section 5)
  *     TTLs that differ in one RRset                   the lowest for all (RFC 2181 section 5.2)
  *     no NS at the apex                               warning
@@ -54,7 +55,7 @@ class ZoneChecker {
   #duplicateCount = 0
   #firstDuplicate = -1
   #firstDuplicateNode = -1
-  #hasNsec3 = false
+  #hasIterations = false
   /** Node at hand. */
   #current = -1
 
@@ -151,11 +152,16 @@ class ZoneChecker {
       const message = `SOA at ${this.#owner()} is not at the apex of ${printName(this.#apex)}; move it there, or name the right zone`
       this.#error('ZONE_SOA', this.#position(record), message)
     }
-    if (!this.#hasNsec3 && (type === RRType.NSEC3 || type === RRType.NSEC3PARAM)) {
-      this.#hasNsec3 = true
-      const message = `${printType(type)} is not supported; sign the zone with NSEC`
-      this.#error('ZONE_NSEC3', this.#position(record), message)
-    }
+    if (type === RRType.NSEC3 || type === RRType.NSEC3PARAM) this.#checkIterations(record)
+  }
+
+  #checkIterations(record: number): void {
+    const { rdataOffset, octets } = this.#records
+    const iterations = nsec3Iterations(octets, rdataOffset[record]!)
+    if (this.#hasIterations || iterations <= NSEC3_ITERATIONS_MAX) return
+    this.#hasIterations = true
+    const message = `NSEC3 with ${iterations} iterations; the most that validators accept is ${NSEC3_ITERATIONS_MAX}: sign the zone with 0 (RFC 9276)`
+    this.#error('ZONE_NSEC3', this.#position(record), message)
   }
 
   /** Types that allow one record only, and CNAME, which allows no other type beside it. */

@@ -27,6 +27,7 @@ export function* fillImage(records: ZoneRecords, apex: Uint8Array): Generator<vo
     }
     if (i % SLICE_NODES === SLICE_NODES - 1) yield
   }
+  yield* image.updateChain(zone)
   image.publish()
   return image
 }

@@ -2,6 +2,7 @@ import { InputError } from '../../base/errors.ts'
 import { RRType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
 import { checkZone } from './check.ts'
+import { checkSignatures } from './check-signatures.ts'
 import { OWNER_RECORDS_MAX, ZoneRecords } from './records.ts'
 import { type ZoneScanLimits, ZoneScanner } from './scanner.ts'
 import type { ScannedRecord, ZoneSink } from './sink.ts'
@@ -13,6 +14,8 @@ const RECORD_OCTETS = 32
 export interface ZoneLoadOptions extends ZoneScanLimits {
   /** Stop at once if the SOA carries this serial: the zone is known already. */
   readonly unlessSerial?: number
+  /** Seconds since the Unix epoch: warns of signatures that are not valid then. Absent = times are not checked. */
+  readonly nowSeconds?: number
 }
 
 /** What loading a zone file came to. `files`: every file asked for, with its state. */
@@ -73,6 +76,8 @@ export function* loadZoneText(
   if (scanner.errors.length > 0) return { kind: 'failed', errors: scanner.errors, files }
   const { errors, warnings } = yield* checkZone(sink.records, apex, source.file)
   if (errors.length > 0) return { kind: 'failed', errors, files }
+  const warning = yield* checkSignatures(sink.records, apex, options.nowSeconds)
+  if (warning !== undefined) warnings.push(warning)
   return { kind: 'loaded', records: sink.records, serial: sink.serial, warnings, files }
 }
 

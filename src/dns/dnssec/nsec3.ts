@@ -1,0 +1,105 @@
+import { SHA1_OCTETS, Sha1 } from './sha1.ts'
+
+/** The only hash algorithm of NSEC3: SHA-1 (RFC 5155 section 11). */
+export const NSEC3_SHA1 = 1
+/**
+ * Most extra iterations that a zone may ask for. Validators treat answers with more as insecure or refuse them since
+ * 2021, and each one costs every negative answer processor time (RFC 9276 section 3.2).
+ */
+export const NSEC3_ITERATIONS_MAX = 150
+/** More than these are insecure for validators that were updated for CVE-2023-50868. */
+export const NSEC3_ITERATIONS_SAFE = 50
+/** Where the salt's length is in the rdata of NSEC3 and NSEC3PARAM, behind algorithm, flags and iterations. */
+const SALT_LENGTH = 4
+/** Characters of a hashed name in base32hex. */
+export const HASHED_LABEL_OCTETS = 32
+
+const BASE32HEX = Buffer.from('0123456789abcdefghijklmnopqrstuv', 'latin1')
+
+/** Extra iterations in the rdata of NSEC3 or NSEC3PARAM at `bytes[at]`. */
+export function nsec3Iterations(bytes: Uint8Array, at: number): number {
+  return (bytes[at + 2]! << 8) | bytes[at + 3]!
+}
+
+/** True if both rdata, of NSEC3 or NSEC3PARAM, name the same algorithm, iterations and salt. */
+export function hasSameNsec3Parameters(
+  a: Uint8Array,
+  aOffset: number,
+  b: Uint8Array,
+  bOffset: number,
+): boolean {
+  if (a[aOffset] !== b[bOffset]) return false
+  const end = SALT_LENGTH + 1 + a[aOffset + SALT_LENGTH]!
+  for (let i = 2; i < end; i++) if (a[aOffset + i] !== b[bOffset + i]) return false
+  return true
+}
+
+/** The owner label of the record that follows the one with this NSEC3 rdata. */
+export function nsec3NextLabel(rdata: Uint8Array): Uint8Array {
+  const at = SALT_LENGTH + 1 + rdata[SALT_LENGTH]!
+  const label = new Uint8Array(HASHED_LABEL_OCTETS + 1)
+  label[0] = HASHED_LABEL_OCTETS
+  encode(rdata.subarray(at + 1, at + 1 + SHA1_OCTETS), label)
+  return label
+}
+
+/** Computes the owner labels of NSEC3 records (RFC 5155 section 5). Reused, and allocates nothing. */
+export class Nsec3Hasher {
+  /** The last result as a label: its length octet and base32hex in lower case. */
+  readonly label: Uint8Array = new Uint8Array(HASHED_LABEL_OCTETS + 1).fill(
+    HASHED_LABEL_OCTETS,
+    0,
+    1,
+  )
+  readonly #sha1 = new Sha1()
+  readonly #digest = new Uint8Array(SHA1_OCTETS)
+
+  /**
+   * Hashes the lower-case wire name at `name[start..end)`, with the label `*` before it if `wildcard`, by the
+   * parameters in the NSEC3PARAM or NSEC3 rdata at `parameters[at]`. @hot
+   */
+  hash(
+    name: Uint8Array,
+    start: number,
+    end: number,
+    wildcard: boolean,
+    parameters: Uint8Array,
+    at: number,
+  ): void {
+    const sha1 = this.#sha1
+    const { input } = sha1
+    let octets = 0
+    if (wildcard) {
+      input[0] = 1
+      input[1] = 0x2a
+      octets = 2
+    }
+    for (let i = start; i < end; i++) input[octets++] = name[i]!
+    const saltOctets = parameters[at + SALT_LENGTH]!
+    const salt = at + SALT_LENGTH + 1
+    for (let left = nsec3Iterations(parameters, at); ; left--) {
+      for (let i = 0; i < saltOctets; i++) input[octets + i] = parameters[salt + i]!
+      sha1.digest(octets + saltOctets)
+      if (left === 0) break
+      sha1.write(input, 0)
+      octets = SHA1_OCTETS
+    }
+    sha1.write(this.#digest, 0)
+    encode(this.#digest, this.label)
+  }
+}
+
+/** Writes base32 behind the length octet of a label, with the alphabet that keeps the order (RFC 4648 section 7). @hot */
+function encode(digest: Uint8Array, label: Uint8Array): void {
+  let bits = 0
+  let count = 0
+  let to = 1
+  for (let i = 0; i < SHA1_OCTETS; i++) {
+    bits = ((bits << 8) | digest[i]!) & 0xfff
+    count += 8
+    while (count >= 5) {
+      count -= 5
+      label[to++] = BASE32HEX[(bits >>> count) & 31]!
+    }
+  }
+}

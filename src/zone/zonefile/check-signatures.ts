@@ -1,0 +1,190 @@
+import { InputError } from '../../base/errors.ts'
+import { printType, RRType } from '../../dns/iana/index.ts'
+import { parentName, printName } from '../../dns/name/name.ts'
+import { DenialChain } from './denial-chain.ts'
+import { NodeRecords } from './node-records.ts'
+import type { ZoneRecords } from './records.ts'
+
+/** Owners between two pauses. */
+const SLICE_NODES = 512
+/** Signatures that end sooner than this are warned of. */
+const SOON_SECONDS = 2 * 86_400
+
+/** Occurrences of one fault, with the record that has it first. */
+class Finding {
+  count = 0
+  first = -1
+  owner = ''
+
+  add(record: number, owner: Uint8Array): void {
+    if (this.count === 0) {
+      this.first = record
+      this.owner = printName(owner)
+    }
+    this.count++
+  }
+}
+
+/**
+ * Checks whether a signed zone can validate as it will be served: signatures, their times, and the chain of NSEC or NSEC3
+ * records; no cryptography. Pauses now and then. Returns one warning for all that is wrong, at the place of the first
+ * fault; undefined = nothing is, or the zone is not signed. `now`: seconds since the Unix epoch; undefined = times are
+ * not checked. `apex`: lower-case wire form.
+ */
+export function* checkSignatures(
+  records: ZoneRecords,
+  apex: Uint8Array,
+  now: number | undefined,
+): Generator<void, InputError | undefined> {
+  const checker = new SignatureChecker(records, apex, now)
+  if (!checker.isSigned) return undefined
+  for (let node = 0; node < records.nodeCount; node++) {
+    checker.checkNode(node)
+    if (node % SLICE_NODES === SLICE_NODES - 1) yield
+  }
+  return checker.report()
+}
+
+class SignatureChecker {
+  readonly isSigned: boolean
+  readonly #records: ZoneRecords
+  readonly #apex: Uint8Array
+  readonly #apexNode: number
+  readonly #now: number | undefined
+  readonly #node: NodeRecords
+  readonly #chain: DenialChain | undefined
+  readonly #hasKeys: boolean
+  readonly #unsigned = new Finding()
+  readonly #expired = new Finding()
+  readonly #early = new Finding()
+  readonly #soon = new Finding()
+
+  constructor(records: ZoneRecords, apex: Uint8Array, now: number | undefined) {
+    this.#records = records
+    this.#apex = apex
+    this.#now = now
+    this.#apexNode = records.find(apex, apex.length)
+    this.#node = new NodeRecords(records)
+    this.#hasKeys = this.#has(this.#apexNode, RRType.DNSKEY)
+    this.isSigned = this.#hasKeys || this.#has(this.#apexNode, RRType.RRSIG)
+    this.#chain = this.isSigned ? this.#findChain() : undefined
+  }
+
+  /** By NSEC3 where the apex has a record of its parameters, else by NSEC. */
+  #findChain(): DenialChain | undefined {
+    const records = this.#records
+    let parameters = -1
+    for (const record of this.#recordsAt(this.#apexNode)) {
+      if (records.type[record] === RRType.NSEC3PARAM && parameters === -1) parameters = record
+    }
+    if (parameters !== -1) return new DenialChain(records, RRType.NSEC3, parameters)
+    if (!this.#has(this.#apexNode, RRType.NSEC)) return undefined
+    return new DenialChain(records, RRType.NSEC, -1)
+  }
+
+  checkNode(node: number): void {
+    const owner = this.#records.owner(node)
+    if (this.#isHidden(owner)) return
+    const { type } = this.#records
+    const { index } = this.#node
+    this.#node.read(node)
+    const isCut = node !== this.#apexNode && index.some((record) => type[record] === RRType.NS)
+    const signatures = index.filter((record) => type[record] === RRType.RRSIG)
+    for (let from = 0; from < index.length; from = this.#node.setEnd(from)) {
+      const record = index[from]!
+      const isServed = !isCut || type[record] === RRType.DS || type[record] === RRType.NSEC
+      if (type[record] !== RRType.RRSIG && isServed) this.#checkSet(record, owner, signatures)
+    }
+    this.#chain?.checkNode(node, index)
+  }
+
+  /** An RRset is as good as the best of its signatures. */
+  #checkSet(record: number, owner: Uint8Array, signatures: readonly number[]): void {
+    const type = this.#records.type[record]
+    const own = signatures.filter((signature) => this.#field(signature, 0, 2) === type)
+    if (own.length === 0) {
+      this.#unsigned.add(record, owner)
+      return
+    }
+    const now = this.#now
+    if (now === undefined) return
+    // Times have 32 bits and wrap (RFC 4034 section 3.1.5).
+    const left = Math.max(...own.map((signature) => (this.#field(signature, 8, 4) - now) | 0))
+    const early = Math.min(...own.map((signature) => (this.#field(signature, 12, 4) - now) | 0))
+    if (left < 0) this.#expired.add(own[0]!, owner)
+    else if (early > 0) this.#early.add(own[0]!, owner)
+    else if (left < SOON_SECONDS) this.#soon.add(own[0]!, owner)
+  }
+
+  /** Whether a name is below a zone cut or a DNAME, so that it is not served with authority. */
+  #isHidden(owner: Uint8Array): boolean {
+    const apexOctets = this.#apex.length
+    if (owner.length === apexOctets) return false
+    for (let name = parentName(owner); name.length >= apexOctets; name = parentName(name)) {
+      const node = this.#records.find(name, name.length)
+      if (node !== -1) {
+        if (this.#has(node, RRType.DNAME)) return true
+        if (node !== this.#apexNode && this.#has(node, RRType.NS)) return true
+      }
+      if (name.length === apexOctets) return false
+    }
+    return false
+  }
+
+  /** Undefined = there is nothing to report. */
+  report(): InputError | undefined {
+    const faults: [string, number][] = []
+    const note = (text: string, record: number): void => void faults.push([text, record])
+    const count = (found: Finding, text: string): void => {
+      if (found.count === 0) return
+      const what = printType(this.#coveredType(found.first))
+      note(`${found.count} RRset(s) ${text} (first: ${found.owner} ${what})`, found.first)
+    }
+    const apexRecord = this.#apexNode === -1 ? -1 : this.#records.firstRecord[this.#apexNode]!
+    if (!this.#hasKeys) note('the apex has no DNSKEY', apexRecord)
+    count(this.#unsigned, 'without signature')
+    count(this.#expired, 'with expired signatures')
+    count(this.#early, 'with signatures that are not valid yet')
+    if (this.#chain === undefined) note('the apex has neither NSEC nor NSEC3PARAM', apexRecord)
+    else for (const [text, record] of this.#chain.faults(this.#apexNode)) note(text, record)
+    const isBroken = faults.length > 0
+    count(this.#soon, `with signatures that expire within ${SOON_SECONDS / 3600} hours`)
+    const advice = this.#chain?.advice ?? ''
+    if (advice !== '') note(advice, apexRecord)
+    const first = faults[0]
+    if (first === undefined) return undefined
+    const zone = printName(this.#apex)
+    const head = isBroken ? 'is signed, but will not validate as served' : 'is signed'
+    const message = `zone ${zone} ${head}: ${faults.map(([text]) => text).join('; ')}; sign the zone again`
+    return new InputError('ZONE_SIGNATURES', this.#position(first[1]), message)
+  }
+
+  #coveredType(record: number): number {
+    const type = this.#records.type[record]!
+    return type === RRType.RRSIG ? this.#field(record, 0, 2) : type
+  }
+
+  /** A number in the rdata of a record, of 2 or 4 octets. */
+  #field(record: number, at: number, octets: number): number {
+    const { rdataOffset, octets: bytes } = this.#records
+    let value = 0
+    for (let i = 0; i < octets; i++) value = value * 256 + bytes[rdataOffset[record]! + at + i]!
+    return value
+  }
+
+  #has(node: number, type: number): boolean {
+    for (const record of this.#recordsAt(node)) if (this.#records.type[record] === type) return true
+    return false
+  }
+
+  *#recordsAt(node: number): Generator<number, void> {
+    if (node === -1) return
+    const { firstRecord, nextRecord } = this.#records
+    for (let i = firstRecord[node]!; i !== -1; i = nextRecord[i]!) yield i
+  }
+
+  #position(record: number): { file: string; line: number } {
+    const { files, file, line } = this.#records
+    return { file: files[file[record]!]!, line: line[record]! }
+  }
+}
