@@ -1,0 +1,263 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { ask } from '../support/dig.ts'
+import { startPeer } from '../support/nameservers.ts'
+import { needs, run } from '../support/peer.ts'
+import { freePort, startServer } from '../support/server.ts'
+import { type SignedZone, type SigningOptions, signZone } from '../support/signed-zone.ts'
+import { until } from '../support/until.ts'
+
+/*
+ * Every kind of answer of a signed zone, validated by delv and by Unbound: parent, signed child and unsigned child are
+ * ours. Then by delv once more with the parent followed by `secondary`: after the AXFR, and after an IXFR.
+ */
+
+const SOA =
+  '@ 600 SOA ns1.s.example. hostmaster.s.example. 1 3600 600 86400 300\n@ 600 NS ns1.s.example.\n'
+
+const PARENT = `${SOA}$TTL 600
+ns1 A 127.0.0.1
+www A 192.0.2.4
+a.b.ent A 192.0.2.6
+*.wild A 192.0.2.7
+alias CNAME www
+*.cwild CNAME www
+dn DNAME target
+www.target A 192.0.2.9
+secure NS ns1
+insecure NS ns1
+deep.er NS ns1
+`
+const CHILD = `${SOA}www 600 A 192.0.2.20\n`
+
+/** Question, rcode, and whether validation is possible: below an unsigned delegation it is not. */
+const QUESTIONS: readonly [question: string, rcode: string, isSecure: boolean][] = [
+  ['www.s.example A', 'NOERROR', true],
+  ['s.example DNSKEY', 'NOERROR', true],
+  ['www.s.example TXT', 'NOERROR', true],
+  ['nope.s.example A', 'NXDOMAIN', true],
+  ['nope.www.s.example A', 'NXDOMAIN', true],
+  ['b.ent.s.example A', 'NOERROR', true],
+  ['ent.s.example A', 'NOERROR', true],
+  ['any.wild.s.example A', 'NOERROR', true],
+  ['some.any.wild.s.example A', 'NOERROR', true],
+  ['any.wild.s.example TXT', 'NOERROR', true],
+  ['alias.s.example A', 'NOERROR', true],
+  ['x.cwild.s.example A', 'NOERROR', true],
+  ['dn.s.example DNAME', 'NOERROR', true],
+  ['www.dn.s.example A', 'NOERROR', true],
+  ['nope.dn.s.example A', 'NXDOMAIN', true],
+  ['secure.s.example DS', 'NOERROR', true],
+  ['www.secure.s.example A', 'NOERROR', true],
+  ['nope.secure.s.example A', 'NXDOMAIN', true],
+  ['insecure.s.example DS', 'NOERROR', true],
+  ['www.insecure.s.example A', 'NOERROR', false],
+  ['deep.er.s.example DS', 'NOERROR', true],
+]
+
+/** What an opt-out record proves has no AD (RFC 5155 section 9.2). Delv takes the first two for unsigned. */
+const OPTED_OUT_OF_DELV = ['any.wild.s.example A', 'some.any.wild.s.example A']
+const OPTED_OUT = new Set([
+  'nope.s.example A',
+  'nope.www.s.example A',
+  ...OPTED_OUT_OF_DELV,
+  'any.wild.s.example TXT',
+  'x.cwild.s.example A',
+  'nope.dn.s.example A',
+  'nope.secure.s.example A',
+  'insecure.s.example DS',
+  'deep.er.s.example DS',
+])
+
+/** The parent after a change, and questions about what is new, gone and next to that. */
+const CHANGED = PARENT.replace('hostmaster.s.example. 1 ', 'hostmaster.s.example. 2 ')
+  .replace('alias CNAME www\n', 'new A 192.0.2.30\n')
+  .replace('a.b.ent A 192.0.2.6', 'zz.b.ent A 192.0.2.6')
+const QUESTIONS_AFTER: typeof QUESTIONS = [
+  ...QUESTIONS.filter(([question]) => !question.startsWith('alias.')),
+  ['alias.s.example A', 'NXDOMAIN', true],
+  ['a.b.ent.s.example A', 'NXDOMAIN', true],
+  ['zz.b.ent.s.example A', 'NOERROR', true],
+  ['new.s.example A', 'NOERROR', true],
+  ['new.s.example TXT', 'NOERROR', true],
+  ['nex.s.example A', 'NXDOMAIN', true],
+]
+
+type Signing = Pick<SigningOptions, 'algorithm' | 'nsec3'>
+const SIGNINGS: readonly { readonly name: string; readonly signing: Signing }[] = [
+  { name: 'NSEC, RSA', signing: { algorithm: 'RSASHA256' } },
+  {
+    name: 'NSEC3, ECDSA',
+    signing: {
+      algorithm: 'ECDSAP256SHA256',
+      nsec3: { salt: 'AABB', iterations: 3, optOut: false },
+    },
+  },
+  {
+    name: 'NSEC3 with opt-out, ECDSA',
+    signing: { algorithm: 'ECDSAP256SHA256', nsec3: { salt: '-', iterations: 0, optOut: true } },
+  },
+]
+
+const tools = needs('dig', 'delv', 'unbound', 'nsd', 'dnssec-keygen', 'dnssec-signzone')
+for (const { name, signing } of SIGNINGS) {
+  t.test(`delv and Unbound validate every kind of answer: ${name}`, tools, async (t) => {
+    const directory = temporary(t)
+    const child = await signZone(join(directory, 'child'), {
+      ...signing,
+      zone: 'secure.s.example',
+      text: CHILD,
+    })
+    const text = PARENT + child.ds
+    const options = { ...signing, zone: 's.example', text }
+    const parent = await signZone(join(directory, 'parent'), options)
+    const files = { parent: parent.text, secure: child.text, insecure: CHILD }
+    const ours = await startServer(t, { corefile: corefileOf('file parent'), files })
+    t.notMatch(ours.output(), /will not validate/)
+    const isOptOut = signing.nsec3?.optOut === true
+    await validateWithDelv(t, ours.port, directory, parent, QUESTIONS, isOptOut)
+    await validateWithUnbound(t, ours.port, directory, parent, isOptOut)
+    const atChild = await ask('dig', ours.port, ['+dnssec', 'secure.s.example', 'DS'])
+    t.match(atChild.answer.join('\n'), / RRSIG DS /, 'the parent answers for the DS')
+    await followThroughChange(t, directory, options, parent, child)
+  })
+}
+
+function temporary(t: Test): string {
+  const directory = mkdtempSync(join(tmpdir(), 'sextant-validated-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+function corefileOf(parent: string): string {
+  const block = (zone: string, line: string): string => {
+    return `${zone}:{PORT} {\n  bind 127.0.0.1\n  minimal\n  loadbalance\n  ${line}\n}\n`
+  }
+  return (
+    block('s.example', parent) +
+    block('secure.s.example', 'file secure') +
+    block('insecure.s.example', 'file insecure')
+  )
+}
+
+async function validateWithDelv(
+  t: Test,
+  port: number,
+  directory: string,
+  { key }: SignedZone,
+  questions: typeof QUESTIONS,
+  isOptOut: boolean,
+): Promise<void> {
+  const [owner, , , flags, protocol, algorithm, ...rest] = key.split(/\s+/)
+  const anchor = `trust-anchors { ${owner} static-key ${flags} ${protocol} ${algorithm} "${rest.join('')}"; };`
+  const anchors = join(directory, 'anchors')
+  writeFileSync(anchors, anchor)
+  for (const [question, rcode, isSecure] of questions) {
+    const args = ['@127.0.0.1', '-p', String(port), '-a', anchors, '+root=s.example']
+    const { stdout, stderr } = await run('delv', [...args, ...question.split(' ')])
+    const want = isSecure && !(isOptOut && OPTED_OUT_OF_DELV.includes(question))
+    t.match(stdout + stderr, want ? /fully validated/ : /unsigned answer/, `${question}: delv`)
+    const isMissing = rcode === 'NXDOMAIN'
+    if (isMissing) t.match(stdout + stderr, /ncache nxdomain/, `${question}: no such name`)
+  }
+}
+
+async function validateWithUnbound(
+  t: Test,
+  port: number,
+  directory: string,
+  { key }: SignedZone,
+  isOptOut: boolean,
+): Promise<void> {
+  const own = await startUnbound(t, port, directory, key)
+  for (const [question, rcode, isSecure] of QUESTIONS) {
+    const { status, flags } = await askResolver(own, question)
+    t.equal(status, rcode, `${question}: rcode of Unbound`)
+    const hasAd = isSecure && !(isOptOut && OPTED_OUT.has(question))
+    t.equal(flags.includes('ad'), hasAd, `${question}: AD of Unbound`)
+  }
+}
+
+function askResolver(port: number, question: string): ReturnType<typeof ask> {
+  return ask('dig', port, ['+dnssec', '+rec', ...question.split(' ')])
+}
+
+async function startUnbound(
+  t: Test,
+  port: number,
+  directory: string,
+  key: string,
+): Promise<number> {
+  const own = await freePort()
+  const stub = (zone: string): string => {
+    return `stub-zone:\n  name: "${zone}"\n  stub-addr: 127.0.0.1@${port}\n  stub-no-cache: yes\n`
+  }
+  const zones = ['s.example', 'secure.s.example', 'insecure.s.example', 'deep.er.s.example']
+  const conf = `server:
+  interface: 127.0.0.1@${own}
+  username: ""
+  chroot: ""
+  directory: "${directory}"
+  pidfile: ""
+  use-syslog: no
+  do-daemonize: no
+  do-not-query-localhost: no
+  module-config: "validator iterator"
+  trust-anchor: "${key.replace(/\s+/g, ' ')}"
+  aggressive-nsec: no
+remote-control:
+  control-enable: no
+${zones.map(stub).join('')}`
+  writeFileSync(join(directory, 'unbound.conf'), conf)
+  const process = spawn('unbound', ['-d', '-c', join(directory, 'unbound.conf')], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  stopAtEnd(t, process)
+  let printed = ''
+  process.stderr.on('data', (chunk) => (printed += String(chunk)))
+  await until(async () => {
+    if (process.exitCode !== null) throw new Error(`unbound did not start:\n${printed}`)
+    const { text } = await ask('dig', own, ['+tries=1', '+time=1', 'localhost', 'A'])
+    return text.includes('Got answer')
+  }, 'unbound to answer')
+  return own
+}
+
+function stopAtEnd(t: Test, process: ChildProcess): void {
+  const exit = once(process, 'exit')
+  t.teardown(async () => {
+    process.kill('SIGKILL')
+    await exit
+  })
+}
+
+/** The same zone as a secondary has it, by AXFR and after an IXFR that adds, changes and removes names of the chain. */
+async function followThroughChange(
+  t: Test,
+  directory: string,
+  options: SigningOptions,
+  parent: SignedZone,
+  child: SignedZone,
+): Promise<void> {
+  const isOptOut = options.nsec3?.optOut === true
+  const port = await freePort()
+  const peer = { zone: 's.example', port, signed: false, zoneText: parent.text }
+  const nsd = await startPeer(t, 'nsd', peer)
+  const corefile = corefileOf(`secondary {\n transfer from 127.0.0.1:${nsd.port}\n }`)
+  const files = { secure: child.text, insecure: CHILD }
+  const server = await startServer(t, { corefile, files, beside: { port, directory } })
+  await server.prints(/transferred \(AXFR\)/)
+  await validateWithDelv(t, server.port, directory, parent, QUESTIONS, isOptOut)
+  const text = CHANGED + child.ds
+  const changed = await signZone(join(directory, 'parent'), { ...options, text })
+  writeFileSync(join(nsd.directory, 'zone'), changed.text)
+  nsd.signal('SIGHUP')
+  await server.prints(/transferred .*serial 2|can't be transferred/)
+  // NSD sends the whole zone where the differences are larger.
+  t.match(server.output(), /transferred \([AI]XFR\).*serial 2/)
+  await validateWithDelv(t, server.port, directory, changed, QUESTIONS_AFTER, isOptOut)
+}
