@@ -94,8 +94,8 @@ export class DenialProofs {
   addWildcardNoData(response: Response, encloser: number): void {
     if (this.#isHashed()) {
       this.#addClosestEncloser(response, encloser)
-      this.#find(encloser, true)
-      this.#addFound(response)
+      // Opt-out: a wildcard that only unsigned delegations have made has no record.
+      if (this.#find(encloser, true) === Relation.Matched) this.#addFound(response)
       return
     }
     this.#addAtOrBefore(response, 0, false)
