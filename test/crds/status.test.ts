@@ -131,7 +131,11 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
   await look('one whose address is down')
   peers.say(addresses[0]!, 'north', [steered], thisMoment(clock), false)
   await look('one that a peer relays')
-  cluster.edit('a/app', { endpoints: [{ dnsName: HOST, recordType: 'A', targets: ['x'] }] })
+  const endpoint = { dnsName: HOST, recordType: 'A', targets: ['192.0.2.1'] }
+  const providerSpecific = [{ name: 'weight', value: '7' }]
+  cluster.edit('a/app', { endpoints: [{ ...endpoint, setIdentifier: 'own', providerSpecific }] })
+  await look('one with a weight')
+  cluster.edit('a/app', { endpoints: [{ ...endpoint, targets: ['x'] }] })
   await look('one that is refused')
   cluster.secrets.clear()
   await look('one without a provider')
