@@ -242,8 +242,9 @@ export class FileReading {
     return undefined
   }
 
-  /** A document with problems is read anew: their lines may have moved. */
+  /** A document with problems is read anew: their lines may have moved. So is one without a digest. */
   #findKnown(range: DocumentRange): HeldDocument | undefined {
+    if (!hasDigest(range)) return undefined
     const known = this.#isPrefix ? this.#known[this.#documents.length] : this.#takeKnown(range)
     return known?.records.some((r) => r.problem !== undefined) ? undefined : known
   }
@@ -365,8 +366,12 @@ export class FileReading {
   }
 }
 
+function hasDigest({ digestA, digestB }: DocumentRange): boolean {
+  return digestA !== 0 || digestB !== 0
+}
+
 function isSame(known: HeldDocument | undefined, range: DocumentRange): boolean {
-  if (known === undefined) return false
+  if (known === undefined || !hasDigest(range)) return false
   return known.digestA === range.digestA && known.digestB === range.digestB
 }
 

@@ -88,6 +88,48 @@ async function open(t: Test, directory: string, timers: Timers = systemTimers) {
   return { source, lines, address, becomes }
 }
 
+t.test('an edit is found in every form of a file', async (t) => {
+  const one = (address: string) => ({
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name: 'a' },
+    spec: {
+      rootHost: 'a.k.example.com',
+      endpoints: [{ dnsName: 'a.k.example.com', recordType: 'A', targets: [address] }],
+    },
+  })
+  const listOf = (address: string) => ({ apiVersion: 'v1', kind: 'List', items: [one(address)] })
+  const block = (address: string) => manifest('a', address)
+  const item = (address: string) => block(address).slice(4).trimEnd().replaceAll('\n', '\n  ')
+  const forms: Readonly<Record<string, (address: string) => string>> = {
+    'object.json': (address) => JSON.stringify(one(address)),
+    'indented.json': (address) => JSON.stringify(one(address), null, 2),
+    'list.json': (address) => JSON.stringify(listOf(address)),
+    'indented-list.json': (address) => JSON.stringify(listOf(address), null, 2),
+    'block.yaml': block,
+    'unmarked.yaml': (address) => block(address).slice(4),
+    'flow.yaml': (address) => JSON.stringify(one(address)),
+    'list.yaml': (address) => `apiVersion: v1\nkind: List\nitems:\n- ${item(address)}\n`,
+    'indented-list.yaml': (address) =>
+      `apiVersion: v1\nkind: List\nitems:\n  - ${item(address).replaceAll('\n', '\n  ')}\n`,
+    'directive.yaml': (address) => `%YAML 1.2\n${block(address)}`,
+    'anchor.yaml': (address) => block(address).replace('name: a\n', 'name: &n a\n'),
+    'comment.yaml': (address) => `# one\n${block(address)}...\n`,
+  }
+  for (const [file, print] of Object.entries(forms)) {
+    const directory = t.testdir({ [file]: print('192.0.2.1') })
+    const { source, address, becomes } = await open(t, directory)
+    t.equal(address('a'), '192.0.2.1', file)
+    for (const target of ['192.0.2.2', '192.0.2.33', '192.0.2.4']) {
+      writeFileSync(join(directory, '.new'), print(target))
+      renameSync(join(directory, '.new'), join(directory, file))
+      await becomes('a', target)
+    }
+    t.strictSame(source.problems(), [], file)
+    source.close()
+  }
+})
+
 t.test('an edited record is found, and only its file is read', async (t) => {
   const directory = t.testdir({
     'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.2'),
