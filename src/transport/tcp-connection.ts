@@ -213,8 +213,8 @@ export class TcpConnection implements Holder {
   }
 
   /**
-   * Replies that the peer does not read are thrown away with the connection. Else the kernel would keep them, and try to
-   * send them for minutes: enough of such connections take the memory that it has for TCP, and with it all others.
+   * Resets the connection if the peer has left replies unread. After an ordinary close the kernel keeps the replies in its
+   * send buffer, up to 4 MiB (`tcp_wmem`), and tries to send them for minutes.
    */
   #cut(): void {
     if (this.#socket.writableLength > 0) this.#socket.resetAndDestroy()

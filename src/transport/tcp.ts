@@ -191,6 +191,7 @@ class TcpServer implements TcpListener, TcpHost {
   }
 
   #accept(socket: Socket): void {
+    this.turns.onAccept()
     // A peer that reset the connection before we got here has no address any more.
     const address = socket.remoteAddress
     const peer = address === undefined ? undefined : peerOf(address)

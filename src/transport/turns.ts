@@ -14,6 +14,11 @@ type Run = () => void
  *
  *     turn: serve, serve, … 2 ms ─▶ isOver ─▶ wait(…) ─▶ UDP, timers, accept, … ─▶ next turn
  *
+ * The event loop accepts one connection in each of its turns (libuv 1.45 and later). At one connection per 2 ms, a flood of
+ * them would keep others in the queue for many seconds. So accepting gets as much time as the turn before took:
+ *
+ *     turn: serve, … 2 ms ─▶ accept ─▶ accept ─▶ … 2 ms, or until the queue is empty ─▶ next turn
+ *
  * Networks take their turns one after the other, so do the clients of a network, and the connections of a client: a client
  * with a hundred connections gets no more than one with a single connection.
  */
@@ -22,6 +27,10 @@ export class Turns {
   #endMs = 0
   /** When the connection that is served has to wait again, if others do. */
   #sliceEndMs = 0
+  /** True if the turn of the event loop has accepted a connection: more of them may be queued. */
+  #hasAccepted = false
+  /** Until then turns of the event loop that accept a connection serve no query. */
+  #acceptEndMs = 0
   /** Those that wait, by network and client; the first of each is next. */
   readonly #networks = new Map<string, Map<string, Run[]>>()
   readonly #next = (): void => this.#goOn()
@@ -36,6 +45,11 @@ export class Turns {
     return false
   }
 
+  /** A connection was accepted. */
+  onAccept(): void {
+    this.#hasAccepted = true
+  }
+
   /** Calls `run` when it is the turn of the peer again. Only once `isOver` has said so. */
   wait({ network, client }: Peer, run: Run): void {
     let clients = this.#networks.get(network)
@@ -46,6 +60,11 @@ export class Turns {
   }
 
   #goOn(): void {
+    if (this.#networks.size > 0 && this.#isAccepting()) {
+      setImmediate(this.#next)
+      return
+    }
+    const startMs = performance.now()
     this.#endMs = 0
     while (this.#networks.size > 0 && !this.#isTurnOver()) {
       const run = this.#take()
@@ -55,6 +74,15 @@ export class Turns {
       run()
     }
     this.#sliceEndMs = this.#endMs
+    const nowMs = performance.now()
+    this.#acceptEndMs = nowMs + (nowMs - startMs)
+  }
+
+  /** True if the next turn of the event loop is for accepting connections only. */
+  #isAccepting(): boolean {
+    const hasAccepted = this.#hasAccepted
+    this.#hasAccepted = false
+    return hasAccepted && performance.now() < this.#acceptEndMs
   }
 
   #isTurnOver(): boolean {

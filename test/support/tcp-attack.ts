@@ -98,6 +98,8 @@ const serverOf = (from: string): string => (from.includes(':') ? '::1' : '127.0.
 
 function attack({ port, kinds, from, each }: AttackPlan): void {
   const random = new Random(1)
+  // Sockets that are not read keep no event loop going.
+  setInterval(() => {}, RETRY_MS)
   let untried = from.length * each
   const open = (localAddress: string): void => {
     let isTried = false

@@ -100,6 +100,23 @@ t.test('a connection full of queries leaves the loop to others', async (t) => {
   await listener.close()
 })
 
+t.test('many connections that come at once wait for few queries of others', async (t) => {
+  const echo = new SlowEcho()
+  const { listener, client } = await start({ connectionsPerAddressMax: 1000 }, echo)
+  const [queries, connections] = [4000, 400]
+  const asked = Array.from({ length: queries }, (_, i) => frame(message(Wish.Echo, `${i}`)))
+  client.socket.write(Buffer.concat(asked))
+  await until('the first are served', () => echo.served > 0)
+  const connect = () => TcpClient.connect(listener.port)
+  const others = Promise.all(Array.from({ length: connections }, connect))
+  await until('all are accepted', () => listener.connections === connections + 1)
+  // The event loop accepts one connection in each of its turns: with 20 queries in each, this would take all of them.
+  t.ok(echo.served < queries / 2, `accepted after ${echo.served} queries`)
+  for (const other of await others) await other.close()
+  await client.close()
+  await listener.close()
+})
+
 t.test('who waits for a turn and is reset, or whose listener closes, does no harm', async (t) => {
   const echo = new SlowEcho()
   const { listener, client } = await start({}, echo)

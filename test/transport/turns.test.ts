@@ -69,3 +69,24 @@ t.test('several that wait have parts of one turn', async (t) => {
   while (slices.length < 3) await nextTurn()
   t.ok(Math.min(slices[0]!, slices[1]!) < 2, `${slices} ms`)
 })
+
+t.test('accepting has as much time as the turn before, and no more', async (t) => {
+  const turns = new Turns()
+  const peer = { network: 'a', client: 'a' }
+  const waits: number[] = []
+  const run = (): void => {
+    spend(turns)
+    const startMs = performance.now()
+    turns.wait(peer, () => {
+      waits.push(performance.now() - startMs)
+      if (waits.length < 20) run()
+    })
+  }
+  run()
+  while (waits.length < 20) {
+    turns.onAccept()
+    await nextTurn()
+  }
+  waits.sort((a, b) => a - b)
+  t.ok(waits[0]! >= 1, `${waits} ms`)
+})
