@@ -31,6 +31,8 @@ www.target A 192.0.2.9
 secure NS ns1
 insecure NS ns1
 deep.er NS ns1
+*.open A 192.0.2.10
+deep.er.open NS ns1
 `
 const CHILD = `${SOA}www 600 A 192.0.2.20\n`
 
@@ -57,10 +59,22 @@ const QUESTIONS: readonly [question: string, rcode: string, isSecure: boolean][]
   ['insecure.s.example DS', 'NOERROR', true],
   ['www.insecure.s.example A', 'NOERROR', false],
   ['deep.er.s.example DS', 'NOERROR', true],
+  ['er.open.s.example A', 'NOERROR', true],
+  ['er.open.s.example DS', 'NOERROR', true],
+  ['other.er.open.s.example A', 'NXDOMAIN', true],
+  ['a.other.er.open.s.example TXT', 'NXDOMAIN', true],
 ]
 
-/** What an opt-out record proves has no AD (RFC 5155 section 9.2). Delv takes the first two for unsigned. */
-const OPTED_OUT_OF_DELV = ['any.wild.s.example A', 'some.any.wild.s.example A']
+/**
+ * What an opt-out record proves has no AD (RFC 5155 section 9.2). Delv takes answers from wildcards for unsigned, and what
+ * has no proof: a wildcard that has one would stand for the name if no unsigned delegation had made its encloser.
+ */
+const OPTED_OUT_OF_DELV = [
+  'any.wild.s.example A',
+  'some.any.wild.s.example A',
+  'other.er.open.s.example A',
+  'a.other.er.open.s.example TXT',
+]
 const OPTED_OUT = new Set([
   'nope.s.example A',
   'nope.www.s.example A',
@@ -71,6 +85,8 @@ const OPTED_OUT = new Set([
   'nope.secure.s.example A',
   'insecure.s.example DS',
   'deep.er.s.example DS',
+  'er.open.s.example A',
+  'er.open.s.example DS',
 ])
 
 /** The parent after a change, and questions about what is new, gone and next to that. */
@@ -196,7 +212,13 @@ async function startUnbound(
   const stub = (zone: string): string => {
     return `stub-zone:\n  name: "${zone}"\n  stub-addr: 127.0.0.1@${port}\n  stub-no-cache: yes\n`
   }
-  const zones = ['s.example', 'secure.s.example', 'insecure.s.example', 'deep.er.s.example']
+  const zones = [
+    's.example',
+    'secure.s.example',
+    'insecure.s.example',
+    'deep.er.s.example',
+    'deep.er.open.s.example',
+  ]
   const conf = `server:
   interface: 127.0.0.1@${own}
   username: ""

@@ -206,8 +206,7 @@ export class ZoneAnswerer {
         return this.#answerFromBody(query, response, match === Match.Wildcard)
       case Match.None:
         response.rcode = Rcode.NXDOMAIN
-        this.#addSoa(query, response)
-        if (this.#proves) this.#denial.addNameError(response, this.#finder.label)
+        this.#deny(query, response, Match.None)
         return Step.Done
       case Match.Cut:
         this.#refer(query, response)
@@ -225,9 +224,7 @@ export class ZoneAnswerer {
     const found = rrset !== 0 ? rrset : reader.findRRset(body, RRType.CNAME)
     const added = found === 0 ? 0 : this.#addAnswer(query, response, body, found)
     if (added === 0) {
-      this.#addSoa(query, response)
-      if (this.#proves && isWildcard) this.#denial.addWildcardNoData(response, label)
-      else if (this.#proves) this.#denial.addNoData(response, 0)
+      this.#deny(query, response, isWildcard ? Match.Wildcard : Match.Name)
       return Step.Done
     }
     if (this.#proves && isWildcard) this.#denial.addWildcardAnswer(response, label)
@@ -236,6 +233,22 @@ export class ZoneAnswerer {
     this.#addApexNs(query, response, rrset)
     this.#additional.add(query, response, first, first + added)
     return Step.Done
+  }
+
+  /** A negative answer: SOA and proof, for a name that was found as `match` says. */
+  #deny(query: Query, response: Response, match: Match): void {
+    const first = response.count
+    this.#addSoa(query, response)
+    if (!this.#proves || response.count === first) return
+    const denial = this.#denial
+    const { label } = this.#finder
+    let isProved = true
+    if (match === Match.None) isProved = denial.addNameError(response, label)
+    else if (match === Match.Wildcard) denial.addWildcardNoData(response, label)
+    else isProved = denial.addNoData(response, 0) || query.qtype === RRType.DS
+    // The name is below what opt-out leaves unsigned, as the answer about its DS shows. Validators accept an unsigned
+    // answer there. Unbound rejects a proof that is not complete, BIND a SOA of the zone without its signature.
+    if (!isProved) response.count = first
   }
 
   /** What a body has for a query of `qtype`; 0 = nothing. Queries do not see NSEC3 records (RFC 5155 section 7.2.8). */

@@ -61,24 +61,36 @@ export class DenialProofs {
     return this.#chain !== 0
   }
 
-  /** The name at `label` exists, without the type asked for; or is a delegation without DS. @hot */
-  addNoData(response: Response, label: number): void {
+  /**
+   * The name at `label` exists, without the type asked for; or is a delegation without DS. False = the proof also shows
+   * that a wildcard exists higher up, which validators take for a contradiction. @hot
+   */
+  addNoData(response: Response, label: number): boolean {
     if (!this.#isHashed()) this.#addAtOrBefore(response, label, false)
     else if (this.#find(label, false) === Relation.Matched) this.#addFound(response)
-    // Opt-out: an unsigned delegation, or a name that only such have made (RFC 5155 section 7.2.4).
-    else this.#addClosestEncloser(response, label + 1)
+    else {
+      // Opt-out: an unsigned delegation, or a name that only such have made (RFC 5155 section 7.2.4).
+      const provable = this.#addClosestEncloser(response, label + 1)
+      const isWildcard = this.#find(provable, true) === Relation.Matched
+      return !isWildcard || !this.#hasFound(response)
+    }
+    return true
   }
 
-  /** The name does not exist, nor does the wildcard of its closest encloser, which is at `encloser`. @hot */
-  addNameError(response: Response, encloser: number): void {
+  /**
+   * The name does not exist, nor does the wildcard of its closest encloser, which is at `encloser`. False = no proof
+   * exists: with opt-out, the closest encloser that has a record may be higher up, and have a wildcard. @hot
+   */
+  addNameError(response: Response, encloser: number): boolean {
     if (this.#isHashed()) {
       const provable = this.#addClosestEncloser(response, encloser)
-      this.#find(provable, true)
+      if (this.#find(provable, true) === Relation.Matched) return false
       this.#addFound(response)
-      return
+      return true
     }
     this.#addAtOrBefore(response, 0, false)
     this.#addAtOrBefore(response, encloser, true)
+    return true
   }
 
   /** The name does not exist, so that a wildcard stands for it. @hot */
@@ -181,6 +193,14 @@ export class DenialProofs {
     const section = Section.Authority
     response.add(section, synthesized, owner, type, RRClass.IN, ttl, bytes, at + 2, octets)
     this.#adder.addSignatures(response, section, synthesized, owner, body, type, ttl)
+  }
+
+  /** Whether the response has the record found last. */
+  #hasFound(response: Response): boolean {
+    const reader = this.#reader
+    const body = reader.visibleBody(reader.words[this.#nodesStart() + this.#found]!)
+    const rrset = body === 0 ? 0 : reader.findRRset(body, RRType.NSEC3)
+    return rrset !== 0 && has(response, RRType.NSEC3, reader.rdataStart(rrset) + 2)
   }
 
   /** Writes the whole name of a node to the response; returns where it is. */

@@ -134,11 +134,15 @@ function wanted(toy: Toy, kind: Kind, qname: string, qtype: string): Set<string>
   }
   const addMissing = (name: string): void => {
     if (!kind.nsec3 || matches(name)) add(name)
-    else addEncloser(name)
+    else if (has(addEncloser(name)) && qtype !== 'DS') proof.clear()
   }
+  /** Whether the proof shows the wildcard of a name, which a validator then takes for the one that answers. */
+  const has = (encloser: string): boolean => proof.has(`${hashOf(star(encloser))}.${suffix}`)
   const cut = cutOf(toy, qname, qtype)
   if (cut !== undefined) {
-    if (!toy.names.get(cut)!.includes('DS')) addMissing(cut)
+    if (toy.names.get(cut)!.includes('DS')) return proof
+    if (!kind.nsec3 || matches(cut)) add(cut)
+    else addEncloser(cut)
     return proof
   }
   if (all.has(qname)) {
@@ -160,8 +164,10 @@ function wanted(toy: Toy, kind: Kind, qname: string, qtype: string): Set<string>
   } else {
     // Where unsigned delegations made them, neither encloser nor wildcard has a record.
     const provable = addEncloser(encloser)
-    if (!hasWildcard) add(star(provable))
-    else if (matches(wildcard)) add(wildcard)
+    if (hasWildcard && matches(wildcard)) add(wildcard)
+    else if (!hasWildcard && !matches(star(provable))) add(star(provable))
+    // Nothing can prove that the wildcard higher up does not stand for the name.
+    else if (!hasWildcard) proof.clear()
   }
   return proof
 }
@@ -211,19 +217,22 @@ function proofOf(
   answerer: ZoneAnswerer,
   qname: string,
   qtype: string,
-): { rcode: number; owners: string[] } {
+): { rcode: number; owners: string[]; authority: string[] } {
   const query = question(qname, scanType(qtype)!)
   query.dnssecOk = true
   const response = new Response()
   response.reset(query)
   answerer.answer(query, response)
   const owners: string[] = []
+  const authority: string[] = []
   for (let i = 0; i < response.count; i++) {
     const type = printType(response.type[i]!)
-    if (response.section[i] !== Section.Authority || !/^NSEC3?$/.test(type)) continue
+    if (response.section[i] !== Section.Authority) continue
+    authority.push(type)
+    if (!/^NSEC3?$/.test(type)) continue
     owners.push(printName(response.ownerBytes[i]!, response.ownerOffset[i]!))
   }
-  return { rcode: response.rcode, owners: owners.sort() }
+  return { rcode: response.rcode, owners: owners.sort(), authority }
 }
 
 const KINDS: Readonly<Record<string, Kind>> = {
@@ -248,8 +257,11 @@ for (const [name, kind] of Object.entries(KINDS)) {
           const answerer = new ZoneAnswerer(imageOf(toy, kind).reader())
           for (const [labels, qtype] of questions) {
             const qname = `${labels.join('.')}.${apex === '.' ? '' : apex}`
-            const { rcode, owners } = proofOf(answerer, qname, qtype)
+            const { rcode, owners, authority } = proofOf(answerer, qname, qtype)
             if (rcode === Rcode.NXDOMAIN) denied++
+            if (owners.length === 0 && authority.includes('SOA')) {
+              throw new Error(`${qname} ${qtype}: a SOA without a proof is bogus for BIND`)
+            }
             const want = [...wanted(toy, kind, qname, qtype)].sort()
             if (owners.join() !== want.join()) {
               throw new Error(
