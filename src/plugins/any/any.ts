@@ -1,5 +1,5 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
-import { Section } from '../../dns/message/response.ts'
+import { type Response, Section } from '../../dns/message/response.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
@@ -7,7 +7,10 @@ import type { Transaction } from '../../plugin/transaction.ts'
 const TTL_SECONDS = 8482
 const HINFO_RDATA = new Uint8Array(Buffer.from('\x0dANY obsoleted\x0cSee RFC 8482', 'latin1'))
 
-/** Answers ANY with one HINFO record (RFC 8482 section 4.2); hands everything else on. */
+/**
+ * Answers ANY with one HINFO record (RFC 8482 section 4.2); hands everything else on. Validators reject an unsigned HINFO
+ * in a signed zone, so queries with DO get what the zone has if that is signed.
+ */
 export class Any implements Handler {
   readonly name = 'any'
   readonly plain: PlainLink
@@ -19,23 +22,44 @@ export class Any implements Handler {
   }
 
   serve(tx: Transaction): number | Promise<number> {
-    const { qclass, qtype } = tx.query
+    const { dnssecOk, qclass, qtype } = tx.query
     if (qclass !== RRClass.IN || qtype !== RRType.ANY) return this.#next.serve(tx)
-    const response = tx.response
-    response.add(
-      Section.Answer,
-      tx.query.qname,
-      0,
-      RRType.HINFO,
-      RRClass.IN,
-      TTL_SECONDS,
-      HINFO_RDATA,
-      0,
-      HINFO_RDATA.length,
-    )
-    response.imputedLabel = tx.query.labelCount
-    response.answeredBy = 'any'
-    response.rcode = Rcode.NOERROR
-    return Rcode.NOERROR
+    if (!dnssecOk) return answer(tx)
+    const status = this.#next.serve(tx)
+    return typeof status === 'number' ? finish(tx, status) : status.then((late) => finish(tx, late))
   }
+}
+
+function finish(tx: Transaction, status: number): number {
+  const { response } = tx
+  if (isSigned(response)) return status
+  response.count = 0
+  response.authoritative = false
+  response.truncated = false
+  response.scopeBits = 0
+  response.edeCode = -1
+  return answer(tx)
+}
+
+function isSigned(response: Response): boolean {
+  for (let i = 0; i < response.count; i++) if (response.type[i] === RRType.RRSIG) return true
+  return false
+}
+
+function answer({ query, response }: Transaction): number {
+  response.add(
+    Section.Answer,
+    query.qname,
+    0,
+    RRType.HINFO,
+    RRClass.IN,
+    TTL_SECONDS,
+    HINFO_RDATA,
+    0,
+    HINFO_RDATA.length,
+  )
+  response.imputedLabel = query.labelCount
+  response.answeredBy = 'any'
+  response.rcode = Rcode.NOERROR
+  return Rcode.NOERROR
 }

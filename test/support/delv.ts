@@ -1,0 +1,27 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { run } from './peer.ts'
+
+/** Has delv validate answers from a zone. */
+export class Delv {
+  readonly #options: readonly string[]
+
+  /** `key`: the DNSKEY record that is trusted, owner first, in one line. `directory`: for a file of it. */
+  constructor(port: number, directory: string, key: string) {
+    const [owner = ''] = key.split(/\s+/)
+    const [flags, protocol, algorithm, ...rest] = key.replace(/^.* DNSKEY /, '').split(/\s+/)
+    const anchors = join(directory, 'anchors')
+    const text = `${owner} static-key ${flags} ${protocol} ${algorithm} "${rest.join('')}";`
+    writeFileSync(anchors, `trust-anchors { ${text} };`)
+    this.#options = ['@127.0.0.1', '-p', String(port), '-a', anchors, `+root=${owner}`]
+  }
+
+  /** Asks and compares: is the answer validated, or accepted as unsigned; does the name exist? */
+  async expect(t: Test, question: string, rcode: string, isSecure: boolean): Promise<void> {
+    const { stdout, stderr } = await run('delv', [...this.#options, ...question.split(' ')])
+    const printed = stdout + stderr
+    t.match(printed, isSecure ? /fully validated/ : /unsigned answer/, `${question}: delv`)
+    if (rcode === 'NXDOMAIN') t.match(printed, /ncache nxdomain/, `${question}: no such name`)
+  }
+}
