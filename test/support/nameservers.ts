@@ -25,6 +25,18 @@ export interface PeerOptions {
   readonly signed: boolean
   /** Master file of a zone that it has of its own; undefined = it follows ours. */
   readonly zoneText?: string
+  /** Knot signs its own zone, with keys that it makes. */
+  readonly dnssec?: Denial
+}
+
+/** How a signed zone proves absence. */
+export type Denial = 'nsec' | 'nsec3' | 'opt-out'
+
+/** Lines of Knot's policy. */
+export const KNOT_POLICY: Readonly<Record<Denial, string>> = {
+  nsec: '    nsec3: off',
+  nsec3: '    nsec3: on\n    nsec3-iterations: 3',
+  'opt-out': '    nsec3: on\n    nsec3-opt-out: on\n    nsec3-salt-length: 0',
 }
 
 export interface RunningPeer {
@@ -117,7 +129,7 @@ ${
 }
 };
 `,
-  knotd: ({ zone, port, signed, zoneText }, own, directory) => `
+  knotd: ({ zone, port, signed, zoneText, dnssec }, own, directory) => `
 server:
   rundir: "${directory}"
   listen: 127.0.0.1@${own}
@@ -142,9 +154,13 @@ ${signed ? `    key: ${KEY.name}` : ''}
   - id: test
     address: 127.0.0.1
     action: ${zoneText === undefined || !signed ? 'transfer' : 'update'}
+policy:
+  - id: ours
+${KNOT_POLICY[dnssec ?? 'nsec']}
 zone:
   - domain: ${zone}
     storage: "${directory}"
+${dnssec === undefined ? '' : '    dnssec-signing: on\n    dnssec-policy: ours'}
     acl: [us, test]
 ${zoneText === undefined ? '    master: us\n    file: copy' : '    file: zone\n    notify: us'}
 `,
