@@ -92,7 +92,7 @@ async function checkCorefile(
     const { blocks, view } = loadCorefile(source, dnsPort, {
       env: process.env,
       directiveNames: DIRECTIVE_NAMES,
-      warn: sink,
+      warn: (message) => warnings.push(new InputError('COREFILE', undefined, message)),
       onUnknown: (error) => faults.push(error),
     })
     read.push(describeBlocks(source, blocks))

@@ -18,7 +18,7 @@ export const FILE_OCTETS_MAX = 16 * 1024 * 1024
 export class Importer {
   readonly #source: TokenSource
   readonly #substitute: (text: string) => string
-  readonly #warn: (line: string) => void
+  readonly #warn: (message: string) => void
   readonly #snippets = new Map<string, readonly Token[]>()
   /** By file: those that it imports. */
   readonly #imports = new Map<string, Set<string>>()
@@ -29,7 +29,7 @@ export class Importer {
   constructor(
     source: TokenSource,
     substitute: (text: string) => string,
-    warn: (line: string) => void = () => {},
+    warn: (message: string) => void = () => {},
   ) {
     this.#source = source
     this.#substitute = substitute
@@ -105,7 +105,7 @@ export class Importer {
     for (const file of files) this.#noteImport(importer, file)
     if (files.length > 0) return files.flatMap((file) => this.#readFile(file))
     if (!/[*?[\]]/.test(path)) throw source.error(`File to import not found: ${pattern}`)
-    this.#warn(`[WARNING] No files matching import glob pattern: ${pattern}`)
+    this.#warn(`No files matching import glob pattern: ${pattern}`)
     return []
   }
 

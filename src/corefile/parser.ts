@@ -22,8 +22,8 @@ export interface ParseOptions {
   readonly directiveNames?: readonly string[]
   /** Takes each unknown directive, and parsing goes on; without it, the first one is thrown. */
   readonly onUnknown?: (error: InputError) => void
-  /** Takes lines such as `[WARNING] No files matching import glob pattern: x`. */
-  readonly warn?: (line: string) => void
+  /** Takes warnings such as `No files matching import glob pattern: x`. */
+  readonly warn?: (message: string) => void
   /** Takes each use of an environment variable that is not set, once per line. */
   readonly onUnset?: (unset: UnsetVariable) => void
 }

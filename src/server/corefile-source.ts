@@ -22,7 +22,7 @@ export type CorefileSource =
 export interface CorefileOptions {
   readonly env: Environment
   readonly directiveNames: readonly string[]
-  readonly warn: (line: string) => void
+  readonly warn: (message: string) => void
 }
 
 /** What serves where a Corefile has no server block, as in CoreDNS. */
@@ -88,9 +88,7 @@ function parseSource(
   const { name, text } = readCorefile(source)
   const blocks = parseCorefile(text, name, options)
   if (blocks.length > 0) return blocks
-  options.warn?.(
-    `[WARNING] ${name}: no server block with a zone; serving .:${dnsPort} { whoami log }`,
-  )
+  options.warn?.(`${name}: no server block with a zone; serving .:${dnsPort} { whoami log }`)
   const fallback = readCorefile(defaultCorefile(dnsPort))
   return parseCorefile(fallback.text, fallback.name, options)
 }

@@ -167,7 +167,7 @@ export class Supervisor {
     const { blocks, view } = loadCorefile(this.#source, parts.dnsPort, {
       env: parts.env,
       directiveNames: parts.directiveNames,
-      warn: parts.sink,
+      warn: (message) => parts.sink(`[WARNING] ${message}`),
     })
     const requestReload = () => this.#reload()
     const { instance, errors } = Instance.create(blocks, view, {

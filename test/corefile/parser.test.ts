@@ -310,8 +310,8 @@ t.test('a pattern without a match is a warning', async (t) => {
   const blocks = parseCorefile('import none/*\na {\n import *.none\n d\n}', file, { env: {}, warn })
   t.strictSame(shape(blocks), [{ keys: ['a'], directives: [['d', ['d']]] }])
   t.strictSame(warnings, [
-    '[WARNING] No files matching import glob pattern: none/*',
-    '[WARNING] No files matching import glob pattern: *.none',
+    'No files matching import glob pattern: none/*',
+    'No files matching import glob pattern: *.none',
   ])
 })
 

@@ -1,4 +1,5 @@
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import { isSubdomain } from '../../dns/name/name.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { findMetadata } from '../../plugin/metadata.ts'
 import { scanZoneArgs } from '../../plugin/zone-args.ts'
@@ -14,9 +15,10 @@ export const log: Directive = {
   name: 'log',
   setup(c) {
     const rules: LogRule[] = []
+    const earlier: Uint8Array[] = []
     while (c.dispenser.next()) {
       if (rules.length > RULE_MAX) throw c.dispenser.error(`more than ${RULE_MAX + 1} lines of log`)
-      rules.push(scanRule(c))
+      rules.push(scanRule(c, earlier))
     }
     // Here the response's rcode is the status: handlers store what they return.
     c.block.metadata.set('log/class', (tx) => classOf(tx, tx.response.rcode))
@@ -31,14 +33,16 @@ export const log: Directive = {
   },
 }
 
-function scanRule(c: SetupContext): LogRule {
+/** `earlier`: names of the lines before this one, which decide first; those of this line are added. */
+function scanRule(c: SetupContext, earlier: Uint8Array[]): LogRule {
   const d = c.dispenser
   const args = d.remainingArgs()
   // A lone argument is always a name, even one with braces.
   const hasFormat = args.length > 1 && args.at(-1)!.includes('{')
   const format = formatText(hasFormat ? args.pop()! : '{common}')
   const names = scanZoneArgs(d, args.length === 0 ? ['.'] : args)
-  for (const arg of args) warnOfName(c, arg)
+  for (const arg of args) warnOfName(c, arg, earlier)
+  earlier.push(...names)
   for (const field of unknownFields(format)) {
     c.warn(`log has no field ${field}: it is printed as it stands`, d.position())
   }
@@ -49,11 +53,27 @@ function scanRule(c: SetupContext): LogRule {
   }
 }
 
-/** No query is for such a name: most likely it was meant as the format. */
-function warnOfName(c: SetupContext, arg: string): void {
-  if (!/[{}\s]/.test(arg)) return
-  const message = `log: ${JSON.stringify(arg)} is read as a name, and no query is for it`
-  c.warn(`${message}; write a name before a format: log . FORMAT`, c.dispenser.position())
+/** Warns of a name that no query of the block matches. */
+function warnOfName(c: SetupContext, arg: string, earlier: readonly Uint8Array[]): void {
+  const warn = (message: string): void => c.warn(message, c.dispenser.position())
+  const quoted = JSON.stringify(arg)
+  if (/[{}\s]/.test(arg)) {
+    const message = `log: ${quoted} is read as a name, and no query is for it`
+    warn(`${message}; write a name before a format: log . FORMAT`)
+    return
+  }
+  const zones = c.block.keys.map(({ zone }) => zone)
+  // A CIDR stands for several names.
+  const names = scanZoneArgs(c.dispenser, [arg])
+  const isServed = (name: Uint8Array): boolean =>
+    zones.some((zone) => isSubdomain(name, zone) || isSubdomain(zone, name))
+  if (!names.some(isServed)) {
+    warn(`log: no query of the block is for ${quoted}: it is outside of the block's zones`)
+    return
+  }
+  if (names.every((name) => earlier.some((other) => isSubdomain(name, other)))) {
+    warn(`log: ${quoted} never matches: an earlier log of the block has its queries; move it up`)
+  }
 }
 
 /** Throws InputError where lines could be longer than there is room for: any client could make them so. */

@@ -1,18 +1,29 @@
 import { existsSync } from 'node:fs'
+import { InputError } from '../../base/errors.ts'
 import type { Directive } from '../../plugin/directive.ts'
 
 /** `root PATH`: where relative paths of the block's other directives start. */
 export const root: Directive = {
   name: 'root',
   setup(c) {
+    let position = c.dispenser.position()
     while (c.dispenser.next()) {
+      position = c.dispenser.position()
       const args = c.dispenser.remainingArgs()
       if (args.length !== 1) throw c.dispenser.argError()
       c.block.root = args[0]!
     }
-    // The folder may appear later, so that this is no error; but whoever mistyped it should know.
+    // The folder may appear later, so a missing one is a warning only.
+    const fault = (): string =>
+      existsSync(c.block.root) ? '' : `Root path does not exist: ${c.block.root}`
     c.onStartup(() => {
-      if (!existsSync(c.block.root)) c.log.warning(`Root path does not exist: ${c.block.root}`)
+      const text = fault()
+      if (text !== '') c.log.warning(text)
+    })
+    c.onCheck(({ warn }) => {
+      const text = fault()
+      if (text !== '') warn(new InputError('ROOT', position, text))
+      return []
     })
   },
 }
