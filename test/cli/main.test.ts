@@ -1,0 +1,35 @@
+import t from 'tap'
+import { root, runSextant } from '../support/server.ts'
+
+const COMMANDS = 'the commands are serve, check, operator, query, demo, help'
+
+const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; error?: string }[] = [
+  { args: ['foo'], code: 1, error: `"foo" is not a command: ${COMMANDS}` },
+  { args: ['chekc'], code: 1, error: `"chekc" is not a command: ${COMMANDS}; did you mean check?` },
+  { args: ['Serve'], code: 1, error: `"Serve" is not a command: ${COMMANDS}; did you mean serve?` },
+  { args: ['foo', '-conf', 'x'], code: 1, error: `"foo" is not a command: ${COMMANDS}` },
+  { args: [''], code: 1, error: `"" is not a command: ${COMMANDS}` },
+  { args: ['a\nb'], code: 1, error: `"a\\nb" is not a command: ${COMMANDS}` },
+  {
+    args: ['version'],
+    code: 1,
+    error: `"version" is not a command: ${COMMANDS}; the version is \`sextant -version\``,
+  },
+  { args: ['-foo'], code: 1, error: 'flag provided but not defined: -foo' },
+  { args: ['serve', 'foo'], code: 1, error: 'extra command line arguments: [foo]' },
+  { args: ['check', 'foo'], code: 1, error: 'extra command line arguments: [foo]' },
+  { args: ['-version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
+  { args: ['serve', '--version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
+  { args: ['help'], code: 0, out: /^ {2}sextant check -conf FILE/m },
+  { args: ['check', '-h'], code: 0, out: /^ {2}sextant check -conf FILE/m },
+]
+
+for (const { args, code, out, error } of CASES) {
+  t.test(`sextant ${JSON.stringify(args)}`, async (t) => {
+    const got = await runSextant(root, args)
+    t.equal(got.code, code)
+    if (out === undefined) t.equal(got.stdout, '')
+    else t.match(got.stdout, out)
+    t.equal(got.stderr, error === undefined ? '' : `${error}\n`)
+  })
+}
