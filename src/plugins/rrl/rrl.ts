@@ -87,7 +87,7 @@ export class Rrl implements ReplyLimiter {
       const isWhole = category === Category.Nxdomain && label === 0
       name = query.suffixHash[isWhole ? labelCount : Math.min(label, labelCount)]!
     }
-    const type = category === Category.Response ? query.qtype : 0
+    const type = category === Category.Response ? chargedType(query, response) : 0
     return this.#decide(tx, query, category, name, type, nowMs)
   }
 
@@ -194,4 +194,19 @@ function categorize(query: Query, response: Response): Category {
     else if (response.type[i] === RRType.SOA) return Category.Nodata
   }
   return isReferral ? Category.Referral : Category.Nodata
+}
+
+/**
+ * The type that a positive reply is charged to: the query type if it has such a record, else that of its first record. A
+ * CNAME, a DNAME or ANY answers any query type, so the query type does not tell such replies apart. @hot
+ */
+function chargedType({ qtype }: Query, response: Response): number {
+  let first = 0
+  for (let i = 0; i < response.count; i++) {
+    if (response.section[i] !== Section.Answer) continue
+    const type = response.type[i]!
+    if (type === qtype) return qtype
+    if (first === 0) first = type
+  }
+  return first
 }

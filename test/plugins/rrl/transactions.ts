@@ -12,6 +12,8 @@ export interface Reply {
   readonly rcode?: number
   readonly opcode?: number
   readonly kind?: 'answer' | 'nodata' | 'referral' | 'empty'
+  /** Of the records of an answer; the query type by default. */
+  readonly answers?: readonly number[]
   /** As `Response.imputedLabel`. */
   readonly label?: number
 }
@@ -27,7 +29,9 @@ export function transactionOf(reply: Reply = {}): Transaction {
   const add = (section: Section, added: number): void => {
     response.add(section, query.qname, 0, added, RRClass.IN, 60, new Uint8Array(22), 0, 4)
   }
-  if (rcode === 0 && kind === 'answer') add(Section.Answer, type)
+  if (rcode === 0 && kind === 'answer') {
+    for (const answer of reply.answers ?? [type]) add(Section.Answer, answer)
+  }
   if (rcode === 3 || kind === 'nodata') add(Section.Authority, RRType.SOA)
   if (kind === 'referral') add(Section.Authority, RRType.NS)
   if (kind !== 'empty') add(Section.Additional, RRType.A)
