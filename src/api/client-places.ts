@@ -12,6 +12,8 @@ export const REGULAR_MS = 5 * 60_000
 /** Most new connections per second of one client, and of all clients without a reserved place; loopback has no limit. */
 export const RATE_PER_CLIENT = 32
 export const RATE = 128
+/** Above RATE: most per second that are the first of their client in that second, and as many of their network. */
+export const RATE_FIRST = 32
 
 /** One connection. */
 export interface Place {
@@ -38,6 +40,10 @@ export class ClientPlaces {
   /** New connections since `#rateMs`, by client, and those of them without a reserved place. */
   readonly #arrivals = new Map<string, number>()
   #sharedArrivals = 0
+  /** Networks of `#arrivals`, and connections of the two quotas of RATE_FIRST. */
+  readonly #networks = new Set<string>()
+  #firstOfClients = 0
+  #firstOfNetworks = 0
   #rateMs = 0
 
   /**
@@ -63,13 +69,26 @@ export class ClientPlaces {
     if (nowMs - this.#rateMs >= 1000) {
       this.#rateMs = nowMs
       this.#arrivals.clear()
-      this.#sharedArrivals = 0
+      this.#networks.clear()
+      this.#sharedArrivals = this.#firstOfClients = this.#firstOfNetworks = 0
     }
     const arrivals = this.#arrivals.get(client) ?? 0
-    if (arrivals >= RATE_PER_CLIENT || (!isReserved && this.#sharedArrivals >= RATE)) return true
+    if (arrivals >= RATE_PER_CLIENT) return true
+    if (!isReserved && !this.#takeArrival(client, arrivals === 0)) return true
     this.#arrivals.set(client, arrivals + 1)
-    if (!isReserved) this.#sharedArrivals++
     return false
+  }
+
+  /** False if the quotas of this second are used up. A flood from few networks leaves room for a probe from another. */
+  #takeArrival(client: string, isFirst: boolean): boolean {
+    const network = networkOf(client)
+    const isFirstOfNetwork = !this.#networks.has(network)
+    if (this.#sharedArrivals < RATE) this.#sharedArrivals++
+    else if (isFirst && this.#firstOfClients < RATE_FIRST) this.#firstOfClients++
+    else if (isFirstOfNetwork && this.#firstOfNetworks < RATE_FIRST) this.#firstOfNetworks++
+    else return false
+    this.#networks.add(network)
+    return true
   }
 
   /** Frees a place; does nothing if it was evicted. */
@@ -136,4 +155,10 @@ export function clientOf(address: string): string {
   const tailGroups = after === 0 ? [] : tail!.split(':')
   const zeros = tail === undefined ? 0 : 8 - groups.length - after
   return `${[...groups, ...new Array<string>(zeros).fill('0'), ...tailGroups].slice(0, 4).join(':')}::/64`
+}
+
+/** The IPv4 /24 or IPv6 /48 of a client. */
+function networkOf(client: string): string {
+  const isIPv4 = !client.includes(':')
+  return client.split(isIPv4 ? '.' : ':', 3).join(isIPv4 ? '.' : ':')
 }

@@ -7,6 +7,7 @@ import {
   PLACES_PER_CLIENT,
   type Place,
   RATE,
+  RATE_FIRST,
   RATE_PER_CLIENT,
   REGULAR_MS,
   REGULARS,
@@ -84,7 +85,8 @@ t.test(
       return count
     }
     places.noteServed(places.admit('192.0.2.1', 0, () => {})!, 0)
-    t.equal(admitted(address, 5000), RATE)
+    const inOneNetwork = (n: number): string => `192.0.3.${n & 255}`
+    t.equal(admitted(inOneNetwork, 5000), RATE + RATE_FIRST)
     t.equal(
       admitted(() => '192.0.2.1', 5000),
       RATE_PER_CLIENT,
@@ -96,10 +98,21 @@ t.test(
     )
     t.equal(
       admitted(() => '192.0.2.2', 5999),
-      0,
+      1,
+      'the first of a network',
     )
     t.equal(
-      admitted(() => '192.0.2.2', 6000),
+      admitted(() => '192.0.2.2', 5999),
+      0,
+    )
+    const inOwnNetwork = (n: number): string => `10.${n >> 8}.${n & 255}.1`
+    t.equal(admitted(inOwnNetwork, 5999), RATE_FIRST - 1, 'as many networks as have room')
+    const inOneSite = (n: number): string => `2001:db8:1:${n.toString(16)}::1`
+    t.equal(admitted(inOneSite, 5999), 0)
+    t.equal(admitted(inOneSite, 7000), RATE + RATE_FIRST, 'IPv6: a /48 is one network')
+    t.ok(places.admit('2001:db8:2::1', 7000, () => {}))
+    t.equal(
+      admitted(() => '192.0.2.2', 8000),
       RATE_PER_CLIENT,
       'a second later',
     )
