@@ -152,6 +152,11 @@ export function firstOwnerKey(packed: PackedRecord): string | undefined {
   return u16At(packed, countAt) === 0 ? undefined : ownerKeyAt(packed, countAt + 2)
 }
 
+/** `createdSeconds` of the record. */
+export function packedCreatedSeconds(packed: PackedRecord): number {
+  return u16At(packed, 0) * 0x1_0000 + u16At(packed, 2)
+}
+
 /** `lowerNameKey` of the owner of the endpoint at that offset. */
 export function ownerKeyAt(packed: PackedRecord, start: number): string {
   return packed.slice(start + 1, endOfText8(packed, start))

@@ -1,7 +1,9 @@
 import { RRType } from '../dns/iana/types.ts'
+import { printName } from '../dns/name/name.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DecodedRecord, isDerived, type RecordForm } from './decoded-record.ts'
 import type { Endpoint } from './dns-record.ts'
+import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
 import {
   buildOwnerSets,
   type Conflict,
@@ -45,8 +47,7 @@ const BATCH_MAX = 32
  */
 export class RecordZone {
   readonly #options: RecordZoneOptions
-  /** By `nameKey` of the owner: one record is by far the most common. */
-  readonly #byOwner = new Map<string, StoredRecord | readonly StoredRecord[]>()
+  readonly #holders = new OwnerHolders()
   readonly #fixedByOwner = new Map<string, Contribution[]>()
   readonly #conflicts = new Map<string, readonly Conflict[]>()
   readonly #digest = new ContentDigest()
@@ -96,7 +97,7 @@ export class RecordZone {
     const key = isDerived(unpackPlace(packed).zoneLabel, this.#options)
       ? this.#decode(record, new Map()).groups[0]?.key
       : firstOwnerKey(packed)
-    return key !== undefined && this.#holders(key).includes(record)
+    return key !== undefined && this.#holders.of(key).includes(record)
   }
 
   /** Takes over changes of records of this zone; `before` and `after` only where they belong to it. */
@@ -133,13 +134,13 @@ export class RecordZone {
     if (before !== undefined || after === undefined) return false
     const record = new DecodedRecord(after, this.#options)
     for (const { key } of record.groups) {
-      if (!this.#byOwner.has(key) && !this.#fixedByOwner.has(key) && key !== this.#apexKey) continue
+      if (!this.#holders.has(key) && !this.#fixedByOwner.has(key) && key !== this.#apexKey) continue
       decoded.set(after, record)
       return false
     }
     if (record.groups.length > 0) this.#recordCount++
     for (const { key, owner, contributions } of record.groups) {
-      this.#byOwner.set(key, after)
+      this.#holders.add(key, after)
       const conflicts: Conflict[] = []
       const sets = buildOwnerSets(owner, contributions, { isApex: false }, conflicts)
       for (const set of sets) this.#put(key, owner, set)
@@ -208,16 +209,31 @@ export class RecordZone {
     conflicts: Conflict[],
   ): OwnerSet[] {
     const contributions: Contribution[] = [...(this.#fixedByOwner.get(key) ?? [])]
-    for (const record of this.#holders(key)) {
-      const known = this.#decode(record, decoded)
-      const all = known.covers(key) ? known : new DecodedRecord(record, this.#options)
-      contributions.push(...(all.find(key)?.contributions ?? []))
+    const holders = this.#holders.of(key)
+    for (const record of holders.slice(0, HOLDERS_MAX)) {
+      contributions.push(...this.#contributions(key, record, decoded))
+    }
+    const first = holders.length > HOLDERS_MAX ? holders[HOLDERS_MAX]! : undefined
+    const leftOut = first && this.#contributions(key, first, decoded)[0]
+    if (leftOut !== undefined) {
+      const text = `${printName(owner)}: more than ${HOLDERS_MAX} records have endpoints of that name; the first ${HOLDERS_MAX} count`
+      conflicts.push({ text, key: leftOut.key, owner, type: leftOut.endpoint.type })
     }
     const isApex = key === this.#apexKey
     if (isApex && !contributions.some((c) => c.endpoint.type === RRType.NS)) {
       contributions.push({ ...CONFIGURED, key: DEFAULT_KEY, endpoint: this.#options.defaultNs })
     }
     return buildOwnerSets(owner, contributions, { isApex }, conflicts)
+  }
+
+  #contributions(
+    key: string,
+    record: StoredRecord,
+    decoded: Map<StoredRecord, DecodedRecord>,
+  ): readonly Contribution[] {
+    const known = this.#decode(record, decoded)
+    const all = known.covers(key) ? known : new DecodedRecord(record, this.#options)
+    return all.find(key)?.contributions ?? []
   }
 
   #decode(
@@ -232,12 +248,6 @@ export class RecordZone {
     return fresh
   }
 
-  #holders(key: string): readonly StoredRecord[] {
-    const held = this.#byOwner.get(key)
-    if (held === undefined) return []
-    return isList(held) ? held : [held]
-  }
-
   #index(
     { before, after }: RecordChange,
     decoded: Map<StoredRecord, DecodedRecord>,
@@ -245,31 +255,13 @@ export class RecordZone {
   ): void {
     const old = before === undefined ? [] : this.#decode(before, decoded).groups
     const now = after === undefined ? [] : this.#decode(after, decoded).groups
-    for (const { key } of old) this.#dropHolder(key, before!)
-    for (const { key } of now) this.#addHolder(key, after!)
+    for (const { key } of old) this.#holders.drop(key, before!)
+    for (const { key } of now) this.#holders.add(key, after!)
     if (difference === undefined) {
       this.#recordCount += Number(now.length > 0) - Number(old.length > 0)
       return
     }
-    for (const key of difference.same) this.#replaceHolder(key, before!, after!)
-  }
-
-  #addHolder(key: string, record: StoredRecord): void {
-    const held = this.#byOwner.get(key)
-    if (held === undefined) this.#byOwner.set(key, record)
-    else this.#byOwner.set(key, isList(held) ? [...held, record] : [held, record])
-  }
-
-  #dropHolder(key: string, record: StoredRecord): void {
-    const rest = this.#holders(key).filter((r) => r !== record)
-    if (rest.length === 0) this.#byOwner.delete(key)
-    else this.#byOwner.set(key, rest.length === 1 ? rest[0]! : rest)
-  }
-
-  #replaceHolder(key: string, before: StoredRecord, after: StoredRecord): void {
-    const held = this.#byOwner.get(key)
-    const isAlone = held === undefined || !isList(held)
-    this.#byOwner.set(key, isAlone ? after : held.map((r) => (r === before ? after : r)))
+    for (const key of difference.same) this.#holders.replace(key, before!, after!)
   }
 
   #noteConflicts(key: string, conflicts: readonly Conflict[]): void {
@@ -282,8 +274,4 @@ export class RecordZone {
     const told = new Set(known?.map((conflict) => conflict.text))
     for (const { text } of conflicts) if (!told.has(text)) this.#options.onConflict(text)
   }
-}
-
-function isList(held: StoredRecord | readonly StoredRecord[]): held is readonly StoredRecord[] {
-  return Array.isArray(held)
 }

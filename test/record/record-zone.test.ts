@@ -3,6 +3,7 @@ import t from 'tap'
 import { printType, RRType } from '../../src/dns/iana/types.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
+import { HOLDERS_MAX } from '../../src/record/owner-holders.ts'
 import type { OwnerSet } from '../../src/record/owner-sets.ts'
 import { packRecord } from '../../src/record/pack.ts'
 import { plan, printSet } from '../../src/record/plan.ts'
@@ -209,6 +210,34 @@ t.test('records that disagree are settled by rule, in any order of arrival', (t)
       else t.match(conflicts[conflicts.length - 1], warning, name)
       t.equal(records.conflictCount, warning === undefined ? 0 : 1, name)
     }
+  }
+  t.end()
+})
+
+t.test('of one name the first 1 024 records count, in any order of arrival and removal', (t) => {
+  const numbered = (i: number): Given => ({
+    name: `r${String(i).padStart(4, '0')}`,
+    endpoints: [`x.k.example.com A 10.0.${i >> 8}.${i & 255}`],
+  })
+  const all = Array.from({ length: HOLDERS_MAX + 40 }, (_, i) => record(numbered(i)))
+  const changes = all.map((after) => ({ before: undefined, after }))
+  const fitting = all.slice(0, HOLDERS_MAX)
+  const expected = zone()
+  expected.records.apply(fitting.map((after) => ({ before: undefined, after })))
+  for (const order of [changes, [...changes].reverse()]) {
+    const { records, sink, conflicts } = zone()
+    records.apply(order)
+    t.equal(records.digest, expected.records.digest)
+    t.strictSame(conflicts, [
+      'x.k.example.com.: more than 1024 records have endpoints of that name; the first 1024 count',
+    ])
+    t.equal(records.conflicts()[0]?.key, 'n/r1024')
+    t.equal(records.recordCount, all.length)
+    records.apply(all.slice(0, 40).map((before) => ({ before, after: undefined })))
+    t.equal(sink.targets(`${X} A`)?.length, HOLDERS_MAX)
+    t.equal(records.conflictCount, 0)
+    records.apply(all.slice(40).map((before) => ({ before, after: undefined })))
+    t.strictSame(sink.targets(`${X} A`), undefined)
   }
   t.end()
 })
