@@ -66,7 +66,7 @@ export class OperatorMetrics implements RemoteMetrics {
     )
     this.#refused = registry.gauge(
       'sextant_operator_endpoints_refused',
-      'What peers report of a record and is refused: lines of the log.',
+      'Refusals of what peers report of a record: lines of the log.',
       ['dns_record_name', 'dns_record_namespace'],
     )
     this.#writes = registry.counter(
@@ -113,7 +113,7 @@ export class OperatorMetrics implements RemoteMetrics {
     else this.#leftOut.remove(labels)
   }
 
-  /** 0 = none, of which nothing is shown. */
+  /** 0 = none: the metric is not shown. */
   setDisputes(key: string, conflicts: number, refused: number): void {
     const labels = placeOf(key)
     if (conflicts > 0) this.#conflicts.set(labels, conflicts)

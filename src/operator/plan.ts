@@ -116,7 +116,7 @@ function composePublishedStatus(
     ...(peers === undefined ? {} : { peers }),
   }
   const conditions = healthy === undefined ? [ready] : [ready, healthy]
-  // Where peers were never refused anything there is nothing to say.
+  // The condition is absent until the first conflict or refusal.
   const isKnown = itemsOf(mappingOf(object, 'status'), 'conditions').some(
     ({ type }) => type === accepted.type,
   )

@@ -26,7 +26,7 @@ export interface Provider {
   readonly nameservers: readonly Nameserver[]
   /** What is asked for and transferred is signed with it; undefined = nothing is. */
   readonly tsigKey: TsigKey | undefined
-  /** What its nameservers may say beyond what every peer may. */
+  /** What its nameservers may report in addition to what every peer may. */
   readonly rules: readonly PeerRule[]
 }
 

@@ -264,12 +264,12 @@ export class Reconciler {
     )
     const roomOctets = roomForOthers(publishing.object, own.shared)
     const down = downTargets(health.down)
-    const told = { site, endpoints: own.shared, roomOctets, down }
+    const ours = { site, endpoints: own.shared, roomOctets, down }
     const form = peersForm()
-    const merge = mergeShares(told, screened.shares, nowMs, expiryMs)
+    const merge = mergeShares(ours, screened.shares, nowMs, expiryMs)
     const refused = [
       ...listRefused(remembered),
-      ...screened.refused.map(({ teller, text }) => `peer ${teller}: refused: ${text}`),
+      ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
     ]
     const disputes = [...merge.conflicts.map(({ text }) => text), ...refused]
     const content = {

@@ -84,7 +84,7 @@ export class RecordNames {
   }
 }
 
-/** '' = the object is none that a user made, or names no host. */
+/** '' = the object was not made by a user, or names no host. */
 function hostOf(object: ApiObject): string {
   if (isDerived(object)) return ''
   return bareHost(canonical(textOf(mappingOf(object, 'spec'), 'rootHost')))

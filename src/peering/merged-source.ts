@@ -45,7 +45,7 @@ export interface MergedSourceParts {
   /** Apexes of the zones that are served, and names of their name servers; lower case, without a final dot. */
   readonly zones?: readonly string[]
   readonly servers?: readonly string[]
-  /** What a peer may say beyond what every peer may. `address`: as in its status. */
+  /** What a peer may report in addition to what every peer may. `address`: as in its status. */
   readonly rulesOf?: (address: string) => readonly PeerRule[]
   readonly expiryMs: number
   readonly clock: Clock
@@ -53,11 +53,11 @@ export interface MergedSourceParts {
   readonly log: Logger
 }
 
-/** What of what peers report does not get through. */
+/** Parts of what peers report that are not served. */
 export interface PeerDisputes {
   /** Disagreements with other sites that are settled here. */
   readonly conflicts: number
-  /** Endpoints that were refused since they are not the peer's to report, by its address. */
+  /** Endpoints that were refused because the peer may not report them, by its address. */
   readonly refused: ReadonlyMap<string, number>
 }
 
@@ -172,7 +172,7 @@ export class MergedSource implements RecordSource {
     const refused = new Map<string, number>()
     for (const troubles of this.#troubles.values()) {
       conflicts += troubles.conflicts.length
-      for (const { teller } of troubles.refused) refused.set(teller, (refused.get(teller) ?? 0) + 1)
+      for (const { peer } of troubles.refused) refused.set(peer, (refused.get(peer) ?? 0) + 1)
     }
     return { conflicts, refused }
   }
@@ -213,7 +213,7 @@ export class MergedSource implements RecordSource {
     this.#forget(record)
   }
 
-  /** Our records of the host changed: what peers may say of hosts above and below it may be other than it was. */
+  /** Our records of the host changed, so peers may now report more or less about hosts above and below it. */
   #noteOwn(text: string): void {
     this.#dirty.add(text)
     for (const above of namesAbove(text)) if (this.#peered.has(above)) this.#dirty.add(above)
@@ -341,7 +341,7 @@ export class MergedSource implements RecordSource {
     }
   }
 
-  #screen(host: Host, told: readonly SiteShare[]): readonly StoredRecord[] {
+  #screen(host: Host, states: readonly SiteShare[]): readonly StoredRecord[] {
     const { teller, rulesOf = () => [] } = this.#parts
     const kept: StoredRecord[] = []
     const mine: { record: StoredRecord; content: RecordContent }[] = []
@@ -355,7 +355,7 @@ export class MergedSource implements RecordSource {
       teller.share(record, content, undefined),
     )
     const names = this.#ownHosts.beside(new Set(mine.map(({ record }) => record)))
-    const { shares, refused } = screenShares(told, { names, own: endpoints, rulesOf })
+    const { shares, refused } = screenShares(states, { names, own: endpoints, rulesOf })
     if (!shares.some(hasEndpoints)) {
       this.#noteTroubles(host.text, { conflicts: [], refused })
       return host.own
@@ -411,7 +411,7 @@ export class MergedSource implements RecordSource {
 function textsOf({ conflicts, refused }: Troubles): readonly string[] {
   return [
     ...conflicts.map((text) => `conflict with another site: ${text}`),
-    ...refused.map(({ teller, text }) => `peer ${teller}: refused: ${text}`),
+    ...refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
   ]
 }
 

@@ -34,7 +34,7 @@ async function resolveBySystem(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address)
 }
 
-/** Where the peer is now, by `resolve` if it goes by a name; none = the host is unknown. */
+/** The current addresses of the peer. `resolve` looks up a host name; empty = the host is unknown. */
 export async function resolvePeer(
   { host, port }: PeerAddress,
   resolve: Resolve = resolveBySystem,

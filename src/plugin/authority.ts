@@ -77,8 +77,8 @@ function keepChain(tx: Transaction): number {
 
 /**
  * Appends the target's answer records, its SOA where the answer is negative, DNSSEC's proofs, and all of a referral. SOA
- * and referral take the place of our own NS, behind `chainEnd`. Octets are copied: the target goes back to its pool, and
- * with it whatever buffers its records lie in.
+ * and referral take the place of our own NS, behind `chainEnd`. Octets are copied, because the target's
+ * transaction returns to its pool with the buffers of its records.
  */
 function mergeAnswer(tx: Transaction, from: Response, chainEnd: number): void {
   const to = tx.response

@@ -4,15 +4,15 @@ import type { Transaction } from './transaction.ts'
 /** What becomes of a reply over UDP. */
 export const Verdict = {
   Send: 0,
-  /** It goes out without records and with TC, so that a client whose address is real asks again over TCP. */
+  /** It is sent without records and with TC, so that a client with a real address retries over TCP. */
   Truncate: 1,
   Drop: 2,
 } as const
 export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 
 /**
- * Limits the UDP replies to clients whose address nothing proves. The server asks once per reply, when the chain is
- * done; queries over TCP, with a valid server cookie or a verified TSIG never come here.
+ * Limits the UDP replies to clients whose address nothing proves. The server calls it once per reply,
+ * after the chain. Replies over TCP, and to queries with a valid server cookie or a verified TSIG, are exempt.
  */
 export interface ReplyLimiter {
   /** Debits the reply in `tx.response`, whose rcode is final. `nowMs`: monotonic. @hot */

@@ -3,7 +3,12 @@ import type { Timers } from '../base/timers.ts'
 import { StateFile } from '../record/state/state-file.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type RisenRecord, SETTLE_MS } from './ramp-up.ts'
-import { elapsedSince, printRisen, RISEN_STATE, type RisenAddress } from './risen-text.ts'
+import {
+  elapsedSince,
+  printSlowStarts,
+  SLOW_START_STATE,
+  type SlowStartAddress,
+} from './slow-start-text.ts'
 
 export interface RampUpFileOptions {
   /** Absolute. */
@@ -16,15 +21,15 @@ export interface RampUpFileOptions {
 /** Keeps slow starts over a restart: those of all sources that have one file. */
 export class RampUpFile {
   readonly #clock: Clock
-  readonly #file: StateFile<{ writtenMs: number; addresses: readonly RisenAddress[] }>
+  readonly #file: StateFile<{ writtenMs: number; addresses: readonly SlowStartAddress[] }>
   readonly #users = new Set<() => Iterable<RisenRecord>>()
   readonly #openedMs: number
   readonly #known: readonly RisenRecord[]
 
   constructor({ path, log, clock, timers }: RampUpFileOptions) {
     this.#clock = clock
-    const print = (): Iterable<string> => printRisen(this.#state())
-    this.#file = new StateFile({ path, kind: RISEN_STATE, log, clock, timers, print })
+    const print = (): Iterable<string> => printSlowStarts(this.#state())
+    this.#file = new StateFile({ path, kind: SLOW_START_STATE, log, clock, timers, print })
     const found = this.#file.open()
     this.#openedMs = clock.monotonic()
     this.#known = (found?.addresses ?? []).map((one) => {
@@ -34,12 +39,12 @@ export class RampUpFile {
     })
   }
 
-  /** What an earlier process left; nothing once the start is over: a reload has what this process knows. */
+  /** Slow starts of an earlier process; empty after the start, since a reload has those of this process. */
   get known(): readonly RisenRecord[] {
     return this.#clock.monotonic() - this.#openedMs < SETTLE_MS ? this.#known : []
   }
 
-  /** Has what rises written from now on; returns the function that ends it. */
+  /** Adds a source of slow starts to write to the file; returns the function that removes it. */
   add(risen: () => Iterable<RisenRecord>): () => void {
     this.#users.add(risen)
     return () => this.#users.delete(risen)
@@ -49,15 +54,15 @@ export class RampUpFile {
     this.#file.noteChange()
   }
 
-  /** Leaves the file as things are now. */
+  /** Writes the current state and closes the file. */
   close(): void {
     if (this.#state().addresses.length > 0) this.#file.noteChange()
     this.#file.close()
   }
 
-  #state(): { readonly writtenMs: number; readonly addresses: readonly RisenAddress[] } {
+  #state(): { readonly writtenMs: number; readonly addresses: readonly SlowStartAddress[] } {
     const nowMs = this.#clock.monotonic()
-    const addresses: RisenAddress[] = []
+    const addresses: SlowStartAddress[] = []
     for (const risen of this.#users) {
       for (const { key, hostKey, sinceMs } of risen()) {
         for (const [address, cameMs] of sinceMs) {

@@ -39,9 +39,9 @@ export interface RampUpOptions {
   readonly log: Logger
   /** What another one, as before a reload, knows to rise. */
   readonly known?: Iterable<RisenRecord>
-  /** What was rising when an earlier process ended: records of it may come in later, those of peers for example. */
+  /** Slow starts when an earlier process ended. Their records may arrive later, for example those of peers. */
   readonly kept?: Iterable<RisenRecord>
-  /** Called after each change of what rises, and each step. */
+  /** Called after each change of the slow starts, and after each step. */
   readonly onChange?: () => void
 }
 
@@ -71,7 +71,7 @@ export class RampUp {
   /** When records will be whole that were first seen a moment ago, soonest first; those of the start. */
   readonly #settlesMs = new Map<string, number>()
   readonly #startSettlesMs: number
-  /** By host: what an earlier process left, until records had the time to come in. */
+  /** By host: slow starts of an earlier process, until their records have had time to arrive. */
   #kept = new Map<string, SinceMs>()
   #stopStepping: (() => void) | undefined
   readonly #unsubscribe: () => void
@@ -147,7 +147,7 @@ export class RampUp {
     this.#keepStepping()
   }
 
-  /** Has what rose before a restart go on; what began to rise since then is not touched. */
+  /** Continues slow starts of before a restart; those that began since then are not changed. */
   #resume(record: StoredRecord): void {
     const kept = this.#kept.get(hostKeyOf(record))
     if (kept === undefined) return

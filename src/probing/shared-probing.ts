@@ -71,7 +71,7 @@ class KeptRampUp extends RampUp {
   }
 
   override close(): void {
-    // The file is written once more while it knows what rises.
+    // The file is written once more while this source is still in it.
     this.#releaseFile?.()
     this.#removeUser()
     super.close()

@@ -194,7 +194,7 @@ export class Server implements ServerView {
   #recover(tx: Transaction, error: unknown): number {
     this.#counters.add(ServerCount.Panics)
     clearForError(tx, Rcode.SERVFAIL)
-    // The packet that does it once may come a million times; the counter has them all.
+    // A client can repeat the packet that caused it; the counter counts all of them.
     if (!this.#panicLines.take(this.#clock.monotonic())) return Rcode.SERVFAIL
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
     this.#log.error(`Recovered from panic in server: "${this.address}" ${text}`)

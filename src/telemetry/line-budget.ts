@@ -1,5 +1,5 @@
 /**
- * Bounds lines that packets cause: at most `linesMax` in a period. Whoever is refused counts instead.
+ * Bounds lines that packets cause: at most `linesMax` in a period. A caller that is refused counts the line instead.
  */
 export class LineBudget {
   readonly #linesMax: number

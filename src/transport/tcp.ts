@@ -209,7 +209,7 @@ class TcpServer implements TcpListener, TcpHost {
 
   /**
    * True if there is room for one more of `peer`, if need be the room of another connection (RFC 7766 section 6.2.3): one
-   * of the same client if that has as many as it may, else one of those that hold most. Who holds few keeps its place.
+   * of the same client if that is at its limit, else one of the client with the most. A client with few keeps its places.
    */
   #hasRoom(peer: Peer): boolean {
     const { connectionsMax, connectionsPerAddressMax } = this.#limits

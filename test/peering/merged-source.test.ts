@@ -342,7 +342,7 @@ t.test(
     t.strictSame(serves(), ['a/in 192.0.2.9', ours])
     t.match(
       lines.join('\n'),
-      /refused: "klb\..* A: a record of ours of app\.k\.example\.com has that name/,
+      /refused: "klb\..* A: our record of app\.k\.example\.com has that name/,
     )
     own.remove('a/in')
     own.put('a/own', APP, '192.0.2.1')

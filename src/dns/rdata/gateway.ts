@@ -27,7 +27,7 @@ const opaque: RdataPart = {
 /** What a gateway is, by its type (RFC 4025 section 2.3, RFC 8777 section 4.2.3). */
 const PARTS: readonly RdataPart[] = [none, ipv4, ipv6, plainName]
 
-/** Reads one field as a number of 0..`max` and writes it as an octet; -1 = it is none. */
+/** Reads one field as a number of 0..`max` and writes it as an octet; -1 = not such a number. */
 function scanOctet(input: FieldReader, max: number): number {
   const field = input.next()
   if (field === undefined || field.quoted) return -1

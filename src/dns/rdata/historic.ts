@@ -61,7 +61,7 @@ export const prefixedAddress: RdataPart = {
       const address = scanIPv6(field?.text ?? '')
       if (address === undefined) return expected('an IPv6 address', field)
       const suffix = address.bytes.slice(bits >> 3)
-      // Bits of the prefix are the name's to say.
+      // The name has the bits of the prefix.
       suffix[0] = suffix[0]! & (0xff >> (bits & 7))
       output.put(suffix)
     }

@@ -10,7 +10,7 @@ export const EVEN_TARGETS_MAX = 16
 type Fit = (endpoint: SharedEndpoint) => SharedEndpoint | undefined
 
 /**
- * The parts of one name and type, of which some are ours, so that none of the others takes from ours:
+ * Adapts the parts of peers to our own parts of the same name and type, so that no peer changes what ours serve:
  *
  * - An alias of ours without set identifier is the only one of its name.
  * - Weights of peers count if all of ours have one, geo codes and defaults if all of ours have some.
@@ -30,10 +30,10 @@ export function fitToOurs(
   const equal = new Set(ours.map(identityOf))
   const named = new Set(ours.map((endpoint) => endpoint.setIdentifier))
   const steps = others.length === 0 ? [] : stepsOf(ours)
-  const told = new Set<string>()
+  const noted = new Set<string>()
   const note = (site: string, text: string): void => {
-    if (told.has(text)) return
-    told.add(text)
+    if (noted.has(text)) return
+    noted.add(text)
     conflicts.push({ site, text: `${label}: ${text}` })
   }
   const fitted = others.flatMap((part): Part[] => {
@@ -70,7 +70,7 @@ function stepsOf(ours: readonly SharedEndpoint[]): readonly Step[] {
   const hasDefault = ours.some((endpoint) => endpoint.isDefault)
   return [
     {
-      // v1 has no set identifiers to report.
+      // v1 does not report set identifiers.
       isDispute: (endpoint, { generation }) =>
         isAlias(endpoint) && (hasPlainAlias || (isPlain(endpoint) && generation === 'v2')),
       text: (site) => `the alias of ${site} is left out beside ours`,
@@ -106,8 +106,8 @@ function stepsOf(ours: readonly SharedEndpoint[]): readonly Step[] {
 }
 
 /**
- * The set identifier `default` makes an endpoint with geo codes the default, and one of ours belongs to us: what is a
- * default no more goes by its codes.
+ * An endpoint that is no longer the default is named by its geo codes, if its set identifier is `default` or one of ours:
+ * the identifier `default` would make it the default again.
  */
 function rename(
   endpoint: SharedEndpoint,
@@ -126,9 +126,9 @@ function limitTargets(
   note: (site: string, text: string) => void,
 ): readonly Part[] {
   const known = new Set(ours.flatMap(({ targets }) => targets))
-  const told = new Set(others.flatMap(({ endpoint }) => endpoint.targets))
-  const untold = [...known].filter((target) => !told.has(target))
-  if (others.length > 0 && untold.length > EVEN_TARGETS_MAX) {
+  const reported = new Set(others.flatMap(({ endpoint }) => endpoint.targets))
+  const ownOnly = [...known].filter((target) => !reported.has(target))
+  if (others.length > 0 && ownOnly.length > EVEN_TARGETS_MAX) {
     const site = ours[0]!.site
     note(site, `of the targets of ${site} without weights other sites serve ${EVEN_TARGETS_MAX}`)
   }

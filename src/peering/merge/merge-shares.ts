@@ -90,7 +90,7 @@ function partsOf({ endpoints, generation, teller }: SiteShare, isExpired: boolea
   return endpoints.map((endpoint) => ({ endpoint, generation, teller, isExpired }))
 }
 
-/** Whether an address of ours works is ours to say: a peer that advertises it as well does not bring it back. */
+/** Our own probes decide whether an address of ours is up, also if a peer advertises the same address. */
 function withoutDown(part: Part, down: ReadonlySet<string>, conflicts: MergeConflict[]): Part[] {
   const { endpoint } = part
   if (endpoint.health === 'down') return [part]

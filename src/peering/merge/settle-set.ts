@@ -17,7 +17,7 @@ import { settleTtl } from './settle-ttl.ts'
 /** A merged endpoint while its set is put together. */
 interface Kept {
   readonly merged: MergedEndpoint
-  /** This site has it, whatever peers have. */
+  /** This site has it itself. */
   readonly isOurs: boolean
 }
 
@@ -94,8 +94,8 @@ function unite(parts: readonly Part[], label: string, conflicts: MergeConflict[]
   const targets = new Map<string, { health: SharedHealth; sites: string[]; isOurs: boolean }>()
   const disputing = new Map<string, SharedEndpoint>()
   for (const part of parts) {
-    const { site, health, targets: told } = part.endpoint
-    for (const target of told) {
+    const { site, health, targets: reported } = part.endpoint
+    for (const target of reported) {
       const known = targets.get(target)
       if (known === undefined) targets.set(target, { health, sites: [site], isOurs: isOurs(part) })
       else {

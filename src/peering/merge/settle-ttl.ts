@@ -1,7 +1,7 @@
 import type { MergeConflict } from './merged-endpoint.ts'
 import { groupBy, isOurs, type Part } from './part.ts'
 
-/** Least TTL that what a peer reports is served with: its endpoints must not make resolvers ask all the time. */
+/** Lowest TTL that endpoints of peers are served with, so that resolvers can cache them. */
 export const PEER_TTL_MIN_SECONDS = 5
 
 /**
@@ -17,8 +17,8 @@ export function settleTtl(
   const ours = parts.filter(isOurs)
   const others = parts.filter((part) => !isOurs(part))
   const ownSeconds = lowest(ours)
-  for (const [site, told] of groupBy(others, ({ endpoint }) => endpoint.site)) {
-    const seconds = lowest(told)
+  for (const [site, reported] of groupBy(others, ({ endpoint }) => endpoint.site)) {
+    const seconds = lowest(reported)
     if (ours.length > 0 && seconds !== ownSeconds) {
       const text = `${label}: TTL ${seconds} of ${site} differs from ours: ${ownSeconds} is served`
       conflicts.push({ site, text })

@@ -1,7 +1,7 @@
 import { scanHost } from '../../record/validate/names.ts'
 import { RECORD_TYPES } from '../../record/validate/target.ts'
 
-/** What a peer may say beyond what every peer may. */
+/** What a peer may report in addition to what every peer may. */
 export interface PeerRule {
   /** `subdomain`: the name and all names below it. */
   readonly kind: 'name' | 'subdomain'
@@ -11,7 +11,7 @@ export interface PeerRule {
   readonly types: ReadonlySet<string> | undefined
 }
 
-/** Types that decide who answers for names, or how the zone is signed: never a peer's without a rule that names them. */
+/** Types that delegate names or sign the zone. A peer may report them only if a rule names them. */
 const STRUCTURAL: ReadonlySet<string> = new Set([
   'NS',
   'SOA',
@@ -42,7 +42,7 @@ export function scanPeerRule(words: readonly string[]): PeerRule | string {
   const types = typeTexts.map((type) => type.toUpperCase())
   const unknown = types.find((type) => !RECORD_TYPES.has(type))
   if (unknown !== undefined) {
-    return `allow: ${unknown} is none of ${[...RECORD_TYPES.keys()].join(' ')}`
+    return `allow: unknown record type ${unknown}; use one of ${[...RECORD_TYPES.keys()].join(' ')}`
   }
   return { kind, name, types: types.length === 0 ? undefined : new Set(types) }
 }

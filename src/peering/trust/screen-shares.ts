@@ -5,12 +5,12 @@ import type { SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
 import { namesAbove } from './host-index.ts'
 import { isAllowedBy, isStructural, type PeerRule } from './peer-rule.ts'
 
-/** What this site has itself, over all hosts. Names are lower case, without a final dot. */
+/** The names of this site's own records, over all hosts. Names are lower case, without a final dot. */
 export interface OwnNames {
   isApex(name: string): boolean
-  /** True if a record of ours is of that host, or of its wildcard. `host`: without `*.`. */
+  /** True if we have a record of that host or of its wildcard. `host`: without `*.`. */
   hasHost(host: string): boolean
-  /** True if a record of ours is of a host below that name. */
+  /** True if we have a record of a host below that name. */
   hasHostBelow(name: string): boolean
   /**
    * Names of the endpoints of our records of that host and of its wildcard, without the records that are merged here. `host`:
@@ -24,7 +24,7 @@ export interface ScreenParts {
   /** What peers report is merged with these. */
   readonly own: readonly Pick<SharedEndpoint, 'rootHost' | 'dnsName' | 'recordType'>[]
   /** By address of the peer. */
-  readonly rulesOf: (teller: string) => readonly PeerRule[]
+  readonly rulesOf: (peer: string) => readonly PeerRule[]
 }
 
 export interface Screened {
@@ -34,7 +34,8 @@ export interface Screened {
 }
 
 export interface Refused {
-  readonly teller: string
+  /** Address of the peer. */
+  readonly peer: string
   readonly text: string
 }
 
@@ -42,8 +43,8 @@ export interface Refused {
 const ADDED_TYPES: ReadonlySet<string> = new Set(['A', 'AAAA', 'CNAME'])
 
 /**
- * What peers report of one host, without what is not theirs to say. Peers add endpoints: to hosts of ours, and hosts of their
- * own. See docs/peers.md for the rules. `shares`: all of one host and its wildcard.
+ * Returns what peers report of one host, without the endpoints that they may not report. Peers add endpoints to our hosts,
+ * and hosts of their own. See docs/peers.md for the rules. `shares`: all of one host and its wildcard.
  */
 export function screenShares(shares: readonly SiteShare[], parts: ScreenParts): Screened {
   const screen = new Screen(parts)
@@ -62,10 +63,10 @@ export function screenShares(shares: readonly SiteShare[], parts: ScreenParts): 
     })
     return endpoints.length === share.endpoints.length ? share : { ...share, endpoints }
   })
-  const refused = [...problems].flatMap(([teller, list]) => {
+  const refused = [...problems].flatMap(([peer, list]) => {
     const unique = [...new Set(list)].sort()
     const host = bareHost(shares[0]!.rootHost)
-    return cutProblems(unique, host).map((text) => ({ teller, text }))
+    return cutProblems(unique, host).map((text) => ({ peer, text }))
   })
   return { shares: kept, refused }
 }
@@ -103,13 +104,13 @@ class Screen {
   }
 
   /** Why the endpoint is refused; '' = it is not. */
-  refuse({ rootHost, dnsName: name, recordType: type }: SharedEndpoint, teller: string): string {
+  refuse({ rootHost, dnsName: name, recordType: type }: SharedEndpoint, peer: string): string {
     const { names } = this.#parts
     const host = bareHost(rootHost)
-    const isAllowed = isAllowedBy(this.#parts.rulesOf(teller), name, type)
+    const isAllowed = isAllowedBy(this.#parts.rulesOf(peer), name, type)
     if (isStructural(type)) {
       if (!isAllowed) return `peers do not delegate names here; ${cure(name, type)}`
-      return this.#exists(name) ? 'it would take names of ours away' : ''
+      return this.#exists(name) ? 'it would replace names of ours' : ''
     }
     const place = this.#findOther(name, host)
     if (place !== '') return place
@@ -122,7 +123,7 @@ class Screen {
     return reason === '' ? '' : `${reason}; ${cure(name, type)}`
   }
 
-  /** Where the name belongs, if not to the host that the peer reports it for; '' = it does. */
+  /** Why the name does not belong to the host that the peer reports it for; '' = it belongs to the host. */
   #findOther(name: string, host: string): string {
     const { names } = this.#parts
     for (const above of [name, ...namesAbove(name)]) {
@@ -131,9 +132,9 @@ class Screen {
         above.endsWith(`.${host}`) &&
         (names.hasHost(above) || names.isApex(above))
       )
-        return `it belongs to ${above}, which is ours, and not to ${host}`
+        return `it belongs to our host ${above}, not to ${host}`
       if (above !== host && this.#namesOf(above).own.has(name))
-        return `a record of ours of ${above} has that name`
+        return `our record of ${above} has that name`
     }
     return ''
   }
@@ -144,7 +145,7 @@ class Screen {
     const isHost = name === host && isOurs
     if (names.isApex(name) && !isHost) return 'it is the apex of a zone of ours'
     if (isOurs && names.isApex(host) && !isHost && !this.#isBelowOurs(name, host)) {
-      return 'it is beside our names in the zone, and not below one of them'
+      return 'it is not below one of our names of the zone'
     }
     // A wildcard host of ours is known without an endpoint at its very name.
     if (hasLabel(name, /^\*$/) && !isKnown && !this.#here.has(name)) {
@@ -173,7 +174,7 @@ class Screen {
     return `the name is ours, and we have no ${type} there`
   }
 
-  /** True if a wildcard of ours would answer for the name, were it not for the peer (RFC 4592 section 3.3.1). */
+  /** True if a wildcard of ours answers for the name without the peer's endpoint (RFC 4592 section 3.3.1). */
   #isCovered(name: string): boolean {
     if (this.#exists(name)) return false
     for (const above of namesAbove(name)) {

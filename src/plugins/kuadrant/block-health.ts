@@ -49,7 +49,7 @@ export function openHealth(
   return { records: probing.records, note: () => printNote(probing) }
 }
 
-/** Where `rampUpMs` is 0, what comes back has its full weight at once. */
+/** If `rampUpMs` is 0, an address that recovers has its full weight at once. */
 export function openRampUp(
   source: RecordSource,
   { rampUpMs, rampUpFile }: Pick<HealthOptions, 'rampUpMs' | 'rampUpFile'>,

@@ -5,7 +5,7 @@ import { InputError } from '../../base/errors.ts'
 import { nameKey, printName } from '../../dns/name/name.ts'
 import { keptPeers } from '../../peering/memory/kept-text.ts'
 import type { BlockConfig, CheckReport } from '../../plugin/directive.ts'
-import { RISEN_STATE } from '../../probing/risen-text.ts'
+import { SLOW_START_STATE } from '../../probing/slow-start-text.ts'
 import { PROBE_STATES } from '../../probing/state-text.ts'
 import { openApi } from '../../record/kubernetes/acquire.ts'
 import { isLocalZone } from '../../record/local-zone.ts'
@@ -56,7 +56,8 @@ export async function checkBlock(
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
   const { probe, rampUpFile } = options.health ?? NO_HEALTH
-  const rampUpFault = rampUpFile === undefined ? '' : checkStateFile(rampUpFile.path, RISEN_STATE)
+  const rampUpFault =
+    rampUpFile === undefined ? '' : checkStateFile(rampUpFile.path, SLOW_START_STATE)
   if (rampUpFault !== '') warn(new InputError('RAMP_UP', rampUpFile?.position, rampUpFault))
   const stateFault =
     probe === undefined || probe.file === '' ? '' : checkStateFile(probe.file, PROBE_STATES)

@@ -4,7 +4,7 @@ import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import { RAMP_UP_MS_MAX, RAMP_UP_MS_MIN } from '../../record/rising-bounds.ts'
+import { RAMP_UP_MS_MAX, RAMP_UP_MS_MIN } from '../../record/slow-start-bounds.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /** What a block says of health. */
@@ -33,7 +33,7 @@ export interface ProbeOptions {
 
 export const NO_HEALTH: HealthOptions = { probe: undefined, allowed: [], rampUpMs: 0 }
 
-/** Reads `probe [FILE]`, `probe-allow CIDR...` or `ramp-up DURATION [FILE]`. Undefined: it is none of them. Throws InputError. */
+/** Reads `probe [FILE]`, `probe-allow CIDR...` or `ramp-up DURATION [FILE]`. Undefined: another property. Throws InputError. */
 export function scanHealthProperty(
   d: Dispenser,
   options: HealthOptions,

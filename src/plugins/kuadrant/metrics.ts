@@ -189,7 +189,7 @@ export function measurePeers(
   }
 }
 
-/** Shows what of what peers report does not get through to the zones of a block, until the returned function is called. */
+/** Exports refusals and conflicts of the peers of a block, until the returned function is called. */
 export function measureDisputes(
   metrics: MetricsRegistry,
   zones: string,

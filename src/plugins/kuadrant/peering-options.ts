@@ -34,7 +34,7 @@ export interface MemoryPlace {
 export interface PeeringOptions {
   /** The nameservers of other sites. */
   readonly peers: readonly PeerAddress[]
-  /** What a peer may say beyond what every peer may, by its address. */
+  /** What a peer may report in addition to what every peer may, by its address. */
   readonly rules: ReadonlyMap<string, readonly PeerRule[]>
   /** Of the first line that names peers. */
   readonly position: Position | undefined

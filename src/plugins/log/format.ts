@@ -255,7 +255,7 @@ function findField(name: string): Omit<Part, 'text'> | undefined {
   return known === undefined ? undefined : { field: known[0], octetsMax: known[1], label: '' }
 }
 
-/** What looks like a field of a format and is none: `{nme}`. Metadata is known to others. */
+/** Unknown fields of a format, such as `{nme}`. Metadata labels are not checked here. */
 export function unknownFields(format: string): string[] {
   const fields = format.match(/\{>?[a-z]+\}/g) ?? []
   return fields.filter((field) => findField(field.slice(1, -1)) === undefined)

@@ -9,7 +9,7 @@ const PORTION_SECONDS = 0.001
  *
  *     replies ─▶ portion of this thread ─▶ shared: the time until which octets are spent
  *
- * Octets that are not sent count too, so nothing longer than its query goes out while more is asked for than allowed.
+ * Octets that are not sent count too, so no reply longer than its query is sent while the demand is above the limit.
  */
 export class AmplificationLimit {
   /** One word: monotonic milliseconds. Written without locks: a portion can be lost. */

@@ -30,7 +30,7 @@ export interface RrlOptions {
   readonly ipv6Bits: number
   /** By `Category`; undefined = no limit. */
   readonly rates: readonly (Rate | undefined)[]
-  /** Every such reply over the limit goes out truncated; 0 = all are dropped. */
+  /** Every such reply over the limit is sent truncated; 0 = all are dropped. */
   readonly slip: number
   /** Most octets per second by which replies may be longer than their queries, to all clients; 0 = no limit. */
   readonly amplifiedOctets: number

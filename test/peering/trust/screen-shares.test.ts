@@ -24,8 +24,12 @@ function ownNames(records: Records, merged: string): OwnNames {
 }
 
 /** Why a peer's endpoint is refused at a site that has these records; '' = it is not. */
-function refusal(records: Records, told: readonly [string, string, string], rules = ''): string {
-  const [rootHost, dnsName, recordType] = told
+function refusal(
+  records: Records,
+  reported: readonly [string, string, string],
+  rules = '',
+): string {
+  const [rootHost, dnsName, recordType] = reported
   const targets: Record<string, string> = {
     A: '192.0.2.6',
     AAAA: '2001:db8::6',
@@ -65,120 +69,136 @@ const APEX: Records = { ...RECORDS, [ZONE]: [ZONE, `klb.${ZONE}`, `other.${ZONE}
 
 const TABLE: readonly {
   readonly name: string
-  readonly told: readonly [rootHost: string, dnsName: string, type: string]
+  readonly reported: readonly [rootHost: string, dnsName: string, type: string]
   readonly records?: Records
   /** Absent = it is served. */
   readonly want?: RegExp
 }[] = [
-  { name: 'an address of our host', told: ['app', 'app', 'A'] },
-  { name: 'another family', told: ['app', 'app', 'AAAA'] },
-  { name: 'a branch of our host', told: ['app', 'c9.klb.app', 'A'] },
-  { name: 'an alias at a name of ours', told: ['app', 'klb.app', 'CNAME'] },
-  { name: 'a host of its own', told: ['shop', 'shop', 'A'] },
-  { name: 'mail for a host of its own', told: ['shop', 'shop', 'MX'] },
-  { name: 'a branch of a wildcard host of ours', told: ['*.any', 'geo.klb.any', 'A'] },
-  { name: 'our wildcard', told: ['*.any', '*.any', 'A'] },
-  { name: 'a host below one of ours', told: ['x.www', 'x.www', 'A'] },
-  { name: 'an address of our host at the apex', told: ['', '', 'A'], records: APEX },
-  { name: 'a branch of our host at the apex', told: ['', 'c9.klb', 'A'], records: APEX },
-  { name: 'NS of our host', told: ['app', 'app', 'NS'], want: /do not delegate/ },
-  { name: 'NS of a name of ours', told: ['app', 'klb.app', 'NS'], want: /do not delegate/ },
-  { name: 'NS beside our names', told: ['app', 'x.app', 'NS'], want: /do not delegate/ },
-  { name: 'NS of a host of its own', told: ['shop', 'shop', 'NS'], want: /do not delegate/ },
-  { name: 'NS at the apex', told: ['', '', 'NS'], want: /do not delegate/ },
-  { name: 'NS above our hosts', told: ['deep', 'deep', 'NS'], want: /do not delegate/ },
-  { name: 'the apex', told: ['', '', 'A'], want: /apex of a zone of ours/ },
-  { name: 'MX at the apex', told: ['', '', 'MX'], want: /apex of a zone of ours/ },
+  { name: 'an address of our host', reported: ['app', 'app', 'A'] },
+  { name: 'another family', reported: ['app', 'app', 'AAAA'] },
+  { name: 'a branch of our host', reported: ['app', 'c9.klb.app', 'A'] },
+  { name: 'an alias at a name of ours', reported: ['app', 'klb.app', 'CNAME'] },
+  { name: 'a host of its own', reported: ['shop', 'shop', 'A'] },
+  { name: 'mail for a host of its own', reported: ['shop', 'shop', 'MX'] },
+  { name: 'a branch of a wildcard host of ours', reported: ['*.any', 'geo.klb.any', 'A'] },
+  { name: 'our wildcard', reported: ['*.any', '*.any', 'A'] },
+  { name: 'a host below one of ours', reported: ['x.www', 'x.www', 'A'] },
+  { name: 'an address of our host at the apex', reported: ['', '', 'A'], records: APEX },
+  { name: 'a branch of our host at the apex', reported: ['', 'c9.klb', 'A'], records: APEX },
+  { name: 'NS of our host', reported: ['app', 'app', 'NS'], want: /do not delegate/ },
+  { name: 'NS of a name of ours', reported: ['app', 'klb.app', 'NS'], want: /do not delegate/ },
+  { name: 'NS beside our names', reported: ['app', 'x.app', 'NS'], want: /do not delegate/ },
+  { name: 'NS of a host of its own', reported: ['shop', 'shop', 'NS'], want: /do not delegate/ },
+  { name: 'NS at the apex', reported: ['', '', 'NS'], want: /do not delegate/ },
+  { name: 'NS above our hosts', reported: ['deep', 'deep', 'NS'], want: /do not delegate/ },
+  { name: 'the apex', reported: ['', '', 'A'], want: /apex of a zone of ours/ },
+  { name: 'MX at the apex', reported: ['', '', 'MX'], want: /apex of a zone of ours/ },
   {
     name: 'MX at the apex, where that is our host',
-    told: ['', '', 'MX'],
+    reported: ['', '', 'MX'],
     records: APEX,
     want: /we have no MX there/,
   },
   {
     name: 'the wildcard of the zone',
-    told: ['*.', '*.', 'A'],
+    reported: ['*.', '*.', 'A'],
     want: /wildcards that we do not have/,
   },
-  { name: 'it under the apex', told: ['', '*.', 'A'], want: /wildcards/ },
+  { name: 'it under the apex', reported: ['', '*.', 'A'], want: /wildcards/ },
   {
     name: 'it under the apex, where that is our host',
-    told: ['', '*.', 'A'],
+    reported: ['', '*.', 'A'],
     records: APEX,
-    want: /beside our names/,
+    want: /not below one of our names/,
   },
-  { name: 'the wildcard of our host', told: ['*.app', '*.app', 'A'], want: /wildcards/ },
-  { name: 'a wildcard inside of our host', told: ['app', '*.klb.app', 'CNAME'], want: /wildcards/ },
-  { name: 'a wildcard above names', told: ['app', 'x.*.app', 'A'], want: /wildcards/ },
-  { name: 'a wildcard of its own', told: ['*.shop', '*.shop', 'A'], want: /wildcards/ },
+  { name: 'the wildcard of our host', reported: ['*.app', '*.app', 'A'], want: /wildcards/ },
+  {
+    name: 'a wildcard inside of our host',
+    reported: ['app', '*.klb.app', 'CNAME'],
+    want: /wildcards/,
+  },
+  { name: 'a wildcard above names', reported: ['app', 'x.*.app', 'A'], want: /wildcards/ },
+  { name: 'a wildcard of its own', reported: ['*.shop', '*.shop', 'A'], want: /wildcards/ },
   {
     name: 'a certificate for our host',
-    told: ['app', '_acme-challenge.app', 'TXT'],
+    reported: ['app', '_acme-challenge.app', 'TXT'],
     want: /underscore/,
   },
   {
     name: 'a certificate for the zone',
-    told: ['_acme-challenge', '_acme-challenge', 'TXT'],
+    reported: ['_acme-challenge', '_acme-challenge', 'TXT'],
     want: /underscore/,
   },
   {
     name: 'it by an alias, in capitals',
-    told: ['app', '_ACME-Challenge.app', 'CNAME'],
+    reported: ['app', '_ACME-Challenge.app', 'CNAME'],
     want: /underscore/,
   },
   {
     name: 'a certificate for a host of its own',
-    told: ['_acme-challenge.shop', '_acme-challenge.shop', 'TXT'],
+    reported: ['_acme-challenge.shop', '_acme-challenge.shop', 'TXT'],
     want: /underscore/,
   },
-  { name: 'a service of our host', told: ['app', '_https._tcp.app', 'SRV'], want: /underscore/ },
-  { name: 'HTTPS of our host', told: ['app', 'app', 'HTTPS'], want: /we have no HTTPS there/ },
-  { name: 'CAA of our host', told: ['app', 'app', 'CAA'], want: /we have no CAA there/ },
-  { name: 'mail for our host', told: ['app', 'app', 'MX'], want: /we have no MX there/ },
-  { name: 'SPF of our host', told: ['www', 'www', 'TXT'], want: /we have no TXT there/ },
+  {
+    name: 'a service of our host',
+    reported: ['app', '_https._tcp.app', 'SRV'],
+    want: /underscore/,
+  },
+  { name: 'HTTPS of our host', reported: ['app', 'app', 'HTTPS'], want: /we have no HTTPS there/ },
+  { name: 'CAA of our host', reported: ['app', 'app', 'CAA'], want: /we have no CAA there/ },
+  { name: 'mail for our host', reported: ['app', 'app', 'MX'], want: /we have no MX there/ },
+  { name: 'SPF of our host', reported: ['www', 'www', 'TXT'], want: /we have no TXT there/ },
   {
     name: 'our host by way of the zone',
-    told: ['', 'www', 'CNAME'],
-    want: /belongs to www\.k\.example\.com, which is ours/,
+    reported: ['', 'www', 'CNAME'],
+    want: /belongs to our host www\.k\.example\.com/,
   },
   {
     name: 'our host by way of the zone, where that is ours too',
-    told: ['', 'c9.klb.app', 'CNAME'],
+    reported: ['', 'c9.klb.app', 'CNAME'],
     records: APEX,
-    want: /belongs to app\.k/,
+    want: /belongs to our host app\.k/,
   },
   {
     name: 'a name of our host as a host of its own',
-    told: ['klb.app', 'klb.app', 'A'],
-    want: /a record of ours of app\.k\.example\.com has that name/,
+    reported: ['klb.app', 'klb.app', 'A'],
+    want: /our record of app\.k\.example\.com has that name/,
   },
   {
     name: 'a name of our apex record as a host of its own',
-    told: ['other', 'other', 'CNAME'],
+    reported: ['other', 'other', 'CNAME'],
     records: APEX,
-    want: /a record of ours of k\.example\.com has that name/,
+    want: /our record of k\.example\.com has that name/,
   },
   {
     name: 'a name server in the zone of our apex record',
-    told: ['', 'ns1', 'A'],
+    reported: ['', 'ns1', 'A'],
     records: APEX,
-    want: /beside our names in the zone/,
+    want: /not below one of our names/,
   },
-  { name: 'a name above our host', told: ['deep', 'deep', 'A'], want: /hosts of ours are below/ },
-  { name: 'a name that our wildcard answers', told: ['x.any', 'x.any', 'A'], want: /our wildcard/ },
-  { name: 'a name below one', told: ['b.x.any', 'b.x.any', 'A'], want: /our wildcard/ },
+  {
+    name: 'a name above our host',
+    reported: ['deep', 'deep', 'A'],
+    want: /hosts of ours are below/,
+  },
+  {
+    name: 'a name that our wildcard answers',
+    reported: ['x.any', 'x.any', 'A'],
+    want: /our wildcard/,
+  },
+  { name: 'a name below one', reported: ['b.x.any', 'b.x.any', 'A'], want: /our wildcard/ },
   {
     name: 'a name that our wildcard answers, under its host',
-    told: ['*.any', 'www.any', 'CNAME'],
+    reported: ['*.any', 'www.any', 'CNAME'],
     want: /our wildcard/,
   },
 ]
 
 const full = (name: string): string => (name === '' ? ZONE : `${name}.${ZONE}`.replace('..', '.'))
 
-for (const { name, told, records = RECORDS, want } of TABLE) {
+for (const { name, reported, records = RECORDS, want } of TABLE) {
   t.test(name, async (t) => {
-    const [rootHost, dnsName, type] = told
+    const [rootHost, dnsName, type] = reported
     const endpoint = [full(rootHost), full(dnsName), type] as const
     const got = refusal(records, endpoint)
     if (want === undefined) {
@@ -194,16 +214,16 @@ for (const { name, told, records = RECORDS, want } of TABLE) {
   })
 }
 
-t.test('no rule lets a peer take names of ours away', async (t) => {
+t.test('no rule lets a peer replace names of ours', async (t) => {
   const rules = `subdomain ${ZONE}; subdomain ${ZONE} NS`
-  const taken = (told: readonly [string, string, string], records = RECORDS) =>
-    refusal(records, [full(told[0]), full(told[1]), told[2]], rules)
-  t.match(taken(['app', 'app', 'NS']), /take names of ours away/)
-  t.match(taken(['', '', 'NS']), /take names of ours away/)
-  t.match(taken(['deep', 'deep', 'NS']), /take names of ours away/)
+  const taken = (reported: readonly [string, string, string], records = RECORDS) =>
+    refusal(records, [full(reported[0]), full(reported[1]), reported[2]], rules)
+  t.match(taken(['app', 'app', 'NS']), /replace names of ours/)
+  t.match(taken(['', '', 'NS']), /replace names of ours/)
+  t.match(taken(['deep', 'deep', 'NS']), /replace names of ours/)
   t.equal(taken(['shop', 'shop', 'NS']), '')
-  t.match(taken(['klb.app', 'klb.app', 'A']), /a record of ours/)
-  t.match(taken(['', 'www', 'CNAME']), /belongs to www/)
+  t.match(taken(['klb.app', 'klb.app', 'A']), /our record of/)
+  t.match(taken(['', 'www', 'CNAME']), /belongs to our host www/)
 })
 
 t.test('rules', async (t) => {
@@ -217,7 +237,7 @@ t.test('rules', async (t) => {
     ['zone k.example.com', /allow takes name or subdomain/],
     ['name', /"" is not a domain name/],
     ['name a..b', /"a..b" is not a domain name/],
-    ['name k.example.com SPF', /SPF is none of A AAAA/],
+    ['name k.example.com SPF', /unknown record type SPF; use one of A AAAA/],
     [Array.from({ length: 101 }, () => 'name k.example.com').join(';'), /up to 100 rules/],
   ] as const) {
     t.match(scanPeerRules(text), want)
@@ -225,15 +245,15 @@ t.test('rules', async (t) => {
 })
 
 t.test('refusals of a peer are cut to ten', async (t) => {
-  const told = Array.from({ length: 30 }, (_, i) => ({ dnsName: `_${i}.k.example.com` }))
-  const given = [share('evil', told), share('good', [{}])]
+  const reported = Array.from({ length: 30 }, (_, i) => ({ dnsName: `_${i}.k.example.com` }))
+  const given = [share('evil', reported), share('good', [{}])]
   const names = ownNames({}, '')
   const { shares, refused } = screenShares(given, { names, own: [], rulesOf: () => [] })
   t.strictSame(
     shares.map(({ endpoints }) => endpoints.length),
     [0, 0],
   )
-  const of = (teller: string) => refused.filter((one) => one.teller === teller)
+  const of = (peer: string) => refused.filter((one) => one.peer === peer)
   t.equal(of('evil').length, 11)
   t.equal(of('evil').at(-1)!.text, 'k.example.com: and 20 more')
   t.match(of('good'), [{ text: /apex/ }])

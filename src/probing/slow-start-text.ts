@@ -1,20 +1,20 @@
-import { RAMP_UP_MS_MAX } from '../record/rising-bounds.ts'
+import { RAMP_UP_MS_MAX } from '../record/slow-start-bounds.ts'
 import type { StateKind } from '../record/state/state-file.ts'
 
-/** What was in slow start when a file was written: one address of a record. */
-export interface RisenAddress {
+/** An address of a record that was in slow start when the file was written. */
+export interface SlowStartAddress {
   readonly key: string
   /** Of its root host. */
   readonly hostKey: string
   readonly address: string
-  /** Since it came back, when the file was written. */
+  /** From its recovery to the write of the file. */
   readonly elapsedMs: number
 }
 
-export interface RisenState {
+export interface SlowStartState {
   /** Wall clock at the write. */
   readonly writtenMs: number
-  readonly addresses: readonly RisenAddress[]
+  readonly addresses: readonly SlowStartAddress[]
 }
 
 /**
@@ -23,7 +23,7 @@ export interface RisenState {
  *     WRITTEN_MS
  *     [ELAPSED_MS, HOST_KEY, ADDRESS, NAMESPACE/NAME]
  */
-export const RISEN_STATE: StateKind<RisenState> = {
+export const SLOW_START_STATE: StateKind<SlowStartState> = {
   what: 'ramp-up',
   version: '1',
   octetsMax: 64 * 1024 * 1024,
@@ -37,7 +37,7 @@ export const RISEN_STATE: StateKind<RisenState> = {
 }
 
 /** Addresses that came back that long before `nowMs`, each on a line. */
-export function* printRisen({ writtenMs, addresses }: RisenState): Iterable<string> {
+export function* printSlowStarts({ writtenMs, addresses }: SlowStartState): Iterable<string> {
   yield `${Math.round(writtenMs)}\n`
   for (const { key, hostKey, address, elapsedMs } of addresses) {
     yield `${JSON.stringify([Math.round(elapsedMs), hostKey, address, key])}\n`
@@ -45,20 +45,20 @@ export function* printRisen({ writtenMs, addresses }: RisenState): Iterable<stri
 }
 
 /**
- * How long ago an address came back. A wall clock that was set back counts as standing still: then the slow start goes
- * on where it was at the last write. One that was set forward ends it, as time itself would.
+ * How long ago an address came back. A wall clock that was set back counts as standing still, so the slow start
+ * continues from the last write. A clock that was set forward ends the slow start early.
  */
 export function elapsedSince(
-  { elapsedMs }: RisenAddress,
+  { elapsedMs }: SlowStartAddress,
   writtenMs: number,
   nowMs: number,
 ): number {
   return elapsedMs + Math.min(RAMP_UP_MS_MAX, Math.max(0, nowMs - writtenMs))
 }
 
-function scan([first = '', ...lines]: readonly string[]): RisenState | undefined {
+function scan([first = '', ...lines]: readonly string[]): SlowStartState | undefined {
   if (!/^\d{1,15}$/.test(first)) return undefined
-  const addresses: RisenAddress[] = []
+  const addresses: SlowStartAddress[] = []
   for (const line of lines) {
     const found = scanLine(line)
     if (found === undefined) return undefined
@@ -67,7 +67,7 @@ function scan([first = '', ...lines]: readonly string[]): RisenState | undefined
   return { writtenMs: Number(first), addresses }
 }
 
-function scanLine(line: string): RisenAddress | undefined {
+function scanLine(line: string): SlowStartAddress | undefined {
   const values = scanJson(line)
   if (!Array.isArray(values) || values.length !== 4) return undefined
   const [elapsedMs, hostKey, address, key] = values as readonly unknown[]
