@@ -119,7 +119,9 @@ t.test('wrong signatures of many networks are verified up to a limit', async (t)
   let i = 0
   const next = () => `10.${(++i >> 8) & 255}.${i & 255}.1`
   t.equal(ask(signedWith(GOOD), '192.0.2.1'), 0, 'a peer before')
-  t.equal(count(WRONG_MAC, Rcode.NOTAUTH, 20_000, next), ALL_PER_SECOND)
+  const verified = count(WRONG_MAC, Rcode.NOTAUTH, 20_000, next)
+  // The account of all networks is replaced if its set in the table is full while it has the most credit: in the first 50.
+  t.ok(verified >= ALL_PER_SECOND && verified < 1.1 * ALL_PER_SECOND, `${verified}`)
   t.equal(count(signedWith(GOOD), 0, 2000), 2000, 'the peer is verified still')
   t.equal(ask(signedWith(GOOD), '198.51.100.1'), DROP, 'another network has to come by TCP')
   t.equal(ask(signedWith(GOOD), '198.51.100.1', Protocol.Tcp), 0)
