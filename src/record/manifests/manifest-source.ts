@@ -21,6 +21,8 @@ const POLL_MS = 5000
 const GONE_GRACE_MS = 50
 /** A file that was emptied is most likely about to be written. */
 const EMPTY_GRACE_MS = 500
+/** Longest delay of either while other files are written. */
+const GRACE_MS_MAX = 5000
 const PROGRESS_MS = 1000
 /** Longest run without letting queries have their turn. */
 const SLICE_MS = 5
@@ -48,6 +50,8 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   readonly #watch: DirectoryWatch
   /** Since when a file is missing or empty, by path. */
   readonly #suspect = new Map<string, number>()
+  /** When the last changed file was read; monotonic. */
+  #readMs = Number.NEGATIVE_INFINITY
   /** Delays after which missing and empty files are to be checked. */
   readonly #rechecksMs = new Set<number>()
   readonly #ignored = new IgnoredLog()
@@ -332,6 +336,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     if (isEmptied && !this.#isOver(file.path, EMPTY_GRACE_MS)) return
     this.#suspect.delete(file.path)
     await this.#read(file)
+    this.#readMs = this.#options.clock.monotonic()
   }
 
   /** For the watch. */
@@ -357,12 +362,18 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     await this.#replace(path, undefined)
   }
 
-  /** True once `path` has been suspect for `graceMs`; else it is checked again then. */
+  /**
+   * True once `path` has been suspect for `graceMs`, and no file was written or read for as long: git removes a file before
+   * it writes the same records under another name. Otherwise the path is checked again.
+   */
   #isOver(path: string, graceMs: number): boolean {
     const { clock, timers } = this.#options
     const nowMs = clock.monotonic()
     const sinceMs = this.#suspect.get(path)
-    if (sinceMs !== undefined && nowMs - sinceMs >= graceMs) return true
+    if (sinceMs !== undefined && nowMs - sinceMs >= graceMs) {
+      const activeMs = Math.max(this.#watch.writtenMs, this.#readMs)
+      if (nowMs - activeMs >= graceMs || nowMs - sinceMs >= GRACE_MS_MAX) return true
+    }
     if (sinceMs === undefined) this.#suspect.set(path, nowMs)
     // One timer for all: a hundred thousand files may be removed at once.
     if (this.#rechecksMs.has(graceMs)) return false

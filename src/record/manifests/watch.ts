@@ -67,6 +67,8 @@ export class DirectoryWatch {
   #isHurrying = false
   #hurriedMs = Number.NEGATIVE_INFINITY
   #isClosed = false
+  /** When the last write to a manifest was noticed; monotonic. */
+  writtenMs = Number.NEGATIVE_INFINITY
 
   constructor(clock: Clock, timers: Timers, listener: WatchListener) {
     this.#clock = clock
@@ -144,6 +146,7 @@ export class DirectoryWatch {
   #noticeFile(watched: Watched, name: string, isOfEntry: boolean): void {
     const path = watched.prefix + name
     this.#paths.set(path, watched)
+    if (!isOfEntry) this.writtenMs = this.#clock.monotonic()
     const steps = isOfEntry ? (this.#steps.get(path) ?? 0) + 1 : WRITTEN
     this.#steps.set(path, steps)
     if (steps === 1) this.#hurry()

@@ -10,13 +10,14 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../src/base/clock.ts'
+import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { systemTimers, type Timers } from '../../../src/base/timers.ts'
 import { checkManifests } from '../../../src/record/manifests/check-manifests.ts'
 import { ManifestSource } from '../../../src/record/manifests/manifest-source.ts'
 import { acquireSource } from '../../../src/record/manifests/shared-source.ts'
 import { unpackRecord } from '../../../src/record/pack.ts'
 import { backdate } from '../../support/backdate.ts'
+import { FakeClock } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 
 function manifest(name: string, address: string): string {
@@ -70,12 +71,17 @@ async function turns(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-async function open(t: Test, directory: string, timers: Timers = systemTimers) {
+async function open(
+  t: Test,
+  directory: string,
+  timers: Timers = systemTimers,
+  clock: Clock = systemClock,
+) {
   const lines: string[] = []
   const note = (text: string) => lines.push(text)
   const log = { debug: note, info: note, warning: note, error: note }
   backdate(directory)
-  const source = new ManifestSource({ directory, log, clock: systemClock, timers })
+  const source = new ManifestSource({ directory, log, clock, timers })
   await source.load()
   await source.follow()
   t.teardown(() => source.close())
@@ -599,6 +605,63 @@ t.test('a renamed file of many records changes none of them, and logs nothing', 
   t.equal(source.recordCount, 10_000)
   t.strictSame(changed, [])
   t.strictSame(lines, [])
+})
+
+t.test('a file that is removed while its records are written elsewhere loses none', async (t) => {
+  const [first, second] = [manifest('a', '192.0.2.1'), manifest('b', '192.0.2.1')]
+  const directory = t.testdir({ 'a.yaml': first + second })
+  const timers = new HeldTimers()
+  const clock = new FakeClock()
+  const { source } = await open(t, directory, timers, clock)
+  await source.settled()
+  const lost: unknown[] = []
+  source.subscribe((changes) => lost.push(...changes.filter((c) => c.after === undefined)))
+  const other = join(directory, 'b.yaml')
+  let { begun } = timers
+  unlinkSync(join(directory, 'a.yaml'))
+  writeFileSync(other, first)
+  await until(() => {
+    timers.goOff()
+    return source.fileCount === 2
+  }, 'the new file to be read')
+  await source.settled()
+  // Longer than a deleted file is kept, in steps that are shorter.
+  for (let i = 0; i < 20; i++) {
+    clock.pass(15)
+    begun = timers.begun
+    appendFileSync(other, i === 19 ? second : '# more\n')
+    await until(() => timers.begun > begun, 'the write to be noticed')
+    timers.goOff()
+    await source.settled()
+  }
+  t.equal(source.fileCount, 2, 'the deleted file is kept meanwhile')
+  await until(() => {
+    clock.pass(30)
+    timers.goOff()
+    return source.fileCount === 1
+  }, 'the deletion to count')
+  t.equal(source.recordCount, 2)
+  t.strictSame(lost, [])
+})
+
+t.test('a deleted file counts as deleted in time, however much else is written', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1'), 'b.yaml': '' })
+  const timers = new HeldTimers()
+  const clock = new FakeClock()
+  const { source } = await open(t, directory, timers, clock)
+  await source.settled()
+  unlinkSync(join(directory, 'a.yaml'))
+  let passedMs = 0
+  while (source.recordCount > 0 && passedMs < 10_000) {
+    const { begun } = timers
+    appendFileSync(join(directory, 'b.yaml'), '# more\n')
+    await until(() => timers.begun > begun, 'the write to be noticed')
+    timers.goOff()
+    await source.settled()
+    clock.pass(30)
+    passedMs += 30
+  }
+  t.ok(passedMs < 6000, `${passedMs} ms`)
 })
 
 t.test('lists of records are read item by item, in YAML and JSON', async (t) => {
