@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { listenTcp, type TcpListener } from '../../src/transport/tcp.ts'
+import { listenTcp, TCP_LIMITS_DEFAULT, type TcpListener } from '../../src/transport/tcp.ts'
 import type { TcpLimits } from '../../src/transport/tcp-connection.ts'
 import { frame, TcpClient } from './client.ts'
 import { Echo, until, Wish } from './echo.ts'
@@ -428,7 +428,8 @@ t.test('evictions cost no client its places', async () => {
 
 t.test('a message shorter than a header ends the connection', async (t) => {
   for (const octets of [0, 1, 11]) {
-    const { listener, client, echo } = await start({ messageOctetsMin: 12 })
+    const { messageOctetsMin } = TCP_LIMITS_DEFAULT
+    const { listener, client, echo } = await start({ messageOctetsMin })
     client.send(Buffer.alloc(12, Wish.Echo))
     await until('a header is answered', () => client.received.length === 1)
     // Its length is enough: the octets need not come.
