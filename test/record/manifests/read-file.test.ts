@@ -53,3 +53,11 @@ t.test('two files read by turns are not mixed up', async (t) => {
   }
   t.strictSame(a, first)
 })
+
+t.test('a file has a bound on its documents', async (t) => {
+  const directory = t.testdir({ 'many.yaml': '---\n'.repeat(1_000_002) })
+  const path = join(directory, 'many.yaml')
+  const { errors } = await readManifestFile(path, { ...NEW, pause: () => undefined })
+  t.equal(errors.length, 1)
+  t.match(errors[0]!.print(), /many\.yaml:\d+: a file has up to 1000000 documents: split it$/)
+})
