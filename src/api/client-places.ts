@@ -6,18 +6,18 @@ export const PLACES = 256
 export const PLACES_PER_CLIENT = 16
 /** Most clients with reserved places, beside loopback. */
 export const REGULARS = 32
-/** A regular client that was not served for so long can lose its reservation to another. */
+/** A regular client that got no reply for this long can lose its reservation to another client. */
 export const REGULAR_MS = 5 * 60_000
 
-/** Most new connections per second of one client, and of all clients without a reserved place; loopback has no limit. */
+/** Most new connections per second of one client, and of all clients without a reserved place. Loopback has no limit. */
 export const RATE_PER_CLIENT = 32
 export const RATE = 128
-/** Above RATE: most per second that are the first of their client in that second, and as many of their network. */
+/** Connections per second above RATE that are the first of their client, and as many that are the first of their network. */
 export const RATE_FIRST = 32
 
 /** One connection. */
 export interface Place {
-  /** True if it takes none of the places that all other clients share. */
+  /** True if it does not use a place that clients without a reservation share. */
   isReserved: boolean
   readonly client: string
   /** Ends the connection, at once. */
@@ -25,10 +25,10 @@ export interface Place {
 }
 
 /**
- * Which connections an HTTP address keeps. A new connection is always accepted: if places run out, the oldest connection
- * of the client with the most of them ends. The first clients that are served and come back, such as a kubelet or
- * Prometheus, become *regular*: they and loopback have places of their own, which no other client can take. So a
- * probe is answered whatever later clients do, and no address has to be configured.
+ * Decides which connections an HTTP address keeps. If places run out, the oldest connection of the client with the most
+ * connections ends. The first clients that get a reply, such as a kubelet or Prometheus, become *regular*: they and
+ * loopback have reserved places, which no other client can take. So probes get replies during an attack, and no
+ * address has to be configured.
  */
 export class ClientPlaces {
   /** By client, the oldest first. */
@@ -47,8 +47,8 @@ export class ClientPlaces {
   #rateMs = 0
 
   /**
-   * A place for a connection from `address`; connections that have to end for it do so. Undefined if they come too
-   * fast: reading what they ask would take too long.
+   * Returns a place for a connection from `address`, and ends another connection if needed. Undefined if connections
+   * arrive too fast: reading their requests would take too long.
    */
   admit(address: string, nowMs: number, end: () => void): Place | undefined {
     const client = clientOf(address)
@@ -115,7 +115,7 @@ export class ClientPlaces {
     return isLoopback(client) || this.#regulars.has(client)
   }
 
-  /** Whether one more client can be regular; drops one that stays away. */
+  /** True if one more client can be regular. Removes a regular client that sends no requests any more. */
   #hasRoom(nowMs: number): boolean {
     if (this.#regulars.size < REGULARS) return true
     for (const [client, servedMs] of this.#regulars) {

@@ -25,7 +25,7 @@ export interface HttpOptions {
   readonly routes: readonly Route[]
   /** Called with what an endpoint threw; the client only learns that it did. */
   readonly onError: (path: string, error: unknown) => void
-  /** Opens addresses that a later process may take over; undefined = no process can. */
+  /** Opens addresses that can be handed over to a later process; undefined = they cannot. */
   readonly sharedPorts?: SharedPorts | undefined
 }
 
@@ -54,8 +54,8 @@ const NO_METHOD: HttpReply = { status: 405, contentType: TEXT, body: '405 method
 const FAILED: HttpReply = { status: 500, contentType: TEXT, body: '500 internal server error\n' }
 
 /**
- * Opens an HTTP address. Only GET and HEAD, no bodies; an unknown path is 404, another method 405. `ClientPlaces` says
- * which connections it keeps. Rejects where the address can't be had.
+ * Opens an HTTP address. Only GET and HEAD, no bodies; an unknown path is 404, another method 405. `ClientPlaces` decides
+ * which connections it keeps. Rejects if the address can't be bound.
  */
 export async function openHttp(options: HttpOptions): Promise<HttpListener> {
   const service = new HttpService(options)
@@ -128,7 +128,7 @@ class HttpService {
   #asked(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     const client = this.#clients.get(socket)
-    // A client that asks again before it has its reply could have us work for replies that it never reads.
+    // A client that pipelines requests could make the server produce replies that it never reads.
     if (client === undefined || client.isBusy || socket.destroyed) {
       socket.destroy()
       return
@@ -194,7 +194,7 @@ async function listen(
       resolve()
     })
   })
-  // A failure to accept, such as too many open files, ends no process.
+  // A failure to accept, such as too many open files, must not end the process.
   server.on('error', () => {})
   if (fd !== undefined) shared?.claim(fd)
 }

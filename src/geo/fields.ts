@@ -33,7 +33,7 @@ export const GEOIP_LABELS: readonly string[] = [
   'geoip/asn/number',
 ]
 
-/** The field of an entry that `label` stands for, as text; '' if it isn't there. Throws InputError. */
+/** The field of an entry that `label` stands for, as text; '' if it is missing. Throws InputError. */
 export function readField(data: DataSection, entry: number, label: string): string {
   for (const path of PATHS.get(label) ?? []) {
     const text = data.print(data.findPath(entry, ...path))

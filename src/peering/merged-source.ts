@@ -53,7 +53,7 @@ export interface MergedSourceParts {
   readonly log: Logger
 }
 
-/** Parts of what peers report that are not served. */
+/** Counts of what peers report and this site does not serve. */
 export interface PeerDisputes {
   /** Disagreements with other sites that are settled here. */
   readonly conflicts: number
@@ -78,8 +78,8 @@ interface Host {
 }
 
 /**
- * Our own records together with what peers report. A host that no peer has an endpoint of stays as it is; of any
- * other there is one record: ours, with what the peers add. Only hosts that changed are merged again.
+ * Our own records together with what peers report. The records of a host are unchanged if no peer has an endpoint of it.
+ * Any other host has one merged record. Only hosts that changed are merged again.
  */
 export class MergedSource implements RecordSource {
   readonly #parts: MergedSourceParts

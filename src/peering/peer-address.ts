@@ -27,7 +27,7 @@ export function scanPeerAddress(text: string): PeerAddress | string {
   return { host: host.replace(/\.$/, '').toLowerCase(), port }
 }
 
-/** The addresses of a host name; rejects where it has none. */
+/** Returns the addresses of a host name; rejects if it has no address. */
 type Resolve = (host: string) => Promise<readonly string[]>
 
 async function resolveBySystem(host: string): Promise<readonly string[]> {

@@ -2,13 +2,13 @@ import type { Peer } from './peer-address.ts'
 
 /** What holds a place. */
 export interface Holder {
-  /** Which of several holders is ended first: the one with the lowest number. */
+  /** Of several holders, the one with the lowest number ends first. */
   precedence(nowMs: number): number
 }
 
 /**
- * The places that connections hold, by client and by network. All counts are sizes of the sets here, so that they can not
- * differ from what is open.
+ * The places that connections hold, by client and by network. All counts are sizes of these sets, so they always equal the
+ * number of open connections.
  *
  *     network (/24, /48) ─▶ client (address, /64) ─▶ holders
  */
@@ -53,7 +53,7 @@ export class Places<H extends Holder> {
     return true
   }
 
-  /** The first to end of the client that has most places in the network that has most. Undefined without holders. */
+  /** The holder to end: of the client with the most places in the network with the most. Undefined without holders. */
   worst(nowMs: number): H | undefined {
     const networks = largest(this.#networks.values(), countHolders)
     const clients = networks.flatMap((network) => [...network.values()])
@@ -63,7 +63,7 @@ export class Places<H extends Holder> {
     )
   }
 
-  /** The first to end of the client. */
+  /** The holder of the client to end. */
   worstOf({ network, client }: Peer, nowMs: number): H | undefined {
     const holders = this.#networks.get(network)?.get(client)
     return holders && firstToEnd([holders], nowMs)
@@ -76,7 +76,7 @@ function countHolders(clients: ReadonlyMap<string, ReadonlySet<unknown>>): numbe
   return count
 }
 
-/** All of those that have the largest size. */
+/** All items of the largest size. */
 function largest<T>(items: Iterable<T>, sizeOf: (item: T) => number): T[] {
   let found: T[] = []
   let most = 0

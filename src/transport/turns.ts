@@ -9,8 +9,8 @@ type Run = () => void
 
 /**
  * Shares the event loop between the clients of a listener, and between them and the rest of the process. A kernel that
- * takes replies as fast as they are made calls back without the loop ever going on, so a connection with thousands of
- * queries in its buffer could keep all others waiting:
+ * accepts replies at once calls back in the same turn of the loop, so a connection with thousands of queries in its buffer
+ * could delay all others:
  *
  *     turn: serve, serve, … 2 ms ─▶ isOver ─▶ wait(…) ─▶ UDP, timers, accept, … ─▶ next turn
  *
@@ -19,8 +19,8 @@ type Run = () => void
  *
  *     turn: serve, … 2 ms ─▶ accept ─▶ accept ─▶ … 2 ms, or until the queue is empty ─▶ next turn
  *
- * Networks take their turns one after the other, so do the clients of a network, and the connections of a client: a client
- * with a hundred connections gets no more than one with a single connection.
+ * Networks are served in turn, so are the clients of a network, and the connections of a client. A client with a hundred
+ * connections gets no more time than a client with one.
  */
 export class Turns {
   /** When the turn under way is over; 0 = none has begun. */
@@ -29,7 +29,7 @@ export class Turns {
   #sliceEndMs = 0
   /** True if the turn of the event loop has accepted a connection: more of them may be queued. */
   #hasAccepted = false
-  /** Until then turns of the event loop that accept a connection serve no query. */
+  /** Before this time, turns of the event loop that accept a connection serve no query. */
   #acceptEndMs = 0
   /** Those that wait, by network and client; the first of each is next. */
   readonly #networks = new Map<string, Map<string, Run[]>>()
@@ -90,7 +90,7 @@ export class Turns {
     return this.isOver()
   }
 
-  /** Takes the one whose turn it is, and puts its client and its network last. */
+  /** Removes and returns the next run, and puts its client and its network last. */
   #take(): Run {
     const [[network, clients]] = this.#networks as unknown as [[string, Map<string, Run[]>]]
     const [[client, runs]] = clients as unknown as [[string, Run[]]]

@@ -95,7 +95,7 @@ export class DataSection {
     return offsets
   }
 
-  /** The text at `offset`; '' if there is none. */
+  /** The text at `offset`; '' if no text is there. */
   text(offset: number): string {
     if (offset === -1) return ''
     this.#resolve(offset)
@@ -103,8 +103,8 @@ export class DataSection {
   }
 
   /**
-   * The integer at `offset`, of whatever width it was written in; 0 if there is none or it is negative. Above 2^53
-   * it is rounded.
+   * The integer at `offset`, of any width; 0 if no integer is there or it is negative. Above 2^53 it is
+   * rounded.
    */
   uint(offset: number): number {
     if (offset === -1) return 0
@@ -131,18 +131,18 @@ export class DataSection {
     }
   }
 
-  /** The text whose header was read last. */
+  /** The text after the header that was read last. */
   #utf8(): string {
     const at = this.#base + this.#payload
     return this.#bytes.toString('utf8', at, at + this.#size)
   }
 
-  /** The integer whose header was read last: leading zeros are left out, so 0 has no octets. */
+  /** The integer after the header that was read last. Leading zeros are omitted, so 0 has no octets. */
   #integer(): bigint {
     const at = this.#base + this.#payload
     if (this.#size === 0) return 0n
     const value = BigInt(`0x${this.#bytes.toString('hex', at, at + this.#size)}`)
-    // Shorter ones are not negative: the left is filled with zeros.
+    // Shorter integers are not negative: they are padded with zeros on the left.
     return this.#type === ValueType.Int32 && this.#size === 4 ? BigInt.asIntN(32, value) : value
   }
 

@@ -14,12 +14,12 @@ export interface DatabaseFileOptions {
 /** Stands for a file that is gone. */
 const NO_VERSION: FileVersion = { mtimeMs: -1, octets: -1 }
 
-/** Called with each new version: the error where it can't be used and the old one stays. */
+/** Called for each new version: with an error if the version can't be used, so that the old one stays in use. */
 export type ChangeListener = (fault: Error | undefined) => void
 
 const openFiles = new Map<string, DatabaseFile>()
 
-/** What a holder asks of a file. */
+/** What a holder needs of a file. */
 export interface HoldOptions {
   /** The content is kept in memory, for entries to be read. Classes do not need it. */
   readonly readsEntries: boolean
@@ -27,8 +27,7 @@ export interface HoldOptions {
 
 /**
  * One MMDB file, watched. All callers that open the same path get the same object. The last good version stays open,
- * so that jobs can read it however the path changes; its content is in memory only while a holder reads entries,
- * and then once.
+ * so that jobs can read it if the path changes. Its content is in memory, once, only while a holder reads entries.
  */
 export class DatabaseFile {
   readonly path: string

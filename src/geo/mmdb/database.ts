@@ -21,7 +21,7 @@ export interface DatabaseImage {
 const METADATA_MARKER = Buffer.from('abcdef4d61784d696e642e636f6d', 'hex')
 /** Largest metadata section, marker included (MaxMind DB File Format Specification 2.0). */
 const METADATA_OCTETS_MAX = 128 * 1024
-/** What records of 32 bits can number, entries included. */
+/** Number of values of a 32-bit record: nodes and entries together. */
 const NODES_MAX = 0x7fffffff
 /** Entries looked at to find out whether a database knows places at all. */
 const PROBED_ENTRIES = 64
@@ -60,7 +60,7 @@ export class Database {
     return entry === -1 ? UNKNOWN_LOCATION : readLocation(this.data, entry)
   }
 
-  /** The entry of an address in `data`; -1 if there is none. `family` 1 or 2. Throws InputError. */
+  /** The offset of the entry of an address in `data`; -1 if the address has no entry. `family` 1 or 2. Throws InputError. */
   findEntry(address: Uint8Array, family: number): number {
     if (this.ignored.some((prefix) => isWithin(prefix, address, family))) return -1
     return this.tree.findEntry(address, family)

@@ -41,7 +41,7 @@ export function bundledDatabasePath(): string {
 }
 
 /**
- * One version of a database file, held open: threads can read it again, whatever has become of its path since. Closed
+ * One version of a database file, held open, so that threads can read it again after its path has changed. Closed
  * once every holder has released it.
  */
 export class OpenFile {
@@ -70,7 +70,7 @@ export class OpenFile {
   }
 }
 
-/** What a thread needs to read a file that another has opened. Plain data. */
+/** What a thread needs to read a file that another thread has opened. Plain data. */
 export interface DatabaseSource {
   /** Path, for messages. */
   readonly file: string

@@ -11,7 +11,7 @@ export function isAlias({ recordType }: Pick<MergedEndpoint, 'recordType'>): boo
   return recordType === 'CNAME'
 }
 
-/** True for an endpoint that only some clients get by their place. */
+/** True for an endpoint that is chosen by the location of the client. */
 export function isPlaced({
   geoCodes,
   isDefault,

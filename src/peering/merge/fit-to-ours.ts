@@ -3,21 +3,21 @@ import { contentKey, isAlias, isPlaced, isPlain } from './content.ts'
 import type { MergeConflict } from './merged-endpoint.ts'
 import { groupBy, isOurs, type Part } from './part.ts'
 
-/** Targets that one peer may add to a set in which ours get an even share of the answers. */
+/** Most targets that one peer may add to a set without weights. */
 export const EVEN_TARGETS_MAX = 16
 
 /** Changes an endpoint of a peer; undefined = it is left out. */
 type Fit = (endpoint: SharedEndpoint) => SharedEndpoint | undefined
 
 /**
- * Adapts the parts of peers to our own parts of the same name and type, so that no peer changes what ours serve:
+ * Adapts the parts of peers to our own parts of the same name and type, so that peers only add to our answers:
  *
  * - An alias of ours without set identifier is the only one of its name.
  * - Weights of peers count if all of ours have one, geo codes and defaults if all of ours have some.
  * - The default of ours is the only one.
  * - One peer adds at most 16 targets where ours have no weights.
  *
- * The other site finds the same contradiction and keeps its own. `parts`: in order (`compareParts`).
+ * The other site finds the same conflict and keeps its own. `parts`: in order (`compareParts`).
  * `label`: name and type, for `conflicts`.
  */
 export function fitToOurs(

@@ -37,9 +37,9 @@ export interface Merge {
 }
 
 /**
- * The endpoints of one host as this site serves them: what it has itself, always as it is, and what the peers
- * add. A function of our own endpoints and of the set of shares, whatever their order, and of the time, which
- * only makes silent sites expire. Sites without a conflict come to the same. See docs/peers.md for the rules.
+ * Returns the endpoints of one host as this site serves them: its own, unchanged, and those that the peers add. The result
+ * depends on our own endpoints, on the set of shares in any order, and on the time, which only makes silent sites
+ * expire. Sites without a conflict get the same result. See docs/peers.md for the rules.
  *
  * `own`: what shares say of our own site is passed over. `shares`: all of one host; of several of one
  * teller and site the newest counts, and of those of several tellers what `chooseShares` says.

@@ -25,12 +25,12 @@ interface Kept {
  * The endpoints of one name and type out of the parts of all sites; `conflicts` takes each
  * disagreement.
  *
- * - What we have ourselves stays as it is; what peers add is fitted to it (`fitToOurs`).
- * - What a v1 peer reports is left out if a v2 site leads to the same target.
+ * - Our own endpoints are unchanged; those of peers are adapted to them (`fitToOurs`).
+ * - An endpoint of a v1 peer is left out if a v2 site has the same target.
  * - Equal endpoints are one. Endpoints with neither set identifier nor weight nor geo code are united.
- * - One set identifier with different content: ours stays, else the first (`compareParts`). Of a later one
- *   that is a default with geo codes these stay, and it is the default no more. A v1 peer's gets another
- *   identifier, since v1 has none.
+ * - Of one set identifier with different content, ours is kept, else the first (`compareParts`). A later default
+ *   with geo codes keeps its codes, but is not the default. An endpoint of a v1 peer gets another identifier,
+ *   since v1 has no identifiers.
  */
 export function settleSet(parts: readonly Part[], conflicts: MergeConflict[]): MergedEndpoint[] {
   const label = setKey(parts[0]!.endpoint)
@@ -48,7 +48,7 @@ export function settleSet(parts: readonly Part[], conflicts: MergeConflict[]): M
   return cutCandidates(all, label, conflicts)
 }
 
-/** Without the targets of v1 peers that a v2 part has as well. */
+/** Returns the parts without targets of v1 peers that a v2 part also has. */
 function withoutRepeated(parts: readonly Part[]): Part[] {
   const whole = new Set<string>()
   for (const { generation, endpoint } of parts) {
@@ -68,8 +68,8 @@ function withoutRepeated(parts: readonly Part[]): Part[] {
 }
 
 /**
- * Health of an endpoint that one more site reports. Of ours a peer's finding counts only while we have none, and only
- * as a proof that it works.
+ * Joins the known health of an endpoint with that of one more site. For our own endpoints, a peer counts only if we do not
+ * know the health, and only if it reports `up`.
  */
 function healthWith(known: { health: SharedHealth; isOurs: boolean }, part: Part): SharedHealth {
   const { health } = part.endpoint
@@ -77,7 +77,7 @@ function healthWith(known: { health: SharedHealth; isOurs: boolean }, part: Part
   return known.health === 'unknown' && health === 'up' ? 'up' : known.health
 }
 
-/** True if a peer finds an endpoint of ours down that we do not find down, or the other way round. */
+/** True if only one of us and the peer finds our endpoint down. */
 function disputesHealth(
   known: { health: SharedHealth; isOurs: boolean },
   { endpoint }: Part,
@@ -89,7 +89,7 @@ function describeHealth({ site }: SharedEndpoint, label: string): MergeConflict 
   return { site, text: `${label}: ${site} finds another health of a target of ours: ours counts` }
 }
 
-/** Targets of all, each once, with what is known of its health: down ones in endpoints of their own. */
+/** Unites the targets of all parts, each once, with its health. Targets that are down get endpoints of their own. */
 function unite(parts: readonly Part[], label: string, conflicts: MergeConflict[]): Kept[] {
   const targets = new Map<string, { health: SharedHealth; sites: string[]; isOurs: boolean }>()
   const disputing = new Map<string, SharedEndpoint>()
@@ -122,7 +122,7 @@ function unite(parts: readonly Part[], label: string, conflicts: MergeConflict[]
   })
 }
 
-/** As many targets each as an endpoint can have. */
+/** Splits targets into chunks of as many as an endpoint can have. */
 function chunksOf<T>(items: readonly T[]): T[][] {
   const chunks: T[][] = []
   for (let at = 0; at < items.length; at += TARGETS_MAX) {
@@ -174,7 +174,7 @@ function identityKey(endpoint: SharedEndpoint): string {
   return isNamed ? `set ${endpoint.setIdentifier}` : `content ${contentKey(endpoint)}`
 }
 
-/** As many endpoints as a set has room for: ours, then the first of the others. */
+/** Cuts a set to its maximum size: ours are kept first, then the first of the others. */
 function cutCandidates(
   all: readonly Kept[],
   label: string,

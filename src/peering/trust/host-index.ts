@@ -14,7 +14,7 @@ export class HostIndex {
     }
   }
 
-  /** True if there is a host below `name`, which itself does not count. */
+  /** True if a host is below `name`; `name` itself does not count. */
   hasBelow(name: string): boolean {
     return this.#below.has(name)
   }

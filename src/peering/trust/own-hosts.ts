@@ -7,7 +7,7 @@ import type { OwnNames } from './screen-shares.ts'
 export interface OwnHostsParts {
   /** Apexes of the zones that are served; lower case, without a final dot. */
   readonly zones: readonly string[]
-  /** Names of the name servers of these zones: they are no peer's. */
+  /** Names of the name servers of these zones: peers may not report them. */
   readonly servers: readonly string[]
   /** Our own records of a host and of its wildcard. */
   readonly recordsOf: (host: string) => readonly StoredRecord[]
@@ -15,7 +15,7 @@ export interface OwnHostsParts {
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** Which names a server has by its own records. */
+/** The names that the own records of a server have. */
 export class OwnHosts {
   readonly #parts: OwnHostsParts
   readonly #zones: ReadonlySet<string>
@@ -27,7 +27,7 @@ export class OwnHosts {
     this.#zones = new Set(parts.zones)
   }
 
-  /** One more record is of that host. */
+  /** Notes one more record of that host. */
   add(host: string): void {
     this.#index.add(host)
   }
@@ -36,7 +36,7 @@ export class OwnHosts {
     this.#index.remove(host)
   }
 
-  /** As seen from where the records `merged` are merged with what peers report. */
+  /** Returns our names, except those of the records `merged`, which are merged with what peers report. */
   beside(merged: ReadonlySet<StoredRecord>): OwnNames {
     const { recordsOf } = this.#parts
     return {

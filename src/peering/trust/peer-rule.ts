@@ -1,7 +1,7 @@
 import { scanHost } from '../../record/validate/names.ts'
 import { RECORD_TYPES } from '../../record/validate/target.ts'
 
-/** What a peer may report in addition to what every peer may. */
+/** Allows a peer to report more than other peers may. */
 export interface PeerRule {
   /** `subdomain`: the name and all names below it. */
   readonly kind: 'name' | 'subdomain'

@@ -39,7 +39,7 @@ export interface Refused {
   readonly text: string
 }
 
-/** What any peer may add to a name of ours. */
+/** Types that any peer may add to a name of ours. */
 const ADDED_TYPES: ReadonlySet<string> = new Set(['A', 'AAAA', 'CNAME'])
 
 /**
@@ -97,7 +97,7 @@ class Screen {
     }
   }
 
-  /** True for a name that another record of ours of the same host has, and what is merged here does not. */
+  /** True if another record of ours of the same host has the name, and the records that are merged here do not. */
   isElsewhere({ rootHost, dnsName: name }: SharedEndpoint): boolean {
     if (this.#types.has(name)) return false
     return this.#namesOf(bareHost(rootHost)).own.has(name)

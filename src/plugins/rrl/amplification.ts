@@ -1,11 +1,11 @@
-/** The account gains and loses at most this much time: no pause saves up more than one second of octets. */
+/** Most credit and most debt of the account: the octets of one second. */
 const CREDIT_MS = 1000
-/** Threads add what they counted to the shared account in portions of so much of a second. */
+/** A thread adds its octets to the shared account in portions of this part of a second. */
 const PORTION_SECONDS = 0.001
 
 /**
- * Limits the octets that replies are longer than their queries, of all clients together: what many forged sources
- * can gain, each below its own limit.
+ * Limits the octets by which the replies to all clients together exceed their queries. Many forged sources, each below
+ * its own limit, cannot gain more.
  *
  *     replies ─▶ portion of this thread ─▶ shared: the time until which octets are spent
  *

@@ -27,7 +27,7 @@ const RRL_COUNTS = 9
 /** 2^32 divided by the golden ratio: spreads small numbers over all bits. */
 const GOLDEN_RATIO = 0x9e3779b1
 
-/** What every thread has the same of. */
+/** Memory that all threads share. */
 export interface RrlMemory {
   /** Of `RateTable`. */
   readonly accounts: Int32Array
@@ -77,13 +77,13 @@ export class Rrl implements ReplyLimiter {
     const { zones } = this.#options
     if (this.#table === undefined || this.#isExempt(query)) return Verdict.Send
     const category = categorize(query, response)
-    // A packet that no block or no parser took is in no zone.
+    // A query without a server block, or a malformed packet, has no zone.
     if (zones !== undefined && tx.zone !== '' && zones.match(query) === -1) return Verdict.Send
     let name = 0
     if (category !== Category.Error) {
       const { labelCount } = query
       const label = response.imputedLabel
-      // NXDOMAIN of the name that was asked for itself comes from a plugin without zones: all share an account.
+      // NXDOMAIN at label 0 comes from a plugin without zones: all such replies share an account.
       const isWhole = category === Category.Nxdomain && label === 0
       name = query.suffixHash[isWhole ? labelCount : Math.min(label, labelCount)]!
     }
@@ -156,7 +156,7 @@ export class Rrl implements ReplyLimiter {
     // Names that collide share an account of one prefix, which their clients can exhaust anyway.
     const kind = category | (tx.query.peerFamily << 4) | (type << 8)
     const hash = this.#hashPrefix(tx.query, name ^ Math.imul(kind, GOLDEN_RATIO))
-    // Nothing follows a truncated error: it is no worse to lose it.
+    // A client does not retry after a truncated error, so errors are dropped.
     const slip = category === Category.Error ? 0 : this.#options.slip
     const debit = this.#table!.debit(hash, this.#nowTicks, rate, slip)
     return debit === Debit.Paid ? Verdict.Send : this.#exceed(tx, asked, category, debit)

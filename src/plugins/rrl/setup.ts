@@ -60,7 +60,7 @@ export function rrlWith(timers: Timers): Directive {
 function setup(c: SetupContext, timers: Timers): void {
   const options = scanOptions(c)
   const slots = c.counters()
-  // Every thread sends few lines; together they write no more than one does.
+  // Each thread sends few lines; this budget bounds the lines of all threads.
   const budget = new LineBudget(REPORTS_MAX, REPORT_PERIOD_MS)
   const verb = options.reportOnly ? 'over the limit' : 'limited'
   const report = c.uplink((text) => {

@@ -20,7 +20,7 @@ import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from 
 
 /** Faults of one file that are kept with their places; the others are counted. */
 export const FAULTS_MAX = 1000
-/** Documents are looked up among those of the file's last state in runs of that many. */
+/** Documents of the file's last state that are indexed at a time. */
 const RUN = 1024
 const NEWLINE = 0x0a
 const NO_RECORDS: readonly HeldRecord[] = []
@@ -45,7 +45,7 @@ export interface ReadingOptions {
   readonly isThorough: boolean
 }
 
-/** What there was before the items of a list. */
+/** The part of a list before its items. */
 interface OpenList {
   readonly line: number
   readonly head: string
@@ -70,10 +70,10 @@ export class FileReading {
   #faultCount = 0
   #refusedCount = 0
   #excess: InputError | undefined
-  /** Documents of the last state: so many at its beginning are the same. */
+  /** Number of leading documents that are the same as in the last state. */
   readonly #known: readonly HeldDocument[]
   #isPrefix = true
-  /** The others by their digest, as far as they were looked for; of equal ones the last. */
+  /** The other documents that are indexed so far, by digest; the last of equal ones. */
   readonly #knownByDigest = new Map<number, HeldDocument>()
   #indexed = 0
   /** Of refused records, by key. */
@@ -88,13 +88,13 @@ export class FileReading {
     this.#known = options.previous?.documents ?? []
   }
 
-  /** True once it is certain that the file's last state is kept, and more faults than that are not needed. */
+  /** True once the file's last state is certain to be kept and no more faults are reported. */
   get isHopeless(): boolean {
     const isFull = this.#errors.length >= FAULTS_MAX && this.#list === undefined
     return isFull && this.#options.previous !== undefined
   }
 
-  /** False: documents of the last state are still to be indexed, and it is to be called again. */
+  /** Returns false if documents of the last state are not indexed yet; the caller calls it again. */
   prepare(range: DocumentRange): boolean {
     if (range.part === 'head' || range.part === 'tail') return true
     const index = this.#documents.length
@@ -113,7 +113,7 @@ export class FileReading {
     this.#isPrefix = false
   }
 
-  /** To be called once `prepare` is through with the range. */
+  /** Reads a document. The caller calls `prepare` first until it returns true. */
   document(octets: Buffer, range: DocumentRange): void {
     const { start, end, line, part } = range
     if (part === 'head') this.beginList(octets.toString('utf8', start, end), line)
@@ -178,7 +178,7 @@ export class FileReading {
     return { path, documents: this.#documents, errors: this.#errors }
   }
 
-  /** Undefined: its octets are no text, which has been reported. */
+  /** Undefined if the octets are not text, which has been reported. */
   #parse(octets: Buffer, range: DocumentRange): YamlValue | YamlProblem | undefined {
     const { start, end, isAscii, line } = range
     if (isAscii && !this.#isJson) return parseAsciiDocument(octets, start, end)
@@ -220,7 +220,7 @@ export class FileReading {
     )
   }
 
-  /** What surrounds the items says whether they are resources: else it is one itself. */
+  /** The kind of the surrounding object decides whether the items are resources, or the object is one. */
   #settleList(list: OpenList, value: YamlValue): void {
     this.#list = undefined
     if (isMapping(value) && isList(value)) return
@@ -234,7 +234,7 @@ export class FileReading {
     this.#hold(value, [value], { line, digestA: 0, digestB: 0 }, () => line)
   }
 
-  /** Refuses octets that are no UTF-8: replaced, they would be served as something else. */
+  /** Refuses octets that are not UTF-8, since replaced characters would change the content. */
   #decode(octets: Buffer, firstLine: number): string | undefined {
     if (isUtf8(octets)) return octets.toString('utf8')
     const line = firstLine + countLinesBeforeFault(octets)
@@ -286,7 +286,7 @@ export class FileReading {
     }
     const document = {
       line: at.line,
-      // A document that is a fault of the file has no record to remember that by: it is read anew.
+      // A document with a fault of the file has no record, so the fault is found by reading it again.
       digestA: isNamed ? at.digestA : 0,
       digestB: isNamed ? at.digestB : 0,
       records: records.length === 0 ? NO_RECORDS : records,
@@ -318,14 +318,14 @@ export class FileReading {
     return new HeldRecord(key, packRecord(record), this.#path)
   }
 
-  /** Undefined where it doesn't say which record it is: then it is a fault of the file. */
+  /** Undefined if namespace or name are missing, which is a fault of the file. */
   #holdRefused(
     { key, problem }: Resource & { kind: 'refused' },
     line: number,
     lineOf: LineOf,
   ): HeldRecord | undefined {
     if (key === '') {
-      // The line is looked for only where it is needed: that takes longer than all the rest.
+      // The line is searched only if needed: this takes longer than the rest.
       const isKept = this.#faultCount < FAULTS_MAX
       this.#reportFile(isKept ? lineOf(problem.path) : line, problem.message)
       return undefined
@@ -400,7 +400,7 @@ function countLines(text: string): number {
   return count
 }
 
-/** Lines in front of the first one that is no UTF-8: no character spans two. */
+/** Number of lines before the first one that is not UTF-8. No character spans two lines. */
 function countLinesBeforeFault(octets: Buffer): number {
   let start = 0
   for (let line = 0; ; line++) {

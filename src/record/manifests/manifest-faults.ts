@@ -5,8 +5,8 @@ import type { HeldRecord, ManifestFile } from './manifest-file.ts'
 type News = HeldRecord | InputError | string
 
 /**
- * What is wrong with files and records, kept up with every change, so that nothing has to be searched for what is new:
- * a hundred thousand records may be faulty.
+ * Faults of files and records. Each change updates them, because a search for new faults would visit all records, and
+ * 100 000 records may be faulty.
  */
 export class ManifestFaults {
   readonly #printDispute: (key: string) => InputError
@@ -85,7 +85,7 @@ export class ManifestFaults {
     const { problem } = held
     if (problem === undefined) return
     this.#refused.delete(held)
-    // What was not logged yet is news still.
+    // A fault that was not logged yet is still new.
     if (!this.#news.delete(held)) this.#before.set(held.key, problem.print())
   }
 
@@ -105,7 +105,7 @@ export class ManifestFaults {
     this.#news.delete(key)
   }
 
-  /** What is wrong since the last time, up to `max` of it, and how much more there is. */
+  /** Returns up to `max` faults that are new since the last call, and the number of the others. */
   takeNews(max: number): { readonly texts: readonly string[]; readonly more: number } {
     const texts = new Set<string>()
     const news = this.#news

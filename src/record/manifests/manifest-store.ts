@@ -101,8 +101,8 @@ export class ManifestStore {
   }
 
   /**
-   * Puts in what a file holds now (undefined = it is gone). Work that is proportional to the file offers a pause after
-   * every RUN steps; what is yielded are records that changed, which `find` and `records` have from then on.
+   * Replaces what is known of a file (undefined = the file is gone). Yields after every RUN steps, so that the caller can
+   * pause. A yielded value has the records that changed; `find` and `records` return their new state.
    */
   *replace(path: string, file: ManifestFile | undefined): Generator<readonly RecordChange[], void> {
     const previous = this.#files.get(path)

@@ -14,7 +14,7 @@ export const FILE_OCTETS_MAX = 128 * 1024 * 1024
 const DOCUMENTS_MAX = 1_000_000
 /** The buffer that files are read into is kept up to this size. */
 const KEPT_OCTETS_MAX = 4 * 1024 * 1024
-/** Read at once, before others get their turn. */
+/** Octets that are read between two pauses. */
 const CHUNK_OCTETS = 1024 * 1024
 const TOO_LONG = `is longer than ${DOCUMENT_OCTETS_MAX} octets: split it into several with lines of ---`
 
@@ -23,7 +23,7 @@ const NO_OCTETS = Buffer.alloc(0)
 let kept: Buffer = NO_OCTETS
 
 export interface ReadOptions extends ReadingOptions {
-  /** Lets others run now and then. Called often: each document, and each piece of what is large. */
+  /** Lets other work run if it is due. Called for each document, and for each piece of a large one. */
   readonly pause: () => Promise<void> | undefined
 }
 
@@ -74,7 +74,7 @@ async function readJson(path: string, octets: Buffer, options: ReadOptions): Pro
   return reading.finish()
 }
 
-/** False: not all was read, which has been reported. */
+/** Returns false if it stopped at a fault, which has been reported. */
 async function readAll(
   reading: FileReading,
   octets: Buffer,
@@ -105,7 +105,7 @@ function wholeOf({ length }: Buffer): DocumentRange {
 async function readOctets(path: string, spare: Buffer, { pause }: ReadOptions): Promise<Buffer> {
   let descriptor = -1
   try {
-    // What has become a pipe meanwhile must not stop us until something is written to it.
+    // If the path is a pipe by now, opening it must not wait for a writer.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const stats = fstatSync(descriptor)
     if (!stats.isFile()) throw manifestError(path, 1, 'is not a file')

@@ -15,11 +15,11 @@ import { DocumentShapes } from './document-shapes.ts'
 import { type ScalarSlot, scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
 import { scanJson } from './scan-json.ts'
 
-/** Bounds on what goes to the complete parser: it takes about a millisecond per kilooctet. */
+/** Bounds on the input of the complete parser, which takes about a millisecond per kilooctet. */
 export const CHARACTERS_MAX = 131_072
 const NESTING_MAX = 64
 const INDENTATION_MAX = 512
-/** Anchors, and aliases, of one text: each alias is looked up among all of them. */
+/** Most anchors, and most aliases, of one text: the parser searches all anchors for each alias. */
 const ANCHORS_MAX = 100
 /** How much larger aliases may make a value. */
 const ALIASES_MAX = 100
@@ -108,7 +108,7 @@ export function findLine(text: string, index: number, path: readonly (string | n
 
 function parseBounded(text: string, lines: LineCounter): readonly Document[] | YamlProblem {
   if (text.length > CHARACTERS_MAX) {
-    const message = `a document in other than plain block style or JSON has up to ${CHARACTERS_MAX} characters, not ${text.length}: split it, or write it in block style`
+    const message = `a document that is neither plain block style nor JSON has up to ${CHARACTERS_MAX} characters, not ${text.length}: split it, or write it in block style`
     return new YamlProblem(message, 1)
   }
   const line = findDeepLine(text)
@@ -125,7 +125,7 @@ function parseBounded(text: string, lines: LineCounter): readonly Document[] | Y
   return [...composer.compose(tokens)]
 }
 
-/** Offset of the first anchor or alias that is one too many; undefined = there is none. */
+/** Offset of the first anchor or alias above the maximum; undefined = no excess. */
 function findExcessAnchor(tokens: readonly CST.Token[]): number | undefined {
   const counts = { anchor: 0, alias: 0 }
   const waiting: unknown[] = [...tokens].reverse()
@@ -136,7 +136,7 @@ function findExcessAnchor(tokens: readonly CST.Token[]): number | undefined {
     } else if (typeof token === 'object' && token !== null) {
       const { type, offset } = token as { readonly type?: string; readonly offset?: number }
       if ((type === 'anchor' || type === 'alias') && ++counts[type] > ANCHORS_MAX) return offset
-      // Whatever holds tokens: a document, a collection, one of its items, a key or a value.
+      // Tokens are in documents, collections, their items, keys and values.
       const { start, key, sep, value, items, end, props } = token as { [name: string]: unknown }
       for (const part of [end, items, value, sep, key, start, props]) {
         if (typeof part === 'object' && part !== null) waiting.push(part)

@@ -62,7 +62,7 @@ export class DocumentSplitter {
     this.#words = new DataView(octets.buffer, octets.byteOffset, length)
   }
 
-  /** The next range; undefined = there is none, as `ended` says. */
+  /** Returns the next range; undefined at the end, for the reason in `ended`. */
   next(): DocumentRange | undefined {
     const octets = this.#octets
     const words = this.#words
@@ -145,7 +145,7 @@ export class DocumentSplitter {
     this.#isAtItems = false
   }
 
-  /** What begins at `at`, where a line has something in its first column; undefined = the range goes on. */
+  /** What begins at `at`, where a line starts in the first column; undefined = the range continues. */
   #partAt(at: number): DocumentRange['part'] | undefined {
     const octets = this.#octets
     if (octets[at] === DASH) {
@@ -208,7 +208,7 @@ function isBlank(octet: number | undefined): boolean {
   )
 }
 
-/** True at `items:` with nothing behind it on its line but a comment. */
+/** True at `items:` if the rest of the line is empty or a comment. */
 function isItemsKey(octets: Uint8Array, at: number, length: number): boolean {
   for (let i = 0; i < ITEMS.length; i++) if (octets[at + i] !== ITEMS[i]) return false
   let end = at + ITEMS.length

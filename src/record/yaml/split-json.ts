@@ -22,7 +22,7 @@ export class JsonSplitter {
   /** `]}`, and the line that it starts at: known once there is no further item. */
   tail = ''
   tailLine = 1
-  /** Line of an item, or of the rest, that is longer than DOCUMENT_OCTETS_MAX; 0 = there is none. */
+  /** Line of an item, or of the rest, that is longer than DOCUMENT_OCTETS_MAX; 0 = no such line. */
   largeLine = 0
   readonly #octets: Buffer
   #isAtEnd = false
@@ -43,7 +43,7 @@ export class JsonSplitter {
     return start === -1 ? undefined : new JsonSplitter(octets, start)
   }
 
-  /** The octets of the next item; undefined = there is none, and no more of the text is read if `largeLine` is set. */
+  /** Returns the octets of the next item; undefined at the end. If `largeLine` is set, the rest is not read. */
   next(): DocumentRange | undefined {
     if (this.#isAtEnd) return undefined
     const octets = this.#octets

@@ -118,7 +118,7 @@ export class DenialProofs {
     return this.#reader.words[this.#chain + CHAIN_TYPE] === RRType.NSEC3
   }
 
-  /** The NSEC of the name at `label`, or of the `*` below it; where there is none, the one that covers it. */
+  /** Adds the NSEC of the name at `label`, or of the `*` below it. If no such record exists, the one that covers it. */
   #addAtOrBefore(response: Response, label: number, wildcard: boolean): void {
     this.#order.setName(this.#name, label, this.#zoneLabel, wildcard)
     this.#search()
@@ -127,7 +127,7 @@ export class DenialProofs {
 
   /**
    * The closest provable encloser at or above `label`, and what covers the next closer name (RFC 5155 section 7.2.1).
-   * Returns the label of that encloser. Names that exist are all that is hashed: a query can't make this take long.
+   * Returns the label of that encloser. Only names that exist are hashed, so the time is bounded.
    */
   #addClosestEncloser(response: Response, label: number): number {
     let encloser = label
@@ -151,7 +151,7 @@ export class DenialProofs {
     return this.#search()
   }
 
-  /** Finds the last node of the chain that is not behind the name in `#order`; before the first one is the last. */
+  /** Finds the last node of the chain that is not after the name in `#order`. Before the first node comes the last. */
   #search(): Relation {
     const { words, bytes } = this.#reader
     const start = this.#nodesStart()

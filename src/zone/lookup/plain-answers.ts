@@ -89,7 +89,7 @@ export class PlainAnswers {
     if (body === 0) return false
     const { words } = reader
     const state = words[body + BODY_STATE]!
-    // Signatures are left to others.
+    // The full path adds signatures.
     if (plainQuery.dnssecOk && (state & FLAG_SIGNED) !== 0) return false
     const end = body + BODY_RRSETS + (state >>> BODY_COUNT_SHIFT)
     for (let i = body + BODY_RRSETS; i < end; i++) {
