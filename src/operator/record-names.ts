@@ -13,23 +13,26 @@ export class RecordNames {
   readonly #index = new HostIndex()
   readonly #names = new WeakMap<ApiObject, ReadonlySet<string>>()
 
-  /** Notes the records of an informer. `onNews` is called with the records above one that changed. Returns the end of it. */
+  /**
+   * Notes the records of an informer. Calls `onNews` with the other records of the host of one that changed, and of hosts
+   * above it. Returns the function that ends this.
+   */
   watch(records: Pick<Informer, 'subscribe'>, onNews: (key: string) => void): () => void {
     return records.subscribe({
       onAdd: (key, object) => {
         this.add(key, object)
-        this.#report(object, onNews)
+        this.#report(key, object, onNews)
       },
       onUpdate: (key, object, before) => {
         this.remove(key, before)
         this.add(key, object)
         if (object.spec === before.spec || generationOf(object) === generationOf(before)) return
-        this.#report(before, onNews)
-        this.#report(object, onNews)
+        this.#report(key, before, onNews)
+        this.#report(key, object, onNews)
       },
       onDelete: (key, before) => {
         this.remove(key, before)
-        this.#report(before, onNews)
+        this.#report(key, before, onNews)
       },
     })
   }
@@ -66,9 +69,10 @@ export class RecordNames {
     }
   }
 
-  #report(object: ApiObject, onNews: (key: string) => void): void {
-    for (const above of namesAbove(hostOf(object))) {
-      for (const key of this.#hosts.get(above)?.keys() ?? []) onNews(key)
+  #report(changed: string, object: ApiObject, onNews: (key: string) => void): void {
+    const host = hostOf(object)
+    for (const name of [host, ...namesAbove(host)]) {
+      for (const key of this.#hosts.get(name)?.keys() ?? []) if (key !== changed) onNews(key)
     }
   }
 

@@ -236,7 +236,7 @@ t.test('two records of one host take what peers report each for its own names', 
   t.match(world.condition('PeersAccepted', 'second'), { reason: 'EndpointConflict' })
 })
 
-t.test('a new record has the records above it looked at', async (t) => {
+t.test('a new record queues the records of its host and above it', async (t) => {
   const names = new RecordNames()
   let listener: { onAdd?: (key: string, object: ApiObject) => void } = {}
   const news: string[] = []
@@ -252,4 +252,7 @@ t.test('a new record has the records above it looked at', async (t) => {
   t.strictSame(news, ['a/apex'])
   add('deep', `*.x.${HOST}`)
   t.strictSame(news, ['a/apex', 'a/app', 'a/apex'])
+  // Of two records of a host, the one that has a name decides what peers may add to it.
+  add('second', HOST)
+  t.strictSame(news.slice(3), ['a/app', 'a/apex'])
 })
