@@ -1,4 +1,4 @@
-import { SHA1_OCTETS, Sha1 } from './sha1.ts'
+import { SHA1_OCTETS, Sha1, sha1Blocks } from './sha1.ts'
 
 /** The only hash algorithm of NSEC3: SHA-1 (RFC 5155 section 11). */
 export const NSEC3_SHA1 = 1
@@ -19,6 +19,19 @@ const BASE32HEX = Buffer.from('0123456789abcdefghijklmnopqrstuv', 'latin1')
 /** Extra iterations in the rdata of NSEC3 or NSEC3PARAM at `bytes[at]`. */
 export function nsec3Iterations(bytes: Uint8Array, at: number): number {
   return (bytes[at + 2]! << 8) | bytes[at + 3]!
+}
+
+/**
+ * What is wrong with the iterations and the salt in the rdata of NSEC3 or NSEC3PARAM at `bytes[at]`; '' = nothing. A long
+ * salt makes each iteration cost several blocks of SHA-1, so such zones may have fewer iterations.
+ */
+export function nsec3Excess(bytes: Uint8Array, at: number): string {
+  const iterations = nsec3Iterations(bytes, at)
+  const saltOctets = bytes[at + SALT_LENGTH]!
+  const most = Math.floor(NSEC3_ITERATIONS_MAX / sha1Blocks(SHA1_OCTETS + saltOctets))
+  if (iterations <= most) return ''
+  const salt = most === NSEC3_ITERATIONS_MAX ? '' : ` and a salt of ${saltOctets} octets`
+  return `${iterations} iterations${salt}; at most ${most} are accepted: sign the zone with 0 and no salt (RFC 9276)`
 }
 
 /** True if both rdata, of NSEC3 or NSEC3PARAM, name the same algorithm, iterations and salt. */
@@ -43,7 +56,18 @@ export function nsec3NextLabel(rdata: Uint8Array): Uint8Array {
   return label
 }
 
-/** Computes the owner labels of NSEC3 records (RFC 5155 section 5). Reused, and allocates nothing. */
+/** Names whose hashes are kept: a power of two. */
+const KEPT_NAMES = 64
+/** A name with the label `*` before it, which the hasher accepts although no name is as long. */
+const KEPT_OCTETS = 257
+/** FNV-1a with 32 bits. */
+const FNV_BASIS = 0x811c9dc5
+const FNV_PRIME = 0x01000193
+
+/**
+ * Computes the owner labels of NSEC3 records (RFC 5155 section 5). Keeps the labels of some names: queries for random
+ * names below one name need the hash of that name and of its wildcard each time. Reused, and allocates nothing.
+ */
 export class Nsec3Hasher {
   /** The last result as a label: its length octet and base32hex in lower case. */
   readonly label: Uint8Array = new Uint8Array(HASHED_LABEL_OCTETS + 1).fill(
@@ -53,6 +77,12 @@ export class Nsec3Hasher {
   )
   readonly #sha1 = new Sha1()
   readonly #digest = new Uint8Array(SHA1_OCTETS)
+  /** What the kept labels were computed with: the rdata of NSEC3PARAM. */
+  readonly #keptParameters = new Uint8Array(SALT_LENGTH + 1 + 255)
+  readonly #keptNames = new Uint8Array(KEPT_NAMES * KEPT_OCTETS)
+  /** Octets of each kept name; 0 = the place is empty. */
+  readonly #keptOctets = new Uint16Array(KEPT_NAMES)
+  readonly #keptLabels = new Uint8Array(KEPT_NAMES * HASHED_LABEL_OCTETS)
 
   /**
    * Hashes the lower-case wire name at `name[start..end)`, with the label `*` before it if `wildcard`, by the
@@ -75,6 +105,45 @@ export class Nsec3Hasher {
       octets = 2
     }
     for (let i = start; i < end; i++) input[octets++] = name[i]!
+    if (!hasSameNsec3Parameters(this.#keptParameters, 0, parameters, at)) {
+      this.#keptOctets.fill(0)
+      const parameterOctets = SALT_LENGTH + 1 + parameters[at + SALT_LENGTH]!
+      for (let i = 0; i < parameterOctets; i++) this.#keptParameters[i] = parameters[at + i]!
+    }
+    const slot = this.#slot(octets)
+    const kept = slot * HASHED_LABEL_OCTETS
+    if (this.#isKept(slot, octets)) {
+      for (let i = 0; i < HASHED_LABEL_OCTETS; i++) this.label[i + 1] = this.#keptLabels[kept + i]!
+      return
+    }
+    this.#keptOctets[slot] = octets
+    for (let i = 0; i < octets; i++) this.#keptNames[slot * KEPT_OCTETS + i] = input[i]!
+    this.#digestName(octets, parameters, at)
+    for (let i = 0; i < HASHED_LABEL_OCTETS; i++) this.#keptLabels[kept + i] = this.label[i + 1]!
+  }
+
+  /** The place of the name in the first `octets` octets of the input. @hot */
+  #slot(octets: number): number {
+    const { input } = this.#sha1
+    let hash = FNV_BASIS
+    for (let i = 0; i < octets; i++) hash = Math.imul(hash ^ input[i]!, FNV_PRIME)
+    return (hash ^ (hash >>> 16)) & (KEPT_NAMES - 1)
+  }
+
+  /** Whether the label of the name in the input is kept at `slot`. @hot */
+  #isKept(slot: number, octets: number): boolean {
+    if (this.#keptOctets[slot] !== octets) return false
+    const { input } = this.#sha1
+    const at = slot * KEPT_OCTETS
+    for (let i = 0; i < octets; i++) if (this.#keptNames[at + i] !== input[i]) return false
+    return true
+  }
+
+  /** Writes the hash of the first `nameOctets` octets of the input to `label`. @hot */
+  #digestName(nameOctets: number, parameters: Uint8Array, at: number): void {
+    const sha1 = this.#sha1
+    const { input } = sha1
+    let octets = nameOctets
     const saltOctets = parameters[at + SALT_LENGTH]!
     const salt = at + SALT_LENGTH + 1
     for (let left = nsec3Iterations(parameters, at); ; left--) {

@@ -7,7 +7,12 @@ const BLOCK_OCTETS = 64
 export const SHA1_INPUT_OCTETS_MAX = 512
 /** A bit that ends the message, and its length. */
 const TAIL_OCTETS = 9
-const INPUT_OCTETS = Math.ceil((SHA1_INPUT_OCTETS_MAX + TAIL_OCTETS) / BLOCK_OCTETS) * BLOCK_OCTETS
+const INPUT_OCTETS = sha1Blocks(SHA1_INPUT_OCTETS_MAX) * BLOCK_OCTETS
+
+/** Blocks that a message of `octets` octets takes; each costs the same time. */
+export function sha1Blocks(octets: number): number {
+  return Math.ceil((octets + TAIL_OCTETS) / BLOCK_OCTETS)
+}
 
 /**
  * SHA-1 (FIPS 180-4) of short messages. NSEC3 hashes are computed on the hot path, and `node:crypto` allocates
@@ -65,16 +70,17 @@ export class Sha1 {
     let e = state[4]!
     for (let i = 0; i < 80; i++) {
       let mixed: number
-      if (i < 20) mixed = ((b & c) | (~b & d)) + 0x5a827999
-      else if (i < 40) mixed = (b ^ c ^ d) + 0x6ed9eba1
-      else if (i < 60) mixed = ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc
-      else mixed = (b ^ c ^ d) + 0xca62c1d6
-      const next = (((a << 5) | (a >>> 27)) + mixed + e + w[i]!) | 0
+      if (i < 20) mixed = (((b & c) | (~b & d)) + 0x5a827999) | 0
+      else if (i < 40) mixed = ((b ^ c ^ d) + 0x6ed9eba1) | 0
+      else if (i < 60) mixed = (((b & c) | (b & d) | (c & d)) - 0x70e44324) | 0
+      else mixed = ((b ^ c ^ d) - 0x359d3e2a) | 0
+      // Each sum is cut to 32 bits at once: V8 computes longer ones with floating-point numbers.
+      const next = ((((((a << 5) | (a >>> 27)) + mixed) | 0) + e) | 0) + w[i]!
       e = d
       d = c
       c = (b << 30) | (b >>> 2)
       b = a
-      a = next
+      a = next | 0
     }
     state[0]! += a
     state[1]! += b

@@ -1,10 +1,9 @@
 import { sortInSlices } from '../../base/sort.ts'
 import {
   hasSameNsec3Parameters,
-  NSEC3_ITERATIONS_MAX,
   NSEC3_SHA1,
   Nsec3Hasher,
-  nsec3Iterations,
+  nsec3Excess,
 } from '../../dns/dnssec/nsec3.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { CanonicalOrder } from './canonical-order.ts'
@@ -95,9 +94,7 @@ export class ChainStore {
     const set = nodes.findRRset(node, RRType.NSEC3PARAM)
     for (const parameters of set === 0 ? [] : this.#rdata(set)) {
       const isUsable =
-        parameters[0] === NSEC3_SHA1 &&
-        parameters[1] === 0 &&
-        nsec3Iterations(parameters, 0) <= NSEC3_ITERATIONS_MAX
+        parameters[0] === NSEC3_SHA1 && parameters[1] === 0 && nsec3Excess(parameters, 0) === ''
       if (!isUsable) continue
       const kind = { type: RRType.NSEC3, parameters }
       this.#hasher.hash(apex.qname, 0, apex.qnameOctets, false, parameters, 0)

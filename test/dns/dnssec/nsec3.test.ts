@@ -75,3 +75,23 @@ t.test('owner labels are those of a reference, whatever name, salt and iteration
   fc.assert(property, { numRuns: 50 })
   t.end()
 })
+
+t.test('a hasher that keeps hashes returns those of the name and the parameters at hand', (t) => {
+  const hasher = new Nsec3Hasher()
+  // Few of each: most calls meet a name that is kept, under these or under other parameters.
+  const names = Array.from({ length: 100 }, (_, i) => lowerName(scanName(`n${i}.example.`)!))
+  const parameters = ['0100000000', '0100000100', '010000000101', '0101000000']
+  const calls = fc.tuple(fc.nat(names.length - 1), fc.nat(9), fc.boolean())
+  const property = fc.property(fc.array(calls, { minLength: 100 }), (list) => {
+    for (const [i, k, wildcard] of list) {
+      const rdata = Buffer.from(parameters[k] ?? parameters[0]!, 'hex')
+      const name = names[i]!
+      hasher.hash(name, 0, name.length, wildcard, rdata, 0)
+      const whole = wildcard ? Buffer.concat([Buffer.from([1, 0x2a]), name]) : name
+      const want = referenceLabel(whole, rdata.subarray(5), rdata[3]!)
+      if (labelOf(hasher) !== want) throw new Error(`${i} ${k} ${wildcard}`)
+    }
+  })
+  fc.assert(property, { numRuns: 50 })
+  t.end()
+})

@@ -66,7 +66,14 @@ const faults: { name: string; given: string; want: RegExp[] }[] = [
   {
     name: 'NSEC3 with too many iterations, once for all of them,',
     given: `${APEX}@ 0 NSEC3PARAM 1 0 150 -\n@ 0 NSEC3PARAM 1 0 151 -\n@ 0 NSEC3PARAM 1 0 999 -\n`,
-    want: [/^db\.test:4: NSEC3 with 151 iterations; the most that validators accept is 150: sign/],
+    want: [/^db\.test:4: NSEC3 with 151 iterations; at most 150 are accepted: sign/],
+  },
+  {
+    name: 'NSEC3 with few iterations that a long salt makes costly',
+    given: `${APEX}@ 0 NSEC3PARAM 1 0 150 ${'ab'.repeat(35)}\n@ 0 NSEC3PARAM 1 0 30 ${'ab'.repeat(255)}\n@ 0 NSEC3PARAM 1 0 31 ${'ab'.repeat(255)}\n`,
+    want: [
+      /^db\.test:5: NSEC3 with 31 iterations and a salt of 255 octets; at most 30 are accepted/,
+    ],
   },
   {
     name: 'every fault of the whole zone',
