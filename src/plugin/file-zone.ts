@@ -5,6 +5,7 @@ import { printName } from '../dns/name/name.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { ZoneReader } from '../zone/image/reader.ts'
 import { ZoneAnswerer } from '../zone/lookup/answer.ts'
+import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
 import { fillImage } from '../zone/zonefile/fill.ts'
 import {
   haveChanged,
@@ -62,6 +63,8 @@ export class FileZone {
   serial = -1
   /** What other threads need of the version in force; undefined = none was loaded yet. */
   shared: SharedVersion | undefined
+  /** Of the version in force. */
+  signatures: SignatureReport | undefined
   readonly #options: FileZoneOptions
   /** The files that the last attempt read, good or bad. */
   #files: readonly FileStamp[] = []
@@ -158,6 +161,7 @@ export class FileZone {
       this.answerer = answererOf(image.reader(), this.#options.nsInAuthority)
       this.shared = { version: nextVersion(), buffer: image.handle.buffer }
       this.serial = load.serial
+      this.signatures = load.signatures
       return []
     } catch (error) {
       return [error instanceof InputError ? error : outOfMemory(error, this.path)]

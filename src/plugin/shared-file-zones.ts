@@ -1,9 +1,12 @@
+import type { Timers } from '../base/timers.ts'
 import { ZoneReader } from '../zone/image/reader.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
+import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
 import type { SetupContext } from './directive.ts'
 import type { Feed } from './feed.ts'
 import { answererOf, type SharedVersion } from './file-zone.ts'
 import { FileZoneTable, type ServedZone } from './file-zones.ts'
+import { SignatureWatch } from './signature-watch.ts'
 import type { SetKey, VersionSource } from './zone-versions.ts'
 
 /** A zone on its way to other threads. */
@@ -21,6 +24,8 @@ export interface OwnedZone extends ServedZone {
   readonly serial: number
   /** What differs from the version published before; undefined = anything may. */
   readonly changed?: readonly SetKey[] | undefined
+  /** What its owner found in the version in force, and logged; undefined = it did not check. */
+  readonly signatures?: SignatureReport | undefined
 }
 
 /** The zones of one directive in every thread: the control thread loads them, the others read the same images. */
@@ -38,7 +43,13 @@ export class SharedFileZones {
   /** See `FileZoneOptions`: the directive `minimal` would only take it away again. */
   readonly nsInAuthority: boolean
 
-  constructor(c: SetupContext) {
+  readonly #watch: SignatureWatch
+
+  constructor(c: SetupContext, timers: Timers) {
+    const watch = new SignatureWatch(c)
+    this.#watch = watch
+    c.onStartup(() => watch.start(timers))
+    c.onShutdown(() => watch.stop())
     this.nsInAuthority = !c.block.directives.includes('minimal')
     this.#versions = c.block.zoneVersions.source()
     this.#feed = c.feed<readonly SharedZone[]>((zones) => this.#follow(zones))
@@ -47,6 +58,7 @@ export class SharedFileZones {
   /** On the control thread, whenever there may be other zones or versions: puts them in force everywhere. */
   publish(zones: readonly OwnedZone[]): void {
     this.#offer(zones)
+    this.#watch.follow(zones)
     const published = zones.map(({ zoneText, shared }) => `${zoneText} ${shared?.version}`).join()
     if (published === this.#published) return
     this.#published = published

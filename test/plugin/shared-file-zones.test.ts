@@ -25,7 +25,7 @@ function sharing() {
     name: 'sharing',
     setup: (c) => {
       c.dispenser.next()
-      made.push(new SharedFileZones(c))
+      made.push(new SharedFileZones(c, new FakeTimers()))
     },
   }
   const c = new SetUp(directive, 'sharing')

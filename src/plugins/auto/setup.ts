@@ -27,7 +27,7 @@ export function autoWith(timers: Timers): Directive {
     name: 'auto',
     setup: (c) => {
       const config = scanConfig(c)
-      const served = new SharedFileZones(c)
+      const served = new SharedFileZones(c, timers)
       const { directory, pattern, position, fallthrough, origins, reloadMs } = config
       const options = {
         name: 'auto',

@@ -37,7 +37,7 @@ export function fileWith(timers: Timers): Directive {
     name: 'file',
     setup: (c) => {
       const config = scanConfig(c)
-      const served = new SharedFileZones(c)
+      const served = new SharedFileZones(c, timers)
       const { nsInAuthority } = served
       const zones = config.zones.map(({ zone, path, byMtime }) => {
         return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime, nsInAuthority })

@@ -24,7 +24,7 @@ import {
 } from '../../zone/inbound/transfer-reader.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import { checkZone } from '../../zone/zonefile/check.ts'
-import { checkSignatures } from '../../zone/zonefile/check-signatures.ts'
+import { checkSignatures, type SignatureReport } from '../../zone/zonefile/check-signatures.ts'
 import { fillImage } from '../../zone/zonefile/fill.ts'
 
 /** Pause after the first failure to get any version; each further one twice as long. */
@@ -85,6 +85,8 @@ export class SecondaryZone implements OwnedZone {
   shared: SharedVersion | undefined
   serial = -1
   changed: readonly SetKey[] | undefined
+  /** Of the version in force; undefined = it came by IXFR, or before a reload. */
+  signatures: SignatureReport | undefined
   isStopped = false
   readonly #options: SecondaryOptions
   #held: Held | undefined
@@ -327,12 +329,13 @@ export class SecondaryZone implements OwnedZone {
     const first = errors[0]
     if (first !== undefined) throw new TransferFault(first.print())
     const nowSeconds = Math.floor(clock.now() / 1000)
-    const unsound = await runInSlices(checkSignatures(records, zone, nowSeconds), clock)
+    const signatures = await runInSlices(checkSignatures(records, zone, nowSeconds), clock)
     const image = await runInSlices(fillImage(records, zone), clock)
     if (this.isStopped) return
     for (const warning of warnings.slice(0, 3)) log.warning(warning.print())
-    if (unsound !== undefined) log.warning(unsound.print())
+    if (signatures.warning !== undefined) log.warning(signatures.warning.print())
     this.changed = undefined
+    this.signatures = signatures
     this.#putInForce(image, serial)
     image.onSwap(() => this.#share(image))
   }
@@ -356,6 +359,8 @@ export class SecondaryZone implements OwnedZone {
     if (this.isStopped || this.#held !== held) return
     image.publish()
     this.changed = plan.changed
+    // A check of the whole zone may take longer than the transfer: the watch does it, at most once a minute.
+    this.signatures = undefined
     this.#putInForce(image, serial)
   }
 

@@ -35,7 +35,7 @@ export function secondaryWith(timers: Timers, random: () => number): Directive {
 function setup(c: SetupContext, timers: Timers, random: () => number): void {
   const { block, clock, log } = c
   const { configs, fallthrough } = scanConfig(c.dispenser, block)
-  const served = new SharedFileZones(c)
+  const served = new SharedFileZones(c, timers)
   const follower = new Follower(c, served, timers)
   const zones = configs.map(({ zone, primaries, source, keyName }) => {
     return new SecondaryZone({

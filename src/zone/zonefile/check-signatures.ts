@@ -1,6 +1,7 @@
-import { InputError } from '../../base/errors.ts'
+import { InputError, type Position } from '../../base/errors.ts'
+import { keyTag } from '../../dns/dnssec/key-tag.ts'
 import { printType, RRType } from '../../dns/iana/index.ts'
-import { parentName, printName } from '../../dns/name/name.ts'
+import { equalNames, parentName, printName } from '../../dns/name/name.ts'
 import { DenialChain } from './denial-chain.ts'
 import { NodeRecords } from './node-records.ts'
 import type { ZoneRecords } from './records.ts'
@@ -8,7 +9,11 @@ import type { ZoneRecords } from './records.ts'
 /** Owners between two pauses. */
 const SLICE_NODES = 512
 /** Signatures that end sooner than this are warned of. */
-const SOON_SECONDS = 2 * 86_400
+export const SOON_SECONDS = 2 * 86_400
+/** The flag of a DNSKEY that signs zones (RFC 4034 section 2.1.1). */
+const ZONE_KEY = 0x0100
+/** Where the signer's name starts in the rdata of RRSIG. */
+const SIGNER = 18
 
 /** Occurrences of one fault, with the record that has it first. */
 class Finding {
@@ -25,24 +30,38 @@ class Finding {
   }
 }
 
+/** When the first signed RRset of a zone has no valid signature left. */
+export interface SignatureExpiry {
+  /** Since the Unix epoch. */
+  readonly seconds: number
+  /** Owner and type. */
+  readonly rrset: string
+}
+
+export interface SignatureReport {
+  /** All that is wrong, at the place of the first fault; undefined = nothing is, or the zone is not signed. */
+  readonly warning: InputError | undefined
+  /** Undefined = the zone is not signed, or times are not checked. */
+  readonly expiry: SignatureExpiry | undefined
+}
+
 /**
- * Checks whether a signed zone can validate as it will be served: signatures, their times, and the chain of NSEC or NSEC3
- * records; no cryptography. Pauses now and then. Returns one warning for all that is wrong, at the place of the first
- * fault; undefined = nothing is, or the zone is not signed. `now`: seconds since the Unix epoch; undefined = times are
- * not checked. `apex`: lower-case wire form.
+ * Checks whether a signed zone can validate as it will be served: signatures, their keys and times, and the chain of NSEC
+ * or NSEC3 records; no cryptography. Pauses now and then. `now`: seconds since the Unix epoch; undefined = times are not
+ * checked. `apex`: lower-case wire form.
  */
 export function* checkSignatures(
   records: ZoneRecords,
   apex: Uint8Array,
   now: number | undefined,
-): Generator<void, InputError | undefined> {
+): Generator<void, SignatureReport> {
   const checker = new SignatureChecker(records, apex, now)
-  if (!checker.isSigned) return undefined
+  if (!checker.isSigned) return { warning: undefined, expiry: undefined }
   for (let node = 0; node < records.nodeCount; node++) {
     checker.checkNode(node)
     if (node % SLICE_NODES === SLICE_NODES - 1) yield
   }
-  return checker.report()
+  return { warning: checker.report(), expiry: checker.expiry }
 }
 
 class SignatureChecker {
@@ -53,8 +72,11 @@ class SignatureChecker {
   readonly #now: number | undefined
   readonly #node: NodeRecords
   readonly #chain: DenialChain | undefined
-  readonly #hasKeys: boolean
+  /** Tag and algorithm of each zone key at the apex. */
+  readonly #keys: ReadonlySet<number>
+  expiry: SignatureExpiry | undefined
   readonly #unsigned = new Finding()
+  readonly #keyless = new Finding()
   readonly #expired = new Finding()
   readonly #early = new Finding()
   readonly #soon = new Finding()
@@ -65,9 +87,20 @@ class SignatureChecker {
     this.#now = now
     this.#apexNode = records.find(apex, apex.length)
     this.#node = new NodeRecords(records)
-    this.#hasKeys = this.#has(this.#apexNode, RRType.DNSKEY)
-    this.isSigned = this.#hasKeys || this.#has(this.#apexNode, RRType.RRSIG)
+    this.#keys = this.#findKeys()
+    this.isSigned = this.#keys.size > 0 || this.#has(this.#apexNode, RRType.RRSIG)
     this.#chain = this.isSigned ? this.#findChain() : undefined
+  }
+
+  #findKeys(): Set<number> {
+    const records = this.#records
+    const keys = new Set<number>()
+    for (const record of this.#recordsAt(this.#apexNode)) {
+      if (records.type[record] !== RRType.DNSKEY) continue
+      const isZoneKey = (this.#field(record, 0, 2) & ZONE_KEY) !== 0
+      if (isZoneKey) keys.add(keyTag(records.rdata(record)) * 256 + this.#field(record, 3, 1))
+    }
+    return keys
   }
 
   /** By NSEC3 where the apex has a record of its parameters, else by NSEC. */
@@ -106,14 +139,32 @@ class SignatureChecker {
       this.#unsigned.add(record, owner)
       return
     }
-    const now = this.#now
-    if (now === undefined) return
+    const usable = own.filter((signature) => this.#keys.size === 0 || this.#isOfKey(signature))
+    if (usable.length === 0) this.#keyless.add(own[0]!, owner)
+    else if (this.#now !== undefined) this.#checkTimes(usable, this.#now, owner)
+  }
+
+  #checkTimes(signatures: readonly number[], now: number, owner: Uint8Array): void {
     // Times have 32 bits and wrap (RFC 4034 section 3.1.5).
-    const left = Math.max(...own.map((signature) => (this.#field(signature, 8, 4) - now) | 0))
-    const early = Math.min(...own.map((signature) => (this.#field(signature, 12, 4) - now) | 0))
-    if (left < 0) this.#expired.add(own[0]!, owner)
-    else if (early > 0) this.#early.add(own[0]!, owner)
-    else if (left < SOON_SECONDS) this.#soon.add(own[0]!, owner)
+    const lefts = signatures.map((signature) => (this.#field(signature, 8, 4) - now) | 0)
+    const left = Math.max(...lefts)
+    const early = Math.min(...signatures.map((each) => (this.#field(each, 12, 4) - now) | 0))
+    const first = signatures[0]!
+    if (left < 0) this.#expired.add(first, owner)
+    else if (early > 0) this.#early.add(first, owner)
+    else if (left < SOON_SECONDS) this.#soon.add(first, owner)
+    if (this.expiry !== undefined && this.expiry.seconds <= now + left) return
+    const rrset = `${printName(owner)} ${printType(this.#coveredType(first))}`
+    this.expiry = { seconds: now + left, rrset }
+  }
+
+  /** Whether the apex has the key that made a signature. */
+  #isOfKey(signature: number): boolean {
+    if (!this.#keys.has(this.#field(signature, 16, 2) * 256 + this.#field(signature, 2, 1))) {
+      return false
+    }
+    const signer = this.#records.rdata(signature).subarray(SIGNER, SIGNER + this.#apex.length)
+    return equalNames(signer, this.#apex)
   }
 
   /** Whether a name is below a zone cut or a DNAME, so that it is not served with authority. */
@@ -141,8 +192,9 @@ class SignatureChecker {
       note(`${found.count} RRset(s) ${text} (first: ${found.owner} ${what})`, found.first)
     }
     const apexRecord = this.#apexNode === -1 ? -1 : this.#records.firstRecord[this.#apexNode]!
-    if (!this.#hasKeys) note('the apex has no DNSKEY', apexRecord)
+    if (this.#keys.size === 0) note('the apex has no DNSKEY', apexRecord)
     count(this.#unsigned, 'without signature')
+    count(this.#keyless, 'with signatures of keys that the apex does not have')
     count(this.#expired, 'with expired signatures')
     count(this.#early, 'with signatures that are not valid yet')
     if (this.#chain === undefined) note('the apex has neither NSEC nor NSEC3PARAM', apexRecord)
@@ -183,8 +235,9 @@ class SignatureChecker {
     for (let i = firstRecord[node]!; i !== -1; i = nextRecord[i]!) yield i
   }
 
-  #position(record: number): { file: string; line: number } {
+  #position(record: number): Position | undefined {
     const { files, file, line } = this.#records
-    return { file: files[file[record]!]!, line: line[record]! }
+    const name = files[file[record]!]!
+    return name === '' ? undefined : { file: name, line: line[record]! }
   }
 }

@@ -2,7 +2,7 @@ import { InputError } from '../../base/errors.ts'
 import { RRType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
 import { checkZone } from './check.ts'
-import { checkSignatures } from './check-signatures.ts'
+import { checkSignatures, type SignatureReport } from './check-signatures.ts'
 import { OWNER_RECORDS_MAX, ZoneRecords } from './records.ts'
 import { type ZoneScanLimits, ZoneScanner } from './scanner.ts'
 import type { ScannedRecord, ZoneSink } from './sink.ts'
@@ -25,6 +25,8 @@ export type ZoneLoad =
       readonly records: ZoneRecords
       readonly serial: number
       readonly warnings: readonly InputError[]
+      /** Its warning is among the warnings too. */
+      readonly signatures: SignatureReport
       readonly files: readonly FileStamp[]
     }
   | { readonly kind: 'unchanged'; readonly files: readonly FileStamp[] }
@@ -76,9 +78,10 @@ export function* loadZoneText(
   if (scanner.errors.length > 0) return { kind: 'failed', errors: scanner.errors, files }
   const { errors, warnings } = yield* checkZone(sink.records, apex, source.file)
   if (errors.length > 0) return { kind: 'failed', errors, files }
-  const warning = yield* checkSignatures(sink.records, apex, options.nowSeconds)
-  if (warning !== undefined) warnings.push(warning)
-  return { kind: 'loaded', records: sink.records, serial: sink.serial, warnings, files }
+  const signatures = yield* checkSignatures(sink.records, apex, options.nowSeconds)
+  if (signatures.warning !== undefined) warnings.push(signatures.warning)
+  const { records, serial } = sink
+  return { kind: 'loaded', records, serial, warnings, signatures, files }
 }
 
 /** True if any of the files changed since they were read. */

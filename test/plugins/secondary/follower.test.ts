@@ -77,7 +77,7 @@ function setUp<Z extends SecondaryZone>(
         const zone = scanName(`z${i}.example.`)!
         return make({ ...options, zone, primaries: [{ host, port: 53 }] }, i)
       })
-      const follower = new Follower(c, new SharedFileZones(c), timers)
+      const follower = new Follower(c, new SharedFileZones(c, timers), timers)
       follower.add(zones)
       made.push({ follower, zones })
     },

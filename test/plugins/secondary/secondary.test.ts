@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { keyTag } from '../../../src/dns/dnssec/key-tag.ts'
 import { Opcode, printRcode, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import {
   composeMessage,
@@ -178,6 +179,29 @@ t.test('it is refreshed when the SOA says so, by IXFR', async (t) => {
   await until(async () => (await serves()) === 'NOERROR c0000202', 'the difference')
   t.equal(await serves('new'), 'NOERROR c0000203')
   t.equal(c.block.zoneVersions.find(zone)?.serial, 2)
+})
+
+t.test('a signed zone that an IXFR breaks is warned of', async (t) => {
+  const { primary, c, pass } = await setUp(t)
+  const key = rr(`@ DNSKEY 257 3 13 ${Buffer.alloc(64, 7).toString('base64')}`)
+  const signatures = ['SOA', 'NS', 'DNSKEY', 'NSEC'].map((type) => {
+    return rr(`@ RRSIG ${type} 13 2 60 20231201000000 20231101000000 ${keyTag(key.rdata)} @ AAAA`)
+  })
+  const signed = [key, rr('@ NSEC @ NS SOA RRSIG NSEC DNSKEY'), ...signatures]
+  primary.answer = () => [soa(1), rr('@ NS ns'), ...signed, soa(1)]
+  await c.start()
+  await until(() => c.block.zoneVersions.find(zone)?.serial === 1, 'the zone')
+  await pass(61)
+  t.notMatch(c.lines.join(), /WARNING/)
+  primary.answer = () => [soa(2), soa(1), soa(2), rr(WWW), soa(2)]
+  await pass(40)
+  await until(() => c.block.zoneVersions.find(zone)?.serial === 2, 'the difference')
+  await pass(61)
+  await until(() => /will not validate as served/.test(c.lines.join()), 'the check')
+  t.match(
+    c.lines.join(),
+    '1 RRset(s) without signature (first: www.example.org. A); 1 name(s) without NSEC (first: www.',
+  )
 })
 
 t.test('a zone that nobody confirms is served until it expires', async (t) => {

@@ -119,6 +119,28 @@ t.test('an RRset is as good as the best of its signatures', tools, async (t) => 
   t.match(only, `${BROKEN}1 RRset(s) with expired signatures (first: www.s.example. A)`)
 })
 
+t.test('signatures of keys that the apex does not have', tools, async (t) => {
+  const text = await signed(t)
+  const lines = text.split('\n')
+  const signature = lines.find((line) => /^www\.s\.example\..*RRSIG\s+A /.test(line))!
+  const [tag = ''] = / (\d+) s\.example\. /.exec(signature)!.slice(1)
+  const changed = (from: string, to: string): string => {
+    const other = signature.replace(from, to)
+    t.not(other, signature)
+    return warningOf(text.replace(signature, other))
+  }
+  const want = `${BROKEN}1 RRset(s) with signatures of keys that the apex does not have (first: www.s.example. A)`
+  t.match(changed(` ${tag} s.example.`, ` ${(Number(tag) + 1) % 65536} s.example.`), want)
+  t.match(changed(` ${tag} s.example.`, ` ${tag} t.example.`), want)
+  t.match(changed('RRSIG\tA 13 ', 'RRSIG\tA 14 '), want)
+  t.equal(warningOf(text.replaceAll(` ${tag} s.example.`, ` ${tag} S.Example.`)), '', 'case')
+  const two = `${text}\n${signature.replace(` ${tag} s.`, ` ${(Number(tag) + 1) % 65536} s.`)}\n`
+  t.equal(warningOf(two), '', 'one of two signatures is of a key that is there')
+  const zoneKey = lines.find((line) => / DNSKEY\s+256 /.test(line.replace(/\s+/g, ' ')))!
+  const without = text.replace(zoneKey, zoneKey.replace('256 3', '0 3'))
+  t.match(warningOf(without), /signatures of keys that the apex does not have/, 'not a zone key')
+})
+
 t.test('a zone with NSEC3', tools, async (t) => {
   const text = await signed(t, { salt: 'AABB', iterations: 0, optOut: false })
   t.equal(warningOf(text), '', 'intact')

@@ -1,0 +1,181 @@
+import type { Clock } from '../base/clock.ts'
+import { runInSlices } from '../base/slices.ts'
+import type { Timers } from '../base/timers.ts'
+import { containing } from '../telemetry/contain.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Gauge, MetricsRegistry } from '../telemetry/metrics.ts'
+import { VersionView } from '../zone/history/version-view.ts'
+import { ZoneReader } from '../zone/image/reader.ts'
+import {
+  checkSignatures,
+  type SignatureExpiry,
+  type SignatureReport,
+  SOON_SECONDS,
+} from '../zone/zonefile/check-signatures.ts'
+import { versionRecords } from '../zone/zonefile/version-records.ts'
+
+/** How often zones are checked. */
+export const TICK_MS = 60_000
+/** Least time between two equal warnings, and between two about the expiry of one zone. */
+const WARNING_MS = 86_400_000
+/** A check that takes long is repeated less often: the pause is this many times as long. */
+const PAUSE_FACTOR = 50
+
+/** A zone as its owner has it, on the control thread. */
+export interface WatchedZone {
+  readonly zone: Uint8Array
+  readonly zoneText: string
+  readonly serial: number
+  readonly shared: { readonly buffer: SharedArrayBuffer } | undefined
+  /** What the owner found in this version, and logged; undefined = it did not check. */
+  readonly signatures?: SignatureReport | undefined
+}
+
+interface Watched {
+  /** The report of the owner, or the serial of the version that was checked here. */
+  version: SignatureReport | number
+  expiry: SignatureExpiry | undefined
+  /** Of the last check. */
+  warning: string
+  /** Monotonic, as all times here: of the last warning. */
+  warnedMs: number
+  /** When the next check may start. */
+  nextMs: number
+}
+
+/**
+ * Watches the signatures of zones while they are served: checks the versions that their owners did not check, which are
+ * those after an IXFR, and warns once a day of signatures that have expired or expire soon.
+ */
+export class SignatureWatch {
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #metrics: MetricsRegistry
+  readonly #watched = new Map<string, Watched>()
+  #zones: readonly WatchedZone[] = []
+  #isBusy = false
+  #gauge: Gauge | undefined
+  #stops: (() => void)[] = []
+
+  constructor(parts: {
+    readonly clock: Clock
+    readonly log: Logger
+    readonly metrics: MetricsRegistry
+  }) {
+    this.#clock = parts.clock
+    this.#log = parts.log
+    this.#metrics = parts.metrics
+  }
+
+  start(timers: Timers): void {
+    const contained = containing(this.#log, 'Checking signatures')
+    this.#stops = [
+      timers.every(TICK_MS, () => void contained(() => this.#check())),
+      this.#metrics.onCollect(() => this.#measure()),
+    ]
+  }
+
+  stop(): void {
+    for (const stop of this.#stops) stop()
+    this.#stops = []
+    for (const zone of this.#watched.keys()) this.#gauge?.remove({ zone })
+    this.#zones = []
+  }
+
+  /** Replaces the zones that are watched. */
+  follow(zones: readonly WatchedZone[]): void {
+    this.#zones = zones
+  }
+
+  async #check(): Promise<void> {
+    if (this.#isBusy) return
+    this.#isBusy = true
+    try {
+      const gone = new Set(this.#watched.keys())
+      for (const zone of this.#zones) {
+        gone.delete(zone.zoneText)
+        await this.#checkZone(zone)
+      }
+      for (const zone of gone) {
+        this.#watched.delete(zone)
+        this.#gauge?.remove({ zone })
+      }
+    } finally {
+      this.#isBusy = false
+    }
+  }
+
+  async #checkZone(zone: WatchedZone): Promise<void> {
+    const { serial, shared, signatures, zoneText } = zone
+    if (shared === undefined) return
+    const nowMs = this.#clock.monotonic()
+    const known = this.#watched.get(zoneText)
+    if (known?.version === (signatures ?? serial)) this.#warnOfExpiry(zoneText, known, nowMs)
+    else if (signatures !== undefined) this.#replace(zoneText, signatures, signatures, nowMs)
+    else if (known === undefined || nowMs >= known.nextMs) {
+      const report = await this.#report(zone, shared.buffer)
+      if (report === undefined || this.#stops.length === 0) return
+      const text = report.warning?.print() ?? ''
+      const isRepeated = text === known?.warning && nowMs - known.warnedMs < WARNING_MS
+      if (text !== '' && !isRepeated) this.#log.warning(text)
+      const watched = this.#replace(zoneText, report, serial, nowMs)
+      if (isRepeated) watched.warnedMs = known.warnedMs
+      watched.nextMs = nowMs + (this.#clock.monotonic() - nowMs) * PAUSE_FACTOR
+    }
+  }
+
+  async #report(
+    { zone, serial }: WatchedZone,
+    buffer: SharedArrayBuffer,
+  ): Promise<SignatureReport | undefined> {
+    const { version: imageVersion } = new ZoneReader({ buffer })
+    const view = VersionView.open({ zone, serial, buffer, imageVersion })
+    if (view === undefined) return undefined
+    const records = await runInSlices(versionRecords(view), this.#clock)
+    return runInSlices(checkSignatures(records, zone, this.#nowSeconds()), this.#clock)
+  }
+
+  #replace(
+    zoneText: string,
+    { expiry, warning }: SignatureReport,
+    version: SignatureReport | number,
+    nowMs: number,
+  ): Watched {
+    const text = warning?.print() ?? ''
+    const warnedMs = text === '' ? Number.NEGATIVE_INFINITY : nowMs
+    const watched = { version, expiry, warning: text, warnedMs, nextMs: nowMs }
+    this.#watched.set(zoneText, watched)
+    return watched
+  }
+
+  #warnOfExpiry(zoneText: string, watched: Watched, nowMs: number): void {
+    const { expiry, warnedMs } = watched
+    if (expiry === undefined || nowMs - warnedMs < WARNING_MS) return
+    const left = expiry.seconds - this.#nowSeconds()
+    if (left >= SOON_SECONDS) return
+    watched.warnedMs = nowMs
+    const event = left < 0 ? 'signatures have expired' : 'signatures expire soon'
+    const when = new Date(expiry.seconds * 1000).toISOString()
+    this.#log.warning(
+      `${event}: zone ${zoneText}, first ${expiry.rrset} at ${when}; sign the zone again`,
+    )
+  }
+
+  #measure(): void {
+    for (const [zone, { expiry }] of this.#watched) {
+      if (expiry === undefined) this.#gauge?.remove({ zone })
+      else {
+        this.#gauge ??= this.#metrics.gauge(
+          'sextant_zone_signatures_expire_timestamp_seconds',
+          'When the first RRset of a signed zone has no valid signature left.',
+          ['zone'],
+        )
+        this.#gauge.set({ zone }, expiry.seconds)
+      }
+    }
+  }
+
+  #nowSeconds(): number {
+    return Math.floor(this.#clock.now() / 1000)
+  }
+}
