@@ -1,5 +1,6 @@
 import { InputError, type Position } from '../../base/errors.ts'
 import { keyTag } from '../../dns/dnssec/key-tag.ts'
+import { NSEC3_SHA1 } from '../../dns/dnssec/nsec3.ts'
 import { printType, RRType } from '../../dns/iana/index.ts'
 import { equalNames, parentName, printName } from '../../dns/name/name.ts'
 import { DenialChain } from './denial-chain.ts'
@@ -103,15 +104,20 @@ class SignatureChecker {
     return keys
   }
 
-  /** By NSEC3 where the apex has a record of its parameters, else by NSEC. */
+  /** The chain that is served: the first of NSEC3 that the apex is in, else that of NSEC (RFC 5155 section 4.1.2). */
   #findChain(): DenialChain | undefined {
     const records = this.#records
-    let parameters = -1
+    let incomplete: DenialChain | undefined
     for (const record of this.#recordsAt(this.#apexNode)) {
-      if (records.type[record] === RRType.NSEC3PARAM && parameters === -1) parameters = record
+      if (records.type[record] !== RRType.NSEC3PARAM) continue
+      const isUsable = this.#field(record, 0, 1) === NSEC3_SHA1 && this.#field(record, 1, 1) === 0
+      const chain = new DenialChain(records, RRType.NSEC3, record)
+      if (isUsable && chain.hasApexHash(this.#apexNode)) return chain
+      incomplete ??= chain
     }
-    if (parameters !== -1) return new DenialChain(records, RRType.NSEC3, parameters)
-    if (!this.#has(this.#apexNode, RRType.NSEC)) return undefined
+    const hasNsec = this.#has(this.#apexNode, RRType.NSEC)
+    if (incomplete !== undefined && !hasNsec) return incomplete
+    if (!hasNsec) return undefined
     return new DenialChain(records, RRType.NSEC, -1)
   }
 

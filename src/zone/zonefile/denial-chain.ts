@@ -106,13 +106,14 @@ export class DenialChain {
     if (this.#broken !== -1) {
       faults.push([`the ${type} chain is broken at ${this.#brokenOwner}`, this.#broken])
     }
-    if (this.#type === RRType.NSEC3 && !this.#hasApexHash(apexNode)) {
+    if (this.#type === RRType.NSEC3 && !this.hasApexHash(apexNode)) {
       faults.push(['no NSEC3 record fits the apex and its NSEC3PARAM', this.#parameters])
     }
     return faults
   }
 
-  #hasApexHash(apexNode: number): boolean {
+  /** Whether the chain has a record for the apex; without it, the chain is not served. */
+  hasApexHash(apexNode: number): boolean {
     const records = this.#records
     const apex = records.owner(apexNode)
     const { octets, rdataOffset } = records

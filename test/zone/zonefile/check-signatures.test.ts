@@ -152,6 +152,13 @@ t.test('a zone with NSEC3', tools, async (t) => {
   t.match(warningOf(without(text, / NSEC3PARAM /)), 'the apex has neither NSEC nor NSEC3PARAM')
   const other = text.replace(/(NSEC3PARAM\s+1 0 0 )AABB/, '$1AABC')
   t.match(warningOf(other), 'no NSEC3 record fits the apex and its NSEC3PARAM')
+  // The chain that is complete is served, whatever other parameters stand beside it.
+  const parameters = text.split('\n').find((line) => /\sNSEC3PARAM\s+1 0 0 /.test(line))!
+  for (const beside of ['1 0 5 CC', '2 0 0 AABB', '1 1 0 AABB']) {
+    const line = parameters.replace(/1 0 0 AABB/, beside)
+    t.not(line, parameters)
+    t.equal(warningOf(text.replace(parameters, `${line}\n${parameters}`)), '', beside)
+  }
 })
 
 t.test('iterations', tools, async (t) => {
