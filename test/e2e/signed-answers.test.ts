@@ -135,7 +135,15 @@ const QUESTIONS = [
   '_sip._tcp SRV',
   '_tcp SRV',
   '_udp SRV',
+  // The longest name, with the most labels; one with the longest labels; the longest below a wildcard.
+  `${'c.'.repeat(120)}www A`,
+  `${`${'d'.repeat(63)}.`.repeat(3)}${'e'.repeat(47)}.www A`,
+  `${'f.'.repeat(118)}ff.wild A`,
+  `${'f.'.repeat(118)}ff.wild TXT`,
 ]
+
+/** Each kind of reply; most do not fit 512 octets. */
+const CUT_QUESTIONS = ['dead A', 'nope.www A', 'nope.wild TXT', 'insecure A', '@ DNSKEY']
 
 /** Chains, and the questions that Knot or NSD answer in another way than we and the other one do. */
 const CHAINS: readonly {
@@ -190,17 +198,21 @@ const CHAINS: readonly {
 ]
 
 /** What must be the same: the rest of a reply is up to the server. */
-function essence({ status, flags, answer, authority }: Reply): string[] {
-  // The name servers of the zone are a courtesy beside an answer.
-  const isPositive = answer.length > 0
-  const needed = authority.filter((line) => !isPositive || !/ (RRSIG )?NS /.test(line))
+function essence(reply: Reply): string[] {
+  const { status, flags, answer } = reply
   const lines = [
     `${status} ${flags.includes('aa')} ${flags.includes('ad')}`,
     ...answer,
     '--',
-    ...needed,
+    ...neededAuthority(reply),
   ]
   return lines.map((line) => line.toLowerCase())
+}
+
+/** The authority section without the name servers of the zone, which are a courtesy beside an answer. */
+function neededAuthority({ answer, authority }: Reply): readonly string[] {
+  if (answer.length === 0) return authority
+  return authority.filter((line) => !/ (RRSIG )?NS /.test(line))
 }
 
 async function compare(
@@ -236,6 +248,44 @@ async function compare(
       t.not(found.join(), differing.join(), `${question}: not as ${other}`)
     }
   }
+  let cut = 0
+  for (const question of CUT_QUESTIONS) {
+    const [name = '', type = ''] = question.split(' ')
+    cut += await truncate(t, ours.port, [name === '@' ? zone : `${name}.${zone}`, type])
+  }
+  t.ok(cut > 0, 'replies were cut')
+}
+
+/** Replies that are cut say so, and never separate an RRset from its signatures. Returns how many were cut. */
+async function truncate(t: Test, port: number, question: readonly string[]): Promise<number> {
+  const asked = (...args: readonly string[]): Promise<Reply> => {
+    return ask('dig', port, ['+dnssec', ...args, ...question])
+  }
+  const whole = await asked('+tcp')
+  t.notOk(whole.flags.includes('tc'), `${question}: whole over TCP`)
+  const needed = [...whole.answer, ...neededAuthority(whole)]
+  let cut = 0
+  for (let octets = 512; octets <= 1232; octets += 180) {
+    const reply = await asked('+notcp', '+ignore', `+bufsize=${octets}`)
+    const left = [...reply.answer, ...neededAuthority(reply)]
+    const isCut = left.length < needed.length
+    if (isCut) cut++
+    t.equal(reply.flags.includes('tc'), isCut, `${question}: TC with ${octets} octets`)
+    const unknown = left.filter((line) => !needed.includes(line))
+    t.same(unknown, [], `${question}: no other records with ${octets} octets`)
+    const halves = left.filter((line) => mates(left, line) !== mates(needed, line))
+    t.same(halves, [], `${question}: whole RRsets with ${octets} octets`)
+  }
+  return cut
+}
+
+/** The number of lines of the RRset that a line is of, and of its signatures. */
+function mates(lines: readonly string[], line: string): number {
+  const rrset = (text: string): string => {
+    const [owner, , , type, covered] = text.split(' ')
+    return `${owner} ${type === 'RRSIG' ? covered : type}`
+  }
+  return lines.filter((other) => rrset(other) === rrset(line)).length
 }
 
 const tools = needs('dig', 'knotd', 'nsd', 'dnssec-keygen', 'dnssec-signzone')
