@@ -13,6 +13,10 @@ export const bind: Directive = {
         if (!c.block.listenHosts.includes(address)) c.block.listenHosts.push(address)
       }
     }
+    // An empty list would mean every address.
+    if (c.block.listenHosts.length === 0) {
+      throw c.dispenser.error('"except" removes all addresses; leave one, or remove the block')
+    }
   },
 }
 

@@ -44,6 +44,11 @@ t.test('except concerns its own line', async (t) => {
   t.strictSame(block.listenHosts, ['127.0.0.1', '127.0.0.2'])
 })
 
+t.test('a line whose addresses are all excepted adds none', async (t) => {
+  const { block } = new SetUp(bind, 'bind 127.0.0.1 {\n except 127.0.0.1\n}\nbind ::1')
+  t.strictSame(block.listenHosts, ['::1'])
+})
+
 t.test('bad lines', async (t) => {
   const table = [
     { given: 'bind', want: 'at least one address or interface name is expected' },
@@ -56,6 +61,10 @@ t.test('bad lines', async (t) => {
     {
       given: 'bind 127.0.0.1 {\n except nothing0\n}',
       want: 'not a valid IP address or interface name: "nothing0"',
+    },
+    {
+      given: 'bind 127.0.0.1 {\n except lo\n}',
+      want: '"except" removes all addresses; leave one, or remove the block',
     },
   ]
   for (const { given, want } of table) t.match(setupError(bind, given), want, given)
