@@ -174,6 +174,37 @@ t.test('geo codes that match no client', async (t) => {
     t.strictSame(await found(nets, code), [], code)
 })
 
+t.test('the line of a geo code that matches no client is that of the code', async (t) => {
+  const endpoint = (id: string, ...values: string[]): string => `
+  - dnsName: app.example.org
+    recordType: A
+    targets: [192.0.2.1]
+    setIdentifier: ${id}
+    providerSpecific:
+    - {name: weight, value: "1"}${values.map((value) => `\n    - {name: geo-code, value: "${value}"}`).join('')}`
+  const record = `${RECORD.slice(0, RECORD.indexOf('\n  - '))}${endpoint('a', 'GEO-EU')}${endpoint(
+    'b',
+    'DE, net-nosuch',
+    'as99999',
+  )}${endpoint('c', 'AS99999', 'US-NY')}\n`
+  const corefile = 'example.org {\n geoip\n kuadrant {\n manifests {DIR}/zones\n }\n}\n'
+  const { printed } = await run(t, { Corefile: corefile, 'zones/a.yaml': record })
+  const got = printed.flatMap(
+    (line) => /a\.yaml:(\d+): \S+ geo code (\S+)/.exec(line)?.slice(1) ?? [],
+  )
+  const lines = record.split('\n')
+  const lineOf = (text: string): string =>
+    `${lines.findIndex((line) => line.includes(`"${text}"`)) + 1}`
+  t.strictSame(got, [
+    lineOf('DE, net-nosuch'),
+    'NET-NOSUCH',
+    lineOf('as99999'),
+    'AS99999',
+    lineOf('US-NY'),
+    'US-NY',
+  ])
+})
+
 t.test('probes without an owner, or of an address that it does not have', async (t) => {
   const probe = (owner: string, address: string) => `---
 apiVersion: kuadrant.io/v1alpha1

@@ -1,4 +1,4 @@
-import { InputError, type Position } from '../../base/errors.ts'
+import { InputError } from '../../base/errors.ts'
 import type { GeoCode } from '../../geo/code.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { RecordPlaces } from '../../record/manifests/locate.ts'
@@ -20,15 +20,12 @@ export function findDeadCodes(
   geoCodes: BlockConfig['geoCodes'],
   places: RecordPlaces,
 ): InputError[] {
-  const uses = new Map<string, Map<string, { code: GeoCode; at: () => Position | undefined }>>()
+  const uses = new Map<string, Map<string, GeoCode>>()
   for (const { key, packed } of records) {
-    for (const { owner, type, codes } of unpackRecord(packed).endpoints) {
+    for (const { codes } of unpackRecord(packed).endpoints) {
       const inRecord = uses.get(key) ?? new Map()
       uses.set(key, inRecord)
-      for (const code of codes) {
-        if (code.rung === 'default' || inRecord.has(code.text)) continue
-        inRecord.set(code.text, { code, at: () => places.endpoint({ key, owner, type }) })
-      }
+      for (const code of codes) if (code.rung !== 'default') inRecord.set(code.text, code)
     }
   }
   if ([...uses.values()].every(({ size }) => size === 0)) return []
@@ -36,11 +33,11 @@ export function findDeadCodes(
   if (known === undefined) return []
   return [...uses].flatMap(([key, inRecord]) => {
     return [...inRecord.values()]
-      .filter(({ code }) => !known.has(code.text))
-      .map(({ code, at }) => {
-        const why = geoCodes === undefined ? 'the server block has no geoip' : WHY[code.rung]
-        const message = `${key}: geo code ${code.text} matches no client: ${why}`
-        return new InputError('GEO_CODE', at(), message)
+      .filter(({ text }) => !known.has(text))
+      .map(({ text, rung }) => {
+        const why = geoCodes === undefined ? 'the server block has no geoip' : WHY[rung]
+        const message = `${key}: geo code ${text} matches no client: ${why}`
+        return new InputError('GEO_CODE', places.geoCode(key, text), message)
       })
   })
 }

@@ -3,6 +3,7 @@ import type { Position } from '../../base/errors.ts'
 import { printType } from '../../dns/iana/types.ts'
 import { recordKey } from '../dns-record.ts'
 import type { Conflict } from '../owner-sets.ts'
+import { recallGeoCode } from '../recent-codes.ts'
 import { isMapping } from '../validate/fields.ts'
 import { lowerNameKey, scanHost } from '../validate/names.ts'
 import { itemsOf, validateResource } from '../validate/resource.ts'
@@ -49,13 +50,25 @@ export class RecordPlaces {
     const typeText = printType(type)
     return this.#locate(key, (record) => {
       const spec = isMapping(record.spec) ? record.spec : {}
-      const endpoints = Array.isArray(spec.endpoints) ? spec.endpoints : []
-      const index = endpoints.findLastIndex((endpoint: YamlValue) => {
+      const index = sequenceOf(spec.endpoints).findLastIndex((endpoint: YamlValue) => {
         if (!isMapping(endpoint) || endpoint.recordType !== typeText) return false
         const name = scanHost(String(endpoint.dnsName))
         return name !== undefined && lowerNameKey(name) === ownerKey
       })
       return index === -1 ? ['metadata', 'name'] : ['spec', 'endpoints', index, 'dnsName']
+    })
+  }
+
+  /** Of the first geo code of the record that is `code`, in canonical form, or of the record's name. */
+  geoCode(key: string, code: string): Position | undefined {
+    return this.#locate(key, (record) => {
+      const spec = isMapping(record.spec) ? record.spec : {}
+      for (const [i, endpoint] of sequenceOf(spec.endpoints).entries()) {
+        const properties = isMapping(endpoint) ? sequenceOf(endpoint.providerSpecific) : []
+        const j = properties.findIndex((property) => hasGeoCode(property, code))
+        if (j !== -1) return ['spec', 'endpoints', i, 'providerSpecific', j, 'value']
+      }
+      return ['metadata', 'name']
     })
   }
 
@@ -112,6 +125,16 @@ function readRanges(file: string, octets: Buffer): ReadonlyMap<number, DocumentR
   }
   const isWhole = splitter instanceof DocumentSplitter && splitter.ended.kind === 'directive'
   return isWhole ? undefined : ranges
+}
+
+function sequenceOf(value: YamlValue | undefined): readonly YamlValue[] {
+  return Array.isArray(value) ? value : []
+}
+
+function hasGeoCode(property: YamlValue, code: string): boolean {
+  if (!isMapping(property) || property.name !== 'geo-code') return false
+  const texts = String(property.value).split(',')
+  return texts.some((text) => recallGeoCode(text.trim())?.text === code)
 }
 
 function keyOf(value: YamlValue): string | undefined {
