@@ -154,6 +154,18 @@ spec:
     providerSpecific: [{name: geo-code, value: '*'}]
 `
 
+t.test('what was read: files that are missing are not', async (t) => {
+  const corefile = (dir: string) =>
+    `example.org {\n hosts ${dir}/hosts\n loadbalance weighted ${dir}/weights\n}\n`
+  const files = { hosts: '192.0.2.1 www.example.org\n', weights: 'www.example.org\n192.0.2.1 3\n' }
+  const read = async (dir: string): Promise<string[]> => {
+    const { printed } = await run(t, { Corefile: corefile(dir), ...files })
+    return printed.filter((line) => /^read .*(hosts|weights)/.test(line))
+  }
+  t.match(await read('{DIR}'), [/weights: weights$/, /hosts: 2 records, with the lines/])
+  t.strictSame(await read('/no'), [])
+})
+
 t.test('geo codes that match no client', async (t) => {
   const corefile = (geoip: string) =>
     `example.org {\n ${geoip}\n kuadrant {\n manifests {DIR}/zones\n }\n}\n`

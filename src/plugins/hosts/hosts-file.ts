@@ -50,10 +50,12 @@ export class HostsFile {
     else await this.reload()
   }
 
-  /** Loads once, and reports to `warn` what a start would log. */
-  async check(warn: (text: string) => void): Promise<void> {
+  /** Loads once, and reports to `warn` what a start would log. Returns whether the file was read. */
+  async check(warn: (text: string) => void): Promise<boolean> {
     const log: Logger = { debug() {}, info() {}, warning: warn, error: warn }
-    await new HostsFile({ ...this.#options, log, onLoad() {} }).load()
+    const file = new HostsFile({ ...this.#options, log, onLoad() {} })
+    await file.load()
+    return file.#stamp !== ''
   }
 
   /** Reads the file again if it changed. A file that is gone leaves what it said. */

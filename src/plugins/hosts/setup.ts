@@ -57,8 +57,11 @@ export function hostsWith(timers: Timers): Directive {
       c.addHandler((next) => new Hosts(next, source, serving), { answers: true })
       c.onCheck(async ({ warn, read }) => {
         const { position, path } = config
-        await file.check((text) => warn(new InputError('HOSTS_FILE', position, text)))
-        read(`${path}: ${source.records?.type.length ?? 0} records, with the lines of the Corefile`)
+        const isRead = await file.check((text) => {
+          warn(new InputError('HOSTS_FILE', position, text))
+        })
+        const records = source.records?.type.length ?? 0
+        if (isRead) read(`${path}: ${records} records, with the lines of the Corefile`)
         return []
       })
       let stop: (() => void) | undefined

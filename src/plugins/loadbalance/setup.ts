@@ -52,8 +52,12 @@ function setup(c: SetupContext, timers: Timers): void {
   c.onStartup(() => file.start())
   const faultHere = (text: string) => new InputError('WEIGHT_FILE', policy.position, text)
   c.onCheck(async ({ warn, read }) => {
-    const fault = await file.check((text) => warn(faultHere(text)))
-    if (fault === '') read(`${path}: weights`)
+    let isMissing = false
+    const fault = await file.check((text) => {
+      isMissing = true
+      warn(faultHere(text))
+    })
+    if (fault === '' && !isMissing) read(`${path}: weights`)
     return fault === '' ? [] : [faultHere(fault)]
   })
   c.onShutdown(() => file.stop())
