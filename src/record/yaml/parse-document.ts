@@ -1,12 +1,13 @@
 import {
   Composer,
-  type CST,
+  CST,
   type Document,
   isCollection,
   isMap,
   isNode,
   isPair,
   isScalar,
+  Lexer,
   LineCounter,
   type Node,
   Parser,
@@ -15,9 +16,16 @@ import { DocumentShapes } from './document-shapes.ts'
 import { type ScalarSlot, scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
 import { scanJson } from './scan-json.ts'
 
-/** Bounds on the input of the complete parser, which takes about a millisecond per kilooctet. */
+/** Bounds on what goes to the complete parser. */
 export const CHARACTERS_MAX = 131_072
+/**
+ * The same of all that is outside of block scalars. The parser takes 5 to 20 microseconds for each such character, and
+ * more for each of a longer text with many faults. It takes 0.2 microseconds for a character of a block scalar.
+ */
+export const COSTLY_CHARACTERS_MAX = 16_384
 const NESTING_MAX = 64
+/** Of `-`, `?` and `:` in front of the first word of a line: the parser's time grows with the third power. */
+const LEADING_MAX = 16
 const INDENTATION_MAX = 512
 /** Most anchors, and most aliases, of one text: the parser searches all anchors for each alias. */
 const ANCHORS_MAX = 100
@@ -40,7 +48,9 @@ export class YamlProblem {
 
 /** The value of a text of one document: fast where it is plain or JSON, complete where it isn't. */
 export function parseOneDocument(text: string): YamlValue | YamlProblem {
-  const fast = scanBlockYaml(text) ?? scanJson(text)
+  // Both line breaks mean the same, also in scalars (YAML 1.2.2 section 5.4).
+  const plain = text.includes('\r\n') ? text.replaceAll('\r\n', '\n') : text
+  const fast = scanBlockYaml(plain) ?? scanJson(plain)
   if (fast !== undefined) return fast
   const values = parseDocuments(text)
   return values instanceof YamlProblem ? values : (values[0] ?? null)
@@ -66,13 +76,13 @@ export function parseAsciiDocument(
 
 /** The values of all documents of a text, by the YAML 1.2 core schema. */
 export function parseDocuments(text: string): readonly YamlValue[] | YamlProblem {
-  const lines = new LineCounter()
-  const documents = parseBounded(text, lines)
-  if (documents instanceof YamlProblem) return documents
+  const parsed = parseBounded(text)
+  if (parsed instanceof YamlProblem) return parsed
+  const { documents, lines } = parsed
   const values: YamlValue[] = []
   for (const document of documents) {
     const error = document.errors[0]
-    const fault = error === undefined ? findRepeatedKey(document.contents) : error
+    const fault = error === undefined ? findBadKey(document.contents) : error
     if (fault !== undefined) {
       const at = 'pos' in fault ? fault.pos[0] : fault.at
       return new YamlProblem(firstLine(fault.message), Math.max(1, lines.linePos(at).line))
@@ -94,9 +104,10 @@ export function parseDocuments(text: string): readonly YamlValue[] | YamlProblem
  * there. Slow: only for messages about what is wrong.
  */
 export function findLine(text: string, index: number, path: readonly (string | number)[]): number {
-  const lines = new LineCounter()
-  const documents = parseBounded(text, lines)
-  const document = documents instanceof YamlProblem ? undefined : documents[index]
+  const parsed = parseBounded(text)
+  if (parsed instanceof YamlProblem) return 1
+  const { documents, lines } = parsed
+  const document = documents[index]
   if (document === undefined) return 1
   for (let length = path.length; length >= 0; length--) {
     const node = document.getIn(path.slice(0, length), true)
@@ -106,13 +117,43 @@ export function findLine(text: string, index: number, path: readonly (string | n
   return 1
 }
 
-function parseBounded(text: string, lines: LineCounter): readonly Document[] | YamlProblem {
-  if (text.length > CHARACTERS_MAX) {
-    const message = `a document that is neither plain block style nor JSON has up to ${CHARACTERS_MAX} characters, not ${text.length}: split it, or write it in block style`
-    return new YamlProblem(message, 1)
+interface Parsed {
+  readonly documents: readonly Document[]
+  readonly lines: LineCounter
+}
+
+interface Outcome {
+  readonly text: string
+  readonly result: Parsed | YamlProblem
+}
+
+/**
+ * The text parsed last: messages about a document ask for one line after the other. The reference holds at least until
+ * the event loop goes on, and the memory is free afterwards.
+ */
+let lastOutcome: WeakRef<Outcome> | undefined
+
+function parseBounded(text: string): Parsed | YamlProblem {
+  const last = lastOutcome?.deref()
+  if (last?.text === text) return last.result
+  const result = findExcess(text) ?? parseWithoutStacks(text)
+  lastOutcome = new WeakRef({ text, result })
+  return result
+}
+
+/** The parser makes an Error for each fault: with its stack that takes three times as long. */
+function parseWithoutStacks(text: string): Parsed | YamlProblem {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  try {
+    return parse(text)
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
   }
-  const line = findDeepLine(text)
-  if (line > 0) return new YamlProblem('nested too deep', line)
+}
+
+function parse(text: string): Parsed | YamlProblem {
+  const lines = new LineCounter()
   const parser = new Parser(lines.addNewLine)
   // Keys are compared below: the library compares each one with all others.
   const composer = new Composer({ lineCounter: lines, logLevel: 'silent', uniqueKeys: false })
@@ -122,7 +163,42 @@ function parseBounded(text: string, lines: LineCounter): readonly Document[] | Y
     const message = `more than ${ANCHORS_MAX} anchors or aliases: write the values out`
     return new YamlProblem(message, Math.max(1, lines.linePos(excess).line))
   }
-  return [...composer.compose(tokens)]
+  return { documents: [...composer.compose(tokens)], lines }
+}
+
+/** What makes the text too costly for the complete parser. */
+function findExcess(text: string): YamlProblem | undefined {
+  if (text.length > CHARACTERS_MAX) {
+    const message = `a document that is neither plain block style nor JSON has up to ${CHARACTERS_MAX} characters, not ${text.length}: split it, or write it in block style`
+    return new YamlProblem(message, 1)
+  }
+  const line = findDeepLine(text)
+  if (line > 0) return new YamlProblem('nested too deep', line)
+  if (text.length <= COSTLY_CHARACTERS_MAX || isPlain(text) || !isCostly(text)) return undefined
+  const message = `a document that is neither plain block style nor JSON has up to ${COSTLY_CHARACTERS_MAX} characters outside of block scalars: split it, or write it in block style`
+  return new YamlProblem(message, 1)
+}
+
+/** True if only the line of a fault is looked for: such a text has no faults of YAML, which cost most. */
+function isPlain(text: string): boolean {
+  return (scanBlockYaml(text) ?? scanJson(text)) !== undefined
+}
+
+/** True if more than COSTLY_CHARACTERS_MAX characters are outside of block scalars. */
+function isCostly(text: string): boolean {
+  let characters = 0
+  let isInBlockScalar = false
+  let isContent = false
+  for (const lexeme of new Lexer().lex(text)) {
+    const type: string | null = isContent ? null : CST.tokenType(lexeme)
+    if (!(isContent && isInBlockScalar)) characters += lexeme.length
+    if (characters > COSTLY_CHARACTERS_MAX) return true
+    if (isContent) isInBlockScalar = false
+    else if (type === 'block-scalar-header') isInBlockScalar = true
+    // What follows is the text of the scalar.
+    isContent = type === 'scalar'
+  }
+  return false
 }
 
 /** Offset of the first anchor or alias above the maximum; undefined = no excess. */
@@ -146,8 +222,11 @@ function findExcessAnchor(tokens: readonly CST.Token[]): number | undefined {
   return undefined
 }
 
-/** The first key that a mapping has twice, which is a fault in YAML. */
-function findRepeatedKey(
+/**
+ * The first key that a mapping has twice, which is a fault in YAML, or that is a list or a mapping: no JSON has such keys,
+ * and the parser's time for them grows with the third power of their depth.
+ */
+function findBadKey(
   contents: Node | null,
 ): { readonly message: string; readonly at: number } | undefined {
   const waiting: unknown[] = [contents]
@@ -160,7 +239,10 @@ function findRepeatedKey(
         waiting.push(item)
         continue
       }
-      waiting.push(item.key, item.value)
+      waiting.push(item.value)
+      if (isCollection(item.key)) {
+        return { message: 'a list or a mapping as a key', at: item.key.range?.[0] ?? 0 }
+      }
       if (keys === undefined || !isScalar(item.key)) continue
       if (keys.has(item.key.value)) {
         return { message: 'Map keys must be unique', at: item.key.range?.[0] ?? 0 }
@@ -193,7 +275,7 @@ function findDeepLine(text: string): number {
     } else if (isLeading && (c === '-' || c === '?' || c === ':')) leading++
     else if (isLeading && c === ' ') spaces++
     else isLeading = false
-    if (brackets > NESTING_MAX || leading > NESTING_MAX) return line
+    if (brackets > NESTING_MAX || leading > LEADING_MAX) return line
     if (spaces > INDENTATION_MAX) return line
   }
   return 0

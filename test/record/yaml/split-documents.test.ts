@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { Parser } from 'yaml'
 import {
   findLine,
   parseDocuments,
@@ -148,6 +149,21 @@ t.test('parser bombs are refused, not parsed', (t) => {
       want: /has up to 131072 characters, not 1800005/,
     },
     {
+      name: 'tokens',
+      given: `a: [${'x,'.repeat(8200)}]`,
+      want: /has up to 16384 characters outside of block scalars: split it/,
+    },
+    { name: 'markers of block scalars', given: 'a: |x\n'.repeat(3000), want: /has up to 16384/ },
+    { name: 'short block scalars', given: '- |\n a\n'.repeat(5000), want: /has up to 16384/ },
+    { name: 'quotes', given: `x:\n  - [${'"\n'.repeat(60_000)}`, want: /has up to 16384/ },
+    { name: 'explicit keys', given: `${'? '.repeat(17)}a`, want: /nested too deep/ },
+    {
+      name: 'keys in keys',
+      given: `a:\n- ${'['.repeat(60)}${']: b'.repeat(60)}`,
+      want: /as a key/,
+    },
+    { name: 'a mapping as a key', given: '? a: b\n: c\n', want: /a list or a mapping as a key/ },
+    {
       name: 'aliases of aliases',
       given: [
         'a0: &a0 [x,x,x,x,x,x,x,x,x,x]',
@@ -163,6 +179,31 @@ t.test('parser bombs are refused, not parsed', (t) => {
     const got = parseOneDocument(given)
     t.match(got instanceof YamlProblem ? got.message : 'parsed', want, name)
   }
+  t.end()
+})
+
+t.test('long texts that take little time are parsed', (t) => {
+  const letter = `a: |\n${' x: [y], "z"\n'.repeat(9000)}b: 1\n`
+  t.match(parseOneDocument(letter), { b: 1 }, 'a block scalar')
+  const block = `a:\n${'- b: 1\n'.repeat(18_000)}`
+  const want = parseOneDocument(block)
+  t.notOk(want instanceof YamlProblem)
+  t.strictSame(parseOneDocument(block.replaceAll('\n', '\r\n')), want, 'CRLF')
+  t.equal(findLine(block, 0, ['a', 15_000, 'b']), 15_002, 'the line of a fault')
+  t.end()
+})
+
+t.test('a document is parsed once for the lines of all its faults', (t) => {
+  const items = Array.from({ length: 1000 }, (_, i) => ` {a: ${i}},\n`)
+  const text = `items: [\n${items.join('')} ]\n`
+  t.notOk(parseDocuments(text) instanceof YamlProblem)
+  const count = t.capture(Parser.prototype, 'parse', Parser.prototype.parse)
+  const lines = items.map((_, i) => findLine(text, 0, ['items', i, 'a']))
+  t.strictSame(
+    lines,
+    items.map((_, i) => i + 2),
+  )
+  t.equal(count().length, 0)
   t.end()
 })
 
