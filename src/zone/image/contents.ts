@@ -64,11 +64,10 @@ export function readRRset(
 }
 
 function zoneOffsets(reader: ZoneReader): number[] {
-  const { words } = reader
-  const table = words[L.HEADER_ZONES]!
+  const { words, zones, zonesMask } = reader
   const offsets: number[] = []
-  for (let slot = 0; slot <= words[table + L.TABLE_MASK]!; slot++) {
-    const newest = words[table + L.TABLE_SLOTS + slot * L.SLOT_WORDS + 1]!
+  for (let slot = 0; slot <= zonesMask; slot++) {
+    const newest = words[zones + L.TABLE_SLOTS + slot * L.SLOT_WORDS + 1]!
     const zone = reader.visibleZone(newest)
     if (zone !== 0) offsets.push(zone)
   }

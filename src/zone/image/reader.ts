@@ -24,6 +24,7 @@ const {
   NODE_BODY,
   NODE_KEY,
   NODE_NAME,
+  NODE_NEXT,
   RRSET_HEAD,
   RRSET_REST,
   RRSET_STEERING_COUNT,
@@ -53,6 +54,9 @@ const WILDCARD_LABEL = new Uint8Array([1, 0x2a])
  * Reads one version of a zone image; any number of readers in any thread may read one image, without
  * locks. Zones, bodies and RRsets are word offsets into `words` (see layout.ts), 0 = none; they hold
  * until the next `refresh`. The views may be replaced by any call, so take them from here each time.
+ *
+ * The views hold every block of the reader's version. The newest block of a list may be of a later version: above the end
+ * of the views, or across it. So its last word that is read decides whether the views are replaced, not its first.
  */
 export class ZoneReader {
   readonly handle: ArenaHandle
@@ -68,8 +72,9 @@ export class ZoneReader {
   /** Of the node index (see layout.ts): where it is, and its slots - 1. */
   index = 0
   indexMask = 0
-  #zones = 0
-  #zonesMask = 0
+  /** The zone table: the same. */
+  zones = 0
+  zonesMask = 0
 
   /** `handle`: of the image (`image.handle`), or in another thread `{ buffer }` of the same buffer. */
   constructor(handle: ArenaHandle) {
@@ -92,12 +97,12 @@ export class ZoneReader {
     const header = this.words
     this.#published = Atomics.load(header, HEADER_VERSION)
     this.index = Atomics.load(header, HEADER_INDEX)
-    this.#zones = Atomics.load(header, HEADER_ZONES)
+    this.zones = Atomics.load(header, HEADER_ZONES)
     // Last: the writer lets the arena grow before it puts a table there.
     if (Atomics.load(header, HEADER_LENGTH) > header.length) this.#view(this.#buffer)
     const words = this.words
     this.indexMask = words[this.index + TABLE_MASK]!
-    this.#zonesMask = words[this.#zones + TABLE_MASK]!
+    this.zonesMask = words[this.zones + TABLE_MASK]!
   }
 
   /** Moves to a version that was published: readable as long as its arena. Not for the hot path. */
@@ -109,7 +114,7 @@ export class ZoneReader {
   /** The node that was added last to a zone, in view; of a later version perhaps. */
   newestNode(zone: number): number {
     const node = Atomics.load(this.words, zone + ZONE_NEWEST_NODE)
-    if (node >= this.words.length) this.#view(this.#buffer)
+    if (node + NODE_NEXT >= this.words.length) this.#view(this.#buffer)
     return node
   }
 
@@ -195,12 +200,11 @@ export class ZoneReader {
   #probeZone(name: HashedName, label: number): number {
     const words = this.words
     const hash = mixHash(name.suffixHash[label]!)
-    const table = this.#zones + TABLE_SLOTS
-    for (let slot = hash & this.#zonesMask; ; slot = (slot + 1) & this.#zonesMask) {
+    const table = this.zones + TABLE_SLOTS
+    for (let slot = hash & this.zonesMask; ; slot = (slot + 1) & this.zonesMask) {
       const zone = words[table + slot * SLOT_WORDS + 1]!
       if (zone === 0) return 0
       if (words[table + slot * SLOT_WORDS] !== hash) continue
-      if (zone >= this.words.length) this.#view(this.#buffer)
       if (this.#isApex(zone, name, label)) return this.visibleZone(zone)
     }
   }
@@ -209,7 +213,7 @@ export class ZoneReader {
   visibleZone(zone: number): number {
     let newest = zone
     for (;;) {
-      if (newest >= this.words.length) this.#view(this.#buffer)
+      if (newest + ZONE_PREVIOUS >= this.words.length) this.#view(this.#buffer)
       if (newest === 0) return 0
       if (this.words[newest + ZONE_BORN]! <= this.version) break
       newest = this.words[newest + ZONE_PREVIOUS]!
@@ -221,6 +225,8 @@ export class ZoneReader {
   #isApex(zone: number, name: HashedName, label: number): boolean {
     const start = name.labelOffset[label]!
     const octets = name.qnameOctets - start
+    // Newer than our views, but one that is before it may be ours.
+    if ((zone + ZONE_APEX) * 4 + octets > this.bytes.length) this.#view(this.#buffer)
     if ((this.words[zone + ZONE_APEX_SIZE]! & 0xffff) !== octets) return false
     return equalOctets(this.bytes, (zone + ZONE_APEX) * 4, name.qname, start, octets)
   }
@@ -268,7 +274,7 @@ export class ZoneReader {
     let body = this.words[node + NODE_BODY]!
     for (;;) {
       // Newer than our views; what is before it may be ours.
-      if (body >= this.words.length) this.#view(this.#buffer)
+      if (body + BODY_PREVIOUS >= this.words.length) this.#view(this.#buffer)
       if (body === 0) return 0
       if (this.words[body + BODY_VERSION]! <= this.version) break
       body = this.words[body + BODY_PREVIOUS]!
@@ -280,7 +286,7 @@ export class ZoneReader {
   findChain(zone: number): number {
     let chain = this.words[zone + ZONE_CHAIN]!
     for (;;) {
-      if (chain >= this.words.length) this.#view(this.#buffer)
+      if (chain + CHAIN_PREVIOUS >= this.words.length) this.#view(this.#buffer)
       if (chain === 0) return 0
       if (this.words[chain + CHAIN_VERSION]! <= this.version) break
       chain = this.words[chain + CHAIN_PREVIOUS]!
