@@ -24,6 +24,7 @@ import { DataWiring } from '../wiring.ts'
 import { BatchClock, FinishClock } from './clocks.ts'
 import type { DataSocket, DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
 import { RingGroups, RingLines, RingRecords } from './ring-lines.ts'
+import { ownTaskFile } from './task-time.ts'
 import { LINE_UPLINK, uplinkTag } from './uplink-tag.ts'
 
 /** What a data thread is made of; the directives are those of the control thread. */
@@ -121,7 +122,8 @@ export class DataThread {
    * new one, than one that serves something else.
    */
   async run(): Promise<void> {
-    this.#post({ kind: 'ready', serverCounts: this.#counts.counts })
+    const serverCounts = this.#counts.counts
+    this.#post({ kind: 'ready', serverCounts, taskFile: ownTaskFile() })
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure
       if (this.#isOver) return

@@ -65,8 +65,12 @@ export type ToDataThread =
 
 /** Data thread to control thread. */
 export type FromDataThread =
-  /** Runs. `serverCounts`: by ServerCount; shared. */
-  | { readonly kind: 'ready'; readonly serverCounts: Float64Array }
+  /** Runs. `serverCounts`: by ServerCount; shared. `taskFile`: of `ownTaskFile`. */
+  | {
+      readonly kind: 'ready'
+      readonly serverCounts: Float64Array
+      readonly taskFile: string
+    }
   /** Counts of a listen address that it had none of; by DroppedCount; shared. */
   | { readonly kind: 'address'; readonly address: string; readonly counts: Float64Array }
   | { readonly kind: 'prepared'; readonly generation: number; readonly fault: string }

@@ -1,24 +1,42 @@
-/** How often a thread's turns are looked at. */
+/** How often the turns of a thread are checked. */
 export const LOOK_MS = 1000
-/** Looks in a row that find a thread where it was; asleep it takes a turn a second. */
-const STILL_LOOKS_MAX = 10
+/** Checks in a row without a turn before a thread can count as hung; asleep it takes a turn a second. */
+const STILL_LOOKS_MIN = 10
+/** Processor time without a turn that only an endless loop uses: a batch takes some milliseconds. */
+const LOOP_PROCESSOR_MS = 5000
+/** Checks in a row without a turn after which a thread counts as hung that uses no processor time. */
+const STILL_LOOKS_MAX = 60
 
 /**
- * Tells a thread that hangs from one that sleeps or is slow. It goes by looks rather than by the time: while
- * the thread that looks stands still itself (a machine that was suspended, a process that was stopped),
- * none is taken.
+ * Tells a thread that hangs from one that sleeps, is slow or gets no processor. It counts checks, not time: while the
+ * control thread stands still too (a suspended machine, a stopped process), there are no checks. It asks how much
+ * processor time the thread used: on a machine without a free processor, a sound thread uses little.
  */
 export class Pulse {
   #turns = 0
   #stillLooks = 0
+  /** Processor time of the thread at the first check without a turn. */
+  #sinceMs = 0
+  #isReported = false
 
-  /** One look. `turns`: how many there were, 0 = the thread is starting. True: it hangs; said once. */
-  hangs(turns: number): boolean {
+  /**
+   * One check. `turns`: turns of the thread so far, 0 = it is starting. `processorMs` returns the processor time that it
+   * used so far, NaN = unknown. Returns why the thread hangs, once; '' = it does not.
+   */
+  check(turns: number, processorMs: () => number): string {
     if (turns === 0 || turns !== this.#turns) {
       this.#turns = turns
       this.#stillLooks = 0
-      return false
+      this.#isReported = false
+      return ''
     }
-    return ++this.#stillLooks === STILL_LOOKS_MAX
+    this.#stillLooks++
+    if (this.#stillLooks === 1) this.#sinceMs = processorMs()
+    if (this.#stillLooks < STILL_LOOKS_MIN || this.#isReported) return ''
+    const usedMs = processorMs() - this.#sinceMs
+    if (usedMs < LOOP_PROCESSOR_MS && this.#stillLooks < STILL_LOOKS_MAX) return ''
+    this.#isReported = true
+    const used = Number.isNaN(usedMs) ? '' : `, ${usedMs / 1000} s of processor time`
+    return `no turn in ${this.#stillLooks} s${used}`
   }
 }

@@ -5,6 +5,7 @@ import { Waker } from '../../transport/udp/batch/wake.ts'
 import type { ServerCounts } from '../counters.ts'
 import type { DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
 import { Pulse } from './pulse.ts'
+import { processorMs } from './task-time.ts'
 
 /** Room for log lines of some milliseconds at full speed. */
 const RING_OCTETS = 2 ** 21
@@ -34,6 +35,8 @@ export class ThreadHandle {
     { resolve(fault: string): void; reject(error: Error): void }
   >()
   readonly #pulse = new Pulse()
+  /** Once the thread runs: where its processor time is. */
+  #taskFile = ''
   /** What it is going to end of. */
   #fault: Error | undefined
   #death: Error | undefined
@@ -101,8 +104,10 @@ export class ThreadHandle {
 
   /** To be called every LOOK_MS: ends the thread where it hangs. */
   look(): void {
-    if (this.#death !== undefined || !this.#pulse.hangs(this.#waker.looks)) return
-    this.#fault = new Error('it hung, and was ended')
+    if (this.#death !== undefined) return
+    const reason = this.#pulse.check(this.#waker.looks, () => processorMs(this.#taskFile))
+    if (reason === '') return
+    this.#fault = new Error(`it hung, and was ended: ${reason}`)
     void this.#worker.terminate()
   }
 
@@ -125,6 +130,7 @@ export class ThreadHandle {
   }
 
   #take(message: FromDataThread): void {
+    if (message.kind === 'ready') this.#taskFile = message.taskFile
     const key = answerKey(message)
     const awaited = key === '' ? undefined : this.#awaited.get(key)
     if (awaited !== undefined) {

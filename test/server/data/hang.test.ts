@@ -24,36 +24,58 @@ async function serve(t: Test) {
   const client = await UdpClient.connect(await server.start())
   t.teardown(() => client.close())
   const toy = toys.at(-1)!
-  const hang = async (): Promise<void> => {
+  const stand = async (label: string): Promise<void> => {
     const before = toy.counted()
-    client.ask(question('spin'), 1, 1).catch(() => {})
-    await until(() => toy.counted() > before, 'the thread to hang', PATIENCE_MS)
+    client.ask(question(label), 1, 1).catch(() => {})
+    await until(() => toy.counted() > before, 'the thread to stand still', PATIENCE_MS)
   }
-  return { server, client, timers, hang }
+  return { server, client, timers, toy, stand }
 }
 
 t.test('a thread that hangs is ended, told of, counted and replaced', async (t) => {
-  const { server, client, timers, hang } = await serve(t)
+  const { server, client, timers, stand } = await serve(t)
   for (let look = 0; look < 2 * LOOKS_MAX; look++) {
     await client.ask(question('a'), 1, PATIENCE_MS)
     await timers.advance(LOOK_MS)
   }
   t.equal(server.totals.panics, 0, 'not one that is at work')
-  await hang()
+  await stand('spin')
   // The first one sees the turn in which it hangs.
   await timers.advance(LOOK_MS * LOOKS_MAX)
   t.equal(server.totals.panics, 0, 'not before its time')
-  await timers.advance(LOOK_MS)
-  await until(() => server.totals.panics === 1, 'its end', PATIENCE_MS)
-  t.match(server.lines.join('\n'), /Data thread 0 ended, starting another: Error: it hung/)
+  await until(
+    async () => {
+      await timers.advance(LOOK_MS)
+      return server.totals.panics === 1
+    },
+    'its end',
+    PATIENCE_MS,
+  )
+  const why =
+    /Data thread 0 ended, starting another: Error: it hung, .*: no turn in \d+ s, [\d.]+ s of processor time/
+  t.match(server.lines.join('\n'), why)
   await client.ask(question('a'), 300, 200)
   t.equal(server.workers.length, 2)
 })
 
-t.test('a stop waits for a thread that hangs no longer than for its end', async (t) => {
-  const { server, client, timers, hang } = await serve(t)
+t.test('a thread that gets no processor is left alone', async (t) => {
+  const { server, client, timers, toy, stand } = await serve(t)
   await client.ask(question('a'), 1, PATIENCE_MS)
-  await hang()
+  for (let pause = 0; pause < 3; pause++) {
+    await stand('rest')
+    await timers.advance(LOOK_MS * 5 * LOOKS_MAX)
+    await until(() => toy.release(), 'the thread to rest', PATIENCE_MS)
+    await client.ask(question('a'), 1, PATIENCE_MS)
+    await timers.advance(LOOK_MS)
+  }
+  t.equal(server.totals.panics, 0)
+  t.equal(server.workers.length, 1)
+})
+
+t.test('a stop waits for a thread that hangs no longer than for its end', async (t) => {
+  const { server, client, timers, stand } = await serve(t)
+  await client.ask(question('a'), 1, PATIENCE_MS)
+  await stand('spin')
   let isStopped = false
   const stopped = server.supervisor.stop().then(() => {
     isStopped = true

@@ -14,6 +14,8 @@ export interface Toy {
   publish(value: number): void
   /** What came by its uplink. */
   readonly texts: string[]
+  /** Lets a thread go on that rests. False: none does. */
+  release(): boolean
   /** Queries that all threads have counted for it. */
   counted(): number
 }
@@ -39,7 +41,8 @@ export const toys: Toy[] = []
 /**
  * `toy TOKEN [VALUE] [waits]`: answers A queries with 10.TOKEN.VALUE (16 bits) and 11.0.THREAD (16 bits).
  * VALUE is published at start. First labels that it heeds: `die` ends a data thread, `spin` has it do
- * nothing else any more, `say-N` sends N texts up, `flood-N` does so while the control thread takes none.
+ * nothing else any more, `rest` has it wait for `release`, `say-N` sends N texts up, `flood-N` does so while the control
+ * thread takes none.
  */
 const toy: Directive = {
   name: 'toy',
@@ -73,6 +76,10 @@ const toy: Directive = {
         .split(/[\0-\x20]/)
       if (label === 'die' && !isMainThread) process.exit(1)
       if (label === 'spin' && !isMainThread) for (;;);
+      if (label === 'rest') {
+        move(flood, Flood.Wanted)
+        wait(flood, Flood.Wanted)
+      }
       const [, verb, lines] = /^(say|flood)-(\d+)$/.exec(label!) ?? []
       if (verb === 'flood') {
         move(flood, Flood.Wanted)
@@ -102,6 +109,11 @@ const toy: Directive = {
       floods.publish(flood)
       publish(Number(valueText ?? 0))
     })
+    const release = (): boolean => {
+      const rests = Atomics.compareExchange(flood, 0, Flood.Wanted, Flood.Held) === Flood.Wanted
+      if (rests) Atomics.notify(flood, 0)
+      return rests
+    }
     let total = 0
     const counted = (): number => {
       counters.forEach((counts) => {
@@ -109,7 +121,7 @@ const toy: Directive = {
       })
       return total
     }
-    toys.push({ token, publish, texts, counted })
+    toys.push({ token, publish, texts, counted, release })
   },
 }
 
