@@ -111,8 +111,7 @@ for (const [transport, sources] of [
       env: { SEXTANT_UDP: transport },
     })
     const { port } = server
-    const client = new SpoofingClient(port)
-    t.teardown(() => client.close())
+    const client = new SpoofingClient(t, port)
     const resolvers = [new Resolver(port, true), new Resolver(port, false)]
     t.teardown(() => {
       for (const resolver of resolvers) resolver.close()
@@ -176,7 +175,7 @@ for (const [transport, sources] of [
       ['malformed packets', () => BIG.subarray(0, 20), 0],
     ] as const) {
       await t.test(what, async (t) => {
-        const one = new SpoofingClient(port)
+        const one = new SpoofingClient(t, port)
         const startMs = performance.now()
         const count = 600
         // Names differ from one part to the next.
@@ -186,7 +185,6 @@ for (const [transport, sources] of [
         t.ok(whole <= PER_SECOND * (seconds + 1), `${whole} whole replies in ${seconds} s`)
         t.ok(one.truncated >= count * min, `${one.truncated} truncated`)
         t.ok(one.replyOctets <= one.sentOctets + whole * (TXT_OCTETS + 200))
-        one.close()
       })
     }
 

@@ -35,8 +35,7 @@ for (const transport of ['batch', 'dgram']) {
       files: { 'db.z': ZONE },
       env: { SEXTANT_UDP: transport },
     })
-    const client = new SpoofingClient(server.port)
-    t.teardown(() => client.close())
+    const client = new SpoofingClient(t, server.port)
     const query = wireQuery({ name: 'a.z.example' })
     const sign = (name: string, with_: Uint8Array): Uint8Array => {
       const key = createTsigKey(scanName(name)!, HMAC_SHA256, with_)
@@ -56,16 +55,16 @@ for (const transport of ['batch', 'dgram']) {
     t.comment(`${lines.length} lines, ${printed.length} octets, ${client.sent} queries`)
     t.ok(lines.length <= (LINES_PER_PERIOD + 1) * periods + 1, `${lines.length} lines`)
     t.notOk(lines.some((line) => line.startsWith('[ERROR]forged')))
-    const honest = new SpoofingClient(server.port)
+    const first = new SpoofingClient(t, server.port)
     const right = sign('k.example.', secret)
     await until(async () => {
-      await honest.flood(0x10000, 1, right)
-      return honest.replies > 0
+      await first.flood(0x10000, 1, right)
+      return first.replies > 0
     }, 'the debt of the flood to be paid')
-    const first = honest.replies
+    // Of its own: replies to the first one that come late do not count.
+    const honest = new SpoofingClient(t, server.port)
     await honest.flood(0x10000, 500, right)
-    t.equal(honest.replies - first, 500, 'right signatures are answered afterwards')
+    t.equal(honest.replies, 500, 'right signatures are answered afterwards')
     t.ok(honest.replyOctets > 500 * 100)
-    honest.close()
   })
 }

@@ -1,3 +1,4 @@
+import type { Test } from 'tap'
 import { Query } from '../../src/dns/message/query.ts'
 import { writeSockaddr } from '../../src/transport/sockaddr.ts'
 import { UNIT_CONTROL, UNIT_PACKET } from '../../src/transport/udp/batch/layout.ts'
@@ -29,7 +30,8 @@ export class SpoofingClient {
   readonly #query = new Query()
   readonly #place = new Uint8Array(UNIT_PACKET + 12)
 
-  constructor(port: number) {
+  constructor(t: Test, port: number) {
+    t.teardown(() => this.#socket.close())
     writeSockaddr(this.#place, 0, '127.0.0.1', port)
     // struct cmsghdr of 28 octets, IPPROTO_IP, IP_PKTINFO; struct in_pktinfo.
     const control = new Uint32Array([28, 0, 0, 8, 0, 0, 0])
@@ -63,10 +65,6 @@ export class SpoofingClient {
 
   get #waiting(): number {
     return this.sent - this.replies - this.#lost
-  }
-
-  close(): void {
-    this.#socket.close()
   }
 
   #send(address: number, query: Uint8Array): void {
