@@ -15,11 +15,14 @@ import {
   YamlProblem,
 } from '../yaml/parse-document.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
+import { findDeepBracket } from '../yaml/scan-json.ts'
 import type { DocumentRange } from '../yaml/split-documents.ts'
 import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 
 /** Faults of one file that are kept with their places; the others are counted. */
 export const FAULTS_MAX = 1000
+/** Deeper JSON is refused: no resource nests so deep, and a megabyte of brackets takes a fifth of a second to parse. */
+const JSON_DEPTH_MAX = 512
 /** Documents of the file's last state that are indexed at a time. */
 const RUN = 1024
 const NEWLINE = 0x0a
@@ -376,6 +379,9 @@ function isSame(known: HeldDocument | undefined, range: DocumentRange): boolean 
 }
 
 function parseJson(text: string): YamlValue | YamlProblem {
+  const deepAt = findDeepBracket(text, JSON_DEPTH_MAX)
+  if (deepAt !== -1)
+    return new YamlProblem('nested too deep', countLines(text.slice(0, deepAt)) + 1)
   try {
     return JSON.parse(text) as YamlValue
   } catch (error) {

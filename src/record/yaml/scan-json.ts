@@ -43,6 +43,19 @@ function countKeys(json: string): number {
   return keys
 }
 
+/** Offset of the first bracket that nests deeper than `depthMax`; -1 if there is none. Brackets in strings do not count. */
+export function findDeepBracket(json: string, depthMax: number): number {
+  let depth = 0
+  for (let i = 0; i < json.length; i++) {
+    const c = json.charCodeAt(i)
+    if (c === QUOTE) i = endOfString(json, i + 1)
+    else if (c === BRACE_OPEN || c === BRACKET_OPEN) {
+      if (++depth > depthMax) return i
+    } else if (c === BRACE_CLOSE || c === BRACKET_CLOSE) depth--
+  }
+  return -1
+}
+
 /** Where the quote is that ends a string which began before `at`; the end of the text if there is none. */
 function endOfString(json: string, at: number): number {
   let end = json.indexOf('"', at)

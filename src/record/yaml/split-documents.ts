@@ -69,12 +69,15 @@ export class DocumentSplitter {
     const length = this.#length
     let at = this.#at
     let line = this.#line
-    let start = at
-    let startLine = line
+    const start = at
+    const startLine = line
     let a = HASH_START
     let b = 0
     let seen = 0
+    // One octet more than a document may have: the rest of a longer line is not read.
+    const limit = Math.min(length, start + DOCUMENT_OCTETS_MAX + 1)
     for (; at < length; line++) {
+      if (at - start > DOCUMENT_OCTETS_MAX) return this.#giveUp(startLine)
       const first = octets[at]!
       if (first !== SPACE && first !== NEWLINE && first !== HASH && first !== CARRIAGE_RETURN) {
         if (first === PERCENT) {
@@ -83,17 +86,15 @@ export class DocumentSplitter {
         }
         if (first === DOT && isMarker(octets, at, DOT)) {
           const next = lineEnd(octets, at, length)
+          if (next - at > DOCUMENT_OCTETS_MAX) return this.#giveUp(line)
           if (!isBlankLine(octets, at + 3, next)) {
             this.ended = { kind: 'directive' }
             return undefined
           }
           const part = this.#part
           this.#go(next, line + 1, 'whole')
-          if (at > start) return range(start, at, startLine, a, b, seen, part)
-          at = next
-          start = at
-          startLine = line + 1
-          continue
+          // Empty documents are returned too: the caller counts them, and pauses between them.
+          return range(start, at, startLine, a, b, seen, part)
         }
         if (at > start) {
           const next = this.#partAt(at)
@@ -104,12 +105,11 @@ export class DocumentSplitter {
             return range(start, at, startLine, a, b, seen, own)
           }
         }
-        this.#isAtItems = this.#part === 'whole' && isItemsKey(octets, at, length)
+        this.#isAtItems = this.#part === 'whole' && isItemsKey(octets, at, limit)
       }
-      if (at - start > DOCUMENT_OCTETS_MAX) return this.#giveUp(startLine)
       // The loop that all octets go through, four at a time up to those with the line's end: FNV-1a, and
       // the sum of its states as the second hash. The shift takes what is high in a word into all of it.
-      while (at + 4 <= length) {
+      while (at + 4 <= limit) {
         const word = words.getInt32(at, true)
         if (hasNewline(word)) break
         a = Math.imul(a ^ word, 0x01000193)
@@ -119,7 +119,7 @@ export class DocumentSplitter {
         at += 4
       }
       let octet = -1
-      while (at < length && octet !== NEWLINE) {
+      while (at < limit && octet !== NEWLINE) {
         octet = octets[at++]!
         a = Math.imul(a ^ octet, 0x01000193)
         b = (b + a) | 0

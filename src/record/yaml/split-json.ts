@@ -47,7 +47,12 @@ export class JsonSplitter {
   next(): DocumentRange | undefined {
     if (this.#isAtEnd) return undefined
     const octets = this.#octets
-    this.#skipTo(skipSpace(octets, this.#at))
+    const spaceEnd = skipSpace(octets, this.#at)
+    if (spaceEnd === -1) {
+      this.largeLine = this.#line
+      return undefined
+    }
+    this.#skipTo(spaceEnd)
     if (octets[this.#at] === BRACKET_CLOSE && this.#count === 0) return this.#finish()
     const start = this.#at
     const line = this.#line
@@ -139,9 +144,10 @@ function endOfString(octets: Buffer, at: number, max: number): number {
   return end
 }
 
+/** Offset of the first octet from `from` on that is no white space; -1 = that is too far away for a document. */
 function skipSpace(octets: Buffer, from: number): number {
+  const limit = Math.min(octets.length, from + DOCUMENT_OCTETS_MAX + 1)
   let at = from
-  while (at < octets.length && (octets[at] === SPACE || (octets[at]! >= 9 && octets[at]! <= 13)))
-    at++
-  return at
+  while (at < limit && (octets[at] === SPACE || (octets[at]! >= 9 && octets[at]! <= 13))) at++
+  return at - from > DOCUMENT_OCTETS_MAX ? -1 : at
 }

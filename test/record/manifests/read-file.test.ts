@@ -61,3 +61,30 @@ t.test('a file has a bound on its documents', async (t) => {
   t.equal(errors.length, 1)
   t.match(errors[0]!.print(), /many\.yaml:\d+: a file has up to 1000000 documents: split it$/)
 })
+
+t.test('JSON that nests too deep is refused, not parsed', async (t) => {
+  const brackets = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+  const list = (item: string): string => `{"kind": "List", "items": [\n${item}\n]}`
+  const table: readonly { name: string; given: string; want: readonly string[] }[] = [
+    { name: 'arrays', given: brackets(700_000), want: ['1: nested too deep'] },
+    { name: 'objects', given: '{"a":'.repeat(600), want: ['1: nested too deep'] },
+    { name: 'an item', given: list(brackets(600)), want: ['2: nested too deep'] },
+    {
+      name: 'the rest',
+      given: `${list('{}').slice(0, -1)},"a":${brackets(600)}}`,
+      want: ['3: nested too deep'],
+    },
+    { name: 'brackets in strings', given: `{"a": "${'['.repeat(600)}"}`, want: [] },
+    { name: 'as deep as may be', given: `{"a":${brackets(511)}}`, want: [] },
+  ]
+  for (const { name, given, want } of table) {
+    const directory = t.testdir({ 'x.json': given })
+    const path = join(directory, 'x.json')
+    const { errors } = await readManifestFile(path, { ...NEW, pause: () => undefined })
+    t.strictSame(
+      errors.map((e) => `${e.position?.line}: ${e.message}`),
+      want,
+      name,
+    )
+  }
+})

@@ -7,7 +7,11 @@ import {
   parseOneDocument,
   YamlProblem,
 } from '../../../src/record/yaml/parse-document.ts'
-import { splitDocuments } from '../../../src/record/yaml/split-documents.ts'
+import {
+  DOCUMENT_OCTETS_MAX,
+  DocumentSplitter,
+  splitDocuments,
+} from '../../../src/record/yaml/split-documents.ts'
 
 const PIECE = fc.constantFrom(
   ...[
@@ -131,6 +135,66 @@ t.test('document ends, and lists with their items', (t) => {
   )
   t.strictSame(parts('spec:\n- items:\nother:\n- a\n')?.length, 1, 'only the key items, at the top')
   t.strictSame(parts('items:\n  - a\n  - b\n')?.length, 1, 'an indented list is whole')
+  t.end()
+})
+
+t.test('each document end is a step, so that a flood of them can be counted and paused in', (t) => {
+  const octets = Buffer.from('...\n... # c\n'.repeat(500))
+  t.equal(splitDocuments(octets, octets.length)?.length, 1000)
+  t.end()
+})
+
+t.test('a longer document ends the file, and no more than its first octets are read', (t) => {
+  const long = DOCUMENT_OCTETS_MAX
+  const table: readonly { name: string; given: string; want: unknown }[] = [
+    { name: 'the longest', given: 'x'.repeat(long), want: { kind: 'end' } },
+    {
+      name: 'the longest, and another',
+      given: `${'x'.repeat(long - 1)}\n---\n`,
+      want: { kind: 'end' },
+    },
+    { name: 'one more', given: 'x'.repeat(long + 1), want: { kind: 'large', line: 1 } },
+    {
+      name: 'a line before a marker',
+      given: `${'x'.repeat(long)}\n---\n`,
+      want: { kind: 'large', line: 1 },
+    },
+    {
+      name: 'the second',
+      given: `a: 1\n---\n${'\0'.repeat(long)}\n`,
+      want: { kind: 'large', line: 2 },
+    },
+    { name: 'lines', given: 'a: 1\n'.repeat(long / 4), want: { kind: 'large', line: 1 } },
+    {
+      name: 'a document end',
+      given: `a: 1\n...${' '.repeat(long)}\n`,
+      want: { kind: 'large', line: 2 },
+    },
+    {
+      name: 'an item',
+      given: `items:\n- ${'x'.repeat(long)}\n- 2\n`,
+      want: { kind: 'large', line: 2 },
+    },
+    { name: 'carriage returns', given: '\r'.repeat(long + 9), want: { kind: 'large', line: 1 } },
+  ]
+  for (const { name, given, want } of table) {
+    const splitter = new DocumentSplitter(Buffer.from(given), given.length)
+    while (splitter.next() !== undefined);
+    t.strictSame(splitter.ended, want, name)
+  }
+  // What is behind the bound is not read: a gigabyte in one line would hold up everything else.
+  let octetsRead = 0
+  const spied = new Proxy(Buffer.from('x'.repeat(2 * long)), {
+    get(target, key): unknown {
+      if (typeof key === 'string' && /^\d+$/.test(key))
+        octetsRead = Math.max(octetsRead, Number(key))
+      const value: unknown = Reflect.get(target, key)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const splitter = new DocumentSplitter(spied, 2 * long)
+  t.equal(splitter.next(), undefined)
+  t.ok(octetsRead <= long + 8, `read up to ${octetsRead}`)
   t.end()
 })
 

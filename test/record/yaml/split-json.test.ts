@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { DOCUMENT_OCTETS_MAX } from '../../../src/record/yaml/split-documents.ts'
 import { JsonSplitter } from '../../../src/record/yaml/split-json.ts'
 
 /** The texts of the items, and what surrounds them. */
@@ -51,5 +52,14 @@ t.test('what is no such list, and what is no JSON', (t) => {
     [2, 4],
   )
   t.equal(split(`{"items": [1,\n"${'x'.repeat(2_000_000)}"]}`)!.large, 2)
+  t.end()
+})
+
+t.test('a run of white space longer than a document ends the list', (t) => {
+  const run = ' '.repeat(DOCUMENT_OCTETS_MAX + 1)
+  t.equal(split(`{"items": [${run}1]}`)!.large, 1, 'before the first item')
+  t.equal(split(`{"items": [\n1,\n${run}2]}`)!.large, 2, 'before the second')
+  t.equal(split(`{"items": [1\n${run}]}`)!.large, 1, 'behind an item')
+  t.equal(split(`{"items":${run}[1]}`), undefined, 'before the items')
   t.end()
 })
