@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, Supervisor } from '../server/supervisor.ts'
-import { createLogger, type Logger } from '../telemetry/log.ts'
+import { createLogger, escapeControls, type Logger } from '../telemetry/log.ts'
 import type { ServeArgs } from './args.ts'
 import { composeParts } from './compose.ts'
 import { chooseCorefile } from './corefile.ts'
@@ -40,7 +40,7 @@ async function run(
   if (args.quiet) return
   const lines = [...startLines(supervisor.plans), ...versionLines()]
   if (args.examples) lines.push(...exampleLines(supervisor.plans))
-  for (const line of lines) output.print(line)
+  for (const line of lines) output.print(escapeControls(line))
 }
 
 const PIDFILE_TEXT = `${process.pid}\n`

@@ -31,11 +31,14 @@ export function createLogger(origin: string, sink: LogSink, debugOn: () => boole
   }
 }
 
-/** Replaces C0 controls, DEL and C1 controls by `\xNN`, so that one event is always one line. */
+/**
+ * Replaces C0 controls, DEL and C1 controls by `\xNN`, so that one event is always one line. Replaces the separators
+ * U+2028 and U+2029 and the bidirectional controls, which reorder a line on a terminal, by `\uNNNN`.
+ */
 export function escapeControls(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the point
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (c) => {
+  return text.replace(/[\p{Cc}\u2028\u2029\p{Bidi_Control}]/gu, (c) => {
     const code = c.charCodeAt(0)
-    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
+    const hex = code.toString(16)
+    return code < 0x100 ? `\\x${hex.padStart(2, '0')}` : `\\u${hex.padStart(4, '0')}`
   })
 }
