@@ -14,8 +14,8 @@ export const TOKEN_LENGTH_MAX = 65_536
  *   the rest of that word only.
  * - `{` and `}` are tokens like any other, so they need white space around them.
  *
- * `file` goes into every token. Throws InputError at a token longer than TOKEN_LENGTH_MAX; any other
- * text is accepted.
+ * `file` goes into every token. Throws InputError at a token longer than TOKEN_LENGTH_MAX or with a NUL; any
+ * other text is accepted.
  */
 export function scanTokens(text: string, file: string): Token[] {
   const scanner = new Scanner(text, file)
@@ -74,6 +74,7 @@ class Scanner {
       if (isSpace(c)) break
       if (c === '#') comment = true
       if (comment) continue
+      if (c === '\0') throw this.#hasNull()
       word += c
       if (word.length > TOKEN_LENGTH_MAX) throw this.#tooLong(word)
     }
@@ -89,6 +90,13 @@ class Scanner {
     return new InputError('COREFILE', position, message)
   }
 
+  /** No path, name or number has a NUL; a file in UTF-16 is full of them. */
+  #hasNull(): InputError {
+    const position = { file: this.#file, line: this.#line }
+    const message = `${position.file}:${position.line} - Error during parsing: a NUL character; save the file as UTF-8 text`
+    return new InputError('COREFILE', position, message)
+  }
+
   /** The rest of a quoted token. An empty one counts only if its closing quote is there. */
   #quoted(): string | undefined {
     let quoted = ''
@@ -98,6 +106,7 @@ class Scanner {
       const escaped = c === '\\' ? this.#text[this.#at++] : undefined
       if (c === '\\' && escaped === undefined) break
       if (c === '\n' || escaped === '\n') this.#line++
+      if (c === '\0' || escaped === '\0') throw this.#hasNull()
       if (escaped === undefined) quoted += c
       else quoted += escaped === '"' ? '"' : `\\${escaped}`
       if (quoted.length > TOKEN_LENGTH_MAX) throw this.#tooLong(quoted)

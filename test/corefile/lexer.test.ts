@@ -112,3 +112,20 @@ t.test('lines never fall, and no bare token holds white space', async () => {
     { seed: 2, numRuns: 1000 },
   )
 })
+
+t.test('a NUL is refused with its line', (t) => {
+  for (const [given, line] of [
+    ['a\nimport b\0c', 2],
+    ['a "b\nc\0"', 2],
+    ['"\\\0"', 1],
+    ['a\0', 1],
+  ] as const) {
+    t.throws(
+      () => scanTokens(given, 'Corefile'),
+      { code: 'COREFILE', position: { line }, message: /NUL character; save the file as UTF-8/ },
+      JSON.stringify(given),
+    )
+  }
+  t.strictSame(texts('a # \0\nb'), ['a', 'b'], 'a comment may have any character')
+  t.end()
+})
