@@ -1,5 +1,5 @@
-import { closeSync, openSync } from 'node:fs'
-import { InputError } from '../base/errors.ts'
+import { closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { InputError, type Position } from '../base/errors.ts'
 import { readAtMost } from '../base/read.ts'
 import { scanName } from '../dns/name/name.ts'
 import { scanBase64 } from '../dns/rdata/binary.ts'
@@ -31,26 +31,32 @@ interface Token {
  *
  *     key "name." { algorithm hmac-sha256; secret "base64"; };
  *
- * Throws InputError, with the line; what is secret is in no message.
+ * `position`: where the Corefile names the file. Throws InputError: at the line of the file, or at `position` where the
+ * file can't be read. Messages contain no secrets.
  */
-export function readKeyFile(path: string): KeyConfig[] {
-  return scanKeys(readText(path), path)
+export function readKeyFile(path: string, position: Position): KeyConfig[] {
+  return scanKeys(readText(path, position), path)
 }
 
-function readText(path: string): string {
+function readText(path: string, position: Position): string {
+  const fault = (reason: string, cause?: unknown): InputError =>
+    new InputError('TSIG_FILE', position, `can't read keys from ${path}: ${reason}`, cause)
+  let octets: Buffer | undefined
   try {
-    const descriptor = openSync(path, 'r')
+    // O_NONBLOCK: opening a pipe would wait for its writer, and the server with it.
+    const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
-      const octets = readAtMost(descriptor, FILE_OCTETS_MAX)
-      if (octets !== undefined) return octets.toString('utf8')
+      if (!fstatSync(descriptor).isFile()) throw fault('it is not a regular file')
+      octets = readAtMost(descriptor, FILE_OCTETS_MAX)
     } finally {
       closeSync(descriptor)
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new InputError('TSIG_FILE', { file: path, line: 1 }, `can't read keys: ${reason}`, error)
+    if (error instanceof InputError) throw error
+    throw fault(error instanceof Error ? error.message : String(error), error)
   }
-  throw new InputError('TSIG_FILE', { file: path, line: 1 }, 'the file of keys is over 1 MiB')
+  if (octets === undefined) throw fault('it is over 1 MiB')
+  return octets.toString('utf8')
 }
 
 /** As `readKeyFile`, of text that is there. */

@@ -170,7 +170,7 @@ function printSilence(
 
 /** The key of that name. Throws InputError. */
 export function readKey({ name, path, position }: KeyPlace): KeyConfig {
-  const found = readKeyFile(path).find((key) => equalNames(key.name, name))
+  const found = readKeyFile(path, position).find((key) => equalNames(key.name, name))
   if (found !== undefined) return found
   throw new InputError('TSIG_KEY', position, `there is no key ${printName(name)} in ${path}`)
 }

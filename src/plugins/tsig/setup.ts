@@ -90,7 +90,7 @@ function loadKeys(config: TsigConfig, warn: (warning: InputError) => void): KeyC
   }
   for (const { key, position } of config.keys) add(key, position)
   for (const { path, position } of config.files) {
-    for (const key of readKeyFile(path)) add(key, position)
+    for (const key of readKeyFile(path, position)) add(key, position)
     if ((statSync(path).mode & READABLE_BY_OTHERS) === 0) continue
     const message = `everybody on this machine can read the secrets in ${path}; chmod o-r it`
     warn(new InputError('TSIG_FILE', position, message))

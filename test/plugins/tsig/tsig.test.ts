@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { chmodSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { Opcode, Rcode, RRType } from '../../../src/dns/iana/index.ts'
@@ -187,6 +188,17 @@ t.test('a key twice, or a file that is not there, stops the start', async (t) =>
   const twice = new SetUp(tsig, `tsig {\nsecret K.example. ${SECRET}\nsecrets ${dir}/keys\n}`)
   await t.rejects(twice.start(), { message: 'the key k.example. is there twice; leave one' })
   const missing = new SetUp(tsig, `tsig {\nsecrets ${dir}/none\n}`)
-  await t.rejects(missing.start(), { message: /can't read keys/ })
-  t.match((await missing.check()).faults, [/can't read keys/])
+  const want = { message: /can't read keys from .*none: ENOENT/, position: { line: 2 } }
+  await t.rejects(missing.start(), want)
+  t.match((await missing.check()).faults, [/:2: can't read keys/])
+  t.test('a pipe or a directory does not hold up the start', async (t) => {
+    execFileSync('mkfifo', [`${dir}/pipe`])
+    for (const path of [`${dir}/pipe`, dir, '/dev/zero']) {
+      const odd = new SetUp(tsig, `tsig {\nsecrets ${path}\n}`)
+      await t.rejects(odd.start(), {
+        message: /: it is not a regular file$/,
+        position: { line: 2 },
+      })
+    }
+  })
 })
