@@ -10,6 +10,7 @@ import { namedDirectives } from '../server/setup.ts'
 import { describe } from '../server/supervisor.ts'
 import { ControlWiring } from '../server/wiring.ts'
 import { printLine } from '../telemetry/lines.ts'
+import { escapeControls } from '../telemetry/log.ts'
 import { NO_METRICS } from '../telemetry/metrics.ts'
 import { type CheckArgs, scanCheckArgs } from './args.ts'
 import { chooseCorefile } from './corefile.ts'
@@ -22,6 +23,9 @@ interface Findings {
   /** What was read, a line each. */
   readonly read: string[]
 }
+
+/** Warnings that a directive is absent: it may be one of those with a fault. */
+const OF_ABSENT = new Set(['UNANSWERED', 'GEOIP_ABSENT'])
 
 /**
  * `sextant check`: validates a Corefile, and with it every file that its directives read, without
@@ -41,10 +45,10 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
   if (args.manifests !== undefined) await checkDirectory(args.manifests, findings)
   const faultLines = linesOf(findings.faults)
   const isFaulty = faultLines.length > 0
-  // A directive with a fault may be the one that answers.
-  const warnings = findings.warnings.filter(({ code }) => !isFaulty || code !== 'UNANSWERED')
+  const warnings = findings.warnings.filter(({ code }) => !isFaulty || !OF_ABSENT.has(code))
   const warningLines = linesOf(warnings)
-  if (!isFaulty) for (const line of new Set(findings.read)) output.print(`read ${line}`)
+  if (!isFaulty)
+    for (const line of new Set(findings.read)) output.print(`read ${escapeControls(line)}`)
   for (const line of warningLines) output.printError(`[WARNING] ${line}`)
   for (const line of faultLines) output.printError(line)
   const count = warningLines.length

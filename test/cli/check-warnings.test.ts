@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { check } from '../../src/cli/check.ts'
+import { escapeControls } from '../../src/telemetry/log.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
 import { layFiles } from '../support/server.ts'
 
@@ -13,11 +14,15 @@ async function run(t: Test, files: Record<string, string>, args: readonly string
   layFiles(directory, Object.fromEntries(laid))
   const printed: string[] = []
   const take = (line: string): void => void printed.push(line.replaceAll(`${directory}/`, ''))
+  const takeError = (line: string): void => take(escapeControls(line))
   const lines = lineBufferTo(printed)
-  const output = { lines, print: take, printError: take, flush: () => {} }
+  const output = { lines, print: take, printError: takeError, flush: () => {} }
   const code = await check(['-conf', join(directory, 'Corefile'), ...args], output)
   return { code, printed }
 }
+
+/** What no line that is printed may have in it. */
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u
 
 const block = (body: string): string => `example.org {\n whoami\n ${body}\n}\n`
 
@@ -175,11 +180,14 @@ t.test('geo codes that match no client', async (t) => {
   }
   for (const code of ['NET-NOSUCH', 'AS99999', 'US-NY']) {
     t.match(await found('geoip', code), [
-      new RegExp(`zones/a.yaml:\\d+: default/app: geo code ${code} matches no client`),
+      new RegExp(`zones/a.yaml:7: default/app: geo code ${code} matches no client`),
     ])
   }
   for (const code of ['US', 'GEO-EU']) t.strictSame(await found('geoip', code), [], code)
-  t.match(await found('', 'US'), [/the server block has no geoip/])
+  t.match(await found('', 'US'), [/zones\/a.yaml:7: .*: the server block has no geoip/])
+  for (const faulty of ['geoip /no/database', 'geoip {\n net x US\n }']) {
+    t.strictSame(await found(faulty, 'US'), [], `no word of geoip being absent beside ${faulty}`)
+  }
   const nets =
     'geoip {\n net 192.0.2.0/24 US-NY\n net 192.0.2.0/24 AS99999\n net 192.0.2.0/24 NET-NOSUCH\n }'
   for (const code of ['NET-NOSUCH', 'AS99999', 'US-NY'])
@@ -237,6 +245,21 @@ status: {healthy: false}
     /zones\/a\.yaml:\d+: DNSHealthCheckProbe default\/p: its owner, DNSRecord default\/apq, is missing/,
   ])
   t.match(await lost('app', '192.0.2.9'), [/DNSRecord default\/app has no target 192\.0\.2\.9/])
+})
+
+t.test('no control character of a Corefile or a path is printed', async (t) => {
+  for (const odd of ['\u001b[31m', '\u009b31m', '\u2028', '\u202e', '\u007f', 'a\nb']) {
+    const files = {
+      Corefile: `"a${odd}b.example" {\n whoami\n log "${odd}"\n}\nexample.org {\n auto {\n directory "{DIR}/${odd}"\n }\n}\n`,
+    }
+    const { printed } = await run(t, files)
+    t.ok(printed.length > 1)
+    t.strictSame(
+      printed.filter((line) => CONTROLS.test(line)),
+      [],
+      escapeControls(odd),
+    )
+  }
 })
 
 t.test('--offline asks no cluster', async (t) => {

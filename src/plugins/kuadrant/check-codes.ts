@@ -37,7 +37,11 @@ export function findDeadCodes(
       .map(({ text, rung }) => {
         const why = geoCodes === undefined ? 'the server block has no geoip' : WHY[rung]
         const message = `${key}: geo code ${text} matches no client: ${why}`
-        return new InputError('GEO_CODE', places.geoCode(key, text), message)
+        return new InputError(
+          geoCodes === undefined ? 'GEOIP_ABSENT' : 'GEO_CODE',
+          places.geoCode(key, text),
+          message,
+        )
       })
   })
 }

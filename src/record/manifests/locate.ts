@@ -16,6 +16,11 @@ import type { HeldPlace } from './manifest-store.ts'
 /** Documents that are parsed again for the exact line; further ones are told by their first. */
 const PARSED_MAX = 1000
 
+/** Which endpoint of a record is meant. */
+interface EndpointPlace extends Omit<Conflict, 'text'> {
+  readonly setIdentifier?: string
+}
+
 /** The part of a file that a record is in. */
 interface PlacedText {
   readonly text: string
@@ -44,14 +49,20 @@ export class RecordPlaces {
     return this.#locate(key, () => ['metadata', 'name'])
   }
 
-  /** Of the record's endpoint of that owner and type, or of its name. */
-  endpoint({ key, owner, type }: Omit<Conflict, 'text'>): Position | undefined {
+  /**
+   * Of the record's endpoint of that owner, type and set identifier, or of its name. Without a set identifier, the last
+   * endpoint of that owner and type.
+   */
+  endpoint({ key, owner, type, setIdentifier }: EndpointPlace): Position | undefined {
     const ownerKey = lowerNameKey(owner)
     const typeText = printType(type)
     return this.#locate(key, (record) => {
       const spec = isMapping(record.spec) ? record.spec : {}
       const index = sequenceOf(spec.endpoints).findLastIndex((endpoint: YamlValue) => {
         if (!isMapping(endpoint) || endpoint.recordType !== typeText) return false
+        const isOfSet =
+          setIdentifier === undefined || (endpoint.setIdentifier ?? '') === setIdentifier
+        if (!isOfSet) return false
         const name = scanHost(String(endpoint.dnsName))
         return name !== undefined && lowerNameKey(name) === ownerKey
       })
