@@ -63,6 +63,10 @@ export async function listManifests(root: string, pause: () => Promise<void>): P
         // What is no link is where it is: to resolve its path takes longer than the look.
         const stamp = entry.isFile() ? stampFile(path) : stampManifest(path, base, warnings)
         if (stamp !== undefined) files.push(stamp)
+        // Node.js decodes names, and what is no UTF-8 becomes a name that no file has.
+        else if (entry.name.includes('\ufffd')) {
+          warnings.push(`${path}: not read, its name is not valid UTF-8: rename the file`)
+        }
       }
     }
   }

@@ -1,5 +1,7 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { listManifests } from '../../../src/record/manifests/directory.ts'
 import { readManifestFile } from '../../../src/record/manifests/read-file.ts'
 import { unpackRecord } from '../../../src/record/pack.ts'
 
@@ -87,4 +89,15 @@ t.test('JSON that nests too deep is refused, not parsed', async (t) => {
       name,
     )
   }
+})
+
+t.test('a file with a name that is not UTF-8 is reported', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  writeFileSync(
+    Buffer.concat([Buffer.from(`${directory}/b`), Buffer.of(0xe9), Buffer.from('.yaml')]),
+    '',
+  )
+  const { files, warnings } = await listManifests(directory, async () => {})
+  t.equal(files.length, 1)
+  t.match(warnings, [/b\ufffd\.yaml: not read, its name is not valid UTF-8: rename the file$/])
 })
