@@ -1,9 +1,12 @@
 /** What `ZoneLexer.next` found. */
-export const Entry = { End: 0, Fields: 1, Bad: 2 } as const
+export const Entry = { End: 0, Fields: 1, Bad: 2, Blank: 3 } as const
 export type Entry = (typeof Entry)[keyof typeof Entry]
 
 /** Most fields of one entry: more than the strings that fit 65535 octets of rdata. */
 export const FIELDS_MAX = 70_000
+
+/** Lines without fields after which `next` returns: the caller may pause. */
+const BLANK_LINES_MAX = 4096
 
 const TAB = 0x09
 const LF = 0x0a
@@ -65,10 +68,14 @@ export class ZoneLexer {
     return this.#at
   }
 
-  /** Moves to the next entry that has fields. After Bad, the next call goes on with the next line. */
+  /**
+   * Moves to the next entry that has fields. After Bad, the next call goes on with the next line; after Blank, which
+   * thousands of empty lines and comments give, behind them.
+   */
   next(): Entry {
     const input = this.input
-    while (this.#at < input.length) {
+    for (let blanks = 0; this.#at < input.length; blanks++) {
+      if (blanks === BLANK_LINES_MAX) return Entry.Blank
       this.count = 0
       this.#depth = 0
       this.line = this.#line

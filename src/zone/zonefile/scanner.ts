@@ -142,7 +142,8 @@ export class ZoneScanner {
         this.#sliceEntries = 0
         yield
       }
-      if (entry === Entry.Bad) this.#report(frame, 'ZONE_SYNTAX', lexer.fault, lexer.faultLine)
+      if (entry === Entry.Blank) this.#sliceEntries = SLICE_ENTRIES
+      else if (entry === Entry.Bad) this.#report(frame, 'ZONE_SYNTAX', lexer.fault, lexer.faultLine)
       else if (lexer.input[lexer.start[0]!] === DOLLAR) yield* this.#directive(frame)
       else this.#entry(frame)
     }

@@ -277,3 +277,16 @@ test('load: what is no readable file is unreadable, with a reason', async (t) =>
   const load = runWhole(loadZone(join(dir, 'file'), wire('example.org.'), { octetsMax: 3 }))
   t.equal(load.kind, 'unreadable')
 })
+
+test('a flood of comments and empty lines does not keep the thread', (t) => {
+  for (const line of ['; c\n', '\n', ' ;\n', '\r\n']) {
+    const text = Buffer.from(line.repeat(100_000) + APEX)
+    const loading = loadZoneText({ file: 'z', stamp: '', text }, wire('example.org.'))
+    let pauses = 0
+    let step = loading.next()
+    for (; step.done !== true; step = loading.next()) pauses++
+    t.equal(step.value.kind, 'loaded')
+    t.ok(pauses >= 20, `${JSON.stringify(line)}: ${pauses} pauses`)
+  }
+  t.end()
+})
