@@ -26,6 +26,7 @@ const SETS_MIN = SLIP_MASK + 1
 /** A rate: one debit per `intervalTicks`; after denials, the debt is at most `windowTicks`. */
 export interface Rate {
   readonly intervalTicks: number
+  /** 0 = a denial is no debt: the account pays at its rate during a flood, too. Only for tables of one thread. */
   readonly windowTicks: number
   /** The most credit: the debits of one second, at least one. */
   readonly creditTicks: number
@@ -51,7 +52,7 @@ export function createRateTable(accounts: number): Int32Array {
 
 /**
  * Accounts of a fixed total size, found by a hash that senders cannot predict (`TabulationHash`). An account gains one debit per interval, up to those of one
- * second, and loses one with each debit, granted or not, down to those of the window.
+ * second, and loses one with each debit, down to those of the window. Without a window, a denied debit takes nothing.
  *
  *     set:  [hash and slips | time of the next grant] × 4        full: the account with the most credit is replaced
  *
@@ -88,7 +89,7 @@ export class RateTable {
       words[at + 1] = next
       return Debit.Paid
     }
-    words[at + 1] = debt > windowTicks ? (nowTicks + windowTicks) | 0 : next
+    if (windowTicks > 0) words[at + 1] = debt > windowTicks ? (nowTicks + windowTicks) | 0 : next
     if (slip === 0) return Debit.Denied
     const denials = (words[at]! & SLIP_MASK) + 1
     words[at] = tag | (denials >= slip ? 0 : denials)

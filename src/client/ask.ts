@@ -12,7 +12,7 @@ import {
 import { equalNames } from '../dns/name/name.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
 import { RequestSigner } from '../dns/tsig/request-signer.ts'
-import { type ExchangeResult, exchangeTcp, exchangeUdp } from './exchange.ts'
+import { type ExchangeResult, exchangeTcp, exchangeUdp, TIMED_OUT } from './exchange.ts'
 
 /** Largest UDP reply to ask for: what passes everywhere unfragmented (DNS flag day 2020). */
 export const PAYLOAD_OCTETS = 1232
@@ -33,7 +33,7 @@ export interface Asked {
   readonly signal?: AbortSignal | undefined
 }
 
-/** What came of it. `overTcp`: the last that was tried; after UDP, since its reply was cut short. */
+/** What came of it. `overTcp`: the last that was tried was TCP. */
 export type Answered =
   | {
       readonly kind: 'reply'
@@ -52,16 +52,21 @@ export function questionOf(name: Uint8Array, type: number): Omit<Message, 'id'> 
 }
 
 /**
- * Asks one question: over UDP, each time from a port of its own, and over TCP where the reply was cut short.
+ * Asks one question: over UDP, each time from a port of its own, and over TCP if the reply was cut short. A signed question
+ * without any reply is asked over TCP, too: while wrong signatures with our address flood a server, it may drop ours.
  * What is no reply to it, by id, question, sender or signature, is passed over. Never rejects.
  */
 export async function ask(asked: Asked): Promise<Answered> {
   if (asked.tries > 0) {
     const answered = await exchange(asked, false)
-    if (answered.kind === 'failed') return answered
-    if ((answered.message.flags & HeaderFlag.TC) === 0) return answered
+    if (!needsTcp(asked, answered)) return answered
   }
   return exchange(asked, true)
+}
+
+function needsTcp({ key }: Asked, answered: Answered): boolean {
+  if (answered.kind === 'failed') return key !== undefined && answered.reason === TIMED_OUT
+  return (answered.message.flags & HeaderFlag.TC) !== 0
 }
 
 async function exchange(asked: Asked, overTcp: boolean): Promise<Answered> {

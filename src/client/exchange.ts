@@ -18,7 +18,8 @@ export type IsReply = (octets: Uint8Array) => boolean
 /** Reply octets, or why there are none. */
 export type ExchangeResult = Uint8Array | { readonly failure: string }
 
-const TIMED_OUT = 'timed out'
+/** The failure if no reply came in time. */
+export const TIMED_OUT = 'timed out'
 const BROKEN_OFF = 'broken off'
 
 /**

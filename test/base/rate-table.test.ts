@@ -32,6 +32,8 @@ t.test('credit, debt and slips over time', async (t) => {
     ['debts are those of the window at most', 5, 2, [...at(0, 1000), ...at(2300, 2)], 6],
     ['a window of debt lasts that long', 5, 15, [...at(0, 1000), ...at(14_000, 2)], 5],
     ['rates below one per second', 0.5, 15, [0, 1000, 5200], 2],
+    ['without a window denials are no debts', 5, 0, [...at(0, 1000), 201, 202, ...at(402, 9)], 7],
+    ['a flood is paid at the rate', 5, 0, Array.from({ length: 10_000 }, (_, i) => i), 54],
   ] as const) {
     t.equal(count(debits(perSecond, window, 0, times), Paid), paid, name)
   }

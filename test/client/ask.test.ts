@@ -143,6 +143,24 @@ t.test('silence is a failure, after a bounded time', async (t) => {
   await until(() => count === 2, 'both to come')
 })
 
+t.test('a signed question without a reply is asked over TCP', async (t) => {
+  const key = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Array(32))
+  let byTcp = 0
+  const server = await serve(
+    t,
+    () => {},
+    (query) => {
+      byTcp++
+      return replyOf(query)
+    },
+  )
+  const answer = await ask({ ...asked(server), timeoutMs: 200, tries: 1, key })
+  t.match(answer, { kind: 'failed', overTcp: true, reason: /signature/ })
+  t.equal(byTcp, 1)
+  const plain = await ask({ ...asked(server), timeoutMs: 30, tries: 1 })
+  t.match(plain, { kind: 'failed', overTcp: false, reason: 'timed out' }, 'others are not')
+})
+
 t.test('a question can be broken off', async (t) => {
   const aborting = new AbortController()
   const server = await serve(t, () => aborting.abort())
