@@ -2,6 +2,7 @@ import { type ApiObject, textOf } from '../kube/api.ts'
 import type { Informer } from '../kube/informer.ts'
 import { bareHost } from '../peering/peer-status.ts'
 import { HostIndex, namesAbove } from '../peering/trust/host-index.ts'
+import { NameCounts, NO_NAMES } from '../peering/trust/name-counts.ts'
 import type { OwnNames } from '../peering/trust/screen-shares.ts'
 import { isDerived } from './judge.ts'
 import { itemsOf, mappingOf } from './object.ts'
@@ -11,7 +12,8 @@ export class RecordNames {
   /** By root host without `*.`: records by key. */
   readonly #hosts = new Map<string, Map<string, ApiObject>>()
   readonly #index = new HostIndex()
-  readonly #names = new WeakMap<ApiObject, ReadonlySet<string>>()
+  /** By host, of all of its records: only of hosts that were asked for. */
+  readonly #counts = new Map<string, NameCounts>()
 
   /**
    * Notes the records of an informer. Calls `onNews` with the other records of the host of one that changed, and of hosts
@@ -44,14 +46,27 @@ export class RecordNames {
     if (records === undefined) {
       this.#hosts.set(host, new Map([[key, object]]))
       this.#index.add(host)
-    } else records.set(key, object)
+      return
+    }
+    const before = records.get(key)
+    records.set(key, object)
+    const counts = this.#counts.get(host)
+    if (before !== undefined) counts?.remove(namesOf(before))
+    counts?.add(namesOf(object))
   }
 
   remove(key: string, object: ApiObject): void {
     const host = hostOf(object)
     const records = this.#hosts.get(host)
-    if (records === undefined || !records.delete(key) || records.size > 0) return
+    const before = records?.get(key)
+    if (records === undefined || before === undefined) return
+    records.delete(key)
+    if (records.size > 0) {
+      this.#counts.get(host)?.remove(namesOf(before))
+      return
+    }
     this.#hosts.delete(host)
+    this.#counts.delete(host)
     this.#index.remove(host)
   }
 
@@ -62,9 +77,12 @@ export class RecordNames {
       hasHost: (host) => this.#hosts.has(host),
       hasHostBelow: (name) => this.#index.hasBelow(name),
       namesElsewhere: (host) => {
-        const others = [...(this.#hosts.get(host) ?? [])].filter(([other]) => other !== key)
-        if (others.length === 1) return this.#namesOf(others[0]![1])
-        return new Set(others.flatMap(([, object]) => [...this.#namesOf(object)]))
+        const records = this.#hosts.get(host)
+        if (records === undefined) return NO_NAMES
+        const merged = records.get(key)
+        if (merged === undefined) return this.#countsOf(host, records)
+        if (records.size === 1) return NO_NAMES
+        return this.#countsOf(host, records).except(counted([merged]))
       },
     }
   }
@@ -76,16 +94,27 @@ export class RecordNames {
     }
   }
 
-  #namesOf(object: ApiObject): ReadonlySet<string> {
-    const known = this.#names.get(object)
+  #countsOf(host: string, records: ReadonlyMap<string, ApiObject>): NameCounts {
+    const known = this.#counts.get(host)
     if (known !== undefined) return known
-    const { rootHost } = mappingOf(object, 'spec')
-    const texts = itemsOf(mappingOf(object, 'spec'), 'endpoints').map((e) => textOf(e, 'dnsName'))
-    if (typeof rootHost === 'string' && rootHost.startsWith('*.')) texts.push(rootHost)
-    const names = new Set(texts.map(canonical))
-    this.#names.set(object, names)
-    return names
+    const counts = counted(records.values())
+    this.#counts.set(host, counts)
+    return counts
   }
+}
+
+function counted(objects: Iterable<ApiObject>): NameCounts {
+  const counts = new NameCounts()
+  for (const object of objects) counts.add(namesOf(object))
+  return counts
+}
+
+/** Each once. */
+function namesOf(object: ApiObject): ReadonlySet<string> {
+  const { rootHost } = mappingOf(object, 'spec')
+  const texts = itemsOf(mappingOf(object, 'spec'), 'endpoints').map((e) => textOf(e, 'dnsName'))
+  if (typeof rootHost === 'string' && rootHost.startsWith('*.')) texts.push(rootHost)
+  return new Set(texts.map(canonical))
 }
 
 /** '' = the object was not made by a user, or names no host. */

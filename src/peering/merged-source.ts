@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { InputError } from '../base/errors.ts'
 import { SLICE_MS } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
-import type { DnsRecord } from '../record/dns-record.ts'
+import { DERIVED_ENDPOINTS_MAX, type DnsRecord } from '../record/dns-record.ts'
 import { KDRNT } from '../record/local-zone.ts'
 import { packRecord, type RecordContent, unpackPlace, unpackRecord } from '../record/pack.ts'
 import { printHost } from '../record/print-endpoint.ts'
@@ -19,6 +19,7 @@ import { mergeShares, type OwnShare } from './merge/merge-shares.ts'
 import { buildMergedRecord } from './merged-form.ts'
 import type { PeerFollower } from './peer.ts'
 import { wasHeard } from './peer-status.ts'
+import { RecordSet } from './record-set.ts'
 import type { SiteShare } from './shared-endpoint.ts'
 import { downTargets } from './shared-form.ts'
 import { HostIndex, namesAbove } from './trust/host-index.ts'
@@ -71,10 +72,10 @@ const NO_TROUBLES: Troubles = { conflicts: [], refused: [] }
 /** A host without its `*.`, as records of several sites have it. */
 interface Host {
   readonly text: string
-  /** Our own records of it. */
-  own: readonly StoredRecord[]
+  /** Our own records of it. Copied before a change if it is `given`, too. */
+  own: RecordSet
   /** What stands for it in the zones: our own records, or all of them merged with the peers' into one. */
-  given: readonly StoredRecord[]
+  given: RecordSet
 }
 
 /**
@@ -110,7 +111,7 @@ export class MergedSource implements RecordSource {
   constructor(parts: MergedSourceParts) {
     const { own, peers, timers, log, zones = [], servers = [] } = parts
     this.#parts = parts
-    const recordsOf = (host: string) => this.#hosts.get(keyOfHost(host))?.own ?? []
+    const recordsOf = (host: string) => this.#hosts.get(keyOfHost(host))?.own ?? RecordSet.EMPTY
     this.#ownHosts = new OwnHosts({ zones, servers, recordsOf })
     this.#contained = containing(log, 'Merging what peers tell')
     this.#stops.push(own.subscribe((changes) => this.#takeOwn(changes)))
@@ -148,7 +149,7 @@ export class MergedSource implements RecordSource {
   find(key: string): StoredRecord | undefined {
     const own = this.#parts.own.find(key)
     const hostKey = own === undefined ? mergedHostKeyOf(key) : hostKeyOf(own)
-    return this.#hosts.get(hostKey)?.given.find((record) => record.key === key)
+    return this.#hosts.get(hostKey)?.given.get(key)
   }
 
   get recordCount(): number {
@@ -196,10 +197,10 @@ export class MergedSource implements RecordSource {
     const key = hostKeyOf(record)
     const known = this.#hosts.get(key)
     const text = known?.text ?? printHost(Buffer.from(key, 'latin1'))
-    const host: Host = known ?? { text, own: [], given: [] }
-    host.own = [...host.own, record]
+    const host: Host = known ?? { text, own: new RecordSet(), given: RecordSet.EMPTY }
+    changeable(host).add(record)
     this.#hosts.set(key, host)
-    this.#ownHosts.add(text)
+    this.#ownHosts.add(text, record)
     this.#noteOwn(text)
     for (const peer of this.#parts.peers) peer.want(rootHostOf(record))
   }
@@ -207,8 +208,8 @@ export class MergedSource implements RecordSource {
   #removeOwn(record: StoredRecord): void {
     const host = this.#hosts.get(hostKeyOf(record))
     if (host === undefined) return
-    host.own = host.own.filter((other) => other !== record)
-    this.#ownHosts.remove(host.text)
+    changeable(host).delete(record)
+    this.#ownHosts.remove(host.text, record)
     this.#noteOwn(host.text)
     this.#forget(record)
   }
@@ -298,15 +299,15 @@ export class MergedSource implements RecordSource {
     const name = scanHost(text)
     if (name === undefined) return
     const key = lowerNameKey(name)
-    const host = this.#hosts.get(key) ?? { text, own: [], given: [] }
+    const host = this.#hosts.get(key) ?? { text, own: new RecordSet(), given: RecordSet.EMPTY }
     const given = this.#give(host)
-    changes.push(...differences(host.given, given))
+    for (const change of differences(host.given, given)) changes.push(change)
     host.given = given
-    if (given.length === 0 && host.own.length === 0) this.#hosts.delete(key)
+    if (given.size === 0 && host.own.size === 0) this.#hosts.delete(key)
     else this.#hosts.set(key, host)
   }
 
-  #give(host: Host): readonly StoredRecord[] {
+  #give(host: Host): RecordSet {
     const { peers, site, expiryMs, clock } = this.#parts
     const others: SiteShare[] = []
     const nowMs = clock.monotonic()
@@ -324,9 +325,12 @@ export class MergedSource implements RecordSource {
     }
     if (dueMs === Number.POSITIVE_INFINITY) this.#dueMs.delete(host.text)
     else this.#dueMs.set(host.text, dueMs)
-    this.#notePeered(host.text, others.some(hasEndpoints))
-    if (others.some(hasEndpoints)) return this.#screen(host, others)
-    this.#noteTroubles(host.text, NO_TROUBLES)
+    const isPeered = others.some(hasEndpoints)
+    this.#notePeered(host.text, isPeered)
+    // There is no room for endpoints of peers, and to find that out anew at each of their changes takes seconds.
+    const isFull = host.own.size > DERIVED_ENDPOINTS_MAX
+    if (isPeered && !isFull) return this.#screen(host, others)
+    this.#noteTroubles(host.text, isPeered ? noRoom(host) : NO_TROUBLES)
     return host.own
   }
 
@@ -341,7 +345,7 @@ export class MergedSource implements RecordSource {
     }
   }
 
-  #screen(host: Host, states: readonly SiteShare[]): readonly StoredRecord[] {
+  #screen(host: Host, states: readonly SiteShare[]): RecordSet {
     const { teller, rulesOf = () => [] } = this.#parts
     const kept: StoredRecord[] = []
     const mine: { record: StoredRecord; content: RecordContent }[] = []
@@ -354,7 +358,10 @@ export class MergedSource implements RecordSource {
     const endpoints = mine.flatMap(({ record, content }) =>
       teller.share(record, content, undefined),
     )
-    const names = this.#ownHosts.beside(new Set(mine.map(({ record }) => record)))
+    const names = this.#ownHosts.beside(
+      host.own,
+      mine.map(({ record }) => record),
+    )
     const { shares, refused } = screenShares(states, { names, own: endpoints, rulesOf })
     if (!shares.some(hasEndpoints)) {
       this.#noteTroubles(host.text, { conflicts: [], refused })
@@ -367,7 +374,7 @@ export class MergedSource implements RecordSource {
         mine.find(({ content }) => content.createdSeconds > 0)?.content.createdSeconds ?? 0,
     }
     const merged = this.#merge(host, { own: { endpoints, down }, shares, refused, facts })
-    return merged === undefined ? host.own : [...kept, merged]
+    return merged === undefined ? host.own : RecordSet.of([...kept, merged])
   }
 
   #merge(
@@ -391,8 +398,9 @@ export class MergedSource implements RecordSource {
     this.#noteTroubles(host.text, { conflicts, refused: given.refused })
     if (record.endpoints.length === 0) return undefined
     const packed = packRecord(record)
-    const known = host.given.find((one) => one.packed === packed)
-    return known ?? new Served(`${MERGED_NAMESPACE}/${host.text}`, packed, [])
+    const key = `${MERGED_NAMESPACE}/${host.text}`
+    const known = host.given.get(key)
+    return known?.packed === packed ? known : new Served(key, packed, [])
   }
 
   #noteTroubles(host: string, { conflicts, refused }: Troubles): void {
@@ -413,6 +421,14 @@ function textsOf({ conflicts, refused }: Troubles): readonly string[] {
     ...conflicts.map((text) => `conflict with another site: ${text}`),
     ...refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
   ]
+}
+
+function noRoom({ text }: Host): Troubles {
+  const limit = `over ${DERIVED_ENDPOINTS_MAX} records here`
+  return {
+    conflicts: [`${text}: ${limit}, endpoints of peers are left out; split the host`],
+    refused: [],
+  }
 }
 
 function hasEndpoints({ endpoints }: SiteShare): boolean {
@@ -450,21 +466,20 @@ function rootHostOf({ packed }: StoredRecord): string {
   return isWildcardHost ? `*.${host}` : host
 }
 
+/** The host's own records, to be changed. What is given remains as it was. */
+function changeable(host: Host): RecordSet {
+  if (host.own === host.given) host.own = RecordSet.of(host.own)
+  return host.own
+}
+
 /** What leads from some records to others: those of one key are one change. */
-function differences(
-  from: readonly StoredRecord[],
-  to: readonly StoredRecord[],
-): readonly RecordChange[] {
-  const changes: RecordChange[] = []
+function* differences(from: RecordSet, to: RecordSet): Generator<RecordChange> {
+  if (from === to) return
   for (const before of from) {
-    if (to.includes(before)) continue
-    const after = to.find(({ key }) => key === before.key)
-    changes.push({ before, after })
+    const after = to.get(before.key)
+    if (after !== before) yield { before, after }
   }
   for (const after of to) {
-    if (!from.includes(after) && !from.some(({ key }) => key === after.key)) {
-      changes.push({ before: undefined, after })
-    }
+    if (from.get(after.key) === undefined) yield { before: undefined, after }
   }
-  return changes
 }

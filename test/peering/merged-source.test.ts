@@ -48,6 +48,16 @@ class OwnRecords implements RecordSource {
     this.#listener([{ before, after }])
   }
 
+  /** Puts records at once: key, host, address and name of each. */
+  load(records: readonly (readonly [string, string, string, string])[]): void {
+    const changes = records.map(([key, host, address, name]) => {
+      const after = new Served(key, packRecord(recordOf(host, address, name)), [])
+      this.#records.set(key, after)
+      return { before: undefined, after }
+    })
+    this.#listener(changes)
+  }
+
   remove(key: string): void {
     const before = this.#records.get(key)
     this.#records.delete(key)
@@ -404,4 +414,35 @@ t.test('what rises goes on where a host gets its first peer, and where it has no
   t.strictSame(found(), [{ key: `peers/${APP}`, rising: at(7) }])
   peer.say(APP)
   t.strictSame(found(), [{ key: 'a/own', rising: at(7) }])
+})
+
+/** So many that anything quadratic takes minutes. */
+const MANY = 100_000
+
+t.test('100 000 records of one host are read and changed in time', async (t) => {
+  t.setTimeout(100_000)
+  const { own, source, peer, serves, changes, lines } = await setUp(t)
+  const many = Array.from({ length: MANY }, (_, i) => `n${i}.${APP}`)
+  own.load(many.map((name) => [`a/${name}`, APP, '192.0.2.2', name]))
+  await source.ready()
+  t.equal(serves().length, MANY + 1)
+  changes.length = 0
+  for (const name of many.slice(0, 100)) own.put(`a/${name}`, APP, '192.0.2.3', [], name)
+  await source.ready()
+  t.equal(changes.length, 100)
+  t.equal(source.find(`a/${many[MANY - 1]}`), own.find(`a/${many[MANY - 1]}`))
+  changes.length = 0
+  peer.say(APP, '198.51.100.1')
+  await source.ready()
+  t.same(changes, [], 'there is no room for endpoints of a peer')
+  t.match(
+    lines.join('\n'),
+    /app\.k\.example\.com: over 8000 records here, endpoints of peers are left out/,
+  )
+  for (let i = 0; i < 1000; i++) peer.say(`s${i}.${APP}`, '198.51.100.1')
+  await source.ready()
+  t.equal(changes.length, 1000, 'hosts of a peer below it')
+  peer.say(`n1.${APP}`, '198.51.100.1')
+  await source.ready()
+  t.equal(changes.length, 1000, 'a name of one of these records is ours')
 })

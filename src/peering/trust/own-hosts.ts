@@ -1,7 +1,9 @@
 import { unpackRecord } from '../../record/pack.ts'
 import { printHost } from '../../record/print-endpoint.ts'
 import type { StoredRecord } from '../../record/source.ts'
+import type { RecordSet } from '../record-set.ts'
 import { HostIndex, namesAbove } from './host-index.ts'
+import { type HostNames, NameCounts, NO_NAMES } from './name-counts.ts'
 import type { OwnNames } from './screen-shares.ts'
 
 export interface OwnHostsParts {
@@ -10,17 +12,16 @@ export interface OwnHostsParts {
   /** Names of the name servers of these zones: peers may not report them. */
   readonly servers: readonly string[]
   /** Our own records of a host and of its wildcard. */
-  readonly recordsOf: (host: string) => readonly StoredRecord[]
+  readonly recordsOf: (host: string) => RecordSet
 }
-
-const NONE: ReadonlySet<string> = new Set()
 
 /** The names that the own records of a server have. */
 export class OwnHosts {
   readonly #parts: OwnHostsParts
   readonly #zones: ReadonlySet<string>
   readonly #index = new HostIndex()
-  readonly #names = new WeakMap<StoredRecord, ReadonlySet<string>>()
+  /** By host, of all of its records: only of hosts that were asked for. */
+  readonly #counts = new Map<string, NameCounts>()
 
   constructor(parts: OwnHostsParts) {
     this.#parts = parts
@@ -28,44 +29,72 @@ export class OwnHosts {
   }
 
   /** Notes one more record of that host. */
-  add(host: string): void {
+  add(host: string, record: StoredRecord): void {
     this.#index.add(host)
+    this.#counts.get(host)?.add(namesOf(record))
   }
 
-  remove(host: string): void {
+  /** The record is no longer among those of the host. */
+  remove(host: string, record: StoredRecord): void {
     this.#index.remove(host)
+    const counts = this.#counts.get(host)
+    if (counts === undefined) return
+    if (this.#parts.recordsOf(host).size === 0) this.#counts.delete(host)
+    else counts.remove(namesOf(record))
   }
 
-  /** Returns our names, except those of the records `merged`, which are merged with what peers report. */
-  beside(merged: ReadonlySet<StoredRecord>): OwnNames {
+  /** Returns our names, except those of the records `merged`, which are of the host with the records `own`. */
+  beside(own: RecordSet, merged: readonly StoredRecord[]): OwnNames {
     const { recordsOf } = this.#parts
     return {
       isApex: (name) => this.#zones.has(name),
-      hasHost: (host) => recordsOf(host).length > 0,
+      hasHost: (host) => recordsOf(host).size > 0,
       hasHostBelow: (name) => this.#index.hasBelow(name),
       namesElsewhere: (host) => {
-        const records = recordsOf(host).filter((record) => !merged.has(record))
-        const servers = this.#serversAt(host)
-        if (records.length === 0) return servers
-        if (records.length === 1 && servers.size === 0) return this.#namesOf(records[0]!)
-        return new Set([...servers, ...records.flatMap((record) => [...this.#namesOf(record)])])
+        const records = recordsOf(host)
+        const without = records === own ? merged : []
+        // Nearly always: what is merged is all that the host has.
+        if (records.size === without.length) return this.#serversAt(host)
+        return without.length === 0
+          ? this.#countsOf(host)
+          : this.#countsOf(host).except(counted(without))
       },
     }
   }
 
-  #serversAt(host: string): ReadonlySet<string> {
-    if (!this.#zones.has(host)) return NONE
-    const { servers } = this.#parts
-    return new Set(servers.filter((name) => [...namesAbove(name)].includes(host)))
+  #countsOf(host: string): NameCounts {
+    const known = this.#counts.get(host)
+    if (known !== undefined) return known
+    const counts = counted(this.#parts.recordsOf(host))
+    counts.add(this.#serverNames(host))
+    this.#counts.set(host, counts)
+    return counts
   }
 
-  #namesOf(record: StoredRecord): ReadonlySet<string> {
-    const known = this.#names.get(record)
-    if (known !== undefined) return known
-    const { rootHost, isWildcardHost, endpoints } = unpackRecord(record.packed)
-    const names = new Set(endpoints.map(({ owner }) => printHost(owner)))
-    if (isWildcardHost) names.add(`*.${printHost(rootHost)}`)
-    this.#names.set(record, names)
-    return names
+  #serversAt(host: string): HostNames {
+    const names = this.#serverNames(host)
+    if (names.length === 0) return NO_NAMES
+    const counts = new NameCounts()
+    counts.add(names)
+    return counts
   }
+
+  #serverNames(host: string): readonly string[] {
+    if (!this.#zones.has(host)) return []
+    return this.#parts.servers.filter((name) => [...namesAbove(name)].includes(host))
+  }
+}
+
+function counted(records: Iterable<StoredRecord>): NameCounts {
+  const counts = new NameCounts()
+  for (const record of records) counts.add(namesOf(record))
+  return counts
+}
+
+/** Each once. */
+function namesOf(record: StoredRecord): ReadonlySet<string> {
+  const { rootHost, isWildcardHost, endpoints } = unpackRecord(record.packed)
+  const names = new Set(endpoints.map(({ owner }) => printHost(owner)))
+  if (isWildcardHost) names.add(`*.${printHost(rootHost)}`)
+  return names
 }

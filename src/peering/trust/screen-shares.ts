@@ -3,6 +3,7 @@ import { bareHost } from '../peer-status.ts'
 import { cutProblems } from '../read-told.ts'
 import type { SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
 import { namesAbove } from './host-index.ts'
+import type { HostNames } from './name-counts.ts'
 import { isAllowedBy, isStructural, type PeerRule } from './peer-rule.ts'
 
 /** The names of this site's own records, over all hosts. Names are lower case, without a final dot. */
@@ -16,7 +17,7 @@ export interface OwnNames {
    * Names of the endpoints of our records of that host and of its wildcard, without the records that are merged here. `host`:
    * without `*.`.
    */
-  namesElsewhere(host: string): ReadonlySet<string>
+  namesElsewhere(host: string): HostNames
 }
 
 export interface ScreenParts {
@@ -71,13 +72,6 @@ export function screenShares(shares: readonly SiteShare[], parts: ScreenParts): 
   return { shares: kept, refused }
 }
 
-/** Names of the other records of a host. */
-interface HostNames {
-  readonly own: ReadonlySet<string>
-  /** And the names above them. */
-  readonly known: ReadonlySet<string>
-}
-
 /** Decides on the endpoints of one host. */
 class Screen {
   readonly #parts: ScreenParts
@@ -100,7 +94,7 @@ class Screen {
   /** True if another record of ours of the same host has the name, and the records that are merged here do not. */
   isElsewhere({ rootHost, dnsName: name }: SharedEndpoint): boolean {
     if (this.#types.has(name)) return false
-    return this.#namesOf(bareHost(rootHost)).own.has(name)
+    return this.#namesOf(bareHost(rootHost)).has(name)
   }
 
   /** Why the endpoint is refused; '' = it is not. */
@@ -133,7 +127,7 @@ class Screen {
         (names.hasHost(above) || names.isApex(above))
       )
         return `it belongs to our host ${above}, not to ${host}`
-      if (above !== host && this.#namesOf(above).own.has(name))
+      if (above !== host && this.#namesOf(above).has(name))
         return `our record of ${above} has that name`
     }
     return ''
@@ -188,7 +182,7 @@ class Screen {
     const { names } = this.#parts
     if (this.#here.has(name) || names.hasHost(name) || names.hasHostBelow(name)) return true
     for (const above of [name, ...namesAbove(name)]) {
-      if (this.#namesOf(above).known.has(name)) return true
+      if (this.#namesOf(above).hasAtOrBelow(name)) return true
     }
     return false
   }
@@ -196,10 +190,7 @@ class Screen {
   #namesOf(host: string): HostNames {
     const found = this.#elsewhere.get(host)
     if (found !== undefined) return found
-    const own = this.#parts.names.namesElsewhere(host)
-    const known = new Set<string>()
-    for (const name of own) addWithAbove(known, name)
-    const names = { own, known }
+    const names = this.#parts.names.namesElsewhere(host)
     this.#elsewhere.set(host, names)
     return names
   }

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { HostIndex, namesAbove } from '../../../src/peering/trust/host-index.ts'
+import { NameCounts } from '../../../src/peering/trust/name-counts.ts'
 import { type PeerRule, scanPeerRules } from '../../../src/peering/trust/peer-rule.ts'
 import { type OwnNames, screenShares } from '../../../src/peering/trust/screen-shares.ts'
 import { share, shared } from '../samples.ts'
@@ -18,8 +19,11 @@ function ownNames(records: Records, merged: string): OwnNames {
     isApex: (name) => name === ZONE,
     hasHost: (host) => hosts.some((one) => bare(one) === host),
     hasHostBelow: (name) => index.hasBelow(name),
-    namesElsewhere: (host) =>
-      new Set(hosts.filter((h) => bare(h) === host && h !== merged).flatMap((h) => records[h]!)),
+    namesElsewhere: (host) => {
+      const counts = new NameCounts()
+      for (const h of hosts) if (bare(h) === host && h !== merged) counts.add(records[h]!)
+      return counts
+    },
   }
 }
 
