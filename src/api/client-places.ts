@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net'
+import { exactAddress } from './node-addresses.ts'
 
 /** Most connections of clients without a reserved place. */
 export const PLACES = 256
@@ -26,11 +27,12 @@ export interface Place {
 
 /**
  * Decides which connections an HTTP address keeps. If places run out, the oldest connection of the client with the most
- * connections ends. The first clients that get a reply, such as a kubelet or Prometheus, become *regular*: they and
- * loopback have reserved places, which no other client can take. So probes get replies during an attack, and no
- * address has to be configured.
+ * connections ends. The first clients that get a reply, such as Prometheus, become *regular*: they, loopback and the
+ * addresses of the node have reserved places, which no other client can take. So probes get replies during an attack.
  */
 export class ClientPlaces {
+  /** Each is a client of its own, with reserved places. */
+  readonly #reserved: ReadonlySet<string>
   /** By client, the oldest first. */
   readonly #clients = new Map<string, Set<Place>>()
   /** When each was served last, monotonic. */
@@ -46,12 +48,18 @@ export class ClientPlaces {
   #firstOfNetworks = 0
   #rateMs = 0
 
+  /** `reserved`: addresses in canonical form. */
+  constructor(reserved: ReadonlySet<string> = new Set()) {
+    this.#reserved = reserved
+  }
+
   /**
    * Returns a place for a connection from `address`, and ends another connection if needed. Undefined if connections
    * arrive too fast: reading their requests would take too long.
    */
   admit(address: string, nowMs: number, end: () => void): Place | undefined {
-    const client = clientOf(address)
+    const exact = exactAddress(address)
+    const client = this.#reserved.has(exact) ? exact : clientOf(exact)
     const isReserved = this.isRegular(client)
     if (!isLoopback(client) && this.#isTooFast(client, isReserved, nowMs)) return undefined
     const own = this.#clients.get(client)
@@ -101,7 +109,7 @@ export class ClientPlaces {
 
   /** Notes that a request was answered: the client becomes regular, if one more can. */
   noteServed({ client }: Place, nowMs: number): void {
-    if (isLoopback(client)) return
+    if (isLoopback(client) || this.#reserved.has(client)) return
     if (!this.#regulars.has(client) && !this.#hasRoom(nowMs)) return
     this.#regulars.set(client, nowMs)
     for (const place of this.#clients.get(client) ?? []) {
@@ -112,7 +120,7 @@ export class ClientPlaces {
   }
 
   isRegular(client: string): boolean {
-    return isLoopback(client) || this.#regulars.has(client)
+    return isLoopback(client) || this.#reserved.has(client) || this.#regulars.has(client)
   }
 
   /** True if one more client can be regular. Removes a regular client that sends no requests any more. */
@@ -147,9 +155,9 @@ function isLoopback(client: string): boolean {
 
 /** What counts as one client: one host has a whole IPv6 /64. */
 export function clientOf(address: string): string {
-  const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
+  const plain = exactAddress(address)
   if (!isIPv6(plain) || plain === '::1') return plain
-  const [head = '', tail] = (plain.split('%', 1)[0] ?? '').split('::')
+  const [head = '', tail] = plain.split('::')
   const groups = head === '' ? [] : head.split(':')
   const after = tail === undefined || tail === '' ? 0 : tail.split(':').length
   const tailGroups = after === 0 ? [] : tail!.split(':')

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isIP, type Socket } from 'node:net'
 import type { HttpReply } from '../plugin/directive.ts'
 import { ClientPlaces, type Place } from './client-places.ts'
+import { nodeAddresses } from './node-addresses.ts'
 
 /** One GET endpoint. */
 export interface Route {
@@ -80,7 +81,7 @@ class HttpService {
   readonly server: Server
   readonly #onError: HttpOptions['onError']
   #routes: ReadonlyMap<string, Route>
-  readonly #places = new ClientPlaces()
+  readonly #places = new ClientPlaces(nodeAddresses())
   readonly #clients = new Map<Socket, Client>()
   /** Requests of clients that are not regular: one is answered per turn of the event loop. */
   readonly #waiting: (() => void)[] = []

@@ -119,6 +119,26 @@ t.test(
   },
 )
 
+t.test('the node is served during a flood that came before it', async (t) => {
+  const node = '10.244.1.1'
+  const places = new ClientPlaces(new Set([node, 'fd00:10:244:1::1']))
+  const admit = (from: string, nowMs: number) => places.admit(from, nowMs, () => {})
+  for (let n = 0; n < REGULARS; n++) places.noteServed(admit(address(n), n)!, n)
+  for (let second = 5; second < 10; second++) {
+    for (let n = 0; n < 1000; n++) {
+      admit(`10.${n >> 8}.${n & 255}.1`, second * 1000)
+      // Other pods of the node have addresses of its IPv6 /64.
+      admit(`fd00:10:244:1::${(n + 2).toString(16)}`, second * 1000)
+    }
+    for (const from of [node, `::ffff:${node}`, 'fd00:10:244:1::1']) {
+      const place = admit(from, second * 1000)!
+      t.equal(place.isReserved, true, from)
+      places.noteServed(place, second * 1000)
+    }
+    t.equal(admit('192.0.2.1', second * 1000), undefined, 'a client that is not known')
+  }
+})
+
 t.test('a host counts as one client', async (t) => {
   const table = [
     { given: '192.0.2.1', want: '192.0.2.1' },

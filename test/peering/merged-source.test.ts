@@ -417,9 +417,9 @@ t.test('what rises goes on where a host gets its first peer, and where it has no
 })
 
 /** So many that anything quadratic takes minutes. */
-const MANY = 100_000
+const MANY = 20_000
 
-t.test('100 000 records of one host are read and changed in time', async (t) => {
+t.test('20 000 records of one host are read and changed in time', async (t) => {
   t.setTimeout(100_000)
   const { own, source, peer, serves, changes, lines } = await setUp(t)
   const many = Array.from({ length: MANY }, (_, i) => `n${i}.${APP}`)
@@ -439,10 +439,10 @@ t.test('100 000 records of one host are read and changed in time', async (t) => 
     lines.join('\n'),
     /app\.k\.example\.com: over 8000 records here, endpoints of peers are left out/,
   )
-  for (let i = 0; i < 1000; i++) peer.say(`s${i}.${APP}`, '198.51.100.1')
+  for (let i = 0; i < 3000; i++) peer.say(`s${i}.${APP}`, '198.51.100.1')
   await source.ready()
-  t.equal(changes.length, 1000, 'hosts of a peer below it')
+  t.equal(changes.length, 3000, 'hosts of a peer below it')
   peer.say(`n1.${APP}`, '198.51.100.1')
   await source.ready()
-  t.equal(changes.length, 1000, 'a name of one of these records is ours')
+  t.equal(changes.length, 3000, 'a name of one of these records is ours')
 })
