@@ -14,6 +14,9 @@ import { createLogger } from '../../src/telemetry/log.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { endpoint } from '../support/told-zone.ts'
 
+// Ample: on a machine on which everything is tested at once.
+t.setTimeout(300_000)
+
 const APP = 'app.k.example.com'
 const EXPIRY_MS = 60_000
 
@@ -416,11 +419,11 @@ t.test('what rises goes on where a host gets its first peer, and where it has no
   t.strictSame(found(), [{ key: 'a/own', rising: at(7) }])
 })
 
-/** So many that anything quadratic takes minutes. */
-const MANY = 20_000
+/** So many that anything quadratic takes minutes; all else takes seconds. */
+const MANY = 40_000
 
-t.test('20 000 records of one host are read and changed in time', async (t) => {
-  t.setTimeout(100_000)
+t.test('40 000 records of one host are read and changed in time', async (t) => {
+  t.setTimeout(200_000)
   const { own, source, peer, serves, changes, lines } = await setUp(t)
   const many = Array.from({ length: MANY }, (_, i) => `n${i}.${APP}`)
   own.load(many.map((name) => [`a/${name}`, APP, '192.0.2.2', name]))
@@ -439,10 +442,10 @@ t.test('20 000 records of one host are read and changed in time', async (t) => {
     lines.join('\n'),
     /app\.k\.example\.com: over 8000 records here, endpoints of peers are left out/,
   )
-  for (let i = 0; i < 3000; i++) peer.say(`s${i}.${APP}`, '198.51.100.1')
+  for (let i = 0; i < 200; i++) peer.say(`s${i}.${APP}`, '198.51.100.1')
   await source.ready()
-  t.equal(changes.length, 3000, 'hosts of a peer below it')
+  t.equal(changes.length, 200, 'hosts of a peer below it')
   peer.say(`n1.${APP}`, '198.51.100.1')
   await source.ready()
-  t.equal(changes.length, 3000, 'a name of one of these records is ours')
+  t.equal(changes.length, 200, 'a name of one of these records is ours')
 })

@@ -39,6 +39,16 @@ const frame = (message: Uint8Array): Buffer =>
 const QUERY = frame(composeQuery({ name: NAME, type: 'TXT' }, 1))
 const TRANSFER = frame(composeQuery({ name: 'z.example', type: 'AXFR' }, 1))
 const MANY = Buffer.concat(Array.from({ length: 50 }, () => QUERY))
+const TRANSFERS = Buffer.concat(Array.from({ length: 50 }, () => TRANSFER))
+/** Messages that no reply is due to: QR is set. */
+const REPLIES = Buffer.concat(
+  Array.from({ length: 50 }, () => {
+    const reply = Buffer.from(QUERY)
+    reply[4]! |= 0x80
+    return reply
+  }),
+)
+const LONGEST = frame(Buffer.alloc(0xffff, 0x3f))
 
 /** Does `act` now and then while the connection is open. */
 function repeat(socket: Socket, everyMs: number, act: () => void): void {
@@ -89,6 +99,33 @@ const KINDS = {
     socket.pause()
     socket.write(TRANSFER)
     repeat(socket, 100, () => socket.read(1000))
+  },
+  'half a length': (socket) => socket.write(Buffer.of(0)),
+  'end of file at once': (socket) => socket.end(),
+  'many queries and end of file, replies unread': (socket) => {
+    socket.pause()
+    socket.end(Buffer.concat(Array.from({ length: 20 }, () => MANY)))
+  },
+  'replies read slowly': (socket) => {
+    socket.pause()
+    socket.write(MANY)
+    repeat(socket, 100, () => {
+      socket.read(100)
+      socket.write(QUERY)
+    })
+  },
+  'messages without a reply': (socket) => {
+    socket.resume()
+    repeat(socket, 100, () => socket.write(REPLIES))
+  },
+  'the longest messages': (socket) => {
+    socket.resume()
+    repeat(socket, 200, () => socket.write(LONGEST))
+  },
+  'many transfers and queries behind them': (socket) => {
+    socket.resume()
+    socket.write(TRANSFERS)
+    repeat(socket, 400, () => socket.write(MANY))
   },
 } satisfies Readonly<Record<string, (socket: Socket) => void>>
 export type Kind = keyof typeof KINDS
