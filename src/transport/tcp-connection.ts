@@ -27,6 +27,8 @@ export interface TcpLimits {
   readonly streamsMax: number
   /** Octets of the shortest message; the first that is shorter ends the connection. */
   readonly messageOctetsMin: number
+  /** Octets of the longest message; the first that is longer ends the connection before it is read. */
+  readonly messageOctetsMax: number
   /** A connection counts as idle when its last query, or its start, is longer ago than this. */
   readonly sparedMs: number
   /** While closing: how long a connection must have been silent to be ended. */
@@ -44,7 +46,7 @@ export interface TcpCounters {
   timedOut: number
   /** Connections cut because the peer left too much unread. */
   overrun: number
-  /** Connections cut because of a message shorter than a header. */
+  /** Connections cut because of a message that is too short or too long. */
   malformed: number
   /** Resets and other errors of sockets. */
   errors: number
@@ -254,7 +256,7 @@ export class TcpConnection implements Holder {
   #ask(): void {
     this.#socket.cork()
     while (this.#pump() && !this.#isHeld() && this.#hasLength()) {
-      if (this.#messageOctets() < this.#limits.messageOctetsMin) {
+      if (!this.#hasGoodLength()) {
         this.#counters.malformed++
         this.destroy()
         break
@@ -336,6 +338,12 @@ export class TcpConnection implements Holder {
 
   #hasMessage(): boolean {
     return this.#hasLength() && this.#end - this.#at >= LENGTH_OCTETS + this.#messageOctets()
+  }
+
+  #hasGoodLength(): boolean {
+    const { messageOctetsMin, messageOctetsMax } = this.#limits
+    const octets = this.#messageOctets()
+    return octets >= messageOctetsMin && octets <= messageOctetsMax
   }
 
   #messageOctets(): number {

@@ -50,6 +50,7 @@ export const TCP_LIMITS_DEFAULT: TcpLimits = {
   connectionsPerAddressMax: 100,
   streamsMax: 256,
   messageOctetsMin: 12,
+  messageOctetsMax: 16_384,
   sparedMs: 500,
   quietMs: 1000,
   drainMs: 5000,

@@ -70,7 +70,10 @@ class Streamer implements QueryHandler<StreamExchange> {
 
 async function start(handler: Streamer, limits: Partial<TcpLimits> = {}) {
   const options = { host: '127.0.0.1', port: 0, handler }
-  const listener = await listenTcp({ ...options, limits: { messageOctetsMin: 1, ...limits } })
+  const listener = await listenTcp({
+    ...options,
+    limits: { messageOctetsMin: 1, messageOctetsMax: 65_535, ...limits },
+  })
   t.teardown(() => listener.close())
   return { listener, client: await TcpClient.connect(listener.port) }
 }

@@ -10,7 +10,10 @@ async function start(
   echo: Echo = new Echo(),
 ): Promise<{ echo: Echo; listener: TcpListener; client: TcpClient }> {
   const options = { host: '127.0.0.1', port: 0, handler: echo }
-  const listener = await listenTcp({ ...options, limits: { messageOctetsMin: 1, ...limits } })
+  const listener = await listenTcp({
+    ...options,
+    limits: { messageOctetsMin: 1, messageOctetsMax: 65_535, ...limits },
+  })
   return { echo, listener, client: await TcpClient.connect(listener.port) }
 }
 
@@ -426,14 +429,15 @@ t.test('evictions cost no client its places', async () => {
   await fc.assert(property, { seed: 16, numRuns: 20 })
 })
 
-t.test('a message shorter than a header ends the connection', async (t) => {
-  for (const octets of [0, 1, 11]) {
-    const { messageOctetsMin } = TCP_LIMITS_DEFAULT
-    const { listener, client, echo } = await start({ messageOctetsMin })
+t.test('a message that is too short or too long ends the connection', async (t) => {
+  for (const octets of [0, 1, 11, 16_385, 0xffff]) {
+    const { messageOctetsMin, messageOctetsMax } = TCP_LIMITS_DEFAULT
+    const { listener, client, echo } = await start({ messageOctetsMin, messageOctetsMax })
     client.send(Buffer.alloc(12, Wish.Echo))
-    await until('a header is answered', () => client.received.length === 1)
+    client.send(Buffer.alloc(16_384, Wish.Echo))
+    await until('the shortest and the longest are answered', () => client.received.length === 2)
     // Its length is enough: the octets need not come.
-    client.socket.write(Buffer.of(0, octets))
+    client.socket.write(Buffer.of(octets >> 8, octets & 0xff))
     await until('the connection is cut', () => client.ended)
     t.equal(listener.counters.malformed, 1, `${octets} octets`)
     t.equal(echo.inFlight, 0)

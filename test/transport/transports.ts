@@ -42,7 +42,12 @@ export const TRANSPORTS: readonly Transport[] = [
     name: 'tcp',
     protocol: 1,
     listen: ({ host, port, handler, drainMs = 5000 }) =>
-      listenTcp({ host, port, handler, limits: { drainMs, messageOctetsMin: 1 } }),
+      listenTcp({
+        host,
+        port,
+        handler,
+        limits: { drainMs, messageOctetsMin: 1, messageOctetsMax: 65_535 },
+      }),
     use,
     connect: (port, host) => TcpClient.connect(port, host),
   },
