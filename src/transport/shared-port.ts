@@ -1,3 +1,4 @@
+import { type Adopt, Handover } from './handover.ts'
 import { AF_INET, AF_INET6, systemError, writeSockaddr } from './sockaddr.ts'
 import type { Libc } from './udp/batch/libc.ts'
 
@@ -75,6 +76,11 @@ export class SharedPorts {
     // Without it connections are shared by hash until the other leaves: worse, but not wrong.
     const at = this.#base + PROGRAM
     this.#libc.setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, at, 16)
+  }
+
+  /** Lets connections move to a later process, and come from an earlier one. */
+  createHandover(host: string, port: number, adopt: Adopt): Handover {
+    return new Handover(this.#libc, `${host}#${port}`, this.#takesOver, adopt)
   }
 
   #set(fd: number, level: number, name: number, value: number): void {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { Protocol } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import { type Exchange, type QueryHandler, STREAMED } from './exchange.ts'
+import { descriptorOf, type HandedOver, type HandedState, type Handover } from './handover.ts'
 import { type Peer, parsePeerAddress } from './peer-address.ts'
 import type { Holder } from './places.ts'
 import type { Turns } from './turns.ts'
@@ -126,6 +127,8 @@ export class TcpConnection implements Holder {
   }
   /** No more queries are read; the connection ends once its answers are out. */
   #finishing = false
+  /** Another process is about to serve the connection: no more queries are read. */
+  #isMoving = false
   /** The listener closes: replies ask the client to end the connection. */
   #isLeaving = false
   /** The connection ends behind the next answer after which nothing waits. */
@@ -170,6 +173,33 @@ export class TcpConnection implements Holder {
   finish(): void {
     this.#finishing = true
     this.#ask()
+  }
+
+  /** Goes on where another process has handed the connection over. */
+  adopt({ queries, pending }: HandedState): void {
+    this.#queries = queries
+    if (pending.length > 0) this.#receive(pending)
+    else this.#await()
+  }
+
+  /** Reads no more queries, so that the connection can be handed over once those read are answered; false: reads on. */
+  setMoving(isMoving: boolean): void {
+    this.#isMoving = isMoving
+    this.#ask()
+  }
+
+  /** Hands the connection over to another process. */
+  handOver(handover: Handover): HandedOver {
+    const socket = this.#socket
+    const fd = descriptorOf(socket)
+    if (fd === undefined || this.#finishing || this.#isGone()) return 'never'
+    if (this.#inFlight > 0 || socket.writableLength > 0) return 'busy'
+    // What Node.js has read after the pause comes as `data`.
+    while (socket.readableLength > 0 && socket.read() !== null);
+    const pending = this.#pending.subarray(this.#at, this.#end)
+    const result = handover.send(fd, { queries: this.#queries, pending })
+    if (result === 'done') socket.destroy()
+    return result
   }
 
   /** From now on replies ask the client to end the connection (RFC 7828 section 3.3.2). */
@@ -319,7 +349,7 @@ export class TcpConnection implements Holder {
   #isHeld(): boolean {
     const { inFlightMax } = this.#limits
     if (this.#clogged || this.#isWaiting || this.#inFlight >= inFlightMax) return true
-    if (this.#streams.length > 0) return true
+    if (this.#streams.length > 0 || this.#isMoving) return true
     return this.#isSpent() || this.#isGone()
   }
 

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { createServer, type Server, type Socket } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { Listener, QueryHandler } from './exchange.ts'
+import type { HandedState, Handover } from './handover.ts'
 import { openHost } from './open-host.ts'
 import { type Peer, peerOf } from './peer-address.ts'
 import { Places } from './places.ts'
@@ -63,6 +64,10 @@ const SWEEP_MS_MAX = 1000
 /** A client whose SYN finds no room here tries again after a second. The system may have less (net.core.somaxconn). */
 const BACKLOG = 4096
 
+/** While closing: how long connections that wait are accepted if no other process gets the new ones. */
+const ACCEPT_MS = 1000
+/** How often a connection is tried to be handed over. */
+const HAND_OVER_CHECK_MS = 1
 /** While closing: how often connections are checked, and how long they may take to end behind an answer. */
 const LEAVE_CHECK_MS = 25
 const LAST_ANSWER_MS = 1000
@@ -107,18 +112,29 @@ class TcpServer implements TcpListener, TcpHost {
   #handler: QueryHandler
   #closing: Promise<void> | undefined = undefined
   #whenEmpty: (() => void) | undefined = undefined
+  readonly #handover: Handover | undefined
+  #hasAccepted = false
+  #isMoving = false
+  #isLeaving = false
 
   constructor(server: Server, options: TcpOptions) {
     this.#server = server
     this.counters = options.counters ?? createTcpCounters()
     this.#handler = options.handler
     this.#limits = { ...TCP_LIMITS_DEFAULT, ...options.limits }
-    this.port = (server.address() as { port: number }).port
-    server.on('connection', (socket) => this.#accept(socket))
+    const { address, port } = server.address() as AddressInfo
+    this.port = port
+    server.on('connection', (socket) => {
+      this.#hasAccepted = true
+      this.turns.onAccept()
+      this.#accept(socket)
+    })
     server.on('error', () => {
       this.counters.errors++
     })
     this.#sweeper = this.#startSweeper()
+    const adopt = (socket: Socket, state: HandedState): void => this.#accept(socket, state)
+    this.#handover = options.sharedPorts?.createHandover(address, port, adopt)
   }
 
   get connections(): number {
@@ -146,14 +162,71 @@ class TcpServer implements TcpListener, TcpHost {
   }
 
   async #close(): Promise<void> {
+    const { drainMs } = this.#limits
+    const handover = this.#handover?.begin() ? this.#handover : undefined
+    if (handover === undefined) this.#askToLeave()
+    else this.#setMoving(true)
+    await this.#acceptQueued(handover === undefined ? Math.min(drainMs, ACCEPT_MS) : drainMs)
     const closed = once(this.#server, 'close')
     this.#server.close()
-    for (const connection of this.#open()) connection.leave()
+    if (handover !== undefined) {
+      await this.#handOver(handover)
+      this.#setMoving(false)
+      this.#askToLeave()
+    }
+    this.#handover?.close()
     await this.#leave()
     await this.#drained()
     for (const connection of this.#open()) connection.destroy()
     clearInterval(this.#sweeper)
     await closed
+  }
+
+  /** No connection reads queries from now on; false: all of them do again. */
+  #setMoving(isMoving: boolean): void {
+    this.#isMoving = isMoving
+    for (const connection of this.#open()) connection.setMoving(isMoving)
+  }
+
+  /** Replies ask the clients from now on to end their connections. */
+  #askToLeave(): void {
+    this.#isLeaving = true
+    for (const connection of this.#open()) connection.leave()
+  }
+
+  /**
+   * Accepts the connections that wait, since closing the socket resets them. The event loop accepts one in each of its turns:
+   * after a turn without one, none waits.
+   */
+  async #acceptQueued(limitMs: number): Promise<void> {
+    const endMs = performance.now() + limitMs
+    do {
+      this.#hasAccepted = false
+      // The loop accepts between these two.
+      await nextTurn()
+      await nextTurn()
+    } while (this.#hasAccepted && performance.now() < endMs)
+  }
+
+  /**
+   * Hands all connections over to the process that takes over, each as soon as its queries are answered. Gives up when none
+   * could be handed over for `drainMs`.
+   */
+  async #handOver(handover: Handover): Promise<void> {
+    const left = new Set(this.#open())
+    let endMs = performance.now() + this.#limits.drainMs
+    while (left.size > 0 && performance.now() < endMs) {
+      for (const connection of left) {
+        const result = connection.handOver(handover)
+        if (result === 'busy') continue
+        if (result === 'full') break
+        if (result === 'gone') return
+        if (result === 'done') endMs = performance.now() + this.#limits.drainMs
+        else connection.setMoving(false)
+        left.delete(connection)
+      }
+      if (left.size > 0) await delay(HAND_OVER_CHECK_MS)
+    }
   }
 
   /**
@@ -191,8 +264,8 @@ class TcpServer implements TcpListener, TcpHost {
     return this.#places.holders() as IterableIterator<TcpConnection>
   }
 
-  #accept(socket: Socket): void {
-    this.turns.onAccept()
+  /** `state`: of a connection that another process has handed over. */
+  #accept(socket: Socket, state?: HandedState): void {
     // A peer that reset the connection before we got here has no address any more.
     const address = socket.remoteAddress
     const peer = address === undefined ? undefined : peerOf(address)
@@ -204,8 +277,10 @@ class TcpServer implements TcpListener, TcpHost {
     }
     const connection = new TcpConnection(socket, peer, this.#limits, this)
     this.#places.enter(connection, peer)
-    if (this.#closing !== undefined) connection.leave()
     socket.on('close', () => this.#forget(connection))
+    if (this.#isMoving) connection.setMoving(true)
+    if (this.#isLeaving) connection.leave()
+    if (state !== undefined) connection.adopt(state)
   }
 
   /**

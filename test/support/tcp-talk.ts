@@ -5,23 +5,17 @@ export interface Manner {
   readonly query: Uint8Array
   /** Longest pause between an answer and the next question; how long is drawn. */
   readonly pauseMs: number
-  /** True: ends a connection once the server asks for it (edns-tcp-keepalive with a timeout of 0). */
-  readonly obeysKeepalive: boolean
-  /** Questions over one connection, which the client then ends; default: no limit. */
-  readonly questions?: number
+  /** Questions without an answer that it sends one after the other; default: 1. */
+  readonly window?: number
 }
-
-/** An edns-tcp-keepalive option with a timeout of 0 (RFC 7828), as it ends a reply. */
-const LEAVE = Buffer.of(0, 11, 0, 2, 0, 0)
 
 /** A client that keeps its connection as long as the server does, and then opens another. */
 export class TcpTalk {
   answered = 0
   /** Questions that were written and not answered. */
   lost = 0
-  /** Connections that the server ended, and those that the client ended since the server asked for it. */
-  ended = 0
-  left = 0
+  /** Connections that it has opened. */
+  connections = 0
   readonly #port: number
   readonly #manner: Manner
   #isOver = false
@@ -44,43 +38,40 @@ export class TcpTalk {
   }
 
   #talk(): Promise<void> {
+    this.connections++
     return new Promise((resolve) => {
-      const { query, pauseMs, obeysKeepalive, questions = Number.POSITIVE_INFINITY } = this.#manner
+      const { query, pauseMs, window = 1 } = this.#manner
       const socket: Socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true })
       const frame = Buffer.concat([Buffer.of(query.length >> 8, query.length & 0xff), query])
       let got = Buffer.alloc(0)
-      let waits = false
-      let left = questions
+      let waiting = 0
       const ask = (): void => {
         if (socket.destroyed || socket.readableEnded) return
-        if (this.#isOver || left-- === 0) {
-          socket.destroy()
-          return
-        }
-        waits = true
-        socket.write(frame)
+        if (!this.#isOver) {
+          waiting++
+          socket.write(frame)
+        } else if (waiting === 0) socket.destroy()
       }
-      socket.on('connect', ask)
+      const answer = (): void => {
+        waiting--
+        this.answered++
+        if (pauseMs === 0) ask()
+        else setTimeout(ask, Math.random() * pauseMs)
+      }
+      socket.on('connect', () => {
+        for (let i = 0; i < window; i++) ask()
+      })
       socket.on('data', (chunk) => {
         got = Buffer.concat([got, chunk])
-        if (got.length < 2 || got.length < 2 + got.readUInt16BE(0)) return
-        const reply = got.subarray(2)
-        got = Buffer.alloc(0)
-        waits = false
-        this.answered++
-        if (obeysKeepalive && reply.subarray(-LEAVE.length).equals(LEAVE)) {
-          this.left++
-          socket.destroy()
-        } else if (pauseMs === 0) ask()
-        else setTimeout(ask, Math.random() * pauseMs)
+        while (got.length >= 2 && got.length >= 2 + got.readUInt16BE(0)) {
+          got = got.subarray(2 + got.readUInt16BE(0))
+          answer()
+        }
       })
       socket.on('error', () => {})
-      socket.on('end', () => {
-        this.ended++
-        socket.destroy()
-      })
+      socket.on('end', () => socket.destroy())
       socket.on('close', () => {
-        if (waits) this.lost++
+        this.lost += waiting
         resolve()
       })
     })

@@ -9,7 +9,7 @@ interface Koffi {
 }
 
 /**
- * The system calls of the batch transport. Pointers are plain numbers (user space ends below 2^53),
+ * The system calls of the batch transport and of take-overs. Pointers are plain numbers (user space ends below 2^53),
  * which cost less to pass than Buffers; what they point to must stay reachable from JavaScript for as
  * long as the kernel may use it. A failed call returns -1 and leaves its reason in `errno`.
  */
@@ -22,6 +22,10 @@ export interface Libc {
   recvmmsg(fd: number, headers: number, count: number, flags: number, timeout: number): number
   sendmmsg(fd: number, headers: number, count: number, flags: number): number
   connect(fd: number, address: number, octets: number): number
+  listen(fd: number, backlog: number): number
+  accept4(fd: number, address: number, octets: number, flags: number): number
+  sendmsg(fd: number, header: number, flags: number): number
+  recvmsg(fd: number, header: number, flags: number): number
   /** `fds`: `count` structures of 8 octets: fd (32 bits), events (16), revents (16). -1 ms: for ever. */
   poll(fds: number, count: number, timeoutMs: number): number
   eventfd(initial: number, flags: number): number
@@ -66,6 +70,10 @@ function load(): Libc {
     ),
     sendmmsg: bind('int sendmmsg(int fd, uintptr_t headers, uint count, int flags)'),
     connect: bind('int connect(int fd, uintptr_t address, uint octets)'),
+    listen: bind('int listen(int fd, int backlog)'),
+    accept4: bind('int accept4(int fd, uintptr_t address, uintptr_t octets, int flags)'),
+    sendmsg: bind('long sendmsg(int fd, uintptr_t header, int flags)'),
+    recvmsg: bind('long recvmsg(int fd, uintptr_t header, int flags)'),
     poll: bind('int poll(uintptr_t fds, ulong count, int timeout)'),
     eventfd: bind('int eventfd(uint initial, int flags)'),
     read: bind('long read(int fd, uintptr_t address, ulong octets)'),

@@ -1,0 +1,162 @@
+import { Socket } from 'node:net'
+import { constants } from 'node:os'
+import { DescriptorSocket } from './descriptor-socket.ts'
+import type { Libc } from './udp/batch/libc.ts'
+
+/** The state of a connection that the next process needs. */
+export interface HandedState {
+  /** Queries that it has asked. */
+  readonly queries: number
+  /** Octets that were read and not served: usually none, or a part of a message. */
+  readonly pending: Uint8Array
+}
+
+/** Accepts a connection of the predecessor. */
+export type Adopt = (socket: Socket, state: HandedState) => void
+
+/**
+ * `busy`: the connection has queries in flight or unsent replies; `full`: the other process has not yet received the last
+ * connections; `never`: this connection can't be handed over; `gone`: the other process has ended.
+ */
+export type HandedOver = 'done' | 'busy' | 'full' | 'never' | 'gone'
+
+/** How often the channel is read: before the predecessor begins to hand over, and from then on. */
+const WAIT_MS = 25
+const RECEIVE_MS = 1
+/** Messages that are read before the event loop goes on. */
+const RECEIVE_MAX = 64
+
+/** Kinds of message: the first octet. A process ignores kinds that it does not know. */
+const NAME = 1
+const CONNECTION = 2
+/** Of a connection: kind 0, queries 1..4, then the pending octets. */
+const HEAD_OCTETS = 5
+/** A message of 65 537 octets and two reads of Node.js, of 65 536 octets each, are shorter. */
+const MESSAGE_OCTETS_MAX = 1 << 18
+
+const { EMSGSIZE, EPIPE, ECONNRESET, ENOTCONN } = constants.errno
+
+/**
+ * Moves the open connections of a TCP address from the process that ends to the process that takes over. The connections
+ * stay open, so no query can be lost. (A FIN would lose a query that crosses it.)
+ *
+ *     old process                                   new process (-takeover)
+ *     listens on the name       ◀── connects ─────  finds the name in use
+ *     SIGTERM: NAME             ────────────────▶   listens on the name
+ *              CONNECTION, …    ────────────────▶   adopts the connection
+ *              ends             ── end ─────────▶   closes the channel
+ *
+ * The name is that of an abstract UNIX socket, which belongs to a network namespace, as the address does. Each side requires
+ * that the other has the same user, as SO_REUSEPORT does. The name moves as a descriptor too, so a third process always
+ * finds it in use.
+ */
+export class Handover {
+  readonly #libc: Libc
+  readonly #name: string
+  readonly #adopt: Adopt
+  /** Undefined: another process has the name, or the system allows no such socket. */
+  #listener: DescriptorSocket | undefined
+  #predecessor: DescriptorSocket | undefined
+  #successor: DescriptorSocket | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  /** `takesOver`: another process may have the address. */
+  constructor(libc: Libc, address: string, takesOver: boolean, adopt: Adopt) {
+    this.#libc = libc
+    this.#name = `sextant/tcp/${address}`
+    this.#adopt = adopt
+    this.#listener = DescriptorSocket.listen(libc, this.#name)
+    if (this.#listener !== undefined || !takesOver) return
+    this.#predecessor = DescriptorSocket.connect(libc, this.#name)
+    if (this.#predecessor !== undefined) this.#poll(WAIT_MS)
+  }
+
+  /** Returns true if another process takes over: `send` works from now on. */
+  begin(): boolean {
+    // Closing the channel would reset the connections that are still in it.
+    while (this.#receive());
+    this.#endPredecessor()
+    const listener = this.#listener
+    // The last one that has not ended since it connected.
+    for (const socket of listener?.accept().reverse() ?? []) {
+      if (this.#successor === undefined && socket.send(Uint8Array.of(NAME), listener!.fd)) {
+        this.#successor = socket
+      } else socket.close()
+    }
+    return this.#successor !== undefined
+  }
+
+  /** Sends a copy of the descriptor. If the result is `done`, the caller closes its own. */
+  send(fd: number, { queries, pending }: HandedState): HandedOver {
+    if (this.#successor === undefined) return 'gone'
+    const message = new Uint8Array(HEAD_OCTETS + pending.length)
+    message[0] = CONNECTION
+    new DataView(message.buffer).setUint32(1, queries)
+    message.set(pending, HEAD_OCTETS)
+    if (this.#successor.send(message, fd)) return 'done'
+    const errno = this.#libc.errno()
+    if (errno === EMSGSIZE) return 'never'
+    return errno === EPIPE || errno === ECONNRESET || errno === ENOTCONN ? 'gone' : 'full'
+  }
+
+  close(): void {
+    this.#endPredecessor()
+    this.#listener?.close()
+    this.#listener = undefined
+    this.#successor?.close()
+    this.#successor = undefined
+  }
+
+  #poll(ms: number): void {
+    this.#timer = setTimeout(() => {
+      let received = 0
+      while (received < RECEIVE_MAX && this.#receive()) received++
+      if (this.#predecessor !== undefined) this.#poll(received > 0 ? RECEIVE_MS : ms)
+    }, ms)
+    this.#timer.unref()
+  }
+
+  /** Handles one message of the predecessor; false if none waits. */
+  #receive(): boolean {
+    const received = this.#predecessor?.receive(MESSAGE_OCTETS_MAX) ?? 'none'
+    if (received === 'none') return false
+    if (received === 'end') {
+      this.#endPredecessor()
+      // Without it the predecessor ended in another way than by handing over.
+      this.#listener ??= DescriptorSocket.listen(this.#libc, this.#name)
+      return false
+    }
+    const { octets, fd } = received
+    if (fd === -1) return true
+    if (octets[0] === CONNECTION && octets.length >= HEAD_OCTETS) this.#open(octets, fd)
+    else if (octets[0] === NAME && this.#listener === undefined) {
+      this.#listener = new DescriptorSocket(this.#libc, fd)
+    } else this.#libc.close(fd)
+    return true
+  }
+
+  #open(octets: Uint8Array, fd: number): void {
+    let socket: Socket
+    try {
+      socket = new Socket({ fd, allowHalfOpen: true, readable: true, writable: true })
+    } catch {
+      this.#libc.close(fd)
+      return
+    }
+    const queries = new DataView(octets.buffer).getUint32(1)
+    this.#adopt(socket, { queries, pending: octets.subarray(HEAD_OCTETS) })
+  }
+
+  #endPredecessor(): void {
+    clearTimeout(this.#timer)
+    this.#predecessor?.close()
+    this.#predecessor = undefined
+  }
+}
+
+/** The descriptor of a connection, which Node.js does not document; undefined once it is closed. */
+export function descriptorOf(socket: Socket): number | undefined {
+  const { _handle: handle } = socket as { _handle?: { readonly fd?: number } | null }
+  const fd = handle?.fd
+  return fd === undefined || fd < 0 ? undefined : fd
+}

@@ -1,0 +1,284 @@
+import t, { type Test } from 'tap'
+import { DescriptorSocket } from '../../src/transport/descriptor-socket.ts'
+import { Handover } from '../../src/transport/handover.ts'
+import { SharedPorts } from '../../src/transport/shared-port.ts'
+import { listenTcp, type TcpListener } from '../../src/transport/tcp.ts'
+import type { TcpLimits } from '../../src/transport/tcp-connection.ts'
+import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
+import { frame, TcpClient } from './client.ts'
+import { Echo, until, Wish } from './echo.ts'
+
+const libc = loadLibc()
+const MARK = Buffer.of(Wish.Mark, 0)
+const ECHO = Buffer.of(Wish.Echo, 0)
+
+interface Process {
+  readonly echo: Echo
+  readonly listener: TcpListener
+}
+
+/** A listener as one process has it, which answers `Mark` with its number; above 1 it takes over from the one before. */
+async function listen(
+  t: Test,
+  mark: number,
+  port: number,
+  limits: Partial<TcpLimits> = {},
+): Promise<Process> {
+  const echo = new Echo(256, { mark })
+  const listener = await listenTcp({
+    host: '127.0.0.1',
+    port,
+    handler: echo,
+    sharedPorts: new SharedPorts(libc, mark > 1),
+    limits: { messageOctetsMin: 1, readMs: 60_000, idleMs: 60_000, drainMs: 60_000, ...limits },
+  })
+  t.teardown(() => listener.close())
+  return { echo, listener }
+}
+
+/** Asks which process answers; undefined if the connection ends. */
+async function ask(client: TcpClient): Promise<number | undefined> {
+  const marks = () => client.received.filter((reply) => reply[0] === Wish.Mark)
+  const before = marks().length
+  client.send(MARK)
+  await until('an answer', () => marks().length > before || client.ended)
+  return marks()[before]?.[1]
+}
+
+const long = frame(Buffer.concat([ECHO, Buffer.alloc(60_000)]))
+
+/** What the client has sent when the old process ends, and what it sends afterwards. */
+const connections: Record<string, readonly [before: readonly Buffer[], after: readonly Buffer[]]> =
+  {
+    'one that has asked nothing': [[], []],
+    'one whose queries are all answered': [[frame(ECHO), frame(ECHO)], []],
+    'the first octet of a length': [
+      [frame(ECHO), frame(MARK).subarray(0, 1)],
+      [frame(MARK).subarray(1)],
+    ],
+    'a half of a message': [[frame(ECHO), frame(ECHO).subarray(0, 3)], [frame(ECHO).subarray(3)]],
+    'a half of a long message': [[frame(ECHO), long.subarray(0, 50_000)], [long.subarray(50_000)]],
+    'many queries at once': [Array.from({ length: 1000 }, () => frame(ECHO)), []],
+  }
+
+for (const [name, [before, after]] of Object.entries(connections)) {
+  t.test(`a connection moves: ${name}`, async (t) => {
+    const old = await listen(t, 1, 0)
+    const client = await TcpClient.connect(old.listener.port)
+    await until('it is accepted', () => old.listener.connections === 1)
+    const next = await listen(t, 2, old.listener.port)
+    client.socket.write(Buffer.concat(before))
+    if (before.length > 0) await until('an answer', () => client.received.length > 0)
+    await old.listener.close()
+    await until('the new process has it', () => next.listener.connections === 1)
+    client.socket.write(Buffer.concat(after))
+    t.equal(await ask(client), 2, 'the new process answers')
+    const messages = [...before, ...after].reduce((sum, part) => sum + part.length, 0)
+    const answered = client.received.slice(0, -1).reduce((sum, reply) => sum + 2 + reply.length, 0)
+    t.equal(answered, messages, 'all messages are answered')
+    t.equal(client.ended, false)
+    await client.close()
+  })
+}
+
+t.test('queries in flight are answered first, and no later ones are read', async (t) => {
+  const old = await listen(t, 1, 0)
+  const client = await TcpClient.connect(old.listener.port)
+  client.send(Buffer.of(Wish.Wait))
+  await until('it waits', () => old.echo.waiting === 1)
+  const next = await listen(t, 2, old.listener.port)
+  const closing = old.listener.close()
+  const idle = await TcpClient.connect(old.listener.port)
+  t.equal(await ask(idle), 2)
+  client.send(MARK)
+  old.echo.answerWaiting()
+  await closing
+  await until('both are answered', () => client.received.length === 2)
+  t.strictSame([...client.received], [Buffer.of(Wish.Wait), Buffer.of(Wish.Mark, 2)])
+  t.equal(next.listener.connections, 2)
+  await Promise.all([client.close(), idle.close()])
+})
+
+t.test('clients that never pause lose nothing over many processes', async (t) => {
+  let running = await listen(t, 1, 0, { connectionsPerAddressMax: 1000 })
+  const { port } = running.listener
+  const clients = await Promise.all(Array.from({ length: 300 }, () => TcpClient.connect(port)))
+  let sent = 0
+  let isOver = false
+  for (const [i, client] of clients.entries()) {
+    const send = (): void => {
+      if (isOver) return
+      sent++
+      // The frame in two writes: the process ends between them, too.
+      client.socket.write(frame(ECHO).subarray(0, 1))
+      client.socket.write(frame(ECHO).subarray(1))
+    }
+    client.socket.on('data', (chunk: Buffer) => {
+      for (let at = 0; at < chunk.length; at += frame(ECHO).length) send()
+    })
+    for (let window = 0; window <= i % 3; window++) send()
+  }
+  for (let mark = 2; mark <= 6; mark++) {
+    const old = running
+    running = await listen(t, mark, port, { connectionsPerAddressMax: 1000 })
+    await old.listener.close()
+    const goal = sent + 3000
+    await until('more answers', () => sent > goal || clients.some((client) => client.ended))
+  }
+  isOver = true
+  const received = () => clients.reduce((sum, client) => sum + client.received.length, 0)
+  await until('the last answers', () => received() === sent || clients.some(({ ended }) => ended))
+  t.equal(received(), sent)
+  t.notOk(
+    clients.some((client) => client.ended),
+    'no connection was ended',
+  )
+  t.equal(running.listener.connections, clients.length)
+  await Promise.all(clients.map((client) => client.close()))
+})
+
+t.test('connections that wait to be accepted are not reset', async (t) => {
+  const { listener } = await listen(t, 1, 0)
+  const connecting = Array.from({ length: 50 }, () => TcpClient.connect(listener.port))
+  // By now the kernel has them all, and the listener none.
+  await new Promise((resolve) => process.nextTick(resolve))
+  const next = await listen(t, 2, listener.port)
+  const [clients] = await Promise.all([Promise.all(connecting), listener.close()])
+  for (const client of clients) t.equal(await ask(client), 2)
+  t.equal(next.listener.connections, clients.length)
+  await Promise.all(clients.map((client) => client.close()))
+})
+
+t.test('the limit of queries goes on', async (t) => {
+  const limits = { queriesMax: 3 }
+  const old = await listen(t, 1, 0, limits)
+  const client = await TcpClient.connect(old.listener.port)
+  t.equal(await ask(client), 1)
+  t.equal(await ask(client), 1)
+  await listen(t, 2, old.listener.port, limits)
+  await old.listener.close()
+  t.equal(await ask(client), 2)
+  await until('the third was the last', () => client.ended)
+  await client.close()
+})
+
+t.test('the last process that still runs gets the connections', async (t) => {
+  const old = await listen(t, 1, 0)
+  const { port } = old.listener
+  const client = await TcpClient.connect(port)
+  t.equal(await ask(client), 1)
+  await listen(t, 2, port)
+  await listen(t, 3, port)
+  const ended = await listen(t, 4, port)
+  await ended.listener.close()
+  await old.listener.close()
+  t.equal(await ask(client), 3)
+  await client.close()
+})
+
+t.test(
+  'without another process the client is asked to leave, and the connection ends',
+  async (t) => {
+    const old = await listen(t, 1, 0, { drainMs: 50, quietMs: 0 })
+    const { port } = old.listener
+    const client = await TcpClient.connect(port)
+    t.equal(await ask(client), 1)
+    const ended = await listen(t, 2, port)
+    await ended.listener.close()
+    const closing = old.listener.close()
+    await until('the server ends', () => client.ended)
+    client.socket.end()
+    await closing
+  },
+)
+
+t.test('a process that does not receive holds its predecessor up for a while only', async (t) => {
+  const old = await listen(t, 1, 0, { drainMs: 50, quietMs: 0, connectionsPerAddressMax: 1000 })
+  const { port } = old.listener
+  const clients = await Promise.all(Array.from({ length: 30 }, () => TcpClient.connect(port)))
+  await until('all are accepted', () => old.listener.connections === clients.length)
+  // As `Handover` connects, and then nothing.
+  const hung = DescriptorSocket.connect(libc, `sextant/tcp/127.0.0.1#${port}`)
+  t.ok(hung)
+  await old.listener.close()
+  hung?.close()
+  await until('all are ended', () => clients.every((client) => client.ended))
+  await Promise.all(clients.map((client) => client.close()))
+})
+
+t.test('a process that is killed leaves its name to the next', async (t) => {
+  const [address, name] = ['test 1', 'sextant/tcp/test 1']
+  const killed = DescriptorSocket.listen(libc, name)
+  const next = new Handover(libc, address, true, () => {})
+  t.teardown(() => next.close())
+  t.equal(DescriptorSocket.listen(libc, name), undefined, 'the name is in use')
+  for (const channel of killed!.accept()) channel.close()
+  killed!.close()
+  await until('the next one listens', () => {
+    const connected = DescriptorSocket.connect(libc, name)
+    connected?.close()
+    return connected !== undefined
+  })
+})
+
+t.test('a message that is no hand-over is ignored, and its descriptor closed', async (t) => {
+  const [address, name] = ['test 2', 'sextant/tcp/test 2']
+  const listener = DescriptorSocket.listen(libc, name)!
+  t.teardown(() => listener.close())
+  const adopted: number[] = []
+  const next = new Handover(libc, address, true, (socket, { queries }) => {
+    adopted.push(queries)
+    socket.destroy()
+  })
+  t.teardown(() => next.close())
+  const [channel] = listener.accept()
+  const file = libc.eventfd(0, 0)
+  for (const message of [[0], [9, 9, 9], [2], [2, 0, 0], [2, 0, 0, 0, 1]]) {
+    t.ok(channel!.send(Uint8Array.from(message), file), `${message}`)
+  }
+  const { listener: tcp } = await listen(t, 1, 0)
+  const client = await TcpClient.connect(tcp.port)
+  const fd = libc.socket(2, 1, 0)
+  t.ok(channel!.send(Uint8Array.of(2, 0, 0, 1, 2), fd))
+  libc.close(fd)
+  libc.close(file)
+  await until('the socket is adopted', () => adopted.length > 0)
+  t.strictSame(adopted, [0x102])
+  channel!.close()
+  await client.close()
+})
+
+const isRoot = process.geteuid?.() === 0
+
+t.test(
+  'processes of another user are refused',
+  { skip: isRoot ? false : 'takes root' },
+  async (t) => {
+    const as = <T>(user: number, act: () => T): T => {
+      process.seteuid!(user)
+      try {
+        return act()
+      } finally {
+        process.seteuid!(0)
+      }
+    }
+    const name = 'sextant/tcp/test 3'
+    for (const [ours, theirs, works] of [
+      [0, 0, true],
+      [0, 65_534, false],
+      [65_534, 0, false],
+    ] as const) {
+      const listener = as(theirs, () => DescriptorSocket.listen(libc, name)!)
+      const connected = as(ours, () => DescriptorSocket.connect(libc, name))
+      t.equal(connected !== undefined, works, `user ${ours} connects to user ${theirs}`)
+      for (const channel of as(theirs, () => listener.accept())) channel.close()
+      listener.close()
+      connected?.close()
+      const own = as(ours, () => DescriptorSocket.listen(libc, name)!)
+      const other = as(theirs, () => DescriptorSocket.connect(libc, name))
+      const accepted = as(ours, () => own.accept())
+      t.equal(accepted.length, works ? 1 : 0, `user ${ours} accepts user ${theirs}`)
+      for (const socket of [own, other, ...accepted]) socket?.close()
+    }
+  },
+)
