@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { isIP, type Socket } from 'node:net'
+import { acceptQueued } from '../base/accept-queued.ts'
 import type { HttpReply } from '../plugin/directive.ts'
 import { ClientPlaces, type Place } from './client-places.ts'
 import { nodeAddresses } from './node-addresses.ts'
@@ -43,6 +44,8 @@ const REQUEST_MS_MAX = 3_000
 /** From a request to the end of its reply, as the client reads it. */
 const REPLY_MS_MAX = 5_000
 const KEEP_ALIVE_MS = 5_000
+/** While closing: how long connections that wait are accepted. */
+const ACCEPT_MS_MAX = 1_000
 /** How often Node checks for requests that take too long; its own default is half a minute. */
 const CHECK_INTERVAL_MS = 500
 const HEADER_OCTETS_MAX = 8_192
@@ -75,6 +78,8 @@ interface Client {
   readonly place: Place
   /** A request is being answered. */
   isBusy: boolean
+  /** A request has come. */
+  hasAsked: boolean
 }
 
 class HttpService {
@@ -86,6 +91,7 @@ class HttpService {
   /** Requests of clients that are not regular: one is answered per turn of the event loop. */
   readonly #waiting: (() => void)[] = []
   #isClosing = false
+  #closing: Promise<void> | undefined = undefined
 
   constructor({ routes, onError }: HttpOptions) {
     this.#routes = byPath(routes)
@@ -106,9 +112,23 @@ class HttpService {
   }
 
   close(): Promise<void> {
-    this.#isClosing = true
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  /**
+   * Closing the listening socket resets the connections that wait to be accepted, and a connection that has just been
+   * accepted has its request on the way. So both are served first.
+   */
+  async #close(): Promise<void> {
+    await acceptQueued(this.server, ACCEPT_MS_MAX)
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
-    for (const [socket, { isBusy }] of this.#clients) if (!isBusy) socket.destroy()
+    this.#isClosing = true
+    for (const [socket, { isBusy, hasAsked }] of this.#clients) {
+      if (isBusy) continue
+      if (hasAsked) socket.destroy()
+      else socket.setTimeout(HEADERS_MS_MAX, () => socket.destroy())
+    }
     return closed
   }
 
@@ -119,7 +139,7 @@ class HttpService {
       end()
       return
     }
-    this.#clients.set(socket, { place, isBusy: false })
+    this.#clients.set(socket, { place, isBusy: false, hasAsked: false })
     socket.once('close', () => {
       this.#clients.delete(socket)
       this.#places.leave(place)
@@ -135,6 +155,7 @@ class HttpService {
       return
     }
     client.isBusy = true
+    client.hasAsked = true
     const deadline = setTimeout(() => socket.destroy(), REPLY_MS_MAX)
     response.once('close', () => {
       clearTimeout(deadline)

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { acceptQueued } from '../base/accept-queued.ts'
 import type { Listener, QueryHandler } from './exchange.ts'
 import type { HandedState, Handover } from './handover.ts'
 import { openHost } from './open-host.ts'
@@ -113,7 +114,6 @@ class TcpServer implements TcpListener, TcpHost {
   #closing: Promise<void> | undefined = undefined
   #whenEmpty: (() => void) | undefined = undefined
   readonly #handover: Handover | undefined
-  #hasAccepted = false
   #isMoving = false
   #isLeaving = false
 
@@ -125,7 +125,6 @@ class TcpServer implements TcpListener, TcpHost {
     const { address, port } = server.address() as AddressInfo
     this.port = port
     server.on('connection', (socket) => {
-      this.#hasAccepted = true
       this.turns.onAccept()
       this.#accept(socket)
     })
@@ -166,7 +165,8 @@ class TcpServer implements TcpListener, TcpHost {
     const handover = this.#handover?.begin() ? this.#handover : undefined
     if (handover === undefined) this.#askToLeave()
     else this.#setMoving(true)
-    await this.#acceptQueued(handover === undefined ? Math.min(drainMs, ACCEPT_MS) : drainMs)
+    const acceptMs = handover === undefined ? Math.min(drainMs, ACCEPT_MS) : drainMs
+    await acceptQueued(this.#server, acceptMs)
     const closed = once(this.#server, 'close')
     this.#server.close()
     if (handover !== undefined) {
@@ -192,20 +192,6 @@ class TcpServer implements TcpListener, TcpHost {
   #askToLeave(): void {
     this.#isLeaving = true
     for (const connection of this.#open()) connection.leave()
-  }
-
-  /**
-   * Accepts the connections that wait, since closing the socket resets them. The event loop accepts one in each of its turns:
-   * after a turn without one, none waits.
-   */
-  async #acceptQueued(limitMs: number): Promise<void> {
-    const endMs = performance.now() + limitMs
-    do {
-      this.#hasAccepted = false
-      // The loop accepts between these two.
-      await nextTurn()
-      await nextTurn()
-    } while (this.#hasAccepted && performance.now() < endMs)
   }
 
   /**

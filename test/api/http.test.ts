@@ -111,3 +111,23 @@ t.test('what is no HTTP, or too much of it, is turned away', async (t) => {
   t.match(await send('nonsense\r\n\r\n'), /^HTTP\/1\.1 400/)
   t.match(await send(`GET /health HTTP/1.1\r\nX: ${'a'.repeat(9000)}\r\n\r\n`), /^HTTP\/1\.1 431/)
 })
+
+t.test(
+  'close answers connections that wait to be accepted, and those without a request so far',
+  async (t) => {
+    const { listener, port } = await open(t, [ok('/health', 'OK')])
+    const early = connect(port, '127.0.0.1')
+    await new Promise((resolve) => early.once('connect', resolve))
+    const asked = Array.from({ length: 30 }, () => ask(port, 'GET', '/health'))
+    // By now the kernel has them all, and the listener none.
+    await new Promise((resolve) => process.nextTick(resolve))
+    const closing = listener.close()
+    for (const { status } of await Promise.all(asked)) t.equal(status, 200)
+    let got = ''
+    early.on('data', (chunk) => (got += String(chunk)))
+    early.write('GET /health HTTP/1.1\r\nhost: a\r\n\r\n')
+    await new Promise((resolve) => early.once('close', resolve))
+    t.match(got, /^HTTP\/1.1 200 OK/)
+    await closing
+  },
+)
