@@ -44,8 +44,6 @@ const REQUEST_MS_MAX = 3_000
 /** From a request to the end of its reply, as the client reads it. */
 const REPLY_MS_MAX = 5_000
 const KEEP_ALIVE_MS = 5_000
-/** While closing: how long connections that wait are accepted. */
-const ACCEPT_MS_MAX = 1_000
 /** How often Node checks for requests that take too long; its own default is half a minute. */
 const CHECK_INTERVAL_MS = 500
 const HEADER_OCTETS_MAX = 8_192
@@ -121,7 +119,7 @@ class HttpService {
    * accepted has its request on the way. So both are served first.
    */
   async #close(): Promise<void> {
-    await acceptQueued(this.server, ACCEPT_MS_MAX)
+    await acceptQueued(this.server, BACKLOG)
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
     this.#isClosing = true
     for (const [socket, { isBusy, hasAsked }] of this.#clients) {

@@ -65,8 +65,6 @@ const SWEEP_MS_MAX = 1000
 /** A client whose SYN finds no room here tries again after a second. The system may have less (net.core.somaxconn). */
 const BACKLOG = 4096
 
-/** While closing: how long connections that wait are accepted if no other process gets the new ones. */
-const ACCEPT_MS = 1000
 /** How often a connection is tried to be handed over. */
 const HAND_OVER_CHECK_MS = 1
 /** While closing: how often connections are checked, and how long they may take to end behind an answer. */
@@ -161,12 +159,10 @@ class TcpServer implements TcpListener, TcpHost {
   }
 
   async #close(): Promise<void> {
-    const { drainMs } = this.#limits
     const handover = this.#handover?.begin() ? this.#handover : undefined
     if (handover === undefined) this.#askToLeave()
     else this.#setMoving(true)
-    const acceptMs = handover === undefined ? Math.min(drainMs, ACCEPT_MS) : drainMs
-    await acceptQueued(this.#server, acceptMs)
+    await acceptQueued(this.#server, BACKLOG)
     const closed = once(this.#server, 'close')
     this.#server.close()
     if (handover !== undefined) {
