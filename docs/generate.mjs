@@ -1,11 +1,11 @@
-// Writes docs/directives.md from the README of every directive. `node docs/generate.mjs --check` only
-// tells (exit 1) whether the page is up to date; a test runs that.
+// Writes docs/reference/directives.md from the README of every directive. `node docs/generate.mjs --check` exits
+// with 1 if the page is out of date; a test runs that.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const page = join(root, 'docs/directives.md')
+const page = join(root, 'docs/reference/directives.md')
 
 /** One level deeper, outside of code fences. */
 function demote(markdown) {
@@ -19,6 +19,13 @@ function demote(markdown) {
     .join('\n')
 }
 
+/** Links of a directive's README as they lead from this page. */
+function relink(markdown, folder) {
+  return markdown.replace(/\]\((?!https?:|#)([^)#\s]+)/g, (_, target) => {
+    return `](${relative(dirname(page), join(folder, target))}`
+  })
+}
+
 /** The first sentence under `## Name`, without the name itself. */
 function headline(markdown) {
   const paragraph = /^## Name\s+([\s\S]*?)\n\s*\n/m.exec(`${markdown}\n\n`)?.[1] ?? ''
@@ -28,8 +35,9 @@ function headline(markdown) {
 const directives = readdirSync(join(root, 'src/plugins'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => {
-    const readme = readFileSync(join(root, 'src/plugins', name, 'README.md'), 'utf8').trim()
-    return { name, readme }
+    const folder = join(root, 'src/plugins', name)
+    const readme = readFileSync(join(folder, 'README.md'), 'utf8').trim()
+    return { name, readme: relink(readme, folder) }
   })
   .sort((a, b) => (a.name < b.name ? -1 : 1))
 
@@ -54,7 +62,7 @@ if (process.argv.includes('--check')) {
     current = readFileSync(page, 'utf8')
   } catch {}
   if (current !== text) {
-    console.error('docs/directives.md is out of date: run node docs/generate.mjs')
+    console.error('docs/reference/directives.md is out of date: run node docs/generate.mjs')
     process.exit(1)
   }
 } else {

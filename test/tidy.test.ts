@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -168,4 +168,45 @@ t.test('the top level holds nothing unexpected', async (t) => {
   )
   const found = readdirSync(root).filter((name) => !name.startsWith('.') && !expected.has(name))
   t.strictSame(found, [])
+})
+
+/** Links of a page that lead to no file, or to no heading of one. Links in code blocks are examples. */
+function deadLinks(file: string): string[] {
+  const text = read(file)
+    .replace(/^```[\s\S]*?^```/gm, '')
+    .replace(/`[^`\n]*`/g, '')
+  const dead: string[] = []
+  for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+    if (/^[a-z]+:/.test(target)) continue
+    const [path = '', heading = ''] = target.split('#')
+    const page = path === '' ? file : join(dirname(file), path)
+    if (!existsSync(join(root, page))) dead.push(`${file}: ${target}`)
+    else if (heading !== '' && !headingsOf(page).has(heading)) dead.push(`${file}: ${target}`)
+  }
+  return dead
+}
+
+/** Anchors as GitHub makes them. */
+function headingsOf(page: string): ReadonlySet<string> {
+  const headings = read(page)
+    .replace(/^```[\s\S]*?^```/gm, '')
+    .matchAll(/^#+ +(.*)$/gm)
+  return new Set(
+    [...headings].map(([, text = '']) =>
+      text
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  )
+}
+
+t.test('links of pages lead somewhere', async (t) => {
+  const pages = ['', 'docs', 'src', 'bench', 'deploy', 'test'].flatMap((folder) =>
+    folder === ''
+      ? readdirSync(root).filter((name) => name.endsWith('.md'))
+      : filesUnder(folder, '.md').filter((file) => !file.includes('node_modules')),
+  )
+  t.ok(pages.length > 40)
+  t.strictSame(pages.flatMap(deadLinks), [])
 })

@@ -25,7 +25,7 @@ interface Example {
   readonly rows: readonly Row[]
 }
 
-const page = readFileSync(join(root, 'docs/choice.md'), 'utf8')
+const page = readFileSync(join(root, 'docs/explanation/choice.md'), 'utf8')
 
 function fence(text: string, language: string): string | undefined {
   return new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(text)?.[1]
@@ -77,7 +77,7 @@ async function checkRow(t: Test, client: UdpClient, row: Row): Promise<void> {
   }
 }
 
-t.test('the examples of docs/choice.md are what the server does', async (t) => {
+t.test('the examples of docs/explanation/choice.md are what the server does', async (t) => {
   t.ok(examples.length >= 7, `${examples.length} examples`)
   const corefile = (fence(page, 'corefile') ?? '').replace(':1053', ':{PORT}')
   const files = Object.fromEntries(

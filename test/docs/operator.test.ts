@@ -12,7 +12,7 @@ import { type Fence, scanFences } from '../support/page.ts'
 import { root, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-const PAGE = 'docs/operator.md'
+const PAGE = 'docs/reference/operator.md'
 const MANIFEST = `apiVersion: kuadrant.io/v1alpha1
 kind: DNSRecord
 metadata:

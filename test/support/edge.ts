@@ -5,7 +5,7 @@ import { scanFences } from './page.ts'
 import { root } from './server.ts'
 import { until } from './until.ts'
 
-export const EDGE_PAGE = 'docs/edge-delegation.md'
+export const EDGE_PAGE = 'docs/how-to/delegate.md'
 /** Ample: on a machine on which everybody tests at once. */
 const START_MS_MAX = 300_000
 /** Where the page has its nameservers. */

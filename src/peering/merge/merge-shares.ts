@@ -39,7 +39,7 @@ export interface Merge {
 /**
  * Returns the endpoints of one host as this site serves them: its own, unchanged, and those that the peers add. The result
  * depends on our own endpoints, on the set of shares in any order, and on the time, which only makes silent sites
- * expire. Sites without a conflict get the same result. See docs/peers.md for the rules.
+ * expire. Sites without a conflict get the same result. See docs/explanation/peers.md for the rules.
  *
  * `own`: what shares say of our own site is passed over. `shares`: all of one host; of several of one
  * teller and site the newest counts, and of those of several tellers what `chooseShares` says.

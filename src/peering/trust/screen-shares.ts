@@ -45,7 +45,7 @@ const ADDED_TYPES: ReadonlySet<string> = new Set(['A', 'AAAA', 'CNAME'])
 
 /**
  * Returns what peers report of one host, without the endpoints that they may not report. Peers add endpoints to our hosts,
- * and hosts of their own. See docs/peers.md for the rules. `shares`: all of one host and its wildcard.
+ * and hosts of their own. See docs/explanation/peers.md for the rules. `shares`: all of one host and its wildcard.
  */
 export function screenShares(shares: readonly SiteShare[], parts: ScreenParts): Screened {
   const screen = new Screen(parts)
