@@ -180,11 +180,11 @@ t.test('geo codes that match no client', async (t) => {
   }
   for (const code of ['NET-NOSUCH', 'AS99999', 'US-NY']) {
     t.match(await found('geoip', code), [
-      new RegExp(`zones/a.yaml:7: default/app: geo code ${code} matches no client`),
+      new RegExp(`zones/a.yaml:11: default/app: geo code ${code} matches no client`),
     ])
   }
   for (const code of ['US', 'GEO-EU']) t.strictSame(await found('geoip', code), [], code)
-  t.match(await found('', 'US'), [/zones\/a.yaml:7: .*: the server block has no geoip/])
+  t.match(await found('', 'US'), [/zones\/a.yaml:11: .*: the server block has no geoip/])
   for (const faulty of ['geoip /no/database', 'geoip {\n net x US\n }']) {
     t.strictSame(await found(faulty, 'US'), [], `no word of geoip being absent beside ${faulty}`)
   }

@@ -535,10 +535,9 @@ const consolidated: Case = {
     file none
 }
 `,
-  asks: [A, A, AAAA, TXT].flatMap((type) =>
-    ['missing.example', 'x.missing.example', 'hosts.missing.example'].map((name) => {
-      return ask(name, type)
-    }),
+  // All errors of the first rule are alike: which thread's error comes first is a matter of chance.
+  asks: [1, 2, 3, 4].flatMap(() =>
+    ['missing.example', 'missing.example', 'hosts.missing.example'].map((name) => ask(name, A)),
   ),
   shows: [
     [/\[WARNING\] plugin\/errors: 8 errors like 'is not loaded\$' occurred in last 1h0m0s/, 'log'],
