@@ -55,7 +55,10 @@ export class SignatureWatch {
   #zones: readonly WatchedZone[] = []
   #isBusy = false
   #gauge: Gauge | undefined
-  #stops: (() => void)[] = []
+  /** Undefined = stopped. */
+  #timers: Timers | undefined
+  #stopMeasuring: (() => void) | undefined
+  #stopTicks: (() => void) | undefined
 
   constructor(parts: {
     readonly clock: Clock
@@ -68,23 +71,36 @@ export class SignatureWatch {
   }
 
   start(timers: Timers): void {
-    const contained = containing(this.#log, 'Checking signatures')
-    this.#stops = [
-      timers.every(TICK_MS, () => void contained(() => this.#check())),
-      this.#metrics.onCollect(() => this.#measure()),
-    ]
+    this.#timers = timers
+    this.#stopMeasuring = this.#metrics.onCollect(() => this.#measure())
+    this.#schedule()
   }
 
   stop(): void {
-    for (const stop of this.#stops) stop()
-    this.#stops = []
-    for (const zone of this.#watched.keys()) this.#gauge?.remove({ zone })
+    this.#timers = undefined
     this.#zones = []
+    this.#schedule()
+    this.#stopMeasuring?.()
   }
 
   /** Replaces the zones that are watched. */
   follow(zones: readonly WatchedZone[]): void {
     this.#zones = zones
+    this.#schedule()
+  }
+
+  /** A server without signed zones needs no timer. */
+  #schedule(): void {
+    const isNeeded = this.#zones.some(needsWatch)
+    if (!isNeeded || this.#timers === undefined) {
+      this.#stopTicks?.()
+      this.#stopTicks = undefined
+      for (const zone of this.#watched.keys()) this.#gauge?.remove({ zone })
+      this.#watched.clear()
+    } else if (this.#stopTicks === undefined) {
+      const contained = containing(this.#log, 'Checking signatures')
+      this.#stopTicks = this.#timers.every(TICK_MS, () => void contained(() => this.#check()))
+    }
   }
 
   async #check(): Promise<void> {
@@ -114,7 +130,7 @@ export class SignatureWatch {
     else if (signatures !== undefined) this.#replace(zoneText, signatures, signatures, nowMs)
     else if (known === undefined || nowMs >= known.nextMs) {
       const report = await this.#report(zone, shared.buffer)
-      if (report === undefined || this.#stops.length === 0) return
+      if (report === undefined || this.#timers === undefined) return
       const text = report.warning?.print() ?? ''
       const isRepeated = text === known?.warning && nowMs - known.warnedMs < WARNING_MS
       if (text !== '' && !isRepeated) this.#log.warning(text)
@@ -178,4 +194,10 @@ export class SignatureWatch {
   #nowSeconds(): number {
     return Math.floor(this.#clock.now() / 1000)
   }
+}
+
+/** False for a zone whose owner found no signatures. */
+function needsWatch({ shared, signatures }: WatchedZone): boolean {
+  if (shared === undefined) return false
+  return signatures === undefined || signatures.expiry !== undefined
 }

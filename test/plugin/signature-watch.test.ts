@@ -149,9 +149,21 @@ t.test('zones that are not signed have neither warnings nor a gauge', async (t) 
   t.equal(await gauge(), undefined)
 })
 
-t.test('a watch that is stopped has no timers', async (t) => {
-  const { watch, timers } = setUp(t)
-  t.equal(timers.count, 1)
+t.test('a watch has a timer only while it may have something to check', async (t) => {
+  const { clock, watch, timers } = setUp(t)
+  const unsigned = '@ 60 SOA ns host 1 2 3 4 60\n@ 60 NS ns.invalid.\n'
+  const steps = [
+    { name: 'no zones', zones: [], want: 0 },
+    { name: 'signed', zones: [zoneOf(1, zoneText(1, 30), true, clock)], want: 1 },
+    { name: 'not signed', zones: [zoneOf(2, unsigned, true, clock)], want: 0 },
+    { name: 'not checked', zones: [zoneOf(3, unsigned, false, clock)], want: 1 },
+  ]
+  for (const { name, zones, want } of steps) {
+    watch.follow(zones)
+    t.equal(timers.count, want, name)
+  }
   watch.stop()
-  t.equal(timers.count, 0)
+  t.equal(timers.count, 0, 'stopped')
+  watch.follow([zoneOf(4, zoneText(4, 30), true, clock)])
+  t.equal(timers.count, 0, 'zones that come later')
 })
