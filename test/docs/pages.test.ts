@@ -19,7 +19,9 @@ t.test('outputs are compared line by line, … standing for anything', async (t)
   for (const { want, got, ok } of table) t.equal(agrees(want, got), ok, `${want} ~ ${got}`)
 })
 
-for (const page of ['docs/tutorials/quick-start.md', 'docs/reference/records.md']) {
+const PAGES = ['tutorials/quick-start.md', 'tutorials/two-sites.md', 'reference/records.md']
+
+for (const page of PAGES.map((name) => `docs/${name}`)) {
   t.test(`${page} does what it shows`, needs('dig'), async (t) => {
     await PageRun.run(t, page, t.testdir({}))
   })

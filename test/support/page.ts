@@ -22,7 +22,7 @@ export interface Step {
 
 const MAIN = join(root, 'dist/main.js')
 /** Ports as pages write them; each run has free ones instead. */
-const PORTS = ['1053', '9153', '8181', '8080']
+const PORTS = ['1053', '1054', '9153', '8181', '8182', '8080']
 
 /** The fenced blocks of a page, in its order. */
 export function scanFences(page: string): Fence[] {
@@ -72,12 +72,15 @@ export class PageRun {
   readonly #t: Test
   readonly #directory: string
   readonly #ports = new Map<string, string>()
-  #server: { process: ChildProcess; output(): string } | undefined
+  /** The servers that the page has started, by their arguments. */
+  readonly #servers = new Map<string, { process: ChildProcess; output(): string }>()
 
   private constructor(t: Test, directory: string) {
     this.#t = t
     this.#directory = directory
-    t.teardown(() => this.#server?.process.kill('SIGKILL'))
+    t.teardown(() => {
+      for (const { process } of this.#servers.values()) process.kill('SIGKILL')
+    })
   }
 
   /**
@@ -130,21 +133,41 @@ export class PageRun {
     const [program = '', ...args] = command.split(/\s+/)
     if (program === 'curl') return (await getText(args.at(-1) ?? '')).text
     if (program === 'sextant' && args[0] === 'serve') return this.#serve(args.slice(1))
+    if (program === 'kill') return this.#kill(command)
     const { stdout, stderr } =
-      program === 'sextant' ? await runSextant(this.#directory, args) : await run(program, args)
+      program === 'sextant' ? await runSextant(this.#directory, args) : await this.#shell(command)
     return stdout + stderr
   }
 
-  async #serve(args: readonly string[]): Promise<string> {
-    if (this.#server === undefined) {
-      const cwd = this.#directory
-      const child = spawn(process.execPath, [MAIN, 'serve', ...args], { cwd })
-      let printed = ''
-      child.stdout.on('data', (chunk) => (printed += String(chunk)))
-      child.stderr.on('data', (chunk) => (printed += String(chunk)))
-      this.#server = { process: child, output: () => printed }
-      await until(() => /^linux\//m.test(printed) || child.exitCode !== null, 'the start-up lines')
-    }
-    return this.#server.output()
+  #shell(command: string): ReturnType<typeof run> {
+    return run('sh', ['-c', `cd "$0" && ${command}`, this.#directory])
   }
+
+  /** Runs a `kill` and waits until a server has ended: the next step may start it again. */
+  async #kill(command: string): Promise<string> {
+    const running = [...this.#servers.values()].filter(({ process }) => !isStopped(process))
+    const { stdout, stderr } = await this.#shell(command)
+    await until(() => running.some(({ process }) => isStopped(process)), command)
+    return stdout + stderr
+  }
+
+  /** Starts a server, or returns the output of the one with these arguments that runs; one that was stopped starts anew. */
+  async #serve(args: readonly string[]): Promise<string> {
+    const key = args.join(' ')
+    const running = this.#servers.get(key)
+    if (running !== undefined && !isStopped(running.process)) return running.output()
+    const child = spawn(process.execPath, [MAIN, 'serve', ...args], { cwd: this.#directory })
+    let printed = ''
+    child.stdout.on('data', (chunk) => (printed += String(chunk)))
+    child.stderr.on('data', (chunk) => (printed += String(chunk)))
+    this.#servers.set(key, { process: child, output: () => printed })
+    const isUp = (): boolean => /^linux\//m.test(printed)
+    await until(() => isUp() || child.exitCode !== null, 'the start-up lines')
+    return printed
+  }
+}
+
+/** True if the page has stopped the server; a server that failed has another exit code. */
+function isStopped({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode === 0 || signalCode !== null
 }
