@@ -71,7 +71,7 @@ function scanCorefileFlags(flags: Flags): { conf: string | undefined; dnsPort: n
   if (flags.rest.length > 0) return `extra command line arguments: [${flags.rest.join(' ')}]`
   const port = flags.values.get('dns.port') ?? String(DNS_PORT)
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) {
-    return `invalid value "${port}" for flag -dns.port: want a port, 0..65535`
+    return `invalid value "${port}" for flag -dns.port: must be a port from 0 to 65535`
   }
   return { conf: flags.values.get('conf') || undefined, dnsPort: Number(port) }
 }

@@ -109,6 +109,6 @@ function httpFault(address: string, routes: readonly HttpRoute[], cause: unknown
   const message = cause instanceof Error ? cause.message : String(cause)
   const reason = inUse ? 'address already in use' : message
   const asked = routes[0]
-  const text = `listen tcp ${address}: ${reason} (asked for by ${asked?.directive ?? 'nobody'})`
+  const text = `listen tcp ${address}: ${reason} (asked for by ${asked?.directive ?? 'an unknown directive'})`
   return new InputError('LISTEN', asked?.position, text, cause)
 }

@@ -86,10 +86,10 @@ async function show(berlin: DemoSite, boston: DemoSite, output: Output): Promise
     output.flush()
   }
   say(
-    `Two sites serve ${DEMO_ZONE}: berlin, port ${berlin.options.port}, has a gateway for Europe and Africa,`,
+    `Two sites serve ${DEMO_ZONE}. Site berlin (port ${berlin.options.port}) has a gateway for Europe and Africa.`,
   )
   say(
-    `boston, port ${boston.options.port}, one for the Americas and everybody else. Each knows its own manifest.`,
+    `Site boston (port ${boston.options.port}) has one for the Americas and all other clients. Each site reads its own manifest only.`,
   )
   for (const site of [berlin, boston]) {
     await until(
@@ -103,37 +103,53 @@ async function show(berlin: DemoSite, boston: DemoSite, output: Output): Promise
   }
   for (const site of [berlin, boston]) {
     for (const { name, subnet } of CONTINENTS) {
-      say(`\n; ${DEMO_HOST} A, asked at ${site.options.name} from ${name} (+subnet=${subnet})`)
+      say(`\n; ${DEMO_HOST} A, query to ${site.options.name} from ${name} (+subnet=${subnet})`)
       for (const record of await site.ask(subnet)) say(printRecord(record))
     }
   }
   say(
-    '\nThe gateway of berlin gets another address in its manifest, and boston is asked from Europe:',
+    '\nThe address of the gateway in berlin changes in its manifest. A query to boston from Europe returns:',
   )
   const startMs = performance.now()
   berlin.setAddress('192.0.2.2')
-  await until(async () => (await addressAt(boston, EUROPE.subnet)) === '192.0.2.2', 'the edit')
+  await until(
+    async () => (await addressAt(boston, EUROPE.subnet)) === '192.0.2.2',
+    'new address of berlin in boston',
+  )
   say(`  192.0.2.2, after ${Math.round(performance.now() - startMs)} ms`)
-  say('\nThe server in berlin is killed. Boston, asked from Europe, keeps what it knows:')
+  say(
+    '\nThe server in berlin is killed. Boston keeps the endpoints of berlin. A query from Europe returns:',
+  )
   await berlin.kill()
-  await until(async () => /silent for/.test(await boston.readyPage()), 'boston to notice')
+  await until(
+    async () => /silent for/.test(await boston.readyPage()),
+    'silence of berlin on the ready page of boston',
+  )
   say(`  ${await addressAt(boston, EUROPE.subnet)}`)
   for (const line of (await boston.readyPage()).split('\n')) say(`  ready page: ${line}`)
-  say('\nBoston is started anew meanwhile, and remembers what berlin told:')
+  say('\nBoston restarts while berlin is down, and loads the endpoints of berlin from its file:')
   await boston.stop()
   boston.start()
-  await until(async () => (await addressAt(boston, EUROPE.subnet)) === '192.0.2.2', 'boston')
+  await until(
+    async () => (await addressAt(boston, EUROPE.subnet)) === '192.0.2.2',
+    'address of berlin in boston after its restart',
+  )
   say(`  ${await addressAt(boston, EUROPE.subnet)}`)
-  say('\nBerlin comes back, with yet another address:')
+  say('\nBerlin starts again, with another address. A query to boston from Europe returns:')
   berlin.setAddress('192.0.2.3')
   berlin.start()
-  await until(async () => (await addressAt(boston, EUROPE.subnet)) === '192.0.2.3', 'berlin')
-  say(`  ${await addressAt(boston, EUROPE.subnet)}, asked at boston`)
+  await until(
+    async () => (await addressAt(boston, EUROPE.subnet)) === '192.0.2.3',
+    'address of berlin after its restart',
+  )
+  say(`  ${await addressAt(boston, EUROPE.subnet)}`)
 }
 
 async function idle(berlin: DemoSite, output: Output, stopped: Promise<void>): Promise<void> {
   const { port, directory } = berlin.options
-  output.print(`\nBoth go on until Ctrl-C. Edit ${join(directory, 'zones', 'shop.yaml')}, and ask:`)
+  output.print(
+    `\nBoth sites run until Ctrl-C. Edit ${join(directory, 'zones', 'shop.yaml')}, then query:`,
+  )
   output.print(`  sextant query ${DEMO_HOST} A @127.0.0.1 -p ${port} +subnet=${EUROPE.subnet}`)
   output.flush()
   await stopped
@@ -150,7 +166,7 @@ async function until(condition: () => Promise<boolean>, what: string): Promise<v
   const endMs = performance.now() + STEP_MS_MAX
   while (!(await condition())) {
     if (performance.now() > endMs)
-      throw new Error(`waited ${STEP_MS_MAX / 1000} s in vain for ${what}`)
+      throw new Error(`timeout: ${what} not seen within ${STEP_MS_MAX / 1000} s`)
     await new Promise((resume) => setTimeout(resume, LOOK_MS))
   }
 }
@@ -172,7 +188,8 @@ async function freePorts(count: number): Promise<number[]> {
     const port = PORT_MIN + Math.floor(Math.random() * (PORT_END - PORT_MIN))
     if (await isFree(port)) ports.add(port)
   }
-  if (ports.size < count) throw new Error('found no free ports')
+  if (ports.size < count)
+    throw new Error('no free ports found on loopback: stop other programs and try again')
   return [...ports]
 }
 

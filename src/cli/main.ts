@@ -1,27 +1,28 @@
 import { type Output, processOutput } from './output.ts'
 
-const USAGE = `Sextant answers DNS by where the client is, then by weight.
+const USAGE = `Sextant is an authoritative DNS server. It chooses answers by client location and weight.
 
   sextant serve -conf FILE      serve the Corefile FILE; default ./Corefile
-      -dns.port N, -p N         port of server blocks that name none; default 53
+      -dns.port N, -p N         port of server blocks without a port; default 53
       -pidfile FILE             write the process id to FILE
-      -plugins                  list the directives, and exit
-      -quiet                    print no start-up lines
-      -takeover                 share the addresses of a running server, which is ended afterwards
-      -version                  print the version, and exit
-  sextant check -conf FILE      find every fault in FILE and what it names, without listening;
-                                exits with 1 where it finds one, warnings alone give 0
-      --manifests DIR           check the DNSRecords in DIR as well
-      --offline                 ask no cluster, for checks in CI
+      -plugins                  list the directives and exit
+      -quiet                    do not print start-up lines
+      -takeover                 serve the addresses of a running server too; stop that server afterwards
+      -version                  print the version and exit
+  sextant check -conf FILE      validate FILE and the files that it names, without listening;
+                                the exit code is 1 for errors and 0 for warnings only
+      --manifests DIR           also validate the DNSRecords in DIR
+      --offline                 do not contact a cluster (for checks in CI)
       --strict                  exit with 1 for warnings too
-  sextant operator              publish the DNSRecords of a Kubernetes cluster, merged with those of its peers
-      -h                        list the flags
+  sextant operator              publish the DNSRecords of a Kubernetes cluster, merged with those of other clusters
+      -h                        list the flags and exit
   sextant query NAME [TYPE] [@SERVER] [-p PORT] [+tcp] [+dnssec] [+subnet=CIDR]
-                                ask a server, and print the answer as dig does; AXFR transfers a zone
-      -y [ALGORITHM:]NAME:SECRET sign with this key
-  sextant demo                  show two sites on loopback that merge each other
+                                query a server and print the answer as dig does; AXFR transfers a zone
+      -y [ALGORITHM:]NAME:SECRET
+                                sign queries with this TSIG key
+  sextant demo                  run two sites on loopback that merge each other's records
 
-Without a command the arguments are those of serve, as on CoreDNS's command line.`
+Without a command, sextant accepts the flags of serve, as CoreDNS does.`
 
 const HELP_FLAG = /^--?h(elp)?$/
 const COMMANDS = ['serve', 'check', 'operator', 'query', 'demo', 'help']
@@ -64,7 +65,8 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
 const EXIT_USAGE = 1
 
 function refuseCommand(word: string, { printError }: Output): number {
-  const hint = word === 'version' ? '; the version is `sextant -version`' : nearestHint(word)
+  const hint =
+    word === 'version' ? '; to print the version, run `sextant -version`' : nearestHint(word)
   printError(
     `${JSON.stringify(word)} is not a command: the commands are ${COMMANDS.join(', ')}${hint}`,
   )

@@ -40,7 +40,7 @@ export async function openNotifyPort(
       // TCP may have drawn the port.
       const udp = { host, port: tcp.port, handler, drainMs: CLOSE_MS }
       listeners.push(await listenDgram(udp))
-      log.info(`operator: NOTIFYs are taken at ${printEndpoint({ host, port: tcp.port })}`)
+      log.info(`operator: listening for NOTIFY on ${printEndpoint({ host, port: tcp.port })}`)
     }
   } catch (error) {
     for (const listener of listeners) await listener.close()

@@ -48,97 +48,101 @@ const FLAGS: readonly Flag[] = [
   {
     name: 'kubeconfig',
     value: '',
-    help: 'kubeconfig FILE; without one, the cluster that it runs in',
+    help: 'kubeconfig file; without it, the cluster that the operator runs in',
   },
-  { name: 'context', value: '', help: 'context of the kubeconfig; default the current one' },
-  { name: 'watch-namespaces', value: '', help: 'comma list of namespaces; default all' },
+  { name: 'context', value: '', help: 'context of the kubeconfig; default: the current context' },
+  { name: 'watch-namespaces', value: '', help: 'comma list of namespaces to watch; default: all' },
   {
     name: 'site',
     value: '',
-    help: 'name among its peers; default made of the UID of namespace kube-system',
+    help: 'name of this site, different at each peer; default: a hash of the UID of namespace kube-system',
   },
   {
     name: 'peer-expiry',
     value: printDuration(EXPIRY_DEFAULT_MS),
-    help: 'how long the endpoints of a silent peer are kept',
+    help: 'how long to serve the endpoints of a peer that does not answer',
   },
   {
     name: 'min-requeue-time',
     value: '5s',
-    help: 'least time between two looks at a record without news',
+    help: 'shortest time between two reconciles of an unchanged record',
   },
-  { name: 'max-requeue-time', value: '15m', help: 'most time between two looks at a record' },
+  {
+    name: 'max-requeue-time',
+    value: '15m',
+    help: 'longest time between two reconciles of a record',
+  },
   {
     name: 'leader-elect',
     value: 'false',
     isBoolean: true,
-    help: 'let one of several operators work: by a Lease',
+    help: 'use a Lease, so that one of several replicas is active',
   },
   {
     name: 'leader-elect-namespace',
     value: '',
-    help: 'namespace of that Lease; default POD_NAMESPACE, else default',
+    help: 'namespace of the Lease; default: $POD_NAMESPACE, else "default"',
   },
   {
     name: 'delegation-role',
     value: 'primary',
-    help: 'primary, or secondary: delegating records are for other clusters to publish',
+    help: 'primary or secondary; other clusters publish the delegating records of a secondary',
   },
   {
     name: 'cluster-secret-namespace',
     value: '',
-    help: 'namespace of the Secrets with kubeconfigs of other clusters; default POD_NAMESPACE, else dns-operator-system',
+    help: 'namespace of the Secrets with kubeconfigs of other clusters; default: $POD_NAMESPACE, else dns-operator-system',
   },
   {
     name: 'cluster-secret-label',
     value: 'kuadrant.io/multicluster-kubeconfig',
-    help: 'label of these Secrets, whose value is true',
+    help: 'label of these Secrets; its value must be "true"',
   },
   {
     name: 'cluster-leave-time',
     value: '10m',
-    help: 'how long the endpoints of a cluster are kept whose Secret is gone',
+    help: 'how long to serve the endpoints of a cluster after its Secret is deleted',
   },
   {
     name: 'remote-removal-timeout',
     value: '24h',
     help: 'how long the deletion of a delegating record waits for other clusters',
   },
-  { name: 'group', value: '', help: 'not supported: refused if given' },
-  { name: 'metrics-bind-address', value: ':8080', help: 'address of /metrics; 0 = none' },
+  { name: 'group', value: '', help: 'not supported; any value is an error' },
+  { name: 'metrics-bind-address', value: ':8080', help: 'address of /metrics; 0 disables it' },
   {
     name: 'health-probe-bind-address',
     value: ':8081',
-    help: 'address of /healthz and /readyz; 0 = none',
+    help: 'address of /healthz and /readyz; 0 disables them',
   },
   {
     name: 'notify-bind-address',
     value: '0',
-    help: 'comma list of addresses where NOTIFYs of peers are taken, UDP and TCP; 0 = none',
+    help: 'comma list of addresses that receive NOTIFY from peers, UDP and TCP; 0 disables it',
   },
   {
     name: 'notify-allow',
     value: '',
-    help: 'comma list of networks whose unsigned NOTIFYs have all peers asked: own nameservers, which pass them on',
+    help: 'comma list of networks of our own nameservers: an unsigned NOTIFY from them makes the operator poll all peers',
   },
   {
     name: 'enable-probes',
     value: 'true',
     isBoolean: true,
-    help: 'probe addresses as the health checks of records ask for it',
+    help: 'run the health checks of records',
   },
   {
     name: 'insecure-health-checks',
     value: 'true',
     isBoolean: true,
-    help: 'verify no certificates in the health checks of records',
+    help: 'accept any certificate in the health checks of records',
   },
   {
     name: 'probe-allow',
     value: '',
-    help: 'comma list of networks to probe in although they are refused by default: loopback, metadata services',
+    help: 'comma list of networks that may be probed although they are refused by default, for example loopback',
   },
-  { name: 'log-level', value: 'info', help: LEVELS.join(', ') },
+  { name: 'log-level', value: 'info', help: `least severe level to log: ${LEVELS.join(', ')}` },
 ]
 
 /** The help, a line each. */
@@ -181,7 +185,7 @@ function nameInEnvironment(name: string): string {
 
 class BadValue extends Error {
   constructor(name: string, value: string, want: string) {
-    super(`invalid value ${JSON.stringify(value)} for --${name}: want ${want}`)
+    super(`invalid value ${JSON.stringify(value)} for --${name}: must be ${want}`)
   }
 }
 
@@ -189,18 +193,14 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
   const get = (name: string): string => values.get(name) ?? ''
   const site = get('site')
   if (site !== '' && !isSite(site)) {
-    throw new BadValue('site', site, '1 to 63 letters, digits, ".", "_" and "-"')
+    throw new BadValue('site', site, '1 to 63 of letters, digits, ".", "_" and "-"')
   }
   const [minMs, maxMs] = [duration('min-requeue-time', get), duration('max-requeue-time', get)]
   if (minMs > maxMs) {
-    throw new BadValue(
-      'min-requeue-time',
-      get('min-requeue-time'),
-      'no more than --max-requeue-time',
-    )
+    throw new BadValue('min-requeue-time', get('min-requeue-time'), 'at most --max-requeue-time')
   }
   if (get('group') !== '') {
-    throw new BadValue('group', get('group'), 'none: groups of clusters are not supported')
+    throw new BadValue('group', get('group'), 'empty: groups of clusters are not supported')
   }
   const namespace = get('leader-elect-namespace') || env.POD_NAMESPACE || 'default'
   return {
@@ -241,12 +241,13 @@ function role(text: string): DelegationRole {
 
 function label(name: string, get: Get): string {
   if (LABEL.test(get(name))) return get(name)
-  throw new BadValue(name, get(name), 'the key of a label, as example.org/name')
+  throw new BadValue(name, get(name), 'a label key, for example example.org/name')
 }
 
 function duration(name: string, get: Get): number {
   const ms = scanDuration(get(name))
-  if (ms === undefined || ms <= 0) throw new BadValue(name, get(name), 'a duration, as 30s or 15m')
+  if (ms === undefined || ms <= 0)
+    throw new BadValue(name, get(name), 'a duration above 0, for example 30s or 15m')
   return ms
 }
 
@@ -259,7 +260,8 @@ function probing(get: Get): OperatorSettings['probing'] {
 function networks(name: string, get: Get): readonly Cidr[] {
   return wordsOf(get(name)).map((text) => {
     const cidr = scanCidr(text)
-    if (cidr === undefined) throw new BadValue(name, text, 'networks, as 192.0.2.0/24')
+    if (cidr === undefined)
+      throw new BadValue(name, text, 'a comma list of networks, for example 192.0.2.0/24')
     return cidr
   })
 }
@@ -275,7 +277,11 @@ function notifyAddresses(name: string, get: Get): readonly Endpoint[] {
     const address = scanAddress(plain)
     const isGood = port !== '' && Number(port) <= 65_535 && (plain === '' || address !== undefined)
     if (!isGood || found.size >= NOTIFY_ADDRESSES_MAX) {
-      throw new BadValue(name, get(name), 'up to 8 of IP:PORT or :PORT, or 0')
+      throw new BadValue(
+        name,
+        get(name),
+        '0, or a comma list of up to 8 addresses of the form IP:PORT or :PORT',
+      )
     }
     const host = address === undefined ? '' : printAddress(address.bytes, address.family)
     const endpoint = { host, port: Number(port) }
@@ -310,6 +316,6 @@ function address(name: string, get: Get): string {
 
 function level(text: string): Level {
   const found = LEVELS.find((one) => one === text.toLowerCase())
-  if (found === undefined) throw new BadValue('log-level', text, LEVELS.join(', '))
+  if (found === undefined) throw new BadValue('log-level', text, `one of ${LEVELS.join(', ')}`)
   return found
 }

@@ -66,7 +66,7 @@ export function scanQueryArgs(argv: readonly string[]): QueryArgs | string {
 
 function scanPort(text: string, draft: Draft): string | undefined {
   const port = scanNumber(text, 1, 65535)
-  if (port === undefined) return `invalid port: ${JSON.stringify(text)}, want 1 to 65535`
+  if (port === undefined) return `invalid port: ${JSON.stringify(text)}, must be from 1 to 65535`
   draft.port = port
   return undefined
 }
@@ -83,7 +83,7 @@ function scanKey(text: string, draft: Draft): string | undefined {
     secret === undefined ||
     secret.length === 0
   ) {
-    return `invalid key of -y: want [ALGORITHM:]NAME:SECRET, the secret in base64 and the algorithm one of ${ALGORITHM_NAMES}`
+    return `invalid key of -y: must be [ALGORITHM:]NAME:SECRET, with the secret in base64 and the algorithm one of ${ALGORITHM_NAMES}`
   }
   draft.key = createTsigKey(name, algorithm, secret)
   return undefined
@@ -126,20 +126,20 @@ function scanValue(name: string, value: string, draft: Draft): string | undefine
   switch (name) {
     case 'subnet': {
       const subnet = scanSubnet(value)
-      if (subnet === undefined) return `${complaint}, want an address or a CIDR`
+      if (subnet === undefined) return `${complaint}, must be an address or a CIDR`
       draft.subnet = subnet
       return undefined
     }
     case 'time':
     case 'timeout': {
       const seconds = scanNumber(value, 1, 60)
-      if (seconds === undefined) return `${complaint}, want 1 to 60 seconds`
+      if (seconds === undefined) return `${complaint}, must be from 1 to 60 seconds`
       draft.timeoutSeconds = seconds
       return undefined
     }
     case 'tries': {
       const tries = scanNumber(value, 1, 10)
-      if (tries === undefined) return `${complaint}, want 1 to 10`
+      if (tries === undefined) return `${complaint}, must be from 1 to 10`
       draft.tries = tries
       return undefined
     }
@@ -184,9 +184,10 @@ function scanWords(words: readonly string[], draft: Draft): string | undefined {
 
 function complete(draft: Draft): QueryArgs | string {
   const { name } = draft
-  if (name === undefined) return 'want the name to ask for'
-  if (draft.server === '') return 'want a server behind @'
-  if (draft.type === RRType.IXFR) return 'IXFR is not supported: ask for AXFR, the whole zone'
+  if (name === undefined) return 'missing name: add the name to query'
+  if (draft.server === '') return 'missing server after @: add an address or host name'
+  if (draft.type === RRType.IXFR)
+    return 'IXFR is not supported: use AXFR, which transfers the whole zone'
   return {
     type: RRType.A,
     rrclass: RRClass.IN,

@@ -38,10 +38,11 @@ export async function printTransfer(
   let soas = 0
   const take = (octets: Uint8Array): boolean => {
     const message = parseMessage(octets)
-    if (message?.id !== id) throw new TransferFault('a message is malformed or not to this query')
+    if (message?.id !== id)
+      throw new TransferFault('a message is malformed or does not answer this query')
     const fault = signer?.verify(octets, seconds()) ?? ''
     if (message.rcode !== Rcode.NOERROR) {
-      throw new TransferFault(`the server answers ${printRcode(message.rcode)}`)
+      throw new TransferFault(`the server answered ${printRcode(message.rcode)}`)
     }
     if (fault !== '') throw new TransferFault(fault)
     soas += printRecords(message, soas === 0, out)

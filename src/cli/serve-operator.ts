@@ -18,7 +18,7 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
   const { context, namespaces, settings } = args
   const load = () => loadKubeConfig({ kubeconfig: pathOf(args.kubeconfig), context })
   if (args.kubeconfig === '' && !process.env.KUBERNETES_SERVICE_HOST) {
-    throw new Error('not in a Kubernetes cluster: say which one by --kubeconfig FILE')
+    throw new Error('not in a Kubernetes cluster: name the cluster with --kubeconfig FILE')
   }
   const config = await load()
   const warning = warningOf(config)

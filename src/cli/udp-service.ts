@@ -58,7 +58,7 @@ export class UdpService {
       this.sharedPorts = new SharedPorts(loadLibc(), takesOver)
       this.plane = this.#createPlane(grouping.groups)
     } else if (takesOver) {
-      const reason = `-takeover needs sockets that node has not got, and UDP is ${description}`
+      const reason = `-takeover requires batched UDP, but UDP is ${description}`
       throw new InputError('ENVIRONMENT', undefined, reason)
     }
   }

@@ -55,7 +55,7 @@ const serves: readonly { name: string; given: readonly string[]; want: object | 
   {
     name: 'a port that is none',
     given: ['-p', '70000'],
-    want: 'invalid value "70000" for flag -dns.port: want a port, 0..65535',
+    want: 'invalid value "70000" for flag -dns.port: must be a port from 0 to 65535',
   },
 ]
 

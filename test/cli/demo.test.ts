@@ -15,13 +15,13 @@ t.test('the demo shows two sites and ends by itself', async (t) => {
       ['Oceania', '198.51.100.1'],
     ] as const) {
       const answer = new RegExp(
-        `asked at ${site} from ${place} .*\\n(?:\\S+ \\d+ IN CNAME .*\\n){3}\\S+ \\d+ IN A ${address}\\n`,
+        `query to ${site} from ${place} .*\\n(?:\\S+ \\d+ IN CNAME .*\\n){3}\\S+ \\d+ IN A ${address}\\n`,
       )
       t.match(shown, answer, `${site}, ${place}`)
     }
   }
   t.match(stdout, /192\.0\.2\.2, after \d+ ms/)
   t.match(stdout, /killed.*\n {2}192\.0\.2\.2\n/)
-  t.match(stdout, /started anew.*\n {2}192\.0\.2\.2\n/)
-  t.match(stdout, /192\.0\.2\.3, asked at boston/)
+  t.match(stdout, /restarts.*\n {2}192\.0\.2\.2\n/)
+  t.match(stdout, /starts again.*\n {2}192\.0\.2\.3\n/)
 })

@@ -13,7 +13,7 @@ const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; err
   {
     args: ['version'],
     code: 1,
-    error: `"version" is not a command: ${COMMANDS}; the version is \`sextant -version\``,
+    error: `"version" is not a command: ${COMMANDS}; to print the version, run \`sextant -version\``,
   },
   { args: ['-foo'], code: 1, error: 'flag provided but not defined: -foo' },
   { args: ['serve', 'foo'], code: 1, error: 'extra command line arguments: [foo]' },

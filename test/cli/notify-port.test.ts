@@ -63,7 +63,7 @@ t.test('a NOTIFY is answered over UDP and TCP, at each address', async (t) => {
     }
   }
   t.equal(asked(), 4)
-  t.match(lines, [/NOTIFYs are taken at 127\.0\.0\.1:\d+$/, /127\.0\.0\.2/])
+  t.match(lines, [/listening for NOTIFY on 127\.0\.0\.1:\d+$/, /127\.0\.0\.2/])
 })
 
 t.test('a flood of anything leaves the event loop to others, and the port open', async (t) => {

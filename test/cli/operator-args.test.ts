@@ -96,33 +96,33 @@ t.test('what makes no sense is refused', (t) => {
     { given: ['--nothing'], want: /flag provided but not defined: -nothing/ },
     { given: ['here'], want: /extra command line arguments: \[here\]/ },
     { given: ['--site'], want: /flag needs an argument: -site/ },
-    { given: ['--site=a b'], want: /invalid value "a b" for --site: want 1 to 63 letters/ },
+    { given: ['--site=a b'], want: /invalid value "a b" for --site: must be 1 to 63 of letters/ },
     {
       given: ['--peer-expiry=soon'],
-      want: /invalid value "soon" for --peer-expiry: want a duration/,
+      want: /invalid value "soon" for --peer-expiry: must be a duration/,
     },
-    { given: ['--peer-expiry=0'], want: /want a duration/ },
-    { given: ['--min-requeue-time=1h'], want: /want no more than --max-requeue-time/ },
-    { given: ['--metrics-bind-address=8080'], want: /want HOST:PORT, :PORT or 0/ },
-    { given: ['--metrics-bind-address=:99999'], want: /want HOST:PORT, :PORT or 0/ },
+    { given: ['--peer-expiry=0'], want: /must be a duration/ },
+    { given: ['--min-requeue-time=1h'], want: /must be at most --max-requeue-time/ },
+    { given: ['--metrics-bind-address=8080'], want: /must be HOST:PORT, :PORT or 0/ },
+    { given: ['--metrics-bind-address=:99999'], want: /must be HOST:PORT, :PORT or 0/ },
     {
       given: ['--delegation-role=third'],
-      want: /invalid value "third" for --delegation-role: want primary or secondary/,
+      want: /invalid value "third" for --delegation-role: must be primary or secondary/,
     },
     {
       given: ['--group=g1'],
-      want: /invalid value "g1" for --group: want none: groups of clusters are not supported/,
+      want: /invalid value "g1" for --group: must be empty: groups of clusters are not supported/,
     },
     {
       given: ['--cluster-secret-label=a,b'],
-      want: /invalid value "a,b" for --cluster-secret-label: want the key of a label/,
+      want: /invalid value "a,b" for --cluster-secret-label: must be a label key/,
     },
-    { given: ['--remote-removal-timeout=0'], want: /want a duration/ },
-    { given: ['--cluster-leave-time=never'], want: /want a duration/ },
-    { given: ['--log-level=loud'], want: /want debug, info, warning, error/ },
+    { given: ['--remote-removal-timeout=0'], want: /must be a duration/ },
+    { given: ['--cluster-leave-time=never'], want: /must be a duration/ },
+    { given: ['--log-level=loud'], want: /must be one of debug, info, warning, error/ },
   ]
   for (const { given, want } of table) t.match(scanOperatorArgs(given, {}), want, given.join(' '))
-  t.match(scanOperatorArgs([], { LEADER_ELECT: 'perhaps' }), /want true or false/)
+  t.match(scanOperatorArgs([], { LEADER_ELECT: 'perhaps' }), /must be true or false/)
   t.end()
 })
 
@@ -131,12 +131,12 @@ t.test('the help has a line for each flag', (t) => {
   t.equal(lines.length, 23)
   t.match(
     lines.join('\n'),
-    /--peer-expiry +how long the endpoints of a silent peer are kept; default 24h0m0s/,
+    /--peer-expiry +how long to serve the endpoints of a peer that does not answer; default 24h0m0s/,
   )
   t.end()
 })
 
-t.test('NOTIFYs are taken where it is said, and nowhere else', (t) => {
+t.test('NOTIFY is received on the given addresses only', (t) => {
   t.match(scanOperatorArgs([], {}), { notifyAddresses: [], settings: { notifyAllowed: [] } })
   const table = [
     { text: ':5353', want: [{ host: '', port: 5353 }] },
@@ -168,8 +168,11 @@ t.test('NOTIFYs are taken where it is said, and nowhere else', (t) => {
     many,
   ]) {
     const got = scanOperatorArgs([`--notify-bind-address=${bad}`], {})
-    t.match(got, /--notify-bind-address: want up to 8 of IP:PORT or :PORT, or 0$/, bad)
+    t.match(got, /--notify-bind-address: must be 0, or a comma list of up to 8 addresses/, bad)
   }
-  t.match(scanOperatorArgs(['--notify-allow=192.0.2.1'], {}), /--notify-allow: want networks/)
+  t.match(
+    scanOperatorArgs(['--notify-allow=192.0.2.1'], {}),
+    /--notify-allow: must be a comma list of networks/,
+  )
   t.end()
 })

@@ -22,8 +22,8 @@ t.test('AXFR transfers a zone over TCP, signed where a key is given', async (t) 
   t.match([lines[0], lines.at(-1)], [soa, soa])
   t.strictSame(await query(), {
     code: 9,
-    lines: ['; Transfer failed: the server answers REFUSED'],
+    lines: ['; Transfer failed: the server answered REFUSED'],
   })
-  t.match(await query('-y', 'k.:AAAA'), { code: 9, lines: [/the server answers NOTAUTH/] })
+  t.match(await query('-y', 'k.:AAAA'), { code: 9, lines: [/the server answered NOTAUTH/] })
   t.match(await query('-y', 'k.'), { code: 1, lines: [/invalid key of -y/] })
 })

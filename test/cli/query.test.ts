@@ -251,7 +251,7 @@ t.test('takes type, class and name in any order, and glued options, as dig does'
 
 t.test('refuses arguments it cannot use with exit code 1', async (t) => {
   const table: { given: string[]; want: RegExp }[] = [
-    { given: [], want: /want the name/ },
+    { given: [], want: /missing name/ },
     { given: ['a..b'], want: /invalid name: "a\.\.b"/ },
     { given: ['b', 'NOTYPE'], want: /unknown type: "NOTYPE"/ },
     { given: ['a', '-p', '65536'], want: /invalid port/ },
@@ -264,7 +264,7 @@ t.test('refuses arguments it cannot use with exit code 1', async (t) => {
     { given: ['a', '+time=0'], want: /1 to 60/ },
     { given: ['a', '+tries=99'], want: /1 to 10/ },
     { given: ['-x', 'example.org'], want: /invalid address/ },
-    { given: ['a', '@'], want: /want a server/ },
+    { given: ['a', '@'], want: /missing server after @/ },
   ]
   for (const { given, want } of table) {
     const errors: string[] = []

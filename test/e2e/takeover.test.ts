@@ -279,5 +279,5 @@ t.test('where sockets can not be shared -takeover is refused', async (t) => {
     mustStart: false,
   })
   t.equal(await second.exited(), 1)
-  t.match(second.output(), /^-takeover needs sockets that .* dgram \(SEXTANT_UDP\)$/m)
+  t.match(second.output(), /^-takeover requires batched UDP, but UDP is dgram \(SEXTANT_UDP\)$/m)
 })
