@@ -7,6 +7,7 @@ import ts from 'typescript'
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const FILE_LINES_MAX = 500
 const FUNCTION_LINES_MAX = 70
+const PICTURE_OCTETS_MAX = 8192
 
 /** The layer of each folder under src/: a file imports only from its own folder or a lower layer. */
 const LAYERS: readonly (readonly string[])[] = [
@@ -209,4 +210,42 @@ t.test('links of pages lead somewhere', async (t) => {
   )
   t.ok(pages.length > 40)
   t.strictSame(pages.flatMap(deadLinks), [])
+})
+
+/**
+ * Paths of the source tree that a page names although no such file or folder exists. Decision records keep the names
+ * that files had when the decision was made.
+ */
+function lostPaths(file: string, text: string): string[] {
+  const paths = text.matchAll(/(?<![\w/.@-])(?:src|test|bench)\/(?:[\w./-]*\w)?/g)
+  return [...paths]
+    .filter(([path]) => !existsSync(join(root, path)))
+    .map(([path]) => `${file}: ${path}`)
+}
+
+t.test('source paths in pages exist', async (t) => {
+  const pages = filesUnder('docs', '.md').filter((file) => !file.startsWith('docs/adr/'))
+  t.strictSame(lostPaths('a.md', 'in `src/main.ts`, `src/zone/` and src/none.ts.'), [
+    'a.md: src/none.ts',
+  ])
+  t.strictSame(
+    pages.flatMap((file) => lostPaths(file, read(file))),
+    [],
+  )
+})
+
+t.test('pictures are small SVG files without scripts, each shown by a page', async (t) => {
+  const shown = filesUnder('docs', '.md').map(read).join('\n')
+  const pictures = filesUnder('docs', '.svg')
+  t.ok(pictures.length > 0)
+  for (const file of pictures) {
+    const text = read(file)
+    t.ok(text.length <= PICTURE_OCTETS_MAX, `${file} has ${text.length} octets`)
+    t.notMatch(text, /<script|<image|<foreignObject|\son\w+=|href=/, file)
+    t.match(
+      shown,
+      new RegExp(`!\\[[^\\]]{20,}\\]\\([^)]*${file.split('/').at(-1)}\\)`),
+      `${file} has alt text`,
+    )
+  }
 })
