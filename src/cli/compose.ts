@@ -16,6 +16,7 @@ import { createLogger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
 import { createTcpCounters, type TcpCounters } from '../transport/tcp-connection.ts'
+import { releaseMemoryAfterFloods } from './memory-release.ts'
 import { UdpService } from './udp-service.ts'
 
 export interface ComposeOptions {
@@ -53,7 +54,10 @@ export function composeParts(
   const openDns = async (plan: ListenPlan): Promise<DnsListener> => {
     const listener = await openDnsListener(plan, shared)
     // Only once a socket is open: a start that fails says why, and no more.
-    if (!announced) log.info(`udp: ${udp.description}`)
+    if (!announced) {
+      log.info(`udp: ${udp.description}`)
+      releaseMemoryAfterFloods(tcpCounters, systemClock, log)
+    }
     announced = true
     return listener
   }

@@ -39,6 +39,8 @@ export interface TcpLimits {
 }
 
 export interface TcpCounters {
+  /** Connections that are open now. */
+  open: number
   /** Queries that found every exchange taken; their connections are cut. */
   dropped: number
   /** Connections over a limit: refused, or ended to make room. */
@@ -54,7 +56,7 @@ export interface TcpCounters {
 }
 
 export function createTcpCounters(): TcpCounters {
-  return { dropped: 0, refused: 0, timedOut: 0, overrun: 0, malformed: 0, errors: 0 }
+  return { open: 0, dropped: 0, refused: 0, timedOut: 0, overrun: 0, malformed: 0, errors: 0 }
 }
 
 /** A stream, and whom its exchange goes back to. */

@@ -259,6 +259,7 @@ class TcpServer implements TcpListener, TcpHost {
     }
     const connection = new TcpConnection(socket, peer, this.#limits, this)
     this.#places.enter(connection, peer)
+    this.counters.open++
     socket.on('close', () => this.#forget(connection))
     if (this.#isMoving) connection.setMoving(true)
     if (this.#isLeaving) connection.leave()
@@ -303,7 +304,9 @@ class TcpServer implements TcpListener, TcpHost {
 
   /** Once it is closed, or as good as. */
   #forget(connection: TcpConnection): void {
-    if (this.#places.leave(connection) && this.#places.size === 0) this.#whenEmpty?.()
+    if (!this.#places.leave(connection)) return
+    this.counters.open--
+    if (this.#places.size === 0) this.#whenEmpty?.()
   }
 
   #startSweeper(): NodeJS.Timeout {

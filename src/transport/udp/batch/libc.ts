@@ -32,6 +32,8 @@ export interface Libc {
   read(fd: number, address: number, octets: number): number
   write(fd: number, address: number, octets: number): number
   close(fd: number): number
+  /** Returns free memory to the system. Does nothing where the C library has no such function (musl). */
+  mallocTrim(keptOctets: number): void
   errno(): number
   /** Where the first octet of `buffer` is; it never moves. */
   addressOf(buffer: ArrayBufferView): number
@@ -79,8 +81,17 @@ function load(): Libc {
     read: bind('long read(int fd, uintptr_t address, ulong octets)'),
     write: bind('long write(int fd, uintptr_t address, ulong octets)'),
     close: bind('int close(int fd)'),
+    mallocTrim: bindMallocTrim(bind),
     errno: () => koffi.errno(),
     addressOf: (buffer) => Number(koffi.address(buffer)),
+  }
+}
+
+function bindMallocTrim(bind: <Call>(prototype: string) => Call): Libc['mallocTrim'] {
+  try {
+    return bind('int malloc_trim(ulong pad)')
+  } catch {
+    return () => {}
   }
 }
 

@@ -1,0 +1,114 @@
+import type { Clock } from '../base/clock.ts'
+import { systemTimers } from '../base/timers.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { TcpCounters } from '../transport/tcp-connection.ts'
+import { loadLibc } from '../transport/udp/batch/libc.ts'
+
+/** A lower peak leaves too little behind to be worth a pause. */
+const PEAK_MIN = 500
+/** Part of the peak to which connections must have fallen. */
+const REST = 1 / 10
+const RELEASE_MS_MIN = 60_000
+/** The collection of a heap of 30 MiB takes 60 to 85 ms, that of 50 MiB up to 140 ms. */
+const HEAP_OCTETS_MAX = 32 * 2 ** 20
+const CHECK_MS = 1000
+const MIB = 2 ** 20
+
+export interface MemoryReleaseParts {
+  readonly clock: Clock
+  readonly log: Pick<Logger, 'info'>
+  /** Open TCP connections. */
+  readonly connections: () => number
+  readonly memory: () => { readonly rss: number; readonly heapUsed: number }
+  /** Collects all garbage, then calls `done`. */
+  readonly collect: (done: () => void) => void
+  /** Returns free memory to the system. */
+  readonly trim: () => void
+}
+
+/**
+ * Returns the memory of a flood of TCP connections to the system. V8 collects the closed sockets of an idle process only
+ * after minutes, and malloc keeps what they free. This releases both when the connections have fallen from a peak of at
+ * least 500 to less than a tenth, and fall no further, at most once a minute. A large heap is not collected, since that
+ * would hold the control thread for longer than 100 ms.
+ */
+export class MemoryRelease {
+  readonly #parts: MemoryReleaseParts
+  #peak = 0
+  #last = 0
+  /** Octets in use before the peak. A collection takes its time for these: garbage costs it little. */
+  #heapBefore = 0
+  #releasedMs = Number.NEGATIVE_INFINITY
+
+  constructor(parts: MemoryReleaseParts) {
+    this.#parts = parts
+  }
+
+  /** To be called about once a second. */
+  check(): void {
+    const last = this.#last
+    const now = this.#parts.connections()
+    this.#last = now
+    this.#peak = Math.max(this.#peak, now)
+    if (this.#peak < PEAK_MIN) this.#heapBefore = this.#parts.memory().heapUsed
+    else if (now < this.#peak * REST && now >= last) this.#release(now)
+  }
+
+  #release(now: number): void {
+    const { clock, log, memory, collect, trim } = this.#parts
+    const nowMs = clock.monotonic()
+    if (nowMs - this.#releasedMs < RELEASE_MS_MIN) return
+    const peak = this.#peak
+    const before = memory().rss
+    this.#releasedMs = nowMs
+    this.#peak = now
+    const finish = (): void => {
+      trim()
+      const [from, to] = [before, memory().rss].map((octets) => Math.round(octets / MIB))
+      const fall = `TCP connections fell from ${peak} to ${now}`
+      log.info(`memory: resident memory reduced from ${from} to ${to} MiB, ${fall}`)
+    }
+    if (this.#heapBefore > HEAP_OCTETS_MAX) finish()
+    else collect(finish)
+  }
+}
+
+/** Releases memory after floods over TCP as long as this process runs. */
+export function releaseMemoryAfterFloods(
+  counters: Readonly<TcpCounters>,
+  clock: Clock,
+  log: Logger,
+): void {
+  const release = new MemoryRelease({
+    clock,
+    log,
+    connections: () => counters.open,
+    memory: () => process.memoryUsage(),
+    collect: (done) => void collectGarbage().then(done, done),
+    trim,
+  })
+  systemTimers.every(CHECK_MS, () => release.check())
+}
+
+/**
+ * Collects all garbage and shrinks the heap. In Node.js 20 only the inspector can do that; `gc` can from Node.js 22 on.
+ * Rejects if Node.js was built without the inspector.
+ */
+async function collectGarbage(): Promise<void> {
+  const { Session } = await import('node:inspector/promises')
+  const session = new Session()
+  session.connect()
+  try {
+    await session.post('HeapProfiler.collectGarbage')
+  } finally {
+    session.disconnect()
+  }
+}
+
+function trim(): void {
+  try {
+    loadLibc().mallocTrim(0)
+  } catch {
+    // Where koffi does not load, malloc keeps what it has.
+  }
+}

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { startServer } from '../support/server.ts'
+import { ATTACKS, type AttackPlan } from '../support/tcp-attack.ts'
+import { until } from '../support/until.ts'
+
+const SCRIPT = fileURLToPath(new URL('../support/tcp-attack.ts', import.meta.url))
+const HOOKS = new URL('../support/typescript-hooks.mjs', import.meta.url)
+/** Loads TypeScript without tap, which would end a process after 30 s. */
+const LOADER = `data:text/javascript,import{register}from"node:module";register("${HOOKS.href}")`
+const ATTACK_MS_MAX = 300_000
+const GROWTH_MS_MAX = 20_000
+t.setTimeout(900_000)
+
+const ZONE = [
+  '$ORIGIN z.example.\n$TTL 300',
+  '@ SOA ns hostmaster 1 3600 600 86400 300',
+  '@ NS ns\nns A 192.0.2.53',
+  `long TXT ${`"${'x'.repeat(200)}" `.repeat(5)}`,
+  ...Array.from({ length: 30_000 }, (_, i) => `host-${i} A 192.0.2.1`),
+].join('\n')
+const COREFILE = `z.example:{PORT} {
+    bind 127.0.0.1
+    file zone
+    transfer {
+        to *
+    }
+}
+`
+
+function readResidentMib(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+const skip = process.platform === 'linux' ? false : 'reads /proc'
+t.test('memory returns to within 30 % after a flood over TCP', { skip }, async (t) => {
+  const server = await startServer(t, { corefile: COREFILE, files: { zone: ZONE } })
+  const resident = () => readResidentMib(server.process.pid!)
+  const before = resident()
+  const plan: AttackPlan = {
+    port: server.port,
+    kinds: ATTACKS,
+    from: Array.from({ length: 30 }, (_, i) => `127.${i + 1}.0.1`),
+    each: 74,
+  }
+  const command = ['--import', LOADER, SCRIPT, JSON.stringify(plan)]
+  const attack = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => attack.kill('SIGKILL'))
+  let output = ''
+  attack.stdout.on('data', (chunk) => (output += String(chunk)))
+  await until(() => output.includes('ready'), 'the attack', ATTACK_MS_MAX)
+  // How much V8 lets the heap grow is its own affair: a flood that costs little is no failure.
+  const endMs = performance.now() + GROWTH_MS_MAX
+  await until(() => resident() > 1.6 * before || performance.now() > endMs, 'growth')
+  const most = resident()
+  const ended = once(attack, 'close')
+  attack.kill('SIGKILL')
+  await ended
+  await server.prints(/memory: resident memory reduced from/)
+  await until(() => resident() <= 1.3 * before, `${before} MiB as before`)
+  const figures = [before, most, resident()].map((mib) => mib.toFixed(0))
+  t.comment(`MiB before, in and after the flood: ${figures.join(', ')}`)
+})
