@@ -13,6 +13,8 @@ export interface TcpLimits {
   readonly readMs: number
   /** Longest time that replies may wait for the peer to read them. */
   readonly writeMs: number
+  /** As `writeMs` for a reply of many messages, if that is longer. */
+  readonly streamWriteMs: number
   /** Longest time without a query. */
   readonly idleMs: number
   /** Queries per connection; -1 = no limit. */
@@ -239,9 +241,10 @@ export class TcpConnection implements Holder {
     this.#endStreams()
   }
 
-  /** Cuts the connection if the peer has kept us waiting too long. */
+  /** Cuts the connection if the peer has kept us waiting too long, or if a stream has been ended for another. */
   checkDeadlines(nowMs: number): void {
-    if (nowMs < this.#readDeadlineMs && nowMs < this.#writeDeadlineMs) return
+    const isLate = nowMs >= this.#readDeadlineMs || nowMs >= this.#writeDeadlineMs
+    if (!isLate && !this.#streams.some(({ stream }) => stream.isBroken)) return
     this.#counters.timedOut++
     this.#cut()
   }
@@ -449,7 +452,9 @@ export class TcpConnection implements Holder {
     if (this.#clogged) return
     this.#clogged = true
     this.#cloggedMs = performance.now()
-    this.#writeDeadlineMs = this.#cloggedMs + this.#limits.writeMs
+    const { writeMs, streamWriteMs } = this.#limits
+    const patienceMs = this.#streams.length > 0 ? Math.max(writeMs, streamWriteMs) : writeMs
+    this.#writeDeadlineMs = this.#cloggedMs + patienceMs
   }
 
   #unclog(): void {

@@ -44,6 +44,8 @@ export interface TcpListener extends Listener {
 export const TCP_LIMITS_DEFAULT: TcpLimits = {
   readMs: 3000,
   writeMs: 5000,
+  // Linux reports room once a third of a send buffer of up to 4 MiB is free: within 2 min at 12 KiB/s.
+  streamWriteMs: 120_000,
   idleMs: 10_000,
   queriesMax: -1,
   inFlightMax: 64,

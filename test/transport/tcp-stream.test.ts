@@ -115,13 +115,46 @@ t.test('a stream that breaks has its connection cut', async (t) => {
 t.test('a peer that does not read is cut, and no more is composed than it was sent', async (t) => {
   const handler = new Streamer()
   handler.octets = 65_000
-  const { client, listener } = await start(handler, { writeMs: 100 })
+  const { client, listener } = await start(handler, { writeMs: 50, streamWriteMs: 100 })
   client.socket.pause()
   for (let i = 0; i < 3; i++) client.send(Buffer.from([0x6e, 255]))
   await until('it is cut', () => listener.connections === 0)
   t.equal(listener.counters.timedOut, 1)
   t.ok(handler.streams[0]!.sent < 255, `${handler.streams[0]!.sent} messages`)
   t.equal(handler.streams.length, 1, 'the next was not begun')
+  t.equal(handler.streams[0]?.closed, 1)
+  t.equal(handler.inFlight, 0)
+  await client.close()
+})
+
+t.test(
+  'a peer that reads nothing of a stream for longer than a write may take gets all',
+  async (t) => {
+    const handler = new Streamer()
+    handler.octets = 65_000
+    const { client, listener } = await start(handler, { writeMs: 20 })
+    client.socket.pause()
+    client.send(Buffer.from([0x6e, 255]))
+    await until('it has begun', () => handler.streams.length === 1)
+    const startMs = performance.now()
+    await until('the time of a write is over', () => performance.now() - startMs > 500)
+    t.ok(handler.streams[0]!.sent < 255, `${handler.streams[0]!.sent} messages`)
+    client.socket.resume()
+    await until('all came', () => client.received.length === 255)
+    t.equal(listener.counters.timedOut, 0)
+    await client.close()
+  },
+)
+
+t.test('a stream that is ended for another has its connection cut', async (t) => {
+  const handler = new Streamer()
+  handler.octets = 65_000
+  const { client, listener } = await start(handler, { writeMs: 20 })
+  client.socket.pause()
+  client.send(Buffer.from([0x6e, 255]))
+  await until('it has begun', () => handler.streams.length === 1)
+  handler.streams[0]!.isBroken = true
+  await until('it is cut', () => listener.connections === 0)
   t.equal(handler.streams[0]?.closed, 1)
   t.equal(handler.inFlight, 0)
   await client.close()

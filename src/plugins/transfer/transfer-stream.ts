@@ -28,6 +28,8 @@ export interface TransferCounts {
 /** Composes the messages of one transfer as its peer takes them. */
 export class TransferStream implements ReplyStream {
   isBroken = false
+  /** Monotonic milliseconds: when the peer had last taken all messages before. */
+  takenMs: number
   readonly #tx: Transaction
   readonly #records: Iterator<RecordView, void>
   readonly #clock: Clock
@@ -51,7 +53,8 @@ export class TransferStream implements ReplyStream {
     this.#records = records
     this.#clock = clock
     this.#onEnd = onEnd
-    this.#deadlineMs = clock.monotonic() + TRANSFER_MS_MAX
+    this.takenMs = clock.monotonic()
+    this.#deadlineMs = this.takenMs + TRANSFER_MS_MAX
     this.#held = this.#pull()
   }
 
@@ -61,7 +64,7 @@ export class TransferStream implements ReplyStream {
       return this.#compose(out)
     } catch (error) {
       this.#fault = error instanceof Error ? error.message : String(error)
-      return this.#break()
+      return this.abandon()
     }
   }
 
@@ -70,17 +73,25 @@ export class TransferStream implements ReplyStream {
       this.#isWhole = true
       return 0
     }
-    if (this.#clock.monotonic() > this.#deadlineMs) return this.#break()
+    if (this.isBroken) return 0
+    this.takenMs = this.#clock.monotonic()
+    if (this.takenMs > this.#deadlineMs) return this.abandon()
     this.#fill()
     const { query, response } = this.#tx
     const { signer } = response
     const limit = MESSAGE_OCTETS_MAX - (signer === null ? 0 : signer.octets)
     let octets = compose(query, response, out, limit)
-    if (response.truncated) return this.#break()
+    if (response.truncated) return this.abandon()
     if (signer !== null) octets = signer.sign(out, octets, Math.floor(this.#clock.now() / 1000))
     this.#messageCount++
     this.#octetCount += octets
     return octets
+  }
+
+  /** Has the connection cut; no message goes out any more. */
+  abandon(): number {
+    this.isBroken = true
+    return 0
   }
 
   close(): void {
@@ -116,11 +127,6 @@ export class TransferStream implements ReplyStream {
   #pull(): RecordView | undefined {
     const next = this.#records.next()
     return next.done === true ? undefined : next.value
-  }
-
-  #break(): number {
-    this.isBroken = true
-    return 0
   }
 }
 

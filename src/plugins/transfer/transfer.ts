@@ -19,6 +19,8 @@ import { axfrRecords, ixfrRecords, type TransferCounts, TransferStream } from '.
 export const STREAMS_MAX = 32
 /** And of these, to one address. */
 export const STREAMS_PER_PEER_MAX = 4
+/** A transfer whose peer has taken nothing for so long makes room for another. */
+export const STALLED_MS_MIN = 5000
 
 export interface FinishedTransfer extends TransferCounts {
   readonly zone: Uint8Array
@@ -46,9 +48,8 @@ export class Transfer implements Handler {
   readonly plain: PlainLink
   readonly #next: Handler
   readonly #parts: TransferParts
-  #streams = 0
-  /** Under way, by address of the peer. */
-  readonly #streamsTo = new Map<string, number>()
+  /** Under way, with the address of the peer. */
+  readonly #streams = new Map<TransferStream, string>()
 
   constructor(next: Handler, parts: TransferParts) {
     this.#next = next
@@ -80,8 +81,7 @@ export class Transfer implements Handler {
     const soa = view?.soa()
     if (view === undefined || soa === undefined) return this.#next.serve(tx)
     response.answeredBy = this.name
-    const toPeer = this.#streamsTo.get(peerText(query)) ?? 0
-    if (this.#streams >= STREAMS_MAX || toPeer >= STREAMS_PER_PEER_MAX) {
+    if (!this.#hasRoom(peerText(query))) {
       response.error = 'too many transfers are under way'
       return Rcode.SERVFAIL
     }
@@ -118,19 +118,26 @@ export class Transfer implements Handler {
     const about = { zone, serial, kind, peerAddress, peerFamily: peerFamilyOf(tx.query) }
     const peer = peerText(tx.query)
     tx.response.authoritative = true
-    tx.stream = new TransferStream(tx, records, clock, (counts) => {
-      this.#count(peer, -1)
+    const stream = new TransferStream(tx, records, clock, (counts) => {
+      this.#streams.delete(stream)
       onEnd({ ...counts, ...about })
     })
-    this.#count(peer, 1)
+    this.#streams.set(stream, peer)
+    tx.stream = stream
     return Rcode.NOERROR
   }
 
-  #count(peer: string, change: 1 | -1): void {
-    this.#streams += change
-    const toPeer = (this.#streamsTo.get(peer) ?? 0) + change
-    if (toPeer === 0) this.#streamsTo.delete(peer)
-    else this.#streamsTo.set(peer, toPeer)
+  /** True if there is room for one more to `peer`, if need be the room of the transfer that has stalled for longest. */
+  #hasRoom(peer: string): boolean {
+    const all = [...this.#streams.keys()]
+    const own = all.filter((stream) => this.#streams.get(stream) === peer)
+    if (all.length < STREAMS_MAX && own.length < STREAMS_PER_PEER_MAX) return true
+    const rivals = own.length < STREAMS_PER_PEER_MAX ? all : own
+    const worst = rivals.reduce((a, b) => (b.takenMs < a.takenMs ? b : a))
+    if (this.#parts.clock.monotonic() - worst.takenMs < STALLED_MS_MIN) return false
+    worst.abandon()
+    this.#streams.delete(worst)
+    return true
   }
 
   /** As whoever has the zone answers for its SOA. RFC 1995 section 2. */

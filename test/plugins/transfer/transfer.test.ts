@@ -8,7 +8,11 @@ import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../../src/dns/tsig/key.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { transferWith } from '../../../src/plugins/transfer/setup.ts'
-import { STREAMS_MAX, STREAMS_PER_PEER_MAX } from '../../../src/plugins/transfer/transfer.ts'
+import {
+  STALLED_MS_MIN,
+  STREAMS_MAX,
+  STREAMS_PER_PEER_MAX,
+} from '../../../src/plugins/transfer/transfer.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -291,6 +295,38 @@ t.test('one peer has so many transfers at a time, and leaves the others theirs',
   all[0]!.stream!.close()
   t.equal(await handler.serve(request({})), 0)
   t.equal(await handler.serve(request({})), Rcode.SERVFAIL)
+})
+
+t.test('the transfer that has stalled for longest makes room for another', async (t) => {
+  const table = [
+    { name: 'of the block', count: STREAMS_MAX, from: (i: number) => `127.0.0.${i + 1}` },
+    { name: 'of the peer', count: STREAMS_PER_PEER_MAX, from: () => '127.0.1.1' },
+  ]
+  for (const { name, count, from } of table) {
+    const { c, put } = await started(t, 'to 127.0.0.0/8')
+    put(1)
+    const handler = c.handler(BELOW)
+    if (name === 'of the peer') await handler.serve(request({ from: '127.0.0.1' }))
+    const all = Array.from({ length: count }, (_, i) => request({ from: from(i) }))
+    for (const tx of all) t.equal(await handler.serve(tx), 0)
+    const out = new Uint8Array(65535)
+    const isBroken = () => all.map(({ stream }) => stream!.isBroken)
+    const none = all.map(() => false)
+    const more = () => handler.serve(request({ from: '127.0.1.1' }))
+    c.clock.pass(STALLED_MS_MIN - 1)
+    t.equal(await more(), Rcode.SERVFAIL, name)
+    t.strictSame(isBroken(), none)
+    // All but the second take something.
+    for (const [i, { stream }] of all.entries()) if (i !== 1) stream!.next(out)
+    c.clock.pass(1)
+    t.equal(await more(), 0, name)
+    t.strictSame(isBroken(), none.with(1, true))
+    t.equal(all[1]!.stream!.next(out), 0, 'nothing more goes out')
+    t.equal(await more(), Rcode.SERVFAIL, 'no other has stalled')
+    // Its place is free once only.
+    all[1]!.stream!.close()
+    t.equal(await more(), Rcode.SERVFAIL, name)
+  }
 })
 
 t.test('a zone whose content changed without its serial has no history', async (t) => {
