@@ -15,7 +15,7 @@ import { type LineBuffer, printLine } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
-import { createTcpCounters, type TcpCounters } from '../transport/tcp-connection.ts'
+import { createTcpCounters, type TcpCounters } from '../transport/tcp-counters.ts'
 import { releaseMemoryAfterFloods } from './memory-release.ts'
 import { UdpService } from './udp-service.ts'
 

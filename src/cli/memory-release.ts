@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { systemTimers } from '../base/timers.ts'
 import type { Logger } from '../telemetry/log.ts'
-import type { TcpCounters } from '../transport/tcp-connection.ts'
+import type { TcpCounters } from '../transport/tcp-counters.ts'
 import { loadLibc } from '../transport/udp/batch/libc.ts'
 
 /** A lower peak leaves too little behind to be worth a pause. */

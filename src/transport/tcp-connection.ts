@@ -5,6 +5,7 @@ import { type Exchange, type QueryHandler, STREAMED } from './exchange.ts'
 import { descriptorOf, type HandedOver, type HandedState, type Handover } from './handover.ts'
 import { type Peer, parsePeerAddress } from './peer-address.ts'
 import type { Holder } from './places.ts'
+import type { TcpCounters } from './tcp-counters.ts'
 import type { Turns } from './turns.ts'
 
 /** Bounds on what one peer, and all of them, can make the server hold. */
@@ -38,27 +39,6 @@ export interface TcpLimits {
   readonly quietMs: number
   /** How long `close` waits for clients to end their connections or to be silent, and for queries in flight. */
   readonly drainMs: number
-}
-
-export interface TcpCounters {
-  /** Connections that are open now. */
-  open: number
-  /** Queries that found every exchange taken; their connections are cut. */
-  dropped: number
-  /** Connections over a limit: refused, or ended to make room. */
-  refused: number
-  /** Connections cut because the peer did not send or read in time. */
-  timedOut: number
-  /** Connections cut because the peer left too much unread. */
-  overrun: number
-  /** Connections cut because of a message that is too short or too long. */
-  malformed: number
-  /** Resets and other errors of sockets. */
-  errors: number
-}
-
-export function createTcpCounters(): TcpCounters {
-  return { open: 0, dropped: 0, refused: 0, timedOut: 0, overrun: 0, malformed: 0, errors: 0 }
 }
 
 /** A stream, and whom its exchange goes back to. */

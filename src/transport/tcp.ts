@@ -8,14 +8,8 @@ import { openHost } from './open-host.ts'
 import { type Peer, peerOf } from './peer-address.ts'
 import { Places } from './places.ts'
 import type { SharedPorts } from './shared-port.ts'
-import {
-  createTcpCounters,
-  NEWCOMER,
-  TcpConnection,
-  type TcpCounters,
-  type TcpHost,
-  type TcpLimits,
-} from './tcp-connection.ts'
+import { NEWCOMER, TcpConnection, type TcpHost, type TcpLimits } from './tcp-connection.ts'
+import { createTcpCounters, type TcpCounters } from './tcp-counters.ts'
 import { Turns } from './turns.ts'
 
 export interface TcpOptions {
