@@ -19,7 +19,16 @@ t.test('outputs are compared line by line, … standing for anything', async (t)
   for (const { want, got, ok } of table) t.equal(agrees(want, got), ok, `${want} ~ ${got}`)
 })
 
-const PAGES = ['tutorials/quick-start.md', 'tutorials/two-sites.md', 'reference/records.md']
+const PAGES = [
+  'tutorials/quick-start.md',
+  'tutorials/two-sites.md',
+  'reference/records.md',
+  'how-to/drain-a-site.md',
+  'how-to/fail-over.md',
+  'how-to/migrate-from-coredns.md',
+  'how-to/migrate-from-gdnsd.md',
+  'how-to/troubleshoot.md',
+]
 
 for (const page of PAGES.map((name) => `docs/${name}`)) {
   t.test(`${page} does what it shows`, needs('dig'), async (t) => {
