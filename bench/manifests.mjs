@@ -15,8 +15,8 @@ import { ZoneVersions } from '../dist/plugin/zone-versions.js'
 import { OfferedVersions } from '../dist/plugins/kuadrant/offered-versions.js'
 import { KuadrantZones } from '../dist/plugins/kuadrant/zones.js'
 import { ManifestSource } from '../dist/record/manifests/manifest-source.js'
+import { RefCountedSource } from '../dist/record/ref-counted-source.js'
 import { SerialBook } from '../dist/record/serials/serial-book.js'
-import { SharedSource } from '../dist/record/source-sharing.js'
 import { SteeringTable } from '../dist/steering/table.js'
 import { ZoneImage } from '../dist/zone/image/writer.js'
 import { median } from './median.mjs'
@@ -85,7 +85,7 @@ console.log(`before: ${residentMb()} MB resident`)
 const start = performance.now()
 const cpuBefore = process.cpuUsage().user
 const parts = { clock: systemClock, timers: systemTimers, log }
-const shared = new SharedSource(new ManifestSource({ directory, ...parts }), parts)
+const shared = new RefCountedSource(new ManifestSource({ directory, ...parts }), parts)
 await shared.start()
 const image = new ZoneImage()
 const table = new SteeringTable({

@@ -24,8 +24,8 @@ import { ZoneVersions } from '../dist/plugin/zone-versions.js'
 import { OfferedVersions } from '../dist/plugins/kuadrant/offered-versions.js'
 import { KuadrantZones } from '../dist/plugins/kuadrant/zones.js'
 import { ManifestSource } from '../dist/record/manifests/manifest-source.js'
+import { RefCountedSource } from '../dist/record/ref-counted-source.js'
 import { SerialBook } from '../dist/record/serials/serial-book.js'
-import { SharedSource } from '../dist/record/source-sharing.js'
 import { SteeringTable } from '../dist/steering/table.js'
 import { ZoneImage } from '../dist/zone/image/writer.js'
 
@@ -95,7 +95,7 @@ const note = (text) => lines.push(text)
 const log = { debug() {}, info: note, warning: note, error: note }
 const parts = { clock: systemClock, timers: systemTimers, log }
 const pauses = new Pauses()
-const shared = new SharedSource(new ManifestSource({ directory, ...parts }), parts)
+const shared = new RefCountedSource(new ManifestSource({ directory, ...parts }), parts)
 await shared.start()
 const image = new ZoneImage()
 const table = new SteeringTable({

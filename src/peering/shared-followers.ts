@@ -1,8 +1,8 @@
-import { Shared } from '../base/shared.ts'
+import { RefCounted } from '../base/ref-counted.ts'
 import { PeerFollower } from './peer.ts'
 import type { PeerFollowerOptions } from './peer-options.ts'
 
-const followers = new Shared<PeerFollower>((follower) => follower.close())
+const followers = new RefCounted<PeerFollower>((follower) => follower.close())
 
 /**
  * Who follows the peer that goes by `key`, started: blocks of one process share it, and what it knows outlives

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { RISE_STEPS } from '../../src/probing/ramp-up.ts'
-import { acquireRampUp } from '../../src/probing/shared-probing.ts'
+import { acquireRampUp } from '../../src/probing/ref-counted-probing.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { recordOf, TestSource } from './stage.ts'
 

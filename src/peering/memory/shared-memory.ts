@@ -1,7 +1,7 @@
-import { Shared } from '../../base/shared.ts'
+import { RefCounted } from '../../base/ref-counted.ts'
 import { PeerMemory, type PeerMemoryOptions } from './peer-memory.ts'
 
-const memories = new Shared<PeerMemory>((memory) => memory.close())
+const memories = new RefCounted<PeerMemory>((memory) => memory.close())
 
 /**
  * The memory in the file `options.path`, opened: one for all blocks that name it, and for both instances

@@ -3,7 +3,7 @@ import type { PeerMemory } from '../../peering/memory/peer-memory.ts'
 import type { PeerDisputes } from '../../peering/merged-source.ts'
 import { labelsOf, type PeerStatus } from '../../peering/peer-status.ts'
 import type { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
-import type { SharedSource } from '../../record/source-sharing.ts'
+import type { RefCountedSource } from '../../record/ref-counted-source.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import type { KuadrantZones } from './zones.ts'
 
@@ -58,7 +58,7 @@ export function measureSnapshot(
 export function measure(
   metrics: MetricsRegistry,
   name: string,
-  shared: SharedSource,
+  shared: RefCountedSource,
   zones: KuadrantZones,
 ): () => void {
   const labels = ['source', 'zone', 'state']

@@ -1,7 +1,7 @@
 import { acquireCluster, isClusterRead } from '../../record/kubernetes/acquire.ts'
 import type { KubernetesSourceOptions } from '../../record/kubernetes/kubernetes-source.ts'
-import { acquireSource, isSourceOpen } from '../../record/manifests/shared-source.ts'
-import type { SharedSource } from '../../record/source-sharing.ts'
+import { acquireManifests, isManifestSourceOpen } from '../../record/manifests/acquire-manifests.ts'
+import type { RefCountedSource } from '../../record/ref-counted-source.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /**
@@ -11,12 +11,12 @@ import type { SourcePlace } from './source-place.ts'
 export function acquire(
   place: SourcePlace,
   parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
-): Promise<{ readonly shared: SharedSource; readonly release: () => void }> {
+): Promise<{ readonly shared: RefCountedSource; readonly release: () => void }> {
   if (place.kind === 'kubernetes') return acquireCluster(place, parts)
-  return acquireSource({ ...parts, directory: place.directory })
+  return acquireManifests({ ...parts, directory: place.directory })
 }
 
 /** True if somebody in this process has read it. */
 export function isRead(place: SourcePlace): boolean {
-  return place.kind === 'kubernetes' ? isClusterRead(place) : isSourceOpen(place.directory)
+  return place.kind === 'kubernetes' ? isClusterRead(place) : isManifestSourceOpen(place.directory)
 }

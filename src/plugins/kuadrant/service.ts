@@ -5,6 +5,7 @@ import type { LocalTeller } from '../../peering/local-teller.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { VersionSource } from '../../plugin/zone-versions.ts'
 import { isLocalZone } from '../../record/local-zone.ts'
+import type { RefCountedSource } from '../../record/ref-counted-source.ts'
 import { SerialBook } from '../../record/serials/serial-book.ts'
 import type { SerialFile } from '../../record/serials/serial-file.ts'
 import { acquireSerialFile } from '../../record/serials/shared-serial-file.ts'
@@ -12,7 +13,6 @@ import { printFacts } from '../../record/snapshot/facts.ts'
 import { SnapshotKeeper } from '../../record/snapshot/keeper.ts'
 import { type LoadedSnapshot, loadSnapshot } from '../../record/snapshot/load.ts'
 import type { RecordSource } from '../../record/source.ts'
-import type { SharedSource } from '../../record/source-sharing.ts'
 import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
 import { type BlockHealth, type BlockHealthParts, openHealth, openRampUp } from './block-health.ts'
 import { placeOf } from './block-place.ts'
@@ -70,7 +70,7 @@ export class KuadrantService {
   readonly #stops = new Stops()
   /** Undefined = there are none. */
   readonly #peers: BlockPeers | undefined
-  #shared: SharedSource | undefined
+  #shared: RefCountedSource | undefined
   #health: BlockHealth | undefined
   #zones: KuadrantZones | undefined
   #keeper: SnapshotKeeper | undefined

@@ -1,18 +1,18 @@
 import type { Clock } from '../../base/clock.ts'
-import { Shared } from '../../base/shared.ts'
+import { RefCounted } from '../../base/ref-counted.ts'
 import { LocalTeller } from '../../peering/local-teller.ts'
 import { UntoldRecords } from '../../peering/untold.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
+import type { RefCountedSource } from '../../record/ref-counted-source.ts'
 import type { StoredRecord } from '../../record/source.ts'
-import type { SharedSource } from '../../record/source-sharing.ts'
 import type { KuadrantOptions } from './options.ts'
 import { nameOf } from './source-place.ts'
 import { isAllowed } from './zone-content.ts'
 
-const tellers = new WeakMap<SharedSource, Map<string, LocalTeller>>()
+const tellers = new WeakMap<RefCountedSource, Map<string, LocalTeller>>()
 
 /** Who tells the records of a source as those of `site`: one for all zones, and over reloads. */
-export function tellerOf(shared: SharedSource, site: string, clock: Clock): LocalTeller {
+export function tellerOf(shared: RefCountedSource, site: string, clock: Clock): LocalTeller {
   const bySite = tellers.get(shared) ?? new Map<string, LocalTeller>()
   tellers.set(shared, bySite)
   const teller = bySite.get(site) ?? new LocalTeller(site, clock)
@@ -20,14 +20,14 @@ export function tellerOf(shared: SharedSource, site: string, clock: Clock): Loca
   return teller
 }
 
-const untold = new Shared<UntoldRecords>((records) => records.close())
+const untold = new RefCounted<UntoldRecords>((records) => records.close())
 
 /**
  * Has the log say what a site can't tell of its records: once for all blocks that tell the same of them, and over
  * reloads. The returned function ends it.
  */
 export function watchUntold(
-  shared: SharedSource,
+  shared: RefCountedSource,
   site: string,
   options: KuadrantOptions,
   { log, clock }: Pick<SetupContext, 'log' | 'clock'>,

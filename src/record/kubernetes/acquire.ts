@@ -1,7 +1,7 @@
 import { Random } from '../../base/random.ts'
 import type { ApiClient } from '../../kube/api.ts'
 import type { ApiPlace } from '../../kube/kubeconfig.ts'
-import { acquireShared, SharedSource, sharedBelow } from '../source-sharing.ts'
+import { acquireSource, RefCountedSource, sourcesWithPrefix } from '../ref-counted-source.ts'
 import type { KubernetesSourceOptions } from './kubernetes-source.ts'
 
 /** Which records of which cluster. */
@@ -18,7 +18,7 @@ export interface ClusterRecords extends ApiPlace {
 export async function acquireCluster(
   records: ClusterRecords,
   parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
-): Promise<{ readonly shared: SharedSource; readonly release: () => void }> {
+): Promise<{ readonly shared: RefCountedSource; readonly release: () => void }> {
   // All that knows Kubernetes is loaded with the first cluster.
   const { digestOf } = await import('../../kube/kubeconfig.ts')
   const { KubernetesSource } = await import('./kubernetes-source.ts')
@@ -27,10 +27,10 @@ export async function acquireCluster(
   const { api, warning } = await openApi(records)
   const random = new Random(Math.trunc(Math.random() * 2 ** 32))
   const { namespaces } = records
-  return acquireShared(key, () => {
+  return acquireSource(key, () => {
     if (warning !== '') parts.log.warning(warning)
     const source = new KubernetesSource({ ...parts, api, namespaces, random })
-    return new SharedSource(source, parts)
+    return new RefCountedSource(source, parts)
   })
 }
 
@@ -39,7 +39,7 @@ export async function acquireCluster(
  * one that is still waited for has nothing to serve.
  */
 export function isClusterRead(records: ClusterRecords): boolean {
-  return sharedBelow(`${keyOf(records)} `).some(({ source }) => source.unreadyReason() === '')
+  return sourcesWithPrefix(`${keyOf(records)} `).some(({ source }) => source.unreadyReason() === '')
 }
 
 /** `warning`: what an operator should know of the configuration; '' = nothing. Throws InputError where it is of no use. */

@@ -1,7 +1,7 @@
-import { Shared } from '../../base/shared.ts'
+import { RefCounted } from '../../base/ref-counted.ts'
 import { SerialFile, type SerialFileOptions } from './serial-file.ts'
 
-const files = new Shared<SerialFile>((file) => file.close())
+const files = new RefCounted<SerialFile>((file) => file.close())
 
 /**
  * The serials file at `options.path`, opened: one for all blocks that name it, and for both instances

@@ -9,7 +9,7 @@ import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
 import { Siblings } from '../../../src/plugins/kuadrant/siblings.ts'
 import { scanNamespaces } from '../../../src/plugins/kuadrant/source-place.ts'
-import { isSourceOpen } from '../../../src/record/manifests/shared-source.ts'
+import { isManifestSourceOpen } from '../../../src/record/manifests/acquire-manifests.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
@@ -344,12 +344,12 @@ t.test('a block that is over before it began claims nothing any more', async (t)
   const before = prepared()
   await before.stop()
   await Siblings.of(before.corefile).claimAll()
-  t.equal(isSourceOpen(directory), false, 'asked after its end')
+  t.equal(isManifestSourceOpen(directory), false, 'asked after its end')
   const meanwhile = prepared()
   const claimed = Siblings.of(meanwhile.corefile).claimAll()
   await meanwhile.stop()
   await claimed
-  t.equal(isSourceOpen(directory), false, 'asked before its end')
+  t.equal(isManifestSourceOpen(directory), false, 'asked before its end')
 })
 
 t.test('a directory that is not there stops the start, and names the line', async (t) => {

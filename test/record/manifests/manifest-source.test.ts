@@ -12,9 +12,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { systemTimers, type Timers } from '../../../src/base/timers.ts'
+import { acquireManifests } from '../../../src/record/manifests/acquire-manifests.ts'
 import { checkManifests } from '../../../src/record/manifests/check-manifests.ts'
 import { ManifestSource } from '../../../src/record/manifests/manifest-source.ts'
-import { acquireSource } from '../../../src/record/manifests/shared-source.ts'
 import { unpackRecord } from '../../../src/record/pack.ts'
 import { backdate } from '../../support/backdate.ts'
 import { FakeClock } from '../../support/setup.ts'
@@ -411,8 +411,8 @@ t.test('everybody over one directory shares one source, the last one closes it',
   const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
   const options = { directory, log: silent, clock: systemClock, timers: systemTimers }
   backdate(directory)
-  const first = await acquireSource(options)
-  const second = await acquireSource(options)
+  const first = await acquireManifests(options)
+  const second = await acquireManifests(options)
   t.equal(first.shared, second.shared)
   t.equal(first.shared.source.filesRead, 1)
   first.release()
@@ -422,7 +422,7 @@ t.test('everybody over one directory shares one source, the last one closes it',
   const read = source.filesRead
   await until(() => source.filesRead > read, 'the source to be alive')
   second.release()
-  const third = await acquireSource(options)
+  const third = await acquireManifests(options)
   t.not(third.shared, first.shared)
   third.release()
 })

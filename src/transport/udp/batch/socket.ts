@@ -90,7 +90,7 @@ const DISCARD_PORT = 9
  *     receive ─▶ n ─▶ for each slot: describe(slot, query), answer, reply(slot, …) ─▶ flush
  *
  * What is in a slot is gone with the next `receive`. A query that must wait is copied (`copyUnit`), and
- * answered from a unit that another socket of the same place keeps for it (`takeUnit`, `giveBack`).
+ * answered from a unit that another socket of the same place keeps for it (`takeUnit`, `releaseUse`).
  * Never waits; nothing here allocates per packet.
  */
 export class BatchSocket implements SocketPlace {
@@ -223,7 +223,7 @@ export class BatchSocket implements SocketPlace {
     return copy
   }
 
-  /** Keeps what `copyUnit` gave until `giveBack`, and describes it in `query`. Only while `canTake`. */
+  /** Keeps what `copyUnit` gave until `releaseUse`, and describes it in `query`. Only while `canTake`. */
   takeUnit(copy: Uint8Array, query: Query): number {
     const index = this.#spare.pop() ?? this.#taken.length
     this.#taken[index] = copy

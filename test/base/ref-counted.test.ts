@@ -1,9 +1,9 @@
 import t from 'tap'
-import { Shared } from '../../src/base/shared.ts'
+import { RefCounted } from '../../src/base/ref-counted.ts'
 
 t.test('made for the first user, ended after the last, and made anew then', async (t) => {
   const ended: number[] = []
-  const shared = new Shared<number>((item) => ended.push(item))
+  const shared = new RefCounted<number>((item) => ended.push(item))
   let made = 0
   const make = (): number => ++made
   const first = shared.acquire('a', make)

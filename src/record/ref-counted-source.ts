@@ -12,7 +12,7 @@ const CLAIMS_SETTLE_MS = 1000
 const NAMED_MAX = 5
 
 /** What a shared source tells of and waits with. */
-export interface SharedSourceParts {
+export interface RefCountedSourceParts {
   readonly log: Logger
   readonly timers: Timers
 }
@@ -21,10 +21,10 @@ export interface SharedSourceParts {
  * One source of records with everybody who reads it: several server blocks over the same directory or
  * cluster read it once, and so do the old and the new instance of a reload.
  */
-export class SharedSource<S extends FollowedSource = FollowedSource> {
+export class RefCountedSource<S extends FollowedSource = FollowedSource> {
   readonly source: S
   readonly claims: ZoneClaims = new ZoneClaims()
-  readonly #parts: SharedSourceParts
+  readonly #parts: RefCountedSourceParts
   readonly #unclaimed = new Set<string>()
   /** Of these, the ones that are not logged yet. */
   #fresh = new Set<string>()
@@ -32,7 +32,7 @@ export class SharedSource<S extends FollowedSource = FollowedSource> {
   #cancelWarning: (() => void) | undefined
   #isClosed = false
 
-  constructor(source: S, parts: SharedSourceParts) {
+  constructor(source: S, parts: RefCountedSourceParts) {
     this.#parts = parts
     this.source = source
     this.claims.onChange(() => this.#scheduleWarning())
@@ -122,7 +122,7 @@ export class SharedSource<S extends FollowedSource = FollowedSource> {
 }
 
 interface Use {
-  readonly shared: SharedSource
+  readonly shared: RefCountedSource
   readonly started: Promise<void>
   users: number
 }
@@ -133,10 +133,10 @@ const uses = new Map<string, Use>()
  * The source that goes by `key`, started; `open` makes it where nobody has it yet. Rejects with what
  * stopped its start. The returned function gives it back; the last one to do so closes it.
  */
-export async function acquireShared<S extends FollowedSource>(
+export async function acquireSource<S extends FollowedSource>(
   key: string,
-  open: () => SharedSource<S>,
-): Promise<{ readonly shared: SharedSource<S>; readonly release: () => void }> {
+  open: () => RefCountedSource<S>,
+): Promise<{ readonly shared: RefCountedSource<S>; readonly release: () => void }> {
   let use = uses.get(key)
   if (use === undefined) {
     const shared = open()
@@ -145,7 +145,7 @@ export async function acquireShared<S extends FollowedSource>(
   }
   const own = use
   own.users++
-  const release = once(() => giveBack(key, own))
+  const release = once(() => releaseUse(key, own))
   try {
     await own.started
   } catch (error) {
@@ -153,20 +153,20 @@ export async function acquireShared<S extends FollowedSource>(
     throw error
   }
   // A key says what kind of source it is of.
-  return { shared: own.shared as SharedSource<S>, release }
+  return { shared: own.shared as RefCountedSource<S>, release }
 }
 
 /** The source that somebody in this process has by that key; undefined = nobody. */
-export function findShared(key: string): SharedSource | undefined {
+export function findSource(key: string): RefCountedSource | undefined {
   return uses.get(key)?.shared
 }
 
 /** Those that somebody in this process has by keys that begin so. */
-export function sharedBelow(prefix: string): SharedSource[] {
+export function sourcesWithPrefix(prefix: string): RefCountedSource[] {
   return [...uses].filter(([key]) => key.startsWith(prefix)).map(([, { shared }]) => shared)
 }
 
-function giveBack(key: string, use: Use): void {
+function releaseUse(key: string, use: Use): void {
   if (--use.users > 0) return
   if (uses.get(key) === use) uses.delete(key)
   use.shared.close()

@@ -11,7 +11,7 @@ interface Use<T> {
 }
 
 /** What several blocks share, and both instances of a reload: closed when the last one gives it back. */
-class Shares<T extends { close(): void }> {
+class RefCountedByKey<T extends { close(): void }> {
   readonly #uses = new Map<string, Use<T>>()
 
   take(key: string, open: () => T): { readonly taken: T; readonly release: () => void } {
@@ -51,10 +51,10 @@ class MeasuredProbing {
   }
 }
 
-const probings = new Shares<MeasuredProbing>()
-const ramps = new Shares<KeptRampUp>()
+const probings = new RefCountedByKey<MeasuredProbing>()
+const ramps = new RefCountedByKey<KeptRampUp>()
 /** By path. */
-const files = new Shares<RampUpFile>()
+const files = new RefCountedByKey<RampUpFile>()
 
 /** A slow start with the file that keeps it over a restart; path '' = none does. */
 class KeptRampUp extends RampUp {

@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs'
-import { acquireShared, findShared, SharedSource } from '../source-sharing.ts'
+import { acquireSource, findSource, RefCountedSource } from '../ref-counted-source.ts'
 import { isSystemError } from './directory.ts'
 import { directoryError } from './manifest-file.ts'
 import { ManifestSource, type ManifestSourceOptions } from './manifest-source.ts'
@@ -8,17 +8,17 @@ import { ManifestSource, type ManifestSourceOptions } from './manifest-source.ts
  * The source of a directory, read and followed, with all who read it. Throws InputError where the
  * directory can't be read. The returned function gives it back; the last one to do so closes it.
  */
-export async function acquireSource(
+export async function acquireManifests(
   options: ManifestSourceOptions,
-): Promise<{ readonly shared: SharedSource<ManifestSource>; readonly release: () => void }> {
+): Promise<{ readonly shared: RefCountedSource<ManifestSource>; readonly release: () => void }> {
   const key = `manifests ${resolveDirectory(options.directory)}`
-  return acquireShared(key, () => new SharedSource(new ManifestSource(options), options))
+  return acquireSource(key, () => new RefCountedSource(new ManifestSource(options), options))
 }
 
 /** True if somebody in this process reads the directory. */
-export function isSourceOpen(directory: string): boolean {
+export function isManifestSourceOpen(directory: string): boolean {
   try {
-    return findShared(`manifests ${realpathSync(directory)}`) !== undefined
+    return findSource(`manifests ${realpathSync(directory)}`) !== undefined
   } catch (error) {
     if (!isSystemError(error)) throw error
     return false

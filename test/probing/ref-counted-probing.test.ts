@@ -1,6 +1,6 @@
 import t from 'tap'
 import { RISE_STEPS } from '../../src/probing/ramp-up.ts'
-import { acquireRampUp } from '../../src/probing/shared-probing.ts'
+import { acquireRampUp } from '../../src/probing/ref-counted-probing.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { recordOf, TestSource } from './stage.ts'
 

@@ -4,7 +4,7 @@ interface Use<T> {
 }
 
 /** What several users have in common, by key: made for the first of them, ended after the last. */
-export class Shared<T> {
+export class RefCounted<T> {
   readonly #uses = new Map<string, Use<T>>()
   readonly #end: (item: T) => void
 
