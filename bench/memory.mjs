@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { systemClock } from '../dist/base/clock.js'
 import { PeerMemory } from '../dist/peering/memory/peer-memory.js'
 import { PeerFollower } from '../dist/peering/peer.js'
-import { composeShared } from '../dist/peering/shared-text.js'
+import { composePeerEndpoint } from '../dist/peering/v2-codec.js'
 
 const [rounds = 7] = process.argv.slice(2).map(Number)
 const PEERS = 3
@@ -65,7 +65,7 @@ function keptOf(n, hosts, generation) {
     const host = `app-${i}.k.example.com`
     const endpoints = layout(generation === 'v1' ? `site-${n}` : site, host, n + 1)
     if (generation === 'v2') {
-      const rdata = endpoints.map((one) => Buffer.from(composeShared(one)).toString('latin1'))
+      const rdata = endpoints.map((one) => Buffer.from(composePeerEndpoint(one)).toString('latin1'))
       zone.set(host, new Set(rdata))
       continue
     }

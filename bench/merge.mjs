@@ -1,7 +1,7 @@
 // Claims: what merging takes: hosts whose endpoints three other sites have as well, as an operator merges them.
 //   npm run build && node bench/merge.mjs [hosts] [rounds]
 
-import { mergeShares } from '../dist/peering/merge/merge-shares.js'
+import { mergeSiteStates } from '../dist/peering/merge/merge-site-states.js'
 
 const [hosts = 1000, rounds = 21] = process.argv.slice(2).map(Number)
 const SITES = 3
@@ -62,7 +62,8 @@ for (const [name, make] of [
   const times = Array.from({ length: rounds }, () => {
     const { user, system } = process.cpuUsage()
     merged = 0
-    for (const { own, shares } of work) merged += mergeShares(own, shares, NOW_MS).endpoints.length
+    for (const { own, shares } of work)
+      merged += mergeSiteStates(own, shares, NOW_MS).endpoints.length
     const spent = process.cpuUsage({ user, system })
     return (spent.user + spent.system) / 1000
   }).sort((a, b) => a - b)

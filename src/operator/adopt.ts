@@ -1,8 +1,8 @@
 import type { Moment } from '../base/moment.ts'
 import type { ApiObject } from '../kube/api.ts'
 import { itemsOf, mappingOf } from './object.ts'
+import type { Remembered } from './peer-state-store.ts'
 import { scanTold } from './peer-status.ts'
-import type { Remembered } from './share-book.ts'
 
 /**
  * What each peer may have said where nobody wrote it down: an operator of before left only what all said together.
@@ -23,9 +23,9 @@ export function adoptMerged(
         .filter((endpoint) => endpoint !== undefined)
       const { seenMs } = moment
       const from = { site: address, teller: address, isOwn: true }
-      const share = { ...from, seenMs, generation: 'v1' as const, rootHost, endpoints }
+      const siteState = { ...from, seenMs, generation: 'v1' as const, rootHost, endpoints }
       const about = { generation: 'v1' as const, serial: undefined, problems: [] }
-      const word = { ...moment, ...about, shares: [share] }
+      const word = { ...moment, ...about, siteStates: [siteState] }
       return [address, { word, reason: ADOPTED }]
     }),
   )

@@ -1,6 +1,6 @@
 import { type ApiObject, textOf } from '../kube/api.ts'
 import { endpointOctets, jsonOctets } from '../peering/merge/endpoint-octets.ts'
-import type { SharedEndpoint } from '../peering/shared-endpoint.ts'
+import type { PeerEndpoint } from '../peering/peer-endpoint.ts'
 import { API_VERSION, DERIVED_ENDPOINTS_MAX } from '../record/dns-record.ts'
 import { KDRNT } from '../record/local-zone.ts'
 import { scanHost } from '../record/validate/names.ts'
@@ -21,7 +21,7 @@ const OTHERS_OCTETS_MAX = 400_000
  * Octets that the endpoints of other sites may have beside our own: in `merged-<name>` and in `status.endpoints`, and as
  * many again in `status.peers`. It depends on what is ours alone, so nothing that others say can push that out.
  */
-export function roomForOthers(object: ApiObject, own: readonly SharedEndpoint[]): number {
+export function roomForOthers(object: ApiObject, own: readonly PeerEndpoint[]): number {
   const { status: _, ...rest } = object
   const octets = own.reduce((sum, one) => sum + endpointOctets(one, 'v2'), jsonOctets(rest))
   const room = Math.floor((OBJECT_OCTETS_MAX - octets) / 2)

@@ -1,8 +1,8 @@
 import { RRType } from '../dns/iana/types.ts'
 import { type ApiObject, textOf } from '../kube/api.ts'
-import type { SharedEndpoint } from '../peering/shared-endpoint.ts'
-import { carrySince, shareRecord } from '../peering/shared-form.ts'
-import { composeShared, scanShared } from '../peering/shared-text.ts'
+import type { PeerEndpoint } from '../peering/peer-endpoint.ts'
+import { carrySince, toPeerEndpoints } from '../peering/to-peer-endpoint.ts'
+import { composePeerEndpoint, scanPeerEndpoint } from '../peering/v2-codec.ts'
 import type { Endpoint } from '../record/dns-record.ts'
 import { findDownTargets } from '../record/health.ts'
 import { canTell, deriveLocalEndpoints, TOLD_LABEL } from '../record/kdrnt.ts'
@@ -25,7 +25,7 @@ export interface OwnHealth {
 
 /** What a site tells of one of its records: `shared` whole, `local` as its `local-<name>` has it. */
 export interface Own {
-  readonly shared: readonly SharedEndpoint[]
+  readonly shared: readonly PeerEndpoint[]
   readonly local: readonly ApiObject[]
   /** How many endpoints can't be told whole: they, or the name that they are told at, are too long. */
   readonly untold: number
@@ -46,11 +46,11 @@ interface OwnFacts {
 export function composeOwn({ record }: Publishing, facts: OwnFacts): Own {
   const { site, health, before, nowMs } = facts
   const { down, up } = health
-  const told = shareRecord(record, { site, down, up, sinceSeconds: record.createdSeconds })
+  const told = toPeerEndpoints(record, { site, down, up, sinceSeconds: record.createdSeconds })
   const earlier = before === undefined ? undefined : readToldBy(before)
   // The first time that an endpoint is told is the creation of its record.
   const shared = earlier === undefined ? told : carrySince(earlier, told, Math.floor(nowMs / 1000))
-  const rdata = shared.map(composeShared).filter((one) => one !== undefined)
+  const rdata = shared.map(composePeerEndpoint).filter((one) => one !== undefined)
   const working = { ...record, endpoints: dropDown(record.endpoints, down) }
   const local = printLocalEndpoints(deriveLocalEndpoints(working, rdata))
   const untold = shared.length - (canTell(record.rootHost) ? rdata.length : 0)
@@ -58,14 +58,14 @@ export function composeOwn({ record }: Publishing, facts: OwnFacts): Own {
 }
 
 /** What a `local-<name>` tells whole. */
-function readToldBy(local: ApiObject): readonly SharedEndpoint[] {
+function readToldBy(local: ApiObject): readonly PeerEndpoint[] {
   return itemsOf(mappingOf(local, 'spec'), 'endpoints')
     .filter((endpoint) => endpoint.recordType === 'TXT')
     .filter((endpoint) => textOf(endpoint, 'dnsName').startsWith(`${TOLD_LABEL}.`))
     .map(({ targets }) => {
       const texts = Array.isArray(targets) ? targets.filter((one) => typeof one === 'string') : []
       const strings = texts.map((text) => scanTarget(RRType.TXT, text))
-      return scanShared(Buffer.concat(strings.filter((one) => typeof one !== 'string')))
+      return scanPeerEndpoint(Buffer.concat(strings.filter((one) => typeof one !== 'string')))
     })
     .filter((endpoint) => typeof endpoint !== 'string')
 }

@@ -9,7 +9,7 @@ import { keyIdOf } from './key-id.ts'
 import type { Nameserver } from './nameserver.ts'
 import type { NotifySender } from './notify/notify-desk.ts'
 import type { HastenOutcome } from './notify/outcome.ts'
-import type { Peer, PeerAnswer, PeerDirectory, PeerWord } from './peers.ts'
+import type { Peer, PeerAnswer, PeerDirectory, PeerState } from './peers.ts'
 import type { Provider } from './provider-secret.ts'
 
 /** A peer that was heard within this time is not called silent: one lost packet is no outage, and telling of it costs writes. */
@@ -28,7 +28,7 @@ export type Follower = Pick<
   | 'want'
   | 'forget'
   | 'subscribe'
-  | 'sharesOf'
+  | 'siteStatesOf'
   | 'problemsOf'
   | 'hasAnsweredFor'
   | 'generation'
@@ -235,14 +235,16 @@ class FollowedPeer implements Peer {
     return wasHeard(lastSeenMs) ? 'live' : 'new'
   }
 
-  #wordFor(rootHost: string): PeerWord | undefined {
+  #wordFor(rootHost: string): PeerState | undefined {
     const { generation, lastSeenMs: seenMs, lastSeenTimeMs: seenTimeMs } = this.#follower
     if (generation === '' || !this.#follower.hasAnsweredFor(rootHost)) return undefined
     const { serial } = this.#follower
     const host = bareHost(rootHost)
-    const shares = this.#follower.sharesOf(host).filter((share) => share.rootHost === rootHost)
+    const siteStates = this.#follower
+      .siteStatesOf(host)
+      .filter((siteState) => siteState.rootHost === rootHost)
     const problems = this.#follower.problemsOf(host)
-    return { shares, seenMs, seenTimeMs, generation, serial, problems }
+    return { siteStates: siteStates, seenMs, seenTimeMs, generation, serial, problems }
   }
 
   #tell(hosts: ReadonlySet<string>): void {

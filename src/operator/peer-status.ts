@@ -3,13 +3,13 @@ import { recallMoment, thisMoment } from '../base/moment.ts'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../kube/api.ts'
 import { cutToFit } from '../peering/merge/cut-to-fit.ts'
 import { groupBy } from '../peering/merge/part.ts'
-import type { Generation, SharedEndpoint, SiteShare } from '../peering/shared-endpoint.ts'
+import type { Generation, PeerEndpoint, SiteState } from '../peering/peer-endpoint.ts'
 import { DEFAULT_SET_IDENTIFIER } from '../record/print-endpoint.ts'
 import { printTime } from './conditions.ts'
 import { printSpecEndpoint } from './endpoint-text.ts'
 import { itemsOf } from './object.ts'
-import type { PeerWord } from './peers.ts'
-import type { Remembered } from './share-book.ts'
+import type { Remembered } from './peer-state-store.ts'
+import type { PeerState } from './peers.ts'
 
 /**
  * What of `status.peers` the installed definition has: all of it, all but `relayed`, which came later, or no such
@@ -38,28 +38,28 @@ export function printPeers(
   remembered: ReadonlyMap<string, Remembered>,
   { form, roomOctets }: PrintPeersParts,
 ): readonly ApiObject[] {
-  const sharesOf = (page: Remembered | undefined) => page?.word?.shares ?? []
+  const sharesOf = (page: Remembered | undefined) => page?.word?.siteStates ?? []
   const all = addresses.flatMap((address) => sharesOf(remembered.get(address)))
   const kept = keepFitting(all, roomOctets)
   const relayed = new Set(all.filter(hasEndpoints).map(({ site }) => site))
   return addresses.flatMap((address) => {
     const page = remembered.get(address)
     if (page === undefined) return []
-    const shares = sharesOf(page).flatMap((share) => {
-      if (!hasEndpoints(share)) return saysNone(share, page, relayed) ? [share] : []
-      return [kept.get(share) ?? share].filter(hasEndpoints)
+    const siteStates = sharesOf(page).flatMap((siteState) => {
+      if (!hasEndpoints(siteState)) return saysNone(siteState, page, relayed) ? [siteState] : []
+      return [kept.get(siteState) ?? siteState].filter(hasEndpoints)
     })
-    if (shares.length === 0) return [printPeer(address, page, undefined)]
-    const isMarked = (share: SiteShare): boolean =>
-      form === 'whole' && share.isOwn !== isOwnUnmarked(shares.length)
-    return shares.map((share) => {
-      const printed = printPeer(address, page, share)
-      return isMarked(share) ? { ...printed, relayed: !share.isOwn } : printed
+    if (siteStates.length === 0) return [printPeer(address, page, undefined)]
+    const isMarked = (siteState: SiteState): boolean =>
+      form === 'whole' && siteState.isOwn !== isOwnUnmarked(siteStates.length)
+    return siteStates.map((siteState) => {
+      const printed = printPeer(address, page, siteState)
+      return isMarked(siteState) ? { ...printed, relayed: !siteState.isOwn } : printed
     })
   })
 }
 
-function hasEndpoints({ endpoints }: SiteShare): boolean {
+function hasEndpoints({ endpoints }: SiteState): boolean {
   return endpoints.length > 0
 }
 
@@ -67,50 +67,53 @@ function hasEndpoints({ endpoints }: SiteShare): boolean {
  * True where it counts after a restart that the peer's own site has nothing: others tell of that site, or may while the
  * peer is silent. Of all live peers it would cost a write for each record that they don't have.
  */
-function saysNone(share: SiteShare, page: Remembered, relayed: ReadonlySet<string>): boolean {
-  return share.isOwn && (page.reason !== '' || relayed.has(share.site))
+function saysNone(siteState: SiteState, page: Remembered, relayed: ReadonlySet<string>): boolean {
+  return siteState.isOwn && (page.reason !== '' || relayed.has(siteState.site))
 }
 
-/** Whether a peer of which nothing else is said is a nameserver of the sites that it tells of: see `SiteShare`. */
+/** Whether a peer of which nothing else is said is a nameserver of the sites that it tells of: see `SiteState`. */
 function isOwnUnmarked(sites: number): boolean {
   return sites === 1
 }
 
 /** The shares that have to be cut, as far as there is room for them. */
 function keepFitting(
-  shares: readonly SiteShare[],
+  siteStates: readonly SiteState[],
   octets: number,
-): ReadonlyMap<SiteShare, SiteShare> {
-  const parts = shares.flatMap(({ endpoints, generation, teller }) =>
+): ReadonlyMap<SiteState, SiteState> {
+  const parts = siteStates.flatMap(({ endpoints, generation, teller }) =>
     endpoints.map((endpoint) => ({ endpoint, generation, teller, isExpired: false })),
   )
   const fitting = cutToFit(parts, { endpoints: parts.length, octets })
   if (fitting.leftOut.length === 0) return new Map()
   const fits = new Set(fitting.parts.map((part) => part.endpoint))
   return new Map(
-    shares.map((share) => {
-      return [share, { ...share, endpoints: share.endpoints.filter((one) => fits.has(one)) }]
+    siteStates.map((siteState) => {
+      return [
+        siteState,
+        { ...siteState, endpoints: siteState.endpoints.filter((one) => fits.has(one)) },
+      ]
     }),
   )
 }
 
-function printPeer(address: string, page: Remembered, share: SiteShare | undefined): ApiObject {
+function printPeer(address: string, page: Remembered, siteState: SiteState | undefined): ApiObject {
   const { word, reason } = page
   const state = reason === '' ? 'Live' : word === undefined ? 'Unknown' : 'Silent'
   const isSilent = reason !== ''
   return {
     address,
     state,
-    ...(word === undefined ? {} : { generation: share?.generation ?? word.generation }),
-    ...(share === undefined ? {} : { site: share.site }),
+    ...(word === undefined ? {} : { generation: siteState?.generation ?? word.generation }),
+    ...(siteState === undefined ? {} : { site: siteState.site }),
     ...(isSilent && word !== undefined ? { lastSeenTime: printTime(word.seenTimeMs) } : {}),
     ...(isSilent && word?.serial !== undefined ? { serial: word.serial } : {}),
     ...(isSilent ? { message: reason } : {}),
-    endpoints: (share?.endpoints ?? []).map((one) => printTold(one, share!.generation)),
+    endpoints: (siteState?.endpoints ?? []).map((one) => printTold(one, siteState!.generation)),
   }
 }
 
-function printTold(endpoint: SharedEndpoint, generation: Generation): ApiObject {
+function printTold(endpoint: PeerEndpoint, generation: Generation): ApiObject {
   const printed = printSpecEndpoint(endpoint)
   const { health, sinceSeconds } = endpoint
   const kept = itemsOf(printed, 'providerSpecific')
@@ -135,21 +138,21 @@ export function scanPeers(
   for (const [address, items] of groupBy(objects, (peer) => textOf(peer, 'address'))) {
     if (address === '') continue
     const isOwn = isOwnUnmarked(items.filter((item) => textOf(item, 'site') !== '').length)
-    const words = items.map((item) => scanWord(item, { rootHost, isOwn }, clock))
+    const words = items.map((item) => scanPeerState(item, { rootHost, isOwn }, clock))
     const last = words.at(-1)
-    const shares = words.flatMap((word) => word?.shares ?? [])
+    const siteStates = words.flatMap((word) => word?.siteStates ?? [])
     const reason = textOf(items.at(-1)!, 'message')
-    found.set(address, { word: last && { ...last, shares }, reason })
+    found.set(address, { word: last && { ...last, siteStates: siteStates }, reason })
   }
   return found
 }
 
 /** `isOwn`: what holds where the item doesn't say it. */
-function scanWord(
+function scanPeerState(
   peer: ApiObject,
-  { rootHost, isOwn }: Pick<SiteShare, 'rootHost' | 'isOwn'>,
+  { rootHost, isOwn }: Pick<SiteState, 'rootHost' | 'isOwn'>,
   clock: Clock,
-): PeerWord | undefined {
+): PeerState | undefined {
   const isLive = textOf(peer, 'state') === 'Live'
   const timeMs = Date.parse(textOf(peer, 'lastSeenTime'))
   if (!isLive && Number.isNaN(timeMs)) return undefined
@@ -162,10 +165,10 @@ function scanWord(
     .filter((endpoint) => endpoint !== undefined)
   const isSaid = typeof peer.relayed === 'boolean'
   const from = { site, teller: textOf(peer, 'address'), isOwn: isSaid ? !peer.relayed : isOwn }
-  const shares: SiteShare[] =
+  const siteStates: SiteState[] =
     site === '' ? [] : [{ ...from, rootHost, endpoints, seenMs, generation }]
   const serial = typeof peer.serial === 'number' ? peer.serial : undefined
-  return { shares, ...moment, generation, serial, problems: [] }
+  return { siteStates: siteStates, ...moment, generation, serial, problems: [] }
 }
 
 /** Reads an endpoint of a spec, or of `status.peers`; undefined where it has no targets. */
@@ -173,7 +176,7 @@ export function scanTold(
   endpoint: ApiObject,
   site: string,
   rootHost: string,
-): SharedEndpoint | undefined {
+): PeerEndpoint | undefined {
   const { targets, recordTTL } = endpoint
   const texts = Array.isArray(targets) ? targets.filter((one) => typeof one === 'string') : []
   if (texts.length === 0) return undefined

@@ -4,10 +4,10 @@ import { type ApiObject, textOf } from '../kube/api.ts'
 import { keyOf } from '../kube/object-key.ts'
 import type { LeftOut } from '../peering/merge/cut-to-fit.ts'
 import { dropDown } from '../peering/merge/health.ts'
-import { mergeShares } from '../peering/merge/merge-shares.ts'
+import { mergeSiteStates } from '../peering/merge/merge-site-states.ts'
 import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
-import { downTargets, sortUnique } from '../peering/shared-form.ts'
-import { type OwnNames, screenShares } from '../peering/trust/screen-shares.ts'
+import { downTargets, sortUnique } from '../peering/to-peer-endpoint.ts'
+import { type OwnNames, screenSiteStates } from '../peering/trust/screen-site-states.ts'
 import { adoptMerged } from './adopt.ts'
 import {
   acceptedCondition,
@@ -35,6 +35,7 @@ import {
 } from './judge.ts'
 import { isDeleting, mappingOf, metadataOf } from './object.ts'
 import { composeOwn, type OwnHealth } from './own.ts'
+import { PeerStateStore, type Remembered } from './peer-state-store.ts'
 import { type PeersForm, printPeers, scanPeers } from './peer-status.ts'
 import type { PeerAnswer, PeerDirectory } from './peers.ts'
 import {
@@ -48,7 +49,6 @@ import {
 } from './plan.ts'
 import type { ProviderSecrets } from './provider-choice.ts'
 import { nextLookMs, type RequeueBounds } from './requeue.ts'
-import { type Remembered, ShareBook } from './share-book.ts'
 import { ownerIdOf } from './status.ts'
 import type { Writer } from './write.ts'
 
@@ -112,7 +112,7 @@ export interface ReconcilerParts {
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts
-  readonly #book = new ShareBook()
+  readonly #book = new PeerStateStore()
   readonly #owners = new OwnersHold()
 
   constructor(parts: ReconcilerParts) {
@@ -258,15 +258,15 @@ export class Reconciler {
     const health = view.healthOf(key)
     const own = composeOwn(publishing, { site, health, before: derived.local, nowMs: timeMs })
     const { zones, rules } = publishing.provider
-    const screened = screenShares(
-      [...remembered.values()].flatMap((page) => page.word?.shares ?? []),
+    const screened = screenSiteStates(
+      [...remembered.values()].flatMap((page) => page.word?.siteStates ?? []),
       { names: view.namesBeside(key, zones), own: own.shared, rulesOf: () => rules },
     )
     const roomOctets = roomForOthers(publishing.object, own.shared)
     const down = downTargets(health.down)
     const ours = { site, endpoints: own.shared, roomOctets, down }
     const form = peersForm()
-    const merge = mergeShares(ours, screened.shares, nowMs, expiryMs)
+    const merge = mergeSiteStates(ours, screened.siteStates, nowMs, expiryMs)
     const refused = [
       ...listRefused(remembered),
       ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
@@ -335,8 +335,8 @@ function namespaceOf(object: ApiObject): string {
 /** What a peer says, but for what it repeats of `site`: that is no news, and to note it would cost a write for each of ours. */
 function withoutSite(answer: PeerAnswer, site: string): PeerAnswer {
   if (answer.kind === 'pending' || answer.word === undefined) return answer
-  const shares = answer.word.shares.filter((share) => share.site !== site)
-  return { ...answer, word: { ...answer.word, shares } }
+  const siteStates = answer.word.siteStates.filter((siteState) => siteState.site !== site)
+  return { ...answer, word: { ...answer.word, siteStates: siteStates } }
 }
 
 /** `1 of 3 nameservers is silent: 192.0.2.1:53`; '' where none is. */

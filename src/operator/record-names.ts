@@ -3,7 +3,7 @@ import type { Informer } from '../kube/informer.ts'
 import { bareHost } from '../peering/peer-status.ts'
 import { HostIndex, namesAbove } from '../peering/trust/host-index.ts'
 import { NameCounts, NO_NAMES } from '../peering/trust/name-counts.ts'
-import type { OwnNames } from '../peering/trust/screen-shares.ts'
+import type { OwnNames } from '../peering/trust/screen-site-states.ts'
 import { isDerived } from './judge.ts'
 import { itemsOf, mappingOf } from './object.ts'
 

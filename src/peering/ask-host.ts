@@ -10,9 +10,9 @@ import { KDRNT, KDRNT_ZONE } from '../record/local-zone.ts'
 import { leastTtl, negativeTtl } from './least-ttl.ts'
 import { metadataNames } from './old-metadata.ts'
 import { type PeerAddress, resolvePeer } from './peer-address.ts'
-import { readOldAnswers } from './read-old.ts'
+import type { SiteState } from './peer-endpoint.ts'
 import { readTold } from './read-told.ts'
-import type { SiteShare } from './shared-endpoint.ts'
+import { readOldAnswers } from './read-v1.ts'
 
 /** How a peer is asked. */
 export interface AskHostOptions {
@@ -33,7 +33,7 @@ export type AskedHost =
    */
   | {
       readonly kind: 'shares'
-      readonly shares: readonly SiteShare[]
+      readonly siteStates: readonly SiteState[]
       readonly problems: readonly string[]
       readonly ttlSeconds: number | undefined
     }
@@ -65,7 +65,7 @@ type Question = (name: string, type: number) => Promise<Reply>
 /**
  * Asks a peer for one host: whole endpoints (v2) if it tells them, else what the operators of 2025 ask
  * for: addresses with the CNAMEs before them, and TXT. All or nothing: where one question fails, the host does.
- * Never rejects. `rootHost`: as in a SharedEndpoint.
+ * Never rejects. `rootHost`: as in a PeerEndpoint.
  */
 export async function askHost(
   peer: PeerAddress,
@@ -90,12 +90,12 @@ export async function askHostAt(
   if (told.kind === 'failed') return told
   const seenMs = options.nowMs()
   const place = { host, seenMs, teller: peer }
-  const { shares, problems } = readTold(rdataOf(told.answer), place)
-  const own = shares.filter((share) => share.rootHost === rootHost)
+  const { siteStates, problems } = readTold(rdataOf(told.answer), place)
+  const own = siteStates.filter((siteState) => siteState.rootHost === rootHost)
   if (own.length > 0) {
     // The records themselves have TTL 0: nobody is to keep them.
     const ttlSeconds = leastTtl(own.flatMap(({ endpoints }) => endpoints))
-    return { kind: 'shares', shares: own, problems, ttlSeconds }
+    return { kind: 'shares', siteStates: own, problems, ttlSeconds }
   }
   return askOld(question, { peer, rootHost, seenMs })
 }
@@ -120,8 +120,8 @@ async function askOld(
   if (found.kind === 'failed') return found
   const { answer, negativeTtlSeconds } = found
   if (answer.length === 0) return { kind: 'nothing', ttlSeconds: negativeTtlSeconds }
-  const { share, problems } = readOldAnswers({ records: answer, weights, geos }, place)
-  return { kind: 'shares', shares: [share], problems, ttlSeconds: leastTtl(answer) }
+  const { siteState, problems } = readOldAnswers({ records: answer, weights, geos }, place)
+  return { kind: 'shares', siteStates: [siteState], problems, ttlSeconds: leastTtl(answer) }
 }
 
 /**

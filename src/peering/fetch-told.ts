@@ -2,8 +2,8 @@ import { type Fetch, type Fetching, fetchZone } from '../client/fetch-zone.ts'
 import { Rcode } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { KDRNT_ZONE } from '../record/local-zone.ts'
+import { isEndpointType, isTold, PEER_OCTETS_MAX } from './peer-zone.ts'
 import { PEER_ENDPOINTS_MAX } from './read-told.ts'
-import { isEndpointType, isTold, PEER_OCTETS_MAX } from './shared-zone.ts'
 
 /** Limits of one transfer. Octets: as they come; what is kept of them has limits of its own. */
 const IDLE_MS = 10_000

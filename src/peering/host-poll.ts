@@ -1,5 +1,5 @@
 import type { AskedHost } from './ask-host.ts'
-import type { SiteShare } from './shared-endpoint.ts'
+import type { SiteState } from './peer-endpoint.ts'
 
 /** Between two questions for a host where no answer says how long it holds. */
 export const HOST_MS = 15_000
@@ -43,11 +43,11 @@ export class HostPoll {
   readonly #due = new Map<string, number>()
   /** Those whose time has come, longest overdue first. */
   readonly #ripe = new Set<string>()
-  readonly #shares = new Map<string, readonly SiteShare[]>()
+  readonly #siteStates = new Map<string, readonly SiteState[]>()
   /** Hosts that the peer answered for when it was last asked. */
   readonly #answered = new Set<string>()
   /** What another process, or follower, was told of hosts that nobody wants yet. */
-  readonly #recalled = new Map<string, readonly SiteShare[]>()
+  readonly #recalled = new Map<string, readonly SiteState[]>()
   /** How many want each host. */
   readonly #wanted = new Map<string, number>()
   /** Being asked for; true = what comes of it may be old already. */
@@ -62,20 +62,21 @@ export class HostPoll {
   /** Endpoints that were told. */
   get count(): number {
     let count = 0
-    for (const shares of this.#shares.values()) {
-      for (const { endpoints } of shares) count += endpoints.length
+    for (const siteStates of this.#siteStates.values()) {
+      for (const { endpoints } of siteStates) count += endpoints.length
     }
     return count
   }
 
   get sites(): readonly string[] {
     const sites = new Set<string>()
-    for (const shares of this.#shares.values()) for (const { site } of shares) sites.add(site)
+    for (const siteStates of this.#siteStates.values())
+      for (const { site } of siteStates) sites.add(site)
     return [...sites]
   }
 
   hosts(): IterableIterator<string> {
-    return this.#shares.keys()
+    return this.#siteStates.keys()
   }
 
   want(rootHost: string): void {
@@ -86,7 +87,7 @@ export class HostPoll {
     const recalled = this.#recalled.get(rootHost)
     if (recalled === undefined) return
     this.#recalled.delete(rootHost)
-    this.#shares.set(rootHost, recalled)
+    this.#siteStates.set(rootHost, recalled)
   }
 
   /** One of those that wanted it does no longer. */
@@ -100,13 +101,13 @@ export class HostPoll {
     this.#fresh.delete(rootHost)
     this.#due.delete(rootHost)
     this.#ripe.delete(rootHost)
-    this.#shares.delete(rootHost)
+    this.#siteStates.delete(rootHost)
     this.#answered.delete(rootHost)
   }
 
   /** Takes up what was told elsewhere: it counts once the host is wanted. */
-  recall(rootHost: string, shares: readonly SiteShare[]): void {
-    this.#recalled.set(rootHost, shares)
+  recall(rootHost: string, siteStates: readonly SiteState[]): void {
+    this.#recalled.set(rootHost, siteStates)
   }
 
   /**
@@ -116,12 +117,12 @@ export class HostPoll {
   *told(
     sinceMs: number,
     heardMs: number,
-  ): Generator<readonly [rootHost: string, shares: readonly SiteShare[]]> {
-    for (const [rootHost, shares] of this.#recalled) {
-      if (shares.every(({ seenMs }) => seenMs < sinceMs)) this.#recalled.delete(rootHost)
+  ): Generator<readonly [rootHost: string, shares: readonly SiteState[]]> {
+    for (const [rootHost, siteStates] of this.#recalled) {
+      if (siteStates.every(({ seenMs }) => seenMs < sinceMs)) this.#recalled.delete(rootHost)
     }
-    for (const rootHost of this.#shares.keys()) {
-      yield [rootHost, this.sharesOf(rootHost, heardMs) ?? []]
+    for (const rootHost of this.#siteStates.keys()) {
+      yield [rootHost, this.siteStatesOf(rootHost, heardMs) ?? []]
     }
     yield* this.#recalled
   }
@@ -136,14 +137,14 @@ export class HostPoll {
 
   /** Forgets what was told, which is known in another way now. */
   clear(): void {
-    this.#shares.clear()
+    this.#siteStates.clear()
     this.#recalled.clear()
     this.hurry()
   }
 
   /** True if something was told of the host, be it that there is nothing. */
   isKnown(rootHost: string): boolean {
-    return this.#shares.has(rootHost)
+    return this.#siteStates.has(rootHost)
   }
 
   /**
@@ -151,11 +152,11 @@ export class HostPoll {
    * heard stands by what it said, as long as it answers when it is asked for that: looks are further apart than some would
    * have silence last.
    */
-  sharesOf(rootHost: string, heardMs: number): readonly SiteShare[] | undefined {
-    const shares = this.#shares.get(rootHost)
-    if (!this.#answered.has(rootHost)) return shares
-    return shares?.map((share) => {
-      return share.seenMs < heardMs ? { ...share, seenMs: heardMs } : share
+  siteStatesOf(rootHost: string, heardMs: number): readonly SiteState[] | undefined {
+    const siteStates = this.#siteStates.get(rootHost)
+    if (!this.#answered.has(rootHost)) return siteStates
+    return siteStates?.map((siteState) => {
+      return siteState.seenMs < heardMs ? { ...siteState, seenMs: heardMs } : siteState
     })
   }
 
@@ -235,19 +236,19 @@ export class HostPoll {
     }
     this.#answered.add(host)
     this.#parts.onProblems(host, asked.kind === 'shares' ? asked.problems : [])
-    const before = this.#shares.get(host)
-    const after = asked.kind === 'shares' ? asked.shares : (before?.map(emptied) ?? [])
-    this.#shares.set(host, after)
-    const isNews = before === undefined || printShares(before) !== printShares(after)
+    const before = this.#siteStates.get(host)
+    const after = asked.kind === 'shares' ? asked.siteStates : (before?.map(emptied) ?? [])
+    this.#siteStates.set(host, after)
+    const isNews = before === undefined || printSiteStates(before) !== printSiteStates(after)
     if (isNews) this.#parts.onChange(host)
   }
 }
 
-function emptied(share: SiteShare): SiteShare {
-  return { ...share, endpoints: [] }
+function emptied(siteState: SiteState): SiteState {
+  return { ...siteState, endpoints: [] }
 }
 
 /** All but when it was seen. */
-function printShares(shares: readonly SiteShare[]): string {
-  return JSON.stringify(shares.map(({ site, endpoints }) => [site, endpoints]))
+function printSiteStates(siteStates: readonly SiteState[]): string {
+  return JSON.stringify(siteStates.map(({ site, endpoints }) => [site, endpoints]))
 }

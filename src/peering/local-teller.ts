@@ -1,9 +1,9 @@
 import type { Clock } from '../base/clock.ts'
 import { type RecordContent, unpackRecord } from '../record/pack.ts'
 import type { StoredRecord } from '../record/source.ts'
-import type { SharedEndpoint } from './shared-endpoint.ts'
-import { carrySince, shareRecord } from './shared-form.ts'
-import { composeShared } from './shared-text.ts'
+import type { PeerEndpoint } from './peer-endpoint.ts'
+import { carrySince, toPeerEndpoints } from './to-peer-endpoint.ts'
+import { composePeerEndpoint } from './v2-codec.ts'
 
 /**
  * Tells the records of a source whole, with the time of each endpoint's last change: that of its record's
@@ -27,25 +27,25 @@ export class LocalTeller {
     content: RecordContent,
     before: StoredRecord | undefined,
   ): Uint8Array[] {
-    const told = this.share(record, content, before)
-    return told.map(composeShared).filter((rdata) => rdata !== undefined)
+    const told = this.siteState(record, content, before)
+    return told.map(composePeerEndpoint).filter((rdata) => rdata !== undefined)
   }
 
   /** The endpoints of a record, as `tell` tells them. */
-  share(
+  siteState(
     record: StoredRecord,
     content: RecordContent,
     before: StoredRecord | undefined,
-  ): SharedEndpoint[] {
+  ): PeerEndpoint[] {
     const { createdSeconds: sinceSeconds } = content
     const facts = { site: this.#site, down: record.down, up: record.up ?? [], sinceSeconds }
-    const endpoints = shareRecord(content, facts)
+    const endpoints = toPeerEndpoints(content, facts)
     const known = this.#since.get(record)
     if (known !== undefined) {
       return endpoints.map((e, i) => ({ ...e, sinceSeconds: known[i] ?? sinceSeconds }))
     }
     if (before === undefined) return endpoints
-    const earlier = this.share(before, unpackRecord(before.packed), undefined)
+    const earlier = this.siteState(before, unpackRecord(before.packed), undefined)
     const nowSeconds = Math.floor(this.#clock.now() / 1000)
     const timed = carrySince(earlier, endpoints, nowSeconds)
     this.#since.set(

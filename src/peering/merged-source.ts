@@ -13,19 +13,19 @@ import { type Contained, containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { HOST_MS } from './host-poll.ts'
 import type { LocalTeller } from './local-teller.ts'
-import { yieldMsOf } from './merge/choose-shares.ts'
+import { yieldMsOf } from './merge/choose-site-states.ts'
 import { dropDown } from './merge/health.ts'
-import { mergeShares, type OwnShare } from './merge/merge-shares.ts'
+import { mergeSiteStates, type OwnState } from './merge/merge-site-states.ts'
 import { buildMergedRecord } from './merged-form.ts'
 import type { PeerFollower } from './peer.ts'
+import type { SiteState } from './peer-endpoint.ts'
 import { wasHeard } from './peer-status.ts'
 import { RecordSet } from './record-set.ts'
-import type { SiteShare } from './shared-endpoint.ts'
-import { downTargets } from './shared-form.ts'
+import { downTargets } from './to-peer-endpoint.ts'
 import { HostIndex, namesAbove } from './trust/host-index.ts'
 import { OwnHosts } from './trust/own-hosts.ts'
 import type { PeerRule } from './trust/peer-rule.ts'
-import { type Refused, screenShares } from './trust/screen-shares.ts'
+import { type Refused, screenSiteStates } from './trust/screen-site-states.ts'
 
 /** How often to look whether a peer has been silent for too long. */
 const EXPIRY_LOOK_MS = 1000
@@ -309,15 +309,15 @@ export class MergedSource implements RecordSource {
 
   #give(host: Host): RecordSet {
     const { peers, site, expiryMs, clock } = this.#parts
-    const others: SiteShare[] = []
+    const others: SiteState[] = []
     const nowMs = clock.monotonic()
     let dueMs = Number.POSITIVE_INFINITY
     for (const peer of peers) {
-      for (const share of peer.sharesOf(host.text)) {
-        if (share.site === site) continue
-        others.push(share)
-        const expiresMs = share.seenMs + expiryMs
-        const isAlone = share.seenMs < peer.lastSeenMs && share.endpoints.length > 0
+      for (const siteState of peer.siteStatesOf(host.text)) {
+        if (siteState.site === site) continue
+        others.push(siteState)
+        const expiresMs = siteState.seenMs + expiryMs
+        const isAlone = siteState.seenMs < peer.lastSeenMs && siteState.endpoints.length > 0
         // That it is confirmed after all is no news of the peer's: it has to be looked for.
         const lookMs = expiresMs > nowMs ? expiresMs : nowMs + HOST_MS
         if (isAlone) dueMs = Math.min(dueMs, lookMs)
@@ -345,7 +345,7 @@ export class MergedSource implements RecordSource {
     }
   }
 
-  #screen(host: Host, states: readonly SiteShare[]): RecordSet {
+  #screen(host: Host, states: readonly SiteState[]): RecordSet {
     const { teller, rulesOf = () => [] } = this.#parts
     const kept: StoredRecord[] = []
     const mine: { record: StoredRecord; content: RecordContent }[] = []
@@ -356,14 +356,14 @@ export class MergedSource implements RecordSource {
       else mine.push({ record, content })
     }
     const endpoints = mine.flatMap(({ record, content }) =>
-      teller.share(record, content, undefined),
+      teller.siteState(record, content, undefined),
     )
     const names = this.#ownHosts.beside(
       host.own,
       mine.map(({ record }) => record),
     )
-    const { shares, refused } = screenShares(states, { names, own: endpoints, rulesOf })
-    if (!shares.some(hasEndpoints)) {
+    const { siteStates, refused } = screenSiteStates(states, { names, own: endpoints, rulesOf })
+    if (!siteStates.some(hasEndpoints)) {
       this.#noteTroubles(host.text, { conflicts: [], refused })
       return host.own
     }
@@ -373,22 +373,27 @@ export class MergedSource implements RecordSource {
       createdSeconds:
         mine.find(({ content }) => content.createdSeconds > 0)?.content.createdSeconds ?? 0,
     }
-    const merged = this.#merge(host, { own: { endpoints, down }, shares, refused, facts })
+    const merged = this.#merge(host, {
+      own: { endpoints, down },
+      siteStates: siteStates,
+      refused,
+      facts,
+    })
     return merged === undefined ? host.own : RecordSet.of([...kept, merged])
   }
 
   #merge(
     host: Host,
     given: {
-      readonly own: Pick<OwnShare, 'endpoints' | 'down'>
-      readonly shares: readonly SiteShare[]
+      readonly own: Pick<OwnState, 'endpoints' | 'down'>
+      readonly siteStates: readonly SiteState[]
       readonly refused: readonly Refused[]
       readonly facts: Pick<DnsRecord, 'zoneLabel' | 'createdSeconds'>
     },
   ): StoredRecord | undefined {
     const { site, clock, expiryMs } = this.#parts
     const own = { site, ...given.own }
-    const merge = mergeShares(own, given.shares, clock.monotonic(), expiryMs)
+    const merge = mergeSiteStates(own, given.siteStates, clock.monotonic(), expiryMs)
     const facts = { namespace: MERGED_NAMESPACE, name: host.text, ...given.facts }
     const { record, refused } = buildMergedRecord(dropDown(merge.endpoints), facts, host.text)
     const conflicts = [
@@ -431,7 +436,7 @@ function noRoom({ text }: Host): Troubles {
   }
 }
 
-function hasEndpoints({ endpoints }: SiteShare): boolean {
+function hasEndpoints({ endpoints }: SiteState): boolean {
   return endpoints.length > 0
 }
 
@@ -459,7 +464,7 @@ function mergedHostKeyOf(key: string): string {
   return host === undefined ? '' : lowerNameKey(host)
 }
 
-/** As in a SharedEndpoint. */
+/** As in a PeerEndpoint. */
 function rootHostOf({ packed }: StoredRecord): string {
   const { rootHostKey, isWildcardHost } = unpackPlace(packed)
   const host = printHost(Buffer.from(rootHostKey, 'latin1'))

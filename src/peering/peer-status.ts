@@ -1,4 +1,4 @@
-import type { Generation } from './shared-endpoint.ts'
+import type { Generation } from './peer-endpoint.ts'
 
 /** How one peer stands. */
 export interface PeerStatus {

@@ -11,12 +11,12 @@ import { apexSoa, askSerial } from './ask-serial.ts'
 import { fetchTold, isRefusal } from './fetch-told.ts'
 import { HOST_BOUNDS_DEFAULT, HostPoll } from './host-poll.ts'
 import { identityOf, type KeptPeer } from './memory/kept-peer.ts'
+import type { Generation, SiteState } from './peer-endpoint.ts'
 import type { PeerFollowerOptions } from './peer-options.ts'
 import { PeerServers } from './peer-servers.ts'
 import { bareHost, type PeerStatus } from './peer-status.ts'
+import { PeerZone } from './peer-zone.ts'
 import { Refusals } from './refusals.ts'
-import type { Generation, SiteShare } from './shared-endpoint.ts'
-import { SharedZone } from './shared-zone.ts'
 
 /** How often a peer is asked for its SOA, and how rarely one that does not answer. */
 const POLL_MS = 1000
@@ -50,7 +50,7 @@ type Listener = (hosts: ReadonlySet<string>) => void
 export class PeerFollower {
   readonly #options: PeerFollowerOptions
   readonly #address: string
-  readonly #zone: SharedZone
+  readonly #zone: PeerZone
   readonly #refusals: Refusals
   readonly #hosts: HostPoll
   readonly #contained: Contained
@@ -92,7 +92,7 @@ export class PeerFollower {
     this.#options = options
     this.#address = printEndpoint(peer)
     this.#servers = new PeerServers(peer, clock)
-    this.#zone = new SharedZone(this.#address)
+    this.#zone = new PeerZone(this.#address)
     this.#refusals = new Refusals({ peer: this.#address, log, clock })
     this.#contained = containing(log, `Asking peer ${this.#address}`)
     this.#hosts = new HostPoll({
@@ -182,7 +182,7 @@ export class PeerFollower {
     this.#lastSeenTimeMs = writeMoment(seenMs, this.#options.clock)
     this.#zoneSeenMs = zoneSeenMs
     this.#zone.recall(zone, ownSite)
-    for (const [rootHost, shares] of hosts) this.#hosts.recall(rootHost, shares)
+    for (const [rootHost, siteStates] of hosts) this.#hosts.recall(rootHost, siteStates)
   }
 
   /**
@@ -232,7 +232,7 @@ export class PeerFollower {
     return this.#servers.has(host)
   }
 
-  /** The host is one that a peer of generation v1 is to be asked for. As in a SharedEndpoint. */
+  /** The host is one that a peer of generation v1 is to be asked for. As in a PeerEndpoint. */
   want(rootHost: string): void {
     this.#hosts.want(rootHost)
   }
@@ -255,14 +255,14 @@ export class PeerFollower {
   }
 
   /** What it says of the host, and of its wildcard. `host`: without `*.`. */
-  sharesOf(host: string): readonly SiteShare[] {
+  siteStatesOf(host: string): readonly SiteState[] {
     if (this.#generation !== 'v1') return this.#readZone(host)
     const hosts = [host, `*.${host}`]
-    const asked = hosts.map((rootHost) => this.#hosts.sharesOf(rootHost, this.#lastSeenMs))
-    if (asked.every((shares) => shares === undefined)) {
+    const asked = hosts.map((rootHost) => this.#hosts.siteStatesOf(rootHost, this.#lastSeenMs))
+    if (asked.every((siteStates) => siteStates === undefined)) {
       return this.#zone.count === 0 ? [] : this.#readZone(host)
     }
-    return asked.flatMap((shares) => shares ?? [])
+    return asked.flatMap((siteStates) => siteStates ?? [])
   }
 
   /** Why some of what it says of the host, and of its wildcard, is refused; its text is quoted. */
@@ -270,10 +270,10 @@ export class PeerFollower {
     return [...this.#refusals.of(host), ...this.#refusals.of(`*.${host}`)]
   }
 
-  #readZone(host: string): readonly SiteShare[] {
-    const { shares, problems } = this.#zone.read(host, this.#zoneSeenMs)
+  #readZone(host: string): readonly SiteState[] {
+    const { siteStates, problems } = this.#zone.read(host, this.#zoneSeenMs)
     this.#refusals.note(host, problems)
-    return shares
+    return siteStates
   }
 
   #schedule(delayMs: number): void {

@@ -1,6 +1,6 @@
 import { ENDPOINTS_MAX } from '../record/dns-record.ts'
-import type { SharedEndpoint, SiteShare } from './shared-endpoint.ts'
-import { scanShared } from './shared-text.ts'
+import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
+import { scanPeerEndpoint } from './v2-codec.ts'
 
 /** Most endpoints that one peer may tell, over all hosts: whoever reads its zone counts. */
 export const PEER_ENDPOINTS_MAX = 500_000
@@ -13,7 +13,7 @@ const PROBLEMS_MAX = 10
 
 export interface ToldHost {
   /** One per site and root host: `x` and `*.x` are told at one name. In order of both. */
-  readonly shares: readonly SiteShare[]
+  readonly siteStates: readonly SiteState[]
   /** What was refused, and why; text of the peer in them is quoted. At most ten, and how many more. */
   readonly problems: readonly string[]
 }
@@ -40,9 +40,9 @@ export function readTold(records: readonly Uint8Array[], place: ToldPlace): Told
   const { host, room = PEER_ENDPOINTS_MAX } = place
   const problems: string[] = []
   const taken = takeInOrder(records, Math.max(0, Math.min(ENDPOINTS_MAX, room)))
-  const endpoints: SharedEndpoint[] = []
+  const endpoints: PeerEndpoint[] = []
   for (const rdata of taken) {
-    const endpoint = scanShared(rdata)
+    const endpoint = scanPeerEndpoint(rdata)
     if (typeof endpoint === 'string') problems.push(`${host}: ${endpoint}`)
     else if (endpoint.rootHost === host || endpoint.rootHost === `*.${host}`) {
       endpoints.push(endpoint)
@@ -55,7 +55,7 @@ export function readTold(records: readonly Uint8Array[], place: ToldPlace): Told
   if (taken.length < records.length) {
     problems.push(`${host}: ${records.length} endpoints, only ${taken.length} are taken`)
   }
-  return { shares: collect(endpoints, sites, place), problems: cutProblems(problems, host) }
+  return { siteStates: collect(endpoints, sites, place), problems: cutProblems(problems, host) }
 }
 
 /** In order of octets, as many as there may be. */
@@ -70,13 +70,13 @@ function takeInOrder(records: readonly Uint8Array[], limit: number): readonly Ui
 }
 
 function collect(
-  endpoints: readonly SharedEndpoint[],
+  endpoints: readonly PeerEndpoint[],
   sites: readonly string[],
   { seenMs, teller, ownSite }: ToldPlace,
-): SiteShare[] {
+): SiteState[] {
   const own = ownSite ?? (sites.length === 1 ? sites[0] : '')
   const known = new Set(sites)
-  const found = new Map<string, SharedEndpoint[]>()
+  const found = new Map<string, PeerEndpoint[]>()
   for (const endpoint of endpoints) {
     if (!known.has(endpoint.site)) continue
     const key = `${endpoint.site} ${endpoint.rootHost}`

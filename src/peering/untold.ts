@@ -8,8 +8,8 @@ import type { RecordChange, RecordSource, StoredRecord } from '../record/source.
 import { containing } from '../telemetry/contain.ts'
 import { FaultLog } from '../telemetry/fault-log.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { shareRecord } from './shared-form.ts'
-import { composeShared } from './shared-text.ts'
+import { toPeerEndpoints } from './to-peer-endpoint.ts'
+import { composePeerEndpoint } from './v2-codec.ts'
 
 /** Octets that a name and a packed record may have, and be told for certain, in any notation. */
 const HOST_OCTETS_SURE = 240
@@ -82,8 +82,8 @@ function findUntold({ packed, down, up = [] }: StoredRecord, site: string): stri
     const host = printHost(content.rootHost)
     return `other sites are not told of it: ${host} is too long for a name in the zone ${KDRNT}`
   }
-  const shared = shareRecord(content, { site, down, up, sinceSeconds: 0 })
-  const untold = shared.filter((endpoint) => composeShared(endpoint) === undefined).length
+  const shared = toPeerEndpoints(content, { site, down, up, sinceSeconds: 0 })
+  const untold = shared.filter((endpoint) => composePeerEndpoint(endpoint) === undefined).length
   if (untold === 0) return ''
   return `${untold} of its endpoints can't be told to other sites: they are too long for a record`
 }

@@ -4,7 +4,7 @@ import { printRcode, printType, RRType } from '../../src/dns/iana/index.ts'
 import type { Message, ResourceRecord } from '../../src/dns/message/message.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
-import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
+import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { getText } from '../support/get-text.ts'
 import { framed, HostilePeer, replyTo } from '../support/hostile-peer.ts'
 import { freePort } from '../support/server.ts'
@@ -33,7 +33,7 @@ const OWN = [
 ].join('')
 
 const EVIL = '203.0.113.66'
-const evil = (rootHost: string, more: Partial<SharedEndpoint>): SharedEndpoint => {
+const evil = (rootHost: string, more: Partial<PeerEndpoint>): PeerEndpoint => {
   const host = rootHost === '' ? ZONE : `${rootHost}.${ZONE}`
   return endpoint({ site: '0evil', rootHost: host, dnsName: host, targets: [EVIL], ...more })
 }
@@ -41,7 +41,7 @@ const alias = { recordType: 'CNAME', targets: ['evil.example'] }
 const ns = { recordType: 'NS', targets: ['ns.evil.example'] }
 
 /** Each of them would take something of ours. */
-const ATTACKS: readonly SharedEndpoint[] = [
+const ATTACKS: readonly PeerEndpoint[] = [
   evil('app', { targets: ['192.0.2.1'], health: 'down' }),
   evil('app', { ttlSeconds: 0 }),
   evil('app', { setIdentifier: '!', weight: 1_000_000 }),

@@ -6,7 +6,7 @@ import { OperatorMetrics } from '../../src/operator/metrics.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
 import { RecordNames } from '../../src/operator/record-names.ts'
 import { Reporter } from '../../src/operator/reporter.ts'
-import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
+import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { ToyCluster, ToyPeers, told } from '../support/operator-cluster.ts'
@@ -65,7 +65,7 @@ class World {
     })
   }
 
-  say(endpoints: readonly Partial<SharedEndpoint>[]): void {
+  say(endpoints: readonly Partial<PeerEndpoint>[]): void {
     const whole = endpoints.map((one) => told({ rootHost: HOST, dnsName: HOST, ...one }))
     this.peers.say(
       PEER,
@@ -106,7 +106,7 @@ const BOTH = `${HOST} A 60 192.0.2.1,192.0.2.2`
 const ATTACKS: readonly {
   readonly name: string
   readonly own?: ApiObject
-  readonly peer: Partial<SharedEndpoint>
+  readonly peer: Partial<PeerEndpoint>
   readonly want: readonly string[]
   readonly reason: 'EndpointConflict' | 'EndpointRefused'
 }[] = [

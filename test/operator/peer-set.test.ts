@@ -7,7 +7,7 @@ import { keyIdOf } from '../../src/operator/key-id.ts'
 import type { Nameserver } from '../../src/operator/nameserver.ts'
 import { type Follower, PeerSet, SILENT_AFTER_MS } from '../../src/operator/peer-set.ts'
 import type { Provider } from '../../src/operator/provider-secret.ts'
-import type { Generation, SiteShare } from '../../src/peering/shared-endpoint.ts'
+import type { Generation, SiteState } from '../../src/peering/peer-endpoint.ts'
 import { told } from '../support/operator-cluster.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 
@@ -24,7 +24,7 @@ class ToyFollower implements Follower {
   isClosed = false
   /** As often as it is wanted: whoever follows counts that. */
   readonly wanted: string[] = []
-  readonly shares: SiteShare[] = []
+  readonly siteStates: SiteState[] = []
   #listener: (hosts: ReadonlySet<string>) => void = () => {}
 
   get status() {
@@ -81,8 +81,8 @@ class ToyFollower implements Follower {
     return this.generation !== ''
   }
 
-  sharesOf(host: string): readonly SiteShare[] {
-    return this.shares.filter(({ rootHost }) => rootHost.replace(/^\*\./, '') === host)
+  siteStatesOf(host: string): readonly SiteState[] {
+    return this.siteStates.filter(({ rootHost }) => rootHost.replace(/^\*\./, '') === host)
   }
 
   problemsOf(host: string): readonly string[] {
@@ -186,7 +186,7 @@ t.test('what a peer says is of the host that is asked for alone', (t) => {
   const { followers, peers, clock } = setUp()
   const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
   t.strictSame(peer?.answerFor(APP), { kind: 'pending' })
-  const share = (rootHost: string): SiteShare => ({
+  const share = (rootHost: string): SiteState => ({
     site: 'east',
     teller: '192.0.2.53:53',
     isOwn: true,
@@ -195,18 +195,21 @@ t.test('what a peer says is of the host that is asked for alone', (t) => {
     seenMs: clock.monotonicMs,
     generation: 'v2',
   })
-  const shares = [share(APP), share(`*.${APP}`)]
-  followers[0]!.shares.push(...shares)
+  const siteStates = [share(APP), share(`*.${APP}`)]
+  followers[0]!.siteStates.push(...siteStates)
   Object.assign(followers[0]!, { generation: 'v2', ...lastSeen(clock), serial: 9 })
   const about = { ...thisMoment(clock), generation: 'v2', serial: 9, problems: ['x: no name'] }
-  t.strictSame(peer?.answerFor(APP), { kind: 'said', word: { ...about, shares: [shares[0]] } })
+  t.strictSame(peer?.answerFor(APP), {
+    kind: 'said',
+    word: { ...about, siteStates: [siteStates[0]] },
+  })
   t.strictSame(peer?.answerFor(`*.${APP}`), {
     kind: 'said',
-    word: { ...about, shares: [shares[1]] },
+    word: { ...about, siteStates: [siteStates[1]] },
   })
   t.strictSame(peer?.answerFor('x.example'), {
     kind: 'said',
-    word: { ...about, shares: [], problems: [] },
+    word: { ...about, siteStates: [], problems: [] },
   })
   t.end()
 })
@@ -225,7 +228,7 @@ t.test(
     t.equal(peer?.answerFor(APP).kind, 'said', 'not yet')
     t.strictSame(news, [])
     await pass(1)
-    t.match(peer?.answerFor(APP), { kind: 'silent', reason: 'timeout', word: { shares: [] } })
+    t.match(peer?.answerFor(APP), { kind: 'silent', reason: 'timeout', word: { siteStates: [] } })
     await pass(60_000)
     t.strictSame(news.splice(0), ['a/one'])
     Object.assign(follower, { error: '', ...lastSeen(clock) })

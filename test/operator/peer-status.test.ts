@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { recallMoment, thisMoment } from '../../src/base/moment.ts'
+import type { Remembered } from '../../src/operator/peer-state-store.ts'
 import { printPeers, scanPeers } from '../../src/operator/peer-status.ts'
-import type { Remembered } from '../../src/operator/share-book.ts'
-import type { Generation, SharedEndpoint, SiteShare } from '../../src/peering/shared-endpoint.ts'
+import type { Generation, PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import { told } from '../support/operator-cluster.ts'
 import { FakeClock } from '../support/setup.ts'
 
@@ -13,7 +13,7 @@ clock.nowMs = START_MS
 const HOST = 'k.example.com'
 const WHOLE = { form: 'whole', roomOctets: 400_000 } as const
 
-const endpoints: fc.Arbitrary<SharedEndpoint> = fc
+const endpoints: fc.Arbitrary<PeerEndpoint> = fc
   .record({
     dnsName: fc.constantFrom(HOST, `a.${HOST}`),
     recordType: fc.constantFrom('A', 'TXT'),
@@ -39,17 +39,17 @@ function words(generation: Generation, seenMs: number) {
     .chain((sites) =>
       fc.tuple(
         ...sites.map((site) =>
-          fc.boolean().chain((isOwn) => shares({ site, isOwn }, generation, seenMs)),
+          fc.boolean().chain((isOwn) => siteStates({ site, isOwn }, generation, seenMs)),
         ),
       ),
     )
 }
 
-function shares(
-  { site, isOwn }: Pick<SiteShare, 'site' | 'isOwn'>,
+function siteStates(
+  { site, isOwn }: Pick<SiteState, 'site' | 'isOwn'>,
   generation: Generation,
   seenMs: number,
-): fc.Arbitrary<SiteShare> {
+): fc.Arbitrary<SiteState> {
   const own = fc.array(endpoints, { minLength: 1, maxLength: 3 })
   return own.map((list) => ({
     site,
@@ -78,7 +78,7 @@ const states = fc
     const serial = isSilent ? 7 : undefined
     return words(generation, moment.seenMs).map(
       (said): Remembered => ({
-        word: { shares: said, ...moment, generation, serial, problems: [] },
+        word: { siteStates: said, ...moment, generation, serial, problems: [] },
         reason: isSilent ? 'no answer' : '',
       }),
     )
@@ -87,7 +87,7 @@ const states = fc
 function toldBy(teller: string, { word, reason }: Remembered): Remembered {
   return {
     reason,
-    word: word && { ...word, shares: word.shares.map((one) => ({ ...one, teller })) },
+    word: word && { ...word, siteStates: word.siteStates.map((one) => ({ ...one, teller })) },
   }
 }
 
@@ -111,7 +111,7 @@ t.test(
   'a peer that has nothing is an item of its own, one that was never asked is none',
   async (t) => {
     const about = { generation: 'v2', serial: 7, problems: [] } as const
-    const word = { shares: [], ...thisMoment(clock), ...about }
+    const word = { siteStates: [], ...thisMoment(clock), ...about }
     const remembered = new Map<string, Remembered>([
       ['live', { word, reason: '' }],
       ['silent', { word, reason: 'timeout' }],
@@ -136,14 +136,14 @@ t.test(
 /** One peer's words: `east` or `east-`, which has nothing, its own; `(west)` is relayed. */
 function pageOf(teller: string, text: string, reason = ''): Remembered {
   const { seenMs, seenTimeMs } = thisMoment(clock)
-  const said = text.split(' ').map((word): SiteShare => {
+  const said = text.split(' ').map((word): SiteState => {
     const site = word.replace(/[()-]/g, '')
     const about = { generation: 'v2', seenMs, rootHost: HOST } as const
     const isOwn = !word.startsWith('(')
     return { site, teller, isOwn, ...about, endpoints: word.endsWith('-') ? [] : [told({ site })] }
   })
   const about = { seenMs, seenTimeMs, generation: 'v2', serial: 7, problems: [] } as const
-  return { reason, word: { shares: text === '' ? [] : said, ...about } }
+  return { reason, word: { siteStates: text === '' ? [] : said, ...about } }
 }
 
 t.test('what is said beside the site of a peer, and where', async (t) => {
@@ -218,7 +218,7 @@ t.test('what is said beside the site of a peer, and where', async (t) => {
       if (site === undefined) continue
       const { address } = printed[i]!
       const of = (from: ReadonlyMap<string, Remembered>) =>
-        from.get(String(address))?.word?.shares.find((share) => share.site === site)?.isOwn
+        from.get(String(address))?.word?.siteStates.find((share) => share.site === site)?.isOwn
       t.equal(of(scanned), of(pages), `${name}: ${relayed}`)
     }
     const unmarked = printPeers([...pages.keys()], pages, { ...WHOLE, form: 'unmarked' })
@@ -241,6 +241,6 @@ t.test('what makes no sense is passed over', async (t) => {
   const scanned = scanPeers(bad, HOST, clock)
   t.strictSame([...scanned.keys()], ['a', 'b'])
   t.equal(scanned.get('a')?.word, undefined)
-  t.strictSame(scanned.get('b')?.word?.shares[0]?.endpoints, [])
+  t.strictSame(scanned.get('b')?.word?.siteStates[0]?.endpoints, [])
   t.strictSame(scanPeers('nothing', HOST, clock), new Map())
 })

@@ -4,11 +4,11 @@ import { acceptedCondition } from '../../src/operator/conditions.ts'
 import { composeLocal, OBJECT_OCTETS_MAX, roomForOthers } from '../../src/operator/desired.ts'
 import { judge } from '../../src/operator/judge.ts'
 import { composeOwn } from '../../src/operator/own.ts'
+import type { Remembered } from '../../src/operator/peer-state-store.ts'
 import { printPeers } from '../../src/operator/peer-status.ts'
 import { planPublish } from '../../src/operator/plan.ts'
-import type { Remembered } from '../../src/operator/share-book.ts'
 import { jsonOctets } from '../../src/peering/merge/endpoint-octets.ts'
-import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
+import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { ToyCluster, told } from '../support/operator-cluster.ts'
 import { dnsRecord, secret } from '../support/operator-objects.ts'
 
@@ -31,12 +31,15 @@ const endpointsOf = (host: string, count: number, characters: number): ApiObject
   }))
 
 function pageOf(site: string, teller: string, count: number): Remembered {
-  const endpoints: SharedEndpoint[] = Array.from({ length: count }, (_, i) =>
+  const endpoints: PeerEndpoint[] = Array.from({ length: count }, (_, i) =>
     told({ site, dnsName: `n${i}.k.example.com`, recordType: 'TXT', targets: ['<'.repeat(500)] }),
   )
   const about = { seenMs: 1, generation: 'v2' as const }
   const share = { ...about, site, teller, isOwn: true, rootHost: 'k.example.com', endpoints }
-  return { reason: '', word: { ...about, seenTimeMs: 1, serial: 1, problems: [], shares: [share] } }
+  return {
+    reason: '',
+    word: { ...about, seenTimeMs: 1, serial: 1, problems: [], siteStates: [share] },
+  }
 }
 
 t.test('what is ours comes before what others tell', async (t) => {

@@ -1,14 +1,14 @@
 import t from 'tap'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { printName } from '../../src/dns/name/name.ts'
-import { mergeShares } from '../../src/peering/merge/merge-shares.ts'
+import { mergeSiteStates } from '../../src/peering/merge/merge-site-states.ts'
 import { buildMergedRecord } from '../../src/peering/merged-form.ts'
 import { metadataNames } from '../../src/peering/old-metadata.ts'
-import { readOldAnswers } from '../../src/peering/read-old.ts'
+import type { SiteState } from '../../src/peering/peer-endpoint.ts'
 import { readTold } from '../../src/peering/read-told.ts'
-import type { SiteShare } from '../../src/peering/shared-endpoint.ts'
-import { shareRecord } from '../../src/peering/shared-form.ts'
-import { composeShared } from '../../src/peering/shared-text.ts'
+import { readOldAnswers } from '../../src/peering/read-v1.ts'
+import { toPeerEndpoints } from '../../src/peering/to-peer-endpoint.ts'
+import { composePeerEndpoint } from '../../src/peering/v2-codec.ts'
 import { deriveLocalEndpoints } from '../../src/record/kdrnt.ts'
 import {
   type EndpointObject,
@@ -18,7 +18,7 @@ import {
 import { dnsRecord, type Gateway, layout } from './records.ts'
 
 /** What a v1 peer with that record answers when it is asked for the host. */
-function askOld(peer: string, host: string, endpoints: readonly EndpointObject[]): SiteShare {
+function askOld(peer: string, host: string, endpoints: readonly EndpointObject[]): SiteState {
   const zone = deriveLocalEndpoints(dnsRecord({ rootHost: host, endpoints }))
   const text = (prefix: 'w' | 'g') => {
     const names = metadataNames(prefix, host)
@@ -29,21 +29,25 @@ function askOld(peer: string, host: string, endpoints: readonly EndpointObject[]
     .filter((e) => e.type !== RRType.TXT)
     .flatMap((e) => e.rdata.map((rdata) => ({ ...e, rdata })))
   const answers = { records, weights: text('w'), geos: text('g') }
-  const { share, problems } = readOldAnswers(answers, { peer, rootHost: host, seenMs: 0 })
+  const { siteState: share, problems } = readOldAnswers(answers, {
+    peer,
+    rootHost: host,
+    seenMs: 0,
+  })
   t.strictSame(problems, [])
   return share
 }
 
 /** What a v2 peer with that record tells of the host. */
-function askNew(site: string, host: string, endpoints: readonly EndpointObject[]): SiteShare {
+function askNew(site: string, host: string, endpoints: readonly EndpointObject[]): SiteState {
   const record = dnsRecord({ rootHost: host, endpoints })
   const facts = { site, down: [], up: [], sinceSeconds: 7 }
-  const told = shareRecord(record, facts).map((e) => composeShared(e)!)
+  const told = toPeerEndpoints(record, facts).map((e) => composePeerEndpoint(e)!)
   const zone = deriveLocalEndpoints(record, told)
   const base = host.replace(/^\*\./, '')
   const owner = `v2.${base}.kdrnt.`
   const records = zone.filter((e) => printName(e.owner) === owner).flatMap((e) => e.rdata)
-  const { shares, problems } = readTold(records, { host: base, seenMs: 0, teller: 'c' })
+  const { siteStates: shares, problems } = readTold(records, { host: base, seenMs: 0, teller: 'c' })
   t.strictSame(problems, [])
   t.equal(shares.length, 1)
   return shares[0]!
@@ -51,8 +55,8 @@ function askNew(site: string, host: string, endpoints: readonly EndpointObject[]
 
 const NOBODY = { site: 'm', endpoints: [] }
 
-function merged(shares: readonly SiteShare[]): EndpointObject[] {
-  const merge = mergeShares(NOBODY, shares, 0)
+function merged(shares: readonly SiteState[]): EndpointObject[] {
+  const merge = mergeSiteStates(NOBODY, shares, 0)
   t.strictSame(merge.conflicts, [])
   return merge.endpoints.map(printSteered)
 }
@@ -161,7 +165,7 @@ t.test('a v1 server among them adds what it has and spoils nothing', async (t) =
 
 t.test('a merge is a record that validation takes, endpoint by endpoint', async (t) => {
   const shares = CLUSTERS.map((gateway) => askNew(gateway.cluster, host, layout(gateway)))
-  const { endpoints } = mergeShares(NOBODY, shares, 0)
+  const { endpoints } = mergeSiteStates(NOBODY, shares, 0)
   const facts = { namespace: 'n', name: 'merged-r', zoneLabel: 'k.example.com', createdSeconds: 5 }
   const bad = { ...endpoints[0]!, targets: ['192.0.2.256'], sites: ['us1'] }
   const { record, refused } = buildMergedRecord([...endpoints, bad], facts, host)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { HOST_BOUNDS_DEFAULT, HOST_MS, HostPoll } from '../../src/peering/host-poll.ts'
-import type { SiteShare } from '../../src/peering/shared-endpoint.ts'
+import type { SiteState } from '../../src/peering/peer-endpoint.ts'
 import { HOST, share } from './samples.ts'
 
 t.test('more hosts are asked for in a tick than at a time', async (t) => {
@@ -35,7 +35,7 @@ t.test('more hosts are asked for in a tick than at a time', async (t) => {
 
 /** A peer whose answers come when the test lets them. */
 function slowPeer(
-  shares: () => readonly SiteShare[],
+  shares: () => readonly SiteState[],
   ttlSeconds: () => number | undefined = () => undefined,
 ) {
   const waiting: { readonly host: string; readonly answer: () => void }[] = []
@@ -47,7 +47,7 @@ function slowPeer(
         waiting.push({
           host,
           answer: () => {
-            resolve({ kind: 'shares', shares: said, problems: [], ttlSeconds: ttlSeconds() })
+            resolve({ kind: 'shares', siteStates: said, problems: [], ttlSeconds: ttlSeconds() })
           },
         })
       })
@@ -69,7 +69,7 @@ function slowPeer(
 
 // It was seen only a quarter of a minute later.
 t.test('what changes while a host is being asked for has it asked for again', async (t) => {
-  let told: readonly SiteShare[] = [share('a', [{}])]
+  let told: readonly SiteState[] = [share('a', [{}])]
   const { poll, clock, answerAll, waiting } = slowPeer(() => told)
   poll.want(HOST)
   poll.tick()
@@ -80,7 +80,7 @@ t.test('what changes while a host is being asked for has it asked for again', as
   await answerAll()
   poll.tick()
   t.strictSame(await answerAll(), [HOST])
-  t.strictSame(poll.sharesOf(HOST, clock.nowMs), told)
+  t.strictSame(poll.siteStatesOf(HOST, clock.nowMs), told)
   poll.tick()
   t.equal(waiting.length, 0, 'and then it is due in its time')
 })

@@ -55,7 +55,7 @@ async function setUp(t: Test, key?: TsigKey, hostility: Hostility = new Behaving
     await follower.settled()
   }
   const targets = () =>
-    follower.sharesOf(HOST).flatMap(({ endpoints }) => endpoints.flatMap((e) => e.targets))
+    follower.siteStatesOf(HOST).flatMap(({ endpoints }) => endpoints.flatMap((e) => e.targets))
   follower.start()
   await pass(0)
   return { peer, clock, timers, follower, lines, pass, targets }

@@ -3,7 +3,7 @@ import { RRType } from '../../src/dns/iana/types.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { LocalTeller } from '../../src/peering/local-teller.ts'
-import { scanShared } from '../../src/peering/shared-text.ts'
+import { scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
 import type { OwnerSet } from '../../src/record/owner-sets.ts'
 import { unpackRecord } from '../../src/record/pack.ts'
 import { RecordZone } from '../../src/record/record-zone.ts'
@@ -27,7 +27,7 @@ function teller() {
   const tell = (after: StoredRecord, before?: StoredRecord) => {
     const told = local.tell(after, unpackRecord(after.packed), before)
     return told.map((rdata) => {
-      const e = scanShared(rdata)
+      const e = scanPeerEndpoint(rdata)
       if (typeof e === 'string') throw new Error(e)
       return `${e.targets.join()} ${e.health} ${e.sinceSeconds}`
     })

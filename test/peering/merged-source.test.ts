@@ -3,7 +3,7 @@ import { scanName } from '../../src/dns/name/name.ts'
 import { LocalTeller } from '../../src/peering/local-teller.ts'
 import { MergedSource } from '../../src/peering/merged-source.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
-import type { SharedEndpoint, SiteShare } from '../../src/peering/shared-endpoint.ts'
+import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import { RampUp, RISE_STEPS, SETTLE_MS } from '../../src/probing/ramp-up.ts'
 import type { DnsRecord } from '../../src/record/dns-record.ts'
 import { packRecord, unpackRecord } from '../../src/record/pack.ts'
@@ -91,7 +91,7 @@ function recordOf(host: string, address: string, name: string): DnsRecord {
 
 /** A peer that says what the test has it say. */
 class ToldPeer extends PeerFollower {
-  readonly told = new Map<string, readonly SharedEndpoint[]>()
+  readonly told = new Map<string, readonly PeerEndpoint[]>()
   readonly wanted = new Set<string>()
   seenMs = Number.NEGATIVE_INFINITY
   /** By host, where that was before. */
@@ -123,7 +123,7 @@ class ToldPeer extends PeerFollower {
     this.#tell = listener
     return () => {}
   }
-  override sharesOf(host: string): readonly SiteShare[] {
+  override siteStatesOf(host: string): readonly SiteState[] {
     const endpoints = this.told.get(host) ?? []
     const { site } = endpoints[0] ?? endpoint()
     const seenMs = this.confirmedMs.get(host) ?? this.seenMs
@@ -370,7 +370,7 @@ t.test('what a peer had down and has back rises beside what never left', async (
   const durationMs = 100_000
   const ramp = new RampUp({ source, durationMs, clock, timers, log })
   t.teardown(() => ramp.close())
-  const say = (health: SharedEndpoint['health']): void => {
+  const say = (health: PeerEndpoint['health']): void => {
     const common = { rootHost: APP, dnsName: `x.${APP}`, weight: 10, sinceSeconds: 1 }
     peer.told.set(APP, [
       endpoint({ ...common, setIdentifier: 'one', targets: ['198.51.100.1'], health }),

@@ -39,7 +39,7 @@ async function setUp(t: Test, zone: ToldZone, more: Partial<PeerFollowerOptions>
     await follower.settled()
   }
   const targets = (host = HOST): string[] => {
-    return follower.sharesOf(host).flatMap((s) => s.endpoints.flatMap((e) => e.targets))
+    return follower.siteStatesOf(host).flatMap((s) => s.endpoints.flatMap((e) => e.targets))
   }
   const types = (): string[] => {
     const names = new Map<number, string>(
@@ -128,7 +128,7 @@ t.test('a site that has nothing any more says so', async (t) => {
   targets()
   zone.put(2, [])
   await pass(1)
-  t.match(follower.sharesOf(HOST), [{ site: 'east', endpoints: [], generation: 'v2' }])
+  t.match(follower.siteStatesOf(HOST), [{ site: 'east', endpoints: [], generation: 'v2' }])
   t.equal(follower.status.generation, 'v2')
 })
 
@@ -169,7 +169,7 @@ t.test('a peer that refuses its zone is asked for each host that is wanted', asy
   t.match(follower.status, { generation: 'v1', site: `127.0.0.1:${server.port}`, endpoints: 8 })
   t.match(lines.join('\n'), 'is asked for each host')
   t.strictSame(changed, [HOST])
-  const geo = follower.sharesOf(HOST)[0]!.endpoints.find((e) => e.geoCodes[0] === 'GEO-NA')
+  const geo = follower.siteStatesOf(HOST)[0]!.endpoints.find((e) => e.geoCodes[0] === 'GEO-NA')
   t.match(geo, { isDefault: true, targets: [`geo-na.klb.${HOST}`] })
   zone.put(2, [])
   await pass(1)
@@ -230,7 +230,7 @@ t.test('what is told whole is taken whole where only questions are answered', as
   follower.want(HOST)
   await pass(1)
   await until(() => targets().length > 0, 'the host')
-  t.strictSame(follower.sharesOf(HOST)[0]!.endpoints, [shared])
+  t.strictSame(follower.siteStatesOf(HOST)[0]!.endpoints, [shared])
 })
 
 t.test('a peer that is asked for each host stands by its word between two looks', async (t) => {
@@ -240,7 +240,7 @@ t.test('a peer that is asked for each host stands by its word between two looks'
   follower.want(HOST)
   await pass(1)
   await until(() => targets().length > 0, 'the host')
-  const seen = () => follower.sharesOf(HOST)[0]!.seenMs
+  const seen = () => follower.siteStatesOf(HOST)[0]!.seenMs
   const firstMs = seen()
   for (let second = 1; second <= 10; second++) await pass(1)
   t.equal(seen(), firstMs + 10_000, 'it was heard')

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
-import type { SharedEndpoint, SiteShare } from '../../src/peering/shared-endpoint.ts'
-import { shareEndpoint } from '../../src/peering/shared-form.ts'
+import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
+import { toPeerEndpoint } from '../../src/peering/to-peer-endpoint.ts'
 import { printSteering } from '../../src/record/print-endpoint.ts'
 import { validateEndpoint } from '../../src/record/validate/dns-record.ts'
 
 export const HOST = 'k.example.com'
 
 /** A shared endpoint, canonical: `given` over an A of the host that site `a` tells. */
-export function shared(given: Partial<SharedEndpoint> = {}): SharedEndpoint {
+export function shared(given: Partial<PeerEndpoint> = {}): PeerEndpoint {
   const { weight } = given
   const rootHost = given.rootHost ?? HOST
   const steering = {
@@ -28,7 +28,7 @@ export function shared(given: Partial<SharedEndpoint> = {}): SharedEndpoint {
     rootHost,
   )
   if ('problem' in checked) throw new Error(checked.problem.message)
-  return shareEndpoint(checked.endpoint, {
+  return toPeerEndpoint(checked.endpoint, {
     site: given.site ?? 'a',
     rootHost,
     health: given.health ?? 'unknown',
@@ -38,9 +38,9 @@ export function shared(given: Partial<SharedEndpoint> = {}): SharedEndpoint {
 
 export function share(
   site: string,
-  endpoints: readonly Partial<SharedEndpoint>[],
-  given: Partial<SiteShare> = {},
-): SiteShare {
+  endpoints: readonly Partial<PeerEndpoint>[],
+  given: Partial<SiteState> = {},
+): SiteState {
   return {
     site,
     teller: site,
@@ -67,7 +67,7 @@ const targetsByType: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Endpoints that meet each other often: few names, types, set identifiers and targets. */
-export const endpoints: fc.Arbitrary<SharedEndpoint> = fc
+export const endpoints: fc.Arbitrary<PeerEndpoint> = fc
   .constantFrom('A', 'AAAA', 'CNAME')
   .chain((recordType) => {
     const maxLength = recordType === 'CNAME' ? 1 : 3
@@ -89,7 +89,7 @@ export const endpoints: fc.Arbitrary<SharedEndpoint> = fc
   })
   .map(shared)
 
-export const shares: fc.Arbitrary<readonly SiteShare[]> = fc.array(
+export const shares: fc.Arbitrary<readonly SiteState[]> = fc.array(
   fc
     .record({
       site: fc.constantFrom('a', 'b', 'c', '192.0.2.53:53'),

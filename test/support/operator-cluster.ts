@@ -11,8 +11,8 @@ import type { Provider } from '../../src/operator/provider-secret.ts'
 import type { ClusterView } from '../../src/operator/reconcile.ts'
 import { RecordNames } from '../../src/operator/record-names.ts'
 import type { Write, Writer } from '../../src/operator/write.ts'
-import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
-import type { OwnNames } from '../../src/peering/trust/screen-shares.ts'
+import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
+import type { OwnNames } from '../../src/peering/trust/screen-site-states.ts'
 import { at, MANAGED } from './operator-objects.ts'
 
 const HEALTHY: OwnHealth = { down: [], up: [], probes: [] }
@@ -162,7 +162,7 @@ export class ToyPeers implements PeerDirectory {
   say(
     address: string,
     site: string,
-    endpoints: readonly Partial<SharedEndpoint>[],
+    endpoints: readonly Partial<PeerEndpoint>[],
     moment: Moment,
     isOwn = true,
   ): void {
@@ -171,7 +171,7 @@ export class ToyPeers implements PeerDirectory {
     const from = { site, teller: address, isOwn, rootHost }
     const about = { seenMs: moment.seenMs, generation: 'v2' as const }
     const share = { ...from, ...about, endpoints: whole }
-    const said = { shares: [share], generation: 'v2' as const, serial: 7, problems: [] }
+    const said = { siteStates: [share], generation: 'v2' as const, serial: 7, problems: [] }
     const word = { ...moment, ...said }
     this.answers.set(address, { kind: 'said', word })
   }
@@ -184,7 +184,7 @@ export class ToyPeers implements PeerDirectory {
 }
 
 /** An endpoint as another site tells it. */
-export function told(parts: Partial<SharedEndpoint>): SharedEndpoint {
+export function told(parts: Partial<PeerEndpoint>): PeerEndpoint {
   return {
     site: 'other',
     rootHost: 'k.example.com',

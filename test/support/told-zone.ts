@@ -2,14 +2,14 @@ import { RRClass, RRType } from '../../src/dns/iana/index.ts'
 import type { Message, ResourceRecord } from '../../src/dns/message/message.ts'
 import { equalNames, scanName } from '../../src/dns/name/name.ts'
 import { scanRdata, splitFields } from '../../src/dns/rdata/index.ts'
-import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
-import { composeShared } from '../../src/peering/shared-text.ts'
+import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
+import { composePeerEndpoint } from '../../src/peering/v2-codec.ts'
 import type { Script } from './scripted-server.ts'
 
 const KDRNT = scanName('kdrnt.')!
 
 /** An endpoint as a site tells it. */
-export function endpoint(more: Partial<SharedEndpoint> = {}): SharedEndpoint {
+export function endpoint(more: Partial<PeerEndpoint> = {}): PeerEndpoint {
   return {
     site: 'east',
     rootHost: 'app.k.example.com',
@@ -34,9 +34,9 @@ export function record(owner: string, type: keyof typeof RRType, text: string): 
   return { owner: name, type: RRType[type], rrclass: RRClass.IN, ttlSeconds: 60, rdata }
 }
 
-export function told(shared: SharedEndpoint): ResourceRecord {
+export function told(shared: PeerEndpoint): ResourceRecord {
   const owner = scanName(`v2.${shared.rootHost.replace(/^\*\./, '')}.kdrnt.`)!
-  const rdata = composeShared(shared)!
+  const rdata = composePeerEndpoint(shared)!
   return { owner, type: RRType.TXT, rrclass: RRClass.IN, ttlSeconds: 0, rdata }
 }
 

@@ -19,13 +19,13 @@ export interface Authoritative {
 }
 
 /** The host that `x` and `*.x` have their endpoints put together for. */
-export function sharedHost(rootHost: string): string {
+export function authoritativeHost(rootHost: string): string {
   return rootHost.replace(/^\*\./, '')
 }
 
 /** Name of the DNSRecord that all owners of a host put their endpoints into. */
 export function authoritativeName(rootHost: string): string {
-  return `authoritative-record-${shortHash(sharedHost(rootHost))}`
+  return `authoritative-record-${shortHash(authoritativeHost(rootHost))}`
 }
 
 /** Key of the record that a delegating one delegates to: in its namespace. */
@@ -41,7 +41,7 @@ export function authoritativeLabels({
 }: Pick<Authoritative, 'rootHost' | 'zone'>): Readonly<Record<string, string>> {
   return {
     [AUTHORITATIVE_LABEL]: 'true',
-    [AUTHORITATIVE_HASH_LABEL]: shortHash(sharedHost(rootHost)),
+    [AUTHORITATIVE_HASH_LABEL]: shortHash(authoritativeHost(rootHost)),
     ...(zone === '' ? {} : { [PROVIDER_LABEL]: 'coredns', [ZONE_LABEL]: zone }),
   }
 }
@@ -58,7 +58,7 @@ export function composeAuthoritative(
     kind: 'DNSRecord',
     metadata: { namespace, name, labels: authoritativeLabels(facts) },
     spec: {
-      rootHost: sharedHost(rootHost),
+      rootHost: authoritativeHost(rootHost),
       ...(provider === '' ? {} : { providerRef: { name: provider } }),
       endpoints,
     },

@@ -1,6 +1,6 @@
 import type { ApiObject } from '../../kube/api.ts'
 import { isSame } from '../object.ts'
-import { sharedHost } from './authoritative-record.ts'
+import { authoritativeHost } from './authoritative-record.ts'
 import { findConflict, show } from './find-conflict.ts'
 import { type Claim, composeClaim, joinOwners, type Note } from './registry.ts'
 import { type Row, readRows, sortTargets } from './rows.ts'
@@ -46,7 +46,11 @@ const CNAME = 'CNAME'
 export function planEndpoints(current: readonly ApiObject[], wish: OwnerWish): EndpointPlan {
   const { owner } = wish
   const rows = readRows(current, wish.desired, wish.previous)
-  const scope = { owner, host: normalizeName(sharedHost(wish.rootHost)), rows: [...rows.values()] }
+  const scope = {
+    owner,
+    host: normalizeName(authoritativeHost(wish.rootHost)),
+    rows: [...rows.values()],
+  }
   const conflicts: string[] = []
   const endpoints: ApiObject[] = []
   const owners: string[] = []
@@ -58,7 +62,8 @@ export function planEndpoints(current: readonly ApiObject[], wish: OwnerWish): E
     if (settled === undefined) continue
     const { endpoint, claims } = settled
     endpoints.push(...composeRow(endpoint, claims, owner))
-    if (sharedHost(endpoint.dnsName) === scope.host) owners.push(...claims.map((c) => c.owner))
+    if (authoritativeHost(endpoint.dnsName) === scope.host)
+      owners.push(...claims.map((c) => c.owner))
   }
   const isChanged = !isSameSet(endpoints, current)
   return {

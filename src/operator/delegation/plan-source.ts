@@ -15,7 +15,11 @@ import { itemsOf, labelOf, mappingOf, metadataOf } from '../object.ts'
 import { countWrites, type Plan, planHold, planRefuse, planRelease, planStatus } from '../plan.ts'
 import { composeStatus, ownerIdOf, type StatusFields } from '../status.ts'
 import type { Write } from '../write.ts'
-import { authoritativeName, composeAuthoritative, sharedHost } from './authoritative-record.ts'
+import {
+  authoritativeHost,
+  authoritativeName,
+  composeAuthoritative,
+} from './authoritative-record.ts'
 import { type EndpointPlan, planEndpoints } from './plan-endpoints.ts'
 import { judgeRemoval, LET_GO_ANNOTATION, type Removal } from './remote-statuses.ts'
 
@@ -63,7 +67,7 @@ export function planDelegate(
     ownerID: ownerIdOf(object),
     domainOwners: plan.owners,
     zoneID: authoritativeName(hostOf(object)),
-    zoneDomainName: sharedHost(hostOf(object)),
+    zoneDomainName: authoritativeHost(hostOf(object)),
     ...(plan.conflicts.length === 0 ? { endpoints } : {}),
   }
   const status = composeStatus(object, conditions, changes, nowMs)
@@ -193,7 +197,7 @@ function judgeShare(
 function findObstacle(object: ApiObject, authoritative: ApiObject | undefined): string {
   if (authoritative === undefined) return ''
   const there = textOf(mappingOf(authoritative, 'spec'), 'rootHost')
-  const isOfHost = there === sharedHost(hostOf(object))
+  const isOfHost = there === authoritativeHost(hostOf(object))
   if (isAuthoritative(authoritative) && isOfHost) return ''
   const name = authoritativeName(hostOf(object))
   return isOfHost || !isAuthoritative(authoritative)

@@ -1,4 +1,4 @@
-import type { Generation, SiteShare } from '../shared-endpoint.ts'
+import type { Generation, SiteState } from '../peer-endpoint.ts'
 
 /** All that one peer told, as it goes from one process to the next, or from one follower to another. */
 export interface KeptPeer {
@@ -20,7 +20,7 @@ export interface KeptPeer {
   /** What its zone told whole: TXT rdata, a character an octet, by the name behind `v2.`. */
   readonly zone: ReadonlyMap<string, ReadonlySet<string>>
   /** What it answered for hosts that it was asked for, by root host. */
-  readonly hosts: Iterable<readonly [rootHost: string, shares: readonly SiteShare[]]>
+  readonly hosts: Iterable<readonly [rootHost: string, shares: readonly SiteState[]]>
 }
 
 /** Who told it: what one told unsigned is not what it says under a key. */

@@ -2,10 +2,10 @@ import type { Clock } from '../../base/clock.ts'
 import { recallMoment, writeMoment } from '../../base/moment.ts'
 import { type RefusedText, refuse } from '../../record/state/sealed-text.ts'
 import type { StateKind } from '../../record/state/state-file.ts'
+import type { Generation, PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { PEER_ENDPOINTS_MAX } from '../read-told.ts'
-import type { Generation, SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
-import { composeShared, scanShared } from '../shared-text.ts'
 import { isSite } from '../site-name.ts'
+import { composePeerEndpoint, scanPeerEndpoint } from '../v2-codec.ts'
 import { identityOf, type KeptPeer } from './kept-peer.ts'
 
 const OCTETS_MAX = 256 * 1024 * 1024
@@ -32,8 +32,8 @@ export type KeptPeers = ReadonlyMap<string, KeptPeer>
  *     told RDATA
  *
  * Of each peer what its zone told comes first, then what it answered for hosts, an item for each site. RDATA: of TXT, as
- * `composeShared` makes it, base64. Times are milliseconds since the epoch. `-`: there is none. In files of before there is
- * no `own`, and a host line ends with SEEN: who is a nameserver of a site is guessed then, see `SiteShare`.
+ * `composePeerEndpoint` makes it, base64. Times are milliseconds since the epoch. `-`: there is none. In files of before there is
+ * no `own`, and a host line ends with SEEN: who is a nameserver of a site is guessed then, see `SiteState`.
  */
 export function keptPeers(site: string, clock: Clock): StateKind<KeptPeers> {
   return {
@@ -94,20 +94,20 @@ function* printPeer(peer: KeptPeer, clock: Clock): Generator<Piece> {
     for (const rdata of told) text += `told ${Buffer.from(rdata, 'latin1').toString('base64')}\n`
     yield { text, endpoints: told.size }
   }
-  for (const [rootHost, shares] of peer.hosts) {
-    for (const share of shares) yield printShare(rootHost, share, clock)
+  for (const [rootHost, siteStates] of peer.hosts) {
+    for (const siteState of siteStates) yield printShare(rootHost, siteState, clock)
   }
 }
 
-function printShare(rootHost: string, share: SiteShare, clock: Clock): Piece {
-  const { generation, endpoints, seenMs, isOwn } = share
+function printShare(rootHost: string, siteState: SiteState, clock: Clock): Piece {
+  const { generation, endpoints, seenMs, isOwn } = siteState
   const isOld = generation === 'v1'
   // That its own site has nothing counts beside what others tell of that, and of an old one nobody does.
   if (endpoints.length === 0 && (isOld || !isOwn)) return { text: '', endpoints: 0 }
-  const whose = `${isOwn ? OWN : RELAYED} ${isOld ? NEVER : share.site}`
+  const whose = `${isOwn ? OWN : RELAYED} ${isOld ? NEVER : siteState.site}`
   let text = `host ${rootHost} ${generation} ${printSeen(seenMs, clock)} ${whose}\n`
   for (const endpoint of endpoints) {
-    const rdata = composeShared(isOld ? { ...endpoint, site: NO_SITE } : endpoint)
+    const rdata = composePeerEndpoint(isOld ? { ...endpoint, site: NO_SITE } : endpoint)
     if (rdata !== undefined) text += `told ${Buffer.from(rdata).toString('base64')}\n`
   }
   return { text, endpoints: endpoints.length }
@@ -124,15 +124,15 @@ interface KeptDraft extends KeptPeer {
   readonly hosts: Map<string, ShareDraft[]>
 }
 
-interface ShareDraft extends SiteShare {
+interface ShareDraft extends SiteState {
   isOwn: boolean
-  readonly endpoints: SharedEndpoint[]
+  readonly endpoints: PeerEndpoint[]
 }
 
 /** What told lines are of. */
 type Section = { readonly kind: 'zone'; readonly told: Set<string> } | HostSection
 
-interface HostSection extends Pick<SiteShare, 'rootHost' | 'generation' | 'seenMs'> {
+interface HostSection extends Pick<SiteState, 'rootHost' | 'generation' | 'seenMs'> {
   readonly kind: 'host'
   /** undefined: the file is one of before. */
   readonly isOwn: boolean | undefined
@@ -150,7 +150,7 @@ class KeptReader {
   readonly #peers = new Map<string, KeptDraft>()
   #peer: KeptDraft | undefined
   /** The peer's, by root host and site. */
-  readonly #shares = new Map<string, ShareDraft>()
+  readonly #siteStates = new Map<string, ShareDraft>()
   #section: Section | undefined
   /** Of the peer. */
   #count = 0
@@ -194,7 +194,7 @@ class KeptReader {
     }
     this.#peers.set(identityOf(peer), peer)
     this.#peer = peer
-    this.#shares.clear()
+    this.#siteStates.clear()
     this.#section = undefined
     this.#count = 0
     return true
@@ -239,7 +239,7 @@ class KeptReader {
       section.told.add(rdata.toString('latin1'))
       return true
     }
-    const endpoint = scanShared(rdata)
+    const endpoint = scanPeerEndpoint(rdata)
     // Another version may have had other rules.
     if (typeof endpoint === 'string' || endpoint.rootHost !== section.rootHost) return true
     const site = section.generation === 'v1' ? this.#peer!.address : endpoint.site
@@ -250,19 +250,19 @@ class KeptReader {
   /** The peer's share of a site and host. */
   #shareOf(site: string, { rootHost, generation, seenMs, isOwn }: HostSection): ShareDraft {
     const id = `${rootHost} ${site}`
-    const known = this.#shares.get(id)
+    const known = this.#siteStates.get(id)
     if (known !== undefined) return known
     const { address: teller, hosts } = this.#peer!
-    const shares = hosts.get(rootHost) ?? []
-    hosts.set(rootHost, shares)
-    const [first] = shares
-    // Who tells of several sites is a nameserver of none of them: see `SiteShare`.
+    const siteStates = hosts.get(rootHost) ?? []
+    hosts.set(rootHost, siteStates)
+    const [first] = siteStates
+    // Who tells of several sites is a nameserver of none of them: see `SiteState`.
     if (isOwn === undefined && first !== undefined) first.isOwn = false
-    const from = { site, teller, isOwn: isOwn ?? shares.length === 0 }
-    const share: ShareDraft = { ...from, rootHost, endpoints: [], seenMs, generation }
-    shares.push(share)
-    this.#shares.set(id, share)
-    return share
+    const from = { site, teller, isOwn: isOwn ?? siteStates.length === 0 }
+    const siteState: ShareDraft = { ...from, rootHost, endpoints: [], seenMs, generation }
+    siteStates.push(siteState)
+    this.#siteStates.set(id, siteState)
+    return siteState
   }
 
   #scanSeen(text: string): number {

@@ -1,4 +1,4 @@
-import type { SharedEndpoint } from '../shared-endpoint.ts'
+import type { PeerEndpoint } from '../peer-endpoint.ts'
 import { groupBy, type Part, setKey } from './part.ts'
 
 const CNAME = 'CNAME'
@@ -33,7 +33,7 @@ function isEntry(name: string, hosts: ReadonlySet<string>): boolean {
   return hosts.has(name) || (name.startsWith('*.') && hosts.has(name.slice(2)))
 }
 
-function targetNames({ recordType, targets }: SharedEndpoint): readonly string[] {
+function targetNames({ recordType, targets }: PeerEndpoint): readonly string[] {
   return recordType === CNAME ? targets : []
 }
 

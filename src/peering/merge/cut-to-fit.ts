@@ -33,16 +33,16 @@ type Cost = (part: Part) => number
  * those stay that come first.
  */
 export function cutToFit(others: readonly Part[], room: Room): Fitting {
-  const counted = share(others, room.endpoints, () => 1)
+  const counted = siteState(others, room.endpoints, () => 1)
   // Nearly always all fits, and this is enough to know it.
   const atMost = counted.reduce((sum, { endpoint }) => sum + endpointOctetsAtMost(endpoint), 0)
   const octetsOf: Cost = ({ endpoint, generation }) => endpointOctets(endpoint, generation)
-  const parts = atMost <= room.octets ? counted : share(counted, room.octets, octetsOf)
+  const parts = atMost <= room.octets ? counted : siteState(counted, room.octets, octetsOf)
   return { parts, leftOut: parts === others ? [] : countMissing(others, parts) }
 }
 
 /** Those that fit; `parts` itself where all do. */
-function share(parts: readonly Part[], room: number, costOf: Cost): readonly Part[] {
+function siteState(parts: readonly Part[], room: number, costOf: Cost): readonly Part[] {
   const costs = new Map(parts.map((part) => [part, costOf(part)]))
   const sumOf = (members: readonly Part[]): number =>
     members.reduce((sum, part) => sum + costs.get(part)!, 0)

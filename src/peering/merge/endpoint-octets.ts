@@ -1,4 +1,4 @@
-import type { Generation, SharedEndpoint } from '../shared-endpoint.ts'
+import type { Generation, PeerEndpoint } from '../peer-endpoint.ts'
 
 /** What JSON has around the values of an endpoint, and what is said of its health and age. */
 const FRAME_OCTETS = 320
@@ -9,7 +9,7 @@ const CHARACTER_OCTETS_MAX = 6
 const ESCAPED_BY_API = /[<>&\u2028\u2029]/g
 
 /** At least as many octets as `endpointOctets`, with less work. */
-export function endpointOctetsAtMost(endpoint: SharedEndpoint): number {
+export function endpointOctetsAtMost(endpoint: PeerEndpoint): number {
   let characters = endpoint.dnsName.length + endpoint.setIdentifier.length
   for (const target of endpoint.targets) characters += 2 * target.length + TARGET_FRAME_OCTETS
   for (const code of endpoint.geoCodes) characters += code.length + 1
@@ -20,7 +20,7 @@ export function endpointOctetsAtMost(endpoint: SharedEndpoint): number {
  * Octets that an endpoint has as JSON in the spec or status of a DNSRecord, at least. They don't change with its
  * health or age. A v1 peer's may get its targets for a set identifier.
  */
-export function endpointOctets(endpoint: SharedEndpoint, generation: Generation): number {
+export function endpointOctets(endpoint: PeerEndpoint, generation: Generation): number {
   const { dnsName, setIdentifier, geoCodes, targets } = endpoint
   const texts = [dnsName, setIdentifier, ...geoCodes]
   const targetOctets = targets.reduce(

@@ -1,4 +1,4 @@
-import type { SharedEndpoint } from '../shared-endpoint.ts'
+import type { PeerEndpoint } from '../peer-endpoint.ts'
 import { contentKey, isAlias, isPlaced, isPlain } from './content.ts'
 import type { MergeConflict } from './merged-endpoint.ts'
 import { groupBy, isOurs, type Part } from './part.ts'
@@ -7,7 +7,7 @@ import { groupBy, isOurs, type Part } from './part.ts'
 export const EVEN_TARGETS_MAX = 16
 
 /** Changes an endpoint of a peer; undefined = it is left out. */
-type Fit = (endpoint: SharedEndpoint) => SharedEndpoint | undefined
+type Fit = (endpoint: PeerEndpoint) => PeerEndpoint | undefined
 
 /**
  * Adapts the parts of peers to our own parts of the same name and type, so that peers only add to our answers:
@@ -38,7 +38,7 @@ export function fitToOurs(
   }
   const fitted = others.flatMap((part): Part[] => {
     if (equal.has(identityOf(part.endpoint))) return [part]
-    let endpoint: SharedEndpoint | undefined = part.endpoint
+    let endpoint: PeerEndpoint | undefined = part.endpoint
     for (const { isDispute, text, fit } of steps) {
       if (endpoint === undefined || !isDispute(endpoint, part)) continue
       note(part.endpoint.site, text(part.endpoint.site))
@@ -53,7 +53,7 @@ export function fitToOurs(
 }
 
 interface Step {
-  readonly isDispute: (endpoint: SharedEndpoint, part: Part) => boolean
+  readonly isDispute: (endpoint: PeerEndpoint, part: Part) => boolean
   readonly text: (site: string) => string
   readonly fit: Fit
 }
@@ -61,7 +61,7 @@ interface Step {
 const keepIt: Fit = (endpoint) => endpoint
 const leaveOut: Fit = () => undefined
 
-function stepsOf(ours: readonly SharedEndpoint[]): readonly Step[] {
+function stepsOf(ours: readonly PeerEndpoint[]): readonly Step[] {
   const hasPlainAlias = ours.some((endpoint) => isAlias(endpoint) && isPlain(endpoint))
   const allWeighted = ours.every(hasWeight)
   const someWeighted = ours.some(hasWeight)
@@ -110,10 +110,10 @@ function stepsOf(ours: readonly SharedEndpoint[]): readonly Step[] {
  * the identifier `default` would make it the default again.
  */
 function rename(
-  endpoint: SharedEndpoint,
-  before: SharedEndpoint,
+  endpoint: PeerEndpoint,
+  before: PeerEndpoint,
   named: ReadonlySet<string>,
-): SharedEndpoint {
+): PeerEndpoint {
   const wasDefault = before.isDefault && !endpoint.isDefault && endpoint.geoCodes.length > 0
   const { setIdentifier } = endpoint
   if (!wasDefault || !(setIdentifier === 'default' || named.has(setIdentifier))) return endpoint
@@ -122,7 +122,7 @@ function rename(
 
 function limitTargets(
   others: readonly Part[],
-  ours: readonly SharedEndpoint[],
+  ours: readonly PeerEndpoint[],
   note: (site: string, text: string) => void,
 ): readonly Part[] {
   const known = new Set(ours.flatMap(({ targets }) => targets))
@@ -149,11 +149,11 @@ function limitTargets(
   })
 }
 
-function hasWeight({ weight }: SharedEndpoint): boolean {
+function hasWeight({ weight }: PeerEndpoint): boolean {
   return weight !== undefined
 }
 
 /** What an endpoint is apart from its site, TTL, age and health. */
-function identityOf(endpoint: SharedEndpoint): string {
+function identityOf(endpoint: PeerEndpoint): string {
   return `${endpoint.setIdentifier} ${contentKey(endpoint)}`
 }

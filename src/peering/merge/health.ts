@@ -1,4 +1,4 @@
-import type { SharedHealth } from '../shared-endpoint.ts'
+import type { EndpointHealth } from '../peer-endpoint.ts'
 import type { MergedEndpoint } from './merged-endpoint.ts'
 import { groupBy, setKey } from './part.ts'
 
@@ -13,7 +13,9 @@ export function deriveHealth(endpoints: readonly MergedEndpoint[]): MergedEndpoi
   const names = new Set(endpoints.map((e) => e.dnsName))
   const isInner = (e: MergedEndpoint): boolean =>
     e.recordType === 'CNAME' && names.has(e.targets[0]!)
-  let derived = endpoints.map((e) => (isInner(e) ? { ...e, health: 'unknown' as SharedHealth } : e))
+  let derived = endpoints.map((e) =>
+    isInner(e) ? { ...e, health: 'unknown' as EndpointHealth } : e,
+  )
   for (let step = 0; step < CHAIN_MAX; step++) {
     const byName = groupBy(derived, (e) => e.dnsName)
     let isChanged = false
@@ -28,7 +30,7 @@ export function deriveHealth(endpoints: readonly MergedEndpoint[]): MergedEndpoi
   return derived
 }
 
-function healthOf(endpoints: readonly MergedEndpoint[]): SharedHealth {
+function healthOf(endpoints: readonly MergedEndpoint[]): EndpointHealth {
   if (endpoints.some((e) => e.health === 'up')) return 'up'
   return endpoints.every((e) => e.health === 'down') ? 'down' : 'unknown'
 }

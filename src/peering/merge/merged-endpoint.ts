@@ -1,7 +1,7 @@
-import type { SharedEndpoint, SharedHealth } from '../shared-endpoint.ts'
+import type { EndpointHealth, PeerEndpoint } from '../peer-endpoint.ts'
 
 /** An endpoint as all sites together have it. */
-export interface MergedEndpoint extends Omit<SharedEndpoint, 'site' | 'rootHost' | 'sinceSeconds'> {
+export interface MergedEndpoint extends Omit<PeerEndpoint, 'site' | 'rootHost' | 'sinceSeconds'> {
   /** Who told it, in order. */
   readonly sites: readonly string[]
 }
@@ -18,7 +18,7 @@ export interface MergeConflict {
  * What several sites say of one address: any proof that it works counts, and who does not know says
  * nothing.
  */
-export function joinHealth(a: SharedHealth, b: SharedHealth): SharedHealth {
+export function joinHealth(a: EndpointHealth, b: EndpointHealth): EndpointHealth {
   if (a === 'up' || b === 'up') return 'up'
   return a === 'down' || b === 'down' ? 'down' : 'unknown'
 }

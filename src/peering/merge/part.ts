@@ -1,8 +1,8 @@
-import type { Generation, SharedEndpoint } from '../shared-endpoint.ts'
+import type { Generation, PeerEndpoint } from '../peer-endpoint.ts'
 
 /** An endpoint on its way into a merge. */
 export interface Part {
-  readonly endpoint: SharedEndpoint
+  readonly endpoint: PeerEndpoint
   readonly generation: Generation
   /** Address of the peer that told it; '' = it is our own. */
   readonly teller: string
@@ -19,7 +19,7 @@ export function isOurs({ teller }: Part): boolean {
 const SEPARATOR = ' '
 
 /** Map key of the RRset that an endpoint belongs to. */
-export function setKey({ dnsName, recordType }: Pick<SharedEndpoint, 'dnsName' | 'recordType'>) {
+export function setKey({ dnsName, recordType }: Pick<PeerEndpoint, 'dnsName' | 'recordType'>) {
   return `${dnsName}${SEPARATOR}${recordType}`
 }
 
@@ -48,9 +48,9 @@ export function compareParts(a: Part, b: Part): number {
 }
 
 /** Endpoints are as long as a peer likes, and a sort compares each time and again. */
-const texts = new WeakMap<SharedEndpoint, string>()
+const texts = new WeakMap<PeerEndpoint, string>()
 
-function textOf(endpoint: SharedEndpoint): string {
+function textOf(endpoint: PeerEndpoint): string {
   const known = texts.get(endpoint)
   if (known !== undefined) return known
   const text = JSON.stringify(endpoint)

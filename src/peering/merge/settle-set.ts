@@ -1,8 +1,8 @@
 import { TARGETS_MAX } from '../../record/dns-record.ts'
 import { quote } from '../../record/validate/fields.ts'
 import { CANDIDATES_MAX } from '../../steering/candidate.ts'
-import type { SharedEndpoint, SharedHealth } from '../shared-endpoint.ts'
-import { sortUnique } from '../shared-form.ts'
+import type { EndpointHealth, PeerEndpoint } from '../peer-endpoint.ts'
+import { sortUnique } from '../to-peer-endpoint.ts'
 import { contentKey, isAlias, isPlain } from './content.ts'
 import { fitToOurs } from './fit-to-ours.ts'
 import {
@@ -71,7 +71,10 @@ function withoutRepeated(parts: readonly Part[]): Part[] {
  * Joins the known health of an endpoint with that of one more site. For our own endpoints, a peer counts only if we do not
  * know the health, and only if it reports `up`.
  */
-function healthWith(known: { health: SharedHealth; isOurs: boolean }, part: Part): SharedHealth {
+function healthWith(
+  known: { health: EndpointHealth; isOurs: boolean },
+  part: Part,
+): EndpointHealth {
   const { health } = part.endpoint
   if (!known.isOurs || isOurs(part)) return joinHealth(known.health, health)
   return known.health === 'unknown' && health === 'up' ? 'up' : known.health
@@ -79,20 +82,20 @@ function healthWith(known: { health: SharedHealth; isOurs: boolean }, part: Part
 
 /** True if only one of us and the peer finds our endpoint down. */
 function disputesHealth(
-  known: { health: SharedHealth; isOurs: boolean },
+  known: { health: EndpointHealth; isOurs: boolean },
   { endpoint }: Part,
 ): boolean {
   return known.isOurs && (known.health === 'down') !== (endpoint.health === 'down')
 }
 
-function describeHealth({ site }: SharedEndpoint, label: string): MergeConflict {
+function describeHealth({ site }: PeerEndpoint, label: string): MergeConflict {
   return { site, text: `${label}: ${site} finds another health of a target of ours: ours counts` }
 }
 
 /** Unites the targets of all parts, each once, with its health. Targets that are down get endpoints of their own. */
 function unite(parts: readonly Part[], label: string, conflicts: MergeConflict[]): Kept[] {
-  const targets = new Map<string, { health: SharedHealth; sites: string[]; isOurs: boolean }>()
-  const disputing = new Map<string, SharedEndpoint>()
+  const targets = new Map<string, { health: EndpointHealth; sites: string[]; isOurs: boolean }>()
+  const disputing = new Map<string, PeerEndpoint>()
   for (const part of parts) {
     const { site, health, targets: reported } = part.endpoint
     for (const target of reported) {
@@ -112,7 +115,7 @@ function unite(parts: readonly Part[], label: string, conflicts: MergeConflict[]
   const working = all.filter((t) => t.health !== 'down')
   return [...chunksOf(working), ...chunksOf(down)].map((group) => {
     const isUp = group.every((t) => t.health === 'up')
-    const health: SharedHealth = group[0]!.health === 'down' ? 'down' : isUp ? 'up' : 'unknown'
+    const health: EndpointHealth = group[0]!.health === 'down' ? 'down' : isUp ? 'up' : 'unknown'
     const sites = sortUnique(group.flatMap((t) => t.sites))
     const united = { ...toMerged(parts[0]!.endpoint), sites, health }
     return {
@@ -156,9 +159,9 @@ function keep(part: Part, kept: Map<string, Kept>, conflicts: MergeConflict[]): 
 }
 
 /** What the endpoint may be kept as, best first. */
-function variants({ endpoint, generation }: Part): SharedEndpoint[] {
+function variants({ endpoint, generation }: Part): PeerEndpoint[] {
   const { isDefault, geoCodes, targets } = endpoint
-  const as = (name: string): SharedEndpoint => ({ ...endpoint, setIdentifier: name })
+  const as = (name: string): PeerEndpoint => ({ ...endpoint, setIdentifier: name })
   if (generation === 'v1') {
     const code = { ...as(geoCodes.join()), isDefault: false }
     const byCode = isDefault && geoCodes.length > 0 ? [code] : []
@@ -169,7 +172,7 @@ function variants({ endpoint, generation }: Part): SharedEndpoint[] {
 }
 
 /** Endpoints with a set identifier are told apart by it; steered ones without, by all they say. */
-function identityKey(endpoint: SharedEndpoint): string {
+function identityKey(endpoint: PeerEndpoint): string {
   const isNamed = endpoint.setIdentifier !== '' || isPlain(endpoint)
   return isNamed ? `set ${endpoint.setIdentifier}` : `content ${contentKey(endpoint)}`
 }
@@ -199,7 +202,7 @@ function cutCandidates(
 }
 
 function describe(
-  endpoint: SharedEndpoint,
+  endpoint: PeerEndpoint,
   kept: ReadonlyMap<string, Kept>,
   outcome: string,
 ): MergeConflict {
@@ -210,7 +213,7 @@ function describe(
   return { text, site }
 }
 
-function toMerged(endpoint: SharedEndpoint): MergedEndpoint {
+function toMerged(endpoint: PeerEndpoint): MergedEndpoint {
   const { site, rootHost: _, sinceSeconds: __, ...rest } = endpoint
   return { ...rest, sites: [site] }
 }

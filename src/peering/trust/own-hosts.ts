@@ -4,7 +4,7 @@ import type { StoredRecord } from '../../record/source.ts'
 import type { RecordSet } from '../record-set.ts'
 import { HostIndex, namesAbove } from './host-index.ts'
 import { type HostNames, NameCounts, NO_NAMES } from './name-counts.ts'
-import type { OwnNames } from './screen-shares.ts'
+import type { OwnNames } from './screen-site-states.ts'
 
 export interface OwnHostsParts {
   /** Apexes of the zones that are served; lower case, without a final dot. */

@@ -2,16 +2,16 @@ import fc from 'fast-check'
 import t from 'tap'
 import { identityOf, type KeptPeer } from '../../../src/peering/memory/kept-peer.ts'
 import { type KeptPeers, keptPeers, printKept } from '../../../src/peering/memory/kept-text.ts'
+import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { PEER_ENDPOINTS_MAX } from '../../../src/peering/read-told.ts'
-import type { SharedEndpoint, SiteShare } from '../../../src/peering/shared-endpoint.ts'
-import { composeShared } from '../../../src/peering/shared-text.ts'
+import { composePeerEndpoint } from '../../../src/peering/v2-codec.ts'
 import { printLatin1 } from '../../../src/record/latin1.ts'
 import { FakeClock } from '../../support/setup.ts'
 import { HOST, shared } from '../samples.ts'
 
 const PEER = '192.0.2.53:53'
 
-const endpoints: fc.Arbitrary<SharedEndpoint> = fc
+const endpoints: fc.Arbitrary<PeerEndpoint> = fc
   .record({
     weight: fc.option(fc.nat(1_000_000), { nil: undefined }),
     geoCodes: fc.subarray(['DE', 'GEO-EU']),
@@ -24,26 +24,23 @@ const endpoints: fc.Arbitrary<SharedEndpoint> = fc
 
 const told = fc.array(endpoints, { minLength: 1, maxLength: 4 })
 
-function zoneOf(list: readonly SharedEndpoint[]): ReadonlyMap<string, ReadonlySet<string>> {
-  return new Map([[HOST, new Set(list.map((one) => printLatin1(composeShared(one)!)))]])
+function zoneOf(list: readonly PeerEndpoint[]): ReadonlyMap<string, ReadonlySet<string>> {
+  return new Map([[HOST, new Set(list.map((one) => printLatin1(composePeerEndpoint(one)!)))]])
 }
 
-function hostsOf(
-  list: readonly SharedEndpoint[],
-  seenMs: number,
-): readonly [string, SiteShare[]][] {
+function hostsOf(list: readonly PeerEndpoint[], seenMs: number): readonly [string, SiteState[]][] {
   const own = list.map((one) => ({ ...one, site: PEER }))
   const from = { site: PEER, teller: PEER, isOwn: true, generation: 'v1' } as const
-  const share: SiteShare = { ...from, rootHost: HOST, endpoints: own, seenMs }
+  const share: SiteState = { ...from, rootHost: HOST, endpoints: own, seenMs }
   return [[HOST, [share]]]
 }
 
 /** What a peer told whole when it was asked for the host: one share for each site. */
 function askedOf(
-  sites: readonly (readonly [site: string, isOwn: boolean, list: readonly SharedEndpoint[]])[],
+  sites: readonly (readonly [site: string, isOwn: boolean, list: readonly PeerEndpoint[]])[],
   seenMs: number,
-): readonly [string, SiteShare[]][] {
-  const shares = sites.map(([site, isOwn, list]): SiteShare => {
+): readonly [string, SiteState[]][] {
+  const shares = sites.map(([site, isOwn, list]): SiteState => {
     const endpoints = list.map((one) => ({ ...one, site }))
     return { site, teller: PEER, isOwn, generation: 'v2', rootHost: HOST, endpoints, seenMs }
   })
@@ -158,7 +155,7 @@ t.test('a file of before is read, and who is a nameserver of a site is guessed',
   const one = [shared()]
   const table: readonly {
     readonly name: string
-    readonly given: readonly (readonly [string, boolean, readonly SharedEndpoint[]])[]
+    readonly given: readonly (readonly [string, boolean, readonly PeerEndpoint[]])[]
     readonly want: readonly (readonly [string, boolean])[]
   }[] = [
     { name: 'of one site', given: [['east', false, one]], want: [['east', true]] },

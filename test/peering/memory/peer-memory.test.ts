@@ -52,7 +52,7 @@ function start(t: Test, { server, path, clock }: World, more: Partial<PeerFollow
     await follower.settled()
   }
   const targets = (): string[] => {
-    return follower.sharesOf(HOST).flatMap((s) => s.endpoints.flatMap((e) => e.targets))
+    return follower.siteStatesOf(HOST).flatMap((s) => s.endpoints.flatMap((e) => e.targets))
   }
   const ageMs = (): number => own.monotonic() - follower.lastSeenMs
   memory.recall(follower)
@@ -137,12 +137,12 @@ t.test('a peer that has nothing any more is still one of its site after a restar
   zone.put(2, [])
   await first.pass(1000)
   const nothing = [{ site: 'east', isOwn: true, rootHost: HOST, endpoints: [] }]
-  t.match(first.follower.sharesOf(HOST), nothing)
+  t.match(first.follower.siteStatesOf(HOST), nothing)
   first.end()
   const second = start(t, world)
-  t.match(second.follower.sharesOf(HOST), nothing, 'before anything was asked')
+  t.match(second.follower.siteStatesOf(HOST), nothing, 'before anything was asked')
   await second.pass(0)
-  t.match(second.follower.sharesOf(HOST), nothing, 'and after')
+  t.match(second.follower.siteStatesOf(HOST), nothing, 'and after')
   t.match(second.follower.status, { site: 'east', isUp: true, endpoints: 0 })
 })
 
@@ -226,7 +226,7 @@ t.test('what a peer answered for hosts is remembered as well', async (t) => {
   const third = start(t, world)
   third.follower.want(HOST)
   t.strictSame(third.targets(), ['192.0.2.7'], 'not even then it was forgotten')
-  t.match(third.follower.sharesOf(HOST), [{ site: `127.0.0.1:${world.server.port}` }])
+  t.match(third.follower.siteStatesOf(HOST), [{ site: `127.0.0.1:${world.server.port}` }])
 })
 
 t.test('what was told unsigned counts for nothing once there is a key', async (t) => {
@@ -279,7 +279,7 @@ t.test('a new follower of a peer goes on from the one before', async (t) => {
   memory.recall(next)
   const release = memory.keep(next, HOUR_MS)
   follower.close()
-  t.equal(next.sharesOf(HOST)[0]?.endpoints.length, 1)
+  t.equal(next.siteStatesOf(HOST)[0]?.endpoints.length, 1)
   t.equal(next.lastSeenMs, follower.lastSeenMs)
   release()
   next.close()

@@ -6,9 +6,9 @@ import {
   endpointOctetsAtMost,
   jsonOctets,
 } from '../../../src/peering/merge/endpoint-octets.ts'
-import { mergeShares } from '../../../src/peering/merge/merge-shares.ts'
+import { mergeSiteStates } from '../../../src/peering/merge/merge-site-states.ts'
 import type { Part } from '../../../src/peering/merge/part.ts'
-import type { SharedEndpoint } from '../../../src/peering/shared-endpoint.ts'
+import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { printSteered } from '../../../src/record/print-endpoint.ts'
 import { HOST, share, shared } from '../samples.ts'
 
@@ -45,7 +45,7 @@ t.test('what is kept fits, and does not depend on order, health or age', async (
     t.ok(fitting.parts.length <= endpoints)
     t.strictSame(texts(cutToFit([...given].reverse(), room).parts), texts(fitting.parts))
     const later = given.map((part): Part => {
-      const endpoint: SharedEndpoint = { ...part.endpoint, health: 'unknown', sinceSeconds: 7 }
+      const endpoint: PeerEndpoint = { ...part.endpoint, health: 'unknown', sinceSeconds: 7 }
       return { ...part, endpoint }
     })
     t.strictSame(texts(cutToFit(later, room).parts), texts(fitting.parts))
@@ -106,7 +106,11 @@ t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one',
   const loud = Array.from({ length: 16 }, (_, i) =>
     share(`loud${i}`, many(`loud${i}`, 500, 200), { teller: 'loud:53', isOwn: false }),
   )
-  const merge = mergeShares({ site: 'm', endpoints: own, roomOctets: 200_000 }, [...loud, quiet], 0)
+  const merge = mergeSiteStates(
+    { site: 'm', endpoints: own, roomOctets: 200_000 },
+    [...loud, quiet],
+    0,
+  )
   const count = (site: string) => merge.endpoints.filter((e) => e.sites.includes(site)).length
   t.equal(count('m'), 50)
   t.equal(count('quiet'), 100)
@@ -114,7 +118,7 @@ t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one',
   t.ok(merge.leftOut.every(({ teller }) => teller === 'loud:53'))
   t.equal(merge.leftOut.length, 16)
   t.match(merge.conflicts[0]?.text, /^loud0, which loud:53 tells: it has more than there is room/)
-  const again = mergeShares(
+  const again = mergeSiteStates(
     { site: 'm', endpoints: own, roomOctets: 200_000 },
     [quiet, ...[...loud].reverse()],
     0,
@@ -123,7 +127,7 @@ t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one',
 })
 
 t.test('without room nothing of others is taken, and all is told', async (t) => {
-  const merge = mergeShares(
+  const merge = mergeSiteStates(
     { site: 'm', endpoints: [shared({ site: 'm' })], roomOctets: 0 },
     [share('a', [{}])],
     0,

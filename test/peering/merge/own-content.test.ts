@@ -2,16 +2,16 @@ import fc from 'fast-check'
 import t from 'tap'
 import { EVEN_TARGETS_MAX } from '../../../src/peering/merge/fit-to-ours.ts'
 import { dropDown } from '../../../src/peering/merge/health.ts'
-import { type Merge, mergeShares } from '../../../src/peering/merge/merge-shares.ts'
+import { type Merge, mergeSiteStates } from '../../../src/peering/merge/merge-site-states.ts'
 import type { MergedEndpoint } from '../../../src/peering/merge/merged-endpoint.ts'
-import type { SharedEndpoint, SiteShare } from '../../../src/peering/shared-endpoint.ts'
+import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { endpoints, HOST, share, shared, shares } from '../samples.ts'
 
 const RUNS = { seed: 17, numRuns: 300 }
 
 /** Endpoints of one site that do not contradict each other, with TTLs that peers serve as they are. */
 const consistent = fc.array(endpoints, { maxLength: 6 }).map((given) => {
-  const kept: SharedEndpoint[] = []
+  const kept: PeerEndpoint[] = []
   for (const one of given) {
     const sameName = kept.filter(({ dnsName }) => dnsName === one.dnsName)
     const sameType = sameName.filter(({ recordType }) => recordType === one.recordType)
@@ -27,7 +27,7 @@ const consistent = fc.array(endpoints, { maxLength: 6 }).map((given) => {
 })
 
 /** What hostile peers may say of the host: other weights, codes, TTLs and health, under names that come first. */
-const hostile: fc.Arbitrary<readonly SiteShare[]> = fc
+const hostile: fc.Arbitrary<readonly SiteState[]> = fc
   .tuple(shares, fc.array(endpoints, { maxLength: 8 }), fc.constantFrom('0', '-', 'm', 'zz'))
   .map(([given, told, site]) => {
     const worst = told.map((one) => ({
@@ -40,13 +40,13 @@ const hostile: fc.Arbitrary<readonly SiteShare[]> = fc
     return [...given, { ...share(site, []), endpoints: worst, seenMs: 30 }]
   })
 
-function mergeAt(site: string, own: readonly SharedEndpoint[], told: readonly SiteShare[]): Merge {
+function mergeAt(site: string, own: readonly PeerEndpoint[], told: readonly SiteState[]): Merge {
   const endpoints = own.map((one) => ({ ...one, site }))
-  return mergeShares({ site, endpoints }, told, 0)
+  return mergeSiteStates({ site, endpoints }, told, 0)
 }
 
 const setOf = (e: Pick<MergedEndpoint, 'dnsName' | 'recordType'>) => `${e.dnsName} ${e.recordType}`
-const isPlain = (e: SharedEndpoint) =>
+const isPlain = (e: PeerEndpoint) =>
   e.setIdentifier === '' && e.weight === undefined && !e.isDefault && e.geoCodes.length === 0
 
 t.test('whatever peers report, what is ours is served as without them', async (t) => {
@@ -125,7 +125,7 @@ t.test('three sites without a conflict answer alike', async (t) => {
   let alike = 0
   const property = fc.property(consistent, consistent, consistent, (a, b, c) => {
     const all = { a, b, c }
-    const tells = (site: string, list: readonly SharedEndpoint[]): SiteShare => ({
+    const tells = (site: string, list: readonly PeerEndpoint[]): SiteState => ({
       ...share(site, []),
       endpoints: list.map((one) => ({ ...one, site })),
     })
@@ -161,14 +161,14 @@ const A = { targets: ['192.0.2.1'] }
 const ALIAS = { recordType: 'CNAME', targets: ['lb.example.net'] }
 const EVIL_ALIAS = { recordType: 'CNAME', targets: ['evil.example'] }
 const THEIRS = { targets: ['198.51.100.6'] }
-const many = (count: number, of: (i: number) => Partial<SharedEndpoint>) =>
+const many = (count: number, of: (i: number) => Partial<PeerEndpoint>) =>
   Array.from({ length: count }, (_, i) => of(i))
 
 /** One site is `own`, the other, whose name sorts first, is `peer`; each with what both serve then. */
 const ATTACKS: readonly {
   readonly name: string
-  readonly own: readonly Partial<SharedEndpoint>[]
-  readonly peer: readonly Partial<SharedEndpoint>[]
+  readonly own: readonly Partial<PeerEndpoint>[]
+  readonly peer: readonly Partial<PeerEndpoint>[]
   readonly want: readonly string[]
   /** What the other site serves; absent = `want`. */
   readonly there?: readonly string[]
@@ -367,7 +367,7 @@ t.test('a set that a peer fills keeps ours', async (t) => {
 t.test('an address that our probes found down is not brought back by a peer', async (t) => {
   const own = [shared({ targets: ['192.0.2.2'], site: 'm' })]
   const told = [share('b', [{ targets: ['192.0.2.1', '192.0.2.3'], health: 'up' }])]
-  const merged = mergeShares({ site: 'm', endpoints: own, down: ['192.0.2.1'] }, told, 0)
+  const merged = mergeSiteStates({ site: 'm', endpoints: own, down: ['192.0.2.1'] }, told, 0)
   t.strictSame(lines(merged), ['k.example.com A 60 192.0.2.2,192.0.2.3'])
   t.match(merged.conflicts, [{ site: 'b', text: /another health of a target of ours/ }])
   t.ok(own.every(isPlain))

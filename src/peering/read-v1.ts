@@ -13,9 +13,9 @@ import {
 } from '../record/print-endpoint.ts'
 import { validateEndpoint } from '../record/validate/dns-record.ts'
 import { type OldGeo, type OldMetadata, readOldMetadata } from './old-metadata.ts'
+import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import { cutProblems } from './read-told.ts'
-import type { SharedEndpoint, SiteShare } from './shared-endpoint.ts'
-import { shareEndpoint, sortUnique } from './shared-form.ts'
+import { sortUnique, toPeerEndpoint } from './to-peer-endpoint.ts'
 
 /** A record as a peer answered it: names as uncompressed wire form, in any case. */
 export interface PeerRecord {
@@ -34,8 +34,8 @@ export interface OldAnswers {
   readonly geos: readonly Uint8Array[]
 }
 
-export interface OldShare {
-  readonly share: SiteShare
+export interface V1SiteState {
+  readonly siteState: SiteState
   /** What was refused, and why; text of the peer in them is quoted. At most ten, and how many more. */
   readonly problems: readonly string[]
 }
@@ -61,11 +61,11 @@ const NO_STEERING: SteeringText = {
 export function readOldAnswers(
   answers: OldAnswers,
   place: { readonly peer: string; readonly rootHost: string; readonly seenMs: number },
-): OldShare {
+): V1SiteState {
   const { peer: site, rootHost, seenMs } = place
   const metadata = readOldMetadata(answers.weights, answers.geos)
   const problems = metadata.problems.map((problem) => `${rootHost}: ${problem}`)
-  const endpoints: SharedEndpoint[] = []
+  const endpoints: PeerEndpoint[] = []
   for (const found of gather(answers.records.slice(0, ENDPOINTS_MAX))) {
     const steering = steer(found, metadata)
     const checked = validateEndpoint({ ...found, ...printSteering(steering) }, rootHost)
@@ -74,11 +74,11 @@ export function readOldAnswers(
       continue
     }
     const facts = { site, rootHost, health: 'unknown', sinceSeconds: 0 } as const
-    endpoints.push(shareEndpoint(checked.endpoint, facts))
+    endpoints.push(toPeerEndpoint(checked.endpoint, facts))
   }
   const about = { site, teller: site, isOwn: true, rootHost, seenMs } as const
   return {
-    share: { ...about, endpoints, generation: 'v1' },
+    siteState: { ...about, endpoints, generation: 'v1' },
     problems: cutProblems(problems, rootHost),
   }
 }

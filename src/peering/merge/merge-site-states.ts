@@ -1,12 +1,12 @@
 import { DERIVED_ENDPOINTS_MAX } from '../../record/dns-record.ts'
 import { EXPIRY_DEFAULT_MS } from '../expiry.ts'
-import type { SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
-import { sortUnique } from '../shared-form.ts'
+import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
+import { sortUnique } from '../to-peer-endpoint.ts'
 import { chooseParts } from './choose-parts.ts'
-import { chooseShares } from './choose-shares.ts'
+import { chooseSiteStates } from './choose-site-states.ts'
 import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './cut-to-fit.ts'
 import { deriveHealth } from './health.ts'
-import { joinShares } from './join-shares.ts'
+import { joinSiteStates } from './join-site-states.ts'
 import { compareMerged, type MergeConflict, type MergedEndpoint } from './merged-endpoint.ts'
 import { compareParts, groupBy, type Part, setKey } from './part.ts'
 import { settleSet } from './settle-set.ts'
@@ -15,9 +15,9 @@ import { settleSet } from './settle-set.ts'
 const CONFLICTS_MAX = 100
 
 /** What this site itself has of a host: as it is now, so it never expires. */
-export interface OwnShare {
+export interface OwnState {
   readonly site: string
-  readonly endpoints: readonly SharedEndpoint[]
+  readonly endpoints: readonly PeerEndpoint[]
   /** Octets that the endpoints of others may have as JSON; absent = four megabytes. */
   readonly roomOctets?: number
   /** Targets of our own that our probes found down; those of `endpoints` with health `down` are among them. */
@@ -42,22 +42,22 @@ export interface Merge {
  * expire. Sites without a conflict get the same result. See docs/explanation/peers.md for the rules.
  *
  * `own`: what shares say of our own site is passed over. `shares`: all of one host; of several of one
- * teller and site the newest counts, and of those of several tellers what `chooseShares` says.
+ * teller and site the newest counts, and of those of several tellers what `chooseSiteStates` says.
  * `nowMs`: of the clock that `seenMs` was read from.
  */
-export function mergeShares(
-  own: OwnShare,
-  shares: readonly SiteShare[],
+export function mergeSiteStates(
+  own: OwnState,
+  siteStates: readonly SiteState[],
   nowMs: number,
   expiryMs: number = EXPIRY_DEFAULT_MS,
 ): Merge {
-  const told = joinShares(shares).filter((share) => share.site !== own.site)
-  const others = chooseShares(told, expiryMs)
-  const isExpired = (share: SiteShare): boolean => nowMs - share.seenMs >= expiryMs
+  const told = joinSiteStates(siteStates).filter((siteState) => siteState.site !== own.site)
+  const others = chooseSiteStates(told, expiryMs)
+  const isExpired = (siteState: SiteState): boolean => nowMs - siteState.seenMs >= expiryMs
   const about = { generation: 'v2', teller: '', isExpired: false } as const
   const ownParts = own.endpoints.map((endpoint) => ({ endpoint, ...about }))
   const fitting = cutToFit(
-    others.flatMap((share) => partsOf(share, isExpired(share))),
+    others.flatMap((siteState) => partsOf(siteState, isExpired(siteState))),
     {
       endpoints: Math.max(0, DERIVED_ENDPOINTS_MAX - ownParts.length),
       octets: own.roomOctets ?? OTHERS_OCTETS_MAX,
@@ -75,7 +75,7 @@ export function mergeShares(
   const sets = [...groupBy(settled, (part) => setKey(part.endpoint)).values()]
   const merged = sets.flatMap((members) => settleSet(members, conflicts))
   const held = chosen.filter((part) => part.isExpired).map((part) => part.endpoint.site)
-  const live = told.filter((share) => share.endpoints.length > 0 && !isExpired(share))
+  const live = told.filter((siteState) => siteState.endpoints.length > 0 && !isExpired(siteState))
   const next = live.reduce((earliest, s) => Math.min(earliest, s.seenMs + expiryMs), Infinity)
   return {
     endpoints: deriveHealth(merged).sort(compareMerged),
@@ -86,7 +86,7 @@ export function mergeShares(
   }
 }
 
-function partsOf({ endpoints, generation, teller }: SiteShare, isExpired: boolean): Part[] {
+function partsOf({ endpoints, generation, teller }: SiteState, isExpired: boolean): Part[] {
   return endpoints.map((endpoint) => ({ endpoint, generation, teller, isExpired }))
 }
 

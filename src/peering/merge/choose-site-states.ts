@@ -1,4 +1,4 @@
-import type { SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
+import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { groupBy } from './part.ts'
 
 /** Who was not heard for this much longer than another nameserver of its site has no say beside it. */
@@ -20,35 +20,42 @@ export function yieldMsOf(expiryMs: number): number {
  *
  * `shares`: joined.
  */
-export function chooseShares(shares: readonly SiteShare[], expiryMs: number): readonly SiteShare[] {
-  const groups = groupBy(shares, ({ site, rootHost }) => `${site} ${rootHost}`)
-  if (groups.size === shares.length) return shares
+export function chooseSiteStates(
+  siteStates: readonly SiteState[],
+  expiryMs: number,
+): readonly SiteState[] {
+  const groups = groupBy(siteStates, ({ site, rootHost }) => `${site} ${rootHost}`)
+  if (groups.size === siteStates.length) return siteStates
   return [...groups.values()].map((group) =>
     group.length === 1 ? group[0]! : settle(group, yieldMsOf(expiryMs)),
   )
 }
 
-function settle(group: readonly SiteShare[], yieldMs: number): SiteShare {
-  const own = group.filter((share) => share.isOwn)
-  const heard = own.length > 0 ? own : group.filter((share) => share.endpoints.length > 0)
+function settle(group: readonly SiteState[], yieldMs: number): SiteState {
+  const own = group.filter((siteState) => siteState.isOwn)
+  const heard = own.length > 0 ? own : group.filter((siteState) => siteState.endpoints.length > 0)
   if (heard.length === 0) return group[0]!
   const newest = heard.reduce((a, b) => (b.seenMs > a.seenMs ? b : a))
   const current = heard.filter((one) => one === newest || newest.seenMs - one.seenMs <= yieldMs)
   if (current.length === 1) return newest
-  const generation = current.some((share) => share.generation === 'v2') ? 'v2' : 'v1'
-  return { ...newest, generation, endpoints: unite(current.map((share) => share.endpoints)) }
+  const generation = current.some((siteState) => siteState.generation === 'v2') ? 'v2' : 'v1'
+  return {
+    ...newest,
+    generation,
+    endpoints: unite(current.map((siteState) => siteState.endpoints)),
+  }
 }
 
 /** Endpoints by name, type and set identifier, each as who changed it last has it. */
-function unite(told: readonly (readonly SharedEndpoint[])[]): readonly SharedEndpoint[] {
-  const chosen = new Map<string, { since: number; endpoints: Map<string, SharedEndpoint> }>()
+function unite(told: readonly (readonly PeerEndpoint[])[]): readonly PeerEndpoint[] {
+  const chosen = new Map<string, { since: number; endpoints: Map<string, PeerEndpoint> }>()
   for (const endpoints of told) {
     for (const [key, same] of groupBy(endpoints, identityOf)) {
       const known = chosen.get(key)
       const since = same.reduce((latest, one) => Math.max(latest, one.sinceSeconds), 0)
       if (known !== undefined && since < known.since) continue
       const isLater = known === undefined || since > known.since
-      const into = isLater ? new Map<string, SharedEndpoint>() : known.endpoints
+      const into = isLater ? new Map<string, PeerEndpoint>() : known.endpoints
       for (const one of same) into.set(JSON.stringify(one), one)
       chosen.set(key, { since, endpoints: into })
     }
@@ -56,6 +63,6 @@ function unite(told: readonly (readonly SharedEndpoint[])[]): readonly SharedEnd
   return [...chosen.values()].flatMap(({ endpoints }) => [...endpoints.values()])
 }
 
-function identityOf({ dnsName, recordType, setIdentifier }: SharedEndpoint): string {
+function identityOf({ dnsName, recordType, setIdentifier }: PeerEndpoint): string {
   return JSON.stringify([dnsName, recordType, setIdentifier])
 }

@@ -5,9 +5,9 @@ import { printLatin1 } from '../record/latin1.ts'
 import { KDRNT } from '../record/local-zone.ts'
 import { type ReceivedStep, TransferFault } from '../zone/inbound/transfer-reader.ts'
 import type { ZoneRecords } from '../zone/zonefile/records.ts'
+import type { SiteState } from './peer-endpoint.ts'
 import { PEER_ENDPOINTS_MAX, readTold, type ToldHost } from './read-told.ts'
-import type { SiteShare } from './shared-endpoint.ts'
-import { siteOf } from './shared-text.ts'
+import { siteOf } from './v2-codec.ts'
 
 /** Octets of all that one peer tells: rdata, and RECORD_OCTETS for each. */
 export const PEER_OCTETS_MAX = 128 * 1024 * 1024
@@ -21,7 +21,7 @@ const ENDPOINT_TYPES: ReadonlySet<number> = new Set([RRType.A, RRType.AAAA, RRTy
 const PREFIX = `${TOLD_LABEL}.`
 const SUFFIX = `.${KDRNT}.`
 
-/** True for a record of the zone kdrnt that `SharedZone` has a use for: one that tells an endpoint whole. */
+/** True for a record of the zone kdrnt that `PeerZone` has a use for: one that tells an endpoint whole. */
 export function isTold({ owner, type }: { owner: Uint8Array; type: number }): boolean {
   return type === RRType.TXT && owner[0] === 2 && (owner[1]! | 0x20) === 0x76 && owner[2] === 0x32
 }
@@ -35,7 +35,7 @@ export function isEndpointType(type: number): boolean {
  * The TXT records of the zone kdrnt of one peer in which it tells endpoints whole (v2), by host; nothing else of the
  * zone is kept. They are read when somebody wants to know.
  */
-export class SharedZone {
+export class PeerZone {
   readonly #teller: string
   /** By the name behind `v2.`: rdata, a character an octet. */
   #told: Map<string, ReadonlySet<string>> = new Map()
@@ -114,13 +114,13 @@ export class SharedZone {
   read(host: string, seenMs: number): ToldHost {
     const records = [...(this.#told.get(host) ?? [])].map((text) => Buffer.from(text, 'latin1'))
     const [teller, site] = [this.#teller, this.#ownSite]
-    const { shares, problems } = readTold(records, { host, seenMs, teller, ownSite: site })
-    if (site === '') return { shares, problems }
+    const { siteStates, problems } = readTold(records, { host, seenMs, teller, ownSite: site })
+    if (site === '') return { siteStates: siteStates, problems }
     const about = { site, teller, isOwn: true, endpoints: [], seenMs, generation: 'v2' } as const
-    const nothing: SiteShare[] = [host, `*.${host}`]
-      .filter((rootHost) => !shares.some((s) => s.site === site && s.rootHost === rootHost))
+    const nothing: SiteState[] = [host, `*.${host}`]
+      .filter((rootHost) => !siteStates.some((s) => s.site === site && s.rootHost === rootHost))
       .map((rootHost) => ({ ...about, rootHost }))
-    return { shares: [...shares, ...nothing], problems }
+    return { siteStates: [...siteStates, ...nothing], problems }
   }
 
   /**

@@ -3,10 +3,10 @@ import { scanAddress } from '../dns/text/address.ts'
 import type { DnsRecord, Endpoint } from '../record/dns-record.ts'
 import { findDownTargets } from '../record/health.ts'
 import { printHost, printTarget } from '../record/print-endpoint.ts'
-import type { SharedEndpoint, SharedHealth } from './shared-endpoint.ts'
+import type { EndpointHealth, PeerEndpoint } from './peer-endpoint.ts'
 
 /** What a shared endpoint has beside what its DNSRecord says. */
-export type SharedFacts = Pick<SharedEndpoint, 'site' | 'rootHost' | 'health' | 'sinceSeconds'>
+export type PeerEndpointFacts = Pick<PeerEndpoint, 'site' | 'rootHost' | 'health' | 'sinceSeconds'>
 
 /** What a site knows of one of its records when it tells it. */
 export interface RecordFacts {
@@ -22,10 +22,10 @@ export interface RecordFacts {
  * down the others are told; one with all of them down is told whole, as down. Up is what has all its
  * targets proven so.
  */
-export function shareRecord(
+export function toPeerEndpoints(
   record: Pick<DnsRecord, 'rootHost' | 'isWildcardHost' | 'endpoints'>,
   { site, down, up, sinceSeconds }: RecordFacts,
-): SharedEndpoint[] {
+): PeerEndpoint[] {
   const rootHost = `${record.isWildcardHost ? '*.' : ''}${printHost(record.rootHost)}`
   const downTargets = findDownTargets(record.endpoints, down)
   const upTargets = findDownTargets(record.endpoints, up)
@@ -34,14 +34,14 @@ export function shareRecord(
     const isDown = (index: number): boolean => downTargets[i]!.has(index)
     const working = rdata.filter((_, index) => !isDown(index))
     const isUp = rdata.every((_, index) => isDown(index) || upTargets[i]!.has(index))
-    const health: SharedHealth = working.length === 0 ? 'down' : isUp ? 'up' : 'unknown'
+    const health: EndpointHealth = working.length === 0 ? 'down' : isUp ? 'up' : 'unknown'
     const told = working.length === 0 ? endpoint : { ...endpoint, rdata: working }
-    return shareEndpoint(told, { site, rootHost, health, sinceSeconds })
+    return toPeerEndpoint(told, { site, rootHost, health, sinceSeconds })
   })
 }
 
 /** A checked endpoint as text: targets and geo codes each once, in order. */
-export function shareEndpoint(endpoint: Endpoint, facts: SharedFacts): SharedEndpoint {
+export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): PeerEndpoint {
   const { owner, type, ttlSeconds, setIdentifier, weight, codes, isDefault, rdata } = endpoint
   return {
     site: facts.site,
@@ -78,10 +78,10 @@ export function sortUnique(texts: readonly string[]): string[] {
  * so that what is told changes only with content and health.
  */
 export function carrySince(
-  before: readonly SharedEndpoint[],
-  after: readonly SharedEndpoint[],
+  before: readonly PeerEndpoint[],
+  after: readonly PeerEndpoint[],
   nowSeconds: number,
-): SharedEndpoint[] {
+): PeerEndpoint[] {
   const known = new Map(before.map((e) => [timelessKey(e), e.sinceSeconds]))
   return after.map((e) => ({ ...e, sinceSeconds: known.get(timelessKey(e)) ?? nowSeconds }))
 }
@@ -91,9 +91,9 @@ export function carrySince(
  * than the creation of its record.
  */
 export function keepLaterSince(
-  before: readonly SharedEndpoint[],
-  after: readonly SharedEndpoint[],
-): readonly SharedEndpoint[] {
+  before: readonly PeerEndpoint[],
+  after: readonly PeerEndpoint[],
+): readonly PeerEndpoint[] {
   const latest = before.reduce((since, e) => Math.max(since, e.sinceSeconds), 0)
   if (after.every((e) => e.sinceSeconds >= latest)) return after
   const known = new Map(before.map((e) => [timelessKey(e), e.sinceSeconds]))
@@ -103,6 +103,6 @@ export function keepLaterSince(
   })
 }
 
-function timelessKey(endpoint: SharedEndpoint): string {
+function timelessKey(endpoint: PeerEndpoint): string {
   return JSON.stringify({ ...endpoint, sinceSeconds: 0 })
 }

@@ -4,9 +4,9 @@ import { TARGETS_MAX } from '../record/dns-record.ts'
 import { validateEndpoint } from '../record/validate/dns-record.ts'
 import { quote } from '../record/validate/fields.ts'
 import { composeStrings } from '../record/validate/target.ts'
-import type { SharedEndpoint, SharedHealth } from './shared-endpoint.ts'
-import { shareEndpoint } from './shared-form.ts'
+import type { EndpointHealth, PeerEndpoint } from './peer-endpoint.ts'
 import { isSite } from './site-name.ts'
+import { toPeerEndpoint } from './to-peer-endpoint.ts'
 
 /**
  * The v2 form of a shared endpoint: TXT rdata of strings `key=value`.
@@ -42,7 +42,7 @@ export function siteOf(rdata: string): string {
 }
 
 /** TXT rdata that tells the endpoint whole; undefined if a record can't hold it (64 KiB). */
-export function composeShared(endpoint: SharedEndpoint): Uint8Array | undefined {
+export function composePeerEndpoint(endpoint: PeerEndpoint): Uint8Array | undefined {
   const { weight } = endpoint
   const fields: [string, string][] = [
     ['v', VERSION],
@@ -79,10 +79,10 @@ function splitValue(text: string): Uint8Array[] {
 
 /**
  * Reads what another site tells: checked as an endpoint of a DNSRecord with that root host would be, so
- * it is at or below it, and brought into the form that `shareEndpoint` makes. A string says why not;
+ * it is at or below it, and brought into the form that `toPeerEndpoint` makes. A string says why not;
  * text of the other site in it is quoted.
  */
-export function scanShared(rdata: Uint8Array): SharedEndpoint | string {
+export function scanPeerEndpoint(rdata: Uint8Array): PeerEndpoint | string {
   const fields = scanFields(rdata)
   if (typeof fields === 'string') return fields
   const { values, targets } = fields
@@ -110,7 +110,7 @@ export function scanShared(rdata: Uint8Array): SharedEndpoint | string {
   const checked = validateEndpoint(object, rootHost)
   if ('problem' in checked) return checked.problem.message
   const health = scanHealth(get('health'))
-  return shareEndpoint(checked.endpoint, { site, rootHost, health, sinceSeconds })
+  return toPeerEndpoint(checked.endpoint, { site, rootHost, health, sinceSeconds })
 }
 
 interface Fields {
@@ -171,7 +171,7 @@ function scanNumber(text: string): number | undefined {
 }
 
 /** A word of a later version is as good as none. */
-function scanHealth(text: string): SharedHealth {
+function scanHealth(text: string): EndpointHealth {
   return text === 'up' || text === 'down' ? text : 'unknown'
 }
 

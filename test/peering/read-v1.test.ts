@@ -2,7 +2,7 @@ import t from 'tap'
 import { scanType } from '../../src/dns/iana/types.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { metadataNames } from '../../src/peering/old-metadata.ts'
-import { type OldAnswers, type PeerRecord, readOldAnswers } from '../../src/peering/read-old.ts'
+import { type OldAnswers, type PeerRecord, readOldAnswers } from '../../src/peering/read-v1.ts'
 import { composeStrings, scanTarget } from '../../src/record/validate/target.ts'
 import { shared } from './samples.ts'
 
@@ -44,7 +44,7 @@ const CHAIN = [
 ]
 
 t.test('a chain with its weight and geo code becomes endpoints', async (t) => {
-  const { share, problems } = read(
+  const { siteState: share, problems } = read(
     answers({
       records: CHAIN,
       weights: ['100,geo-eu.lb.k.example.com.kdrnt'],
@@ -80,7 +80,7 @@ t.test('a chain with its weight and geo code becomes endpoints', async (t) => {
 })
 
 t.test('several geo codes and weights of one record survive', async (t) => {
-  const { share, problems } = read(
+  const { siteState: share, problems } = read(
     answers({
       records: [
         'k.example.com.kdrnt 300 CNAME de.k.example.com.kdrnt',
@@ -127,7 +127,7 @@ t.test('a wildcard host keeps its metadata', async (t) => {
     'w.wildcardk.example.com.kdrnt',
   ])
   t.strictSame(metadataNames('g', 'k.example.com'), ['g.k.example.com.kdrnt'])
-  const { share, problems } = read(
+  const { siteState: share, problems } = read(
     answers({
       records: ['*.k.example.com.kdrnt 60 CNAME ie.k.example.com.kdrnt'],
       weights: ['7,*.k.example.com.kdrnt'],
@@ -142,7 +142,7 @@ t.test('a wildcard host keeps its metadata', async (t) => {
 })
 
 t.test('a weight of addresses is theirs', async (t) => {
-  const { share } = read(
+  const { siteState: share } = read(
     answers({
       records: ['k.example.com.kdrnt 60 A 192.0.2.1'],
       weights: ['0,k.example.com.kdrnt'],
@@ -152,7 +152,7 @@ t.test('a weight of addresses is theirs', async (t) => {
 })
 
 t.test('no answers are a share without endpoints', async (t) => {
-  t.strictSame(read(answers({ records: [] })).share.endpoints, [])
+  t.strictSame(read(answers({ records: [] })).siteState.endpoints, [])
 })
 
 const FAULTS: readonly { name: string; given: OldAnswers; want: readonly RegExp[] }[] = [
@@ -189,7 +189,7 @@ const FAULTS: readonly { name: string; given: OldAnswers; want: readonly RegExp[
 t.test('what is wrong costs only itself', async (t) => {
   for (const { name, given, want } of FAULTS) {
     const records = [...given.records, record('k.example.com.kdrnt 60 A 192.0.2.9')]
-    const { share, problems } = read({ ...given, records })
+    const { siteState: share, problems } = read({ ...given, records })
     t.equal(problems.length, want.length, name)
     for (const [i, pattern] of want.entries()) {
       t.match(problems[i]?.replace('k.example.com: ', ''), pattern, name)
@@ -215,7 +215,7 @@ t.test('names and rdata that no record may have are passed over or refused', asy
     },
     { owner: scanName('k.example.com.kdrnt.')!, type: 16, ttlSeconds: 60, rdata: txt('x') },
   ]
-  const { share, problems } = read({ records, weights: [], geos: [] })
+  const { siteState: share, problems } = read({ records, weights: [], geos: [] })
   t.strictSame(share.endpoints, [])
   t.strictSame(problems, ['k.example.com: dnsName "a\\u0007b.k.example.com" is not a domain name'])
 })

@@ -1,10 +1,10 @@
-import { keepLaterSince } from '../peering/shared-form.ts'
-import type { PeerAnswer, PeerWord } from './peers.ts'
+import { keepLaterSince } from '../peering/to-peer-endpoint.ts'
+import type { PeerAnswer, PeerState } from './peers.ts'
 
 /** What is remembered of one peer about one record. */
 export interface Remembered {
   /** What it said last; undefined = it never said anything. */
-  readonly word: PeerWord | undefined
+  readonly word: PeerState | undefined
   /** Why it is silent just now; '' = it isn't. */
   readonly reason: string
 }
@@ -13,7 +13,7 @@ export interface Remembered {
  * What the peers said of each record, so that those who fall silent are still heard. What a peer said before the
  * operator started comes from the record's status.
  */
-export class ShareBook {
+export class PeerStateStore {
   readonly #pages = new Map<string, Map<string, Remembered>>()
 
   /** True if something is remembered of that record, if only that there is nothing. */
@@ -48,11 +48,11 @@ export class ShareBook {
 }
 
 /** A peer that was started anew tells earlier times of what is as it was: to note them would cost a write for each record. */
-function withLaterTimes(known: PeerWord | undefined, word: PeerWord): PeerWord {
-  const shares = word.shares.map((share) => {
-    const before = known?.shares.find((one) => one.site === share.site)
-    if (before === undefined) return share
-    return { ...share, endpoints: keepLaterSince(before.endpoints, share.endpoints) }
+function withLaterTimes(known: PeerState | undefined, word: PeerState): PeerState {
+  const siteStates = word.siteStates.map((siteState) => {
+    const before = known?.siteStates.find((one) => one.site === siteState.site)
+    if (before === undefined) return siteState
+    return { ...siteState, endpoints: keepLaterSince(before.endpoints, siteState.endpoints) }
   })
-  return { ...word, shares }
+  return { ...word, siteStates: siteStates }
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { carrySince, shareRecord } from '../../src/peering/shared-form.ts'
+import { carrySince, toPeerEndpoints } from '../../src/peering/to-peer-endpoint.ts'
 import { dnsRecord, layout } from './records.ts'
 import { shared } from './samples.ts'
 
@@ -15,11 +15,11 @@ const record = dnsRecord({ rootHost: GATEWAY.host, endpoints: layout(GATEWAY) })
 
 function health(down: readonly string[], up: readonly string[]): string[] {
   const facts = { site: 'a', down, up, sinceSeconds: 1 }
-  return shareRecord(record, facts).map((e) => `${e.dnsName} ${e.targets.join()} ${e.health}`)
+  return toPeerEndpoints(record, facts).map((e) => `${e.dnsName} ${e.targets.join()} ${e.health}`)
 }
 
 t.test('a record is told with the host as it says it', async (t) => {
-  const told = shareRecord(record, { site: 'a', down: [], up: [], sinceSeconds: 1 })
+  const told = toPeerEndpoints(record, { site: 'a', down: [], up: [], sinceSeconds: 1 })
   t.match(told[0], {
     site: 'a',
     rootHost: '*.k.example.com',

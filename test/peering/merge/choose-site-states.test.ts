@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { chooseShares } from '../../../src/peering/merge/choose-shares.ts'
-import { joinShares } from '../../../src/peering/merge/join-shares.ts'
-import { mergeShares } from '../../../src/peering/merge/merge-shares.ts'
-import type { SharedEndpoint, SiteShare } from '../../../src/peering/shared-endpoint.ts'
+import { chooseSiteStates } from '../../../src/peering/merge/choose-site-states.ts'
+import { joinSiteStates } from '../../../src/peering/merge/join-site-states.ts'
+import { mergeSiteStates } from '../../../src/peering/merge/merge-site-states.ts'
+import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { HOST, share, shares } from '../samples.ts'
 
 const RUNS = { seed: 4, numRuns: 200 }
@@ -12,16 +12,16 @@ const HOUR_MS = 3_600_000
 const YIELD_MS = 20_000
 
 /** Targets that are served of all this. */
-function served(told: readonly SiteShare[], nowMs = 0): readonly string[] {
-  const merge = mergeShares({ site: 'm', endpoints: [] }, told, nowMs, 24 * HOUR_MS)
+function served(told: readonly SiteState[], nowMs = 0): readonly string[] {
+  const merge = mergeSiteStates({ site: 'm', endpoints: [] }, told, nowMs, 24 * HOUR_MS)
   return merge.endpoints.flatMap(({ targets }) => targets).sort()
 }
 
 /** What a nameserver of the site itself says. */
-const own = (site: string, teller: string, endpoints: readonly Partial<SharedEndpoint>[]) =>
+const own = (site: string, teller: string, endpoints: readonly Partial<PeerEndpoint>[]) =>
   share(site, endpoints, { teller })
 /** What a peer says of a site that it is no nameserver of. */
-const hearsay = (site: string, teller: string, endpoints: readonly Partial<SharedEndpoint>[]) =>
+const hearsay = (site: string, teller: string, endpoints: readonly Partial<PeerEndpoint>[]) =>
   share(site, endpoints, { teller, isOwn: false })
 
 const ONE = { targets: ['192.0.2.1'], sinceSeconds: 100 }
@@ -29,7 +29,7 @@ const TWO = { targets: ['192.0.2.2'], sinceSeconds: 100, dnsName: `two.${HOST}` 
 
 const TABLE: readonly {
   readonly name: string
-  readonly given: readonly SiteShare[]
+  readonly given: readonly SiteState[]
   readonly want: readonly string[]
 }[] = [
   {
@@ -108,10 +108,10 @@ t.test(
 
 t.test('what is chosen is one share for each site and host, whatever the order', async (t) => {
   const property = fc.property(shares, (given) => {
-    const chosen = chooseShares(joinShares(given), HOUR_MS)
+    const chosen = chooseSiteStates(joinSiteStates(given), HOUR_MS)
     const keys = chosen.map(({ site, rootHost }) => `${site} ${rootHost}`)
     t.equal(new Set(keys).size, keys.length)
-    t.strictSame(chooseShares(joinShares([...given].reverse()), HOUR_MS), chosen)
+    t.strictSame(chooseSiteStates(joinSiteStates([...given].reverse()), HOUR_MS), chosen)
     // It is chosen from what was told.
     const told = new Set(given.flatMap(({ endpoints }) => endpoints.map((e) => JSON.stringify(e))))
     for (const { endpoints } of chosen) {
@@ -122,7 +122,7 @@ t.test('what is chosen is one share for each site and host, whatever the order',
 })
 
 /** Names and types that are told. */
-function setsOf(given: readonly SiteShare[]): Set<string> {
+function setsOf(given: readonly SiteState[]): Set<string> {
   return new Set(
     given.flatMap(({ site, endpoints }) =>
       endpoints.map(({ dnsName, recordType }) => `${site} ${dnsName} ${recordType}`),
@@ -134,13 +134,13 @@ t.test('no peer that is heard takes anything from another one that is', async (t
   const property = fc.property(shares, shares, (given, more) => {
     // A peer of its own, heard at the same time.
     const others = more.map((one) => ({ ...one, teller: `x${one.teller}`, isOwn: false }))
-    const before = setsOf(chooseShares(joinShares(given), HOUR_MS))
-    const after = setsOf(chooseShares(joinShares(given, others), HOUR_MS))
+    const before = setsOf(chooseSiteStates(joinSiteStates(given), HOUR_MS))
+    const after = setsOf(chooseSiteStates(joinSiteStates(given, others), HOUR_MS))
     for (const set of before) t.ok(after.has(set), set)
     const rivals = more.map((one) => ({ ...one, teller: `x${one.teller}` }))
-    const own = joinShares(given).filter(({ isOwn }) => isOwn)
-    const beside = setsOf(chooseShares(joinShares(own, rivals), HOUR_MS))
-    for (const set of setsOf(chooseShares(own, HOUR_MS))) t.ok(beside.has(set), set)
+    const own = joinSiteStates(given).filter(({ isOwn }) => isOwn)
+    const beside = setsOf(chooseSiteStates(joinSiteStates(own, rivals), HOUR_MS))
+    for (const set of setsOf(chooseSiteStates(own, HOUR_MS))) t.ok(beside.has(set), set)
   })
   fc.assert(property, RUNS)
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { HostIndex, namesAbove } from '../../../src/peering/trust/host-index.ts'
 import { NameCounts } from '../../../src/peering/trust/name-counts.ts'
 import { type PeerRule, scanPeerRules } from '../../../src/peering/trust/peer-rule.ts'
-import { type OwnNames, screenShares } from '../../../src/peering/trust/screen-shares.ts'
+import { type OwnNames, screenSiteStates } from '../../../src/peering/trust/screen-site-states.ts'
 import { share, shared } from '../samples.ts'
 
 const ZONE = 'k.example.com'
@@ -57,7 +57,11 @@ function refusal(
   const allowed = scanPeerRules(rules)
   if (typeof allowed === 'string') throw new Error(allowed)
   const names = ownNames(records, merged)
-  const { shares, refused } = screenShares(given, { names, own, rulesOf: () => allowed })
+  const { siteStates: shares, refused } = screenSiteStates(given, {
+    names,
+    own,
+    rulesOf: () => allowed,
+  })
   t.equal(shares[0]!.endpoints.length, refused.length === 0 ? 1 : 0)
   return refused.map(({ text }) => text).join('\n')
 }
@@ -252,7 +256,11 @@ t.test('refusals of a peer are cut to ten', async (t) => {
   const reported = Array.from({ length: 30 }, (_, i) => ({ dnsName: `_${i}.k.example.com` }))
   const given = [share('evil', reported), share('good', [{}])]
   const names = ownNames({}, '')
-  const { shares, refused } = screenShares(given, { names, own: [], rulesOf: () => [] })
+  const { siteStates: shares, refused } = screenSiteStates(given, {
+    names,
+    own: [],
+    rulesOf: () => [],
+  })
   t.strictSame(
     shares.map(({ endpoints }) => endpoints.length),
     [0, 0],

@@ -1,7 +1,7 @@
 import { quote } from '../../record/validate/fields.ts'
+import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { bareHost } from '../peer-status.ts'
 import { cutProblems } from '../read-told.ts'
-import type { SharedEndpoint, SiteShare } from '../shared-endpoint.ts'
 import { namesAbove } from './host-index.ts'
 import type { HostNames } from './name-counts.ts'
 import { isAllowedBy, isStructural, type PeerRule } from './peer-rule.ts'
@@ -23,13 +23,13 @@ export interface OwnNames {
 export interface ScreenParts {
   readonly names: OwnNames
   /** What peers report is merged with these. */
-  readonly own: readonly Pick<SharedEndpoint, 'rootHost' | 'dnsName' | 'recordType'>[]
+  readonly own: readonly Pick<PeerEndpoint, 'rootHost' | 'dnsName' | 'recordType'>[]
   /** By address of the peer. */
   readonly rulesOf: (peer: string) => readonly PeerRule[]
 }
 
 export interface Screened {
-  readonly shares: readonly SiteShare[]
+  readonly siteStates: readonly SiteState[]
   /** Why endpoints were refused; text of peers in it is quoted. At most ten of a peer, and how many more. */
   readonly refused: readonly Refused[]
 }
@@ -47,29 +47,29 @@ const ADDED_TYPES: ReadonlySet<string> = new Set(['A', 'AAAA', 'CNAME'])
  * Returns what peers report of one host, without the endpoints that they may not report. Peers add endpoints to our hosts,
  * and hosts of their own. See docs/explanation/peers.md for the rules. `shares`: all of one host and its wildcard.
  */
-export function screenShares(shares: readonly SiteShare[], parts: ScreenParts): Screened {
+export function screenSiteStates(siteStates: readonly SiteState[], parts: ScreenParts): Screened {
   const screen = new Screen(parts)
   const problems = new Map<string, string[]>()
-  const kept = shares.map((share) => {
-    const endpoints = share.endpoints.filter((endpoint) => {
+  const kept = siteStates.map((siteState) => {
+    const endpoints = siteState.endpoints.filter((endpoint) => {
       // Another record of ours has that name, and is merged with it.
       if (screen.isElsewhere(endpoint)) return false
-      const reason = screen.refuse(endpoint, share.teller)
+      const reason = screen.refuse(endpoint, siteState.teller)
       if (reason === '') return true
       const { dnsName, recordType } = endpoint
-      const list = problems.get(share.teller) ?? []
-      problems.set(share.teller, list)
+      const list = problems.get(siteState.teller) ?? []
+      problems.set(siteState.teller, list)
       list.push(`${quote(dnsName)} ${recordType}: ${reason}`)
       return false
     })
-    return endpoints.length === share.endpoints.length ? share : { ...share, endpoints }
+    return endpoints.length === siteState.endpoints.length ? siteState : { ...siteState, endpoints }
   })
   const refused = [...problems].flatMap(([peer, list]) => {
     const unique = [...new Set(list)].sort()
-    const host = bareHost(shares[0]!.rootHost)
+    const host = bareHost(siteStates[0]!.rootHost)
     return cutProblems(unique, host).map((text) => ({ peer, text }))
   })
-  return { shares: kept, refused }
+  return { siteStates: kept, refused }
 }
 
 /** Decides on the endpoints of one host. */
@@ -92,13 +92,13 @@ class Screen {
   }
 
   /** True if another record of ours of the same host has the name, and the records that are merged here do not. */
-  isElsewhere({ rootHost, dnsName: name }: SharedEndpoint): boolean {
+  isElsewhere({ rootHost, dnsName: name }: PeerEndpoint): boolean {
     if (this.#types.has(name)) return false
     return this.#namesOf(bareHost(rootHost)).has(name)
   }
 
   /** Why the endpoint is refused; '' = it is not. */
-  refuse({ rootHost, dnsName: name, recordType: type }: SharedEndpoint, peer: string): string {
+  refuse({ rootHost, dnsName: name, recordType: type }: PeerEndpoint, peer: string): string {
     const { names } = this.#parts
     const host = bareHost(rootHost)
     const isAllowed = isAllowedBy(this.#parts.rulesOf(peer), name, type)

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
-import { composeShared, scanShared } from '../../src/peering/shared-text.ts'
 import { isSite } from '../../src/peering/site-name.ts'
+import { composePeerEndpoint, scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
 import { composeStrings } from '../../src/record/validate/target.ts'
 import { endpoints, shared } from './samples.ts'
 
@@ -46,7 +46,7 @@ t.test('an endpoint is written field by field', async (t) => {
     sinceSeconds: 1790000000,
   })
   t.equal(
-    printRdata(RRType.TXT, composeShared(endpoint)!),
+    printRdata(RRType.TXT, composePeerEndpoint(endpoint)!),
     [
       '"v=2" "site=eu-1" "host=k.example.com" "name=klb.k.example.com" "type=CNAME" "ttl=60"',
       '"set=GEO-EU" "weight=120" "geo=DE,GEO-EU" "default=true" "health=up" "since=1790000000"',
@@ -62,7 +62,7 @@ t.test('what is composed scans back', async (t) => {
     (e, text) => {
       const isDefault = e.isDefault || (e.geoCodes.length > 0 && text === 'default')
       const endpoint = { ...e, setIdentifier: text, isDefault }
-      t.strictSame(scanShared(composeShared(endpoint)!), endpoint)
+      t.strictSame(scanPeerEndpoint(composePeerEndpoint(endpoint)!), endpoint)
     },
   )
   fc.assert(property, RUNS)
@@ -84,17 +84,17 @@ t.test('every type scans back', async (t) => {
   for (const [recordType, targets] of table) {
     const endpoint = shared({ recordType, targets })
     t.equal(endpoint.targets.length, targets.length, recordType)
-    t.strictSame(scanShared(composeShared(endpoint)!), endpoint, recordType)
+    t.strictSame(scanPeerEndpoint(composePeerEndpoint(endpoint)!), endpoint, recordType)
   }
 })
 
 t.test('what no record can hold is not composed', async (t) => {
   const targets = Array.from({ length: 10 }, (_, i) => `${i}${'x'.repeat(8000)}`)
-  t.equal(composeShared(shared({ recordType: 'TXT', targets })), undefined)
+  t.equal(composePeerEndpoint(shared({ recordType: 'TXT', targets })), undefined)
 })
 
 t.test('other spellings of the same scan to the same', async (t) => {
-  const endpoint = scanShared(txt(...GOOD))
+  const endpoint = scanPeerEndpoint(txt(...GOOD))
   const spellings = [
     told('name=A.k.Example.COM.', 'host=K.example.com.'),
     told('health=unknown', 'since=0'),
@@ -106,7 +106,8 @@ t.test('other spellings of the same scan to the same', async (t) => {
     txt(...GOOD.slice(0, -1), 'target=192.', '+0.2', '+.1'),
     txt(...GOOD, 'unknown=x', '+continued'),
   ]
-  for (const [i, rdata] of spellings.entries()) t.strictSame(scanShared(rdata), endpoint, `${i}`)
+  for (const [i, rdata] of spellings.entries())
+    t.strictSame(scanPeerEndpoint(rdata), endpoint, `${i}`)
 })
 
 const REFUSED: readonly { name: string; given: Uint8Array; want: RegExp }[] = [
@@ -172,7 +173,7 @@ const REFUSED: readonly { name: string; given: Uint8Array; want: RegExp }[] = [
 
 t.test('what is wrong is refused, with the reason, on one printable line', async (t) => {
   for (const { name, given, want } of REFUSED) {
-    const got = scanShared(given)
+    const got = scanPeerEndpoint(given)
     t.type(got, 'string', name)
     t.match(got, want, name)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
@@ -181,18 +182,18 @@ t.test('what is wrong is refused, with the reason, on one printable line', async
 })
 
 t.test('no octets make it throw', async (t) => {
-  const rdata = composeShared(shared({ geoCodes: ['DE'], weight: 7, setIdentifier: 'x' }))!
+  const rdata = composePeerEndpoint(shared({ geoCodes: ['DE'], weight: 7, setIdentifier: 'x' }))!
   for (let at = 0; at < rdata.length; at++) {
-    t.type(scanShared(rdata.subarray(0, at)), 'string', `cut at ${at}`)
+    t.type(scanPeerEndpoint(rdata.subarray(0, at)), 'string', `cut at ${at}`)
     for (const mask of [1, 0x20, 0x80]) {
       const flipped = Uint8Array.from(rdata)
       flipped[at]! ^= mask
-      scanShared(flipped)
+      scanPeerEndpoint(flipped)
     }
   }
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), (octets) => {
-      t.type(scanShared(octets), 'string')
+      t.type(scanPeerEndpoint(octets), 'string')
     }),
     RUNS,
   )

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { runWhole } from '../../src/base/slices.ts'
 import type { ResourceRecord } from '../../src/dns/message/message.ts'
+import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
+import { PeerZone } from '../../src/peering/peer-zone.ts'
 import { PEER_ENDPOINTS_MAX } from '../../src/peering/read-told.ts'
-import type { SharedEndpoint } from '../../src/peering/shared-endpoint.ts'
-import { SharedZone } from '../../src/peering/shared-zone.ts'
 import { TransferFault } from '../../src/zone/inbound/transfer-reader.ts'
 import { ZoneRecords } from '../../src/zone/zonefile/records.ts'
 import { ScannedRecord } from '../../src/zone/zonefile/sink.ts'
@@ -24,8 +24,8 @@ function zoneOf(records: readonly ResourceRecord[]): ZoneRecords {
   return zone
 }
 
-function replaced(endpoints: readonly Partial<SharedEndpoint>[]): SharedZone {
-  const zone = new SharedZone('p:53')
+function replaced(endpoints: readonly Partial<PeerEndpoint>[]): PeerZone {
+  const zone = new PeerZone('p:53')
   runWhole(zone.replace(zoneOf(endpoints.map((one) => told(endpoint(one)))), new Set()))
   return zone
 }
@@ -37,21 +37,26 @@ const step = (removed: readonly ResourceRecord[], added: readonly ResourceRecord
   toSerial: 2,
 })
 
-const sharesOf = (zone: SharedZone, host = HOST) =>
+const siteStatesOf = (zone: PeerZone, host = HOST) =>
   zone
     .read(host, 5)
-    .shares.map(({ site, rootHost, isOwn, endpoints }) => [site, rootHost, isOwn, endpoints.length])
+    .siteStates.map(({ site, rootHost, isOwn, endpoints }) => [
+      site,
+      rootHost,
+      isOwn,
+      endpoints.length,
+    ])
 
 t.test(
   'a peer that tells of one site says of every host what that has, if only nothing',
   async (t) => {
     const zone = replaced([{ site: 'east' }])
     t.equal(zone.ownSite, 'east')
-    t.strictSame(sharesOf(zone), [
+    t.strictSame(siteStatesOf(zone), [
       ['east', HOST, true, 1],
       ['east', `*.${HOST}`, true, 0],
     ])
-    t.strictSame(sharesOf(zone, 'b.k.example.com'), [
+    t.strictSame(siteStatesOf(zone, 'b.k.example.com'), [
       ['east', 'b.k.example.com', true, 0],
       ['east', '*.b.k.example.com', true, 0],
     ])
@@ -62,9 +67,9 @@ t.test('one that tells of several says nothing but what it tells', async (t) => 
   const host = 'b.k.example.com'
   const zone = replaced([{ site: 'east' }, { site: 'west', rootHost: host, dnsName: host }])
   t.equal(zone.ownSite, '')
-  t.strictSame(sharesOf(zone), [['east', HOST, false, 1]])
-  t.strictSame(sharesOf(zone, host), [['west', host, false, 1]])
-  t.strictSame(sharesOf(zone, 'c.k.example.com'), [])
+  t.strictSame(siteStatesOf(zone), [['east', HOST, false, 1]])
+  t.strictSame(siteStatesOf(zone, host), [['west', host, false, 1]])
+  t.strictSame(siteStatesOf(zone, 'c.k.example.com'), [])
   t.strictSame(zone.sites, ['east', 'west'])
 })
 
@@ -79,11 +84,11 @@ t.test('whose nameserver a peer is goes with its zone, and outlives its being em
   t.equal(zone.ownSite, 'west')
   t.strictSame(zone.sites, ['west'])
   t.equal(zone.isOld, false)
-  t.strictSame(sharesOf(zone)[0], ['west', HOST, true, 0])
+  t.strictSame(siteStatesOf(zone)[0], ['west', HOST, true, 0])
 })
 
 t.test('whose nameserver it is may be recalled, and is else what was told', async (t) => {
-  const of = (...sites: readonly string[]): readonly [SharedZone['told'], string] => {
+  const of = (...sites: readonly string[]): readonly [PeerZone['told'], string] => {
     const zone = replaced(sites.map((site) => ({ site })))
     return [zone.told, zone.ownSite]
   }
@@ -91,7 +96,7 @@ t.test('whose nameserver it is may be recalled, and is else what was told', asyn
   const nothing = new Map<string, ReadonlySet<string>>()
   const table: readonly {
     readonly name: string
-    readonly given: readonly [SharedZone['told'], string | undefined]
+    readonly given: readonly [PeerZone['told'], string | undefined]
     readonly want: string
   }[] = [
     { name: 'of one site, as it was', given: one, want: 'east' },
@@ -103,10 +108,10 @@ t.test('whose nameserver it is may be recalled, and is else what was told', asyn
     { name: 'nothing, by a file of before', given: [nothing, undefined], want: '' },
   ]
   for (const { name, given, want } of table) {
-    const zone = new SharedZone('192.0.2.53:53')
+    const zone = new PeerZone('192.0.2.53:53')
     zone.recall(...given)
     t.equal(zone.ownSite, want, name)
-    const says = sharesOf(zone, 'c.k.example.com')
+    const says = siteStatesOf(zone, 'c.k.example.com')
     t.strictSame(says[0], want === '' ? undefined : [want, 'c.k.example.com', true, 0], name)
   }
 })
@@ -165,10 +170,10 @@ t.test('edits come to the same as the zone that they lead to', async (t) => {
     }),
     { maxLength: 8 },
   )
-  const print = (zone: SharedZone) => [
+  const print = (zone: PeerZone) => [
     zone.count,
     zone.sites,
-    sharesOf(zone),
+    siteStatesOf(zone),
     [...zone.hosts()].sort(),
   ]
   const property = fc.property(sets, sets, (from, to) => {
@@ -180,7 +185,7 @@ t.test('edits come to the same as the zone that they lead to', async (t) => {
         ...new Map(all.map((one) => [Buffer.from(one.rdata).toString('latin1'), one])).values(),
       ]
     }
-    const [zone, want] = [new SharedZone('p:53'), new SharedZone('p:53')]
+    const [zone, want] = [new PeerZone('p:53'), new PeerZone('p:53')]
     runWhole(zone.replace(zoneOf(records(from)), new Set()))
     runWhole(want.replace(zoneOf(records(from)), new Set()))
     runWhole(want.replace(zoneOf(records(to)), new Set()))
@@ -191,7 +196,7 @@ t.test('edits come to the same as the zone that they lead to', async (t) => {
 })
 
 t.test('a zone of addresses alone is that of a peer of before', async (t) => {
-  const zone = new SharedZone('p:53')
+  const zone = new PeerZone('p:53')
   runWhole(zone.replace(zoneOf([record('x.kdrnt.', 'A', '192.0.2.1')]), new Set()))
   t.equal(zone.isOld, true)
   runWhole(zone.replace(zoneOf([told(endpoint())]), new Set()))

@@ -1,21 +1,21 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { dropDown } from '../../../src/peering/merge/health.ts'
-import { joinShares } from '../../../src/peering/merge/join-shares.ts'
-import { type Merge, mergeShares } from '../../../src/peering/merge/merge-shares.ts'
+import { joinSiteStates } from '../../../src/peering/merge/join-site-states.ts'
+import { type Merge, mergeSiteStates } from '../../../src/peering/merge/merge-site-states.ts'
 import type { MergedEndpoint } from '../../../src/peering/merge/merged-endpoint.ts'
-import type { SharedEndpoint, SiteShare } from '../../../src/peering/shared-endpoint.ts'
+import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { endpoints, HOST, share, shared, shares } from '../samples.ts'
 
 const RUNS = { seed: 4, numRuns: 300 }
 const EXPIRY_MS = 10
 
 function merge(
-  given: readonly SiteShare[],
-  { own = [], nowMs = 0 }: { own?: readonly Partial<SharedEndpoint>[]; nowMs?: number } = {},
+  given: readonly SiteState[],
+  { own = [], nowMs = 0 }: { own?: readonly Partial<PeerEndpoint>[]; nowMs?: number } = {},
 ): Merge {
   const endpoints = own.map((e) => shared({ ...e, site: 'm' }))
-  return mergeShares({ site: 'm', endpoints }, given, nowMs, EXPIRY_MS)
+  return mergeSiteStates({ site: 'm', endpoints }, given, nowMs, EXPIRY_MS)
 }
 
 /** `name TYPE ttl targets [set] [w=] [geo] [default] [down]`, what is usual left out. */
@@ -34,10 +34,10 @@ const texts = (merged: Merge): string[] => merged.conflicts.map((c) => c.text)
 
 t.test('joining sets of shares is commutative, associative and idempotent', async (t) => {
   const property = fc.property(shares, shares, shares, (a, b, c) => {
-    t.strictSame(joinShares(a, b), joinShares(b, a))
-    t.strictSame(joinShares(joinShares(a, b), c), joinShares(a, joinShares(b, c)))
-    t.strictSame(joinShares(joinShares(a, b), a), joinShares(a, b))
-    t.strictSame(joinShares(a, a), joinShares(a))
+    t.strictSame(joinSiteStates(a, b), joinSiteStates(b, a))
+    t.strictSame(joinSiteStates(joinSiteStates(a, b), c), joinSiteStates(a, joinSiteStates(b, c)))
+    t.strictSame(joinSiteStates(joinSiteStates(a, b), a), joinSiteStates(a, b))
+    t.strictSame(joinSiteStates(a, a), joinSiteStates(a))
   })
   fc.assert(property, { ...RUNS, numRuns: 100 })
 })
@@ -47,14 +47,14 @@ t.test('a merge does not depend on order, repetition, or older news', async (t) 
     const want = merge([...a, ...b], { nowMs })
     t.strictSame(merge([...b, ...a], { nowMs }), want)
     t.strictSame(merge([...a, ...b, ...a], { nowMs }), want)
-    t.strictSame(merge(joinShares(a, b), { nowMs }), want)
+    t.strictSame(merge(joinSiteStates(a, b), { nowMs }), want)
   })
   fc.assert(property, { ...RUNS, numRuns: 100 })
 })
 
 t.test('the order of endpoints inside of a share does not matter', async (t) => {
   const property = fc.property(fc.array(endpoints, { maxLength: 8 }), (told) => {
-    const of = (list: readonly SharedEndpoint[]) => merge([{ ...share('a', []), endpoints: list }])
+    const of = (list: readonly PeerEndpoint[]) => merge([{ ...share('a', []), endpoints: list }])
     const mine = told.map((e) => ({ ...e, site: 'a' }))
     t.strictSame(of([...mine].reverse()), of(mine))
   })
@@ -231,7 +231,7 @@ t.test('what a v1 peer tells goes where others tell it whole', async (t) => {
 })
 
 t.test('v1 peers that disagree lose nothing: they had no set identifiers to tell', async (t) => {
-  const cname = (target: string, given: Partial<SharedEndpoint> = {}) => ({
+  const cname = (target: string, given: Partial<PeerEndpoint> = {}) => ({
     recordType: 'CNAME',
     targets: [target],
     ...given,
