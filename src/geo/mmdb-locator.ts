@@ -63,7 +63,8 @@ export class MmdbLocator implements Locator {
     this.#stopListening = files.map((file) =>
       file.onChange((fault) => {
         this.#options.onReload(file.path, fault)
-        if (fault === undefined) for (const listener of this.#listeners) this.#tell(listener, file)
+        if (fault === undefined)
+          for (const listener of this.#listeners) this.#notify(listener, file)
       }),
     )
   }
@@ -84,7 +85,7 @@ export class MmdbLocator implements Locator {
   }
 
   /** A listener that fails goes by the old version, and leaves the others be. */
-  #tell(listener: () => void, { path }: DatabaseFile): void {
+  #notify(listener: () => void, { path }: DatabaseFile): void {
     try {
       listener()
     } catch (error) {

@@ -62,7 +62,7 @@ export class Informer {
           sink: this.#sinkOf(namespace),
           onProgress: () => this.#progress(),
           onReturn: () => {
-            for (const listener of this.#listeners) this.#tell(() => listener.onReturn?.())
+            for (const listener of this.#listeners) this.#notify(() => listener.onReturn?.())
           },
         }),
     )
@@ -105,7 +105,7 @@ export class Informer {
 
   /** Tells of what is there, at once, and of what changes. The returned function ends it. */
   subscribe(listener: InformerListener): () => void {
-    for (const [key, object] of this.#cache) this.#tell(() => listener.onAdd?.(key, object, true))
+    for (const [key, object] of this.#cache) this.#notify(() => listener.onAdd?.(key, object, true))
     this.#listeners.add(listener)
     return () => {
       this.#listeners.delete(listener)
@@ -146,8 +146,8 @@ export class Informer {
     const known = this.#cache.get(key)
     this.#cache.set(key, object)
     for (const listener of this.#listeners) {
-      if (known === undefined) this.#tell(() => listener.onAdd?.(key, object, isListed))
-      else this.#tell(() => listener.onUpdate?.(key, object, known, isListed))
+      if (known === undefined) this.#notify(() => listener.onAdd?.(key, object, isListed))
+      else this.#notify(() => listener.onUpdate?.(key, object, known, isListed))
     }
     return key
   }
@@ -156,7 +156,7 @@ export class Informer {
     const before = this.#cache.get(key)
     if (before === undefined) return
     this.#cache.delete(key)
-    for (const listener of this.#listeners) this.#tell(() => listener.onDelete?.(key, before))
+    for (const listener of this.#listeners) this.#notify(() => listener.onDelete?.(key, before))
   }
 
   #keepOnly(namespace: string, present: ReadonlySet<string>): void {
@@ -168,7 +168,7 @@ export class Informer {
   }
 
   /** A listener's fault is its own: the cache is right, and the others are told. */
-  #tell(run: () => void): void {
+  #notify(run: () => void): void {
     const what = `Taking in changed ${this.#options.resource.plural}`
     void containing(this.#options.log, what)(run)
   }

@@ -50,7 +50,7 @@ export class LeaderElector {
   #seen: ApiObject | undefined
   #seenMs = 0
   #heldUntilMs = Number.NEGATIVE_INFINITY
-  #wasTold = false
+  #wasReported = false
   #reason = ''
   #isClosed = false
   #cancelLoss: () => void = () => {}
@@ -68,7 +68,7 @@ export class LeaderElector {
 
   /** True while nobody else can be. To be asked before each write: a process may have been stopped since it was told. */
   get isLeader(): boolean {
-    return this.#wasTold && this.#options.clock.monotonic() < this.#heldUntilMs
+    return this.#wasReported && this.#options.clock.monotonic() < this.#heldUntilMs
   }
 
   /** Who holds the lease, as far as we know; '' = nobody. */
@@ -91,7 +91,7 @@ export class LeaderElector {
     this.#wake()
     await this.#ended
     this.#cancelLoss()
-    this.#wasTold = false
+    this.#wasReported = false
     // Only if it is as it was seen: another one may have it by now.
     if (this.#seen !== undefined && this.#isOurs) await this.#release(this.#seen)
   }
@@ -106,7 +106,7 @@ export class LeaderElector {
         this.#fail(error)
       }
       // Those who wait for the lease shouldn't all come at once; its holder has no time to lose.
-      const jitterMs = this.#wasTold ? 0 : random.below(retryMs + 1)
+      const jitterMs = this.#wasReported ? 0 : random.below(retryMs + 1)
       if (!this.#isClosed) await this.#wait(retryMs + jitterMs)
     }
   }
@@ -115,7 +115,7 @@ export class LeaderElector {
   async #attempt(): Promise<void> {
     const { clock } = this.#options
     const sentMs = clock.monotonic()
-    if (this.#wasTold && this.#seen !== undefined) {
+    if (this.#wasReported && this.#seen !== undefined) {
       try {
         this.#take(await this.#objects.replace(this.#ref, this.#written(this.#seen)), sentMs)
         return
@@ -125,7 +125,7 @@ export class LeaderElector {
     }
     const lease = await this.#objects.get(this.#ref)
     this.#observe(lease)
-    if (this.#wasTold && !this.#isOurs) {
+    if (this.#wasReported && !this.#isOurs) {
       this.#lose(this.holder === '' ? 'the lease was taken away' : `${this.holder} took the lease`)
     }
     if (!this.#isFree()) return
@@ -161,8 +161,8 @@ export class LeaderElector {
   #isFree(): boolean {
     if (this.holder === '' || this.#isOurs) return true
     const spec = this.#seen?.spec
-    const told = isObject(spec) ? Number(spec.leaseDurationSeconds) : 0
-    const seconds = told > 0 ? Math.min(told, FOREIGN_SECONDS_MAX) : DURATION_SECONDS
+    const notified = isObject(spec) ? Number(spec.leaseDurationSeconds) : 0
+    const seconds = notified > 0 ? Math.min(notified, FOREIGN_SECONDS_MAX) : DURATION_SECONDS
     return this.#options.clock.monotonic() - this.#seenMs >= seconds * 1000
   }
 
@@ -202,16 +202,16 @@ export class LeaderElector {
     this.#cancelLoss = timers.after(leftMs, () => {
       this.#lose(`it could not be renewed for ${renewDeadlineMs / 1000} s`)
     })
-    if (this.#wasTold) return
-    this.#wasTold = true
+    if (this.#wasReported) return
+    this.#wasReported = true
     log.info(`lease ${this.#ref.namespace}/${this.#ref.name}: ours`)
     onAcquire()
   }
 
   #lose(cause: string): void {
     this.#cancelLoss()
-    if (!this.#wasTold) return
-    this.#wasTold = false
+    if (!this.#wasReported) return
+    this.#wasReported = false
     const why = this.#reason === '' ? cause : `${cause}: ${this.#reason}`
     this.#options.log.warning(`lease ${this.#ref.namespace}/${this.#ref.name}: lost, ${why}`)
     this.#options.onLose(why)

@@ -2,7 +2,7 @@ import type { Moment } from '../base/moment.ts'
 import type { ApiObject } from '../kube/api.ts'
 import { itemsOf, mappingOf } from './object.ts'
 import type { Remembered } from './peer-state-store.ts'
-import { scanTold } from './peer-status.ts'
+import { scanExported } from './peer-status.ts'
 
 /**
  * What each peer may have said where nobody wrote it down: an operator of before left only what all said together.
@@ -19,10 +19,10 @@ export function adoptMerged(
   return new Map(
     addresses.map((address) => {
       const endpoints = printed
-        .map((endpoint) => scanTold(endpoint, address, rootHost))
+        .map((endpoint) => scanExported(endpoint, address, rootHost))
         .filter((endpoint) => endpoint !== undefined)
       const { seenMs } = moment
-      const from = { site: address, teller: address, isOwn: true }
+      const from = { site: address, exporter: address, isOwn: true }
       const siteState = { ...from, seenMs, generation: 'v1' as const, rootHost, endpoints }
       const about = { generation: 'v1' as const, serial: undefined, problems: [] }
       const word = { ...moment, ...about, siteStates: [siteState] }

@@ -5,7 +5,7 @@ import { carrySince, toPeerEndpoints } from '../peering/to-peer-endpoint.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../peering/v2-codec.ts'
 import type { Endpoint } from '../record/dns-record.ts'
 import { findDownTargets } from '../record/health.ts'
-import { canTell, deriveLocalEndpoints, TOLD_LABEL } from '../record/kdrnt.ts'
+import { deriveLocalEndpoints, isExportable, V2_LABEL } from '../record/kdrnt.ts'
 import { printLatin1 } from '../record/latin1.ts'
 import { scanTarget } from '../record/validate/target.ts'
 import { printLocalEndpoints } from './endpoint-text.ts'
@@ -28,7 +28,7 @@ export interface Own {
   readonly shared: readonly PeerEndpoint[]
   readonly local: readonly ApiObject[]
   /** How many endpoints can't be told whole: they, or the name that they are told at, are too long. */
-  readonly untold: number
+  readonly unexportable: number
 }
 
 interface OwnFacts {
@@ -46,22 +46,23 @@ interface OwnFacts {
 export function composeOwn({ record }: Publishing, facts: OwnFacts): Own {
   const { site, health, before, nowMs } = facts
   const { down, up } = health
-  const told = toPeerEndpoints(record, { site, down, up, sinceSeconds: record.createdSeconds })
-  const earlier = before === undefined ? undefined : readToldBy(before)
+  const reported = toPeerEndpoints(record, { site, down, up, sinceSeconds: record.createdSeconds })
+  const earlier = before === undefined ? undefined : readExportedBy(before)
   // The first time that an endpoint is told is the creation of its record.
-  const shared = earlier === undefined ? told : carrySince(earlier, told, Math.floor(nowMs / 1000))
+  const shared =
+    earlier === undefined ? reported : carrySince(earlier, reported, Math.floor(nowMs / 1000))
   const rdata = shared.map(composePeerEndpoint).filter((one) => one !== undefined)
   const working = { ...record, endpoints: dropDown(record.endpoints, down) }
   const local = printLocalEndpoints(deriveLocalEndpoints(working, rdata))
-  const untold = shared.length - (canTell(record.rootHost) ? rdata.length : 0)
-  return { shared, local, untold }
+  const unexportable = shared.length - (isExportable(record.rootHost) ? rdata.length : 0)
+  return { shared, local, unexportable: unexportable }
 }
 
 /** What a `local-<name>` tells whole. */
-function readToldBy(local: ApiObject): readonly PeerEndpoint[] {
+function readExportedBy(local: ApiObject): readonly PeerEndpoint[] {
   return itemsOf(mappingOf(local, 'spec'), 'endpoints')
     .filter((endpoint) => endpoint.recordType === 'TXT')
-    .filter((endpoint) => textOf(endpoint, 'dnsName').startsWith(`${TOLD_LABEL}.`))
+    .filter((endpoint) => textOf(endpoint, 'dnsName').startsWith(`${V2_LABEL}.`))
     .map(({ targets }) => {
       const texts = Array.isArray(targets) ? targets.filter((one) => typeof one === 'string') : []
       const strings = texts.map((text) => scanTarget(RRType.TXT, text))

@@ -157,7 +157,7 @@ class FollowedPeer implements Peer {
     this.#follower = follower
     this.#parts = parts
     this.#startMs = parts.clock.monotonic()
-    this.#unsubscribe = follower.subscribe((hosts) => this.#tell(hosts))
+    this.#unsubscribe = follower.subscribe((hosts) => this.#notify(hosts))
   }
 
   get status(): PeerStatus {
@@ -247,7 +247,7 @@ class FollowedPeer implements Peer {
     return { siteStates: siteStates, seenMs, seenTimeMs, generation, serial, problems }
   }
 
-  #tell(hosts: ReadonlySet<string>): void {
+  #notify(hosts: ReadonlySet<string>): void {
     for (const host of hosts) {
       for (const key of this.#keys.get(host) ?? []) this.#parts.onNews(key)
     }

@@ -81,8 +81,8 @@ function keepFitting(
   siteStates: readonly SiteState[],
   octets: number,
 ): ReadonlyMap<SiteState, SiteState> {
-  const parts = siteStates.flatMap(({ endpoints, generation, teller }) =>
-    endpoints.map((endpoint) => ({ endpoint, generation, teller, isExpired: false })),
+  const parts = siteStates.flatMap(({ endpoints, generation, exporter }) =>
+    endpoints.map((endpoint) => ({ endpoint, generation, exporter: exporter, isExpired: false })),
   )
   const fitting = cutToFit(parts, { endpoints: parts.length, octets })
   if (fitting.leftOut.length === 0) return new Map()
@@ -109,11 +109,11 @@ function printPeer(address: string, page: Remembered, siteState: SiteState | und
     ...(isSilent && word !== undefined ? { lastSeenTime: printTime(word.seenTimeMs) } : {}),
     ...(isSilent && word?.serial !== undefined ? { serial: word.serial } : {}),
     ...(isSilent ? { message: reason } : {}),
-    endpoints: (siteState?.endpoints ?? []).map((one) => printTold(one, siteState!.generation)),
+    endpoints: (siteState?.endpoints ?? []).map((one) => printExported(one, siteState!.generation)),
   }
 }
 
-function printTold(endpoint: PeerEndpoint, generation: Generation): ApiObject {
+function printExported(endpoint: PeerEndpoint, generation: Generation): ApiObject {
   const printed = printSpecEndpoint(endpoint)
   const { health, sinceSeconds } = endpoint
   const kept = itemsOf(printed, 'providerSpecific')
@@ -161,10 +161,10 @@ function scanPeerState(
   const site = textOf(peer, 'site')
   const generation: Generation = textOf(peer, 'generation') === 'v1' ? 'v1' : 'v2'
   const endpoints = itemsOf(peer, 'endpoints')
-    .map((endpoint) => scanTold(endpoint, site, rootHost))
+    .map((endpoint) => scanExported(endpoint, site, rootHost))
     .filter((endpoint) => endpoint !== undefined)
   const isSaid = typeof peer.relayed === 'boolean'
-  const from = { site, teller: textOf(peer, 'address'), isOwn: isSaid ? !peer.relayed : isOwn }
+  const from = { site, exporter: textOf(peer, 'address'), isOwn: isSaid ? !peer.relayed : isOwn }
   const siteStates: SiteState[] =
     site === '' ? [] : [{ ...from, rootHost, endpoints, seenMs, generation }]
   const serial = typeof peer.serial === 'number' ? peer.serial : undefined
@@ -172,7 +172,7 @@ function scanPeerState(
 }
 
 /** Reads an endpoint of a spec, or of `status.peers`; undefined where it has no targets. */
-export function scanTold(
+export function scanExported(
   endpoint: ApiObject,
   site: string,
   rootHost: string,

@@ -281,7 +281,7 @@ export class Reconciler {
       note: joinNotes(
         noteSilence(addresses, remembered),
         noteLeftOut(merge.leftOut),
-        localHostOf(publishing.rootHost) === undefined ? '' : noteUntold(own.untold),
+        localHostOf(publishing.rootHost) === undefined ? '' : noteUnexportable(own.unexportable),
       ),
     }
     const plan = planPublish(publishing, derived, content, timeMs)
@@ -357,9 +357,9 @@ function noteLeftOut(leftOut: readonly LeftOut[]): string {
   return `there is no room for all endpoints of ${sites.join(', ')}: some are left out`
 }
 
-function noteUntold(untold: number): string {
-  if (untold === 0) return ''
-  return `${untold} of its endpoints can't be told to other sites whole: they are too long, or its host is`
+function noteUnexportable(unexportable: number): string {
+  if (unexportable === 0) return ''
+  return `${unexportable} of its endpoints can't be told to other sites whole: they are too long, or its host is`
 }
 
 function listRefused(remembered: ReadonlyMap<string, Remembered>): string[] {

@@ -21,7 +21,7 @@ export class Reporter implements Listener {
   readonly #metrics: OperatorMetrics
   readonly #log: Logger
   /** By reason and record: hash of what was told. */
-  readonly #told = new Map<string, string>()
+  readonly #reported = new Map<string, string>()
 
   constructor(events: Pick<EventRecorder, 'record'>, metrics: OperatorMetrics, log: Logger) {
     this.#events = events
@@ -37,19 +37,19 @@ export class Reporter implements Listener {
     this.#metrics.setLeftOut(keyOf(record), missing)
     this.#metrics.setDisputes(keyOf(record), conflicts.length, refused.length)
     if (plan.isNews) this.#metrics.countChange(keyOf(record))
-    this.#tellReady(record, ready)
+    this.#reportReady(record, ready)
     const texts = conflicts.map(({ text }) => text)
-    this.#tellOnce(record, CONFLICT, texts)
-    this.#tellOnce(record, REFUSED, refused)
+    this.#reportOnce(record, CONFLICT, texts)
+    this.#reportOnce(record, REFUSED, refused)
   }
 
   forgot(key: string): void {
     this.#metrics.dropRecord(key)
-    for (const reason of [CONFLICT, REFUSED]) this.#told.delete(`${reason} ${key}`)
+    for (const reason of [CONFLICT, REFUSED]) this.#reported.delete(`${reason} ${key}`)
   }
 
   /** What the record said before is in its status: so a restart tells nothing twice. */
-  #tellReady(record: ApiObject, ready: NonNullable<Plan['ready']>): void {
+  #reportReady(record: ApiObject, ready: NonNullable<Plan['ready']>): void {
     const conditions = itemsOf(mappingOf(record, 'status'), 'conditions')
     const before = conditions.find(({ type }) => type === 'Ready')
     const isSame = before?.reason === ready.reason
@@ -63,12 +63,12 @@ export class Reporter implements Listener {
   }
 
   /** Each set of lines once, until it is another. */
-  #tellOnce(record: ApiObject, reason: string, texts: readonly string[]): void {
+  #reportOnce(record: ApiObject, reason: string, texts: readonly string[]): void {
     const key = `${reason} ${keyOf(record)}`
-    const told = texts.length === 0 ? '' : shortHash(texts.join('\n'))
-    if (told === (this.#told.get(key) ?? '')) return
-    if (told === '') this.#told.delete(key)
-    else this.#told.set(key, told)
+    const reported = texts.length === 0 ? '' : shortHash(texts.join('\n'))
+    if (reported === (this.#reported.get(key) ?? '')) return
+    if (reported === '') this.#reported.delete(key)
+    else this.#reported.set(key, reported)
     for (const note of texts.slice(0, TEXTS_MAX)) {
       this.#log.warning(
         `${keyOf(record)}: ${reason === CONFLICT ? 'conflict with another site: ' : ''}${note}`,

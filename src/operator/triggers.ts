@@ -24,7 +24,7 @@ export interface TriggerParts {
 export function watchForNews(parts: TriggerParts): () => void {
   const { records, secrets, cache, owners, onNews } = parts
   const sources = new SourceIndex()
-  const tell = (key: string, object: ApiObject): void => {
+  const notify = (key: string, object: ApiObject): void => {
     for (const one of isDerived(object) ? ownersOf(object) : [key]) onNews(one)
     if (isAuthoritative(object)) for (const one of sources.of(key)) onNews(one)
   }
@@ -35,33 +35,33 @@ export function watchForNews(parts: TriggerParts): () => void {
   const endRecords = records.subscribe({
     onAdd: (key, object, isListed) => {
       sources.add(key, object)
-      if (!isKnown(key, object, isListed)) tell(key, object)
+      if (!isKnown(key, object, isListed)) notify(key, object)
     },
     onUpdate: (key, object, before, isListed) => {
       sources.remove(key, before)
       sources.add(key, object)
-      if (isNews(object, before) && !isKnown(key, object, isListed)) tell(key, object)
+      if (isNews(object, before) && !isKnown(key, object, isListed)) notify(key, object)
     },
     onDelete: (key, before) => {
       sources.remove(key, before)
-      tell(key, before)
+      notify(key, before)
     },
   })
   const endOwners = owners.onGone((key) => {
     for (const one of sources.of(key)) onNews(one)
   })
   let isBeginning = true
-  const tellUsers = (secret: ApiObject): void => {
+  const notifyUsers = (secret: ApiObject): void => {
     if (!isBeginning) for (const key of usersOf(secret, records)) onNews(key)
   }
   const endSecrets = secrets.subscribe({
-    onAdd: (_, secret) => tellUsers(secret),
+    onAdd: (_, secret) => notifyUsers(secret),
     onUpdate: (_, secret, before) => {
       if (isSameProvider(secret, before)) return
-      tellUsers(before)
-      tellUsers(secret)
+      notifyUsers(before)
+      notifyUsers(secret)
     },
-    onDelete: (_, before) => tellUsers(before),
+    onDelete: (_, before) => notifyUsers(before),
   })
   isBeginning = false
   return () => {

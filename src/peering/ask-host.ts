@@ -4,15 +4,15 @@ import { printRcode, Rcode, RRType } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSubdomain, nameKey, printName, scanName } from '../dns/name/name.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
-import { TOLD_LABEL } from '../record/kdrnt.ts'
+import { V2_LABEL } from '../record/kdrnt.ts'
 import { printLatin1 } from '../record/latin1.ts'
 import { KDRNT, KDRNT_ZONE } from '../record/local-zone.ts'
 import { leastTtl, negativeTtl } from './least-ttl.ts'
 import { metadataNames } from './old-metadata.ts'
 import { type PeerAddress, resolvePeer } from './peer-address.ts'
 import type { SiteState } from './peer-endpoint.ts'
-import { readTold } from './read-told.ts'
 import { readOldAnswers } from './read-v1.ts'
+import { readV2Host } from './read-v2.ts'
 
 /** How a peer is asked. */
 export interface AskHostOptions {
@@ -86,11 +86,11 @@ export async function askHostAt(
 ): Promise<AskedHost> {
   const question: Question = (name, type) => askOne(server, name, type, options)
   const host = rootHost.replace(/^\*\./, '')
-  const told = await question(`${TOLD_LABEL}.${host}.${KDRNT}`, RRType.TXT)
-  if (told.kind === 'failed') return told
+  const exported = await question(`${V2_LABEL}.${host}.${KDRNT}`, RRType.TXT)
+  if (exported.kind === 'failed') return exported
   const seenMs = options.nowMs()
-  const place = { host, seenMs, teller: peer }
-  const { siteStates, problems } = readTold(rdataOf(told.answer), place)
+  const place = { host, seenMs, exporter: peer }
+  const { siteStates, problems } = readV2Host(rdataOf(exported.answer), place)
   const own = siteStates.filter((siteState) => siteState.rootHost === rootHost)
   if (own.length > 0) {
     // The records themselves have TTL 0: nobody is to keep them.

@@ -114,7 +114,7 @@ export class HostPoll {
    * What was told, by host, as `sharesOf` has it; of hosts that nobody wanted so far only what was told since
    * `sinceMs`. Monotonic.
    */
-  *told(
+  *exported(
     sinceMs: number,
     heardMs: number,
   ): Generator<readonly [rootHost: string, shares: readonly SiteState[]]> {

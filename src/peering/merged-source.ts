@@ -12,7 +12,7 @@ import { lowerNameKey, scanHost } from '../record/validate/names.ts'
 import { type Contained, containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { HOST_MS } from './host-poll.ts'
-import type { LocalTeller } from './local-teller.ts'
+import type { LocalExporter } from './local-exporter.ts'
 import { yieldMsOf } from './merge/choose-site-states.ts'
 import { dropDown } from './merge/health.ts'
 import { mergeSiteStates, type OwnState } from './merge/merge-site-states.ts'
@@ -41,7 +41,7 @@ export interface MergedSourceParts {
   /** Which of them count. */
   readonly allows: (record: StoredRecord) => boolean
   readonly site: string
-  readonly teller: LocalTeller
+  readonly exporter: LocalExporter
   readonly peers: readonly PeerFollower[]
   /** Apexes of the zones that are served, and names of their name servers; lower case, without a final dot. */
   readonly zones?: readonly string[]
@@ -346,7 +346,7 @@ export class MergedSource implements RecordSource {
   }
 
   #screen(host: Host, states: readonly SiteState[]): RecordSet {
-    const { teller, rulesOf = () => [] } = this.#parts
+    const { exporter, rulesOf = () => [] } = this.#parts
     const kept: StoredRecord[] = []
     const mine: { record: StoredRecord; content: RecordContent }[] = []
     for (const record of host.own) {
@@ -356,7 +356,7 @@ export class MergedSource implements RecordSource {
       else mine.push({ record, content })
     }
     const endpoints = mine.flatMap(({ record, content }) =>
-      teller.siteState(record, content, undefined),
+      exporter.endpointsOf(record, content, undefined),
     )
     const names = this.#ownHosts.beside(
       host.own,

@@ -44,7 +44,7 @@ export type Generation = 'v1' | 'v2'
 export interface SiteState {
   readonly site: string
   /** Who told it: a peer's address, `host:port`. */
-  readonly teller: string
+  readonly exporter: string
   /** The teller is a nameserver of that site, so far as its zone says: it tells of no other one. */
   readonly isOwn: boolean
   readonly rootHost: string

@@ -1,12 +1,12 @@
 import { RRType } from '../dns/iana/index.ts'
 import { lowerName, printName } from '../dns/name/name.ts'
-import { TOLD_LABEL } from '../record/kdrnt.ts'
+import { V2_LABEL } from '../record/kdrnt.ts'
 import { printLatin1 } from '../record/latin1.ts'
 import { KDRNT } from '../record/local-zone.ts'
 import { type ReceivedStep, TransferFault } from '../zone/inbound/transfer-reader.ts'
 import type { ZoneRecords } from '../zone/zonefile/records.ts'
 import type { SiteState } from './peer-endpoint.ts'
-import { PEER_ENDPOINTS_MAX, readTold, type ToldHost } from './read-told.ts'
+import { PEER_ENDPOINTS_MAX, readV2Host, type V2Host } from './read-v2.ts'
 import { siteOf } from './v2-codec.ts'
 
 /** Octets of all that one peer tells: rdata, and RECORD_OCTETS for each. */
@@ -18,11 +18,11 @@ const NAMED_MAX = 16
 const SLICE_RECORDS = 256
 /** What peers of every generation have of each host. */
 const ENDPOINT_TYPES: ReadonlySet<number> = new Set([RRType.A, RRType.AAAA, RRType.CNAME])
-const PREFIX = `${TOLD_LABEL}.`
+const PREFIX = `${V2_LABEL}.`
 const SUFFIX = `.${KDRNT}.`
 
 /** True for a record of the zone kdrnt that `PeerZone` has a use for: one that tells an endpoint whole. */
-export function isTold({ owner, type }: { owner: Uint8Array; type: number }): boolean {
+export function isV2Record({ owner, type }: { owner: Uint8Array; type: number }): boolean {
   return type === RRType.TXT && owner[0] === 2 && (owner[1]! | 0x20) === 0x76 && owner[2] === 0x32
 }
 
@@ -36,9 +36,9 @@ export function isEndpointType(type: number): boolean {
  * zone is kept. They are read when somebody wants to know.
  */
 export class PeerZone {
-  readonly #teller: string
+  readonly #exporter: string
   /** By the name behind `v2.`: rdata, a character an octet. */
-  #told: Map<string, ReadonlySet<string>> = new Map()
+  #exported: Map<string, ReadonlySet<string>> = new Map()
   /** How many records name each site. */
   #sites: Map<string, number> = new Map()
   #count = 0
@@ -50,8 +50,8 @@ export class PeerZone {
   #ownSite = ''
 
   /** `teller`: address of the peer. */
-  constructor(teller: string) {
-    this.#teller = teller
+  constructor(exporter: string) {
+    this.#exporter = exporter
   }
 
   /** Endpoints. */
@@ -79,20 +79,20 @@ export class PeerZone {
   }
 
   /** TXT rdata by host, a character an octet. */
-  get told(): ReadonlyMap<string, ReadonlySet<string>> {
-    return this.#told
+  get exported(): ReadonlyMap<string, ReadonlySet<string>> {
+    return this.#exported
   }
 
   /**
    * Takes up what another process, or follower, was told, as far as there is room for it. `ownSite`: undefined = it is not
    * known, and what is told says it.
    */
-  recall(told: ReadonlyMap<string, ReadonlySet<string>>, ownSite: string | undefined): void {
+  recall(exported: ReadonlyMap<string, ReadonlySet<string>>, ownSite: string | undefined): void {
     const tally = new Tally(this.#count, this.#octets)
     try {
-      for (const [host, records] of told) {
-        const of = new Set(this.#told.get(host))
-        this.#told.set(host, of)
+      for (const [host, records] of exported) {
+        const of = new Set(this.#exported.get(host))
+        this.#exported.set(host, of)
         for (const rdata of records) tally.add(of, rdata)
       }
     } catch (error) {
@@ -104,19 +104,31 @@ export class PeerZone {
 
   /** Hosts without their `*.`. */
   hosts(): IterableIterator<string> {
-    return this.#told.keys()
+    return this.#exported.keys()
   }
 
   /**
    * What the peer tells of `host` and of its wildcard, for each site; of its own site also that there is nothing. `host`:
    * without `*.`.
    */
-  read(host: string, seenMs: number): ToldHost {
-    const records = [...(this.#told.get(host) ?? [])].map((text) => Buffer.from(text, 'latin1'))
-    const [teller, site] = [this.#teller, this.#ownSite]
-    const { siteStates, problems } = readTold(records, { host, seenMs, teller, ownSite: site })
+  read(host: string, seenMs: number): V2Host {
+    const records = [...(this.#exported.get(host) ?? [])].map((text) => Buffer.from(text, 'latin1'))
+    const [exporter, site] = [this.#exporter, this.#ownSite]
+    const { siteStates, problems } = readV2Host(records, {
+      host,
+      seenMs,
+      exporter: exporter,
+      ownSite: site,
+    })
     if (site === '') return { siteStates: siteStates, problems }
-    const about = { site, teller, isOwn: true, endpoints: [], seenMs, generation: 'v2' } as const
+    const about = {
+      site,
+      exporter: exporter,
+      isOwn: true,
+      endpoints: [],
+      seenMs,
+      generation: 'v2',
+    } as const
     const nothing: SiteState[] = [host, `*.${host}`]
       .filter((rootHost) => !siteStates.some((s) => s.site === site && s.rootHost === rootHost))
       .map((rootHost) => ({ ...about, rootHost }))
@@ -128,7 +140,7 @@ export class PeerZone {
    * nothing is in force before the end. Throws TransferFault if it tells of too much.
    */
   *replace(records: ZoneRecords, changed: Set<string>): Generator<void, void> {
-    const told = new Map<string, Set<string>>()
+    const exported = new Map<string, Set<string>>()
     const tally = new Tally(0, 0)
     let hasOthers = false
     let visited = 0
@@ -141,21 +153,21 @@ export class PeerZone {
       }
       for (let i = records.firstRecord[node]!; i !== -1; i = records.nextRecord[i]!) {
         if (records.type[i] === RRType.TXT) {
-          const of = told.get(host) ?? new Set()
+          const of = exported.get(host) ?? new Set()
           tally.add(of, printLatin1(records.rdata(i)))
-          told.set(host, of)
+          exported.set(host, of)
         }
         if (++visited % SLICE_RECORDS === 0) yield
       }
     }
     const differing: string[] = []
-    for (const [host, of] of told) {
-      if (!sameSets(of, this.#told.get(host))) differing.push(host)
+    for (const [host, of] of exported) {
+      if (!sameSets(of, this.#exported.get(host))) differing.push(host)
       if (++visited % SLICE_RECORDS === 0) yield
     }
-    for (const host of this.#told.keys()) if (!told.has(host)) differing.push(host)
+    for (const host of this.#exported.keys()) if (!exported.has(host)) differing.push(host)
     for (const host of differing) changed.add(host)
-    this.#told = told
+    this.#exported = exported
     this.#sites = new Map()
     this.#hasOthers = hasOthers
     this.#settle(tally)
@@ -174,7 +186,7 @@ export class PeerZone {
           if (++visited % SLICE_RECORDS === 0) yield
           const host = type === RRType.TXT ? hostOf(lowerName(owner)) : ''
           if (host === '') continue
-          const of = touched.get(host) ?? new Set(this.#told.get(host))
+          const of = touched.get(host) ?? new Set(this.#exported.get(host))
           touched.set(host, of)
           if (isAdded) tally.add(of, printLatin1(rdata))
           else tally.remove(of, printLatin1(rdata))
@@ -182,8 +194,8 @@ export class PeerZone {
       }
     }
     for (const [host, of] of touched) {
-      if (of.size === 0) this.#told.delete(host)
-      else this.#told.set(host, of)
+      if (of.size === 0) this.#exported.delete(host)
+      else this.#exported.set(host, of)
       changed.add(host)
     }
     this.#hasOthers = hasOthers
@@ -221,9 +233,9 @@ class Tally {
     this.octets = octets
   }
 
-  add(told: Set<string>, rdata: string): void {
-    if (told.has(rdata)) return
-    told.add(rdata)
+  add(exported: Set<string>, rdata: string): void {
+    if (exported.has(rdata)) return
+    exported.add(rdata)
     this.#note(rdata, 1)
     if (this.count > PEER_ENDPOINTS_MAX) {
       throw new TransferFault(`it tells of over ${PEER_ENDPOINTS_MAX} endpoints`)
@@ -233,8 +245,8 @@ class Tally {
     }
   }
 
-  remove(told: Set<string>, rdata: string): void {
-    if (told.delete(rdata)) this.#note(rdata, -1)
+  remove(exported: Set<string>, rdata: string): void {
+    if (exported.delete(rdata)) this.#note(rdata, -1)
   }
 
   #note(rdata: string, change: 1 | -1): void {

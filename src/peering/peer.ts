@@ -8,7 +8,7 @@ import { type Contained, containing } from '../telemetry/contain.ts'
 import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
 import { apexSoa, askSerial } from './ask-serial.ts'
-import { fetchTold, isRefusal } from './fetch-told.ts'
+import { fetchPeerZone, isRefusal } from './fetch-peer-zone.ts'
 import { HOST_BOUNDS_DEFAULT, HostPoll } from './host-poll.ts'
 import { identityOf, type KeptPeer } from './memory/kept-peer.ts'
 import type { Generation, SiteState } from './peer-endpoint.ts'
@@ -99,7 +99,7 @@ export class PeerFollower {
       ask: (host) => this.#askHost(host),
       bounds: options.hostBounds ?? HOST_BOUNDS_DEFAULT,
       nowMs: () => clock.monotonic(),
-      onChange: (host) => this.#tell(new Set([bareHost(host)])),
+      onChange: (host) => this.#report(new Set([bareHost(host)])),
       onAnswer: (fault) => this.#noteAnswer(fault),
       onProblems: (host, problems) => this.#refusals.note(host, problems),
     })
@@ -199,8 +199,8 @@ export class PeerFollower {
       zoneSeenMs: this.#zoneSeenMs,
       serial: this.serial,
       ownSite: this.#zone.ownSite,
-      zone: this.#zone.told,
-      hosts: this.#hosts.told(sinceMs, this.#lastSeenMs),
+      zone: this.#zone.exported,
+      hosts: this.#hosts.exported(sinceMs, this.#lastSeenMs),
     }
   }
 
@@ -364,7 +364,7 @@ export class PeerFollower {
     }
     this.#enter(isWhole ? 'v2' : 'v1', 'it tells nothing whole')
     this.#confirm()
-    this.#tell(changed)
+    this.#report(changed)
   }
 
   #rest(startMs: number): void {
@@ -382,7 +382,7 @@ export class PeerFollower {
     const isBehind = this.#serial !== undefined && !isSerialAfter(serial, this.#serial)
     const soa = isBehind ? undefined : this.#soa
     let hasOthers = false
-    const fetching = fetchTold({
+    const fetching = fetchPeerZone({
       primary: server,
       source: sourceFor?.(server.host) ?? '',
       key,
@@ -475,7 +475,7 @@ export class PeerFollower {
     log.warning(`peer ${this.#address}: ${reason}; its ${kept} endpoints are kept for now`)
   }
 
-  #tell(hosts: ReadonlySet<string>): void {
+  #report(hosts: ReadonlySet<string>): void {
     if (hosts.size === 0) return
     for (const listener of this.#listeners) void this.#contained(() => listener(hosts))
   }

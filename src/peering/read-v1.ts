@@ -14,7 +14,7 @@ import {
 import { validateEndpoint } from '../record/validate/dns-record.ts'
 import { type OldGeo, type OldMetadata, readOldMetadata } from './old-metadata.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
-import { cutProblems } from './read-told.ts'
+import { cutProblems } from './read-v2.ts'
 import { sortUnique, toPeerEndpoint } from './to-peer-endpoint.ts'
 
 /** A record as a peer answered it: names as uncompressed wire form, in any case. */
@@ -76,7 +76,7 @@ export function readOldAnswers(
     const facts = { site, rootHost, health: 'unknown', sinceSeconds: 0 } as const
     endpoints.push(toPeerEndpoint(checked.endpoint, facts))
   }
-  const about = { site, teller: site, isOwn: true, rootHost, seenMs } as const
+  const about = { site, exporter: site, isOwn: true, rootHost, seenMs } as const
   return {
     siteState: { ...about, endpoints, generation: 'v1' },
     problems: cutProblems(problems, rootHost),

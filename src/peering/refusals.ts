@@ -16,7 +16,7 @@ export const WINDOW_MS = 60_000
 export class Refusals {
   readonly #parts: { readonly peer: string; readonly log: Logger; readonly clock: Clock }
   readonly #problems = new Map<string, readonly string[]>()
-  readonly #told = new Set<string>()
+  readonly #exported = new Set<string>()
   #count = 0
   #windowMs = Number.NEGATIVE_INFINITY
   #lines = 0
@@ -46,7 +46,7 @@ export class Refusals {
       this.#problems.set(host, problems)
       this.#count += problems.length
     }
-    for (const text of problems) this.#tell(text)
+    for (const text of problems) this.#report(text)
   }
 
   clear(): void {
@@ -54,11 +54,11 @@ export class Refusals {
     this.#count = 0
   }
 
-  #tell(text: string): void {
-    if (this.#told.has(text)) return
+  #report(text: string): void {
+    if (this.#exported.has(text)) return
     // A peer that has something new to be refused all the time is worth a line again now and then.
-    if (this.#told.size >= TEXTS_MAX) this.#told.clear()
-    this.#told.add(text)
+    if (this.#exported.size >= TEXTS_MAX) this.#exported.clear()
+    this.#exported.add(text)
     const { peer, log, clock } = this.#parts
     const nowMs = clock.monotonic()
     if (nowMs - this.#windowMs >= WINDOW_MS) {

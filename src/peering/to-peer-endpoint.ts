@@ -35,8 +35,8 @@ export function toPeerEndpoints(
     const working = rdata.filter((_, index) => !isDown(index))
     const isUp = rdata.every((_, index) => isDown(index) || upTargets[i]!.has(index))
     const health: EndpointHealth = working.length === 0 ? 'down' : isUp ? 'up' : 'unknown'
-    const told = working.length === 0 ? endpoint : { ...endpoint, rdata: working }
-    return toPeerEndpoint(told, { site, rootHost, health, sinceSeconds })
+    const exported = working.length === 0 ? endpoint : { ...endpoint, rdata: working }
+    return toPeerEndpoint(exported, { site, rootHost, health, sinceSeconds })
   })
 }
 

@@ -59,7 +59,7 @@ export class RecordProbing {
   /** Records whose verdicts changed since they were told. */
   readonly #changed = new Set<string>()
   #verdictsLogged = 0
-  #cancelTelling: (() => void) | undefined
+  #cancelReport: (() => void) | undefined
   readonly #unsubscribe: readonly (() => void)[]
 
   constructor(options: RecordProbingOptions) {
@@ -105,7 +105,7 @@ export class RecordProbing {
 
   close(): void {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
-    this.#cancelTelling?.()
+    this.#cancelReport?.()
     this.#file?.close()
     this.records.close()
     this.#runner.close()
@@ -213,12 +213,12 @@ export class RecordProbing {
     const key = this.#recordById.get(probe.id)
     if (key === undefined) return
     this.#changed.add(key)
-    this.#cancelTelling ??= this.#options.timers.after(GATHER_MS, () => this.#tell())
+    this.#cancelReport ??= this.#options.timers.after(GATHER_MS, () => this.#tell())
   }
 
   #tell(): void {
     const { log } = this.#options
-    this.#cancelTelling = undefined
+    this.#cancelReport = undefined
     const changed = [...this.#changed]
     this.#changed.clear()
     if (this.#verdictsLogged > LOGGED_MAX) {

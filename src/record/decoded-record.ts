@@ -25,14 +25,14 @@ export interface RecordForm {
   /** Serve the gateway-local form of every record that isn't in that form already. */
   readonly isLocalForm: boolean
   /** What the local form of a record tells whole; without it, nothing. */
-  readonly tellWhole?: TellWhole
+  readonly exportV2?: ExportV2
 }
 
 /**
  * TXT rdata that tells the endpoints of a record whole. Must always say the same of the same `record`.
  * `before`: what the record was when this one is a change of it.
  */
-export type TellWhole = (
+export type ExportV2 = (
   record: StoredRecord,
   content: RecordContent,
   before: StoredRecord | undefined,
@@ -62,13 +62,13 @@ export class DecodedRecord {
     before?: StoredRecord,
     owners?: ReadonlySet<string>,
   ) {
-    const { tellWhole } = form
+    const { exportV2 } = form
     const content = unpackRecord(record.packed, owners)
     this.#owners = owners
     const derives = isDerived(content.zoneLabel, form)
     if (derives && content.isAggregate) return
     const endpoints = derives
-      ? deriveLocalEndpoints(content, tellWhole?.(record, content, before))
+      ? deriveLocalEndpoints(content, exportV2?.(record, content, before))
       : content.endpoints
     const isAllUp = derives || record.down.length === 0
     const down = isAllUp ? undefined : findDownTargets(endpoints, record.down)

@@ -11,7 +11,7 @@ const METADATA_TTL_SECONDS = 0
 const WILDCARD_WORD = 'wildcard'
 
 /** The label in front of a host whose endpoints are told whole. */
-export const TOLD_LABEL = 'v2'
+export const V2_LABEL = 'v2'
 
 type LocalSource = Pick<DnsRecord, 'rootHost' | 'isWildcardHost' | 'endpoints'>
 
@@ -43,7 +43,7 @@ const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
  */
 export function deriveLocalEndpoints(
   record: LocalSource,
-  told: readonly Uint8Array[] = [],
+  exported: readonly Uint8Array[] = [],
 ): readonly Endpoint[] {
   // No name is an apex here: NS would turn the rest of the record, its metadata too, into a referral.
   const endpoints = record.endpoints.filter((e) => e.type !== RRType.NS)
@@ -71,13 +71,13 @@ export function deriveLocalEndpoints(
   for (const host of metadataHosts(rootHost, isWild)) {
     derived.push(...composeMetadata('w', host, weights), ...composeMetadata('g', host, geos))
   }
-  derived.push(...composeMetadata(TOLD_LABEL, rootHost, told))
+  derived.push(...composeMetadata(V2_LABEL, rootHost, exported))
   return derived
 }
 
 /** False for a host too long for the name that its endpoints are told whole at. `rootHost`: without `*.`. */
-export function canTell(rootHost: Uint8Array): boolean {
-  return scanName(`${TOLD_LABEL}.${printName(rootHost)}${KDRNT}.`) !== undefined
+export function isExportable(rootHost: Uint8Array): boolean {
+  return scanName(`${V2_LABEL}.${printName(rootHost)}${KDRNT}.`) !== undefined
 }
 
 function deriveEndpoint(endpoint: Endpoint): Endpoint | undefined {

@@ -271,7 +271,7 @@ export class RecordZone {
       return
     }
     this.#conflicts.set(key, conflicts)
-    const told = new Set(known?.map((conflict) => conflict.text))
-    for (const { text } of conflicts) if (!told.has(text)) this.#options.onConflict(text)
+    const exported = new Set(known?.map((conflict) => conflict.text))
+    for (const { text } of conflicts) if (!exported.has(text)) this.#options.onConflict(text)
   }
 }

@@ -44,7 +44,7 @@ export class SteeringTable {
   /** Why the last one failed; undefined = it did not. */
   #fault: unknown
   /** The world that `onWorld` was told of last. */
-  #told: World | undefined
+  #reported: World | undefined
   #closed = false
 
   constructor(options: SteeringOptions) {
@@ -129,8 +129,8 @@ export class SteeringTable {
 
   #tell(): void {
     const { world } = this.#policies
-    if (world === this.#told) return
-    this.#told = world
+    if (world === this.#reported) return
+    this.#reported = world
     this.#options.onWorld?.(world)
   }
 

@@ -13,7 +13,7 @@ export class FaultLog {
   readonly #log: Logger
   readonly #clock: Pick<Clock, 'monotonic'>
   /** What was told, by the thing that it is about. */
-  readonly #told = new Map<string, string>()
+  readonly #reported = new Map<string, string>()
   #periodMs = Number.NEGATIVE_INFINITY
   #count = 0
 
@@ -22,27 +22,27 @@ export class FaultLog {
     this.#clock = clock
   }
 
-  tell(thing: string, fault: string): void {
-    if (this.#told.get(thing) === fault) return
+  report(thing: string, fault: string): void {
+    if (this.#reported.get(thing) === fault) return
     this.#beginPeriod()
     if (++this.#count > TOLD_MAX) {
-      this.#told.delete(thing)
+      this.#reported.delete(thing)
       return
     }
-    this.#told.set(thing, fault)
+    this.#reported.set(thing, fault)
     this.#log.warning(fault)
   }
 
   /** Nothing is wrong with it any more, or it is gone: the same fault is news again. */
   clear(thing: string): void {
-    this.#told.delete(thing)
+    this.#reported.delete(thing)
   }
 
   #beginPeriod(): void {
     const nowMs = this.#clock.monotonic()
     if (nowMs - this.#periodMs < TOLD_PERIOD_MS) return
-    const untold = this.#count - TOLD_MAX
-    if (untold > 0) this.#log.warning(`and ${untold} more such faults before`)
+    const unreported = this.#count - TOLD_MAX
+    if (unreported > 0) this.#log.warning(`and ${unreported} more such faults before`)
     this.#periodMs = nowMs
     this.#count = 0
   }

@@ -11,7 +11,7 @@ export class RefusalLog {
   /** `NOTIFY of 192.0.2.1 is refused` */
   readonly #print: (host: string) => string
   #lineMs = Number.NEGATIVE_INFINITY
-  #untold = 0
+  #unreported = 0
 
   constructor(log: Logger, clock: Clock, print: (host: string) => string) {
     this.#log = log
@@ -22,12 +22,13 @@ export class RefusalLog {
   note(host: string, reason: string): void {
     const nowMs = this.#clock.monotonic()
     if (nowMs - this.#lineMs < REFUSAL_LINE_MS) {
-      this.#untold++
+      this.#unreported++
       return
     }
-    const more = this.#untold === 0 ? '' : `; ${this.#untold} others since the last such line`
+    const more =
+      this.#unreported === 0 ? '' : `; ${this.#unreported} others since the last such line`
     this.#lineMs = nowMs
-    this.#untold = 0
+    this.#unreported = 0
     this.#log.warning(`${this.#print(host)}: ${reason}${more}`)
   }
 }

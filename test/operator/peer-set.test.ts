@@ -188,7 +188,7 @@ t.test('what a peer says is of the host that is asked for alone', (t) => {
   t.strictSame(peer?.answerFor(APP), { kind: 'pending' })
   const share = (rootHost: string): SiteState => ({
     site: 'east',
-    teller: '192.0.2.53:53',
+    exporter: '192.0.2.53:53',
     isOwn: true,
     rootHost,
     endpoints: [told({ rootHost })],

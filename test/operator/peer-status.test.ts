@@ -53,7 +53,7 @@ function siteStates(
   const own = fc.array(endpoints, { minLength: 1, maxLength: 3 })
   return own.map((list) => ({
     site,
-    teller: '',
+    exporter: '',
     isOwn,
     rootHost: HOST,
     endpoints: list.map((one) => ({
@@ -84,10 +84,10 @@ const states = fc
     )
   })
 
-function toldBy(teller: string, { word, reason }: Remembered): Remembered {
+function toldBy(exporter: string, { word, reason }: Remembered): Remembered {
   return {
     reason,
-    word: word && { ...word, siteStates: word.siteStates.map((one) => ({ ...one, teller })) },
+    word: word && { ...word, siteStates: word.siteStates.map((one) => ({ ...one, exporter })) },
   }
 }
 
@@ -134,13 +134,19 @@ t.test(
 )
 
 /** One peer's words: `east` or `east-`, which has nothing, its own; `(west)` is relayed. */
-function pageOf(teller: string, text: string, reason = ''): Remembered {
+function pageOf(exporter: string, text: string, reason = ''): Remembered {
   const { seenMs, seenTimeMs } = thisMoment(clock)
   const said = text.split(' ').map((word): SiteState => {
     const site = word.replace(/[()-]/g, '')
     const about = { generation: 'v2', seenMs, rootHost: HOST } as const
     const isOwn = !word.startsWith('(')
-    return { site, teller, isOwn, ...about, endpoints: word.endsWith('-') ? [] : [told({ site })] }
+    return {
+      site,
+      exporter: exporter,
+      isOwn,
+      ...about,
+      endpoints: word.endsWith('-') ? [] : [told({ site })],
+    }
   })
   const about = { seenMs, seenTimeMs, generation: 'v2', serial: 7, problems: [] } as const
   return { reason, word: { siteStates: text === '' ? [] : said, ...about } }

@@ -30,12 +30,12 @@ const endpointsOf = (host: string, count: number, characters: number): ApiObject
     targets: ['x'.repeat(characters)],
   }))
 
-function pageOf(site: string, teller: string, count: number): Remembered {
+function pageOf(site: string, exporter: string, count: number): Remembered {
   const endpoints: PeerEndpoint[] = Array.from({ length: count }, (_, i) =>
     told({ site, dnsName: `n${i}.k.example.com`, recordType: 'TXT', targets: ['<'.repeat(500)] }),
   )
   const about = { seenMs: 1, generation: 'v2' as const }
-  const share = { ...about, site, teller, isOwn: true, rootHost: 'k.example.com', endpoints }
+  const share = { ...about, site, exporter, isOwn: true, rootHost: 'k.example.com', endpoints }
   return {
     reason: '',
     word: { ...about, seenTimeMs: 1, serial: 1, problems: [], siteStates: [share] },
@@ -82,7 +82,7 @@ t.test(
       endpoints: [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }],
     })
     const own = composeOwn(publishing, { site: 'e', health: HEALTHY, before: undefined, nowMs: 0 })
-    t.equal(own.untold, 1)
+    t.equal(own.unexportable, 1)
     t.equal(composeLocal(publishing, own.local), undefined)
     const merged = [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }]
     const accepted = acceptedCondition([], false)

@@ -5,8 +5,8 @@ import { mergeSiteStates } from '../../src/peering/merge/merge-site-states.ts'
 import { buildMergedRecord } from '../../src/peering/merged-form.ts'
 import { metadataNames } from '../../src/peering/old-metadata.ts'
 import type { SiteState } from '../../src/peering/peer-endpoint.ts'
-import { readTold } from '../../src/peering/read-told.ts'
 import { readOldAnswers } from '../../src/peering/read-v1.ts'
+import { readV2Host } from '../../src/peering/read-v2.ts'
 import { toPeerEndpoints } from '../../src/peering/to-peer-endpoint.ts'
 import { composePeerEndpoint } from '../../src/peering/v2-codec.ts'
 import { deriveLocalEndpoints } from '../../src/record/kdrnt.ts'
@@ -47,7 +47,11 @@ function askNew(site: string, host: string, endpoints: readonly EndpointObject[]
   const base = host.replace(/^\*\./, '')
   const owner = `v2.${base}.kdrnt.`
   const records = zone.filter((e) => printName(e.owner) === owner).flatMap((e) => e.rdata)
-  const { siteStates: shares, problems } = readTold(records, { host: base, seenMs: 0, teller: 'c' })
+  const { siteStates: shares, problems } = readV2Host(records, {
+    host: base,
+    seenMs: 0,
+    exporter: 'c',
+  })
   t.strictSame(problems, [])
   t.equal(shares.length, 1)
   return shares[0]!

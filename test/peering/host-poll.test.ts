@@ -187,5 +187,5 @@ t.test('what is kept for after a restart is as fresh as the peer itself', async 
   poll.tick()
   await answerAll()
   const heardMs = 1_000_000
-  t.match([...poll.told(0, heardMs)], [[HOST, [{ seenMs: heardMs }]]])
+  t.match([...poll.exported(0, heardMs)], [[HOST, [{ seenMs: heardMs }]]])
 })

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { scanName } from '../../src/dns/name/name.ts'
-import { LocalTeller } from '../../src/peering/local-teller.ts'
+import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../src/peering/merged-source.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
@@ -127,7 +127,7 @@ class ToldPeer extends PeerFollower {
     const endpoints = this.told.get(host) ?? []
     const { site } = endpoints[0] ?? endpoint()
     const seenMs = this.confirmedMs.get(host) ?? this.seenMs
-    const about = { site, teller: site, isOwn: true, rootHost: host, seenMs } as const
+    const about = { site, exporter: site, isOwn: true, rootHost: host, seenMs } as const
     return [{ ...about, endpoints, generation: 'v2' }]
   }
 
@@ -161,7 +161,7 @@ async function setUp(t: Test) {
     own,
     allows: ({ key }) => !key.startsWith('b/'),
     site: 'west',
-    teller: new LocalTeller('west', clock),
+    exporter: new LocalExporter('west', clock),
     peers: [peer],
     expiryMs: EXPIRY_MS,
     ...common,

@@ -4,7 +4,7 @@ import { runWhole } from '../../src/base/slices.ts'
 import type { ResourceRecord } from '../../src/dns/message/message.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { PeerZone } from '../../src/peering/peer-zone.ts'
-import { PEER_ENDPOINTS_MAX } from '../../src/peering/read-told.ts'
+import { PEER_ENDPOINTS_MAX } from '../../src/peering/read-v2.ts'
 import { TransferFault } from '../../src/zone/inbound/transfer-reader.ts'
 import { ZoneRecords } from '../../src/zone/zonefile/records.ts'
 import { ScannedRecord } from '../../src/zone/zonefile/sink.ts'
@@ -88,15 +88,15 @@ t.test('whose nameserver a peer is goes with its zone, and outlives its being em
 })
 
 t.test('whose nameserver it is may be recalled, and is else what was told', async (t) => {
-  const of = (...sites: readonly string[]): readonly [PeerZone['told'], string] => {
+  const of = (...sites: readonly string[]): readonly [PeerZone['exported'], string] => {
     const zone = replaced(sites.map((site) => ({ site })))
-    return [zone.told, zone.ownSite]
+    return [zone.exported, zone.ownSite]
   }
   const [one, several] = [of('east'), of('east', 'west')]
   const nothing = new Map<string, ReadonlySet<string>>()
   const table: readonly {
     readonly name: string
-    readonly given: readonly [PeerZone['told'], string | undefined]
+    readonly given: readonly [PeerZone['exported'], string | undefined]
     readonly want: string
   }[] = [
     { name: 'of one site, as it was', given: one, want: 'east' },

@@ -43,7 +43,7 @@ export function share(
 ): SiteState {
   return {
     site,
-    teller: site,
+    exporter: site,
     isOwn: true,
     rootHost: HOST,
     endpoints: endpoints.map((e) => shared({ ...e, site })),
@@ -100,9 +100,9 @@ export const shares: fc.Arbitrary<readonly SiteState[]> = fc.array(
     })
     .map(({ site, by, isOwn, seenMs, told }) => {
       const generation = site.includes(':') ? 'v1' : 'v2'
-      const teller = generation === 'v1' ? site : `${site}${by}`
+      const exporter = generation === 'v1' ? site : `${site}${by}`
       const own = told.map((e) => ({ ...e, site }))
-      const about = { site, teller, isOwn: isOwn || generation === 'v1', rootHost: HOST, seenMs }
+      const about = { site, exporter, isOwn: isOwn || generation === 'v1', rootHost: HOST, seenMs }
       return { ...about, endpoints: own, generation } as const
     }),
   { maxLength: 6 },

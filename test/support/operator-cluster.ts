@@ -168,7 +168,7 @@ export class ToyPeers implements PeerDirectory {
   ): void {
     const rootHost = endpoints[0]?.rootHost ?? 'k.example.com'
     const whole = endpoints.map((endpoint) => told({ site, rootHost, ...endpoint }))
-    const from = { site, teller: address, isOwn, rootHost }
+    const from = { site, exporter: address, isOwn, rootHost }
     const about = { seenMs: moment.seenMs, generation: 'v2' as const }
     const share = { ...from, ...about, endpoints: whole }
     const said = { siteStates: [share], generation: 'v2' as const, serial: 7, problems: [] }

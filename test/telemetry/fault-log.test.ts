@@ -16,24 +16,24 @@ function setUp() {
 
 t.test('a fault is told once for as long as it lasts', async (t) => {
   const { lines, faults } = setUp()
-  faults.tell('a', 'no port')
-  faults.tell('a', 'no port')
+  faults.report('a', 'no port')
+  faults.report('a', 'no port')
   t.equal(lines.length, 1)
-  faults.tell('a', 'no host')
+  faults.report('a', 'no host')
   t.equal(lines.length, 2, 'another one')
   faults.clear('a')
-  faults.tell('a', 'no host')
+  faults.report('a', 'no host')
   t.equal(lines.length, 3, 'one that was gone')
 })
 
 // After a hundred faults nothing was ever told again.
 t.test('however many faults there were, later ones are told', async (t) => {
   const { lines, faults, clock } = setUp()
-  for (let i = 0; i < TOLD_MAX + 30; i++) faults.tell(`${i}`, `fault ${i}`)
+  for (let i = 0; i < TOLD_MAX + 30; i++) faults.report(`${i}`, `fault ${i}`)
   t.equal(lines.length, TOLD_MAX, 'not too many at a time')
   clock.pass(TOLD_PERIOD_MS)
-  faults.tell('0', 'fault 0')
+  faults.report('0', 'fault 0')
   t.equal(lines.length, TOLD_MAX, 'what was told is known')
-  faults.tell(`${TOLD_MAX}`, `fault ${TOLD_MAX}`)
+  faults.report(`${TOLD_MAX}`, `fault ${TOLD_MAX}`)
   t.match(lines.slice(TOLD_MAX), [/and 30 more such faults/, new RegExp(`fault ${TOLD_MAX}`)])
 })

@@ -111,8 +111,8 @@ export function planForsake(
   const gone: StatusFields = { endpoints: [], domainOwners: [] }
   const status = composeStatus(face, [removedCondition()], gone, nowMs)
   // Whom we never told of it doesn't wait for us.
-  const told = isKnown || taken.length > 0 ? planStatus(face, status) : []
-  return { writes: [...taken, ...told], ready: undefined, isNews: taken.length > 0 }
+  const reported = isKnown || taken.length > 0 ? planStatus(face, status) : []
+  return { writes: [...taken, ...reported], ready: undefined, isNews: taken.length > 0 }
 }
 
 /** Takes back what owners have in an authoritative record whose delegating records are gone. */

@@ -53,12 +53,12 @@ export interface FoundClaim extends Claim {
 export function composeClaim(endpoint: SpecEndpoint, claim: Claim): ApiObject {
   const { owner, group, cluster, targets, ttlSeconds } = claim
   const { dnsName, recordType, setIdentifier, providerSpecific } = endpoint
-  const isTold = targets !== undefined && !targets.some((target) => UNFIT.test(target))
+  const isReported = targets !== undefined && !targets.some((target) => UNFIT.test(target))
   const values: [string, string][] = [
     ...(cluster === '' ? [] : [['cluster', cluster] as [string, string]]),
     ...(group === '' ? [] : [['group', group] as [string, string]]),
     ['owner', owner],
-    ...(isTold ? [['targets', targets.join(LIST_SEPARATOR)] as [string, string]] : []),
+    ...(isReported ? [['targets', targets.join(LIST_SEPARATOR)] as [string, string]] : []),
     ...(!ttlSeconds ? [] : [['ttl', String(ttlSeconds)] as [string, string]]),
     ['version', VERSION],
   ]

@@ -145,7 +145,7 @@ export class ClusterProbing {
     const scanned = scanProbe(object)
     if (typeof scanned === 'string') {
       if (scanned === '') this.#faults.clear(key)
-      else this.#faults.tell(key, `${key} is not probed: ${scanned}`)
+      else this.#faults.report(key, `${key} is not probed: ${scanned}`)
       this.#unlink(key)
       this.#runner.remove(key)
       if (isDeleting(object)) this.#queue.add(`${PROBE_PREFIX}${key}`)
@@ -206,7 +206,7 @@ export class ClusterProbing {
     for (const probe of apply) await objects.apply(refOf(probe), probe)
     for (const probe of remove) await this.#delete(probe)
     if (taken.length === 0) this.#faults.clear(`${RECORD_PREFIX}${key}`)
-    else this.#faults.tell(`${RECORD_PREFIX}${key}`, printTaken(key, taken))
+    else this.#faults.report(`${RECORD_PREFIX}${key}`, printTaken(key, taken))
   }
 
   #probesOf(recordKey: string): readonly ApiObject[] {

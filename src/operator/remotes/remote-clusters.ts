@@ -61,7 +61,7 @@ interface Entry {
   /** What is wrong with the Secret itself; '' = nothing. */
   problem: string
   /** What was told last. */
-  told: string
+  reported: string
 }
 
 /** What is known of one of the clusters, for metrics. */
@@ -167,7 +167,7 @@ export class RemoteClusters {
         this.#fillUp()
       },
     })
-    const endLooks = this.#parts.local.means.timers.every(LOOK_MS, () => this.#tellFaults())
+    const endLooks = this.#parts.local.means.timers.every(LOOK_MS, () => this.#reportFaults())
     this.#stop = () => {
       endSecrets()
       endLooks()
@@ -200,16 +200,16 @@ export class RemoteClusters {
 
   #put(key: string, secret: ApiObject): void {
     // Until it is known better, it leads to where it led before.
-    const { id = '', told = '' } = this.#entries.get(key) ?? {}
+    const { id = '', reported = '' } = this.#entries.get(key) ?? {}
     this.#drop(key)
     const name = textOf(metadataOf(secret), 'name')
-    const entry: Entry = { secret, name, cluster: undefined, id, problem: '', told }
+    const entry: Entry = { secret, name, cluster: undefined, id, problem: '', reported: reported }
     this.#entries.set(key, entry)
     const config = scanInlineKubeconfig(secretText(secret, KEY))
     if (typeof config === 'string') entry.problem = `its kubeconfig ${config}`
     else if (this.#fitCount > CLUSTERS_MAX) entry.problem = TOO_MANY
     else void this.#open(key, entry, config)
-    this.#tellFaults()
+    this.#reportFaults()
   }
 
   /** Secrets that clusters are followed for, that which is looked at included. */
@@ -277,16 +277,16 @@ export class RemoteClusters {
     return isKnown ? new Set(ids) : undefined
   }
 
-  #tellFaults(): void {
+  #reportFaults(): void {
     for (const entry of this.#entries.values()) {
       const fault = faultOf(entry)
-      if (fault === entry.told || fault === NOT_REACHED) continue
-      this.#tell(entry, fault)
-      entry.told = fault
+      if (fault === entry.reported || fault === NOT_REACHED) continue
+      this.#notify(entry, fault)
+      entry.reported = fault
     }
   }
 
-  #tell({ secret, name, problem }: Entry, fault: string): void {
+  #notify({ secret, name, problem }: Entry, fault: string): void {
     const { events, means } = this.#parts.local
     const { namespace, uid } = metadataOf(secret)
     const subject = {

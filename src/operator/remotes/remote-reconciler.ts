@@ -68,10 +68,11 @@ export class RemoteReconciler {
     const { remote, turns } = this.#parts
     const object = remote.record(key)
     if (object === undefined || !this.#isForUs(key, object)) return false
-    const told = await turns.take(authoritativeKey(object), () => this.#look(key))
+    const reported = await turns.take(authoritativeKey(object), () => this.#look(key))
     // Not in the turn: whoever waits for it must not wait for the other cluster.
-    if (told?.status !== undefined) await this.#parts.writeStatus(told.record, told.status)
-    if (told?.error !== undefined) throw told.error
+    if (reported?.status !== undefined)
+      await this.#parts.writeStatus(reported.record, reported.status)
+    if (reported?.error !== undefined) throw reported.error
     return true
   }
 
@@ -128,22 +129,22 @@ export class RemoteReconciler {
   }
 
   async #carryOut(record: ApiObject, { writes }: Plan): Promise<StatusWrite | undefined> {
-    let told: StatusWrite | undefined
+    let reported: StatusWrite | undefined
     try {
       for (const write of writes) {
-        if (write.kind === 'status') told = { record, status: write.status }
+        if (write.kind === 'status') reported = { record, status: write.status }
         else await this.#parts.writer.write(write)
       }
     } catch (error) {
-      const fault = this.#tellFault(record, error)
+      const fault = this.#reportFault(record, error)
       if (fault === undefined) throw error
       return fault
     }
-    return told
+    return reported
   }
 
   /** What this cluster will not take however often it is tried is to be seen where the record is. */
-  #tellFault(record: ApiObject, error: unknown): StatusWrite | undefined {
+  #reportFault(record: ApiObject, error: unknown): StatusWrite | undefined {
     if (!(error instanceof ApiError) || !LASTING.includes(error.status)) return undefined
     const { clock, ownUid } = this.#parts
     const face = faceOf(record, ownUid)

@@ -3,7 +3,7 @@ import { recallMoment, writeMoment } from '../../base/moment.ts'
 import { type RefusedText, refuse } from '../../record/state/sealed-text.ts'
 import type { StateKind } from '../../record/state/state-file.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../peer-endpoint.ts'
-import { PEER_ENDPOINTS_MAX } from '../read-told.ts'
+import { PEER_ENDPOINTS_MAX } from '../read-v2.ts'
 import { isSite } from '../site-name.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../v2-codec.ts'
 import { identityOf, type KeptPeer } from './kept-peer.ts'
@@ -89,10 +89,11 @@ function* printPeer(peer: KeptPeer, clock: Clock): Generator<Piece> {
   const text = `peer ${address} ${keyName || NEVER} ${generation} ${seen} ${zoneSeen} ${serial ?? NEVER}\n`
   const own = ownSite === undefined ? '' : `own ${ownSite || NEVER}\n`
   yield { text: text + own, endpoints: 0 }
-  for (const [host, told] of peer.zone) {
+  for (const [host, exported] of peer.zone) {
     let text = `zone ${host}\n`
-    for (const rdata of told) text += `told ${Buffer.from(rdata, 'latin1').toString('base64')}\n`
-    yield { text, endpoints: told.size }
+    for (const rdata of exported)
+      text += `told ${Buffer.from(rdata, 'latin1').toString('base64')}\n`
+    yield { text, endpoints: exported.size }
   }
   for (const [rootHost, siteStates] of peer.hosts) {
     for (const siteState of siteStates) yield printShare(rootHost, siteState, clock)
@@ -130,7 +131,7 @@ interface ShareDraft extends SiteState {
 }
 
 /** What told lines are of. */
-type Section = { readonly kind: 'zone'; readonly told: Set<string> } | HostSection
+type Section = { readonly kind: 'zone'; readonly exported: Set<string> } | HostSection
 
 interface HostSection extends Pick<SiteState, 'rootHost' | 'generation' | 'seenMs'> {
   readonly kind: 'host'
@@ -171,7 +172,7 @@ class KeptReader {
 
   #take(line: string): boolean {
     // Nearly all lines are that.
-    if (line.startsWith('told ')) return this.#takeTold(line)
+    if (line.startsWith('told ')) return this.#acceptExported(line)
     if (line.startsWith('zone ')) return this.#takeZone(ZONE.exec(line)?.[1])
     if (line.startsWith('host ')) return this.#takeHost(HOST.exec(line))
     if (line.startsWith('own ')) return this.#takeOwnSite(OWN_SITE.exec(line)?.[1])
@@ -209,9 +210,9 @@ class KeptReader {
 
   #takeZone(host: string | undefined): boolean {
     if (host === undefined || this.#peer === undefined) return false
-    const told = new Set<string>()
-    this.#peer.zone.set(host, told)
-    this.#section = { kind: 'zone', told }
+    const exported = new Set<string>()
+    this.#peer.zone.set(host, exported)
+    this.#section = { kind: 'zone', exported: exported }
     return true
   }
 
@@ -228,7 +229,7 @@ class KeptReader {
     return true
   }
 
-  #takeTold(line: string): boolean {
+  #acceptExported(line: string): boolean {
     const text = TOLD.exec(line)?.[1]
     const section = this.#section
     if (text === undefined || section === undefined) return false
@@ -236,7 +237,7 @@ class KeptReader {
     if (++this.#count > PEER_ENDPOINTS_MAX) return true
     const rdata = Buffer.from(text, 'base64')
     if (section.kind === 'zone') {
-      section.told.add(rdata.toString('latin1'))
+      section.exported.add(rdata.toString('latin1'))
       return true
     }
     const endpoint = scanPeerEndpoint(rdata)
@@ -252,13 +253,13 @@ class KeptReader {
     const id = `${rootHost} ${site}`
     const known = this.#siteStates.get(id)
     if (known !== undefined) return known
-    const { address: teller, hosts } = this.#peer!
+    const { address: exporter, hosts } = this.#peer!
     const siteStates = hosts.get(rootHost) ?? []
     hosts.set(rootHost, siteStates)
     const [first] = siteStates
     // Who tells of several sites is a nameserver of none of them: see `SiteState`.
     if (isOwn === undefined && first !== undefined) first.isOwn = false
-    const from = { site, teller, isOwn: isOwn ?? siteStates.length === 0 }
+    const from = { site, exporter: exporter, isOwn: isOwn ?? siteStates.length === 0 }
     const siteState: ShareDraft = { ...from, rootHost, endpoints: [], seenMs, generation }
     siteStates.push(siteState)
     this.#siteStates.set(id, siteState)

@@ -36,7 +36,7 @@ export interface MemoryStatus {
 /** A peer of which something is known. */
 interface Known {
   readonly identity: string
-  readonly told: () => KeptPeer | undefined
+  readonly exported: () => KeptPeer | undefined
   /** Who follows it now, for how many; undefined = nobody: what it told is kept until it would have expired. */
   follower: PeerFollower | undefined
   users: number
@@ -89,7 +89,7 @@ export class PeerMemory {
 
   /** Gives a follower that is new what is known of its peer. */
   recall(follower: PeerFollower): void {
-    const kept = this.#known.get(follower.identity)?.told()
+    const kept = this.#known.get(follower.identity)?.exported()
     if (kept !== undefined) follower.recall(kept)
   }
 
@@ -100,8 +100,8 @@ export class PeerMemory {
     const { identity } = follower
     let entry = [...this.#followed].find((one) => one.follower === follower)
     if (entry === undefined) {
-      const told = (): KeptPeer | undefined => follower.keep(this.#sinceMs)
-      entry = { identity, told, follower, users: 0, isUp: follower.isUp }
+      const exported = (): KeptPeer | undefined => follower.keep(this.#sinceMs)
+      entry = { identity, exported: exported, follower, users: 0, isUp: follower.isUp }
       this.#followed.add(entry)
       this.#known.set(identity, entry)
     }
@@ -135,7 +135,7 @@ export class PeerMemory {
     for (const [identity, known] of this.#known) {
       const { follower } = known
       if (follower === undefined) {
-        if (this.#isOver(known.told())) this.#known.delete(identity)
+        if (this.#isOver(known.exported())) this.#known.delete(identity)
         continue
       }
       isNews ||= follower.isUp !== known.isUp
@@ -161,8 +161,8 @@ export class PeerMemory {
 
   #keptPeers(): readonly KeptPeer[] {
     const kept: KeptPeer[] = []
-    for (const { told, follower } of this.#known.values()) {
-      const peer = told()
+    for (const { exported, follower } of this.#known.values()) {
+      const peer = exported()
       if (peer === undefined || (follower === undefined && this.#isOver(peer))) continue
       kept.push(peer)
     }
@@ -180,5 +180,5 @@ export class PeerMemory {
 }
 
 function unfollowed(identity: string, kept: KeptPeer): Known {
-  return { identity, told: () => kept, follower: undefined, users: 0, isUp: false }
+  return { identity, exported: () => kept, follower: undefined, users: 0, isUp: false }
 }

@@ -47,9 +47,9 @@ function settle(group: readonly SiteState[], yieldMs: number): SiteState {
 }
 
 /** Endpoints by name, type and set identifier, each as who changed it last has it. */
-function unite(told: readonly (readonly PeerEndpoint[])[]): readonly PeerEndpoint[] {
+function unite(exported: readonly (readonly PeerEndpoint[])[]): readonly PeerEndpoint[] {
   const chosen = new Map<string, { since: number; endpoints: Map<string, PeerEndpoint> }>()
-  for (const endpoints of told) {
+  for (const endpoints of exported) {
     for (const [key, same] of groupBy(endpoints, identityOf)) {
       const known = chosen.get(key)
       const since = same.reduce((latest, one) => Math.max(latest, one.sinceSeconds), 0)

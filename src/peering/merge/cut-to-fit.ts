@@ -6,7 +6,7 @@ import { compareParts, groupBy, type Part } from './part.ts'
 export interface LeftOut {
   readonly site: string
   /** Who told them. */
-  readonly teller: string
+  readonly exporter: string
   readonly endpoints: number
 }
 
@@ -47,11 +47,11 @@ function siteState(parts: readonly Part[], room: number, costOf: Cost): readonly
   const sumOf = (members: readonly Part[]): number =>
     members.reduce((sum, part) => sum + costs.get(part)!, 0)
   if (sumOf(parts) <= room) return parts
-  const peers = [...groupBy(parts, ({ teller }) => teller).values()]
+  const peers = [...groupBy(parts, ({ exporter }) => exporter).values()]
   const level = levelOf(peers.map(sumOf), room)
   const kept = new Set<Part>()
-  for (const told of peers) {
-    const sites = [...groupBy(told, ({ endpoint }) => endpoint.site).values()]
+  for (const exported of peers) {
+    const sites = [...groupBy(exported, ({ endpoint }) => endpoint.site).values()]
     const limit = levelOf(sites.map(sumOf), level)
     for (const members of sites) {
       let left = limit
@@ -82,10 +82,10 @@ function levelOf(wanted: readonly number[], room: number): number {
 function countMissing(all: readonly Part[], kept: readonly Part[]): LeftOut[] {
   const stays = new Set(kept)
   const missing = all.filter((part) => !stays.has(part))
-  const keyOf = ({ endpoint, teller }: Part): string => `${endpoint.site} ${teller}`
+  const keyOf = ({ endpoint, exporter }: Part): string => `${endpoint.site} ${exporter}`
   const groups = [...groupBy(missing, keyOf)].sort(([a], [b]) => (a < b ? -1 : 1))
   return groups.map(([, members]) => {
-    const { endpoint, teller } = members[0]!
-    return { site: endpoint.site, teller, endpoints: members.length }
+    const { endpoint, exporter } = members[0]!
+    return { site: endpoint.site, exporter: exporter, endpoints: members.length }
   })
 }

@@ -132,7 +132,7 @@ function limitTargets(
     const site = ours[0]!.site
     note(site, `of the targets of ${site} without weights other sites serve ${EVEN_TARGETS_MAX}`)
   }
-  return [...groupBy(others, ({ teller }) => teller).values()].flatMap((parts) => {
+  return [...groupBy(others, ({ exporter }) => exporter).values()].flatMap((parts) => {
     const taken = new Set<string>()
     return parts.flatMap((part): Part[] => {
       const targets = part.endpoint.targets.filter((target) => {

@@ -12,7 +12,7 @@ export function joinSiteStates(
 ): readonly SiteState[] {
   const newest = new Map<string, SiteState>()
   for (const siteState of [...a, ...b]) {
-    const key = JSON.stringify([siteState.site, siteState.rootHost, siteState.teller])
+    const key = JSON.stringify([siteState.site, siteState.rootHost, siteState.exporter])
     const known = newest.get(key)
     if (known === undefined || isNewer(siteState, known)) newest.set(key, siteState)
   }

@@ -51,10 +51,10 @@ export function mergeSiteStates(
   nowMs: number,
   expiryMs: number = EXPIRY_DEFAULT_MS,
 ): Merge {
-  const told = joinSiteStates(siteStates).filter((siteState) => siteState.site !== own.site)
-  const others = chooseSiteStates(told, expiryMs)
+  const exported = joinSiteStates(siteStates).filter((siteState) => siteState.site !== own.site)
+  const others = chooseSiteStates(exported, expiryMs)
   const isExpired = (siteState: SiteState): boolean => nowMs - siteState.seenMs >= expiryMs
-  const about = { generation: 'v2', teller: '', isExpired: false } as const
+  const about = { generation: 'v2', exporter: '', isExpired: false } as const
   const ownParts = own.endpoints.map((endpoint) => ({ endpoint, ...about }))
   const fitting = cutToFit(
     others.flatMap((siteState) => partsOf(siteState, isExpired(siteState))),
@@ -75,7 +75,9 @@ export function mergeSiteStates(
   const sets = [...groupBy(settled, (part) => setKey(part.endpoint)).values()]
   const merged = sets.flatMap((members) => settleSet(members, conflicts))
   const held = chosen.filter((part) => part.isExpired).map((part) => part.endpoint.site)
-  const live = told.filter((siteState) => siteState.endpoints.length > 0 && !isExpired(siteState))
+  const live = exported.filter(
+    (siteState) => siteState.endpoints.length > 0 && !isExpired(siteState),
+  )
   const next = live.reduce((earliest, s) => Math.min(earliest, s.seenMs + expiryMs), Infinity)
   return {
     endpoints: deriveHealth(merged).sort(compareMerged),
@@ -86,8 +88,8 @@ export function mergeSiteStates(
   }
 }
 
-function partsOf({ endpoints, generation, teller }: SiteState, isExpired: boolean): Part[] {
-  return endpoints.map((endpoint) => ({ endpoint, generation, teller, isExpired }))
+function partsOf({ endpoints, generation, exporter }: SiteState, isExpired: boolean): Part[] {
+  return endpoints.map((endpoint) => ({ endpoint, generation, exporter: exporter, isExpired }))
 }
 
 /** Our own probes decide whether an address of ours is up, also if a peer advertises the same address. */
@@ -104,8 +106,8 @@ function withoutDown(part: Part, down: ReadonlySet<string>, conflicts: MergeConf
 }
 
 /** What there is no room for, in words that stay the same while it stays so. */
-function describeLeftOut({ site, teller }: LeftOut): MergeConflict {
-  const by = teller === site ? '' : `, which ${teller} tells`
+function describeLeftOut({ site, exporter }: LeftOut): MergeConflict {
+  const by = exporter === site ? '' : `, which ${exporter} tells`
   const text = `${site}${by}: it has more than there is room for beside the others, the rest is left out`
   return { text, site }
 }

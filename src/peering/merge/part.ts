@@ -5,14 +5,14 @@ export interface Part {
   readonly endpoint: PeerEndpoint
   readonly generation: Generation
   /** Address of the peer that told it; '' = it is our own. */
-  readonly teller: string
+  readonly exporter: string
   /** Its site was silent for longer than its word holds. */
   readonly isExpired: boolean
 }
 
 /** True for a part that no peer reported: it is this site's own. */
-export function isOurs({ teller }: Part): boolean {
-  return teller === ''
+export function isOurs({ exporter }: Part): boolean {
+  return exporter === ''
 }
 
 /** Separates name and type in a key: neither has blanks. */

@@ -1,7 +1,7 @@
 import { quote } from '../../record/validate/fields.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { bareHost } from '../peer-status.ts'
-import { cutProblems } from '../read-told.ts'
+import { cutProblems } from '../read-v2.ts'
 import { namesAbove } from './host-index.ts'
 import type { HostNames } from './name-counts.ts'
 import { isAllowedBy, isStructural, type PeerRule } from './peer-rule.ts'
@@ -54,11 +54,11 @@ export function screenSiteStates(siteStates: readonly SiteState[], parts: Screen
     const endpoints = siteState.endpoints.filter((endpoint) => {
       // Another record of ours has that name, and is merged with it.
       if (screen.isElsewhere(endpoint)) return false
-      const reason = screen.refuse(endpoint, siteState.teller)
+      const reason = screen.refuse(endpoint, siteState.exporter)
       if (reason === '') return true
       const { dnsName, recordType } = endpoint
-      const list = problems.get(siteState.teller) ?? []
-      problems.set(siteState.teller, list)
+      const list = problems.get(siteState.exporter) ?? []
+      problems.set(siteState.exporter, list)
       list.push(`${quote(dnsName)} ${recordType}: ${reason}`)
       return false
     })

@@ -67,7 +67,7 @@ export class HostsFile {
       await this.#read()
     } catch (error) {
       if (!(error instanceof InputError)) throw error
-      this.#tell(error)
+      this.#notify(error)
       this.#stamp = ''
     } finally {
       this.#busy = false
@@ -79,7 +79,7 @@ export class HostsFile {
   }
 
   /** Says why the file can't be read, once. A file that is gone since it was looked at is no fault. */
-  #tell(error: InputError): void {
+  #notify(error: InputError): void {
     const { path, log } = this.#options
     const isLarge = error.code === 'ZONE_LIMIT'
     const reason = isLarge ? `${path} is larger than ${FILE_OCTETS_MAX} octets` : error.message

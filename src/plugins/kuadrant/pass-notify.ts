@@ -74,7 +74,7 @@ export class PassNotify {
     this.#cancel = timers.after(delayMs, () => {
       this.#cancel = undefined
       this.#passedMs = clock.monotonic()
-      for (const target of this.#targets) target.tell()
+      for (const target of this.#targets) target.notify()
     })
   }
 }

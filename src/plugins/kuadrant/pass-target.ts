@@ -64,7 +64,7 @@ export class PassTarget {
   }
 
   /** Those that are known get a NOTIFY at once, those that turn out to be new after that. */
-  tell(): void {
+  notify(): void {
     for (const endpoint of this.#endpoints) this.#begin(endpoint)
     const isDue = this.#parts.clock.monotonic() >= this.#resolveMs
     if (isDue && !this.#isResolving) void this.#resolve()

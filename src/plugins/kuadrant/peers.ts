@@ -6,7 +6,7 @@ import { printEndpoint } from '../../dns/endpoint.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import { HMAC_SHA256, scanAlgorithm } from '../../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
-import type { LocalTeller } from '../../peering/local-teller.ts'
+import type { LocalExporter } from '../../peering/local-exporter.ts'
 import type { PeerMemory } from '../../peering/memory/peer-memory.ts'
 import { acquireMemory } from '../../peering/memory/shared-memory.ts'
 import { MergedSource, type PeerDisputes } from '../../peering/merged-source.ts'
@@ -90,7 +90,7 @@ export class BlockPeers {
   }
 
   /** Our own records with what they tell. */
-  async merge(own: RecordSource, teller: LocalTeller): Promise<RecordSource> {
+  async merge(own: RecordSource, exporter: LocalExporter): Promise<RecordSource> {
     const { clock, log } = this.#context
     const { site, peering, zones } = this.#options
     const merged = new MergedSource({
@@ -100,7 +100,7 @@ export class BlockPeers {
       own,
       allows: (record) => isAllowed(record, this.#options),
       site,
-      teller,
+      exporter: exporter,
       peers: this.#followers,
       expiryMs: peering.expiryMs,
       clock,

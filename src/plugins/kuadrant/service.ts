@@ -1,7 +1,7 @@
 import { InputError } from '../../base/errors.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { printName } from '../../dns/name/name.ts'
-import type { LocalTeller } from '../../peering/local-teller.ts'
+import type { LocalExporter } from '../../peering/local-exporter.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { VersionSource } from '../../plugin/zone-versions.ts'
 import { isLocalZone } from '../../record/local-zone.ts'
@@ -16,6 +16,7 @@ import type { RecordSource } from '../../record/source.ts'
 import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
 import { type BlockHealth, type BlockHealthParts, openHealth, openRampUp } from './block-health.ts'
 import { placeOf } from './block-place.ts'
+import { exporterOf, watchUnexportable } from './exporters.ts'
 import { NO_HEALTH } from './health-options.ts'
 import { raiseSerials } from './loaded.ts'
 import {
@@ -36,7 +37,6 @@ import { siteOf } from './site.ts'
 import { faultAt } from './source-fault.ts'
 import { nameOf } from './source-place.ts'
 import { Stops } from './stops.ts'
-import { tellerOf, watchUntold } from './tellers.ts'
 import { findLostAddresses } from './zone-content.ts'
 import { KuadrantZones } from './zones.ts'
 
@@ -274,7 +274,7 @@ export class KuadrantService {
     if (this.#stops.isClosed) return
     const source = await this.#records()
     if (this.#stops.isClosed) return
-    this.#watchUntold()
+    this.#watchUnexportable()
     const observe = commitHistogram(metrics)
     const onCommit = (seconds: number): void => {
       observe(seconds)
@@ -282,7 +282,7 @@ export class KuadrantService {
     }
     const versions = new OfferedVersions(open.image, block.zoneVersions, this.#versions)
     const parts = { ...open, serials, serialFile, clock, timers: systemTimers, log, onCommit }
-    const more = { versions, place: placeOf(block), teller: this.#teller }
+    const more = { versions, place: placeOf(block), exporter: this.#exporter }
     const zones = new KuadrantZones(this.#zoneOptions, { ...parts, ...more })
     this.#stopFollowing = await zones.follow(source, claims)
     if (this.#stops.isClosed) {
@@ -296,10 +296,10 @@ export class KuadrantService {
   }
 
   /** In whatever block the zone kdrnt is. */
-  #watchUntold(): void {
+  #watchUnexportable(): void {
     const site = siteOf(this.#options, this.#siblings.options)
     if (site === '' || !this.#options.zones.some(isLocalZone)) return
-    this.#stops.add(watchUntold(this.#shared!, site, this.#options, this.#context))
+    this.#stops.add(watchUnexportable(this.#shared!, site, this.#options, this.#context))
   }
 
   /** Our own records, or those of all sites, with all that is known of their health. */
@@ -317,12 +317,12 @@ export class KuadrantService {
     if (this.#loaded !== undefined || this.#siblings.replacesServing) {
       await this.#peers.firstAnswers()
     }
-    return this.#peers.merge(own, this.#teller!)
+    return this.#peers.merge(own, this.#exporter!)
   }
 
-  get #teller(): LocalTeller | undefined {
+  get #exporter(): LocalExporter | undefined {
     const site = siteOf(this.#options, this.#siblings.options)
-    return site === '' ? undefined : tellerOf(this.#shared!, site, this.#context.clock)
+    return site === '' ? undefined : exporterOf(this.#shared!, site, this.#context.clock)
   }
 
   /** Where records of peers come in, those of our own have been chosen before. */

@@ -1,7 +1,7 @@
 import { InputError } from '../../base/errors.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { concatNames, isSubdomain, printName, scanName } from '../../dns/name/name.ts'
-import type { LocalTeller } from '../../peering/local-teller.ts'
+import type { LocalExporter } from '../../peering/local-exporter.ts'
 import type { Endpoint } from '../../record/dns-record.ts'
 import { isLocalZone } from '../../record/local-zone.ts'
 import { RecordZone, type RecordZoneOptions, type ZoneSink } from '../../record/record-zone.ts'
@@ -19,14 +19,14 @@ export function createRecordZone(
   options: KuadrantOptions,
   sink: ZoneSink,
   onConflict: (text: string) => void,
-  teller?: LocalTeller,
+  exporter?: LocalExporter,
 ): RecordZone {
-  const tells: Pick<RecordZoneOptions, 'tellWhole'> =
-    teller === undefined ? {} : { tellWhole: (...args) => teller.tell(...args) }
+  const exports: Pick<RecordZoneOptions, 'exportV2'> =
+    exporter === undefined ? {} : { exportV2: (...args) => exporter.composeRdata(...args) }
   return new RecordZone({
     apex,
     isLocalForm: isLocalZone(apex),
-    ...tells,
+    ...exports,
     fixed: options.nameservers.flatMap((server) => composeNameserver(server, apex)),
     defaultNs: endpointOf(apex, RRType.NS, [defaultServer(apex)]),
     sink,

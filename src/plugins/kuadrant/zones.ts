@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
-import type { LocalTeller } from '../../peering/local-teller.ts'
+import type { LocalExporter } from '../../peering/local-exporter.ts'
 import { ImageSink } from '../../record/image-sink.ts'
 import { isLocalZone } from '../../record/local-zone.ts'
 import type { RecordZone, ZoneSink } from '../../record/record-zone.ts'
@@ -40,7 +40,7 @@ export interface KuadrantZonesParts {
   /** Keeps the serials over a restart; undefined = nothing does. */
   readonly serialFile: SerialFile | undefined
   /** Tells records whole to other sites; undefined = nobody does. */
-  readonly teller?: LocalTeller | undefined
+  readonly exporter?: LocalExporter | undefined
   /** Tells the server block from others with the same zone. No white space. */
   readonly place: string
   readonly clock: Clock
@@ -317,13 +317,13 @@ export class KuadrantZones {
   }
 
   #createZone(apex: Uint8Array): Zone {
-    const { image, log, teller } = this.#parts
+    const { image, log, exporter } = this.#parts
     const id = image.findZone(apex) ?? image.addZone(apex)
     const text = printName(apex)
     const mname = primaryOf(apex, this.#options)
     const sink = this.#sinkOf(id)
     const onConflict = (conflict: string): void => this.#logConflict(conflict)
-    const records = createRecordZone(apex, this.#options, sink, onConflict, teller)
+    const records = createRecordZone(apex, this.#options, sink, onConflict, exporter)
     const rname = mailboxOf(apex, this.#options, (warning) => log.warning(warning))
     return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
   }

@@ -30,11 +30,11 @@ export function transferWith(timers: Timers): Directive {
       const metrics = new TransferMetrics(c.metrics)
       const notifier = new Notifier({ clock, timers, log, ...metrics.notifies })
       let isServing = false
-      const tell = (version: ZoneVersion): void => {
+      const notify = (version: ZoneVersion): void => {
         if (isServing) notifyAll(notifier, rules, version, block)
       }
       const covers = (zone: Uint8Array): boolean => rules.ruleOf(zone) !== undefined
-      const histories = new Histories(block.zoneVersions, clock, covers, tell, log)
+      const histories = new Histories(block.zoneVersions, clock, covers, notify, log)
       const onEnd = (transfer: FinishedTransfer): void => {
         metrics.count(transfer)
         if (transfer.fault === '') log.info(printTransfer(transfer))
@@ -51,7 +51,7 @@ export function transferWith(timers: Timers): Directive {
       })
       c.onServing(() => {
         isServing = true
-        for (const version of histories.versions()) tell(version)
+        for (const version of histories.versions()) notify(version)
       })
       c.onShutdown(() => {
         isServing = false

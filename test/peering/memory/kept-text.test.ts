@@ -3,7 +3,7 @@ import t from 'tap'
 import { identityOf, type KeptPeer } from '../../../src/peering/memory/kept-peer.ts'
 import { type KeptPeers, keptPeers, printKept } from '../../../src/peering/memory/kept-text.ts'
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
-import { PEER_ENDPOINTS_MAX } from '../../../src/peering/read-told.ts'
+import { PEER_ENDPOINTS_MAX } from '../../../src/peering/read-v2.ts'
 import { composePeerEndpoint } from '../../../src/peering/v2-codec.ts'
 import { printLatin1 } from '../../../src/record/latin1.ts'
 import { FakeClock } from '../../support/setup.ts'
@@ -30,7 +30,7 @@ function zoneOf(list: readonly PeerEndpoint[]): ReadonlyMap<string, ReadonlySet<
 
 function hostsOf(list: readonly PeerEndpoint[], seenMs: number): readonly [string, SiteState[]][] {
   const own = list.map((one) => ({ ...one, site: PEER }))
-  const from = { site: PEER, teller: PEER, isOwn: true, generation: 'v1' } as const
+  const from = { site: PEER, exporter: PEER, isOwn: true, generation: 'v1' } as const
   const share: SiteState = { ...from, rootHost: HOST, endpoints: own, seenMs }
   return [[HOST, [share]]]
 }
@@ -42,7 +42,7 @@ function askedOf(
 ): readonly [string, SiteState[]][] {
   const shares = sites.map(([site, isOwn, list]): SiteState => {
     const endpoints = list.map((one) => ({ ...one, site }))
-    return { site, teller: PEER, isOwn, generation: 'v2', rootHost: HOST, endpoints, seenMs }
+    return { site, exporter: PEER, isOwn, generation: 'v2', rootHost: HOST, endpoints, seenMs }
   })
   return [[HOST, shares]]
 }

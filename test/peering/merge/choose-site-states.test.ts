@@ -18,11 +18,11 @@ function served(told: readonly SiteState[], nowMs = 0): readonly string[] {
 }
 
 /** What a nameserver of the site itself says. */
-const own = (site: string, teller: string, endpoints: readonly Partial<PeerEndpoint>[]) =>
-  share(site, endpoints, { teller })
+const own = (site: string, exporter: string, endpoints: readonly Partial<PeerEndpoint>[]) =>
+  share(site, endpoints, { exporter: exporter })
 /** What a peer says of a site that it is no nameserver of. */
-const hearsay = (site: string, teller: string, endpoints: readonly Partial<PeerEndpoint>[]) =>
-  share(site, endpoints, { teller, isOwn: false })
+const hearsay = (site: string, exporter: string, endpoints: readonly Partial<PeerEndpoint>[]) =>
+  share(site, endpoints, { exporter: exporter, isOwn: false })
 
 const ONE = { targets: ['192.0.2.1'], sinceSeconds: 100 }
 const TWO = { targets: ['192.0.2.2'], sinceSeconds: 100, dnsName: `two.${HOST}` }
@@ -133,11 +133,11 @@ function setsOf(given: readonly SiteState[]): Set<string> {
 t.test('no peer that is heard takes anything from another one that is', async (t) => {
   const property = fc.property(shares, shares, (given, more) => {
     // A peer of its own, heard at the same time.
-    const others = more.map((one) => ({ ...one, teller: `x${one.teller}`, isOwn: false }))
+    const others = more.map((one) => ({ ...one, exporter: `x${one.exporter}`, isOwn: false }))
     const before = setsOf(chooseSiteStates(joinSiteStates(given), HOUR_MS))
     const after = setsOf(chooseSiteStates(joinSiteStates(given, others), HOUR_MS))
     for (const set of before) t.ok(after.has(set), set)
-    const rivals = more.map((one) => ({ ...one, teller: `x${one.teller}` }))
+    const rivals = more.map((one) => ({ ...one, exporter: `x${one.exporter}` }))
     const own = joinSiteStates(given).filter(({ isOwn }) => isOwn)
     const beside = setsOf(chooseSiteStates(joinSiteStates(own, rivals), HOUR_MS))
     for (const set of setsOf(chooseSiteStates(own, HOUR_MS))) t.ok(beside.has(set), set)

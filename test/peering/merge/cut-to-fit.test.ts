@@ -17,17 +17,17 @@ const RUNS = { seed: 4, numRuns: 300 }
 const parts: fc.Arbitrary<readonly Part[]> = fc.array(
   fc
     .record({
-      teller: fc.constantFrom('a:53', 'b:53', 'c:53'),
+      exporter: fc.constantFrom('a:53', 'b:53', 'c:53'),
       site: fc.constantFrom('a', 'b', 'c', 'd'),
       generation: fc.constantFrom('v1' as const, 'v2' as const),
       text: fc.string({ minLength: 1, maxLength: 60, unit: 'grapheme' }),
       health: fc.constantFrom('up' as const, 'down' as const),
       sinceSeconds: fc.nat(),
     })
-    .map(({ teller, site, generation, text, health, sinceSeconds }) => {
+    .map(({ exporter, site, generation, text, health, sinceSeconds }) => {
       const about = { site, health, sinceSeconds, recordType: 'TXT', targets: [text] }
       const endpoint = { ...shared(), ...about }
-      return { endpoint, generation, teller, isExpired: false }
+      return { endpoint, generation, exporter, isExpired: false }
     }),
   { maxLength: 40 },
 )
@@ -35,7 +35,7 @@ const parts: fc.Arbitrary<readonly Part[]> = fc.array(
 const octetsOf = (list: readonly Part[]): number =>
   list.reduce((sum, { endpoint, generation }) => sum + endpointOctets(endpoint, generation), 0)
 const texts = (list: readonly Part[]): string[] =>
-  list.map(({ endpoint, teller }) => `${teller} ${endpoint.site} ${endpoint.targets[0]}`).sort()
+  list.map(({ endpoint, exporter }) => `${exporter} ${endpoint.site} ${endpoint.targets[0]}`).sort()
 
 t.test('what is kept fits, and does not depend on order, health or age', async (t) => {
   const property = fc.property(parts, fc.nat(8000), fc.nat(40), (given, octets, endpoints) => {
@@ -101,10 +101,10 @@ function many(site: string, count: number, characters: number) {
 
 t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one', async (t) => {
   const own = many('m', 50, 100).map((one) => shared({ ...one, dnsName: `own-${one.dnsName}` }))
-  const quiet = share('quiet', many('quiet', 100, 100), { teller: 'quiet:53' })
+  const quiet = share('quiet', many('quiet', 100, 100), { exporter: 'quiet:53' })
   // One peer under many names has no more than one name would have.
   const loud = Array.from({ length: 16 }, (_, i) =>
-    share(`loud${i}`, many(`loud${i}`, 500, 200), { teller: 'loud:53', isOwn: false }),
+    share(`loud${i}`, many(`loud${i}`, 500, 200), { exporter: 'loud:53', isOwn: false }),
   )
   const merge = mergeSiteStates(
     { site: 'm', endpoints: own, roomOctets: 200_000 },
@@ -115,7 +115,7 @@ t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one',
   t.equal(count('m'), 50)
   t.equal(count('quiet'), 100)
   t.ok(count('loud0') > 0)
-  t.ok(merge.leftOut.every(({ teller }) => teller === 'loud:53'))
+  t.ok(merge.leftOut.every(({ exporter }) => exporter === 'loud:53'))
   t.equal(merge.leftOut.length, 16)
   t.match(merge.conflicts[0]?.text, /^loud0, which loud:53 tells: it has more than there is room/)
   const again = mergeSiteStates(
@@ -136,5 +136,5 @@ t.test('without room nothing of others is taken, and all is told', async (t) => 
     merge.endpoints.flatMap((e) => e.sites),
     ['m'],
   )
-  t.strictSame(merge.leftOut, [{ site: 'a', teller: 'a', endpoints: 1 }])
+  t.strictSame(merge.leftOut, [{ site: 'a', exporter: 'a', endpoints: 1 }])
 })

@@ -91,7 +91,7 @@ t.test('whatever peers report, what is ours is served as without them', async (t
 t.test('peers take no clients from ours by weights or codes that ours do not have', async (t) => {
   const property = fc.property(consistent, hostile, (own, told) => {
     const merged = mergeAt('m', own, told)
-    const tellers = new Set(told.map(({ teller }) => teller)).size
+    const tellers = new Set(told.map(({ exporter }) => exporter)).size
     for (const set of new Set(own.map(setOf))) {
       const ours = own.filter((one) => setOf(one) === set)
       const all = merged.endpoints.filter((one) => setOf(one) === set)

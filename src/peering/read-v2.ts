@@ -11,7 +11,7 @@ const SITES_MAX = 16
 /** Problems of one host that are told one by one. */
 const PROBLEMS_MAX = 10
 
-export interface ToldHost {
+export interface V2Host {
   /** One per site and root host: `x` and `*.x` are told at one name. In order of both. */
   readonly siteStates: readonly SiteState[]
   /** What was refused, and why; text of the peer in them is quoted. At most ten, and how many more. */
@@ -19,12 +19,12 @@ export interface ToldHost {
 }
 
 /** Where, when and by whom endpoints were told. */
-export interface ToldPlace {
+export interface V2HostContext {
   /** The name behind `v2.`, without `.kdrnt` and final dot, lower case. */
   readonly host: string
   readonly seenMs: number
   /** Address of the peer. */
-  readonly teller: string
+  readonly exporter: string
   /** The site that the peer is a nameserver of; undefined = the one that it tells of here, if it is one. */
   readonly ownSite?: string | undefined
   /** How many endpoints the peer may still tell. */
@@ -36,7 +36,7 @@ export interface ToldPlace {
  * alone. Beyond 1000 endpoints, or `room`, or a mebibyte, or sixteen sites, the rest is refused: which that is does
  * not depend on the order in which they came.
  */
-export function readTold(records: readonly Uint8Array[], place: ToldPlace): ToldHost {
+export function readV2Host(records: readonly Uint8Array[], place: V2HostContext): V2Host {
   const { host, room = PEER_ENDPOINTS_MAX } = place
   const problems: string[] = []
   const taken = takeInOrder(records, Math.max(0, Math.min(ENDPOINTS_MAX, room)))
@@ -72,7 +72,7 @@ function takeInOrder(records: readonly Uint8Array[], limit: number): readonly Ui
 function collect(
   endpoints: readonly PeerEndpoint[],
   sites: readonly string[],
-  { seenMs, teller, ownSite }: ToldPlace,
+  { seenMs, exporter, ownSite }: V2HostContext,
 ): SiteState[] {
   const own = ownSite ?? (sites.length === 1 ? sites[0] : '')
   const known = new Set(sites)
@@ -80,15 +80,23 @@ function collect(
   for (const endpoint of endpoints) {
     if (!known.has(endpoint.site)) continue
     const key = `${endpoint.site} ${endpoint.rootHost}`
-    const told = found.get(key)
-    if (told === undefined) found.set(key, [endpoint])
-    else told.push(endpoint)
+    const exported = found.get(key)
+    if (exported === undefined) found.set(key, [endpoint])
+    else exported.push(endpoint)
   }
   return [...found.keys()].sort().map((key) => {
-    const told = found.get(key)!
-    const { site, rootHost } = told[0]!
+    const exported = found.get(key)!
+    const { site, rootHost } = exported[0]!
     const isOwn = site === own
-    return { site, teller, isOwn, rootHost, endpoints: told, seenMs, generation: 'v2' }
+    return {
+      site,
+      exporter: exporter,
+      isOwn,
+      rootHost,
+      endpoints: exported,
+      seenMs,
+      generation: 'v2',
+    }
   })
 }
 

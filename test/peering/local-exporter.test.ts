@@ -2,7 +2,7 @@ import t from 'tap'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
-import { LocalTeller } from '../../src/peering/local-teller.ts'
+import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
 import type { OwnerSet } from '../../src/record/owner-sets.ts'
 import { unpackRecord } from '../../src/record/pack.ts'
@@ -21,11 +21,11 @@ function record(addresses: readonly string[], down: readonly string[] = []): Sto
   return stored(dnsRecord({ rootHost: HOST, endpoints, created: CREATED }), down)
 }
 
-function teller() {
+function exporter() {
   const clock = { now: () => 0 }
-  const local = new LocalTeller('a', clock)
+  const local = new LocalExporter('a', clock)
   const tell = (after: StoredRecord, before?: StoredRecord) => {
-    const told = local.tell(after, unpackRecord(after.packed), before)
+    const told = local.composeRdata(after, unpackRecord(after.packed), before)
     return told.map((rdata) => {
       const e = scanPeerEndpoint(rdata)
       if (typeof e === 'string') throw new Error(e)
@@ -36,7 +36,7 @@ function teller() {
 }
 
 t.test('an endpoint is as old as its record until it changes', async (t) => {
-  const { clock, tell } = teller()
+  const { clock, tell } = exporter()
   const first = record(['192.0.2.1', '192.0.2.2'])
   t.strictSame(tell(first), [
     `192.0.2.1 unknown ${CREATED_SECONDS}`,
@@ -59,7 +59,7 @@ t.test('an endpoint is as old as its record until it changes', async (t) => {
 
 t.test('a zone kdrnt with a site tells every record, and follows its changes', async (t) => {
   const clock = { now: () => 1_800_000_000_000 }
-  const local = new LocalTeller('a', clock)
+  const local = new LocalExporter('a', clock)
   const sets = new Map<string, OwnerSet>()
   const key = (owner: Uint8Array, type: number) => `${printName(owner)} ${type}`
   const apex = scanName('kdrnt.')!
@@ -67,7 +67,7 @@ t.test('a zone kdrnt with a site tells every record, and follows its changes', a
   const zone = new RecordZone({
     apex,
     isLocalForm: true,
-    tellWhole: (record, content, before) => local.tell(record, content, before),
+    exportV2: (record, content, before) => local.composeRdata(record, content, before),
     fixed: [],
     defaultNs: { owner: apex, type: RRType.NS, ttlSeconds: 60, rdata: [apex], ...unsteered },
     sink: {
@@ -99,7 +99,7 @@ t.test('a zone kdrnt with a site tells every record, and follows its changes', a
 
 // It was told as unknown, whatever probes had found.
 t.test('what probes found up is told as up, and only where all of it is', async (t) => {
-  const { clock, tell } = teller()
+  const { clock, tell } = exporter()
   const before = record(['192.0.2.1', '192.0.2.2'])
   tell(before)
   clock.now = () => 1_800_000_000_000

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { runInSlices } from '../base/slices.ts'
-import { canTell } from '../record/kdrnt.ts'
+import { isExportable } from '../record/kdrnt.ts'
 import { KDRNT } from '../record/local-zone.ts'
 import { unpackPlace, unpackRecord } from '../record/pack.ts'
 import { printHost } from '../record/print-endpoint.ts'
@@ -15,7 +15,7 @@ import { composePeerEndpoint } from './v2-codec.ts'
 const HOST_OCTETS_SURE = 240
 const PACKED_OCTETS_SURE = 8000
 
-export interface UntoldRecordsParts {
+export interface UnexportableRecordsParts {
   readonly source: RecordSource
   /** Which of its records are told. */
   readonly allows: (record: StoredRecord) => boolean
@@ -28,13 +28,13 @@ export interface UntoldRecordsParts {
  * Says of which of our records other sites are not told, or not of all endpoints: each once, until it is told or gone, and
  * of not too many at a time. What is served here lacks nothing, so that nobody would notice.
  */
-export class UntoldRecords {
-  readonly #parts: UntoldRecordsParts
+export class UnexportableRecords {
+  readonly #parts: UnexportableRecordsParts
   readonly #faults: FaultLog
   readonly #stopListening: () => void
   #isClosed = false
 
-  constructor(parts: UntoldRecordsParts) {
+  constructor(parts: UnexportableRecordsParts) {
     const { source, log, clock } = parts
     this.#parts = parts
     this.#faults = new FaultLog(log, clock)
@@ -65,20 +65,20 @@ export class UntoldRecords {
 
   #look(record: StoredRecord): void {
     const { allows, site } = this.#parts
-    const fault = allows(record) ? findUntold(record, site) : ''
+    const fault = allows(record) ? findUnexportable(record, site) : ''
     if (fault === '') this.#faults.clear(record.key)
-    else this.#faults.tell(record.key, `${record.key}: ${fault}`)
+    else this.#faults.report(record.key, `${record.key}: ${fault}`)
   }
 }
 
 /** What of the record can't be told to other sites; '' = all of it can. */
-function findUntold({ packed, down, up = [] }: StoredRecord, site: string): string {
+function findUnexportable({ packed, down, up = [] }: StoredRecord, site: string): string {
   const { rootHostKey } = unpackPlace(packed)
   if (rootHostKey.length <= HOST_OCTETS_SURE && packed.length <= PACKED_OCTETS_SURE) return ''
   const content = unpackRecord(packed)
   // What an operator has put together, or put into that form, is not ours to tell.
   if (content.isAggregate || content.zoneLabel === KDRNT) return ''
-  if (!canTell(content.rootHost)) {
+  if (!isExportable(content.rootHost)) {
     const host = printHost(content.rootHost)
     return `other sites are not told of it: ${host} is too long for a name in the zone ${KDRNT}`
   }

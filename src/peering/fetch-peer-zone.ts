@@ -2,8 +2,8 @@ import { type Fetch, type Fetching, fetchZone } from '../client/fetch-zone.ts'
 import { Rcode } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { KDRNT_ZONE } from '../record/local-zone.ts'
-import { isEndpointType, isTold, PEER_OCTETS_MAX } from './peer-zone.ts'
-import { PEER_ENDPOINTS_MAX } from './read-told.ts'
+import { isEndpointType, isV2Record, PEER_OCTETS_MAX } from './peer-zone.ts'
+import { PEER_ENDPOINTS_MAX } from './read-v2.ts'
 
 /** Limits of one transfer. Octets: as they come; what is kept of them has limits of its own. */
 const IDLE_MS = 10_000
@@ -15,7 +15,7 @@ const SEEN_OCTETS_MAX = 512 * 1024 * 1024
 /** Records of differences: where there are more, all of the zone costs less. */
 const STEP_RECORDS_MAX = 100_000
 
-export interface ToldFetch
+export interface PeerZoneFetch
   extends Pick<Fetch, 'primary' | 'source' | 'key' | 'soa' | 'serial' | 'clock' | 'timers'> {
   /** The zone has addresses and aliases, as every peer's of whatever generation has. */
   readonly onOthers: () => void
@@ -35,10 +35,10 @@ export function isRefusal(rcode: number): boolean {
 }
 
 /** Asks a peer for its zone kdrnt. Of its records only those that tell endpoints whole are kept. */
-export function fetchTold({ onOthers, ...fetch }: ToldFetch): Fetching {
+export function fetchPeerZone({ onOthers, ...fetch }: PeerZoneFetch): Fetching {
   const keeps = (record: ResourceRecord): boolean => {
     if (isEndpointType(record.type)) onOthers()
-    return isTold(record)
+    return isV2Record(record)
   }
   return fetchZone({
     ...fetch,

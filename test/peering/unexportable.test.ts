@@ -1,5 +1,5 @@
 import t from 'tap'
-import { UntoldRecords } from '../../src/peering/untold.ts'
+import { UnexportableRecords } from '../../src/peering/unexportable.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../src/record/source.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { FakeClock } from '../support/setup.ts'
@@ -59,7 +59,7 @@ function start(source: Records) {
   )
   const clock = new FakeClock()
   const allows = ({ key }: StoredRecord) => !key.startsWith('other/')
-  const untold = new UntoldRecords({ source, allows, site: 'east', log, clock })
+  const untold = new UnexportableRecords({ source, allows, site: 'east', log, clock })
   return { untold, clock, take: () => lines.splice(0) }
 }
 

@@ -10,7 +10,7 @@ import { composePeerEndpoint } from './v2-codec.ts'
  * creation until it changes under our eyes. So a restart starts anew from there, and nothing needs to
  * be kept on a disk. To be shared by all zones of one source, and over reloads.
  */
-export class LocalTeller {
+export class LocalExporter {
   readonly #site: string
   readonly #clock: Pick<Clock, 'now'>
   /** Only of records that changed: times of their endpoints, in their order. */
@@ -21,18 +21,18 @@ export class LocalTeller {
     this.#clock = clock
   }
 
-  /** Rdata for the TXT records of a record's host: a `TellWhole`. */
-  tell(
+  /** Rdata for the TXT records of a record's host: a `ExportV2`. */
+  composeRdata(
     record: StoredRecord,
     content: RecordContent,
     before: StoredRecord | undefined,
   ): Uint8Array[] {
-    const told = this.siteState(record, content, before)
-    return told.map(composePeerEndpoint).filter((rdata) => rdata !== undefined)
+    const exported = this.endpointsOf(record, content, before)
+    return exported.map(composePeerEndpoint).filter((rdata) => rdata !== undefined)
   }
 
   /** The endpoints of a record, as `tell` tells them. */
-  siteState(
+  endpointsOf(
     record: StoredRecord,
     content: RecordContent,
     before: StoredRecord | undefined,
@@ -45,7 +45,7 @@ export class LocalTeller {
       return endpoints.map((e, i) => ({ ...e, sinceSeconds: known[i] ?? sinceSeconds }))
     }
     if (before === undefined) return endpoints
-    const earlier = this.siteState(before, unpackRecord(before.packed), undefined)
+    const earlier = this.endpointsOf(before, unpackRecord(before.packed), undefined)
     const nowSeconds = Math.floor(this.#clock.now() / 1000)
     const timed = carrySince(earlier, endpoints, nowSeconds)
     this.#since.set(
