@@ -3,7 +3,7 @@ import { scanName } from '../../dist/dns/name/name.js'
 import { NO_FALLTHROUGH } from '../../dist/plugin/fallthrough.js'
 import { bind } from '../../dist/plugins/bind/setup.js'
 import { KuadrantHandler } from '../../dist/plugins/kuadrant/kuadrant.js'
-import { SharedZones } from '../../dist/plugins/kuadrant/shared-zones.js'
+import { ThreadedZones } from '../../dist/plugins/kuadrant/threaded-zones.js'
 import { minimal } from '../../dist/plugins/minimal/setup.js'
 import { multisocket } from '../../dist/plugins/multisocket/setup.js'
 import { ZONE } from './manifests.mjs'
@@ -14,7 +14,7 @@ export const opened = { image: undefined, zone: 0, swaps: 0 }
 const direct = {
   name: 'direct',
   setup(c) {
-    const share = new SharedZones(c)
+    const share = new ThreadedZones(c)
     c.addHandler((next) => new KuadrantHandler(next, share, NO_FALLTHROUGH))
     c.onStartup(() => {
       opened.image = share.open(c.block.locator).image

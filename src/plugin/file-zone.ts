@@ -27,7 +27,7 @@ export function nextVersion(): number {
 }
 
 /** A version of a zone on its way to other threads, which read the same memory. */
-export interface SharedVersion {
+export interface VersionMemory {
   readonly version: number
   readonly buffer: SharedArrayBuffer
 }
@@ -62,7 +62,7 @@ export class FileZone {
   /** SOA serial of the version in force; -1 = none. */
   serial = -1
   /** What other threads need of the version in force; undefined = none was loaded yet. */
-  shared: SharedVersion | undefined
+  shared: VersionMemory | undefined
   /** Of the version in force. */
   signatures: SignatureReport | undefined
   readonly #options: FileZoneOptions

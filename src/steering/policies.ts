@@ -9,7 +9,7 @@ import type { GeoCode } from '../geo/code.ts'
  *     policy 0  ┌─────────┬─────────┬──
  *     policy 1  │  tier   │  tier   │       row length = trie.classCount
  */
-export interface World {
+export interface SteeringSnapshot {
   readonly trie: ClassTrie
   /** Row-major; sized ahead, rows beyond the last policy are zero. On a SharedArrayBuffer. */
   readonly tierOf: Uint16Array
@@ -18,14 +18,14 @@ export interface World {
 }
 
 /** Where a steerer finds the world; one per thread. */
-export interface Worlds {
-  readonly world: World
+export interface SteeringSnapshots {
+  readonly snapshot: SteeringSnapshot
   /** Called where an RRset names a policy that `world` does not have yet: gets one that has it. */
   catchUp(): void
 }
 
 /** Where everybody is at one place, and no RRset asks for it. */
-export const EMPTY_WORLD: World = {
+export const EMPTY_STEERING_SNAPSHOT: SteeringSnapshot = {
   trie: emptyTrie(),
   tierOf: new Uint16Array(0),
   policyCount: 0,
@@ -36,14 +36,14 @@ export const EMPTY_WORLD: World = {
  * set names, and most sets share a few. Policies stay as long as the table: words of zone versions
  * still being read may name them.
  */
-export class Policies implements Worlds {
-  world: World
+export class Policies implements SteeringSnapshots {
+  snapshot: SteeringSnapshot
   readonly #policies: (readonly GeoCode[])[] = []
   readonly #numberByKey = new Map<string, number>()
   readonly #codes = new Map<string, GeoCode>()
 
   constructor() {
-    this.world = EMPTY_WORLD
+    this.snapshot = EMPTY_STEERING_SNAPSHOT
   }
 
   /** Here policies are in the world before anything names them. */
@@ -92,16 +92,16 @@ export class Policies implements Worlds {
   adopt(trie: ClassTrie): void {
     const tierOf = sharedRows(capacityFor(this.#policies.length) * trie.classCount)
     for (const [number, codes] of this.#policies.entries()) fillRow(tierOf, number, codes, trie)
-    this.world = { trie, tierOf, policyCount: this.#policies.length }
+    this.snapshot = { trie, tierOf, policyCount: this.#policies.length }
   }
 
   #addRow(number: number): void {
-    const { trie, tierOf } = this.world
+    const { trie, tierOf } = this.snapshot
     const length = capacityFor(number + 1) * trie.classCount
     const grown = length > tierOf.length ? sharedRows(length) : tierOf
     if (grown !== tierOf) grown.set(tierOf)
     fillRow(grown, number, this.#policies[number]!, trie)
-    this.world = { trie, tierOf: grown, policyCount: number + 1 }
+    this.snapshot = { trie, tierOf: grown, policyCount: number + 1 }
   }
 }
 

@@ -3,19 +3,19 @@ import type { Query } from '../dns/message/query.ts'
 import type { Response } from '../dns/message/response.ts'
 import type { Choice } from '../zone/image/types.ts'
 import type { Steerer } from '../zone/lookup/steerer.ts'
-import type { Worlds } from './policies.ts'
-import * as layout from './words.ts'
+import * as layout from './encode.ts'
+import type { SteeringSnapshots } from './policies.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { NO_POLICY, POLICY_WORD, TIER_OFFSETS_WORD } = layout
 
 /** Chooses by GEO class, then by weight. Bench: bench/choice.mjs. */
 export class GeoWeightSteerer implements Steerer {
-  readonly #worlds: Worlds
+  readonly #snapshots: SteeringSnapshots
   readonly #random: Random
 
-  constructor(worlds: Worlds, random: Random) {
-    this.#worlds = worlds
+  constructor(snapshots: SteeringSnapshots, random: Random) {
+    this.#snapshots = snapshots
     this.#random = random
   }
 
@@ -44,12 +44,12 @@ export class GeoWeightSteerer implements Steerer {
 
   /** @hot */
   #findTier(query: Query, response: Response, policy: number): number {
-    if (policy >= this.#worlds.world.policyCount) this.#worlds.catchUp()
-    const world = this.#worlds.world
-    const trie = world.trie
+    if (policy >= this.#snapshots.snapshot.policyCount) this.#snapshots.catchUp()
+    const snapshot = this.#snapshots.snapshot
+    const trie = snapshot.trie
     const clientClass = trie.lookup(query.clientAddress, query.clientFamily, query.clientBits)
     if (query.clientIsEcs && trie.depth > response.scopeBits) response.scopeBits = trie.depth
-    return world.tierOf[policy * trie.classCount + clientClass]!
+    return snapshot.tierOf[policy * trie.classCount + clientClass]!
   }
 }
 

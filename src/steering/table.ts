@@ -4,11 +4,11 @@ import type { ClassTrie } from '../geo/class-trie.ts'
 import type { GeoCode } from '../geo/code.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { Candidate } from './candidate.ts'
-import { Policies, type World } from './policies.ts'
-import { RecentWords } from './recent-words.ts'
+import { encodeSteering, NO_POLICY } from './encode.ts'
+import { Policies, type SteeringSnapshot } from './policies.ts'
+import { RecentEncodings } from './recent-encodings.ts'
 import { GeoWeightSteerer } from './steerer.ts'
 import { isSingleton, sortIntoTiers } from './tiers.ts'
-import { composeWords, NO_POLICY } from './words.ts'
 
 export interface SteeringOptions {
   /**
@@ -21,7 +21,7 @@ export interface SteeringOptions {
   /** Told why a rebuild failed; the old trie stays in use. */
   readonly onError: (reason: string) => void
   /** Told of each new world before a zone that needs it can be published: for other threads. */
-  readonly onWorld?: (world: World) => void
+  readonly onSnapshot?: (snapshot: SteeringSnapshot) => void
 }
 
 /**
@@ -33,7 +33,7 @@ export interface SteeringOptions {
 export class SteeringTable {
   readonly #options: SteeringOptions
   readonly #policies = new Policies()
-  readonly #recent = new RecentWords()
+  readonly #recent = new RecentEncodings()
   readonly #stopWatching: () => void
   /** Codes that the trie in use was built for; -1 = none was built. */
   #builtCodes = -1
@@ -43,8 +43,8 @@ export class SteeringTable {
   #rebuild: Promise<void> | undefined
   /** Why the last one failed; undefined = it did not. */
   #fault: unknown
-  /** The world that `onWorld` was told of last. */
-  #reported: World | undefined
+  /** The world that `onSnapshot` was told of last. */
+  #reported: SteeringSnapshot | undefined
   #closed = false
 
   constructor(options: SteeringOptions) {
@@ -71,10 +71,10 @@ export class SteeringTable {
 
   readonly #compose = (candidates: readonly Candidate[], type: number): Uint32Array => {
     const { codes, tiers } = sortIntoTiers(candidates, type)
-    if (codes.length === 0) return composeWords(NO_POLICY, tiers)
+    if (codes.length === 0) return encodeSteering(NO_POLICY, tiers)
     const policy = this.#policies.intern(codes)
     if (this.#policies.codeCount !== this.#builtCodes) this.#queueRefresh()
-    return composeWords(policy, tiers)
+    return encodeSteering(policy, tiers)
   }
 
   /**
@@ -128,10 +128,10 @@ export class SteeringTable {
   }
 
   #tell(): void {
-    const { world } = this.#policies
-    if (world === this.#reported) return
-    this.#reported = world
-    this.#options.onWorld?.(world)
+    const { snapshot } = this.#policies
+    if (snapshot === this.#reported) return
+    this.#reported = snapshot
+    this.#options.onSnapshot?.(snapshot)
   }
 
   #rebuildIfDue(): void {
@@ -155,7 +155,7 @@ export class SteeringTable {
 
   /** The trie in use: for metrics, `explain` and tests. */
   get trie(): ClassTrie {
-    return this.#policies.world.trie
+    return this.#policies.snapshot.trie
   }
 
   close(): void {

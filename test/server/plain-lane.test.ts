@@ -30,8 +30,8 @@ import { Prometheus } from '../../src/plugins/prometheus/prometheus.ts'
 import { ServerCounts } from '../../src/server/counters.ts'
 import type { RoutedBlock } from '../../src/server/routing.ts'
 import { Server } from '../../src/server/server.ts'
+import { encodeSteering, NO_POLICY } from '../../src/steering/encode.ts'
 import { SteeringTable } from '../../src/steering/table.ts'
-import { composeWords, NO_POLICY } from '../../src/steering/words.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { type PacketSource, SILENT } from '../../src/transport/exchange.ts'
 import { ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
@@ -517,7 +517,7 @@ t.test(
       return { weight, ttlSeconds: 60, rdataIndexes }
     }
     const tier = [outcome(1, 0), outcome(1, ...Array.from({ length: 39 }, (_, i) => i + 1))]
-    const words = composeWords(NO_POLICY, [tier])
+    const words = encodeSteering(NO_POLICY, [tier])
     const address = (i: number): string => `www.example.org. 60 A 192.0.2.${i}`
     const lines = [
       'example.org. 30 SOA 90',

@@ -8,7 +8,7 @@ import { KuadrantHandler } from '../../src/plugins/kuadrant/kuadrant.ts'
 import { OfferedVersions } from '../../src/plugins/kuadrant/offered-versions.ts'
 import type { KuadrantOptions } from '../../src/plugins/kuadrant/options.ts'
 import { NO_PEERING } from '../../src/plugins/kuadrant/peering-options.ts'
-import { SharedZones } from '../../src/plugins/kuadrant/shared-zones.ts'
+import { ThreadedZones } from '../../src/plugins/kuadrant/threaded-zones.ts'
 import { KuadrantZones } from '../../src/plugins/kuadrant/zones.ts'
 import { SerialBook } from '../../src/record/serials/serial-book.ts'
 import type { RecordChange, RecordSource } from '../../src/record/source.ts'
@@ -49,7 +49,7 @@ const stress: Directive = {
       site: '',
       peering: NO_PEERING,
     }
-    const share = new SharedZones(c)
+    const share = new ThreadedZones(c)
     c.addHandler((next) => new KuadrantHandler(next, share, options.fallthrough))
     c.onStartup(async () => {
       const { image, table } = share.open(c.block.locator, undefined, new ZoneImage(IMAGE_SIZES))

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import { FileZone } from '../../plugin/file-zone.ts'
-import type { SharedFileZones } from '../../plugin/shared-file-zones.ts'
+import type { ThreadedFileZones } from '../../plugin/threaded-file-zones.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { FilePattern } from './file-pattern.ts'
 import { findZoneFiles } from './walk.ts'
@@ -15,14 +15,14 @@ export interface AutoOptions {
 
 /** Keeps the zones that are served in step with the files of a directory. */
 export class Auto {
-  readonly #served: SharedFileZones
+  readonly #served: ThreadedFileZones
   readonly #options: AutoOptions
   /** By name key. Zones whose first version was bad are here too, to be tried again when they change. */
   #zones = new Map<string, FileZone>()
   #busy = false
   #stopped = false
 
-  constructor(served: SharedFileZones, options: AutoOptions) {
+  constructor(served: ThreadedFileZones, options: AutoOptions) {
     this.#served = served
     this.#options = options
   }

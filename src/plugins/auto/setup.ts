@@ -8,7 +8,7 @@ import { NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { checkZoneFile } from '../../plugin/file-zone.ts'
 import { FileZones } from '../../plugin/file-zones.ts'
 import { nextOnce } from '../../plugin/once.ts'
-import { SharedFileZones } from '../../plugin/shared-file-zones.ts'
+import { ThreadedFileZones } from '../../plugin/threaded-file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 import { containing } from '../../telemetry/contain.ts'
@@ -27,7 +27,7 @@ export function autoWith(timers: Timers): Directive {
     name: 'auto',
     setup: (c) => {
       const config = scanConfig(c)
-      const served = new SharedFileZones(c, timers)
+      const served = new ThreadedFileZones(c, timers)
       const { directory, pattern, position, fallthrough, origins, reloadMs } = config
       const options = {
         name: 'auto',

@@ -8,7 +8,7 @@ import type { CheckReport, Directive, SetupContext } from '../../plugin/directiv
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { checkZoneFile, FileZone } from '../../plugin/file-zone.ts'
 import { FileZones } from '../../plugin/file-zones.ts'
-import { SharedFileZones } from '../../plugin/shared-file-zones.ts'
+import { ThreadedFileZones } from '../../plugin/threaded-file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { containing } from '../../telemetry/contain.ts'
 
@@ -37,7 +37,7 @@ export function fileWith(timers: Timers): Directive {
     name: 'file',
     setup: (c) => {
       const config = scanConfig(c)
-      const served = new SharedFileZones(c, timers)
+      const served = new ThreadedFileZones(c, timers)
       const { nsInAuthority } = served
       const zones = config.zones.map(({ zone, path, byMtime }) => {
         return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime, nsInAuthority })

@@ -3,7 +3,10 @@ import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import { statIfAny } from '../../base/stat.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { type SharedRecords, shareRecords } from '../../zone/zonefile/shared-records.ts'
+import {
+  copyToSharedMemory,
+  type RecordsInSharedMemory,
+} from '../../zone/zonefile/records-in-shared-memory.ts'
 import { hasChanged, readZoneText } from '../../zone/zonefile/text.ts'
 import { type HostsOptions, HostsTable, LINE_OCTETS_MAX } from './table.ts'
 
@@ -20,7 +23,7 @@ export interface HostsFileOptions extends HostsOptions {
   readonly clock: Clock
   readonly log: Logger
   /** Puts new records in force. */
-  readonly serve: (records: SharedRecords) => void
+  readonly serve: (records: RecordsInSharedMemory) => void
   /** Told of what came into force, with the file's time in seconds (0 = no file). */
   readonly onLoad: (entries: number, modifiedSeconds: number) => void
 }
@@ -41,7 +44,7 @@ export class HostsFile {
   async load(): Promise<void> {
     const table = this.#emptyTable(0)
     this.#addInline(table, true)
-    this.#options.serve(shareRecords(table.records))
+    this.#options.serve(copyToSharedMemory(table.records))
     this.#options.onLoad(table.records.recordCount, 0)
     const { log, path } = this.#options
     const stat = statIfAny(path)
@@ -101,7 +104,7 @@ export class HostsFile {
     await runInSlices(table.addText(source.text), clock)
     this.#addInline(table, false)
     if (this.#stopped) return
-    serve(shareRecords(table.records))
+    serve(copyToSharedMemory(table.records))
     this.#stamp = source.stamp
     this.#lastFault = ''
     this.#warnOfLongLines(table.passedOver)

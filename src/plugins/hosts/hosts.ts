@@ -6,14 +6,14 @@ import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../plugin/zone-set.ts'
 import { findNode } from '../../zone/zonefile/node-index.ts'
-import type { SharedRecords } from '../../zone/zonefile/shared-records.ts'
+import type { RecordsInSharedMemory } from '../../zone/zonefile/records-in-shared-memory.ts'
 
 const ASTERISK = 0x2a
 
 /** What `Hosts` answers from; replaced by one assignment when the file changes. */
 export interface HostsSource {
   /** Undefined until they are loaded. */
-  readonly records: SharedRecords | undefined
+  readonly records: RecordsInSharedMemory | undefined
 }
 
 export interface HostsServing {
@@ -75,7 +75,7 @@ export class Hosts implements Handler {
   }
 
   /** The node of the qname or, failing that, of the wildcard one label above; -1 if neither. */
-  #findHost(records: SharedRecords, query: Query): number {
+  #findHost(records: RecordsInSharedMemory, query: Query): number {
     const node = findNode(records, query.qname, query.qnameOctets)
     if (node !== -1 || query.labelCount === 0) return node
     const rest = query.labelOffset[1]!
@@ -92,7 +92,12 @@ function isHostType(qtype: number): boolean {
 }
 
 /** Adds the node's records of the asked type; returns how many. */
-function addAll(records: SharedRecords, node: number, query: Query, response: Response): number {
+function addAll(
+  records: RecordsInSharedMemory,
+  node: number,
+  query: Query,
+  response: Response,
+): number {
   if (node === -1) return 0
   const { qname, qtype } = query
   const before = response.count

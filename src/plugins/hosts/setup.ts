@@ -9,7 +9,7 @@ import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 import { containing } from '../../telemetry/contain.ts'
-import type { SharedRecords } from '../../zone/zonefile/shared-records.ts'
+import type { RecordsInSharedMemory } from '../../zone/zonefile/records-in-shared-memory.ts'
 import { Hosts } from './hosts.ts'
 import { HostsFile } from './hosts-file.ts'
 
@@ -39,8 +39,8 @@ export function hostsWith(timers: Timers): Directive {
     name: 'hosts',
     setup: (c) => {
       const config = scanConfig(c)
-      const source: { records: SharedRecords | undefined } = { records: undefined }
-      const feed = c.feed<SharedRecords>((records) => {
+      const source: { records: RecordsInSharedMemory | undefined } = { records: undefined }
+      const feed = c.feed<RecordsInSharedMemory>((records) => {
         source.records = records
       })
       const file = new HostsFile({

@@ -3,8 +3,8 @@ import { placeOf } from './block-place.ts'
 import type { KuadrantOptions } from './options.ts'
 import type { BlockPeers } from './peers.ts'
 import type { KuadrantService } from './service.ts'
-import type { SharedZones } from './shared-zones.ts'
 import type { Siblings } from './siblings.ts'
+import type { ThreadedZones } from './threaded-zones.ts'
 
 /**
  * Has a block go into service when the instance starts. All that makes its zones (sources, peers, probes) is loaded then:
@@ -13,7 +13,7 @@ import type { Siblings } from './siblings.ts'
 export function prepareService(
   c: SetupContext,
   options: KuadrantOptions,
-  share: SharedZones,
+  share: ThreadedZones,
   siblings: Siblings,
 ): void {
   let service: KuadrantService | undefined

@@ -31,12 +31,12 @@ import { acquire, isRead } from './open-source.ts'
 import type { KuadrantOptions } from './options.ts'
 import type { BlockPeers } from './peers.ts'
 import { digestOfShape } from './shape.ts'
-import type { OpenZones, SharedZones } from './shared-zones.ts'
 import { Siblings } from './siblings.ts'
 import { siteOf } from './site.ts'
 import { faultAt } from './source-fault.ts'
 import { nameOf } from './source-place.ts'
 import { Stops } from './stops.ts'
+import type { OpenZones, ThreadedZones } from './threaded-zones.ts'
 import { findLostAddresses } from './zone-content.ts'
 import { KuadrantZones } from './zones.ts'
 
@@ -48,7 +48,7 @@ const RETRY_MS = 10_000
 const START_MS = 500
 
 export interface ServiceParts {
-  readonly share: SharedZones
+  readonly share: ThreadedZones
   /** Where `transfer` finds the zones. */
   readonly versions: VersionSource
   /** Undefined = there are none. */
@@ -64,7 +64,7 @@ export interface ServiceParts {
 export class KuadrantService {
   readonly #context: SetupContext
   readonly #options: KuadrantOptions
-  readonly #share: SharedZones
+  readonly #share: ThreadedZones
   readonly #siblings: Siblings
   readonly #versions: VersionSource
   readonly #stops = new Stops()

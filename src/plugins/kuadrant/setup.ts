@@ -5,10 +5,10 @@ import { prepareService } from './block-service.ts'
 import { KuadrantHandler } from './kuadrant.ts'
 import { draftOptions, scanOptions } from './options.ts'
 import { preparePassing } from './passing.ts'
-import { SharedZones } from './shared-zones.ts'
 import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
 import { scanSender, TakesNotify } from './takes-notify.ts'
+import { ThreadedZones } from './threaded-zones.ts'
 
 /** `kuadrant`: zones made of DNSRecords. */
 export const kuadrant: Directive = {
@@ -42,7 +42,7 @@ export const kuadrant: Directive = {
     if (siblings.sharesMemory(options)) {
       throw c.dispenser.error('remember: that file is of another site; name another one')
     }
-    const share = new SharedZones(c)
+    const share = new ThreadedZones(c)
     const handlerOf = (next: Handler): Handler =>
       new KuadrantHandler(next, share, options.fallthrough)
     if (options.zones.some(isLocalZone)) {

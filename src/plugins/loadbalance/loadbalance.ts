@@ -6,7 +6,7 @@ import type { PlainLink } from '../../plugin/plain.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { RANKS_MAX, Reorder } from './reorder.ts'
-import { findWeight, type SharedWeights } from './weights.ts'
+import { findWeight, type WeightMemory } from './weights.ts'
 
 /** How a policy orders a section: aliases before what they lead to, then what can be balanced, and its signatures. */
 const Rank = {
@@ -29,7 +29,7 @@ const DEFAULT_WEIGHT = 1
 
 /** Where a policy's weights are; replaced when the file changes. */
 export interface WeightSource {
-  current: SharedWeights
+  current: WeightMemory
 }
 
 export interface LoadbalanceOptions {
@@ -106,7 +106,7 @@ export class Loadbalance implements Handler {
   }
 
   /** Draws one address by weight and puts it first. */
-  #draw(tx: Transaction, section: Section, weights: SharedWeights): void {
+  #draw(tx: Transaction, section: Section, weights: WeightMemory): void {
     const reorder = this.#reorder
     reorder.gather(tx.response, section)
     if (reorder.count < 2) return
@@ -127,7 +127,7 @@ export class Loadbalance implements Handler {
     reorder.apply(tx.response)
   }
 
-  #weightOf(tx: Transaction, ordinal: number, weights: SharedWeights): number {
+  #weightOf(tx: Transaction, ordinal: number, weights: WeightMemory): number {
     const { response } = tx
     const i = this.#reorder.position[this.#reorder.order[ordinal]!]!
     const weight = findWeight(

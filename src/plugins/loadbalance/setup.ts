@@ -8,7 +8,7 @@ import { AddressSet } from '../../plugin/address-set.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { Loadbalance, PREFERRED_MAX, type WeightSource } from './loadbalance.ts'
 import { WeightFile } from './weight-file.ts'
-import { type SharedWeights, shareWeights } from './weights.ts'
+import { copyWeights, type WeightMemory } from './weights.ts'
 
 const RELOAD_DEFAULT_MS = 30_000
 const RELOAD_MIN_MS = 10
@@ -40,11 +40,11 @@ function setup(c: SetupContext, timers: Timers): void {
     return
   }
   const path = resolve(c.block.root, policy.file)
-  const weights: WeightSource = { current: shareWeights([]) }
-  const feed = c.feed<SharedWeights>((followed) => {
+  const weights: WeightSource = { current: copyWeights([]) }
+  const feed = c.feed<WeightMemory>((followed) => {
     weights.current = followed
   })
-  const serve = (loaded: SharedWeights): void => {
+  const serve = (loaded: WeightMemory): void => {
     weights.current = loaded
     feed.publish(loaded)
   }

@@ -3,7 +3,7 @@ import { printDuration } from '../../base/duration.ts'
 import type { Timers } from '../../base/timers.ts'
 import { containing } from '../../telemetry/contain.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { type SharedWeights, scanWeights, shareWeights, WEIGHT_FILE_OCTETS_MAX } from './weights.ts'
+import { copyWeights, scanWeights, WEIGHT_FILE_OCTETS_MAX, type WeightMemory } from './weights.ts'
 
 export interface WeightFileOptions {
   readonly path: string
@@ -12,7 +12,7 @@ export interface WeightFileOptions {
   readonly log: Logger
   readonly timers: Timers
   /** Puts new weights in force. */
-  readonly serve: (weights: SharedWeights) => void
+  readonly serve: (weights: WeightMemory) => void
 }
 
 /** Keeps weights as their file says. A bad file leaves the last good ones in place. */
@@ -21,7 +21,7 @@ export class WeightFile {
   readonly #reloadMs: number
   readonly #log: Logger
   readonly #timers: Timers
-  readonly #serve: (weights: SharedWeights) => void
+  readonly #serve: (weights: WeightMemory) => void
   #text: string | undefined
   #lastFault = ''
   #busy = false
@@ -93,7 +93,7 @@ export class WeightFile {
     const weights = scanWeights(text, this.#path)
     if (typeof weights === 'string') return { missing: false, fault: weights }
     this.#text = text
-    this.#serve(shareWeights(weights))
+    this.#serve(copyWeights(weights))
     announce(`Successfully reloaded weight file ${this.#path}`)
     return { missing: false, fault: '' }
   }

@@ -17,7 +17,7 @@ export interface Weight {
 }
 
 /** Weights by name and address as plain data in memory that all threads may have. */
-export interface SharedWeights {
+export interface WeightMemory {
   /**
    * Open addressing, as many as a power of two, at least half of them free: where in `octets` an entry
    * is, or -1.
@@ -32,7 +32,7 @@ const ENTRY_ADDRESS_OCTETS = 1
 const ENTRY_ADDRESS = 2
 
 /** Of two weights for one name and address, the first counts. */
-export function shareWeights(weights: readonly Weight[]): SharedWeights {
+export function copyWeights(weights: readonly Weight[]): WeightMemory {
   let size = 4
   while (size < weights.length * 2) size *= 2
   let total = 0
@@ -54,7 +54,7 @@ export function shareWeights(weights: readonly Weight[]): SharedWeights {
 
 /** The weight of an address of a name (wire form, any case), or 0 if there is none. @hot */
 export function findWeight(
-  weights: SharedWeights,
+  weights: WeightMemory,
   name: Uint8Array,
   nameOffset: number,
   address: Uint8Array,
@@ -68,7 +68,7 @@ export function findWeight(
 
 /** The slot that holds the entry, or the free one where it belongs. @hot */
 function findSlot(
-  weights: SharedWeights,
+  weights: WeightMemory,
   name: Uint8Array,
   nameOffset: number,
   address: Uint8Array,

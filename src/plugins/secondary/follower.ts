@@ -1,6 +1,6 @@
 import type { Timers } from '../../base/timers.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import type { SharedFileZones } from '../../plugin/shared-file-zones.ts'
+import type { ThreadedFileZones } from '../../plugin/threaded-file-zones.ts'
 import { containing } from '../../telemetry/contain.ts'
 import { scanNotice } from './secondary.ts'
 import type { SecondaryZone } from './secondary-zone.ts'
@@ -15,7 +15,7 @@ export const TRANSFERS_PER_HOST_MAX = 4
 /** Keeps the zones of one directive up: asks for them when they are due, and drops what has expired. */
 export class Follower {
   readonly #context: SetupContext
-  readonly #served: SharedFileZones
+  readonly #served: ThreadedFileZones
   readonly #timers: Timers
   readonly #transfers
   readonly #notifies
@@ -25,7 +25,7 @@ export class Follower {
   readonly #underWayFrom = new Map<string, number>()
   #stopTicking: (() => void) | undefined
 
-  constructor(c: SetupContext, served: SharedFileZones, timers: Timers) {
+  constructor(c: SetupContext, served: ThreadedFileZones, timers: Timers) {
     this.#context = c
     this.#served = served
     this.#timers = timers

@@ -9,8 +9,8 @@ import type { ResourceRecord } from '../../dns/message/message.ts'
 import { printName } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
-import { answererOf, nextVersion, type SharedVersion } from '../../plugin/file-zone.ts'
-import type { OwnedZone } from '../../plugin/shared-file-zones.ts'
+import { answererOf, nextVersion, type VersionMemory } from '../../plugin/file-zone.ts'
+import type { OwnedZone } from '../../plugin/threaded-file-zones.ts'
 import type { SetKey } from '../../plugin/zone-versions.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { VersionView } from '../../zone/history/version-view.ts'
@@ -82,7 +82,7 @@ export class SecondaryZone implements OwnedZone {
   readonly zone: Uint8Array
   readonly zoneText: string
   answerer: ZoneAnswerer | undefined
-  shared: SharedVersion | undefined
+  shared: VersionMemory | undefined
   serial = -1
   changed: readonly SetKey[] | undefined
   /** Of the version in force; undefined = it came by IXFR, or before a reload. */

@@ -9,7 +9,7 @@ import { hostNetwork, ownAddress, scanEndpoint, scanSource } from '../../plugin/
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
 import { FileZones } from '../../plugin/file-zones.ts'
 import { missingKey, scanKeyName } from '../../plugin/key-name.ts'
-import { SharedFileZones } from '../../plugin/shared-file-zones.ts'
+import { ThreadedFileZones } from '../../plugin/threaded-file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { Follower } from './follower.ts'
 import { Secondary } from './secondary.ts'
@@ -35,7 +35,7 @@ export function secondaryWith(timers: Timers, random: () => number): Directive {
 function setup(c: SetupContext, timers: Timers, random: () => number): void {
   const { block, clock, log } = c
   const { configs, fallthrough } = scanConfig(c.dispenser, block)
-  const served = new SharedFileZones(c, timers)
+  const served = new ThreadedFileZones(c, timers)
   const follower = new Follower(c, served, timers)
   const zones = configs.map(({ zone, primaries, source, keyName }) => {
     return new SecondaryZone({

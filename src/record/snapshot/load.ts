@@ -1,7 +1,7 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { scanName } from '../../dns/name/name.ts'
-import { areSteeringWords } from '../../steering/verify-words.ts'
-import { POLICY_WORD } from '../../steering/words.ts'
+import { POLICY_WORD } from '../../steering/encode.ts'
+import { isEncodedSteering } from '../../steering/verify-encoded.ts'
 import { readRRset } from '../../zone/image/contents.ts'
 import { ZoneImage } from '../../zone/image/writer.ts'
 import {
@@ -36,7 +36,7 @@ export function loadSnapshot(
   const used = new Set<number>()
   const restored = restoreSnapshot(read, (words, offset, count, rdataCount) => {
     used.add(words[offset + POLICY_WORD]!)
-    return areSteeringWords(words, offset, count, rdataCount, codeCounts)
+    return isEncodedSteering(words, offset, count, rdataCount, codeCounts)
   })
   if ('kind' in restored) return restored
   const image = new ZoneImage({}, restored)

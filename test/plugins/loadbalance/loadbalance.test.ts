@@ -9,7 +9,7 @@ import { scanName } from '../../../src/dns/name/name.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { Reorder } from '../../../src/plugins/loadbalance/reorder.ts'
 import { loadbalance, loadbalanceWith } from '../../../src/plugins/loadbalance/setup.ts'
-import { findWeight, scanWeights, shareWeights } from '../../../src/plugins/loadbalance/weights.ts'
+import { copyWeights, findWeight, scanWeights } from '../../../src/plugins/loadbalance/weights.ts'
 import { FakeTimers, followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -216,7 +216,7 @@ t.test('weight files', async (t) => {
   for (const { given, want } of table) t.match(scanWeights(given, 'f'), want, given)
   const weights = scanWeights('a.b\n192.0.2.1 7\n192.0.2.1 9\n2001:db8::1 8\n', 'f')
   if (typeof weights === 'string') return t.fail(weights)
-  const shared = shareWeights(weights)
+  const shared = copyWeights(weights)
   const find = (name: string, ...address: number[]) =>
     findWeight(shared, scanName(name)!, 0, Uint8Array.from(address), 0, address.length)
   t.equal(find('A.b.', 192, 0, 2, 1), 7, 'any case, first of two')

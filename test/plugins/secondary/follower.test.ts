@@ -1,7 +1,7 @@
 import t from 'tap'
 import { scanName } from '../../../src/dns/name/name.ts'
 import type { Directive } from '../../../src/plugin/directive.ts'
-import { SharedFileZones } from '../../../src/plugin/shared-file-zones.ts'
+import { ThreadedFileZones } from '../../../src/plugin/threaded-file-zones.ts'
 import {
   Follower,
   TICK_MS,
@@ -77,7 +77,7 @@ function setUp<Z extends SecondaryZone>(
         const zone = scanName(`z${i}.example.`)!
         return make({ ...options, zone, primaries: [{ host, port: 53 }] }, i)
       })
-      const follower = new Follower(c, new SharedFileZones(c, timers), timers)
+      const follower = new Follower(c, new ThreadedFileZones(c, timers), timers)
       follower.add(zones)
       made.push({ follower, zones })
     },

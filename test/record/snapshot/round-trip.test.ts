@@ -16,7 +16,7 @@ import { printFacts, scanFacts } from '../../../src/record/snapshot/facts.ts'
 import { loadSnapshot } from '../../../src/record/snapshot/load.ts'
 import { composeSoa } from '../../../src/record/soa.ts'
 import { SteeringTable } from '../../../src/steering/table.ts'
-import { areSteeringWords } from '../../../src/steering/verify-words.ts'
+import { isEncodedSteering } from '../../../src/steering/verify-encoded.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
 import { writeSnapshot } from '../../../src/zone/snapshot/write.ts'
@@ -236,7 +236,7 @@ t.test('steering words of another make are found out', (t) => {
     const words = table.compose(one.candidates, one.type)
     if (words === undefined) continue
     const counts = table.policies.map((codes) => codes.length)
-    const isGood = (w: Uint32Array) => areSteeringWords(w, 0, w.length, one.rdata.length, counts)
+    const isGood = (w: Uint32Array) => isEncodedSteering(w, 0, w.length, one.rdata.length, counts)
     t.ok(isGood(words))
     t.notOk(isGood(words.subarray(0, words.length - 1)), 'one word short')
     for (let i = 0; i < 50; i++) {

@@ -4,7 +4,7 @@ import t from 'tap'
 import { RRType } from '../../src/dns/iana/index.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
 import { FileZone } from '../../src/plugin/file-zone.ts'
-import { SharedFileZones } from '../../src/plugin/shared-file-zones.ts'
+import { ThreadedFileZones } from '../../src/plugin/threaded-file-zones.ts'
 import { autoWith } from '../../src/plugins/auto/setup.ts'
 import { fileWith } from '../../src/plugins/file/setup.ts'
 import type { ControlWiring } from '../../src/server/wiring.ts'
@@ -20,12 +20,12 @@ const text = (serial: number, last: number): string =>
 
 /** A directive that is nothing but shared zones. */
 function sharing() {
-  const made: SharedFileZones[] = []
+  const made: ThreadedFileZones[] = []
   const directive: Directive = {
     name: 'sharing',
     setup: (c) => {
       c.dispenser.next()
-      made.push(new SharedFileZones(c, new FakeTimers()))
+      made.push(new ThreadedFileZones(c, new FakeTimers()))
     },
   }
   const c = new SetUp(directive, 'sharing')
@@ -47,7 +47,7 @@ function zoneIn(dir: string, c: SetUp, name: string, content: string): FileZone 
   return new FileZone(wire(name), path, options)
 }
 
-const match = (zones: SharedFileZones, name: string, type: number = RRType.A) => {
+const match = (zones: ThreadedFileZones, name: string, type: number = RRType.A) => {
   return zones.table.match(transaction({ name, type }).query)
 }
 

@@ -1,8 +1,12 @@
 import { FlatClassTrie } from '../geo/class-trie.ts'
-import { EMPTY_WORLD, type World, type Worlds } from './policies.ts'
+import {
+  EMPTY_STEERING_SNAPSHOT,
+  type SteeringSnapshot,
+  type SteeringSnapshots,
+} from './policies.ts'
 
 /** A world on its way to another thread: plain data over shared memory, without what only a writer needs. */
-export interface SharedWorld {
+export interface SteeringSnapshotData {
   readonly words: Uint32Array
   readonly rootIPv4: number
   readonly rootIPv6: number
@@ -13,15 +17,15 @@ export interface SharedWorld {
   readonly policyCount: number
 }
 
-export function shareWorld(world: World): SharedWorld {
-  const { tierOf, policyCount } = world
-  const { codesOf, ...data } = world.trie.data
+export function steeringSnapshotData(snapshot: SteeringSnapshot): SteeringSnapshotData {
+  const { tierOf, policyCount } = snapshot
+  const { codesOf, ...data } = snapshot.trie.data
   return { ...data, classCount: codesOf.length, tierOf, policyCount }
 }
 
 /** The world of a thread that does not make it. */
-export class FollowedWorlds implements Worlds {
-  world: World = EMPTY_WORLD
+export class FollowedSteering implements SteeringSnapshots {
+  snapshot: SteeringSnapshot = EMPTY_STEERING_SNAPSHOT
   /** See `Worlds`. */
   readonly catchUp: () => void
 
@@ -29,10 +33,10 @@ export class FollowedWorlds implements Worlds {
     this.catchUp = catchUp
   }
 
-  follow(shared: SharedWorld): void {
+  follow(shared: SteeringSnapshotData): void {
     const { classCount, tierOf, policyCount, ...data } = shared
     const codesOf = Array.from({ length: classCount }, () => [])
     const trie = new FlatClassTrie({ ...data, codesOf })
-    this.world = { trie, tierOf, policyCount }
+    this.snapshot = { trie, tierOf, policyCount }
   }
 }

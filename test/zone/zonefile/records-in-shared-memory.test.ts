@@ -2,10 +2,13 @@ import fc from 'fast-check'
 import t from 'tap'
 import { findNode } from '../../../src/zone/zonefile/node-index.ts'
 import { ZoneRecords } from '../../../src/zone/zonefile/records.ts'
-import { type SharedRecords, shareRecords } from '../../../src/zone/zonefile/shared-records.ts'
+import {
+  copyToSharedMemory,
+  type RecordsInSharedMemory,
+} from '../../../src/zone/zonefile/records-in-shared-memory.ts'
 
 /** `type ttl rdata` of every record of `owner`, in order; undefined = no such owner. */
-function recordsOf(shared: SharedRecords, owner: Uint8Array): string[] | undefined {
+function recordsOf(shared: RecordsInSharedMemory, owner: Uint8Array): string[] | undefined {
   const node = findNode(shared, owner, owner.length)
   if (node === -1) return undefined
   const found: string[] = []
@@ -61,7 +64,7 @@ t.test('another thread reads what was written', async (t) => {
       want.set(key, [...(want.get(key) ?? []), line])
     }
     const records = fill(given)
-    const shared = shareRecords(records)
+    const shared = copyToSharedMemory(records)
     const copy = structuredClone(shared)
     // What is written later is not seen.
     records.add({ ...late, file: 'db', line: 2 })
@@ -78,7 +81,7 @@ t.test('another thread reads what was written', async (t) => {
 t.test('threads share the memory, which holds no more than it has to', async (t) => {
   const owner = new Uint8Array(Buffer.from('\x01a\0'))
   const given = [1, 2, 3].map((type) => ({ owner, type, ttlSeconds: 60, rdata: new Uint8Array(4) }))
-  const shared = shareRecords(fill(given))
+  const shared = copyToSharedMemory(fill(given))
   for (const [name, array] of Object.entries(shared)) {
     t.type(array.buffer, SharedArrayBuffer, name)
     t.equal(structuredClone(array).byteLength, array.byteLength, name)
@@ -92,6 +95,6 @@ t.test('threads share the memory, which holds no more than it has to', async (t)
 })
 
 t.test('of nothing there is nothing', async (t) => {
-  const shared = structuredClone(shareRecords(new ZoneRecords()))
+  const shared = structuredClone(copyToSharedMemory(new ZoneRecords()))
   t.equal(recordsOf(shared, late.owner), undefined)
 })

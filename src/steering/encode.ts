@@ -27,7 +27,7 @@ export const TIER_OFFSETS_WORD = 2
 export const CHOICE_MAX = 4096
 
 /** Writes the words of a set. `policy`: row of the policy table, or NO_POLICY. */
-export function composeWords(policy: number, tiers: readonly Tier[]): Uint32Array {
+export function encodeSteering(policy: number, tiers: readonly Tier[]): Uint32Array {
   const words: number[] = [policy, tiers.length, ...tiers.map(() => 0)]
   const offsetByOutcome = new Map<string, number>()
   const offsetsOfTiers = tiers.map((tier) =>

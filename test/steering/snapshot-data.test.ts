@@ -4,8 +4,12 @@ import { FlatClassTrie } from '../../src/geo/class-trie.ts'
 import { buildClasses } from '../../src/geo/classes/build-classes.ts'
 import { scanGeoCode } from '../../src/geo/code.ts'
 import { scanNet } from '../../src/geo/net.ts'
-import { EMPTY_WORLD, Policies, type World } from '../../src/steering/policies.ts'
-import { FollowedWorlds, shareWorld } from '../../src/steering/shared-world.ts'
+import {
+  EMPTY_STEERING_SNAPSHOT,
+  Policies,
+  type SteeringSnapshot,
+} from '../../src/steering/policies.ts'
+import { FollowedSteering, steeringSnapshotData } from '../../src/steering/snapshot-data.ts'
 
 const code = (text: string) => scanGeoCode(text)!
 
@@ -25,12 +29,12 @@ function policiesOf(...ladders: readonly (readonly string[])[]): Policies {
 }
 
 /** As it comes to another thread. */
-const sent = (world: World) => structuredClone(shareWorld(world))
+const sent = (world: SteeringSnapshot) => structuredClone(steeringSnapshotData(world))
 
 const ADDRESSES = ['10.0.1.9', '10.0.2.9', '10.0.3.9', '2001:db8::1', '2001:db9::1']
 
 /** Tier and depth for each address and policy. */
-function tiers({ trie, tierOf, policyCount }: World): string[] {
+function tiers({ trie, tierOf, policyCount }: SteeringSnapshot): string[] {
   return ADDRESSES.flatMap((text) => {
     const { bytes, family } = scanAddress(text)!
     return Array.from({ length: policyCount }, (_, policy) => {
@@ -41,16 +45,16 @@ function tiers({ trie, tierOf, policyCount }: World): string[] {
 }
 
 t.test('a world that is followed chooses as the one it was shared from', async (t) => {
-  const { world } = policiesOf(['NET-A'], ['NET-A', 'NET-B'], ['NET-B', 'NET-C'])
-  const worlds = new FollowedWorlds(() => {})
-  t.equal(worlds.world, EMPTY_WORLD)
+  const { snapshot: world } = policiesOf(['NET-A'], ['NET-A', 'NET-B'], ['NET-B', 'NET-C'])
+  const worlds = new FollowedSteering(() => {})
+  t.equal(worlds.snapshot, EMPTY_STEERING_SNAPSHOT)
   worlds.follow(sent(world))
-  t.strictSame(tiers(worlds.world), tiers(world))
-  t.equal(worlds.world.policyCount, 3)
+  t.strictSame(tiers(worlds.snapshot), tiers(world))
+  t.equal(worlds.snapshot.policyCount, 3)
 })
 
 t.test('what is shared is not copied, and a message carries next to nothing', async (t) => {
-  const { world } = policiesOf(['NET-A'])
+  const { snapshot: world } = policiesOf(['NET-A'])
   const shared = sent(world)
   t.equal(shared.tierOf.buffer instanceof SharedArrayBuffer, true)
   t.equal(shared.words.buffer instanceof SharedArrayBuffer, true)
@@ -59,12 +63,12 @@ t.test('what is shared is not copied, and a message carries next to nothing', as
 
 t.test('policies that come later are there once their world is followed', async (t) => {
   const policies = policiesOf(['NET-A'])
-  const worlds = new FollowedWorlds(() => worlds.follow(sent(policies.world)))
-  worlds.follow(sent(policies.world))
-  const before = tiers(worlds.world)
+  const worlds = new FollowedSteering(() => worlds.follow(sent(policies.snapshot)))
+  worlds.follow(sent(policies.snapshot))
+  const before = tiers(worlds.snapshot)
   policies.intern([code('NET-A'), code('NET-B')])
-  t.strictSame(tiers(worlds.world), before, 'not before')
+  t.strictSame(tiers(worlds.snapshot), before, 'not before')
   worlds.catchUp()
-  t.equal(worlds.world.policyCount, 2)
-  t.strictSame(tiers(worlds.world), tiers(policies.world))
+  t.equal(worlds.snapshot.policyCount, 2)
+  t.strictSame(tiers(worlds.snapshot), tiers(policies.snapshot))
 })

@@ -4,22 +4,22 @@ import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
 import type { SetupContext } from './directive.ts'
 import type { Feed } from './feed.ts'
-import { answererOf, type SharedVersion } from './file-zone.ts'
+import { answererOf, type VersionMemory } from './file-zone.ts'
 import { FileZoneTable, type ServedZone } from './file-zones.ts'
 import { SignatureWatch } from './signature-watch.ts'
 import type { SetKey, VersionSource } from './zone-versions.ts'
 
 /** A zone on its way to other threads. */
-interface SharedZone {
+interface PublishedZone {
   readonly zone: Uint8Array
-  readonly shared: SharedVersion | undefined
+  readonly shared: VersionMemory | undefined
 }
 
 /** A zone as its owner has it, on the control thread. */
 export interface OwnedZone extends ServedZone {
   readonly zoneText: string
   /** What other threads need of the version in force; undefined = there is none. */
-  readonly shared: SharedVersion | undefined
+  readonly shared: VersionMemory | undefined
   /** Of the SOA in force. */
   readonly serial: number
   /** What differs from the version published before; undefined = anything may. */
@@ -29,9 +29,9 @@ export interface OwnedZone extends ServedZone {
 }
 
 /** The zones of one directive in every thread: the control thread loads them, the others read the same images. */
-export class SharedFileZones {
+export class ThreadedFileZones {
   readonly table = new FileZoneTable()
-  readonly #feed: Feed<readonly SharedZone[]>
+  readonly #feed: Feed<readonly PublishedZone[]>
   /** What was published last, as text: versions, in order. */
   #published = ''
   readonly #versions: VersionSource
@@ -52,7 +52,7 @@ export class SharedFileZones {
     c.onShutdown(() => watch.stop())
     this.nsInAuthority = !c.block.directives.includes('minimal')
     this.#versions = c.block.zoneVersions.source()
-    this.#feed = c.feed<readonly SharedZone[]>((zones) => this.#follow(zones))
+    this.#feed = c.feed<readonly PublishedZone[]>((zones) => this.#follow(zones))
   }
 
   /** On the control thread, whenever there may be other zones or versions: puts them in force everywhere. */
@@ -85,7 +85,7 @@ export class SharedFileZones {
     }
   }
 
-  #follow(zones: readonly SharedZone[]): void {
+  #follow(zones: readonly PublishedZone[]): void {
     const answerers = new Map<number, ZoneAnswerer>()
     const served = zones.map(({ zone, shared }) => {
       if (shared === undefined) return { zone, answerer: undefined }

@@ -7,7 +7,7 @@ import { type GeoCode, scanGeoCode } from '../../../src/geo/code.ts'
 import { UNKNOWN_LOCATION } from '../../../src/geo/location.ts'
 import type { Locator } from '../../../src/geo/locator.ts'
 import { scanNet } from '../../../src/geo/net.ts'
-import { SharedZones } from '../../../src/plugins/kuadrant/shared-zones.ts'
+import { ThreadedZones } from '../../../src/plugins/kuadrant/threaded-zones.ts'
 import { ControlWiring, DataWiring } from '../../../src/server/wiring.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
@@ -42,7 +42,7 @@ function pair() {
     () => false,
   )
   const control = new ControlWiring()
-  const here = new SharedZones({ log, feed: (follow) => control.feed(follow) })
+  const here = new ThreadedZones({ log, feed: (follow) => control.feed(follow) })
   const posted: [number, unknown][] = []
   const deliver = (): void => {
     for (const [index, value] of posted.splice(0)) data.follow(index, structuredClone(value))
@@ -56,11 +56,11 @@ function pair() {
         deliver()
       },
     })
-    return { data, zones: new SharedZones({ log, feed: (follow) => data.feed(follow) }) }
+    return { data, zones: new ThreadedZones({ log, feed: (follow) => data.feed(follow) }) }
   }
   const { data, zones: there } = start()
   control.onPublish = (index, value) => posted.push([index, value])
-  const late = (): SharedZones => {
+  const late = (): ThreadedZones => {
     const { data, zones } = start()
     for (const [index, value] of control.values()) data.follow(index, structuredClone(value))
     return zones
@@ -69,7 +69,7 @@ function pair() {
 }
 
 /** The addresses that `zones` answer with. */
-function ask(zones: SharedZones, name: string, from = '192.0.2.1'): string {
+function ask(zones: ThreadedZones, name: string, from = '192.0.2.1'): string {
   const tx = transaction({ name, from })
   const status = zones.answerer!.answer(tx.query, tx.response)
   if (status !== AnswerStatus.Answered) return `status ${status}`
@@ -85,7 +85,7 @@ const address = (...octets: number[]) => ({
 })
 
 /** Image and table, with an empty zone that is published. */
-function open(zones: SharedZones, image = new ZoneImage()) {
+function open(zones: ThreadedZones, image = new ZoneImage()) {
   const { table } = zones.open(locator, undefined, image)
   zones.serve({ image, table })
   const zone = image.addZone(wire('z.example.'))

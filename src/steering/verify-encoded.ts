@@ -1,10 +1,10 @@
-import { CHOICE_MAX, NO_POLICY, POLICY_WORD, TIER_COUNT_WORD, TIER_OFFSETS_WORD } from './words.ts'
+import { CHOICE_MAX, NO_POLICY, POLICY_WORD, TIER_COUNT_WORD, TIER_OFFSETS_WORD } from './encode.ts'
 
 /**
- * True if `count` words at `words[offset]` are such as `composeWords` makes for a set of `rdataCount`
+ * True if `count` words at `words[offset]` are such as `encodeSteering` makes for a set of `rdataCount`
  * rdata: whatever is drawn from them stays among them. `codeCounts`: codes of each policy there is.
  */
-export function areSteeringWords(
+export function isEncodedSteering(
   words: Uint32Array,
   offset: number,
   count: number,

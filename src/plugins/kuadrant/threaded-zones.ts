@@ -4,7 +4,11 @@ import type { Locator } from '../../geo/locator.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { Feed } from '../../plugin/feed.ts'
 import type { LoadedSnapshot } from '../../record/snapshot/load.ts'
-import { FollowedWorlds, type SharedWorld, shareWorld } from '../../steering/shared-world.ts'
+import {
+  FollowedSteering,
+  type SteeringSnapshotData,
+  steeringSnapshotData,
+} from '../../steering/snapshot-data.ts'
 import { GeoWeightSteerer } from '../../steering/steerer.ts'
 import { SteeringTable } from '../../steering/table.ts'
 import { type ArenaHandle, ZoneReader } from '../../zone/image/reader.ts'
@@ -26,21 +30,23 @@ const newRandom = (): Random => new Random(Math.trunc(systemClock.now() + Math.r
  * same memory, and are told only where it is:
  *
  *     control   ZoneImage ── buffer, after each compaction ──▶ ArenaHandle   data
- *               SteeringTable ── world, before zones that need it ──▶ FollowedWorlds
+ *               SteeringTable ── world, before zones that need it ──▶ FollowedSteering
  */
-export class SharedZones implements KuadrantSource {
+export class ThreadedZones implements KuadrantSource {
   answerer: ZoneAnswerer | undefined = undefined
   readonly #log: SetupContext['log']
   readonly #buffers: Feed<SharedArrayBuffer>
-  readonly #worlds: Feed<SharedWorld>
-  readonly #followed: FollowedWorlds
+  readonly #steeringSnapshots: Feed<SteeringSnapshotData>
+  readonly #followed: FollowedSteering
   #handle: ArenaHandle | undefined
 
   constructor(c: Pick<SetupContext, 'log' | 'feed'>) {
     this.#log = c.log
-    this.#worlds = c.feed<SharedWorld>((world) => this.#followed.follow(world))
+    this.#steeringSnapshots = c.feed<SteeringSnapshotData>((steeringSnapshot) =>
+      this.#followed.follow(steeringSnapshot),
+    )
     this.#buffers = c.feed<SharedArrayBuffer>((buffer) => this.#followBuffer(buffer))
-    this.#followed = new FollowedWorlds(() => this.#worlds.catchUp())
+    this.#followed = new FollowedSteering(() => this.#steeringSnapshots.catchUp())
   }
 
   /**
@@ -56,7 +62,8 @@ export class SharedZones implements KuadrantSource {
       locator,
       random: newRandom(),
       onError: (reason) => this.#log.error(`GEO classes were not rebuilt: ${reason}`),
-      onWorld: (world) => this.#worlds.publish(shareWorld(world)),
+      onSnapshot: (steeringSnapshot) =>
+        this.#steeringSnapshots.publish(steeringSnapshotData(steeringSnapshot)),
     })
     if (loaded !== undefined) {
       table.restore(loaded.facts.policies)

@@ -9,7 +9,7 @@ const RECENT_MAX = 4096
  * Words composed before, by all that they depend on. A cluster's records have the same few places and
  * weights over and over: finding their words costs a fraction of composing them.
  */
-export class RecentWords {
+export class RecentEncodings {
   readonly #words = new Map<string, Uint32Array>()
   /** What was asked for last, as often as not the next as well: comparing costs less than a key. */
   #lastCandidates: readonly Candidate[] = []
@@ -61,13 +61,13 @@ function areAlike(some: readonly Candidate[], others: readonly Candidate[]): boo
       a.isDefault === b.isDefault &&
       a.weight === b.weight &&
       a.ttlSeconds === b.ttlSeconds
-    if (!isSame || !areSharedAlike(some, others, i)) return false
+    if (!isSame || !haveEqualKeys(some, others, i)) return false
   }
   return true
 }
 
 /** True if candidate `i` of both has the same indexes, shared with the same ones before it. */
-function areSharedAlike(
+function haveEqualKeys(
   some: readonly Candidate[],
   others: readonly Candidate[],
   i: number,

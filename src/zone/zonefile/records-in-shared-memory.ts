@@ -2,7 +2,7 @@ import type { NodeIndex } from './node-index.ts'
 import type { ZoneRecords } from './records.ts'
 
 /** Records by owner as plain data; `ZoneRecords` says what is what. */
-export interface SharedRecords extends NodeIndex {
+export interface RecordsInSharedMemory extends NodeIndex {
   readonly firstRecord: Int32Array
   readonly nextRecord: Int32Array
   readonly type: Uint16Array
@@ -12,7 +12,7 @@ export interface SharedRecords extends NodeIndex {
 }
 
 /** A copy in memory that all threads may have, of what answers need, without room to grow. */
-export function shareRecords(records: ZoneRecords): SharedRecords {
+export function copyToSharedMemory(records: ZoneRecords): RecordsInSharedMemory {
   const { nodeCount, recordCount } = records
   return {
     octets: share(records.octets, records.octetCount),
