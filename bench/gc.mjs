@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { untilUp } from './peers/ask.mjs'
-import { masterFile, PLAIN_ZONE, plainLines, plainName } from './peers/content.mjs'
+import { masterFile, PLAIN_ZONE, plainLines, simpleName } from './peers/content.mjs'
 import { write } from './peers/files.mjs'
 import { saturate } from './peers/load.mjs'
 import { freePort } from './peers/ports.mjs'
@@ -23,7 +23,7 @@ write(join(directory, 'zone'), masterFile(PLAIN_ZONE, plainLines(NAMES)))
 const file = join(directory, 'queries.txt')
 write(
   file,
-  Array.from({ length: NAMES }, (_, i) => `${plainName(i)} A\n`),
+  Array.from({ length: NAMES }, (_, i) => `${simpleName(i)} A\n`),
 )
 const port = await freePort()
 const conf = join(directory, 'Corefile')

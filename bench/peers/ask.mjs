@@ -1,6 +1,6 @@
 // Asks a server single questions, to see that it answers what the others answer before it is timed.
 import { createSocket } from 'node:dgram'
-import { CLIENTS, ENDPOINTS, GEO_NAME, PLAIN_ZONE, plainAddress, plainName } from './content.mjs'
+import { CLIENTS, ENDPOINTS, GEO_NAME, PLAIN_ZONE, plainAddress, simpleName } from './content.mjs'
 
 const ASKS = 200
 /** Over 200 asks a share strays by 0.03 (one sigma); five of them are no accident. */
@@ -26,7 +26,7 @@ async function ask(port, name, subnet, waitMs = 2000) {
 export async function untilUp(server, port, { geo }, limitMs) {
   const end = Date.now() + limitMs
   while (Date.now() < end) {
-    const found = await ask(port, geo ? GEO_NAME : plainName(0), geo && CLIENTS.EU, 200).catch(
+    const found = await ask(port, geo ? GEO_NAME : simpleName(0), geo && CLIENTS.EU, 200).catch(
       () => {},
     )
     if (found?.length > 0) return
@@ -63,9 +63,9 @@ function verifyShares(peer, code, endpoints, counts) {
 async function verifyPlain(peer, port, names) {
   for (let i = 0; i < ASKS; i++) {
     const index = i === 0 ? names - 1 : Math.floor(Math.random() * names)
-    const found = await ask(port, plainName(index))
+    const found = await ask(port, simpleName(index))
     if (found?.join() === plainAddress(index)) continue
-    throw new Error(`${peer.name}: ${plainName(index)} (of ${PLAIN_ZONE}) is ${found}`)
+    throw new Error(`${peer.name}: ${simpleName(index)} (of ${PLAIN_ZONE}) is ${found}`)
   }
 }
 

@@ -16,7 +16,7 @@ export const ENDPOINTS = {
 /** One client network of each continent, as the first three octets of a /24. */
 export const CLIENTS = { EU: [81, 2, 69], NA: [8, 8, 8] }
 
-export const plainName = (i) => `n${i}.${PLAIN_ZONE}`
+export const simpleName = (i) => `n${i}.${PLAIN_ZONE}`
 export const plainAddress = (i) => `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`
 
 /** A master file of a zone with a SOA, a name server and those lines. */

@@ -10,7 +10,7 @@ import { cpus, loadavg, release, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { untilUp, verify } from './ask.mjs'
-import { CASES, DEFAULT_CASES, GEO_NAME, plainName } from './content.mjs'
+import { CASES, DEFAULT_CASES, GEO_NAME, simpleName } from './content.mjs'
 import { write } from './files.mjs'
 import { latency, saturate } from './load.mjs'
 import { composeMmdb } from './mmdb.mjs'
@@ -94,7 +94,7 @@ async function measure({ process: server, target }) {
 
 function writeQuestions(path, { geo, names }) {
   const count = Math.min(names, MAX_QUESTIONS)
-  const random = () => `${plainName(Math.floor(Math.random() * names))} A\n`
+  const random = () => `${simpleName(Math.floor(Math.random() * names))} A\n`
   write(path, geo ? `${GEO_NAME} A\n` : Array.from({ length: count }, random))
 }
 

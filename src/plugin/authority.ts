@@ -44,7 +44,7 @@ export function answerFromImage(
   tx.chainDepth += Math.max(0, answerer.chainSteps - 1)
   if (tx.chainDepth >= CHAIN_DEPTH_MAX) return tx.response.rcode
   const { chainEnd } = answerer
-  const asked = tx.server.requery(tx, answerer.chaseTarget, tx.query.qtype)
+  const asked = tx.server.lookupInternally(tx, answerer.chaseTarget, tx.query.qtype)
   return asked instanceof Promise
     ? asked.then((target) => finishChase(tx, target, chainEnd))
     : finishChase(tx, asked, chainEnd)

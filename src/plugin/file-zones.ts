@@ -6,8 +6,8 @@ import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 import { answerFromImage, withdrawAnswer } from './authority.ts'
 import type { Fallthrough } from './fallthrough.ts'
+import type { FastPathRole, FastPathSource } from './fast-path.ts'
 import type { Handler } from './handler.ts'
-import type { PlainLink, PlainSource } from './plain.ts'
 import type { Transaction } from './transaction.ts'
 import { ZoneSet } from './zone-set.ts'
 
@@ -71,8 +71,8 @@ export interface FileZonesOptions {
 }
 
 /** Answers out of zones that came from master files: what `file` and `auto` have in common. */
-export class FileZones implements Handler, PlainSource {
-  readonly plain: PlainLink = { kind: 'answer', source: this }
+export class FileZones implements Handler, FastPathSource {
+  readonly plain: FastPathRole = { kind: 'answer', source: this }
   readonly name: string
   readonly #next: Handler
   readonly #table: FileZoneTable

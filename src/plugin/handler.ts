@@ -1,4 +1,4 @@
-import type { PlainLink } from './plain.ts'
+import type { FastPathRole } from './fast-path.ts'
 import type { Transaction } from './transaction.ts'
 
 /** Returned by `serve` instead of an rcode: send nothing at all. */
@@ -21,7 +21,7 @@ export interface Handler {
   /** The directive's name. */
   readonly name: string
   /** What it does to plain queries; absent = it has to see every query. */
-  readonly plain?: PlainLink | undefined
+  readonly plain?: FastPathRole | undefined
   serve(tx: Transaction): number | Promise<number>
 }
 

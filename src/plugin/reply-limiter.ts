@@ -17,8 +17,8 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 export interface ReplyLimiter {
   /** Debits the reply in `tx.response`, whose rcode is final. `nowMs`: monotonic. @hot */
   decide(tx: Transaction, nowMs: number): Verdict
-  /** The same of the positive answer to `plainQuery`; `tx.query` has the addresses. @hot */
-  decidePlain(tx: Transaction, nowMs: number): Verdict
+  /** The same of the positive answer to `simpleQuery`; `tx.query` has the addresses. @hot */
+  decideFast(tx: Transaction, nowMs: number): Verdict
   /**
    * Debits the octets by which the reply to a query for `name` is longer than that; below 1 = none. True: it is to be
    * truncated, since too many such octets go out. @hot

@@ -17,7 +17,7 @@ export interface ServerView {
    * transaction that the caller reads and then gives back with `release`, or to undefined where no
    * block serves the name or the chain is deeper than CHAIN_DEPTH_MAX. `qname`: lower-case wire form.
    */
-  requery(
+  lookupInternally(
     tx: Transaction,
     qname: Uint8Array,
     qtype: number,

@@ -2,7 +2,7 @@ import type { Query } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import type { Exchange, PacketSource, QueryHandler } from '../transport/exchange.ts'
-import type { PlainLane } from './plain-lane.ts'
+import type { FastPath } from './fast-path.ts'
 import type { Server } from './server.ts'
 
 /** Default bound on queries that are in flight at once, over UDP and over TCP each. */
@@ -31,7 +31,7 @@ class ServerExchange implements Exchange {
 /** What a server looks like to the transports: exchanges out of a bounded pool. */
 export class ExchangePool implements QueryHandler<ServerExchange> {
   readonly #server: Server
-  readonly #lane: PlainLane
+  readonly #lane: FastPath
   readonly #inFlightMax: number
   readonly #idle: ServerExchange[] = []
   #inFlight = 0

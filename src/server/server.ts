@@ -16,8 +16,8 @@ import type { Logger } from '../telemetry/log.ts'
 import { HAND_OVER, STREAMED } from '../transport/exchange.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 import { DroppedCount, ServerCount, type ServerCounts } from './counters.ts'
-import { PlainLane } from './plain-lane.ts'
-import { prepareRequery, takePeerAsClient } from './requery.ts'
+import { FastPath } from './fast-path.ts'
+import { prepareInternalLookup, takePeerAsClient } from './internal-lookup.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { TransactionPool } from './transaction-pool.ts'
 
@@ -58,7 +58,7 @@ export interface ServerOptions {
 export class Server implements ServerView {
   readonly address: string
   /** The short way of plain queries. */
-  readonly lane: PlainLane
+  readonly lane: FastPath
   readonly #routing: RoutingTable
   readonly #clock: Clock
   readonly #log: Logger
@@ -78,7 +78,7 @@ export class Server implements ServerView {
   constructor(options: ServerOptions) {
     this.address = options.address
     this.#routing = new RoutingTable(options.blocks)
-    this.lane = new PlainLane(this.#routing, options.blocks, options.clock, this.address)
+    this.lane = new FastPath(this.#routing, options.blocks, options.clock, this.address)
     this.#clock = options.clock
     this.#log = options.log
     this.#counters = options.counters
@@ -144,14 +144,14 @@ export class Server implements ServerView {
     return this.#finishLater(tx, block, rcode, out)
   }
 
-  requery(
+  lookupInternally(
     tx: Transaction,
     qname: Uint8Array,
     qtype: number,
   ): Transaction | undefined | Promise<Transaction | undefined> {
     if (tx.chainDepth >= CHAIN_DEPTH_MAX) return undefined
     const nested = this.#pool.take()
-    prepareRequery(nested, tx, qname, qtype)
+    prepareInternalLookup(nested, tx, qname, qtype)
     const block = this.#routing.find(nested)
     // A view has looked at the client, and the answer depends on that even where no block was found.
     tx.response.scopeBits = Math.max(tx.response.scopeBits, nested.response.scopeBits)
@@ -167,11 +167,11 @@ export class Server implements ServerView {
     nested.zone = block.zoneText
     nested.view = block.viewName
     const rcode = block.debug ? block.chain.serve(nested) : this.#guard(nested, block)
-    if (typeof rcode === 'number') return this.#settleRequery(nested, rcode)
-    return rcode.then((later) => this.#settleRequery(nested, later))
+    if (typeof rcode === 'number') return this.#settleInternalLookup(nested, rcode)
+    return rcode.then((later) => this.#settleInternalLookup(nested, later))
   }
 
-  #settleRequery(nested: Transaction, rcode: number): Transaction | undefined {
+  #settleInternalLookup(nested: Transaction, rcode: number): Transaction | undefined {
     if (rcode === DROP) {
       this.#pool.give(nested)
       return undefined

@@ -32,7 +32,7 @@ function server(fill: ((tx: Transaction) => void) | undefined, late = false) {
     address: 'dns://:53',
     zones: { apexOctets: () => 0 },
     isHandingOver: false,
-    requery: (tx, qname, qtype) => {
+    lookupInternally: (tx, qname, qtype) => {
       asked.push({ name: qname.slice(0, qname.indexOf(0) + 1), type: qtype, depth: tx.chainDepth })
       if (fill === undefined) return undefined
       const nested = transaction({ name: 'www.example.net.' }, view)

@@ -36,7 +36,7 @@ function start(verdict: Verdict, amplifies: (octets: number) => boolean = () => 
       asked.push(`${tx.response.rcode}`)
       return verdict
     },
-    decidePlain: () => verdict,
+    decideFast: () => verdict,
     amplifies: (_tx, _name, octets) => amplifies(octets),
   }
   const server = new Server({

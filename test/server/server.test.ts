@@ -508,7 +508,7 @@ t.test('requery', async (t) => {
         tx.server.release(got)
         return 0
       }
-      const got = tx.server.requery(tx, qname, 16)
+      const got = tx.server.lookupInternally(tx, qname, 16)
       if (wait !== got instanceof Promise) throw new Error('waits or not')
       return got instanceof Promise ? got.then(finish) : finish(got)
     })
@@ -599,7 +599,7 @@ t.test('a requery is of the same client, and its scope is ours', async (t) => {
     // As `geoip` with `edns-subnet` does.
     tx.query.clientAddress = Uint8Array.of(10, 0, 0, 0, ...new Array(12).fill(0))
     tx.query.clientIsEcs = true
-    const got = tx.server.requery(tx, target, 1)
+    const got = tx.server.lookupInternally(tx, target, 1)
     if (got !== undefined && !(got instanceof Promise)) tx.server.release(got)
     return says('org').serve(tx)
   })
@@ -624,7 +624,7 @@ t.test('requeries end', async (t) => {
   let deepest = 0
   const loop = chain((tx) => {
     deepest = Math.max(deepest, tx.chainDepth)
-    const got = tx.server.requery(tx, tx.query.qname, 1)
+    const got = tx.server.lookupInternally(tx, tx.query.qname, 1)
     if (got === undefined || got instanceof Promise) return 2
     tx.server.release(got)
     return 2

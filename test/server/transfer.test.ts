@@ -130,7 +130,7 @@ t.test('what a signed query has the server ask itself counts as signed', async (
   const asking: Handler = {
     name: 'asking',
     serve(tx) {
-      const nested = tx.server.requery(tx, other, RRType.A)
+      const nested = tx.server.lookupInternally(tx, other, RRType.A)
       if (nested === undefined || nested instanceof Promise) return Rcode.SERVFAIL
       asked = nested.response.rcode
       tx.server.release(nested)

@@ -33,7 +33,7 @@ export interface Question {
 export const lonelyServer: ServerView = {
   address: 'dns://:53',
   zones: { apexOctets: () => 0 },
-  requery: () => undefined,
+  lookupInternally: () => undefined,
   release: () => undefined,
   isHandingOver: false,
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { ENDPOINTS, GEO_ZONE, PLAIN_ZONE, plainAddress, plainName } from '../content.mjs'
+import { ENDPOINTS, GEO_ZONE, PLAIN_ZONE, plainAddress, simpleName } from '../content.mjs'
 import { write } from '../files.mjs'
 
 export const powerdns = {
@@ -54,6 +54,6 @@ function* geoZone() {
 
 function* plainZone(names) {
   yield head(PLAIN_ZONE)
-  for (let i = 0; i < names; i++) yield `    ${plainName(i)}:\n      - a: ${plainAddress(i)}\n`
+  for (let i = 0; i < names; i++) yield `    ${simpleName(i)}:\n      - a: ${plainAddress(i)}\n`
   yield '  services: {}\n'
 }

@@ -1,15 +1,20 @@
 import { EdeCode, Rcode } from '../../dns/iana/index.ts'
-import * as plain from '../../dns/message/plain-query.ts'
 import type { Query } from '../../dns/message/query.ts'
+import * as plain from '../../dns/message/simple-query.ts'
 import type { AddressSet } from '../../plugin/address-set.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type {
+  FastPathGuard,
+  FastPathObserver,
+  FastPathRole,
+  FastPathZone,
+} from '../../plugin/fast-path.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
-import type { PlainGate, PlainLink, PlainObserver, PlainPlace } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../plugin/zone-set.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { plainQuery } = plain
+const { simpleQuery } = plain
 
 /** What happens to a query that a policy matches. */
 export const Action = {
@@ -70,9 +75,9 @@ export interface AclCount {
 }
 
 /** Lets queries through, or answers them itself: the first policy that matches decides. */
-export class Acl implements Handler, PlainGate {
+export class Acl implements Handler, FastPathGuard {
   readonly name = 'acl'
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
   readonly #rules: readonly AclRule[]
   /** By rule: where its zones' counters start in a slot. Counter 0 counts what is allowed. */
@@ -87,7 +92,7 @@ export class Acl implements Handler, PlainGate {
       counters += rule.zoneTexts.length * ZONE_COUNTERS
     }
     this.#next = next
-    const observer = (place: PlainPlace): PlainObserver => new PlainAllowed(slots, place)
+    const observer = (place: FastPathZone): FastPathObserver => new FastPathAllowed(slots, place)
     this.plain = { kind: 'observe', gate: this, observer, next }
     this.#rules = rules
     this.#counterStart = starts
@@ -99,8 +104,8 @@ export class Acl implements Handler, PlainGate {
   passes(query: Query): boolean {
     for (let i = 0; i < this.#rules.length; i++) {
       const { zones, policies } = this.#rules[i]!
-      if (zones.match(plainQuery) === -1) continue
-      const action = decide(policies, plainQuery.qtype, query)
+      if (zones.match(simpleQuery) === -1) continue
+      const action = decide(policies, simpleQuery.qtype, query)
       if (action !== Action.None) return action === Action.Allow
     }
     return true
@@ -144,14 +149,14 @@ export class Acl implements Handler, PlainGate {
 }
 
 /** Counts plain queries of one place that were let through. */
-class PlainAllowed implements PlainObserver {
+class FastPathAllowed implements FastPathObserver {
   readonly readsAll = false
   readonly #slots: CounterSlots
-  readonly #place: PlainPlace
+  readonly #place: FastPathZone
   /** Undefined up to the first query: places that nobody asks have no metrics. */
   #counters: Float64Array | undefined = undefined
 
-  constructor(slots: CounterSlots, place: PlainPlace) {
+  constructor(slots: CounterSlots, place: FastPathZone) {
     this.#slots = slots
     this.#place = place
   }

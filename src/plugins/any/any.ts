@@ -1,7 +1,7 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { type Response, Section } from '../../dns/message/response.ts'
+import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 const TTL_SECONDS = 8482
@@ -13,7 +13,7 @@ const HINFO_RDATA = new Uint8Array(Buffer.from('\x0dANY obsoleted\x0cSee RFC 848
  */
 export class Any implements Handler {
   readonly name = 'any'
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
 
   constructor(next: Handler) {

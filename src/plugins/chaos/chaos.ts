@@ -1,7 +1,7 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { Section } from '../../dns/message/response.ts'
+import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 
@@ -26,7 +26,7 @@ export interface ChaosOptions {
  */
 export class Chaos implements Handler {
   readonly name = 'chaos'
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
   readonly #names: ZoneSet
   /** By index of the name: its TXT rdata; authors have one each. */

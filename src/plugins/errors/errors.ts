@@ -1,13 +1,13 @@
 import { printType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
+import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Reports the error that a plugin below left in the response. */
 export class Errors implements Handler {
   readonly name = 'errors'
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
   readonly #report: (report: string) => void
   readonly #admits: (tx: Transaction) => boolean

@@ -1,12 +1,12 @@
 import type { Query } from '../../dns/message/query.ts'
+import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** With `edns-subnet`: makes the address of a client subnet option the client, where there is one. */
 export class ClientFromSubnet implements Handler {
   readonly name = 'geoip'
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
 
   constructor(next: Handler) {

@@ -1,6 +1,6 @@
 import type { Response } from '../../dns/message/response.ts'
+import type { FastPathRole } from '../../plugin/fast-path.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
@@ -33,7 +33,7 @@ export function withFlag(mask: FlagMask, flag: number, on: boolean): FlagMask {
 /** Overrules flags of queries before, and of replies after the plugins below. */
 export class Header implements Handler {
   readonly name = 'header'
-  readonly plain: PlainLink | undefined
+  readonly plain: FastPathRole | undefined
   readonly #next: Handler
   readonly #querySet: number
   readonly #queryClear: number
@@ -42,7 +42,7 @@ export class Header implements Handler {
 
   constructor(next: Handler, query: FlagMask, response: FlagMask) {
     this.#next = next
-    this.plain = keepsPlain(query, response) ? { kind: 'pass', next } : undefined
+    this.plain = keepsFastPath(query, response) ? { kind: 'pass', next } : undefined
     this.#querySet = query.set
     this.#queryClear = query.clear
     this.#responseSet = response.set
@@ -75,7 +75,7 @@ export class Header implements Handler {
 }
 
 /** Plain answers have AA and never RA: who wants no more than that changes none of them. */
-function keepsPlain(query: FlagMask, response: FlagMask): boolean {
+function keepsFastPath(query: FlagMask, response: FlagMask): boolean {
   const changed = query.set | query.clear | (response.set & ~AA) | (response.clear & ~RA)
   return changed === 0
 }

@@ -2,8 +2,8 @@ import { Rcode } from '../../dns/iana/rcodes.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { answerFromImage, NOT_OURS, withdrawAnswer } from '../../plugin/authority.ts'
 import type { Fallthrough } from '../../plugin/fallthrough.ts'
+import type { FastPathRole, FastPathSource } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainLink, PlainSource } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 
@@ -13,9 +13,9 @@ export interface KuadrantSource {
 }
 
 /** Answers from the zones made of DNSRecords. */
-export class KuadrantHandler implements Handler, PlainSource {
+export class KuadrantHandler implements Handler, FastPathSource {
   readonly name = 'kuadrant'
-  readonly plain: PlainLink = { kind: 'answer', source: this }
+  readonly plain: FastPathRole = { kind: 'answer', source: this }
   /** Zones are told apart by the image alone. */
   readonly deepest = 0
   readonly #next: Handler

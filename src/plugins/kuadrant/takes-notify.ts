@@ -1,8 +1,8 @@
 import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { equalNames } from '../../dns/name/name.ts'
 import { printAddress } from '../../dns/text/address.ts'
+import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { KDRNT_ZONE } from '../../record/local-zone.ts'
 
@@ -39,7 +39,7 @@ function printSender({ query, tsigKey }: Transaction): string {
 export class TakesNotify implements Handler {
   readonly name = 'kuadrant'
   /** Plain queries are none of its business. */
-  readonly plain: PlainLink | undefined
+  readonly plain: FastPathRole | undefined
   readonly #zones: Handler
   readonly #next: Handler
   readonly #report: (text: string) => void

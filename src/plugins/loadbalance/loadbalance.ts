@@ -1,8 +1,8 @@
 import { Rcode, RRType } from '../../dns/iana/index.ts'
 import { type Response, Section, signedType } from '../../dns/message/response.ts'
 import type { AddressSet } from '../../plugin/address-set.ts'
+import type { FastPathRole } from '../../plugin/fast-path.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { RANKS_MAX, Reorder } from './reorder.ts'
@@ -42,7 +42,7 @@ export interface LoadbalanceOptions {
 /** Reorders addresses and mail exchanges in answers from below. */
 export class Loadbalance implements Handler {
   readonly name = 'loadbalance'
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
   readonly #weights: WeightSource | undefined
   readonly #preferred: readonly AddressSet[]

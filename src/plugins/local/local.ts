@@ -1,15 +1,15 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
-import * as plain from '../../dns/message/plain-query.ts'
 import { Section } from '../../dns/message/response.ts'
+import * as plain from '../../dns/message/simple-query.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { FastPathGuard, FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainGate, PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 import type { HashedName } from '../../zone/image/hashed-name.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { plainQuery } = plain
+const { simpleQuery } = plain
 
 /** A week: these answers never change. */
 const TTL_SECONDS = 604_800
@@ -39,9 +39,9 @@ const SOA = Uint8Array.of(
 )
 
 /** Answers for the zones above, for names below `localhost`, and for names that begin with `localhost` if asked to. */
-export class Local implements Handler, PlainGate {
+export class Local implements Handler, FastPathGuard {
   readonly name = 'local'
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
   readonly #zones = new ZoneSet(ZONES)
   readonly #slots: CounterSlots
@@ -58,8 +58,8 @@ export class Local implements Handler, PlainGate {
 
   /** All names but those that it answers for. @hot */
   passes(): boolean {
-    if (this.#zones.match(plainQuery) !== -1) return false
-    return !this.#answersPrefix || !beginsWithLocalhost(plainQuery)
+    if (this.#zones.match(simpleQuery) !== -1) return false
+    return !this.#answersPrefix || !beginsWithLocalhost(simpleQuery)
   }
 
   serve(tx: Transaction): number | Promise<number> {

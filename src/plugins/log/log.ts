@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { Rcode } from '../../dns/iana/index.ts'
-import * as plain from '../../dns/message/plain-query.ts'
+import * as plain from '../../dns/message/simple-query.ts'
+import type { FastPathObserver, FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainLink, PlainObserver } from '../../plugin/plain.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../plugin/zone-set.ts'
@@ -11,10 +11,10 @@ import type { HashedName } from '../../zone/image/hashed-name.ts'
 import type { LineFormat } from './format.ts'
 import * as memory from './memory.ts'
 import type { RecordPrinter } from './printer.ts'
-import { composePlainRecord, composeRecord, RECORD_WORDS_MAX } from './record.ts'
+import { composeRecord, composeSimpleRecord, RECORD_WORDS_MAX } from './record.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { plainQuery } = plain
+const { simpleQuery } = plain
 const { recordWords } = memory
 
 export const CLASSES = ['all', 'success', 'denial', 'error'] as const
@@ -41,7 +41,7 @@ export interface LogOut {
 /** Writes a line per query. The first rule that the name matches decides, whatever its classes. */
 export class Log implements Handler {
   readonly name = 'log'
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
   readonly #rules: readonly LogRule[]
   readonly #out: LogOut
@@ -50,7 +50,7 @@ export class Log implements Handler {
     this.#next = next
     this.#rules = rules
     this.#out = out
-    const observer = rules.some(logsAnswers) ? new PlainLog(rules, out) : undefined
+    const observer = rules.some(logsAnswers) ? new FastPathLog(rules, out) : undefined
     this.plain = { kind: 'observe', observer: () => observer, next }
   }
 
@@ -81,7 +81,7 @@ export class Log implements Handler {
 }
 
 /** Logs plain queries as `Log` does. */
-class PlainLog implements PlainObserver {
+class FastPathLog implements FastPathObserver {
   readonly readsAll: boolean
   readonly #rules: readonly LogRule[]
   readonly #out: LogOut
@@ -100,18 +100,18 @@ class PlainLog implements PlainObserver {
 
   /** @hot */
   observe(tx: Transaction): void {
-    const rule = this.#isOne ? 0 : ruleOf(this.#rules, plainQuery)
+    const rule = this.#isOne ? 0 : ruleOf(this.#rules, simpleQuery)
     if (rule === -1 || !this.#logs[rule]!) return
     const { hasMetadata, asked } = this.#rules[rule]!.format
     const { records, printer, clock } = this.#out
     if (records === undefined || hasMetadata) {
-      composePlainRecord(recordWords, 0, tx, rule, asked, clock)
+      composeSimpleRecord(recordWords, 0, tx, rule, asked, clock)
       printer.print(tx)
       return
     }
     const at = records.begin(RECORD_WORDS_MAX)
     if (at === -1) return
-    records.end(composePlainRecord(records.words, at, tx, rule, asked, clock))
+    records.end(composeSimpleRecord(records.words, at, tx, rule, asked, clock))
   }
 }
 

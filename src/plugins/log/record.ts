@@ -1,13 +1,13 @@
 import type { Clock } from '../../base/clock.ts'
 import { RRClass } from '../../dns/iana/classes.ts'
-import * as plain from '../../dns/message/plain-query.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
+import * as plain from '../../dns/message/simple-query.ts'
 import { DROP } from '../../plugin/handler.ts'
 import { finishedMs, isUnwritten, sentOctets, sentRcode } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { plainNameWords, plainQuery } = plain
+const { simpleNameWords, simpleQuery } = plain
 
 /*
  * A line of the log before it is text: all that a format can print of a query, metadata excepted, in 32-bit words of
@@ -113,7 +113,7 @@ export function composeRecord(
 }
 
 /** As `composeRecord`, of the plain query read last (dns/message/plain-query.ts) and its answer. @hot */
-export function composePlainRecord(
+export function composeSimpleRecord(
   words: Int32Array,
   at: number,
   tx: Transaction,
@@ -121,22 +121,22 @@ export function composePlainRecord(
   asked: boolean,
   clock: Clock,
 ): number {
-  const { flags, qnameOctets } = plainQuery
-  words[at + PORT_ID] = tx.query.peerPort | (plainQuery.id << 16)
-  words[at + QUESTION] = plainQuery.qtype | (RRClass.IN << 16)
-  const taken = plainQuery.hasEdns
-    ? Math.max(UDP_OCTETS_MIN, plainQuery.payloadOctets)
+  const { flags, qnameOctets } = simpleQuery
+  words[at + PORT_ID] = tx.query.peerPort | (simpleQuery.id << 16)
+  words[at + QUESTION] = simpleQuery.qtype | (RRClass.IN << 16)
+  const taken = simpleQuery.hasEdns
+    ? Math.max(UDP_OCTETS_MIN, simpleQuery.payloadOctets)
     : UDP_OCTETS_MIN
-  words[at + SIZES] = plainQuery.packetOctets | (taken << 16)
+  words[at + SIZES] = simpleQuery.packetOctets | (taken << 16)
   let set = AUTHORITATIVE
   if ((flags & HEADER_RECURSION_DESIRED) !== 0) set |= RECURSION_DESIRED
   if ((flags & HEADER_CHECKING_DISABLED) !== 0) set |= CHECKING_DISABLED
-  words[at + MANNER] = (set << FLAGS_SHIFT) | (plainQuery.dnssecOk ? DNSSEC_OK : 0)
+  words[at + MANNER] = (set << FLAGS_SHIFT) | (simpleQuery.dnssecOk ? DNSSEC_OK : 0)
   words[at + SENT] = tx.sentOctets
   composeDuration(words, at, finishedMs(tx, clock) - tx.startedMs)
   const name = composeClient(words, at, tx.query)
   const count = (qnameOctets + 3) >> 2
-  for (let i = 0; i < count; i++) words[name + i] = plainNameWords[i]!
+  for (let i = 0; i < count; i++) words[name + i] = simpleNameWords[i]!
   return endRecord(words, at, name + count, tx.query, qnameOctets, rule, asked)
 }
 

@@ -1,13 +1,13 @@
 import { isProof, type Response, Section } from '../../dns/message/response.ts'
+import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Takes the authority and additional sections off positive answers from below. */
 export class Minimal implements Handler {
   readonly name = 'minimal'
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
 
   constructor(next: Handler) {

@@ -1,12 +1,12 @@
+import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Offers the identifier; the server puts it into replies to queries with the NSID option. */
 export class Nsid implements Handler {
   readonly name = 'nsid'
   /** A query with the NSID option is not plain. */
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
   readonly #data: Uint8Array
 

@@ -1,14 +1,14 @@
 import type { Clock } from '../../base/clock.ts'
 import { Rcode, RRType } from '../../dns/iana/index.ts'
-import * as plain from '../../dns/message/plain-query.ts'
+import * as plain from '../../dns/message/simple-query.ts'
 import type { CounterSlots, Counts, SlotLabels } from '../../plugin/counter-slots.ts'
+import type { FastPathObserver, FastPathRole, FastPathZone } from '../../plugin/fast-path.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
-import type { PlainLink, PlainObserver, PlainPlace } from '../../plugin/plain.ts'
 import { finishedMs, sentOctets, sentRcode } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { plainQuery } = plain
+const { simpleQuery } = plain
 
 /** Query types that have a label value of their own; every other type is `other`. */
 export const TYPES = [
@@ -123,7 +123,7 @@ const OCTETS_COUNTERS = OCTETS_BUCKETS.length + 2
 /** Counts queries and replies as integers; the metrics page is made from them when somebody asks. */
 export class Prometheus implements Handler {
   readonly name = 'prometheus'
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
   readonly #clock: Clock
   readonly #slots: CounterSlots
@@ -167,9 +167,9 @@ export class Prometheus implements Handler {
     counters[this.#responseOf(tx.response.answeredBy) + rcode]! += 1
   }
 
-  #observerAt(place: PlainPlace): PlainObserver {
+  #observerAt(place: FastPathZone): FastPathObserver {
     const response = this.#responseOf(place.answeredBy) + Rcode.NOERROR
-    return new PlainCounter(this.#clock, this.#slots, place, response)
+    return new FastPathCounter(this.#clock, this.#slots, place, response)
   }
 
   /** Where the responses of a plugin are counted, by rcode. */
@@ -199,17 +199,17 @@ export class Prometheus implements Handler {
 }
 
 /** Counts plain queries of one place, as `Prometheus` does. */
-class PlainCounter implements PlainObserver {
+class FastPathCounter implements FastPathObserver {
   readonly readsAll = false
   readonly #clock: Clock
   readonly #slots: CounterSlots
-  readonly #place: PlainPlace
+  readonly #place: FastPathZone
   /** Which counter is that of its responses. */
   readonly #response: number
   /** Undefined up to the first query: places that nobody asks have no metrics. */
   #counters: Float64Array | undefined = undefined
 
-  constructor(clock: Clock, slots: CounterSlots, place: PlainPlace, response: number) {
+  constructor(clock: Clock, slots: CounterSlots, place: FastPathZone, response: number) {
     this.#clock = clock
     this.#slots = slots
     this.#place = place
@@ -219,10 +219,10 @@ class PlainCounter implements PlainObserver {
   /** @hot */
   observe(tx: Transaction): void {
     const counters = this.#counters ?? this.#begin()
-    countRequest(counters, tx.query.peerFamily - 1, plainQuery.qtype)
-    if (plainQuery.dnssecOk) counters[DNSSEC_OK]! += 1
+    countRequest(counters, tx.query.peerFamily - 1, simpleQuery.qtype)
+    if (simpleQuery.dnssecOk) counters[DNSSEC_OK]! += 1
     countSeconds(counters, finishedMs(tx, this.#clock) - tx.startedMs)
-    countOctets(counters, REQUEST_START, plainQuery.packetOctets)
+    countOctets(counters, REQUEST_START, simpleQuery.packetOctets)
     countOctets(counters, RESPONSE_START, tx.sentOctets)
     counters[this.#response]! += 1
   }

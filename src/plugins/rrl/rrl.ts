@@ -1,9 +1,9 @@
 import { Debit, type Rate, RateTable, ticksOf } from '../../base/rate-table.ts'
 import { TabulationHash } from '../../base/tabulation-hash.ts'
 import { Opcode, Rcode, RRType } from '../../dns/iana/index.ts'
-import * as plain from '../../dns/message/plain-query.ts'
 import type { Query } from '../../dns/message/query.ts'
 import { type Response, Section } from '../../dns/message/response.ts'
+import * as plain from '../../dns/message/simple-query.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import { type ReplyLimiter, Verdict } from '../../plugin/reply-limiter.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
@@ -13,7 +13,7 @@ import { Category, type RrlOptions } from './options.ts'
 import type { Asked, LimitReports } from './reports.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { plainQuery, plainSuffixHash } = plain
+const { simpleQuery, simpleSuffixHash } = plain
 
 /** Where the counters of a slot are. */
 export const RrlCount = {
@@ -92,12 +92,12 @@ export class Rrl implements ReplyLimiter {
   }
 
   /** @hot */
-  decidePlain(tx: Transaction, nowMs: number): Verdict {
+  decideFast(tx: Transaction, nowMs: number): Verdict {
     const { zones } = this.#options
     if (this.#table === undefined || this.#isExempt(tx.query)) return Verdict.Send
-    if (zones !== undefined && zones.match(plainQuery) === -1) return Verdict.Send
-    const name = plainSuffixHash[0]!
-    return this.#decide(tx, plainQuery, Category.Response, name, plainQuery.qtype, nowMs)
+    if (zones !== undefined && zones.match(simpleQuery) === -1) return Verdict.Send
+    const name = simpleSuffixHash[0]!
+    return this.#decide(tx, simpleQuery, Category.Response, name, simpleQuery.qtype, nowMs)
   }
 
   /** @hot */

@@ -4,8 +4,8 @@ import { parseMessage } from '../../dns/message/message.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
 import { Section } from '../../dns/message/response.ts'
 import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
+import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { PlainLink } from '../../plugin/plain.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneVersions } from '../../plugin/zone-versions.ts'
 import type { ZoneDifference } from '../../zone/history/diff.ts'
@@ -45,7 +45,7 @@ export interface TransferParts {
  */
 export class Transfer implements Handler {
   readonly name = 'transfer'
-  readonly plain: PlainLink
+  readonly plain: FastPathRole
   readonly #next: Handler
   readonly #parts: TransferParts
   /** Under way, with the address of the peer. */

@@ -10,8 +10,8 @@ import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { AdditionalSection } from './additional.ts'
 import { DenialProofs } from './denial.ts'
+import { FastAnswers } from './fast-answers.ts'
 import { Match, NameFinder } from './name-finder.ts'
-import { PlainAnswers } from './plain-answers.ts'
 import { RRsetAdder } from './rrset-adder.ts'
 import type { Steerer } from './steerer.ts'
 import type { ZoneDirectory } from './zone-directory.ts'
@@ -80,7 +80,7 @@ type Step = (typeof Step)[keyof typeof Step]
 export class ZoneAnswerer {
   readonly reader: ZoneReader
   /** For queries that need no more; undefined = none does. */
-  readonly plain: PlainAnswers | undefined
+  readonly plain: FastAnswers | undefined
   /** After ChaseOutside: the target, lower-case wire form; valid until the next `answer`. */
   chaseTarget: Uint8Array = new Uint8Array(256)
   chaseTargetOctets = 0
@@ -120,7 +120,7 @@ export class ZoneAnswerer {
     this.#additional = new AdditionalSection(reader, this.#finder, this.#adder)
     this.#denial = new DenialProofs(reader, this.#adder)
     this.#apexNsInAuthority = options.apexNsInAuthority ?? false
-    this.plain = this.#apexNsInAuthority ? undefined : new PlainAnswers(reader, steerer)
+    this.plain = this.#apexNsInAuthority ? undefined : new FastAnswers(reader, steerer)
     this.#chainMax = options.chainMax ?? CHAIN_MAX
     assert(this.#chainMax <= CHAIN_MAX, 'chainMax within CHAIN_MAX')
     this.#targets = Array.from({ length: this.#chainMax }, () => new NameBuffer())

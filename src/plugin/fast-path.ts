@@ -11,7 +11,7 @@ import type { Transaction } from './transaction.ts'
  */
 
 /** Where a chain's plain answers come from. */
-export interface PlainSource {
+export interface FastPathSource {
   /** The directive's name. */
   readonly name: string
   /** Another object whenever `find` may have another answer for any query; undefined = it has none for any. */
@@ -23,7 +23,7 @@ export interface PlainSource {
 }
 
 /** Where plain queries are answered: what is the same for all of them that come by one way. */
-export interface PlainPlace {
+export interface FastPathZone {
   /** Label values of metrics, as in `SlotLabels`. */
   readonly server: string
   readonly zone: string
@@ -33,10 +33,10 @@ export interface PlainPlace {
 }
 
 /**
- * Sees plain queries with their answers, which are NOERROR. It finds the question in `plainQuery`
+ * Sees plain queries with their answers, which are NOERROR. It finds the question in `simpleQuery`
  * (dns/message/plain-query.ts), and in `tx` the addresses, `sentOctets` and the times.
  */
-export interface PlainObserver {
+export interface FastPathObserver {
   /** True: it reads more of `tx`, which then has all but the records of the answer. */
   readonly readsAll: boolean
   /** @hot */
@@ -44,21 +44,21 @@ export interface PlainObserver {
 }
 
 /**
- * Tells which plain queries a link has to see itself. It finds the question in `plainQuery`, and in `query` the
+ * Tells which plain queries a link has to see itself. It finds the question in `simpleQuery`, and in `query` the
  * addresses alone.
  */
-export interface PlainGate {
+export interface FastPathGuard {
   /** False: the whole chain serves the query. Changes and counts nothing: others may have to see it yet. @hot */
   passes(query: Query): boolean
 }
 
 /** What a link does to plain queries and their answers. */
-export type PlainLink =
+export type FastPathRole =
   /** Nothing. `ifOne`: where the answer has one record. `gate`: to those that it lets pass. */
   | {
       readonly kind: 'pass'
       readonly ifOne?: boolean
-      readonly gate?: PlainGate
+      readonly gate?: FastPathGuard
       readonly next: Handler
     }
   /** Takes the network of a client subnet for the client. */
@@ -66,34 +66,34 @@ export type PlainLink =
   /** Counts or logs the answer, changes nothing, and does not read its records. `gate`: as above. */
   | {
       readonly kind: 'observe'
-      readonly gate?: PlainGate
+      readonly gate?: FastPathGuard
       /** Makes what observes the answers of a place; undefined = they need not be. */
-      readonly observer: (place: PlainPlace) => PlainObserver | undefined
+      readonly observer: (place: FastPathZone) => FastPathObserver | undefined
       readonly next: Handler
     }
   /** Answers. */
-  | { readonly kind: 'answer'; readonly source: PlainSource }
+  | { readonly kind: 'answer'; readonly source: FastPathSource }
 
 /** What a whole chain does to plain queries. */
-export interface PlainChain {
-  readonly source: PlainSource
+export interface FastPathChain {
+  readonly source: FastPathSource
   /** Whether a client subnet says who the client is. */
   readonly takesSubnet: boolean
   /** From the innermost on. */
-  readonly observers: readonly PlainObserver[]
+  readonly observers: readonly FastPathObserver[]
   /** Queries that one of them does not let pass are not plain. */
-  readonly gates: readonly PlainGate[]
+  readonly gates: readonly FastPathGuard[]
   /** True where only answers of one record are plain. */
   readonly onlyOne: boolean
 }
 
 /** `at`: where the chain is. Undefined = some link has to see every query. */
-export function planPlain(
+export function planFastPath(
   chain: Handler,
-  at: Omit<PlainPlace, 'answeredBy'>,
-): PlainChain | undefined {
-  const makers: ((place: PlainPlace) => PlainObserver | undefined)[] = []
-  const gates: PlainGate[] = []
+  at: Omit<FastPathZone, 'answeredBy'>,
+): FastPathChain | undefined {
+  const makers: ((place: FastPathZone) => FastPathObserver | undefined)[] = []
+  const gates: FastPathGuard[] = []
   let takesSubnet = false
   let onlyOne = false
   for (let link = chain.plain; link !== undefined; link = link.next.plain) {

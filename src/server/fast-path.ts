@@ -2,24 +2,24 @@ import type { Clock } from '../base/clock.ts'
 import { copyOctets, equalOctets } from '../base/octets.ts'
 import * as packets from '../base/packet-memory.ts'
 import { RRClass } from '../dns/iana/classes.ts'
-import * as plain from '../dns/message/plain-query.ts'
 import type { Query } from '../dns/message/query.ts'
-import { type PlainChain, type PlainGate, planPlain } from '../plugin/plain.ts'
+import * as plain from '../dns/message/simple-query.ts'
+import { type FastPathChain, type FastPathGuard, planFastPath } from '../plugin/fast-path.ts'
 import { type ReplyLimiter, Verdict } from '../plugin/reply-limiter.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import { type PacketSource, SILENT } from '../transport/exchange.ts'
-import type { PlainAnswers } from '../zone/lookup/plain-answers.ts'
-import { takePeerAsClient } from './requery.ts'
+import type { FastAnswers } from '../zone/lookup/fast-answers.ts'
+import { takePeerAsClient } from './internal-lookup.ts'
 import type { RoutedBlock, RoutingTable } from './routing.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { packetView } = packets
-const { parsePlainQuery, plainQuery } = plain
+const { parseSimpleQuery, simpleQuery } = plain
 
 /** A block whose plain queries need not go through its chain. */
-interface PlainPath {
+interface FastRoute {
   readonly block: RoutedBlock
-  readonly chain: PlainChain
+  readonly chain: FastPathChain
   /** Whether there is an observer that does. */
   readonly readsAll: boolean
   /** Whether there is an observer, a gate or a limiter, which may read the addresses. */
@@ -30,21 +30,21 @@ interface PlainPath {
  * The short way of a query through a server: a plain one (see plugin/plain.ts) of a chain that was planned for
  * such, read and answered in the memory of its packet. Whatever is not plain is left as it is, for `Server.serve`.
  *
- *     parsePlainQuery ─▶ the zone found last, or routing, source, apex ─▶ PlainAnswers ─▶ who observes
+ *     parseSimpleQuery ─▶ the zone found last, or routing, source, apex ─▶ FastAnswers ─▶ who observes
  *
  * Where no zone is deeper than the one found last, a name in that is in no other, and one comparison says that it
  * is there.
  */
-export class PlainLane {
+export class FastPath {
   readonly #routing: RoutingTable
   readonly #clock: Clock
-  readonly #paths: ReadonlyMap<RoutedBlock, PlainPath>
+  readonly #paths: ReadonlyMap<RoutedBlock, FastRoute>
   /** False = no query is plain here. */
   readonly #isOpen: boolean
   /** Of the zone found last. */
-  #path: PlainPath | undefined = undefined
+  #path: FastRoute | undefined = undefined
   #holder: object | undefined = undefined
-  #answers: PlainAnswers | undefined = undefined
+  #answers: FastAnswers | undefined = undefined
   readonly #apex: Uint8Array = new Uint8Array(256)
   #apexOctets = 0
   #apexHash = 0
@@ -60,9 +60,9 @@ export class PlainLane {
     this.#routing = routing
     this.#clock = clock
     this.#paths = new Map(
-      blocks.flatMap((block): [RoutedBlock, PlainPath][] => {
+      blocks.flatMap((block): [RoutedBlock, FastRoute][] => {
         const at = { server, zone: block.zoneText, view: block.viewName }
-        const chain = planPlain(block.chain, at)
+        const chain = planFastPath(block.chain, at)
         // What a bug does to a query of a block with `debug`, the chain alone knows.
         if (chain === undefined || block.debug || block.waits === true) return []
         const readsAll = chain.observers.some((observer) => observer.readsAll)
@@ -86,11 +86,11 @@ export class PlainLane {
     source: PacketSource,
     slot: number,
   ): number {
-    if (!this.#isOpen || !parsePlainQuery(at, octets) || !this.#find()) return 0
+    if (!this.#isOpen || !parseSimpleQuery(at, octets) || !this.#find()) return 0
     const { block, chain, readsAll, readsPeer } = this.#path!
     const answers = this.#answers!
     const { query, response } = tx
-    const hasSubnet = plainQuery.ecsFamily !== 0
+    const hasSubnet = simpleQuery.ecsFamily !== 0
     response.scopeBits = 0
     if (hasSubnet) takeSubnet(query)
     if (readsPeer) source.describe(slot, query)
@@ -121,10 +121,10 @@ export class PlainLane {
     // For its counters.
     tx.zone = block.zoneText
     tx.view = block.viewName
-    const verdict = limiter.decidePlain(tx, nowMs)
+    const verdict = limiter.decideFast(tx, nowMs)
     if (verdict === Verdict.Drop) return SILENT
-    const gainedOctets = octets - plainQuery.packetOctets
-    if (verdict === Verdict.Send && !limiter.amplifies(tx, plainQuery, gainedOctets, nowMs)) {
+    const gainedOctets = octets - simpleQuery.packetOctets
+    if (verdict === Verdict.Send && !limiter.amplifies(tx, simpleQuery, gainedOctets, nowMs)) {
       return octets
     }
     tx.response.scopeBits = 0
@@ -133,35 +133,35 @@ export class PlainLane {
 
   /** Finds the path of the query read last, with its records. */
   #find(): boolean {
-    const label = plainQuery.labelCount - this.#apexLabels
+    const label = simpleQuery.labelCount - this.#apexLabels
     if (this.#apexLabels === -1 || label < 0 || !this.#isIn(label)) return this.#findAnew()
-    return this.#answers!.find(this.#zone, plainQuery.labelOffset[label]!)
+    return this.#answers!.find(this.#zone, simpleQuery.labelOffset[label]!)
   }
 
   /** Whether what the query's name is from `label` on is the apex found last, and all is as it was then. */
   #isIn(label: number): boolean {
-    if (plainQuery.suffixHash[label] !== this.#apexHash) return false
+    if (simpleQuery.suffixHash[label] !== this.#apexHash) return false
     if (this.#path!.chain.source.holder !== this.#holder) return false
     const { reader } = this.#answers!
     reader.refresh()
     if (reader.version !== this.#version || reader.handle.buffer !== this.#buffer) return false
-    const start = plainQuery.labelOffset[label]!
+    const start = simpleQuery.labelOffset[label]!
     const octets = this.#apexOctets
-    if (plainQuery.qnameOctets - start !== octets) return false
-    return equalOctets(plainQuery.qname, start, this.#apex, 0, octets)
+    if (simpleQuery.qnameOctets - start !== octets) return false
+    return equalOctets(simpleQuery.qname, start, this.#apex, 0, octets)
   }
 
   #findAnew(): boolean {
     this.#apexLabels = -1
-    const block = this.#routing.findUnconditional(plainQuery)
+    const block = this.#routing.findUnconditional(simpleQuery)
     const path = block === undefined ? undefined : this.#paths.get(block)
     if (path === undefined) return false
     const { source } = path.chain
-    const answers = source.find(plainQuery)?.plain
+    const answers = source.find(simpleQuery)?.plain
     if (answers === undefined) return false
     const { reader } = answers
     reader.refresh()
-    const zone = reader.matchZone(plainQuery, 0)
+    const zone = reader.matchZone(simpleQuery, 0)
     if (zone === 0) return false
     this.#path = path
     this.#answers = answers
@@ -171,15 +171,15 @@ export class PlainLane {
     this.#buffer = reader.handle.buffer
     const label = reader.zoneLabel
     this.#keepApex(label, Math.max(this.#routing.deepest, source.deepest, reader.deepest))
-    return answers.find(zone, plainQuery.labelOffset[label]!)
+    return answers.find(zone, simpleQuery.labelOffset[label]!)
   }
 
   #keepApex(label: number, deepest: number): void {
-    const start = plainQuery.labelOffset[label]!
-    this.#apexOctets = plainQuery.qnameOctets - start
-    copyOctets(plainQuery.qname, start, this.#apex, 0, this.#apexOctets)
-    this.#apexHash = plainQuery.suffixHash[label]!
-    const labels = plainQuery.labelCount - label
+    const start = simpleQuery.labelOffset[label]!
+    this.#apexOctets = simpleQuery.qnameOctets - start
+    copyOctets(simpleQuery.qname, start, this.#apex, 0, this.#apexOctets)
+    this.#apexHash = simpleQuery.suffixHash[label]!
+    const labels = simpleQuery.labelCount - label
     if (labels >= deepest) this.#apexLabels = labels
   }
 
@@ -200,43 +200,43 @@ export class PlainLane {
 }
 
 /** @hot */
-function passesAll(gates: readonly PlainGate[], query: Query): boolean {
+function passesAll(gates: readonly FastPathGuard[], query: Query): boolean {
   for (let i = 0; i < gates.length; i++) if (!gates[i]!.passes(query)) return false
   return true
 }
 
 /** What observers that read all read of a query. */
 function describeQuery(query: Query): void {
-  query.packetOctets = plainQuery.packetOctets
-  query.id = plainQuery.id
-  query.flags = plainQuery.flags
+  query.packetOctets = simpleQuery.packetOctets
+  query.id = simpleQuery.id
+  query.flags = simpleQuery.flags
   query.opcode = 0
-  query.qtype = plainQuery.qtype
+  query.qtype = simpleQuery.qtype
   query.qclass = RRClass.IN
-  query.qnameOctets = plainQuery.qnameOctets
-  copyOctets(plainQuery.qname, 0, query.qname, 0, plainQuery.qnameOctets)
-  query.labelCount = plainQuery.labelCount
-  for (let label = 0; label <= plainQuery.labelCount; label++) {
-    query.labelOffset[label] = plainQuery.labelOffset[label]!
-    query.suffixHash[label] = plainQuery.suffixHash[label]!
+  query.qnameOctets = simpleQuery.qnameOctets
+  copyOctets(simpleQuery.qname, 0, query.qname, 0, simpleQuery.qnameOctets)
+  query.labelCount = simpleQuery.labelCount
+  for (let label = 0; label <= simpleQuery.labelCount; label++) {
+    query.labelOffset[label] = simpleQuery.labelOffset[label]!
+    query.suffixHash[label] = simpleQuery.suffixHash[label]!
   }
-  query.ecsFamily = plainQuery.ecsFamily
-  query.hasEdns = plainQuery.hasEdns
-  query.payloadOctets = plainQuery.payloadOctets
-  query.dnssecOk = plainQuery.dnssecOk
+  query.ecsFamily = simpleQuery.ecsFamily
+  query.hasEdns = simpleQuery.hasEdns
+  query.payloadOctets = simpleQuery.payloadOctets
+  query.dnssecOk = simpleQuery.dnssecOk
 }
 
 /** Moves the client subnet out of the packet, where the answer is going to be. @hot */
 function takeSubnet(query: Query): void {
-  const octets = (plainQuery.ecsSourceBits + 7) >> 3
-  query.ecsFamily = plainQuery.ecsFamily
-  query.ecsSourceBits = plainQuery.ecsSourceBits
+  const octets = (simpleQuery.ecsSourceBits + 7) >> 3
+  query.ecsFamily = simpleQuery.ecsFamily
+  query.ecsSourceBits = simpleQuery.ecsSourceBits
   const { ecsWords } = query
   for (let word = 0; word < 4; word++) {
     const rest = octets - word * 4
     if (rest <= 0) ecsWords[word] = 0
     else {
-      const all = packetView.getUint32(plainQuery.ecsAt + word * 4, true)
+      const all = packetView.getUint32(simpleQuery.ecsAt + word * 4, true)
       ecsWords[word] = rest >= 4 ? all : all & ((1 << (rest * 8)) - 1)
     }
   }

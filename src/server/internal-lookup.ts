@@ -10,7 +10,7 @@ const QUESTION_FIXED_OCTETS = 4
  * Makes `nested` the query that the client of `tx` would send for (`qname`, `qtype`): same addresses,
  * same EDNS, one step deeper. `qname`: lower-case wire form, may be followed by other octets.
  */
-export function prepareRequery(
+export function prepareInternalLookup(
   nested: Transaction,
   tx: Transaction,
   qname: Uint8Array,

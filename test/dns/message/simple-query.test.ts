@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { packetOctets } from '../../../src/base/packet-memory.ts'
 import { parseQuery } from '../../../src/dns/message/parse-query.ts'
-import { parsePlainQuery, plainQuery } from '../../../src/dns/message/plain-query.ts'
 import { ParseStatus, Query } from '../../../src/dns/message/query.ts'
+import { parseSimpleQuery, simpleQuery } from '../../../src/dns/message/simple-query.ts'
 import { arbitraryName } from '../../support/arbitrary.ts'
 import { type QuerySpec, wireQuery } from '../../support/wire.ts'
 
@@ -13,7 +13,7 @@ function isPlain(packet: Uint8Array): boolean {
   // What is behind a packet is of those before it.
   packetOctets.fill(0x41, AT, AT + 600)
   packetOctets.set(packet, AT)
-  return parsePlainQuery(AT, packet.length)
+  return parseSimpleQuery(AT, packet.length)
 }
 
 const ecs = (...octets: number[]) => [[8, Uint8Array.from(octets)] as const]
@@ -94,21 +94,21 @@ t.test('what is plain is read as by parseQuery', async (t) => {
       const query = new Query()
       if (parseQuery(query, packet, packet.length) !== ParseStatus.Ok)
         throw new Error('parseQuery refuses it')
-      t.match(plainQuery, pick(query))
+      t.match(simpleQuery, pick(query))
       t.same(
-        plainQuery.qname.slice(0, plainQuery.qnameOctets),
+        simpleQuery.qname.slice(0, simpleQuery.qnameOctets),
         query.qname.slice(0, query.qnameOctets),
       )
       const labels = query.labelCount + 1
-      t.same(plainQuery.labelOffset.slice(0, labels), query.labelOffset.slice(0, labels))
-      t.same(plainQuery.suffixHash.slice(0, labels), query.suffixHash.slice(0, labels))
+      t.same(simpleQuery.labelOffset.slice(0, labels), query.labelOffset.slice(0, labels))
+      t.same(simpleQuery.suffixHash.slice(0, labels), query.suffixHash.slice(0, labels))
     },
   )
   fc.assert(property, { seed: 3, numRuns: 800 })
   t.ok(seen.plain > 300, `${seen.plain} were plain`)
 })
 
-function pick(query: Query): Partial<Record<keyof typeof plainQuery, unknown>> {
+function pick(query: Query): Partial<Record<keyof typeof simpleQuery, unknown>> {
   const { id, flags, qnameOctets, labelCount, qtype, hasEdns, payloadOctets, dnssecOk } = query
   const { packetOctets: octets, ecsFamily, ecsSourceBits } = query
   return {

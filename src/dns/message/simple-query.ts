@@ -29,26 +29,26 @@ const DNSSEC_OK = 0x80
 
 /** Octets of a name, and what may be read and written behind it four at a time. */
 const nameBuffer = new ArrayBuffer(NAME_OCTETS_MAX + 9)
-const plainName = new Uint8Array(nameBuffer)
+const simpleName = new Uint8Array(nameBuffer)
 /** The name read last, lower-case, by four octets, little endian; those behind the name have no meaning. */
-export const plainNameWords = new Uint32Array(nameBuffer)
+export const simpleNameWords = new Uint32Array(nameBuffer)
 const nameView = new DataView(nameBuffer)
-const plainLabelOffset = new Uint8Array(new ArrayBuffer(LABELS_MAX + 1))
-export const plainSuffixHash = new Int32Array(new ArrayBuffer(4 * (LABELS_MAX + 1)))
+const simpleLabelOffset = new Uint8Array(new ArrayBuffer(LABELS_MAX + 1))
+export const simpleSuffixHash = new Int32Array(new ArrayBuffer(4 * (LABELS_MAX + 1)))
 
 /** What else there is to the query read last. */
-class PlainQuery {
+class SimpleQuery {
   /** Where its packet begins in the packet memory. */
   at = 0
   packetOctets = 0
   id = 0
   flags = 0
   /** The name, as in `Query`. */
-  readonly qname: Uint8Array = plainName
+  readonly qname: Uint8Array = simpleName
   qnameOctets = 0
   labelCount = 0
-  readonly labelOffset: Uint8Array = plainLabelOffset
-  readonly suffixHash: Int32Array = plainSuffixHash
+  readonly labelOffset: Uint8Array = simpleLabelOffset
+  readonly suffixHash: Int32Array = simpleSuffixHash
   qtype = 0
   /** Where the question ends. */
   end = 0
@@ -60,15 +60,15 @@ class PlainQuery {
   ecsSourceBits = 0
   ecsAt = 0
 }
-export const plainQuery = new PlainQuery()
-const query = plainQuery
+export const simpleQuery = new SimpleQuery()
+const query = simpleQuery
 
 /**
  * Reads the `octets` octets at `at` of the packet memory, a multiple of four, if they are a query of the plainest
  * form: class IN, and no more than an OPT with no more than a client subnet. False = `parseQuery` has to see it,
  * whatever it is. Plain queries are read as that does, octets behind the last record included. @hot
  */
-export function parsePlainQuery(at: number, octets: number): boolean {
+export function parseSimpleQuery(at: number, octets: number): boolean {
   if (octets < HEADER_OCTETS + QUESTION_END_OCTETS) return false
   if ((packetOctets[at + 2]! & QR_AND_OPCODE) !== 0) return false
   if (packetWords[(at >> 2) + 1] !== ONE_QUESTION) return false
@@ -101,7 +101,7 @@ function parseName(start: number, last: number): number {
     const end = at + octets + 1
     // As there is something behind the name, so it can be read by four octets.
     if (octets > LABEL_OCTETS_MAX || end > last || end - start >= NAME_OCTETS_MAX) return -1
-    plainLabelOffset[labels] = at - start
+    simpleLabelOffset[labels] = at - start
     let hash = LABEL_SEED
     for (; at + 4 <= end; at += 4) {
       const word = lowerWord(packetView.getInt32(at, true))
@@ -110,19 +110,19 @@ function parseName(start: number, last: number): number {
     }
     const rest = lowerWord(packetView.getInt32(at, true)) & ((1 << ((end - at) << 3)) - 1)
     nameView.setInt32(at - start, rest, true)
-    plainSuffixHash[labels++] = addWord(hash, rest)
+    simpleSuffixHash[labels++] = addWord(hash, rest)
     at = end
   }
-  plainName[at - start] = 0
-  plainLabelOffset[labels] = at - start
+  simpleName[at - start] = 0
+  simpleLabelOffset[labels] = at - start
   query.labelCount = labels
   query.qnameOctets = at - start + 1
   let hash = NAME_HASH_SEED
-  plainSuffixHash[labels] = hash
+  simpleSuffixHash[labels] = hash
   while (labels > 0) {
     labels--
-    hash = joinHash(hash, plainSuffixHash[labels]!)
-    plainSuffixHash[labels] = hash
+    hash = joinHash(hash, simpleSuffixHash[labels]!)
+    simpleSuffixHash[labels] = hash
   }
   return at
 }

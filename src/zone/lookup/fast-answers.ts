@@ -1,9 +1,9 @@
 import * as packets from '../../base/packet-memory.ts'
 import * as options from '../../dns/iana/options.ts'
 import * as types from '../../dns/iana/types.ts'
-import * as plain from '../../dns/message/plain-query.ts'
 import type { Query } from '../../dns/message/query.ts'
 import type { Response } from '../../dns/message/response.ts'
+import * as plain from '../../dns/message/simple-query.ts'
 import { mixHash } from '../../dns/name/hash.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
@@ -12,7 +12,7 @@ import type { Steerer } from './steerer.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { packetOctets, packetView } = packets
-const { plainNameWords, plainQuery, plainSuffixHash } = plain
+const { simpleNameWords, simpleQuery, simpleSuffixHash } = plain
 const { OptionCode } = options
 const { RRType } = types
 const {
@@ -50,15 +50,15 @@ const CHECKING_DISABLED = 0x10
 const DNSSEC_OK = 0x80
 
 /** 1 for types whose rdata goes out as it is and leads to no other records. */
-const isPlainType = new Uint8Array(new ArrayBuffer(65_536))
-for (const type of [RRType.A, RRType.AAAA, RRType.TXT]) isPlainType[type] = 1
+const isFastPathType = new Uint8Array(new ArrayBuffer(65_536))
+for (const type of [RRType.A, RRType.AAAA, RRType.TXT]) isFastPathType[type] = 1
 
 /**
  * Answers the plain query read last, where the zone has the name itself and records of the type asked for, straight
  * from the image and in the place of its packet: what `ZoneAnswerer` and `compose` would come to in several
  * steps, octet for octet. One per thread.
  */
-export class PlainAnswers {
+export class FastAnswers {
   readonly reader: ZoneReader
   readonly #steerer: Steerer | undefined
   readonly #choice = new Choice()
@@ -80,17 +80,17 @@ export class PlainAnswers {
 
   /** Finds the RRset, in the zone whose apex begins at octet `nameOctets` of the name. False: there is more to it. @hot */
   find(zone: number, nameOctets: number): boolean {
-    const type = plainQuery.qtype
+    const type = simpleQuery.qtype
     const { reader } = this
     // Below a cut or a DNAME a name may be hidden; apexes and the root are left to others.
-    if (isPlainType[type] === 0 || nameOctets === 0) return false
+    if (isFastPathType[type] === 0 || nameOctets === 0) return false
     if (reader.words[zone + ZONE_DELEGATES] !== 0) return false
     const body = this.#findBody(reader.words[zone + ZONE_ID]!, nameOctets)
     if (body === 0) return false
     const { words } = reader
     const state = words[body + BODY_STATE]!
     // The full path adds signatures.
-    if (plainQuery.dnssecOk && (state & FLAG_SIGNED) !== 0) return false
+    if (simpleQuery.dnssecOk && (state & FLAG_SIGNED) !== 0) return false
     const end = body + BODY_RRSETS + (state >>> BODY_COUNT_SHIFT)
     for (let i = body + BODY_RRSETS; i < end; i++) {
       const rrset = words[i]!
@@ -106,7 +106,7 @@ export class PlainAnswers {
   #findBody(id: number, octets: number): number {
     const { reader } = this
     const { words, indexMask } = reader
-    const hash = mixHash(plainSuffixHash[0]! ^ Math.imul(id, ZONE_FACTOR))
+    const hash = mixHash(simpleSuffixHash[0]! ^ Math.imul(id, ZONE_FACTOR))
     const key = ((id << 16) | octets) >>> 0
     const table = reader.index + TABLE_SLOTS
     for (let slot = hash & indexMask; ; slot = (slot + 1) & indexMask) {
@@ -142,23 +142,24 @@ export class PlainAnswers {
     if (count === 0 || (onlyOne && count > 1)) return leave(steerer)
     const isChosen = steerer !== undefined
     const records = this.#countOctets(rrset, count, isChosen)
-    const questionEnd = plainQuery.end
+    const questionEnd = simpleQuery.end
     const ecsOctets =
-      plainQuery.ecsFamily === 0 ? 0 : ECS_FIXED_OCTETS + ((plainQuery.ecsSourceBits + 7) >> 3)
-    const optOctets = plainQuery.hasEdns ? OPT_OCTETS + ecsOctets : 0
-    const octets = questionEnd - plainQuery.at + records + optOctets
+      simpleQuery.ecsFamily === 0 ? 0 : ECS_FIXED_OCTETS + ((simpleQuery.ecsSourceBits + 7) >> 3)
+    const optOctets = simpleQuery.hasEdns ? OPT_OCTETS + ecsOctets : 0
+    const octets = questionEnd - simpleQuery.at + records + optOctets
     if (octets > room) return leave(steerer)
-    this.uncompressedOctets = octets + count * (plainQuery.qnameOctets - OWNER_OCTETS)
+    this.uncompressedOctets = octets + count * (simpleQuery.qnameOctets - OWNER_OCTETS)
     const opt = this.#composeRecords(rrset, count, isChosen, head >>> 16, ttlSeconds, questionEnd)
     if (optOctets > 0) composeOpt(query, response, ecsOctets, opt)
-    composeHeader(plainQuery.at, count)
+    composeHeader(simpleQuery.at, count)
     return octets
   }
 
   /** Makes the reply composed last one without records and with TC; returns its length, at most that of the query. @hot */
   composeTruncated(query: Query, response: Response): number {
-    const { at, end, hasEdns, ecsFamily } = plainQuery
-    const ecsOctets = ecsFamily === 0 ? 0 : ECS_FIXED_OCTETS + ((plainQuery.ecsSourceBits + 7) >> 3)
+    const { at, end, hasEdns, ecsFamily } = simpleQuery
+    const ecsOctets =
+      ecsFamily === 0 ? 0 : ECS_FIXED_OCTETS + ((simpleQuery.ecsSourceBits + 7) >> 3)
     if (hasEdns) composeOpt(query, response, ecsOctets, end)
     composeHeader(at, 0)
     packetOctets[at + 2] = packetOctets[at + 2]! | TRUNCATED
@@ -223,10 +224,10 @@ function leave(steerer: Steerer | undefined): number {
 /** Whether the name read last, but for its zone, is the one of `octets` octets in the words from `at` on. @hot */
 function equalsName(words: Uint32Array, at: number, octets: number): boolean {
   const whole = octets >> 2
-  for (let i = 0; i < whole; i++) if (words[at + i] !== plainNameWords[i]) return false
+  for (let i = 0; i < whole; i++) if (words[at + i] !== simpleNameWords[i]) return false
   const rest = (1 << ((octets & 3) << 3)) - 1
   // Words of a name are filled up with zeros, and so is what has none left.
-  return rest === 0 || words[at + whole] === (plainNameWords[whole]! & rest)
+  return rest === 0 || words[at + whole] === (simpleNameWords[whole]! & rest)
 }
 
 /** An answer with authority, NOERROR: the id and the question are there. @hot */
@@ -241,7 +242,7 @@ function composeHeader(at: number, count: number): void {
 function composeOpt(query: Query, response: Response, ecsOctets: number, at: number): void {
   packetView.setInt32(at, (RRType.OPT << 8) | (response.payloadOctets >> 8))
   packetView.setInt32(at + 4, response.payloadOctets << 24)
-  packetOctets[at + 7] = plainQuery.dnssecOk ? DNSSEC_OK : 0
+  packetOctets[at + 7] = simpleQuery.dnssecOk ? DNSSEC_OK : 0
   packetOctets[at + 8] = 0
   packetOctets[at + 9] = 0
   packetOctets[at + 10] = ecsOctets
@@ -250,7 +251,7 @@ function composeOpt(query: Query, response: Response, ecsOctets: number, at: num
   const scope = response.scopeBits
   packetView.setInt32(
     at + 15,
-    (plainQuery.ecsFamily << 16) | (plainQuery.ecsSourceBits << 8) | scope,
+    (simpleQuery.ecsFamily << 16) | (simpleQuery.ecsSourceBits << 8) | scope,
   )
   const { ecsAddress } = query
   for (let i = 0; i < ecsOctets - ECS_FIXED_OCTETS; i++) packetOctets[at + 19 + i] = ecsAddress[i]!

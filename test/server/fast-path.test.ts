@@ -3,7 +3,7 @@ import t from 'tap'
 import { packetOctets } from '../../src/base/packet-memory.ts'
 import { Random } from '../../src/base/random.ts'
 import { RRType } from '../../src/dns/iana/types.ts'
-import { plainQuery, plainSuffixHash } from '../../src/dns/message/plain-query.ts'
+import { simpleQuery, simpleSuffixHash } from '../../src/dns/message/simple-query.ts'
 import { scanCidr } from '../../src/dns/text/address.ts'
 import { AddressSet } from '../../src/plugin/address-set.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
@@ -87,7 +87,7 @@ const steerer: Steerer = {
 const limiter: ReplyLimiter = {
   decide: ({ query, response }) =>
     response.rcode === 0 && response.count > 0 ? verdictOf(query.suffixHash[0]!, query.qtype) : 0,
-  decidePlain: () => verdictOf(plainSuffixHash[0]!, plainQuery.qtype),
+  decideFast: () => verdictOf(simpleSuffixHash[0]!, simpleQuery.qtype),
   amplifies: (_tx, name, octets) => octets > 40 && (name.suffixHash[0]! & 8) !== 0,
 }
 
