@@ -1,9 +1,9 @@
 import type { RecordSource } from '../record/source.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { lookCounter, measureProbing } from './metrics.ts'
-import { RampUp, type RampUpOptions } from './ramp-up.ts'
-import { RampUpFile } from './ramp-up-file.ts'
 import { RecordProbing, type RecordProbingOptions } from './record-probing.ts'
+import { SlowStart, type SlowStartOptions } from './slow-start.ts'
+import { SlowStartFile } from './slow-start-file.ts'
 
 interface Use<T> {
   readonly taken: T
@@ -52,22 +52,22 @@ class MeasuredProbing {
 }
 
 const probings = new RefCountedByKey<MeasuredProbing>()
-const ramps = new RefCountedByKey<KeptRampUp>()
+const slowStarts = new RefCountedByKey<StoredSlowStart>()
 /** By path. */
-const files = new RefCountedByKey<RampUpFile>()
+const files = new RefCountedByKey<SlowStartFile>()
 
 /** A slow start with the file that keeps it over a restart; path '' = none does. */
-class KeptRampUp extends RampUp {
+class StoredSlowStart extends SlowStart {
   readonly #releaseFile: (() => void) | undefined
   #removeUser = (): void => {}
 
-  constructor(options: RampUpOptions, path: string) {
+  constructor(options: SlowStartOptions, path: string) {
     const file =
-      path === '' ? undefined : files.take(path, () => new RampUpFile({ ...options, path }))
+      path === '' ? undefined : files.take(path, () => new SlowStartFile({ ...options, path }))
     const onChange = (): void => file?.taken.noteChange()
     super({ ...options, kept: file?.taken.known ?? [], onChange })
     this.#releaseFile = file?.release
-    if (file !== undefined) this.#removeUser = file.taken.add(() => this.risen())
+    if (file !== undefined) this.#removeUser = file.taken.add(() => this.slowStarted())
   }
 
   override close(): void {
@@ -111,15 +111,15 @@ function numberOf(source: RecordSource): number {
  * The rising of what comes back in the source of that name (no newline in it): one for all who ask for the same. Another
  * one, as after a reload that made another source of it, goes on where those before it are.
  */
-export function acquireRampUp(
+export function acquireSlowStart(
   name: string,
-  options: Omit<RampUpOptions, 'known' | 'kept' | 'onChange'>,
+  options: Omit<SlowStartOptions, 'known' | 'kept' | 'onChange'>,
   path: string,
-): { readonly taken: RampUp; readonly release: () => void } {
+): { readonly taken: SlowStart; readonly release: () => void } {
   const prefix = `${name}\n`
   const { source, durationMs } = options
-  return ramps.take(`${prefix}${durationMs}\n${path}\n${numberOf(source)}`, () => {
-    const known = [...ramps.withPrefix(prefix)].flatMap((other) => [...other.risen()])
-    return new KeptRampUp({ ...options, known }, path)
+  return slowStarts.take(`${prefix}${durationMs}\n${path}\n${numberOf(source)}`, () => {
+    const known = [...slowStarts.withPrefix(prefix)].flatMap((other) => [...other.slowStarted()])
+    return new StoredSlowStart({ ...options, known }, path)
   })
 }

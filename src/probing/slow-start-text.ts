@@ -1,4 +1,4 @@
-import { RAMP_UP_MS_MAX } from '../record/slow-start-bounds.ts'
+import { SLOW_START_MS_MAX } from '../record/slow-start-bounds.ts'
 import type { StateKind } from '../record/state/state-file.ts'
 
 /** An address of a record that was in slow start when the file was written. */
@@ -53,7 +53,7 @@ export function elapsedSince(
   writtenMs: number,
   nowMs: number,
 ): number {
-  return elapsedMs + Math.min(RAMP_UP_MS_MAX, Math.max(0, nowMs - writtenMs))
+  return elapsedMs + Math.min(SLOW_START_MS_MAX, Math.max(0, nowMs - writtenMs))
 }
 
 function scan([first = '', ...lines]: readonly string[]): SlowStartState | undefined {
@@ -72,7 +72,7 @@ function scanLine(line: string): SlowStartAddress | undefined {
   if (!Array.isArray(values) || values.length !== 4) return undefined
   const [elapsedMs, hostKey, address, key] = values as readonly unknown[]
   const isTime = Number.isSafeInteger(elapsedMs) && Number(elapsedMs) >= 0
-  if (!isTime || Number(elapsedMs) > RAMP_UP_MS_MAX) return undefined
+  if (!isTime || Number(elapsedMs) > SLOW_START_MS_MAX) return undefined
   if (typeof hostKey !== 'string' || typeof address !== 'string') return undefined
   if (typeof key !== 'string') return undefined
   return { key, hostKey, address, elapsedMs: Number(elapsedMs) }

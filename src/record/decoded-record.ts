@@ -4,7 +4,7 @@ import { deriveLocalEndpoints } from './kdrnt.ts'
 import { KDRNT } from './local-zone.ts'
 import type { Contribution } from './owner-sets.ts'
 import { type RecordContent, unpackRecord } from './pack.ts'
-import { findRisingUnits } from './rising.ts'
+import { findSlowStartUnits } from './slow-start.ts'
 import type { StoredRecord } from './source.ts'
 import { lowerNameKey } from './validate/names.ts'
 
@@ -72,9 +72,11 @@ export class DecodedRecord {
       : content.endpoints
     const isAllUp = derives || record.down.length === 0
     const down = isAllUp ? undefined : findDownTargets(endpoints, record.down)
-    const { key, rising } = record
+    const { key, slowStart } = record
     const units =
-      derives || rising === undefined ? undefined : findRisingUnits(endpoints, rising, down)
+      derives || slowStart === undefined
+        ? undefined
+        : findSlowStartUnits(endpoints, slowStart, down)
     const { createdSeconds } = content
     for (let i = 0; i < endpoints.length; i++) {
       const endpoint = endpoints[i]!

@@ -1,7 +1,7 @@
 import type { InputError } from '../base/errors.ts'
 import { NONE, sameList } from './found-addresses.ts'
 import type { PackedRecord } from './pack.ts'
-import type { Rising } from './rising.ts'
+import type { SlowStartUnits } from './slow-start.ts'
 import type { RecordChange, RecordSource, StoredRecord } from './source.ts'
 
 /** A stored record with what an overlay adds to it. */
@@ -10,19 +10,19 @@ class Overlaid implements StoredRecord {
   readonly packed: PackedRecord
   readonly down: readonly string[]
   readonly up: readonly string[] | undefined
-  readonly rising: readonly Rising[] | undefined
+  readonly slowStart: readonly SlowStartUnits[] | undefined
 
-  constructor({ key, packed }: StoredRecord, { down, up, rising }: Found) {
+  constructor({ key, packed }: StoredRecord, { down, up, slowStart }: Found) {
     this.key = key
     this.packed = packed
     this.down = down
     this.up = up
-    this.rising = rising
+    this.slowStart = slowStart
   }
 }
 
 /** What is known of the health of a record. */
-type Found = Pick<StoredRecord, 'down' | 'up' | 'rising'>
+type Found = Pick<StoredRecord, 'down' | 'up' | 'slowStart'>
 
 /** What an overlay makes of a record; what it doesn't name, and undefined: it stays as it is. */
 export type Overlay = (record: StoredRecord) => Partial<Found> | undefined
@@ -110,8 +110,8 @@ export class OverlaidSource implements RecordSource {
     const before = this.#overlaid.get(key)
     const down = added?.down ?? record.down
     const up = added?.up ?? record.up
-    const rising = added?.rising ?? record.rising
-    const found = { down, up, rising }
+    const slowStart = added?.slowStart ?? record.slowStart
+    const found = { down, up, slowStart: slowStart }
     if (isSameHealth(found, record)) {
       this.#overlaid.delete(key)
       return record
@@ -133,11 +133,14 @@ function isSameHealth(a: Found, b: Found): boolean {
   return (
     sameList(a.down, b.down) &&
     sameList(a.up ?? NONE, b.up ?? NONE) &&
-    sameRising(a.rising, b.rising)
+    sameSlowStart(a.slowStart, b.slowStart)
   )
 }
 
-function sameRising(a: readonly Rising[] = [], b: readonly Rising[] = []): boolean {
+function sameSlowStart(
+  a: readonly SlowStartUnits[] = [],
+  b: readonly SlowStartUnits[] = [],
+): boolean {
   return (
     a.length === b.length &&
     a.every(({ address, units }, i) => address === b[i]!.address && units === b[i]!.units)

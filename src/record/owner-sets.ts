@@ -2,7 +2,7 @@ import { printType, RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
 import type { Endpoint } from './dns-record.ts'
-import { RISE_UNITS, scaleWeights } from './rising.ts'
+import { SLOW_START_UNITS, scaleWeights } from './slow-start.ts'
 
 /** An endpoint with the record that it comes from. */
 export interface Contribution {
@@ -156,7 +156,7 @@ function mostUnits(one: Contribution, other: Contribution): number | undefined {
 function weightsOf(members: readonly Contribution[]): readonly (number | undefined)[] | undefined {
   if (members.every((member) => member.units === undefined)) return undefined
   const weights = members.map((member) => member.endpoint.weight)
-  const units = members.map((member) => member.units ?? RISE_UNITS)
+  const units = members.map((member) => member.units ?? SLOW_START_UNITS)
   return scaleWeights(weights, units)
 }
 

@@ -169,8 +169,8 @@ export class RecordZone {
   }
 
   /** Nothing that is said of one owner depends on what is said of others. */
-  #isServedAsIs({ packed, down, rising }: StoredRecord): boolean {
-    const isPlain = down.length === 0 && rising === undefined
+  #isServedAsIs({ packed, down, slowStart }: StoredRecord): boolean {
+    const isPlain = down.length === 0 && slowStart === undefined
     return isPlain && !isDerived(unpackPlace(packed).zoneLabel, this.#options)
   }
 

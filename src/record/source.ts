@@ -1,7 +1,7 @@
 import type { InputError } from '../base/errors.ts'
 import type { HealthProbe } from './dns-record.ts'
 import type { PackedRecord } from './pack.ts'
-import type { Rising } from './rising.ts'
+import type { SlowStartUnits } from './slow-start.ts'
 
 /** A valid record as a source holds it. Immutable: a change makes a new one. */
 export interface StoredRecord {
@@ -13,7 +13,7 @@ export interface StoredRecord {
   /** Those that they found up, for other sites to know; undefined = none. */
   readonly up?: readonly string[] | undefined
   /** Those that were down and get their weight back step by step; undefined = none. */
-  readonly rising?: readonly Rising[] | undefined
+  readonly slowStart?: readonly SlowStartUnits[] | undefined
 }
 
 /** What became of one record: `before` absent = new, `after` absent = gone. */

@@ -4,7 +4,7 @@ import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../src/peering/merged-source.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
-import { RampUp, RISE_STEPS, SETTLE_MS } from '../../src/probing/ramp-up.ts'
+import { SETTLE_MS, SLOW_START_STEPS, SlowStart } from '../../src/probing/slow-start.ts'
 import type { DnsRecord } from '../../src/record/dns-record.ts'
 import { packRecord, unpackRecord } from '../../src/record/pack.ts'
 import { Served } from '../../src/record/served.ts'
@@ -368,7 +368,7 @@ t.test(
 t.test('what a peer had down and has back rises beside what never left', async (t) => {
   const { source, peer, pass, clock, timers, log } = await setUp(t)
   const durationMs = 100_000
-  const ramp = new RampUp({ source, durationMs, clock, timers, log })
+  const ramp = new SlowStart({ source, durationMs, clock, timers, log })
   t.teardown(() => ramp.close())
   const say = (health: PeerEndpoint['health']): void => {
     const common = { rootHost: APP, dnsName: `x.${APP}`, weight: 10, sinceSeconds: 1 }
@@ -385,35 +385,36 @@ t.test('what a peer had down and has back rises beside what never left', async (
   const found = () => ramp.records.find(`peers/${APP}`)
   say('up')
   await passHeard(SETTLE_MS)
-  t.equal(found()?.rising, undefined, 'as it is first seen')
+  t.equal(found()?.slowStart, undefined, 'as it is first seen')
   say('down')
   t.notMatch(printRecord(found()!), /198\.51\.100\.1/)
-  t.equal(found()?.rising, undefined)
+  t.equal(found()?.slowStart, undefined)
   say('up')
-  t.strictSame(found()?.rising, [{ address: '198.51.100.1', units: 1 }])
+  t.strictSame(found()?.slowStart, [{ address: '198.51.100.1', units: 1 }])
   t.equal([...ramp.records.records()][0], found(), 'zones see it so')
-  await passHeard(durationMs / RISE_STEPS)
-  t.strictSame(found()?.rising, [{ address: '198.51.100.1', units: 3 }])
+  await passHeard(durationMs / SLOW_START_STEPS)
+  t.strictSame(found()?.slowStart, [{ address: '198.51.100.1', units: 3 }])
   for (let passed = 0; passed < durationMs; passed += 20_000) await passHeard(20_000)
-  t.equal(found()?.rising, undefined)
+  t.equal(found()?.slowStart, undefined)
   t.match(printRecord(found()!), /198\.51\.100\.1/)
 })
 
 t.test('what rises goes on where a host gets its first peer, and where it has none', async (t) => {
   const { source, own, peer, pass, clock, timers, log } = await setUp(t)
   const durationMs = 100_000
-  const ramp = new RampUp({ source, durationMs, clock, timers, log })
+  const ramp = new SlowStart({ source, durationMs, clock, timers, log })
   t.teardown(() => ramp.close())
-  const found = () => [...ramp.records.records()].map(({ key, rising }) => ({ key, rising }))
+  const found = () =>
+    [...ramp.records.records()].map(({ key, slowStart: rising }) => ({ key, rising }))
   const at = (units: number) => [{ address: '192.0.2.1', units }]
   own.put('a/own', APP, '192.0.2.1', ['192.0.2.1'])
   own.put('a/own', APP, '192.0.2.1')
-  await pass((2 * durationMs) / RISE_STEPS)
+  await pass((2 * durationMs) / SLOW_START_STEPS)
   t.strictSame(found(), [{ key: 'a/own', rising: at(5) }])
   peer.seenMs = clock.monotonicMs
   peer.say(APP, '198.51.100.1')
   t.strictSame(found(), [{ key: `peers/${APP}`, rising: at(5) }])
-  await pass(durationMs / RISE_STEPS)
+  await pass(durationMs / SLOW_START_STEPS)
   t.strictSame(found(), [{ key: `peers/${APP}`, rising: at(7) }])
   peer.say(APP)
   t.strictSame(found(), [{ key: 'a/own', rising: at(7) }])

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { RISE_STEPS } from '../../src/probing/ramp-up.ts'
-import { acquireRampUp } from '../../src/probing/ref-counted-probing.ts'
+import { acquireSlowStart } from '../../src/probing/ref-counted-probing.ts'
+import { SLOW_START_STEPS } from '../../src/probing/slow-start.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { recordOf, TestSource } from './stage.ts'
 
@@ -14,12 +14,12 @@ t.test('what rises goes on over a reload, be the source the same or another', as
   const log = { debug: note, info: note, warning: note, error: note }
   const common = { clock, timers, log }
   const take = (source: TestSource, durationMs = DURATION_MS, name = 'manifests') =>
-    acquireRampUp(name, { source, durationMs, ...common }, '')
+    acquireSlowStart(name, { source, durationMs, ...common }, '')
   const source = new TestSource()
   source.put({ ...up, down: ['192.0.2.1'] }, recordOf('b', ['192.0.2.1=1', '192.0.2.2=1']))
   const before = take(source)
   source.put(up)
-  const stepMs = (2 * DURATION_MS) / RISE_STEPS
+  const stepMs = (2 * DURATION_MS) / SLOW_START_STEPS
   clock.pass(stepMs)
   await timers.advance(stepMs)
 
@@ -29,7 +29,7 @@ t.test('what rises goes on over a reload, be the source the same or another', as
   const merged = new TestSource()
   merged.put(up)
   const after = take(merged)
-  const risingOf = ({ taken }: typeof before) => taken.records.find(up.key)?.rising
+  const risingOf = ({ taken }: typeof before) => taken.records.find(up.key)?.slowStart
   t.not(after.taken, before.taken)
   t.strictSame(risingOf(after), [{ address: '192.0.2.1', units: 5 }])
   t.equal(risingOf(take(source, 2 * DURATION_MS))![0]!.units, 3, 'over twice the time')
@@ -39,7 +39,7 @@ t.test('what rises goes on over a reload, be the source the same or another', as
   peered.put({ ...up, key: 'peers/a.k.test' })
   const { records } = take(peered).taken
   const rising = [{ address: '192.0.2.1', units: 5 }]
-  t.strictSame(records.find('peers/a.k.test')?.rising, rising, 'of a host that got a peer')
+  t.strictSame(records.find('peers/a.k.test')?.slowStart, rising, 'of a host that got a peer')
 
   const gone = new TestSource()
   gone.put(recordOf('a', ['192.0.2.2=10']))

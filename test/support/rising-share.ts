@@ -1,4 +1,4 @@
-import { RISE_STEPS } from '../../src/probing/ramp-up.ts'
+import { SLOW_START_STEPS } from '../../src/probing/slow-start.ts'
 
 /** Standard deviations that a count exceeds by chance less than once in 10^10 runs. */
 const DEVIATIONS = 6.5
@@ -24,7 +24,7 @@ export class RisingShare {
 
   /** An answer that came so long after the address was up. */
   note(isDrawn: boolean, elapsedMs: number): void {
-    const weight = Math.min(1, elapsedMs / this.#durationMs + 0.5 / RISE_STEPS + SLACK)
+    const weight = Math.min(1, elapsedMs / this.#durationMs + 0.5 / SLOW_START_STEPS + SLACK)
     const share = weight / (1 + weight)
     this.#asked++
     if (isDrawn) this.#drawn++

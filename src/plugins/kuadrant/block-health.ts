@@ -4,7 +4,7 @@ import { systemTimers } from '../../base/timers.ts'
 import { ProbePolicy } from '../../probing/probe-policy.ts'
 import { createProber } from '../../probing/prober.ts'
 import type { RecordProbing } from '../../probing/record-probing.ts'
-import { acquireProbing, acquireRampUp } from '../../probing/ref-counted-probing.ts'
+import { acquireProbing, acquireSlowStart } from '../../probing/ref-counted-probing.ts'
 import { systemResolve } from '../../probing/resolve.ts'
 import { ManifestSource } from '../../record/manifests/manifest-source.ts'
 import type { RecordSource } from '../../record/source.ts'
@@ -50,14 +50,14 @@ export function openHealth(
 }
 
 /** If `rampUpMs` is 0, an address that recovers has its full weight at once. */
-export function openRampUp(
+export function openSlowStart(
   source: RecordSource,
-  { rampUpMs, rampUpFile }: Pick<HealthOptions, 'rampUpMs' | 'rampUpFile'>,
+  { slowStartMs, slowStartFile }: Pick<HealthOptions, 'slowStartMs' | 'slowStartFile'>,
   { name, stops, log, clock }: BlockHealthParts,
 ): RecordSource {
-  if (rampUpMs === 0) return source
-  const options = { source, durationMs: rampUpMs, clock, timers: systemTimers, log }
-  const { taken, release } = acquireRampUp(name, options, rampUpFile?.path ?? '')
+  if (slowStartMs === 0) return source
+  const options = { source, durationMs: slowStartMs, clock, timers: systemTimers, log }
+  const { taken, release } = acquireSlowStart(name, options, slowStartFile?.path ?? '')
   stops.add(release)
   return taken.records
 }

@@ -55,10 +55,11 @@ export async function checkBlock(
   if (fault !== '') warn(new InputError('SERIALS', serialsPosition, fault))
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
-  const { probe, rampUpFile } = options.health ?? NO_HEALTH
-  const rampUpFault =
-    rampUpFile === undefined ? '' : checkStateFile(rampUpFile.path, SLOW_START_STATE)
-  if (rampUpFault !== '') warn(new InputError('RAMP_UP', rampUpFile?.position, rampUpFault))
+  const { probe, slowStartFile } = options.health ?? NO_HEALTH
+  const slowStartFault =
+    slowStartFile === undefined ? '' : checkStateFile(slowStartFile.path, SLOW_START_STATE)
+  if (slowStartFault !== '')
+    warn(new InputError('RAMP_UP', slowStartFile?.position, slowStartFault))
   const stateFault =
     probe === undefined || probe.file === '' ? '' : checkStateFile(probe.file, PROBE_STATES)
   if (stateFault !== '') warn(new InputError('PROBE', probe?.position, stateFault))

@@ -4,7 +4,7 @@ import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import { RAMP_UP_MS_MAX, RAMP_UP_MS_MIN } from '../../record/slow-start-bounds.ts'
+import { SLOW_START_MS_MAX, SLOW_START_MS_MIN } from '../../record/slow-start-bounds.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /** What a block says of health. */
@@ -14,9 +14,9 @@ export interface HealthOptions {
   /** Networks, refused by default, in which it may probe, as written. */
   readonly allowed: readonly { readonly text: string; readonly cidr: Cidr }[]
   /** Until an address that came back has its full weight; 0 = at once. */
-  readonly rampUpMs: number
+  readonly slowStartMs: number
   /** Keeps slow starts over a restart; undefined = nothing does. */
-  readonly rampUpFile?: KeptFile | undefined
+  readonly slowStartFile?: KeptFile | undefined
 }
 
 export interface KeptFile {
@@ -31,7 +31,7 @@ export interface ProbeOptions {
   readonly position: Position
 }
 
-export const NO_HEALTH: HealthOptions = { probe: undefined, allowed: [], rampUpMs: 0 }
+export const NO_HEALTH: HealthOptions = { probe: undefined, allowed: [], slowStartMs: 0 }
 
 /** Reads `probe [FILE]`, `probe-allow CIDR...` or `ramp-up DURATION [FILE]`. Undefined: another property. Throws InputError. */
 export function scanHealthProperty(
@@ -50,7 +50,7 @@ export function scanHealthProperty(
     case 'probe-allow':
       return { ...options, allowed: [...options.allowed, ...scanNetworks(d)] }
     case 'ramp-up':
-      return { ...options, ...scanRampUp(d, block) }
+      return { ...options, ...scanSlowStart(d, block) }
     default:
       return undefined
   }
@@ -82,19 +82,19 @@ function scanNetworks(d: Dispenser): { text: string; cidr: Cidr }[] {
   })
 }
 
-function scanRampUp(
+function scanSlowStart(
   d: Dispenser,
   block: BlockConfig,
-): Pick<HealthOptions, 'rampUpMs' | 'rampUpFile'> {
+): Pick<HealthOptions, 'slowStartMs' | 'slowStartFile'> {
   const [text, file, ...more] = d.remainingArgs()
   if (text === undefined || more.length > 0) throw d.argError()
   const durationMs = scanDuration(text)
   if (durationMs === undefined) throw d.error(`ramp-up is no duration: ${text}`)
-  if (durationMs < RAMP_UP_MS_MIN || durationMs > RAMP_UP_MS_MAX) {
-    const least = printDuration(RAMP_UP_MS_MIN)
-    throw d.error(`ramp-up is ${least} to ${printDuration(RAMP_UP_MS_MAX)}, not ${text}`)
+  if (durationMs < SLOW_START_MS_MIN || durationMs > SLOW_START_MS_MAX) {
+    const least = printDuration(SLOW_START_MS_MIN)
+    throw d.error(`ramp-up is ${least} to ${printDuration(SLOW_START_MS_MAX)}, not ${text}`)
   }
-  const rampUpFile =
+  const slowStartFile =
     file === undefined ? undefined : { path: resolve(block.root, file), position: d.position() }
-  return { rampUpMs: durationMs, rampUpFile }
+  return { slowStartMs: durationMs, slowStartFile: slowStartFile }
 }

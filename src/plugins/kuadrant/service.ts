@@ -14,7 +14,12 @@ import { SnapshotKeeper } from '../../record/snapshot/keeper.ts'
 import { type LoadedSnapshot, loadSnapshot } from '../../record/snapshot/load.ts'
 import type { RecordSource } from '../../record/source.ts'
 import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
-import { type BlockHealth, type BlockHealthParts, openHealth, openRampUp } from './block-health.ts'
+import {
+  type BlockHealth,
+  type BlockHealthParts,
+  openHealth,
+  openSlowStart,
+} from './block-health.ts'
 import { placeOf } from './block-place.ts'
 import { exporterOf, watchUnexportable } from './exporters.ts'
 import { NO_HEALTH } from './health-options.ts'
@@ -308,7 +313,7 @@ export class KuadrantService {
     const own = openHealth(this.#shared!.source, this.#siblings.probingOf(place), this.#healthParts)
     this.#health = own
     const records = await this.#mergePeers(own.records)
-    return openRampUp(records, health ?? NO_HEALTH, this.#healthParts)
+    return openSlowStart(records, health ?? NO_HEALTH, this.#healthParts)
   }
 
   async #mergePeers(own: RecordSource): Promise<RecordSource> {

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
 import { StateFile } from '../record/state/state-file.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { type RisenRecord, SETTLE_MS } from './ramp-up.ts'
+import { SETTLE_MS, type SlowStartRecord } from './slow-start.ts'
 import {
   elapsedSince,
   printSlowStarts,
@@ -10,7 +10,7 @@ import {
   type SlowStartAddress,
 } from './slow-start-text.ts'
 
-export interface RampUpFileOptions {
+export interface SlowStartFileOptions {
   /** Absolute. */
   readonly path: string
   readonly log: Logger
@@ -19,14 +19,14 @@ export interface RampUpFileOptions {
 }
 
 /** Keeps slow starts over a restart: those of all sources that have one file. */
-export class RampUpFile {
+export class SlowStartFile {
   readonly #clock: Clock
   readonly #file: StateFile<{ writtenMs: number; addresses: readonly SlowStartAddress[] }>
-  readonly #users = new Set<() => Iterable<RisenRecord>>()
+  readonly #users = new Set<() => Iterable<SlowStartRecord>>()
   readonly #openedMs: number
-  readonly #known: readonly RisenRecord[]
+  readonly #known: readonly SlowStartRecord[]
 
-  constructor({ path, log, clock, timers }: RampUpFileOptions) {
+  constructor({ path, log, clock, timers }: SlowStartFileOptions) {
     this.#clock = clock
     const print = (): Iterable<string> => printSlowStarts(this.#state())
     this.#file = new StateFile({ path, kind: SLOW_START_STATE, log, clock, timers, print })
@@ -40,14 +40,14 @@ export class RampUpFile {
   }
 
   /** Slow starts of an earlier process; empty after the start, since a reload has those of this process. */
-  get known(): readonly RisenRecord[] {
+  get known(): readonly SlowStartRecord[] {
     return this.#clock.monotonic() - this.#openedMs < SETTLE_MS ? this.#known : []
   }
 
   /** Adds a source of slow starts to write to the file; returns the function that removes it. */
-  add(risen: () => Iterable<RisenRecord>): () => void {
-    this.#users.add(risen)
-    return () => this.#users.delete(risen)
+  add(slowStarted: () => Iterable<SlowStartRecord>): () => void {
+    this.#users.add(slowStarted)
+    return () => this.#users.delete(slowStarted)
   }
 
   noteChange(): void {
@@ -63,8 +63,8 @@ export class RampUpFile {
   #state(): { readonly writtenMs: number; readonly addresses: readonly SlowStartAddress[] } {
     const nowMs = this.#clock.monotonic()
     const addresses: SlowStartAddress[] = []
-    for (const risen of this.#users) {
-      for (const { key, hostKey, sinceMs } of risen()) {
+    for (const slowStarted of this.#users) {
+      for (const { key, hostKey, sinceMs } of slowStarted()) {
         for (const [address, cameMs] of sinceMs) {
           addresses.push({ key, hostKey, address, elapsedMs: Math.max(0, nowMs - cameMs) })
         }

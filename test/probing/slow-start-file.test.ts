@@ -1,13 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { RISE_STEPS } from '../../src/probing/ramp-up.ts'
-import { acquireRampUp } from '../../src/probing/ref-counted-probing.ts'
+import { acquireSlowStart } from '../../src/probing/ref-counted-probing.ts'
+import { SLOW_START_STEPS } from '../../src/probing/slow-start.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { recordOf, TestSource } from './stage.ts'
 
 const DURATION_MS = 100_000
-const STEP_MS = DURATION_MS / RISE_STEPS
+const STEP_MS = DURATION_MS / SLOW_START_STEPS
 const up = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
 const down = { ...up, down: ['192.0.2.1'] }
 
@@ -20,13 +20,13 @@ function start(path: string, wallMs: number, source = new TestSource()) {
   const note = (text: string): void => void lines.push(text)
   const log = { debug: note, info: note, warning: note, error: note }
   const options = { source, durationMs: DURATION_MS, clock, timers, log }
-  const { taken, release } = acquireRampUp('test', options, path)
+  const { taken, release } = acquireSlowStart('test', options, path)
   const pass = async (milliseconds: number): Promise<void> => {
     clock.monotonicMs += milliseconds
     clock.nowMs += milliseconds
     await timers.advance(milliseconds)
   }
-  const units = () => taken.records.find('default/a')?.rising?.map((rising) => rising.units)
+  const units = () => taken.records.find('default/a')?.slowStart?.map((rising) => rising.units)
   return { source, release, pass, units, lines }
 }
 
@@ -62,7 +62,7 @@ for (const { name, wallMs, want } of CASES) {
       source.put(up)
       const { units, pass, release } = start(path, wallMs, source)
       t.strictSame(units(), want)
-      for (let step = 0; step < RISE_STEPS; step++) await pass(STEP_MS)
+      for (let step = 0; step < SLOW_START_STEPS; step++) await pass(STEP_MS)
       t.equal(units(), undefined, 'it ends')
       release()
     })

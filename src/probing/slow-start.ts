@@ -3,14 +3,14 @@ import type { Timers } from '../base/timers.ts'
 import { sameList } from '../record/found-addresses.ts'
 import { OverlaidSource } from '../record/overlaid-source.ts'
 import { unpackPlace } from '../record/pack.ts'
-import { RISE_UNITS, type Rising } from '../record/rising.ts'
+import { SLOW_START_UNITS, type SlowStartUnits } from '../record/slow-start.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../record/source.ts'
 import { containing } from '../telemetry/contain.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { compareServed, readDown, readServed } from './served-addresses.ts'
 
 /** From small to full weight in so many steps, each as wide as the next. */
-export const RISE_STEPS = RISE_UNITS / 2
+export const SLOW_START_STEPS = SLOW_START_UNITS / 2
 /**
  * A record that was first seen less than that ago is still being put together: what one site or peer after
  * the other adds to it does not rise, or whoever is told of first would have it all.
@@ -24,13 +24,13 @@ const NOTHING: SinceMs = new Map()
  * How much of its weight an address gets that came back `elapsedMs` ago, in RISE_UNITS: the middle of each
  * step, so that it is never further than half a step from a straight line. RISE_UNITS = all of it.
  */
-export function risenUnits(elapsedMs: number, durationMs: number): number {
-  if (elapsedMs >= durationMs) return RISE_UNITS
-  const step = Math.floor((Math.max(0, elapsedMs) / durationMs) * RISE_STEPS)
+export function slowStartUnits(elapsedMs: number, durationMs: number): number {
+  if (elapsedMs >= durationMs) return SLOW_START_UNITS
+  const step = Math.floor((Math.max(0, elapsedMs) / durationMs) * SLOW_START_STEPS)
   return 2 * step + 1
 }
 
-export interface RampUpOptions {
+export interface SlowStartOptions {
   readonly source: RecordSource
   /** Until an address has its full weight again. */
   readonly durationMs: number
@@ -38,9 +38,9 @@ export interface RampUpOptions {
   readonly timers: Timers
   readonly log: Logger
   /** What another one, as before a reload, knows to rise. */
-  readonly known?: Iterable<RisenRecord>
+  readonly known?: Iterable<SlowStartRecord>
   /** Slow starts when an earlier process ended. Their records may arrive later, for example those of peers. */
-  readonly kept?: Iterable<RisenRecord>
+  readonly kept?: Iterable<SlowStartRecord>
   /** Called after each change of the slow starts, and after each step. */
   readonly onChange?: () => void
 }
@@ -49,7 +49,7 @@ export interface RampUpOptions {
 type SinceMs = ReadonlyMap<string, number>
 
 /** What rises of one record. */
-export interface RisenRecord {
+export interface SlowStartRecord {
   readonly key: string
   /** Of its root host. */
   readonly hostKey: string
@@ -62,12 +62,12 @@ export interface RisenRecord {
  * rise take their steps together, RISE_STEPS of them in each `durationMs`, so that each is one change of the
  * records however many rise: one that came back between two steps is up to one step late, never early.
  */
-export class RampUp {
+export class SlowStart {
   /** The records of the source, with what rises. */
   readonly records: OverlaidSource
-  readonly #options: RampUpOptions
+  readonly #options: SlowStartOptions
   /** What rises, by record key. */
-  readonly #risen = new Map<string, RisenRecord>()
+  readonly #slowStarted = new Map<string, SlowStartRecord>()
   /** When records will be whole that were first seen a moment ago, soonest first; those of the start. */
   readonly #settlesMs = new Map<string, number>()
   readonly #startSettlesMs: number
@@ -76,7 +76,7 @@ export class RampUp {
   #stopStepping: (() => void) | undefined
   readonly #unsubscribe: () => void
 
-  constructor(options: RampUpOptions) {
+  constructor(options: SlowStartOptions) {
     this.#options = options
     this.#startSettlesMs = options.clock.monotonic() + SETTLE_MS
     for (const { hostKey, sinceMs } of options.kept ?? []) {
@@ -87,8 +87,8 @@ export class RampUp {
     // Before the overlay: what it looks up must be up to date.
     this.#unsubscribe = options.source.subscribe((changes) => this.#take(changes))
     this.records = new OverlaidSource(options.source, ({ key, down }) => {
-      const rising = this.#risingOf(key)
-      return rising.length === 0 ? undefined : { down, rising }
+      const slowStart = this.#slowStartOf(key)
+      return slowStart.length === 0 ? undefined : { down, slowStart: slowStart }
     })
     this.#keepStepping()
   }
@@ -96,7 +96,7 @@ export class RampUp {
   /** Addresses on their way. */
   get count(): number {
     let count = 0
-    for (const { sinceMs } of this.#risen.values()) count += sinceMs.size
+    for (const { sinceMs } of this.#slowStarted.values()) count += sinceMs.size
     return count
   }
 
@@ -107,34 +107,34 @@ export class RampUp {
   }
 
   /** What rises, for `known`. */
-  risen(): Iterable<RisenRecord> {
-    return this.#risen.values()
+  slowStarted(): Iterable<SlowStartRecord> {
+    return this.#slowStarted.values()
   }
 
-  #recall(known: readonly RisenRecord[]): void {
+  #recall(known: readonly SlowStartRecord[]): void {
     const { source } = this.#options
-    const orphans: RisenRecord[] = []
-    for (const risen of known) {
-      const record = source.find(risen.key)
-      if (record === undefined) orphans.push(risen)
-      else this.#keep(record, risen.sinceMs)
+    const orphans: SlowStartRecord[] = []
+    for (const slowStarted of known) {
+      const record = source.find(slowStarted.key)
+      if (record === undefined) orphans.push(slowStarted)
+      else this.#keep(record, slowStarted.sinceMs)
     }
     if (orphans.length > 0) this.#adopt(orphans, source.records())
   }
 
   #take(changes: readonly RecordChange[]): void {
     const nowMs = this.#options.clock.monotonic()
-    const wasRising = this.#risen.size > 0
+    const wasInSlowStart = this.#slowStarted.size > 0
     for (const [key, settlesMs] of this.#settlesMs) {
       if (settlesMs > nowMs) break
       this.#settlesMs.delete(key)
     }
-    const orphans: RisenRecord[] = []
+    const orphans: SlowStartRecord[] = []
     const added: StoredRecord[] = []
     for (const { before, after } of changes) {
       if (after === undefined) {
-        const risen = this.#forget(before!.key)
-        if (risen !== undefined) orphans.push(risen)
+        const slowStarted = this.#forget(before!.key)
+        if (slowStarted !== undefined) orphans.push(slowStarted)
       } else if (before === undefined) {
         this.#settlesMs.set(after.key, nowMs + SETTLE_MS)
         added.push(after)
@@ -143,7 +143,7 @@ export class RampUp {
     if (orphans.length > 0) this.#adopt(orphans, added)
     if (nowMs >= this.#startSettlesMs) this.#kept.clear()
     if (this.#kept.size > 0) for (const { after } of changes) if (after) this.#resume(after)
-    if (wasRising || this.#risen.size > 0) this.#options.onChange?.()
+    if (wasInSlowStart || this.#slowStarted.size > 0) this.#options.onChange?.()
     this.#keepStepping()
   }
 
@@ -151,22 +151,22 @@ export class RampUp {
   #resume(record: StoredRecord): void {
     const kept = this.#kept.get(hostKeyOf(record))
     if (kept === undefined) return
-    const known = this.#risen.get(record.key)?.sinceMs ?? NOTHING
+    const known = this.#slowStarted.get(record.key)?.sinceMs ?? NOTHING
     this.#keep(record, new Map([...kept].filter(([address]) => !known.has(address))))
   }
 
-  #forget(key: string): RisenRecord | undefined {
-    const risen = this.#risen.get(key)
-    this.#risen.delete(key)
+  #forget(key: string): SlowStartRecord | undefined {
+    const slowStarted = this.#slowStarted.get(key)
+    this.#slowStarted.delete(key)
     this.#settlesMs.delete(key)
-    return risen
+    return slowStarted
   }
 
   /**
    * Has what rose in records that are gone go on in those that have their hosts instead: a host that gets its
    * first peer, or loses its last one, has another record from then on.
    */
-  #adopt(orphans: readonly RisenRecord[], records: Iterable<StoredRecord>): void {
+  #adopt(orphans: readonly SlowStartRecord[], records: Iterable<StoredRecord>): void {
     const byHost = new Map<string, SinceMs>()
     for (const { hostKey, sinceMs } of orphans) {
       byHost.set(hostKey, new Map([...(byHost.get(hostKey) ?? NOTHING), ...sinceMs]))
@@ -181,13 +181,16 @@ export class RampUp {
   #keep(record: StoredRecord, sinceMs: SinceMs): void {
     const served = readServed(record)
     const kept = [...sinceMs].filter(([address]) => served.has(address))
-    this.#set(record, new Map([...(this.#risen.get(record.key)?.sinceMs ?? NOTHING), ...kept]))
+    this.#set(
+      record,
+      new Map([...(this.#slowStarted.get(record.key)?.sinceMs ?? NOTHING), ...kept]),
+    )
   }
 
   #set(record: StoredRecord, sinceMs: SinceMs): void {
     const { key } = record
-    if (sinceMs.size === 0) this.#risen.delete(key)
-    else this.#risen.set(key, { key, hostKey: hostKeyOf(record), sinceMs })
+    if (sinceMs.size === 0) this.#slowStarted.delete(key)
+    else this.#slowStarted.set(key, { key, hostKey: hostKeyOf(record), sinceMs })
   }
 
   #takeChange(before: StoredRecord, after: StoredRecord, nowMs: number): void {
@@ -196,7 +199,7 @@ export class RampUp {
     const isSettled = nowMs >= this.#startSettlesMs && !this.#settlesMs.has(key)
     const { were, are, isWeighted } = compareServed(before, after)
     const wereDown = readDown(before)
-    const known = this.#risen.get(key)?.sinceMs ?? NOTHING
+    const known = this.#slowStarted.get(key)?.sinceMs ?? NOTHING
     const sinceMs = new Map([...known].filter(([address]) => are.has(address)))
     const isBeside = isSettled && isWeighted && [...are].some((address) => were.has(address))
     for (const address of are) {
@@ -207,36 +210,41 @@ export class RampUp {
   }
 
   #keepStepping(): void {
-    if (this.#risen.size === 0) return
+    if (this.#slowStarted.size === 0) return
     const { durationMs, timers, log } = this.#options
     const contained = containing(log, 'Raising weights')
     this.#stopStepping ??= timers.every(
-      durationMs / RISE_STEPS,
+      durationMs / SLOW_START_STEPS,
       () => void contained(() => this.#step()),
     )
   }
 
-  #risingOf(key: string): readonly Rising[] {
-    const risen = this.#risen.get(key)
-    if (risen === undefined) return []
+  #slowStartOf(key: string): readonly SlowStartUnits[] {
+    const slowStarted = this.#slowStarted.get(key)
+    if (slowStarted === undefined) return []
     const { clock, durationMs } = this.#options
     const nowMs = clock.monotonic() + SLACK_MS
-    return [...risen.sinceMs]
-      .map(([address, sinceMs]) => ({ address, units: risenUnits(nowMs - sinceMs, durationMs) }))
-      .filter(({ units }) => units < RISE_UNITS)
+    return [...slowStarted.sinceMs]
+      .map(([address, sinceMs]) => ({
+        address,
+        units: slowStartUnits(nowMs - sinceMs, durationMs),
+      }))
+      .filter(({ units }) => units < SLOW_START_UNITS)
       .sort((a, b) => (a.address < b.address ? -1 : 1))
   }
 
   #step(): void {
-    const keys = [...this.#risen.keys()]
+    const keys = [...this.#slowStarted.keys()]
     for (const key of keys) {
-      const risen = this.#risen.get(key)!
-      const rising = new Set(this.#risingOf(key).map(({ address }) => address))
-      const sinceMs = new Map([...risen.sinceMs].filter(([address]) => rising.has(address)))
-      if (sinceMs.size === 0) this.#risen.delete(key)
-      else this.#risen.set(key, { ...risen, sinceMs })
+      const slowStarted = this.#slowStarted.get(key)!
+      const slowStart = new Set(this.#slowStartOf(key).map(({ address }) => address))
+      const sinceMs = new Map(
+        [...slowStarted.sinceMs].filter(([address]) => slowStart.has(address)),
+      )
+      if (sinceMs.size === 0) this.#slowStarted.delete(key)
+      else this.#slowStarted.set(key, { ...slowStarted, sinceMs })
     }
-    if (this.#risen.size === 0) {
+    if (this.#slowStarted.size === 0) {
       this.#stopStepping?.()
       this.#stopStepping = undefined
     }

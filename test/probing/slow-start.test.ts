@@ -1,21 +1,26 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { RampUp, RISE_STEPS, risenUnits, SETTLE_MS } from '../../src/probing/ramp-up.ts'
-import { RISE_UNITS } from '../../src/record/rising.ts'
+import {
+  SETTLE_MS,
+  SLOW_START_STEPS,
+  SlowStart,
+  slowStartUnits,
+} from '../../src/probing/slow-start.ts'
+import { SLOW_START_UNITS } from '../../src/record/slow-start.ts'
 import type { RecordChange, StoredRecord } from '../../src/record/source.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { recordOf, TestSource } from './stage.ts'
 
 const DURATION_MS = 100_000
-const STEP_MS = DURATION_MS / RISE_STEPS
+const STEP_MS = DURATION_MS / SLOW_START_STEPS
 
 t.test('a straight line, in steps, to full weight and never to none', async () => {
   const elapsed = fc.integer({ min: 0, max: 2 * DURATION_MS })
   const property = fc.property(elapsed, (elapsedMs) => {
-    const units = risenUnits(elapsedMs, DURATION_MS)
+    const units = slowStartUnits(elapsedMs, DURATION_MS)
     const line = Math.min(1, elapsedMs / DURATION_MS)
-    const isNear = Math.abs(units / RISE_UNITS - line) <= 0.5 / RISE_STEPS + 1e-9
-    return units >= 1 && units <= RISE_UNITS && (isNear || elapsedMs >= DURATION_MS)
+    const isNear = Math.abs(units / SLOW_START_UNITS - line) <= 0.5 / SLOW_START_STEPS + 1e-9
+    return units >= 1 && units <= SLOW_START_UNITS && (isNear || elapsedMs >= DURATION_MS)
   })
   fc.assert(property, { seed: 1, numRuns: 500 })
 })
@@ -27,17 +32,17 @@ function stage(...records: readonly StoredRecord[]) {
   const timers = new FakeTimers()
   const note = (): void => {}
   const log = { debug: note, info: note, warning: note, error: note }
-  const ramp = new RampUp({ source, durationMs: DURATION_MS, clock, timers, log })
+  const ramp = new SlowStart({ source, durationMs: DURATION_MS, clock, timers, log })
   const batches: (readonly RecordChange[])[] = []
   ramp.records.subscribe((changes) => batches.push(changes))
   const pass = async (milliseconds: number): Promise<void> => {
     clock.monotonicMs += milliseconds
     await timers.advance(milliseconds)
   }
-  const unitsOf = (key: string) => ramp.records.find(key)?.rising?.map(({ units }) => units)
+  const unitsOf = (key: string) => ramp.records.find(key)?.slowStart?.map(({ units }) => units)
   /** What rises of the record, in order. */
   const risesIn = (key: string): readonly string[] =>
-    ramp.records.find(key)?.rising?.map(({ address }) => address) ?? []
+    ramp.records.find(key)?.slowStart?.map(({ address }) => address) ?? []
   return { source, ramp, batches, pass, unitsOf, risesIn, timers }
 }
 
@@ -51,9 +56,9 @@ t.test('what comes back rises, one change a step, and is then as it was', async 
   t.strictSame(unitsOf('default/a'), [1])
   t.equal(batches.length, 1)
   const seen: number[] = []
-  for (let step = 1; step <= RISE_STEPS; step++) {
+  for (let step = 1; step <= SLOW_START_STEPS; step++) {
     await pass(STEP_MS)
-    seen.push(unitsOf('default/a')?.[0] ?? RISE_UNITS)
+    seen.push(unitsOf('default/a')?.[0] ?? SLOW_START_UNITS)
     t.equal(batches.length, 1 + step, 'one change a step')
   }
   t.strictSame(seen, [3, 5, 7, 9, 11, 13, 15, 17, 19, 20])
@@ -78,7 +83,7 @@ t.test('many that rise are one change a step together', async (t) => {
   batches.length = 0
   await pass(2 * DURATION_MS)
   t.equal(ramp.count, 0)
-  t.ok(batches.length <= RISE_STEPS + 1, `${batches.length} changes`)
+  t.ok(batches.length <= SLOW_START_STEPS + 1, `${batches.length} changes`)
 })
 
 t.test('down again, and gone, while it rises', async (t) => {
@@ -254,7 +259,7 @@ for (const { name, given, want } of [
     source.put(up)
     await pass(3 * STEP_MS)
     source.replace(['default/a'], ...given)
-    const rises = [...ramp.records.records()].flatMap(({ key, rising }) =>
+    const rises = [...ramp.records.records()].flatMap(({ key, slowStart: rising }) =>
       rising === undefined ? [] : [[key, rising.map((one) => `${one.address} at ${one.units}`)]],
     )
     t.strictSame(Object.fromEntries(rises), want)

@@ -4,7 +4,7 @@ import { RRType } from '../../src/dns/iana/types.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'
 import type { Endpoint } from '../../src/record/dns-record.ts'
 import { findDownTargets } from '../../src/record/health.ts'
-import { findRisingUnits, RISE_UNITS, scaleWeights } from '../../src/record/rising.ts'
+import { findSlowStartUnits, SLOW_START_UNITS, scaleWeights } from '../../src/record/slow-start.ts'
 import { WEIGHT_MAX } from '../../src/steering/candidate.ts'
 import { wire } from '../support/zone-names.ts'
 
@@ -93,7 +93,7 @@ t.test('how much of its weight an endpoint gets', (t) => {
   for (const { name, given, rising, down = [], want } of table) {
     const endpoints = given.map(endpoint)
     const list = Object.entries(rising).map(([address, units]) => ({ address, units }))
-    t.strictSame(findRisingUnits(endpoints, list, findDownTargets(endpoints, down)), want, name)
+    t.strictSame(findSlowStartUnits(endpoints, list, findDownTargets(endpoints, down)), want, name)
   }
   t.end()
 })
@@ -136,7 +136,7 @@ t.test('weights while some rise', (t) => {
 
 t.test('scaled weights are weights, never zero for what was not', async () => {
   const weight = fc.option(fc.integer({ min: 0, max: WEIGHT_MAX }), { nil: undefined })
-  const member = fc.tuple(weight, fc.integer({ min: 1, max: RISE_UNITS }))
+  const member = fc.tuple(weight, fc.integer({ min: 1, max: SLOW_START_UNITS }))
   const property = fc.property(fc.array(member, { minLength: 1, maxLength: 20 }), (members) => {
     const weights = members.map(([value]) => value)
     const scaled = scaleWeights(

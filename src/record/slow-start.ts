@@ -6,12 +6,12 @@ import type { Endpoint } from './dns-record.ts'
 import { scanHost } from './validate/names.ts'
 
 /** What a full weight counts while addresses come back; one that has just come back counts 1. */
-export const RISE_UNITS = 20
+export const SLOW_START_UNITS = 20
 /** A CNAME chain inside one record is followed this far. */
 const CHAIN_MAX = 8
 
 /** An address, or host name, that was down and is on its way back to full weight. */
-export interface Rising {
+export interface SlowStartUnits {
   readonly address: string
   /** 1..RISE_UNITS - 1. */
   readonly units: number
@@ -23,14 +23,14 @@ export interface Rising {
  * gets. A CNAME has as much as what it leads to in the same record. `down`: as
  * `findDownTargets` says; undefined = nothing is.
  */
-export function findRisingUnits(
+export function findSlowStartUnits(
   endpoints: readonly Endpoint[],
-  rising: readonly Rising[],
+  slowStart: readonly SlowStartUnits[],
   down: readonly ReadonlySet<number>[] | undefined,
 ): readonly number[] {
   const addresses = new Map<string, number>()
   const hosts = new Map<string, number>()
-  for (const { address: text, units } of rising) {
+  for (const { address: text, units } of slowStart) {
     const address = scanAddress(text)
     const host = address === undefined ? scanHost(text) : undefined
     if (address !== undefined) addresses.set(printOctets(address.bytes), units)
@@ -54,14 +54,14 @@ function unitsOf(
   names: ReadonlyMap<string, number>,
 ): number {
   const isAddress = endpoint.type === RRType.A || endpoint.type === RRType.AAAA
-  if (!isAddress && endpoint.type !== RRType.CNAME) return RISE_UNITS
+  if (!isAddress && endpoint.type !== RRType.CNAME) return SLOW_START_UNITS
   let best = 0
   for (const [index, rdata] of endpoint.rdata.entries()) {
     if (down?.has(index)) continue
     const key = printOctets(rdata)
-    best = Math.max(best, (isAddress ? addresses.get(key) : names.get(key)) ?? RISE_UNITS)
+    best = Math.max(best, (isAddress ? addresses.get(key) : names.get(key)) ?? SLOW_START_UNITS)
   }
-  return best === 0 ? RISE_UNITS : best
+  return best === 0 ? SLOW_START_UNITS : best
 }
 
 /** The best of each owner's endpoints. */
@@ -87,11 +87,11 @@ export function scaleWeights(
   units: readonly number[],
 ): readonly (number | undefined)[] {
   const isWeighted = weights.some((weight) => weight !== undefined)
-  if (!isWeighted || units.every((value) => value === RISE_UNITS)) return weights
+  if (!isWeighted || units.every((value) => value === SLOW_START_UNITS)) return weights
   const full = weights.map((weight) => weight ?? WEIGHT_DEFAULT)
-  const factor = Math.min(RISE_UNITS, Math.floor(WEIGHT_MAX / Math.max(1, ...full)))
+  const factor = Math.min(SLOW_START_UNITS, Math.floor(WEIGHT_MAX / Math.max(1, ...full)))
   return full.map((weight, i) => {
-    const scaled = Math.round((weight * factor * units[i]!) / RISE_UNITS)
+    const scaled = Math.round((weight * factor * units[i]!) / SLOW_START_UNITS)
     return weight === 0 ? 0 : Math.max(1, scaled)
   })
 }
