@@ -16,7 +16,7 @@ import { OfferedVersions } from '../dist/plugins/kuadrant/offered-versions.js'
 import { KuadrantZones } from '../dist/plugins/kuadrant/zones.js'
 import { ManifestSource } from '../dist/record/manifests/manifest-source.js'
 import { RefCountedSource } from '../dist/record/ref-counted-source.js'
-import { SerialBook } from '../dist/record/serials/serial-book.js'
+import { SerialIndex } from '../dist/record/serials/serial-index.js'
 import { SteeringTable } from '../dist/steering/table.js'
 import { ZoneImage } from '../dist/zone/image/writer.js'
 import { median } from './median.mjs'
@@ -112,7 +112,7 @@ const offered = new ZoneVersions()
 const zones = new KuadrantZones(options, {
   image,
   table,
-  serials: new SerialBook(),
+  serials: new SerialIndex(),
   serialFile: undefined,
   versions: new OfferedVersions(image, offered, offered.source()),
   place: 'bench',

@@ -1,6 +1,6 @@
 import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
 import { Query } from '../dns/message/query.ts'
-import { NOTIFY_REPLY_OCTETS, type NotifyDesk } from '../operator/notify/notify-desk.ts'
+import { NOTIFY_REPLY_OCTETS, type NotifyReceiver } from '../operator/notify/notify-receiver.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Exchange, Listener, QueryHandler } from '../transport/exchange.ts'
 import { listenTcp } from '../transport/tcp.ts'
@@ -23,10 +23,10 @@ const CLOSE_MS = 500
 /** Opens the addresses for NOTIFYs, UDP and TCP each. Rejects with the system's error where one can't be had. */
 export async function openNotifyPort(
   addresses: readonly Endpoint[],
-  desk: NotifyDesk,
+  receiver: NotifyReceiver,
   log: Logger,
 ): Promise<readonly Listener[]> {
-  const handler = new DeskHandler(desk)
+  const handler = new NotifyHandler(receiver)
   const listeners: Listener[] = []
   try {
     for (const { host, port } of addresses) {
@@ -50,13 +50,13 @@ export async function openNotifyPort(
 }
 
 /** The desk, as transports see it. */
-class DeskHandler implements QueryHandler {
-  readonly #desk: NotifyDesk
+class NotifyHandler implements QueryHandler {
+  readonly #receiver: NotifyReceiver
   readonly #idle: Exchange[] = []
   #lent = 0
 
-  constructor(desk: NotifyDesk) {
-    this.#desk = desk
+  constructor(receiver: NotifyReceiver) {
+    this.#receiver = receiver
   }
 
   acquire(): Exchange | undefined {
@@ -66,7 +66,7 @@ class DeskHandler implements QueryHandler {
   }
 
   serve({ query, reply }: Exchange): number {
-    return this.#desk.serve(query, reply)
+    return this.#receiver.serve(query, reply)
   }
 
   release(exchange: Exchange): void {

@@ -35,7 +35,7 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
   const operator = new Operator(parts, settings, registry)
   const listeners: { close(): Promise<void> }[] = [
     ...(await listen(args, operator, registry, log)),
-    ...(await openNotifyPort(args.notifyAddresses, operator.notifyDesk, log)),
+    ...(await openNotifyPort(args.notifyAddresses, operator.notifyReceiver, log)),
   ]
   log.info(`Sextant-${VERSION} operator`)
   const code = await untilSignal(operator, log)

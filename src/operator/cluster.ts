@@ -11,7 +11,7 @@ import type { Logger } from '../telemetry/log.ts'
 import { RECORDS } from './api-writer.ts'
 import { FIELD_MANAGER } from './object.ts'
 import type { OwnHealth } from './own.ts'
-import { ProbeBook, trimProbe } from './probe-book.ts'
+import { ProbeIndex, trimProbe } from './probe-index.ts'
 import { PROBES } from './probes/cluster-probing.ts'
 import type { ProviderSecrets } from './provider-choice.ts'
 import type { ClusterView } from './reconcile.ts'
@@ -42,7 +42,7 @@ export class Cluster implements ClusterView {
   readonly probeInformer: Informer
   readonly #names = new RecordNames()
   readonly #secrets: SecretCache
-  readonly #probes: ProbeBook
+  readonly #probes: ProbeIndex
   readonly #healthListeners = new Set<(key: string) => void>()
   readonly #nameListeners = new Set<(key: string) => void>()
 
@@ -61,7 +61,7 @@ export class Cluster implements ClusterView {
       for (const listener of this.#nameListeners) listener(key)
     })
     this.#secrets = new SecretCache(this.secretInformer)
-    this.#probes = new ProbeBook(this.probeInformer, (key) => {
+    this.#probes = new ProbeIndex(this.probeInformer, (key) => {
       for (const listener of this.#healthListeners) listener(key)
     })
   }

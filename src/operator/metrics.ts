@@ -32,7 +32,7 @@ export class OperatorMetrics implements RemoteMetrics {
   readonly #ready
   readonly #recordWrites
   readonly #writes
-  readonly #remoteLooks
+  readonly #remoteReconciles
   readonly #notifies
   /** Keys of the records that were looked at, by cluster. */
   readonly #remoteKeys = new Map<string, Set<string>>()
@@ -74,7 +74,7 @@ export class OperatorMetrics implements RemoteMetrics {
       'Writes to the API, by what they do.',
       ['kind'],
     )
-    this.#remoteLooks = registry.counter(
+    this.#remoteReconciles = registry.counter(
       'dns_provider_remote_record_reconcile_count',
       'Looks at the delegating records of other clusters.',
       ['cluster', 'dns_record_name', 'dns_record_namespace'],
@@ -134,8 +134,8 @@ export class OperatorMetrics implements RemoteMetrics {
     this.#recordWrites.inc(placeOf(key))
   }
 
-  countRemoteLook(cluster: string, key: string): void {
-    this.#remoteLooks.inc(remoteLabels(cluster, key))
+  countRemoteReconcile(cluster: string, key: string): void {
+    this.#remoteReconciles.inc(remoteLabels(cluster, key))
     const keys = this.#remoteKeys.get(cluster)
     if (keys === undefined) this.#remoteKeys.set(cluster, new Set([key]))
     else keys.add(key)
@@ -143,7 +143,7 @@ export class OperatorMetrics implements RemoteMetrics {
 
   forgetRemote(cluster: string, key: string): void {
     if (this.#remoteKeys.get(cluster)?.delete(key) !== true) return
-    this.#remoteLooks.remove(remoteLabels(cluster, key))
+    this.#remoteReconciles.remove(remoteLabels(cluster, key))
   }
 
   forgetRemoteCluster(cluster: string): void {
@@ -158,7 +158,7 @@ export class OperatorMetrics implements RemoteMetrics {
     const leading = gauge('leading', 'Whether this operator is the one that writes.')
     const depth = gauge('queue_depth', 'Records that wait to be looked at.')
     const running = gauge('queue_running', 'Records that are being looked at.')
-    const looks = gauge('reconciles', 'Looks at records since this operator leads.')
+    const reconciles = gauge('reconciles', 'Looks at records since this operator leads.')
     const failures = gauge('reconcile_failures', 'Those of them that failed.')
     const watchUp = gauge('watch_up', 'Whether a collection is followed.', ['collection'])
     const labels = ['peer', 'key']
@@ -184,7 +184,7 @@ export class OperatorMetrics implements RemoteMetrics {
       leading.set(facts.isLeading ? 1 : 0)
       depth.set(facts.queue.depth)
       running.set(facts.queue.running)
-      looks.set(facts.queue.runs)
+      reconciles.set(facts.queue.runs)
       failures.set(facts.queue.failures)
       for (const { what, isFollowing } of facts.watches) {
         watchUp.set({ collection: what }, isFollowing ? 1 : 0)

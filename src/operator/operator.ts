@@ -5,15 +5,15 @@ import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { RefusalLog } from '../telemetry/refusal-log.ts'
 import { Cluster, type ClusterMeans } from './cluster.ts'
 import { readClusterUid } from './cluster-uid.ts'
-import type { DelegationRole } from './judge.ts'
+import type { DelegationRole } from './decide.ts'
+import { LeaderSession } from './leader-session.ts'
 import { type OperatorFacts, OperatorMetrics } from './metrics.ts'
-import { KeyBook } from './notify/key-book.ts'
-import { NotifyDesk } from './notify/notify-desk.ts'
-import type { ProbingSettings } from './probes/term-probing.ts'
+import { KeyIndex } from './notify/key-index.ts'
+import { NotifyReceiver } from './notify/notify-receiver.ts'
+import type { ProbingSettings } from './probes/session-probing.ts'
 import type { RemoteSettings } from './remotes/remote-clusters.ts'
 import type { RequeueBounds } from './requeue.ts'
 import { shortHash } from './short-hash.ts'
-import { Term } from './term.ts'
 
 /** Name of the Lease of operators. */
 export const LEASE = 'sextant-operator'
@@ -48,13 +48,13 @@ export interface OperatorSettings extends RequeueBounds {
  */
 export class Operator {
   /** For whatever listens for NOTIFYs; it answers from the start to the end. */
-  readonly notifyDesk: NotifyDesk
+  readonly notifyReceiver: NotifyReceiver
   readonly #cluster: Cluster
   readonly #settings: OperatorSettings
   readonly #means: ClusterMeans
   readonly #metrics: OperatorMetrics
   #elector: LeaderElector | undefined
-  #term: Term | undefined
+  #session: LeaderSession | undefined
   /** The end of the term before. */
   #ended: Promise<void> = Promise.resolve()
   #site = ''
@@ -69,11 +69,11 @@ export class Operator {
     this.#metrics = new OperatorMetrics(registry)
     this.#metrics.collectFrom(() => this.#facts(), means.clock)
     const { clock, random, log } = means
-    this.notifyDesk = new NotifyDesk({
+    this.notifyReceiver = new NotifyReceiver({
       clock,
-      keys: new KeyBook(this.#cluster.secretInformer),
+      keys: new KeyIndex(this.#cluster.secretInformer),
       allowed: settings.notifyAllowed ?? [],
-      hasten: (sender) => this.#term?.peers.hasten(sender) ?? 'standby',
+      hasten: (sender) => this.#session?.peers.hasten(sender) ?? 'standby',
       count: (outcome) => this.#metrics.countNotify(outcome),
       refusals: new RefusalLog(log, clock, (host) => `NOTIFY of ${host} is refused`),
       seed: random.next32(),
@@ -118,7 +118,7 @@ export class Operator {
     const leader = this.#elector?.holder ?? ''
     const isWaiting = this.#elector !== undefined && !this.#elector.isLeader
     const waiting = isWaiting ? `waiting for the lease of ${leader === '' ? 'nobody' : leader}` : ''
-    const remotes = this.#term?.remotes?.note ?? ''
+    const remotes = this.#session?.remotes?.note ?? ''
     return [this.#cluster.reason, remotes, waiting].filter((text) => text !== '').join('; ')
   }
 
@@ -136,8 +136,8 @@ export class Operator {
 
   #begin(): void {
     void this.#ended.then(() => {
-      if (this.#isClosed || this.#term !== undefined || !this.#mayWrite()) return
-      this.#term = new Term({
+      if (this.#isClosed || this.#session !== undefined || !this.#mayWrite()) return
+      this.#session = new LeaderSession({
         cluster: this.#cluster,
         settings: this.#settings,
         site: this.#site,
@@ -148,9 +148,9 @@ export class Operator {
   }
 
   #end(): void {
-    const term = this.#term
-    this.#term = undefined
-    if (term !== undefined) this.#ended = term.close()
+    const session = this.#session
+    this.#session = undefined
+    if (session !== undefined) this.#ended = session.close()
   }
 
   #mayWrite(): boolean {
@@ -180,15 +180,15 @@ export class Operator {
   }
 
   #facts(): OperatorFacts {
-    const queue = this.#term?.queue
+    const queue = this.#session?.queue
     return {
-      isLeading: this.#term !== undefined && this.#mayWrite(),
-      peers: this.#term?.peers.statuses() ?? [],
+      isLeading: this.#session !== undefined && this.#mayWrite(),
+      peers: this.#session?.peers.statuses() ?? [],
       queue:
         queue === undefined
           ? NO_WORK
           : { ...queue.counts, depth: queue.depth, running: queue.runningCount },
-      remotes: this.#term?.remotes?.statuses() ?? [],
+      remotes: this.#session?.remotes?.statuses() ?? [],
       watches: this.#cluster.watches,
     }
   }

@@ -8,8 +8,8 @@ import { findDownTargets } from '../record/health.ts'
 import { deriveLocalEndpoints, isExportable, V2_LABEL } from '../record/kdrnt.ts'
 import { printLatin1 } from '../record/latin1.ts'
 import { scanTarget } from '../record/validate/target.ts'
+import type { Publishing } from './decide.ts'
 import { printLocalEndpoints } from './endpoint-text.ts'
-import type { Publishing } from './judge.ts'
 import { itemsOf, mappingOf } from './object.ts'
 
 /** What is known of the health of a record's own addresses and host names. */

@@ -7,7 +7,7 @@ import { NOTIFY_GAP_MS, type PeerFollower } from '../peering/peer.ts'
 import { joinStatuses, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import { keyIdOf } from './key-id.ts'
 import type { Nameserver } from './nameserver.ts'
-import type { NotifySender } from './notify/notify-desk.ts'
+import type { NotifySource } from './notify/notify-receiver.ts'
 import type { HastenOutcome } from './notify/outcome.ts'
 import type { Peer, PeerAnswer, PeerDirectory, PeerState } from './peers.ts'
 import type { Provider } from './provider-secret.ts'
@@ -42,7 +42,7 @@ export type Follower = Pick<
 export interface PeerSetParts {
   readonly follow: (nameserver: Nameserver, key: TsigKey | undefined) => Follower
   /** A peer has something new for that record, or was heard or not heard for some time. */
-  readonly onNews: (key: string) => void
+  readonly onEvent: (key: string) => void
   /** How long the endpoints of a silent peer are kept: it is called silent before they go, and so heard again after. */
   readonly expiryMs: number
   readonly clock: Clock
@@ -57,12 +57,12 @@ export class PeerSet implements PeerDirectory {
   readonly #parts: PeerSetParts
   readonly #entries = new Map<string, FollowedPeer>()
   readonly #byRecord = new Map<string, readonly FollowedPeer[]>()
-  readonly #looks: TokenBucket
+  readonly #reconciles: TokenBucket
   readonly #stopChecks: () => void
 
   constructor(parts: PeerSetParts) {
     this.#parts = parts
-    this.#looks = new TokenBucket(parts.clock, HASTENED_MAX, 1000 / HASTENED_MAX)
+    this.#reconciles = new TokenBucket(parts.clock, HASTENED_MAX, 1000 / HASTENED_MAX)
     this.#stopChecks = parts.timers.every(CHECK_MS, () => this.#check())
   }
 
@@ -82,14 +82,14 @@ export class PeerSet implements PeerDirectory {
   }
 
   /** Has the peers asked at once that a NOTIFY may be about. */
-  hasten({ host, keyId, isAllowed }: NotifySender): HastenOutcome {
+  hasten({ host, keyId, isAllowed }: NotifySource): HastenOutcome {
     const isSigned = keyId !== ''
     let [found, hastened] = [0, 0]
     for (const peer of this.#entries.values()) {
       const isMeant = isSigned ? peer.keyId === keyId : isAllowed || peer.isAt(host)
       if (!isMeant) continue
       found++
-      if (peer.hasten(this.#looks)) hastened++
+      if (peer.hasten(this.#reconciles)) hastened++
     }
     if (found === 0 && !isSigned && !isAllowed) return 'stranger'
     return hastened === found ? 'hastened' : 'limited'
@@ -202,10 +202,10 @@ class FollowedPeer implements Peer {
   }
 
   /** Has it asked at once, if there is a look left; those that come in a row share one. */
-  hasten(looks: TokenBucket): boolean {
+  hasten(reconciles: TokenBucket): boolean {
     const nowMs = this.#parts.clock.monotonic()
     if (nowMs - this.#hastenedMs >= NOTIFY_GAP_MS) {
-      if (!looks.take()) return false
+      if (!reconciles.take()) return false
       this.#hastenedMs = nowMs
     }
     this.#follower.notify()
@@ -217,7 +217,7 @@ class FollowedPeer implements Peer {
     const presence = this.#present()
     if (presence === this.#presence) return
     this.#presence = presence
-    for (const key of this.#hosts.keys()) this.#parts.onNews(key)
+    for (const key of this.#hosts.keys()) this.#parts.onEvent(key)
   }
 
   close(): void {
@@ -249,7 +249,7 @@ class FollowedPeer implements Peer {
 
   #notify(hosts: ReadonlySet<string>): void {
     for (const host of hosts) {
-      for (const key of this.#keys.get(host) ?? []) this.#parts.onNews(key)
+      for (const key of this.#keys.get(host) ?? []) this.#parts.onEvent(key)
     }
   }
 }

@@ -1,7 +1,7 @@
 import { type ApiObject, textOf } from '../kube/api.ts'
 import { type Condition, failedCondition, readyCondition, removedCondition } from './conditions.ts'
+import { isDerived, type Publishing } from './decide.ts'
 import { composeLocal, composeMerged, findObstacle, isInPlace } from './desired.ts'
-import { isDerived, type Publishing } from './judge.ts'
 import { RECORD_FINALIZER } from './labels.ts'
 import { finalizersOf, isManaged, isOwnedBy, itemsOf, mappingOf, metadataOf } from './object.ts'
 import { composeStatus, isStatusInPlace, ownerIdOf, type StatusFields } from './status.ts'
@@ -32,10 +32,10 @@ export interface Plan {
   readonly writes: readonly Write[]
   readonly ready: Condition | undefined
   /** True if what is published changes. */
-  readonly isNews: boolean
+  readonly isChanged: boolean
 }
 
-const NOTHING: Plan = { writes: [], ready: undefined, isNews: false }
+const NOTHING: Plan = { writes: [], ready: undefined, isChanged: false }
 
 /**
  * Publishes a record: the finalizer first, so that nothing is left behind; what peers ask for; what is served; and the
@@ -67,13 +67,17 @@ export function planPublish(
     ...(local === undefined ? [] : planDerived(present.local, local as ApiObject)),
     ...planDerived(present.merged, merged as ApiObject),
   ]
-  const isNews = derived.length > 0
+  const isChanged = derived.length > 0
   const ready =
     content.merged.length === 0
       ? failedCondition(`no endpoints discovered for ${publishing.rootHost}`)
       : readyCondition(joinNotes(content.note, local === undefined ? UNTOLD : ''))
-  const status = composePublishedStatus(publishing, content, { ready, isNews, nowMs })
-  return { writes: [...planHold(object), ...derived, ...planStatus(object, status)], ready, isNews }
+  const status = composePublishedStatus(publishing, content, { ready, isChanged: isChanged, nowMs })
+  return {
+    writes: [...planHold(object), ...derived, ...planStatus(object, status)],
+    ready,
+    isChanged: isChanged,
+  }
 }
 
 const UNTOLD = 'other sites are not told of it: its host is too long for a name in the zone kdrnt'
@@ -104,10 +108,10 @@ function planDerived(present: ApiObject | undefined, wanted: ApiObject): Write[]
 function composePublishedStatus(
   { object, zone, provider }: Publishing,
   { merged, peers, healthy, accepted }: Content,
-  { ready, isNews, nowMs }: { ready: Condition; isNews: boolean; nowMs: number },
+  { ready, isChanged, nowMs }: { ready: Condition; isChanged: boolean; nowMs: number },
 ): ApiObject {
   const changes: StatusFields = {
-    writeCounter: countWrites(object, isNews),
+    writeCounter: countWrites(object, isChanged),
     endpoints: merged,
     ownerID: ownerIdOf(object),
     providerRef: { name: provider.secretName },
@@ -125,16 +129,16 @@ function composePublishedStatus(
 }
 
 /** How often what is published of a record has changed. */
-export function countWrites(object: ApiObject, isNews: boolean): number {
+export function countWrites(object: ApiObject, isChanged: boolean): number {
   const { writeCounter } = mappingOf(object, 'status')
   const count = typeof writeCounter === 'number' ? writeCounter : 0
-  return isNews ? count + 1 : count
+  return isChanged ? count + 1 : count
 }
 
 /** Says why a record can't be published. What is published of it stays. */
 export function planRefuse(object: ApiObject, condition: Condition, nowMs: number): Plan {
   const status = composeStatus(object, [condition], {}, nowMs)
-  return { writes: planStatus(object, status), ready: condition, isNews: false }
+  return { writes: planStatus(object, status), ready: condition, isChanged: false }
 }
 
 /** Takes back all that was made of a record that is being deleted, and lets it go. Needs no provider and no peer. */
@@ -155,7 +159,7 @@ export function planRelease(object: ApiObject, taken: readonly Write[], nowMs: n
     ...(stays ? [{ kind: 'status', record: object, status } as const] : []),
     { kind: 'unhold', record: object },
   ]
-  return { writes, ready: undefined, isNews: true }
+  return { writes, ready: undefined, isChanged: true }
 }
 
 /** Takes back all that was made of a record that is another provider's now, and nothing that is of that one. */
@@ -168,7 +172,7 @@ export function planHandOver(object: ApiObject, present: Derived): Plan {
       { kind: 'leave', record: object },
     ],
     ready: undefined,
-    isNews: true,
+    isChanged: true,
   }
 }
 

@@ -8,31 +8,30 @@ import { mergeSiteStates } from '../peering/merge/merge-site-states.ts'
 import type { MergeConflict } from '../peering/merge/merged-endpoint.ts'
 import { downTargets, sortUnique } from '../peering/to-peer-endpoint.ts'
 import { type OwnNames, screenSiteStates } from '../peering/trust/screen-site-states.ts'
-import { adoptMerged } from './adopt.ts'
 import {
   acceptedCondition,
   failedCondition,
   healthyCondition,
   rivalCondition,
 } from './conditions.ts'
+import {
+  type DelegationRole,
+  decide,
+  isAuthoritative,
+  isDelegating,
+  type Publishing,
+} from './decide.ts'
 import { authoritativeKey } from './delegation/authoritative-record.ts'
 import { composeContribution } from './delegation/contribution.ts'
-import type { Owners } from './delegation/owner-book.ts'
-import { OwnersHold } from './delegation/owners-hold.ts'
+import type { KeyedMutex } from './delegation/keyed-mutex.ts'
+import type { Owners } from './delegation/owner-index.ts'
 import { planAnnounce } from './delegation/plan-announce.ts'
 import { planServe } from './delegation/plan-serve.ts'
-import { planDelegate, planWithdraw } from './delegation/plan-source.ts'
-import type { Turns } from './delegation/turns.ts'
+import { planDelegate, planFinalize } from './delegation/plan-source.ts'
+import { StatusWriteThrottle } from './delegation/status-write-throttle.ts'
 import { derivedName } from './derived-name.ts'
 import { localHostOf, roomForOthers } from './desired.ts'
 import { printSpecEndpoint } from './endpoint-text.ts'
-import {
-  type DelegationRole,
-  isAuthoritative,
-  isDelegating,
-  judge,
-  type Publishing,
-} from './judge.ts'
 import { isDeleting, mappingOf, metadataOf } from './object.ts'
 import { composeOwn, type OwnHealth } from './own.ts'
 import { PeerStateStore, type Remembered } from './peer-state-store.ts'
@@ -48,7 +47,8 @@ import {
   planRemove,
 } from './plan.ts'
 import type { ProviderSecrets } from './provider-choice.ts'
-import { nextLookMs, type RequeueBounds } from './requeue.ts'
+import { type RequeueBounds, requeueAfterMs } from './requeue.ts'
+import { seedFromMerged } from './seed-from-merged.ts'
 import { ownerIdOf } from './status.ts'
 import type { Writer } from './write.ts'
 
@@ -77,7 +77,7 @@ const NO_TROUBLES: Troubles = { conflicts: [], leftOut: [], refused: [] }
 /** Wants to know what became of a record. */
 export interface Listener {
   /** A record of ours was looked at. */
-  looked(record: ApiObject, plan: Plan, troubles: Troubles): void
+  reconciled(record: ApiObject, plan: Plan, troubles: Troubles): void
   /** A record is gone, or not ours. */
   forgot(key: string): void
 }
@@ -98,7 +98,7 @@ export interface ReconcilerParts {
   /** How long the deletion of a record waits for other clusters. */
   readonly removalTimeoutMs: number
   /** Of all who write to authoritative records; by key. */
-  readonly turns: Turns
+  readonly mutex: KeyedMutex
   readonly owners: Owners
 }
 
@@ -112,8 +112,8 @@ export interface ReconcilerParts {
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts
-  readonly #book = new PeerStateStore()
-  readonly #owners = new OwnersHold()
+  readonly #index = new PeerStateStore()
+  readonly #owners = new StatusWriteThrottle()
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts
@@ -126,16 +126,16 @@ export class Reconciler {
   async reconcile(key: string): Promise<number | undefined> {
     const object = this.#parts.view.record(key)
     const shared = object === undefined ? undefined : sharedKeyOf(key, object)
-    if (shared === undefined) return this.#look(key)
-    return this.#parts.turns.take(shared, () => this.#look(key))
+    if (shared === undefined) return this.#reconcile(key)
+    return this.#parts.mutex.take(shared, () => this.#reconcile(key))
   }
 
   /** What others have written meanwhile is in the view. */
-  async #look(key: string): Promise<number | undefined> {
+  async #reconcile(key: string): Promise<number | undefined> {
     const { view, clock, role } = this.#parts
     const object = view.record(key)
     if (object === undefined) return this.#forget(key)
-    const verdict = judge(object, view.secretsOf(namespaceOf(object)), role)
+    const verdict = decide(object, view.secretsOf(namespaceOf(object)), role)
     switch (verdict.kind) {
       case 'ignore':
         return this.#forget(key)
@@ -178,13 +178,13 @@ export class Reconciler {
     const addresses = peers.map(({ address }) => address)
     this.#open(key, publishing, addresses)
     for (const peer of peers) {
-      this.#book.note(key, peer.address, withoutSite(peer.answerFor(rootHost), site))
+      this.#index.note(key, peer.address, withoutSite(peer.answerFor(rootHost), site))
     }
-    const remembered = this.#book.read(key, addresses)
+    const remembered = this.#index.read(key, addresses)
     const nowMs = clock.monotonic()
     const { plan, troubles, nextExpiryMs } = this.#plan(publishing, addresses, remembered, nowMs)
     await this.#carryOut(publishing.object, plan, troubles)
-    return nextLookMs(nextExpiryMs === undefined ? undefined : nextExpiryMs - nowMs, bounds)
+    return requeueAfterMs(nextExpiryMs === undefined ? undefined : nextExpiryMs - nowMs, bounds)
   }
 
   async #delegate(key: string, publishing: Publishing): Promise<number> {
@@ -194,7 +194,7 @@ export class Reconciler {
     if (rival !== '') {
       const condition = rivalCondition(ownerIdOf(object), rival)
       await this.#carryOut(object, planRefuse(object, condition, clock.now()))
-      return nextLookMs(undefined, bounds)
+      return requeueAfterMs(undefined, bounds)
     }
     const health = view.healthOf(key)
     const content = {
@@ -206,7 +206,7 @@ export class Reconciler {
     const plan = planDelegate(publishing, content, clock.now())
     const waitMs = this.#owners.judge(key, object, plan, clock.monotonic())
     await this.#carryOut(object, waitMs > 0 ? { ...plan, writes: [] } : plan)
-    return nextLookMs(waitMs > 0 ? waitMs : undefined, bounds)
+    return requeueAfterMs(waitMs > 0 ? waitMs : undefined, bounds)
   }
 
   async #announce(key: string, object: ApiObject): Promise<void> {
@@ -225,23 +225,23 @@ export class Reconciler {
     // What is noted of its owner id is its rival's.
     const hasRival = owners.rivalOf(object) !== ''
     const authoritative = hasRival ? undefined : this.#authoritativeOf(object)
-    const plan = planWithdraw(object, authoritative, removalTimeoutMs, nowMs)
+    const plan = planFinalize(object, authoritative, removalTimeoutMs, nowMs)
     await this.#carryOut(object, plan)
     if (plan.againMs === undefined) return this.#forget(key)
-    return nextLookMs(plan.againMs, bounds)
+    return requeueAfterMs(plan.againMs, bounds)
   }
 
   /** Remembers what was said before we began to look at it. */
   #open(key: string, { object, rootHost }: Publishing, addresses: readonly string[]): void {
-    if (this.#book.has(key)) return
+    if (this.#index.has(key)) return
     const said = mappingOf(object, 'status').peers
     const { merged } = this.#derivedOf(object)
     const { clock } = this.#parts
     const page =
       said === undefined && merged !== undefined
-        ? adoptMerged(merged, rootHost, addresses, thisMoment(clock))
+        ? seedFromMerged(merged, rootHost, addresses, thisMoment(clock))
         : scanPeers(said, rootHost, clock)
-    this.#book.open(key, page)
+    this.#index.open(key, page)
   }
 
   #plan(
@@ -295,7 +295,7 @@ export class Reconciler {
 
   async #carryOut(object: ApiObject, plan: Plan, troubles: Troubles = NO_TROUBLES): Promise<void> {
     for (const write of plan.writes) await this.#parts.writer.write(write)
-    this.#parts.listener.looked(object, plan, troubles)
+    this.#parts.listener.reconciled(object, plan, troubles)
   }
 
   #derivedOf(object: ApiObject): Derived {
@@ -316,7 +316,7 @@ export class Reconciler {
    * it is published again: as after a restart, those who were heard last time count as heard then.
    */
   #leavePeers(key: string): void {
-    this.#book.forget(key)
+    this.#index.forget(key)
     this.#parts.peers.forget(key)
   }
 

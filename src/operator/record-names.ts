@@ -4,7 +4,7 @@ import { bareHost } from '../peering/peer-status.ts'
 import { HostIndex, namesAbove } from '../peering/trust/host-index.ts'
 import { NameCounts, NO_NAMES } from '../peering/trust/name-counts.ts'
 import type { OwnNames } from '../peering/trust/screen-site-states.ts'
-import { isDerived } from './judge.ts'
+import { isDerived } from './decide.ts'
 import { itemsOf, mappingOf } from './object.ts'
 
 /** Which names the records of the cluster have: what peers report of one must not touch another. */
@@ -19,22 +19,22 @@ export class RecordNames {
    * Notes the records of an informer. Calls `onNews` with the other records of the host of one that changed, and of hosts
    * above it. Returns the function that ends this.
    */
-  watch(records: Pick<Informer, 'subscribe'>, onNews: (key: string) => void): () => void {
+  watch(records: Pick<Informer, 'subscribe'>, onEvent: (key: string) => void): () => void {
     return records.subscribe({
       onAdd: (key, object) => {
         this.add(key, object)
-        this.#report(key, object, onNews)
+        this.#report(key, object, onEvent)
       },
       onUpdate: (key, object, before) => {
         this.remove(key, before)
         this.add(key, object)
         if (object.spec === before.spec || generationOf(object) === generationOf(before)) return
-        this.#report(key, before, onNews)
-        this.#report(key, object, onNews)
+        this.#report(key, before, onEvent)
+        this.#report(key, object, onEvent)
       },
       onDelete: (key, before) => {
         this.remove(key, before)
-        this.#report(key, before, onNews)
+        this.#report(key, before, onEvent)
       },
     })
   }
@@ -87,10 +87,10 @@ export class RecordNames {
     }
   }
 
-  #report(changed: string, object: ApiObject, onNews: (key: string) => void): void {
+  #report(changed: string, object: ApiObject, onEvent: (key: string) => void): void {
     const host = hostOf(object)
     for (const name of [host, ...namesAbove(host)]) {
-      for (const key of this.#hosts.get(name)?.keys() ?? []) if (key !== changed) onNews(key)
+      for (const key of this.#hosts.get(name)?.keys() ?? []) if (key !== changed) onEvent(key)
     }
   }
 

@@ -29,14 +29,14 @@ export class Reporter implements Listener {
     this.#metrics = metrics
   }
 
-  looked(record: ApiObject, plan: Plan, { conflicts, leftOut, refused }: Troubles): void {
+  reconciled(record: ApiObject, plan: Plan, { conflicts, leftOut, refused }: Troubles): void {
     const { ready } = plan
     if (ready === undefined) return
     this.#metrics.setRecord(record, ready.isTrue)
     const missing = leftOut.reduce((sum, { endpoints }) => sum + endpoints, 0)
     this.#metrics.setLeftOut(keyOf(record), missing)
     this.#metrics.setDisputes(keyOf(record), conflicts.length, refused.length)
-    if (plan.isNews) this.#metrics.countChange(keyOf(record))
+    if (plan.isChanged) this.#metrics.countChange(keyOf(record))
     this.#reportReady(record, ready)
     const texts = conflicts.map(({ text }) => text)
     this.#reportOnce(record, CONFLICT, texts)

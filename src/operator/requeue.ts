@@ -11,7 +11,7 @@ const AFTER_MS = 1
  * When to look at a record again that nobody tells anything of: when silence alone will change what is published, and now
  * and then in any case. `changesInMs`: until the former; undefined = never.
  */
-export function nextLookMs(
+export function requeueAfterMs(
   changesInMs: number | undefined,
   { minMs, maxMs }: RequeueBounds,
 ): number {

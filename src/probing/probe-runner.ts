@@ -22,7 +22,7 @@ export interface ProbeRunnerOptions {
   readonly timers: Timers
   readonly random: Random
   /** Told of every look that said something, after it was judged. */
-  readonly onLook: (look: Look) => void
+  readonly onReconcile: (look: Look) => void
 }
 
 /** One look and what came of it. */
@@ -180,7 +180,7 @@ export class ProbeRunner {
   }
 
   #judge(task: Task, outcome: Outcome, startMs: number): void {
-    const { clock, random, onLook } = this.#options
+    const { clock, random, onReconcile: onLook } = this.#options
     const { probe, state: before } = task
     const endMs = clock.monotonic()
     task.state = judge(before, outcome, probe.check, clock.now())

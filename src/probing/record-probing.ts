@@ -65,7 +65,7 @@ export class RecordProbing {
   constructor(options: RecordProbingOptions) {
     const { source, file: path, log, clock, timers } = options
     this.#options = options
-    this.#runner = new ProbeRunner({ ...options, onLook: (look) => this.#note(look) })
+    this.#runner = new ProbeRunner({ ...options, onReconcile: (look) => this.#note(look) })
     const print = (): Iterable<string> => printStates(this.states())
     const parts = { path, kind: PROBE_STATES, log, clock, timers, print }
     this.#file = path === '' ? undefined : new StateFile(parts)

@@ -7,7 +7,7 @@ import { openNotifyPort } from '../../src/cli/notify-port.ts'
 import { ask, questionOf } from '../../src/client/ask.ts'
 import { Opcode, Rcode, RRType } from '../../src/dns/iana/index.ts'
 import { composeMessage } from '../../src/dns/message/message.ts'
-import { NotifyDesk } from '../../src/operator/notify/notify-desk.ts'
+import { NotifyReceiver } from '../../src/operator/notify/notify-receiver.ts'
 import { KDRNT_ZONE } from '../../src/record/local-zone.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { freePort } from '../support/free-port.ts'
@@ -24,7 +24,7 @@ async function setUp(t: Test, hosts: readonly string[] = ['127.0.0.1']) {
     (line) => lines.push(line),
     () => false,
   )
-  const desk = new NotifyDesk({
+  const desk = new NotifyReceiver({
     clock: systemClock,
     keys: { named: () => [] },
     allowed: [],
@@ -135,7 +135,7 @@ t.test('an address that is taken is an error, and leaves none open', async (t) =
   const taken = createServer().listen(port, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
-  const desk = {} as NotifyDesk
+  const desk = {} as NotifyReceiver
   const log = createLogger(
     '',
     () => {},

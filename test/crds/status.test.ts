@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { thisMoment } from '../../src/base/moment.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
-import { Turns } from '../../src/operator/delegation/turns.ts'
+import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
 import { desiredProbes } from '../../src/operator/probes/desired-probes.ts'
 import { composeStatus, readState, scanProbe } from '../../src/operator/probes/probe-status.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
@@ -91,14 +91,14 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
     writer: cluster,
     peers,
     clock,
-    listener: { looked: () => {}, forgot: () => {} },
+    listener: { reconciled: () => {}, forgot: () => {} },
     site: 'here',
     bounds: { minMs: 5000, maxMs: 900_000 },
     expiryMs: 3_600_000,
     peersForm: () => 'whole',
     role: 'primary',
     removalTimeoutMs: 3_600_000,
-    turns: new Turns(),
+    mutex: new KeyedMutex(),
     owners: { rivalOf: () => '' },
   })
   const look = async (name: string): Promise<void> => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { thisMoment } from '../../src/base/moment.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
-import { Turns } from '../../src/operator/delegation/turns.ts'
+import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
 import { OperatorMetrics } from '../../src/operator/metrics.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
 import { RecordNames } from '../../src/operator/record-names.ts'
@@ -60,7 +60,7 @@ class World {
       peersForm: () => 'whole',
       role: 'primary',
       removalTimeoutMs: 3_600_000,
-      turns: new Turns(),
+      mutex: new KeyedMutex(),
       owners: { rivalOf: () => '' },
     })
   }

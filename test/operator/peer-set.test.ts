@@ -106,7 +106,7 @@ function setUp(expiryMs = 24 * 3600 * 1000) {
   const peers = new PeerSet({
     clock,
     timers,
-    onNews: (key) => news.push(key),
+    onEvent: (key) => news.push(key),
     expiryMs,
     follow: ({ host }) => {
       const follower = new ToyFollower()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { thisMoment } from '../../src/base/moment.ts'
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
-import { Turns } from '../../src/operator/delegation/turns.ts'
+import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
 import type { PeersForm } from '../../src/operator/peer-status.ts'
 import type { Plan } from '../../src/operator/plan.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
@@ -37,7 +37,7 @@ class World {
       peers: this.peers,
       clock: this.clock,
       listener: {
-        looked: (_record, plan, { conflicts }) => {
+        reconciled: (_record, plan, { conflicts }) => {
           this.plans.push(plan)
           this.conflicts.push(...conflicts.map(({ text }) => text))
         },
@@ -49,7 +49,7 @@ class World {
       peersForm: () => this.peersForm,
       role: 'primary',
       removalTimeoutMs: 24 * HOUR_MS,
-      turns: new Turns(),
+      mutex: new KeyedMutex(),
       owners: { rivalOf: () => '' },
     })
     return this.reconciler

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nextLookMs } from '../../src/operator/requeue.ts'
+import { requeueAfterMs } from '../../src/operator/requeue.ts'
 
 t.test('a record is looked at again when there may be news', (t) => {
   const bounds = { minMs: 5000, maxMs: 900_000 }
@@ -10,6 +10,6 @@ t.test('a record is looked at again when there may be news', (t) => {
     { name: 'nor because of something that is over', given: -3, want: 5000 },
     { name: 'nor too late', given: 86_400_000, want: 900_000 },
   ]
-  for (const { name, given, want } of table) t.equal(nextLookMs(given, bounds), want, name)
+  for (const { name, given, want } of table) t.equal(requeueAfterMs(given, bounds), want, name)
   t.end()
 })

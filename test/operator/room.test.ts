@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { acceptedCondition } from '../../src/operator/conditions.ts'
+import { decide } from '../../src/operator/decide.ts'
 import { composeLocal, OBJECT_OCTETS_MAX, roomForOthers } from '../../src/operator/desired.ts'
-import { judge } from '../../src/operator/judge.ts'
 import { composeOwn } from '../../src/operator/own.ts'
 import type { Remembered } from '../../src/operator/peer-state-store.ts'
 import { printPeers } from '../../src/operator/peer-status.ts'
@@ -18,7 +18,7 @@ function publishingOf(spec: ApiObject) {
   const cluster = new ToyCluster()
   const zone = String(spec.rootHost ?? 'k.example.com').replace(/^.*?([^.]+\.[^.]+)$/, '$1')
   cluster.put(secret('a', 'coredns', { ZONES: zone, NAMESERVERS: '192.0.2.53' }))
-  const verdict = judge(dnsRecord({ spec }), cluster.secretsOf('a'), 'primary')
+  const verdict = decide(dnsRecord({ spec }), cluster.secretsOf('a'), 'primary')
   if (verdict.kind !== 'publish') throw new Error(JSON.stringify(verdict))
   return verdict.publishing
 }

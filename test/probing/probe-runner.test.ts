@@ -25,7 +25,7 @@ function stage(tookMs = 10) {
     clock,
     timers,
     random: new Random(7),
-    onLook: (look) => told.push(look),
+    onReconcile: (look) => told.push(look),
     probe: ({ id }, signal) => {
       looks.push({ id, atMs: clock.monotonic() })
       world.mostAtATime = Math.max(world.mostAtATime, ++world.underWay)

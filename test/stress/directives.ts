@@ -10,7 +10,7 @@ import type { KuadrantOptions } from '../../src/plugins/kuadrant/options.ts'
 import { NO_PEERING } from '../../src/plugins/kuadrant/peering-options.ts'
 import { ThreadedZones } from '../../src/plugins/kuadrant/threaded-zones.ts'
 import { KuadrantZones } from '../../src/plugins/kuadrant/zones.ts'
-import { SerialBook } from '../../src/record/serials/serial-book.ts'
+import { SerialIndex } from '../../src/record/serials/serial-index.ts'
 import type { RecordChange, RecordSource } from '../../src/record/source.ts'
 import { ZoneClaims } from '../../src/record/zone-claims.ts'
 import type { SteeringTable } from '../../src/steering/table.ts'
@@ -58,7 +58,7 @@ const stress: Directive = {
       const zones = new KuadrantZones(options, {
         image,
         table,
-        serials: new SerialBook(),
+        serials: new SerialIndex(),
         versions: new OfferedVersions(image, offered, offered.source()),
         serialFile: undefined,
         place: 'stress',

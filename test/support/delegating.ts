@@ -1,5 +1,5 @@
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
-import { Turns } from '../../src/operator/delegation/turns.ts'
+import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
 import { ToyCluster, ToyPeers } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
@@ -22,14 +22,14 @@ export class DelegatingWorld {
       writer: cluster,
       peers: new ToyPeers(),
       clock: this.clock,
-      listener: { looked: () => {}, forgot: () => {} },
+      listener: { reconciled: () => {}, forgot: () => {} },
       site: 'here',
       bounds: { minMs: 5000, maxMs: 900_000 },
       expiryMs: 1000,
       peersForm: () => 'whole',
       role: 'primary',
       removalTimeoutMs: 86_400_000,
-      turns: new Turns(),
+      mutex: new KeyedMutex(),
       owners: { rivalOf: () => '' },
     })
     this.putSecret(HOST)

@@ -1,9 +1,9 @@
 import type { ApiObject } from '../../src/kube/api.ts'
 import { keyOf } from '../../src/kube/object-key.ts'
-import { OwnerBook } from '../../src/operator/delegation/owner-book.ts'
+import { type DelegationRole, isAuthoritative } from '../../src/operator/decide.ts'
+import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
+import { OwnerIndex } from '../../src/operator/delegation/owner-index.ts'
 import { SourceIndex } from '../../src/operator/delegation/source-index.ts'
-import { Turns } from '../../src/operator/delegation/turns.ts'
-import { type DelegationRole, isAuthoritative } from '../../src/operator/judge.ts'
 import { mappingOf, metadataOf } from '../../src/operator/object.ts'
 import { Reconciler } from '../../src/operator/reconcile.ts'
 import { RemoteReconciler } from '../../src/operator/remotes/remote-reconciler.ts'
@@ -20,8 +20,8 @@ export class ToySite {
   readonly name: string
   readonly cluster = new ToyCluster()
   readonly role: DelegationRole
-  readonly owners = new OwnerBook()
-  readonly #turns = new Turns()
+  readonly owners = new OwnerIndex()
+  readonly #turns = new KeyedMutex()
   readonly #clock: FakeClock
   readonly #reconciler: Reconciler
   readonly #remotes = new Map<ToySite, RemoteReconciler>()
@@ -37,14 +37,14 @@ export class ToySite {
       writer: this.cluster,
       peers: new ToyPeers(),
       clock,
-      listener: { looked: () => {}, forgot: () => {} },
+      listener: { reconciled: () => {}, forgot: () => {} },
       site: name,
       bounds: { minMs: 5000, maxMs: 900_000 },
       expiryMs: 1000,
       peersForm: () => 'whole',
       role,
       removalTimeoutMs: REMOVAL_TIMEOUT_MS,
-      turns: this.#turns,
+      mutex: this.#turns,
       owners: this.owners,
     })
     if (role === 'primary') this.putSecret(HOST)
@@ -64,7 +64,7 @@ export class ToySite {
     const reconciler = new RemoteReconciler({
       view: this.cluster,
       writer: this.cluster,
-      turns: this.#turns,
+      mutex: this.#turns,
       owners: this.owners,
       remote: { record: (key) => other.cluster.record(key), sourcesOf },
       writeStatus: async (record, status) => other.take(record, this.name, status),

@@ -1,6 +1,6 @@
 import type { ApiObject } from '../../kube/api.ts'
 import { printTarget } from '../../record/print-endpoint.ts'
-import type { Publishing } from '../judge.ts'
+import type { Publishing } from '../decide.ts'
 import { itemsOf, mappingOf } from '../object.ts'
 import { selectWorking } from '../own.ts'
 

@@ -1,5 +1,5 @@
 import { quote } from '../../record/validate/fields.ts'
-import type { Row } from './rows.ts'
+import type { EndpointState } from './endpoint-states.ts'
 import { normalizeName, type SpecEndpoint } from './spec-endpoint.ts'
 
 const CNAME = 'CNAME'
@@ -9,15 +9,19 @@ export interface PlanScope {
   readonly owner: string
   /** Without `*.`. */
   readonly host: string
-  readonly rows: readonly Row[]
+  readonly endpointStates: readonly EndpointState[]
 }
 
 /** Why our owner can't have the endpoint that it wants at `row`; '' = it can. Upstream's words. */
-export function findConflict(desired: SpecEndpoint, row: Row, scope: PlanScope): string {
-  if (row.current !== undefined && row.claims.size === 0) {
+export function findConflict(
+  desired: SpecEndpoint,
+  endpointState: EndpointState,
+  scope: PlanScope,
+): string {
+  if (endpointState.current !== undefined && endpointState.notes.size === 0) {
     return `owner conflict, cannot update endpoint '${show(desired.dnsName)}' with owner when existing endpoint is not owned`
   }
-  const other = scope.rows.find((r) => excludes(r, desired, scope.owner))
+  const other = scope.endpointStates.find((r) => excludes(r, desired, scope.owner))
   if (other !== undefined) {
     const type = show(other.current!.recordType)
     return `record type conflict, cannot update endpoint '${show(desired.dnsName)}' with record type '${desired.recordType}' when endpoint already exists with record type '${type}'`
@@ -28,15 +32,26 @@ export function findConflict(desired: SpecEndpoint, row: Row, scope: PlanScope):
 }
 
 /** A CNAME has its name for itself (RFC 1034 section 3.6.2). What is ours alone would give way. */
-function excludes({ current, claims }: Row, desired: SpecEndpoint, owner: string): boolean {
+function excludes(
+  { current, notes }: EndpointState,
+  desired: SpecEndpoint,
+  owner: string,
+): boolean {
   if (current === undefined || current.dnsName !== desired.dnsName) return false
   if ((current.recordType === CNAME) === (desired.recordType === CNAME)) return false
-  return claims.size === 0 || [...claims.keys()].some((other) => other !== owner)
+  return notes.size === 0 || [...notes.keys()].some((other) => other !== owner)
 }
 
 /** The first target inside of the host that no endpoint has. */
-function findMissing(targets: readonly string[], { host, rows }: PlanScope): string | undefined {
-  const names = new Set(rows.map((row) => (row.current ?? row.desired)!.dnsName))
+function findMissing(
+  targets: readonly string[],
+  { host, endpointStates }: PlanScope,
+): string | undefined {
+  const names = new Set(
+    endpointStates.map(
+      (endpointState) => (endpointState.current ?? endpointState.desired)!.dnsName,
+    ),
+  )
   return targets.find((text) => {
     const target = normalizeName(text)
     if (target !== host && !target.endsWith(`.${host}`)) return false

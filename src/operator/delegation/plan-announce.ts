@@ -3,7 +3,7 @@ import { type Condition, heldCondition } from '../conditions.ts'
 import { itemsOf, mappingOf } from '../object.ts'
 import { type Plan, planHold, planStatus } from '../plan.ts'
 import { composeStatus, ownerIdOf, type StatusFields } from '../status.ts'
-import { judgeRemotes } from './remote-statuses.ts'
+import { decideRemotes } from './remote-statuses.ts'
 
 /**
  * Holds a delegating record that other clusters are to work on, tells them that they may, and says what came of it. No
@@ -14,7 +14,7 @@ export function planAnnounce(
   healthy: Condition | undefined,
   nowMs: number,
 ): Plan {
-  const { ready, owners } = judgeRemotes(object)
+  const { ready, owners } = decideRemotes(object)
   const endpoints = itemsOf(mappingOf(object, 'spec'), 'endpoints')
   const changes: StatusFields = {
     ownerID: ownerIdOf(object),
@@ -25,5 +25,5 @@ export function planAnnounce(
   }
   const conditions = [ready, heldCondition(), ...(healthy === undefined ? [] : [healthy])]
   const status = composeStatus(object, conditions, changes, nowMs)
-  return { writes: [...planHold(object), ...planStatus(object, status)], ready, isNews: false }
+  return { writes: [...planHold(object), ...planStatus(object, status)], ready, isChanged: false }
 }

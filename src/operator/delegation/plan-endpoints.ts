@@ -1,13 +1,13 @@
 import type { ApiObject } from '../../kube/api.ts'
 import { isSame } from '../object.ts'
 import { authoritativeHost } from './authoritative-record.ts'
+import { type EndpointState, readEndpointStates, sortTargets } from './endpoint-states.ts'
 import { findConflict, show } from './find-conflict.ts'
-import { type Claim, composeClaim, joinOwners, type Note } from './registry.ts'
-import { type Row, readRows, sortTargets } from './rows.ts'
+import { composeNote, joinOwners, type Note, type RegistryNote } from './registry.ts'
 import { composeSpecEndpoint, normalizeName, type SpecEndpoint } from './spec-endpoint.ts'
 
 /** What one owner, a delegating record, wants of an authoritative record. */
-export interface OwnerWish {
+export interface DesiredEndpoints {
   readonly owner: string
   /** Group of the operator; '' = none. */
   readonly group: string
@@ -43,27 +43,30 @@ const CNAME = 'CNAME'
  * - The lowest TTL.
  * - An owner takes nothing away from others, and nothing that is nobody's (`findConflict`).
  */
-export function planEndpoints(current: readonly ApiObject[], wish: OwnerWish): EndpointPlan {
-  const { owner } = wish
-  const rows = readRows(current, wish.desired, wish.previous)
+export function planEndpoints(
+  current: readonly ApiObject[],
+  wanted: DesiredEndpoints,
+): EndpointPlan {
+  const { owner } = wanted
+  const endpointStates = readEndpointStates(current, wanted.desired, wanted.previous)
   const scope = {
     owner,
-    host: normalizeName(authoritativeHost(wish.rootHost)),
-    rows: [...rows.values()],
+    host: normalizeName(authoritativeHost(wanted.rootHost)),
+    endpointStates: [...endpointStates.values()],
   }
   const conflicts: string[] = []
   const endpoints: ApiObject[] = []
   const owners: string[] = []
-  for (const row of rows.values()) {
-    const { desired } = row
-    const conflict = desired === undefined ? '' : findConflict(desired, row, scope)
+  for (const endpointState of endpointStates.values()) {
+    const { desired } = endpointState
+    const conflict = desired === undefined ? '' : findConflict(desired, endpointState, scope)
     if (conflict !== '') conflicts.push(conflict)
-    const settled = settleRow(row, wish, conflict === '', conflicts)
+    const settled = settleEndpoint(endpointState, wanted, conflict === '', conflicts)
     if (settled === undefined) continue
-    const { endpoint, claims } = settled
-    endpoints.push(...composeRow(endpoint, claims, owner))
+    const { endpoint, notes } = settled
+    endpoints.push(...composeEndpointState(endpoint, notes, owner))
     if (authoritativeHost(endpoint.dnsName) === scope.host)
-      owners.push(...claims.map((c) => c.owner))
+      owners.push(...notes.map((c) => c.owner))
   }
   const isChanged = !isSameSet(endpoints, current)
   return {
@@ -76,78 +79,78 @@ export function planEndpoints(current: readonly ApiObject[], wish: OwnerWish): E
 
 interface Settled {
   readonly endpoint: SpecEndpoint
-  readonly claims: readonly Claim[]
+  readonly notes: readonly RegistryNote[]
 }
 
 /** What an endpoint is to be; undefined = it goes. */
-function settleRow(
-  row: Row,
-  wish: OwnerWish,
+function settleEndpoint(
+  endpointState: EndpointState,
+  wanted: DesiredEndpoints,
   isFree: boolean,
   conflicts: string[],
 ): Settled | undefined {
-  const { current, claims, desired } = row
+  const { current, notes, desired } = endpointState
   // What we can't have stays as it is, with our part in it.
-  if (!isFree) return current && { endpoint: current, claims: inOrder(claims.values()) }
-  if (current !== undefined && claims.size === 0) return { endpoint: current, claims: [] }
-  const others = inOrder(claims.values()).filter((claim) => claim.owner !== wish.owner)
-  const known = others.map((claim) => withTargets(claim, row, others))
+  if (!isFree) return current && { endpoint: current, notes: inOrder(notes.values()) }
+  if (current !== undefined && notes.size === 0) return { endpoint: current, notes: [] }
+  const others = inOrder(notes.values()).filter((note) => note.owner !== wanted.owner)
+  const known = others.map((note) => withTargets(note, endpointState, others))
   if (desired === undefined) {
     if (others.length === 0 || current === undefined) return undefined
-    return { endpoint: unite(current, current, known, conflicts), claims: others }
+    return { endpoint: unite(current, current, known, conflicts), notes: others }
   }
-  const ours = claimOf(desired, wish)
+  const ours = noteOf(desired, wanted)
   const all = inOrder([...known, ours])
   if (current === undefined || others.length === 0) {
-    return { endpoint: unite(desired, current ?? desired, all, conflicts), claims: all }
+    return { endpoint: unite(desired, current ?? desired, all, conflicts), notes: all }
   }
-  const [{ owner: first }] = all as [Claim]
-  const base = first === wish.owner ? desired : current
+  const [{ owner: first }] = all as [RegistryNote]
+  const base = first === wanted.owner ? desired : current
   if (base === current && isSteered(desired) && !isSaid(desired, current)) {
     const name = `'${show(desired.dnsName)}' with set identifier '${show(desired.setIdentifier)}'`
     conflicts.push(`owner conflict, endpoint ${name} is as owner '${show(first)}' wants it`)
   }
   // What we only infer of others is not written down: they may be kept by another operator.
-  return { endpoint: unite(base, current, all, conflicts), claims: inOrder([...others, ours]) }
+  return { endpoint: unite(base, current, all, conflicts), notes: inOrder([...others, ours]) }
 }
 
-function claimOf(desired: SpecEndpoint, { owner, group, cluster }: OwnerWish): Claim {
+function noteOf(desired: SpecEndpoint, { owner, group, cluster }: DesiredEndpoints): RegistryNote {
   const { targets, ttlSeconds } = desired
   return { owner, group, cluster, targets: sortTargets(targets), ttlSeconds, note: undefined }
 }
 
 /** By owner. */
-function inOrder(claims: Iterable<Claim>): Claim[] {
-  return [...claims].sort((a, b) => (a.owner < b.owner ? -1 : 1))
+function inOrder(notes: Iterable<RegistryNote>): RegistryNote[] {
+  return [...notes].sort((a, b) => (a.owner < b.owner ? -1 : 1))
 }
 
 /** An owner whose targets nobody wrote down has those that are nobody else's; all, where none are. */
 function withTargets(
-  claim: Claim,
-  { current, claims, previous }: Row,
-  others: readonly Claim[],
-): Claim {
-  const ttlSeconds = claim.ttlSeconds ?? current?.ttlSeconds
-  if (claim.targets !== undefined || current === undefined) return { ...claim, ttlSeconds }
-  const ours = [...claims.values()].find((one) => !others.includes(one))
+  note: RegistryNote,
+  { current, notes, previous }: EndpointState,
+  others: readonly RegistryNote[],
+): RegistryNote {
+  const ttlSeconds = note.ttlSeconds ?? current?.ttlSeconds
+  if (note.targets !== undefined || current === undefined) return { ...note, ttlSeconds }
+  const ours = [...notes.values()].find((one) => !others.includes(one))
   const taken = new Set(others.flatMap((one) => one.targets ?? []))
   for (const target of ours?.targets ?? previous?.targets ?? []) taken.add(target)
   const rest = current.targets.filter((target) => !taken.has(target))
-  return { ...claim, ttlSeconds, targets: rest.length > 0 ? rest : current.targets }
+  return { ...note, ttlSeconds, targets: rest.length > 0 ? rest : current.targets }
 }
 
 /** `base` with the targets and the TTL that all claims come to. */
 function unite(
   base: SpecEndpoint,
   current: SpecEndpoint,
-  claims: readonly Claim[],
+  notes: readonly RegistryNote[],
   conflicts: string[],
 ): SpecEndpoint {
   const object = current.object
-  const ttls = claims.map((claim) => claim.ttlSeconds ?? 0).filter((ttl) => ttl > 0)
+  const ttls = notes.map((note) => note.ttlSeconds ?? 0).filter((ttl) => ttl > 0)
   const ttlSeconds = ttls.length === 0 ? base.ttlSeconds : Math.min(...ttls)
   if (isSteered(base)) return { ...base, object, targets: sortTargets(base.targets), ttlSeconds }
-  const targets = sortTargets(claims.flatMap((claim) => claim.targets ?? []))
+  const targets = sortTargets(notes.flatMap((note) => note.targets ?? []))
   if (base.recordType !== CNAME || targets.length < 2)
     return { ...base, object, targets, ttlSeconds }
   const [first] = targets
@@ -170,14 +173,18 @@ function isSaid(a: SpecEndpoint, b: SpecEndpoint): boolean {
 }
 
 /** The endpoint and what the registry has of it: what others noted, as it stands. */
-function composeRow(endpoint: SpecEndpoint, claims: readonly Claim[], owner: string): ApiObject[] {
-  if (claims.length === 0) return [endpoint.object]
-  const owners = claims.map((claim) => claim.owner)
+function composeEndpointState(
+  endpoint: SpecEndpoint,
+  notes: readonly RegistryNote[],
+  owner: string,
+): ApiObject[] {
+  if (notes.length === 0) return [endpoint.object]
+  const owners = notes.map((note) => note.owner)
   const isValid = (note: Note) => !note.owners.includes(owner) || owners.includes(owner)
-  const registry = claims.map((claim) => {
-    return claim.note !== undefined && isValid(claim.note)
-      ? claim.note.object
-      : composeClaim(endpoint, claim)
+  const registry = notes.map((note) => {
+    return note.note !== undefined && isValid(note.note)
+      ? note.note.object
+      : composeNote(endpoint, note)
   })
   return [composeSpecEndpoint(endpoint, joinOwners(owners)), ...new Set(registry)]
 }

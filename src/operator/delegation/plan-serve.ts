@@ -1,6 +1,6 @@
 import { textOf } from '../../kube/api.ts'
 import { readyCondition } from '../conditions.ts'
-import type { Publishing } from '../judge.ts'
+import type { Publishing } from '../decide.ts'
 import { itemsOf, labelOf, mappingOf, metadataOf } from '../object.ts'
 import { countWrites, type Plan, planStatus } from '../plan.ts'
 import { composeStatus, ownerIdOf } from '../status.ts'
@@ -31,7 +31,7 @@ export function planServe(publishing: Publishing, nowMs: number): Plan {
     },
     nowMs,
   )
-  return { writes: [...served, ...planStatus(object, status)], ready, isNews: !isServed }
+  return { writes: [...served, ...planStatus(object, status)], ready, isChanged: !isServed }
 }
 
 /** The record as it is, with the labels that it should have. */

@@ -9,7 +9,7 @@ import {
   removedCondition,
   removingCondition,
 } from '../conditions.ts'
-import { isAuthoritative, type Publishing } from '../judge.ts'
+import { isAuthoritative, type Publishing } from '../decide.ts'
 import { ZONE_LABEL } from '../labels.ts'
 import { itemsOf, labelOf, mappingOf, metadataOf } from '../object.ts'
 import { countWrites, type Plan, planHold, planRefuse, planRelease, planStatus } from '../plan.ts'
@@ -21,7 +21,7 @@ import {
   composeAuthoritative,
 } from './authoritative-record.ts'
 import { type EndpointPlan, planEndpoints } from './plan-endpoints.ts'
-import { judgeRemoval, LET_GO_ANNOTATION, type Removal } from './remote-statuses.ts'
+import { decideRemoval, LET_GO_ANNOTATION, type Removal } from './remote-statuses.ts'
 
 /** What is there for a delegating record, and what it has to say. */
 export interface Delegation {
@@ -37,7 +37,7 @@ export interface Delegation {
 /**
  * Puts the endpoints of a delegating record into the authoritative one: the finalizer first, so that nothing is left
  * behind, and the status last. What is there as it should be is not written. Of a record of another cluster, which its
- * own operator holds, `publishing` has the face that it has for this one (`faceOf`).
+ * own operator holds, `publishing` has the face that it has for this one (`asSeenByCluster`).
  */
 export function planDelegate(
   publishing: Publishing,
@@ -55,15 +55,15 @@ export function planDelegate(
     return planRefuse(object, failedCondition(text), nowMs)
   }
   const shared = writeShared(object, authoritative, { plan, zone })
-  const isNews = shared.length > 0
-  const ready = judgeShare(publishing, plan, endpoints)
+  const isChanged = shared.length > 0
+  const ready = decideEndpoints(publishing, plan, endpoints)
   const conditions = [
     ready,
     ...(isOurs ? [heldCondition()] : []),
     ...(healthy === undefined ? [] : [healthy]),
   ]
   const changes: StatusFields = {
-    writeCounter: countWrites(object, isNews),
+    writeCounter: countWrites(object, isChanged),
     ownerID: ownerIdOf(object),
     domainOwners: plan.owners,
     zoneID: authoritativeName(hostOf(object)),
@@ -73,11 +73,11 @@ export function planDelegate(
   const status = composeStatus(object, conditions, changes, nowMs)
   const hold = isOurs ? planHold(object) : []
   const writes = [...hold, ...shared, ...planStatus(object, status)]
-  return { writes, ready, isNews }
+  return { writes, ready, isChanged: isChanged }
 }
 
 /** What is to be done for a record that is being deleted, and when to look again at the latest; undefined = it may go. */
-export interface WithdrawPlan extends Plan {
+export interface FinalizePlan extends Plan {
   readonly againMs: number | undefined
 }
 
@@ -85,14 +85,14 @@ export interface WithdrawPlan extends Plan {
  * Takes the endpoints of a record that is being deleted back, and lets it go: once the other clusters that worked on it
  * have done the same, or have had `timeoutMs` for it.
  */
-export function planWithdraw(
+export function planFinalize(
   object: ApiObject,
   authoritative: ApiObject | undefined,
   timeoutMs: number,
   nowMs: number,
-): WithdrawPlan {
-  const taken = takeBack(object, authoritative)
-  const removal = judgeRemoval(object, timeoutMs, nowMs)
+): FinalizePlan {
+  const taken = removeOwnedEndpoints(object, authoritative)
+  const removal = decideRemoval(object, timeoutMs, nowMs)
   if (removal.kind === 'waiting') return planWait(object, taken, { ...removal, nowMs })
   const plan = planRelease(object, taken, nowMs)
   // That somebody was not waited for is told.
@@ -101,18 +101,18 @@ export function planWithdraw(
 }
 
 /** Takes the endpoints of a record of another cluster back that is being deleted there, and says so. */
-export function planForsake(
-  face: ApiObject,
+export function planUndelegate(
+  seenObject: ApiObject,
   authoritative: ApiObject | undefined,
   nowMs: number,
 ): Plan {
-  const taken = takeBack(face, authoritative)
-  const isKnown = Object.keys(mappingOf(face, 'status')).length > 0
+  const taken = removeOwnedEndpoints(seenObject, authoritative)
+  const isKnown = Object.keys(mappingOf(seenObject, 'status')).length > 0
   const gone: StatusFields = { endpoints: [], domainOwners: [] }
-  const status = composeStatus(face, [removedCondition()], gone, nowMs)
+  const status = composeStatus(seenObject, [removedCondition()], gone, nowMs)
   // Whom we never told of it doesn't wait for us.
-  const reported = isKnown || taken.length > 0 ? planStatus(face, status) : []
-  return { writes: [...taken, ...reported], ready: undefined, isNews: taken.length > 0 }
+  const reported = isKnown || taken.length > 0 ? planStatus(seenObject, status) : []
+  return { writes: [...taken, ...reported], ready: undefined, isChanged: taken.length > 0 }
 }
 
 /** Takes back what owners have in an authoritative record whose delegating records are gone. */
@@ -121,14 +121,14 @@ export function planDepartures(authoritative: ApiObject, owners: readonly string
   let plan: EndpointPlan | undefined
   for (const owner of owners) {
     const endpoints = plan?.endpoints ?? itemsOf(mappingOf(authoritative, 'spec'), 'endpoints')
-    const wish = { owner, group: '', cluster: '', rootHost, desired: [], previous: [] }
-    const next = planEndpoints(endpoints, wish)
+    const wanted = { owner, group: '', cluster: '', rootHost, desired: [], previous: [] }
+    const next = planEndpoints(endpoints, wanted)
     plan = { ...next, isChanged: next.isChanged || plan?.isChanged === true }
   }
   return plan === undefined ? [] : writeShared(authoritative, authoritative, { plan, zone: '' })
 }
 
-function takeBack(object: ApiObject, authoritative: ApiObject | undefined): Write[] {
+function removeOwnedEndpoints(object: ApiObject, authoritative: ApiObject | undefined): Write[] {
   if (authoritative === undefined || findObstacle(object, authoritative) !== '') return []
   const plan = planShare(object, authoritative, [])
   return writeShared(object, authoritative, { plan, zone: '' })
@@ -138,12 +138,12 @@ function planWait(
   object: ApiObject,
   taken: readonly Write[],
   { clusters, untilMs, nowMs }: Extract<Removal, { kind: 'waiting' }> & { nowMs: number },
-): WithdrawPlan {
+): FinalizePlan {
   const until = `${printTime(untilMs)}, or at once with the annotation ${LET_GO_ANNOTATION}: "true"`
   const removing = removingCondition(`waiting for ${clusters} until ${until}`)
   const status = composeStatus(object, [removing], { endpoints: [] }, nowMs)
   const writes = [...taken, ...planStatus(object, status)]
-  return { writes, ready: undefined, isNews: taken.length > 0, againMs: untilMs - nowMs }
+  return { writes, ready: undefined, isChanged: taken.length > 0, againMs: untilMs - nowMs }
 }
 
 function planShare(
@@ -183,7 +183,7 @@ function writeShared(
   return [{ kind: 'put', object: composeAuthoritative(facts, plan.endpoints), over: present }]
 }
 
-function judgeShare(
+function decideEndpoints(
   { rootHost }: Publishing,
   { conflicts }: EndpointPlan,
   endpoints: readonly ApiObject[],

@@ -23,7 +23,7 @@ const NAME = /^kuadrant-(?:([0-9a-z]{8})-)?([a-z]+)-(.+)$/
 const UNFIT = /[,"\\]|&&/
 
 /** One owner's part in an endpoint. */
-export interface Claim {
+export interface RegistryNote {
   readonly owner: string
   /** '' = none. */
   readonly group: string
@@ -44,14 +44,14 @@ export interface Note {
 }
 
 /** A claim and the endpoint that it is of. */
-export interface FoundClaim extends Claim {
+export interface FoundNote extends RegistryNote {
   /** `endpointKey` of the endpoint. */
   readonly key: string
 }
 
 /** The TXT endpoint that notes a claim. */
-export function composeClaim(endpoint: SpecEndpoint, claim: Claim): ApiObject {
-  const { owner, group, cluster, targets, ttlSeconds } = claim
+export function composeNote(endpoint: SpecEndpoint, note: RegistryNote): ApiObject {
+  const { owner, group, cluster, targets, ttlSeconds } = note
   const { dnsName, recordType, setIdentifier, providerSpecific } = endpoint
   const isReported = targets !== undefined && !targets.some((target) => UNFIT.test(target))
   const values: [string, string][] = [
@@ -78,7 +78,7 @@ export function composeClaim(endpoint: SpecEndpoint, claim: Claim): ApiObject {
  * of the registry. `wildcards`: names, with `wildcard` in place of the `*`, of which there is an
  * endpoint with `*`.
  */
-export function scanClaims(endpoint: SpecEndpoint, wildcards: ReadonlySet<string>): FoundClaim[] {
+export function scanNotes(endpoint: SpecEndpoint, wildcards: ReadonlySet<string>): FoundNote[] {
   if (endpoint.recordType !== 'TXT') return []
   const parts = NAME.exec(endpoint.dnsName)
   const values = scanValues(endpoint.targets)
@@ -128,6 +128,6 @@ export function joinOwners(owners: readonly string[]): string {
 }
 
 /** True for a TXT endpoint of the registry, whoever wrote it. */
-export function isClaim(endpoint: SpecEndpoint): boolean {
-  return scanClaims(endpoint, new Set()).length > 0
+export function isRegistryNote(endpoint: SpecEndpoint): boolean {
+  return scanNotes(endpoint, new Set()).length > 0
 }

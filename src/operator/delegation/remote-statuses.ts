@@ -30,7 +30,7 @@ export function remoteStatusOf(record: ApiObject, id: string): ApiObject {
 }
 
 /** The record as the cluster `id` has it: with that cluster's status in the place of its own. */
-export function faceOf(record: ApiObject, id: string): ApiObject {
+export function asSeenByCluster(record: ApiObject, id: string): ApiObject {
   return { ...record, status: remoteStatusOf(record, id) }
 }
 
@@ -42,10 +42,10 @@ export function isReadyForDelegation(record: ApiObject): boolean {
 }
 
 /** What the clusters that work on a record say together: it is ready once all of them have it as it is now. */
-export function judgeRemotes(record: ApiObject): { ready: Condition; owners: readonly string[] } {
+export function decideRemotes(record: ApiObject): { ready: Condition; owners: readonly string[] } {
   const statuses = readStatuses(record)
   const owners = [...new Set(statuses.flatMap((one) => one.owners))].sort()
-  return { ready: judgeStatuses(record, statuses), owners }
+  return { ready: decideStatuses(record, statuses), owners }
 }
 
 /** Whether a record that is being deleted may go, as far as other clusters go. */
@@ -54,7 +54,7 @@ export type Removal =
   | { readonly kind: 'free'; readonly note: string }
   | { readonly kind: 'waiting'; readonly clusters: string; readonly untilMs: number }
 
-export function judgeRemoval(record: ApiObject, timeoutMs: number, nowMs: number): Removal {
+export function decideRemoval(record: ApiObject, timeoutMs: number, nowMs: number): Removal {
   const waiting = readStatuses(record).filter(({ ready }) => ready?.reason !== REASONS.removed)
   if (waiting.length === 0) return { kind: 'free', note: '' }
   const clusters = nameClusters(waiting)
@@ -68,7 +68,7 @@ export function judgeRemoval(record: ApiObject, timeoutMs: number, nowMs: number
   return { kind: 'waiting', clusters, untilMs }
 }
 
-function judgeStatuses(record: ApiObject, statuses: readonly RemoteStatus[]): Condition {
+function decideStatuses(record: ApiObject, statuses: readonly RemoteStatus[]): Condition {
   if (statuses.length === 0) return awaitingCondition('no other cluster has taken it up')
   const { generation } = metadataOf(record)
   const behind = statuses.filter((one) => one.observedGeneration !== generation)

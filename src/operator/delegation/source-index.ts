@@ -1,5 +1,5 @@
 import type { ApiObject } from '../../kube/api.ts'
-import { isDelegating } from '../judge.ts'
+import { isDelegating } from '../decide.ts'
 import { authoritativeKey } from './authoritative-record.ts'
 
 /** Which records delegate to which authoritative one. */

@@ -45,7 +45,7 @@ export interface ClusterProbingParts {
   /** To be asked before each write. */
   readonly mayWrite: () => boolean
   /** Told of every look, for metrics. */
-  readonly onLook: (look: Look) => void
+  readonly onReconcile: (reconcile: Look) => void
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
@@ -87,7 +87,7 @@ export class ClusterProbing {
       timers,
       random,
       probe,
-      onLook: (look) => this.#note(look),
+      onReconcile: (reconcile) => this.#note(reconcile),
     })
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const means = { clock, timers, random, log }
@@ -136,9 +136,9 @@ export class ClusterProbing {
     await this.#queue.close()
   }
 
-  #note(look: Look): void {
-    this.#parts.onLook(look)
-    this.#queue.add(`${PROBE_PREFIX}${look.probe.id}`)
+  #note(reconcile: Look): void {
+    this.#parts.onReconcile(reconcile)
+    this.#queue.add(`${PROBE_PREFIX}${reconcile.probe.id}`)
   }
 
   #putProbe(key: string, object: ApiObject): void {

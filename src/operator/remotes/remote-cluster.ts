@@ -11,16 +11,16 @@ import type { Logger } from '../../telemetry/log.ts'
 import { NotLeadingError, RECORDS, refOf } from '../api-writer.ts'
 import type { Cluster } from '../cluster.ts'
 import { readClusterUid } from '../cluster-uid.ts'
+import { isAuthoritative, isDelegating, isDerived } from '../decide.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
-import type { OwnerBook } from '../delegation/owner-book.ts'
+import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
+import type { OwnerIndex } from '../delegation/owner-index.ts'
 import { SourceIndex } from '../delegation/source-index.ts'
-import type { Turns } from '../delegation/turns.ts'
-import { isAuthoritative, isDelegating, isDerived } from '../judge.ts'
 import { metadataOf } from '../object.ts'
 import { RecordCache, trimRecord } from '../record-cache.ts'
-import { nextLookMs, type RequeueBounds } from '../requeue.ts'
+import { type RequeueBounds, requeueAfterMs } from '../requeue.ts'
 import { shortHash } from '../short-hash.ts'
-import { watchForNews } from '../triggers.ts'
+import { watchInputs } from '../watch-inputs.ts'
 import type { Writer } from '../write.ts'
 import { RemoteReconciler } from './remote-reconciler.ts'
 
@@ -41,15 +41,15 @@ export interface RemoteClusterParts {
   readonly api: ApiClient
   readonly local: Cluster
   readonly writer: Writer
-  readonly turns: Turns
-  readonly owners: OwnerBook
+  readonly mutex: KeyedMutex
+  readonly owners: OwnerIndex
   readonly bounds: RequeueBounds
   /** UID of the local cluster. */
   readonly ownUid: string
   readonly mayWrite: () => boolean
   /** Takes the id for this cluster; returns why it can't have it; '' = it has. */
   readonly claim: (id: string) => string
-  readonly onLook: (key: string) => void
+  readonly onReconcile: (key: string) => void
   readonly onForget: (key: string) => void
 }
 
@@ -162,14 +162,14 @@ export class RemoteCluster {
   }
 
   #createReconciler(cluster: string): RemoteReconciler {
-    const { local, writer, turns, owners, ownUid } = this.#parts
+    const { local, writer, mutex, owners, ownUid } = this.#parts
     const remote = {
       record: (key: string) => this.#cache.get(key),
       sourcesOf: (key: string) => this.#sources.of(key),
     }
     const writeStatus = (record: ApiObject, status: ApiObject) => this.#writeStatus(record, status)
     const { clock } = this.#means
-    const here = { view: local, writer, turns, owners, clock, ownUid }
+    const here = { view: local, writer, mutex: mutex, owners, clock, ownUid }
     return new RemoteReconciler({ ...here, remote, writeStatus, cluster })
   }
 
@@ -177,7 +177,7 @@ export class RemoteCluster {
   #follow(): void {
     const { local, owners, name } = this.#parts
     const { recordInformer, secretInformer } = local
-    const onNews = (key: string): void => {
+    const onEvent = (key: string): void => {
       this.#queue.add(key)
     }
     this.#stops.push(
@@ -194,12 +194,12 @@ export class RemoteCluster {
         },
         onReturn: () => this.#queue.retryFailed(),
       }),
-      watchForNews({
+      watchInputs({
         records: this.#informer,
         secrets: secretInformer,
         cache: this.#cache,
         owners,
-        onNews,
+        onEvent: onEvent,
       }),
       recordInformer.subscribe({
         onAdd: (key, record) => this.#reconsider(key, record),
@@ -237,8 +237,8 @@ export class RemoteCluster {
       if (error instanceof NotLeadingError) return undefined
       throw error
     }
-    this.#parts.onLook(key)
-    return { againMs: nextLookMs(undefined, this.#parts.bounds) }
+    this.#parts.onReconcile(key)
+    return { againMs: requeueAfterMs(undefined, this.#parts.bounds) }
   }
 
   async #writeStatus(record: ApiObject, status: ApiObject): Promise<void> {

@@ -4,15 +4,15 @@ import { Informer } from '../../kube/informer.ts'
 import { type InlineKubeconfig, scanInlineKubeconfig } from '../../kube/inline-kubeconfig.ts'
 import type { Cluster } from '../cluster.ts'
 import { readClusterUid } from '../cluster-uid.ts'
-import type { OwnerBook } from '../delegation/owner-book.ts'
-import type { Turns } from '../delegation/turns.ts'
+import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
+import type { OwnerIndex } from '../delegation/owner-index.ts'
 import { mappingOf, metadataOf } from '../object.ts'
 import type { RequeueBounds } from '../requeue.ts'
 import { secretText } from '../secret-data.ts'
 import { shortHash } from '../short-hash.ts'
 import type { Writer } from '../write.ts'
+import { OrphanCollector } from './orphan-collector.ts'
 import { NOT_REACHED, RemoteCluster } from './remote-cluster.ts'
-import { Strangers } from './strangers.ts'
 
 const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
 /** The key of a Secret that the kubeconfig is under. */
@@ -35,8 +35,8 @@ export interface RemoteSettings {
 export interface RemoteClustersParts {
   readonly local: Cluster
   readonly writer: Writer
-  readonly turns: Turns
-  readonly owners: OwnerBook
+  readonly mutex: KeyedMutex
+  readonly owners: OwnerIndex
   readonly bounds: RequeueBounds
   readonly settings: RemoteSettings
   readonly mayWrite: () => boolean
@@ -46,7 +46,7 @@ export interface RemoteClustersParts {
 
 /** Wants to know of looks at records of other clusters. `cluster`: name of its Secret. */
 export interface RemoteMetrics {
-  countRemoteLook(cluster: string, key: string): void
+  countRemoteReconcile(cluster: string, key: string): void
   forgetRemote(cluster: string, key: string): void
   forgetRemoteCluster(cluster: string): void
 }
@@ -79,7 +79,7 @@ export class RemoteClusters {
   readonly #parts: RemoteClustersParts
   readonly #secrets: Informer
   readonly #entries = new Map<string, Entry>()
-  readonly #strangers: Strangers
+  readonly #orphans: OrphanCollector
   readonly #closing = new Set<Promise<void>>()
   #ownUid = ''
   #fault = ''
@@ -88,7 +88,7 @@ export class RemoteClusters {
   #stop: () => void = () => {}
 
   constructor(parts: RemoteClustersParts) {
-    const { local, writer, turns, settings } = parts
+    const { local, writer, mutex, settings } = parts
     const { api, log, clock, timers, random } = local.means
     this.#parts = parts
     this.#secrets = new Informer({
@@ -102,11 +102,11 @@ export class RemoteClusters {
       labelSelector: `${settings.secretLabel}=true`,
       trim: trimSecret,
     })
-    this.#strangers = new Strangers({
+    this.#orphans = new OrphanCollector({
       view: local,
       records: local.recordInformer,
       writer,
-      turns,
+      mutex: mutex,
       clock,
       timers,
       log,
@@ -147,13 +147,13 @@ export class RemoteClusters {
     for (const { cluster } of this.#entries.values()) this.#end(cluster)
     this.#entries.clear()
     await Promise.all(this.#closing)
-    await this.#strangers.close()
+    await this.#orphans.close()
   }
 
   async #run(): Promise<void> {
     await this.#secrets.synced()
     if (this.#isClosed) return
-    this.#strangers.start()
+    this.#orphans.start()
     await this.#findOwnUid()
     if (this.#isClosed) return
     const endSecrets = this.#secrets.subscribe({
@@ -167,10 +167,10 @@ export class RemoteClusters {
         this.#fillUp()
       },
     })
-    const endLooks = this.#parts.local.means.timers.every(LOOK_MS, () => this.#reportFaults())
+    const endReconciles = this.#parts.local.means.timers.every(LOOK_MS, () => this.#reportFaults())
     this.#stop = () => {
       endSecrets()
-      endLooks()
+      endReconciles()
     }
   }
 
@@ -237,9 +237,9 @@ export class RemoteClusters {
       api,
       ownUid: this.#ownUid,
       claim: (id) => this.#claim(entry, id),
-      onLook: (record) => {
+      onReconcile: (record) => {
         // A look that outlasts its Secret would bring the series back.
-        if (this.#entries.get(key) === entry) metrics.countRemoteLook(name, record)
+        if (this.#entries.get(key) === entry) metrics.countRemoteReconcile(name, record)
       },
       onForget: (record) => metrics.forgetRemote(name, record),
     })

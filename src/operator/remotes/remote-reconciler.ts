@@ -1,13 +1,13 @@
 import type { Clock } from '../../base/clock.ts'
 import { ApiError, type ApiObject, textOf } from '../../kube/api.ts'
 import { type Condition, failedCondition, REASONS, rivalCondition } from '../conditions.ts'
+import { decide, isAuthoritative, isDelegating, isDerived } from '../decide.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
-import type { Owners } from '../delegation/owner-book.ts'
-import { planDelegate, planDepartures, planForsake } from '../delegation/plan-source.ts'
-import { faceOf, isReadyForDelegation } from '../delegation/remote-statuses.ts'
-import { readOwners } from '../delegation/rows.ts'
-import type { Turns } from '../delegation/turns.ts'
-import { isAuthoritative, isDelegating, isDerived, judge } from '../judge.ts'
+import { readOwners } from '../delegation/endpoint-states.ts'
+import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
+import type { Owners } from '../delegation/owner-index.ts'
+import { planDelegate, planDepartures, planUndelegate } from '../delegation/plan-source.ts'
+import { asSeenByCluster, isReadyForDelegation } from '../delegation/remote-statuses.ts'
 import { isDeleting, itemsOf, mappingOf, metadataOf } from '../object.ts'
 import { type Plan, planRefuse } from '../plan.ts'
 import { chooseProvider } from '../provider-choice.ts'
@@ -26,7 +26,7 @@ export interface RemoteReconcilerParts {
   /** This cluster, which has the authoritative records. */
   readonly view: ClusterView
   readonly writer: Writer
-  readonly turns: Turns
+  readonly mutex: KeyedMutex
   readonly owners: Owners
   readonly remote: RemoteView
   /** Has `status` be what this cluster says in the status of a record of the other one. */
@@ -47,7 +47,7 @@ interface StatusWrite {
   readonly error?: ApiError
 }
 
-const NOTHING: Plan = { writes: [], ready: undefined, isNews: false }
+const NOTHING: Plan = { writes: [], ready: undefined, isChanged: false }
 
 /** Refusals that are the same the next time. */
 const LASTING: readonly number[] = [400, 403, 404, 413, 422]
@@ -65,10 +65,10 @@ export class RemoteReconciler {
 
   /** Looks at the record `namespace/name` of the other cluster. Resolves to true where it is one that delegates. */
   async reconcile(key: string): Promise<boolean> {
-    const { remote, turns } = this.#parts
+    const { remote, mutex } = this.#parts
     const object = remote.record(key)
     if (object === undefined || !this.#isForUs(key, object)) return false
-    const reported = await turns.take(authoritativeKey(object), () => this.#look(key))
+    const reported = await mutex.take(authoritativeKey(object), () => this.#reconcile(key))
     // Not in the turn: whoever waits for it must not wait for the other cluster.
     if (reported?.status !== undefined)
       await this.#parts.writeStatus(reported.record, reported.status)
@@ -78,8 +78,8 @@ export class RemoteReconciler {
 
   /** Takes back what records of the other cluster that are gone have left in an authoritative record. */
   async sweep(key: string): Promise<void> {
-    const { view, writer, turns } = this.#parts
-    await turns.take(key, async () => {
+    const { view, writer, mutex } = this.#parts
+    await mutex.take(key, async () => {
       const authoritative = view.record(key)
       if (authoritative === undefined || !isAuthoritative(authoritative)) return
       const writes = planDepartures(authoritative, this.#departed(key, authoritative))
@@ -88,41 +88,41 @@ export class RemoteReconciler {
   }
 
   /** Does what is to be done here; resolves to what is to be said there, if anything. */
-  async #look(key: string): Promise<StatusWrite | undefined> {
+  async #reconcile(key: string): Promise<StatusWrite | undefined> {
     const { remote, view, owners, clock, ownUid } = this.#parts
     const object = remote.record(key)
     if (object === undefined || !this.#isForUs(key, object)) return undefined
     const secrets = view.secretsOf(textOf(metadataOf(object), 'namespace'))
     // All of it is another operator's, what is said there as well.
     if (chooseProvider(object, secrets).kind === 'other') return undefined
-    const face = faceOf(object, ownUid)
+    const seenObject = asSeenByCluster(object, ownUid)
     const nowMs = clock.now()
     const rival = owners.rivalOf(object)
     // What is noted of the owner id of both is its rival's.
     const authoritative = rival === '' ? view.record(authoritativeKey(object)) : undefined
     if (isDeleting(object)) {
-      return this.#carryOut(object, planForsake(face, authoritative, nowMs))
+      return this.#carryOut(object, planUndelegate(seenObject, authoritative, nowMs))
     }
     if (!isReadyForDelegation(object)) return undefined
     if (rival !== '') {
       const condition = rivalCondition(ownerIdOf(object), rival)
-      return this.#carryOut(object, planRefuse(face, condition, nowMs))
+      return this.#carryOut(object, planRefuse(seenObject, condition, nowMs))
     }
-    return this.#carryOut(object, this.#plan(face, authoritative, nowMs))
+    return this.#carryOut(object, this.#plan(seenObject, authoritative, nowMs))
   }
 
-  #plan(face: ApiObject, authoritative: ApiObject | undefined, nowMs: number): Plan {
+  #plan(seenObject: ApiObject, authoritative: ApiObject | undefined, nowMs: number): Plan {
     const { view, cluster } = this.#parts
-    const namespace = textOf(metadataOf(face), 'namespace')
-    const verdict = judge(face, view.secretsOf(namespace))
+    const namespace = textOf(metadataOf(seenObject), 'namespace')
+    const verdict = decide(seenObject, view.secretsOf(namespace))
     switch (verdict.kind) {
       case 'delegate': {
-        const endpoints = itemsOf(mappingOf(face, 'spec'), 'endpoints')
+        const endpoints = itemsOf(mappingOf(seenObject, 'spec'), 'endpoints')
         const content = { authoritative, endpoints, healthy: undefined, cluster }
         return planDelegate(verdict.publishing, content, nowMs)
       }
       case 'refuse':
-        return planRefuse(face, placed(verdict.condition, namespace), nowMs)
+        return planRefuse(seenObject, placed(verdict.condition, namespace), nowMs)
       default:
         return NOTHING
     }
@@ -147,10 +147,10 @@ export class RemoteReconciler {
   #reportFault(record: ApiObject, error: unknown): StatusWrite | undefined {
     if (!(error instanceof ApiError) || !LASTING.includes(error.status)) return undefined
     const { clock, ownUid } = this.#parts
-    const face = faceOf(record, ownUid)
-    const status = composeStatus(face, [failedCondition(error.message)], {}, clock.now())
+    const seenObject = asSeenByCluster(record, ownUid)
+    const status = composeStatus(seenObject, [failedCondition(error.message)], {}, clock.now())
     if (isDeleting(record)) return undefined
-    return { record, status: isStatusInPlace(face, status) ? undefined : status, error }
+    return { record, status: isStatusInPlace(seenObject, status) ? undefined : status, error }
   }
 
   /** A record that is here as well is our own: that cluster is this one. */

@@ -1,7 +1,7 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { printName } from '../../dns/name/name.ts'
-import type { SerialBook } from '../../record/serials/serial-book.ts'
 import type { SerialFile } from '../../record/serials/serial-file.ts'
+import type { SerialIndex } from '../../record/serials/serial-index.ts'
 import { UNKNOWN_DIGEST, UNSAVED_MAX } from '../../record/serials/serial-text.ts'
 import type { LoadedSnapshot } from '../../record/snapshot/load.ts'
 import { addToSerial, composeSoa, isSerialAfter, SOA_TTL_SECONDS } from '../../record/soa.ts'
@@ -9,7 +9,7 @@ import type { KuadrantOptions } from './options.ts'
 import { mailboxOf, primaryOf } from './zone-content.ts'
 
 export interface LoadedParts {
-  readonly serials: SerialBook
+  readonly serials: SerialIndex
   readonly serialFile: SerialFile | undefined
   /** See `KuadrantZonesParts`. */
   readonly place: string

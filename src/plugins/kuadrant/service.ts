@@ -6,8 +6,8 @@ import type { SetupContext } from '../../plugin/directive.ts'
 import type { VersionSource } from '../../plugin/zone-versions.ts'
 import { isLocalZone } from '../../record/local-zone.ts'
 import type { RefCountedSource } from '../../record/ref-counted-source.ts'
-import { SerialBook } from '../../record/serials/serial-book.ts'
 import type { SerialFile } from '../../record/serials/serial-file.ts'
+import { SerialIndex } from '../../record/serials/serial-index.ts'
 import { acquireSerialFile } from '../../record/serials/shared-serial-file.ts'
 import { printFacts } from '../../record/snapshot/facts.ts'
 import { SnapshotKeeper } from '../../record/snapshot/keeper.ts'
@@ -46,7 +46,7 @@ import { findLostAddresses } from './zone-content.ts'
 import { KuadrantZones } from './zones.ts'
 
 /** Outlives reloads: a zone whose content stayed the same keeps its serial. */
-const serials = new SerialBook()
+const serials = new SerialIndex()
 /** Until a source that could not be opened is tried again. */
 const RETRY_MS = 10_000
 /** What the server needs to open its sockets and start its threads: reading records would delay it. */
@@ -261,7 +261,7 @@ export class KuadrantService {
     const { serials: path } = this.#options
     if (path === '') return undefined
     const { clock, log } = this.#context
-    const parts = { path, book: serials, log, clock, timers: systemTimers }
+    const parts = { path, index: serials, log, clock, timers: systemTimers }
     const { file, release } = acquireSerialFile(parts)
     this.#stops.add(release)
     return file

@@ -6,8 +6,8 @@ import type { LocalExporter } from '../../peering/local-exporter.ts'
 import { ImageSink } from '../../record/image-sink.ts'
 import { isLocalZone } from '../../record/local-zone.ts'
 import type { RecordZone, ZoneSink } from '../../record/record-zone.ts'
-import type { SerialBook } from '../../record/serials/serial-book.ts'
 import type { SerialFile } from '../../record/serials/serial-file.ts'
+import type { SerialIndex } from '../../record/serials/serial-index.ts'
 import type { ZoneFacts } from '../../record/snapshot/facts.ts'
 import { composeSoa, SOA_TTL_SECONDS } from '../../record/soa.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../record/source.ts'
@@ -34,7 +34,7 @@ const TRUST_MS = 1000
 export interface KuadrantZonesParts {
   readonly image: ZoneImage
   readonly table: SteeringTable
-  readonly serials: SerialBook
+  readonly serials: SerialIndex
   /** Where `transfer` finds the zones. */
   readonly versions: OfferedVersions
   /** Keeps the serials over a restart; undefined = nothing does. */

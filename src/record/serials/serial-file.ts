@@ -6,7 +6,7 @@ import { type Contained, containing } from '../../telemetry/contain.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { isSystemError } from '../manifests/directory.ts'
 import { replaceFile, stampOf } from './replace-file.ts'
-import type { SerialBook, SerialEntry } from './serial-book.ts'
+import type { SerialEntry, SerialIndex } from './serial-index.ts'
 import {
   printSerials,
   type RefusedSerials,
@@ -28,7 +28,7 @@ const OCTETS_MAX = 256 * 1024 * 1024
 export interface SerialFileOptions {
   /** Absolute. */
   readonly path: string
-  readonly book: SerialBook
+  readonly index: SerialIndex
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
@@ -93,7 +93,7 @@ export class SerialFile {
   }
 
   #takeIn(stamp: string): void {
-    const { path, book, log } = this.#options
+    const { path, index, log } = this.#options
     this.#stamp = stamp
     // What the other process allows for, of ours, is not in its file.
     this.#state = 'none'
@@ -101,7 +101,7 @@ export class SerialFile {
     if (found === undefined) return
     if (!('kind' in found)) {
       for (const { zone } of found) this.#zones.add(zone)
-      book.restore(found)
+      index.restore(found)
       return
     }
     this.#isForeign = found.isForeign
@@ -175,12 +175,12 @@ export class SerialFile {
 
   /** Returns why it can't be done; '' = done, or the file is somebody else's by now. */
   #tryToWrite(state: SerialFileState): string {
-    const { path, book } = this.#options
+    const { path, index } = this.#options
     try {
       for (let tries = 0; tries < TRIES_MAX; tries++) {
         this.catchUp()
         if (this.#isForeign) return ''
-        const entries = [...this.#zones].sort().flatMap((zone) => book.entriesOf(zone))
+        const entries = [...this.#zones].sort().flatMap((zone) => index.entriesOf(zone))
         const stamp = replaceFile(path, this.#stamp, printSerials(state, entries))
         if (stamp === undefined) continue
         this.#stamp = stamp

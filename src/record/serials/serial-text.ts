@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { addToSerial } from '../soa.ts'
-import type { SerialEntry } from './serial-book.ts'
+import type { SerialEntry } from './serial-index.ts'
 
 /**
  * The text of a serials file:

@@ -15,7 +15,7 @@ export interface SnapshotFacts {
 export interface ZoneFacts {
   /** Presentation form, lower case. */
   readonly zone: string
-  /** Of the content: see `SerialBook`. No white space. */
+  /** Of the content: see `SerialIndex`. No white space. */
   readonly digest: string
   /** 1..2^32-1. */
   readonly serial: number

@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
-import { type OwnerWish, planEndpoints } from '../../../src/operator/delegation/plan-endpoints.ts'
+import {
+  type DesiredEndpoints,
+  planEndpoints,
+} from '../../../src/operator/delegation/plan-endpoints.ts'
 
 const HOST = 'example.com'
 
@@ -50,7 +53,7 @@ class Shared {
 
   write(owner: string, texts: readonly string[], rootHost = HOST) {
     const desired = texts.map(endpoint)
-    const wish: OwnerWish = {
+    const wish: DesiredEndpoints = {
       owner,
       group: '',
       cluster: '',

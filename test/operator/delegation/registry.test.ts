@@ -1,15 +1,15 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import {
-  type Claim,
-  composeClaim,
+  composeNote,
   joinOwners,
-  scanClaims,
+  type RegistryNote,
+  scanNotes,
 } from '../../../src/operator/delegation/registry.ts'
 import { readSpecEndpoints } from '../../../src/operator/delegation/spec-endpoint.ts'
 
 const read = (object: ApiObject) => readSpecEndpoints([object])[0]!
-const CLAIM: Claim = {
+const CLAIM: RegistryNote = {
   owner: 'owner1',
   group: '',
   cluster: '',
@@ -21,7 +21,7 @@ const A = { dnsName: 'example.com', recordType: 'A', targets: ['192.0.2.1'] }
 const NO_WILDCARDS: ReadonlySet<string> = new Set()
 
 t.test('a claim is noted as upstream notes it', async (t) => {
-  t.strictSame(composeClaim(read(A), CLAIM), {
+  t.strictSame(composeNote(read(A), CLAIM), {
     dnsName: 'kuadrant-2tqs20a7-a-example.com',
     recordType: 'TXT',
     targets: ['"heritage=external-dns,external-dns/owner=owner1,external-dns/version=1"'],
@@ -32,7 +32,7 @@ t.test('a claim is noted as upstream notes it', async (t) => {
     targets: ['klb.echo.k.example.com'],
   }
   const grouped = { ...CLAIM, owner: '12urzgc7', group: 'demo-02', targets: cname.targets }
-  t.strictSame(composeClaim(read(cname), grouped), {
+  t.strictSame(composeNote(read(cname), grouped), {
     dnsName: 'kuadrant-228crxc1-cname-echo.k.example.com',
     recordType: 'TXT',
     targets: [
@@ -44,7 +44,7 @@ t.test('a claim is noted as upstream notes it', async (t) => {
 t.test('a note has the set identifier and the properties of its endpoint', async (t) => {
   const providerSpecific = [{ name: 'weight', value: '7' }]
   const object = { ...A, dnsName: '*.example.com', setIdentifier: 'x', providerSpecific }
-  const note = composeClaim(read(object), {
+  const note = composeNote(read(object), {
     ...CLAIM,
     targets: ['192.0.2.1', '192.0.2.2'],
     ttlSeconds: 60,
@@ -55,7 +55,7 @@ t.test('a note has the set identifier and the properties of its endpoint', async
     providerSpecific,
   })
   const wildcards = new Set(['wildcard.example.com'])
-  t.match(scanClaims(read(note), wildcards), [
+  t.match(scanNotes(read(note), wildcards), [
     {
       key: '["*.example.com","A","x"]',
       owner: 'owner1',
@@ -63,13 +63,13 @@ t.test('a note has the set identifier and the properties of its endpoint', async
       ttlSeconds: 60,
     },
   ])
-  t.match(scanClaims(read(note), NO_WILDCARDS), [{ key: '["wildcard.example.com","A","x"]' }])
+  t.match(scanNotes(read(note), NO_WILDCARDS), [{ key: '["wildcard.example.com","A","x"]' }])
 })
 
 t.test('targets that would be read as something else are not noted', async (t) => {
   for (const target of ['1 . alpn="h2,h3"', 'a,b', 'a&&b', 'a\\b']) {
-    const note = composeClaim(read(A), { ...CLAIM, targets: [target] })
-    t.match(scanClaims(read(note), NO_WILDCARDS), [{ owner: 'owner1', targets: undefined }], target)
+    const note = composeNote(read(A), { ...CLAIM, targets: [target] })
+    t.match(scanNotes(read(note), NO_WILDCARDS), [{ owner: 'owner1', targets: undefined }], target)
   }
 })
 
@@ -82,7 +82,7 @@ t.test('notes of older operators are read: several owners, several targets, no h
       '"heritage=external-dns,external-dns/targets=x"',
     ],
   }
-  const found = scanClaims(read(note), NO_WILDCARDS)
+  const found = scanNotes(read(note), NO_WILDCARDS)
   t.match(found, [
     { key: '["a.example.com","CNAME",""]', owner: 'o1', targets: undefined },
     { owner: 'o2', targets: undefined },
@@ -91,7 +91,7 @@ t.test('notes of older operators are read: several owners, several targets, no h
 })
 
 t.test('what is no note is none', async (t) => {
-  const note = composeClaim(read(A), CLAIM)
+  const note = composeNote(read(A), CLAIM)
   const table: readonly ApiObject[] = [
     { ...note, recordType: 'A' },
     { ...note, targets: ['v=spf1 -all'] },
@@ -103,7 +103,7 @@ t.test('what is no note is none', async (t) => {
     { ...note, targets: ['heritage=external-dns'] },
   ]
   for (const object of table)
-    t.strictSame(scanClaims(read(object), NO_WILDCARDS), [], JSON.stringify(object))
+    t.strictSame(scanNotes(read(object), NO_WILDCARDS), [], JSON.stringify(object))
 })
 
 t.test('owners are joined in order, each once', async (t) => {

@@ -1,10 +1,10 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import {
-  faceOf,
+  asSeenByCluster,
+  decideRemotes,
+  decideRemoval,
   isReadyForDelegation,
-  judgeRemotes,
-  judgeRemoval,
 } from '../../../src/operator/delegation/remote-statuses.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 
@@ -68,10 +68,10 @@ t.test('a record is ready once all clusters that took it up have it as it is now
     },
   ]
   for (const { name, given, want } of table) {
-    const { isTrue, reason, message } = judgeRemotes(record(given)).ready
+    const { isTrue, reason, message } = decideRemotes(record(given)).ready
     t.equal(`${isTrue ? 'True' : 'False'} ${reason}: ${message}`, want, name)
   }
-  t.strictSame(judgeRemotes(record({ b: READY, a: READY })).owners, ['owner-a'])
+  t.strictSame(decideRemotes(record({ b: READY, a: READY })).owners, ['owner-a'])
   t.end()
 })
 
@@ -111,7 +111,7 @@ t.test('a deletion waits for clusters that took it up, and not for ever', (t) =>
   ]
   for (const { name, given, afterMs = HOUR_MS - 1, metadata = {}, want } of table) {
     const object = record(given, { deletionTimestamp, ...metadata })
-    t.strictSame(judgeRemoval(object, HOUR_MS, DELETED_MS + afterMs), want, name)
+    t.strictSame(decideRemoval(object, HOUR_MS, DELETED_MS + afterMs), want, name)
   }
   t.end()
 })
@@ -120,9 +120,9 @@ t.test('a record has a face for each cluster', (t) => {
   const held = { type: 'ReadyForDelegation', status: 'True' }
   const object = dnsRecord({ status: { conditions: [held], remoteRecordStatuses: { a: READY } } })
   t.ok(isReadyForDelegation(object))
-  t.strictSame(faceOf(object, 'a').status, READY)
-  t.strictSame(faceOf(object, 'b').status, {})
-  t.notOk(isReadyForDelegation(faceOf(object, 'a')))
-  t.strictSame(faceOf(object, 'a').spec, object.spec)
+  t.strictSame(asSeenByCluster(object, 'a').status, READY)
+  t.strictSame(asSeenByCluster(object, 'b').status, {})
+  t.notOk(isReadyForDelegation(asSeenByCluster(object, 'a')))
+  t.strictSame(asSeenByCluster(object, 'a').spec, object.spec)
   t.end()
 })

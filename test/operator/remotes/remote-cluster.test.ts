@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { Cluster } from '../../../src/operator/cluster.ts'
-import { OwnerBook } from '../../../src/operator/delegation/owner-book.ts'
-import { Turns } from '../../../src/operator/delegation/turns.ts'
+import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
+import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
 import { RemoteCluster } from '../../../src/operator/remotes/remote-cluster.ts'
 import { shortHash } from '../../../src/operator/short-hash.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
@@ -72,8 +72,8 @@ class Stage {
       api: this.api,
       local: this.#local,
       writer: { write: async () => {} },
-      turns: new Turns(),
-      owners: new OwnerBook(),
+      mutex: new KeyedMutex(),
+      owners: new OwnerIndex(),
       bounds: { minMs: 5000, maxMs: 900_000 },
       ownUid: 'uid of dublin',
       mayWrite: () => true,
@@ -81,7 +81,7 @@ class Stage {
         this.claimed.push(id)
         return ''
       },
-      onLook: () => {},
+      onReconcile: () => {},
       onForget: () => {},
     })
     t.teardown(async () => {

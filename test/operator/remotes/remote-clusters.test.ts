@@ -2,8 +2,8 @@ import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { Cluster } from '../../../src/operator/cluster.ts'
-import { OwnerBook } from '../../../src/operator/delegation/owner-book.ts'
-import { Turns } from '../../../src/operator/delegation/turns.ts'
+import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
+import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
 import { CLUSTERS_MAX, RemoteClusters } from '../../../src/operator/remotes/remote-clusters.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ApiDouble, listBody, type Stream, turns } from '../../support/api-double.ts'
@@ -63,14 +63,14 @@ class World {
     this.clusters = new RemoteClusters({
       local: this.#local,
       writer: { write: async () => {} },
-      turns: new Turns(),
-      owners: new OwnerBook(),
+      mutex: new KeyedMutex(),
+      owners: new OwnerIndex(),
       bounds: { minMs: 5000, maxMs: 60_000 },
       settings: { secretNamespace: 'system', secretLabel: 'x', leaveMs: 60_000 },
       mayWrite: () => true,
       connect: ({ server }) => this.#connect(server),
       metrics: {
-        countRemoteLook() {},
+        countRemoteReconcile() {},
         forgetRemote() {},
         forgetRemoteCluster: (name) => this.forgotten.push(name),
       },

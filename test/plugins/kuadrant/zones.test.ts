@@ -16,7 +16,7 @@ import { OfferedVersions } from '../../../src/plugins/kuadrant/offered-versions.
 import { NO_PEERING } from '../../../src/plugins/kuadrant/peering-options.ts'
 import { KuadrantZones } from '../../../src/plugins/kuadrant/zones.ts'
 import { packRecord } from '../../../src/record/pack.ts'
-import { SerialBook } from '../../../src/record/serials/serial-book.ts'
+import { SerialIndex } from '../../../src/record/serials/serial-index.ts'
 import type { RecordChange, StoredRecord } from '../../../src/record/source.ts'
 import { ZoneClaims } from '../../../src/record/zone-claims.ts'
 import { SteeringTable } from '../../../src/steering/table.ts'
@@ -89,7 +89,7 @@ async function stage() {
   const zones = new KuadrantZones(options, {
     image,
     table,
-    serials: new SerialBook(),
+    serials: new SerialIndex(),
     versions: new OfferedVersions(image, offered, offered.source()),
     serialFile: undefined,
     place: 'here',

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { SerialBook } from '../../../src/record/serials/serial-book.ts'
 import { checkSerialFile, SerialFile } from '../../../src/record/serials/serial-file.ts'
+import { SerialIndex } from '../../../src/record/serials/serial-index.ts'
 import { UNSAVED_MAX } from '../../../src/record/serials/serial-text.ts'
 import { acquireSerialFile } from '../../../src/record/serials/shared-serial-file.ts'
 import { isSerialAfter } from '../../../src/record/soa.ts'
@@ -15,14 +15,14 @@ function start(path: string, clock = new FakeClock()) {
   const lines: string[] = []
   const note = (text: string) => lines.push(text)
   const log = { debug: note, info: note, warning: note, error: note }
-  const book = new SerialBook()
-  const options = { path, book, log, clock, timers }
+  const index = new SerialIndex()
+  const options = { path, index, log, clock, timers }
   const file = new SerialFile(options)
   file.open()
   const serve = (digest: string, zone = 'z.'): number => {
-    const before = book.entriesOf(zone)[0]
+    const before = index.entriesOf(zone)[0]
     file.catchUp()
-    const serial = book.serialFor({ zone, place: 'p', digest }, clock.now())
+    const serial = index.serialFor({ zone, place: 'p', digest }, clock.now())
     if (before?.serial !== serial || before.digest !== digest) file.save([zone])
     return serial
   }
@@ -215,7 +215,7 @@ t.test('blocks that name one file share it, the last one closes it', async (t) =
   const one = acquireSerialFile(options)
   const two = acquireSerialFile(options)
   t.equal(one.file, two.file)
-  options.book.serialFor({ zone: 'z.', place: 'p', digest: 'a' }, 1000)
+  options.index.serialFor({ zone: 'z.', place: 'p', digest: 'a' }, 1000)
   for (let i = 0; i < 5; i++) {
     one.file.save(['z.'])
     two.file.save(['z.'])

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { SerialEntry } from '../../../src/record/serials/serial-book.ts'
+import type { SerialEntry } from '../../../src/record/serials/serial-index.ts'
 import { printSerials, scanSerials, UNSAVED_MAX } from '../../../src/record/serials/serial-text.ts'
 
 const ENTRIES: readonly SerialEntry[] = [

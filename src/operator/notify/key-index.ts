@@ -17,7 +17,7 @@ export interface ProviderKey {
 const SAME_NAME_MAX = 4
 
 /** The keys of all provider Secrets of the cluster, known to every replica. */
-export class KeyBook {
+export class KeyIndex {
   /** By the Secret. */
   readonly #keys = new Map<string, ProviderKey>()
 

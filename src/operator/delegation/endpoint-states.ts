@@ -1,43 +1,43 @@
 import type { ApiObject } from '../../kube/api.ts'
-import { type Claim, isClaim, scanClaims } from './registry.ts'
+import { isRegistryNote, type RegistryNote, scanNotes } from './registry.ts'
 import { endpointKey, readSpecEndpoints, type SpecEndpoint } from './spec-endpoint.ts'
 
 /** All that is known of one endpoint of an authoritative record. */
-export interface Row {
+export interface EndpointState {
   readonly current: SpecEndpoint | undefined
   /** By owner; empty = the endpoint is nobody's. */
-  readonly claims: ReadonlyMap<string, Claim>
+  readonly notes: ReadonlyMap<string, RegistryNote>
   /** What our owner wants there now, and what it did when it last succeeded. */
   readonly desired: SpecEndpoint | undefined
   readonly previous: SpecEndpoint | undefined
 }
 
 /** Endpoints and their owners, by `endpointKey`. */
-export function readRows(
+export function readEndpointStates(
   current: readonly ApiObject[],
   desired: readonly ApiObject[],
   previous: readonly ApiObject[],
-): Map<string, Row> {
+): Map<string, EndpointState> {
   const all = readSpecEndpoints(current)
-  const registry = all.filter(isClaim)
-  const endpoints = byKey(all.filter((endpoint) => !isClaim(endpoint)))
-  const wanted = byKey(readSpecEndpoints(desired).filter((endpoint) => !isClaim(endpoint)))
+  const registry = all.filter(isRegistryNote)
+  const endpoints = byKey(all.filter((endpoint) => !isRegistryNote(endpoint)))
+  const wanted = byKey(readSpecEndpoints(desired).filter((endpoint) => !isRegistryNote(endpoint)))
   const last = byKey(readSpecEndpoints(previous))
   const wildcards = new Set<string>()
   for (const { dnsName } of [...endpoints.values(), ...wanted.values()]) {
     if (dnsName.startsWith('*')) wildcards.add(dnsName.replace(/^\*/, 'wildcard'))
   }
-  const claims = readClaims(registry, wildcards)
-  const rows = new Map<string, Row>()
+  const notes = readRegistryNotes(registry, wildcards)
+  const endpointStates = new Map<string, EndpointState>()
   for (const key of [...endpoints.keys(), ...wanted.keys()].sort()) {
-    rows.set(key, {
+    endpointStates.set(key, {
       current: endpoints.get(key),
-      claims: claims.get(key) ?? new Map(),
+      notes: notes.get(key) ?? new Map(),
       desired: wanted.get(key),
       previous: last.get(key),
     })
   }
-  return rows
+  return endpointStates
 }
 
 /** Endpoints that nothing tells apart are one with the targets of all. */
@@ -53,24 +53,24 @@ function byKey(endpoints: readonly SpecEndpoint[]): Map<string, SpecEndpoint> {
 }
 
 /** A claim that tells its targets counts before an older one that does not. */
-function readClaims(
+function readRegistryNotes(
   registry: readonly SpecEndpoint[],
   wildcards: ReadonlySet<string>,
-): Map<string, Map<string, Claim>> {
-  const found = new Map<string, Map<string, Claim>>()
-  for (const { key, ...claim } of registry.flatMap((text) => scanClaims(text, wildcards))) {
-    const claims = found.get(key) ?? new Map<string, Claim>()
-    const known = claims.get(claim.owner)
-    if (known?.targets === undefined) claims.set(claim.owner, claim)
-    found.set(key, claims)
+): Map<string, Map<string, RegistryNote>> {
+  const found = new Map<string, Map<string, RegistryNote>>()
+  for (const { key, ...note } of registry.flatMap((text) => scanNotes(text, wildcards))) {
+    const notes = found.get(key) ?? new Map<string, RegistryNote>()
+    const known = notes.get(note.owner)
+    if (known?.targets === undefined) notes.set(note.owner, note)
+    found.set(key, notes)
   }
   return found
 }
 
 /** All owners that are noted in an authoritative record, with the short id of their cluster; '' = this one. */
 export function readOwners(endpoints: readonly ApiObject[]): ReadonlyMap<string, string> {
-  const claims = readSpecEndpoints(endpoints).flatMap((text) => scanClaims(text, new Set()))
-  return new Map(claims.map(({ owner, cluster }) => [owner, cluster]))
+  const notes = readSpecEndpoints(endpoints).flatMap((text) => scanNotes(text, new Set()))
+  return new Map(notes.map(({ owner, cluster }) => [owner, cluster]))
 }
 
 export function sortTargets(targets: Iterable<string>): string[] {

@@ -5,17 +5,17 @@ import { WorkQueue, type WorkResult } from '../kube/work-queue.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import { ApiWriter, NotLeadingError } from './api-writer.ts'
 import type { Cluster } from './cluster.ts'
-import { OwnerBook } from './delegation/owner-book.ts'
-import { Turns } from './delegation/turns.ts'
+import { KeyedMutex } from './delegation/keyed-mutex.ts'
+import { OwnerIndex } from './delegation/owner-index.ts'
 import type { OperatorMetrics } from './metrics.ts'
 import type { OperatorSettings } from './operator.ts'
 import { PeerSet } from './peer-set.ts'
 import type { PeersForm } from './peer-status.ts'
-import { TermProbing } from './probes/term-probing.ts'
+import { SessionProbing } from './probes/session-probing.ts'
 import { Reconciler } from './reconcile.ts'
 import { RemoteClusters } from './remotes/remote-clusters.ts'
 import { Reporter } from './reporter.ts'
-import { watchForNews } from './triggers.ts'
+import { watchInputs } from './watch-inputs.ts'
 
 /** Records that are looked at at once: each look waits for the API, and only where something changed. */
 const WORKERS = 8
@@ -24,7 +24,7 @@ const TURN_MS = 10
 /** What a server-side apply with fields is refused for that the installed definition doesn't have. */
 const UNKNOWN_FIELD = /status\.(peers|peers\[\d+\]\.relayed): field not declared in schema/
 
-export interface TermParts {
+export interface LeaderSessionParts {
   readonly cluster: Cluster
   readonly settings: OperatorSettings
   readonly site: string
@@ -37,39 +37,39 @@ export interface TermParts {
  * One term of leadership: follows peers and brings records to where they should be. Whoever had the term before may have
  * changed everything, so each begins with nothing but what is in the cluster.
  */
-export class Term {
+export class LeaderSession {
   readonly queue: WorkQueue
   readonly peers: PeerSet
   /** undefined = nobody delegates to us. */
   readonly remotes: RemoteClusters | undefined
-  readonly #parts: TermParts
+  readonly #parts: LeaderSessionParts
   readonly #reconciler: Reconciler
   readonly #stopWatching: readonly (() => void)[]
-  readonly #probing: TermProbing | undefined
+  readonly #probing: SessionProbing | undefined
   #peersForm: PeersForm = 'whole'
   /** Monotonic clock: when timers and sockets had their turn last. */
   #turnMs = 0
 
-  constructor(parts: TermParts) {
+  constructor(parts: LeaderSessionParts) {
     const { cluster, settings, site, metrics, mayWrite } = parts
     const { clock, timers, random, log } = cluster.means
     this.#parts = parts
     const { probing, role } = settings
     const probingParts = { cluster, metrics, mayWrite, role }
-    this.#probing = probing === undefined ? undefined : new TermProbing(probingParts, probing)
-    const onNews = (key: string): void => {
+    this.#probing = probing === undefined ? undefined : new SessionProbing(probingParts, probing)
+    const onEvent = (key: string): void => {
       this.queue.add(key)
       this.#probing?.reconsider(key)
     }
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const means = { clock, timers, random, log }
     this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...means })
-    this.peers = createPeers(parts, onNews)
+    this.peers = createPeers(parts, onEvent)
     const { objects, records: cache } = cluster
     const onWrite = metrics.countWrite.bind(metrics)
     const writer = new ApiWriter({ objects, cache, mayWrite, onWrite })
-    const turns = new Turns()
-    const owners = new OwnerBook()
+    const mutex = new KeyedMutex()
+    const owners = new OwnerIndex()
     this.#reconciler = new Reconciler({
       view: cluster,
       writer,
@@ -82,15 +82,15 @@ export class Term {
       peersForm: () => this.#peersForm,
       role,
       removalTimeoutMs: settings.removalTimeoutMs,
-      turns,
+      mutex: mutex,
       owners,
     })
     const { recordInformer: records, secretInformer: secrets } = cluster
     this.#stopWatching = [
       owners.watch(records, ''),
-      watchForNews({ records, secrets, cache, owners, onNews }),
-      cluster.onHealth(onNews),
-      cluster.onNames(onNews),
+      watchInputs({ records, secrets, cache, owners, onEvent: onEvent }),
+      cluster.onHealth(onEvent),
+      cluster.onNames(onEvent),
       records.subscribe({ onReturn: () => this.queue.retryFailed() }),
     ]
     this.queue.start()
@@ -98,7 +98,7 @@ export class Term {
     this.remotes = new RemoteClusters({
       local: cluster,
       writer,
-      turns,
+      mutex: mutex,
       owners,
       bounds: settings,
       settings: settings.remotes,
@@ -170,11 +170,14 @@ function unsignedPeer(address: string): string {
   return `peer ${address} without TSIG: any host that can forge packets can speak for it; give the provider Secret TSIG_NAME and TSIG_SECRET`
 }
 
-function createPeers({ cluster, settings }: TermParts, onNews: (key: string) => void): PeerSet {
+function createPeers(
+  { cluster, settings }: LeaderSessionParts,
+  onEvent: (key: string) => void,
+): PeerSet {
   const { clock, timers, random, log } = cluster.means
   const means = { clock, timers, log, random: () => random.next32() / 2 ** 32 }
   return new PeerSet({
-    onNews,
+    onEvent: onEvent,
     expiryMs: settings.peerExpiryMs,
     clock,
     timers,

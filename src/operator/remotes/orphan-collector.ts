@@ -4,10 +4,10 @@ import { ApiError } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { NotLeadingError } from '../api-writer.ts'
+import { isAuthoritative } from '../decide.ts'
+import { readOwners } from '../delegation/endpoint-states.ts'
+import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import { planDepartures } from '../delegation/plan-source.ts'
-import { readOwners } from '../delegation/rows.ts'
-import type { Turns } from '../delegation/turns.ts'
-import { isAuthoritative } from '../judge.ts'
 import { itemsOf, mappingOf } from '../object.ts'
 import type { ClusterView } from '../reconcile.ts'
 import type { Writer } from '../write.ts'
@@ -17,12 +17,12 @@ const LOOK_MAX_MS = 60_000
 /** Looks within the time that a cluster has. */
 const LOOKS = 4
 
-export interface StrangersParts {
+export interface OrphanCollectorParts {
   readonly view: ClusterView
   /** Those of this cluster. */
   readonly records: Pick<Informer, 'subscribe'>
   readonly writer: Writer
-  readonly turns: Turns
+  readonly mutex: KeyedMutex
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
@@ -36,8 +36,8 @@ export interface StrangersParts {
  * Takes back what is in authoritative records of clusters that have left: of which there has been no Secret for a while,
  * as nobody else is going to. The while begins anew with each term, and whenever somebody may be meant that is not known.
  */
-export class Strangers {
-  readonly #parts: StrangersParts
+export class OrphanCollector {
+  readonly #parts: OrphanCollectorParts
   readonly #authoritative = new Set<string>()
   /** Monotonic time since when each of them has not been known. */
   readonly #sinceMs = new Map<string, number>()
@@ -45,7 +45,7 @@ export class Strangers {
   #sweeping: Promise<void> = Promise.resolve()
   #isSweeping = false
 
-  constructor(parts: StrangersParts) {
+  constructor(parts: OrphanCollectorParts) {
     this.#parts = parts
   }
 
@@ -62,7 +62,7 @@ export class Strangers {
         },
         onDelete: (key) => this.#authoritative.delete(key),
       }),
-      timers.every(Math.min(Math.ceil(leaveMs / LOOKS), LOOK_MAX_MS), () => this.#look()),
+      timers.every(Math.min(Math.ceil(leaveMs / LOOKS), LOOK_MAX_MS), () => this.#reconcile()),
     ]
   }
 
@@ -71,7 +71,7 @@ export class Strangers {
     await this.#sweeping
   }
 
-  #look(): void {
+  #reconcile(): void {
     if (this.#isSweeping) return
     const { clock, leaveMs, known: readKnown } = this.#parts
     const known = readKnown()
@@ -98,10 +98,11 @@ export class Strangers {
 
   /** Never rejects: what failed is found again at the next look. */
   async #sweep(left: ReadonlySet<string>): Promise<void> {
-    const { log, turns } = this.#parts
+    const { log, mutex } = this.#parts
     this.#isSweeping = true
     try {
-      for (const key of this.#authoritative) await turns.take(key, () => this.#takeBack(key, left))
+      for (const key of this.#authoritative)
+        await mutex.take(key, () => this.#removeOwnedEndpoints(key, left))
     } catch (error) {
       const isKnown = error instanceof ApiError || error instanceof NotLeadingError
       const cause = error instanceof Error ? error.message : String(error)
@@ -112,7 +113,7 @@ export class Strangers {
     this.#isSweeping = false
   }
 
-  async #takeBack(key: string, left: ReadonlySet<string>): Promise<void> {
+  async #removeOwnedEndpoints(key: string, left: ReadonlySet<string>): Promise<void> {
     const { view, writer, log } = this.#parts
     const record = view.record(key)
     if (record === undefined || !isAuthoritative(record)) return

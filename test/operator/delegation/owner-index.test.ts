@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import type { InformerListener } from '../../../src/kube/informer.ts'
-import { OwnerBook } from '../../../src/operator/delegation/owner-book.ts'
+import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
 import { AUTHORITATIVE } from '../../support/delegating.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 
@@ -83,7 +83,7 @@ t.test('of several records with one owner id the older one has it', async (t) =>
     },
   ]
   for (const { name, other, rival } of table) {
-    const book = new OwnerBook()
+    const book = new OwnerIndex()
     const [here, boston] = [new ToyRecords(), new ToyRecords()]
     book.watch(here, '')
     book.watch(boston, 'boston')
@@ -95,7 +95,7 @@ t.test('of several records with one owner id the older one has it', async (t) =>
 })
 
 t.test("who is gone is nobody's rival, and it is told", async (t) => {
-  const book = new OwnerBook()
+  const book = new OwnerIndex()
   const [here, boston, milan] = [new ToyRecords(), new ToyRecords(), new ToyRecords()]
   book.watch(here, '')
   book.watch(boston, 'boston')

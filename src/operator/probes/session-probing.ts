@@ -5,7 +5,7 @@ import { ProbePolicy } from '../../probing/probe-policy.ts'
 import { createProber } from '../../probing/prober.ts'
 import { systemResolve } from '../../probing/resolve.ts'
 import type { Cluster } from '../cluster.ts'
-import { type DelegationRole, judge } from '../judge.ts'
+import { type DelegationRole, decide } from '../decide.ts'
 import type { OperatorMetrics } from '../metrics.ts'
 import { metadataOf } from '../object.ts'
 import { ClusterProbing } from './cluster-probing.ts'
@@ -21,7 +21,7 @@ export interface ProbingSettings {
   readonly allowed: readonly Cidr[]
 }
 
-export interface TermProbingParts {
+export interface SessionProbingParts {
   readonly cluster: Cluster
   readonly metrics: OperatorMetrics
   readonly mayWrite: () => boolean
@@ -29,14 +29,14 @@ export interface TermProbingParts {
 }
 
 /** The probing of one term: it begins once the probes of the cluster are known, and ends with the term. */
-export class TermProbing {
-  readonly #parts: TermProbingParts
+export class SessionProbing {
+  readonly #parts: SessionProbingParts
   readonly #settings: ProbingSettings
   #probing: ClusterProbing | undefined
   #stopMeasuring = (): void => {}
   #isClosed = false
 
-  constructor(parts: TermProbingParts, settings: ProbingSettings) {
+  constructor(parts: SessionProbingParts, settings: ProbingSettings) {
     this.#parts = parts
     this.#settings = settings
     // Without the definition, or a right to it, that is never.
@@ -73,7 +73,7 @@ export class TermProbing {
       isOurs: (record) => this.#isOurs(record),
       allowsInsecureCertificates,
       mayWrite,
-      onLook: lookCounter(metrics.registry, SOURCE),
+      onReconcile: lookCounter(metrics.registry, SOURCE),
       log,
       clock,
       timers,
@@ -85,7 +85,7 @@ export class TermProbing {
   /** What other operators publish, those have to probe; and one that is refused may be theirs. */
   #isOurs(record: ApiObject): boolean {
     const secrets = this.#parts.cluster.secretsOf(textOf(metadataOf(record), 'namespace'))
-    const { kind } = judge(record, secrets, this.#parts.role)
+    const { kind } = decide(record, secrets, this.#parts.role)
     return kind === 'publish' || kind === 'delegate' || kind === 'announce'
   }
 }

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { Cluster } from '../../src/operator/cluster.ts'
+import { LeaderSession } from '../../src/operator/leader-session.ts'
 import { OperatorMetrics } from '../../src/operator/metrics.ts'
-import { Term } from '../../src/operator/term.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { ApiDouble, listBody, turns } from '../support/api-double.ts'
@@ -33,7 +33,7 @@ t.test('a term that is over follows nobody, whatever look was under way', async 
     asked.reply(200, listBody('1', OBJECTS[kind] ?? []))
   }
   await synced
-  const term = new Term({
+  const term = new LeaderSession({
     cluster,
     settings: {
       site: 'east',

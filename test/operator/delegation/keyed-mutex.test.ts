@@ -1,8 +1,8 @@
 import t from 'tap'
-import { Turns } from '../../../src/operator/delegation/turns.ts'
+import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 
 t.test('work on one thing waits for its turn, and on others does not', async (t) => {
-  const turns = new Turns()
+  const turns = new KeyedMutex()
   const done: string[] = []
   const ends: (() => void)[] = []
   const work = (name: string) => async (): Promise<string> => {
@@ -26,7 +26,7 @@ t.test('work on one thing waits for its turn, and on others does not', async (t)
 })
 
 t.test('work that fails is over as well', async (t) => {
-  const turns = new Turns()
+  const turns = new KeyedMutex()
   const failing = turns.take('a', async () => {
     throw new Error('refused')
   })

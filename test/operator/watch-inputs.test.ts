@@ -4,7 +4,7 @@ import type { ApiObject } from '../../src/kube/api.ts'
 import { Informer } from '../../src/kube/informer.ts'
 import { RECORDS } from '../../src/operator/api-writer.ts'
 import { RecordCache } from '../../src/operator/record-cache.ts'
-import { watchForNews } from '../../src/operator/triggers.ts'
+import { watchInputs } from '../../src/operator/watch-inputs.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import {
   ApiDouble,
@@ -46,12 +46,12 @@ class Stage {
 
   /** As a term does when it begins. */
   watch(): void {
-    watchForNews({
+    watchInputs({
       records: this.#records,
       secrets: this.#secrets,
       cache: this.cache,
       owners: { onGone: () => () => {} },
-      onNews: (key) => this.told.push(key),
+      onEvent: (key) => this.told.push(key),
     })
   }
 

@@ -1,9 +1,9 @@
 import { type ApiObject, type JsonValue, textOf } from '../kube/api.ts'
 import type { Informer } from '../kube/informer.ts'
-import type { OwnerBook } from './delegation/owner-book.ts'
+import { isAuthoritative, isDerived } from './decide.ts'
+import type { OwnerIndex } from './delegation/owner-index.ts'
 import { isReadyForDelegation } from './delegation/remote-statuses.ts'
 import { SourceIndex } from './delegation/source-index.ts'
-import { isAuthoritative, isDerived } from './judge.ts'
 import { isSame, itemsOf, mappingOf, metadataOf } from './object.ts'
 import type { RecordCache } from './record-cache.ts'
 import { isDefaultProvider } from './secret-cache.ts'
@@ -12,21 +12,21 @@ export interface TriggerParts {
   readonly records: Informer
   readonly secrets: Informer
   readonly cache: RecordCache
-  readonly owners: Pick<OwnerBook, 'onGone'>
+  readonly owners: Pick<OwnerIndex, 'onGone'>
   /** The record is to be looked at. */
-  readonly onNews: (key: string) => void
+  readonly onEvent: (key: string) => void
 }
 
 /**
  * Has records looked at when something happens that matters to them: to themselves, to what was made of them, or to the
  * Secrets of their namespace. Begins with all records that are there. The returned function ends it.
  */
-export function watchForNews(parts: TriggerParts): () => void {
-  const { records, secrets, cache, owners, onNews } = parts
+export function watchInputs(parts: TriggerParts): () => void {
+  const { records, secrets, cache, owners, onEvent } = parts
   const sources = new SourceIndex()
   const notify = (key: string, object: ApiObject): void => {
-    for (const one of isDerived(object) ? ownersOf(object) : [key]) onNews(one)
-    if (isAuthoritative(object)) for (const one of sources.of(key)) onNews(one)
+    for (const one of isDerived(object) ? ownersOf(object) : [key]) onEvent(one)
+    if (isAuthoritative(object)) for (const one of sources.of(key)) onEvent(one)
   }
   // Of what is written for one source, its other sources know nothing; and what others did before we wrote is in a list
   // only as part of what came of it.
@@ -40,7 +40,7 @@ export function watchForNews(parts: TriggerParts): () => void {
     onUpdate: (key, object, before, isListed) => {
       sources.remove(key, before)
       sources.add(key, object)
-      if (isNews(object, before) && !isKnown(key, object, isListed)) notify(key, object)
+      if (isChanged(object, before) && !isKnown(key, object, isListed)) notify(key, object)
     },
     onDelete: (key, before) => {
       sources.remove(key, before)
@@ -48,11 +48,11 @@ export function watchForNews(parts: TriggerParts): () => void {
     },
   })
   const endOwners = owners.onGone((key) => {
-    for (const one of sources.of(key)) onNews(one)
+    for (const one of sources.of(key)) onEvent(one)
   })
   let isBeginning = true
   const notifyUsers = (secret: ApiObject): void => {
-    if (!isBeginning) for (const key of usersOf(secret, records)) onNews(key)
+    if (!isBeginning) for (const key of usersOf(secret, records)) onEvent(key)
   }
   const endSecrets = secrets.subscribe({
     onAdd: (_, secret) => notifyUsers(secret),
@@ -81,7 +81,7 @@ function ownersOf(object: ApiObject): readonly string[] {
 }
 
 /** What a record's status says is our own word, or does not concern us; but for what clusters tell each other there. */
-function isNews(object: ApiObject, before: ApiObject): boolean {
+function isChanged(object: ApiObject, before: ApiObject): boolean {
   const [now, then] = [metadataOf(object), metadataOf(before)]
   const names = [
     'generation',

@@ -16,11 +16,11 @@ import { TokenBucket } from '../../kube/token-bucket.ts'
 import { KDRNT_ZONE } from '../../record/local-zone.ts'
 import type { RefusalLog } from '../../telemetry/refusal-log.ts'
 import { DigestBudget } from './digest-budget.ts'
-import type { KeyBook } from './key-book.ts'
+import type { KeyIndex } from './key-index.ts'
 import type { HastenOutcome, NotifyOutcome } from './outcome.ts'
 
 /** Who sent a NOTIFY, as far as that is known. */
-export interface NotifySender {
+export interface NotifySource {
   /** Canonical form. It may be forged, unless there is a key. */
   readonly host: string
   /** See `ProviderKey`; '' = it is not signed. */
@@ -29,13 +29,13 @@ export interface NotifySender {
   readonly isAllowed: boolean
 }
 
-export interface NotifyDeskParts {
+export interface NotifyReceiverParts {
   readonly clock: Clock
-  readonly keys: Pick<KeyBook, 'named'>
+  readonly keys: Pick<KeyIndex, 'named'>
   /** Networks that unsigned NOTIFYs are taken from, for all peers. */
   readonly allowed: readonly Cidr[]
   /** Has the peers asked that it may be about. */
-  readonly hasten: (sender: NotifySender) => HastenOutcome
+  readonly hasten: (sender: NotifySource) => HastenOutcome
   readonly count: (outcome: NotifyOutcome) => void
   readonly refusals: Pick<RefusalLog, 'note'>
   /** Any 32-bit integer that senders don't know. */
@@ -71,13 +71,13 @@ const FLAG_RD = 0x01
  *
  * A reply is never longer than what it answers, and there are so many a second.
  */
-export class NotifyDesk {
-  readonly #parts: NotifyDeskParts
+export class NotifyReceiver {
+  readonly #parts: NotifyReceiverParts
   readonly #genuine: TokenBucket
   readonly #refused: TokenBucket
   readonly #digests: DigestBudget
 
-  constructor(parts: NotifyDeskParts) {
+  constructor(parts: NotifyReceiverParts) {
     this.#parts = parts
     const perSecond = (most: number): TokenBucket => new TokenBucket(parts.clock, most, 1000 / most)
     this.#genuine = perSecond(GENUINE_MAX)

@@ -9,7 +9,7 @@ import { scanExported } from './peer-status.ts'
  * Each is taken to have said all of that, by its address, so that nothing goes before it was asked; what it
  * says then takes that place.
  */
-export function adoptMerged(
+export function seedFromMerged(
   merged: ApiObject,
   rootHost: string,
   addresses: readonly string[],

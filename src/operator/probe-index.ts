@@ -10,7 +10,7 @@ type Health = OwnHealth['probes'][number]
 const NONE: OwnHealth = { down: [], up: [], probes: [] }
 
 /** What DNSHealthCheckProbes say of the addresses of records, whoever does the probing. */
-export class ProbeBook {
+export class ProbeIndex {
   /** By the key of the record, then by that of the probe. */
   readonly #pages = new Map<string, Map<string, Health>>()
   /** Key of the record of each probe. */

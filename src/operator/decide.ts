@@ -25,7 +25,7 @@ export interface Publishing {
 }
 
 /** What is to be done about a DNSRecord. */
-export type Verdict =
+export type Action =
   /** Nothing: it is derived, or somebody else's. */
   | { readonly kind: 'ignore' }
   /** Its endpoints are for other clusters to take. */
@@ -45,18 +45,18 @@ export type Verdict =
 /** Whether a cluster has authoritative records, or its delegating records are for those that have. */
 export type DelegationRole = 'primary' | 'secondary'
 
-const IGNORE: Verdict = { kind: 'ignore' }
+const IGNORE: Action = { kind: 'ignore' }
 
 /** Judges a record by itself and by the provider Secrets of its namespace. */
-export function judge(
+export function decide(
   object: ApiObject,
   secrets: ProviderSecrets,
   role: DelegationRole = 'primary',
-): Verdict {
+): Action {
   if (isDerived(object)) return IGNORE
   if (role === 'secondary') {
     if (isAuthoritative(object)) return IGNORE
-    if (isDelegating(object)) return judgeAnnounced(object)
+    if (isDelegating(object)) return decideAnnounced(object)
   }
   const choice = chooseProvider(object, secrets)
   const wasOurs = isManaged(object)
@@ -69,7 +69,7 @@ export function judge(
   if (choice.kind === 'fault') {
     return { kind: 'refuse', condition: noProviderCondition(choice.message) }
   }
-  return judgeContent(object, choice.provider)
+  return decideContent(object, choice.provider)
 }
 
 /** True for the objects that an operator makes of others: one that is made of one of these would never end. */
@@ -88,7 +88,7 @@ export function isDelegating(object: ApiObject): boolean {
 }
 
 /** Whose zones and Secrets are other clusters'. */
-function judgeAnnounced(object: ApiObject): Verdict {
+function decideAnnounced(object: ApiObject): Action {
   if (isDeleting(object)) {
     return finalizersOf(object).includes(RECORD_FINALIZER) ? { kind: 'remove' } : IGNORE
   }
@@ -103,7 +103,7 @@ function validate(object: ApiObject): ReturnType<typeof validateResource> {
   return validateResource({ ...object, apiVersion: API_VERSION, kind: 'DNSRecord' })
 }
 
-function judgeContent(object: ApiObject, provider: Provider): Verdict {
+function decideContent(object: ApiObject, provider: Provider): Action {
   const resource = validate(object)
   if (resource.kind === 'refused') {
     return { kind: 'refuse', condition: invalidCondition(resource.problem.message) }

@@ -16,12 +16,12 @@ import { RequestSigner } from '../../../src/dns/tsig/request-signer.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import type { InformerListener } from '../../../src/kube/informer.ts'
 import { keyIdOf } from '../../../src/operator/key-id.ts'
-import { KeyBook } from '../../../src/operator/notify/key-book.ts'
+import { KeyIndex } from '../../../src/operator/notify/key-index.ts'
 import {
   NOTIFY_REPLY_OCTETS,
-  NotifyDesk,
-  type NotifySender,
-} from '../../../src/operator/notify/notify-desk.ts'
+  NotifyReceiver,
+  type NotifySource,
+} from '../../../src/operator/notify/notify-receiver.ts'
 import type { HastenOutcome } from '../../../src/operator/notify/outcome.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { RefusalLog } from '../../../src/telemetry/refusal-log.ts'
@@ -90,7 +90,7 @@ function notify(parts: NotifyParts = {}): Uint8Array {
   })
 }
 
-function setUp(hastenAs: (sender: NotifySender) => HastenOutcome = hastenPeer) {
+function setUp(hastenAs: (sender: NotifySource) => HastenOutcome = hastenPeer) {
   const clock = new FakeClock()
   const lines: string[] = []
   const log = createLogger(
@@ -99,15 +99,15 @@ function setUp(hastenAs: (sender: NotifySender) => HastenOutcome = hastenPeer) {
     () => false,
   )
   const outcomes: string[] = []
-  const senders: NotifySender[] = []
+  const senders: NotifySource[] = []
   let listener: InformerListener = {}
-  const keys = new KeyBook({
+  const keys = new KeyIndex({
     subscribe: (one) => {
       listener = one
       return () => {}
     },
   })
-  const desk = new NotifyDesk({
+  const desk = new NotifyReceiver({
     clock,
     keys,
     allowed: [scanCidr('198.51.100.0/24')!, scanCidr('2001:db8::/32')!],
@@ -142,7 +142,7 @@ function setUp(hastenAs: (sender: NotifySender) => HastenOutcome = hastenPeer) {
   return { clock, lines, outcomes, senders, send, put, drop, sign, seconds }
 }
 
-function hastenPeer({ host, keyId, isAllowed }: NotifySender): HastenOutcome {
+function hastenPeer({ host, keyId, isAllowed }: NotifySource): HastenOutcome {
   return host === PEER || keyId !== '' || isAllowed ? 'hastened' : 'stranger'
 }
 

@@ -2,8 +2,8 @@ import t from 'tap'
 import { ApiError, type ApiObject } from '../../../src/kube/api.ts'
 import type { InformerListener } from '../../../src/kube/informer.ts'
 import { keyOf } from '../../../src/kube/object-key.ts'
-import { Turns } from '../../../src/operator/delegation/turns.ts'
-import { Strangers } from '../../../src/operator/remotes/strangers.ts'
+import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
+import { OrphanCollector } from '../../../src/operator/remotes/orphan-collector.ts'
 import { turns as settle } from '../../support/api-double.ts'
 import { AUTHORITATIVE, address, HOST } from '../../support/delegating.ts'
 import { DelegationWorld, type ToySite } from '../../support/delegation-world.ts'
@@ -18,7 +18,7 @@ class World {
   known: ReadonlySet<string> | undefined = new Set()
   readonly #world = new DelegationWorld()
   readonly dublin: ToySite
-  strangers: Strangers | undefined
+  strangers: OrphanCollector | undefined
 
   private constructor() {
     this.dublin = this.#world.add('dublin')
@@ -33,11 +33,11 @@ class World {
     const note = (line: string): void => {
       world.lines.push(line)
     }
-    world.strangers = new Strangers({
+    world.strangers = new OrphanCollector({
       view: cluster,
       records: { subscribe: (listener: InformerListener) => tellAll(cluster.records, listener) },
       writer: cluster,
-      turns: new Turns(),
+      mutex: new KeyedMutex(),
       clock: world.#world.clock,
       timers: world.timers,
       log: { debug: note, info: note, warning: note, error: note },

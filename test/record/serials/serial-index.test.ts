@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { SerialBook } from '../../../src/record/serials/serial-book.ts'
+import { SerialIndex } from '../../../src/record/serials/serial-index.ts'
 import { isSerialAfter } from '../../../src/record/soa.ts'
 
 const START_MS = 1_800_000_000_500
@@ -9,9 +9,9 @@ t.test('a serial starts at the time, grows with content and with nothing else', 
   const property = fc.property(
     fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1 }),
     (digests) => {
-      const book = new SerialBook()
+      const index = new SerialIndex()
       const ask = (digest: string, nowMs: number) =>
-        book.serialFor({ zone: 'z', place: 'p', digest }, nowMs)
+        index.serialFor({ zone: 'z', place: 'p', digest }, nowMs)
       let last = ask(digests[0]!, START_MS)
       if (last !== 1_800_000_000) return false
       for (let i = 1; i < digests.length; i++) {
@@ -39,20 +39,20 @@ t.test(
   'no content ever comes with the serial of another, whatever is restarted or renamed',
   (t) => {
     const property = fc.property(fc.array(step), (steps) => {
-      let book = new SerialBook()
+      let index = new SerialIndex()
       const contentOf = new Map<number, string>()
       const current = new Map<string, { digest: string; serial: number }>()
       for (const { place, digest, reload, restart } of steps) {
         if (restart) {
-          const entries = book.entriesOf('z')
-          book = new SerialBook()
-          book.restore(entries)
+          const entries = index.entriesOf('z')
+          index = new SerialIndex()
+          index.restore(entries)
         }
         if (reload !== null) {
-          book.retain('z', new Set(reload))
+          index.retain('z', new Set(reload))
           for (const gone of [...current.keys()]) if (!reload.includes(gone)) current.delete(gone)
         }
-        const serial = book.serialFor({ zone: 'z', place, digest }, START_MS)
+        const serial = index.serialFor({ zone: 'z', place, digest }, START_MS)
         if ((contentOf.get(serial) ?? digest) !== digest) return false
         const before = current.get(place)
         if (before?.digest === digest && before.serial !== serial) return false
@@ -71,24 +71,24 @@ t.test(
 )
 
 t.test('a block that is renamed keeps its serial, one that comes back does not', (t) => {
-  const book = new SerialBook()
+  const index = new SerialIndex()
   const ask = (place: string, digest: string) =>
-    book.serialFor({ zone: 'z', place, digest }, START_MS)
+    index.serialFor({ zone: 'z', place, digest }, START_MS)
   const first = ask('p', 'a')
-  book.retain('z', new Set(['q']))
+  index.retain('z', new Set(['q']))
   t.equal(ask('q', 'a'), first)
   t.equal(ask('q', 'b'), first + 1)
-  book.retain('z', new Set(['p']))
+  index.retain('z', new Set(['p']))
   t.equal(ask('p', 'a'), first + 2)
   t.end()
 })
 
 t.test('what this process served goes before what a file says', (t) => {
-  const book = new SerialBook()
+  const index = new SerialIndex()
   const own = { zone: 'z', place: 'p', digest: 'a' }
-  t.equal(book.serialFor(own, 7_000), 7)
-  book.restore([{ ...own, digest: 'b', serial: 90 }])
-  t.equal(book.serialFor(own, 7_000), 7)
-  t.equal(book.serialFor({ ...own, digest: 'c' }, 7_000), 91)
+  t.equal(index.serialFor(own, 7_000), 7)
+  index.restore([{ ...own, digest: 'b', serial: 90 }])
+  t.equal(index.serialFor(own, 7_000), 7)
+  t.equal(index.serialFor({ ...own, digest: 'c' }, 7_000), 91)
   t.end()
 })

@@ -1,6 +1,6 @@
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
-import { isDelegating } from '../judge.ts'
+import { isDelegating } from '../decide.ts'
 import { metadataOf } from '../object.ts'
 import { ownerIdOf } from '../status.ts'
 import { authoritativeKey } from './authoritative-record.ts'
@@ -24,7 +24,7 @@ export interface Owners {
  * one, and the same manifest in two clusters names the same: then the older record has it, whoever judges that, or each
  * would write over the other for ever.
  */
-export class OwnerBook implements Owners {
+export class OwnerIndex implements Owners {
   /** By key of the authoritative record and owner id, then by UID. */
   readonly #owners = new Map<string, Map<string, Owner>>()
   readonly #listeners = new Set<(authoritativeKey: string) => void>()

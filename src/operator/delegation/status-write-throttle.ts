@@ -12,7 +12,7 @@ const LEAST_MS = 1000
  * is a write for each: of many that come one after the other, their square. Held back, one host costs ten writes a
  * second however many own it.
  */
-export class OwnersHold {
+export class StatusWriteThrottle {
   /** By key of the record: when it was last written, and when what is held back is due. Monotonic. */
   readonly #writtenMs = new Map<string, number>()
 

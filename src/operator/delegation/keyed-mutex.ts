@@ -1,5 +1,5 @@
 /** Work on one thing, one after the other: whoever writes what others write as well begins with what they wrote. */
-export class Turns {
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
   /** Runs `work` once all that was given before it for `key` is over, failed or not. Settles as `work` does. */

@@ -27,7 +27,7 @@ interface Zone {
 const NO_PLACE = '-'
 
 /** Serials of the zones of this process, so that a reload of the same content keeps its serial. */
-export class SerialBook {
+export class SerialIndex {
   readonly #zones = new Map<string, Zone>()
 
   /**
