@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../dist/base/clock.js'
-import { PeerMemory } from '../dist/peering/memory/peer-memory.js'
+import { PeerCache } from '../dist/peering/cache/peer-memory.js'
 import { PeerFollower } from '../dist/peering/peer.js'
 import { composePeerEndpoint } from '../dist/peering/v2-codec.js'
 
@@ -154,7 +154,7 @@ for (const [name, hosts, generation] of [
   let octets = 0
   for (let round = 0; round < rounds; round++) {
     rmSync(path, { force: true })
-    const memory = new PeerMemory({ path, site: 'here', ...parts })
+    const memory = new PeerCache({ path, site: 'here', ...parts })
     const followers = kept.map((one) => new ToldFollower(one))
     for (const follower of followers) memory.keep(follower, 24 * 3600 * 1000)
     globalThis.gc?.()
@@ -163,7 +163,7 @@ for (const [name, hosts, generation] of [
     holds.push(holdMs)
     octets = memory.status.octets
     const startMs = performance.now()
-    const next = new PeerMemory({ path, site: 'here', ...parts })
+    const next = new PeerCache({ path, site: 'here', ...parts })
     reads.push(performance.now() - startMs)
     const recallMs = performance.now()
     for (let n = 0; n < PEERS; n++) next.recall(follow(n))

@@ -2,7 +2,7 @@ import { keepLaterSince } from '../peering/to-peer-endpoint.ts'
 import type { PeerAnswer, PeerState } from './peers.ts'
 
 /** What is remembered of one peer about one record. */
-export interface Remembered {
+export interface KnownPeers {
   /** What it said last; undefined = it never said anything. */
   readonly word: PeerState | undefined
   /** Why it is silent just now; '' = it isn't. */
@@ -14,7 +14,7 @@ export interface Remembered {
  * operator started comes from the record's status.
  */
 export class PeerStateStore {
-  readonly #pages = new Map<string, Map<string, Remembered>>()
+  readonly #pages = new Map<string, Map<string, KnownPeers>>()
 
   /** True if something is remembered of that record, if only that there is nothing. */
   has(key: string): boolean {
@@ -22,8 +22,8 @@ export class PeerStateStore {
   }
 
   /** Begins the page of a record with what was remembered elsewhere, by address. */
-  open(key: string, remembered: ReadonlyMap<string, Remembered>): void {
-    this.#pages.set(key, new Map(remembered))
+  open(key: string, known: ReadonlyMap<string, KnownPeers>): void {
+    this.#pages.set(key, new Map(known))
   }
 
   /** Notes what the peer at `address` says. The page must be open. */
@@ -36,8 +36,8 @@ export class PeerStateStore {
   }
 
   /** By address; what is of other addresses than these is forgotten. */
-  read(key: string, addresses: readonly string[]): ReadonlyMap<string, Remembered> {
-    const page = this.#pages.get(key) ?? new Map<string, Remembered>()
+  read(key: string, addresses: readonly string[]): ReadonlyMap<string, KnownPeers> {
+    const page = this.#pages.get(key) ?? new Map<string, KnownPeers>()
     for (const address of page.keys()) if (!addresses.includes(address)) page.delete(address)
     return page
   }

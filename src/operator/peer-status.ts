@@ -8,7 +8,7 @@ import { DEFAULT_SET_IDENTIFIER } from '../record/print-endpoint.ts'
 import { printTime } from './conditions.ts'
 import { printSpecEndpoint } from './endpoint-text.ts'
 import { itemsOf } from './object.ts'
-import type { Remembered } from './peer-state-store.ts'
+import type { KnownPeers } from './peer-state-store.ts'
 import type { PeerState } from './peers.ts'
 
 /**
@@ -35,15 +35,15 @@ export interface PrintPeersParts {
  */
 export function printPeers(
   addresses: readonly string[],
-  remembered: ReadonlyMap<string, Remembered>,
+  known: ReadonlyMap<string, KnownPeers>,
   { form, roomOctets }: PrintPeersParts,
 ): readonly ApiObject[] {
-  const sharesOf = (page: Remembered | undefined) => page?.word?.siteStates ?? []
-  const all = addresses.flatMap((address) => sharesOf(remembered.get(address)))
+  const sharesOf = (page: KnownPeers | undefined) => page?.word?.siteStates ?? []
+  const all = addresses.flatMap((address) => sharesOf(known.get(address)))
   const kept = keepFitting(all, roomOctets)
   const relayed = new Set(all.filter(hasEndpoints).map(({ site }) => site))
   return addresses.flatMap((address) => {
-    const page = remembered.get(address)
+    const page = known.get(address)
     if (page === undefined) return []
     const siteStates = sharesOf(page).flatMap((siteState) => {
       if (!hasEndpoints(siteState)) return saysNone(siteState, page, relayed) ? [siteState] : []
@@ -67,7 +67,7 @@ function hasEndpoints({ endpoints }: SiteState): boolean {
  * True where it counts after a restart that the peer's own site has nothing: others tell of that site, or may while the
  * peer is silent. Of all live peers it would cost a write for each record that they don't have.
  */
-function saysNone(siteState: SiteState, page: Remembered, relayed: ReadonlySet<string>): boolean {
+function saysNone(siteState: SiteState, page: KnownPeers, relayed: ReadonlySet<string>): boolean {
   return siteState.isOwn && (page.reason !== '' || relayed.has(siteState.site))
 }
 
@@ -97,7 +97,7 @@ function keepFitting(
   )
 }
 
-function printPeer(address: string, page: Remembered, siteState: SiteState | undefined): ApiObject {
+function printPeer(address: string, page: KnownPeers, siteState: SiteState | undefined): ApiObject {
   const { word, reason } = page
   const state = reason === '' ? 'Live' : word === undefined ? 'Unknown' : 'Silent'
   const isSilent = reason !== ''
@@ -132,8 +132,8 @@ export function scanPeers(
   peers: JsonValue | undefined,
   rootHost: string,
   clock: Clock,
-): ReadonlyMap<string, Remembered> {
-  const found = new Map<string, Remembered>()
+): ReadonlyMap<string, KnownPeers> {
+  const found = new Map<string, KnownPeers>()
   const objects = Array.isArray(peers) ? peers.filter(isObject) : []
   for (const [address, items] of groupBy(objects, (peer) => textOf(peer, 'address'))) {
     if (address === '') continue

@@ -34,7 +34,7 @@ import { localHostOf, roomForOthers } from './desired.ts'
 import { printSpecEndpoint } from './endpoint-text.ts'
 import { isDeleting, mappingOf, metadataOf } from './object.ts'
 import { composeOwn, type OwnHealth } from './own.ts'
-import { PeerStateStore, type Remembered } from './peer-state-store.ts'
+import { type KnownPeers, PeerStateStore } from './peer-state-store.ts'
 import { type PeersForm, printPeers, scanPeers } from './peer-status.ts'
 import type { PeerAnswer, PeerDirectory } from './peers.ts'
 import {
@@ -180,9 +180,9 @@ export class Reconciler {
     for (const peer of peers) {
       this.#index.note(key, peer.address, withoutSite(peer.answerFor(rootHost), site))
     }
-    const remembered = this.#index.read(key, addresses)
+    const known = this.#index.read(key, addresses)
     const nowMs = clock.monotonic()
-    const { plan, troubles, nextExpiryMs } = this.#plan(publishing, addresses, remembered, nowMs)
+    const { plan, troubles, nextExpiryMs } = this.#plan(publishing, addresses, known, nowMs)
     await this.#carryOut(publishing.object, plan, troubles)
     return requeueAfterMs(nextExpiryMs === undefined ? undefined : nextExpiryMs - nowMs, bounds)
   }
@@ -247,7 +247,7 @@ export class Reconciler {
   #plan(
     publishing: Publishing,
     addresses: readonly string[],
-    remembered: ReadonlyMap<string, Remembered>,
+    known: ReadonlyMap<string, KnownPeers>,
     /** Monotonic. */
     nowMs: number,
   ): { plan: Plan; troubles: Troubles; nextExpiryMs: number | undefined } {
@@ -259,7 +259,7 @@ export class Reconciler {
     const own = composeOwn(publishing, { site, health, before: derived.local, nowMs: timeMs })
     const { zones, rules } = publishing.provider
     const screened = screenSiteStates(
-      [...remembered.values()].flatMap((page) => page.word?.siteStates ?? []),
+      [...known.values()].flatMap((page) => page.word?.siteStates ?? []),
       { names: view.namesBeside(key, zones), own: own.shared, rulesOf: () => rules },
     )
     const roomOctets = roomForOthers(publishing.object, own.shared)
@@ -268,18 +268,18 @@ export class Reconciler {
     const form = peersForm()
     const merge = mergeSiteStates(ours, screened.siteStates, nowMs, expiryMs)
     const refused = [
-      ...listRefused(remembered),
+      ...listRefused(known),
       ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
     ]
     const disputes = [...merge.conflicts.map(({ text }) => text), ...refused]
     const content = {
       local: own.local,
       merged: dropDown(merge.endpoints).map(printSpecEndpoint),
-      peers: form === 'none' ? undefined : printPeers(addresses, remembered, { form, roomOctets }),
+      peers: form === 'none' ? undefined : printPeers(addresses, known, { form, roomOctets }),
       healthy: healthyCondition(health.probes),
       accepted: acceptedCondition(disputes, merge.conflicts.length > 0),
       note: joinNotes(
-        noteSilence(addresses, remembered),
+        noteSilence(addresses, known),
         noteLeftOut(merge.leftOut),
         localHostOf(publishing.rootHost) === undefined ? '' : noteUnexportable(own.unexportable),
       ),
@@ -340,11 +340,8 @@ function withoutSite(answer: PeerAnswer, site: string): PeerAnswer {
 }
 
 /** `1 of 3 nameservers is silent: 192.0.2.1:53`; '' where none is. */
-function noteSilence(
-  addresses: readonly string[],
-  remembered: ReadonlyMap<string, Remembered>,
-): string {
-  const silent = addresses.filter((address) => (remembered.get(address)?.reason ?? '') !== '')
+function noteSilence(addresses: readonly string[], known: ReadonlyMap<string, KnownPeers>): string {
+  const silent = addresses.filter((address) => (known.get(address)?.reason ?? '') !== '')
   if (silent.length === 0) return ''
   const verb = silent.length === 1 ? 'is' : 'are'
   return `${silent.length} of ${addresses.length} nameservers ${verb} silent: ${silent.join(', ')}`
@@ -362,8 +359,8 @@ function noteUnexportable(unexportable: number): string {
   return `${unexportable} of its endpoints can't be told to other sites whole: they are too long, or its host is`
 }
 
-function listRefused(remembered: ReadonlyMap<string, Remembered>): string[] {
-  return [...remembered].flatMap(([address, { word }]) =>
+function listRefused(known: ReadonlyMap<string, KnownPeers>): string[] {
+  return [...known].flatMap(([address, { word }]) =>
     (word?.problems ?? []).map((problem) => `peer ${address}: ${problem}`),
   )
 }

@@ -1,7 +1,7 @@
 import type { Moment } from '../base/moment.ts'
 import type { ApiObject } from '../kube/api.ts'
 import { itemsOf, mappingOf } from './object.ts'
-import type { Remembered } from './peer-state-store.ts'
+import type { KnownPeers } from './peer-state-store.ts'
 import { scanExported } from './peer-status.ts'
 
 /**
@@ -14,7 +14,7 @@ export function seedFromMerged(
   rootHost: string,
   addresses: readonly string[],
   moment: Moment,
-): ReadonlyMap<string, Remembered> {
+): ReadonlyMap<string, KnownPeers> {
   const printed = itemsOf(mappingOf(merged, 'spec'), 'endpoints')
   return new Map(
     addresses.map((address) => {

@@ -8,9 +8,9 @@ import { type Contained, containing } from '../telemetry/contain.ts'
 import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
 import { apexSoa, askSerial } from './ask-serial.ts'
+import { type CachedPeer, identityOf } from './cache/kept-peer.ts'
 import { fetchPeerZone, isRefusal } from './fetch-peer-zone.ts'
 import { HOST_BOUNDS_DEFAULT, HostPoll } from './host-poll.ts'
-import { identityOf, type KeptPeer } from './memory/kept-peer.ts'
 import type { Generation, SiteState } from './peer-endpoint.ts'
 import type { PeerFollowerOptions } from './peer-options.ts'
 import { PeerServers } from './peer-servers.ts'
@@ -175,7 +175,7 @@ export class PeerFollower {
   }
 
   /** Takes up what another process, or another follower, was told. To be called before `start`. */
-  recall({ generation, seenMs, zoneSeenMs, serial, ownSite, zone, hosts }: KeptPeer): void {
+  recall({ generation, seenMs, zoneSeenMs, serial, ownSite, zone, hosts }: CachedPeer): void {
     this.#generation = generation
     this.#recalledSerial = serial
     this.#lastSeenMs = seenMs
@@ -189,7 +189,7 @@ export class PeerFollower {
    * What it was told, for `recall`; undefined = nothing. Of hosts that nobody asked for only what was told
    * since `sinceMs`, monotonic.
    */
-  keep(sinceMs: number): KeptPeer | undefined {
+  keep(sinceMs: number): CachedPeer | undefined {
     if (this.#generation === '') return undefined
     return {
       address: this.#address,

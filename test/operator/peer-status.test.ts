@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { recallMoment, thisMoment } from '../../src/base/moment.ts'
-import type { Remembered } from '../../src/operator/peer-state-store.ts'
+import type { KnownPeers } from '../../src/operator/peer-state-store.ts'
 import { printPeers, scanPeers } from '../../src/operator/peer-status.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import { told } from '../support/operator-cluster.ts'
@@ -77,14 +77,14 @@ const states = fc
     const moment = recallMoment(isSilent ? START_MS - ageSeconds * 1000 : START_MS, clock)
     const serial = isSilent ? 7 : undefined
     return words(generation, moment.seenMs).map(
-      (said): Remembered => ({
+      (said): KnownPeers => ({
         word: { siteStates: said, ...moment, generation, serial, problems: [] },
         reason: isSilent ? 'no answer' : '',
       }),
     )
   })
 
-function toldBy(exporter: string, { word, reason }: Remembered): Remembered {
+function toldBy(exporter: string, { word, reason }: KnownPeers): KnownPeers {
   return {
     reason,
     word: word && { ...word, siteStates: word.siteStates.map((one) => ({ ...one, exporter })) },
@@ -112,7 +112,7 @@ t.test(
   async (t) => {
     const about = { generation: 'v2', serial: 7, problems: [] } as const
     const word = { siteStates: [], ...thisMoment(clock), ...about }
-    const remembered = new Map<string, Remembered>([
+    const remembered = new Map<string, KnownPeers>([
       ['live', { word, reason: '' }],
       ['silent', { word, reason: 'timeout' }],
       ['never', { word: undefined, reason: 'refused' }],
@@ -134,7 +134,7 @@ t.test(
 )
 
 /** One peer's words: `east` or `east-`, which has nothing, its own; `(west)` is relayed. */
-function pageOf(exporter: string, text: string, reason = ''): Remembered {
+function pageOf(exporter: string, text: string, reason = ''): KnownPeers {
   const { seenMs, seenTimeMs } = thisMoment(clock)
   const said = text.split(' ').map((word): SiteState => {
     const site = word.replace(/[()-]/g, '')
@@ -223,7 +223,7 @@ t.test('what is said beside the site of a peer, and where', async (t) => {
     for (const [i, { site, relayed }] of printed.entries()) {
       if (site === undefined) continue
       const { address } = printed[i]!
-      const of = (from: ReadonlyMap<string, Remembered>) =>
+      const of = (from: ReadonlyMap<string, KnownPeers>) =>
         from.get(String(address))?.word?.siteStates.find((share) => share.site === site)?.isOwn
       t.equal(of(scanned), of(pages), `${name}: ${relayed}`)
     }

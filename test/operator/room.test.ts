@@ -4,7 +4,7 @@ import { acceptedCondition } from '../../src/operator/conditions.ts'
 import { decide } from '../../src/operator/decide.ts'
 import { composeLocal, OBJECT_OCTETS_MAX, roomForOthers } from '../../src/operator/desired.ts'
 import { composeOwn } from '../../src/operator/own.ts'
-import type { Remembered } from '../../src/operator/peer-state-store.ts'
+import type { KnownPeers } from '../../src/operator/peer-state-store.ts'
 import { printPeers } from '../../src/operator/peer-status.ts'
 import { planPublish } from '../../src/operator/plan.ts'
 import { jsonOctets } from '../../src/peering/merge/endpoint-octets.ts'
@@ -30,7 +30,7 @@ const endpointsOf = (host: string, count: number, characters: number): ApiObject
     targets: ['x'.repeat(characters)],
   }))
 
-function pageOf(site: string, exporter: string, count: number): Remembered {
+function pageOf(site: string, exporter: string, count: number): KnownPeers {
   const endpoints: PeerEndpoint[] = Array.from({ length: count }, (_, i) =>
     told({ site, dnsName: `n${i}.k.example.com`, recordType: 'TXT', targets: ['<'.repeat(500)] }),
   )

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { nameKey, printName } from '../../dns/name/name.ts'
-import { keptPeers } from '../../peering/memory/kept-text.ts'
+import { cachedPeers } from '../../peering/cache/kept-text.ts'
 import type { BlockConfig, CheckReport } from '../../plugin/directive.ts'
 import { SLOW_START_STATE } from '../../probing/slow-start-text.ts'
 import { PROBE_STATES } from '../../probing/state-text.ts'
@@ -63,9 +63,10 @@ export async function checkBlock(
   const stateFault =
     probe === undefined || probe.file === '' ? '' : checkStateFile(probe.file, PROBE_STATES)
   if (stateFault !== '') warn(new InputError('PROBE', probe?.position, stateFault))
-  const { memory } = options.peering
-  const kept = memory === undefined ? '' : checkStateFile(memory.path, keptPeers(site, systemClock))
-  if (kept !== '') warn(new InputError('REMEMBER', memory?.position, kept))
+  const { peerCache } = options.peering
+  const kept =
+    peerCache === undefined ? '' : checkStateFile(peerCache.path, cachedPeers(site, systemClock))
+  if (kept !== '') warn(new InputError('REMEMBER', peerCache?.position, kept))
   for (const apex of zones) {
     mailboxOf(apex, options, (text) => warn(new InputError('RNAME', options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import type { PeerMemory } from '../../peering/memory/peer-memory.ts'
+import type { PeerCache } from '../../peering/cache/peer-memory.ts'
 import type { PeerDisputes } from '../../peering/merged-source.ts'
 import { labelsOf, type PeerStatus } from '../../peering/peer-status.ts'
 import type { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'
@@ -221,9 +221,9 @@ export function measureDisputes(
 }
 
 /** Shows how the file with what peers told fares, until the returned function is called. */
-export function measureMemory(
+export function measurePeerCache(
   metrics: MetricsRegistry,
-  memory: PeerMemory,
+  peerCache: PeerCache,
   clock: Clock,
 ): () => void {
   const labels = ['file']
@@ -235,9 +235,9 @@ export function measureMemory(
   )
   const octets = metrics.gauge(`${name}_octets`, 'Size of the file.', labels)
   const failing = metrics.gauge(`${name}_failing`, '1 while it can not be written.', labels)
-  const at = { file: memory.status.path }
+  const at = { file: peerCache.status.path }
   const stop = metrics.onCollect(() => {
-    const { ageMs, octets: size, fault } = memory.status
+    const { ageMs, octets: size, fault } = peerCache.status
     written.set(at, ageMs === undefined ? 0 : Math.round((clock.now() - ageMs) / 1000))
     octets.set(at, size)
     failing.set(at, fault === '' ? 0 : 1)

@@ -22,7 +22,7 @@ import {
   type PeeringOptions,
   scanExpiry,
   scanKeyPlace,
-  scanMemory,
+  scanPeerCache,
   scanPeers,
   scanSite,
 } from './peering-options.ts'
@@ -182,8 +182,8 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
       draft.peering.key = scanKeyPlace(d, block)
       return
     case 'remember':
-      if (draft.peering.memory !== undefined) throw d.error('remember is given twice')
-      draft.peering.memory = scanMemory(d, block)
+      if (draft.peering.peerCache !== undefined) throw d.error('remember is given twice')
+      draft.peering.peerCache = scanPeerCache(d, block)
       return
     case 'expire':
       draft.peering.expiryMs = scanExpiry(d)
@@ -202,10 +202,10 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
 }
 
 function checkPeering(d: Dispenser, { peering, site, source, zones }: DraftOptions): void {
-  const { peers, key, memory } = peering
+  const { peers, key, peerCache } = peering
   if (peers.length === 0) {
     if (key !== undefined) throw d.error('tsig is about peers: name them, `peer ADDR...`')
-    if (memory !== undefined) throw d.error('remember is about peers: name them, `peer ADDR...`')
+    if (peerCache !== undefined) throw d.error('remember is about peers: name them, `peer ADDR...`')
     return
   }
   if (source.kind !== 'manifests') {

@@ -24,7 +24,7 @@ export interface KeyPlace {
 }
 
 /** A file that keeps what peers told. */
-export interface MemoryPlace {
+export interface PeerCacheFile {
   /** Absolute. */
   readonly path: string
   readonly position: Position
@@ -43,7 +43,7 @@ export interface PeeringOptions {
   /** How long the word of a silent site holds. */
   readonly expiryMs: number
   /** Where what peers told outlasts a restart; undefined = nowhere. */
-  readonly memory: MemoryPlace | undefined
+  readonly peerCache: PeerCacheFile | undefined
 }
 
 export type PeeringDraft = { -readonly [K in keyof PeeringOptions]: PeeringOptions[K] }
@@ -54,7 +54,7 @@ export const NO_PEERING: PeeringOptions = {
   position: undefined,
   key: undefined,
   expiryMs: EXPIRY_DEFAULT_MS,
-  memory: undefined,
+  peerCache: undefined,
 }
 
 /** Reads `site NAME`. */
@@ -117,7 +117,7 @@ export function scanKeyPlace(d: Dispenser, block: BlockConfig): KeyPlace {
 }
 
 /** Reads `remember FILE`. */
-export function scanMemory(d: Dispenser, block: BlockConfig): MemoryPlace {
+export function scanPeerCache(d: Dispenser, block: BlockConfig): PeerCacheFile {
   const [file, ...more] = d.remainingArgs()
   if (file === undefined || more.length > 0) throw d.argError()
   return { path: resolve(block.root, file), position: d.position() }

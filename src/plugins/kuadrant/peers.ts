@@ -6,9 +6,9 @@ import { printEndpoint } from '../../dns/endpoint.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import { HMAC_SHA256, scanAlgorithm } from '../../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
+import type { PeerCache } from '../../peering/cache/peer-memory.ts'
+import { acquirePeerCache } from '../../peering/cache/shared-memory.ts'
 import type { LocalExporter } from '../../peering/local-exporter.ts'
-import type { PeerMemory } from '../../peering/memory/peer-memory.ts'
-import { acquireMemory } from '../../peering/memory/shared-memory.ts'
 import { MergedSource, type PeerDisputes } from '../../peering/merged-source.ts'
 import type { PeerFollower } from '../../peering/peer.ts'
 import { type PeerStatus, wasHeard } from '../../peering/peer-status.ts'
@@ -18,7 +18,7 @@ import { ownAddress } from '../../plugin/endpoint.ts'
 import { type KeyConfig, readKeyFile } from '../../plugin/key-file.ts'
 import { printHost } from '../../record/print-endpoint.ts'
 import type { RecordSource } from '../../record/source.ts'
-import { measureDisputes, measureMemory, measurePeers } from './metrics.ts'
+import { measureDisputes, measurePeerCache, measurePeers } from './metrics.ts'
 import type { KuadrantOptions } from './options.ts'
 import { findUnsigned, type KeyPlace } from './peering-options.ts'
 import { Stops } from './stops.ts'
@@ -38,7 +38,7 @@ export class BlockPeers {
   readonly #stops = new Stops()
   #followers: readonly PeerFollower[] = []
   #hasHeard = false
-  #memory: PeerMemory | undefined
+  #peerCache: PeerCache | undefined
   #merged: MergedSource | undefined
 
   constructor(c: SetupContext, options: KuadrantOptions) {
@@ -56,17 +56,17 @@ export class BlockPeers {
     const key = config === undefined ? undefined : createKey(config)
     const sourceFor = (host: string): string => ownAddress(host, block)
     const parts = { key, sourceFor, clock, timers: systemTimers, log, random: Math.random }
-    const memory = this.#openMemory()
+    const peerCache = this.#openPeerCache()
     this.#followers = peers.map((peer) => {
       const address = printEndpoint(peer)
       const shared = [address, block.listenHosts, config === undefined ? '' : digestOf(config)]
       const { follower, release } = acquireFollower(
         JSON.stringify(shared),
         { ...parts, peer },
-        (fresh) => memory?.recall(fresh),
+        (fresh) => peerCache?.recall(fresh),
       )
       this.#stops.add(release)
-      if (memory !== undefined) this.#stops.add(memory.keep(follower, expiryMs))
+      if (peerCache !== undefined) this.#stops.add(peerCache.keep(follower, expiryMs))
       return follower
     })
     this.#stops.add(measurePeers(metrics, () => this.#statuses))
@@ -132,22 +132,28 @@ export class BlockPeers {
     const { conflicts } = this.#disputes
     if (conflicts > 0)
       notes.push(`${conflicts} conflicts with other sites: ours is served, see the log`)
-    return [...notes, this.#memory?.note() ?? ''].filter((note) => note !== '').join('; ')
+    return [...notes, this.#peerCache?.note() ?? ''].filter((note) => note !== '').join('; ')
   }
 
   close(): void {
     this.#stops.close()
   }
 
-  #openMemory(): PeerMemory | undefined {
+  #openPeerCache(): PeerCache | undefined {
     const { site, peering } = this.#options
-    const path = peering.memory?.path
+    const path = peering.peerCache?.path
     if (path === undefined) return undefined
     const { clock, log, metrics } = this.#context
-    const { memory, release } = acquireMemory({ path, site, clock, log, timers: systemTimers })
-    this.#memory = memory
-    this.#stops.add(release, measureMemory(metrics, memory, clock))
-    return memory
+    const { cache: peerCache, release } = acquirePeerCache({
+      path,
+      site,
+      clock,
+      log,
+      timers: systemTimers,
+    })
+    this.#peerCache = peerCache
+    this.#stops.add(release, measurePeerCache(metrics, peerCache, clock))
+    return peerCache
   }
 
   get #disputes(): PeerDisputes {

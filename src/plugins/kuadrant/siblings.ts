@@ -75,9 +75,9 @@ export class Siblings {
 
   /** True if another block, of another site, remembers its peers in the same file. */
   sharesMemory({ peering, site }: KuadrantOptions): boolean {
-    const path = peering.memory?.path
+    const path = peering.peerCache?.path
     return this.options.some((other) => {
-      return path !== undefined && other.peering.memory?.path === path && other.site !== site
+      return path !== undefined && other.peering.peerCache?.path === path && other.site !== site
     })
   }
 

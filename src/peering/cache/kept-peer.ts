@@ -1,7 +1,7 @@
 import type { Generation, SiteState } from '../peer-endpoint.ts'
 
 /** All that one peer told, as it goes from one process to the next, or from one follower to another. */
-export interface KeptPeer {
+export interface CachedPeer {
   /** `host:port`, as configured. */
   readonly address: string
   /** Of the key that all of it was signed with; '' = none. */
@@ -24,6 +24,6 @@ export interface KeptPeer {
 }
 
 /** Who told it: what one told unsigned is not what it says under a key. */
-export function identityOf({ address, keyName }: Pick<KeptPeer, 'address' | 'keyName'>): string {
+export function identityOf({ address, keyName }: Pick<CachedPeer, 'address' | 'keyName'>): string {
   return keyName === '' ? address : `${address} ${keyName}`
 }

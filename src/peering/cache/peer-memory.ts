@@ -3,8 +3,8 @@ import type { Timers } from '../../base/timers.ts'
 import { StateFile } from '../../record/state/state-file.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { PeerFollower } from '../peer.ts'
-import type { KeptPeer } from './kept-peer.ts'
-import { type KeptPeers, keptPeers, printKept } from './kept-text.ts'
+import type { CachedPeer } from './kept-peer.ts'
+import { type CachedPeers, cachedPeers, printPeerCache } from './kept-text.ts'
 
 /** How often to look whether a peer fell silent, and whether what is on the disk is too old. */
 const LOOK_MS = 5000
@@ -12,7 +12,7 @@ const LOOK_MS = 5000
 const LAG_PART = 24
 const LAG_MS_MAX = 3_600_000
 
-export interface PeerMemoryOptions {
+export interface PeerCacheOptions {
   /** Absolute. */
   readonly path: string
   /** Ours: what peers told another one is not for us. */
@@ -23,7 +23,7 @@ export interface PeerMemoryOptions {
 }
 
 /** How the file fares. */
-export interface MemoryStatus {
+export interface PeerCacheStatus {
   readonly path: string
   /** Age of what is in the file; undefined = this process has not written it yet. */
   readonly ageMs: number | undefined
@@ -36,7 +36,7 @@ export interface MemoryStatus {
 /** A peer of which something is known. */
 interface Known {
   readonly identity: string
-  readonly exported: () => KeptPeer | undefined
+  readonly exported: () => CachedPeer | undefined
   /** Who follows it now, for how many; undefined = nobody: what it told is kept until it would have expired. */
   follower: PeerFollower | undefined
   users: number
@@ -47,9 +47,9 @@ interface Known {
  * Keeps what peers told in a file, so that a process which is started while a peer is dead goes on from there. It is
  * written soon after a change, when a peer falls silent, and now and then, so that it says when a peer was heard last.
  */
-export class PeerMemory {
-  readonly #options: PeerMemoryOptions
-  readonly #file: StateFile<KeptPeers>
+export class PeerCache {
+  readonly #options: PeerCacheOptions
+  readonly #file: StateFile<CachedPeers>
   /** By `identityOf`. */
   readonly #known = new Map<string, Known>()
   /** All that is followed. Of one peer there may be several followers: for other sockets, or a key of the same name. */
@@ -60,21 +60,21 @@ export class PeerMemory {
   #lagMs = LAG_MS_MAX
 
   /** Reads the file. */
-  constructor(options: PeerMemoryOptions) {
+  constructor(options: PeerCacheOptions) {
     const { site, clock, timers } = options
     this.#options = options
     this.#file = new StateFile({
       ...options,
-      kind: keptPeers(site, clock),
+      kind: cachedPeers(site, clock),
       print: () => this.#print(),
     })
-    for (const [identity, kept] of this.#file.open() ?? []) {
-      this.#known.set(identity, unfollowed(identity, kept))
+    for (const [identity, cached] of this.#file.open() ?? []) {
+      this.#known.set(identity, unfollowed(identity, cached))
     }
     this.#stopLooking = timers.every(LOOK_MS, () => this.#look())
   }
 
-  get status(): MemoryStatus {
+  get status(): PeerCacheStatus {
     const { writtenMs, octets, fault } = this.#file
     const isWritten = writtenMs !== Number.NEGATIVE_INFINITY
     const ageMs = isWritten ? this.#options.clock.monotonic() - writtenMs : undefined
@@ -89,8 +89,8 @@ export class PeerMemory {
 
   /** Gives a follower that is new what is known of its peer. */
   recall(follower: PeerFollower): void {
-    const kept = this.#known.get(follower.identity)?.exported()
-    if (kept !== undefined) follower.recall(kept)
+    const cached = this.#known.get(follower.identity)?.exported()
+    if (cached !== undefined) follower.recall(cached)
   }
 
   /** Keeps what the follower's peer tells, until the returned function is called. `expiryMs`: how long that holds. */
@@ -100,7 +100,7 @@ export class PeerMemory {
     const { identity } = follower
     let entry = [...this.#followed].find((one) => one.follower === follower)
     if (entry === undefined) {
-      const exported = (): KeptPeer | undefined => follower.keep(this.#sinceMs)
+      const exported = (): CachedPeer | undefined => follower.keep(this.#sinceMs)
       entry = { identity, exported: exported, follower, users: 0, isUp: follower.isUp }
       this.#followed.add(entry)
       this.#known.set(identity, entry)
@@ -126,7 +126,7 @@ export class PeerMemory {
   /** Leaves the file as of now. */
   close(): void {
     this.#stopLooking()
-    if (this.#keptPeers().length > 0) this.#file.noteChange()
+    if (this.#cachedPeers().length > 0) this.#file.noteChange()
     this.#file.close()
   }
 
@@ -148,7 +148,7 @@ export class PeerMemory {
 
   *#print(): Generator<string> {
     const { site, clock, log, path } = this.#options
-    yield* printKept(this.#keptPeers(), {
+    yield* printPeerCache(this.#cachedPeers(), {
       site,
       clock,
       onCut: (address, endpoints) => {
@@ -159,18 +159,18 @@ export class PeerMemory {
     })
   }
 
-  #keptPeers(): readonly KeptPeer[] {
-    const kept: KeptPeer[] = []
+  #cachedPeers(): readonly CachedPeer[] {
+    const cached: CachedPeer[] = []
     for (const { exported, follower } of this.#known.values()) {
       const peer = exported()
       if (peer === undefined || (follower === undefined && this.#isOver(peer))) continue
-      kept.push(peer)
+      cached.push(peer)
     }
-    return kept
+    return cached
   }
 
   /** True where nobody would take it into account if it were asked for again. */
-  #isOver(peer: KeptPeer | undefined): boolean {
+  #isOver(peer: CachedPeer | undefined): boolean {
     return peer === undefined || (this.#expiryMs > 0 && peer.seenMs < this.#sinceMs)
   }
 
@@ -179,6 +179,6 @@ export class PeerMemory {
   }
 }
 
-function unfollowed(identity: string, kept: KeptPeer): Known {
-  return { identity, exported: () => kept, follower: undefined, users: 0, isUp: false }
+function unfollowed(identity: string, cached: CachedPeer): Known {
+  return { identity, exported: () => cached, follower: undefined, users: 0, isUp: false }
 }

@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { identityOf, type KeptPeer } from '../../../src/peering/memory/kept-peer.ts'
-import { type KeptPeers, keptPeers, printKept } from '../../../src/peering/memory/kept-text.ts'
+import { type CachedPeer, identityOf } from '../../../src/peering/cache/kept-peer.ts'
+import {
+  type CachedPeers,
+  cachedPeers,
+  printPeerCache,
+} from '../../../src/peering/cache/kept-text.ts'
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { PEER_ENDPOINTS_MAX } from '../../../src/peering/read-v2.ts'
 import { composePeerEndpoint } from '../../../src/peering/v2-codec.ts'
@@ -47,9 +51,9 @@ function askedOf(
   return [[HOST, shares]]
 }
 
-function print(peers: readonly KeptPeer[], clock: FakeClock): string[] {
+function print(peers: readonly CachedPeer[], clock: FakeClock): string[] {
   const parts = { site: 'west', clock, onCut: () => t.fail('there is room') }
-  return [...printKept(peers, parts)].join('').split('\n').slice(0, -1)
+  return [...printPeerCache(peers, parts)].join('').split('\n').slice(0, -1)
 }
 
 t.test('what peers told is read as it was, by a process with other clocks', async (t) => {
@@ -70,7 +74,7 @@ t.test('what peers told is read as it was, by a process with other clocks', asyn
       const { zone, asked, sites, isNew, ownSite, agesMs } = drawn
       const clock = new FakeClock()
       const at = (ageMs: number): number => clock.monotonicMs - ageMs
-      const given: KeptPeer = {
+      const given: CachedPeer = {
         address: PEER,
         keyName: isNew ? '' : 'key.example.',
         generation: isNew ? 'v2' : 'v1',
@@ -84,7 +88,7 @@ t.test('what peers told is read as it was, by a process with other clocks', asyn
       const later = new FakeClock()
       later.nowMs = clock.nowMs + downMs
       later.monotonicMs = 5
-      const read = keptPeers('west', later).scan(print([given], clock)) as KeptPeers
+      const read = cachedPeers('west', later).scan(print([given], clock)) as CachedPeers
       const found = read.get(identityOf(given))!
       const shiftMs = later.monotonicMs - clock.monotonicMs - downMs
       t.match(found, {
@@ -105,7 +109,7 @@ t.test('what peers told is read as it was, by a process with other clocks', asyn
   )
 })
 
-const KEPT: KeptPeer = {
+const KEPT: CachedPeer = {
   address: PEER,
   keyName: '',
   generation: 'v2',
@@ -119,14 +123,14 @@ const KEPT: KeptPeer = {
 
 t.test('the file of another site is refused, and may be replaced', async (t) => {
   const clock = new FakeClock()
-  const found = keptPeers('east', clock).scan(print([KEPT], clock))
+  const found = cachedPeers('east', clock).scan(print([KEPT], clock))
   t.match(found, { kind: 'refused', reason: 'it is that of site "west"', isForeign: false })
 })
 
 t.test('a line that is none of such a file', async (t) => {
   const clock = new FakeClock()
   const good = print([KEPT], clock)
-  const { scan } = keptPeers('west', clock)
+  const { scan } = cachedPeers('west', clock)
   t.ok(scan(good) instanceof Map)
   const lines = [
     'x',
@@ -177,7 +181,7 @@ t.test('a file of before is read, and who is a nameserver of a site is guessed',
       .filter((line) => !line.startsWith('own '))
       .map((line) => line.replace(/ (own|relayed) \S+$/, ''))
     t.notSame(before, lines)
-    const found = (keptPeers('west', clock).scan(before) as KeptPeers).get(PEER)
+    const found = (cachedPeers('west', clock).scan(before) as CachedPeers).get(PEER)
     t.equal(found?.ownSite, undefined, name)
     const [host] = [...(found?.hosts ?? [])]
     const shares = host?.[1].map(({ site, isOwn }) => [site, isOwn])
@@ -187,10 +191,10 @@ t.test('a file of before is read, and who is a nameserver of a site is guessed',
 
 t.test('what one peer told that is of no use takes nothing away from the others', async (t) => {
   const clock = new FakeClock()
-  const { scan } = keptPeers('west', clock)
+  const { scan } = cachedPeers('west', clock)
   const asked = { ...KEPT, generation: 'v1' as const, hosts: hostsOf([shared()], 0) }
   const other = { ...KEPT, address: 'b:53' }
-  const lines = (peer: KeptPeer): string[] => print([peer, other], clock)
+  const lines = (peer: CachedPeer): string[] => print([peer, other], clock)
   const foreign = lines(asked).map((line) => line.replace(`host ${HOST}`, 'host other.example'))
   const invalid = lines(asked).map((line, i, all) =>
     all[i - 1]?.startsWith('host ') === true ? 'told Bnk9MQ==' : line,
@@ -203,13 +207,17 @@ t.test('what one peer told that is of no use takes nothing away from the others'
     { name: 'as much as a zone may have, and hosts beside it', given: lines(many) },
   ]
   for (const { name, given } of table) {
-    const found = scan(given) as KeptPeers
+    const found = scan(given) as CachedPeers
     t.equal(found?.size, 2, name)
     t.strictSame([...(found.get(PEER)?.hosts ?? [])], [], name)
     t.strictSame(found.get('b:53')?.zone, KEPT.zone, name)
   }
   const empty = { ...KEPT, zone: new Map([[HOST, new Set([''])]]) }
-  t.strictSame((scan(lines(empty)) as KeptPeers).get(PEER)?.zone, empty.zone, 'rdata of no octets')
+  t.strictSame(
+    (scan(lines(empty)) as CachedPeers).get(PEER)?.zone,
+    empty.zone,
+    'rdata of no octets',
+  )
 })
 
 t.test(
@@ -226,7 +234,7 @@ t.test(
       octetsMax: 20_000,
     }
     const text = [
-      ...printKept(
+      ...printPeerCache(
         [
           { ...KEPT, zone },
           { ...KEPT, address: 'b:53' },
@@ -236,7 +244,7 @@ t.test(
     ].join('')
     t.ok(text.length < 20_000)
     t.match(cuts, [/^192\.0\.2\.53:53 \d\d$/])
-    const read = keptPeers('west', clock).scan(text.split('\n').slice(0, -1)) as KeptPeers
+    const read = cachedPeers('west', clock).scan(text.split('\n').slice(0, -1)) as CachedPeers
     const kept = read.get(PEER)!.zone.size
     t.equal(`${PEER} ${100 - kept}`, cuts[0])
     t.strictSame(read.get('b:53')!.zone, KEPT.zone)
@@ -248,7 +256,7 @@ t.test('a host with very many sites is read in no time', (t) => {
   const sites = Array.from({ length: 50_000 }, (_, i) => `host ${HOST} v2 1 relayed s${i}`)
   const text = ['site west', `peer ${PEER} - v2 1 - 5`, ...sites]
   const startMs = performance.now()
-  const read = keptPeers('west', new FakeClock()).scan(text) as KeptPeers
+  const read = cachedPeers('west', new FakeClock()).scan(text) as CachedPeers
   const tookMs = performance.now() - startMs
   t.equal([...read.get(PEER)!.hosts][0]?.[1].length, 50_000)
   t.ok(tookMs < 15_000, `${tookMs} ms`)

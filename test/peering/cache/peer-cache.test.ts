@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { HMAC_SHA256 } from '../../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../../src/dns/tsig/key.ts'
-import { PeerMemory } from '../../../src/peering/memory/peer-memory.ts'
+import { PeerCache } from '../../../src/peering/cache/peer-memory.ts'
 import { PeerFollower } from '../../../src/peering/peer.ts'
 import type { PeerFollowerOptions } from '../../../src/peering/peer-options.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
@@ -40,7 +40,7 @@ function start(t: Test, { server, path, clock }: World, more: Partial<PeerFollow
   const own = new FakeClock()
   own.nowMs = clock.nowMs
   const parts = { clock: own, timers, log }
-  const memory = new PeerMemory({ path, site: 'west', ...parts })
+  const memory = new PeerCache({ path, site: 'west', ...parts })
   const peer = { host: '127.0.0.1', port: server.port }
   const follower = new PeerFollower({ peer, ...parts, random: () => 0, ...more })
   const changed: string[] = []

@@ -6,7 +6,7 @@ import type { Generation, PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { PEER_ENDPOINTS_MAX } from '../read-v2.ts'
 import { isSite } from '../site-name.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../v2-codec.ts'
-import { identityOf, type KeptPeer } from './kept-peer.ts'
+import { type CachedPeer, identityOf } from './kept-peer.ts'
 
 const OCTETS_MAX = 256 * 1024 * 1024
 /** Beside what peers told: their own lines, and the seal. */
@@ -18,7 +18,7 @@ const OWN = 'own'
 const RELAYED = 'relayed'
 
 /** What peers told, by `identityOf`. */
-export type KeptPeers = ReadonlyMap<string, KeptPeer>
+export type CachedPeers = ReadonlyMap<string, CachedPeer>
 
 /**
  * A file with what peers told the site of that name:
@@ -35,7 +35,7 @@ export type KeptPeers = ReadonlyMap<string, KeptPeer>
  * `composePeerEndpoint` makes it, base64. Times are milliseconds since the epoch. `-`: there is none. In files of before there is
  * no `own`, and a host line ends with SEEN: who is a nameserver of a site is guessed then, see `SiteState`.
  */
-export function keptPeers(site: string, clock: Clock): StateKind<KeptPeers> {
+export function cachedPeers(site: string, clock: Clock): StateKind<CachedPeers> {
   return {
     what: 'peers',
     version: '1',
@@ -46,11 +46,11 @@ export function keptPeers(site: string, clock: Clock): StateKind<KeptPeers> {
     contents: 'words of peers',
     subject: 'what peers told',
     loss: 'each peer has to be heard of first',
-    scan: (lines) => new KeptReader(site, clock).read(lines),
+    scan: (lines) => new PeerCacheReader(site, clock).read(lines),
   }
 }
 
-export interface PrintKeptParts {
+export interface PrintPeerCacheParts {
   readonly site: string
   readonly clock: Clock
   /** Told of a peer with more than there is room for, and how many of its endpoints are left out. */
@@ -59,7 +59,10 @@ export interface PrintKeptParts {
 }
 
 /** The lines of such a file. Every peer has the same part of the room. */
-export function* printKept(peers: readonly KeptPeer[], parts: PrintKeptParts): Generator<string> {
+export function* printPeerCache(
+  peers: readonly CachedPeer[],
+  parts: PrintPeerCacheParts,
+): Generator<string> {
   const { site, clock, onCut, octetsMax = OCTETS_MAX - SPARE_OCTETS } = parts
   yield `site ${site}\n`
   const room = Math.floor(octetsMax / Math.max(1, peers.length))
@@ -83,7 +86,7 @@ interface Piece {
   readonly endpoints: number
 }
 
-function* printPeer(peer: KeptPeer, clock: Clock): Generator<Piece> {
+function* printPeer(peer: CachedPeer, clock: Clock): Generator<Piece> {
   const { address, keyName, generation, serial, ownSite } = peer
   const [seen, zoneSeen] = [peer.seenMs, peer.zoneSeenMs].map((ms) => printSeen(ms, clock))
   const text = `peer ${address} ${keyName || NEVER} ${generation} ${seen} ${zoneSeen} ${serial ?? NEVER}\n`
@@ -96,11 +99,11 @@ function* printPeer(peer: KeptPeer, clock: Clock): Generator<Piece> {
     yield { text, endpoints: exported.size }
   }
   for (const [rootHost, siteStates] of peer.hosts) {
-    for (const siteState of siteStates) yield printShare(rootHost, siteState, clock)
+    for (const siteState of siteStates) yield printSiteState(rootHost, siteState, clock)
   }
 }
 
-function printShare(rootHost: string, siteState: SiteState, clock: Clock): Piece {
+function printSiteState(rootHost: string, siteState: SiteState, clock: Clock): Piece {
   const { generation, endpoints, seenMs, isOwn } = siteState
   const isOld = generation === 'v1'
   // That its own site has nothing counts beside what others tell of that, and of an old one nobody does.
@@ -119,13 +122,13 @@ function printSeen(seenMs: number, clock: Clock): string {
   return String(Math.max(0, writeMoment(seenMs, clock)))
 }
 
-interface KeptDraft extends KeptPeer {
+interface CachedPeerDraft extends CachedPeer {
   ownSite: string | undefined
   readonly zone: Map<string, Set<string>>
-  readonly hosts: Map<string, ShareDraft[]>
+  readonly hosts: Map<string, SiteStateDraft[]>
 }
 
-interface ShareDraft extends SiteState {
+interface SiteStateDraft extends SiteState {
   isOwn: boolean
   readonly endpoints: PeerEndpoint[]
 }
@@ -145,13 +148,13 @@ const OWN_SITE = /^own (\S+)$/
 const HOST = /^host (\S+) (v[12]) (\d{1,15}|-)(?: (own|relayed) (\S+))?$/
 const TOLD = /^told ([A-Za-z0-9+/]*={0,2})$/
 
-class KeptReader {
+class PeerCacheReader {
   readonly #site: string
   readonly #clock: Clock
-  readonly #peers = new Map<string, KeptDraft>()
-  #peer: KeptDraft | undefined
+  readonly #peers = new Map<string, CachedPeerDraft>()
+  #peer: CachedPeerDraft | undefined
   /** The peer's, by root host and site. */
-  readonly #siteStates = new Map<string, ShareDraft>()
+  readonly #siteStates = new Map<string, SiteStateDraft>()
   #section: Section | undefined
   /** Of the peer. */
   #count = 0
@@ -161,7 +164,7 @@ class KeptReader {
     this.#clock = clock
   }
 
-  read(lines: readonly string[]): KeptPeers | RefusedText | undefined {
+  read(lines: readonly string[]): CachedPeers | RefusedText | undefined {
     const [first = '', ...rest] = lines
     if (!first.startsWith('site ')) return undefined
     const site = first.slice('site '.length)
@@ -182,7 +185,7 @@ class KeptReader {
   #takePeer(found: RegExpExecArray | null): boolean {
     if (found === null) return false
     const [, address = '', key = '', generation, seen = '', zoneSeen = '', serial = ''] = found
-    const peer: KeptDraft = {
+    const peer: CachedPeerDraft = {
       address,
       keyName: key === NEVER ? '' : key,
       generation: generation as Generation,
@@ -225,7 +228,7 @@ class KeptReader {
     const section: HostSection = { kind: 'host', ...about }
     this.#section = section
     // Also of a site that has nothing there.
-    if (isSite(site) && generation === 'v2') this.#shareOf(site, section)
+    if (isSite(site) && generation === 'v2') this.#siteStateOf(site, section)
     return true
   }
 
@@ -244,12 +247,12 @@ class KeptReader {
     // Another version may have had other rules.
     if (typeof endpoint === 'string' || endpoint.rootHost !== section.rootHost) return true
     const site = section.generation === 'v1' ? this.#peer!.address : endpoint.site
-    this.#shareOf(site, section).endpoints.push({ ...endpoint, site })
+    this.#siteStateOf(site, section).endpoints.push({ ...endpoint, site })
     return true
   }
 
   /** The peer's share of a site and host. */
-  #shareOf(site: string, { rootHost, generation, seenMs, isOwn }: HostSection): ShareDraft {
+  #siteStateOf(site: string, { rootHost, generation, seenMs, isOwn }: HostSection): SiteStateDraft {
     const id = `${rootHost} ${site}`
     const known = this.#siteStates.get(id)
     if (known !== undefined) return known
@@ -260,7 +263,7 @@ class KeptReader {
     // Who tells of several sites is a nameserver of none of them: see `SiteState`.
     if (isOwn === undefined && first !== undefined) first.isOwn = false
     const from = { site, exporter: exporter, isOwn: isOwn ?? siteStates.length === 0 }
-    const siteState: ShareDraft = { ...from, rootHost, endpoints: [], seenMs, generation }
+    const siteState: SiteStateDraft = { ...from, rootHost, endpoints: [], seenMs, generation }
     siteStates.push(siteState)
     this.#siteStates.set(id, siteState)
     return siteState
