@@ -28,7 +28,7 @@ export interface HttpOptions {
   /** Called with what an endpoint threw; the client only learns that it did. */
   readonly onError: (path: string, error: unknown) => void
   /** Opens addresses that can be handed over to a later process; undefined = they cannot. */
-  readonly sharedPorts?: SharedPorts | undefined
+  readonly reusePortBinder?: SharedPorts | undefined
 }
 
 /** Binds TCP addresses, and has connections come here once what it bound is listening. */
@@ -62,7 +62,7 @@ const FAILED: HttpReply = { status: 500, contentType: TEXT, body: '500 internal 
 export async function openHttp(options: HttpOptions): Promise<HttpListener> {
   const service = new HttpService(options)
   const { host, port } = splitAddress(options.address)
-  await listen(service.server, host, port, options.sharedPorts)
+  await listen(service.server, host, port, options.reusePortBinder)
   const bound = service.server.address()
   return {
     port: typeof bound === 'object' && bound !== null ? bound.port : port,

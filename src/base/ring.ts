@@ -100,7 +100,7 @@ export class RingReader {
   }
 
   /** From now on the writer rings again. Before `drain`, so that nothing is missed. */
-  hearBell(): void {
+  waitForWake(): void {
     Atomics.store(this.#header, BELL, 0)
   }
 

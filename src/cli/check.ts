@@ -8,7 +8,7 @@ import { ServerTotals } from '../server/counters.ts'
 import { Instance } from '../server/instance.ts'
 import { namedDirectives } from '../server/setup.ts'
 import { describe } from '../server/supervisor.ts'
-import { ControlWiring } from '../server/wiring.ts'
+import { ControlChannel } from '../server/thread-channel.ts'
 import { printLine } from '../telemetry/lines.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import { NO_METRICS } from '../telemetry/metrics.ts'
@@ -110,7 +110,7 @@ async function checkCorefile(
       sink,
       lines,
       requestReload: () => Promise.resolve('nothing is served'),
-      wiring: new ControlWiring(),
+      channel: new ControlChannel(),
     })
     warnings.push(...instance.warnings)
     faults.push(...errors)

@@ -48,7 +48,7 @@ export function composeParts(
     log,
     listenUdp: (plan: ListenPlan, handler: QueryHandler) => udp.listen(plan, handler),
     tcpCounters,
-    sharedPorts: () => udp.sharedPorts,
+    reusePortBinder: () => udp.reusePortBinder,
   }
   let announced = false
   const openDns = async (plan: ListenPlan): Promise<DnsListener> => {
@@ -73,9 +73,9 @@ export function composeParts(
     lines,
     openDns,
     dataThreads: {
-      prepare: async (instance, wiring) => {
+      prepare: async (instance, channel) => {
         udp.choose()
-        return (await udp.plane?.prepare(instance, wiring)) ?? NO_CHANGE
+        return (await udp.plane?.prepare(instance, channel)) ?? NO_CHANGE
       },
       close: async () => udp.plane?.close(),
     },
@@ -86,7 +86,7 @@ export function composeParts(
       // Not every Corefile asks for HTTP, and it has many modules.
       const { openHttp } = await import('../api/http.ts')
       try {
-        return await openHttp({ address, routes, onError, sharedPorts: udp.sharedPorts })
+        return await openHttp({ address, routes, onError, reusePortBinder: udp.reusePortBinder })
       } catch (error) {
         throw httpFault(address, routes, error)
       }

@@ -4,7 +4,7 @@ import { systemTimers } from '../base/timers.ts'
 import { DataPlane, type DataPlaneParts } from '../server/data/data-plane.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
-import { SharedPorts } from '../transport/shared-port.ts'
+import { ReusePortBinder } from '../transport/reuse-port-binder.ts'
 import { loadLibc } from '../transport/udp/batch/libc.ts'
 import { type ChosenUdp, chooseGrouping, chooseUdp } from '../transport/udp/choose.ts'
 import { listenDgram } from '../transport/udp/dgram.ts'
@@ -31,7 +31,7 @@ export class UdpService {
   #chosen: ChosenUdp | undefined
   /** Undefined where it goes over node:dgram. */
   plane: DataPlane | undefined
-  sharedPorts: SharedPorts | undefined
+  reusePortBinder: ReusePortBinder | undefined
 
   constructor(parts: UdpServiceParts) {
     this.#parts = parts
@@ -55,7 +55,7 @@ export class UdpService {
     if (kind === 'batch') {
       const grouping = chooseGrouping(process.env.SEXTANT_GSO)
       this.#chosen = { kind, description: description + grouping.description }
-      this.sharedPorts = new SharedPorts(loadLibc(), takesOver)
+      this.reusePortBinder = new ReusePortBinder(loadLibc(), takesOver)
       this.plane = this.#createPlane(grouping.groups)
     } else if (takesOver) {
       const reason = `-takeover requires batched UDP, but UDP is ${description}`

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Timers } from '../base/timers.ts'
-import { containing } from '../telemetry/contain.ts'
+import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type ApiClient, type ApiObject, type ApiResource, isObject, textOf } from './api.ts'
 import { ListWatch, type ListWatchSink } from './list-watch.ts'
@@ -170,7 +170,7 @@ export class Informer {
   /** A listener's fault is its own: the cache is right, and the others are told. */
   #notify(run: () => void): void {
     const what = `Taking in changed ${this.#options.resource.plural}`
-    void containing(this.#options.log, what)(run)
+    void guarding(this.#options.log, what)(run)
   }
 
   #progress(): void {

@@ -9,7 +9,7 @@ import { printHost } from '../record/print-endpoint.ts'
 import { Served } from '../record/served.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../record/source.ts'
 import { lowerNameKey, scanHost } from '../record/validate/names.ts'
-import { type Contained, containing } from '../telemetry/contain.ts'
+import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { HOST_MS } from './host-poll.ts'
 import type { LocalExporter } from './local-exporter.ts'
@@ -88,7 +88,7 @@ export class MergedSource implements RecordSource {
   readonly #hosts = new Map<string, Host>()
   readonly #dirty = new Set<string>()
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
-  readonly #contained: Contained
+  readonly #guarded: Guarded
   readonly #stops: (() => void)[] = []
   /** How long each peer has been silent. */
   readonly #silences = new Map<PeerFollower, Silence>()
@@ -113,7 +113,7 @@ export class MergedSource implements RecordSource {
     this.#parts = parts
     const recordsOf = (host: string) => this.#hosts.get(keyOfHost(host))?.own ?? RecordSet.EMPTY
     this.#ownHosts = new OwnHosts({ zones, servers, recordsOf })
-    this.#contained = containing(log, 'Merging what peers tell')
+    this.#guarded = guarding(log, 'Merging what peers tell')
     this.#stops.push(own.subscribe((changes) => this.#takeOwn(changes)))
     for (const record of own.records()) {
       if (parts.allows(record)) this.#addOwn(record)
@@ -273,7 +273,7 @@ export class MergedSource implements RecordSource {
   /** Settles the hosts that are to be looked at: the first at once, others run in between. */
   #work(): void {
     if (this.#isScheduled || this.#isClosed || this.#dirty.size === 0) return
-    void this.#contained(() => this.#settleSlice())
+    void this.#guarded(() => this.#settleSlice())
     if (this.#dirty.size === 0) return
     this.#isScheduled = true
     setImmediate(() => {

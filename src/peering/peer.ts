@@ -4,7 +4,7 @@ import type { Fetching } from '../client/fetch-zone.ts'
 import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSerialAfter } from '../dns/serial.ts'
-import { type Contained, containing } from '../telemetry/contain.ts'
+import { type Guarded, guarding } from '../telemetry/guard.ts'
 import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
 import { apexSoa, askSerial } from './ask-serial.ts'
@@ -53,7 +53,7 @@ export class PeerFollower {
   readonly #zone: PeerZone
   readonly #refusals: Refusals
   readonly #hosts: HostPoll
-  readonly #contained: Contained
+  readonly #guarded: Guarded
   readonly #servers: PeerServers
   readonly #listeners = new Set<Listener>()
   readonly #aborting = new AbortController()
@@ -94,7 +94,7 @@ export class PeerFollower {
     this.#servers = new PeerServers(peer, clock)
     this.#zone = new PeerZone(this.#address)
     this.#refusals = new Refusals({ peer: this.#address, log, clock })
-    this.#contained = containing(log, `Asking peer ${this.#address}`)
+    this.#guarded = guarding(log, `Asking peer ${this.#address}`)
     this.#hosts = new HostPoll({
       ask: (host) => this.#askHost(host),
       bounds: options.hostBounds ?? HOST_BOUNDS_DEFAULT,
@@ -289,7 +289,7 @@ export class PeerFollower {
     this.#isBusy = true
     this.#again = false
     this.#lastPollMs = this.#options.clock.monotonic()
-    await this.#contained(() => this.#look())
+    await this.#guarded(() => this.#look())
     this.#isBusy = false
     this.#markAnswered()
     const restMs = this.#restUntilMs - this.#options.clock.monotonic()
@@ -477,6 +477,6 @@ export class PeerFollower {
 
   #report(hosts: ReadonlySet<string>): void {
     if (hosts.size === 0) return
-    for (const listener of this.#listeners) void this.#contained(() => listener(hosts))
+    for (const listener of this.#listeners) void this.#guarded(() => listener(hosts))
   }
 }

@@ -5,8 +5,8 @@ import { KDRNT } from '../record/local-zone.ts'
 import { unpackPlace, unpackRecord } from '../record/pack.ts'
 import { printHost } from '../record/print-endpoint.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../record/source.ts'
-import { containing } from '../telemetry/contain.ts'
 import { FaultLog } from '../telemetry/fault-log.ts'
+import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { toPeerEndpoints } from './to-peer-endpoint.ts'
 import { composePeerEndpoint } from './v2-codec.ts'
@@ -39,8 +39,8 @@ export class UnexportableRecords {
     this.#parts = parts
     this.#faults = new FaultLog(log, clock)
     this.#stopListening = source.subscribe((changes) => this.#take(changes))
-    const contained = containing(log, 'Looking for records that are not told')
-    void contained(() => runInSlices(this.#lookAtAll(), clock))
+    const guarded = guarding(log, 'Looking for records that are not told')
+    void guarded(() => runInSlices(this.#lookAtAll(), clock))
   }
 
   close(): void {

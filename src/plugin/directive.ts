@@ -8,8 +8,8 @@ import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { RecordWriter } from '../telemetry/records.ts'
+import type { Broadcast } from './broadcast.ts'
 import type { CounterSlots } from './counter-slots.ts'
-import type { Feed } from './feed.ts'
 import type { HandlerFactory } from './handler.ts'
 import type { MetadataProvider } from './metadata.ts'
 import type { ReplyLimiter } from './reply-limiter.ts'
@@ -165,19 +165,19 @@ export interface SetupContext {
    * Shares a value with the data threads: `follow` is called there with what the control thread
    * publishes, the first time before any query. It is never called on the control thread.
    */
-  feed<T>(follow: (value: T) => void): Feed<T>
+  broadcast<T>(follow: (value: T) => void): Broadcast<T>
   /** Counters of a handler, which each thread has its own of, and the control thread can read. */
   counters(): CounterSlots
   /**
    * The way back: what is given to the returned function in any thread gets to `receive` on the
    * control thread, soon and in order, unless so much is under way that it is dropped and counted.
    */
-  uplink(receive: (text: string) => void): (text: string) => void
+  toControl(receive: (text: string) => void): (text: string) => void
   /**
    * The same for records of words, which come to `receive` some at once, one behind the other, in a memory that is theirs
    * during the call. Undefined on the control thread, which needs no way to itself.
    */
-  recordUplink(receive: (octets: Uint8Array) => void): RecordWriter | undefined
+  entriesToControl(receive: (octets: Uint8Array) => void): RecordWriter | undefined
   /** In every thread, after the setups of all blocks: for what looks at what others registered. No I/O. */
   onLinked(hook: () => void): void
   /** After every setup of every block passed, before sockets open. A failure stops the start. */

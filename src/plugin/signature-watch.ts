@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
-import { containing } from '../telemetry/contain.ts'
+import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Gauge, MetricsRegistry } from '../telemetry/metrics.ts'
 import { VersionView } from '../zone/history/version-view.ts'
@@ -98,8 +98,8 @@ export class SignatureWatch {
       for (const zone of this.#watched.keys()) this.#gauge?.remove({ zone })
       this.#watched.clear()
     } else if (this.#stopTicks === undefined) {
-      const contained = containing(this.#log, 'Checking signatures')
-      this.#stopTicks = this.#timers.every(TICK_MS, () => void contained(() => this.#check()))
+      const guarded = guarding(this.#log, 'Checking signatures')
+      this.#stopTicks = this.#timers.every(TICK_MS, () => void guarded(() => this.#check()))
     }
   }
 

@@ -2,8 +2,8 @@ import type { Timers } from '../base/timers.ts'
 import { ZoneReader } from '../zone/image/reader.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
+import type { Broadcast } from './broadcast.ts'
 import type { SetupContext } from './directive.ts'
-import type { Feed } from './feed.ts'
 import { answererOf, type VersionMemory } from './file-zone.ts'
 import { FileZoneTable, type ServedZone } from './file-zones.ts'
 import { SignatureWatch } from './signature-watch.ts'
@@ -31,7 +31,7 @@ export interface OwnedZone extends ServedZone {
 /** The zones of one directive in every thread: the control thread loads them, the others read the same images. */
 export class ThreadedFileZones {
   readonly table = new FileZoneTable()
-  readonly #feed: Feed<readonly PublishedZone[]>
+  readonly #broadcast: Broadcast<readonly PublishedZone[]>
   /** What was published last, as text: versions, in order. */
   #published = ''
   readonly #versions: VersionSource
@@ -52,7 +52,7 @@ export class ThreadedFileZones {
     c.onShutdown(() => watch.stop())
     this.nsInAuthority = !c.block.directives.includes('minimal')
     this.#versions = c.block.zoneVersions.source()
-    this.#feed = c.feed<readonly PublishedZone[]>((zones) => this.#follow(zones))
+    this.#broadcast = c.broadcast<readonly PublishedZone[]>((zones) => this.#follow(zones))
   }
 
   /** On the control thread, whenever there may be other zones or versions: puts them in force everywhere. */
@@ -63,7 +63,7 @@ export class ThreadedFileZones {
     if (published === this.#published) return
     this.#published = published
     this.table.replace(zones)
-    this.#feed.publish(zones.map(({ zone, shared }) => ({ zone, shared })))
+    this.#broadcast.publish(zones.map(({ zone, shared }) => ({ zone, shared })))
   }
 
   /** Lets others of the block have the versions. */

@@ -6,7 +6,7 @@ import { OverlaidSource } from '../record/overlaid-source.ts'
 import { isChecked, unpackRecord } from '../record/pack.ts'
 import type { ProbeSource, RecordChange, RecordSource, StoredRecord } from '../record/source.ts'
 import { StateFile } from '../record/state/state-file.ts'
-import { containing } from '../telemetry/contain.ts'
+import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Probe, Prober } from './probe.ts'
 import { type Look, ProbeRunner } from './probe-runner.ts'
@@ -73,11 +73,11 @@ export class RecordProbing {
     this.#readResources()
     for (const { key, packed } of source.records()) if (isChecked(packed)) this.#probeRecord(key)
     for (const key of this.#resources.keys()) this.#probeRecord(key)
-    const contained = containing(log, 'Taking in changed probes')
+    const guarded = guarding(log, 'Taking in changed probes')
     // Before the overlay: what it looks up must be up to date.
     this.#unsubscribe = [
       source.subscribe((changes) => this.#takeRecords(changes)),
-      source.onProbes(() => void contained(() => this.#takeResources())),
+      source.onProbes(() => void guarded(() => this.#takeResources())),
     ]
     this.records = new OverlaidSource(source, (record) => this.#overlay(record))
   }
@@ -225,7 +225,7 @@ export class RecordProbing {
       log.warning(`and ${this.#verdictsLogged - LOGGED_MAX} more addresses went up or down`)
     }
     this.#verdictsLogged = 0
-    void containing(log, 'Taking in what probes found')(() => this.records.refresh(changed))
+    void guarding(log, 'Taking in what probes found')(() => this.records.refresh(changed))
   }
 
   #log({ probe, before, after }: Look): void {

@@ -5,7 +5,7 @@ import { OverlaidSource } from '../record/overlaid-source.ts'
 import { unpackPlace } from '../record/pack.ts'
 import { SLOW_START_UNITS, type SlowStartUnits } from '../record/slow-start.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../record/source.ts'
-import { containing } from '../telemetry/contain.ts'
+import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { compareServed, readDown, readServed } from './served-addresses.ts'
 
@@ -212,10 +212,10 @@ export class SlowStart {
   #keepStepping(): void {
     if (this.#slowStarted.size === 0) return
     const { durationMs, timers, log } = this.#options
-    const contained = containing(log, 'Raising weights')
+    const guarded = guarding(log, 'Raising weights')
     this.#stopStepping ??= timers.every(
       durationMs / SLOW_START_STEPS,
-      () => void contained(() => this.#step()),
+      () => void guarded(() => this.#step()),
     )
   }
 

@@ -1,7 +1,7 @@
 import { systemClock } from '../base/clock.ts'
 import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
-import { containing } from '../telemetry/contain.ts'
+import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { FollowedSource } from './source.ts'
 import { ZoneClaims } from './zone-claims.ts'
@@ -63,11 +63,8 @@ export class RefCountedSource<S extends FollowedSource = FollowedSource> {
     this.#cancelWarning?.()
     if (this.#isClosed) return
     const { log, timers } = this.#parts
-    const contained = containing(log, 'Looking for records of no zone')
-    this.#cancelWarning = timers.after(
-      CLAIMS_SETTLE_MS,
-      () => void contained(() => this.#recount()),
-    )
+    const guarded = guarding(log, 'Looking for records of no zone')
+    this.#cancelWarning = timers.after(CLAIMS_SETTLE_MS, () => void guarded(() => this.#recount()))
   }
 
   async #recount(): Promise<void> {

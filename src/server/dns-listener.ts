@@ -4,7 +4,7 @@ import type { Random } from '../base/random.ts'
 import type { CookieJar } from '../dns/edns/cookie.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
-import type { SharedPorts } from '../transport/shared-port.ts'
+import type { ReusePortBinder } from '../transport/reuse-port-binder.ts'
 import { listenTcp, type TcpListener } from '../transport/tcp.ts'
 import type { TcpCounters } from '../transport/tcp-counters.ts'
 import type { UdpListener } from '../transport/udp/udp.ts'
@@ -26,7 +26,7 @@ export interface DnsListenerParts {
   /** Of all TCP listeners together. */
   readonly tcpCounters?: TcpCounters
   /** As `TcpOptions.sharedPorts`; asked when a socket is opened. */
-  readonly sharedPorts?: () => SharedPorts | undefined
+  readonly reusePortBinder?: () => ReusePortBinder | undefined
 }
 
 /** Tries to find a port that is free for UDP and for TCP, where any will do. */
@@ -62,7 +62,7 @@ async function openBoth(
   plan: ListenPlan,
   parts: DnsListenerParts,
 ): Promise<[UdpListener, TcpListener]> {
-  const { listenUdp, tcpCounters, sharedPorts } = parts
+  const { listenUdp, tcpCounters, reusePortBinder } = parts
   for (let attempt = 1; ; attempt++) {
     const udp = await listenUdp(plan, createHandler(plan, parts)).catch((error) => {
       throw listenFault('udp', plan, error)
@@ -70,7 +70,7 @@ async function openBoth(
     try {
       const handler = createHandler(plan, parts)
       const options = { host: plan.host, port: udp.port, handler, limits: tcpLimits(plan) }
-      const shared = { counters: tcpCounters, sharedPorts: sharedPorts?.() }
+      const shared = { counters: tcpCounters, reusePortBinder: reusePortBinder?.() }
       return [udp, await listenTcp({ ...options, ...shared })]
     } catch (error) {
       await udp.close()

@@ -22,7 +22,7 @@ import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { besideNotify, linkChain } from './chain.ts'
 import type { LoadedBlock } from './listen-plan.ts'
-import type { Wiring } from './wiring.ts'
+import type { ThreadChannel } from './thread-channel.ts'
 
 /** What setups get from outside; the same for every instance of a process. */
 export interface SetupParts {
@@ -41,7 +41,7 @@ export interface SetupParts {
   readonly lines: LineWriter
   readonly requestReload: (reason: string) => Promise<string>
   /** One per instance. */
-  readonly wiring: Wiring
+  readonly channel: ThreadChannel
 }
 
 /** A function that a directive registered, with the directive that faults are charged to. */
@@ -257,10 +257,10 @@ function createContext(
     warn: (message, at) => {
       registrations.warnings.push(chargeTo(name, new InputError('COREFILE', at, message)))
     },
-    feed: (follow) => parts.wiring.feed(follow),
-    uplink: (receive) => parts.wiring.uplink(receive),
-    recordUplink: (receive) => parts.wiring.recordUplink(receive),
-    counters: () => parts.wiring.counters(),
+    broadcast: (follow) => parts.channel.broadcast(follow),
+    toControl: (receive) => parts.channel.toControl(receive),
+    entriesToControl: (receive) => parts.channel.entriesToControl(receive),
+    counters: () => parts.channel.counters(),
     onLinked: (run) => registrations.linked.push(hook(run)),
     onStartup: (run) => registrations.startup.push(hook(run)),
     onServing: (run) => registrations.serving.push(run),

@@ -6,7 +6,7 @@ import { Instance } from './instance.ts'
 import type { ListenPlan } from './listen-plan.ts'
 import { type Listener, ListenerSet } from './listener-set.ts'
 import { type HttpRoute, namedDirectives, type SetupParts } from './setup.ts'
-import { ControlWiring } from './wiring.ts'
+import { ControlChannel } from './thread-channel.ts'
 
 /** An open DNS address, UDP and TCP. */
 export interface DnsListener extends Listener<ListenPlan> {
@@ -27,14 +27,14 @@ export interface DataThreads {
    * Sets `instance` up in every thread, beside the one that serves; addresses opened from here on are
    * served by it. Rejects, with nothing changed, where that fails.
    */
-  prepare(instance: Instance, wiring: ControlWiring): Promise<DataChange>
+  prepare(instance: Instance, channel: ControlChannel): Promise<DataChange>
   /** Ends the threads; their sockets are closed by then. */
   close(): Promise<void>
 }
 
 /** What a supervisor gets from outside. */
 export interface SupervisorParts
-  extends Omit<SetupParts, 'directives' | 'requestReload' | 'wiring'> {
+  extends Omit<SetupParts, 'directives' | 'requestReload' | 'channel'> {
   readonly loadDirectives: LoadDirectives
   readonly env: Readonly<Record<string, string | undefined>>
   /** Opens an address and serves `plan` there; rejects where the address can't be had. */
@@ -151,18 +151,18 @@ export class Supervisor {
   }
 
   async #replace(): Promise<void> {
-    const wiring = new ControlWiring()
-    const next = await this.#setUp(wiring)
+    const channel = new ControlChannel()
+    const next = await this.#setUp(channel)
     try {
       await next.startUp()
-      await this.#moveTo(next, wiring)
+      await this.#moveTo(next, channel)
     } catch (error) {
       await next.shutDown()
       throw error
     }
   }
 
-  async #setUp(wiring: ControlWiring): Promise<Instance> {
+  async #setUp(channel: ControlChannel): Promise<Instance> {
     const parts = this.#parts
     const { blocks, view } = loadCorefile(this.#source, parts.dnsPort, {
       env: parts.env,
@@ -174,16 +174,16 @@ export class Supervisor {
       ...parts,
       directives: await parts.loadDirectives(namedDirectives(blocks)),
       requestReload,
-      wiring,
+      channel: channel,
     })
     if (errors[0] !== undefined) throw errors[0]
     for (const warning of instance.warnings) this.#log.warning(describe(warning))
     return instance
   }
 
-  async #moveTo(next: Instance, wiring: ControlWiring): Promise<void> {
+  async #moveTo(next: Instance, channel: ControlChannel): Promise<void> {
     // The threads first: a socket is served from the moment in which it is opened.
-    const data = await this.#parts.dataThreads?.prepare(next, wiring)
+    const data = await this.#parts.dataThreads?.prepare(next, channel)
     const plans = new Map(next.plans.map((plan) => [plan.address, plan]))
     const dns = await this.#dns.prepare(plans).catch((error) => {
       data?.abandon()

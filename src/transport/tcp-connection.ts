@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { Protocol } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
+import type { EventLoopBudget } from './event-loop-budget.ts'
 import { type Exchange, type QueryHandler, STREAMED } from './exchange.ts'
 import { descriptorOf, type HandedOver, type HandedState, type Handover } from './handover.ts'
 import { type Peer, parsePeerAddress } from './peer-address.ts'
@@ -51,7 +52,7 @@ interface Streaming {
 /** What a connection knows of its listener. */
 export interface TcpHost {
   readonly counters: TcpCounters
-  readonly turns: Turns
+  readonly turns: EventLoopBudget
   currentHandler(): QueryHandler
   /** The first stream of a connection begins. May destroy the connection. */
   beginStreams(connection: TcpConnection, peer: Peer): void
@@ -85,7 +86,7 @@ export class TcpConnection implements Holder {
   readonly #limits: TcpLimits
   readonly #host: TcpHost
   readonly #counters: TcpCounters
-  readonly #turns: Turns
+  readonly #turns: EventLoopBudget
   readonly #peer: Peer
   readonly #peerAddress: Uint8Array = new Uint8Array(16)
   readonly #peerFamily: number

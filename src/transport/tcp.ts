@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { acceptQueued } from '../base/accept-queued.ts'
+import { EventLoopBudget } from './event-loop-budget.ts'
 import type { Listener, QueryHandler } from './exchange.ts'
 import type { HandedState, Handover } from './handover.ts'
 import { openHost } from './open-host.ts'
@@ -23,7 +24,7 @@ export interface TcpOptions {
   /** Counts into these, of the process; default: the listener has some of its own. */
   readonly counters?: TcpCounters | undefined
   /** Undefined = only this process has the address, ever. */
-  readonly sharedPorts?: SharedPorts | undefined
+  readonly reusePortBinder?: ReusePortBinder | undefined
 }
 
 export interface TcpListener extends Listener {
@@ -78,15 +79,15 @@ export function listenTcp(options: TcpOptions): Promise<TcpListener> {
 async function open(options: TcpOptions, host: string): Promise<TcpListener> {
   // Half open: who shuts down writing after the last query still gets the answers.
   const server = createServer({ allowHalfOpen: true, noDelay: true })
-  const { port, sharedPorts } = options
-  if (sharedPorts === undefined) {
+  const { port, reusePortBinder } = options
+  if (reusePortBinder === undefined) {
     server.listen({ port, host, backlog: BACKLOG })
     await once(server, 'listening')
   } else {
-    const fd = sharedPorts.bind(host, port)
+    const fd = reusePortBinder.bind(host, port)
     server.listen({ fd }, BACKLOG)
     await once(server, 'listening')
-    sharedPorts.claim(fd)
+    reusePortBinder.claim(fd)
   }
   return new TcpServer(server, options)
 }
@@ -102,7 +103,7 @@ class TcpServer implements TcpListener, TcpHost {
   readonly #places = new Places<TcpConnection | typeof newcomer>()
   /** Places of connections with streams. */
   readonly #streams = new Places<TcpConnection>()
-  readonly turns = new Turns()
+  readonly turns = new EventLoopBudget()
   #sweeper: NodeJS.Timeout
   #handler: QueryHandler
   #closing: Promise<void> | undefined = undefined
@@ -127,7 +128,7 @@ class TcpServer implements TcpListener, TcpHost {
     })
     this.#sweeper = this.#startSweeper()
     const adopt = (socket: Socket, state: HandedState): void => this.#accept(socket, state)
-    this.#handover = options.sharedPorts?.createHandover(address, port, adopt)
+    this.#handover = options.reusePortBinder?.createHandover(address, port, adopt)
   }
 
   get connections(): number {

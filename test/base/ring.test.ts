@@ -112,7 +112,7 @@ t.test('the bell is rung once until it is heard', async (t) => {
   t.strictSame([ring(), ring()], [true, false])
   drained(reader)
   t.equal(ring(), false, 'drained, but not heard')
-  reader.hearBell()
+  reader.waitForWake()
   t.strictSame([ring(), ring()], [true, false])
 })
 
@@ -149,7 +149,7 @@ for (const { name, looksAgain } of WAYS) {
         setImmediate(look)
         return
       }
-      reader.hearBell()
+      reader.waitForWake()
       reader.drain(visit)
     }
     worker.on('message', (message: { kind: 'bell' } | { kind: 'done' }) => {

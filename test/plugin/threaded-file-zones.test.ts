@@ -7,7 +7,7 @@ import { FileZone } from '../../src/plugin/file-zone.ts'
 import { ThreadedFileZones } from '../../src/plugin/threaded-file-zones.ts'
 import { autoWith } from '../../src/plugins/auto/setup.ts'
 import { fileWith } from '../../src/plugins/file/setup.ts'
-import type { ControlWiring } from '../../src/server/wiring.ts'
+import type { ControlChannel } from '../../src/server/thread-channel.ts'
 import { backdate } from '../support/backdate.ts'
 import { putFile } from '../support/server.ts'
 import { FakeTimers, followerOf, SetUp } from '../support/setup.ts'
@@ -31,9 +31,9 @@ function sharing() {
   const c = new SetUp(directive, 'sharing')
   const follower = followerOf(c, directive, 'sharing')
   let published = 0
-  const wiring = c.wiring as ControlWiring
-  const post = wiring.onPublish
-  wiring.onPublish = (index, value) => {
+  const channel = c.channel as ControlChannel
+  const post = channel.onPublish
+  channel.onPublish = (index, value) => {
     published++
     post(index, value)
   }

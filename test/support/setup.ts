@@ -4,6 +4,7 @@ import { Dispenser } from '../../src/corefile/dispenser.ts'
 import { scanTokens } from '../../src/corefile/lexer.ts'
 import { lowerName, printName, scanName } from '../../src/dns/name/name.ts'
 import { TsigKeyring } from '../../src/dns/tsig/key.ts'
+import type { Broadcast } from '../../src/plugin/broadcast.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import type { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import type {
@@ -15,15 +16,14 @@ import type {
   ServerCounters,
   SetupContext,
 } from '../../src/plugin/directive.ts'
-import type { Feed } from '../../src/plugin/feed.ts'
 import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
 import { ZoneVersions } from '../../src/plugin/zone-versions.ts'
 import {
-  ControlWiring,
-  DataWiring,
-  type DataWiringHooks,
-  type Wiring,
-} from '../../src/server/wiring.ts'
+  ControlChannel,
+  DataChannel,
+  type DataChannelHooks,
+  type ThreadChannel,
+} from '../../src/server/thread-channel.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import type { RecordWriter } from '../../src/telemetry/records.ts'
@@ -33,7 +33,7 @@ type Hook = () => void | Promise<void>
 
 export interface SetUpOptions {
   readonly above?: readonly string[]
-  readonly wiring?: Wiring
+  readonly channel?: ThreadChannel
 }
 
 /** One directive set up outside a server, with everything it registered. */
@@ -70,7 +70,7 @@ export class SetUp implements SetupContext {
   reloads = ''
   readonly reloadReasons: string[] = []
   readonly #name: string
-  readonly wiring: Wiring
+  readonly channel: ThreadChannel
   #linked: (() => void)[] = []
   readonly #startup: Hook[] = []
   readonly #serving: (() => void)[] = []
@@ -82,9 +82,9 @@ export class SetUp implements SetupContext {
     directive: Directive,
     corefile: string,
     zones: readonly string[] = ['example.org.'],
-    { above = [], wiring = new ControlWiring() }: SetUpOptions = {},
+    { above = [], channel = new ControlChannel() }: SetUpOptions = {},
   ) {
-    this.wiring = wiring
+    this.channel = channel
     this.#name = directive.name
     this.dispenser = new Dispenser(scanTokens(corefile, 'Corefile'))
     this.block = blockConfig(zones)
@@ -105,20 +105,20 @@ export class SetUp implements SetupContext {
     this.warnings.push(`${position.line}: ${message}`)
   }
 
-  feed<T>(follow: (value: T) => void): Feed<T> {
-    return this.wiring.feed(follow)
+  broadcast<T>(follow: (value: T) => void): Broadcast<T> {
+    return this.channel.broadcast(follow)
   }
 
-  uplink(receive: (text: string) => void): (text: string) => void {
-    return this.wiring.uplink(receive)
+  toControl(receive: (text: string) => void): (text: string) => void {
+    return this.channel.toControl(receive)
   }
 
-  recordUplink(receive: (octets: Uint8Array) => void): RecordWriter | undefined {
-    return this.wiring.recordUplink(receive)
+  entriesToControl(receive: (octets: Uint8Array) => void): RecordWriter | undefined {
+    return this.channel.entriesToControl(receive)
   }
 
   counters(): CounterSlots {
-    return this.wiring.counters()
+    return this.channel.counters()
   }
 
   onLinked(hook: () => void): void {
@@ -215,7 +215,7 @@ export class SetUp implements SetupContext {
 }
 
 /** A data thread whose own words nobody hears. */
-export const NO_HOOKS: DataWiringHooks = {
+export const NO_HOOKS: DataChannelHooks = {
   catchUp: () => {},
   send: () => {},
   recordsTo: () => ({ words: new Int32Array(0), begin: () => -1, end: () => {} }),
@@ -232,11 +232,11 @@ export function followerOf(
   corefile: string,
   zones?: readonly string[],
 ): SetUp {
-  const wiring = new DataWiring(NO_HOOKS)
-  const follower = new SetUp(directive, corefile, zones, { wiring })
-  const source = control.wiring as ControlWiring
+  const channel = new DataChannel(NO_HOOKS)
+  const follower = new SetUp(directive, corefile, zones, { channel })
+  const source = control.channel as ControlChannel
   const follow = (index: number, value: unknown): void => {
-    wiring.follow(index, structuredClone(value))
+    channel.follow(index, structuredClone(value))
   }
   for (const [index, value] of source.values()) follow(index, value)
   source.onPublish = follow

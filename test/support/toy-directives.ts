@@ -1,7 +1,7 @@
 import { isMainThread } from 'node:worker_threads'
 import { Rcode } from '../../src/dns/iana/rcodes.ts'
+import type { Broadcast } from '../../src/plugin/broadcast.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
-import type { Feed } from '../../src/plugin/feed.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 
 /* Directives that answer NXDOMAIN to everything, sooner or later, for tests of threads. */
@@ -27,7 +27,7 @@ function answerLater(tx: Transaction): Promise<number> {
 }
 
 /** What `told` publishes to the data threads; the last instance's is the last. */
-export const feeds: Feed<string>[] = []
+export const feeds: Broadcast<string>[] = []
 
 /** What the threads of a server share: whether one waits for `late`, and whether it shall have it. */
 export const Gate = { Wanted: 1, Open: 2 } as const
@@ -66,7 +66,7 @@ export const TOYS: readonly Directive[] = [
       const follow = (value: string): void => {
         if (value === 'bad') throw new Error('that can not be followed')
       }
-      feeds.push(c.feed(follow))
+      feeds.push(c.broadcast(follow))
     },
   },
   {

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { DescriptorSocket } from '../../src/transport/descriptor-socket.ts'
 import { Handover } from '../../src/transport/handover.ts'
-import { SharedPorts } from '../../src/transport/shared-port.ts'
+import { ReusePortBinder } from '../../src/transport/reuse-port-binder.ts'
 import { listenTcp, type TcpListener } from '../../src/transport/tcp.ts'
 import type { TcpLimits } from '../../src/transport/tcp-connection.ts'
 import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
@@ -29,7 +29,7 @@ async function listen(
     host: '127.0.0.1',
     port,
     handler: echo,
-    sharedPorts: new SharedPorts(libc, mark > 1),
+    reusePortBinder: new ReusePortBinder(libc, mark > 1),
     limits: { messageOctetsMin: 1, readMs: 60_000, idleMs: 60_000, drainMs: 60_000, ...limits },
   })
   t.teardown(() => listener.close())

@@ -11,7 +11,7 @@ import { nextOnce } from '../../plugin/once.ts'
 import { ThreadedFileZones } from '../../plugin/threaded-file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
-import { containing } from '../../telemetry/contain.ts'
+import { guarding } from '../../telemetry/guard.ts'
 import { Auto } from './auto.ts'
 import { DEFAULT_PATTERN, FilePattern } from './file-pattern.ts'
 import { findZoneFiles } from './walk.ts'
@@ -47,8 +47,8 @@ export function autoWith(timers: Timers): Directive {
       c.onStartup(async () => {
         await zones.walk()
         if (reloadMs === 0) return
-        const contained = containing(c.log, `Looking for zones in ${directory}`)
-        stop = timers.every(reloadMs, () => void contained(() => zones.walk()))
+        const guarded = guarding(c.log, `Looking for zones in ${directory}`)
+        stop = timers.every(reloadMs, () => void guarded(() => zones.walk()))
       })
       c.onShutdown(() => {
         stop?.()

@@ -38,7 +38,7 @@ function setup(c: SetupContext, timers: Timers): void {
     })
   }
   const errorLog = new ErrorLog(c.log, consolidations)
-  const report = c.uplink((text) => errorLog.take(text))
+  const report = c.toControl((text) => errorLog.take(text))
   const admits = boundLines(c, timers)
   c.addHandler((next) => new Errors(next, report, admits), { seesNotify: true })
   c.onShutdown(() => {

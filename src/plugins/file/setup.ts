@@ -10,7 +10,7 @@ import { checkZoneFile, FileZone } from '../../plugin/file-zone.ts'
 import { FileZones } from '../../plugin/file-zones.ts'
 import { ThreadedFileZones } from '../../plugin/threaded-file-zones.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
-import { containing } from '../../telemetry/contain.ts'
+import { guarding } from '../../telemetry/guard.ts'
 
 const RELOAD_MS_DEFAULT = 60_000
 
@@ -57,8 +57,8 @@ export function fileWith(timers: Timers): Directive {
           await loadFirst(c, zone, config.zones[i]!)
           if (reloadMs === 0) continue
           const reload = () => zone.reload().then(() => served.publish(zones))
-          const contained = containing(c.log, `Reloading zone ${zone.zoneText}`)
-          stops.push(timers.every(reloadMs, () => void contained(reload)))
+          const guarded = guarding(c.log, `Reloading zone ${zone.zoneText}`)
+          stops.push(timers.every(reloadMs, () => void guarded(reload)))
         }
         served.publish(zones)
       })

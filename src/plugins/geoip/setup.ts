@@ -49,7 +49,7 @@ function setup(c: SetupContext, parts: GeoipParts): void {
     return { path: resolve(c.block.root, path), position }
   })
   const paths = files.length === 0 ? [bundledDatabasePath()] : files.map((file) => file.path)
-  const images = c.feed<readonly DatabaseImage[]>((value) => locator.follow(value))
+  const images = c.broadcast<readonly DatabaseImage[]>((value) => locator.follow(value))
   const locator = new MmdbLocator({
     ...parts,
     paths,

@@ -8,7 +8,7 @@ import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/
 import { nextOnce } from '../../plugin/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
-import { containing } from '../../telemetry/contain.ts'
+import { guarding } from '../../telemetry/guard.ts'
 import type { RecordsInSharedMemory } from '../../zone/zonefile/records-in-shared-memory.ts'
 import { Hosts } from './hosts.ts'
 import { HostsFile } from './hosts-file.ts'
@@ -40,7 +40,7 @@ export function hostsWith(timers: Timers): Directive {
     setup: (c) => {
       const config = scanConfig(c)
       const source: { records: RecordsInSharedMemory | undefined } = { records: undefined }
-      const feed = c.feed<RecordsInSharedMemory>((records) => {
+      const broadcast = c.broadcast<RecordsInSharedMemory>((records) => {
         source.records = records
       })
       const file = new HostsFile({
@@ -49,7 +49,7 @@ export function hostsWith(timers: Timers): Directive {
         log: c.log,
         serve: (records) => {
           source.records = records
-          feed.publish(records)
+          broadcast.publish(records)
         },
         onLoad: gauges(c, config),
       })
@@ -68,8 +68,8 @@ export function hostsWith(timers: Timers): Directive {
       c.onStartup(async () => {
         await file.load()
         if (config.reloadMs === 0) return
-        const contained = containing(c.log, `Reloading ${config.path}`)
-        stop = timers.every(config.reloadMs, () => void contained(() => file.reload()))
+        const guarded = guarding(c.log, `Reloading ${config.path}`)
+        stop = timers.every(config.reloadMs, () => void guarded(() => file.reload()))
       })
       c.onShutdown(() => {
         stop?.()

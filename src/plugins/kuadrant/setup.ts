@@ -47,7 +47,7 @@ export const kuadrant: Directive = {
       new KuadrantHandler(next, share, options.fallthrough)
     if (options.zones.some(isLocalZone)) {
       const passing = preparePassing(c, options)
-      const report = c.uplink((text) => {
+      const report = c.toControl((text) => {
         const sender = scanSender(text)
         siblings.takeNotify(sender.host)
         passing?.take(sender)

@@ -1,8 +1,8 @@
 import { systemClock } from '../../base/clock.ts'
 import { Random } from '../../base/random.ts'
 import type { Locator } from '../../geo/locator.ts'
+import type { Broadcast } from '../../plugin/broadcast.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import type { Feed } from '../../plugin/feed.ts'
 import type { LoadedSnapshot } from '../../record/snapshot/load.ts'
 import {
   FollowedSteering,
@@ -35,17 +35,17 @@ const newRandom = (): Random => new Random(Math.trunc(systemClock.now() + Math.r
 export class ThreadedZones implements KuadrantSource {
   answerer: ZoneAnswerer | undefined = undefined
   readonly #log: SetupContext['log']
-  readonly #buffers: Feed<SharedArrayBuffer>
-  readonly #steeringSnapshots: Feed<SteeringSnapshotData>
+  readonly #buffers: Broadcast<SharedArrayBuffer>
+  readonly #steeringSnapshots: Broadcast<SteeringSnapshotData>
   readonly #followed: FollowedSteering
   #handle: ArenaHandle | undefined
 
-  constructor(c: Pick<SetupContext, 'log' | 'feed'>) {
+  constructor(c: Pick<SetupContext, 'log' | 'broadcast'>) {
     this.#log = c.log
-    this.#steeringSnapshots = c.feed<SteeringSnapshotData>((steeringSnapshot) =>
+    this.#steeringSnapshots = c.broadcast<SteeringSnapshotData>((steeringSnapshot) =>
       this.#followed.follow(steeringSnapshot),
     )
-    this.#buffers = c.feed<SharedArrayBuffer>((buffer) => this.#followBuffer(buffer))
+    this.#buffers = c.broadcast<SharedArrayBuffer>((buffer) => this.#followBuffer(buffer))
     this.#followed = new FollowedSteering(() => this.#steeringSnapshots.catchUp())
   }
 

@@ -13,7 +13,7 @@ import { composeSoa, SOA_TTL_SECONDS } from '../../record/soa.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../record/source.ts'
 import type { ZoneClaims } from '../../record/zone-claims.ts'
 import type { SteeringTable } from '../../steering/table.ts'
-import { type Contained, containing } from '../../telemetry/contain.ts'
+import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
@@ -77,7 +77,7 @@ export class KuadrantZones {
   /** A zone inside ours was added or went while changes had to wait. */
   #mustMove = false
   #conflictsLogged = 0
-  readonly #contained: Contained
+  readonly #guarded: Guarded
   #source: RecordSource | undefined
   /**
    * Changes that came while the zones were being built, or waited for the classes of clients: by key, from
@@ -93,7 +93,7 @@ export class KuadrantZones {
     this.#options = options
     this.#parts = parts
     this.#leftovers = new Leftovers(parts.image)
-    this.#contained = containing(parts.log, 'Applying changed records')
+    this.#guarded = guarding(parts.log, 'Applying changed records')
     parts.image.beginReplacing()
     const apexes = new Map(options.zones.map((zone) => [nameKey(zone), zone]))
     this.#zones = [...apexes.values()].map((apex) => this.#createZone(apex))
@@ -177,7 +177,7 @@ export class KuadrantZones {
       return
     }
     if (changes.length > SLICE_RECORDS) {
-      void this.#contained(() => this.#takeMany(changes))
+      void this.#guarded(() => this.#takeMany(changes))
       return
     }
     if (this.#changedMs === undefined) this.#conflictsLogged = 0
@@ -200,7 +200,7 @@ export class KuadrantZones {
     this.#isCommitDue = true
     setImmediate(() => {
       this.#isCommitDue = false
-      void this.#contained(() => this.#commitWhole())
+      void this.#guarded(() => this.#commitWhole())
     })
   }
 

@@ -41,12 +41,12 @@ function setup(c: SetupContext, timers: Timers): void {
   }
   const path = resolve(c.block.root, policy.file)
   const weights: WeightSource = { current: copyWeights([]) }
-  const feed = c.feed<WeightMemory>((followed) => {
+  const broadcast = c.broadcast<WeightMemory>((followed) => {
     weights.current = followed
   })
   const serve = (loaded: WeightMemory): void => {
     weights.current = loaded
-    feed.publish(loaded)
+    broadcast.publish(loaded)
   }
   const file = new WeightFile({ path, reloadMs: policy.reloadMs, log: c.log, timers, serve })
   c.onStartup(() => file.start())

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { printDuration } from '../../base/duration.ts'
 import type { Timers } from '../../base/timers.ts'
-import { containing } from '../../telemetry/contain.ts'
+import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { copyWeights, scanWeights, WEIGHT_FILE_OCTETS_MAX, type WeightMemory } from './weights.ts'
 
@@ -44,8 +44,8 @@ export class WeightFile {
     if (missing && this.#reloadMs > 0) this.#log.warning(this.#printMissing(fault))
     else if (fault !== '') throw new Error(fault)
     if (this.#reloadMs === 0) return
-    const contained = containing(this.#log, `Reloading ${this.#path}`)
-    this.#stop = this.#timers.every(this.#reloadMs, () => void contained(() => this.#reload()))
+    const guarded = guarding(this.#log, `Reloading ${this.#path}`)
+    this.#stop = this.#timers.every(this.#reloadMs, () => void guarded(() => this.#reload()))
   }
 
   stop(): void {

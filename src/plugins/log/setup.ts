@@ -27,7 +27,7 @@ export const log: Directive = {
       rules.map(({ format }) => format),
       c.lineWriter,
     )
-    const records = c.recordUplink((octets) => printer.printAll(octets))
+    const records = c.entriesToControl((octets) => printer.printAll(octets))
     const out = { clock: c.clock, printer, records }
     c.addHandler((next) => new Log(next, rules, out), { seesNotify: true })
   },

@@ -1,6 +1,6 @@
 import { InputError } from '../../base/errors.ts'
 import type { Timers } from '../../base/timers.ts'
-import { containing } from '../../telemetry/contain.ts'
+import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
 export interface WatchOptions {
@@ -31,8 +31,8 @@ export class CorefileWatch {
 
   start(): void {
     const { intervalMs, log, timers } = this.#options
-    const contained = containing(log, 'Looking for changes of the Corefile')
-    this.#stop = timers.every(intervalMs, () => void contained(() => this.#look()))
+    const guarded = guarding(log, 'Looking for changes of the Corefile')
+    this.#stop = timers.every(intervalMs, () => void guarded(() => this.#look()))
   }
 
   stop(): void {

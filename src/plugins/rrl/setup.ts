@@ -63,12 +63,12 @@ function setup(c: SetupContext, timers: Timers): void {
   // Each thread sends few lines; this budget bounds the lines of all threads.
   const budget = new LineBudget(REPORTS_MAX, REPORT_PERIOD_MS)
   const verb = options.reportOnly ? 'over the limit' : 'limited'
-  const report = c.uplink((text) => {
+  const report = c.toControl((text) => {
     if (budget.take(c.clock.monotonic())) c.log.info(`${verb}: ${text}`)
   })
   const limiter = new Rrl(options, slots, new LimitReports(options, report))
   c.block.limiter = limiter
-  const feed = c.feed<RrlMemory>((memory) => limiter.use(memory))
+  const broadcast = c.broadcast<RrlMemory>((memory) => limiter.use(memory))
   c.onStartup(() => {
     const memory = {
       accounts: createRateTable(options.tableSize),
@@ -76,7 +76,7 @@ function setup(c: SetupContext, timers: Timers): void {
       amplification: new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)),
     }
     limiter.use(memory)
-    feed.publish(memory)
+    broadcast.publish(memory)
   })
   exportCounts(c, slots, timers)
 }

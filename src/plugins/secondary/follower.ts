@@ -1,7 +1,7 @@
 import type { Timers } from '../../base/timers.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { ThreadedFileZones } from '../../plugin/threaded-file-zones.ts'
-import { containing } from '../../telemetry/contain.ts'
+import { guarding } from '../../telemetry/guard.ts'
 import { scanNotice } from './secondary.ts'
 import type { SecondaryZone } from './secondary-zone.ts'
 
@@ -88,7 +88,7 @@ export class Follower {
 
   async #refresh(zone: SecondaryZone, host: string): Promise<void> {
     this.#count(host, 1)
-    await containing(
+    await guarding(
       this.#context.log,
       `Transferring zone ${zone.zoneText}`,
     )(async () => {

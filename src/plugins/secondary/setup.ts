@@ -55,7 +55,7 @@ function setup(c: SetupContext, timers: Timers, random: () => number): void {
   follower.add(zones)
   served.publish(zones)
   block.takesNotify = true
-  const report = c.uplink((text) => follower.takeNotice(text))
+  const report = c.toControl((text) => follower.takeNotice(text))
   const notified = configs.map(({ zone, primaries, keyName }) => {
     return { zone, keyName, primaries: new AddressSet(primaries.map(hostNetwork)) }
   })

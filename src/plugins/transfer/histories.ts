@@ -3,7 +3,7 @@ import { runInSlices } from '../../base/slices.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import type { SetKey, VersionChange, ZoneVersions } from '../../plugin/zone-versions.ts'
-import { type Contained, containing } from '../../telemetry/contain.ts'
+import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { diffVersions, type ZoneDifference } from '../../zone/history/diff.ts'
 import { ZoneJournal } from '../../zone/history/journal.ts'
@@ -43,7 +43,7 @@ export class Histories {
   readonly #clock: Clock
   readonly #covers: (zone: Uint8Array) => boolean
   readonly #onVersion: (version: ZoneVersion) => void
-  readonly #contained: Contained
+  readonly #guarded: Guarded
   readonly #histories = new Map<string, History>()
   readonly #pending = new Map<string, Pending>()
   #isBusy = false
@@ -60,7 +60,7 @@ export class Histories {
     this.#clock = clock
     this.#covers = covers
     this.#onVersion = onVersion
-    this.#contained = containing(log, 'Looking for what changed in a zone')
+    this.#guarded = guarding(log, 'Looking for what changed in a zone')
     versions.subscribe((change) => this.#take(change))
   }
 
@@ -95,7 +95,7 @@ export class Histories {
       const journal = new ZoneJournal(HISTORY_OCTETS_MAX, HISTORY_STEPS_MAX)
       this.#histories.set(key, { version, journal })
       // A fault in telling others is none of whoever published the version.
-      void this.#contained(() => this.#onVersion(version))
+      void this.#guarded(() => this.#onVersion(version))
       return
     }
     const waiting = this.#pending.get(key)
@@ -108,7 +108,7 @@ export class Histories {
     this.#isBusy = true
     for (const [key, pending] of this.#pending) {
       this.#pending.delete(key)
-      await this.#contained(() => this.#advance(key, pending))
+      await this.#guarded(() => this.#advance(key, pending))
     }
     this.#isBusy = false
   }

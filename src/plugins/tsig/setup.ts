@@ -34,7 +34,7 @@ export const tsig: Directive = {
     const config = scanConfig(c)
     const keyring = c.block.tsigKeys
     const take = (keys: readonly KeyConfig[]): void => keyring.replace(keys.map(createKey))
-    const feed = c.feed<readonly KeyConfig[]>(take)
+    const broadcast = c.broadcast<readonly KeyConfig[]>(take)
     const { qtypes, opcodes } = config
     const zones = new ZoneSet(config.zones)
     const slots = c.counters()
@@ -44,7 +44,7 @@ export const tsig: Directive = {
     c.onStartup(() => {
       const keys = loadKeys(config, (warning) => c.log.warning(warning.print()))
       take(keys)
-      feed.publish(keys)
+      broadcast.publish(keys)
     })
     c.onCheck(({ warn, read }) => {
       try {

@@ -4,7 +4,7 @@ import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { ApiClient } from '../../kube/api.ts'
 import { ListWatch } from '../../kube/list-watch.ts'
-import { containing } from '../../telemetry/contain.ts'
+import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { API_GROUP, API_VERSION } from '../dns-record.ts'
 import type { FollowedSource, RecordChange, StoredRecord } from '../source.ts'
@@ -143,8 +143,8 @@ export class KubernetesSource implements FollowedSource {
     if (this.#isSynced) this.#store.logIgnored(this.#options.log)
     const changes = this.#store.settle()
     if (!this.#isSynced || changes.length === 0) return
-    const contained = containing(this.#options.log, 'Taking in changed records')
-    for (const listener of this.#listeners) void contained(() => listener(changes))
+    const guarded = guarding(this.#options.log, 'Taking in changed records')
+    for (const listener of this.#listeners) void guarded(() => listener(changes))
   }
 
   #progress(): void {

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
-import { type Contained, containing } from '../../telemetry/contain.ts'
+import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { HealthProbe } from '../dns-record.ts'
 import { IgnoredLog } from '../ignored-log.ts'
@@ -58,7 +58,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   /** What was last logged of the directory itself. */
   #loggedOfDirectory = ''
   #hadProblems = false
-  readonly #contained: Contained
+  readonly #guarded: Guarded
   /** Never rejects. */
   #work: Promise<void> = Promise.resolve()
   /** Never rejects. Beside `#work`: what changed meanwhile is not to wait until all files were looked at. */
@@ -80,7 +80,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
 
   constructor(options: ManifestSourceOptions) {
     this.#options = options
-    this.#contained = containing(options.log, `Looking for changes in ${options.directory}`)
+    this.#guarded = guarding(options.log, `Looking for changes in ${options.directory}`)
     this.#watch = new DirectoryWatch(options.clock, options.timers, {
       onDisturbance: (disturbance) => this.#lookSoon(disturbance),
       onFailure: (reason) => this.#warnOnce(reason),
@@ -207,7 +207,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
 
   #enqueue(work: () => Promise<void>): void {
     this.#work = this.#work.then(async () => {
-      if (!this.#isClosed) await this.#contained(work)
+      if (!this.#isClosed) await this.#guarded(work)
     })
   }
 
@@ -235,7 +235,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     this.#surveysDue++
     this.#survey = this.#survey.then(async () => {
       this.#surveysDue--
-      if (!this.#isClosed) await this.#contained(() => this.#surveyFiles())
+      if (!this.#isClosed) await this.#guarded(() => this.#surveyFiles())
     })
   }
 
@@ -254,14 +254,14 @@ export class ManifestSource implements FollowedSource, ProbeSource {
       this.isChanging = false
     }
     if (this.#store.probesVersion !== probesVersion) {
-      for (const listener of this.#probeListeners) await this.#contained(listener)
+      for (const listener of this.#probeListeners) await this.#guarded(listener)
     }
     this.#logProblems()
   }
 
   /** One listener that fails doesn't keep the changes from the others. */
   #publish(changes: readonly RecordChange[]): void {
-    for (const listener of this.#listeners) void this.#contained(() => listener(changes))
+    for (const listener of this.#listeners) void this.#guarded(() => listener(changes))
     for (const { before, after } of changes) {
       if (before !== undefined && after === undefined) this.#ignored.forget(before.key)
     }

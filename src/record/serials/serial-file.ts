@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
-import { type Contained, containing } from '../../telemetry/contain.ts'
+import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { isSystemError } from '../manifests/directory.ts'
 import { replaceFile, stampOf } from './replace-file.ts'
@@ -62,12 +62,12 @@ export class SerialFile {
   #turnsMs = 0
   #cancelTimer: (() => void) | undefined
   #isForeign = false
-  readonly #contained: Contained
+  readonly #guarded: Guarded
   #isFailing = false
 
   constructor(options: SerialFileOptions) {
     this.#options = options
-    this.#contained = containing(options.log, `Keeping serials in ${options.path}`)
+    this.#guarded = guarding(options.log, `Keeping serials in ${options.path}`)
   }
 
   /** Takes over what an earlier process left. A file that is no good is told of, and done without. */
@@ -153,7 +153,7 @@ export class SerialFile {
     if (this.#cancelTimer !== undefined) return
     this.#cancelTimer = this.#options.timers.after(delayMs, () => {
       this.#cancelTimer = undefined
-      void this.#contained(() => this.#finish())
+      void this.#guarded(() => this.#finish())
     })
   }
 

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { runInSlices, runWhole } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
-import { containing } from '../../telemetry/contain.ts'
+import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { isSystemError } from '../manifests/directory.ts'
 import { NextFile, stampOf } from '../serials/replace-file.ts'
@@ -106,10 +106,10 @@ export class StateFile<T> {
     const isBusy = this.#cancelTimer !== undefined || this.#isWriting
     if (isBusy || this.#isForeign || this.#isClosed) return
     const { path, log, timers, kind } = this.#options
-    const contained = containing(log, `Keeping ${kind.contents} in ${path}`)
+    const guarded = guarding(log, `Keeping ${kind.contents} in ${path}`)
     this.#cancelTimer = timers.after(delayMs, () => {
       this.#cancelTimer = undefined
-      void contained(() => this.#write())
+      void guarded(() => this.#write())
     })
   }
 

@@ -12,12 +12,12 @@ import { ServerCount, ServerCounts, type ServerTotals } from '../counters.ts'
 import type { Instance } from '../instance.ts'
 import type { ListenPlan } from '../listen-plan.ts'
 import type { DataChange, DataThreads } from '../supervisor.ts'
-import type { ControlWiring } from '../wiring.ts'
+import type { ControlChannel } from '../thread-channel.ts'
 import { DataListener } from './data-listener.ts'
+import { LOOK_MS } from './hang-watchdog.ts'
 import type { DataSocket, FromDataThread, ToDataThread } from './messages.ts'
-import { LOOK_MS } from './pulse.ts'
 import { type StartThread, ThreadHandle } from './thread-handle.ts'
-import { isOfGeneration, LINE_UPLINK, uplinkOf } from './uplink-tag.ts'
+import { isOfGeneration, LINES_TO_CONTROL, toControlOf } from './to-control-tag.ts'
 
 export interface DataPlaneParts {
   readonly libc: Libc
@@ -54,7 +54,7 @@ const PANIC_PERIOD_MS = 60_000
 /** An instance that threads may still have something of. */
 interface Wired {
   readonly instance: Instance
-  readonly wiring: ControlWiring
+  readonly channel: ControlChannel
 }
 
 /** One thread and what it was told. */
@@ -118,9 +118,9 @@ export class DataPlane implements DataThreads {
     })
   }
 
-  async prepare(instance: Instance, wiring: ControlWiring): Promise<DataChange> {
+  async prepare(instance: Instance, channel: ControlChannel): Promise<DataChange> {
     const generation = ++this.#generation
-    this.#wired.set(generation, { instance, wiring })
+    this.#wired.set(generation, { instance, channel: channel })
     const needed = Math.max(1, ...instance.plans.map((plan) => this.#socketsOf(plan)))
     while (this.#members.length < needed) {
       const index = this.#members.length
@@ -130,13 +130,13 @@ export class DataPlane implements DataThreads {
     // A thread that is no more is told everything once there is another in its place.
     const alive = this.#members.filter(({ handle }) => handle.isAlive)
     const prepared = alive.map(({ handle }) => this.#prepareOne(handle, generation))
-    wiring.onPublish = (index, value) => {
+    channel.onPublish = (index, value) => {
       for (const { handle } of this.#members) {
         handle.post({ kind: 'publish', generation, index, value })
       }
     }
     const abandon = (): void => {
-      wiring.onPublish = () => {}
+      channel.onPublish = () => {}
       this.#wired.delete(generation)
       for (const { handle } of this.#members) handle.post({ kind: 'abandon', generation })
     }
@@ -199,7 +199,7 @@ export class DataPlane implements DataThreads {
   }
 
   async #prepareOne(handle: ThreadHandle, generation: number): Promise<void> {
-    const { instance, wiring } = this.#wired.get(generation)!
+    const { instance, channel } = this.#wired.get(generation)!
     const { path, loadedDigest } = instance.corefile
     const fault = await handle.ask(`prepared ${generation}`, {
       kind: 'prepare',
@@ -207,7 +207,7 @@ export class DataPlane implements DataThreads {
       blocks: instance.blocks,
       corefile: { path, loadedDigest },
       dnsPort: this.#parts.dnsPort,
-      values: wiring.values(),
+      values: channel.values(),
     })
     if (fault !== '') throw new Error(`data thread: ${fault}`)
   }
@@ -221,7 +221,7 @@ export class DataPlane implements DataThreads {
     // Nothing of the old instance comes after this: what it counted and said is all here.
     for (const member of this.#members) this.#fetch(member)
     const wired = this.#wired.get(old)
-    if (wired !== undefined) wired.wiring.onPublish = () => {}
+    if (wired !== undefined) wired.channel.onPublish = () => {}
     this.#wired.delete(old)
     const { instance } = this.#wired.get(generation)!
     for (const plan of instance.plans) {
@@ -264,8 +264,8 @@ export class DataPlane implements DataThreads {
         return
       case 'counters': {
         const { generation, labels, counters } = message
-        const wiring = this.#wired.get(generation)?.wiring
-        wiring?.includeCounters(message.index, labels, counters)
+        const channel = this.#wired.get(generation)?.channel
+        channel?.includeCounters(message.index, labels, counters)
         return
       }
       case 'query':
@@ -306,17 +306,17 @@ export class DataPlane implements DataThreads {
   /** Fetches what there is; whatever comes after it rings. */
   #fetch({ handle }: Member): void {
     const { ring } = handle
-    ring.hearBell()
+    ring.waitForWake()
     ring.drain(this.#visit)
     this.#droppedLines += ring.takeDropped()
   }
 
   readonly #visit = (tag: number, octets: Buffer): void => {
-    const uplink = uplinkOf(tag)
-    if (uplink === LINE_UPLINK) this.#parts.lines.write(octets)
+    const toControl = toControlOf(tag)
+    if (toControl === LINES_TO_CONTROL) this.#parts.lines.write(octets)
     else {
-      for (const [generation, { wiring }] of this.#wired) {
-        if (isOfGeneration(tag, generation)) wiring.receive(uplink, octets)
+      for (const [generation, { channel }] of this.#wired) {
+        if (isOfGeneration(tag, generation)) channel.receive(toControl, octets)
       }
     }
   }

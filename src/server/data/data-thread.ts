@@ -20,12 +20,12 @@ import { Instance } from '../instance.ts'
 import type { ListenPlan } from '../listen-plan.ts'
 import { Server } from '../server.ts'
 import { namedDirectives } from '../setup.ts'
-import { DataWiring } from '../wiring.ts'
+import { DataChannel } from '../thread-channel.ts'
 import { BatchClock, FinishClock } from './clocks.ts'
 import type { DataSocket, DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
 import { RingGroups, RingLines, RingRecords } from './ring-lines.ts'
 import { ownTaskFile } from './task-time.ts'
-import { LINE_UPLINK, uplinkTag } from './uplink-tag.ts'
+import { LINES_TO_CONTROL, toControlTag } from './to-control-tag.ts'
 
 /** What a data thread is made of; the directives are those of the control thread. */
 export interface DataThreadParts {
@@ -50,7 +50,7 @@ type Prepare = ToDataThread & { readonly kind: 'prepare' }
 
 /** An instance as a data thread has it. */
 interface Prepared {
-  readonly wiring: DataWiring
+  readonly channel: DataChannel
   readonly plans: ReadonlyMap<string, ListenPlan>
   /** By address, made when first needed. */
   readonly handlers: Map<string, ExchangePool>
@@ -96,7 +96,7 @@ export class DataThread {
     this.#parts = parts
     this.#ring = new RingWriter(init.ring)
     this.#groups = new RingGroups(this.#ring, () => this.#post({ kind: 'bell' }))
-    this.#lines = new RingLines(this.#groups, LINE_UPLINK)
+    this.#lines = new RingLines(this.#groups, LINES_TO_CONTROL)
     this.#clock = new BatchClock(parts.clock)
     this.#finishClock = new FinishClock(parts.clock)
     this.#random = new Random(init.seed)
@@ -207,7 +207,7 @@ export class DataThread {
 
   #publish({ generation, index, value }: ToDataThread & { kind: 'publish' }): void {
     try {
-      this.#instances.get(generation)?.wiring.follow(index, value)
+      this.#instances.get(generation)?.channel.follow(index, value)
     } catch (error) {
       this.#fail(error)
     }
@@ -270,10 +270,10 @@ export class DataThread {
   /** Returns why it can't be; '' = done. */
   #prepare(message: Prepare): string {
     const { generation, blocks, corefile, dnsPort, values } = message
-    const wiring = new DataWiring({
+    const channel = new DataChannel({
       catchUp: () => this.#receive(),
-      send: (uplink, text) => this.#send(uplinkTag(generation, uplink), text),
-      recordsTo: (uplink) => new RingRecords(this.#groups, uplinkTag(generation, uplink)),
+      send: (toControl, text) => this.#send(toControlTag(generation, toControl), text),
+      recordsTo: (toControl) => new RingRecords(this.#groups, toControlTag(generation, toControl)),
       announce: (index, labels, counters) => {
         this.#post({ kind: 'counters', generation, index, labels, counters })
       },
@@ -290,12 +290,12 @@ export class DataThread {
       sink: this.#sink,
       lines: this.#lines,
       requestReload: () => Promise.resolve('data threads reload nothing'),
-      wiring,
+      channel: channel,
     })
     if (errors[0] !== undefined) return errors[0].message
-    for (const [index, value] of values) wiring.follow(index, value)
+    for (const [index, value] of values) channel.follow(index, value)
     const plans = new Map(instance.plans.map((plan) => [plan.address, plan]))
-    this.#instances.set(generation, { wiring, plans, handlers: new Map() })
+    this.#instances.set(generation, { channel: channel, plans, handlers: new Map() })
     return ''
   }
 

@@ -14,19 +14,19 @@ export class RingGroups {
   readonly view: DataView
   readonly words: Int32Array
   readonly #ring: RingWriter
-  readonly #ringBell: () => void
+  readonly #wake: () => void
   /** Of the group under way: what it has is in `octets` from #start to #end; #limit 0 = there is none. */
   #tag = 0
   #start = 0
   #end = 0
   #limit = 0
 
-  constructor(ring: RingWriter, ringBell: () => void) {
+  constructor(ring: RingWriter, wake: () => void) {
     this.octets = ring.octets
     this.view = viewOf(ring.octets)
     this.words = new Int32Array(ring.octets.buffer, ring.octets.byteOffset, ring.octets.length / 4)
     this.#ring = ring
-    this.#ringBell = ringBell
+    this.#wake = wake
   }
 
   /** Offset in `octets` of room for something of up to `octetsMax`, or -1: dropped and counted. @hot */
@@ -58,7 +58,7 @@ export class RingGroups {
     this.#limit = 0
     // Nothing came of it: the next group starts at the same place.
     if (this.#end === this.#start) return
-    if (this.#ring.end(this.#tag, this.#end - this.#start)) this.#ringBell()
+    if (this.#ring.end(this.#tag, this.#end - this.#start)) this.#wake()
   }
 }
 

@@ -3,8 +3,8 @@ import { createRing, RingReader } from '../../base/ring.ts'
 import type { Libc } from '../../transport/udp/batch/libc.ts'
 import { Waker } from '../../transport/udp/batch/wake.ts'
 import type { ServerCounts } from '../counters.ts'
+import { HangWatchdog } from './hang-watchdog.ts'
 import type { DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
-import { Pulse } from './pulse.ts'
 import { processorMs } from './task-time.ts'
 
 /** Room for log lines of some milliseconds at full speed. */
@@ -34,7 +34,7 @@ export class ThreadHandle {
     string,
     { resolve(fault: string): void; reject(error: Error): void }
   >()
-  readonly #pulse = new Pulse()
+  readonly #watchdog = new HangWatchdog()
   /** Once the thread runs: where its processor time is. */
   #taskFile = ''
   /** What it is going to end of. */
@@ -105,7 +105,7 @@ export class ThreadHandle {
   /** To be called every LOOK_MS: ends the thread where it hangs. */
   look(): void {
     if (this.#death !== undefined) return
-    const reason = this.#pulse.check(this.#waker.looks, () => processorMs(this.#taskFile))
+    const reason = this.#watchdog.check(this.#waker.looks, () => processorMs(this.#taskFile))
     if (reason === '') return
     this.#fault = new Error(`it hung, and was ended: ${reason}`)
     void this.#worker.terminate()

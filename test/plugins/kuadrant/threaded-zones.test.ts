@@ -8,7 +8,7 @@ import { UNKNOWN_LOCATION } from '../../../src/geo/location.ts'
 import type { Locator } from '../../../src/geo/locator.ts'
 import { scanNet } from '../../../src/geo/net.ts'
 import { ThreadedZones } from '../../../src/plugins/kuadrant/threaded-zones.ts'
-import { ControlWiring, DataWiring } from '../../../src/server/wiring.ts'
+import { ControlChannel, DataChannel } from '../../../src/server/thread-channel.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { AnswerStatus } from '../../../src/zone/lookup/answer.ts'
@@ -41,22 +41,25 @@ function pair() {
     () => {},
     () => false,
   )
-  const control = new ControlWiring()
-  const here = new ThreadedZones({ log, feed: (follow) => control.feed(follow) })
+  const control = new ControlChannel()
+  const here = new ThreadedZones({ log, broadcast: (follow) => control.broadcast(follow) })
   const posted: [number, unknown][] = []
   const deliver = (): void => {
     for (const [index, value] of posted.splice(0)) data.follow(index, structuredClone(value))
   }
   let caughtUp = 0
   const start = () => {
-    const data = new DataWiring({
+    const data = new DataChannel({
       ...NO_HOOKS,
       catchUp: () => {
         caughtUp++
         deliver()
       },
     })
-    return { data, zones: new ThreadedZones({ log, feed: (follow) => data.feed(follow) }) }
+    return {
+      data,
+      zones: new ThreadedZones({ log, broadcast: (follow) => data.broadcast(follow) }),
+    }
   }
   const { data, zones: there } = start()
   control.onPublish = (index, value) => posted.push([index, value])

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { LOOK_MS } from '../../../src/server/data/pulse.ts'
+import { LOOK_MS } from '../../../src/server/data/hang-watchdog.ts'
 import { UdpClient } from '../../support/client.ts'
 import { DataServer } from '../../support/data-server.ts'
 import { FakeTimers } from '../../support/setup.ts'

@@ -11,7 +11,7 @@ function stage(octets: number) {
   const lines = new RingLines(groups, 7)
   const drain = (): string[] => {
     const records: string[] = []
-    reader.hearBell()
+    reader.waitForWake()
     reader.drain((tag, octets) => records.push(`${tag}: ${octets}`))
     return records
   }

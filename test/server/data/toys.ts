@@ -51,17 +51,17 @@ const toy: Directive = {
     const [tokenText, valueText, ...flags] = c.dispenser.remainingArgs()
     const token = Number(tokenText)
     let value = 0
-    const feed = c.feed<number>((followed) => {
+    const feed = c.broadcast<number>((followed) => {
       value = followed
     })
     const counters = c.counters()
     counters.length = 1
     const texts: string[] = []
     let flood: Int32Array = new Int32Array(new SharedArrayBuffer(4))
-    const floods = c.feed<Int32Array>((followed) => {
+    const floods = c.broadcast<Int32Array>((followed) => {
       flood = followed
     })
-    const say = c.uplink((text) => {
+    const say = c.toControl((text) => {
       if (text === HOLD) {
         move(flood, Flood.Held)
         wait(flood, Flood.Held)

@@ -24,7 +24,7 @@ const SCRATCH_OCTETS = 64
  * TCP addresses that a later process may take over (SO_REUSEPORT), which node:net can't open: its
  * `listen` is given the bound socket instead.
  */
-export class SharedPorts {
+export class ReusePortBinder {
   readonly #libc: Libc
   readonly #takesOver: boolean
   readonly #scratch: Uint8Array = new Uint8Array(SCRATCH_OCTETS)

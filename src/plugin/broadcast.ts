@@ -6,7 +6,7 @@
  *
  * What lies in SharedArrayBuffers is shared, the rest is copied for each thread.
  */
-export interface Feed<T> {
+export interface Broadcast<T> {
   /** On the control thread. Threads that start later get the last value. */
   publish(value: T): void
   /**

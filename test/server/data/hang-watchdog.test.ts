@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Pulse } from '../../../src/server/data/pulse.ts'
+import { HangWatchdog } from '../../../src/server/data/hang-watchdog.ts'
 
 const STILL = Array.from({ length: 10 }, () => 5)
 const LONG_STILL = Array.from({ length: 100 }, () => 5)
@@ -41,7 +41,7 @@ const CASES = [
 
 for (const { name, usesMs = LOOP, given, want } of CASES) {
   t.test(name, async (t) => {
-    const pulse = new Pulse()
+    const pulse = new HangWatchdog()
     const said = given.flatMap((turns, second) => {
       return pulse.check(turns, () => 12_345 + second * usesMs) === '' ? [] : [second]
     })
@@ -55,7 +55,7 @@ t.test('it says for how long, and what the thread used', async (t) => {
     [NOTHING, 'no turn in 60 s, 0 s of processor time'],
     [UNKNOWN, 'no turn in 10 s'],
   ] as const) {
-    const pulse = new Pulse()
+    const pulse = new HangWatchdog()
     const said = [5, ...LONG_STILL].map((turns, second) =>
       pulse.check(turns, () => second * usesMs),
     )

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { containing } from '../../src/telemetry/contain.ts'
+import { guarding } from '../../src/telemetry/guard.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 
 t.test('a fault costs one run and one line', async (t) => {
@@ -9,7 +9,7 @@ t.test('a fault costs one run and one line', async (t) => {
     (line) => lines.push(line),
     () => false,
   )
-  const contained = containing(log, 'Reloading f')
+  const contained = guarding(log, 'Reloading f')
   const line = (fault: string) =>
     `[ERROR] plugin/x: Reloading f failed, what was good before stays: ${fault}`
   const boom = (): never => {

@@ -12,7 +12,7 @@ const STILL_LOOKS_MAX = 60
  * control thread stands still too (a suspended machine, a stopped process), there are no checks. It asks how much
  * processor time the thread used: on a machine without a free processor, a sound thread uses little.
  */
-export class Pulse {
+export class HangWatchdog {
   #turns = 0
   #stillLooks = 0
   /** Processor time of the thread at the first check without a turn. */

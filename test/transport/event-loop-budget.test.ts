@@ -1,16 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { Turns } from '../../src/transport/turns.ts'
+import { EventLoopBudget } from '../../src/transport/event-loop-budget.ts'
 
 /** Uses the turn up. */
-function spend(turns: Turns): void {
+function spend(turns: EventLoopBudget): void {
   while (!turns.isOver());
 }
 
 t.test(
   'a turn is over after two milliseconds, and the next turn of the loop has a new one',
   async (t) => {
-    const turns = new Turns()
+    const turns = new EventLoopBudget()
     const startMs = performance.now()
     t.equal(turns.isOver(), false)
     spend(turns)
@@ -23,7 +23,7 @@ t.test(
 
 /** Runs that use up their turns and wait again; the names of their connections, `network.client.connection`, in order. */
 async function order(names: readonly string[], count: number): Promise<string[]> {
-  const turns = new Turns()
+  const turns = new EventLoopBudget()
   const ran: string[] = []
   spend(turns)
   for (const name of names) {
@@ -56,7 +56,7 @@ t.test('turns are those of networks, then of clients, then of connections', asyn
 })
 
 t.test('several that wait have parts of one turn', async (t) => {
-  const turns = new Turns()
+  const turns = new EventLoopBudget()
   const slices: number[] = []
   spend(turns)
   for (const name of ['a', 'b', 'c']) {
@@ -71,7 +71,7 @@ t.test('several that wait have parts of one turn', async (t) => {
 })
 
 t.test('accepting has as much time as the turn before, and no more', async (t) => {
-  const turns = new Turns()
+  const turns = new EventLoopBudget()
   const peer = { network: 'a', client: 'a' }
   const waits: number[] = []
   const run = (): void => {

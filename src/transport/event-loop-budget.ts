@@ -22,7 +22,7 @@ type Run = () => void
  * Networks are served in turn, so are the clients of a network, and the connections of a client. A client with a hundred
  * connections gets no more time than a client with one.
  */
-export class Turns {
+export class EventLoopBudget {
   /** When the turn under way is over; 0 = none has begun. */
   #endMs = 0
   /** When the connection that is served has to wait again, if others do. */

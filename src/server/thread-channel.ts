@@ -1,27 +1,27 @@
+import type { Broadcast } from '../plugin/broadcast.ts'
 import { CounterSlots, type SlotLabels } from '../plugin/counter-slots.ts'
-import type { Feed } from '../plugin/feed.ts'
 import type { RecordWriter } from '../telemetry/records.ts'
 
 /**
  * What the setups of one instance share between threads. Setups run in every thread over the same
  * tokens, so the n-th feed, uplink or counters of one is that of all others.
  */
-export interface Wiring {
-  feed<T>(follow: (value: T) => void): Feed<T>
-  uplink(receive: (text: string) => void): (text: string) => void
-  recordUplink(receive: (octets: Uint8Array) => void): RecordWriter | undefined
+export interface ThreadChannel {
+  broadcast<T>(follow: (value: T) => void): Broadcast<T>
+  toControl(receive: (text: string) => void): (text: string) => void
+  entriesToControl(receive: (octets: Uint8Array) => void): RecordWriter | undefined
   counters(): CounterSlots
 }
 
 /** The control thread's end of an instance's wiring; enough for a process that has no other thread. */
-export class ControlWiring implements Wiring {
+export class ControlChannel implements ThreadChannel {
   /** Called with each value published, once it is set: posts it to the data threads. */
   onPublish: (index: number, value: unknown) => void = () => {}
   readonly #values: { isSet: boolean; value: unknown }[] = []
-  readonly #uplinks: ((octets: Buffer) => void)[] = []
+  readonly #toControls: ((octets: Buffer) => void)[] = []
   readonly #counters: CounterSlots[] = []
 
-  feed<T>(_follow: (value: T) => void): Feed<T> {
+  broadcast<T>(_follow: (value: T) => void): Broadcast<T> {
     const index = this.#values.push({ isSet: false, value: undefined }) - 1
     return {
       publish: (value) => {
@@ -32,13 +32,13 @@ export class ControlWiring implements Wiring {
     }
   }
 
-  uplink(receive: (text: string) => void): (text: string) => void {
-    this.#uplinks.push((octets) => receive(octets.toString()))
+  toControl(receive: (text: string) => void): (text: string) => void {
+    this.#toControls.push((octets) => receive(octets.toString()))
     return receive
   }
 
-  recordUplink(receive: (octets: Uint8Array) => void): undefined {
-    this.#uplinks.push(receive)
+  entriesToControl(receive: (octets: Uint8Array) => void): undefined {
+    this.#toControls.push(receive)
     return undefined
   }
 
@@ -56,8 +56,8 @@ export class ControlWiring implements Wiring {
   }
 
   /** Takes what a data thread sent up. */
-  receive(uplink: number, octets: Buffer): void {
-    this.#uplinks[uplink]?.(octets)
+  receive(toControl: number, octets: Buffer): void {
+    this.#toControls[toControl]?.(octets)
   }
 
   includeCounters(index: number, labels: SlotLabels, counters: Float64Array): void {
@@ -66,40 +66,40 @@ export class ControlWiring implements Wiring {
 }
 
 /** What a data thread's wiring needs of the thread. */
-export interface DataWiringHooks {
+export interface DataChannelHooks {
   /** Follows what has been published up to now. */
   catchUp(): void
-  send(uplink: number, text: string): void
+  send(toControl: number, text: string): void
   /** The way up of records for uplink `uplink`. */
-  recordsTo(uplink: number): RecordWriter
+  recordsTo(toControl: number): RecordWriter
   /** Lets the control thread know of a new slot. */
   announce(index: number, labels: SlotLabels, counters: Float64Array): void
 }
 
 /** A data thread's end. */
-export class DataWiring implements Wiring {
-  readonly #hooks: DataWiringHooks
+export class DataChannel implements ThreadChannel {
+  readonly #hooks: DataChannelHooks
   readonly #follows: ((value: unknown) => void)[] = []
-  #uplinkCount = 0
+  #toControlCount = 0
   #counterCount = 0
 
-  constructor(hooks: DataWiringHooks) {
+  constructor(hooks: DataChannelHooks) {
     this.#hooks = hooks
   }
 
-  feed<T>(follow: (value: T) => void): Feed<T> {
+  broadcast<T>(follow: (value: T) => void): Broadcast<T> {
     // The same setup published it: it is a T.
     this.#follows.push(follow as (value: unknown) => void)
     return { publish: () => {}, catchUp: () => this.#hooks.catchUp() }
   }
 
-  uplink(_receive: (text: string) => void): (text: string) => void {
-    const index = this.#uplinkCount++
+  toControl(_receive: (text: string) => void): (text: string) => void {
+    const index = this.#toControlCount++
     return (text) => this.#hooks.send(index, text)
   }
 
-  recordUplink(_receive: (octets: Uint8Array) => void): RecordWriter {
-    return this.#hooks.recordsTo(this.#uplinkCount++)
+  entriesToControl(_receive: (octets: Uint8Array) => void): RecordWriter {
+    return this.#hooks.recordsTo(this.#toControlCount++)
   }
 
   counters(): CounterSlots {

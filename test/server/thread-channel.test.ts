@@ -1,28 +1,28 @@
 import t from 'tap'
-import type { Feed } from '../../src/plugin/feed.ts'
-import { ControlWiring, DataWiring, type Wiring } from '../../src/server/wiring.ts'
+import type { Broadcast } from '../../src/plugin/broadcast.ts'
+import { ControlChannel, DataChannel, type ThreadChannel } from '../../src/server/thread-channel.ts'
 import { transaction } from '../support/transaction.ts'
 
 /** What the setups of one instance wire, the same in every thread. */
-function setUp(wiring: Wiring) {
+function setUp(channel: ThreadChannel) {
   const followed: string[] = []
   const received: string[] = []
-  const first: Feed<string> = wiring.feed((value) => followed.push(`first ${value}`))
-  const counters = wiring.counters()
+  const first: Broadcast<string> = channel.broadcast((value) => followed.push(`first ${value}`))
+  const counters = channel.counters()
   counters.length = 2
-  const up = wiring.uplink((text) => received.push(`up ${text}`))
-  const second: Feed<number> = wiring.feed((value) => followed.push(`second ${value}`))
-  const down = wiring.uplink((text) => received.push(`down ${text}`))
-  const records = wiring.recordUplink((octets) => received.push(`records ${octets.join()}`))
+  const up = channel.toControl((text) => received.push(`up ${text}`))
+  const second: Broadcast<number> = channel.broadcast((value) => followed.push(`second ${value}`))
+  const down = channel.toControl((text) => received.push(`down ${text}`))
+  const records = channel.entriesToControl((octets) => received.push(`records ${octets.join()}`))
   return { followed, received, first, second, counters, up, down, records }
 }
 
 /** A control thread and a data thread, with what goes between them. */
 function pair() {
-  const control = new ControlWiring()
+  const control = new ControlChannel()
   const here = setUp(control)
   const events: string[] = []
-  const data = new DataWiring({
+  const data = new DataChannel({
     catchUp: () => events.push('catch up'),
     send: (uplink, text) => control.receive(uplink, Buffer.from(text)),
     recordsTo: (uplink) => {
@@ -64,7 +64,7 @@ t.test('a thread that comes late gets the last values', async (t) => {
 })
 
 t.test('a value is set before others are told of it', async (t) => {
-  const control = new ControlWiring()
+  const control = new ControlChannel()
   const { first } = setUp(control)
   let seen: unknown
   control.onPublish = () => {

@@ -1,11 +1,11 @@
 /** The uplink of log lines: whole lines, newlines included. */
-export const LINE_UPLINK = 0xffff
+export const LINES_TO_CONTROL = 0xffff
 
 const GENERATION_MASK = 0x7fff
 
 /** Tag of an uplink's texts in a thread's ring: the instance in the high half, the uplink in the low. */
-export function uplinkTag(generation: number, uplink: number): number {
-  return (generation & GENERATION_MASK) * 0x10000 + uplink
+export function toControlTag(generation: number, toControl: number): number {
+  return (generation & GENERATION_MASK) * 0x10000 + toControl
 }
 
 /** The instance that a tag belongs to, out of those that there are. */
@@ -13,6 +13,6 @@ export function isOfGeneration(tag: number, generation: number): boolean {
   return tag >>> 16 === (generation & GENERATION_MASK)
 }
 
-export function uplinkOf(tag: number): number {
+export function toControlOf(tag: number): number {
   return tag & 0xffff
 }

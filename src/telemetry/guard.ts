@@ -1,14 +1,14 @@
 import type { Logger } from './log.ts'
 
 /** Runs something that may fail; resolves when it is over, and never rejects. */
-export type Contained = (work: () => void | Promise<void>) => Promise<void>
+export type Guarded = (work: () => void | Promise<void>) => Promise<void>
 
 /**
  * For what timers and watches call, where an exception would end the process: a fault that nobody
  * foresaw costs that one run, and a line in the log that begins with `what` (`Looking for changes of
  * FILE`). The same fault again, before a run went well, is not told again.
  */
-export function containing(log: Logger, what: string): Contained {
+export function guarding(log: Logger, what: string): Guarded {
   let lastFault = ''
   return async (work) => {
     try {
