@@ -17,7 +17,7 @@ export const RATE = 128
 export const RATE_FIRST = 32
 
 /** One connection. */
-export interface Place {
+export interface ClientPlace {
   /** True if it does not use a place that clients without a reservation share. */
   isReserved: boolean
   readonly client: string
@@ -34,7 +34,7 @@ export class ClientPlaces {
   /** Each is a client of its own, with reserved places. */
   readonly #reserved: ReadonlySet<string>
   /** By client, the oldest first. */
-  readonly #clients = new Map<string, Set<Place>>()
+  readonly #clients = new Map<string, Set<ClientPlace>>()
   /** When each was served last, monotonic. */
   readonly #regulars = new Map<string, number>()
   /** Places in use that are not reserved. */
@@ -57,7 +57,7 @@ export class ClientPlaces {
    * Returns a place for a connection from `address`, and ends another connection if needed. Undefined if connections
    * arrive too fast: reading their requests would take too long.
    */
-  admit(address: string, nowMs: number, end: () => void): Place | undefined {
+  admit(address: string, nowMs: number, end: () => void): ClientPlace | undefined {
     const exact = exactAddress(address)
     const client = this.#reserved.has(exact) ? exact : clientOf(exact)
     const isReserved = this.isRegular(client)
@@ -100,7 +100,7 @@ export class ClientPlaces {
   }
 
   /** Frees a place; does nothing if it was evicted. */
-  leave(place: Place): void {
+  leave(place: ClientPlace): void {
     const places = this.#clients.get(place.client)
     if (places?.delete(place) !== true) return
     if (!place.isReserved) this.#shared--
@@ -108,7 +108,7 @@ export class ClientPlaces {
   }
 
   /** Notes that a request was answered: the client becomes regular, if one more can. */
-  noteServed({ client }: Place, nowMs: number): void {
+  noteServed({ client }: ClientPlace, nowMs: number): void {
     if (isLoopback(client) || this.#reserved.has(client)) return
     if (!this.#regulars.has(client) && !this.#hasRoom(nowMs)) return
     this.#regulars.set(client, nowMs)
@@ -132,7 +132,7 @@ export class ClientPlaces {
     return false
   }
 
-  #evict(places: ReadonlySet<Place>): void {
+  #evict(places: ReadonlySet<ClientPlace>): void {
     const [oldest] = places
     if (oldest === undefined) return
     this.leave(oldest)
@@ -140,8 +140,8 @@ export class ClientPlaces {
   }
 
   /** The places of the client that has the most, regular ones excepted. */
-  #largest(): ReadonlySet<Place> {
-    let largest: ReadonlySet<Place> = new Set()
+  #largest(): ReadonlySet<ClientPlace> {
+    let largest: ReadonlySet<ClientPlace> = new Set()
     for (const [client, places] of this.#clients) {
       if (places.size > largest.size && !this.isRegular(client)) largest = places
     }

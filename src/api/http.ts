@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isIP, type Socket } from 'node:net'
 import { acceptQueued } from '../base/accept-queued.ts'
 import type { HttpReply } from '../plugin/directive.ts'
-import { ClientPlaces, type Place } from './client-places.ts'
+import { type ClientPlace, ClientPlaces } from './client-places.ts'
 import { nodeAddresses } from './node-addresses.ts'
 
 /** One GET endpoint. */
@@ -73,7 +73,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpListener> {
 
 /** A connection. */
 interface Client {
-  readonly place: Place
+  readonly place: ClientPlace
   /** A request is being answered. */
   isBusy: boolean
   /** A request has come. */

@@ -1,4 +1,4 @@
-import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
+import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { Query } from '../dns/message/query.ts'
 import { NOTIFY_REPLY_OCTETS, type NotifyReceiver } from '../operator/notify/notify-receiver.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -22,7 +22,7 @@ const CLOSE_MS = 500
 
 /** Opens the addresses for NOTIFYs, UDP and TCP each. Rejects with the system's error where one can't be had. */
 export async function openNotifyPort(
-  addresses: readonly Endpoint[],
+  addresses: readonly HostPort[],
   receiver: NotifyReceiver,
   log: Logger,
 ): Promise<readonly Listener[]> {
@@ -40,7 +40,7 @@ export async function openNotifyPort(
       // TCP may have drawn the port.
       const udp = { host, port: tcp.port, handler, drainMs: CLOSE_MS }
       listeners.push(await listenDgram(udp))
-      log.info(`operator: listening for NOTIFY on ${printEndpoint({ host, port: tcp.port })}`)
+      log.info(`operator: listening for NOTIFY on ${printHostPort({ host, port: tcp.port })}`)
     }
   } catch (error) {
     for (const listener of listeners) await listener.close()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { printDuration, scanDuration } from '../base/duration.ts'
-import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
+import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { type Cidr, printAddress, scanAddress, scanCidr } from '../dns/text/address.ts'
 import type { DelegationRole } from '../operator/decide.ts'
 import type { OperatorSettings } from '../operator/operator.ts'
@@ -18,7 +18,7 @@ export interface OperatorArgs {
   readonly metricsAddress: string
   readonly probeAddress: string
   /** Where NOTIFYs are taken; a host '' = every address. Empty = nowhere. */
-  readonly notifyAddresses: readonly Endpoint[]
+  readonly notifyAddresses: readonly HostPort[]
   /** '' = the cluster that we run in. */
   readonly kubeconfig: string
   /** '' = the current one. */
@@ -267,10 +267,10 @@ function networks(name: string, get: Get): readonly Cidr[] {
 }
 
 /** Each of them IP:PORT or :PORT; `0` = none. */
-function notifyAddresses(name: string, get: Get): readonly Endpoint[] {
+function notifyAddresses(name: string, get: Get): readonly HostPort[] {
   const words = wordsOf(get(name))
   if (words.join() === '0') return []
-  const found = new Map<string, Endpoint>()
+  const found = new Map<string, HostPort>()
   for (const word of words) {
     const [, bracketed, plain = bracketed ?? '', port = ''] =
       /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(word) ?? []
@@ -285,7 +285,7 @@ function notifyAddresses(name: string, get: Get): readonly Endpoint[] {
     }
     const host = address === undefined ? '' : printAddress(address.bytes, address.family)
     const endpoint = { host, port: Number(port) }
-    found.set(printEndpoint(endpoint), endpoint)
+    found.set(printHostPort(endpoint), endpoint)
   }
   return [...found.values()]
 }

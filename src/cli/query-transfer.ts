@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto'
 import { systemTimers } from '../base/timers.ts'
 import { askPrimary } from '../client/ask-primary.ts'
-import type { Endpoint } from '../dns/endpoint.ts'
+import type { HostPort } from '../dns/host-port.ts'
 import { Opcode, printRcode, Rcode, RRType } from '../dns/iana/index.ts'
 import { composeMessage, type Message, parseMessage, printRecord } from '../dns/message/message.ts'
 import { RequestSigner } from '../dns/tsig/request-signer.ts'
-import { TransferFault } from '../zone/inbound/transfer-reader.ts'
+import { TransferFault } from '../xfr/in/transfer-reader.ts'
 import type { QueryArgs } from './query-args.ts'
 
 const TOTAL_MS = 2 * 60 * 60 * 1000
@@ -17,7 +17,7 @@ const OCTETS_MAX = 2 ** 40
  */
 export async function printTransfer(
   args: QueryArgs,
-  server: Endpoint,
+  server: HostPort,
   out: (text: string) => void,
 ): Promise<string> {
   const { name, type, rrclass, key, timeoutSeconds } = args

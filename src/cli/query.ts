@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { systemClock } from '../base/clock.ts'
 import { type Answered, ask, PAYLOAD_OCTETS } from '../client/ask.ts'
 import { composeClientSubnet } from '../dns/edns/client-subnet.ts'
-import type { Endpoint } from '../dns/endpoint.ts'
+import type { HostPort } from '../dns/host-port.ts'
 import { OptionCode, Rcode, RRType } from '../dns/iana/index.ts'
 import {
   EDNS_DNSSEC_OK,
@@ -57,7 +57,7 @@ export async function runQuery(
 
 async function runTransfer(
   args: QueryArgs,
-  server: Endpoint,
+  server: HostPort,
   out: (text: string) => void,
   err: (text: string) => void,
 ): Promise<number> {
@@ -80,7 +80,7 @@ async function addressOf(server: string): Promise<string | undefined> {
 /** The reply; failures go to `err` in dig's words. */
 async function askServer(
   args: QueryArgs,
-  server: Endpoint,
+  server: HostPort,
   err: (text: string) => void,
 ): Promise<Reply | undefined> {
   const tries = args.tcp ? 0 : args.tries
@@ -128,7 +128,7 @@ function printShort(message: Message, out: (text: string) => void): void {
 function printLong(
   { message, octets, overTcp }: Reply,
   { server }: QueryArgs,
-  { host, port }: Endpoint,
+  { host, port }: HostPort,
   elapsedMs: number,
   args: readonly string[],
   out: (text: string) => void,

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import type { Timers } from '../base/timers.ts'
-import type { Endpoint } from '../dns/endpoint.ts'
-import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
+import type { HostPort } from '../dns/host-port.ts'
+import { TransferFault, UNREACHED } from '../xfr/in/transfer-reader.ts'
 
 const LENGTH_OCTETS = 2
 /** Longest wait for a connection. */
@@ -9,7 +9,7 @@ export const CONNECT_MS = 5000
 const EMPTY = Buffer.alloc(0)
 
 export interface Ask {
-  readonly primary: Endpoint
+  readonly primary: HostPort
   /** Address that we ask from; '' = any. */
   readonly source: string
   readonly query: Uint8Array

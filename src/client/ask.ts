@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { systemClock } from '../base/clock.ts'
-import type { Endpoint } from '../dns/endpoint.ts'
+import type { HostPort } from '../dns/host-port.ts'
 import { Opcode, printRcode, Rcode, RRClass } from '../dns/iana/index.ts'
 import {
   composeMessage,
@@ -19,7 +19,7 @@ export const PAYLOAD_OCTETS = 1232
 
 /** A query, and how it is asked. */
 export interface Asked {
-  readonly server: Endpoint
+  readonly server: HostPort
   /** Its id is drawn anew. */
   readonly query: Omit<Message, 'id'>
   /** Longest wait for one reply over UDP, and for everything over TCP. */

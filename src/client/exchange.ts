@@ -1,10 +1,10 @@
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
-import type { Endpoint } from '../dns/endpoint.ts'
+import type { HostPort } from '../dns/host-port.ts'
 
 /** Whom to send to, and how long to wait. */
 export interface ExchangeOptions {
-  readonly server: Endpoint
+  readonly server: HostPort
   readonly timeoutMs: number
   /** Address that we send from; absent or '' = any. */
   readonly source?: string

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
-import type { Endpoint } from '../dns/endpoint.ts'
+import type { HostPort } from '../dns/host-port.ts'
 import { Opcode, RRClass, RRType } from '../dns/iana/index.ts'
 import { composeMessage, parseMessage, type ResourceRecord } from '../dns/message/message.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
@@ -11,7 +11,7 @@ import {
   TransferFault,
   type TransferFilter,
   TransferReader,
-} from '../zone/inbound/transfer-reader.ts'
+} from '../xfr/in/transfer-reader.ts'
 import { type Asking, askPrimary } from './ask-primary.ts'
 
 /** Longest silence of a primary, and longest transfer; unless the caller has less patience. */
@@ -23,7 +23,7 @@ export const TRANSFER_OCTETS_MAX = 512 * 1024 * 1024
 export interface Fetch {
   /** Lower-case wire form. */
   readonly zone: Uint8Array
-  readonly primary: Endpoint
+  readonly primary: HostPort
   /** '' = any address of ours. */
   readonly source: string
   readonly key: TsigKey | undefined

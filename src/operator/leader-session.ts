@@ -1,4 +1,4 @@
-import { printEndpoint } from '../dns/endpoint.ts'
+import { printHostPort } from '../dns/host-port.ts'
 import { ApiError } from '../kube/api.ts'
 import { createInlineClient } from '../kube/inline-kubeconfig.ts'
 import { WorkQueue, type WorkResult } from '../kube/work-queue.ts'
@@ -182,7 +182,7 @@ function createPeers(
     clock,
     timers,
     follow: (peer, key) => {
-      if (key === undefined) log.warning(unsignedPeer(printEndpoint(peer)))
+      if (key === undefined) log.warning(unsignedPeer(printHostPort(peer)))
       return new PeerFollower({ peer, key, hostBounds: settings, ...means })
     },
   })

@@ -1,4 +1,4 @@
-import { DNS_PORT } from '../dns/endpoint.ts'
+import { DNS_PORT } from '../dns/host-port.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
 import { scanHost } from '../record/validate/names.ts'
 

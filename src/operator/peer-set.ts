@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
-import { printEndpoint } from '../dns/endpoint.ts'
+import { printHostPort } from '../dns/host-port.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
 import { TokenBucket } from '../kube/token-bucket.ts'
 import { NOTIFY_GAP_MS, type PeerFollower } from '../peering/peer.ts'
@@ -9,7 +9,7 @@ import { keyIdOf } from './key-id.ts'
 import type { Nameserver } from './nameserver.ts'
 import type { NotifySource } from './notify/notify-receiver.ts'
 import type { HastenOutcome } from './notify/outcome.ts'
-import type { Peer, PeerAnswer, PeerDirectory, PeerState } from './peers.ts'
+import type { OperatorPeer, PeerAnswer, PeerDirectory, PeerState } from './peers.ts'
 import type { Provider } from './provider-secret.ts'
 
 /** A peer that was heard within this time is not called silent: one lost packet is no outage, and telling of it costs writes. */
@@ -19,7 +19,7 @@ const CHECK_MS = 1000
 const HASTENED_MAX = 100
 
 /** What is needed of a PeerFollower. */
-export type Follower = Pick<
+export type PeerFollowerView = Pick<
   PeerFollower,
   | 'start'
   | 'close'
@@ -40,7 +40,7 @@ export type Follower = Pick<
 >
 
 export interface PeerSetParts {
-  readonly follow: (nameserver: Nameserver, key: TsigKey | undefined) => Follower
+  readonly follow: (nameserver: Nameserver, key: TsigKey | undefined) => PeerFollowerView
   /** A peer has something new for that record, or was heard or not heard for some time. */
   readonly onEvent: (key: string) => void
   /** How long the endpoints of a silent peer are kept: it is called silent before they go, and so heard again after. */
@@ -66,7 +66,7 @@ export class PeerSet implements PeerDirectory {
     this.#stopChecks = parts.timers.every(CHECK_MS, () => this.#check())
   }
 
-  peersFor(key: string, rootHost: string, provider: Provider): readonly Peer[] {
+  peersFor(key: string, rootHost: string, provider: Provider): readonly OperatorPeer[] {
     const { nameservers, tsigKey } = provider
     const before = this.#byRecord.get(key) ?? []
     const peers = nameservers.map((nameserver) => this.#follow(nameserver, tsigKey))
@@ -112,7 +112,7 @@ export class PeerSet implements PeerDirectory {
     const known = this.#entries.get(id)
     if (known !== undefined) return known
     const follower = this.#parts.follow(nameserver, key)
-    const place = { id, address: printEndpoint(nameserver), keyId: keyIdOrNone(key) }
+    const place = { id, address: printHostPort(nameserver), keyId: keyIdOrNone(key) }
     const peer = new FollowedPeer(place, follower, this.#parts)
     this.#entries.set(id, peer)
     follower.start()
@@ -131,12 +131,12 @@ export class PeerSet implements PeerDirectory {
 }
 
 /** One nameserver, and the records that want to know of it. */
-class FollowedPeer implements Peer {
+class FollowedPeer implements OperatorPeer {
   readonly id: string
   readonly address: string
   /** '' = there is none. */
   readonly keyId: string
-  readonly #follower: Follower
+  readonly #follower: PeerFollowerView
   readonly #parts: PeerSetParts
   readonly #startMs: number
   readonly #unsubscribe: () => void
@@ -148,7 +148,7 @@ class FollowedPeer implements Peer {
 
   constructor(
     { id, address, keyId }: Pick<FollowedPeer, 'id' | 'address' | 'keyId'>,
-    follower: Follower,
+    follower: PeerFollowerView,
     parts: PeerSetParts,
   ) {
     this.id = id
@@ -256,7 +256,7 @@ class FollowedPeer implements Peer {
 
 /** What a follower is made from: another key makes another one. */
 function identify(nameserver: Nameserver, key: TsigKey | undefined): string {
-  return `${printEndpoint(nameserver)} ${keyIdOrNone(key)}`
+  return `${printHostPort(nameserver)} ${keyIdOrNone(key)}`
 }
 
 function keyIdOrNone(key: TsigKey | undefined): string {

@@ -22,7 +22,7 @@ export type PeerAnswer =
   | { readonly kind: 'silent'; readonly reason: string; readonly word: PeerState | undefined }
 
 /** A nameserver that other sites are followed by. */
-export interface Peer {
+export interface OperatorPeer {
   /** `192.0.2.1:53`, `[2001:db8::1]:53`, `ns1.example.org:53`. */
   readonly address: string
   /** What it says of `rootHost`, a host as in `SiteState`, as far as it is known here. */
@@ -35,7 +35,7 @@ export interface PeerDirectory {
    * In the order of the provider's nameservers. `key` is the record that wants to know of `rootHost`: when something changes
    * there, it is looked at again.
    */
-  peersFor(key: string, rootHost: string, provider: Provider): readonly Peer[]
+  peersFor(key: string, rootHost: string, provider: Provider): readonly OperatorPeer[]
   /** The record wants to know of nothing any more. */
   forget(key: string): void
 }

@@ -1,4 +1,4 @@
-import { printEndpoint } from '../dns/endpoint.ts'
+import { printHostPort } from '../dns/host-port.ts'
 import { scanName } from '../dns/name/name.ts'
 import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../dns/tsig/key.ts'
@@ -71,7 +71,7 @@ function readNameservers(text: string): readonly Nameserver[] | string {
   for (const word of words) {
     const nameserver = scanNameserver(word)
     if (typeof nameserver === 'string') return `NAMESERVERS: ${nameserver}`
-    nameservers.set(printEndpoint(nameserver), nameserver)
+    nameservers.set(printHostPort(nameserver), nameserver)
   }
   return [...nameservers.values()]
 }

@@ -75,7 +75,7 @@ export interface Troubles {
 const NO_TROUBLES: Troubles = { conflicts: [], leftOut: [], refused: [] }
 
 /** Wants to know what became of a record. */
-export interface Listener {
+export interface ReconcileListener {
   /** A record of ours was looked at. */
   reconciled(record: ApiObject, plan: Plan, troubles: Troubles): void
   /** A record is gone, or not ours. */
@@ -87,7 +87,7 @@ export interface ReconcilerParts {
   readonly writer: Writer
   readonly peers: PeerDirectory
   readonly clock: Clock
-  readonly listener: Listener
+  readonly listener: ReconcileListener
   /** Who we are to our peers. */
   readonly site: string
   readonly bounds: RequeueBounds

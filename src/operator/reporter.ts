@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { OperatorMetrics } from './metrics.ts'
 import { itemsOf, mappingOf, metadataOf } from './object.ts'
 import type { Plan } from './plan.ts'
-import type { Listener, Troubles } from './reconcile.ts'
+import type { ReconcileListener, Troubles } from './reconcile.ts'
 import { shortHash } from './short-hash.ts'
 
 /** Lines about one record that are told one by one. */
@@ -16,7 +16,7 @@ const CONFLICT = 'EndpointConflict'
 const REFUSED = 'EndpointRefused'
 
 /** Reports what becomes of records, in Events, metrics and the log. */
-export class Reporter implements Listener {
+export class Reporter implements ReconcileListener {
   readonly #events: Pick<EventRecorder, 'record'>
   readonly #metrics: OperatorMetrics
   readonly #log: Logger

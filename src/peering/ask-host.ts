@@ -1,5 +1,5 @@
 import { ask, questionOf } from '../client/ask.ts'
-import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
+import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { printRcode, Rcode, RRType } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSubdomain, nameKey, printName, scanName } from '../dns/name/name.ts'
@@ -74,12 +74,12 @@ export async function askHost(
 ): Promise<AskedHost> {
   const [server] = await resolvePeer(peer)
   if (server === undefined) return { kind: 'failed', reason: `there is no host ${peer.host}` }
-  return askHostAt(server, printEndpoint(peer), rootHost, options)
+  return askHostAt(server, printHostPort(peer), rootHost, options)
 }
 
 /** As `askHost`, of a peer whose address is known. `peer`: what it is called. */
 export async function askHostAt(
-  server: Endpoint,
+  server: HostPort,
   peer: string,
   rootHost: string,
   options: AskHostOptions,
@@ -196,7 +196,7 @@ class Chains {
 }
 
 async function askOne(
-  server: Endpoint,
+  server: HostPort,
   name: string,
   type: number,
   { key, source = '', signal }: AskHostOptions,

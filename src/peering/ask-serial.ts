@@ -1,10 +1,10 @@
 import { ask, questionOf } from '../client/ask.ts'
-import type { Endpoint } from '../dns/endpoint.ts'
+import type { HostPort } from '../dns/host-port.ts'
 import { printRcode, Rcode, RRClass, RRType } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
 import { KDRNT_ZONE } from '../record/local-zone.ts'
-import { soaSerial } from '../zone/inbound/transfer-reader.ts'
+import { soaSerial } from '../xfr/in/transfer-reader.ts'
 import type { ZoneRecords } from '../zone/zonefile/records.ts'
 
 /** One question, and how often it is sent. */
@@ -20,7 +20,7 @@ export interface AskSerialOptions {
 
 /** The serial of a server's zone kdrnt; a string says why there is none. Never rejects. */
 export async function askSerial(
-  server: Endpoint,
+  server: HostPort,
   options: AskSerialOptions,
 ): Promise<number | string> {
   const answered = await ask({

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises'
-import { type Endpoint, splitHostPort } from '../dns/endpoint.ts'
+import { type HostPort, splitHostPort } from '../dns/host-port.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
 import { scanHost } from '../record/validate/names.ts'
 
@@ -38,7 +38,7 @@ async function resolveBySystem(host: string): Promise<readonly string[]> {
 export async function resolvePeer(
   { host, port }: PeerAddress,
   resolve: Resolve = resolveBySystem,
-): Promise<Endpoint[]> {
+): Promise<HostPort[]> {
   if (scanAddress(host) !== undefined) return [{ host, port }]
   const found = await resolve(host).catch(() => [])
   return found.slice(0, ADDRESSES_MAX).map((address) => ({ host: address, port }))

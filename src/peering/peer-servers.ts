@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import type { Endpoint } from '../dns/endpoint.ts'
+import type { HostPort } from '../dns/host-port.ts'
 import { type PeerAddress, resolvePeer } from './peer-address.ts'
 
 /** Until a host name is resolved again though its address answers. */
@@ -9,7 +9,7 @@ const RESOLVE_MS = 5 * 60_000
 export class PeerServers {
   readonly #peer: PeerAddress
   readonly #clock: Clock
-  #servers: readonly Endpoint[] = []
+  #servers: readonly HostPort[] = []
   #resolvedMs = Number.NEGATIVE_INFINITY
 
   constructor(peer: PeerAddress, clock: Clock) {
@@ -18,7 +18,7 @@ export class PeerServers {
   }
 
   /** The one to ask; undefined = none is known, or not yet. */
-  get first(): Endpoint | undefined {
+  get first(): HostPort | undefined {
     return this.#servers[0]
   }
 
@@ -27,11 +27,11 @@ export class PeerServers {
   }
 
   /** As `first`, of addresses that are not too old. */
-  async resolve(): Promise<Endpoint | undefined> {
+  async resolve(): Promise<HostPort | undefined> {
     const nowMs = this.#clock.monotonic()
     if (nowMs - this.#resolvedMs < RESOLVE_MS) return this.first
     const found = await resolvePeer(this.#peer)
-    const isSame = (a: Endpoint, b: Endpoint): boolean => a.host === b.host
+    const isSame = (a: HostPort, b: HostPort): boolean => a.host === b.host
     const known = this.#servers.filter((old) => found.some((server) => isSame(old, server)))
     const added = found.filter((server) => !known.some((old) => isSame(old, server)))
     // A resolver that fails takes no address away that answered.
@@ -41,7 +41,7 @@ export class PeerServers {
   }
 
   /** It did not answer: perhaps another of the addresses does, and perhaps the peer has moved. */
-  pass(server: Endpoint): void {
+  pass(server: HostPort): void {
     this.#servers = [...this.#servers.slice(1), server]
     this.#resolvedMs = Number.NEGATIVE_INFINITY
   }

@@ -1,11 +1,11 @@
 import { writeMoment } from '../base/moment.ts'
 import { runInSlices } from '../base/slices.ts'
 import type { Fetching } from '../client/fetch-zone.ts'
-import { type Endpoint, printEndpoint } from '../dns/endpoint.ts'
+import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSerialAfter } from '../dns/serial.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
-import { TransferFault, UNREACHED } from '../zone/inbound/transfer-reader.ts'
+import { TransferFault, UNREACHED } from '../xfr/in/transfer-reader.ts'
 import { askHostAt } from './ask-host.ts'
 import { apexSoa, askSerial } from './ask-serial.ts'
 import { type CachedPeer, identityOf } from './cache/kept-peer.ts'
@@ -90,7 +90,7 @@ export class PeerFollower {
   constructor(options: PeerFollowerOptions) {
     const { clock, peer, log } = options
     this.#options = options
-    this.#address = printEndpoint(peer)
+    this.#address = printHostPort(peer)
     this.#servers = new PeerServers(peer, clock)
     this.#zone = new PeerZone(this.#address)
     this.#refusals = new Refusals({ peer: this.#address, log, clock })
@@ -324,7 +324,7 @@ export class PeerFollower {
     if (this.#generation === 'v1' && !this.#aborting.signal.aborted) this.#hosts.tick()
   }
 
-  async #takeSerial(server: Endpoint, serial: number): Promise<void> {
+  async #takeSerial(server: HostPort, serial: number): Promise<void> {
     if (this.#generation === 'v1') this.#hosts.hurry()
     if (this.#generation !== 'v1' || this.#soa !== undefined || this.#isTransferDue()) {
       await this.#transfer(server, serial)
@@ -338,7 +338,7 @@ export class PeerFollower {
     return this.#options.clock.monotonic() >= this.#transferMs
   }
 
-  async #transfer(server: Endpoint, serial: number): Promise<void> {
+  async #transfer(server: HostPort, serial: number): Promise<void> {
     const { clock } = this.#options
     const changed = new Set<string>()
     const startMs = clock.monotonic()
@@ -376,7 +376,7 @@ export class PeerFollower {
     return this.#options.key !== undefined
   }
 
-  async #fetch(server: Endpoint, serial: number, changed: Set<string>): Promise<void> {
+  async #fetch(server: HostPort, serial: number, changed: Set<string>): Promise<void> {
     const { key, clock, timers, sourceFor } = this.#options
     // A serial that is behind is that of a peer that began anew: differences lead nowhere.
     const isBehind = this.#serial !== undefined && !isSerialAfter(serial, this.#serial)

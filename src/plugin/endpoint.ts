@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from 'node:net'
 import type { Dispenser } from '../corefile/dispenser.ts'
-import { addressOfHost, type Endpoint, splitHostPort } from '../dns/endpoint.ts'
+import { addressOfHost, type HostPort, splitHostPort } from '../dns/host-port.ts'
 import { type Cidr, printAddress, scanAddress, scanCidr } from '../dns/text/address.ts'
 import type { BlockConfig } from './directive.ts'
 
@@ -11,7 +11,7 @@ const ZONE = /^[^\s/%:]{1,15}$/
  * Reads `ADDRESS`, `ADDRESS:PORT` or `[ADDRESS]:PORT`; an IPv6 address may have a zone, `fe80::1%eth0`.
  * Throws InputError on anything else.
  */
-export function scanEndpoint(d: Dispenser, text: string): Endpoint {
+export function scanEndpoint(d: Dispenser, text: string): HostPort {
   const split = splitHostPort(text)
   const host = addressOfHost(split?.host ?? '')
   const zone = split?.host.slice(host.length + 1) ?? ''
@@ -26,7 +26,7 @@ export function scanEndpoint(d: Dispenser, text: string): Endpoint {
 }
 
 /** The network of one host. */
-export function hostNetwork({ host }: Endpoint): Cidr {
+export function hostNetwork({ host }: HostPort): Cidr {
   return scanCidr(`${addressOfHost(host)}/${isIPv6(host) ? 128 : 32}`)!
 }
 

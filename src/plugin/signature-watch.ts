@@ -4,7 +4,7 @@ import type { Timers } from '../base/timers.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Gauge, MetricsRegistry } from '../telemetry/metrics.ts'
-import { VersionView } from '../zone/history/version-view.ts'
+import { VersionView } from '../xfr/journal/version-view.ts'
 import { ZoneReader } from '../zone/image/reader.ts'
 import {
   checkSignatures,

@@ -1,5 +1,5 @@
 import { nameKey } from '../dns/name/name.ts'
-import type { ZoneVersion } from '../zone/history/version-view.ts'
+import type { ZoneVersion } from '../xfr/journal/version-view.ts'
 
 /** An RRset, by where it is. */
 export interface SetKey {

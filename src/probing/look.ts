@@ -3,7 +3,7 @@ import { request as httpsRequest } from 'node:https'
 import { connect, isIP, type Socket } from 'node:net'
 import type { Timers } from '../base/timers.ts'
 import type { HealthCheck } from '../record/health-check.ts'
-import type { Outcome } from './probe.ts'
+import type { ProbeOutcome } from './probe.ts'
 import { printFault } from './system-error.ts'
 
 /** Until a connection is there; as upstream. */
@@ -29,11 +29,11 @@ export interface LookOptions {
  * Connects and, but for TCP, asks by GET; 200 and 201 are healthy, as upstream. Redirects are not followed. Never
  * rejects.
  */
-export function look(options: LookOptions): Promise<Outcome> {
+export function look(options: LookOptions): Promise<ProbeOutcome> {
   return new Promise((resolve) => {
     const { check, timers, signal } = options
     const totalMs = Math.min(TOTAL_MS_MAX, check.intervalMs)
-    let finish = (_outcome: Outcome): void => {}
+    let finish = (_outcome: ProbeOutcome): void => {}
     const fail = (reason: string): void => finish({ kind: 'unhealthy', httpStatus: 0, reason })
     const abort = (): void => finish({ kind: 'skipped', reason: 'it was ended' })
     const cancels = [
@@ -66,7 +66,7 @@ export function look(options: LookOptions): Promise<Outcome> {
 interface Listener {
   readonly onSocket: (socket: Socket) => void
   readonly onError: (error: Error) => void
-  readonly onDone: (outcome: Outcome) => void
+  readonly onDone: (outcome: ProbeOutcome) => void
 }
 
 /** Returns what ends it. Errors that come after are heard and passed over. */

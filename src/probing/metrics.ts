@@ -1,9 +1,9 @@
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { Look, ProbeRunner } from './probe-runner.ts'
-import type { Verdict } from './probe-state.ts'
+import type { ProbeVerdict } from './probe-state.ts'
 
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const VERDICTS: readonly Verdict[] = ['unknown', 'up', 'down']
+const VERDICTS: readonly ProbeVerdict[] = ['unknown', 'up', 'down']
 /** Addresses that have a series of their own while they are down. */
 const DOWN_MAX = 1000
 
@@ -70,7 +70,7 @@ export function measureProbing(
   }
   const stop = metrics.onCollect(() => {
     clear()
-    const counts = new Map<Verdict, number>(VERDICTS.map((verdict) => [verdict, 0]))
+    const counts = new Map<ProbeVerdict, number>(VERDICTS.map((verdict) => [verdict, 0]))
     for (const { probe, state } of probing.runner.states()) {
       counts.set(state.verdict, counts.get(state.verdict)! + 1)
       const record = probing.recordOf(probe.id)

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Timers } from '../base/timers.ts'
 import { Agenda } from './agenda.ts'
-import type { Outcome, Probe, Prober } from './probe.ts'
+import type { Probe, ProbeOutcome, Prober } from './probe.ts'
 import { judge, type ProbeState, unknownState } from './probe-state.ts'
 
 /** Looks that are under way at a time. */
@@ -30,7 +30,7 @@ export interface Look {
   readonly probe: Probe
   readonly before: ProbeState
   readonly after: ProbeState
-  readonly outcome: Outcome
+  readonly outcome: ProbeOutcome
   readonly seconds: number
 }
 
@@ -179,7 +179,7 @@ export class ProbeRunner {
     this.#pump()
   }
 
-  #judge(task: Task, outcome: Outcome, startMs: number): void {
+  #judge(task: Task, outcome: ProbeOutcome, startMs: number): void {
     const { clock, random, onReconcile: onLook } = this.#options
     const { probe, state: before } = task
     const endMs = clock.monotonic()

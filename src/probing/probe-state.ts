@@ -1,12 +1,12 @@
 import type { HealthCheck } from '../record/health-check.ts'
-import type { Outcome } from './probe.ts'
+import type { ProbeOutcome } from './probe.ts'
 
 /** What is known of an address. Unknown is not down: it is served. */
-export type Verdict = 'unknown' | 'up' | 'down'
+export type ProbeVerdict = 'unknown' | 'up' | 'down'
 
 /** Where a probe stands. Plain data: it goes to a file and comes back. */
 export interface ProbeState {
-  readonly verdict: Verdict
+  readonly verdict: ProbeVerdict
   /** In a row, up to now. At most one of the two is not zero. */
   readonly failures: number
   readonly successes: number
@@ -46,7 +46,7 @@ export function unknownState(nowMs: number): ProbeState {
  */
 export function judge(
   state: ProbeState,
-  outcome: Outcome,
+  outcome: ProbeOutcome,
   check: Pick<HealthCheck, 'failureThreshold' | 'successThreshold'>,
   nowMs: number,
 ): ProbeState {

@@ -13,11 +13,11 @@ export interface Probe {
 }
 
 /** What one look at an address found. Reasons are short, on one line, and name no header. */
-export type Outcome =
+export type ProbeOutcome =
   | { readonly kind: 'healthy' /** HTTP status; 0 = none. */; readonly httpStatus: number }
   | { readonly kind: 'unhealthy'; readonly httpStatus: number; readonly reason: string }
   /** It was not looked at, or what went wrong says nothing of it. */
   | { readonly kind: 'skipped'; readonly reason: string }
 
 /** Looks once. Never rejects; resolves soon after `signal` aborts. */
-export type Prober = (probe: Probe, signal: AbortSignal) => Promise<Outcome>
+export type Prober = (probe: Probe, signal: AbortSignal) => Promise<ProbeOutcome>

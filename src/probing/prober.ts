@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isIP } from 'node:net'
 import type { Timers } from '../base/timers.ts'
 import { look } from './look.ts'
-import type { Outcome, Probe, Prober } from './probe.ts'
+import type { Probe, ProbeOutcome, Prober } from './probe.ts'
 import type { ProbePolicy } from './probe-policy.ts'
 import type { Resolve } from './resolve.ts'
 
@@ -37,14 +37,14 @@ export function createProber(options: ProberOptions): Prober {
     if (!isList(ips)) return ips
     const headers = await findHeaders(probe, options)
     if (headers instanceof Map) return lookAtAny(probe, ips, headers, signal, options)
-    return headers as Outcome
+    return headers as ProbeOutcome
   }
 }
 
 async function findAddresses(
   { address }: Probe,
   { policy, resolve }: ProberOptions,
-): Promise<readonly string[] | Outcome> {
+): Promise<readonly string[] | ProbeOutcome> {
   const isAddress = isIP(address) !== 0
   const found = isAddress
     ? ({ kind: 'addresses', addresses: [address] } as const)
@@ -62,10 +62,10 @@ async function findAddresses(
 async function findHeaders(
   { check, namespace }: Probe,
   { readHeaders }: ProberOptions,
-): Promise<ReadonlyMap<string, string> | Outcome> {
+): Promise<ReadonlyMap<string, string> | ProbeOutcome> {
   const { headersSecret } = check
   if (headersSecret === '') return NO_HEADERS
-  const skipped = (why: string): Outcome => {
+  const skipped = (why: string): ProbeOutcome => {
     return { kind: 'skipped', reason: `Secret ${headersSecret} with headers ${why}` }
   }
   if (readHeaders === undefined) return skipped("can't be read here")
@@ -95,7 +95,7 @@ async function lookAtAny(
   headers: ReadonlyMap<string, string>,
   signal: AbortSignal,
   { timers }: ProberOptions,
-): Promise<Outcome> {
+): Promise<ProbeOutcome> {
   const isEnough = new AbortController()
   const end = (): void => isEnough.abort()
   if (signal.aborted) end()
@@ -122,6 +122,6 @@ async function lookAtAny(
   )
 }
 
-function isList(found: readonly string[] | Outcome): found is readonly string[] {
+function isList(found: readonly string[] | ProbeOutcome): found is readonly string[] {
   return Array.isArray(found)
 }

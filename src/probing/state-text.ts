@@ -1,7 +1,7 @@
 import type { StateKind } from '../record/state/state-file.ts'
-import { COUNT_MAX, type ProbeState, type Verdict } from './probe-state.ts'
+import { COUNT_MAX, type ProbeState, type ProbeVerdict } from './probe-state.ts'
 
-const VERDICTS: readonly Verdict[] = ['unknown', 'up', 'down']
+const VERDICTS: readonly ProbeVerdict[] = ['unknown', 'up', 'down']
 const REASON_CHARACTERS_MAX = 300
 const LINE = /^(\S+) (\w+) (\d{1,7}) (\d{1,7}) (\d{1,15}) (\d{1,3}) ("[^\n]*")$/
 

@@ -2,10 +2,10 @@ import type { SteeringTable } from '../steering/table.ts'
 import type { ZoneId } from '../zone/image/types.ts'
 import type { ZoneImage } from '../zone/image/writer.ts'
 import type { OwnerSet } from './owner-sets.ts'
-import type { ZoneSink } from './record-zone.ts'
+import type { RRsetSink } from './record-zone.ts'
 
 /** Puts the sets of a zone into a zone image, steering words composed. Publishing is up to others. */
-export class ImageSink implements ZoneSink {
+export class ImageSink implements RRsetSink {
   readonly #image: ZoneImage
   readonly #zone: ZoneId
   readonly #table: SteeringTable

@@ -18,7 +18,7 @@ import type { RecordChange, StoredRecord } from './source.ts'
 import { lowerNameKey } from './validate/names.ts'
 
 /** Where the changes of a zone go. */
-export interface ZoneSink {
+export interface RRsetSink {
   put(owner: Uint8Array, set: OwnerSet): void
   remove(owner: Uint8Array, type: number): void
 }
@@ -30,7 +30,7 @@ export interface RecordZoneOptions extends RecordForm {
   readonly fixed: readonly Endpoint[]
   /** The apex NS that serves where neither the Corefile nor a record has one. */
   readonly defaultNs: Endpoint
-  readonly sink: ZoneSink
+  readonly sink: RRsetSink
   /** Told of each disagreement between records as it appears. */
   readonly onConflict: (text: string) => void
 }

@@ -4,7 +4,7 @@ import type { Timers } from '../base/timers.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { FollowedSource } from './source.ts'
-import { ZoneClaims } from './zone-claims.ts'
+import { ZoneOwnership } from './zone-ownership.ts'
 
 /** How long zones may come and go before records that none of them takes are worth a warning. */
 const CLAIMS_SETTLE_MS = 1000
@@ -23,9 +23,9 @@ export interface RefCountedSourceParts {
  */
 export class RefCountedSource<S extends FollowedSource = FollowedSource> {
   readonly source: S
-  readonly claims: ZoneClaims = new ZoneClaims()
+  readonly ownership: ZoneOwnership = new ZoneOwnership()
   readonly #parts: RefCountedSourceParts
-  readonly #unclaimed = new Set<string>()
+  readonly #unowned = new Set<string>()
   /** Of these, the ones that are not logged yet. */
   #fresh = new Set<string>()
   #cancelLog: (() => void) | undefined
@@ -35,12 +35,12 @@ export class RefCountedSource<S extends FollowedSource = FollowedSource> {
   constructor(source: S, parts: RefCountedSourceParts) {
     this.#parts = parts
     this.source = source
-    this.claims.onChange(() => this.#scheduleWarning())
+    this.ownership.onChange(() => this.#scheduleWarning())
   }
 
   /** Records that belong to no zone served; counted anew a while after zones came or went. */
-  get unclaimedCount(): number {
-    return this.#unclaimed.size
+  get unownedCount(): number {
+    return this.#unowned.size
   }
 
   async start(): Promise<void> {
@@ -68,7 +68,7 @@ export class RefCountedSource<S extends FollowedSource = FollowedSource> {
   }
 
   async #recount(): Promise<void> {
-    this.#unclaimed.clear()
+    this.#unowned.clear()
     this.#fresh = new Set()
     await runInSlices(this.#checkAll(), systemClock)
     this.#log()
@@ -89,12 +89,12 @@ export class RefCountedSource<S extends FollowedSource = FollowedSource> {
 
   #checkRecord(key: string): void {
     const record = this.source.find(key)
-    const isClaimed = record === undefined || this.claims.zoneKeyOf(record.packed) !== ''
-    if (isClaimed) {
-      this.#unclaimed.delete(key)
+    const isOwned = record === undefined || this.ownership.zoneKeyOf(record.packed) !== ''
+    if (isOwned) {
+      this.#unowned.delete(key)
       this.#fresh.delete(key)
-    } else if (!this.#unclaimed.has(key)) {
-      this.#unclaimed.add(key)
+    } else if (!this.#unowned.has(key)) {
+      this.#unowned.add(key)
       this.#fresh.add(key)
     }
   }

@@ -5,7 +5,7 @@ import { RRClass } from '../dns/iana/classes.ts'
 import type { Query } from '../dns/message/query.ts'
 import * as plain from '../dns/message/simple-query.ts'
 import { type FastPathChain, type FastPathGuard, planFastPath } from '../plugin/fast-path.ts'
-import { type ReplyLimiter, Verdict } from '../plugin/reply-limiter.ts'
+import { LimitAction, type ReplyLimiter } from '../plugin/reply-limiter.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import { type PacketSource, SILENT } from '../transport/exchange.ts'
 import type { FastAnswers } from '../zone/lookup/fast-answers.ts'
@@ -122,9 +122,9 @@ export class FastPath {
     tx.zone = block.zoneText
     tx.view = block.viewName
     const verdict = limiter.decideFast(tx, nowMs)
-    if (verdict === Verdict.Drop) return SILENT
+    if (verdict === LimitAction.Drop) return SILENT
     const gainedOctets = octets - simpleQuery.packetOctets
-    if (verdict === Verdict.Send && !limiter.amplifies(tx, simpleQuery, gainedOctets, nowMs)) {
+    if (verdict === LimitAction.Send && !limiter.amplifies(tx, simpleQuery, gainedOctets, nowMs)) {
       return octets
     }
     tx.response.scopeBits = 0

@@ -1,5 +1,5 @@
 /** Something that listens, and can be told to serve something else without closing. */
-export interface Listener<Want> {
+export interface WantedListener<Want> {
   /** Serves `want` from now on: no await between the old and the new. */
   use(want: Want): void
   /** Stops taking in, lets what is in flight finish (bounded), frees the address. */
@@ -19,7 +19,7 @@ export interface ListenerChange {
  * kept ones are never closed, dropped ones are closed last: a reload loses no query, and one that
  * fails changes nothing.
  */
-export class ListenerSet<Want, Open extends Listener<Want>> {
+export class ListenerSet<Want, Open extends WantedListener<Want>> {
   readonly #openOne: (address: string, want: Want) => Promise<Open>
   #open = new Map<string, Open>()
 

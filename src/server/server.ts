@@ -8,7 +8,7 @@ import { parseQuery } from '../dns/message/parse-query.ts'
 import { ParseStatus, Protocol, type Query } from '../dns/message/query.ts'
 import { PAYLOAD_OCTETS_DEFAULT } from '../dns/message/response.ts'
 import { DROP } from '../plugin/handler.ts'
-import { type ReplyLimiter, Verdict } from '../plugin/reply-limiter.ts'
+import { LimitAction, type ReplyLimiter } from '../plugin/reply-limiter.ts'
 import { isUnwritten } from '../plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
 import { LineBudget } from '../telemetry/line-budget.ts'
@@ -265,8 +265,8 @@ export class Server implements ServerView {
       return this.#compose(tx, bufsizeOctets, out)
     }
     const verdict = limiter.decide(tx, tx.startedMs)
-    if (verdict === Verdict.Drop) return 0
-    if (verdict === Verdict.Truncate) truncate(tx)
+    if (verdict === LimitAction.Drop) return 0
+    if (verdict === LimitAction.Truncate) truncate(tx)
     const octets = this.#compose(tx, bufsizeOctets, out)
     // What is signed once must not be composed again; such an error is hardly longer than its query.
     if (response.signer !== null) return octets

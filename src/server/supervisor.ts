@@ -4,12 +4,12 @@ import { createLogger, type Logger } from '../telemetry/log.ts'
 import { type CorefileSource, loadCorefile } from './corefile-source.ts'
 import { Instance } from './instance.ts'
 import type { ListenPlan } from './listen-plan.ts'
-import { type Listener, ListenerSet } from './listener-set.ts'
+import { ListenerSet, type WantedListener } from './listener-set.ts'
 import { type HttpRoute, namedDirectives, type SetupParts } from './setup.ts'
 import { ControlChannel } from './thread-channel.ts'
 
 /** An open DNS address, UDP and TCP. */
-export interface DnsListener extends Listener<ListenPlan> {
+export interface DnsListener extends WantedListener<ListenPlan> {
   /** The port that it has, where 0 was asked for. */
   readonly port: number
 }
@@ -43,7 +43,7 @@ export interface SupervisorParts
   readonly openHttp: (
     address: string,
     routes: readonly HttpRoute[],
-  ) => Promise<Listener<readonly HttpRoute[]>>
+  ) => Promise<WantedListener<readonly HttpRoute[]>>
   /** Undefined = this thread serves UDP too. */
   readonly dataThreads?: DataThreads | undefined
 }
@@ -64,7 +64,7 @@ export class Supervisor {
   readonly #parts: SupervisorParts
   readonly #log: Logger
   readonly #dns: ListenerSet<ListenPlan, DnsListener>
-  readonly #http: ListenerSet<readonly HttpRoute[], Listener<readonly HttpRoute[]>>
+  readonly #http: ListenerSet<readonly HttpRoute[], WantedListener<readonly HttpRoute[]>>
   #instance: Instance | undefined
   /** The step under way; the next waits for it. */
   #busy: Promise<unknown> = Promise.resolve()

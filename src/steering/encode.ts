@@ -1,4 +1,4 @@
-import type { Outcome, Tier } from './tiers.ts'
+import type { Tier, TierOutcome } from './tiers.ts'
 
 /**
  * The steering words of one RRset, as the zone image keeps them. Offsets count words from word 0 of
@@ -45,7 +45,7 @@ export function encodeSteering(policy: number, tiers: readonly Tier[]): Uint32Ar
   return new Uint32Array(words)
 }
 
-function appendOutcome(words: number[], known: Map<string, number>, outcome: Outcome): number {
+function appendOutcome(words: number[], known: Map<string, number>, outcome: TierOutcome): number {
   const indexes = outcome.rdataIndexes.slice(0, CHOICE_MAX)
   const key = `${outcome.ttlSeconds}:${indexes.join()}`
   const offset = known.get(key)

@@ -4,7 +4,7 @@ import type { GeoCode } from '../geo/code.ts'
 import { CANDIDATES_MAX, type Candidate, WEIGHT_DEFAULT, WEIGHT_MAX } from './candidate.ts'
 
 /** One possible outcome of a draw: what is served, and how likely. */
-export interface Outcome {
+export interface TierOutcome {
   /** Share in the draw: weight / sum of the tier's weights; 1..WEIGHT_MAX. */
   readonly weight: number
   readonly ttlSeconds: number
@@ -13,7 +13,7 @@ export interface Outcome {
 }
 
 /** The candidates that compete for one group of clients; at least one outcome. */
-export type Tier = readonly Outcome[]
+export type Tier = readonly TierOutcome[]
 
 /** A set of candidates, sorted into tiers. */
 export interface Tiers {
@@ -79,7 +79,7 @@ function uniqueEndpoints(candidates: readonly Candidate[]): readonly Candidate[]
 }
 
 /** Everything at once. All records of an RRset have one TTL (RFC 2181 section 5.2): the shortest. */
-function unite(members: readonly Candidate[]): Outcome {
+function unite(members: readonly Candidate[]): TierOutcome {
   return {
     weight: 1,
     ttlSeconds: Math.min(...members.map((c) => c.ttlSeconds)),

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import {
+  type ClientPlace,
   ClientPlaces,
   clientOf,
   PLACES,
   PLACES_PER_CLIENT,
-  type Place,
   RATE,
   RATE_FIRST,
   RATE_PER_CLIENT,
@@ -18,11 +18,11 @@ const address = (n: number): string => `10.${n >> 16}.${(n >> 8) & 255}.${n & 25
 /** Connections of `ClientPlaces`, by address. */
 class Crowd {
   readonly places = new ClientPlaces()
-  readonly open = new Map<Place, string>()
+  readonly open = new Map<ClientPlace, string>()
 
   /** A second passes with each, unless they are to come fast. */
   nowMs = 0
-  join(from: string): Place {
+  join(from: string): ClientPlace {
     this.nowMs += 1000
     const place = this.places.admit(from, this.nowMs, () => this.open.delete(place))!
     this.open.set(place, from)

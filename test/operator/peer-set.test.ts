@@ -5,7 +5,7 @@ import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'
 import { keyIdOf } from '../../src/operator/key-id.ts'
 import type { Nameserver } from '../../src/operator/nameserver.ts'
-import { type Follower, PeerSet, SILENT_AFTER_MS } from '../../src/operator/peer-set.ts'
+import { type PeerFollowerView, PeerSet, SILENT_AFTER_MS } from '../../src/operator/peer-set.ts'
 import type { Provider } from '../../src/operator/provider-secret.ts'
 import type { Generation, SiteState } from '../../src/peering/peer-endpoint.ts'
 import { told } from '../support/operator-cluster.ts'
@@ -15,7 +15,7 @@ const EAST: Nameserver = { host: '192.0.2.53', port: 53 }
 const WEST: Nameserver = { host: '2001:db8::53', port: 53 }
 const APP = 'app.k.example.com'
 
-class ToyFollower implements Follower {
+class ToyFollower implements PeerFollowerView {
   generation: Generation | '' = ''
   lastSeenMs = Number.NEGATIVE_INFINITY
   lastSeenTimeMs = 0

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { printEndpoint } from '../../src/dns/endpoint.ts'
+import { printHostPort } from '../../src/dns/host-port.ts'
 import { readProvider } from '../../src/operator/provider-secret.ts'
 import { secret } from '../support/operator-objects.ts'
 
@@ -75,7 +75,7 @@ t.test('a good Secret says zones, nameservers and key', (t) => {
     }
     const { zones, nameservers, tsigKey } = provider
     const key = tsigKey === undefined ? '' : `${tsigKey.nameText} ${tsigKey.algorithm.text}`
-    t.strictSame({ zones, nameservers: nameservers.map(printEndpoint), key }, want, name)
+    t.strictSame({ zones, nameservers: nameservers.map(printHostPort), key }, want, name)
   }
   t.end()
 })

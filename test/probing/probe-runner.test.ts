@@ -1,14 +1,14 @@
 import t from 'tap'
 import { Random } from '../../src/base/random.ts'
-import type { Outcome, Probe } from '../../src/probing/probe.ts'
+import type { Probe, ProbeOutcome } from '../../src/probing/probe.ts'
 import { JITTER, type Look, ProbeRunner } from '../../src/probing/probe-runner.ts'
 import { HEALTH_CHECK_DEFAULTS } from '../../src/record/health-check.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 
 const INTERVAL_MS = 10_000
 const CHECK = { ...HEALTH_CHECK_DEFAULTS, intervalMs: INTERVAL_MS, failureThreshold: 2 }
-const GOOD: Outcome = { kind: 'healthy', httpStatus: 200 }
-const BAD: Outcome = { kind: 'unhealthy', httpStatus: 500, reason: 'status 500' }
+const GOOD: ProbeOutcome = { kind: 'healthy', httpStatus: 200 }
+const BAD: ProbeOutcome = { kind: 'unhealthy', httpStatus: 500, reason: 'status 500' }
 
 function probe(id: string, address = id, check = CHECK): Probe {
   return { id, namespace: 'n', address, hostname: '', check }
@@ -31,7 +31,7 @@ function stage(tookMs = 10) {
       world.mostAtATime = Math.max(world.mostAtATime, ++world.underWay)
       return new Promise((resolve) => {
         const { outcome } = world
-        const end = (result: Outcome): void => {
+        const end = (result: ProbeOutcome): void => {
           world.underWay--
           resolve(result)
         }

@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Outcome } from '../../src/probing/probe.ts'
+import type { ProbeOutcome } from '../../src/probing/probe.ts'
 import {
   judge,
   type ProbeState,
+  type ProbeVerdict,
   unknownState,
-  type Verdict,
 } from '../../src/probing/probe-state.ts'
 
-const GOOD: Outcome = { kind: 'healthy', httpStatus: 200 }
-const BAD: Outcome = { kind: 'unhealthy', httpStatus: 503, reason: 'status 503' }
-const NONE: Outcome = { kind: 'skipped', reason: 'nobody looked' }
-const OUTCOMES: Readonly<Record<string, Outcome>> = { '+': GOOD, '-': BAD, '.': NONE }
+const GOOD: ProbeOutcome = { kind: 'healthy', httpStatus: 200 }
+const BAD: ProbeOutcome = { kind: 'unhealthy', httpStatus: 503, reason: 'status 503' }
+const NONE: ProbeOutcome = { kind: 'skipped', reason: 'nobody looked' }
+const OUTCOMES: Readonly<Record<string, ProbeOutcome>> = { '+': GOOD, '-': BAD, '.': NONE }
 
 /** Where a probe stands after looks written as `+`, `-` and `.`, one a second. */
 function after(looks: string, failureThreshold: number, successThreshold: number): ProbeState {
@@ -29,7 +29,7 @@ t.test('what becomes of a verdict', (t) => {
     given: string
     fall: number
     rise: number
-    want: Verdict
+    want: ProbeVerdict
   }[] = [
     {
       name: 'nothing is known of what nobody looked at',
@@ -104,7 +104,7 @@ t.test('whatever comes, thresholds hold', async () => {
   const looks = fc.array(fc.constantFrom('+', '-', '.'), { maxLength: 60 })
   const threshold = fc.integer({ min: 1, max: 6 })
   const property = fc.property(looks, threshold, threshold, (given, fall, rise) => {
-    let before: Verdict = 'unknown'
+    let before: ProbeVerdict = 'unknown'
     for (let i = 1; i <= given.length; i++) {
       const seen = given.slice(0, i).join('')
       const { verdict } = after(seen, fall, rise)

@@ -9,7 +9,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemTimers, type Timers } from '../../src/base/timers.ts'
 import { scanCidr } from '../../src/dns/text/address.ts'
-import type { Outcome } from '../../src/probing/probe.ts'
+import type { ProbeOutcome } from '../../src/probing/probe.ts'
 import { ProbePolicy } from '../../src/probing/probe-policy.ts'
 import { createProber, type ProberOptions } from '../../src/probing/prober.ts'
 import type { Resolution } from '../../src/probing/resolve.ts'
@@ -45,7 +45,7 @@ function probeOf({ address = '127.0.0.1', hostname = 'app.example.org', ...check
   return { id: 'n/p', namespace: 'n', address, hostname, check: all }
 }
 
-function ask(given: Given, options: Partial<ProberOptions> = {}): Promise<Outcome> {
+function ask(given: Given, options: Partial<ProberOptions> = {}): Promise<ProbeOutcome> {
   const defaults = {
     policy: LOCAL,
     resolve: async (): Promise<Resolution> => ({ kind: 'none' }),
@@ -116,7 +116,7 @@ t.test('HTTP: an endless body is not read, a head without end ends it', async (t
 })
 
 t.test('HTTP: what is no HTTP, or no answer', async (t) => {
-  const talk = async (text: string): Promise<Outcome> => {
+  const talk = async (text: string): Promise<ProbeOutcome> => {
     const server = createServer((socket) => {
       socket.on('error', () => {})
       socket.end(text)
@@ -143,7 +143,7 @@ t.test('a server that talks slowly has as long as any other', async (t) => {
     socket.write('HTTP/1.1 200 OK\r\nX-A: ')
   })
   const port = await listen(t, slow)
-  let outcome: Outcome | undefined
+  let outcome: ProbeOutcome | undefined
   void ask({ port }, { timers }).then((found) => (outcome = found))
   await until(() => socketOf !== undefined && timers.count === 1, 'the connection')
   for (let second = 1; second < 8; second++) {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Random } from '../../src/base/random.ts'
-import type { Outcome, Probe } from '../../src/probing/probe.ts'
+import type { Probe, ProbeOutcome } from '../../src/probing/probe.ts'
 import { RecordProbing, type RecordProbingOptions } from '../../src/probing/record-probing.ts'
 import type { RecordChange } from '../../src/record/source.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
@@ -29,7 +29,7 @@ function stage(source = new TestSource(), options: Partial<RecordProbingOptions>
     random: new Random(3),
     onLook: () => {},
     known: [],
-    probe: async (probe): Promise<Outcome> => {
+    probe: async (probe): Promise<ProbeOutcome> => {
       asked.push(probe)
       if (!dead.has(probe.address)) return { kind: 'healthy', httpStatus: 200 }
       return { kind: 'unhealthy', httpStatus: 0, reason: 'connection refused' }

@@ -7,7 +7,7 @@ import { HOLDERS_MAX } from '../../src/record/owner-holders.ts'
 import type { OwnerSet } from '../../src/record/owner-sets.ts'
 import { packRecord } from '../../src/record/pack.ts'
 import { plan, printSet } from '../../src/record/plan.ts'
-import { RecordZone, type ZoneSink } from '../../src/record/record-zone.ts'
+import { RecordZone, type RRsetSink } from '../../src/record/record-zone.ts'
 import type { RecordChange, StoredRecord } from '../../src/record/source.ts'
 import { validateResource } from '../../src/record/validate/resource.ts'
 import type { YamlValue } from '../../src/record/yaml/scan-block-yaml.ts'
@@ -71,7 +71,7 @@ function record(given: Given): StoredRecord {
 }
 
 /** What a sink was told, as a map from `owner TYPE`. */
-class Served implements ZoneSink {
+class Served implements RRsetSink {
   readonly sets = new Map<string, OwnerSet>()
   changes = 0
 

@@ -11,7 +11,7 @@ import { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import { NO_FALLTHROUGH } from '../../src/plugin/fallthrough.ts'
 import { FileZones, FileZoneTable } from '../../src/plugin/file-zones.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
-import { type ReplyLimiter, Verdict } from '../../src/plugin/reply-limiter.ts'
+import { LimitAction, type ReplyLimiter } from '../../src/plugin/reply-limiter.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 import { ZoneSet } from '../../src/plugin/zone-set.ts'
 import { Acl, type AclPolicy, Action, QtypeSet } from '../../src/plugins/acl/acl.ts'
@@ -91,8 +91,8 @@ const limiter: ReplyLimiter = {
   amplifies: (_tx, name, octets) => octets > 40 && (name.suffixHash[0]! & 8) !== 0,
 }
 
-function verdictOf(hash: number, qtype: number): Verdict {
-  const { Send, Truncate, Drop } = Verdict
+function verdictOf(hash: number, qtype: number): LimitAction {
+  const { Send, Truncate, Drop } = LimitAction
   return [Send, Truncate, Drop, Send][(hash ^ qtype) & 3]!
 }
 

@@ -5,7 +5,7 @@ import { Opcode, Rcode } from '../../src/dns/iana/index.ts'
 import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
-import { type ReplyLimiter, Verdict } from '../../src/plugin/reply-limiter.ts'
+import { LimitAction, type ReplyLimiter } from '../../src/plugin/reply-limiter.ts'
 import { ServerCounts } from '../../src/server/counters.ts'
 import { Server } from '../../src/server/server.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
@@ -29,7 +29,7 @@ const chain: Handler = {
 const key = createTsigKey(wireName('key'), HMAC_SHA256, new Uint8Array(32))
 
 /** A server whose limiter decides `verdict` of each reply, and `amplifies` of each length. */
-function start(verdict: Verdict, amplifies: (octets: number) => boolean = () => false) {
+function start(verdict: LimitAction, amplifies: (octets: number) => boolean = () => false) {
   const asked: string[] = []
   const limiter: ReplyLimiter = {
     decide: (tx) => {
@@ -85,7 +85,7 @@ const withCookie = (cookie: Uint8Array): QuerySpec => {
 }
 
 t.test('every reply over UDP is asked about, whoever makes it', async (t) => {
-  const { ask, asked } = start(Verdict.Drop)
+  const { ask, asked } = start(LimitAction.Drop)
   const malformed = wireQuery(question).subarray(0, 20)
   const queries: readonly (readonly [string, Uint8Array, string])[] = [
     ['an answer', wireQuery(question), '0'],
@@ -106,7 +106,7 @@ t.test('every reply over UDP is asked about, whoever makes it', async (t) => {
 })
 
 t.test('clients whose address is real are never limited', async (t) => {
-  const { ask, asked } = start(Verdict.Drop, () => true)
+  const { ask, asked } = start(LimitAction.Drop, () => true)
   t.ok(ask(wireQuery(question), 1), 'TCP')
   t.ok(ask(wireQuery({ ...question, name: 'k.example.org' })), 'a signature')
   const first = readMessage(ask(wireQuery(withCookie(CLIENT_COOKIE)), 1)!)
@@ -131,7 +131,10 @@ t.test('truncated replies are no longer than their queries', async (t) => {
     withCookie(CLIENT_COOKIE),
     withCookie(old),
   ]
-  for (const { ask } of [start(Verdict.Truncate), start(Verdict.Send, (octets) => octets > 0)]) {
+  for (const { ask } of [
+    start(LimitAction.Truncate),
+    start(LimitAction.Send, (octets) => octets > 0),
+  ]) {
     for (const spec of queries) {
       const packet = wireQuery(spec)
       const reply = ask(packet)!
@@ -146,7 +149,7 @@ t.test('truncated replies are no longer than their queries', async (t) => {
 
 t.test('only the octets above those of the query count', async (t) => {
   const gains: number[] = []
-  const { ask } = start(Verdict.Send, (octets) => gains.push(octets) === 0)
+  const { ask } = start(LimitAction.Send, (octets) => gains.push(octets) === 0)
   const packet = wireQuery(question)
   const reply = ask(packet)!
   t.strictSame(gains, [reply.length - packet.length])

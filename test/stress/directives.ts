@@ -12,7 +12,7 @@ import { ThreadedZones } from '../../src/plugins/kuadrant/threaded-zones.ts'
 import { KuadrantZones } from '../../src/plugins/kuadrant/zones.ts'
 import { SerialIndex } from '../../src/record/serials/serial-index.ts'
 import type { RecordChange, RecordSource } from '../../src/record/source.ts'
-import { ZoneClaims } from '../../src/record/zone-claims.ts'
+import { ZoneOwnership } from '../../src/record/zone-ownership.ts'
 import type { SteeringTable } from '../../src/steering/table.ts'
 import { ZoneImage } from '../../src/zone/image/writer.ts'
 import { ZONE } from './content.ts'
@@ -67,7 +67,7 @@ const stress: Directive = {
         timers: systemTimers,
         onCommit: () => {},
       })
-      const claims = new ZoneClaims()
+      const claims = new ZoneOwnership()
       claims.claim(options.zones)
       let listener: (changes: readonly RecordChange[]) => void = () => {}
       const source: RecordSource = {

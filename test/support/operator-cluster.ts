@@ -1,11 +1,11 @@
 import type { Moment } from '../../src/base/moment.ts'
-import { printEndpoint } from '../../src/dns/endpoint.ts'
+import { printHostPort } from '../../src/dns/host-port.ts'
 import { ApiError, type ApiObject, textOf } from '../../src/kube/api.ts'
 import { keyOf } from '../../src/kube/object-key.ts'
 import { RECORD_FINALIZER } from '../../src/operator/labels.ts'
 import { finalizersOf, isDeleting, labelOf, metadataOf } from '../../src/operator/object.ts'
 import type { OwnHealth } from '../../src/operator/own.ts'
-import type { Peer, PeerAnswer, PeerDirectory } from '../../src/operator/peers.ts'
+import type { OperatorPeer, PeerAnswer, PeerDirectory } from '../../src/operator/peers.ts'
 import type { ProviderSecrets } from '../../src/operator/provider-choice.ts'
 import type { Provider } from '../../src/operator/provider-secret.ts'
 import type { ClusterView } from '../../src/operator/reconcile.ts'
@@ -146,10 +146,10 @@ export class ToyPeers implements PeerDirectory {
   readonly answers = new Map<string, PeerAnswer>()
   readonly wanted = new Map<string, string>()
 
-  peersFor(key: string, rootHost: string, { nameservers }: Provider): readonly Peer[] {
+  peersFor(key: string, rootHost: string, { nameservers }: Provider): readonly OperatorPeer[] {
     this.wanted.set(key, rootHost)
     return nameservers.map((nameserver) => {
-      const address = printEndpoint(nameserver)
+      const address = printHostPort(nameserver)
       return { address, answerFor: () => this.answers.get(address) ?? { kind: 'pending' } }
     })
   }

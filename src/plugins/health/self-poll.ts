@@ -10,14 +10,14 @@ const TIMEOUT_MS = 3000
 const SLOW_MS = 1000
 
 /** Fetches `url`: resolves when the reply is there, rejects after `timeoutMs`. */
-export type Fetch = (url: string, timeoutMs: number) => Promise<void>
+export type PollUrl = (url: string, timeoutMs: number) => Promise<void>
 
 export interface SelfPollOptions {
   readonly url: string
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
-  readonly fetch: Fetch
+  readonly fetch: PollUrl
   readonly observeSeconds: (seconds: number) => void
   readonly countFailure: () => void
 }
@@ -66,7 +66,7 @@ export class SelfPoll {
 }
 
 /** `Fetch` over Node's HTTP client, without a proxy and without keeping connections. */
-export const fetchHttp: Fetch = (url, timeoutMs) =>
+export const fetchHttp: PollUrl = (url, timeoutMs) =>
   new Promise((resolve, reject) => {
     const request = get(url, { agent: false, timeout: timeoutMs }, (response) => {
       response.on('error', reject)

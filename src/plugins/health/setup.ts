@@ -3,7 +3,7 @@ import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { scanHostPort } from '../../plugin/host-port.ts'
-import { type Fetch, fetchHttp, SelfPoll } from './self-poll.ts'
+import { fetchHttp, type PollUrl, SelfPoll } from './self-poll.ts'
 
 const DEFAULT_ADDRESS = ':8080'
 const PATH = '/health'
@@ -13,11 +13,11 @@ const SECONDS_BUCKETS = [0.00025, 0.0025, 0.025, 0.25, 2.5]
 /** `health [ADDRESS] { lameduck DURATION }`: whether the process is alive. */
 export const health: Directive = healthWith(systemTimers, fetchHttp)
 
-export function healthWith(timers: Timers, fetch: Fetch): Directive {
+export function healthWith(timers: Timers, fetch: PollUrl): Directive {
   return { name: 'health', setup: (c) => setup(c, timers, fetch) }
 }
 
-function setup(c: SetupContext, timers: Timers, fetch: Fetch): void {
+function setup(c: SetupContext, timers: Timers, fetch: PollUrl): void {
   const { address, lameduckMs } = scanOptions(c.dispenser)
   c.http(address, PATH, () => ({ status: 200, contentType: 'text/plain', body: 'OK' }))
   const seconds = c.metrics.histogram(

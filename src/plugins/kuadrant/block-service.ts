@@ -1,9 +1,9 @@
 import type { SetupContext } from '../../plugin/directive.ts'
 import { placeOf } from './block-place.ts'
+import type { KuadrantBlocks } from './kuadrant-blocks.ts'
 import type { KuadrantOptions } from './options.ts'
 import type { BlockPeers } from './peers.ts'
 import type { KuadrantService } from './service.ts'
-import type { Siblings } from './siblings.ts'
 import type { ThreadedZones } from './threaded-zones.ts'
 
 /**
@@ -14,7 +14,7 @@ export function prepareService(
   c: SetupContext,
   options: KuadrantOptions,
   share: ThreadedZones,
-  siblings: Siblings,
+  blocks: KuadrantBlocks,
 ): void {
   let service: KuadrantService | undefined
   let isOver = false
@@ -27,7 +27,7 @@ export function prepareService(
     service ??= new KuadrantService(c, options, { share, versions, peers })
     return service
   }
-  siblings.add({
+  blocks.add({
     options,
     place: () => placeOf(c.block),
     claim: async () => {

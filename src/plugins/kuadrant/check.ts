@@ -20,7 +20,7 @@ import { RecordPlaces } from '../../record/manifests/locate.ts'
 import { checkSerialFile } from '../../record/serials/serial-file.ts'
 import { loadSnapshot } from '../../record/snapshot/load.ts'
 import { checkStateFile } from '../../record/state/state-file.ts'
-import { ZoneClaims } from '../../record/zone-claims.ts'
+import { ZoneOwnership } from '../../record/zone-ownership.ts'
 import { findDeadCodes } from './check-codes.ts'
 import { NO_HEALTH } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
@@ -43,7 +43,7 @@ export async function checkBlock(
   geoCodes: BlockConfig['geoCodes'],
 ): Promise<readonly InputError[]> {
   const { position, zones, site } = options
-  const claims = new ZoneClaims()
+  const claims = new ZoneOwnership()
   for (const { source, zones } of all) {
     if (nameOf(source) === nameOf(options.source)) claims.claim(zones)
   }

@@ -85,7 +85,7 @@ export function measure(
       serial.set(at, zone.serial)
     }
     records.set(refused, source.refusedCount)
-    records.set(ignored, shared.unclaimedCount)
+    records.set(ignored, shared.unownedCount)
     badFiles.set({ source: name }, source.badFileCount)
   })
   return () => {

@@ -29,7 +29,7 @@ import {
 import { type SourcePlace, scanNamespaces } from './source-place.ts'
 
 /** A name server of the zones and its addresses, for glue. */
-export interface Nameserver {
+export interface ZoneNameserver {
   /** Lower-case wire name. */
   readonly name: Uint8Array
   readonly addresses: readonly Address[]
@@ -58,7 +58,7 @@ export interface KuadrantOptions {
   /** E-mail address as written; '' = none. */
   readonly rname: string
   readonly rnamePosition: Position
-  readonly nameservers: readonly Nameserver[]
+  readonly nameservers: readonly ZoneNameserver[]
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
   readonly fallthrough: Fallthrough
@@ -254,7 +254,7 @@ function scanOne(d: Dispenser): string {
   return only
 }
 
-function scanNameserver(d: Dispenser): Nameserver {
+function scanNameserver(d: Dispenser): ZoneNameserver {
   const [text, ...addressTexts] = d.remainingArgs()
   if (text === undefined) throw d.argError()
   const name = scanName(text, ROOT_NAME)

@@ -1,6 +1,6 @@
 import { InputError, type Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { printEndpoint } from '../../dns/endpoint.ts'
+import { printHostPort } from '../../dns/host-port.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { type PeerAddress, scanPeerAddress } from '../../peering/peer-address.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
@@ -74,7 +74,7 @@ function scanTargets(d: Dispenser, before: readonly PeerAddress[]): readonly Pee
   for (const text of args) {
     const target = scanPeerAddress(text)
     if (typeof target === 'string') throw d.error(`pass-notify: ${target}`)
-    const isKnown = targets.some((other) => printEndpoint(other) === printEndpoint(target))
+    const isKnown = targets.some((other) => printHostPort(other) === printHostPort(target))
     if (isKnown) throw d.error(`pass-notify ${text} is there twice; leave one`)
     targets.push(target)
   }

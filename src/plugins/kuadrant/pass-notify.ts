@@ -5,7 +5,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import { RefusalLog } from '../../telemetry/refusal-log.ts'
 import type { PassOptions } from './pass-notify-options.ts'
 import { PassTarget, type PassTargetParts } from './pass-target.ts'
-import type { NotifySender } from './takes-notify.ts'
+import type { ZoneNotifySender } from './takes-notify.ts'
 
 /** Least time between two that go on, however many come. */
 export const PASS_GAP_MS = 100
@@ -39,7 +39,7 @@ export class PassNotify {
     this.#targets = parts.options.targets.map((address) => new PassTarget(address, more))
   }
 
-  take(sender: NotifySender): void {
+  take(sender: ZoneNotifySender): void {
     if (this.#isClosed) return
     const refusal = this.#refusalOf(sender)
     this.#parts.count(refusal === '' ? 'passed' : 'refused')
@@ -53,7 +53,7 @@ export class PassNotify {
     for (const target of this.#targets) target.close()
   }
 
-  #refusalOf({ host, isSigned, isPassedOn }: NotifySender): string {
+  #refusalOf({ host, isSigned, isPassedOn }: ZoneNotifySender): string {
     // Servers that pass on to each other, in whatever ring, would never come to rest.
     if (isPassedOn) return 'it was passed on before'
     // So would two of which one is too old to say so.

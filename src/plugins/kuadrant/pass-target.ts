@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { ask, PAYLOAD_OCTETS, questionOf } from '../../client/ask.ts'
-import { type Endpoint, printEndpoint } from '../../dns/endpoint.ts'
+import { type HostPort, printHostPort } from '../../dns/host-port.ts'
 import { Opcode, OptionCode, printRcode, Rcode, RRType } from '../../dns/iana/index.ts'
 import { HeaderFlag, type Message } from '../../dns/message/message.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
@@ -46,7 +46,7 @@ export class PassTarget {
   readonly #address: PeerAddress
   readonly #parts: PassTargetParts
   readonly #aborting = new AbortController()
-  #endpoints: readonly Endpoint[] = []
+  #endpoints: readonly HostPort[] = []
   #resolveMs = Number.NEGATIVE_INFINITY
   #isResolving = false
   /** Under way, by address; true = once more. */
@@ -89,14 +89,14 @@ export class PassTarget {
     for (const endpoint of added) this.#begin(endpoint)
   }
 
-  #begin(endpoint: Endpoint): void {
-    const name = printEndpoint(endpoint)
+  #begin(endpoint: HostPort): void {
+    const name = printHostPort(endpoint)
     const isBusy = this.#active.has(name)
     this.#active.set(name, isBusy)
     if (!isBusy) void this.#send(endpoint, name)
   }
 
-  async #send(server: Endpoint, name: string): Promise<void> {
+  async #send(server: HostPort, name: string): Promise<void> {
     const { signal } = this.#aborting
     while (this.#active.has(name) && !signal.aborted) {
       this.#active.set(name, false)

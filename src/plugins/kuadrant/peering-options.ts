@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { printEndpoint } from '../../dns/endpoint.ts'
+import { printHostPort } from '../../dns/host-port.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { EXPIRY_DEFAULT_MS } from '../../peering/expiry.ts'
 import { type PeerAddress, scanPeerAddress } from '../../peering/peer-address.ts'
@@ -74,7 +74,7 @@ export function scanPeers(d: Dispenser, draft: PeeringDraft): void {
   for (const text of args) {
     const peer = scanPeerAddress(text)
     if (typeof peer === 'string') throw d.error(`peer: ${peer}`)
-    const isKnown = peers.some((other) => printEndpoint(other) === printEndpoint(peer))
+    const isKnown = peers.some((other) => printHostPort(other) === printHostPort(peer))
     if (isKnown) throw d.error(`peer ${text} is there twice; leave one`)
     peers.push(peer)
   }
@@ -86,7 +86,7 @@ export function scanPeers(d: Dispenser, draft: PeeringDraft): void {
   if (rules.length === 0) return
   draft.rules = new Map([
     ...draft.rules,
-    ...named.map((peer) => [printEndpoint(peer), rules] as const),
+    ...named.map((peer) => [printHostPort(peer), rules] as const),
   ])
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { InputError } from '../../base/errors.ts'
 import { systemTimers } from '../../base/timers.ts'
-import { printEndpoint } from '../../dns/endpoint.ts'
+import { printHostPort } from '../../dns/host-port.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import { HMAC_SHA256, scanAlgorithm } from '../../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
@@ -58,7 +58,7 @@ export class BlockPeers {
     const parts = { key, sourceFor, clock, timers: systemTimers, log, random: Math.random }
     const peerCache = this.#openPeerCache()
     this.#followers = peers.map((peer) => {
-      const address = printEndpoint(peer)
+      const address = printHostPort(peer)
       const shared = [address, block.listenHosts, config === undefined ? '' : digestOf(config)]
       const { follower, release } = acquireFollower(
         JSON.stringify(shared),

@@ -23,6 +23,7 @@ import {
 import { placeOf } from './block-place.ts'
 import { exporterOf, watchUnexportable } from './exporters.ts'
 import { NO_HEALTH } from './health-options.ts'
+import { KuadrantBlocks } from './kuadrant-blocks.ts'
 import { raiseSerials } from './loaded.ts'
 import {
   commitHistogram,
@@ -36,7 +37,6 @@ import { acquire, isRead } from './open-source.ts'
 import type { KuadrantOptions } from './options.ts'
 import type { BlockPeers } from './peers.ts'
 import { digestOfShape } from './shape.ts'
-import { Siblings } from './siblings.ts'
 import { siteOf } from './site.ts'
 import { faultAt } from './source-fault.ts'
 import { nameOf } from './source-place.ts'
@@ -70,7 +70,7 @@ export class KuadrantService {
   readonly #context: SetupContext
   readonly #options: KuadrantOptions
   readonly #share: ThreadedZones
-  readonly #siblings: Siblings
+  readonly #blocks: KuadrantBlocks
   readonly #versions: VersionSource
   readonly #stops = new Stops()
   /** Undefined = there are none. */
@@ -92,7 +92,7 @@ export class KuadrantService {
     this.#share = parts.share
     this.#versions = parts.versions
     this.#peers = parts.peers
-    this.#siblings = Siblings.of(c.corefile)
+    this.#blocks = KuadrantBlocks.of(c.corefile)
   }
 
   /** True if queries get answers, from records or from a snapshot. */
@@ -113,19 +113,19 @@ export class KuadrantService {
   async start(): Promise<void> {
     const { block, clock, metrics } = this.#context
     const { snapshot, zones } = this.#options
-    this.#siblings.enter()
+    this.#blocks.enter()
     this.#peers?.start()
     this.#stops.add(() => this.#peers?.close())
     for (const lost of findLostAddresses(this.#options)) this.#context.log.warning(lost.print())
     const loaded = this.#load()
     this.#loaded = loaded
-    if (loaded === undefined) await this.#siblings.claimAll()
+    if (loaded === undefined) await this.#blocks.assignZones()
     const open = this.#share.open(block.locator, loaded)
     this.#stops.add(() => open.table.close())
     // Zones that are served at once must not be served by classes that do not know their codes.
     if (loaded !== undefined) await open.table.built()
     const serialFile = this.#keepSerials()
-    for (const zone of zones) serials.retain(printName(zone), this.#siblings.placesOf(zone))
+    for (const zone of zones) serials.retain(printName(zone), this.#blocks.placesOf(zone))
     if (snapshot !== undefined) {
       this.#stops.add(measureSnapshot(metrics, snapshot.path, () => this.#snapshotState))
     }
@@ -172,8 +172,8 @@ export class KuadrantService {
   }
 
   async stop(): Promise<void> {
-    this.#siblings.leave()
-    this.#siblings.stopFollowing()
+    this.#blocks.leave()
+    this.#blocks.stopFollowing()
     this.#stops.close()
     await this.#keeper?.close()
   }
@@ -195,7 +195,7 @@ export class KuadrantService {
     const { snapshot, source } = this.#options
     // After a reload the instance before goes on serving until this one is complete. To be asked first:
     // a block without a snapshot is about to open the source.
-    const isReload = this.#siblings.hadSource(source, isRead)
+    const isReload = this.#blocks.hadSource(source, isRead)
     if (snapshot === undefined || isReload) return undefined
     const startMs = performance.now()
     const found = loadSnapshot(snapshot.path, this.#shape)
@@ -216,7 +216,7 @@ export class KuadrantService {
   }
 
   get #shape(): string {
-    return digestOfShape(this.#options, this.#siblings.options)
+    return digestOfShape(this.#options, this.#blocks.options)
   }
 
   /** Gets at the records however long it takes, while the snapshot is served. */
@@ -228,7 +228,7 @@ export class KuadrantService {
     await wait(START_MS)
     while (!this.#stops.isClosed) {
       try {
-        await this.#siblings.claimAll()
+        await this.#blocks.assignZones()
         break
       } catch (error) {
         this.#note(printReason(error))
@@ -254,7 +254,7 @@ export class KuadrantService {
     const parts = { log, clock, timers: systemTimers }
     const { shared, release } = await acquire(source, parts).catch(faultAt(position))
     this.#shared = shared
-    this.#stops.add(release, shared.claims.claim(zones))
+    this.#stops.add(release, shared.ownership.claim(zones))
   }
 
   #keepSerials(): SerialFile | undefined {
@@ -273,7 +273,7 @@ export class KuadrantService {
     writtenVersion: number | undefined,
   ): Promise<void> {
     const { clock, log, metrics, block } = this.#context
-    const { claims } = this.#shared!
+    const { ownership: claims } = this.#shared!
     await this.#measureWatches()
     await this.#shared!.source.synced()
     if (this.#stops.isClosed) return
@@ -302,7 +302,7 @@ export class KuadrantService {
 
   /** In whatever block the zone kdrnt is. */
   #watchUnexportable(): void {
-    const site = siteOf(this.#options, this.#siblings.options)
+    const site = siteOf(this.#options, this.#blocks.options)
     if (site === '' || !this.#options.zones.some(isLocalZone)) return
     this.#stops.add(watchUnexportable(this.#shared!, site, this.#options, this.#context))
   }
@@ -310,7 +310,7 @@ export class KuadrantService {
   /** Our own records, or those of all sites, with all that is known of their health. */
   async #records(): Promise<RecordSource> {
     const { source: place, health } = this.#options
-    const own = openHealth(this.#shared!.source, this.#siblings.probingOf(place), this.#healthParts)
+    const own = openHealth(this.#shared!.source, this.#blocks.probingOf(place), this.#healthParts)
     this.#health = own
     const records = await this.#mergePeers(own.records)
     return openSlowStart(records, health ?? NO_HEALTH, this.#healthParts)
@@ -319,14 +319,14 @@ export class KuadrantService {
   async #mergePeers(own: RecordSource): Promise<RecordSource> {
     if (this.#peers === undefined) return own
     // What is served now has what they told: it must not go and come back. Else nobody waits for them.
-    if (this.#loaded !== undefined || this.#siblings.replacesServing) {
+    if (this.#loaded !== undefined || this.#blocks.replacesServing) {
       await this.#peers.firstAnswers()
     }
     return this.#peers.merge(own, this.#exporter!)
   }
 
   get #exporter(): LocalExporter | undefined {
-    const site = siteOf(this.#options, this.#siblings.options)
+    const site = siteOf(this.#options, this.#blocks.options)
     return site === '' ? undefined : exporterOf(this.#shared!, site, this.#context.clock)
   }
 
@@ -343,12 +343,11 @@ export class KuadrantService {
     if (source.kind === 'manifests') return following()
     const { log } = this.#context
     const { source: records } = this.#shared!
-    await atMost(records.synced(), this.#siblings.patienceMs)
+    await atMost(records.synced(), this.#blocks.patienceMs)
     const reason = records.unreadyReason()
     if (reason === '') return following()
     // What answers now must not give way to what doesn't.
-    if (this.#siblings.replacesServing)
-      faultAt(position)(new InputError('UNREAD', undefined, reason))
+    if (this.#blocks.replacesServing) faultAt(position)(new InputError('UNREAD', undefined, reason))
     following().catch((error) => log.error(`records are not followed: ${printReason(error)}`))
     log.warning(`${reason}; until they are, queries get SERVFAIL`)
   }

@@ -3,9 +3,9 @@ import type { Handler } from '../../plugin/handler.ts'
 import { isLocalZone } from '../../record/local-zone.ts'
 import { prepareService } from './block-service.ts'
 import { KuadrantHandler } from './kuadrant.ts'
+import { KuadrantBlocks } from './kuadrant-blocks.ts'
 import { draftOptions, scanOptions } from './options.ts'
 import { preparePassing } from './passing.ts'
-import { Siblings } from './siblings.ts'
 import { faultAt } from './source-fault.ts'
 import { scanSender, TakesNotify } from './takes-notify.ts'
 import { ThreadedZones } from './threaded-zones.ts'
@@ -14,32 +14,32 @@ import { ThreadedZones } from './threaded-zones.ts'
 export const kuadrant: Directive = {
   name: 'kuadrant',
   setup(c) {
-    const siblings = Siblings.of(c.corefile)
+    const blocks = KuadrantBlocks.of(c.corefile)
     const draft = draftOptions(c.dispenser)
-    siblings.addDraft(draft)
+    blocks.addDraft(draft)
     // Before the scan, so that a bad property does not hide what is wrong with the manifests.
     let isScanned = false
     c.onCheck(async (report) => {
       if (!isScanned && !draft.hasSource) return []
       const { checkBlock } = await import('./check.ts')
-      return checkBlock(draft, siblings.drafts, report, c.block.geoCodes).catch(
+      return checkBlock(draft, blocks.drafts, report, c.block.geoCodes).catch(
         faultAt(draft.position),
       )
     })
     const options = scanOptions(c.dispenser, c.block, draft)
     isScanned = true
     const path = options.snapshot?.path
-    if (path !== undefined && siblings.options.some((other) => other.snapshot?.path === path)) {
+    if (path !== undefined && blocks.options.some((other) => other.snapshot?.path === path)) {
       throw c.dispenser.error(`snapshot ${path} is that of another block: name another file`)
     }
-    const name = siblings.otherNameOf(options)
+    const name = blocks.otherNameOf(options)
     if (name !== '') {
       throw c.dispenser.error(`another block says that the same records are of site ${name}`)
     }
-    if (siblings.probesOtherwise(options)) {
+    if (blocks.probesOtherwise(options)) {
       throw c.dispenser.error('probe says otherwise than in another block with the same manifests')
     }
-    if (siblings.sharesMemory(options)) {
+    if (blocks.sharesMemory(options)) {
       throw c.dispenser.error('remember: that file is of another site; name another one')
     }
     const share = new ThreadedZones(c)
@@ -49,16 +49,16 @@ export const kuadrant: Directive = {
       const passing = preparePassing(c, options)
       const report = c.toControl((text) => {
         const sender = scanSender(text)
-        siblings.takeNotify(sender.host)
+        blocks.takeNotify(sender.host)
         passing?.take(sender)
       })
       const takesNotify = (next: Handler): Handler => new TakesNotify(handlerOf(next), next, report)
       c.addHandler(takesNotify, { seesNotify: true, answers: true })
       c.onLinked(() => {
-        const hasPeers = siblings.options.some(({ peering }) => peering.peers.length > 0)
+        const hasPeers = blocks.options.some(({ peering }) => peering.peers.length > 0)
         if (hasPeers || options.pass !== undefined) c.block.takesNotify = true
       })
     } else c.addHandler(handlerOf, { answers: true })
-    prepareService(c, options, share, siblings)
+    prepareService(c, options, share, blocks)
   },
 }

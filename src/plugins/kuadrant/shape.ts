@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { printEndpoint } from '../../dns/endpoint.ts'
+import { printHostPort } from '../../dns/host-port.ts'
 import { printName } from '../../dns/name/name.ts'
 import type { KuadrantOptions } from './options.ts'
 import { siteOf } from './site.ts'
@@ -24,7 +24,7 @@ export function digestOfShape(options: KuadrantOptions, all: readonly KuadrantOp
     }),
     allowedNamespaces === undefined ? null : [...allowedNamespaces].sort(),
     siteOf(options, all),
-    peering.peers.map(printEndpoint).sort(),
+    peering.peers.map(printHostPort).sort(),
   ]
   return createHash('sha256').update(JSON.stringify(shape)).digest('hex')
 }

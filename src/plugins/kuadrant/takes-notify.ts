@@ -7,7 +7,7 @@ import type { Transaction } from '../../plugin/transaction.ts'
 import { KDRNT_ZONE } from '../../record/local-zone.ts'
 
 /** Of whom a NOTIFY is. */
-export interface NotifySender {
+export interface ZoneNotifySender {
   readonly host: string
   /** `tsig` found the signature good. */
   readonly isSigned: boolean
@@ -20,7 +20,7 @@ const SIGNED = ' signed'
 const PASSED_ON = ' passed-on'
 
 /** What a `TakesNotify` reports. */
-export function scanSender(text: string): NotifySender {
+export function scanSender(text: string): ZoneNotifySender {
   const [host = '', ...marks] = text.split(' ')
   const has = (mark: string): boolean => marks.includes(mark.trim())
   return { host, isSigned: has(SIGNED), isPassedOn: has(PASSED_ON) }

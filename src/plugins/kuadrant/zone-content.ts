@@ -4,11 +4,11 @@ import { concatNames, isSubdomain, printName, scanName } from '../../dns/name/na
 import type { LocalExporter } from '../../peering/local-exporter.ts'
 import type { Endpoint } from '../../record/dns-record.ts'
 import { isLocalZone } from '../../record/local-zone.ts'
-import { RecordZone, type RecordZoneOptions, type ZoneSink } from '../../record/record-zone.ts'
+import { RecordZone, type RecordZoneOptions, type RRsetSink } from '../../record/record-zone.ts'
 import { SOA_TTL_SECONDS, scanMailbox } from '../../record/soa.ts'
 import type { StoredRecord } from '../../record/source.ts'
-import type { ZoneClaims } from '../../record/zone-claims.ts'
-import type { KuadrantOptions, Nameserver } from './options.ts'
+import type { ZoneOwnership } from '../../record/zone-ownership.ts'
+import type { KuadrantOptions, ZoneNameserver } from './options.ts'
 
 /**
  * A zone of the block, empty but for what the Corefile puts there. `apex`: lower-case wire name. `teller`: who tells
@@ -17,7 +17,7 @@ import type { KuadrantOptions, Nameserver } from './options.ts'
 export function createRecordZone(
   apex: Uint8Array,
   options: KuadrantOptions,
-  sink: ZoneSink,
+  sink: RRsetSink,
   onConflict: (text: string) => void,
   exporter?: LocalExporter,
 ): RecordZone {
@@ -42,7 +42,7 @@ export function belongs(
   record: StoredRecord,
   zone: { readonly apex: Uint8Array; readonly key: string },
   options: Pick<KuadrantOptions, 'allowedNamespaces'>,
-  claims: ZoneClaims,
+  claims: ZoneOwnership,
 ): boolean {
   if (!isAllowed(record, options)) return false
   return isLocalZone(zone.apex) || claims.zoneKeyOf(record.packed) === zone.key
@@ -100,7 +100,7 @@ function defaultServer(apex: Uint8Array): Uint8Array {
 }
 
 /** The NS record of a configured name server, and its glue where its name is in the zone. */
-function composeNameserver(server: Nameserver, apex: Uint8Array): Endpoint[] {
+function composeNameserver(server: ZoneNameserver, apex: Uint8Array): Endpoint[] {
   const endpoints = [endpointOf(apex, RRType.NS, [server.name])]
   if (!isSubdomain(server.name, apex)) return endpoints
   for (const { family, bytes } of server.addresses) {

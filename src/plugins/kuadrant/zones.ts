@@ -5,13 +5,13 @@ import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import type { LocalExporter } from '../../peering/local-exporter.ts'
 import { ImageSink } from '../../record/image-sink.ts'
 import { isLocalZone } from '../../record/local-zone.ts'
-import type { RecordZone, ZoneSink } from '../../record/record-zone.ts'
+import type { RecordZone, RRsetSink } from '../../record/record-zone.ts'
 import type { SerialFile } from '../../record/serials/serial-file.ts'
 import type { SerialIndex } from '../../record/serials/serial-index.ts'
 import type { ZoneFacts } from '../../record/snapshot/facts.ts'
 import { composeSoa, SOA_TTL_SECONDS } from '../../record/soa.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../record/source.ts'
-import type { ZoneClaims } from '../../record/zone-claims.ts'
+import type { ZoneOwnership } from '../../record/zone-ownership.ts'
 import type { SteeringTable } from '../../steering/table.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
@@ -73,7 +73,7 @@ export class KuadrantZones {
   readonly #parts: KuadrantZonesParts
   readonly #leftovers: Leftovers
   readonly #zones: readonly Zone[]
-  #claims: ZoneClaims | undefined
+  #ownership: ZoneOwnership | undefined
   /** A zone inside ours was added or went while changes had to wait. */
   #mustMove = false
   #conflictsLogged = 0
@@ -120,9 +120,9 @@ export class KuadrantZones {
    * Fills the zones and follows the source; returns the function that stops that. Lets others run
    * between slices; what changes meanwhile is applied after. `claims` holds our zones already.
    */
-  async follow(source: RecordSource, claims: ZoneClaims): Promise<() => void> {
+  async follow(source: RecordSource, claims: ZoneOwnership): Promise<() => void> {
     const startMs = this.#parts.clock.monotonic()
-    this.#claims = claims
+    this.#ownership = claims
     this.#source = source
     this.#waiting = new Map()
     const unsubscribe = source.subscribe((changes) => this.#take(changes))
@@ -225,7 +225,7 @@ export class KuadrantZones {
   }
 
   #apply(changes: readonly RecordChange[]): void {
-    const claims = this.#claims!
+    const claims = this.#ownership!
     for (const zone of this.#zones) {
       const mine: RecordChange[] = []
       for (const change of changes) {
@@ -328,7 +328,7 @@ export class KuadrantZones {
     return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
   }
 
-  #sinkOf(zone: ZoneId): ZoneSink {
+  #sinkOf(zone: ZoneId): RRsetSink {
     const { image, table, versions } = this.#parts
     const sink = new ImageSink(image, zone, table)
     return {

@@ -9,7 +9,7 @@ export const REPORTS_MAX = 10
 export const REPORT_PERIOD_MS = 60_000
 
 /** A question, of either path. */
-export interface Asked {
+export interface RrlQuery {
   /** As in `Query`. */
   readonly qname: Uint8Array
   readonly qtype: number
@@ -33,7 +33,7 @@ export class LimitReports {
   }
 
   /** `hash`: of the client's prefix. */
-  note(query: Query, hash: number, asked: Asked, category: Category, nowMs: number): void {
+  note(query: Query, hash: number, asked: RrlQuery, category: Category, nowMs: number): void {
     this.#turn(nowMs)
     if (this.#count === REPORTS_MAX) return
     for (let i = 0; i < this.#count; i++) if (this.#reported[i] === hash) return
@@ -63,7 +63,7 @@ export class LimitReports {
 }
 
 /** The question is given for the categories that have accounts per name. */
-function describe({ qname, qtype }: Asked, category: Category): string {
+function describe({ qname, qtype }: RrlQuery, category: Category): string {
   const name = CATEGORY_NAMES[category]!
   if (category === Category.Error || category === Category.Request) return name
   return `${name} ${printName(qname)} ${printType(qtype)}`

@@ -5,12 +5,12 @@ import type { Query } from '../../dns/message/query.ts'
 import { type Response, Section } from '../../dns/message/response.ts'
 import * as plain from '../../dns/message/simple-query.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
-import { type ReplyLimiter, Verdict } from '../../plugin/reply-limiter.ts'
+import { LimitAction, type ReplyLimiter } from '../../plugin/reply-limiter.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { HashedName } from '../../zone/image/hashed-name.ts'
 import { AmplificationLimit } from './amplification.ts'
 import { Category, type RrlOptions } from './options.ts'
-import type { Asked, LimitReports } from './reports.ts'
+import type { LimitReports, RrlQuery } from './reports.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { simpleQuery, simpleSuffixHash } = plain
@@ -72,13 +72,13 @@ export class Rrl implements ReplyLimiter {
   }
 
   /** @hot */
-  decide(tx: Transaction, nowMs: number): Verdict {
+  decide(tx: Transaction, nowMs: number): LimitAction {
     const { query, response } = tx
     const { zones } = this.#options
-    if (this.#table === undefined || this.#isExempt(query)) return Verdict.Send
+    if (this.#table === undefined || this.#isExempt(query)) return LimitAction.Send
     const category = categorize(query, response)
     // A query without a server block, or a malformed packet, has no zone.
-    if (zones !== undefined && tx.zone !== '' && zones.match(query) === -1) return Verdict.Send
+    if (zones !== undefined && tx.zone !== '' && zones.match(query) === -1) return LimitAction.Send
     let name = 0
     if (category !== Category.Error) {
       const { labelCount } = query
@@ -92,10 +92,10 @@ export class Rrl implements ReplyLimiter {
   }
 
   /** @hot */
-  decideFast(tx: Transaction, nowMs: number): Verdict {
+  decideFast(tx: Transaction, nowMs: number): LimitAction {
     const { zones } = this.#options
-    if (this.#table === undefined || this.#isExempt(tx.query)) return Verdict.Send
-    if (zones !== undefined && zones.match(simpleQuery) === -1) return Verdict.Send
+    if (this.#table === undefined || this.#isExempt(tx.query)) return LimitAction.Send
+    if (zones !== undefined && zones.match(simpleQuery) === -1) return LimitAction.Send
     const name = simpleSuffixHash[0]!
     return this.#decide(tx, simpleQuery, Category.Response, name, simpleQuery.qtype, nowMs)
   }
@@ -124,12 +124,12 @@ export class Rrl implements ReplyLimiter {
   /** @hot */
   #decide(
     tx: Transaction,
-    asked: Asked,
+    asked: RrlQuery,
     category: Category,
     name: number,
     type: number,
     nowMs: number,
-  ): Verdict {
+  ): LimitAction {
     const { rates } = this.#options
     if (nowMs !== this.#nowMs) {
       this.#nowMs = nowMs
@@ -138,28 +138,30 @@ export class Rrl implements ReplyLimiter {
     const rate = rates[category]
     if (rate !== undefined) {
       const verdict = this.#debit(tx, asked, rate, category, name, type)
-      if (verdict !== Verdict.Send) return verdict
+      if (verdict !== LimitAction.Send) return verdict
     }
     const all = rates[Category.Request]
-    return all === undefined ? Verdict.Send : this.#debit(tx, asked, all, Category.Request, 0, 0)
+    return all === undefined
+      ? LimitAction.Send
+      : this.#debit(tx, asked, all, Category.Request, 0, 0)
   }
 
   /** @hot */
   #debit(
     tx: Transaction,
-    asked: Asked,
+    asked: RrlQuery,
     rate: Rate,
     category: Category,
     name: number,
     type: number,
-  ): Verdict {
+  ): LimitAction {
     // Names that collide share an account of one prefix, which their clients can exhaust anyway.
     const kind = category | (tx.query.peerFamily << 4) | (type << 8)
     const hash = this.#hashPrefix(tx.query, name ^ Math.imul(kind, GOLDEN_RATIO))
     // A client does not retry after a truncated error, so errors are dropped.
     const slip = category === Category.Error ? 0 : this.#options.slip
     const debit = this.#table!.debit(hash, this.#nowTicks, rate, slip)
-    return debit === Debit.Paid ? Verdict.Send : this.#exceed(tx, asked, category, debit)
+    return debit === Debit.Paid ? LimitAction.Send : this.#exceed(tx, asked, category, debit)
   }
 
   /** @hot */
@@ -168,14 +170,14 @@ export class Rrl implements ReplyLimiter {
     return this.#hash!.of(peerAddress, peerFamily === 1 ? ipv4Bits : ipv6Bits, word)
   }
 
-  #exceed(tx: Transaction, asked: Asked, category: Category, debit: Debit): Verdict {
+  #exceed(tx: Transaction, asked: RrlQuery, category: Category, debit: Debit): LimitAction {
     const counters = this.#slots.of(tx)
     counters[RrlCount.Exceeded + category]! += 1
     this.#reports.note(tx.query, this.#hashPrefix(tx.query, 0), asked, category, this.#nowMs)
-    if (this.#options.reportOnly) return Verdict.Send
+    if (this.#options.reportOnly) return LimitAction.Send
     const isTruncated = debit === Debit.Slipped
     counters[isTruncated ? RrlCount.Truncated : RrlCount.Dropped]! += 1
-    return isTruncated ? Verdict.Truncate : Verdict.Drop
+    return isTruncated ? LimitAction.Truncate : LimitAction.Drop
   }
 }
 

@@ -3,7 +3,7 @@ import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
 import { type Fetching, fetchZone } from '../../client/fetch-zone.ts'
-import { addressOfHost, type Endpoint } from '../../dns/endpoint.ts'
+import { addressOfHost, type HostPort } from '../../dns/host-port.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { ResourceRecord } from '../../dns/message/message.ts'
 import { printName } from '../../dns/name/name.ts'
@@ -13,15 +13,15 @@ import { answererOf, nextVersion, type VersionMemory } from '../../plugin/file-z
 import type { OwnedZone } from '../../plugin/threaded-file-zones.ts'
 import type { SetKey } from '../../plugin/zone-versions.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { VersionView } from '../../zone/history/version-view.ts'
-import type { ZoneImage } from '../../zone/image/writer.ts'
-import { isFull, StepsPlan } from '../../zone/inbound/apply-steps.ts'
+import { isFull, StepsPlan } from '../../xfr/in/apply-steps.ts'
 import {
   type Received,
   type SoaTimers,
   soaTimers,
   TransferFault,
-} from '../../zone/inbound/transfer-reader.ts'
+} from '../../xfr/in/transfer-reader.ts'
+import { VersionView } from '../../xfr/journal/version-view.ts'
+import type { ZoneImage } from '../../zone/image/writer.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import { checkZone } from '../../zone/zonefile/check.ts'
 import { checkSignatures, type SignatureReport } from '../../zone/zonefile/check-signatures.ts'
@@ -41,10 +41,10 @@ const JITTER = 0.1
 
 export interface SecondaryOptions {
   readonly zone: Uint8Array
-  readonly primaries: readonly Endpoint[]
+  readonly primaries: readonly HostPort[]
   /** Tells the server block from others. */
   readonly place: string
-  readonly sourceFor: (primary: Endpoint) => string
+  readonly sourceFor: (primary: HostPort) => string
   readonly key: () => TsigKey | undefined
   readonly nsInAuthority: boolean
   readonly clock: Clock
@@ -273,7 +273,7 @@ export class SecondaryZone implements OwnedZone {
     this.#options.log.warning(`zone ${this.zoneText} can't be transferred (${keeps}): ${fault}`)
   }
 
-  async #askOne(primary: Endpoint): Promise<void> {
+  async #askOne(primary: HostPort): Promise<void> {
     const isKnown = this.#held !== undefined && !this.#wantsAll
     try {
       await this.#take(await this.#fetch(primary, isKnown), primary)
@@ -291,7 +291,7 @@ export class SecondaryZone implements OwnedZone {
     }
   }
 
-  async #fetch(primary: Endpoint, isKnown: boolean): Promise<Received> {
+  async #fetch(primary: HostPort, isKnown: boolean): Promise<Received> {
     const { zone, sourceFor, key, clock, timers } = this.#options
     const soa = isKnown ? this.#held?.soa : undefined
     const parts = { zone, primary, source: sourceFor(primary), key: key(), clock, timers }
@@ -303,7 +303,7 @@ export class SecondaryZone implements OwnedZone {
     }
   }
 
-  async #take(received: Received, primary: Endpoint): Promise<void> {
+  async #take(received: Received, primary: HostPort): Promise<void> {
     const { log, onTransfer } = this.#options
     if (this.isStopped) return
     const from = `from ${primary.host}:${primary.port}`

@@ -6,7 +6,7 @@ import { printAddress } from '../../dns/text/address.ts'
 import type { AddressSet } from '../../plugin/address-set.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import { soaSerial } from '../../zone/inbound/transfer-reader.ts'
+import { soaSerial } from '../../xfr/in/transfer-reader.ts'
 
 /** A zone, as far as NOTIFYs for it go. */
 export interface NotifiedZone {

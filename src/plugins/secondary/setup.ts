@@ -1,7 +1,7 @@
 import { InputError, type Position } from '../../base/errors.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import type { Endpoint } from '../../dns/endpoint.ts'
+import type { HostPort } from '../../dns/host-port.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import { AddressSet } from '../../plugin/address-set.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
@@ -18,7 +18,7 @@ import { SecondaryZone } from './secondary-zone.ts'
 /** Who has a zone, and how it is asked. */
 interface SecondaryConfig {
   readonly zone: Uint8Array
-  readonly primaries: readonly Endpoint[]
+  readonly primaries: readonly HostPort[]
   readonly source: string
   readonly keyName: Uint8Array | undefined
   readonly position: Position
@@ -93,7 +93,7 @@ function scanConfig(
   while (d.next()) {
     const position = d.position()
     const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
-    const primaries: Endpoint[] = []
+    const primaries: HostPort[] = []
     let source = ''
     let keyName: Uint8Array | undefined
     d.eachProperty(() => {
@@ -116,7 +116,7 @@ function scanConfig(
   return { configs, fallthrough }
 }
 
-function scanPrimaries(d: Dispenser): Endpoint[] {
+function scanPrimaries(d: Dispenser): HostPort[] {
   const [from, ...addresses] = d.remainingArgs()
   if (from !== 'from' || addresses.length === 0) {
     throw d.error('transfer takes `from` and the addresses of primaries')

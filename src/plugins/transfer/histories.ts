@@ -5,9 +5,9 @@ import { isSerialAfter } from '../../dns/serial.ts'
 import type { SetKey, VersionChange, ZoneVersions } from '../../plugin/zone-versions.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { diffVersions, type ZoneDifference } from '../../zone/history/diff.ts'
-import { ZoneJournal } from '../../zone/history/journal.ts'
-import { VersionView, type ZoneVersion } from '../../zone/history/version-view.ts'
+import { diffVersions, type ZoneDifference } from '../../xfr/journal/diff.ts'
+import { ZoneJournal } from '../../xfr/journal/journal.ts'
+import { VersionView, type ZoneVersion } from '../../xfr/journal/version-view.ts'
 
 /** Octets of differences kept of one zone, and of one difference. */
 export const HISTORY_OCTETS_MAX = 4 * 1024 * 1024

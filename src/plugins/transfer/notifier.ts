@@ -14,7 +14,7 @@ import { equalNames, nameKey, printName } from '../../dns/name/name.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
 import { RequestSigner } from '../../dns/tsig/request-signer.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { VersionView, type ZoneVersion } from '../../zone/history/version-view.ts'
+import { VersionView, type ZoneVersion } from '../../xfr/journal/version-view.ts'
 import type { NotifyTarget } from './rules.ts'
 
 /** Most attempts at one serial. */

@@ -5,9 +5,9 @@ import { MESSAGE_OCTETS_MAX } from '../../dns/message/header.ts'
 import type { ReplyStream } from '../../dns/message/reply-stream.ts'
 import { Section } from '../../dns/message/response.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import type { ZoneDifference } from '../../zone/history/diff.ts'
-import { packedRecords } from '../../zone/history/packed-records.ts'
-import { type RecordView, recordOctets, type VersionView } from '../../zone/history/version-view.ts'
+import type { ZoneDifference } from '../../xfr/journal/diff.ts'
+import { packedRecords } from '../../xfr/journal/packed-records.ts'
+import { type RecordView, recordOctets, type VersionView } from '../../xfr/journal/version-view.ts'
 
 /** Octets of records, uncompressed, after which a message goes out: little memory, good compression. */
 const MESSAGE_OCTETS = 30_000

@@ -8,7 +8,7 @@ import {
   UNARY_PRECEDENCE,
   unaryTerm,
 } from './operators.ts'
-import { constantTerm, type Term } from './term.ts'
+import { constantTerm, type ViewTerm } from './term.ts'
 
 /** Longest expression, in characters. */
 export const EXPRESSION_LENGTH_MAX = 8192
@@ -24,7 +24,7 @@ const DEPTH_MAX = 64
  *     unary        ( `not` `!` `-` `+` ) unary | primary
  *     primary      literal | `[` list `]` | `(` expression `)` | name `(` list `)`
  */
-export function compileExpression(source: string, block: BlockConfig): Term {
+export function compileExpression(source: string, block: BlockConfig): ViewTerm {
   if (source.length > EXPRESSION_LENGTH_MAX) {
     throw new ExpressionError(1, `an expression has at most ${EXPRESSION_LENGTH_MAX} characters`)
   }
@@ -43,13 +43,13 @@ class Parser {
     this.#block = block
   }
 
-  parseWhole(): Term {
+  parseWhole(): ViewTerm {
     const term = this.#parseExpression()
     if (this.#current.kind !== 'end') throw this.#unexpected()
     return term
   }
 
-  #parseExpression(): Term {
+  #parseExpression(): ViewTerm {
     const condition = this.#parseBinary(0)
     const question = this.#current
     if (!this.#accept('?')) return condition
@@ -71,7 +71,7 @@ class Parser {
   }
 
   /** A term and every operator behind it that binds at least as tightly as `precedence`. */
-  #parseBinary(precedence: number): Term {
+  #parseBinary(precedence: number): ViewTerm {
     this.#descend()
     let left = this.#parseUnary()
     for (;;) {
@@ -94,14 +94,14 @@ class Parser {
     return left
   }
 
-  #parseUnary(): Term {
+  #parseUnary(): ViewTerm {
     const operator = this.#current
     const precedence = UNARY_PRECEDENCE.get(operator.text)
     if (precedence === undefined || !this.#accept(operator.text)) return this.#parsePrimary()
     return unaryTerm(operator, this.#parseBinary(precedence))
   }
 
-  #parsePrimary(): Term {
+  #parsePrimary(): ViewTerm {
     const lexeme = this.#current
     this.#cursor++
     if (lexeme.kind === 'text') return constantTerm('string', lexeme.text)
@@ -117,7 +117,7 @@ class Parser {
     throw this.#unexpected()
   }
 
-  #parseName(name: Lexeme): Term {
+  #parseName(name: Lexeme): ViewTerm {
     if (name.text === 'true') return constantTerm('boolean', true)
     if (name.text === 'false') return constantTerm('boolean', false)
     if (name.text === 'nil') return constantTerm('nil', null)
@@ -127,7 +127,7 @@ class Parser {
     return callTerm(name, this.#parseList(')'), this.#block)
   }
 
-  #parseArray(): Term {
+  #parseArray(): ViewTerm {
     const items = this.#parseList(']')
     const constants = items.map((item) => item.constant)
     if (constants.every((constant) => constant !== undefined)) {
@@ -137,8 +137,8 @@ class Parser {
   }
 
   /** Expressions between commas, and the closing mark; a comma may stand before it. */
-  #parseList(close: string): Term[] {
-    const items: Term[] = []
+  #parseList(close: string): ViewTerm[] {
+    const items: ViewTerm[] = []
     while (!this.#accept(close)) {
       if (items.length > 0) {
         this.#expect(',')
@@ -182,7 +182,7 @@ class Parser {
   }
 }
 
-function scanNumber(lexeme: Lexeme): Term {
+function scanNumber(lexeme: Lexeme): ViewTerm {
   const value = Number(lexeme.text.replaceAll('_', ''))
   if (!Number.isFinite(value)) throw new ExpressionError(lexeme.column, 'number out of range')
   return constantTerm('number', value)

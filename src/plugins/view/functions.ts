@@ -15,7 +15,7 @@ import type { BlockConfig } from '../../plugin/directive.ts'
 import { ANY_LABEL, findMetadata } from '../../plugin/metadata.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ExpressionError, type Lexeme } from './lexer.ts'
-import { EvaluationError, type Term, type Value, type ValueType } from './term.ts'
+import { EvaluationError, type Value, type ValueType, type ViewTerm } from './term.ts'
 
 interface QueryFunction {
   readonly type: ValueType
@@ -46,7 +46,7 @@ const QUERY_FUNCTIONS: ReadonlyMap<string, QueryFunction> = new Map<string, Quer
 ])
 
 /** A call of the function `name`. Throws ExpressionError for an unknown one or wrong arguments. */
-export function callTerm(name: Lexeme, args: readonly Term[], block: BlockConfig): Term {
+export function callTerm(name: Lexeme, args: readonly ViewTerm[], block: BlockConfig): ViewTerm {
   if (name.text === 'incidr') {
     requireArguments(name, args, 2)
     return incidrTerm(name, args[0]!, args[1]!)
@@ -61,7 +61,7 @@ export function callTerm(name: Lexeme, args: readonly Term[], block: BlockConfig
   return { type: known.type, evaluate: (tx) => known.read(tx.query), call: name.text }
 }
 
-function requireArguments(name: Lexeme, args: readonly Term[], count: number): void {
+function requireArguments(name: Lexeme, args: readonly ViewTerm[], count: number): void {
   if (args.length !== count) {
     const what = args.length < count ? 'not enough' : 'too many'
     throw new ExpressionError(name.column, `${what} arguments to call ${name.text}`)
@@ -71,7 +71,7 @@ function requireArguments(name: Lexeme, args: readonly Term[], count: number): v
   }
 }
 
-function metadataTerm(label: Term, block: BlockConfig): Term {
+function metadataTerm(label: ViewTerm, block: BlockConfig): ViewTerm {
   block.metadataRead.add(typeof label.constant === 'string' ? label.constant : ANY_LABEL)
   return {
     type: 'string',
@@ -97,7 +97,7 @@ function narrowScope({ query, response }: Transaction): void {
  * `incidr(ip, cidr)`. A literal network is read at load, and an address of the query in place: the
  * usual `incidr(client_ip(), '192.0.2.0/24')` makes no text per query.
  */
-function incidrTerm(name: Lexeme, ip: Term, cidr: Term): Term {
+function incidrTerm(name: Lexeme, ip: ViewTerm, cidr: ViewTerm): ViewTerm {
   if (typeof cidr.constant !== 'string') {
     const contains = (address: string, network: string) =>
       containsAddress(scanNetwork(network), scanHost(address))

@@ -1,6 +1,6 @@
 import { ExpressionError, type Lexeme } from './lexer.ts'
 import { repeatsRepetition } from './pattern.ts'
-import { EvaluationError, equalValues, type Term, type Value, type ValueType } from './term.ts'
+import { EvaluationError, equalValues, type Value, type ValueType, type ViewTerm } from './term.ts'
 
 /** How tightly operators bind: expr-lang's numbers. */
 export const BINARY_PRECEDENCE: ReadonlyMap<string, number> = new Map([
@@ -58,7 +58,7 @@ const ON_TEXTS: Readonly<Record<string, Texts>> = {
 const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%'])
 
 /** `left operator right`. Throws ExpressionError where the types don't fit. */
-export function binaryTerm(operator: Lexeme, left: Term, right: Term): Term {
+export function binaryTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
   const op = operator.text
   const a = left.evaluate
   const b = right.evaluate
@@ -86,7 +86,7 @@ export function binaryTerm(operator: Lexeme, left: Term, right: Term): Term {
   throw mismatch(operator, left, right)
 }
 
-export function unaryTerm(operator: Lexeme, operand: Term): Term {
+export function unaryTerm(operator: Lexeme, operand: ViewTerm): ViewTerm {
   const evaluate = operand.evaluate
   if (operator.text === '!' || operator.text === 'not') {
     if (operand.type !== 'boolean') throw wrongOperand(operator, operand.type)
@@ -97,7 +97,7 @@ export function unaryTerm(operator: Lexeme, operand: Term): Term {
   return { type: 'number', evaluate: (tx) => -(evaluate(tx) as number) }
 }
 
-function equalityTerm(operator: Lexeme, left: Term, right: Term): Term {
+function equalityTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
   const comparable = left.type === right.type || left.type === 'nil' || right.type === 'nil'
   if (!comparable) throw mismatch(operator, left, right)
   const wanted = operator.text === '=='
@@ -106,7 +106,7 @@ function equalityTerm(operator: Lexeme, left: Term, right: Term): Term {
   return { type: 'boolean', evaluate: (tx) => equalValues(a(tx), b(tx)) === wanted }
 }
 
-function membershipTerm(operator: Lexeme, left: Term, right: Term): Term {
+function membershipTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
   if (right.type !== 'array') throw mismatch(operator, left, right)
   const a = left.evaluate
   const b = right.evaluate
@@ -120,7 +120,7 @@ function membershipTerm(operator: Lexeme, left: Term, right: Term): Term {
 }
 
 /** The pattern is compiled at load, so it must be known then. */
-function matchTerm(operator: Lexeme, left: Term, right: Term): Term {
+function matchTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
   requireTypes(operator, left, right, 'string')
   if (typeof right.constant !== 'string') {
     throw new ExpressionError(operator.column, 'the pattern of matches must be a literal')
@@ -145,11 +145,11 @@ function compilePattern(operator: Lexeme, source: string): RegExp {
   }
 }
 
-function requireTypes(operator: Lexeme, left: Term, right: Term, type: ValueType): void {
+function requireTypes(operator: Lexeme, left: ViewTerm, right: ViewTerm, type: ValueType): void {
   if (left.type !== type || right.type !== type) throw mismatch(operator, left, right)
 }
 
-function mismatch(operator: Lexeme, left: Term, right: Term): ExpressionError {
+function mismatch(operator: Lexeme, left: ViewTerm, right: ViewTerm): ExpressionError {
   const types = `mismatched types ${left.type} and ${right.type}`
   return new ExpressionError(operator.column, `invalid operation: ${operator.text} (${types})`)
 }

@@ -2,7 +2,7 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { compileExpression } from './expression.ts'
 import { ExpressionError } from './lexer.ts'
-import type { Term } from './term.ts'
+import type { ViewTerm } from './term.ts'
 import { matchesAll } from './view.ts'
 
 const QUOTES_HINT =
@@ -15,7 +15,7 @@ export const view: Directive = {
   name: 'view',
   setup(c) {
     const d = c.dispenser
-    const terms: Term[] = []
+    const terms: ViewTerm[] = []
     while (d.next()) {
       if (c.block.viewName !== '') throw d.error('multiple views defined in server block')
       const args = d.remainingArgs()
@@ -29,7 +29,7 @@ export const view: Directive = {
   },
 }
 
-function scanProperty(c: SetupContext, count: number): Term {
+function scanProperty(c: SetupContext, count: number): ViewTerm {
   const d = c.dispenser
   if (d.value() !== 'expr') throw d.error(`unknown property '${d.value()}'`)
   const args = d.remainingArgs()
@@ -42,7 +42,7 @@ function scanProperty(c: SetupContext, count: number): Term {
   return term
 }
 
-function compile(d: Dispenser, args: readonly string[], c: SetupContext): Term {
+function compile(d: Dispenser, args: readonly string[], c: SetupContext): ViewTerm {
   const source = args.join(' ')
   try {
     return compileExpression(source, c.block)

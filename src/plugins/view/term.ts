@@ -9,7 +9,7 @@ export type ValueType = 'number' | 'string' | 'boolean' | 'nil' | 'array'
  * A part of an expression, compiled: its type is known at load, so that types need no look at per
  * query. `evaluate` throws EvaluationError where no value exists.
  */
-export interface Term {
+export interface ViewTerm {
   readonly type: ValueType
   readonly evaluate: (tx: Transaction) => Value
   /** Its value, where it is the same for every query. */
@@ -26,7 +26,7 @@ export class EvaluationError extends Error {
   }
 }
 
-export function constantTerm(type: ValueType, value: Value): Term {
+export function constantTerm(type: ValueType, value: Value): ViewTerm {
   return { type, evaluate: () => value, constant: value }
 }
 

@@ -1,8 +1,8 @@
 import type { Transaction } from '../../plugin/transaction.ts'
-import { EvaluationError, type Term } from './term.ts'
+import { EvaluationError, type ViewTerm } from './term.ts'
 
 /** Whether a query belongs to the view: every expression is true. One without a value is not. */
-export function matchesAll(terms: readonly Term[], tx: Transaction): boolean {
+export function matchesAll(terms: readonly ViewTerm[], tx: Transaction): boolean {
   try {
     return terms.every((term) => term.evaluate(tx) === true)
   } catch (error) {

@@ -6,7 +6,7 @@ import { ROOT_NAME } from '../../dns/name/name.ts'
 import { type Endpoint, recordKey } from '../dns-record.ts'
 import { findDownTargets } from '../health.ts'
 import { unpackRecord } from '../pack.ts'
-import { RecordZone, type ZoneSink } from '../record-zone.ts'
+import { RecordZone, type RRsetSink } from '../record-zone.ts'
 import type { RecordChange, StoredRecord } from '../source.ts'
 import { RecordPlaces } from './locate.ts'
 import { ManifestSource } from './manifest-source.ts'
@@ -28,7 +28,7 @@ export interface CheckedManifests {
 }
 
 /** A zone that is made for its disagreements alone. */
-export const NO_SINK: ZoneSink = { put() {}, remove() {} }
+export const NO_SINK: RRsetSink = { put() {}, remove() {} }
 
 /** Reads a directory once and follows nothing. Throws InputError where it can't be listed. */
 export async function readManifests(directory: string): Promise<CheckedManifests> {

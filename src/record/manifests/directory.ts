@@ -19,7 +19,7 @@ const SLICE = 256
 const SORTED_MAX = 4096
 
 /** A manifest file as the file system shows it. */
-export interface FileStamp {
+export interface ManifestStamp {
   readonly path: string
   /** Different whenever the content may be: times, size and inode. */
   readonly stamp: string
@@ -29,7 +29,7 @@ export interface FileStamp {
 
 export interface Listing {
   /** Sorted by path. */
-  readonly files: readonly FileStamp[]
+  readonly files: readonly ManifestStamp[]
   /** Directories to watch, the root among them. */
   readonly directories: readonly string[]
   /** What was left out, and why. */
@@ -44,7 +44,7 @@ export interface Listing {
  * can't be listed.
  */
 export async function listManifests(root: string, pause: () => Promise<void>): Promise<Listing> {
-  const files: FileStamp[] = []
+  const files: ManifestStamp[] = []
   const directories = [root]
   const warnings: string[] = []
   const base = realpathSync(root)
@@ -79,16 +79,16 @@ export async function listManifests(root: string, pause: () => Promise<void>): P
 
 /** Sorts and merges runs, with pauses in between: sorting 100 000 files at once takes 0.1 s. */
 async function sortByPath(
-  files: readonly FileStamp[],
+  files: readonly ManifestStamp[],
   pause: () => Promise<void>,
-): Promise<readonly FileStamp[]> {
-  let runs: FileStamp[][] = []
+): Promise<readonly ManifestStamp[]> {
+  let runs: ManifestStamp[][] = []
   for (let at = 0; at < files.length; at += SORTED_MAX) {
     runs.push(files.slice(at, at + SORTED_MAX).sort((a, b) => (a.path < b.path ? -1 : 1)))
     await pause()
   }
   while (runs.length > 1) {
-    const merged: FileStamp[][] = []
+    const merged: ManifestStamp[][] = []
     for (let i = 0; i < runs.length; i += 2) {
       merged.push(await mergeRuns(runs[i]!, runs[i + 1] ?? [], pause))
     }
@@ -98,11 +98,11 @@ async function sortByPath(
 }
 
 async function mergeRuns(
-  a: readonly FileStamp[],
-  b: readonly FileStamp[],
+  a: readonly ManifestStamp[],
+  b: readonly ManifestStamp[],
   pause: () => Promise<void>,
-): Promise<FileStamp[]> {
-  const merged: FileStamp[] = []
+): Promise<ManifestStamp[]> {
+  const merged: ManifestStamp[] = []
   let atA = 0
   let atB = 0
   while (atA < a.length || atB < b.length) {
@@ -122,7 +122,7 @@ export function stampManifest(
   path: string,
   base: string,
   warnings: string[],
-): FileStamp | undefined {
+): ManifestStamp | undefined {
   let stats: Stats
   try {
     const real = realpathSync.native(path)
@@ -139,7 +139,7 @@ export function stampManifest(
 }
 
 /** As `stampManifest`, of what is known to be no link. */
-function stampFile(path: string): FileStamp | undefined {
+function stampFile(path: string): ManifestStamp | undefined {
   try {
     const stats = lstatSync(path, { throwIfNoEntry: false })
     return stats === undefined ? undefined : stampOf(path, stats)
@@ -149,7 +149,7 @@ function stampFile(path: string): FileStamp | undefined {
   }
 }
 
-function stampOf(path: string, stats: Stats): FileStamp | undefined {
+function stampOf(path: string, stats: Stats): ManifestStamp | undefined {
   if (!stats.isFile()) return undefined
   const { mtimeMs, ctimeMs, size, ino } = stats
   return { path, stamp: `${mtimeMs} ${ctimeMs} ${size} ${ino}`, octets: size, inode: ino }

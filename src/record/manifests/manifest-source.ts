@@ -8,7 +8,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { HealthProbe } from '../dns-record.ts'
 import { IgnoredLog } from '../ignored-log.ts'
 import type { FollowedSource, ProbeSource, RecordChange, StoredRecord } from '../source.ts'
-import { type FileStamp, isSystemError, listManifests, stampManifest } from './directory.ts'
+import { isSystemError, listManifests, type ManifestStamp, stampManifest } from './directory.ts'
 import type { IgnoredFields } from './file-reading.ts'
 import { directoryError, type ManifestFile } from './manifest-file.ts'
 import { type HeldPlace, ManifestStore } from './manifest-store.ts'
@@ -44,7 +44,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   readonly #options: ManifestSourceOptions
   readonly #store = new ManifestStore()
   /** By path: each file as it was when it was read last. */
-  readonly #stamps = new Map<string, FileStamp>()
+  readonly #stamps = new Map<string, ManifestStamp>()
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   readonly #probeListeners = new Set<() => void>()
   readonly #watch: DirectoryWatch
@@ -293,7 +293,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   /** Paths of files that are not as they were when they were read, and of those that are gone. */
-  *#findOthers(files: readonly FileStamp[]): Generator<void, string[]> {
+  *#findOthers(files: readonly ManifestStamp[]): Generator<void, string[]> {
     const others: string[] = []
     const present = new Set<string>()
     for (const { path, stamp } of files) {
@@ -327,7 +327,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     else await this.#lookAtFile(file)
   }
 
-  async #lookAtFile(file: FileStamp): Promise<void> {
+  async #lookAtFile(file: ManifestStamp): Promise<void> {
     if (this.#stamps.get(file.path)?.stamp === file.stamp) {
       this.#suspect.delete(file.path)
       return
@@ -385,7 +385,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     return false
   }
 
-  async #read(file: FileStamp): Promise<void> {
+  async #read(file: ManifestStamp): Promise<void> {
     const { path } = file
     const previous = this.#store.file(path)
     let next: ManifestFile

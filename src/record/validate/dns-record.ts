@@ -14,12 +14,12 @@ import {
 import type { HealthCheck } from '../health-check.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 import {
+  FieldPlace,
   field,
   isMapping,
   LABELS,
   METADATA,
   mappingField,
-  Place,
   quote,
   RESOURCE,
   RefusedError,
@@ -48,7 +48,7 @@ const ROOT_HOST_CHARACTERS_MAX = 255
 const KDRNT = 'kdrnt'
 
 /** An endpoint that stands by itself. */
-const ENDPOINT = new Place('')
+const ENDPOINT = new FieldPlace('')
 
 /** What the endpoints of one record are checked against. */
 interface Scope {
@@ -182,7 +182,7 @@ function scanEndpoints(spec: Mapping, scope: Scope, endpointsMax: number): Endpo
   return scanned
 }
 
-function scanEndpoint(endpoint: Mapping, place: Place, scope: Scope): Endpoint {
+function scanEndpoint(endpoint: Mapping, place: FieldPlace, scope: Scope): Endpoint {
   const dnsName = stringField(endpoint, 'dnsName', place)
   const owner = scanOwner(dnsName, place, scope)
   const typeText = stringField(endpoint, 'recordType', place)
@@ -206,7 +206,7 @@ function scanEndpoint(endpoint: Mapping, place: Place, scope: Scope): Endpoint {
   }
 }
 
-function scanOwner(text: string, place: Place, scope: Scope): Uint8Array {
+function scanOwner(text: string, place: FieldPlace, scope: Scope): Uint8Array {
   if (text === '') throw new RefusedError(place.at('dnsName'), 'dnsName is required')
   const owner = scanHost(text)
   if (owner === undefined)
@@ -222,14 +222,14 @@ function scanOwner(text: string, place: Place, scope: Scope): Uint8Array {
   return owner
 }
 
-function scanSetIdentifier(endpoint: Mapping, place: Place): string {
+function scanSetIdentifier(endpoint: Mapping, place: FieldPlace): string {
   const text = stringField(endpoint, 'setIdentifier', place)
   if (text.length <= SET_IDENTIFIER_CHARACTERS_MAX) return text
   const message = `setIdentifier may have up to ${SET_IDENTIFIER_CHARACTERS_MAX} characters`
   throw new RefusedError(place.at('setIdentifier'), message)
 }
 
-function scanTtl(endpoint: Mapping, place: Place, scope: Scope): number {
+function scanTtl(endpoint: Mapping, place: FieldPlace, scope: Scope): number {
   const ttl = field(endpoint, 'recordTTL')
   if (ttl === undefined) return scope.isLocalForm ? 0 : TTL_DEFAULT_SECONDS
   const text = scalarField(endpoint, 'recordTTL', place)
@@ -241,7 +241,12 @@ function scanTtl(endpoint: Mapping, place: Place, scope: Scope): number {
   return ttl
 }
 
-function scanTargets(endpoint: Mapping, type: number, place: Place, scope: Scope): Uint8Array[] {
+function scanTargets(
+  endpoint: Mapping,
+  type: number,
+  place: FieldPlace,
+  scope: Scope,
+): Uint8Array[] {
   const list = place.at('targets')
   const dnsName = stringField(endpoint, 'dnsName', place)
   const given = sequenceField(endpoint, 'targets', place)

@@ -4,17 +4,17 @@ import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 type Mapping = { readonly [key: string]: YamlValue }
 
 /** A field of a resource: cheap to make, since nearly none is ever printed. */
-export class Place {
-  readonly #parent: Place | undefined
+export class FieldPlace {
+  readonly #parent: FieldPlace | undefined
   readonly #step: string | number
 
-  constructor(step: string | number, parent: Place | undefined = undefined) {
+  constructor(step: string | number, parent: FieldPlace | undefined = undefined) {
     this.#parent = parent
     this.#step = step
   }
 
-  at(step: string | number): Place {
-    return new Place(step, this)
+  at(step: string | number): FieldPlace {
+    return new FieldPlace(step, this)
   }
 
   path(): (string | number)[] {
@@ -23,16 +23,16 @@ export class Place {
 }
 
 /** The resource itself and the parts that every resource has. */
-export const RESOURCE: Place = new Place('')
-export const METADATA: Place = RESOURCE.at('metadata')
-export const LABELS: Place = METADATA.at('labels')
-export const SPEC: Place = RESOURCE.at('spec')
+export const RESOURCE: FieldPlace = new FieldPlace('')
+export const METADATA: FieldPlace = RESOURCE.at('metadata')
+export const LABELS: FieldPlace = METADATA.at('labels')
+export const SPEC: FieldPlace = RESOURCE.at('spec')
 
 /** Stops the validation of one resource at its first fault; caught in `validateResource`. */
 export class RefusedError extends Error {
   readonly problem: FieldProblem
 
-  constructor(place: Place, message: string) {
+  constructor(place: FieldPlace, message: string) {
     super(message)
     this.name = 'RefusedError'
     this.problem = { path: place.path(), message }
@@ -48,7 +48,7 @@ export function field(parent: Mapping, name: string): YamlValue | undefined {
 }
 
 /** A mapping, empty where the field is absent. `place`: of `parent`. */
-export function mappingField(parent: Mapping, name: string, place: Place): Mapping {
+export function mappingField(parent: Mapping, name: string, place: FieldPlace): Mapping {
   const value = field(parent, name)
   if (value === undefined) return NO_FIELDS
   if (!isMapping(value)) throw new RefusedError(place.at(name), `${name} must be a mapping`)
@@ -56,7 +56,11 @@ export function mappingField(parent: Mapping, name: string, place: Place): Mappi
 }
 
 /** A sequence, empty where the field is absent. */
-export function sequenceField(parent: Mapping, name: string, place: Place): readonly YamlValue[] {
+export function sequenceField(
+  parent: Mapping,
+  name: string,
+  place: FieldPlace,
+): readonly YamlValue[] {
   const value = field(parent, name)
   if (value === undefined) return NO_ITEMS
   if (!Array.isArray(value)) throw new RefusedError(place.at(name), `${name} must be a list`)
@@ -64,7 +68,7 @@ export function sequenceField(parent: Mapping, name: string, place: Place): read
 }
 
 /** A string, '' where the field is absent. */
-export function stringField(parent: Mapping, name: string, place: Place): string {
+export function stringField(parent: Mapping, name: string, place: FieldPlace): string {
   const value = field(parent, name)
   if (value === undefined) return ''
   if (typeof value !== 'string') throw new RefusedError(place.at(name), `${name} must be a string`)
@@ -75,7 +79,7 @@ export function stringField(parent: Mapping, name: string, place: Place): string
  * The text of a string, number or boolean, '' where the field is absent. Never of anything else: lists
  * nest as deep as their file, and a mapping may have a `toString` of its own.
  */
-export function scalarField(parent: Mapping, name: string, place: Place): string {
+export function scalarField(parent: Mapping, name: string, place: FieldPlace): string {
   const value = field(parent, name)
   if (value === undefined) return ''
   if (typeof value === 'object')

@@ -10,7 +10,7 @@ import {
   THRESHOLD_MAX,
 } from '../health-check.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
-import { field, mappingField, type Place, quote, RefusedError, stringField } from './fields.ts'
+import { type FieldPlace, field, mappingField, quote, RefusedError, stringField } from './fields.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
@@ -19,7 +19,7 @@ const PATH = /^[/?][\w\-.~:/?#[\]@!$&'()*+,;=%]*$/
 const SECRET_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 
 /** Reads how to probe. `place`: of `spec`. Throws RefusedError at the first fault. */
-export function scanHealthCheck(spec: Mapping, place: Place): HealthCheck {
+export function scanHealthCheck(spec: Mapping, place: FieldPlace): HealthCheck {
   const defaults = HEALTH_CHECK_DEFAULTS
   return {
     protocol: scanProtocol(spec, place),
@@ -33,7 +33,7 @@ export function scanHealthCheck(spec: Mapping, place: Place): HealthCheck {
   }
 }
 
-function scanProtocol(spec: Mapping, place: Place): ProbeProtocol {
+function scanProtocol(spec: Mapping, place: FieldPlace): ProbeProtocol {
   const text = stringField(spec, 'protocol', place) || HEALTH_CHECK_DEFAULTS.protocol
   const protocol = PROBE_PROTOCOLS.find((known) => known === text)
   if (protocol !== undefined) return protocol
@@ -41,14 +41,14 @@ function scanProtocol(spec: Mapping, place: Place): ProbeProtocol {
   throw new RefusedError(place.at('protocol'), message)
 }
 
-function scanPath(spec: Mapping, place: Place): string {
+function scanPath(spec: Mapping, place: FieldPlace): string {
   const path = stringField(spec, 'path', place) || HEALTH_CHECK_DEFAULTS.path
   if (path.length <= PATH_CHARACTERS_MAX && PATH.test(path)) return path
   const message = `path begins with / or ?, has up to ${PATH_CHARACTERS_MAX} characters and no blanks, got ${quote(path)}`
   throw new RefusedError(place.at('path'), message)
 }
 
-function scanInterval(spec: Mapping, place: Place): number {
+function scanInterval(spec: Mapping, place: FieldPlace): number {
   const text = stringField(spec, 'interval', place)
   if (text === '') return HEALTH_CHECK_DEFAULTS.intervalMs
   const interval = scanDuration(text)
@@ -62,7 +62,7 @@ function scanInterval(spec: Mapping, place: Place): number {
 function scanThreshold(
   spec: Mapping,
   name: 'failureThreshold' | 'successThreshold',
-  place: Place,
+  place: FieldPlace,
 ): number {
   const absent = HEALTH_CHECK_DEFAULTS[name]
   return scanInteger(spec, name, place, { least: 1, most: THRESHOLD_MAX, absent })
@@ -71,7 +71,7 @@ function scanThreshold(
 function scanInteger(
   spec: Mapping,
   name: string,
-  place: Place,
+  place: FieldPlace,
   { least, most, absent }: { readonly least: number; readonly most: number; absent: number },
 ): number {
   const value = field(spec, name)
@@ -82,7 +82,7 @@ function scanInteger(
   throw new RefusedError(place.at(name), `${name} must be an integer from ${least} to ${most}`)
 }
 
-function scanSecretName(spec: Mapping, place: Place): string {
+function scanSecretName(spec: Mapping, place: FieldPlace): string {
   const at = place.at('additionalHeadersRef')
   const reference = mappingField(spec, 'additionalHeadersRef', place)
   const name = stringField(reference, 'name', at)

@@ -4,8 +4,8 @@ import { GEO_CODES_MAX } from '../dns-record.ts'
 import { recallGeoCode } from '../recent-codes.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 import {
+  type FieldPlace,
   isMapping,
-  type Place,
   quote,
   RefusedError,
   scalarField,
@@ -30,7 +30,7 @@ const NONE: SteeringProperties = { weight: undefined, codes: [], isDefault: fals
 export function scanSteeringProperties(
   endpoint: { readonly [key: string]: YamlValue },
   setIdentifier: string,
-  place: Place,
+  place: FieldPlace,
 ): SteeringProperties {
   const properties = sequenceField(endpoint, 'providerSpecific', place)
   if (properties.length === 0) return NONE
@@ -52,7 +52,7 @@ export function scanSteeringProperties(
   return { weight, codes: places, isDefault }
 }
 
-function scanWeight(text: string, place: Place): number {
+function scanWeight(text: string, place: FieldPlace): number {
   if (!/^\d{1,15}$/.test(text)) {
     throw new RefusedError(place, `invalid weight expected a value >= 0, got ${quote(text)}`)
   }
@@ -63,7 +63,7 @@ function scanWeight(text: string, place: Place): number {
   return weight
 }
 
-function addCodes(codes: GeoCode[], list: string, place: Place): void {
+function addCodes(codes: GeoCode[], list: string, place: FieldPlace): void {
   for (const text of list.split(',', GEO_CODES_MAX + 1)) {
     const code = recallGeoCode(text.trim())
     if (code === undefined) throw new RefusedError(place, printCodeProblem(text.trim()))

@@ -1,4 +1,4 @@
-import type { VersionView } from '../history/version-view.ts'
+import type { VersionView } from '../../xfr/journal/version-view.ts'
 import { ZoneRecords } from './records.ts'
 import { ScannedRecord } from './sink.ts'
 

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Rcode } from '../../../src/dns/iana/rcodes.ts'
 import { RRType } from '../../../src/dns/iana/types.ts'
+import { KuadrantBlocks } from '../../../src/plugins/kuadrant/kuadrant-blocks.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
-import { Siblings } from '../../../src/plugins/kuadrant/siblings.ts'
 import { ApiServer } from '../../support/api-server.ts'
 import { temporaryDirectory } from '../../support/cluster.ts'
 import { SetUp } from '../../support/setup.ts'
@@ -140,9 +140,13 @@ t.test('a reload takes up an edited kubeconfig, and waits for what it leads to',
 })
 
 t.test('blocks over one dead cluster wait together', async (t) => {
-  const siblings = new Siblings()
+  const siblings = new KuadrantBlocks()
   const patienceMs = siblings.patienceMs
   t.ok(patienceMs > 4000 && patienceMs <= 5000)
   await until(() => siblings.patienceMs < patienceMs, 'time to pass')
-  t.equal(new Siblings().patienceMs > siblings.patienceMs, true, 'another Corefile has its own')
+  t.equal(
+    new KuadrantBlocks().patienceMs > siblings.patienceMs,
+    true,
+    'another Corefile has its own',
+  )
 })

@@ -6,8 +6,8 @@ import { printName } from '../../../src/dns/name/name.ts'
 import { printRdata } from '../../../src/dns/rdata/index.ts'
 import type { Handler } from '../../../src/plugin/handler.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
+import { KuadrantBlocks } from '../../../src/plugins/kuadrant/kuadrant-blocks.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
-import { Siblings } from '../../../src/plugins/kuadrant/siblings.ts'
 import { scanNamespaces } from '../../../src/plugins/kuadrant/source-place.ts'
 import { isManifestSourceOpen } from '../../../src/record/manifests/acquire-manifests.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
@@ -343,10 +343,10 @@ t.test('a block that is over before it began claims nothing any more', async (t)
     new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n}`, ['k.example.com.'])
   const before = prepared()
   await before.stop()
-  await Siblings.of(before.corefile).claimAll()
+  await KuadrantBlocks.of(before.corefile).assignZones()
   t.equal(isManifestSourceOpen(directory), false, 'asked after its end')
   const meanwhile = prepared()
-  const claimed = Siblings.of(meanwhile.corefile).claimAll()
+  const claimed = KuadrantBlocks.of(meanwhile.corefile).assignZones()
   await meanwhile.stop()
   await claimed
   t.equal(isManifestSourceOpen(directory), false, 'asked before its end')

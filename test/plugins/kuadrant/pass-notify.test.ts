@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import type { Endpoint } from '../../../src/dns/endpoint.ts'
+import type { HostPort } from '../../../src/dns/host-port.ts'
 import { Opcode, OptionCode } from '../../../src/dns/iana/index.ts'
 import { printName, scanName } from '../../../src/dns/name/name.ts'
 import { scanCidr } from '../../../src/dns/text/address.ts'
@@ -160,7 +160,7 @@ t.test('however many come, ten a second go on', async (t) => {
 })
 
 t.test('behind a host name all get it, those that are new as well', async (t) => {
-  const answers: Endpoint[][] = [[]]
+  const answers: HostPort[][] = [[]]
   const resolve = async () => answers.at(-1)!
   const { operator, passing, pass, lines, counts } = await setUp(t, { resolve })
   const { port } = operator

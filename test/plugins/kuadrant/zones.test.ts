@@ -18,7 +18,7 @@ import { KuadrantZones } from '../../../src/plugins/kuadrant/zones.ts'
 import { packRecord } from '../../../src/record/pack.ts'
 import { SerialIndex } from '../../../src/record/serials/serial-index.ts'
 import type { RecordChange, StoredRecord } from '../../../src/record/source.ts'
-import { ZoneClaims } from '../../../src/record/zone-claims.ts'
+import { ZoneOwnership } from '../../../src/record/zone-ownership.ts'
 import { SteeringTable } from '../../../src/steering/table.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
@@ -102,7 +102,7 @@ async function stage() {
     timers: systemTimers,
     onCommit: () => {},
   })
-  const claims = new ZoneClaims()
+  const claims = new ZoneOwnership()
   claims.claim(options.zones)
   let tell: (changes: readonly RecordChange[]) => void = () => {}
   let current: StoredRecord | undefined

@@ -6,7 +6,7 @@ import { Opcode, Rcode, RRType } from '../../../src/dns/iana/index.ts'
 import { scanCidr } from '../../../src/dns/text/address.ts'
 import { AddressSet } from '../../../src/plugin/address-set.ts'
 import { CounterSlots } from '../../../src/plugin/counter-slots.ts'
-import { Verdict } from '../../../src/plugin/reply-limiter.ts'
+import { LimitAction } from '../../../src/plugin/reply-limiter.ts'
 import { ZoneSet } from '../../../src/plugin/zone-set.ts'
 import { CATEGORY_NAMES, Category, type RrlOptions } from '../../../src/plugins/rrl/options.ts'
 import { LimitReports } from '../../../src/plugins/rrl/reports.ts'
@@ -47,7 +47,7 @@ const MAX = 5
 /** Whether two replies share an account: after five of the first, the second is not sent. */
 function share(rrl: Rrl, first: Reply, second: Reply): boolean {
   for (let i = 0; i < MAX; i++) rrl.decide(transactionOf(first), 1)
-  return rrl.decide(transactionOf(second), 1) !== Verdict.Send
+  return rrl.decide(transactionOf(second), 1) !== LimitAction.Send
 }
 
 const { NXDOMAIN, REFUSED, SERVFAIL, FORMERR } = Rcode
@@ -149,7 +149,7 @@ t.test('what shares an account', async (t) => {
 t.test('what goes out of what is over the limit', async (t) => {
   const verdicts = (rrl: Rrl, reply: Reply = {}, nowMs = 1) =>
     Array.from({ length: MAX + 4 }, () => rrl.decide(transactionOf(reply), nowMs)).slice(MAX)
-  const { Truncate, Drop, Send } = Verdict
+  const { Truncate, Drop, Send } = LimitAction
   t.strictSame(verdicts(limiter()), [Drop, Drop, Drop, Drop])
   t.strictSame(verdicts(limiter({ slip: 1 })), [Truncate, Truncate, Truncate, Truncate])
   t.strictSame(verdicts(limiter({ slip: 2 })), [Drop, Truncate, Drop, Truncate])
@@ -181,10 +181,10 @@ t.test('exempt networks spend nothing of their neighbours', async (t) => {
 t.test('a reload begins with full credit, threads share it', async (t) => {
   const memory = memoryOf()
   const [one, other] = [limiter({}, memory), limiter({}, memory)]
-  for (let i = 0; i < MAX; i++) t.equal(one.decide(transactionOf(), 1), Verdict.Send)
-  t.equal(other.decide(transactionOf(), 1), Verdict.Drop)
+  for (let i = 0; i < MAX; i++) t.equal(one.decide(transactionOf(), 1), LimitAction.Send)
+  t.equal(other.decide(transactionOf(), 1), LimitAction.Drop)
   other.use(memoryOf())
-  t.equal(other.decide(transactionOf(), 1), Verdict.Send)
+  t.equal(other.decide(transactionOf(), 1), LimitAction.Send)
 })
 
 t.test('octets that replies are longer than their queries', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Verdict } from '../../../src/plugin/reply-limiter.ts'
+import { LimitAction } from '../../../src/plugin/reply-limiter.ts'
 import { rrl, rrlWith } from '../../../src/plugins/rrl/setup.ts'
 import { FakeTimers, followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { askFrom, transactionOf } from './transactions.ts'
@@ -38,7 +38,7 @@ const limits = (...lines: string[]) => `rrl {\n${lines.join('\n')}\n}`
 function passing(setUp: SetUp, over: Parameters<typeof transactionOf>[0] = {}): number {
   const tx = transactionOf(over)
   const verdicts = Array.from({ length: 10 }, () => setUp.block.limiter!.decide(tx, 1))
-  return verdicts.filter((verdict) => verdict === Verdict.Send).length
+  return verdicts.filter((verdict) => verdict === LimitAction.Send).length
 }
 
 t.test('limits that are not set are those of responses', async (t) => {

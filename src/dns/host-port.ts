@@ -1,5 +1,5 @@
 /** Where a server is. */
-export interface Endpoint {
+export interface HostPort {
   /** An IP address in its canonical form; a link-local one may have a zone, `fe80::1%eth0`. */
   readonly host: string
   readonly port: number
@@ -12,7 +12,7 @@ const PORT_MAX = 65_535
  * Splits `HOST`, `HOST:PORT`, `[IPV6]:PORT` or a bare IPv6 address. The host is as written, and may be
  * none; undefined = the port is none.
  */
-export function splitHostPort(text: string): Endpoint | undefined {
+export function splitHostPort(text: string): HostPort | undefined {
   const bracketed = /^\[([^\]]*)\](?::(\d{1,5}))?$/.exec(text)
   const single = /^([^:]*):(\d{1,5})$/.exec(text)
   const [, host = text, port] = bracketed ?? single ?? []
@@ -21,7 +21,7 @@ export function splitHostPort(text: string): Endpoint | undefined {
 }
 
 /** `192.0.2.1:53`, `[2001:db8::1]:53`, `ns1.example.org:53`. */
-export function printEndpoint({ host, port }: Endpoint): string {
+export function printHostPort({ host, port }: HostPort): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 

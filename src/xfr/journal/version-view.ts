@@ -1,7 +1,7 @@
 import { RRType } from '../../dns/iana/types.ts'
-import { NameBuffer } from '../image/hashed-name.ts'
-import * as L from '../image/layout.ts'
-import { ZoneReader } from '../image/reader.ts'
+import { NameBuffer } from '../../zone/image/hashed-name.ts'
+import * as L from '../../zone/image/layout.ts'
+import { ZoneReader } from '../../zone/image/reader.ts'
 
 /** One version of a zone: it stays readable as long as somebody has this, whatever is published after it. */
 export interface ZoneVersion {

@@ -11,8 +11,7 @@ import {
 } from '../../../src/dns/message/message.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { type RdataField, scanRdata, splitFields } from '../../../src/dns/rdata/index.ts'
-import { VersionView } from '../../../src/zone/history/version-view.ts'
-import { StepsPlan } from '../../../src/zone/inbound/apply-steps.ts'
+import { StepsPlan } from '../../../src/xfr/in/apply-steps.ts'
 import {
   type Received,
   type ReceivedStep,
@@ -20,7 +19,8 @@ import {
   STEP_RECORDS_MAX,
   TransferFault,
   TransferReader,
-} from '../../../src/zone/inbound/transfer-reader.ts'
+} from '../../../src/xfr/in/transfer-reader.ts'
+import { VersionView } from '../../../src/xfr/journal/version-view.ts'
 import { imageOf, printView } from '../../support/zone-version.ts'
 
 const APEX = 'z.example.'

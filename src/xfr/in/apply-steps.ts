@@ -3,9 +3,9 @@ import { nsec3Excess } from '../../dns/dnssec/nsec3.ts'
 import { printType, RRType } from '../../dns/iana/index.ts'
 import type { ResourceRecord } from '../../dns/message/message.ts'
 import { lowerName, nameKey, printName } from '../../dns/name/name.ts'
-import type { VersionView } from '../history/version-view.ts'
-import type { ZoneId } from '../image/types.ts'
-import type { ZoneImage } from '../image/writer.ts'
+import type { ZoneId } from '../../zone/image/types.ts'
+import type { ZoneImage } from '../../zone/image/writer.ts'
+import type { VersionView } from '../journal/version-view.ts'
 import { type ReceivedStep, TransferFault } from './transfer-reader.ts'
 
 /** Sets between two pauses. */

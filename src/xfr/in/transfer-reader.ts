@@ -2,8 +2,8 @@ import { Opcode, printRcode, printType, RRClass, RRType } from '../../dns/iana/i
 import { HeaderFlag, type Message, type ResourceRecord } from '../../dns/message/message.ts'
 import { equalNames, isSubdomain, lowerName, printName } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
-import { OWNER_RECORDS_MAX, ZoneRecords } from '../zonefile/records.ts'
-import { ScannedRecord } from '../zonefile/sink.ts'
+import { OWNER_RECORDS_MAX, ZoneRecords } from '../../zone/zonefile/records.ts'
+import { ScannedRecord } from '../../zone/zonefile/sink.ts'
 
 /** Of faults that say nothing about what the primary has. */
 export const UNREACHED = -2

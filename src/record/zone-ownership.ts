@@ -6,7 +6,7 @@ import { lowerNameKey, scanHost } from './validate/names.ts'
  * The zones that are served from one source, over all server blocks: so that a record goes to the
  * longest zone that ends its root host, whichever block that is in.
  */
-export class ZoneClaims {
+export class ZoneOwnership {
   readonly #counts = new Map<string, number>()
   readonly #listeners = new Set<(zone: Uint8Array) => void>()
   /** The label that was looked up last, and its key: most records have the same. */

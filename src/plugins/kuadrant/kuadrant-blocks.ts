@@ -6,7 +6,7 @@ import { siteOf } from './site.ts'
 import { nameOf, type SourcePlace } from './source-place.ts'
 
 /** A `kuadrant` block as the others of its Corefile see it. */
-export interface Sibling {
+export interface KuadrantBlock {
   readonly options: KuadrantOptions
   /** Tells its server block from the others; complete once all setups ran. */
   readonly place: () => string
@@ -28,20 +28,20 @@ const PATIENCE_MS = 5000
  * must not be in one zone for the moment until a longer one comes, and count as a change there. All
  * stop before the first gives its zones back, for the same reason.
  */
-export class Siblings {
-  readonly #members: Sibling[] = []
+export class KuadrantBlocks {
+  readonly #members: KuadrantBlock[] = []
   readonly #drafts: KuadrantOptions[] = []
-  #claimed: Promise<void> | undefined
+  #assigned: Promise<void> | undefined
   #readBefore: Set<string> | undefined
   #patientUntilMs: number | undefined
 
-  static of(corefile: CorefileView): Siblings {
-    const known = siblings.get(corefile) ?? new Siblings()
-    siblings.set(corefile, known)
+  static of(corefile: CorefileView): KuadrantBlocks {
+    const known = blocks.get(corefile) ?? new KuadrantBlocks()
+    blocks.set(corefile, known)
     return known
   }
 
-  add(member: Sibling): void {
+  add(member: KuadrantBlock): void {
     this.#members.push(member)
   }
 
@@ -99,12 +99,12 @@ export class Siblings {
    * Resolves once all have claimed; rejects with what stopped the first that could not, and may then be
    * called again.
    */
-  claimAll(): Promise<void> {
-    this.#claimed ??= this.#claimInTurn().catch((error) => {
-      this.#claimed = undefined
+  assignZones(): Promise<void> {
+    this.#assigned ??= this.#assignInTurn().catch((error) => {
+      this.#assigned = undefined
       throw error
     })
-    return this.#claimed
+    return this.#assigned
   }
 
   /**
@@ -147,11 +147,11 @@ export class Siblings {
     for (const member of this.#members) member.stopFollowing()
   }
 
-  async #claimInTurn(): Promise<void> {
+  async #assignInTurn(): Promise<void> {
     for (const member of this.#members) await member.claim()
   }
 }
 
 /** Blocks meet through the Corefile that they are in, which goes with them. */
-const siblings = new WeakMap<CorefileView, Siblings>()
-const entered = new Set<Siblings>()
+const blocks = new WeakMap<CorefileView, KuadrantBlocks>()
+const entered = new Set<KuadrantBlocks>()
