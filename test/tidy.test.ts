@@ -14,6 +14,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['base'],
   ['telemetry', 'dns'],
   ['zone', 'geo', 'corefile', 'kube'],
+  ['xfr'],
   ['steering', 'record', 'plugin', 'client', 'peering', 'probing'],
   ['plugins', 'transport', 'operator'],
   ['server'],

@@ -4,6 +4,7 @@ import type { Timers } from '../base/timers.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Gauge, MetricsRegistry } from '../telemetry/metrics.ts'
+import { versionRecords } from '../xfr/journal/version-records.ts'
 import { VersionView } from '../xfr/journal/version-view.ts'
 import { ZoneReader } from '../zone/image/reader.ts'
 import {
@@ -12,7 +13,6 @@ import {
   type SignatureReport,
   SOON_SECONDS,
 } from '../zone/zonefile/check-signatures.ts'
-import { versionRecords } from '../zone/zonefile/version-records.ts'
 
 /** How often zones are checked. */
 export const TICK_MS = 60_000

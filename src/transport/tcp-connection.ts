@@ -7,7 +7,6 @@ import { descriptorOf, type HandedOver, type HandedState, type Handover } from '
 import { type Peer, parsePeerAddress } from './peer-address.ts'
 import type { Holder } from './places.ts'
 import type { TcpCounters } from './tcp-counters.ts'
-import type { Turns } from './turns.ts'
 
 /** Bounds on what one peer, and all of them, can make the server hold. */
 export interface TcpLimits {

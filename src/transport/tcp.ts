@@ -8,10 +8,9 @@ import type { HandedState, Handover } from './handover.ts'
 import { openHost } from './open-host.ts'
 import { type Peer, peerOf } from './peer-address.ts'
 import { Places } from './places.ts'
-import type { SharedPorts } from './shared-port.ts'
+import type { ReusePortBinder } from './reuse-port-binder.ts'
 import { NEWCOMER, TcpConnection, type TcpHost, type TcpLimits } from './tcp-connection.ts'
 import { createTcpCounters, type TcpCounters } from './tcp-counters.ts'
-import { Turns } from './turns.ts'
 
 export interface TcpOptions {
   /** An IP address; '' = every address, IPv4 and IPv6. */

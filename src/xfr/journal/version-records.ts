@@ -1,6 +1,6 @@
-import type { VersionView } from '../../xfr/journal/version-view.ts'
-import { ZoneRecords } from './records.ts'
-import { ScannedRecord } from './sink.ts'
+import { ZoneRecords } from '../../zone/zonefile/records.ts'
+import { ScannedRecord } from '../../zone/zonefile/sink.ts'
+import type { VersionView } from './version-view.ts'
 
 /** Names between two pauses. */
 const SLICE_NODES = 256
