@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../dist/base/clock.js'
-import { PeerCache } from '../dist/peering/cache/peer-memory.js'
+import { PeerCache } from '../dist/peering/cache/peer-cache.js'
 import { PeerFollower } from '../dist/peering/peer.js'
 import { composePeerEndpoint } from '../dist/peering/v2-codec.js'
 

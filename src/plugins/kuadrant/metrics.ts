@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import type { PeerCache } from '../../peering/cache/peer-memory.ts'
+import type { PeerCache } from '../../peering/cache/peer-cache.ts'
 import type { PeerDisputes } from '../../peering/merged-source.ts'
 import { labelsOf, type PeerStatus } from '../../peering/peer-status.ts'
 import type { KubernetesSource } from '../../record/kubernetes/kubernetes-source.ts'

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type CachedPeer, identityOf } from '../../../src/peering/cache/kept-peer.ts'
+import { type CachedPeer, identityOf } from '../../../src/peering/cache/cached-peer.ts'
 import {
   type CachedPeers,
   cachedPeers,
   printPeerCache,
-} from '../../../src/peering/cache/kept-text.ts'
+} from '../../../src/peering/cache/peer-cache-text.ts'
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { PEER_ENDPOINTS_MAX } from '../../../src/peering/read-v2.ts'
 import { composePeerEndpoint } from '../../../src/peering/v2-codec.ts'

@@ -6,7 +6,7 @@ import type { Generation, PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { PEER_ENDPOINTS_MAX } from '../read-v2.ts'
 import { isSite } from '../site-name.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../v2-codec.ts'
-import { type CachedPeer, identityOf } from './kept-peer.ts'
+import { type CachedPeer, identityOf } from './cached-peer.ts'
 
 const OCTETS_MAX = 256 * 1024 * 1024
 /** Beside what peers told: their own lines, and the seal. */

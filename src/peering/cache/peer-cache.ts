@@ -3,8 +3,8 @@ import type { Timers } from '../../base/timers.ts'
 import { StateFile } from '../../record/state/state-file.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { PeerFollower } from '../peer.ts'
-import type { CachedPeer } from './kept-peer.ts'
-import { type CachedPeers, cachedPeers, printPeerCache } from './kept-text.ts'
+import type { CachedPeer } from './cached-peer.ts'
+import { type CachedPeers, cachedPeers, printPeerCache } from './peer-cache-text.ts'
 
 /** How often to look whether a peer fell silent, and whether what is on the disk is too old. */
 const LOOK_MS = 5000

@@ -1,5 +1,5 @@
 import { RefCounted } from '../../base/ref-counted.ts'
-import { PeerCache, type PeerCacheOptions } from './peer-memory.ts'
+import { PeerCache, type PeerCacheOptions } from './peer-cache.ts'
 
 const memories = new RefCounted<PeerCache>((cache) => cache.close())
 
