@@ -140,13 +140,10 @@ t.test('a reload takes up an edited kubeconfig, and waits for what it leads to',
 })
 
 t.test('blocks over one dead cluster wait together', async (t) => {
-  const siblings = new KuadrantBlocks()
-  const patienceMs = siblings.patienceMs
-  t.ok(patienceMs > 4000 && patienceMs <= 5000)
-  await until(() => siblings.patienceMs < patienceMs, 'time to pass')
-  t.equal(
-    new KuadrantBlocks().patienceMs > siblings.patienceMs,
-    true,
-    'another Corefile has its own',
-  )
+  const blocks = new KuadrantBlocks()
+  const patienceMs = blocks.patienceMs
+  // Sums of clock readings are rounded: the first value may be above 5000 by a hair.
+  t.equal(Math.round(patienceMs), 5000)
+  await until(() => blocks.patienceMs < patienceMs, 'time to pass')
+  t.equal(new KuadrantBlocks().patienceMs > blocks.patienceMs, true, 'another Corefile has its own')
 })
