@@ -244,11 +244,12 @@ export class ZoneAnswerer {
     const { label } = this.#finder
     let isProved = true
     if (match === Match.None) isProved = denial.addNameError(response, label)
-    else if (match === Match.Wildcard) denial.addWildcardNoData(response, label)
-    else isProved = denial.addNoData(response, 0) || query.qtype === RRType.DS
+    else if (match === Match.Wildcard) isProved = denial.addWildcardNoData(response, label)
+    else isProved = denial.addNoData(response, 0)
     // The name is below what opt-out leaves unsigned, as the answer about its DS shows. Validators accept an unsigned
     // answer there. Unbound rejects a proof that is not complete, BIND a SOA of the zone without its signature.
-    if (!isProved) response.count = first
+    const isDsNoData = match !== Match.None && query.qtype === RRType.DS
+    if (!isProved && !isDsNoData) response.count = first
   }
 
   /** What a body has for a query of `qtype`; 0 = nothing. Queries do not see NSEC3 records (RFC 5155 section 7.2.8). */
@@ -261,7 +262,11 @@ export class ZoneAnswerer {
     const words = this.reader.words
     const cname = this.reader.findRRset(body, RRType.CNAME)
     if (cname !== 0) return cname
-    return words[body + BODY_STATE]! >>> BODY_COUNT_SHIFT === 0 ? 0 : words[body + BODY_RRSETS]!
+    const end = body + BODY_RRSETS + (words[body + BODY_STATE]! >>> BODY_COUNT_SHIFT)
+    for (let i = body + BODY_RRSETS; i < end; i++) {
+      if (!isForDnssec(words[words[i]! + RRSET_HEAD]! >>> 16)) return words[i]!
+    }
+    return this.reader.findRRset(body, RRType.NSEC)
   }
 
   /** Returns the number of records without their signatures. */
@@ -422,4 +427,9 @@ export class ZoneAnswerer {
     if (!query.dnssecOk) return
     this.#adder.addSignatures(response, section, owner, ownerAt, body, RRType.SOA, ttl)
   }
+}
+
+/** Whether records of a type are about the other records of their owner, so that they are no answer to ANY. */
+function isForDnssec(type: number): boolean {
+  return type === RRType.RRSIG || type === RRType.NSEC || type === RRType.NSEC3
 }

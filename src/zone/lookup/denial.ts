@@ -21,6 +21,7 @@ const {
   CHAIN_TYPE,
   NODE_KEY,
   NODE_NAME,
+  RRSET_HEAD,
   RRSET_TTL,
   ZONE_APEX,
   ZONE_APEX_SIZE,
@@ -102,16 +103,22 @@ export class DenialProofs {
     }
   }
 
-  /** The name does not exist, and the wildcard that stands for it does not have the type. @hot */
-  addWildcardNoData(response: Response, encloser: number): void {
+  /**
+   * The name does not exist, and the wildcard of its closest encloser, which is at `encloser`, does not have the type.
+   * Returns false in the same case as `addNoData`. @hot
+   */
+  addWildcardNoData(response: Response, encloser: number): boolean {
     if (this.#isHashed()) {
-      this.#addClosestEncloser(response, encloser)
+      const provable = this.#addClosestEncloser(response, encloser)
       // Opt-out: a wildcard that only unsigned delegations have made has no record.
-      if (this.#find(encloser, true) === Relation.Matched) this.#addFound(response)
-      return
+      if (this.#find(provable, true) !== Relation.Matched) return true
+      if (provable !== encloser) return !this.#hasFound(response)
+      this.#addFound(response)
+      return true
     }
     this.#addAtOrBefore(response, 0, false)
     this.#addAtOrBefore(response, encloser, true)
+    return true
   }
 
   #isHashed(): boolean {
@@ -184,14 +191,19 @@ export class DenialProofs {
     const rrset = body === 0 ? 0 : reader.findRRset(body, type)
     if (rrset === 0) return
     const { words, bytes } = reader
-    const at = reader.rdataStart(rrset)
-    const octets = (bytes[at]! << 8) | bytes[at + 1]!
+    let at = reader.rdataStart(rrset)
     if (has(response, type, at + 2)) return
     const owner = this.#putOwner(response, node)
     const ttl = words[rrset + RRSET_TTL]!
     const { synthesized } = response
     const section = Section.Authority
-    response.add(section, synthesized, owner, type, RRClass.IN, ttl, bytes, at + 2, octets)
+    // A second record is a fault of the zone, but the signature is over both.
+    const count = words[rrset + RRSET_HEAD]! & 0xffff
+    for (let i = 0; i < count; i++) {
+      const octets = (bytes[at]! << 8) | bytes[at + 1]!
+      response.add(section, synthesized, owner, type, RRClass.IN, ttl, bytes, at + 2, octets)
+      at += octets + 2
+    }
     this.#adder.addSignatures(response, section, synthesized, owner, body, type, ttl)
   }
 
