@@ -1,6 +1,5 @@
 import { InputError, type Position } from '../../base/errors.ts'
 import { keyTag } from '../../dns/dnssec/key-tag.ts'
-import { NSEC3_SHA1 } from '../../dns/dnssec/nsec3.ts'
 import { printType, RRType } from '../../dns/iana/index.ts'
 import { equalNames, parentName, printName } from '../../dns/name/name.ts'
 import { DenialChain } from './denial-chain.ts'
@@ -110,9 +109,8 @@ class SignatureChecker {
     let incomplete: DenialChain | undefined
     for (const record of this.#recordsAt(this.#apexNode)) {
       if (records.type[record] !== RRType.NSEC3PARAM) continue
-      const isUsable = this.#field(record, 0, 1) === NSEC3_SHA1 && this.#field(record, 1, 1) === 0
       const chain = new DenialChain(records, RRType.NSEC3, record)
-      if (isUsable && chain.hasApexHash(this.#apexNode)) return chain
+      if (chain.isUsable && chain.hasApexHash(this.#apexNode)) return chain
       incomplete ??= chain
     }
     const hasNsec = this.#has(this.#apexNode, RRType.NSEC)

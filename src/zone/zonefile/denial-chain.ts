@@ -1,6 +1,7 @@
 import {
   hasSameNsec3Parameters,
   NSEC3_ITERATIONS_SAFE,
+  NSEC3_SHA1,
   Nsec3Hasher,
   nsec3Iterations,
   nsec3NextLabel,
@@ -26,6 +27,9 @@ export class DenialChain {
   /** First link that leads nowhere. */
   #broken = -1
   #brokenOwner = ''
+  /** First link beside another of the same owner. Two names with one hash would have that (RFC 5155 section 7.1). */
+  #second = -1
+  #secondOwner = ''
 
   constructor(records: ZoneRecords, type: number, parameters: number) {
     this.#records = records
@@ -39,11 +43,19 @@ export class DenialChain {
     const { type } = this.#records
     const link = index.find((record) => this.#isLink(record))
     if (link !== undefined) {
+      const second = index.find((record) => record !== link && this.#isLink(record))
+      if (second !== undefined && this.#second === -1) {
+        this.#second = second
+        this.#secondOwner = printName(this.#records.owner(node))
+      }
       this.#follow(node, link)
       return
     }
     // Which names need an NSEC3 depends on opt-out; that of the apex is looked for below.
-    const isNeeded = this.#type === RRType.NSEC && index.some((i) => type[i] !== RRType.RRSIG)
+    // An owner of NSEC3 has no NSEC: such a zone is about to change from one to the other (RFC 5155 section 10.4).
+    const isNeeded =
+      this.#type === RRType.NSEC &&
+      index.some((i) => type[i] !== RRType.RRSIG && type[i] !== RRType.NSEC3)
     if (!isNeeded) return
     if (this.#unlinkedCount++ > 0) return
     this.#unlinked = index[0]!
@@ -106,10 +118,22 @@ export class DenialChain {
     if (this.#broken !== -1) {
       faults.push([`the ${type} chain is broken at ${this.#brokenOwner}`, this.#broken])
     }
+    if (this.#second !== -1) {
+      faults.push([`${this.#secondOwner} has two ${type} records of one chain`, this.#second])
+    }
     if (this.#type === RRType.NSEC3 && !this.hasApexHash(apexNode)) {
       faults.push(['no NSEC3 record fits the apex and its NSEC3PARAM', this.#parameters])
+    } else if (this.#type === RRType.NSEC3 && !this.isUsable) {
+      faults.push(['NSEC3PARAM has flags or an unknown algorithm', this.#parameters])
     }
     return faults
+  }
+
+  /** Whether servers can use the NSEC3PARAM: those with flags or of another algorithm are ignored (RFC 5155 section 4.1.2). */
+  get isUsable(): boolean {
+    const { octets, rdataOffset } = this.#records
+    const at = rdataOffset[this.#parameters]!
+    return octets[at] === NSEC3_SHA1 && octets[at + 1] === 0
   }
 
   /** Whether the chain has a record for the apex; without it, the chain is not served. */

@@ -161,6 +161,39 @@ t.test('a zone with NSEC3', tools, async (t) => {
   }
 })
 
+t.test('a chain that servers can not use', tools, async (t) => {
+  const text = await signed(t, { salt: 'AABB', iterations: 0, optOut: true })
+  const flagged = text.replace(/(NSEC3PARAM\s+1) 0 /, '$1 1 ')
+  t.not(flagged, text)
+  t.match(warningOf(flagged), 'NSEC3PARAM has flags or an unknown algorithm')
+})
+
+t.test('two links of one owner, as of two names with one hash', tools, async (t) => {
+  for (const nsec3 of [undefined, { salt: '-', iterations: 0, optOut: false }]) {
+    const type = nsec3 === undefined ? 'NSEC' : 'NSEC3'
+    const lines = (await signed(t, nsec3)).split('\n')
+    const links = lines.filter((line) => new RegExp(`IN\\s${type}\\s`).test(line))
+    const second = `${links[1]} CAA`
+    const owner = second.split(/\s/)[0]!.toLowerCase()
+    const want = `${owner} has two ${type} records of one chain`
+    t.match(warningOf(`${lines.join('\n')}\n${second}\n`), want)
+  }
+})
+
+t.test('both chains at once', tools, async (t) => {
+  const nsec = await signed(t)
+  const nsec3 = await signed(t, { salt: '-', iterations: 0, optOut: false })
+  const added = nsec3
+    .split('\n')
+    .filter((line) => / (RRSIG )?NSEC3 /.test(line.replace(/\s+/g, ' ')))
+    .join('\n')
+  // The keys of the second zone are others: its signatures are, but the links are not.
+  const links = added.split('\n').filter((line) => !/RRSIG\s+NSEC3/.test(line))
+  const both = warningOf(`${nsec}\n${links.join('\n')}\n`)
+  t.notMatch(both, /without NSEC /, 'owners of NSEC3 need no NSEC before NSEC3PARAM is there')
+  t.notMatch(both, /chain is broken/)
+})
+
 t.test('iterations', tools, async (t) => {
   for (const iterations of [1, 50, 51, 150]) {
     const text = await signed(t, { salt: '-', iterations, optOut: true })
