@@ -166,7 +166,7 @@ export class Loadbalance implements Handler {
     const { response } = tx
     const networks = this.#preferred.length
     const type = response.type[i]!
-    if (signedType(response, i) === RRType.CNAME) return 0
+    if (isAlias(signedType(response, i))) return 0
     if (type === RRType.MX) return PREFERRED_START + networks + 1
     if (!isAddress(type)) return PREFERRED_START + networks + 2
     const family = type === RRType.A ? 1 : 2
@@ -183,10 +183,15 @@ export class Loadbalance implements Handler {
 function rankOf(response: Response, i: number): number {
   const isSignature = response.type[i] === RRType.RRSIG
   const type = signedType(response, i)
-  if (type === RRType.CNAME) return Rank.Alias
+  if (isAlias(type)) return Rank.Alias
   if (isAddress(type)) return isSignature ? Rank.AddressSignature : Rank.Address
   if (type !== RRType.MX) return Rank.Other
   return isSignature ? Rank.ExchangeSignature : Rank.Exchange
+}
+
+/** A DNAME keeps its place before the CNAME that it makes (RFC 6672 section 3.2). */
+function isAlias(type: number): boolean {
+  return type === RRType.CNAME || type === RRType.DNAME
 }
 
 function isAddress(type: number): boolean {

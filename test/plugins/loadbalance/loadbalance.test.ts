@@ -75,6 +75,14 @@ t.test('aliases first, then others, addresses, mail exchanges', async (t) => {
   ])
 })
 
+t.test('a DNAME stays before the CNAME that it makes', async (t) => {
+  const dname: Record = [Answer, RRType.DNAME, 0]
+  for (const policy of ['loadbalance', 'loadbalance {\n prefer 192.0.2.2/32\n}']) {
+    const seen = await orders(new SetUp(loadbalance, policy), [dname, CNAME, A(1)])
+    t.strictSame([...seen.keys()], ['DNAME00 CNAME00 A01'])
+  }
+})
+
 t.test('every section is balanced for itself', async (t) => {
   const setUp = new SetUp(loadbalance, 'loadbalance')
   const extra = (last: number): Record => [Additional, RRType.A, 192, 0, 2, last]
