@@ -1,8 +1,11 @@
 import { assert } from '../base/assert.ts'
 
-/** Looks at one address at a time: many records share a gateway, which must not take us for an attack. */
+/**
+ * Maximum number of concurrent probe attempts per address. Many records share a gateway, and the
+ * gateway must not mistake them for an attack.
+ */
 export const BUSY_MAX = 4
-/** Entries that no longer count and are kept in the heap before it is made anew. */
+/** Maximum number of dead entries in the heap before the heap is rebuilt. */
 const DEAD_MAX = 64
 
 interface Entry {
@@ -13,20 +16,20 @@ interface Entry {
 }
 
 /**
- * What is due when: the longest overdue comes first, whatever it is, and no address has more than
- * BUSY_MAX looks at a time. Knows no clock.
+ * Queue of probes by due time. The longest overdue probe comes first. Each address has at most
+ * BUSY_MAX attempts at a time. The caller passes the time.
  *
  *     put ─▶ heap by time ─▶ take ─▶ busy ─▶ finish
  *                             └▶ parked, while the address has no room ─▶ heap
  */
 export class Agenda {
   readonly #entries = new Map<string, Entry>()
-  /** A binary heap; `heap[0]` is due first. */
+  /** A binary heap; `heap[0]` has the earliest due time. */
   #heap: Entry[] = []
   readonly #busy = new Map<string, number>()
   readonly #parked = new Map<string, Entry[]>()
 
-  /** Sets when `id` is due; it must not be taken. */
+  /** Sets when `id` is due. The caller must not pass an `id` that is taken. */
   put(id: string, address: string, dueMs: number): void {
     const known = this.#entries.get(id)
     assert(known?.state !== 'taken', 'what is taken has to be finished first')
@@ -37,7 +40,7 @@ export class Agenda {
     this.#push(entry)
   }
 
-  /** Forgets what is not taken. */
+  /** Removes an entry that is not taken. */
   remove(id: string): void {
     const entry = this.#entries.get(id)
     if (entry === undefined || entry.state === 'taken') return
@@ -45,13 +48,13 @@ export class Agenda {
     this.#entries.delete(id)
   }
 
-  /** When the next is due; Infinity = there is none, or all wait for room. */
+  /** Due time of the next entry; Infinity = the heap is empty, or all entries wait for room. */
   nextDueMs(): number {
     this.#dropDead()
     return this.#heap[0]?.dueMs ?? Number.POSITIVE_INFINITY
   }
 
-  /** The longest overdue whose address has room; undefined = none is due. */
+  /** Returns the longest overdue entry whose address has room; undefined = no entry is due. */
   take(nowMs: number): string | undefined {
     for (;;) {
       this.#dropDead()
@@ -71,7 +74,7 @@ export class Agenda {
     }
   }
 
-  /** Ends what `take` began. */
+  /** Ends the attempt that `take` began. */
   finish(id: string): void {
     const entry = this.#entries.get(id)
     assert(entry?.state === 'taken', 'only what is taken can be finished')
@@ -84,7 +87,7 @@ export class Agenda {
     this.#unpark(address)
   }
 
-  /** They were parked in the order in which they were due. */
+  /** Moves parked entries to the heap, in the order in which they were due. */
   #unpark(address: string): void {
     const parked = this.#parked.get(address)
     if (parked === undefined) return
@@ -102,7 +105,7 @@ export class Agenda {
 
   #compact(): void {
     const live = this.#heap.filter((entry) => entry.state !== 'dead')
-    // Sorted is a heap.
+    // A sorted array is a valid heap.
     this.#heap = live.sort((a, b) => a.dueMs - b.dueMs)
   }
 

@@ -6,19 +6,21 @@ import type { HealthCheck } from '../record/health-check.ts'
 import type { ProbeOutcome } from './probe.ts'
 import { printFault } from './system-error.ts'
 
-/** Until a connection is there; as upstream. */
+/** Timeout of the connection; the same as upstream. */
 const CONNECT_MS = 3000
-/** For all of a look, connection and TLS included, however slowly the other side talks. */
+/**
+ * Timeout of a whole probe attempt, connection and TLS included, even if the server sends slowly.
+ */
 const TOTAL_MS_MAX = 8000
-/** More of a response's head is not read, and of its body nothing. */
+/** Maximum length of a response's head. The body is not read. */
 const HEAD_OCTETS_MAX = 8192
 const HEALTHY_STATUSES: ReadonlySet<number> = new Set([200, 201])
 
-/** One look at one IP address. */
+/** One probe attempt on one IP address. */
 export interface LookOptions {
   readonly check: HealthCheck
   readonly ip: string
-  /** For Host header and SNI; '' = the address. */
+  /** Host name for the Host header and SNI; '' = use the address. */
   readonly hostname: string
   readonly headers: ReadonlyMap<string, string>
   readonly timers: Timers
@@ -26,8 +28,8 @@ export interface LookOptions {
 }
 
 /**
- * Connects and, but for TCP, asks by GET; 200 and 201 are healthy, as upstream. Redirects are not followed. Never
- * rejects.
+ * Connects and, except for TCP, sends a GET request. The statuses 200 and 201 are healthy, as
+ * upstream. Redirects are not followed. Never rejects.
  */
 export function look(options: LookOptions): Promise<ProbeOutcome> {
   return new Promise((resolve) => {
@@ -69,7 +71,7 @@ interface Listener {
   readonly onDone: (outcome: ProbeOutcome) => void
 }
 
-/** Returns what ends it. Errors that come after are heard and passed over. */
+/** Begins an attempt; returns the function that ends it. Later errors are ignored. */
 type Begin = (options: LookOptions, listener: Listener) => () => void
 
 const openConnection: Begin = ({ ip, check }, { onSocket, onError, onDone }) => {
@@ -90,11 +92,11 @@ const sendRequest: Begin = ({ ip, check, hostname, headers }, { onSocket, onErro
     path: check.path.startsWith('?') ? `/${check.path}` : check.path,
     method: 'GET',
     headers: { ...Object.fromEntries(headers), Host: host, 'User-Agent': 'sextant-probe' },
-    // A connection of its own: what is to be found out is whether one can be had.
+    // A new connection each time, because the probe checks that the server accepts connections.
     agent: false,
     maxHeaderSize: HEAD_OCTETS_MAX,
     ...(isTls ? { rejectUnauthorized: !check.allowsInsecureCertificate } : {}),
-    // RFC 6066 section 3: no addresses in SNI.
+    // RFC 6066 section 3: SNI does not carry addresses.
     ...(isTls ? { servername: isIP(hostname) === 0 ? hostname : '' } : {}),
   })
   request.on('socket', onSocket)

@@ -4,19 +4,19 @@ import type { ProbeVerdict } from './probe-state.ts'
 
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const VERDICTS: readonly ProbeVerdict[] = ['unknown', 'up', 'down']
-/** Addresses that have a series of their own while they are down. */
+/** Maximum number of addresses that have a series of their own while they are down. */
 const DOWN_MAX = 1000
 
-/** Probes that are shown. */
+/** Probes that the metrics describe. */
 export interface MeasuredProbes {
   readonly runner: ProbeRunner
-  /** `namespace/name` of the record that a probe is of; '' = it is of none. */
+  /** `namespace/name` of the probe's record; '' = the probe has no record. */
   recordOf(id: string): string
 }
 
 type Labels = Readonly<Record<string, string>>
 
-/** Where looks are counted. `source`: names where the records come from. */
+/** Returns a counter of probe attempts. `source`: label with the source of the records. */
 export function lookCounter(metrics: MetricsRegistry, source: string): (look: Look) => void {
   const looks = metrics.counter('sextant_probe_looks_total', 'Looks at addresses, by outcome.', [
     'source',
@@ -35,8 +35,8 @@ export function lookCounter(metrics: MetricsRegistry, source: string): (look: Lo
 }
 
 /**
- * Shows what is known of addresses at every scrape, until the returned function is called.
- * `dns_health_probe_counter` is upstream's: active probes, by record.
+ * Exports the state of the addresses at every scrape, until the returned function is called.
+ * `dns_health_probe_counter` has upstream's meaning: active probes, by record.
  */
 export function measureProbing(
   metrics: MetricsRegistry,
@@ -59,7 +59,7 @@ export function measureProbing(
     'How late the longest overdue look is.',
     ['source'],
   )
-  // Other sources have series of their own in the same gauges.
+  // Other sources have their own series in the same gauges.
   let activeShown: Labels[] = []
   let downShown: Labels[] = []
   const clear = (): void => {

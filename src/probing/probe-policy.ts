@@ -1,8 +1,8 @@
 import { type Cidr, isInNetwork, scanAddress, scanCidr } from '../dns/text/address.ts'
 
 /**
- * Networks that nothing is probed in unless the operator says so: whoever may write records could have the server
- * knock where only it can, at itself, at what listens for this machine alone, at a cloud's metadata service.
+ * Networks that are not probed unless the operator allows it. Otherwise any author of records could
+ * make the server connect to itself, to local services, or to a cloud's metadata service.
  */
 const REFUSED: readonly { readonly cidr: Cidr; readonly what: string }[] = [
   refuse('0.0.0.0/8', 'this host'),
@@ -20,9 +20,10 @@ const REFUSED: readonly { readonly cidr: Cidr; readonly what: string }[] = [
   refuse('ff00::/8', 'multicast'),
 ]
 
-/** Prefixes with an IPv4 address that is what is reached, and its first octet. */
+/** IPv6 prefixes that embed the IPv4 address that is reached. `at`: index of its first octet. */
 const EMBEDDING: readonly { readonly cidr: Cidr; readonly at: number }[] = [
-  // RFC 4291 2.5.5, SIIT (RFC 2765 2.1), and NAT64 (RFC 6052 2.1, and RFC 8215 with 96 bits of prefix).
+  // RFC 4291 section 2.5.5, SIIT (RFC 2765 section 2.1), and NAT64 (RFC 6052 section 2.1; RFC 8215
+  // with a prefix of 96 bits).
   ...['::ffff:0:0/96', '::/96', '::ffff:0:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48'].map((text) => {
     return { cidr: cidrOf(text), at: 12 }
   }),
@@ -30,20 +31,20 @@ const EMBEDDING: readonly { readonly cidr: Cidr; readonly at: number }[] = [
   { cidr: cidrOf('2002::/16'), at: 2 },
 ]
 
-/** Which addresses may be probed. */
+/** Decides which addresses may be probed. */
 export class ProbePolicy {
   readonly #allowed: readonly Cidr[]
 
-  /** `allowed`: networks to probe in although they are refused by default. */
+  /** `allowed`: networks to probe although they are refused by default. */
   constructor(allowed: readonly Cidr[] = []) {
     this.#allowed = allowed
   }
 
-  /** Why an address, as text, is not probed; '' = it may be. */
+  /** Returns why an address, given as text, is not probed; '' = it may be probed. */
   refusal(text: string): string {
     const address = scanAddress(text)
     if (address === undefined) return 'it is no IP address'
-    // Both as it is written and as it is reached.
+    // Checks the address as written and the IPv4 address that it embeds.
     const { bytes: written } = address
     const embedding = EMBEDDING.find(({ cidr }) => isIn(written, cidr))
     const forms = [written]

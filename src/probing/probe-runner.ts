@@ -5,15 +5,15 @@ import { Agenda } from './agenda.ts'
 import type { Probe, ProbeOutcome, Prober } from './probe.ts'
 import { judge, type ProbeState, unknownState } from './probe-state.ts'
 
-/** Looks that are under way at a time. */
+/** Maximum number of probe attempts at a time. */
 const CONCURRENT_MAX = 256
-/** The first look at an address comes this long after it was named… */
+/** Minimum delay of the first attempt on a new address. */
 const START_MIN_MS = 500
-/** …and up to this much later, which is drawn; as upstream. */
+/** The first attempt is delayed further by a random time below this, as upstream. */
 const START_SPREAD_MS = 1000
-/** With many to begin with, the spread grows by this much for each: 200 a second. */
+/** The spread grows by this much per new probe: 200 first attempts a second. */
 const START_SPREAD_EACH_MS = 5
-/** Intervals vary by up to that part of them, both ways. */
+/** Each interval varies at random by up to this fraction, in both directions. */
 export const JITTER = 0.1
 
 export interface ProbeRunnerOptions {
@@ -21,11 +21,11 @@ export interface ProbeRunnerOptions {
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
-  /** Told of every look that said something, after it was judged. */
+  /** Called with each attempt that has a result, after the state was updated. */
   readonly onReconcile: (look: Look) => void
 }
 
-/** One look and what came of it. */
+/** One probe attempt and its result. */
 export interface Look {
   readonly probe: Probe
   readonly before: ProbeState
@@ -37,18 +37,18 @@ export interface Look {
 interface Task {
   probe: Probe
   state: ProbeState
-  /** Ends the look under way; undefined = there is none. */
+  /** Ends the current attempt; undefined = no attempt is in progress. */
   abort: AbortController | undefined
-  /** Nobody has looked yet. */
+  /** True until the first attempt begins. */
   isNew: boolean
 }
 
-/** Looks at addresses, each at its interval, spread over time, and keeps what is known of them. */
+/** Probes addresses, each at its interval, spread over time, and keeps their states. */
 export class ProbeRunner {
   readonly #options: ProbeRunnerOptions
   readonly #tasks = new Map<string, Task>()
   readonly #agenda = new Agenda()
-  /** Also of probes that were removed meanwhile. */
+  /** Ids with an attempt in progress; includes probes that were removed meanwhile. */
   readonly #underWay = new Set<string>()
   #newCount = 0
   #cancelTimer = (): void => {}
@@ -63,12 +63,12 @@ export class ProbeRunner {
     return this.#tasks.size
   }
 
-  /** Looks under way just now. */
+  /** Number of attempts in progress. */
   get underWay(): number {
     return this.#underWay.size
   }
 
-  /** How long the longest overdue look has been due, in milliseconds; 0 = none is. */
+  /** Milliseconds for which the longest overdue attempt has been due; 0 = no attempt is due. */
   get overdueMs(): number {
     return Math.max(0, this.#options.clock.monotonic() - this.#agenda.nextDueMs())
   }
@@ -86,8 +86,8 @@ export class ProbeRunner {
   }
 
   /**
-   * Begins to look at an address, or goes on with another check: then what is known stays until the
-   * new one says otherwise, and it is looked at soon. `known`: what an earlier process knew.
+   * Adds a probe, or changes its check. A changed check keeps the state until a new result arrives,
+   * and the address is probed soon. `known`: the state from an earlier process.
    */
   put(probe: Probe, known?: ProbeState): void {
     const { clock } = this.#options
@@ -99,14 +99,15 @@ export class ProbeRunner {
     } else {
       if (isSameProbe(task.probe, probe)) return
       task.probe = probe
-      // What is under way is about the check before; when it ends the new one is put on the agenda.
+      // The attempt in progress uses the old check. The agenda gets the new check when that attempt
+      // ends.
       if (task.abort !== undefined) {
         task.abort.abort()
         return
       }
       task.state = { ...task.state, failures: 0, successes: 0 }
     }
-    // A look at one of the same name that was removed is still under way: then it goes on from there.
+    // If an attempt of a removed probe with the same id is in progress, its end starts this probe.
     if (!this.#underWay.has(probe.id)) this.#beginSoon(probe)
   }
 
@@ -148,7 +149,7 @@ export class ProbeRunner {
     this.#cancelTimer()
     this.#timerMs = dueMs
     if (dueMs === Number.POSITIVE_INFINITY || this.#underWay.size >= CONCURRENT_MAX) {
-      // Whatever ends next calls again.
+      // The next attempt that ends calls this again.
       this.#timerMs = Number.POSITIVE_INFINITY
       return
     }
@@ -185,13 +186,16 @@ export class ProbeRunner {
     const endMs = clock.monotonic()
     task.state = judge(before, outcome, probe.check, clock.now())
     const jitterMs = probe.check.intervalMs * JITTER * (random.below(2001) / 1000 - 1)
-    // From start to start, so that slow answers don't make it rarer.
+    // The interval counts from start to start, so that slow answers do not reduce the rate.
     const dueMs = Math.max(endMs, startMs + probe.check.intervalMs + jitterMs)
     this.#agenda.put(probe.id, probe.address, dueMs)
     onLook({ probe, before, after: task.state, outcome, seconds: (endMs - startMs) / 1000 })
   }
 
-  /** Goes on with a probe that was put, or put anew, while an older one of its name was under way. */
+  /**
+   * Continues a probe that was added or replaced while an older attempt of the same id was in
+   * progress.
+   */
   #restart(task: Task): void {
     task.state = { ...task.state, failures: 0, successes: 0 }
     this.#beginSoon(task.probe)

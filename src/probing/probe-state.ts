@@ -1,24 +1,24 @@
 import type { HealthCheck } from '../record/health-check.ts'
 import type { ProbeOutcome } from './probe.ts'
 
-/** What is known of an address. Unknown is not down: it is served. */
+/** State of an address. An address in state `unknown` is served. */
 export type ProbeVerdict = 'unknown' | 'up' | 'down'
 
-/** Where a probe stands. Plain data: it goes to a file and comes back. */
+/** State of a probe. Plain data, because a file stores it. */
 export interface ProbeState {
   readonly verdict: ProbeVerdict
-  /** In a row, up to now. At most one of the two is not zero. */
+  /** Number of consecutive failures. At most one of `failures` and `successes` is above 0. */
   readonly failures: number
   readonly successes: number
-  /** Since when the verdict holds: milliseconds since the epoch. */
+  /** Time since which the verdict holds, in milliseconds since the epoch. */
   readonly sinceMs: number
-  /** HTTP status of the last look that had one; 0 = none. */
+  /** HTTP status of the last attempt that had one; 0 = none. */
   readonly httpStatus: number
-  /** Why the last look did not succeed; '' = it did, or there was none. */
+  /** Why the last attempt failed; '' = it succeeded, or no attempt was made. */
   readonly reason: string
 }
 
-/** Rows of one kind are not counted beyond this. */
+/** Upper bound of `failures` and `successes`. */
 export const COUNT_MAX = 1_000_000
 
 export function unknownState(nowMs: number): ProbeState {
@@ -33,7 +33,7 @@ export function unknownState(nowMs: number): ProbeState {
 }
 
 /**
- * Where a probe stands after one more look:
+ * Returns the state of a probe after one more attempt:
  *
  *               success                         failures > failureThreshold
  *     unknown ──────────▶ up        unknown, up ───────────────────────────▶ down
@@ -41,8 +41,9 @@ export function unknownState(nowMs: number): ProbeState {
  *               successes >= successThreshold
  *     down    ───────────────────────────────▶ up
  *
- * A failure ends a row of successes and the other way round. That a failure more than the threshold is needed,
- * and that one success is enough for the first time, is as upstream. What was skipped says nothing.
+ * A failure resets the count of successes, and a success that of failures. As upstream, an address
+ * is down after one failure more than the threshold, and one success is enough for a new address. A
+ * skipped attempt changes nothing.
  */
 export function judge(
   state: ProbeState,

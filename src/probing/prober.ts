@@ -6,7 +6,7 @@ import type { Probe, ProbeOutcome, Prober } from './probe.ts'
 import type { ProbePolicy } from './probe-policy.ts'
 import type { Resolve } from './resolve.ts'
 
-/** Headers of a Secret: by name; undefined = there is no such Secret, or it can't be read. */
+/** Reads the headers of a Secret, by name; undefined = the Secret is missing or can't be read. */
 export type ReadHeaders = (
   namespace: string,
   secret: string,
@@ -15,13 +15,13 @@ export type ReadHeaders = (
 export interface ProberOptions {
   readonly policy: ProbePolicy
   readonly resolve: Resolve
-  /** Undefined = nothing is known of Secrets here. */
+  /** Undefined = this source has no access to Secrets. */
   readonly readHeaders: ReadHeaders | undefined
   readonly timers: Timers
 }
 
 const NO_HEADERS: ReadonlyMap<string, string> = new Map()
-/** What a Secret must not set: it would be another question, or none at all. */
+/** Headers that a Secret must not set, because they would change or break the request itself. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -30,7 +30,9 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Looks at an address, or at all that a host name leads to: it is healthy where one of them is. */
+/**
+ * Returns a prober of addresses and host names. A host name is healthy if one of its addresses is.
+ */
 export function createProber(options: ProberOptions): Prober {
   return async (probe, signal) => {
     const ips = await findAddresses(probe, options)
@@ -58,7 +60,9 @@ async function findAddresses(
   return allowed.length > 0 ? allowed : { kind: 'skipped', reason: refusals[0] ?? '' }
 }
 
-/** What can't be sent would change the answer, so nothing is asked then. */
+/**
+ * A missing header would change the response. If a header can't be sent, the attempt is skipped.
+ */
 async function findHeaders(
   { check, namespace }: Probe,
   { readHeaders }: ProberOptions,
@@ -88,7 +92,7 @@ function isHeader(name: string, value: string): boolean {
   }
 }
 
-/** All at once; the first that is healthy ends the others. */
+/** Probes all addresses at once; the first healthy one ends the other attempts. */
 async function lookAtAny(
   { check, hostname, address }: Probe,
   ips: readonly string[],

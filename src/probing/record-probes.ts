@@ -6,13 +6,13 @@ import type { DnsRecord, Endpoint, HealthProbe } from '../record/dns-record.ts'
 import type { HealthCheck } from '../record/health-check.ts'
 import type { Probe } from './probe.ts'
 
-/** Longest name of a Kubernetes object (RFC 1123 subdomain). */
+/** Maximum length of a Kubernetes object's name (RFC 1123 subdomain). */
 const NAME_CHARACTERS_MAX = 253
 const DIGEST_CHARACTERS = 16
 
 /**
- * What the health check of a record is about: every address of its A and AAAA endpoints, and the targets of
- * CNAMEs that lead out of it, as text, each once, in order.
+ * Returns what the health check of a record covers: the addresses of its A and AAAA endpoints, and
+ * the CNAME targets outside of the record. As text, each once, in order.
  */
 export function findLeaves(endpoints: readonly Endpoint[]): readonly string[] {
   const owners = new Set(endpoints.map((endpoint) => nameKey(endpoint.owner)))
@@ -29,16 +29,16 @@ export function findLeaves(endpoints: readonly Endpoint[]): readonly string[] {
   return [...leaves].sort()
 }
 
-/** The name of the DNSHealthCheckProbe for one leaf of a record. */
+/** Returns the name of the DNSHealthCheckProbe for one leaf of a record. */
 export function probeName(recordName: string, leaf: string): string {
-  // A name of Kubernetes has no colons; two in a row would end up beside a dot.
+  // A Kubernetes name has no colons. Two colons in a row would put `-` beside a dot.
   const name = `${recordName}-${leaf.replace(/[^a-z0-9.-]/g, '-').replace(/^-+|-+$/g, '') || 'any'}`
   if (name.length <= NAME_CHARACTERS_MAX) return name
   const digest = createHash('sha256').update(name).digest('hex').slice(0, DIGEST_CHARACTERS)
   return `${name.slice(0, NAME_CHARACTERS_MAX - DIGEST_CHARACTERS - 1).replace(/[.-]+$/, '')}-${digest}`
 }
 
-/** The probes that a record asks for by its own health check. */
+/** Returns the probes that a record requests by its own health check. */
 export function probesOfRecord(
   { namespace, name }: { readonly namespace: string; readonly name: string },
   record: Pick<DnsRecord, 'rootHost' | 'endpoints'>,
@@ -50,7 +50,7 @@ export function probesOfRecord(
   })
 }
 
-/** The probe that a DNSHealthCheckProbe asks for. */
+/** Returns the probe that a DNSHealthCheckProbe requests. */
 export function probeOfResource(resource: HealthProbe, check: HealthCheck): Probe {
   const { namespace, name, address, hostname } = resource
   return { id: `${namespace}/${name}`, namespace, address, hostname, check }

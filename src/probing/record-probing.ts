@@ -14,49 +14,50 @@ import type { ProbeState } from './probe-state.ts'
 import { probeOfResource, probesOfRecord } from './record-probes.ts'
 import { PROBE_STATES, printStates } from './state-text.ts'
 
-/** Verdicts that come this soon after each other are one change of the records. */
+/** Verdicts within this time are published as one change of the records. */
 const GATHER_MS = 50
-/** Verdicts of one batch that are logged one by one. */
+/** Maximum number of verdicts per batch that are logged one by one. */
 const LOGGED_MAX = 20
 
 export interface RecordProbingOptions {
   readonly source: RecordSource & ProbeSource
   readonly probe: Prober
-  /** Absolute path of the file that keeps states; '' = none. */
+  /** Absolute path of the file that stores states; '' = none. */
   readonly file: string
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
-  /** Told of every look, for metrics. */
+  /** Called with every attempt, for metrics. */
   readonly onLook: (look: Look) => void
-  /** What somebody else in this process knows; what is in the file goes before. */
+  /** States that another probing in this process has. A state in the file takes precedence. */
   readonly known: Iterable<readonly [id: string, state: ProbeState]>
 }
 
 /**
- * Probes what the records and DNSHealthCheckProbes of one source ask for, and tells by `records` what is
- * down, and what is up:
+ * Runs the probes that the records and DNSHealthCheckProbes of one source request. `records`
+ * publishes which addresses are down and which are up:
  *
  *     records with a health check ─┐
  *     probes without a status     ─┴─▶ runner ─▶ verdicts ─▶ records, with what is down
  *
- * A DNSHealthCheckProbe goes before the record's own check of the same address, whoever judged it.
+ * A DNSHealthCheckProbe takes precedence over the record's own check of the same address, whether
+ * or not it has a status.
  */
 export class RecordProbing {
-  /** The records of the source, with what was found down. */
+  /** The records of the source, with the addresses that probes found down. */
   readonly records: OverlaidSource
   readonly #options: RecordProbingOptions
   readonly #runner: ProbeRunner
   readonly #file: StateFile<ReadonlyMap<string, ProbeState>> | undefined
-  /** What an earlier process knew and nobody has asked for yet. */
+  /** States from an earlier process whose probes have not been added yet. */
   readonly #known: Map<string, ProbeState>
-  /** What is probed for each record, by its key; the key of a probe's record, by the id of the probe. */
+  /** Ids of each record's probes, by record key; and the record key of each probe, by probe id. */
   readonly #idsByRecord = new Map<string, Set<string>>()
   readonly #recordById = new Map<string, string>()
   /** DNSHealthCheckProbes by the key of their record. */
   #resources = new Map<string, HealthProbe[]>()
-  /** Records whose verdicts changed since they were told. */
+  /** Records whose verdicts changed since they were last published. */
   readonly #changed = new Set<string>()
   #verdictsLogged = 0
   #cancelReport: (() => void) | undefined
@@ -74,7 +75,7 @@ export class RecordProbing {
     for (const { key, packed } of source.records()) if (isChecked(packed)) this.#probeRecord(key)
     for (const key of this.#resources.keys()) this.#probeRecord(key)
     const guarded = guarding(log, 'Taking in changed probes')
-    // Before the overlay: what it looks up must be up to date.
+    // This listener is subscribed before the overlay's, because the overlay reads what it updates.
     this.#unsubscribe = [
       source.subscribe((changes) => this.#takeRecords(changes)),
       source.onProbes(() => void guarded(() => this.#takeResources())),
@@ -82,17 +83,20 @@ export class RecordProbing {
     this.records = new OverlaidSource(source, (record) => this.#overlay(record))
   }
 
-  /** For metrics. */
+  /** The runner, for metrics. */
   get runner(): ProbeRunner {
     return this.#runner
   }
 
-  /** `namespace/name` of the record that a probe is of; '' = it is of none. */
+  /** `namespace/name` of the probe's record; '' = the probe has no record. */
   recordOf(id: string): string {
     return this.#recordById.get(id) ?? ''
   }
 
-  /** Addresses that are down, each with its record and the reason; up to `countMax`. For the ready page. */
+  /**
+   * Addresses that are down, each with its record and the reason, for the ready page. Returns at
+   * most `countMax` texts.
+   */
   reasons(countMax: number): { readonly downCount: number; readonly texts: readonly string[] } {
     const texts: string[] = []
     let downCount = 0
@@ -111,7 +115,7 @@ export class RecordProbing {
     this.#runner.close()
   }
 
-  /** What is known, by the id of the probe. */
+  /** The known states, by probe id. */
   *states(): Iterable<readonly [string, ProbeState]> {
     for (const { probe, state } of this.#runner.states()) yield [probe.id, state]
   }
@@ -133,7 +137,7 @@ export class RecordProbing {
 
   #takeRecords(changes: readonly RecordChange[]): void {
     for (const { before, after } of changes) {
-      // Nearly no record has anything to do with probes.
+      // Most records have no probes.
       const isConcerned = [before, after].some((record) => record && isChecked(record.packed))
       const key = (before ?? after)!.key
       if (isConcerned || this.#resources.has(key)) this.#probeRecord(key)
@@ -158,7 +162,7 @@ export class RecordProbing {
     }
   }
 
-  /** Brings what is probed for a record up to date. */
+  /** Updates the probes of a record. */
   #probeRecord(key: string): void {
     const wanted = this.#wantedFor(key)
     const before = this.#idsByRecord.get(key) ?? new Set<string>()
@@ -196,7 +200,10 @@ export class RecordProbing {
     return wanted
   }
 
-  /** Record `a` with leaf `b-c` and record `a-b` with leaf `c` would have one name: the first has it. */
+  /**
+   * Adds a probe unless another record has its name. Record `a` with leaf `b-c` and record `a-b`
+   * with leaf `c` have the same probe name: the first keeps it.
+   */
   #want(probe: Probe, key: string, wanted: Map<string, Probe>): void {
     const owner = this.#recordById.get(probe.id)
     const isFree = (owner === undefined || owner === key) && !wanted.has(probe.id)

@@ -10,7 +10,10 @@ interface Use<T> {
   users: number
 }
 
-/** What several blocks share, and both instances of a reload: closed when the last one gives it back. */
+/**
+ * Objects that several blocks use, and both instances of a reload. The last user to release an
+ * object closes it.
+ */
 class RefCountedByKey<T extends { close(): void }> {
   readonly #uses = new Map<string, Use<T>>()
 
@@ -35,7 +38,7 @@ class RefCountedByKey<T extends { close(): void }> {
   }
 }
 
-/** A probing with the metrics that show it. */
+/** A probing and its metrics. */
 class MeasuredProbing {
   readonly probing: RecordProbing
   readonly #stopMeasuring: () => void
@@ -53,10 +56,10 @@ class MeasuredProbing {
 
 const probings = new RefCountedByKey<MeasuredProbing>()
 const slowStarts = new RefCountedByKey<StoredSlowStart>()
-/** By path. */
+/** Files by path. */
 const files = new RefCountedByKey<SlowStartFile>()
 
-/** A slow start with the file that keeps it over a restart; path '' = none does. */
+/** A slow start and the file that stores it over a restart; path '' = no file. */
 class StoredSlowStart extends SlowStart {
   readonly #releaseFile: (() => void) | undefined
   #removeUser = (): void => {}
@@ -71,7 +74,7 @@ class StoredSlowStart extends SlowStart {
   }
 
   override close(): void {
-    // The file is written once more while this source is still in it.
+    // The file is written once more before this source is removed from it.
     this.#releaseFile?.()
     this.#removeUser()
     super.close()
@@ -79,8 +82,9 @@ class StoredSlowStart extends SlowStart {
 }
 
 /**
- * The probing of the source of that name (no newline in it), with `how` it is done as text: one for all who
- * ask for the same. One that is done in another way, as before a reload, hands over what it knows.
+ * Returns the probing of the named source (no newline in the name) with the settings `how`, as
+ * text. Callers with the same arguments share it. If the settings change, as at a reload, the old
+ * probing passes its states on.
  */
 export function acquireProbing(
   { source, how }: { readonly source: string; readonly how: string },
@@ -97,7 +101,7 @@ export function acquireProbing(
   return { probing: taken.probing, release }
 }
 
-/** Tells sources apart that go by one name: with peers every block has one of its own. */
+/** Distinguishes sources of the same name: with peers, every block has its own source. */
 const sourceNumbers = new WeakMap<RecordSource, number>()
 let sourceCount = 0
 
@@ -108,8 +112,8 @@ function numberOf(source: RecordSource): number {
 }
 
 /**
- * The rising of what comes back in the source of that name (no newline in it): one for all who ask for the same. Another
- * one, as after a reload that made another source of it, goes on where those before it are.
+ * Returns the slow start of the named source (no newline in the name). Callers with the same
+ * arguments share it. If a reload replaces the source, the new slow start continues the old one.
  */
 export function acquireSlowStart(
   name: string,

@@ -1,26 +1,26 @@
 import { Resolver } from 'node:dns/promises'
 import { isSystemError } from './system-error.ts'
 
-/** What the name of a target leads to; several at most. */
+/** Addresses of a target's name; at most ADDRESSES_MAX. */
 export type Resolution =
   | { readonly kind: 'addresses'; readonly addresses: readonly string[] }
-  /** The name has none: a fault of the target. */
+  /** The name has no addresses: a fault of the target. */
   | { readonly kind: 'none' }
-  /** Nobody could tell: no fault of the target. */
+  /** The lookup failed: no fault of the target. */
   | { readonly kind: 'failed'; readonly reason: string }
 
 export type Resolve = (host: string) => Promise<Resolution>
 
-/** Addresses of one name that are probed. */
+/** Maximum number of addresses per name that are probed. */
 export const ADDRESSES_MAX = 8
 const TIMEOUT_MS = 1500
 const TRIES = 2
-/** Answers that say that there is nothing, rather than that nothing is known. */
+/** Error codes for a name without addresses, as opposed to a failed lookup. */
 const NOTHING: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA'])
 
 /**
- * Asks the resolvers of the machine for A and AAAA. Not `lookup`: that takes one of the few threads that files
- * are read with, for as long as a resolver is silent.
+ * Sends queries for A and AAAA to the system's resolvers. `lookup` is not used, because it blocks
+ * one of the few threads that read files while a resolver is silent.
  */
 export function systemResolve(): Resolve {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES })
@@ -33,7 +33,7 @@ export function systemResolve(): Resolve {
   }
 }
 
-/** What the answers for both families say together. */
+/** Combines the answers for both address families. */
 export function combine(answers: readonly Resolution[]): Resolution {
   const addresses = answers.flatMap((answer) =>
     answer.kind === 'addresses' ? answer.addresses : [],

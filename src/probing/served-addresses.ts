@@ -8,21 +8,22 @@ import type { StoredRecord } from '../record/source.ts'
 import { scanHost } from '../record/validate/names.ts'
 
 /**
- * Where a record leads to: addresses in canonical form, and host names that it has no endpoint for itself; none of those
- * that are down.
+ * Addresses of a record in canonical form, and host names that the record has no endpoint for.
+ * Excludes those that are down.
  */
 export type ServedAddresses = ReadonlySet<string>
 
 export interface ServedChange {
   readonly were: ServedAddresses
   readonly are: ServedAddresses
-  /** Some endpoints that are there now have a weight. */
+  /** True if the record has endpoints with a weight after the change. */
   readonly isWeighted: boolean
 }
 
 /**
- * What a record served and serves. Names that a CNAME led to before, or does now, count only where one leads to them: who
- * takes out what is down may leave the address behind without it.
+ * Compares what a record served before and after a change. The target of a CNAME, old or new,
+ * counts only while a CNAME leads to it. Another system may take a failed address out of service by
+ * removing its CNAME only.
  */
 export function compareServed(before: StoredRecord, after: StoredRecord): ServedChange {
   const old = unpackRecord(before.packed).endpoints
@@ -40,18 +41,18 @@ export function readServed(record: StoredRecord): ServedAddresses {
   return follow(endpoints, readDown(record), targetsOf(endpoints))
 }
 
-/** What is down of a record, in the form of ServedAddresses. */
+/** Addresses of a record that are down, in the form of ServedAddresses. */
 export function readDown({ down }: StoredRecord): ReadonlySet<string> {
   return new Set(down.map(canonical))
 }
 
-/** Map keys of the names that CNAMEs lead to. */
+/** Map keys of all CNAME targets. */
 function targetsOf(endpoints: readonly Endpoint[]): ReadonlySet<string> {
   const cnames = endpoints.filter(({ type }) => type === RRType.CNAME)
   return new Set(cnames.flatMap(({ rdata }) => rdata.map((name) => nameKey(name))))
 }
 
-/** `inner`: owners that nobody asks for as such. */
+/** Follows CNAMEs. `inner`: owners that clients do not query directly. */
 function follow(
   endpoints: readonly Endpoint[],
   down: ReadonlySet<string>,
@@ -65,7 +66,7 @@ function follow(
     else others.push(endpoint)
   }
   const found = new Set<string>()
-  // Grows as it is gone through; each owner comes once.
+  // The set grows during the iteration; each owner is visited once.
   const owners = new Set([...byOwner.keys()].filter((owner) => !inner.has(owner)))
   for (const owner of owners) {
     for (const { type, rdata } of byOwner.get(owner)!) {
@@ -81,7 +82,7 @@ function follow(
   return found
 }
 
-/** '' = it leads nowhere. */
+/** Returns the address or host name as text; '' = neither. */
 function printPlace(type: number, rdata: Uint8Array): string {
   if (type === RRType.A) return printAddress(rdata, 1)
   if (type === RRType.AAAA) return printAddress(rdata, 2)

@@ -11,14 +11,14 @@ import {
 } from './slow-start-text.ts'
 
 export interface SlowStartFileOptions {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
 }
 
-/** Keeps slow starts over a restart: those of all sources that have one file. */
+/** Stores slow starts over a restart, for all sources with the same file. */
 export class SlowStartFile {
   readonly #clock: Clock
   readonly #file: StateFile<{ writtenMs: number; addresses: readonly SlowStartAddress[] }>
@@ -39,7 +39,10 @@ export class SlowStartFile {
     })
   }
 
-  /** Slow starts of an earlier process; empty after the start, since a reload has those of this process. */
+  /**
+   * Slow starts of an earlier process. Empty after the start, because a reload has those of this
+   * process.
+   */
   get known(): readonly SlowStartRecord[] {
     return this.#clock.monotonic() - this.#openedMs < SETTLE_MS ? this.#known : []
   }

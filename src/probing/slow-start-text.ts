@@ -4,21 +4,22 @@ import type { StateKind } from '../record/state/state-file.ts'
 /** An address of a record that was in slow start when the file was written. */
 export interface SlowStartAddress {
   readonly key: string
-  /** Of its root host. */
+  /** Key of the record's root host. */
   readonly hostKey: string
   readonly address: string
-  /** From its recovery to the write of the file. */
+  /** Milliseconds from the recovery to the write of the file. */
   readonly elapsedMs: number
 }
 
 export interface SlowStartState {
-  /** Wall clock at the write. */
+  /** Wall clock at the write, in milliseconds since the epoch. */
   readonly writtenMs: number
   readonly addresses: readonly SlowStartAddress[]
 }
 
 /**
- * A file with the addresses in slow start: the wall clock at the write, then a line each, as JSON:
+ * A file with the addresses in slow start: the wall clock at the write, then one line per address,
+ * as JSON:
  *
  *     WRITTEN_MS
  *     [ELAPSED_MS, HOST_KEY, ADDRESS, NAMESPACE/NAME]
@@ -36,7 +37,7 @@ export const SLOW_START_STATE: StateKind<SlowStartState> = {
   scan,
 }
 
-/** Addresses that came back that long before `nowMs`, each on a line. */
+/** Prints the addresses in slow start, one per line. */
 export function* printSlowStarts({ writtenMs, addresses }: SlowStartState): Iterable<string> {
   yield `${Math.round(writtenMs)}\n`
   for (const { key, hostKey, address, elapsedMs } of addresses) {
@@ -45,8 +46,8 @@ export function* printSlowStarts({ writtenMs, addresses }: SlowStartState): Iter
 }
 
 /**
- * How long ago an address came back. A wall clock that was set back counts as standing still, so the slow start
- * continues from the last write. A clock that was set forward ends the slow start early.
+ * Returns the milliseconds since an address recovered. If the wall clock was set back, the slow
+ * start continues from the last write. If the clock was set forward, the slow start ends early.
  */
 export function elapsedSince(
   { elapsedMs }: SlowStartAddress,

@@ -9,20 +9,22 @@ import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { compareServed, readDown, readServed } from './served-addresses.ts'
 
-/** From small to full weight in so many steps, each as wide as the next. */
+/** Number of equal steps from the smallest to the full weight. */
 export const SLOW_START_STEPS = SLOW_START_UNITS / 2
 /**
- * A record that was first seen less than that ago is still being put together: what one site or peer after
- * the other adds to it does not rise, or whoever is told of first would have it all.
+ * Time for which a new record may still be incomplete, in milliseconds. Addresses that sites or
+ * peers add during this time have no slow start. Otherwise the site that is reported first would
+ * receive all clients.
  */
 export const SETTLE_MS = 30_000
-/** A timer may be that early. */
+/** Maximum number of milliseconds that a timer may fire early. */
 const SLACK_MS = 20
 const NOTHING: SinceMs = new Map()
 
 /**
- * How much of its weight an address gets that came back `elapsedMs` ago, in RISE_UNITS: the middle of each
- * step, so that it is never further than half a step from a straight line. RISE_UNITS = all of it.
+ * Returns the part of its weight that an address gets `elapsedMs` after its recovery, in units of
+ * 1/SLOW_START_UNITS. The value is the middle of each step, so it differs from a straight line by
+ * at most half a step. SLOW_START_UNITS = the full weight.
  */
 export function slowStartUnits(elapsedMs: number, durationMs: number): number {
   if (elapsedMs >= durationMs) return SLOW_START_UNITS
@@ -32,12 +34,12 @@ export function slowStartUnits(elapsedMs: number, durationMs: number): number {
 
 export interface SlowStartOptions {
   readonly source: RecordSource
-  /** Until an address has its full weight again. */
+  /** Time from the recovery to the full weight. */
   readonly durationMs: number
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
-  /** What another one, as before a reload, knows to rise. */
+  /** Slow starts of a previous instance, for example before a reload. */
   readonly known?: Iterable<SlowStartRecord>
   /** Slow starts when an earlier process ended. Their records may arrive later, for example those of peers. */
   readonly kept?: Iterable<SlowStartRecord>
@@ -45,33 +47,38 @@ export interface SlowStartOptions {
   readonly onChange?: () => void
 }
 
-/** When each address that rises came back; monotonic milliseconds. */
+/** When each address in slow start recovered, in monotonic milliseconds. */
 type SinceMs = ReadonlyMap<string, number>
 
-/** What rises of one record. */
+/** Addresses of one record that are in slow start. */
 export interface SlowStartRecord {
   readonly key: string
-  /** Of its root host. */
+  /** Key of the record's root host. */
   readonly hostKey: string
   readonly sinceMs: SinceMs
 }
 
 /**
- * Has addresses get their weight step by step: those that were down, and those that come beside others that
- * are served already, as what comes back does wherever somebody else takes it out of its record. All that
- * rise take their steps together, RISE_STEPS of them in each `durationMs`, so that each is one change of the
- * records however many rise: one that came back between two steps is up to one step late, never early.
+ * Increases the weight of recovered addresses in steps. Slow start applies to addresses that were
+ * down, and to addresses added beside others that are already served. The latter also covers an
+ * address that another system removed from its record and added again.
+ *
+ * All addresses take their steps together, SLOW_START_STEPS in each `durationMs`. Each step is
+ * therefore one change of the records, however many addresses are in slow start. An address that
+ * recovers between two steps is up to one step late, never early.
  */
 export class SlowStart {
-  /** The records of the source, with what rises. */
+  /** The records of the source, with the addresses in slow start. */
   readonly records: OverlaidSource
   readonly #options: SlowStartOptions
-  /** What rises, by record key. */
+  /** Addresses in slow start, by record key. */
   readonly #slowStarted = new Map<string, SlowStartRecord>()
-  /** When records will be whole that were first seen a moment ago, soonest first; those of the start. */
+  /** When each new record is regarded as complete, soonest first; except records of the start. */
   readonly #settlesMs = new Map<string, number>()
   readonly #startSettlesMs: number
-  /** By host: slow starts of an earlier process, until their records have had time to arrive. */
+  /**
+   * Slow starts of an earlier process, by host, kept until their records have had time to arrive.
+   */
   #kept = new Map<string, SinceMs>()
   #stopStepping: (() => void) | undefined
   readonly #unsubscribe: () => void
@@ -84,7 +91,7 @@ export class SlowStart {
     }
     if (this.#kept.size > 0) for (const record of options.source.records()) this.#resume(record)
     this.#recall([...(options.known ?? [])])
-    // Before the overlay: what it looks up must be up to date.
+    // This listener is subscribed before the overlay's, because the overlay reads what it updates.
     this.#unsubscribe = options.source.subscribe((changes) => this.#take(changes))
     this.records = new OverlaidSource(options.source, ({ key, down }) => {
       const slowStart = this.#slowStartOf(key)
@@ -93,7 +100,7 @@ export class SlowStart {
     this.#keepStepping()
   }
 
-  /** Addresses on their way. */
+  /** Number of addresses in slow start. */
   get count(): number {
     let count = 0
     for (const { sinceMs } of this.#slowStarted.values()) count += sinceMs.size
@@ -106,7 +113,7 @@ export class SlowStart {
     this.records.close()
   }
 
-  /** What rises, for `known`. */
+  /** The current slow starts, for `known`. */
   slowStarted(): Iterable<SlowStartRecord> {
     return this.#slowStarted.values()
   }
@@ -147,7 +154,7 @@ export class SlowStart {
     this.#keepStepping()
   }
 
-  /** Continues slow starts of before a restart; those that began since then are not changed. */
+  /** Continues slow starts from before a restart; those that began since then are not changed. */
   #resume(record: StoredRecord): void {
     const kept = this.#kept.get(hostKeyOf(record))
     if (kept === undefined) return
@@ -163,8 +170,8 @@ export class SlowStart {
   }
 
   /**
-   * Has what rose in records that are gone go on in those that have their hosts instead: a host that gets its
-   * first peer, or loses its last one, has another record from then on.
+   * Moves slow starts of removed records to the records that now have the same hosts. A host that
+   * gets its first peer, or loses its last one, changes to another record.
    */
   #adopt(orphans: readonly SlowStartRecord[], records: Iterable<StoredRecord>): void {
     const byHost = new Map<string, SinceMs>()
@@ -177,7 +184,7 @@ export class SlowStart {
     }
   }
 
-  /** Has those of these addresses rise that the record serves. */
+  /** Continues the slow start of those addresses that the record serves. */
   #keep(record: StoredRecord, sinceMs: SinceMs): void {
     const served = readServed(record)
     const kept = [...sinceMs].filter(([address]) => served.has(address))

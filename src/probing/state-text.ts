@@ -6,14 +6,14 @@ const REASON_CHARACTERS_MAX = 300
 const LINE = /^(\S+) (\w+) (\d{1,7}) (\d{1,7}) (\d{1,15}) (\d{1,3}) ("[^\n]*")$/
 
 /**
- * A file with the states of probes, a line each:
+ * A file with the states of probes, one per line:
  *
  *     ID VERDICT FAILURES SUCCESSES SINCE_MS HTTP_STATUS REASON (a JSON string)
  */
 export const PROBE_STATES: StateKind<ReadonlyMap<string, ProbeState>> = {
   what: 'probes',
   version: '1',
-  // A hundred thousand probes.
+  // Enough for a hundred thousand probes.
   octetsMax: 64 * 1024 * 1024,
   mode: 0o644,
   gapMs: 0,

@@ -1,4 +1,4 @@
-/** An error that Node or the system gave a code. */
+/** True for an error with a code from Node or the system. */
 export function isSystemError(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && 'code' in error && typeof error.code === 'string'
 }
@@ -13,8 +13,8 @@ const WORDS: ReadonlyMap<string, string> = new Map([
 const CODE = /^[A-Z][A-Z0-9_]{0,63}$/
 
 /**
- * What went wrong with a connection, in a few words: never the text of an error, in which the other side may have
- * written.
+ * Describes a connection's fault in a few words. Never includes the error's text, because the peer
+ * may control it.
  */
 export function printFault(error: Error): string {
   const code = isSystemError(error) && CODE.test(error.code) ? error.code : ''
