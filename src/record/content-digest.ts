@@ -2,9 +2,9 @@ import type { OwnerSet } from './owner-sets.ts'
 import { printCandidate } from './plan.ts'
 
 /**
- * Digest of the RRsets of a zone, whatever the order in which they came and went: the sum of their hashes
- * modulo 2^106. Tells whether two zones hold the same; no defence against forgery, and needs none. It is
- * kept in files, so what is hashed stays as it is: owner, a space, and `printSet` of the RRset.
+ * Digest of a zone's RRsets that does not depend on the order of changes: the sum of their hashes
+ * modulo 2^106. Equal digests mean equal content; the digest does not protect against forgery.
+ * Files store it, so the hashed text must not change: owner, a space, and `printSet` of the RRset.
  */
 export class ContentDigest {
   #high = 0
@@ -28,16 +28,18 @@ export class ContentDigest {
   }
 }
 
-/** Sums of two stay exact. */
+/** The sum of two numbers below this is exact. */
 const MODULUS = 2 ** 52
 
-/** Four lanes of 32 bits, which are joined to two numbers below 2^52. */
+/** Four hash states of 32 bits, joined at the end into two numbers below 2^52. */
 let a = 0
 let b = 0
 let c = 0
 let d = 0
 
-/** What `printSet` says, without making a text of it: of many RRsets nothing else is needed. */
+/**
+ * Hashes the text of `printSet` without building that text, because most RRsets need nothing else.
+ */
 function hashSet(key: string, set: OwnerSet): void {
   a = 0x2c1b3c6d
   b = 0x297a2d39

@@ -8,11 +8,11 @@ import { findSlowStartUnits } from './slow-start.ts'
 import type { StoredRecord } from './source.ts'
 import { lowerNameKey } from './validate/names.ts'
 
-/** Up to this many owners are compared one by one: a map costs more. */
+/** Up to this many owners are compared one by one, because a map costs more. */
 const LINEAR_MAX = 8
 const NOTHING_DOWN: ReadonlySet<number> = new Set()
 
-/** The endpoints of a record that name one owner, in its order; at least one. */
+/** The endpoints of one owner in a record, in the record's order; at least one. */
 export interface OwnerGroup {
   /** `lowerNameKey` of the owner. */
   readonly key: string
@@ -20,17 +20,17 @@ export interface OwnerGroup {
   readonly contributions: readonly Contribution[]
 }
 
-/** The form in which a zone has its records. */
+/** The form in which a zone serves its records. */
 export interface RecordForm {
-  /** Serve the gateway-local form of every record that isn't in that form already. */
+  /** True: every record that is not in gateway-local form is converted to it. */
   readonly isLocalForm: boolean
-  /** What the local form of a record tells whole; without it, nothing. */
+  /** Exports the complete endpoints in the local form; undefined = they are not exported. */
   readonly exportV2?: ExportV2
 }
 
 /**
- * TXT rdata that tells the endpoints of a record whole. Must always say the same of the same `record`.
- * `before`: what the record was when this one is a change of it.
+ * Returns TXT rdata that exports the complete endpoints of a record. Must return the same for the
+ * same `record`. `before`: the previous version, if `record` is a change.
  */
 export type ExportV2 = (
   record: StoredRecord,
@@ -38,23 +38,26 @@ export type ExportV2 = (
   before: StoredRecord | undefined,
 ) => readonly Uint8Array[]
 
-/** True if a zone of that form has other names and endpoints than the record. */
+/** True if a zone of that form serves other names and endpoints than the record contains. */
 export function isDerived(zoneLabel: string, { isLocalForm }: RecordForm): boolean {
   return isLocalForm && zoneLabel !== KDRNT
 }
 
-/** As long as its record is decoded. */
+/** A group that still grows while its record is decoded. */
 type GrowingGroup = OwnerGroup & { readonly contributions: Contribution[] }
 
-/** The endpoints of one record as a zone has them, by owner: there may be as many owners as endpoints. */
+/**
+ * The endpoints of one record as a zone serves them, by owner. A record may have as many owners as
+ * endpoints.
+ */
 export class DecodedRecord {
   readonly #groups: GrowingGroup[] = []
   readonly #owners: ReadonlySet<string> | undefined
   #byKey: Map<string, GrowingGroup> | undefined
 
   /**
-   * `before`: what the record was when it is a change of it. `owners`: all that is wanted of a record that is served
-   * as it is and has nothing down or rising.
+   * `before`: the previous version, if `record` is a change. `owners`: decode only these; allowed
+   * for a record that is served as is, without addresses that are down or in slow start.
    */
   constructor(
     record: StoredRecord,
@@ -89,7 +92,7 @@ export class DecodedRecord {
     return this.#groups
   }
 
-  /** False: more of the record has to be decoded to know what it says of that owner. */
+  /** False: the record's endpoints of that owner were not decoded. */
   covers(key: string): boolean {
     return this.#owners === undefined || this.#owners.has(key)
   }

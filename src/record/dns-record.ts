@@ -1,25 +1,28 @@
 import type { GeoCode } from '../geo/code.ts'
 import type { HealthCheck } from './health-check.ts'
 
-/** Group and version of the kinds that we read. */
+/** Group and version of the resource kinds that this server reads. */
 export const API_GROUP = 'kuadrant.io'
 export const API_VERSION = 'kuadrant.io/v1alpha1'
 
-/** Bounds on one record: what is beyond them is refused, never cut. */
+/** Bounds on one record. A record above a bound is refused, never truncated. */
 export const ENDPOINTS_MAX = 1000
-/** Of a record that an operator made: a local form has several for each, a merged one those of all sites. */
+/**
+ * Bound for a record that an operator derived. A local form has several endpoints for each original
+ * one; a merged record has those of all sites.
+ */
 export const DERIVED_ENDPOINTS_MAX = 8 * ENDPOINTS_MAX
 export const TARGETS_MAX = 256
 export const GEO_CODES_MAX = 64
 export const SET_IDENTIFIER_CHARACTERS_MAX = 1024
-/** TTL of an endpoint that names none: that of the DNSPolicy's own address records. */
+/** TTL of an endpoint without a TTL: the value that DNSPolicy uses for address records. */
 export const TTL_DEFAULT_SECONDS = 60
 /** RFC 2181 section 8. */
 export const TTL_MAX_SECONDS = 0x7fffffff
 
 export { WEIGHT_MAX } from '../steering/candidate.ts'
 
-/** One endpoint of a DNSRecord, checked: the unit of choice (external-dns's Endpoint). */
+/** A valid endpoint of a DNSRecord (external-dns's Endpoint): the unit that steering selects. */
 export interface Endpoint {
   /** Lower-case wire name. */
   readonly owner: Uint8Array
@@ -28,17 +31,19 @@ export interface Endpoint {
   readonly ttlSeconds: number
   /** '' = none. */
   readonly setIdentifier: string
-  /** 0..WEIGHT_MAX; undefined = none given. */
+  /** 0..WEIGHT_MAX; undefined = no weight. */
   readonly weight: number | undefined
-  /** Whom it is for; empty = no geo code. `*` is not among them: that is `isDefault`. */
+  /**
+   * GEO codes of the clients that it serves; empty = none. `*` is not included: see `isDefault`.
+   */
   readonly codes: readonly GeoCode[]
-  /** For clients that no code of the set matches. */
+  /** True: serves clients that no GEO code of the set matches. */
   readonly isDefault: boolean
-  /** Targets as uncompressed wire rdata; at least one, names in them in lower case. */
+  /** Targets as uncompressed wire rdata, at least one. Names in them are in lower case. */
   readonly rdata: readonly Uint8Array[]
 }
 
-/** A DNSRecord, checked, as far as serving it needs. */
+/** A valid DNSRecord with the fields that serving needs. */
 export interface DnsRecord {
   readonly namespace: string
   readonly name: string
@@ -49,18 +54,22 @@ export interface DnsRecord {
   /** spec.rootHost has a leading `*.`. */
   readonly isWildcardHost: boolean
   /**
-   * Put together by an operator out of the records of several clusters (label `kuadrant.io/type:
-   * merged` or `kuadrant.io/authoritative-record: "true"`): has no gateway-local form of its own.
+   * True if an operator merged the records of several clusters (label `kuadrant.io/type: merged` or
+   * `kuadrant.io/authoritative-record: "true"`). Such a record has no gateway-local form of its
+   * own.
    */
   readonly isAggregate: boolean
-  /** metadata.creationTimestamp in seconds since the epoch; 0 = none. */
+  /** metadata.creationTimestamp in seconds since the epoch; 0 = missing. */
   readonly createdSeconds: number
   readonly endpoints: readonly Endpoint[]
-  /** How its addresses are to be probed; undefined = not at all. */
+  /** How its addresses are probed; undefined = they are not probed. */
   readonly healthCheck?: HealthCheck | undefined
 }
 
-/** A DNSHealthCheckProbe: says that an address of a record is down, or that it is not, or how to find out. */
+/**
+ * A DNSHealthCheckProbe: reports whether an address of a record is down, or defines how to probe
+ * it.
+ */
 export interface HealthProbe {
   readonly namespace: string
   readonly name: string
@@ -69,28 +78,31 @@ export interface HealthProbe {
   /** spec.address: an IP address or host name, lower case. */
   readonly address: string
   readonly isDown: boolean
-  /** spec.hostname: what to ask the address for; '' = none given. */
+  /** spec.hostname: host name for the request to the address; '' = missing. */
   readonly hostname: string
-  /** How to find out; undefined = somebody else has, `status.healthy` is given. */
+  /** How to probe; undefined = another prober has set `status.healthy`. */
   readonly check: HealthCheck | undefined
 }
 
-/** Why a resource is refused, and which field of it is to blame. */
+/** Why a resource is refused, and the field that causes it. */
 export interface FieldProblem {
   readonly path: readonly (string | number)[]
   readonly message: string
 }
 
-/** What one resource of a manifest turned out to be. */
+/** Result of reading one resource of a manifest. */
 export type Resource =
   | { readonly kind: 'record'; readonly record: DnsRecord }
   | { readonly kind: 'probe'; readonly probe: HealthProbe }
-  /** Not ours, or on its way out: nothing to serve, nothing to say. */
+  /** A resource of another kind, or one that is being deleted: ignored. */
   | { readonly kind: 'other' }
-  /** `key`: `namespace/name`, for a probe with its kind before it; '' where the resource doesn't say who it is. */
+  /**
+   * `key`: `namespace/name`, for a probe with its kind in front; '' if the resource has no
+   * identity.
+   */
   | { readonly kind: 'refused'; readonly key: string; readonly problem: FieldProblem }
 
-/** Identity of a record over all namespaces. */
+/** Returns the identity of a record across all namespaces. */
 export function recordKey(namespace: string, name: string): string {
   return `${namespace}/${name}`
 }

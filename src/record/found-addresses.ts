@@ -1,10 +1,13 @@
 export const NONE: readonly string[] = []
 
-/** What probes found down, or up: addresses by record key, each with the number of probes that say so. */
+/**
+ * Addresses that probes found down, or up, by record key. Counts the probes that report each
+ * address.
+ */
 export class FoundAddresses {
   readonly #counts = new Map<string, Map<string, number>>()
 
-  /** `step`: 1 = one more probe says so, -1 = one fewer. */
+  /** `step`: 1 = one more probe reports the address, -1 = one fewer. */
   count(key: string, address: string, step: 1 | -1): void {
     const addresses = this.#counts.get(key) ?? new Map<string, number>()
     const count = (addresses.get(address) ?? 0) + step
@@ -14,9 +17,9 @@ export class FoundAddresses {
     else this.#counts.delete(key)
   }
 
-  /** Those of a record, in order. */
+  /** Addresses of a record, sorted. */
   of(key: string): readonly string[] {
-    // As nearly always: there are no probes at all.
+    // The usual case: no probes at all.
     if (this.#counts.size === 0) return NONE
     const addresses = this.#counts.get(key)
     return addresses === undefined ? NONE : [...addresses.keys()].sort()

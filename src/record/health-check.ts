@@ -1,4 +1,6 @@
-/** HTTP and HTTPS as upstream has them; TCP, which is ours, asks for no more than a connection. */
+/**
+ * HTTP and HTTPS work as upstream. TCP is an extension: it only checks that a connection succeeds.
+ */
 export type ProbeProtocol = 'HTTP' | 'HTTPS' | 'TCP'
 
 export const PROBE_PROTOCOLS: readonly ProbeProtocol[] = ['HTTP', 'HTTPS', 'TCP']
@@ -12,16 +14,16 @@ export interface HealthCheck {
   readonly path: string
   /** At least `INTERVAL_MIN_MS`. */
   readonly intervalMs: number
-  /** At least 1: an address is down once it failed _more_ often than that in a row, as upstream. */
+  /** At least 1. As upstream, an address is down after _more_ consecutive failures than this. */
   readonly failureThreshold: number
-  /** At least 1: an address that is down is up again after so many successes in a row. */
+  /** At least 1: number of consecutive successes after which an address is up again. */
   readonly successThreshold: number
-  /** Name of the Secret with headers to send, in the namespace of the record; '' = none. */
+  /** Name of the Secret with headers to send, in the record's namespace; '' = none. */
   readonly headersSecret: string
   readonly allowsInsecureCertificate: boolean
 }
 
-/** What is not given; the numbers are those of the CustomResourceDefinition. */
+/** Defaults of missing fields; the numbers are those of the CustomResourceDefinition. */
 export const HEALTH_CHECK_DEFAULTS: HealthCheck = {
   protocol: 'HTTPS',
   port: 443,
@@ -33,10 +35,10 @@ export const HEALTH_CHECK_DEFAULTS: HealthCheck = {
   allowsInsecureCertificate: false,
 }
 
-/** Shorter intervals count as this long. */
+/** Shorter intervals are raised to this. */
 export const INTERVAL_MIN_MS = 1000
-/** Longer ones as this. */
+/** Longer intervals are lowered to this. */
 export const INTERVAL_MAX_MS = 24 * 3600 * 1000
 export const PATH_CHARACTERS_MAX = 1024
-/** Thresholds beyond that are slips. */
+/** A larger threshold is refused as a mistake. */
 export const THRESHOLD_MAX = 1000

@@ -5,14 +5,14 @@ import type { Endpoint } from './dns-record.ts'
 import { scanHost } from './validate/names.ts'
 
 const NONE: ReadonlySet<number> = new Set()
-/** A CNAME chain inside one record is followed this far. */
+/** Maximum length of a CNAME chain inside one record. */
 const CHAIN_MAX = 8
 
 /**
- * Which targets of each endpoint of one record are down, in the order of `endpoints`. `downAddresses`:
- * what the record's probes found unhealthy. A CNAME is down where its target is a down address's host
- * name, or a name of the same record all of whose targets are down: so a cluster whose gateways are
- * all down loses its place in every step above.
+ * Returns which targets of each endpoint of one record are down, in the order of `endpoints`.
+ * `downAddresses`: addresses that the record's probes found unhealthy. A CNAME target is down in
+ * two cases. It is the host name of a down address, or it is a name of the same record whose
+ * targets are all down. So a cluster whose gateways are all down is removed at every level above.
  */
 export function findDownTargets(
   endpoints: readonly Endpoint[],
@@ -52,7 +52,7 @@ function downIn(
   return down
 }
 
-/** Owners that have nothing but targets that are down. */
+/** Owners whose targets are all down. */
 function ownersDown(
   endpoints: readonly Endpoint[],
   down: readonly ReadonlySet<number>[],

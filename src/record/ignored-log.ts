@@ -1,7 +1,7 @@
 import type { Logger } from '../telemetry/log.ts'
 import type { FieldProblem } from './dns-record.ts'
 
-/** Different messages of one batch that are logged one by one. */
+/** Maximum number of different messages per batch that are logged one by one. */
 const LOGGED_MAX = 20
 const NOTHING = ''
 
@@ -17,12 +17,15 @@ interface Group {
  * many have the same. A record that is read again with the same ones is not logged again.
  */
 export class IgnoredLog {
-  /** By record key, what is ignored in it; only records that have such fields. */
+  /** The ignored fields of each record, by record key; only records that have such fields. */
   readonly #known = new Map<string, string>()
   /** By message. */
   #batch = new Map<string, Group>()
 
-  /** Notes what is ignored in a record. `print`: the message of one field with its place; slow. */
+  /**
+   * Notes an ignored field of a record. `print`: returns the message of one field with its place;
+   * slow.
+   */
   note(
     key: string,
     problems: readonly FieldProblem[],
@@ -42,7 +45,7 @@ export class IgnoredLog {
       if (logged.has(message)) continue
       const group = this.#batch.get(message)
       if (group !== undefined) group.count++
-      // Of those that are not logged one by one the place is not needed.
+      // Messages that are not logged one by one do not need the place.
       else {
         const text = this.#batch.size < LOGGED_MAX ? print(problem) : ''
         this.#batch.set(message, { text, count: 1 })
@@ -50,12 +53,12 @@ export class IgnoredLog {
     }
   }
 
-  /** The record is gone. */
+  /** Forgets a record that was removed. */
   forget(key: string): void {
     if (this.#known.size > 0) this.#known.delete(key)
   }
 
-  /** Logs what was noted since the last time. */
+  /** Logs the messages noted since the last call. */
   flush(log: Logger): void {
     if (this.#batch.size === 0) return
     const groups = [...this.#batch.values()]

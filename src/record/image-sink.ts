@@ -4,7 +4,10 @@ import type { ZoneImage } from '../zone/image/writer.ts'
 import type { OwnerSet } from './owner-sets.ts'
 import type { RRsetSink } from './record-zone.ts'
 
-/** Puts the sets of a zone into a zone image, steering words composed. Publishing is up to others. */
+/**
+ * Puts the RRsets of a zone into a zone image, with encoded steering. The caller publishes the
+ * image.
+ */
 export class ImageSink implements RRsetSink {
   readonly #image: ZoneImage
   readonly #zone: ZoneId

@@ -5,17 +5,20 @@ import { KDRNT, KDRNT_ZONE } from './local-zone.ts'
 import { isWildcard } from './validate/names.ts'
 import { composeStrings } from './validate/target.ts'
 
-/** The metadata records came without a TTL: a peer's question deserves today's answer. */
+/**
+ * The metadata records have no TTL of their own. TTL 0 makes a peer receive current data with each
+ * query.
+ */
 const METADATA_TTL_SECONDS = 0
-/** What a wildcard's `*` is called where it can't be a label of its own. */
+/** Replaces a wildcard's `*` where it can't be a label of its own. */
 const WILDCARD_WORD = 'wildcard'
 
-/** The label in front of a host whose endpoints are told whole. */
+/** The label in front of a host for the export of its complete endpoints. */
 export const V2_LABEL = 'v2'
 
 type LocalSource = Pick<DnsRecord, 'rootHost' | 'isWildcardHost' | 'endpoints'>
 
-/** Where the names inside rdata start that get the suffix as well. */
+/** Offset of the name in the rdata that gets the suffix too, by type. */
 const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
   [RRType.CNAME, 0],
   [RRType.PTR, 0],
@@ -24,28 +27,28 @@ const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
 ])
 
 /**
- * The gateway-local form of a record's endpoints, which peers ask for:
+ * Returns the gateway-local form of a record's endpoints, which peers query:
  *
- * - Every owner and every name that it leads to gets the suffix `.kdrnt`; no weight, no geo code,
- *   and no NS.
+ * - Every owner and every name in rdata gets the suffix `.kdrnt`. Weights, geo codes and NS are
+ *   omitted.
  * - `w.<host>.kdrnt` TXT, one record per weighted endpoint: `<weight>,<dnsName>.kdrnt`.
  * - `g.<host>.kdrnt` TXT, one record per geo code: `geo=<code>` `type=continent` (`type=` for the
- *   others) `default=true|false`. A default endpoint that only repeats one with a code, as
- *   DNSPolicy writes it, makes that code the default; any other has the code `*`. Peers look for the
- *   code at the front of targets, where no `*` is.
+ *   others) `default=true|false`. A default endpoint may only repeat an endpoint with a code, as
+ *   DNSPolicy writes it. Then that code is the default. Any other default endpoint has the code `*`.
+ *   Peers search for the code at the start of targets, which never start with `*`.
+ * - `v2.<host>.kdrnt` TXT: `exported`, rdata with the complete endpoints. The host is without its
+ *   `*.`. The name is omitted if nothing is exported.
  *
- * The host is the record's rootHost. For a wildcard host `*.x` metadata is served at `w.x.kdrnt`, at
- * `w.wildcard.x.kdrnt` (where peers read it) and at `w.wildcardx.kdrnt` (where they wrote it).
- * Names that would be too long are left out.
- *
- * - `v2.<host>.kdrnt` TXT: what is `told`, rdata that tells each endpoint whole. The host is without
- *   its `*.`; none where nothing is told.
+ * The host is the record's rootHost. For a wildcard host `*.x` metadata is served at `w.x.kdrnt`,
+ * at `w.wildcard.x.kdrnt` (where peers read it) and at `w.wildcardx.kdrnt` (where they wrote it).
+ * Names that would be too long are omitted.
  */
 export function deriveLocalEndpoints(
   record: LocalSource,
   exported: readonly Uint8Array[] = [],
 ): readonly Endpoint[] {
-  // No name is an apex here: NS would turn the rest of the record, its metadata too, into a referral.
+  // No name is an apex here, so an NS would turn the rest of the record, including its metadata,
+  // into a referral.
   const endpoints = record.endpoints.filter((e) => e.type !== RRType.NS)
   const derived: Endpoint[] = []
   const isWild =
@@ -75,7 +78,10 @@ export function deriveLocalEndpoints(
   return derived
 }
 
-/** False for a host too long for the name that its endpoints are told whole at. `rootHost`: without `*.`. */
+/**
+ * False if the host is too long for the name at which its complete endpoints are exported.
+ * `rootHost`: without `*.`.
+ */
 export function isExportable(rootHost: Uint8Array): boolean {
   return scanName(`${V2_LABEL}.${printName(rootHost)}${KDRNT}.`) !== undefined
 }
@@ -111,7 +117,7 @@ function leadsToTheSame(one: Endpoint, other: Endpoint): boolean {
   )
 }
 
-/** Three strings per code. */
+/** Returns three strings per code. */
 function describeCodes({ codes }: Endpoint, isDefault: boolean): Uint8Array[] {
   return codes.map((code) => describeCode(code.text, code.rung === 'continent', isDefault))
 }
@@ -134,8 +140,8 @@ function isHostOf(owner: Uint8Array, record: LocalSource): boolean {
 }
 
 /**
- * Names, without their `w.` or `g.` and `.kdrnt`, that carry the metadata of a record. `host`: with or
- * without a final dot, without `*.`.
+ * Returns the names, without their `w.` or `g.` and `.kdrnt`, that carry the metadata of a record.
+ * `host`: with or without a final dot, without `*.`.
  */
 export function metadataHosts(host: string, isWild: boolean): string[] {
   if (!isWild) return [host]
@@ -150,7 +156,7 @@ function composeMetadata(prefix: string, host: string, rdata: readonly Uint8Arra
   return [{ owner, type: RRType.TXT, ttlSeconds, rdata, ...unsteered }]
 }
 
-/** Without its final dot. */
+/** Prints a host without its final dot. */
 function printHost(name: Uint8Array): string {
   return printName(name).slice(0, -1)
 }

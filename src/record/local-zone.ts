@@ -4,7 +4,7 @@ import { equalNames, scanName } from '../dns/name/name.ts'
 export const KDRNT = 'kdrnt'
 export const KDRNT_ZONE: Uint8Array = scanName(`${KDRNT}.`)!
 
-/** True if the zone is the one that serves gateway-local forms. */
+/** True if the zone serves the gateway-local forms. */
 export function isLocalZone(zone: Uint8Array): boolean {
   return equalNames(zone, KDRNT_ZONE)
 }

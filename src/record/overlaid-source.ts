@@ -4,7 +4,7 @@ import type { PackedRecord } from './pack.ts'
 import type { SlowStartUnits } from './slow-start.ts'
 import type { RecordChange, RecordSource, StoredRecord } from './source.ts'
 
-/** A stored record with what an overlay adds to it. */
+/** A stored record with the additions of an overlay. */
 class Overlaid implements StoredRecord {
   readonly key: string
   readonly packed: PackedRecord
@@ -21,20 +21,22 @@ class Overlaid implements StoredRecord {
   }
 }
 
-/** What is known of the health of a record. */
+/** The health data of a record. */
 type Found = Pick<StoredRecord, 'down' | 'up' | 'slowStart'>
 
-/** What an overlay makes of a record; what it doesn't name, and undefined: it stays as it is. */
+/**
+ * Returns the overlay's additions to a record. A field that is missing or undefined is not changed.
+ */
 export type Overlay = (record: StoredRecord) => Partial<Found> | undefined
 
 /**
- * The records of another source, some of them with more to be said of their health. Whoever reads it
- * sees records change as those of any source do: by what is below, or by `refresh`.
+ * The records of another source, some of them with health data added. Listeners receive changes as
+ * from any source: changes of the underlying source, and those that `refresh` finds.
  */
 export class OverlaidSource implements RecordSource {
   readonly #below: RecordSource
   readonly #overlay: Overlay
-  /** Records that differ from those below, by key. */
+  /** Records that differ from those of the underlying source, by key. */
   readonly #overlaid = new Map<string, StoredRecord>()
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   readonly #unsubscribe: () => void
@@ -75,7 +77,7 @@ export class OverlaidSource implements RecordSource {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Looks again at what there is to add to these records; tells of all that changed at once. */
+  /** Applies the overlay to these records again; publishes all that changed in one batch. */
   refresh(keys: Iterable<string>): void {
     const changes: RecordChange[] = []
     for (const key of keys) {
@@ -103,7 +105,7 @@ export class OverlaidSource implements RecordSource {
     this.#tell(changes)
   }
 
-  /** The record as it is seen from now on: the same object as before where nothing changed. */
+  /** Returns the record with the overlay applied; the same object as before if nothing changed. */
   #lay(record: StoredRecord): StoredRecord {
     const { key } = record
     const added = this.#overlay(record)

@@ -1,22 +1,25 @@
 import { packedCreatedSeconds } from './pack.ts'
 import type { StoredRecord } from './source.ts'
 
-/** Most records whose endpoints at one owner are read. */
+/** Maximum number of records per owner whose endpoints are read. */
 export const HOLDERS_MAX = 1024
 
-/** Records with endpoints at one owner: one, as for nearly every owner, or several in order (`compareHolders`). */
+/**
+ * The records with endpoints at one owner: nearly always one, else a list in order
+ * (`compareHolders`).
+ */
 type Holders = StoredRecord | StoredRecord[]
 
-/** By owner, which records have endpoints there. */
+/** The records with endpoints at each owner. */
 export class OwnerHolders {
-  /** By `nameKey` of the owner. */
+  /** Records by `nameKey` of the owner. */
   readonly #byOwner = new Map<string, Holders>()
 
   has(key: string): boolean {
     return this.#byOwner.has(key)
   }
 
-  /** Valid until the next change. */
+  /** Returns a list that is valid until the next change. */
   of(key: string): readonly StoredRecord[] {
     const held = this.#byOwner.get(key)
     if (held === undefined) return []
@@ -45,7 +48,7 @@ export class OwnerHolders {
     if (held.length === 1) this.#byOwner.set(key, held[0]!)
   }
 
-  /** Puts `after` in the place of `before`, which has the same key and age. */
+  /** Replaces `before` by `after`, which has the same key and age. */
   replace(key: string, before: StoredRecord, after: StoredRecord): void {
     const held = this.#byOwner.get(key)
     if (!Array.isArray(held)) {
@@ -57,7 +60,10 @@ export class OwnerHolders {
   }
 }
 
-/** Older records first, then by key: the order in which their endpoints count (`buildOwnerSets`). */
+/**
+ * Orders records by age, oldest first, then by key: the order in which `buildOwnerSets` ranks their
+ * endpoints.
+ */
 function compareHolders(a: StoredRecord, b: StoredRecord): number {
   const ageA = packedCreatedSeconds(a.packed) || Number.POSITIVE_INFINITY
   const ageB = packedCreatedSeconds(b.packed) || Number.POSITIVE_INFINITY
@@ -66,7 +72,7 @@ function compareHolders(a: StoredRecord, b: StoredRecord): number {
   return a.key < b.key ? -1 : 1
 }
 
-/** Index of the first record that comes after `record`. */
+/** Index of the first record that sorts after `record`. */
 function placeOf(record: StoredRecord, list: readonly StoredRecord[]): number {
   let low = 0
   let high = list.length

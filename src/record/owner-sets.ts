@@ -4,54 +4,56 @@ import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
 import type { Endpoint } from './dns-record.ts'
 import { SLOW_START_UNITS, scaleWeights } from './slow-start.ts'
 
-/** An endpoint with the record that it comes from. */
+/** An endpoint and the record that contains it. */
 export interface Contribution {
   /** `namespace/name` of the record. */
   readonly key: string
-  /** Age of the record: 0 = unknown, which counts as youngest. */
+  /**
+   * Creation time of the record, in seconds since the epoch; 0 = unknown, which counts as youngest.
+   */
   readonly createdSeconds: number
   readonly endpoint: Endpoint
-  /** Which of the endpoint's targets are down; empty = none. */
+  /** Indexes of the endpoint's targets that are down; empty = none. */
   readonly down: ReadonlySet<number>
-  /** How much of its weight it gets, 1..RISE_UNITS; undefined = all of it. */
+  /** Part of its weight that it gets, 1..SLOW_START_UNITS; undefined = the full weight. */
   readonly units?: number | undefined
 }
 
-/** Stands for a record where a zone has an NS because nobody names one. */
+/** Record key of the default NS, which no record or Corefile sets. */
 export const DEFAULT_KEY = 'nobody'
 
-/** Up to this many targets are compared one by one: a map costs more. */
+/** Up to this many targets are compared one by one, because a map costs more. */
 const LINEAR_MAX = 16
 
-/** A disagreement of endpoints, and how it was settled. */
+/** A conflict between endpoints, and how it was resolved. */
 export interface Conflict {
   readonly text: string
-  /** `namespace/name` of the record that had to give way, or was the last to come. */
+  /** `namespace/name` of the record that was overruled, or that came last. */
   readonly key: string
-  /** Owner and type of its endpoint. */
+  /** Owner and type of that record's endpoint. */
   readonly owner: Uint8Array
   readonly type: number
 }
 
-/** What is to be served for one owner and type. */
+/** The RRset to serve for one owner and type. */
 export interface OwnerSet {
   readonly type: number
-  /** One TTL for the whole set (RFC 2181 section 5.2): the lowest that an endpoint asks for. */
+  /** One TTL for the whole set (RFC 2181 section 5.2): the lowest TTL of its endpoints. */
   readonly ttlSeconds: number
-  /** Each once, in order of contribution. */
+  /** Distinct rdata, in order of contribution. */
   readonly rdata: readonly Uint8Array[]
   readonly candidates: readonly Candidate[]
 }
 
 /**
- * The sets of one owner, out of all endpoints that name it; `conflicts` takes a sentence for each
- * disagreement. The rules, all independent of the order of files and events:
+ * Returns the RRsets of one owner from all its endpoints. `conflicts` receives one entry per
+ * conflict. The rules do not depend on the order of files and events:
  *
  * - Contributions are ordered: older record first, then by namespace/name, then by place in the record.
- * - CNAME beside other types: the first contribution decides which of the two is served; at an apex
- *   the CNAME always goes.
- * - Equal endpoints are one. One set identifier with different content: the first is served.
- * - Different TTLs: the lowest, for all.
+ * - CNAME beside other types: the type of the first contribution is served. At an apex, the CNAME is
+ *   always removed.
+ * - Equal endpoints are merged. If a set identifier has different contents, the first one is served.
+ * - The lowest TTL applies to all endpoints.
  */
 export function buildOwnerSets(
   owner: Uint8Array,
@@ -76,7 +78,7 @@ export function buildOwnerSets(
   return [...byType].map(([type, members]) => buildSet(owner, type, members, conflicts))
 }
 
-/** Stable, so that endpoints of one record keep their order. */
+/** A stable order: endpoints of one record keep their order. */
 function compare(a: Contribution, b: Contribution): number {
   const ageA = a.createdSeconds || Number.POSITIVE_INFINITY
   const ageB = b.createdSeconds || Number.POSITIVE_INFINITY
@@ -137,7 +139,8 @@ function buildSet(
     if (rdataIndexes.length === 0) continue
     const { isDefault } = endpoint
     const weight = weights === undefined ? endpoint.weight : weights[i]
-    // One candidate per code; they share one array, by which the tiers know them as one endpoint.
+    // One candidate per code. They share one array, which identifies them as one endpoint to the
+    // tiers.
     for (const code of endpoint.codes) {
       candidates.push({ code, isDefault: false, weight, ttlSeconds, rdataIndexes })
     }
@@ -152,7 +155,10 @@ function mostUnits(one: Contribution, other: Contribution): number | undefined {
   return Math.max(one.units, other.units)
 }
 
-/** Undefined: nothing rises, and weights are as the endpoints have them. */
+/**
+ * Returns scaled weights; undefined = no endpoint is in slow start, and the endpoints' weights
+ * apply.
+ */
 function weightsOf(members: readonly Contribution[]): readonly (number | undefined)[] | undefined {
   if (members.every((member) => member.units === undefined)) return undefined
   const weights = members.map((member) => member.endpoint.weight)
@@ -160,7 +166,7 @@ function weightsOf(members: readonly Contribution[]): readonly (number | undefin
   return scaleWeights(weights, units)
 }
 
-/** The first members whose candidates and targets a set has room for. */
+/** Returns the first members whose candidates and targets fit into a set. */
 function cutToFit(members: readonly Contribution[]): readonly Contribution[] {
   let candidates = 0
   let targets = 0
@@ -172,7 +178,7 @@ function cutToFit(members: readonly Contribution[]): readonly Contribution[] {
   return members
 }
 
-/** Endpoints that say the same are one; the first of those that contradict each other stays. */
+/** Merges equal endpoints; the first of contradicting endpoints is kept. */
 function mergeEqual(
   members: readonly Contribution[],
   label: () => string,
@@ -233,8 +239,9 @@ function lowestTtl(
 }
 
 /**
- * Fills `rdata` with the different targets that are up, and returns the indexes of each member's.
- * Where none is up, health is ignored: an answer that may not work beats none that surely doesn't.
+ * Fills `rdata` with the distinct targets that are up, and returns the indexes of each member's
+ * targets. If no target is up, health is ignored, because an answer that may not work is better
+ * than no answer.
  */
 function indexTargets(members: readonly Contribution[], rdata: Uint8Array[]): number[][] {
   let isAnyUp = false
@@ -257,7 +264,7 @@ function indexTargets(members: readonly Contribution[], rdata: Uint8Array[]): nu
   return all
 }
 
-/** Index of `target` in `rdata`, where it is put if it isn't there. */
+/** Returns the index of `target` in `rdata`; appends it if it is missing. */
 function indexOf(
   target: Uint8Array,
   rdata: Uint8Array[],

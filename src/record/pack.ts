@@ -5,21 +5,22 @@ import type { HealthCheck } from './health-check.ts'
 import { recallGeoCode } from './recent-codes.ts'
 
 /**
- * A record's content as one string of octets (each character 0..255). Objects of a hundred thousand
- * records would cost a gigabyte and the collector's time; one-byte strings cost their length.
+ * A record's content as one string of octets (each character 0..255). Objects for a hundred
+ * thousand records would take a gigabyte of memory and time of the garbage collector. A one-byte
+ * string takes one byte per character.
  *
  *     createdSeconds u32 | record flags u8 | zone label s8 | rootHost s8 | endpoint count u16 | endpoints
  *             | [health check s16, as JSON]
  *     endpoint: owner s8 | type u16 | ttl u32 | flags u8 | [weight u32] | set identifier s16
  *             | code count u8, codes s8 each | rdata count u16, rdata s16 each
  *
- * s8, s16: length as u8 or u16, then that many octets. Numbers are big endian. Two records are equal
- * if and only if their packed forms are.
+ * s8, s16: length as u8 or u16, then that many octets. Numbers are big endian. Two records are
+ * equal if and only if their packed forms are equal.
  */
 export type PackedRecord = string
 
 const FLAGS_OFFSET = 4
-/** Octets before the zone label. */
+/** Number of octets before the zone label. */
 const PLACE_OFFSET = 5
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
 const ASCII = /^[\u0000-\u007f]*$/
@@ -31,11 +32,11 @@ const FLAG_CHECKED = 4
 const FLAG_WEIGHT = 1
 const FLAG_DEFAULT = 2
 
-/** Grows as needed; one at a time is all there ever is. */
+/** Grows as needed. One buffer is enough, because records are packed one at a time. */
 let scratch = Buffer.alloc(16384)
 let length = 0
 
-/** Packs what validation let through. */
+/** Packs a valid record. */
 export function packRecord(record: DnsRecord): PackedRecord {
   length = 0
   putU32(record.createdSeconds)
@@ -68,8 +69,8 @@ function putEndpoint(endpoint: Endpoint): void {
 export type RecordContent = Omit<DnsRecord, 'namespace' | 'name'>
 
 /**
- * The content of a packed record; the identity is not part of it. Endpoints in a row that have one owner
- * share its octets. `owners`: only endpoints of those are wanted, by `lowerNameKey`.
+ * Returns the content of a packed record, without its identity. Consecutive endpoints with the same
+ * owner share its octets. `owners`: return only endpoints of these owners, by `lowerNameKey`.
  */
 export function unpackRecord(packed: PackedRecord, owners?: ReadonlySet<string>): RecordContent {
   const reader = new PackedReader(packed)
@@ -91,7 +92,7 @@ export function unpackRecord(packed: PackedRecord, owners?: ReadonlySet<string>)
     owner = endpoint.owner
   }
   const healthCheck = (flags & FLAG_CHECKED) === 0 ? undefined : takeHealthCheck(reader)
-  // Each by name: properties after a spread cost a microsecond.
+  // Fields are listed by name, because properties after a spread cost a microsecond.
   return {
     createdSeconds,
     isAggregate,
@@ -103,20 +104,20 @@ export function unpackRecord(packed: PackedRecord, owners?: ReadonlySet<string>)
   }
 }
 
-/** True if the record says how its addresses are probed. */
+/** True if the record defines a health check. */
 export function isChecked(packed: PackedRecord): boolean {
   return (packed.charCodeAt(FLAGS_OFFSET) & FLAG_CHECKED) !== 0
 }
 
-/** What was packed was checked. */
+/** Reads a health check. It was validated before it was packed. */
 function takeHealthCheck(reader: PackedReader): HealthCheck {
   return JSON.parse(reader.utf8(reader.u16())) as HealthCheck
 }
 
-/** What says where a record belongs, read without the rest of it. */
+/** The fields that decide the zone of a record, read without the rest of it. */
 export interface PackedPlace {
   readonly zoneLabel: string
-  /** `lowerNameKey` of the root host, which is without its `*.`. */
+  /** `lowerNameKey` of the root host without its `*.`. */
   readonly rootHostKey: string
   readonly isWildcardHost: boolean
 }
@@ -130,11 +131,11 @@ export function unpackPlace(packed: PackedRecord): PackedPlace {
   return { zoneLabel: packed.slice(labelStart, labelEnd), rootHostKey, isWildcardHost }
 }
 
-/** Where the endpoints of a packed record are, without a look at what they say. */
+/** Offsets of the endpoints in a packed record. Their content is not read. */
 export interface PackedEndpoints {
-  /** Offset of each, and where the last one ends. */
+  /** Offset of each endpoint, and the end of the last one. */
   readonly starts: readonly number[]
-  /** Offset of their count, behind all that the record says of itself. */
+  /** Offset of the endpoint count, after the fields of the record itself. */
   readonly countAt: number
 }
 
@@ -146,7 +147,7 @@ export function locateEndpoints(packed: PackedRecord): PackedEndpoints {
   return { starts, countAt }
 }
 
-/** `lowerNameKey` of the owner of the first endpoint; undefined = there is none. */
+/** `lowerNameKey` of the owner of the first endpoint; undefined = the record has no endpoint. */
 export function firstOwnerKey(packed: PackedRecord): string | undefined {
   const countAt = endOfText8(packed, endOfText8(packed, PLACE_OFFSET))
   return u16At(packed, countAt) === 0 ? undefined : ownerKeyAt(packed, countAt + 2)
@@ -184,7 +185,7 @@ function u16At(packed: PackedRecord, at: number): number {
   return (packed.charCodeAt(at) << 8) | packed.charCodeAt(at + 1)
 }
 
-/** `ownerBefore`: of the endpoint before, or else the root host. */
+/** Reads an endpoint. `ownerBefore`: owner of the previous endpoint, or else the root host. */
 function takeEndpoint(reader: PackedReader, ownerBefore: Uint8Array): Endpoint {
   const owner = reader.octetsLike(ownerBefore, reader.u8())
   const type = reader.u16()
@@ -201,14 +202,14 @@ function takeEndpoint(reader: PackedReader, ownerBefore: Uint8Array): Endpoint {
   return { owner, type, ttlSeconds, setIdentifier, weight, codes, isDefault, rdata }
 }
 
-/** Packed codes were valid when they were packed. */
+/** Returns the code of a text. Packed codes were validated before. */
 function recallCode(text: string): GeoCode {
   const code = recallGeoCode(text)
   assert(code !== undefined, 'a packed geo code is valid')
   return code
 }
 
-/** Reads characters as octets: no buffer is made for a record that is a few hundred of them. */
+/** Reads characters as octets, because a buffer for a record of a few hundred octets costs more. */
 class PackedReader {
   readonly #packed: PackedRecord
   #at = 0
@@ -235,7 +236,7 @@ class PackedReader {
     return octets
   }
 
-  /** Text of that form, which is read again after. */
+  /** Returns a text of form s8 without moving past it. */
   peekText8(): string {
     return ownerKeyAt(this.#packed, this.#at)
   }
@@ -244,7 +245,7 @@ class PackedReader {
     this.#at = endOfEndpoint(this.#packed, this.#at)
   }
 
-  /** `like` itself where the octets are the same. */
+  /** Returns `like` itself if the octets are the same. */
   octetsLike(like: Uint8Array, count: number): Uint8Array {
     let same = 0
     if (like.length === count) {
@@ -274,7 +275,7 @@ function putU8(value: number): void {
 }
 
 function putU16(value: number): void {
-  // A length that wraps would turn the octets behind it into endpoints that nobody has checked.
+  // A length that wraps would make the following octets endpoints that were never validated.
   assert(value <= 0xffff, 'a number or length of 16 bits')
   reserve(2)
   scratch[length++] = value >>> 8
@@ -293,7 +294,7 @@ function putText8(text: string): void {
   for (let i = 0; i < text.length; i++) scratch[length++] = text.charCodeAt(i)
 }
 
-/** ASCII, nearly always: that needs no buffer of its own. */
+/** Nearly always ASCII, which needs no buffer of its own. */
 function putUtf8(text: string): void {
   if (!ASCII.test(text)) {
     putOctets16(Buffer.from(text, 'utf8'))

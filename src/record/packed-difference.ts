@@ -1,16 +1,19 @@
 import { locateEndpoints, ownerKeyAt, type PackedRecord } from './pack.ts'
 
-/** What two versions of a record differ in, told without unpacking what they have in common. */
+/** The difference between two versions of a record, found without unpacking the common part. */
 export interface PackedDifference {
   /** `lowerNameKey` of every owner whose endpoints may differ. */
   readonly changed: ReadonlySet<string>
-  /** Of all other owners; these have the same endpoints, in the same order, in both. May repeat. */
+  /**
+   * `lowerNameKey` of all other owners. They have the same endpoints, in the same order, in both
+   * versions. May repeat.
+   */
   readonly same: readonly string[]
 }
 
 /**
- * Compares two versions of one record. Undefined: they differ in what they say of themselves (age, place, flags),
- * or one has no endpoints: all of both is to be looked at.
+ * Compares two versions of one record. Returns undefined if the record's own fields differ (age,
+ * place, flags) or one version has no endpoints: then the caller compares both completely.
  */
 export function comparePacked(
   before: PackedRecord,

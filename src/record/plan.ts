@@ -2,14 +2,14 @@ import type { Candidate } from '../steering/candidate.ts'
 import { printLatin1 } from './latin1.ts'
 import type { OwnerSet } from './owner-sets.ts'
 
-/** One step from what is served to what is wanted. */
+/** One step from the served to the wanted RRsets. */
 export type Change =
   | { readonly kind: 'put'; readonly owner: Uint8Array; readonly set: OwnerSet }
   | { readonly kind: 'remove'; readonly owner: Uint8Array; readonly type: number }
 
 /**
- * The changes that lead from `current` to `desired`, both the sets of one owner, each type at most
- * once. Nothing for sets that are equal in all that a client can see.
+ * Returns the changes that lead from `current` to `desired`, both the RRsets of one owner, each
+ * type at most once. RRsets that clients can't distinguish need no change.
  */
 export function plan(
   owner: Uint8Array,
@@ -32,7 +32,7 @@ export function equalSets(a: OwnerSet, b: OwnerSet): boolean {
   return printSet(a) === printSet(b)
 }
 
-/** All of a set that matters to a client, as text; also what its digest is made of (`ContentDigest`). */
+/** Prints everything in a set that affects clients. `ContentDigest` hashes this text. */
 export function printSet(set: OwnerSet): string {
   let text = `${set.type} ${set.ttlSeconds}`
   for (const rdata of set.rdata) text += ` ${rdata.length} ${printLatin1(rdata)}`
@@ -40,7 +40,7 @@ export function printSet(set: OwnerSet): string {
   return text
 }
 
-/** The part of `printSet` that says one candidate. */
+/** Prints one candidate for `printSet`. */
 export function printCandidate({ code, isDefault, weight, rdataIndexes }: Candidate): string {
   return ` |${code?.text ?? ''} ${isDefault ? 1 : 0} ${weight ?? ''} ${rdataIndexes.join()}`
 }

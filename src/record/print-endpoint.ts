@@ -3,7 +3,7 @@ import { printRdata } from '../dns/rdata/index.ts'
 import type { Endpoint } from './dns-record.ts'
 import { printLatin1 } from './latin1.ts'
 
-/** An endpoint as external-dns has it in JSON, as far as a DNSRecord needs it. */
+/** An endpoint in external-dns's JSON form, with the fields that a DNSRecord uses. */
 export interface EndpointObject {
   readonly dnsName: string
   readonly recordType: string
@@ -14,7 +14,7 @@ export interface EndpointObject {
   readonly providerSpecific?: readonly { readonly name: string; readonly value: string }[]
 }
 
-/** What an endpoint says of who it is for, in text. */
+/** The steering fields of an endpoint, as text. */
 export interface SteeringText {
   readonly setIdentifier: string
   readonly weight: number | undefined
@@ -22,12 +22,12 @@ export interface SteeringText {
   readonly isDefault: boolean
 }
 
-/** Its geo codes make an endpoint with this set identifier the default as well. */
+/** With this set identifier, an endpoint with geo codes is a default too. */
 export const DEFAULT_SET_IDENTIFIER = 'default'
-/** Text that stands for itself in a TXT target: printable ASCII without quotes and backslashes. */
+/** Text that needs no quotes in a TXT target: printable ASCII without quotes and backslashes. */
 const PLAIN_TEXT = /^[ !#-[\]-~]+$/
 
-/** A name as DNSRecords have it: without its final dot. `name`: one that `scanHost` made. */
+/** Prints a name as in DNSRecords, without its final dot. `name`: a result of `scanHost`. */
 export function printHost(name: Uint8Array): string {
   const text = printLatin1(name)
   let host = ''
@@ -37,7 +37,7 @@ export function printHost(name: Uint8Array): string {
   return host
 }
 
-/** One target as DNSRecords have it; `scanTarget` reads it back. */
+/** Prints one target as in DNSRecords; `scanTarget` reads it back. */
 export function printTarget(type: number, rdata: Uint8Array): string {
   switch (type) {
     case RRType.CNAME:
@@ -51,14 +51,16 @@ export function printTarget(type: number, rdata: Uint8Array): string {
   }
 }
 
-/** A single plain string as it is, which is what other providers take; else quoted strings. */
+/**
+ * Prints a single plain string without quotes, as other providers expect, and other strings quoted.
+ */
 function printText(rdata: Uint8Array): string {
   const isSingle = rdata.length > 1 && rdata[0] === rdata.length - 1
   const text = isSingle ? printLatin1(rdata.subarray(1)) : ''
   return PLAIN_TEXT.test(text) ? text : printRdata(RRType.TXT, rdata)
 }
 
-/** An endpoint in text, whoever tells it. */
+/** An endpoint as text, from any source. */
 export interface EndpointText extends SteeringText {
   readonly dnsName: string
   readonly recordType: string
@@ -66,13 +68,16 @@ export interface EndpointText extends SteeringText {
   readonly targets: readonly string[]
 }
 
-/** The same as it stands in the spec of a DNSRecord. */
+/** Returns the same endpoint in the form of a DNSRecord's spec. */
 export function printSteered(endpoint: EndpointText): EndpointObject {
   const { dnsName, recordType, targets, ttlSeconds: recordTTL } = endpoint
   return { dnsName, recordType, targets, recordTTL, ...printSteering(endpoint) }
 }
 
-/** The endpoint as it would stand in a DNSRecord; equal ones print equally, in all but order. */
+/**
+ * Returns the endpoint in the form of a DNSRecord's spec. Equal endpoints give the same result
+ * except for the order.
+ */
 export function printEndpoint(endpoint: Endpoint): EndpointObject {
   const { owner, type, ttlSeconds, rdata, codes } = endpoint
   const steering = { ...endpoint, geoCodes: codes.map((code) => code.text) }
@@ -85,7 +90,7 @@ export function printEndpoint(endpoint: Endpoint): EndpointObject {
   }
 }
 
-/** The fields that say who an endpoint is for; absent where they would say nothing. */
+/** Returns the steering fields of an endpoint, without those that are empty. */
 export function printSteering(
   steering: SteeringText,
 ): Pick<EndpointObject, 'setIdentifier' | 'providerSpecific'> {

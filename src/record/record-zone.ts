@@ -17,7 +17,7 @@ import { plan } from './plan.ts'
 import type { RecordChange, StoredRecord } from './source.ts'
 import { lowerNameKey } from './validate/names.ts'
 
-/** Where the changes of a zone go. */
+/** Receives the changes of a zone. */
 export interface RRsetSink {
   put(owner: Uint8Array, set: OwnerSet): void
   remove(owner: Uint8Array, type: number): void
@@ -26,24 +26,24 @@ export interface RRsetSink {
 export interface RecordZoneOptions extends RecordForm {
   /** Lower-case wire form. */
   readonly apex: Uint8Array
-  /** What the Corefile itself puts into the zone: NS of the apex and their addresses. */
+  /** Endpoints that the Corefile adds to the zone: NS of the apex and their addresses. */
   readonly fixed: readonly Endpoint[]
-  /** The apex NS that serves where neither the Corefile nor a record has one. */
+  /** The apex NS to serve if neither the Corefile nor a record has one. */
   readonly defaultNs: Endpoint
   readonly sink: RRsetSink
-  /** Told of each disagreement between records as it appears. */
+  /** Called with each new conflict between records. */
   readonly onConflict: (text: string) => void
 }
 
-/** Order of what the Corefile says: before every record. */
+/** Sorts the Corefile's endpoints before those of all records. */
 const CONFIGURED = { key: 'the Corefile', createdSeconds: -1, down: new Set<number>() } as const
-/** Records whose old and new sets are held in memory at a time. */
+/** Maximum number of records whose old and new sets are in memory at a time. */
 const BATCH_MAX = 32
 
 /**
- * One zone made of records: keeps, per owner, which records name it, and turns changed records into
- * changed RRsets of the owners concerned. Nothing else is looked at: the cost of a change is that of
- * the record, not of the zone.
+ * One zone built from records. It indexes the records of each owner, and turns changed records into
+ * changed RRsets of their owners. Only these owners are processed, so the cost of a change depends
+ * on the record, not on the zone.
  */
 export class RecordZone {
   readonly #options: RecordZoneOptions
@@ -68,7 +68,7 @@ export class RecordZone {
     for (const [key, owner] of owners) this.#replan(key, owner, [])
   }
 
-  /** Records that the zone holds. */
+  /** Number of records in the zone. */
   get recordCount(): number {
     return this.#recordCount
   }
@@ -77,7 +77,7 @@ export class RecordZone {
     return this.#rrsetCount
   }
 
-  /** Owners at which records disagree. */
+  /** Number of owners with conflicts between records. */
   get conflictCount(): number {
     return this.#conflicts.size
   }
@@ -86,12 +86,12 @@ export class RecordZone {
     return [...this.#conflicts.values()].flat()
   }
 
-  /** Equal for equal content, however it came about; the SOA is not part of it. */
+  /** Digest of the content without the SOA; equal for equal content, regardless of the history. */
   get digest(): string {
     return this.#digest.print()
   }
 
-  /** True if that very record is among those that the zone is made of. */
+  /** True if the zone contains this object. */
   has(record: StoredRecord): boolean {
     const { packed } = record
     const key = isDerived(unpackPlace(packed).zoneLabel, this.#options)
@@ -100,7 +100,10 @@ export class RecordZone {
     return key !== undefined && this.#holders.of(key).includes(record)
   }
 
-  /** Takes over changes of records of this zone; `before` and `after` only where they belong to it. */
+  /**
+   * Applies changes to records of this zone. `before` and `after` are set only if they belong to
+   * it.
+   */
   apply(changes: readonly RecordChange[]): void {
     for (let at = 0; at < changes.length; at += BATCH_MAX) {
       this.#applyBatch(changes.slice(at, at + BATCH_MAX))
@@ -127,8 +130,9 @@ export class RecordZone {
   }
 
   /**
-   * Takes in a new record none of whose owners has anything yet, as nearly all are while a zone is
-   * filled: there is nothing to compare. False = it is none; then it is in `decoded`.
+   * Adds a new record whose owners all have no data yet. Most records are of that kind while a zone
+   * is filled, and they need no comparison. Returns false for any other change, after storing the
+   * decoded new record in `decoded`.
    */
   #addAlone({ before, after }: RecordChange, decoded: Map<StoredRecord, DecodedRecord>): boolean {
     if (before !== undefined || after === undefined) return false
@@ -150,8 +154,8 @@ export class RecordZone {
   }
 
   /**
-   * What a change leaves as it is needs no look: of a thousand endpoints one is edited. What differs is decoded.
-   * Undefined: all of both versions is looked at.
+   * Finds the owners that a change affects, because an edit usually changes one of many endpoints.
+   * Only those are decoded. Returns undefined if both versions must be decoded completely.
    */
   #compare(
     { before, after }: RecordChange,
@@ -168,7 +172,7 @@ export class RecordZone {
     return difference
   }
 
-  /** Nothing that is said of one owner depends on what is said of others. */
+  /** True if the data of each owner does not depend on other owners. */
   #isServedAsIs({ packed, down, slowStart }: StoredRecord): boolean {
     const isPlain = down.length === 0 && slowStart === undefined
     return isPlain && !isDerived(unpackPlace(packed).zoneLabel, this.#options)

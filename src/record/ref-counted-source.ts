@@ -6,27 +6,27 @@ import type { Logger } from '../telemetry/log.ts'
 import type { FollowedSource } from './source.ts'
 import { ZoneOwnership } from './zone-ownership.ts'
 
-/** How long zones may come and go before records that none of them takes are worth a warning. */
+/** Milliseconds without a change of zones before records outside of all zones are logged. */
 const CLAIMS_SETTLE_MS = 1000
-/** Records named in one warning. */
+/** Maximum number of records named in one warning. */
 const NAMED_MAX = 5
 
-/** What a shared source tells of and waits with. */
+/** Dependencies of a shared source. */
 export interface RefCountedSourceParts {
   readonly log: Logger
   readonly timers: Timers
 }
 
 /**
- * One source of records with everybody who reads it: several server blocks over the same directory or
- * cluster read it once, and so do the old and the new instance of a reload.
+ * One source of records with all its users. Several server blocks with the same directory or
+ * cluster read it once, and so do the old and the new instance at a reload.
  */
 export class RefCountedSource<S extends FollowedSource = FollowedSource> {
   readonly source: S
   readonly ownership: ZoneOwnership = new ZoneOwnership()
   readonly #parts: RefCountedSourceParts
   readonly #unowned = new Set<string>()
-  /** Of these, the ones that are not logged yet. */
+  /** Unowned records that are not logged yet. */
   #fresh = new Set<string>()
   #cancelLog: (() => void) | undefined
   #cancelWarning: (() => void) | undefined
@@ -38,7 +38,9 @@ export class RefCountedSource<S extends FollowedSource = FollowedSource> {
     this.ownership.onChange(() => this.#scheduleWarning())
   }
 
-  /** Records that belong to no zone served; counted anew a while after zones came or went. */
+  /**
+   * Number of records outside of all zones; counted again shortly after zones are added or removed.
+   */
   get unownedCount(): number {
     return this.#unowned.size
   }
@@ -99,7 +101,7 @@ export class RefCountedSource<S extends FollowedSource = FollowedSource> {
     }
   }
 
-  /** One line for a batch that comes in parts. */
+  /** Logs one line for a batch that arrives in parts. */
   #log(): void {
     if (this.#fresh.size === 0 || this.#isClosed || this.#cancelLog !== undefined) return
     const { log, timers } = this.#parts
@@ -127,8 +129,9 @@ interface Use {
 const uses = new Map<string, Use>()
 
 /**
- * The source that goes by `key`, started; `open` makes it where nobody has it yet. Rejects with what
- * stopped its start. The returned function gives it back; the last one to do so closes it.
+ * Returns the source with that key, started. `open` creates it if this process does not have it.
+ * Rejects with the error of its start. The returned function releases the source; the last release
+ * closes it.
  */
 export async function acquireSource<S extends FollowedSource>(
   key: string,
@@ -149,16 +152,16 @@ export async function acquireSource<S extends FollowedSource>(
     release()
     throw error
   }
-  // A key says what kind of source it is of.
+  // The key determines the type of the source.
   return { shared: own.shared as RefCountedSource<S>, release }
 }
 
-/** The source that somebody in this process has by that key; undefined = nobody. */
+/** Returns the source with that key in this process; undefined = none. */
 export function findSource(key: string): RefCountedSource | undefined {
   return uses.get(key)?.shared
 }
 
-/** Those that somebody in this process has by keys that begin so. */
+/** Returns the sources in this process whose keys have this prefix. */
 export function sourcesWithPrefix(prefix: string): RefCountedSource[] {
   return [...uses].filter(([key]) => key.startsWith(prefix)).map(([, { shared }]) => shared)
 }

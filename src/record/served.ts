@@ -1,7 +1,7 @@
 import type { PackedRecord } from './pack.ts'
 import type { StoredRecord } from './source.ts'
 
-/** A stored record as a class: a hundred thousand of them share one shape. */
+/** A stored record as a class, so that a hundred thousand of them share one object shape. */
 export class Served implements StoredRecord {
   readonly key: string
   readonly packed: PackedRecord
@@ -14,7 +14,7 @@ export class Served implements StoredRecord {
   }
 }
 
-/** One of the few with addresses that probes found up: the others do without the field. */
+/** A record with addresses that probes found up. Few records need that field. */
 class ProvenServed extends Served {
   readonly up: readonly string[]
 
@@ -28,7 +28,7 @@ class ProvenServed extends Served {
   }
 }
 
-/** A record with what probes found of its addresses. */
+/** Returns a record with the results of its probes. */
 export function serve(
   key: string,
   packed: PackedRecord,

@@ -5,23 +5,23 @@ import { WEIGHT_DEFAULT, WEIGHT_MAX } from '../steering/candidate.ts'
 import type { Endpoint } from './dns-record.ts'
 import { scanHost } from './validate/names.ts'
 
-/** What a full weight counts while addresses come back; one that has just come back counts 1. */
+/** The full weight during slow start; an address that has just recovered has weight 1. */
 export const SLOW_START_UNITS = 20
-/** A CNAME chain inside one record is followed this far. */
+/** Maximum length of a CNAME chain inside one record. */
 const CHAIN_MAX = 8
 
-/** An address, or host name, that was down and is on its way back to full weight. */
+/** An address, or host name, that was down and has not reached its full weight yet. */
 export interface SlowStartUnits {
   readonly address: string
-  /** 1..RISE_UNITS - 1. */
+  /** 1..SLOW_START_UNITS - 1. */
   readonly units: number
 }
 
 /**
- * How much of its weight each endpoint of one record gets, in the order of `endpoints`: 1..RISE_UNITS. An
- * endpoint has as much as the best of its targets that are up: those that never left can take what it
- * gets. A CNAME has as much as what it leads to in the same record. `down`: as
- * `findDownTargets` says; undefined = nothing is.
+ * Returns the part of its weight that each endpoint of one record gets, in the order of
+ * `endpoints`: 1..SLOW_START_UNITS. An endpoint has the maximum of its targets that are up, because
+ * targets that were never down can serve all its clients. A CNAME has the value of its target in
+ * the same record. `down`: result of `findDownTargets`; undefined = no target is down.
  */
 export function findSlowStartUnits(
   endpoints: readonly Endpoint[],
@@ -64,7 +64,7 @@ function unitsOf(
   return best === 0 ? SLOW_START_UNITS : best
 }
 
-/** The best of each owner's endpoints. */
+/** Returns the maximum over each owner's endpoints. */
 function unitsOfOwners(
   endpoints: readonly Endpoint[],
   units: readonly number[],
@@ -78,9 +78,10 @@ function unitsOfOwners(
 }
 
 /**
- * The weights of the endpoints of one set while some of them rise; `units` in the same order. All are
- * multiplied by as much as WEIGHT_MAX has room for, so that small weights keep their proportions. A weight
- * that is not zero never becomes zero, which would make a standby of it. Sets without weights stay so.
+ * Scales the weights of one set's endpoints while some are in slow start; `units` has the same
+ * order. All weights are first multiplied as far as WEIGHT_MAX allows, so that small weights keep
+ * their proportions. A weight above 0 never becomes 0, because 0 would make the endpoint a standby.
+ * Sets without weights are not changed.
  */
 export function scaleWeights(
   weights: readonly (number | undefined)[],

@@ -3,29 +3,32 @@ import { type PackedRecord, unpackPlace } from './pack.ts'
 import { lowerNameKey, scanHost } from './validate/names.ts'
 
 /**
- * The zones that are served from one source, over all server blocks: so that a record goes to the
- * longest zone that ends its root host, whichever block that is in.
+ * The zones that are served from one source, over all server blocks. A record belongs to the
+ * longest zone that is a suffix of its root host, in any block.
  */
 export class ZoneOwnership {
   readonly #counts = new Map<string, number>()
   readonly #listeners = new Set<(zone: Uint8Array) => void>()
-  /** The label that was looked up last, and its key: most records have the same. */
+  /** Cache of the last label and its key, because most records have the same label. */
   #lastLabel = ''
   #lastKey = ''
 
-  /** Adds zones; returns the function that takes them back. `zones`: lower-case wire names. */
+  /** Adds zones; returns the function that removes them. `zones`: lower-case wire names. */
   claim(zones: readonly Uint8Array[]): () => void {
     this.#count(zones, 1)
     return () => this.#count(zones, -1)
   }
 
-  /** Calls back with each zone that was added or went. */
+  /** Calls `listener` with each zone that was added or removed. */
   onChange(listener: (zone: Uint8Array) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** `lowerNameKey` of the zone that a record belongs to: its label's, else the longest; '' = none. */
+  /**
+   * Returns `lowerNameKey` of the record's zone: the zone of its label, else the longest; '' =
+   * none.
+   */
   zoneKeyOf(packed: PackedRecord): string {
     const { zoneLabel, rootHostKey } = unpackPlace(packed)
     if (zoneLabel !== '') {
@@ -37,7 +40,7 @@ export class ZoneOwnership {
       return this.#counts.has(this.#lastKey) ? this.#lastKey : ''
     }
     for (let key = rootHostKey; ; key = key.slice(1 + key.charCodeAt(0))) {
-      // A root host under kdrnt without the label is an ordinary name that nobody serves.
+      // A root host under kdrnt without the label is an ordinary name that no zone serves.
       if (this.#counts.has(key) && key !== KDRNT_KEY) return key
       if (key.charCodeAt(0) === 0) return ''
     }

@@ -4,25 +4,26 @@ import type { ApiPlace } from '../../kube/kubeconfig.ts'
 import { acquireSource, RefCountedSource, sourcesWithPrefix } from '../ref-counted-source.ts'
 import type { KubernetesSourceOptions } from './kubernetes-source.ts'
 
-/** Which records of which cluster. */
+/** Selects the records of a cluster. */
 export interface ClusterRecords extends ApiPlace {
-  /** Empty = all. */
+  /** Empty = all namespaces. */
   readonly namespaces: readonly string[]
 }
 
 /**
- * The source of a cluster, followed, with all who read it. Throws InputError where the configuration is
- * of no use; an API server that can't be reached is waited for. The returned function gives it back;
- * the last one to do so closes it.
+ * Returns the source of a cluster, started and shared by all its users. Throws InputError if the
+ * configuration is invalid. Waits for an API server that can't be reached. The returned function
+ * releases the source; the last release closes it.
  */
 export async function acquireCluster(
   records: ClusterRecords,
   parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
 ): Promise<{ readonly shared: RefCountedSource; readonly release: () => void }> {
-  // All that knows Kubernetes is loaded with the first cluster.
+  // The Kubernetes modules are loaded with the first cluster.
   const { digestOf } = await import('../../kube/kubeconfig.ts')
   const { KubernetesSource } = await import('./kubernetes-source.ts')
-  // Before it is loaded: what is edited in between is taken up by the next reload.
+  // Before the configuration is loaded: the next reload then applies an edit that happens in
+  // between.
   const key = `${keyOf(records)} ${digestOf(records)}`
   const { api, warning } = await openApi(records)
   const random = new Random(Math.trunc(Math.random() * 2 ** 32))
@@ -35,14 +36,17 @@ export async function acquireCluster(
 }
 
 /**
- * True if somebody in this process has read it, by this configuration or as it was before it was edited:
- * one that is still waited for has nothing to serve.
+ * True if a source in this process has read the cluster, with this configuration or with one from
+ * before an edit. A source that still waits for its cluster has nothing to serve.
  */
 export function isClusterRead(records: ClusterRecords): boolean {
   return sourcesWithPrefix(`${keyOf(records)} `).some(({ source }) => source.unreadyReason() === '')
 }
 
-/** `warning`: what an operator should know of the configuration; '' = nothing. Throws InputError where it is of no use. */
+/**
+ * `warning`: a remark about the configuration for the operator; '' = none. Throws InputError if the
+ * configuration is invalid.
+ */
 export async function openApi(
   place: ApiPlace,
 ): Promise<{ readonly api: ApiClient; readonly warning: string }> {

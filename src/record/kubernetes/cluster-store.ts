@@ -11,13 +11,13 @@ import { findIgnored } from '../validate/ignored.ts'
 import { validateResource } from '../validate/resource.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 
-/** A probe that says that an address is down. */
+/** A probe that reports an address as down. */
 interface DownProbe {
   readonly recordKey: string
   readonly address: string
 }
 
-/** The kinds that we read, by the plural that the API has them under. */
+/** The kinds that this server reads, by their plural in the API. */
 export const KINDS = {
   dnsrecords: 'DNSRecord',
   dnshealthcheckprobes: 'DNSHealthCheckProbe',
@@ -25,17 +25,17 @@ export const KINDS = {
 export type Plural = keyof typeof KINDS
 
 /**
- * The records of a cluster and what its probes say of them. What is told of it is gathered until
- * `settle` says which records changed by it.
+ * The records of a cluster and the results of its probes. Collects changes until `settle` returns
+ * the records that changed.
  */
 export class ClusterStore {
   readonly #served = new Map<string, Served>()
   readonly #down = new FoundAddresses()
   /** By `namespace/name` of the probe. */
   readonly #downProbes = new Map<string, DownProbe>()
-  /** Why a record or probe is refused, by key; a probe's begins with its kind. */
+  /** Why a record or probe is refused, by key. The key of a probe begins with its kind. */
   readonly #refused = new Map<string, InputError>()
-  /** New content of records since the last `settle`; undefined = gone. */
+  /** New content of records since the last `settle`; undefined = removed. */
   #pending = new Map<string, PackedRecord | undefined>()
   #touched = new Set<string>()
   readonly #ignored = new IgnoredLog()
@@ -61,11 +61,11 @@ export class ClusterStore {
   }
 
   /**
-   * Takes in an object as it is now. Returns its key, '' if it doesn't say who it is, and why it is
-   * refused, if it is and that is news.
+   * Applies the current state of an object. Returns its key, or '' if it has no identity.
+   * `refusal`: why it is refused, if that is new.
    */
   put(plural: Plural, object: ApiObject): { readonly key: string; readonly refusal?: InputError } {
-    // Items of a list need not repeat them.
+    // Items of a list may omit these fields.
     const resource = validateResource({ ...object, apiVersion: API_VERSION, kind: KINDS[plural] })
     switch (resource.kind) {
       case 'record': {
@@ -91,12 +91,12 @@ export class ClusterStore {
         return refusal === undefined ? { key } : { key, refusal }
       }
       case 'other':
-        // On its way out.
+        // The object is being deleted.
         return { key: this.remove(plural, object) }
     }
   }
 
-  /** Takes out an object; returns its key. */
+  /** Removes an object; returns its key. */
   remove(plural: Plural, object: ApiObject): string {
     const { metadata } = object
     const known = typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)
@@ -118,7 +118,7 @@ export class ClusterStore {
     }
   }
 
-  /** Removes what is in `namespace` ('' = any) and not among `present`. */
+  /** Removes the objects in `namespace` ('' = any) that are not in `present`. */
   keepOnly(plural: Plural, namespace: string, present: ReadonlySet<string>): void {
     const prefix = namespace === '' ? '' : `${namespace}/`
     const kind = plural === 'dnsrecords' ? '' : `${KINDS[plural]} `
@@ -126,18 +126,18 @@ export class ClusterStore {
     const refused = [...this.#refused.keys()].filter((key) => key.startsWith(kind))
     const keys = new Set([...held.keys(), ...refused.map((key) => key.slice(kind.length))])
     for (const key of keys) {
-      // A key with a space in it is a probe's.
+      // A key with a space belongs to a probe.
       const isOurs = key.startsWith(prefix) && !key.includes(' ')
       if (isOurs && !present.has(key)) this.removeKey(plural, key)
     }
   }
 
-  /** Logs fields of records that nothing reads, if they were put since the last time. */
+  /** Logs the unused fields of records that were put since the last call. */
   logIgnored(log: Logger): void {
     this.#ignored.flush(log)
   }
 
-  /** The records that changed since the last time. */
+  /** Returns the records that changed since the last call. */
   settle(): RecordChange[] {
     const changes: RecordChange[] = []
     for (const key of this.#touched) {
@@ -176,7 +176,7 @@ export class ClusterStore {
     this.#touched.add(down.recordKey)
   }
 
-  /** The error, unless it is known. What was good before stays. */
+  /** Returns the error unless it is known. The last good version of the record is kept. */
   #refuse(key: string, { path, message }: FieldProblem): InputError | undefined {
     const isHeld = (this.#pending.get(key) ?? this.#served.get(key)?.packed) !== undefined
     const kept = isHeld ? ', its last good version is served' : ''
@@ -188,7 +188,7 @@ export class ClusterStore {
   }
 }
 
-/** `spec.endpoints[0].targets[1]`. */
+/** Prints a path, such as `spec.endpoints[0].targets[1]`. */
 function printPath(path: readonly (string | number)[]): string {
   return path
     .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))

@@ -8,12 +8,12 @@ import type { ClusterStore, Plural } from './cluster-store.ts'
 export class CollectionSink implements ListWatchSink {
   readonly #store: ClusterStore
   readonly #plural: Plural
-  /** '' = all. */
+  /** '' = all namespaces. */
   readonly #namespace: string
   readonly #onChange: (refusals: readonly InputError[]) => void
   #present = new Set<string>()
 
-  /** `onChange`: the store is to be settled; with what was refused anew. */
+  /** `onChange`: called when the store must settle, with the new refusals. */
   constructor(
     store: ClusterStore,
     plural: Plural,

@@ -11,16 +11,16 @@ import type { FollowedSource, RecordChange, StoredRecord } from '../source.ts'
 import { ClusterStore, type Plural } from './cluster-store.ts'
 import { CollectionSink } from './collection-sink.ts'
 
-/** Records without a zone are none of ours: it is an operator that labels them. */
+/** Only records with this label are read; an operator sets it. */
 const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
-/** Refusals of one batch that are logged one by one. */
+/** Maximum number of refusals per batch that are logged one by one. */
 const LOGGED_MAX = 20
-/** Reasons on the ready page. */
+/** Maximum number of reasons on the ready page. */
 const REASONS_MAX = 3
 
 export interface KubernetesSourceOptions {
   readonly api: ApiClient
-  /** Empty = all. */
+  /** Empty = all namespaces. */
   readonly namespaces: readonly string[]
   readonly log: Logger
   readonly clock: Clock
@@ -29,13 +29,13 @@ export interface KubernetesSourceOptions {
 }
 
 /**
- * The DNSRecords of a cluster that have a zone, kept up with its API:
+ * The DNSRecords of a cluster that have a zone, kept up to date by watches of its API:
  *
  *     namespace ─┬─ watch of records ─┐
  *                └─ watch of probes  ─┴─▶ store ─▶ changes, a batch at a time
  *
- * Complete once all records were listed, and all probes that can be. From then on whatever happens to
- * the API, what is known stays.
+ * Synced once all records, and all accessible probes, were listed. If the API fails later, the
+ * known records are kept.
  */
 export class KubernetesSource implements FollowedSource {
   readonly badFileCount = 0
@@ -66,12 +66,12 @@ export class KubernetesSource implements FollowedSource {
     return this.#store.refusedCount
   }
 
-  /** For metrics. */
+  /** The watches, for metrics. */
   get watches(): readonly ListWatch[] {
     return [...this.#records, ...this.#probes]
   }
 
-  /** The age of the oldest of what is known of the records; 0 while all of it is followed. */
+  /** Age of the oldest watch of records in milliseconds; 0 while all watches are connected. */
   get ageMs(): number {
     return Math.max(...this.#records.map((watch) => watch.ageMs))
   }
@@ -136,10 +136,11 @@ export class KubernetesSource implements FollowedSource {
     })
   }
 
-  /** Before everything was read there is nobody to tell of it. */
+  /** Publishes changes to listeners. Before the source is synced, listeners receive nothing. */
   #publish(refusals: readonly InputError[]): void {
     this.#logRefusals(refusals)
-    // During the first list in one piece: a typo in each of many pages is one line.
+    // During the first list the fields are logged once at its end, so that the same typo on many
+    // pages is one line.
     if (this.#isSynced) this.#store.logIgnored(this.#options.log)
     const changes = this.#store.settle()
     if (!this.#isSynced || changes.length === 0) return
@@ -170,8 +171,9 @@ export class KubernetesSource implements FollowedSource {
 }
 
 /**
- * True where probes are not for us to see, as upstream grants no access to them: then all addresses count as
- * healthy. After a mere outage they are waited for, lest addresses known to be down go back into service.
+ * True if this server has no access to probes, as upstream grants none: then all addresses count as
+ * healthy. After a temporary failure the source waits for the probes. Otherwise addresses known to
+ * be down would return to service.
  */
 function isOutOfReach({ failureStatus }: ListWatch): boolean {
   return failureStatus === 403 || failureStatus === 404

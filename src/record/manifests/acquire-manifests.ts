@@ -5,8 +5,9 @@ import { directoryError } from './manifest-file.ts'
 import { ManifestSource, type ManifestSourceOptions } from './manifest-source.ts'
 
 /**
- * The source of a directory, read and followed, with all who read it. Throws InputError where the
- * directory can't be read. The returned function gives it back; the last one to do so closes it.
+ * Returns the source of a directory, read, followed, and shared by all its users. Throws InputError
+ * if the directory can't be read. The returned function releases the source; the last release
+ * closes it.
  */
 export async function acquireManifests(
   options: ManifestSourceOptions,
@@ -15,7 +16,7 @@ export async function acquireManifests(
   return acquireSource(key, () => new RefCountedSource(new ManifestSource(options), options))
 }
 
-/** True if somebody in this process reads the directory. */
+/** True if a source in this process reads the directory. */
 export function isManifestSourceOpen(directory: string): boolean {
   try {
     return findSource(`manifests ${realpathSync(directory)}`) !== undefined

@@ -12,25 +12,25 @@ import { RecordPlaces } from './locate.ts'
 import { ManifestSource } from './manifest-source.ts'
 import { probePlaceKey } from './manifest-store.ts'
 
-/** Takes what `sextant check` has to say of things that are served otherwise than they may be meant. */
+/** Receives the warnings of `sextant check`: data that may be served in an unintended way. */
 export type Warn = (warning: InputError) => void
 
-/** The manifests of a directory as they are now. */
+/** The current manifests of a directory. */
 export interface CheckedManifests {
   readonly records: readonly StoredRecord[]
-  /** Everything that is wrong, by file and line. */
+  /** All faults, by file and line. */
   readonly faults: readonly InputError[]
-  /** What is passed over, and files that are not read. */
+  /** Ignored fields, and files that are not read. */
   readonly warnings: readonly InputError[]
   readonly places: RecordPlaces
-  /** What was read: `3 DNSRecords in 2 files`. */
+  /** Summary of the data read: `3 DNSRecords in 2 files`. */
   readonly summary: string
 }
 
-/** A zone that is made for its disagreements alone. */
+/** Sink of a zone that is built only to find conflicts. */
 export const NO_SINK: RRsetSink = { put() {}, remove() {} }
 
-/** Reads a directory once and follows nothing. Throws InputError where it can't be listed. */
+/** Reads a directory once, without a watch. Throws InputError if it can't be listed. */
 export async function readManifests(directory: string): Promise<CheckedManifests> {
   const warnings: InputError[] = []
   const warning = (text: string): void => {
@@ -47,7 +47,7 @@ export async function readManifests(directory: string): Promise<CheckedManifests
   source.close()
   const places = new RecordPlaces(source.places())
   const problems = source.problems()
-  // The owner of a probe may be a record that is refused: its own fault says enough.
+  // A probe may name a record that is refused. The record's own fault is enough then.
   if (problems.length === 0) warnings.push(...findLostProbes(source, places))
   return {
     records: [...source.records()],
@@ -58,7 +58,7 @@ export async function readManifests(directory: string): Promise<CheckedManifests
   }
 }
 
-/** Probes that change nothing, since they name no record, or no target of it. */
+/** Finds probes without effect, because they name no record, or no target of their record. */
 function findLostProbes(source: ManifestSource, places: RecordPlaces): InputError[] {
   const lost: InputError[] = []
   for (const probe of source.probes()) {
@@ -83,8 +83,8 @@ function isForeign({ packed }: StoredRecord, address: string): boolean {
 }
 
 /**
- * Everything that is wrong with the manifests in a directory, whatever zones they are for; `warn` is
- * told of records that disagree. Throws InputError where the directory can't be listed.
+ * Returns all faults of the manifests in a directory, for all zones. `warn` receives conflicts
+ * between records. Throws InputError if the directory can't be listed.
  */
 export async function checkManifests(
   directory: string,
@@ -106,7 +106,7 @@ export async function checkManifests(
   return read.faults
 }
 
-/** Puts `records` into an empty `zone` and tells of those that disagree, with their places. */
+/** Puts `records` into an empty `zone` and reports conflicts between them, with their places. */
 export function warnOfConflicts(
   zone: RecordZone,
   records: readonly StoredRecord[],

@@ -9,19 +9,19 @@ import {
 } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 
-/** Bounds on what is walked. */
+/** Bounds on the directory walk. */
 const DEPTH_MAX = 8
 export const FILES_MAX = 100_000
 const DIRECTORIES_MAX = 1000
-/** Entries looked at before others get their turn. */
+/** Entries processed before other work runs. */
 const SLICE = 256
 /** Files that are sorted between two pauses. */
 const SORTED_MAX = 4096
 
-/** A manifest file as the file system shows it. */
+/** The metadata of a manifest file in the file system. */
 export interface ManifestStamp {
   readonly path: string
-  /** Different whenever the content may be: times, size and inode. */
+  /** Differs if the content may differ: times, size and inode. */
   readonly stamp: string
   readonly octets: number
   readonly inode: number
@@ -30,18 +30,18 @@ export interface ManifestStamp {
 export interface Listing {
   /** Sorted by path. */
   readonly files: readonly ManifestStamp[]
-  /** Directories to watch, the root among them. */
+  /** Directories to watch, including the root. */
   readonly directories: readonly string[]
-  /** What was left out, and why. */
+  /** Files that were skipped, and why. */
   readonly warnings: readonly string[]
 }
 
 /**
- * Finds the manifests (*.yaml, *.yml, *.json) under `root`, in subdirectories as well. Names that start
- * with a dot are passed over. A symbolic link to a file counts if it leads to a place under `root`: so
- * ConfigMap volumes work (`a.yaml` -> `..data/a.yaml`, `..data` -> `..2026_1`), and nothing outside is
- * ever read. Links to directories are not followed. Throws the file system's error where `root` itself
- * can't be listed.
+ * Finds the manifests (*.yaml, *.yml, *.json) under `root` and its subdirectories. Names that start
+ * with a dot are skipped. A symbolic link to a file counts if its target is under `root`. So
+ * ConfigMap volumes work (`a.yaml` -> `..data/a.yaml`, `..data` -> `..2026_1`), and no file outside
+ * is ever read. Links to directories are not followed. Throws the file system's error if `root`
+ * itself can't be listed.
  */
 export async function listManifests(root: string, pause: () => Promise<void>): Promise<Listing> {
   const files: ManifestStamp[] = []
@@ -60,10 +60,10 @@ export async function listManifests(root: string, pause: () => Promise<void>): P
         if (depth <= DEPTH_MAX && directories.length < DIRECTORIES_MAX) directories.push(path)
         else warnings.push(`${path}: not read, there are too many directories above or beside it`)
       } else if (isManifest(entry.name)) {
-        // What is no link is where it is: to resolve its path takes longer than the look.
+        // Only links need their path resolved, which takes longer than reading the metadata.
         const stamp = entry.isFile() ? stampFile(path) : stampManifest(path, base, warnings)
         if (stamp !== undefined) files.push(stamp)
-        // Node.js decodes names, and what is no UTF-8 becomes a name that no file has.
+        // Node.js decodes names. A name that is not UTF-8 becomes a name that no file has.
         else if (entry.name.includes('\ufffd')) {
           warnings.push(`${path}: not read, its name is not valid UTF-8: rename the file`)
         }
@@ -77,7 +77,7 @@ export async function listManifests(root: string, pause: () => Promise<void>): P
   return { files: sorted.slice(0, FILES_MAX), directories, warnings }
 }
 
-/** Sorts and merges runs, with pauses in between: sorting 100 000 files at once takes 0.1 s. */
+/** Sorts and merges runs, with pauses in between. Sorting 100 000 files at once takes 0.1 s. */
 async function sortByPath(
   files: readonly ManifestStamp[],
   pause: () => Promise<void>,
@@ -117,7 +117,10 @@ export function isManifest(name: string): boolean {
   return !name.startsWith('.') && /\.(?:ya?ml|json)$/.test(name)
 }
 
-/** The present state of one file, links followed; undefined where there is none, or it lies outside `base`. */
+/**
+ * Returns the current state of one file, following links; undefined if it is missing or outside
+ * `base`.
+ */
 export function stampManifest(
   path: string,
   base: string,
@@ -138,7 +141,7 @@ export function stampManifest(
   return stampOf(path, stats)
 }
 
-/** As `stampManifest`, of what is known to be no link. */
+/** As `stampManifest`, for a path that is not a link. */
 function stampFile(path: string): ManifestStamp | undefined {
   try {
     const stats = lstatSync(path, { throwIfNoEntry: false })
@@ -159,7 +162,7 @@ export function isSystemError(error: unknown): error is Error & { readonly code:
   return error instanceof Error && 'syscall' in error
 }
 
-/** Read as they are asked for: a hundred thousand at once would hold everything up. */
+/** Reads entries on demand, because reading a hundred thousand at once would block the thread. */
 function* entriesOf(directory: string, isRoot: boolean): Generator<Dirent, void> {
   const opened = openDirectory(directory, isRoot)
   if (opened === undefined) return
@@ -170,7 +173,7 @@ function* entriesOf(directory: string, isRoot: boolean): Generator<Dirent, void>
   }
 }
 
-/** A subdirectory may vanish or be closed to us while we walk; the root may not. */
+/** A subdirectory may vanish or become unreadable during the walk; the root must not. */
 function openDirectory(directory: string, isRoot: boolean): Dir | undefined {
   try {
     return opendirSync(directory, { bufferSize: SLICE })

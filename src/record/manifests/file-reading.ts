@@ -19,36 +19,39 @@ import { findDeepBracket } from '../yaml/scan-json.ts'
 import type { DocumentRange } from '../yaml/split-documents.ts'
 import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 
-/** Faults of one file that are kept with their places; the others are counted. */
+/** Maximum number of faults per file that are kept with their places; the others are counted. */
 export const FAULTS_MAX = 1000
-/** Deeper JSON is refused: no resource nests so deep, and a megabyte of brackets takes a fifth of a second to parse. */
+/**
+ * Deeper JSON is refused. No resource nests so deep, and a megabyte of brackets takes 0.2 seconds
+ * to parse.
+ */
 const JSON_DEPTH_MAX = 512
-/** Documents of the file's last state that are indexed at a time. */
+/** Documents of the file's last state that are indexed per step. */
 const RUN = 1024
 const NEWLINE = 0x0a
 const NO_RECORDS: readonly HeldRecord[] = []
 const NO_PROBES: readonly HealthProbe[] = []
 
-/** What is ignored in one good record. */
+/** The ignored fields of one valid record. */
 export interface IgnoredFields {
   readonly key: string
-  /** Empty: nothing is. */
+  /** Empty = no field is ignored. */
   readonly problems: readonly FieldProblem[]
-  /** One of them with its place. Slow. */
+  /** Returns one of the problems with its place. Slow. */
   readonly locate: (problem: FieldProblem) => InputError
 }
 
 export interface ReadingOptions {
-  /** What the same path held when it was last read. */
+  /** State of the same path when it was last read. */
   readonly previous: ManifestFile | undefined
-  /** The record of that key as `previous` has it. */
+  /** Returns the record of that key in `previous`. */
   readonly findPrevious: (key: string) => HeldRecord | undefined
   readonly onIgnored: ((fields: IgnoredFields) => void) | undefined
   /** True: all faults of a refused record are reported, not only the first. */
   readonly isThorough: boolean
 }
 
-/** The part of a list before its items. */
+/** The part of a list in front of its items. */
 interface OpenList {
   readonly line: number
   readonly head: string
@@ -61,13 +64,13 @@ interface OpenList {
 type Path = readonly (string | number)[]
 type LineOf = (path: Path) => number
 
-/** One pass over one file: takes its documents one by one. */
+/** One pass over one file; receives its documents one by one. */
 export class FileReading {
   readonly #path: string
   readonly #options: ReadingOptions
   readonly #isJson: boolean
   readonly #documents: HeldDocument[] = []
-  /** Of `#documents`. */
+  /** First lines of `#documents`. */
   readonly #lines: number[] = []
   readonly #errors: InputError[] = []
   #faultCount = 0
@@ -76,12 +79,12 @@ export class FileReading {
   /** Number of leading documents that are the same as in the last state. */
   readonly #known: readonly HeldDocument[]
   #isPrefix = true
-  /** The other documents that are indexed so far, by digest; the last of equal ones. */
+  /** The other documents that are indexed so far, by digest; the last of equal documents. */
   readonly #knownByDigest = new Map<number, HeldDocument>()
   #indexed = 0
-  /** Of refused records, by key. */
+  /** Previous versions of refused records, by key. */
   readonly #previous = new Map<string, HeldRecord | undefined>()
-  /** The list whose items are read. */
+  /** The list whose items are being read. */
   #list: OpenList | undefined
 
   constructor(path: string, options: ReadingOptions) {
@@ -190,7 +193,7 @@ export class FileReading {
     return this.#isJson ? parseJson(text) : parseOneDocument(text)
   }
 
-  /** `head`: what is before the items. */
+  /** `head`: the text before the items. */
   beginList(head: string, line: number): void {
     this.endList('', line)
     this.#list = {
@@ -203,7 +206,7 @@ export class FileReading {
     }
   }
 
-  /** `tail`: what is behind the items, which starts at `tailLine`. */
+  /** `tail`: the text after the items, which starts at `tailLine`. */
   endList(tail: string, tailLine: number): void {
     const list = this.#list
     if (list === undefined) return
@@ -245,7 +248,10 @@ export class FileReading {
     return undefined
   }
 
-  /** A document with problems is read anew: their lines may have moved. So is one without a digest. */
+  /**
+   * A document with problems is read again, because their lines may have changed. So is one without
+   * a digest.
+   */
   #findKnown(range: DocumentRange): HeldDocument | undefined {
     if (!hasDigest(range)) return undefined
     const known = this.#isPrefix ? this.#known[this.#documents.length] : this.#takeKnown(range)
@@ -255,7 +261,7 @@ export class FileReading {
   #takeKnown(range: DocumentRange): HeldDocument | undefined {
     const known = this.#knownByDigest.get(range.digestA)
     if (known?.digestB !== range.digestB) return undefined
-    // Once only: the second of two equal documents is a duplicate of its own.
+    // Only once: the second of two equal documents is a duplicate of its own.
     this.#knownByDigest.delete(range.digestA)
     return known
   }
@@ -298,7 +304,7 @@ export class FileReading {
     this.#push(document, at.line)
   }
 
-  /** For `check`: nothing is served of a file that is only checked. */
+  /** Only for `check`, because a file that is only checked is never served. */
   #reportFurther(item: YamlValue, resource: Resource & { kind: 'refused' }, lineOf: LineOf): void {
     const { key, problem } = resource
     for (const { path, message } of findFurtherFaults(item, problem)) {
@@ -321,14 +327,14 @@ export class FileReading {
     return new HeldRecord(key, packRecord(record), this.#path)
   }
 
-  /** Undefined if namespace or name are missing, which is a fault of the file. */
+  /** Returns undefined if namespace or name are missing, which is a fault of the file. */
   #holdRefused(
     { key, problem }: Resource & { kind: 'refused' },
     line: number,
     lineOf: LineOf,
   ): HeldRecord | undefined {
     if (key === '') {
-      // The line is searched only if needed: this takes longer than the rest.
+      // The line is searched only if needed, because the search takes longer than the rest.
       const isKept = this.#faultCount < FAULTS_MAX
       this.#reportFile(isKept ? lineOf(problem.path) : line, problem.message)
       return undefined
@@ -349,7 +355,9 @@ export class FileReading {
     )
   }
 
-  /** Each key once: a file may have a hundred thousand records of one. */
+  /**
+   * Searches each key once, because a file may have a hundred thousand records with the same key.
+   */
   #findPrevious(key: string): HeldRecord | undefined {
     if (!this.#previous.has(key)) this.#previous.set(key, this.#options.findPrevious(key))
     return this.#previous.get(key)
@@ -363,7 +371,7 @@ export class FileReading {
 
   #refuseFile(line: number, message: string): void {
     this.#reportFile(line, message)
-    // Keeps indexes of `#documents` in step with those of the ranges.
+    // Keeps the indexes of `#documents` equal to those of the ranges.
     const nothing = { digestA: 0, digestB: 0, records: NO_RECORDS, probes: NO_PROBES }
     this.#push({ line, ...nothing }, line)
   }
@@ -386,13 +394,16 @@ function parseJson(text: string): YamlValue | YamlProblem {
     return JSON.parse(text) as YamlValue
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    // V8 quotes the text after a comma.
+    // V8 quotes part of the text after a comma.
     const reason = error.message.replace(/, "[\s\S]*$/, ' in JSON')
     return new YamlProblem(reason, lineOfSyntaxError(error, text))
   }
 }
 
-/** Line of the offset that V8 names in its message; else where YAML, of which JSON is a part, ends. */
+/**
+ * Returns the line of the offset in V8's message. Without an offset, returns the line at which the
+ * YAML parser fails, because JSON is a subset of YAML.
+ */
 function lineOfSyntaxError(error: SyntaxError, text: string): number {
   const position = /at position (\d+)/.exec(error.message)?.[1]
   if (position !== undefined) return text.slice(0, Number(position)).split('\n').length

@@ -13,25 +13,30 @@ import { type DocumentRange, DocumentSplitter } from '../yaml/split-documents.ts
 import { JsonSplitter } from '../yaml/split-json.ts'
 import type { HeldPlace } from './manifest-store.ts'
 
-/** Documents that are parsed again for the exact line; further ones are told by their first. */
+/**
+ * Maximum number of documents that are parsed again to find the exact line. Later documents are
+ * reported by their first line.
+ */
 const PARSED_MAX = 1000
 
-/** Which endpoint of a record is meant. */
+/** Identifies an endpoint of a record. */
 interface EndpointPlace extends Omit<Conflict, 'text'> {
   readonly setIdentifier?: string
 }
 
-/** The part of a file that a record is in. */
+/** The part of a file that contains a record. */
 interface PlacedText {
   readonly text: string
-  /** That it starts at. */
+  /** First line of the text in the file. */
   readonly line: number
-  /** Which document of the text. */
+  /** Index of the document in the text. */
   readonly index: number
   readonly isItem: boolean
 }
 
-/** Where records are in their files: only for messages, since it reads the files again. */
+/**
+ * Finds the places of records in their files. Only for messages, because it reads the files again.
+ */
 export class RecordPlaces {
   readonly #places: ReadonlyMap<string, HeldPlace>
   #file = ''
@@ -44,14 +49,14 @@ export class RecordPlaces {
     this.#places = places
   }
 
-  /** Of the record's name; undefined where there is no such record. */
+  /** Place of the record's name; undefined if the record does not exist. */
   record(key: string): Position | undefined {
     return this.#locate(key, () => ['metadata', 'name'])
   }
 
   /**
-   * Of the record's endpoint of that owner, type and set identifier, or of its name. Without a set identifier, the last
-   * endpoint of that owner and type.
+   * Place of the record's endpoint with that owner, type and set identifier, or of the record's
+   * name. Without a set identifier, the last endpoint of that owner and type.
    */
   endpoint({ key, owner, type, setIdentifier }: EndpointPlace): Position | undefined {
     const ownerKey = lowerNameKey(owner)
@@ -70,7 +75,10 @@ export class RecordPlaces {
     })
   }
 
-  /** Of the first geo code of the record that is `code`, in canonical form, or of the record's name. */
+  /**
+   * Place of the record's first geo code equal to `code`, in canonical form, or of the record's
+   * name.
+   */
   geoCode(key: string, code: string): Position | undefined {
     return this.#locate(key, (record) => {
       const spec = isMapping(record.spec) ? record.spec : {}
@@ -105,7 +113,7 @@ export class RecordPlaces {
     return { file, line: text.line + findLine(text.text, text.index, [...prefix, ...path]) - 1 }
   }
 
-  /** The part of the file to parse. */
+  /** Returns the part of the file to parse. */
   #textOf(place: HeldPlace): PlacedText | undefined {
     if (this.#file !== place.file) {
       this.#octets = readIfAny(place.file)
@@ -125,7 +133,10 @@ export class RecordPlaces {
   }
 }
 
-/** What documents and items of lists a file has, by their first lines; undefined where it can't be split. */
+/**
+ * Returns the documents and list items of a file, by their first lines; undefined if it can't be
+ * split.
+ */
 function readRanges(file: string, octets: Buffer): ReadonlyMap<number, DocumentRange> | undefined {
   const isJson = file.endsWith('.json')
   const splitter = isJson ? JsonSplitter.open(octets) : new DocumentSplitter(octets, octets.length)
@@ -154,7 +165,7 @@ function keyOf(value: YamlValue): string | undefined {
   return recordKey(resource.record.namespace, resource.record.name)
 }
 
-/** The file was there a moment ago; that it went since is no reason to fail. */
+/** Returns an empty buffer if the file was removed meanwhile, because that is no reason to fail. */
 function readIfAny(file: string): Buffer {
   try {
     return readFileSync(file)

@@ -1,7 +1,7 @@
 import type { InputError } from '../../base/errors.ts'
 import type { HeldRecord, ManifestFile } from './manifest-file.ts'
 
-/** What is new: a refused record, a fault of a file, or the key of a record that is there twice. */
+/** A new fault: a refused record, a fault of a file, or the key of a duplicate record. */
 type News = HeldRecord | InputError | string
 
 /**
@@ -14,22 +14,22 @@ export class ManifestFaults {
   readonly #files = new Map<string, readonly InputError[]>()
   #fileFaultCount = 0
   readonly #refused = new Set<HeldRecord>()
-  /** Keys that more than one document has. */
+  /** Keys of more than one document. */
   readonly #disputed = new Set<string>()
   #news = new Set<News>()
-  /** Faults of records of the file that is replaced, by key, as they were. */
+  /** Previous faults of the records in the file that is replaced, by key. */
   #before = new Map<string, string>()
 
   constructor(printDispute: (key: string) => InputError) {
     this.#printDispute = printDispute
   }
 
-  /** Everything that is wrong. */
+  /** Number of all faults. */
   get count(): number {
     return this.#fileFaultCount + this.#refused.size + this.#disputed.size
   }
 
-  /** Records whose content in the file is refused. */
+  /** Number of records whose content in the file is refused. */
   get refusedCount(): number {
     return this.#refused.size
   }
@@ -38,12 +38,12 @@ export class ManifestFaults {
     return this.#disputed.size
   }
 
-  /** Files with faults of their own, whose last state is kept. */
+  /** Number of files with faults of their own. Their last state is kept. */
   get fileCount(): number {
     return this.#files.size
   }
 
-  /** Faults of files. */
+  /** Number of faults of files. */
   get fileFaultCount(): number {
     return this.#fileFaultCount
   }
@@ -85,11 +85,11 @@ export class ManifestFaults {
     const { problem } = held
     if (problem === undefined) return
     this.#refused.delete(held)
-    // A fault that was not logged yet is still new.
+    // A fault that is not logged yet is still new.
     if (!this.#news.delete(held)) this.#before.set(held.key, problem.print())
   }
 
-  /** All records of a file that is replaced were dropped and added. */
+  /** Ends the replacement of a file, after all its records were dropped and added. */
   endReplace(): void {
     this.#before = new Map()
   }
@@ -119,10 +119,10 @@ export class ManifestFaults {
     return { texts: [...texts], more: news.size - seen }
   }
 
-  /** Everything that is wrong, in order of files and lines. */
+  /** All faults, in order of files and lines. */
   all(): InputError[] {
     if (this.count === 0) return []
-    // Several records may share one.
+    // Several records may share one fault.
     const found = new Set<InputError>()
     for (const errors of this.#files.values()) for (const error of errors) found.add(error)
     for (const held of this.#refused) found.add(held.problem!)

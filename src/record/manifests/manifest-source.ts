@@ -15,57 +15,62 @@ import { type HeldPlace, ManifestStore } from './manifest-store.ts'
 import { readManifestFile } from './read-file.ts'
 import { DirectoryWatch, type Disturbance } from './watch.ts'
 
-/** How often everything is looked at, in case the system kept a change to itself. */
+/** Interval of a full check, in case the system did not report a change. */
 const POLL_MS = 5000
-/** A file that is gone may be on its way back: editors and copies take moments. */
+/** Grace period before a missing file is removed, because editors and copies may restore it. */
 const GONE_GRACE_MS = 50
-/** A file that was emptied is most likely about to be written. */
+/** Grace period before an emptied file is applied, because it is probably about to be written. */
 const EMPTY_GRACE_MS = 500
-/** Longest delay of either while other files are written. */
+/** Upper bound of both grace periods while other files are written. */
 const GRACE_MS_MAX = 5000
 const PROGRESS_MS = 1000
-/** Longest run without letting queries have their turn. */
+/** Longest run before queries are answered. */
 const SLICE_MS = 5
-/** Problems of one batch that are logged one by one. */
+/** Maximum number of problems per batch that are logged one by one. */
 const LOGGED_MAX = 20
 
 export interface ManifestSourceOptions {
-  /** As the operator wrote it, made absolute or not; messages name files by it. */
+  /** The path as the operator wrote it, relative or absolute. Messages use it to name files. */
   readonly directory: string
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
-  /** For `sextant check`: takes every field that is ignored, and has all faults of a record found. */
+  /**
+   * For `sextant check`: receives every ignored field. If set, all faults of a record are reported.
+   */
   readonly onIgnored?: (warning: InputError) => void
 }
 
-/** The DNSRecords of a directory of manifests, kept up with the files. */
+/** The DNSRecords of a directory of manifests, kept up to date with the files. */
 export class ManifestSource implements FollowedSource, ProbeSource {
   readonly #options: ManifestSourceOptions
   readonly #store = new ManifestStore()
-  /** By path: each file as it was when it was read last. */
+  /** State of each file when it was last read, by path. */
   readonly #stamps = new Map<string, ManifestStamp>()
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   readonly #probeListeners = new Set<() => void>()
   readonly #watch: DirectoryWatch
-  /** Since when a file is missing or empty, by path. */
+  /** Time since which a file is missing or empty, by path. */
   readonly #suspect = new Map<string, number>()
-  /** When the last changed file was read; monotonic. */
+  /** When the last changed file was read, in monotonic milliseconds. */
   #readMs = Number.NEGATIVE_INFINITY
-  /** Delays after which missing and empty files are to be checked. */
+  /** Delays after which missing and empty files are checked again. */
   readonly #rechecksMs = new Set<number>()
   readonly #ignored = new IgnoredLog()
-  /** What was last logged of the directory itself. */
+  /** The last logged message about the directory itself. */
   #loggedOfDirectory = ''
   #hadProblems = false
   readonly #guarded: Guarded
-  /** Never rejects. */
+  /** Pending work on changed files. Never rejects. */
   #work: Promise<void> = Promise.resolve()
-  /** Never rejects. Beside `#work`: what changed meanwhile is not to wait until all files were looked at. */
+  /**
+   * Pending check of all files. Never rejects. Separate from `#work`, so that changes need not wait
+   * for it.
+   */
   #survey: Promise<void> = Promise.resolve()
-  /** Surveys that are wanted and not begun. */
+  /** Number of surveys that are requested and not started. */
   #surveysDue = 0
-  /** When the last look at all files began. */
+  /** When the last survey started. */
   #surveyedMs = Number.NEGATIVE_INFINITY
   #stopPolling: () => void = () => {}
   #directoryError: InputError | undefined
@@ -75,7 +80,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   isChanging = false
   #markSynced: () => void = () => {}
   readonly #synced = new Promise<void>((resolve) => (this.#markSynced = resolve))
-  /** Files read since the start: for tests and metrics. */
+  /** Number of files read since the start, for tests and metrics. */
   filesRead = 0
 
   constructor(options: ManifestSourceOptions) {
@@ -108,7 +113,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     return this.#store.find(key)
   }
 
-  /** Where the record is that is served for each key. Looks at every file: for `sextant check`. */
+  /** Place of the served record of each key. Visits every file: for `sextant check`. */
   places(): Map<string, HeldPlace> {
     return this.#store.places()
   }
@@ -118,7 +123,10 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     return this.#directoryError === undefined ? problems : [this.#directoryError, ...problems]
   }
 
-  /** Files that are bad as such; refused records are no reason to stop serving the others. */
+  /**
+   * Returns why the source is not ready: files with faults of their own. Refused records do not
+   * count, because the others are still served.
+   */
   unreadyReason(): string {
     const { faults } = this.#store
     const first = this.#directoryError ?? faults.firstOfFiles()
@@ -159,7 +167,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     return this.#synced
   }
 
-  /** Reads everything once. Throws InputError where the directory can't be listed. */
+  /** Reads everything once. Throws InputError if the directory can't be listed. */
   async load(): Promise<void> {
     const { directory, log, clock } = this.#options
     const startMs = clock.monotonic()
@@ -182,16 +190,16 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     this.#logProblems()
   }
 
-  /** Follows the files from now on. */
+  /** Starts the watch of the files. */
   async follow(): Promise<void> {
     const listing = await this.#list()
     this.#watch.setDirectories(listing.directories)
     this.#stopPolling = this.#options.timers.every(POLL_MS, () => this.#surveySoon())
-    // What changed between the load and the watch.
+    // Finds changes between the load and the start of the watch.
     this.#surveySoon()
   }
 
-  /** Resolves once everything noticed so far is dealt with. */
+  /** Resolves once all changes noticed so far are processed. */
   async settled(): Promise<void> {
     await this.#survey
     await this.#work
@@ -229,7 +237,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     if (isEverything) this.#surveySoon()
   }
 
-  /** One that waits for its turn sees all that happens until then. */
+  /** Requests a survey. A survey that has not started yet will see all changes until then. */
   #surveySoon(): void {
     if (this.#surveysDue > 0) return
     this.#surveysDue++
@@ -259,7 +267,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     this.#logProblems()
   }
 
-  /** One listener that fails doesn't keep the changes from the others. */
+  /** An error in one listener does not affect the others. */
   #publish(changes: readonly RecordChange[]): void {
     for (const listener of this.#listeners) void this.#guarded(() => listener(changes))
     for (const { before, after } of changes) {
@@ -268,8 +276,8 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   /**
-   * Finds files that are not as they were when they were read, and has them looked at. Changes nothing itself: others
-   * read files meanwhile.
+   * Finds files that changed since they were read, and queues a check of them. Changes no record,
+   * because other work reads files meanwhile.
    */
   async #surveyFiles(): Promise<void> {
     const startMs = this.#options.clock.monotonic()
@@ -292,14 +300,14 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     this.#surveyedMs = startMs
   }
 
-  /** Paths of files that are not as they were when they were read, and of those that are gone. */
+  /** Returns paths of files that changed since they were read, and of removed files. */
   *#findOthers(files: readonly ManifestStamp[]): Generator<void, string[]> {
     const others: string[] = []
     const present = new Set<string>()
     for (const { path, stamp } of files) {
       present.add(path)
       const isKnown = this.#stamps.get(path)?.stamp === stamp
-      // One that is being written may not be complete.
+      // A file that is being written may be incomplete.
       if (!isKnown && !this.#watch.isWaitingFor(path)) others.push(path)
       yield
     }
@@ -310,7 +318,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     return others
   }
 
-  /** The directory, links followed; undefined where it is not there. */
+  /** The real path of the directory; undefined if it is missing. */
   #findBase(): string | undefined {
     try {
       return realpathSync.native(this.#options.directory)
@@ -339,11 +347,11 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     this.#readMs = this.#options.clock.monotonic()
   }
 
-  /** For the watch. */
+  /** Implements `isAnother` of the watch's listener. */
   #isAnother(path: string, watchedMs: number): boolean {
     const known = this.#stamps.get(path)
     const isKnown = known !== undefined && !this.#suspect.has(path)
-    // What was seen before there was a watch may have been taken away unseen since.
+    // A file seen before the watch started may have been removed since without an event.
     if (!isKnown || watchedMs >= this.#surveyedMs) return false
     try {
       const stats = lstatSync(path)
@@ -354,7 +362,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     }
   }
 
-  /** Takes out a file that is gone for good. */
+  /** Removes a file that is missing for longer than its grace period. */
   async #miss(path: string): Promise<void> {
     if (this.#store.file(path) === undefined || !this.#isOver(path, GONE_GRACE_MS)) return
     this.#suspect.delete(path)
@@ -363,8 +371,9 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   /**
-   * True once `path` has been suspect for `graceMs`, and no file was written or read for as long: git removes a file before
-   * it writes the same records under another name. Otherwise the path is checked again.
+   * True once `path` has been missing or empty for `graceMs`, and no file was written or read for
+   * that time (or GRACE_MS_MAX has passed). The second condition is for git, which removes a file
+   * before it writes the same records under another name. Otherwise the path is checked again.
    */
   #isOver(path: string, graceMs: number): boolean {
     const { clock, timers } = this.#options
@@ -375,7 +384,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
       if (nowMs - activeMs >= graceMs || nowMs - sinceMs >= GRACE_MS_MAX) return true
     }
     if (sinceMs === undefined) this.#suspect.set(path, nowMs)
-    // One timer for all: a hundred thousand files may be removed at once.
+    // One timer for all files, because a hundred thousand files may be removed at once.
     if (this.#rechecksMs.has(graceMs)) return false
     this.#rechecksMs.add(graceMs)
     timers.after(graceMs, () => {
@@ -406,7 +415,10 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     await this.#replace(path, next)
   }
 
-  /** Changes are published in the turn in which the store has them: nothing sees one without the other. */
+  /**
+   * Publishes changes in the same event loop turn in which the store applies them, so that all
+   * readers see the same state.
+   */
   async #replace(path: string, file: ManifestFile | undefined): Promise<void> {
     for (const changes of this.#store.replace(path, file)) {
       if (changes.length > 0) this.#publish(changes)
@@ -429,11 +441,11 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     })
   }
 
-  /** Logs what went wrong since the last time, and what is right again. */
+  /** Logs new problems, and that earlier problems are fixed. */
   #logProblems(): void {
     const { log } = this.#options
     const { faults } = this.#store
-    // A file that was renamed is there twice for a moment: the old one is checked again soon.
+    // A renamed file exists twice for a moment. The old path is checked again soon.
     if (this.#suspect.size > 0) return
     this.#ignored.flush(log)
     const ofDirectory = this.#directoryError?.print() ?? ''
@@ -456,14 +468,16 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 }
 
-/** A fault of ours that a file brought out: the other files are read nevertheless. */
+/**
+ * Returns an error for a bug of this program that a file triggered. The other files are still read.
+ */
 function unforeseen(path: string, error: unknown): InputError {
   const reason = error instanceof Error ? error.message : String(error)
   const message = `this file can't be read, which is a fault of the server: ${reason}`
   return new InputError('MANIFEST_UNREADABLE', { file: path, line: 1 }, message, error)
 }
 
-/** After timers and I/O that are due have had their turn. */
+/** Resolves after due timers and I/O have run. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

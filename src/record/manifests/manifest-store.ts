@@ -6,36 +6,36 @@ import type { RecordChange, StoredRecord } from '../source.ts'
 import { ManifestFaults } from './manifest-faults.ts'
 import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 
-/** Steps between two offers of a pause, and records that change at once. */
+/** Steps between two yields, and maximum of records that change at once. */
 export const RUN = 256
 const NO_CHANGES: readonly RecordChange[] = []
 
 /** The document of a file that a record is in. */
 export interface HeldPlace {
   readonly file: string
-  /** Line of the file at which the document starts. */
+  /** Line of the file at which the document starts, from 1. */
   readonly line: number
-  /** Of the document in its file. */
+  /** Index of the document in its file. */
   readonly index: number
 }
 
 /**
- * The records of all files: which documents have a key, which of them is served, and what probes
- * found of it. The first file by path wins, within a file the first document.
+ * The records of all files: which documents have a key, which one is served, and the results of
+ * probes. The first file by path wins, and in a file the first document.
  */
 export class ManifestStore {
   readonly #files = new Map<string, ManifestFile>()
-  /** By key; nearly always one. */
+  /** Records by key; nearly always one. */
   readonly #claims = new Map<string, HeldRecord | ReadonlySet<HeldRecord>>()
-  /** What is served of a key. */
+  /** The served record of each key. */
   readonly #served = new Map<string, StoredRecord>()
   readonly #down = new FoundAddresses()
   readonly #up = new FoundAddresses()
   readonly #faults = new ManifestFaults((key) => this.#printDispute(key))
-  /** Steps of work done: what a replaced file costs, for tests. */
+  /** Number of steps done: the cost of replacing a file, for tests. */
   steps = 0
   #runEnd = 0
-  /** Grows whenever a file with probes was added, changed or removed. */
+  /** Increases when a file with probes is added, changed or removed. */
   probesVersion = 0
 
   get recordCount(): number {
@@ -46,7 +46,7 @@ export class ManifestStore {
     return this.#files.size
   }
 
-  /** What is wrong with files and records. */
+  /** The faults of files and records. */
   get faults(): ManifestFaults {
     return this.#faults
   }
@@ -74,7 +74,7 @@ export class ManifestStore {
     return this.#served.get(key)
   }
 
-  /** The record as a file has it, the first of several. */
+  /** Returns the record as a file has it; the first one of duplicates. */
   findIn(path: string, key: string): HeldRecord | undefined {
     let first: HeldRecord | undefined
     for (const held of this.#claimsOf(key)) {
@@ -83,7 +83,7 @@ export class ManifestStore {
     return first
   }
 
-  /** By key, the place of the record that is served. */
+  /** Places of the served records and of the probes, by key. */
   places(): Map<string, HeldPlace> {
     const places = new Map<string, HeldPlace>()
     for (const [key, claims] of this.#claims) {
@@ -101,8 +101,9 @@ export class ManifestStore {
   }
 
   /**
-   * Replaces what is known of a file (undefined = the file is gone). Yields after every RUN steps, so that the caller can
-   * pause. A yielded value has the records that changed; `find` and `records` return their new state.
+   * Replaces the state of a file (undefined = the file is removed). Yields after every RUN steps,
+   * so that the caller can pause. A yielded value has the records that changed; `find` and
+   * `records` return their new state.
    */
   *replace(path: string, file: ManifestFile | undefined): Generator<readonly RecordChange[], void> {
     const previous = this.#files.get(path)
@@ -116,7 +117,7 @@ export class ManifestStore {
     const added: HeldDocument[] = []
     for (const document of file?.documents ?? []) {
       if (!removed.delete(document)) added.push(document)
-      // Documents of one key may have changed places.
+      // The order of documents with the same key may have changed.
       else if (this.#faults.disputedCount > 0) this.#touchDisputed(document, touched)
       if (this.#isRun()) yield NO_CHANGES
     }
@@ -190,7 +191,7 @@ export class ManifestStore {
       this.#claims.set(key, held)
       return
     }
-    // A set, since one key may be in a file a hundred thousand times.
+    // A set, because a file may have one key a hundred thousand times.
     const all = claims instanceof HeldRecord ? new Set([claims]) : (claims as Set<HeldRecord>)
     all.add(held)
     this.#claims.set(key, all)
@@ -215,7 +216,7 @@ export class ManifestStore {
     this.#faults.endDispute(key)
   }
 
-  /** The first that was ever good. */
+  /** Returns the first record with a valid version. */
   #findWinner(claims: HeldRecord | ReadonlySet<HeldRecord>): HeldRecord | undefined {
     if (claims instanceof HeldRecord) return claims.packed === undefined ? undefined : claims
     let winner: HeldRecord | undefined
@@ -257,7 +258,7 @@ export class ManifestStore {
   #countProbes({ probes }: HeldDocument, step: 1 | -1, touched: Set<string>): void {
     if (probes.length > 0) this.probesVersion++
     for (const probe of probes) {
-      // Its status is not known.
+      // The status of this probe is unknown.
       if (probe.check !== undefined) continue
       const key = recordKey(probe.namespace, probe.recordName)
       const found = probe.isDown ? this.#down : this.#up
@@ -267,7 +268,7 @@ export class ManifestStore {
   }
 }
 
-/** What `ManifestStore.places` has a probe under: no key of a record has a blank. */
+/** Key of a probe in `ManifestStore.places`. Keys of records contain no space. */
 export function probePlaceKey({ namespace, name }: HealthProbe): string {
   return `DNSHealthCheckProbe ${recordKey(namespace, name)}`
 }

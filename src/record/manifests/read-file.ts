@@ -10,30 +10,33 @@ import { type ManifestFile, manifestError } from './manifest-file.ts'
 
 /** Larger files are refused. */
 export const FILE_OCTETS_MAX = 128 * 1024 * 1024
-/** Documents, or items of lists, of one file. */
+/** Maximum number of documents and list items per file. */
 const DOCUMENTS_MAX = 1_000_000
-/** The buffer that files are read into is kept up to this size. */
+/** The read buffer is reused up to this size. */
 const KEPT_OCTETS_MAX = 4 * 1024 * 1024
-/** Octets that are read between two pauses. */
+/** Octets read between two pauses. */
 const CHUNK_OCTETS = 1024 * 1024
 const TOO_LONG = `is longer than ${DOCUMENT_OCTETS_MAX} octets: split it into several with lines of ---`
 
 const NO_OCTETS = Buffer.alloc(0)
-/** For the next file; empty while one is being read. */
+/** The buffer for the next file; empty while a file is being read. */
 let kept: Buffer = NO_OCTETS
 
 export interface ReadOptions extends ReadingOptions {
-  /** Lets other work run if it is due. Called for each document, and for each piece of a large one. */
+  /**
+   * Lets other work run if it is due. Called for each document, and for each part of a large one.
+   */
   readonly pause: () => Promise<void> | undefined
 }
 
 /**
- * Reads one manifest file. Documents that are octet for octet those of `previous` are taken over
- * without parsing. Where the file as such is bad, the documents of `previous` are returned beside the errors. Throws
- * InputError if the file can't be read at all.
+ * Reads one manifest file. Documents identical to those of `previous` are reused without parsing.
+ * If the file itself is invalid, the result has the errors and the documents of `previous`. Throws
+ * InputError if the file can't be read.
  */
 export async function readManifestFile(path: string, options: ReadOptions): Promise<ManifestFile> {
-  // Taken, not borrowed: files of another directory may be read while this one pauses.
+  // The buffer is taken out of `kept`, because files of other directories may be read while this
+  // one pauses.
   const buffer = kept
   kept = NO_OCTETS
   const octets = await readOctets(path, buffer, options)
@@ -101,11 +104,11 @@ function wholeOf({ length }: Buffer): DocumentRange {
   return { start: 0, end: length, line: 1, ...digest, isAscii: false, part: 'whole' }
 }
 
-/** The octets of a file, in `spare` if they have room there. */
+/** Returns the octets of a file, in `spare` if they fit. */
 async function readOctets(path: string, spare: Buffer, { pause }: ReadOptions): Promise<Buffer> {
   let descriptor = -1
   try {
-    // If the path is a pipe by now, opening it must not wait for a writer.
+    // If the path is now a pipe, opening it must not wait for a writer.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const stats = fstatSync(descriptor)
     if (!stats.isFile()) throw manifestError(path, 1, 'is not a file')

@@ -4,13 +4,13 @@ import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import { isManifest, isSystemError } from './directory.ts'
 
-/** Quiet time before a change is read: a writer's several steps should be one. */
+/** Quiet time before a change is read, so that several steps of one writer are one change. */
 const QUIET_MS = 4
-/** Longest wait while a writer goes on and on. */
+/** Maximum delay while a writer continues. */
 const PATIENCE_MS = 40
 /**
- * Time between two looks at files that need no quiet: of a thousand edits a second some go together, but few, since
- * queries wait for a processor that this thread keeps.
+ * Interval between checks of files that need no quiet time. It combines some edits when a thousand
+ * arrive per second. It is short, because queries wait while this thread uses the processor.
  */
 const HURRY_MS = 1
 
@@ -21,53 +21,56 @@ export interface Disturbance {
 }
 
 export interface WatchListener {
-  /** Something is to be looked at. */
+  /** Called when files must be checked. */
   onDisturbance(disturbance: Disturbance): void
-  /** The system refuses a watch; from then on only polling sees changes there. */
+  /** Called when the system refuses a watch. From then on only polling detects changes there. */
   onFailure(reason: string): void
   /**
-   * True if `path` is now another file, and no empty one, than at the last look, which was after the directory was
-   * watched (`watchedMs`, by the monotonic clock).
+   * True if `path` is now a different, non-empty file than at the last check. False if that check
+   * was before the watch of the directory began (`watchedMs`, by the monotonic clock).
    */
   isAnother(path: string, watchedMs: number): boolean
 }
 
 interface Watched {
   readonly directory: string
-  /** What the paths of its files begin with. */
+  /** Common prefix of the paths of its files. */
   readonly prefix: string
   readonly sinceMs: number
 }
 
-/** Steps of a file that may not be complete, whatever else happens to it. */
+/** Number of steps of a file that may be incomplete, regardless of later events. */
 const WRITTEN = Number.POSITIVE_INFINITY
 
 /**
- * Watches directories and says what to look at: a few milliseconds after things have calmed down, so that no file is
- * read half written. A file that was replaced by another in one step (rename(2) over it) is complete, and looked at at
- * once. That step is the only one that makes one event of the directory's entry and leaves another file there: to take
- * a file away and to make a new one are two. The second may not have been told yet, but it is in the queue
- * before anything is written to the file; so events are taken once more after the look at which file is there.
+ * Watches directories and reports what to check. It reports a few milliseconds after the last
+ * event, so that no file is read half written.
+ *
+ * A file replaced in one step (rename(2) over it) is complete and is reported at once. Only that
+ * step makes a single event of the directory's entry and leaves a different file there. Removing a
+ * file and creating a new one are two events. The second event may not have been delivered yet, but
+ * it is queued before any write to the file. So pending events are processed once more after the
+ * check that finds a different file.
  */
 export class DirectoryWatch {
-  /** By path. */
+  /** Watched directories, by path. */
   readonly #watched = new Map<string, Watched & { readonly watcher: FSWatcher }>()
   readonly #clock: Clock
   readonly #timers: Timers
   readonly #listener: WatchListener
-  /** By path: what is to be looked at, with the directory that it is in. */
+  /** Files to check, with their directories, by path. */
   #paths = new Map<string, Watched>()
-  /** By path: events of its entry since the last look, or WRITTEN. */
+  /** Number of events of each path's entry since the last check, or WRITTEN. */
   readonly #steps = new Map<string, number>()
   #isEverything = false
-  /** Of the events that wait. */
+  /** When the first pending event arrived, in monotonic milliseconds. */
   #firstMs = 0
   #lastMs = 0
   #cancel: (() => void) | undefined
   #isHurrying = false
   #hurriedMs = Number.NEGATIVE_INFINITY
   #isClosed = false
-  /** When the last write to a manifest was noticed; monotonic. */
+  /** When the last write to a manifest was noticed, in monotonic milliseconds. */
   writtenMs = Number.NEGATIVE_INFINITY
 
   constructor(clock: Clock, timers: Timers, listener: WatchListener) {
@@ -76,19 +79,19 @@ export class DirectoryWatch {
     this.#listener = listener
   }
 
-  /** Watches these directories and no others. */
+  /** Watches exactly these directories. */
   setDirectories(directories: readonly string[]): void {
     const wanted = new Set(directories)
     for (const directory of this.#watched.keys()) if (!wanted.has(directory)) this.#drop(directory)
     for (const directory of wanted) if (!this.#watched.has(directory)) this.#add(directory)
   }
 
-  /** True if somebody was at the file a moment ago: it will be looked at. */
+  /** True if the file had an event a moment ago, so that it will be checked. */
   isWaitingFor(path: string): boolean {
     return this.#paths.has(path)
   }
 
-  /** To be called before each look at a file. */
+  /** The caller calls this before each check of a file. */
   looksAt(path: string): void {
     this.#steps.delete(path)
   }
@@ -119,10 +122,13 @@ export class DirectoryWatch {
     this.#watched.delete(directory)
   }
 
-  /** `isOfEntry`: a name came or went; else the file was written to, or its attributes were. */
+  /**
+   * `isOfEntry`: true = a name appeared or disappeared; false = the content or attributes changed.
+   */
   #notice(watched: Watched, name: string | null, isOfEntry: boolean): void {
     if (name !== null && isManifest(name)) this.#noticeFile(watched, name, isOfEntry)
-    // `..data`: a ConfigMap volume swaps all its files at once. No dot: maybe a new directory.
+    // `..data`: a ConfigMap volume replaces all its files at once. A name without a dot may be a
+    // new directory.
     else if (name === null || name.startsWith('..') || !name.includes('.'))
       this.#isEverything = true
     else return
@@ -169,7 +175,7 @@ export class DirectoryWatch {
       if (isWatched && this.#listener.isAnother(path, sinceMs)) replaced.push(path)
       else this.#steps.set(path, WRITTEN)
     }
-    // All events from before this look are told before the next turn's immediates.
+    // All events from before this check are delivered before the next turn's immediates.
     setImmediate(() => this.#lookAtReplaced(replaced))
   }
 

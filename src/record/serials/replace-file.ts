@@ -11,19 +11,19 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Written at a time. */
+/** Number of characters per write. */
 const STEP_CHARACTERS = 65_536
 
-/** Tells one version of a file from every other: inode, time and size. '' = there is no file. */
+/** Identifies a version of a file by inode, time and size. '' = the file is missing. */
 export function stampOf(path: string): string {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
   return stats === undefined ? '' : printStamp(stats)
 }
 
 /**
- * Puts a new version in the place of the file of that stamp: after a crash it is either the old or the new
- * one. Returns the new stamp; undefined, and nothing was replaced, where another process was faster.
- * Throws the system's error.
+ * Replaces a file if its stamp is still `stamp`. After a crash the file is either the old or the
+ * new version. Returns the new stamp; undefined if another process replaced the file first, and
+ * this call did not. Throws the system's error.
  */
 export function replaceFile(path: string, stamp: string, text: string): string | undefined {
   const next = new NextFile(path, 0o644)
@@ -36,20 +36,24 @@ export function replaceFile(path: string, stamp: string, text: string): string |
   }
 }
 
-/** A version of a file that is being written beside it, as `<path>.next`. Everything throws the system's error. */
+/**
+ * A new version of a file, written beside it as `<path>.next`. All methods throw the system's
+ * error.
+ */
 export class NextFile {
-  /** Its descriptor. */
+  /** Descriptor of the new version. */
   readonly file: number
   readonly #path: string
   readonly #next: string
   #text = ''
-  /** Written so far. */
+  /** Number of octets written so far. */
   octets = 0
 
   constructor(path: string, mode: number) {
     this.#path = path
     this.#next = `${path}.next`
-    // What a write left that was cut short. Never through a link that somebody put there.
+    // Removes the rest of an interrupted write. The new file is never opened through an existing
+    // link.
     rmSync(this.#next, { force: true })
     this.file = openSync(this.#next, 'wx', mode)
   }
@@ -59,7 +63,7 @@ export class NextFile {
     if (this.#text.length >= STEP_CHARACTERS) this.flush()
   }
 
-  /** Hands what was written to the system. */
+  /** Writes the buffered text to the system. */
   flush(): void {
     const octets = Buffer.from(this.#text)
     this.#text = ''
@@ -67,16 +71,19 @@ export class NextFile {
     this.octets += octets.length
   }
 
-  /** What was written outlasts a power cut. */
+  /** Makes the written data survive a power failure. */
   sync(): void {
     this.flush()
     fsyncSync(this.file)
   }
 
-  /** Takes the place of the file of that stamp; as `replaceFile`. Everything must be written and synced. */
+  /**
+   * Replaces the file if its stamp is still `stamp`, as `replaceFile`. All data must be written and
+   * synced.
+   */
   put(stamp: string): string | undefined {
     const written = fstatSync(this.file, { bigint: true })
-    // Another process that writes the same file would have taken ours away.
+    // If `.next` is missing or another file, another process that writes the same path replaced it.
     if (!this.#isStill(written.ino)) return undefined
     if (stampOf(this.#path) !== stamp) return undefined
     renameSync(this.#next, this.#path)
@@ -84,7 +91,7 @@ export class NextFile {
     return printStamp(written)
   }
 
-  /** Leaves nothing behind but what was put. */
+  /** Closes and removes the new version unless `put` was successful. */
   close(): void {
     try {
       const { ino } = fstatSync(this.file, { bigint: true })

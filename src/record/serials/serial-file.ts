@@ -15,18 +15,20 @@ import {
   UNSAVED_MAX,
 } from './serial-text.ts'
 
-/** Between two writes once there were many. */
+/** Interval between writes after many writes. */
 const WRITE_INTERVAL_MS = 1000
-/** Writes that may follow each other at once: an edit may concern several blocks. */
+/**
+ * Maximum number of consecutive writes without delay, because an edit may affect several blocks.
+ */
 const TURNS_MAX = 8
 const RETRY_MS = 10_000
-/** Tries of a write that another process gets in the way of. */
+/** Maximum number of attempts if another process writes at the same time. */
 const TRIES_MAX = 8
-/** Larger files are none of ours: this is a million zones. */
+/** Larger files are refused; this is enough for a million zones. */
 const OCTETS_MAX = 256 * 1024 * 1024
 
 export interface SerialFileOptions {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
   readonly index: SerialIndex
   readonly log: Logger
@@ -35,29 +37,30 @@ export interface SerialFileOptions {
 }
 
 /**
- * Keeps serials over a restart. Each version of the file is complete before it takes the place of the
- * last, and is there before the serial is served. The disk is spared where changes come in a row:
+ * Stores serials over a restart. Each version of the file is complete before it replaces the
+ * previous one, and it is on the disk before the serial is served. Frequent changes need few
+ * writes:
  *
  *     the first changes    written, clean
  *     more than one a second
  *                          written, open: from here on up to UNSAVED_MAX changes need no write
  *     1 s later            written, clean
  *
- * After a crash while the file was open, serials go on above all that may have been served.
+ * After a crash with an open file, serials continue above all that may have been served.
  *
- * While a new process takes over from an old one both write the file: what the other one has written is
- * taken in before a serial is chosen, and before each write.
+ * While a new process replaces an old one, both write the file. Each process reads the other's
+ * version before it chooses a serial, and before each write.
  */
 export class SerialFile {
   readonly #options: SerialFileOptions
   readonly #zones = new Set<string>()
-  /** What is on the disk. */
+  /** State of the file on the disk. */
   #state: SerialFileState | 'none' = 'none'
-  /** Of the version of the file that the book knows all of. */
+  /** Stamp of the last version that was loaded into the index. */
   #stamp = ''
-  /** Commits that the file on the disk knows nothing of. */
+  /** Number of commits since the last write. */
   #unsaved = 0
-  /** Clean writes that may be done now; one more each WRITE_INTERVAL_MS. */
+  /** Number of clean writes that are allowed now; grows by one each WRITE_INTERVAL_MS. */
   #turns = TURNS_MAX
   #turnsMs = 0
   #cancelTimer: (() => void) | undefined
@@ -70,19 +73,19 @@ export class SerialFile {
     this.#guarded = guarding(options.log, `Keeping serials in ${options.path}`)
   }
 
-  /** Takes over what an earlier process left. A file that is no good is told of, and done without. */
+  /** Loads the file of an earlier process. An invalid file is logged and ignored. */
   open(): void {
     this.#takeIn(this.#stampNow() ?? '')
   }
 
-  /** Takes over what another process has written since: to be called before a serial is chosen. */
+  /** Loads what another process wrote since. The caller calls this before it chooses a serial. */
   catchUp(): void {
     if (this.#isForeign) return
     const stamp = this.#stampNow()
     if (stamp !== undefined && stamp !== this.#stamp) this.#takeIn(stamp)
   }
 
-  /** Undefined where it can't be had now: a write will tell why. */
+  /** Returns undefined if the stamp can't be read now; a write will report the reason. */
   #stampNow(): string | undefined {
     try {
       return stampOf(this.#options.path)
@@ -95,7 +98,7 @@ export class SerialFile {
   #takeIn(stamp: string): void {
     const { path, index, log } = this.#options
     this.#stamp = stamp
-    // What the other process allows for, of ours, is not in its file.
+    // The other process's file does not account for this process's unsaved commits.
     this.#state = 'none'
     const found = readSerials(path)
     if (found === undefined) return
@@ -108,12 +111,12 @@ export class SerialFile {
     log.warning(printRefused(path, found))
   }
 
-  /** True if serials of this zone are in the file, or will be. */
+  /** True if the file has serials of this zone, or will have them. */
   knows(zone: string): boolean {
     return this.#zones.has(zone)
   }
 
-  /** Notes that a commit changed serials of these zones; returns once they will outlast a crash. */
+  /** Notes that a commit changed serials of these zones. Returns once they will survive a crash. */
   save(zones: readonly string[]): void {
     for (const zone of zones) this.#zones.add(zone)
     this.#unsaved++
@@ -137,7 +140,7 @@ export class SerialFile {
     return true
   }
 
-  /** Leaves the file complete. */
+  /** Writes the complete file and stops. */
   close(): void {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
@@ -173,7 +176,9 @@ export class SerialFile {
     this.#unsaved = 0
   }
 
-  /** Returns why it can't be done; '' = done, or the file is somebody else's by now. */
+  /**
+   * Returns why the write failed; '' = it succeeded, or the file now belongs to another program.
+   */
   #tryToWrite(state: SerialFileState): string {
     const { path, index } = this.#options
     try {
@@ -194,7 +199,7 @@ export class SerialFile {
   }
 }
 
-/** Why the file could not be used or kept; '' = nothing speaks against it. For `sextant check`. */
+/** Returns why the file can't be used or written; '' = it can. For `sextant check`. */
 export function checkSerialFile(path: string): string {
   const found = readSerials(path)
   if (found !== undefined) return 'kind' in found ? printRefused(path, found) : ''
@@ -206,7 +211,7 @@ export function checkSerialFile(path: string): string {
   }
 }
 
-/** Undefined where there is no such file yet. */
+/** Undefined = the file does not exist yet. */
 function readSerials(path: string): readonly SerialEntry[] | RefusedSerials | undefined {
   try {
     const stats = statSync(path)

@@ -1,10 +1,10 @@
 import { addToSerial, isSerialAfter, nextSerial } from '../soa.ts'
 
-/** The serial that one content of a zone is served with. */
+/** The serial of one content of a zone. */
 export interface SerialEntry {
   /** Presentation form, lower case. */
   readonly zone: string
-  /** Which of several versions of the zone it is: its server block. No white space. */
+  /** The version of the zone: its server block. No white space. */
   readonly place: string
   /** Equal for equal content. No white space. */
   readonly digest: string
@@ -18,21 +18,22 @@ interface Content {
 }
 
 interface Zone {
-  /** The latest serial of all that the zone was served with, and what it stands for. */
+  /** The content with the latest serial of the zone, over all places. */
   top: Content
   readonly places: Map<string, Content>
 }
 
-/** Place of the latest serial where no block has it any more. */
+/** Place of the latest serial if no block has it any more. */
 const NO_PLACE = '-'
 
-/** Serials of the zones of this process, so that a reload of the same content keeps its serial. */
+/** Serials of this process's zones, so that a reload of the same content keeps its serial. */
 export class SerialIndex {
   readonly #zones = new Map<string, Zone>()
 
   /**
-   * The serial for content: the one it has if nothing changed since, else one after all that the zone
-   * was served with; the Unix time where the zone is new. `nowMs`: wall clock.
+   * Returns the serial of a content. Unchanged content keeps its serial; other content gets a
+   * serial after all that the zone was served with. A new zone gets the Unix time. `nowMs`: wall
+   * clock.
    */
   serialFor(content: Omit<SerialEntry, 'serial'>, nowMs: number): number {
     const { zone: text, place, digest } = content
@@ -44,7 +45,8 @@ export class SerialIndex {
     }
     const known = zone.places.get(place)
     if (known?.digest === digest) return known.serial
-    // A block that came or was renamed changes nothing if it serves what was served last.
+    // A block that is new or renamed changes nothing if its content is the content that was served
+    // last.
     const isMoved = known === undefined && zone.top.digest === digest
     if (!isMoved) zone.top = { digest, serial: nextSerial(zone.top.serial) }
     zone.places.set(place, zone.top)
@@ -52,15 +54,15 @@ export class SerialIndex {
   }
 
   /**
-   * Forgets the content of all places of a zone but these: one that comes back after others served the
-   * zone must not come back with its old serial.
+   * Forgets the content of all places of a zone except these. A place that returns after others
+   * served the zone must not have its old serial.
    */
   retain(zone: string, places: ReadonlySet<string>): void {
     const known = this.#zones.get(zone)?.places
     for (const place of [...(known?.keys() ?? [])]) if (!places.has(place)) known?.delete(place)
   }
 
-  /** What is known of one zone; its latest serial is always among it. */
+  /** Entries of one zone; always includes its latest serial. */
   entriesOf(zone: string): SerialEntry[] {
     const known = this.#zones.get(zone)
     if (known === undefined) return []
@@ -70,7 +72,7 @@ export class SerialIndex {
     return [...entries, { zone, place: NO_PLACE, ...top }]
   }
 
-  /** Takes over what an earlier process served; what this one knows itself goes before. */
+  /** Loads the serials of an earlier process. Serials of this process take precedence. */
   restore(entries: readonly SerialEntry[]): void {
     for (const { zone: text, place, digest, serial } of entries) {
       const content = { digest, serial }

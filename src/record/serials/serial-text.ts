@@ -10,19 +10,19 @@ import type { SerialEntry } from './serial-index.ts'
  *     …
  *     sha256 HEX (of all before)
  *
- * `open` in place of `clean`: every zone may have been served with up to `UNSAVED_MAX` serials more than
- * the file says.
+ * `open` instead of `clean` means that every zone may have been served with up to `UNSAVED_MAX`
+ * serials above those in the file.
  */
 const MAGIC = 'sextant serials '
 const VERSION = '1'
-/** Most changes of a zone that an open file may know nothing of. */
+/** Maximum number of changes per zone that an open file may lack. */
 export const UNSAVED_MAX = 1000
-/** In place of a digest that can't be relied on: no content has it. */
+/** Replaces a digest that is not reliable; no content has it. */
 export const UNKNOWN_DIGEST = '?'
 
 export type SerialFileState = 'clean' | 'open'
 
-/** Why a file is refused; a foreign one is somebody else's and must not be written. */
+/** Why a file is refused. A foreign file belongs to another program and must not be overwritten. */
 export interface RefusedSerials {
   readonly kind: 'refused'
   readonly reason: string
@@ -35,10 +35,13 @@ export function printSerials(state: SerialFileState, entries: readonly SerialEnt
   return `${text}sha256 ${digestOf(text)}\n`
 }
 
-/** The entries of a file; those of an open one are raised to what may have been served at most. */
+/**
+ * Reads the entries of a file. Serials of an open file are raised to the highest that may have been
+ * served.
+ */
 export function scanSerials(text: string): readonly SerialEntry[] | RefusedSerials {
   if (text === '') return refuse('it is empty', false)
-  // A torn beginning of our own is ours.
+  // An incomplete first line of this format is not foreign.
   if (!text.startsWith(MAGIC) && !MAGIC.startsWith(text))
     return refuse('it holds something else', true)
   const [header = ''] = text.slice(MAGIC.length).split('\n', 1)

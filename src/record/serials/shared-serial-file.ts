@@ -4,8 +4,8 @@ import { SerialFile, type SerialFileOptions } from './serial-file.ts'
 const files = new RefCounted<SerialFile>((file) => file.close())
 
 /**
- * The serials file at `options.path`, opened: one for all blocks that name it, and for both instances
- * of a reload. The returned function gives it back; the last one to do so closes it.
+ * Opens the serials file at `options.path`. All blocks that name it share it, and so do both
+ * instances at a reload. The returned function releases it; the last release closes it.
  */
 export function acquireSerialFile(options: SerialFileOptions): {
   readonly file: SerialFile

@@ -1,21 +1,21 @@
 import { type GeoCode, scanGeoCode } from '../../geo/code.ts'
 
-/** What a snapshot file says beside its zone image (its `facts`, as JSON). */
+/** The metadata of a snapshot file beside its zone image (its `facts`, as JSON). */
 export interface SnapshotFacts {
-  /** Digest of the options that shaped the zones. No white space. */
+  /** Digest of the options that affect the zones. No white space. */
   readonly options: string
-  /** Wall clock at which the content was as it is. */
+  /** Wall clock at which the content was current, in milliseconds since the epoch. */
   readonly takenMs: number
-  /** The codes of each policy, by the number that steering words name it by; empty = none do. */
+  /** The codes of each policy, by its number in the encoded steering; empty = unused. */
   readonly policies: readonly (readonly GeoCode[])[]
   readonly zones: readonly ZoneFacts[]
 }
 
-/** What a zone was served as. */
+/** The content that a zone was served with. */
 export interface ZoneFacts {
   /** Presentation form, lower case. */
   readonly zone: string
-  /** Of the content: see `SerialIndex`. No white space. */
+  /** Digest of the content: see `SerialIndex`. No white space. */
   readonly digest: string
   /** 1..2^32-1. */
   readonly serial: number
@@ -26,7 +26,7 @@ export function printFacts(facts: SnapshotFacts): string {
   return JSON.stringify({ ...facts, policies })
 }
 
-/** Undefined where the text is none of `printFacts`. */
+/** Undefined = the text is not in the format of `printFacts`. */
 export function scanFacts(text: string): SnapshotFacts | undefined {
   let json: unknown
   try {
@@ -51,7 +51,7 @@ export function scanFacts(text: string): SnapshotFacts | undefined {
   return { options, takenMs, policies: known, zones: named }
 }
 
-/** Beyond it there are no dates (ECMA-262, 21.4.1.1). */
+/** Largest date (ECMA-262, 21.4.1.1). */
 const DATE_MS_MAX = 8.64e15
 
 function scanZone(json: unknown): ZoneFacts | undefined {

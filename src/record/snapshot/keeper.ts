@@ -4,27 +4,27 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { SnapshotJob } from '../../zone/snapshot/write.ts'
 import type { SnapshotWriter } from '../../zone/snapshot/write-in-thread.ts'
 
-/** Changes seldom come alone. */
+/** Delay after a change, because changes often come in groups. */
 const SETTLE_MS = 1000
 
 export interface KeeperOptions {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
-  /** From the beginning of one write to that of the next, at least. */
+  /** Minimum time between the starts of two writes. */
   readonly intervalMs: number
-  /** What is published just now; undefined while something else is about to be. */
+  /** Returns the published content; undefined = a new version is about to be published. */
   readonly capture: () => Omit<SnapshotJob, 'path'> | undefined
   readonly write: SnapshotWriter
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
-  /** Version of the image that the file has already. */
+  /** Version of the image that is already in the file. */
   readonly writtenVersion: number | undefined
 }
 
-/** What the keepers of one file share: a reload has two of them for a moment. */
+/** State that the keepers of one file share. During a reload a file has two keepers. */
 interface Place {
-  /** The last one writes. */
+  /** Only the last keeper writes. */
   readonly keepers: SnapshotKeeper[]
   writing: Promise<void>
 }
@@ -32,8 +32,8 @@ interface Place {
 const places = new Map<string, Place>()
 
 /**
- * Keeps a snapshot file up with the zones of one block: soon after a change, but no more often than the
- * interval allows, and at an orderly stop. Another thread does the work.
+ * Keeps a snapshot file up to date with the zones of one block. It writes soon after a change, at
+ * most once per interval, and at an orderly stop. Another thread does the work.
  */
 export class SnapshotKeeper {
   readonly #options: KeeperOptions
@@ -45,9 +45,12 @@ export class SnapshotKeeper {
   #isClosed = false
   #startedMs = Number.NEGATIVE_INFINITY
   #cancelTimer: (() => void) | undefined
-  /** Wall clock at which what is in the file was so; 0 = nothing was written. */
+  /**
+   * Wall clock of the content in the file, in milliseconds since the epoch; 0 = nothing was
+   * written.
+   */
   writtenMs = 0
-  /** Of the file; 0 = nothing was written. */
+  /** Size of the file; 0 = nothing was written. */
   octets = 0
 
   constructor(options: KeeperOptions) {
@@ -59,18 +62,18 @@ export class SnapshotKeeper {
     this.#place = place
   }
 
-  /** Why the last write failed, for the ready page; '' = it did not. */
+  /** Why the last write failed, for the ready page; '' = it succeeded. */
   note(): string {
     return this.#fault
   }
 
-  /** Notes that something else was published. */
+  /** Notes that new content was published. */
   noteChange(): void {
     this.#isChanged = true
     this.#schedule()
   }
 
-  /** Writes what the file does not have yet, without waiting for the interval to pass. */
+  /** Writes pending changes without waiting for the interval. */
   async finish(): Promise<void> {
     await this.#place.writing
     this.#cancelTimer?.()
@@ -78,7 +81,7 @@ export class SnapshotKeeper {
     if (this.#isChanged) await this.#write()
   }
 
-  /** Ends the schedule; resolves once no write is under way. */
+  /** Stops the schedule; resolves once no write is in progress. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelTimer?.()
@@ -86,7 +89,7 @@ export class SnapshotKeeper {
     const wasOwner = this.#isOwner
     keepers.splice(keepers.indexOf(this), 1)
     if (keepers.length === 0) places.delete(this.#options.path)
-    // What a reload that failed has written says of other options.
+    // A failed reload may have written a file for other options.
     else if (wasOwner) keepers.at(-1)!.#writeAgain()
     await this.#place.writing
   }

@@ -12,7 +12,7 @@ import {
 } from '../../zone/snapshot/read.ts'
 import { type SnapshotFacts, scanFacts } from './facts.ts'
 
-/** Zones as an earlier process left them. */
+/** Zones of an earlier process. */
 export interface LoadedSnapshot {
   readonly kind: 'loaded'
   readonly image: ZoneImage
@@ -20,8 +20,8 @@ export interface LoadedSnapshot {
 }
 
 /**
- * Loads the snapshot at `path`, if it was made with the same `options` (a digest); undefined where
- * there is none. Whatever the file is, this does not throw, and what it returns can be served.
+ * Loads the snapshot at `path` if it was made with the same `options` (a digest); undefined = no
+ * such snapshot. Never throws, whatever the file contains. The result is valid to serve.
  */
 export function loadSnapshot(
   path: string,
@@ -41,12 +41,12 @@ export function loadSnapshot(
   if ('kind' in restored) return restored
   const image = new ZoneImage({}, restored)
   if (!holdsZones(image, facts)) return refuse('it is damaged: its zones are not those it names')
-  // Codes that no record has any more would make the scope of answers finer for ever.
+  // Codes that no record uses any more would permanently make the scope of answers too fine.
   const policies = facts.policies.map((codes, number) => (used.has(number) ? codes : []))
   return { kind: 'loaded', image, facts: { ...facts, policies } }
 }
 
-/** True if the image has the zones that the facts name, and no other, each with its SOA. */
+/** True if the image has exactly the zones in the facts, each with its SOA. */
 function holdsZones(image: ZoneImage, { zones }: SnapshotFacts): boolean {
   const reader = image.reader()
   const isThere = zones.every(({ zone }) => {

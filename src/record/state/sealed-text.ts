@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto'
 
 /**
- * The text of a file in which something is kept over a restart:
+ * The text of a file that stores data over a restart:
  *
  *     sextant WHAT VERSION
  *     …
  *     sha256 HEX (of all before)
  */
 export interface SealedForm {
-  /** One word: `probes`. */
+  /** One word, such as `probes`. */
   readonly what: string
   readonly version: string
 }
 
-/** Why a file is refused; a foreign one is somebody else's and must not be written. */
+/** Why a file is refused. A foreign file belongs to another program and must not be overwritten. */
 export interface RefusedText {
   readonly kind: 'refused'
   readonly reason: string
@@ -22,7 +22,10 @@ export interface RefusedText {
 
 const SEAL = 'sha256 '
 
-/** The text of such a file in pieces. `lines`: each with its end; several in one piece are fine. */
+/**
+ * Returns the text of such a file in pieces. `lines`: each with its newline; a piece may have
+ * several lines.
+ */
 export function* sealText(
   { what, version }: SealedForm,
   lines: Iterable<string>,
@@ -38,11 +41,11 @@ export function* sealText(
   yield `${SEAL}${hash.digest('hex')}\n`
 }
 
-/** The lines between the first and the last of a file that is whole, without their ends. */
+/** Returns the lines between the first and the last of an intact file, without their newlines. */
 export function openText(text: string, { what, version }: SealedForm): RefusedText | string[] {
   const magic = `sextant ${what} `
   if (text === '') return refuse('it is empty', false)
-  // A torn beginning of our own is ours.
+  // An incomplete first line of this format is not foreign.
   if (!text.startsWith(magic) && !magic.startsWith(text)) {
     return refuse('it holds something else', true)
   }

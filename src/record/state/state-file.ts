@@ -10,49 +10,52 @@ import { isSystemError } from '../manifests/directory.ts'
 import { NextFile, stampOf } from '../serials/replace-file.ts'
 import { openText, type RefusedText, refuse, type SealedForm, sealText } from './sealed-text.ts'
 
-/** From a change to the write: many come at once. */
+/** Delay from a change to the write, because changes often come in groups. */
 const WRITE_MS = 1000
 const RETRY_MS = 10_000
-/** Tries of a write that another process gets in the way of. */
+/** Maximum number of attempts if another process writes at the same time. */
 const TRIES_MAX = 8
-/** The next write waits that many times as long as the last one took: what is large is written seldom. */
+/**
+ * The next write waits this many times the duration of the last one, so that large files are
+ * written rarely.
+ */
 const REST_FACTOR = 4
 
-/** A kind of file with something that is to outlast a restart. */
+/** A kind of file that stores data over a restart. */
 export interface StateKind<T> extends SealedForm {
-  /** Larger files are none of ours. */
+  /** Larger files are refused. */
   readonly octetsMax: number
   /** Permissions of the file. */
   readonly mode: number
-  /** From the end of one write to the next, at least. */
+  /** Minimum time from the end of one write to the next. */
   readonly gapMs: number
-  /** True: what is written may be large, and is written bit by bit, while others run in between. */
+  /** True: the file may be large. It is written in slices, so that other work runs in between. */
   readonly isLarge: boolean
-  /** `probe states`. */
+  /** Such as `probe states`. */
   readonly contents: string
-  /** `what probes find`. */
+  /** Such as `what probes find`. */
   readonly subject: string
-  /** What a start without the file means, for the log. */
+  /** The effect of starting without the file, for the log. */
   readonly loss: string
-  /** Reads what `print` wrote; undefined = a line is none of such a file. */
+  /** Reads the output of `print`; undefined = a line has another format. */
   readonly scan: (lines: readonly string[]) => T | RefusedText | undefined
 }
 
 export interface StateFileOptions<T> {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
   readonly kind: StateKind<T>
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
-  /** What is to be kept, in lines. */
+  /** Returns the data to store, in lines. */
   readonly print: () => Iterable<string>
 }
 
 /**
- * Keeps something over a restart. Whenever the process dies, the file is the old one or the new
- * one. While a new process takes over from an old one both write it, and the last one to do so wins:
- * both know the same.
+ * Stores data over a restart. If the process dies at any time, the file is the old or the new
+ * version. While a new process replaces an old one, both write the file, and the last write wins.
+ * That is safe, because both have the same data.
  */
 export class StateFile<T> {
   readonly #options: StateFileOptions<T>
@@ -63,18 +66,18 @@ export class StateFile<T> {
   #endedMs = Number.NEGATIVE_INFINITY
   #restMs = 0
   #cancelTimer: (() => void) | undefined
-  /** Why it can't be kept just now; '' = it is. */
+  /** Why the data can't be stored now; '' = it is stored. */
   fault = ''
-  /** Monotonic clock when it was written last; -Infinity = not yet. */
+  /** Monotonic clock of the last write; -Infinity = not written yet. */
   writtenMs = Number.NEGATIVE_INFINITY
-  /** Of the file; 0 = nothing was written. */
+  /** Size of the file; 0 = nothing was written. */
   octets = 0
 
   constructor(options: StateFileOptions<T>) {
     this.#options = options
   }
 
-  /** What an earlier process left. A file that is no good is told of, and done without. */
+  /** Returns the data of an earlier process. An invalid file is logged and ignored. */
   open(): T | undefined {
     const { path, kind, log } = this.#options
     const found = readState(path, kind)
@@ -85,7 +88,7 @@ export class StateFile<T> {
     return undefined
   }
 
-  /** Notes that something changed: it is on the disk soon. */
+  /** Notes a change, which is written soon. */
   noteChange(): void {
     this.#isDirty = true
     const { clock, kind } = this.#options
@@ -93,7 +96,7 @@ export class StateFile<T> {
     this.#writeLater(Math.max(WRITE_MS, Math.max(kind.gapMs, this.#restMs) - sinceMs))
   }
 
-  /** Leaves the file complete. */
+  /** Writes the complete file and stops. */
   close(): void {
     this.#isClosed = true
     this.#cancelTimer?.()
@@ -147,7 +150,7 @@ export class StateFile<T> {
     this.#writeLater(RETRY_MS)
   }
 
-  /** Returns why it can't be done; '' = done. */
+  /** Returns why the write failed; '' = it succeeded. */
   #tryToWrite(): string {
     const { path, kind } = this.#options
     return named(() => {
@@ -166,7 +169,7 @@ export class StateFile<T> {
     })
   }
 
-  /** As `#tryToWrite`; where it is closed meanwhile, that has written it. */
+  /** As `#tryToWrite`, in slices. If the file is closed meanwhile, `close` has written it. */
   async #tryInSlices(): Promise<string> {
     const { path, kind, clock } = this.#options
     let next: NextFile | undefined
@@ -206,7 +209,7 @@ export class StateFile<T> {
 
 const syncLater = promisify(fsync)
 
-/** What a system error says, in place of the error. */
+/** Returns the text of a system error instead of throwing it. */
 function named(work: () => string): string {
   try {
     return work()
@@ -216,7 +219,7 @@ function named(work: () => string): string {
   }
 }
 
-/** Why the file could not be used or kept; '' = nothing speaks against it. For `sextant check`. */
+/** Returns why the file can't be used or written; '' = it can. For `sextant check`. */
 export function checkStateFile<T>(path: string, kind: StateKind<T>): string {
   const found = readState(path, kind)
   if (found !== undefined) return isRefused(found) ? printRefused(path, kind, found) : ''
@@ -224,7 +227,7 @@ export function checkStateFile<T>(path: string, kind: StateKind<T>): string {
   return directory?.isDirectory() === true ? '' : `${dirname(path)} is no directory`
 }
 
-/** Undefined where there is no such file yet. */
+/** Undefined = the file does not exist yet. */
 function readState<T>(path: string, kind: StateKind<T>): T | RefusedText | undefined {
   try {
     const stats = lstatSync(path)

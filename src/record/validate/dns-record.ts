@@ -39,35 +39,41 @@ type Mapping = { readonly [key: string]: YamlValue }
 const TYPE_LABEL = 'kuadrant.io/type'
 const AUTHORITATIVE_LABEL = 'kuadrant.io/authoritative-record'
 const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
-/** The pattern of the CustomResourceDefinition. */
+/** The pattern in the CustomResourceDefinition. */
 const ROOT_HOST = /^(?:[\w\-.~:/?#[\]@!$&'()*+,;=]+)\.(?:[\w\-.~:/?#[\]@!$&'()*+,;=]+)$/
-/** Nearly every root host, at a fraction of the time. */
+/** Matches nearly every root host in a fraction of the time. */
 const PLAIN_HOST = /^[\w*][\w.*-]*\w$/
 const ROOT_HOST_CHARACTERS_MAX = 255
 /** Zone of the gateway-local form. */
 const KDRNT = 'kdrnt'
 
-/** An endpoint that stands by itself. */
+/** Place of an endpoint that is validated by itself. */
 const ENDPOINT = new FieldPlace('')
 
-/** What the endpoints of one record are checked against. */
+/** Data of the record that its endpoints are validated against. */
 interface Scope {
   readonly rootHost: Uint8Array
   readonly rootHostText: string
-  /** Already in gateway-local form: metadata names beside the root host, strings as targets. */
+  /**
+   * The record is already in gateway-local form: metadata names beside the root host, strings as
+   * targets.
+   */
   readonly isLocalForm: boolean
-  /** Where operators put together the endpoints of several owners, and note whose they are. */
+  /**
+   * The record contains endpoints of several owners, which operators merged, and notes of their
+   * owners.
+   */
   readonly isAuthoritative: boolean
 }
 
 const ORDINARY = { isLocalForm: false, isAuthoritative: false }
 
-/** True for the labels of a record that holds the endpoints of several owners. */
+/** True if the labels mark a record that contains the endpoints of several owners. */
 export function isAuthoritativeLabel(labels: Mapping): boolean {
   return field(labels, AUTHORITATIVE_LABEL) === 'true'
 }
 
-/** Checks a DNSRecord. Throws RefusedError at its first fault. */
+/** Validates a DNSRecord. Throws RefusedError at its first fault. */
 export function validateDnsRecord(
   resource: Mapping,
   identity: { readonly namespace: string; readonly name: string },
@@ -84,7 +90,7 @@ export function validateDnsRecord(
   const scope: Scope = { rootHost, rootHostText, isLocalForm, isAuthoritative }
   const isAggregate = isAuthoritative || field(labels, TYPE_LABEL) === 'merged'
   const endpointsMax = isLocalForm || isAggregate ? DERIVED_ENDPOINTS_MAX : ENDPOINTS_MAX
-  // Each by name: properties after a spread cost a microsecond apiece.
+  // Fields are listed by name, because each property after a spread costs a microsecond.
   return {
     namespace: identity.namespace,
     name: identity.name,
@@ -94,14 +100,15 @@ export function validateDnsRecord(
     isAggregate,
     createdSeconds: scanCreated(metadata),
     endpoints: scanEndpoints(spec, scope, endpointsMax),
-    // Those that an operator derived leave it to the record that they are derived from.
+    // Derived records have no check of their own; the original record has it.
     healthCheck: isLocalForm || isAggregate ? undefined : scanRecordCheck(spec, rootHostText),
   }
 }
 
 /**
- * Checks one endpoint by itself, as one of a record with that root host. `rootHost`: a name, with or
- * without a leading `*.`. Never throws on bad input: the problem's path is from the endpoint on.
+ * Validates one endpoint as part of a record with that root host. `rootHost`: a name, with or
+ * without a leading `*.`. Never throws on bad input; the path of the problem starts at the
+ * endpoint.
  */
 export function validateEndpoint(
   endpoint: Mapping,
@@ -117,8 +124,9 @@ export function validateEndpoint(
 }
 
 /**
- * Of a wildcard host nobody knows which name to ask for, so only TCP can be checked. Certificates are not
- * verified, as is upstream's default: the check has no field to say so, and is of the gateway, not of its clients.
+ * Reads the record's health check. For a wildcard host only TCP is possible, because the request
+ * needs a definite name. Certificates are not verified, as is upstream's default. The check has no
+ * field for it, and it tests the gateway, not its clients.
  */
 function scanRecordCheck(spec: Mapping, rootHost: string): HealthCheck | undefined {
   if (field(spec, 'healthCheck') === undefined) return undefined
@@ -211,7 +219,7 @@ function scanOwner(text: string, place: FieldPlace, scope: Scope): Uint8Array {
   const owner = scanHost(text)
   if (owner === undefined)
     throw new RefusedError(place.at('dnsName'), `dnsName ${quote(text)} is not a domain name`)
-  // Label by label: a bare suffix check would let badk.example.com into k.example.com.
+  // Compares whole labels: a text suffix would accept badk.example.com in k.example.com.
   const bound = scope.isLocalForm ? scanHost(KDRNT)! : scope.rootHost
   if (!isSubdomain(owner, bound)) {
     throw new RefusedError(
@@ -250,7 +258,8 @@ function scanTargets(
   const list = place.at('targets')
   const dnsName = stringField(endpoint, 'dnsName', place)
   const given = sequenceField(endpoint, 'targets', place)
-  // The CNAMEs of several owners are one with several targets there, and the first has always been served.
+  // Operators merge the CNAMEs of several owners into one endpoint with several targets. The first
+  // target has always been served.
   const targets = type === RRType.CNAME && scope.isAuthoritative ? given.slice(0, 1) : given
   if (targets.length === 0) throw new RefusedError(list, `endpoint ${dnsName} has no targets`)
   if (targets.length > TARGETS_MAX) {
@@ -266,14 +275,14 @@ function scanTargets(
     if (typeof scanned !== 'string') return scanned
     throw new RefusedError(list.at(index), `endpoint ${dnsName} target ${quote(target)} ${scanned}`)
   })
-  // The 2025 operator wrote the strings of one metadata record as targets.
+  // The 2025 operator wrote the strings of one metadata record as separate targets.
   if (!scope.isLocalForm || type !== RRType.TXT) return rdata
   const joined = joinStrings(rdata)
   if (joined.length <= RDATA_OCTETS_MAX) return [joined]
   throw new RefusedError(list, `endpoint ${dnsName} has more strings than a record can hold`)
 }
 
-/** TXT rdata is a row of strings, so joining records joins their octets. */
+/** Joins TXT rdata. It is a sequence of strings, so the octets are concatenated. */
 function joinStrings(rdata: readonly Uint8Array[]): Uint8Array {
   return new Uint8Array(Buffer.concat(rdata))
 }

@@ -3,7 +3,7 @@ import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
-/** A field of a resource: cheap to make, since nearly none is ever printed. */
+/** A field of a resource. Cheap to create, because nearly none is printed. */
 export class FieldPlace {
   readonly #parent: FieldPlace | undefined
   readonly #step: string | number
@@ -22,13 +22,13 @@ export class FieldPlace {
   }
 }
 
-/** The resource itself and the parts that every resource has. */
+/** Place of the resource itself and of the parts that every resource has. */
 export const RESOURCE: FieldPlace = new FieldPlace('')
 export const METADATA: FieldPlace = RESOURCE.at('metadata')
 export const LABELS: FieldPlace = METADATA.at('labels')
 export const SPEC: FieldPlace = RESOURCE.at('spec')
 
-/** Stops the validation of one resource at its first fault; caught in `validateResource`. */
+/** Ends the validation of one resource at its first fault; caught in `validateResource`. */
 export class RefusedError extends Error {
   readonly problem: FieldProblem
 
@@ -42,12 +42,15 @@ export class RefusedError extends Error {
 const NO_FIELDS: Mapping = {}
 const NO_ITEMS: readonly YamlValue[] = []
 
-/** A field of a mapping; undefined where there is none or it is null. `name`: none that objects have. */
+/**
+ * A field of a mapping; undefined = missing or null. `name`: not a property name that all objects
+ * have.
+ */
 export function field(parent: Mapping, name: string): YamlValue | undefined {
   return parent[name] ?? undefined
 }
 
-/** A mapping, empty where the field is absent. `place`: of `parent`. */
+/** A mapping; empty = the field is missing. `place`: place of `parent`. */
 export function mappingField(parent: Mapping, name: string, place: FieldPlace): Mapping {
   const value = field(parent, name)
   if (value === undefined) return NO_FIELDS
@@ -55,7 +58,7 @@ export function mappingField(parent: Mapping, name: string, place: FieldPlace): 
   return value
 }
 
-/** A sequence, empty where the field is absent. */
+/** A sequence; empty = the field is missing. */
 export function sequenceField(
   parent: Mapping,
   name: string,
@@ -67,7 +70,7 @@ export function sequenceField(
   return value
 }
 
-/** A string, '' where the field is absent. */
+/** A string; '' = the field is missing. */
 export function stringField(parent: Mapping, name: string, place: FieldPlace): string {
   const value = field(parent, name)
   if (value === undefined) return ''
@@ -76,8 +79,8 @@ export function stringField(parent: Mapping, name: string, place: FieldPlace): s
 }
 
 /**
- * The text of a string, number or boolean, '' where the field is absent. Never of anything else: lists
- * nest as deep as their file, and a mapping may have a `toString` of its own.
+ * The text of a string, number or boolean; '' = the field is missing. Other values are refused:
+ * lists may nest deeply, and a mapping may have its own `toString`.
  */
 export function scalarField(parent: Mapping, name: string, place: FieldPlace): string {
   const value = field(parent, name)
@@ -91,7 +94,7 @@ export function isMapping(value: YamlValue | undefined): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Operator's text for a message: quoted, cut, on one line. */
+/** Prepares an operator's text for a message: quoted, truncated, on one line. */
 export function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
 }

@@ -7,14 +7,15 @@ import { validateResource } from './resource.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
-/** Where a record's own root host can't be used to check the rest of it with. */
+/** Replaces a record's root host that is invalid, so that the rest can be validated. */
 const ROOT_HOST = 'sound.example'
 const ENDPOINT_FIELDS = ['dnsName', 'setIdentifier', 'recordTTL', 'providerSpecific']
 const LOCAL_ZONE = /^kdrnt\.?$/i
 
 /**
- * What else is wrong with a record that is refused for `first`, by field: each part of it is put into a
- * record that is sound otherwise. For `sextant check`; serving needs one reason only.
+ * Returns the other faults of a record that is refused for `first`, by field. Each part of the
+ * record is validated in an otherwise valid record. For `sextant check`; serving needs one reason
+ * only.
  */
 export function findFurtherFaults(resource: YamlValue, first: FieldProblem): FieldProblem[] {
   const found = new Map([[first.path.join('/'), first]])
@@ -32,7 +33,7 @@ function checkParts(resource: Mapping, add: (problem: FieldProblem | undefined) 
   const whole = spec
   const { endpoints } = whole
   const { name, namespace, labels } = metadata
-  // Records in gateway-local form have rules of their own, and are made by programs.
+  // Records in gateway-local form follow other rules, and programs write them.
   if (isMapping(labels) && hasLocalZone(labels)) return
   const isAuthoritative = isMapping(labels) && isAuthoritativeLabel(labels)
   const empty = { ...resource, spec: { ...whole, endpoints: [] } }
@@ -53,7 +54,7 @@ function checkParts(resource: Mapping, add: (problem: FieldProblem | undefined) 
       })
       add({ path, message: found.message })
     }
-    // A bad root host makes every name look as if it were outside.
+    // With an invalid root host, every name would appear to be outside of it.
     if (problem === undefined) check(endpoint)
     if (isMapping(endpoint)) checkFields(endpoint, String(rootHost), problem === undefined, check)
   }
@@ -71,7 +72,7 @@ function checkFields(
     check({ ...sound, [field]: endpoint[field]! })
   }
   const { recordType, targets } = endpoint
-  // What a type allows is a matter of the targets.
+  // The type decides which targets are valid, so without a type they are not checked.
   if (!Array.isArray(targets) || recordType === undefined) return
   for (const [index, target] of targets.entries()) {
     check({ ...sound, recordType, targets: [target] }, index)

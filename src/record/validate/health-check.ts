@@ -14,11 +14,11 @@ import { type FieldPlace, field, mappingField, quote, RefusedError, stringField 
 
 type Mapping = { readonly [key: string]: YamlValue }
 
-/** As the CustomResourceDefinition, but short paths such as `/` are taken too. */
+/** The pattern in the CustomResourceDefinition, extended to short paths such as `/`. */
 const PATH = /^[/?][\w\-.~:/?#[\]@!$&'()*+,;=%]*$/
 const SECRET_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 
-/** Reads how to probe. `place`: of `spec`. Throws RefusedError at the first fault. */
+/** Reads a health check. `place`: place of `spec`. Throws RefusedError at the first fault. */
 export function scanHealthCheck(spec: Mapping, place: FieldPlace): HealthCheck {
   const defaults = HEALTH_CHECK_DEFAULTS
   return {

@@ -15,8 +15,8 @@ const ENDPOINT_FIELDS: ReadonlySet<string> = new Set([
 const PROPERTIES: readonly string[] = ['weight', 'geo-code', 'default']
 
 /**
- * What a DNSRecord says in vain: fields and properties of its endpoints that nothing here reads. That
- * is no fault, since other providers read others, but it may be a slip. `record` is a valid one.
+ * Finds fields and properties of a DNSRecord's endpoints that this server does not read. Other
+ * providers may read them, so that is no fault, but it may be a mistake. `record`: a valid one.
  */
 export function findIgnored(record: YamlValue): FieldProblem[] {
   const spec = isMapping(record) ? record.spec : undefined
@@ -48,7 +48,7 @@ function findInEndpoint(
   return found
 }
 
-/** Why a property has no effect; '' = it has. `seen`: names of the properties in front of it. */
+/** Returns why a property has no effect; '' = it has. `seen`: names of the properties before it. */
 function judge(name: string, value: string, seen: Set<string>): string {
   if (!PROPERTIES.includes(name)) {
     return `property ${quote(name)} is none of ${PROPERTIES.join(', ')}: it is ignored`

@@ -7,19 +7,25 @@ import {
 } from '../../dns/name/name.ts'
 import { printLatin1 } from '../latin1.ts'
 
-/** Printable ASCII without spaces and backslashes: what host names, wildcards and `_service` need. */
+/**
+ * Printable ASCII without spaces and backslashes: enough for host names, wildcards and `_service`.
+ */
 const NAME_TEXT = /^[!-[\]-~]+$/
 const DOT = 0x2e
 
-/** What each character of a usual name becomes: letters, digits, `-`, `_` and `*`; 0 = another one. */
+/**
+ * Lower-case form of each usual character: letters, digits, `-`, `_` and `*`; 0 = any other
+ * character.
+ */
 const USUAL = new Uint8Array(128)
 for (const c of '0123456789abcdefghijklmnopqrstuvwxyz-_*') {
   USUAL[c.toUpperCase().charCodeAt(0)] = USUAL[c.charCodeAt(0)] = c.charCodeAt(0)
 }
 
 /**
- * A name of a DNSRecord in lower-case wire form, always absolute, with or without its final dot;
- * undefined if it is none. Not to be changed: it may be another's as well. Escapes and characters beyond ASCII are not taken: IDNs come as punycode.
+ * Returns a name of a DNSRecord in lower-case wire form, always absolute, with or without its final
+ * dot; undefined = invalid. The caller must not modify the result, because it may be shared.
+ * Escapes and non-ASCII characters are invalid: IDNs are written in punycode.
  */
 export function scanHost(text: string): Uint8Array | undefined {
   if (text === lastText) return lastName
@@ -29,7 +35,7 @@ export function scanHost(text: string): Uint8Array | undefined {
   return name
 }
 
-/** The name that was scanned last: a record has the same few in every endpoint. */
+/** The last scanned name, because a record has the same few names in every endpoint. */
 let lastText = ''
 let lastName: Uint8Array | undefined
 
@@ -41,7 +47,7 @@ function scanAnyHost(text: string): Uint8Array | undefined {
   return name === undefined ? undefined : lowerName(name)
 }
 
-/** Nearly every name, in one pass; undefined where a closer look is needed. */
+/** Scans most names in one pass; undefined = the full scan is needed. */
 function scanUsual(text: string): Uint8Array | undefined {
   const end = text.charCodeAt(text.length - 1) === DOT ? text.length - 1 : text.length
   if (end === 0 || end + 2 > NAME_OCTETS_MAX) return undefined
@@ -72,7 +78,7 @@ export function isWildcard(name: Uint8Array): boolean {
   return name[0] === 1 && name[1] === 0x2a
 }
 
-/** Map key of a name that is in lower case already. */
+/** Map key of a lower-case name. */
 export function lowerNameKey(name: Uint8Array): string {
   return printLatin1(name)
 }

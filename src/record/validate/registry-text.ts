@@ -1,16 +1,19 @@
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 import { isMapping } from './fields.ts'
 
-/** `kuadrant-<hash of the owner>-<type>-<name>`; without the hash before v0.12 of the operator. */
+/**
+ * `kuadrant-<hash of the owner>-<type>-<name>`; versions of the operator before v0.12 omit the
+ * hash.
+ */
 const REGISTRY_NAME =
   /^kuadrant-(?:[0-9a-z]{8}-)?(?:a|aaaa|cname|ns|txt|mx|srv|caa|ptr|naptr|https|svcb)-/i
-/** In quotes or not. */
+/** With or without quotes. */
 const REGISTRY_VALUE = /^"?(?:\\")?heritage=external-dns(?:[,"\\]|$)/
 
 /**
- * True for an endpoint that notes who owns others: a matter of the operators that keep it in the same
- * record, and none of the public's. Name and value must both say so. Its name need not be fit for
- * the DNS: the prefix may make its first label longer than one can be.
+ * True for an endpoint that records the owner of other endpoints. Operators use it in their record,
+ * and it is not public. Name and value must both match. Its name may be invalid in the DNS, because
+ * the prefix may make its first label too long.
  */
 export function isRegistryText(endpoint: YamlValue): boolean {
   if (!isMapping(endpoint) || endpoint.recordType !== 'TXT') return false

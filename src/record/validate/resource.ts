@@ -29,14 +29,14 @@ type Mapping = { readonly [key: string]: YamlValue }
 const PROBE_OWNER_LABEL = 'kuadrant.io/health-probes-owner'
 const KINDS = ['DNSRecord', 'DNSHealthCheckProbe'] as const
 const DEFAULT_NAMESPACE = 'default'
-/** RFC 1123 names, as Kubernetes has them. */
+/** RFC 1123 names, as in Kubernetes. */
 const RESOURCE_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 const OTHER: Resource = { kind: 'other' }
 
 /**
- * Reads one resource of a manifest. Kinds of others are passed over, and so are empty documents and what
- * has a deletionTimestamp: its owner wants it gone. Never throws on bad input.
+ * Reads one resource of a manifest. Ignores other kinds, empty documents, and resources with a
+ * deletionTimestamp, whose owner wants them removed. Never throws on bad input.
  */
 export function validateResource(value: YamlValue): Resource {
   if (value === null) return OTHER
@@ -73,26 +73,32 @@ export function validateResource(value: YamlValue): Resource {
   }
 }
 
-/** The kind of ours that is meant: one in other letters would be passed over in silence. */
+/**
+ * Returns the kind that is meant. A kind in other letter case is refused; otherwise it would be
+ * ignored silently.
+ */
 function findKind(kind: YamlValue | undefined): (typeof KINDS)[number] | undefined {
   if (typeof kind !== 'string') return undefined
   return KINDS.find((ours) => ours === kind || ours.toLowerCase() === kind.toLowerCase())
 }
 
-/** Others have a DNSRecord too. One that says no group is taken for ours, and refused. */
+/**
+ * Other API groups have a DNSRecord too. A DNSRecord without a group counts as Kuadrant's, and is
+ * refused.
+ */
 function isOfAnotherGroup(apiVersion: YamlValue): boolean {
   if (typeof apiVersion !== 'string') return false
   return apiVersion !== API_GROUP && !apiVersion.startsWith(`${API_GROUP}/`)
 }
 
-/** The resources in one document: itself, or the items of a list. */
+/** Returns the resources in one document: the document itself, or the items of a list. */
 export function itemsOf(document: YamlValue): readonly YamlValue[] {
   if (!isMapping(document)) return [document]
   const { items } = document
   return isList(document) && Array.isArray(items) ? items : [document]
 }
 
-/** True for a list of resources: what its `items` holds is meant, if that is an array. */
+/** True for a list of resources. Its `items` are the resources if that is an array. */
 export function isList({ kind }: Mapping): boolean {
   return typeof kind === 'string' && kind.endsWith('List')
 }
@@ -134,12 +140,14 @@ function validateProbe(
     address: address.toLowerCase().replace(/\.$/, ''),
     isDown: healthy === false,
     hostname: hostname.toLowerCase().replace(/\.$/, ''),
-    // Whoever has found out already need not tell us how.
+    // A probe with a status needs no settings.
     check: healthy === undefined ? scanHealthCheck(spec, SPEC) : undefined,
   }
 }
 
-/** The owner reference where there is one: the label holds a hash where the name is too long for it. */
+/**
+ * Returns the name in the owner reference if it exists. For a long name, the label has a hash only.
+ */
 function scanProbeOwner(metadata: Mapping): string {
   const references = sequenceField(metadata, 'ownerReferences', METADATA)
   const owner = references.find((r) => isMapping(r) && r.kind === 'DNSRecord')

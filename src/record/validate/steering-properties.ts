@@ -13,7 +13,7 @@ import {
   stringField,
 } from './fields.ts'
 
-/** What the providerSpecific list of an endpoint says about choosing it. */
+/** The steering fields in the providerSpecific list of an endpoint. */
 export interface SteeringProperties {
   readonly weight: number | undefined
   readonly codes: readonly GeoCode[]
@@ -23,9 +23,9 @@ export interface SteeringProperties {
 const NONE: SteeringProperties = { weight: undefined, codes: [], isDefault: false }
 
 /**
- * Reads `weight`, `geo-code` (several entries or a comma list mean several codes; `*` = default) and
- * `default` (`true`). Other names belong to other providers and are passed over. An endpoint with a
- * geo code and the set identifier `default` is a default as well. Throws RefusedError.
+ * Reads `weight`, `geo-code` (several entries or a comma list mean several codes; `*` = default)
+ * and `default` (`true`). Other names belong to other providers and are ignored. An endpoint with a
+ * geo code and the set identifier `default` is a default too. Throws RefusedError.
  */
 export function scanSteeringProperties(
   endpoint: { readonly [key: string]: YamlValue },

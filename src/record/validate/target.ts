@@ -4,7 +4,7 @@ import { RdataError, scanRdata, splitFields } from '../../dns/rdata/index.ts'
 import { scanAddress, scanIPv4, scanIPv6 } from '../../dns/text/address.ts'
 import { scanHost } from './names.ts'
 
-/** Types that a DNSRecord may hold, by the word that it uses. */
+/** Types that a DNSRecord may have, by their name in the DNSRecord. */
 export const RECORD_TYPES: ReadonlyMap<string, number> = new Map([
   ['A', RRType.A],
   ['AAAA', RRType.AAAA],
@@ -20,18 +20,18 @@ export const RECORD_TYPES: ReadonlyMap<string, number> = new Map([
   ['SVCB', RRType.SVCB],
 ])
 
-/** A target of one string is cut into strings of this many octets (RFC 1035 section 3.3). */
+/** A target of one string is split into strings of this many octets (RFC 1035 section 3.3). */
 const STRING_OCTETS_MAX = 255
 /** Longest target, as written. */
 const TARGET_CHARACTERS_MAX = 8192
 export const RDATA_OCTETS_MAX = 65535
 
 /**
- * One external-dns target as wire rdata, or the reason why it is none.
+ * Returns one external-dns target as wire rdata, or the reason why it is invalid.
  *
  * - A, AAAA: an address. CNAME, NS, PTR: a name, always absolute.
  * - TXT: if it starts with a quotation mark, quoted strings with the escapes of RFC 1035; else the
- *   text itself, octet for octet. Strings over 255 octets are cut into several.
+ *   text itself, octet for octet. Strings over 255 octets are split.
  * - The others: fields as in a zone file, names always absolute.
  */
 export function scanTarget(type: number, text: string): Uint8Array | string {
@@ -74,7 +74,7 @@ function scanFields(type: number, text: string): Uint8Array | string {
   return rdata instanceof RdataError ? rdata.message : rdata
 }
 
-/** Rdata of a TXT record with these strings, each cut after 255 octets. */
+/** Returns rdata of a TXT record with these strings, each split after 255 octets. */
 export function composeStrings(strings: readonly Uint8Array[]): Uint8Array | string {
   const parts: Uint8Array[] = []
   for (const string of strings) {
@@ -89,7 +89,10 @@ export function composeStrings(strings: readonly Uint8Array[]): Uint8Array | str
   return rdata.length > RDATA_OCTETS_MAX ? 'is longer than a record can be' : rdata
 }
 
-/** Octets of a quoted string: `\"`, `\\`, `\DDD` (RFC 1035 section 5.1); undefined if broken. */
+/**
+ * Returns the octets of a quoted string: `\"`, `\\`, `\DDD` (RFC 1035 section 5.1); undefined =
+ * invalid.
+ */
 function unescapeText(text: string): Uint8Array | undefined {
   if (!text.includes('\\')) return Buffer.from(text, 'utf8')
   const parts: Uint8Array[] = []

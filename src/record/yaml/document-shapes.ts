@@ -1,25 +1,32 @@
 import { type ScalarSlot, scanScalar, type YamlValue } from './scan-block-yaml.ts'
 
-/** Shapes that are remembered: records of some kinds alternate in one directory. */
+/**
+ * Maximum number of stored shapes. More than one, because records of some kinds alternate in one
+ * directory.
+ */
 const SHAPES_MAX = 4
-/** Of larger documents one shape is remembered: hardly any two are alike, but one is edited again and again. */
+/**
+ * Only one shape of a larger document is stored. Such documents are rarely alike, but one may be
+ * edited repeatedly.
+ */
 const LARGE_OCTETS = 16384
-/** Shapes of documents beyond this are not worth their memory. */
+/** Larger documents are not stored, to save memory. */
 const SHAPE_OCTETS_MAX = 262144
 const NEWLINE = 0x0a
 
 /**
- * Documents that were read before, as patterns for those to come: records of one controller differ in
- * their scalars alone. All octets beside those of scalars must be the same, so the tree is the
- * same too, and only the scalars that differ are put into it.
+ * Documents read before, as patterns for later ones, because records of one controller differ only
+ * in their scalars. If all other octets are equal, so is the tree, and only the changed scalars are
+ * put into it.
  */
 export class DocumentShapes {
-  /** The latest to have fitted first. */
+  /** The shape that matched last comes first. */
   readonly #shapes: Shape[] = []
 
   /**
-   * The value of the document in `octets` `start`..`end`-1, ASCII alone; undefined where no shape fits.
-   * It is valid until the next call: the next document of that shape is put into the same tree.
+   * Returns the value of the document in `octets` `start`..`end`-1, ASCII only; undefined = no
+   * shape matches. The value is valid until the next call, because the next document of that shape
+   * reuses the tree.
    */
   read(octets: Buffer, start: number, end: number): YamlValue | undefined {
     const words = wordsOf(octets)
@@ -32,7 +39,7 @@ export class DocumentShapes {
     return undefined
   }
 
-  /** Remembers a document and its tree, which is ours from now on. Takes ASCII alone. */
+  /** Stores a document and its tree. The caller must not use the tree afterwards. ASCII only. */
   learn(octets: Buffer, slots: readonly ScalarSlot[], tree: YamlValue): void {
     if (octets.length > SHAPE_OCTETS_MAX) return
     const isLarge = octets.length > LARGE_OCTETS
@@ -44,7 +51,7 @@ export class DocumentShapes {
   }
 }
 
-/** Where a document is. */
+/** Position of a document. */
 interface DocumentOctets {
   readonly octets: Buffer
   readonly words: DataView
@@ -52,17 +59,17 @@ interface DocumentOctets {
   readonly end: number
 }
 
-/** One document, with the places of its scalars, and the tree that documents like it are put into. */
+/** One document with the positions of its scalars, and the tree that similar documents reuse. */
 class Shape {
   readonly tree: YamlValue
   readonly #octets: Buffer
   readonly #words: DataView
   readonly #slots: readonly ScalarSlot[]
-  /** The scalars of the document itself. */
+  /** The scalars of the stored document. */
   readonly #values: readonly YamlValue[]
-  /** 1 where the tree holds the scalar of another document than ours. */
+  /** 1 = the tree has the scalar of another document. */
   readonly #isForeign: Uint8Array
-  /** The scalar of this document that was read last, which is the next one as well as often as not. */
+  /** The last scalar that was read; the next scalar is often the same. */
   #lastStart = 0
   #lastEnd = 0
   #lastValue: YamlValue | undefined
@@ -80,7 +87,7 @@ class Shape {
     return this.#octets.length > LARGE_OCTETS
   }
 
-  /** Puts a document into the tree; false where it has another shape. */
+  /** Puts a document into the tree; false = it has another shape. */
   fill(document: DocumentOctets): boolean {
     const { words, start, end } = document
     const { length } = this.#octets
@@ -105,7 +112,7 @@ class Shape {
     return true
   }
 
-  /** Puts the scalar that starts at `start` into a slot; returns where its line ends, or -1. */
+  /** Puts the scalar at `start` into a slot; returns the end of its line, or -1. */
   #put(index: number, { octets, words, end }: DocumentOctets, start: number): number {
     let lineEnd = start
     while (lineEnd < end && octets[lineEnd] !== NEWLINE) lineEnd++
@@ -138,7 +145,10 @@ function wordsOf({ buffer, byteOffset, length }: Buffer): DataView {
   return new DataView(buffer, byteOffset, length)
 }
 
-/** How many of `max` octets from `atA` and `atB` are the same: eight at a time take a quarter of the time. */
+/**
+ * Returns how many of `max` octets from `atA` and `atB` are equal. Comparing eight at a time takes
+ * a quarter of the time.
+ */
 function countSame(a: DataView, atA: number, b: DataView, atB: number, max: number): number {
   let count = 0
   while (

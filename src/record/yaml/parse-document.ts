@@ -16,25 +16,32 @@ import { DocumentShapes } from './document-shapes.ts'
 import { type ScalarSlot, scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
 import { scanJson } from './scan-json.ts'
 
-/** Bounds on what goes to the complete parser. */
+/** Bounds on the input of the complete parser. */
 export const CHARACTERS_MAX = 131_072
 /**
- * The same of all that is outside of block scalars. The parser takes 5 to 20 microseconds for each such character, and
- * more for each of a longer text with many faults. It takes 0.2 microseconds for a character of a block scalar.
+ * Maximum number of characters outside of block scalars. The parser takes 5 to 20 microseconds for
+ * each of these, and more in longer texts with many faults. It takes 0.2 microseconds for a
+ * character of a block scalar.
  */
 export const COSTLY_CHARACTERS_MAX = 16_384
 const NESTING_MAX = 64
-/** Of `-`, `?` and `:` in front of the first word of a line: the parser's time grows with the third power. */
+/**
+ * Maximum number of `-`, `?` and `:` before the first word of a line, because the parser's time
+ * grows with the third power.
+ */
 const LEADING_MAX = 16
 const INDENTATION_MAX = 512
-/** Most anchors, and most aliases, of one text: the parser searches all anchors for each alias. */
+/**
+ * Maximum number of anchors, and number of aliases, per text, because the parser searches all
+ * anchors for each alias.
+ */
 const ANCHORS_MAX = 100
-/** How much larger aliases may make a value. */
+/** Maximum factor by which aliases may expand a value. */
 const ALIASES_MAX = 100
 
 const shapes = new DocumentShapes()
 
-/** Text that is no YAML, or more of it than we take. */
+/** Text that is invalid YAML, or that exceeds a bound. */
 export class YamlProblem {
   readonly message: string
   /** Line inside the text, from 1. */
@@ -46,9 +53,12 @@ export class YamlProblem {
   }
 }
 
-/** The value of a text of one document: fast where it is plain or JSON, complete where it isn't. */
+/**
+ * Returns the value of a text of one document. Plain YAML and JSON use the fast scanners, other
+ * text the complete parser.
+ */
 export function parseOneDocument(text: string): YamlValue | YamlProblem {
-  // Both line breaks mean the same, also in scalars (YAML 1.2.2 section 5.4).
+  // Both line breaks have the same meaning, also in scalars (YAML 1.2.2 section 5.4).
   const plain = text.includes('\r\n') ? text.replaceAll('\r\n', '\n') : text
   const fast = scanBlockYaml(plain) ?? scanJson(plain)
   if (fast !== undefined) return fast
@@ -57,8 +67,9 @@ export function parseOneDocument(text: string): YamlValue | YamlProblem {
 }
 
 /**
- * As `parseOneDocument`, of the octets `start`..`end`-1, ASCII alone; the value is valid until the next
- * call. A document that differs in scalars from one before is read without looking at the rest.
+ * As `parseOneDocument`, for the octets `start`..`end`-1, ASCII only; the value is valid until the
+ * next call. A document that differs from an earlier one only in scalars is read without parsing
+ * the rest.
  */
 export function parseAsciiDocument(
   octets: Buffer,
@@ -74,7 +85,7 @@ export function parseAsciiDocument(
   return fast
 }
 
-/** The values of all documents of a text, by the YAML 1.2 core schema. */
+/** Returns the values of all documents of a text, by the YAML 1.2 core schema. */
 export function parseDocuments(text: string): readonly YamlValue[] | YamlProblem {
   const parsed = parseBounded(text)
   if (parsed instanceof YamlProblem) return parsed
@@ -90,7 +101,7 @@ export function parseDocuments(text: string): readonly YamlValue[] | YamlProblem
     try {
       values.push(document.toJS({ maxAliasCount: ALIASES_MAX }) as YamlValue)
     } catch (error) {
-      // The alias bound and unresolved aliases; both are the file's fault.
+      // Exceeded alias bound or unresolved alias; both are faults of the file.
       if (!(error instanceof ReferenceError)) throw error
       const at = document.contents?.range?.[0] ?? 0
       return new YamlProblem(error.message, Math.max(1, lines.linePos(at).line))
@@ -100,8 +111,8 @@ export function parseDocuments(text: string): readonly YamlValue[] | YamlProblem
 }
 
 /**
- * Line, from 1, of the value at `path` in document `index` of `text`, or of the nearest parent that is
- * there. Slow: only for messages about what is wrong.
+ * Returns the line, from 1, of the value at `path` in document `index` of `text`, or of its nearest
+ * existing parent. Slow: only for error messages.
  */
 export function findLine(text: string, index: number, path: readonly (string | number)[]): number {
   const parsed = parseBounded(text)
@@ -128,8 +139,9 @@ interface Outcome {
 }
 
 /**
- * The text parsed last: messages about a document ask for one line after the other. The reference holds at least until
- * the event loop goes on, and the memory is free afterwards.
+ * Outcome of the last parsed text, because messages about a document ask for one line after
+ * another. The reference lives at least until the end of the event loop's turn; then the memory is
+ * free.
  */
 let lastOutcome: WeakRef<Outcome> | undefined
 
@@ -141,7 +153,7 @@ function parseBounded(text: string): Parsed | YamlProblem {
   return result
 }
 
-/** The parser makes an Error for each fault: with its stack that takes three times as long. */
+/** The parser creates an Error for each fault; with stack traces that takes three times as long. */
 function parseWithoutStacks(text: string): Parsed | YamlProblem {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
@@ -155,7 +167,7 @@ function parseWithoutStacks(text: string): Parsed | YamlProblem {
 function parse(text: string): Parsed | YamlProblem {
   const lines = new LineCounter()
   const parser = new Parser(lines.addNewLine)
-  // Keys are compared below: the library compares each one with all others.
+  // `findBadKey` compares keys, because the library compares each key with all others.
   const composer = new Composer({ lineCounter: lines, logLevel: 'silent', uniqueKeys: false })
   const tokens = [...parser.parse(text)]
   const excess = findExcessAnchor(tokens)
@@ -166,7 +178,7 @@ function parse(text: string): Parsed | YamlProblem {
   return { documents: [...composer.compose(tokens)], lines }
 }
 
-/** What makes the text too costly for the complete parser. */
+/** Returns what makes the text too costly for the complete parser. */
 function findExcess(text: string): YamlProblem | undefined {
   if (text.length > CHARACTERS_MAX) {
     const message = `a document that is neither plain block style nor JSON has up to ${CHARACTERS_MAX} characters, not ${text.length}: split it, or write it in block style`
@@ -179,7 +191,10 @@ function findExcess(text: string): YamlProblem | undefined {
   return new YamlProblem(message, 1)
 }
 
-/** True if only the line of a fault is looked for: such a text has no faults of YAML, which cost most. */
+/**
+ * True if a fast scanner understands the text. Then the caller only searches the line of a fault.
+ * Such a text has no YAML faults, which cost most.
+ */
 function isPlain(text: string): boolean {
   return (scanBlockYaml(text) ?? scanJson(text)) !== undefined
 }
@@ -195,7 +210,7 @@ function isCostly(text: string): boolean {
     if (characters > COSTLY_CHARACTERS_MAX) return true
     if (isContent) isInBlockScalar = false
     else if (type === 'block-scalar-header') isInBlockScalar = true
-    // What follows is the text of the scalar.
+    // The next token is the text of the scalar.
     isContent = type === 'scalar'
   }
   return false
@@ -212,7 +227,7 @@ function findExcessAnchor(tokens: readonly CST.Token[]): number | undefined {
     } else if (typeof token === 'object' && token !== null) {
       const { type, offset } = token as { readonly type?: string; readonly offset?: number }
       if ((type === 'anchor' || type === 'alias') && ++counts[type] > ANCHORS_MAX) return offset
-      // Tokens are in documents, collections, their items, keys and values.
+      // Documents, collections, items, keys and values contain tokens.
       const { start, key, sep, value, items, end, props } = token as { [name: string]: unknown }
       for (const part of [end, items, value, sep, key, start, props]) {
         if (typeof part === 'object' && part !== null) waiting.push(part)
@@ -223,8 +238,8 @@ function findExcessAnchor(tokens: readonly CST.Token[]): number | undefined {
 }
 
 /**
- * The first key that a mapping has twice, which is a fault in YAML, or that is a list or a mapping: no JSON has such keys,
- * and the parser's time for them grows with the third power of their depth.
+ * Returns the first key that is a duplicate, which YAML forbids, or that is a list or a mapping.
+ * JSON has no such keys, and the parser's time for them grows with the third power of their depth.
  */
 function findBadKey(
   contents: Node | null,
@@ -254,8 +269,9 @@ function findBadKey(
 }
 
 /**
- * First line whose brackets, or whose indicators before the first word, nest too deep for a parser
- * that recurses; 0 if there is none. Counts brackets in strings as well: a bound, not a parser.
+ * Returns the first line whose brackets, or whose indicators before the first word, nest too deeply
+ * for a recursive parser; 0 = none. Counts brackets in strings too, because it is a bound and not a
+ * parser.
  */
 function findDeepLine(text: string): number {
   let brackets = 0

@@ -1,9 +1,9 @@
 /**
- * Reads the YAML that kubectl and controllers write, fast: block mappings, block sequences, scalars on
- * one line, comments, `[]` and `{}`. Whatever else it meets (anchors, tags, flow collections, scalars
- * over several lines, tabs, odd indentation, duplicate keys, numbers other than short decimal
- * integers, …) makes it give up, and a complete parser takes over. It never guesses: a value that it
- * returns is the one that the YAML 1.2 core schema gives.
+ * Reads the YAML that kubectl and controllers write, fast: block mappings, block sequences, scalars
+ * on one line, comments, `[]` and `{}`. It gives up on anything else: anchors, tags, flow
+ * collections, scalars over several lines, tabs, odd indentation, duplicate keys, numbers other
+ * than short decimal integers, and so on. Then the complete parser reads the document. It never
+ * guesses: every value that it returns is the value of the YAML 1.2 core schema.
  */
 
 /** A value of the YAML 1.2 core schema, or of JSON. */
@@ -15,23 +15,23 @@ export type YamlValue =
   | readonly YamlValue[]
   | { readonly [key: string]: YamlValue }
 
-/** A mapping or sequence, as whoever made it may still fill it. */
+/** A mapping or sequence that its creator may still fill. */
 export type YamlHolder = { [key: string | number]: YamlValue }
 
-/** Where a scalar is in the text of a document, and where its value is in the tree made of it. */
+/** The position of a scalar in a document's text, and of its value in the document's tree. */
 export interface ScalarSlot {
   readonly start: number
-  /** Behind its last character. */
+  /** Offset after its last character. */
   readonly end: number
   readonly holder: YamlHolder
   readonly key: string | number
 }
 
-/** Deeper documents go to the complete parser, which has its own bound. */
+/** Deeper documents are left to the complete parser, which has its own bound. */
 const DEPTH_MAX = 32
-/** YAML bounds implicit keys to 1024 characters; ours are never near that. */
+/** YAML limits implicit keys to 1024 characters; real keys are far below that. */
 const KEY_CHARACTERS_MAX = 512
-/** Decimal integers of more digits may not be exact. */
+/** Integers with more decimal digits may be inexact. */
 const DIGITS_MAX = 15
 
 const NEWLINE = 0x0a
@@ -47,12 +47,14 @@ const BRACKET = 0x5b
 const BACKSLASH = 0x5c
 const BRACE = 0x7b
 
-/** First characters of a plain scalar that mean something else, or need a closer look than ours. */
+/**
+ * First characters of a plain scalar that have another meaning, or that need the complete parser.
+ */
 const NOT_PLAIN_FIRST = new Set([...'?:,[]{}#&*!|>\'"%@`'].map((c) => c.charCodeAt(0)))
 const NOT_STRING_FIRST = new Set([...'tTfFnN~0123456789+-.'].map((c) => c.charCodeAt(0)))
 /**
- * Plain keys met before, each in its slot. Documents repeat some dozens of keys, and a new string as
- * the name of a property costs more than all else about it: it must be looked up among all names.
+ * Cache of plain keys, one per slot. Documents repeat a few dozen keys, and a new string as a
+ * property name is expensive, because V8 searches it among all names.
  */
 const RECENT_KEYS = 509
 const recentKeys: string[] = new Array(RECENT_KEYS).fill('')
@@ -66,13 +68,14 @@ const BOOLEANS = new Map([
   ['False', false],
   ['FALSE', false],
 ])
-/** What the core schema reads as a number or not-a-number, and little else. */
+/** Text that the core schema may read as a number or not-a-number. Matches little else. */
 const NUMBER_LIKE =
   /^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$|^0x|^0o|^[-+]?\.(?:inf|nan)$/i
 
 /**
- * The value of one YAML document, or undefined where this scanner does not understand all of it.
- * `text`: one document, with or without its `---` line. `slots` takes each of its scalars, in order.
+ * Returns the value of one YAML document, or undefined if this scanner does not understand all of
+ * it. `text`: one document, with or without its `---` line. `slots` receives each of its scalars,
+ * in order.
  */
 export function scanBlockYaml(text: string, slots?: ScalarSlot[]): YamlValue | undefined {
   if (text.includes('\t') || text.includes('\r') || text.includes('\ufeff')) return undefined
@@ -82,8 +85,8 @@ export function scanBlockYaml(text: string, slots?: ScalarSlot[]): YamlValue | u
 }
 
 /**
- * The value of a scalar, `[]` or `{}` that `text` is from its first to its last character, behind a key
- * and colon or the dash of an item; undefined where it is something else, or more than that.
+ * Returns the value of `text` if all of it is one scalar, `[]` or `{}`; otherwise undefined. `text`
+ * follows a key and colon, or the dash of an item.
  */
 export function scanScalar(text: string): YamlValue | undefined {
   const scanner = new BlockScanner(text, undefined)
@@ -91,18 +94,21 @@ export function scanScalar(text: string): YamlValue | undefined {
   return scanner.failed ? undefined : value
 }
 
-/** One walk over one document. Every method leaves `failed` set once anything is not understood. */
+/** One pass over one document. Every method sets `failed` if it does not understand the text. */
 class BlockScanner {
   failed = false
   readonly #text: string
   readonly #slots: ScalarSlot[] | undefined
-  /** What the next value is put into. */
+  /** The holder of the next value. */
   #holder: YamlHolder = {}
   #holderKey: string | number = ''
-  /** First character of the current line's content, and its column; column -1 = end of document. */
+  /**
+   * Offset of the first character of the current line's content, and its column; column -1 = end of
+   * document.
+   */
   #at = 0
   #column = -1
-  /** Where the last scalar ended: the next character to read. */
+  /** End of the last scalar: the next character to read. */
   #end = 0
   #endedAtColon = false
   #depth = 0
@@ -136,7 +142,8 @@ class BlockScanner {
     const mapping: { [key: string]: YamlValue } = {}
     do {
       const key = this.#key()
-      // Names that every object has are given up as well: a cheaper question than for its own.
+      // Names that every object has are given up too, because `in` is cheaper than a check for own
+      // properties.
       if (this.failed || key in mapping) return this.#giveUp()
       this.#holder = mapping
       this.#holderKey = key
@@ -162,7 +169,7 @@ class BlockScanner {
     return items
   }
 
-  /** The item whose dash is at the current place. */
+  /** Reads the item whose dash is at the current position. */
   #item(column: number): YamlValue {
     const start = this.#skipSpaces(this.#at + 1)
     const c = this.#text.charCodeAt(start)
@@ -180,14 +187,14 @@ class BlockScanner {
     return this.#scalar(start, column)
   }
 
-  /** The value of a key that was just read, in a mapping at `column`. */
+  /** Reads the value of the last key, in a mapping at `column`. */
   #valueOf(column: number): YamlValue {
     const start = this.#skipSpaces(this.#end)
     const c = this.#text.charCodeAt(start)
     if (start < this.#text.length && c !== NEWLINE && c !== HASH) return this.#scalar(start, column)
     this.#endLine(this.#end)
     if (this.#column > column) return this.#block()
-    // A sequence may stand at the column of its key.
+    // A sequence may start at the column of its key.
     if (this.#column === column && this.#isItem(this.#at)) return this.#sequence(column)
     return null
   }
@@ -214,13 +221,13 @@ class BlockScanner {
     const odd = key.length > KEY_CHARACTERS_MAX || key === '__proto__' || key === '<<'
     const typed = !quoted && resolvesToOther(key)
     if (odd || typed || key.endsWith(' ')) return String(this.#giveUp())
-    // A copy: a slice would keep the document that it was read from.
+    // A copy: a slice would keep the whole document in memory.
     if (!quoted) recentKeys[slot] = Buffer.from(key, 'utf8').toString('utf8')
     this.#end++
     return key
   }
 
-  /** True if a key starts here and ends, at its colon, on this line; leaves `#end` at the colon. */
+  /** True if a key starts at `start` and its colon is on this line; sets `#end` to the colon. */
   #isKey(start: number): boolean {
     const c = this.#text.charCodeAt(start)
     if (c === QUOTE || c === APOSTROPHE) {
@@ -232,7 +239,9 @@ class BlockScanner {
     return this.#endedAtColon
   }
 
-  /** A scalar, `[]` or `{}` from `start` to the end of the line, inside a block at `column`. */
+  /**
+   * Reads a scalar, `[]` or `{}` from `start` to the end of the line, inside a block at `column`.
+   */
   #scalar(start: number, column: number): YamlValue {
     const value = this.#scalarAt(start)
     if (this.failed) return null
@@ -264,7 +273,8 @@ class BlockScanner {
     if (this.#endedAtColon) return this.#giveUp()
     let end = this.#end
     while (this.#text.charCodeAt(end - 1) === SPACE) end--
-    // So that a comment that follows is seen to have a space before it.
+    // A comment that follows must have a space before it; `#end` before the spaces lets `#endLine`
+    // check that.
     this.#end = end
     return this.#resolve(this.#text.slice(start, end))
   }
@@ -282,7 +292,7 @@ class BlockScanner {
     return isNumberLike ? this.#giveUp() : text
   }
 
-  /** Moves `#end` to where a plain scalar ends: a colon, a comment or the end of the line. */
+  /** Moves `#end` to the end of a plain scalar: a colon, a comment or the end of the line. */
   #skipPlain(start: number): void {
     const text = this.#text
     this.#endedAtColon = false
@@ -300,7 +310,7 @@ class BlockScanner {
     this.#end = i
   }
 
-  /** A quoted scalar on one line; leaves `#end` behind the closing quote. */
+  /** Reads a quoted scalar on one line; sets `#end` after the closing quote. */
   #quoted(start: number): string {
     const text = this.#text
     const quote = text.charCodeAt(start)
@@ -326,7 +336,7 @@ class BlockScanner {
     return String(this.#giveUp())
   }
 
-  /** Ends the current line at `from`, where only spaces and a comment may follow. */
+  /** Ends the current line at `from`. Only spaces and a comment may follow. */
   #endLine(from: number): void {
     const i = this.#skipSpaces(from)
     const c = this.#text.charCodeAt(i)
@@ -336,7 +346,7 @@ class BlockScanner {
     if (this.failed) this.#column = -1
   }
 
-  /** Moves to the content of the next line that has any. `end`: where the last line ended; -1 = start. */
+  /** Moves to the content of the next non-empty line. `end`: end of the last line; -1 = start. */
   #nextLine(end: number): void {
     const text = this.#text
     let i = end
@@ -395,14 +405,14 @@ class BlockScanner {
   }
 }
 
-/** True for plain text that the core schema would not read as a string, or might not. */
+/** True for plain text that the core schema does not, or may not, read as a string. */
 function resolvesToOther(text: string): boolean {
   const first = text.charCodeAt(0)
   if (!NOT_STRING_FIRST.has(first)) return false
   return NULLS.has(text) || BOOLEANS.has(text) || NUMBER_LIKE.test(text)
 }
 
-/** A decimal integer in its only usual form: `0`, `17`, `-3`. */
+/** True for a decimal integer in its usual form: `0`, `17`, `-3`. */
 function isDecimal(text: string): boolean {
   const start = text.charCodeAt(0) === DASH ? 1 : 0
   const digits = text.length - start

@@ -1,6 +1,6 @@
 import type { YamlValue } from './scan-block-yaml.ts'
 
-/** Deeper documents go to the complete parser, which has its own bound. */
+/** Deeper documents are left to the complete parser, which has its own bound. */
 const DEPTH_MAX = 32
 
 const QUOTE = 0x22
@@ -13,9 +13,10 @@ const BRACE_CLOSE = 0x7d
 const MARKER = /^---[ \n\r]/
 
 /**
- * The value of a YAML document that is a mapping in JSON, which is YAML as well (YAML 1.2.2 section 1.3), or undefined
- * where it isn't: then a complete parser takes over. `text`: one document, with or without its `---`.
- * What it returns is what that parser would: so a key that is there twice is given up, which JSON.parse would take.
+ * Returns the value of a YAML document that is a JSON mapping, which is YAML too (YAML 1.2.2
+ * section 1.3). Undefined = the complete parser must read it. `text`: one document, with or without
+ * its `---`. The result is the same as that of the complete parser. Therefore duplicate keys are
+ * given up, which JSON.parse would accept.
  */
 export function scanJson(text: string): YamlValue | undefined {
   const start = MARKER.test(text) ? 4 : 0
@@ -27,7 +28,7 @@ export function scanJson(text: string): YamlValue | undefined {
   return value !== undefined && countEntries(value) === keys ? value : undefined
 }
 
-/** Keys of all mappings of a text, if it is JSON; -1 where they are nested too deep. */
+/** Returns the number of keys in all mappings of a JSON text; -1 = they nest too deeply. */
 function countKeys(json: string): number {
   let keys = 0
   let depth = 0
@@ -43,7 +44,10 @@ function countKeys(json: string): number {
   return keys
 }
 
-/** Offset of the first bracket that nests deeper than `depthMax`; -1 if there is none. Brackets in strings do not count. */
+/**
+ * Returns the offset of the first bracket that nests deeper than `depthMax`; -1 = none. Brackets in
+ * strings do not count.
+ */
 export function findDeepBracket(json: string, depthMax: number): number {
   let depth = 0
   for (let i = 0; i < json.length; i++) {
@@ -56,7 +60,10 @@ export function findDeepBracket(json: string, depthMax: number): number {
   return -1
 }
 
-/** Where the quote is that ends a string which began before `at`; the end of the text if there is none. */
+/**
+ * Returns the offset of the quote that ends a string which began before `at`; without a quote, the
+ * end of the text.
+ */
 function endOfString(json: string, at: number): number {
   let end = json.indexOf('"', at)
   while (end !== -1 && json.charCodeAt(end - 1) === BACKSLASH) {

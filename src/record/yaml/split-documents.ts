@@ -4,13 +4,17 @@ export interface DocumentRange {
   readonly end: number
   /** Line of its first octet, from 1. */
   readonly line: number
-  /** Two hashes of its octets: equal for equal documents, different for different ones but by chance. */
+  /**
+   * Two hashes of its octets: equal for equal documents, and different for different documents
+   * except by chance.
+   */
   readonly digestA: number
   readonly digestB: number
   readonly isAscii: boolean
   /**
-   * `head`, `item`, `tail`: a document whose key `items` has a sequence is split into its items, so that a list of any
-   * length is read bit by bit. The head and the tail are what surrounds the items; the tail may be missing.
+   * `head`, `item`, `tail`: a document whose key `items` has a sequence is split into its items, so
+   * that a list of any length is read in parts. The head and the tail surround the items; the tail
+   * may be missing.
    */
   readonly part: 'whole' | 'head' | 'item' | 'tail'
 }
@@ -23,7 +27,7 @@ export type SplitEnd =
   | { readonly kind: 'end' }
   /** The stream has directives (`%`), or text behind a `...`, which need a complete parser. */
   | { readonly kind: 'directive' }
-  /** A document that starts at `line` is longer than DOCUMENT_OCTETS_MAX. */
+  /** The document that starts at `line` is longer than DOCUMENT_OCTETS_MAX. */
   | { readonly kind: 'large'; readonly line: number }
 
 const HASH_START = 0x811c9dc5
@@ -35,13 +39,13 @@ const HASH = 0x23
 const DASH = 0x2d
 const DOT = 0x2e
 const PERCENT = 0x25
-/** The high bits of the octets of a word, set in none that is ASCII. */
+/** The high bit of each octet of a word; all are 0 in ASCII. */
 const HIGH_BITS = 0x80808080
 const ITEMS = Buffer.from('items:')
 
 /**
- * Finds the documents of a YAML stream one by one: each starts at its `---` line, after a `...` line, or at the
- * beginning. One pass, no strings.
+ * Finds the documents of a YAML stream one by one. Each starts at its `---` line, after a `...`
+ * line, or at the beginning. One pass, without strings.
  */
 export class DocumentSplitter {
   /** Why `next` returned undefined. */
@@ -51,9 +55,9 @@ export class DocumentSplitter {
   readonly #words: DataView
   #at = 0
   #line = 1
-  /** Of the range that is read next. */
+  /** Part of the next range. */
   #part: DocumentRange['part'] = 'whole'
-  /** The last line that starts in the first column is `items:`. */
+  /** True if the last line that starts in the first column is `items:`. */
   #isAtItems = false
 
   constructor(octets: Uint8Array, length: number) {
@@ -74,7 +78,7 @@ export class DocumentSplitter {
     let a = HASH_START
     let b = 0
     let seen = 0
-    // One octet more than a document may have: the rest of a longer line is not read.
+    // One octet above the maximum of a document: the rest of a longer line is not read.
     const limit = Math.min(length, start + DOCUMENT_OCTETS_MAX + 1)
     for (; at < length; line++) {
       if (at - start > DOCUMENT_OCTETS_MAX) return this.#giveUp(startLine)
@@ -93,7 +97,8 @@ export class DocumentSplitter {
           }
           const part = this.#part
           this.#go(next, line + 1, 'whole')
-          // Empty documents are returned too: the caller counts them, and pauses between them.
+          // Empty documents are returned too, because the caller counts them and pauses between
+          // them.
           return range(start, at, startLine, a, b, seen, part)
         }
         if (at > start) {
@@ -107,8 +112,9 @@ export class DocumentSplitter {
         }
         this.#isAtItems = this.#part === 'whole' && isItemsKey(octets, at, limit)
       }
-      // The loop that all octets go through, four at a time up to those with the line's end: FNV-1a, and
-      // the sum of its states as the second hash. The shift takes what is high in a word into all of it.
+      // The main loop over all octets, four at a time up to the octets with the newline. FNV-1a,
+      // and the sum of its states as the second hash. The shift mixes the high bits of a word into
+      // all of it.
       while (at + 4 <= limit) {
         const word = words.getInt32(at, true)
         if (hasNewline(word)) break
@@ -145,7 +151,9 @@ export class DocumentSplitter {
     this.#isAtItems = false
   }
 
-  /** What begins at `at`, where a line starts in the first column; undefined = the range continues. */
+  /**
+   * Returns the part that begins at `at`, at the start of a line; undefined = the range continues.
+   */
   #partAt(at: number): DocumentRange['part'] | undefined {
     const octets = this.#octets
     if (octets[at] === DASH) {
@@ -157,7 +165,9 @@ export class DocumentSplitter {
   }
 }
 
-/** All ranges of a stream; undefined where it can't be split. For tests, and for small files. */
+/**
+ * Returns all ranges of a stream; undefined = it can't be split. For tests, and for small files.
+ */
 export function splitDocuments(octets: Uint8Array, length: number): DocumentRange[] | undefined {
   const splitter = new DocumentSplitter(octets, length)
   const ranges: DocumentRange[] = []
@@ -165,7 +175,10 @@ export function splitDocuments(octets: Uint8Array, length: number): DocumentRang
   return splitter.ended.kind === 'end' ? ranges : undefined
 }
 
-/** True if one of the four octets is a newline: the borrow reaches the high bit of one that is zero. */
+/**
+ * True if one of the four octets is a newline. The borrow sets the high bit of an octet that is
+ * zero.
+ */
 function hasNewline(word: number): boolean {
   const differing = word ^ 0x0a0a0a0a
   return ((differing - 0x01010101) & ~differing & HIGH_BITS) !== 0
@@ -191,7 +204,7 @@ function range(
   }
 }
 
-/** True for three of `octet` followed by white space or the end. */
+/** True for `octet` three times, followed by white space or the end. */
 function isMarker(octets: Uint8Array, at: number, octet: number): boolean {
   if (octets[at] !== octet || octets[at + 1] !== octet || octets[at + 2] !== octet) return false
   return isBlank(octets[at + 3])
@@ -225,7 +238,7 @@ function isBlankLine(octets: Uint8Array, from: number, to: number): boolean {
   return true
 }
 
-/** Behind the newline of the line at `at`. */
+/** Returns the offset after the newline of the line at `at`. */
 function lineEnd(octets: Uint8Array, at: number, length: number): number {
   const end = octets.indexOf(NEWLINE, at)
   return end === -1 || end >= length ? length : end + 1

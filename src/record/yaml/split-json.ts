@@ -13,16 +13,17 @@ const BRACE_CLOSE = 0x7d
 const ITEMS = Buffer.from('items')
 
 /**
- * Finds the items of a JSON object that has a key `items` with an array, one by one, so that a list of any length is
- * read bit by bit. Finds borders only: whether the octets between them are JSON is for the parser.
+ * Finds the items of a JSON object that has a key `items` with an array. It returns them one by
+ * one, so that a list of any length is read in parts. It finds boundaries only; the parser checks
+ * that the octets between them are JSON.
  */
 export class JsonSplitter {
-  /** `{"kind": "List", "items": [`. */
+  /** The text up to the items: `{"kind": "List", "items": [`. */
   readonly head: string
-  /** `]}`, and the line that it starts at: known once there is no further item. */
+  /** The text after the items, such as `]}`, and its first line: set after the last item. */
   tail = ''
   tailLine = 1
-  /** Line of an item, or of the rest, that is longer than DOCUMENT_OCTETS_MAX; 0 = no such line. */
+  /** Line of an item, or of the rest, that is longer than DOCUMENT_OCTETS_MAX; 0 = none. */
   largeLine = 0
   readonly #octets: Buffer
   #isAtEnd = false
@@ -37,7 +38,7 @@ export class JsonSplitter {
     this.#skipTo(itemsStart)
   }
 
-  /** Undefined where the first octets have no such key: then the text is one document. */
+  /** Returns undefined if the first octets have no such key: then the text is one document. */
   static open(octets: Buffer): JsonSplitter | undefined {
     const start = findItems(octets, Math.min(octets.length, DOCUMENT_OCTETS_MAX))
     return start === -1 ? undefined : new JsonSplitter(octets, start)
@@ -81,7 +82,7 @@ export class JsonSplitter {
     this.#skipTo(at)
     this.#count++
     if (octets[at] === COMMA) this.#at++
-    // So that the next call ends the list.
+    // Makes the next call end the list.
     else this.#count = 0
     if (at >= octets.length || octets[at] === BRACE_CLOSE) this.#finish()
     return {
@@ -114,7 +115,10 @@ export class JsonSplitter {
   }
 }
 
-/** Behind the `[` of the items of the outermost object; -1 = they are not among the first `length` octets. */
+/**
+ * Returns the offset after the `[` of the outermost object's items; -1 = not in the first `length`
+ * octets.
+ */
 function findItems(octets: Buffer, length: number): number {
   let depth = 0
   for (let at = 0; at < length; at++) {
@@ -134,7 +138,10 @@ function findItems(octets: Buffer, length: number): number {
   return -1
 }
 
-/** Where the quote is that ends a string which began before `at`; `max`, or the end, where that is sooner. */
+/**
+ * Returns the offset of the quote that ends a string which began before `at`; at most `max` or the
+ * end.
+ */
 function endOfString(octets: Buffer, at: number, max: number): number {
   const end = Math.min(octets.length, max)
   for (let i = at; i < end; i++) {
@@ -144,7 +151,10 @@ function endOfString(octets: Buffer, at: number, max: number): number {
   return end
 }
 
-/** Offset of the first octet from `from` on that is no white space; -1 = that is too far away for a document. */
+/**
+ * Returns the offset of the first octet from `from` on that is not white space; -1 = beyond the
+ * maximum of a document.
+ */
 function skipSpace(octets: Buffer, from: number): number {
   const limit = Math.min(octets.length, from + DOCUMENT_OCTETS_MAX + 1)
   let at = from
