@@ -15,12 +15,12 @@ export const RECORDS: ApiResource = {
 export interface ApiWriterParts {
   readonly objects: Objects
   readonly cache: RecordCache
-  /** False: another one does the writing now. */
+  /** False: another operator now holds the lease. */
   readonly mayWrite: () => boolean
   readonly onWrite: (kind: Write['kind']) => void
 }
 
-/** Thrown in place of a write by who is not to write any more. */
+/** Thrown instead of writing when this process no longer holds the lease. */
 export class NotLeadingError extends Error {
   constructor() {
     super('another operator has the lease')
@@ -29,8 +29,9 @@ export class NotLeadingError extends Error {
 }
 
 /**
- * Writes to the API. All but the removal of the finalizer is server-side apply, so that nobody's fields are lost and
- * what is written twice changes nothing. Each object is named by its uid as well: another one of that name is left alone.
+ * Writes to the API. All writes except the removal of the finalizer use server-side apply: fields
+ * of other managers are kept, and a repeated write changes nothing. Each write names the uid of its
+ * object, so a new object with the same name is not touched.
  */
 export class ApiWriter implements Writer {
   readonly #parts: ApiWriterParts
@@ -82,7 +83,9 @@ export class ApiWriter implements Writer {
     cache.noteWritten(await objects.apply(refOf(record), identityOf(record, metadata)))
   }
 
-  /** What several write to is read and written without anything between. */
+  /**
+   * Reads and writes an object that several reconcilers write to, without any step between the two.
+   */
   async #put(object: ApiObject, over: ApiObject | undefined): Promise<void> {
     const { objects, cache } = this.#parts
     const { resource, namespace } = refOf(object)
@@ -95,7 +98,7 @@ export class ApiWriter implements Writer {
     cache.noteWritten(await objects.apply(refOf(object), exact))
   }
 
-  /** Whoever put it there, the finalizer goes: nobody else is going to take it away. */
+  /** Removes the finalizer, whichever field manager added it: no other process removes it later. */
   async #unhold(record: ApiObject): Promise<void> {
     const { objects, cache } = this.#parts
     const index = finalizersOf(record).indexOf(RECORD_FINALIZER)
@@ -115,14 +118,14 @@ export class ApiWriter implements Writer {
   }
 }
 
-/** Where a DNSRecord is. */
+/** Reference to a DNSRecord. */
 export function refOf(object: ApiObject): ObjectRef {
   const metadata = metadataOf(object)
   const [namespace, name] = [textOf(metadata, 'namespace'), textOf(metadata, 'name')]
   return { resource: RECORDS, namespace, name }
 }
 
-/** What an apply that is to touch nothing but `metadata` says of a record that is there. */
+/** Fields that identify an existing record in an apply that changes only `metadata`. */
 function identityOf(record: ApiObject, metadata: ApiObject): ApiObject {
   const { name, namespace, uid } = metadataOf(record)
   const identity = { name: name ?? '', namespace: namespace ?? '', uid: uid ?? '' }

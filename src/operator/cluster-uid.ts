@@ -7,13 +7,13 @@ const KUBE_SYSTEM = {
   name: 'kube-system',
 }
 
-/** What tells a cluster from all others, or why it can't be had. */
+/** The UID that identifies a cluster, or the reason why it could not be read. */
 export type ClusterUid =
   | { readonly uid: string }
-  /** `isForbidden`: to this account, and so for good. */
+  /** `isForbidden`: this account may not read it, so a retry does not help. */
   | { readonly problem: string; readonly isForbidden: boolean }
 
-/** The UID of the namespace that every cluster has, by which Kuadrant tells clusters apart. */
+/** Reads the UID of the namespace kube-system, by which Kuadrant identifies clusters. */
 export async function readClusterUid(objects: Objects): Promise<ClusterUid> {
   let found: ApiObject | undefined
   try {

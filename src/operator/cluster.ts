@@ -31,7 +31,7 @@ export interface ClusterMeans {
   readonly random: Random
 }
 
-/** The cluster that the operator works in: what is known of it, and the means to change it. */
+/** The cluster that the operator runs for: its cached state, and the clients that change it. */
 export class Cluster implements ClusterView {
   readonly means: ClusterMeans
   readonly objects: Objects
@@ -46,7 +46,7 @@ export class Cluster implements ClusterView {
   readonly #healthListeners = new Set<(key: string) => void>()
   readonly #nameListeners = new Set<(key: string) => void>()
 
-  /** `instance`: which operator we are, for Events. */
+  /** `instance`: name of this operator process, for Events. */
   constructor(means: ClusterMeans, instance: string) {
     this.means = means
     this.objects = new Objects({ ...means, fieldManager: FIELD_MANAGER })
@@ -70,14 +70,17 @@ export class Cluster implements ClusterView {
     for (const informer of this.#informers) informer.start()
   }
 
-  /** Resolves once records and Secrets are known, and probes if they can be. */
+  /** Resolves once records and Secrets are listed, and probes if they can be read. */
   async synced(): Promise<void> {
     await this.recordInformer.synced()
     await this.secretInformer.synced()
     await this.#probesRead()
   }
 
-  /** Why not all is known yet, or not followed just now; '' = all is well. */
+  /**
+   * Why an informer is not synced, or does not follow its kind just now; '' = all are synced and
+   * follow.
+   */
   get reason(): string {
     return this.#informers.find(({ reason }) => reason !== '')?.reason ?? ''
   }
@@ -108,13 +111,19 @@ export class Cluster implements ClusterView {
     return this.#names.beside(key, zones)
   }
 
-  /** Calls back with the key of each record when a record of a host below its own is another; returns the end of it. */
+  /**
+   * Calls back with the key of each record when a record for a host below its own changes. The
+   * returned function unsubscribes.
+   */
   onNames(listener: (key: string) => void): () => void {
     this.#nameListeners.add(listener)
     return () => this.#nameListeners.delete(listener)
   }
 
-  /** Calls back with the key of each record whose health is another; returns the function that ends it. */
+  /**
+   * Calls back with the key of each record whose health changes. The returned function
+   * unsubscribes.
+   */
   onHealth(listener: (key: string) => void): () => void {
     this.#healthListeners.add(listener)
     return () => this.#healthListeners.delete(listener)
@@ -125,8 +134,10 @@ export class Cluster implements ClusterView {
   }
 
   /**
-   * Without access to probes, or their definition, all addresses count as unknown: that is believed only of a server that
-   * has granted the rest already, or one that starts would have what is down published.
+   * Waits until probes are listed, or are known to be unreadable. Without access to probes, or
+   * without their definition, all addresses count as unknown. A refusal is accepted only from a
+   * server that has already granted the other kinds: a server that is starting refuses requests
+   * too, and the operator would then publish addresses that are down.
    */
   async #probesRead(): Promise<void> {
     const { timers } = this.means
@@ -147,7 +158,7 @@ export class Cluster implements ClusterView {
 
 const CONTROLLER = 'kuadrant.io/sextant-operator'
 const LOOK_MS = 100
-/** An API server that starts refuses what it will grant. */
+/** Refusals that are needed: an API server that is starting refuses what it grants later. */
 const REFUSALS = 3
 
 function countRefusals({ counts }: ListWatch): number {

@@ -1,6 +1,6 @@
 import { type ApiObject, isObject, type JsonValue, textOf } from '../kube/api.ts'
 
-/** Upstream's words, so that whoever waits for one of them still finds it. */
+/** Reasons of Kuadrant's operator, so that clients that wait for one of them still find it. */
 export const REASONS = {
   ready: 'ProviderSuccess',
   providerError: 'ProviderError',
@@ -20,7 +20,7 @@ export const REASONS = {
 
 export type ConditionType = 'Ready' | 'Healthy' | 'ReadyForDelegation' | 'PeersAccepted'
 
-/** A condition as it is to be. */
+/** A desired condition. */
 export interface Condition {
   readonly type: ConditionType
   readonly isTrue: boolean
@@ -28,11 +28,13 @@ export interface Condition {
   readonly message: string
 }
 
-/** Longest message; the definition takes 32768 characters, a reader fewer. */
+/**
+ * Longest message in characters. The definition allows 32768, which is more than a person reads.
+ */
 const MESSAGE_CHARACTERS_MAX = 2000
-/** Lines of what is not accepted of peers that a condition shows. */
+/** Lines about rejected endpoints of peers that a condition shows. */
 const DISPUTES_SHOWN = 5
-/** What the API takes as the reason of a condition. */
+/** The syntax that the API allows for the reason of a condition. */
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?$/
 
 export function readyCondition(note = ''): Condition {
@@ -56,7 +58,7 @@ export function failedCondition(problem: string): Condition {
   return notReady(REASONS.providerError, `The DNS provider failed to ensure the record: ${problem}`)
 }
 
-/** `note`: what a reader should know beside; '' = nothing. */
+/** `note`: additional information for the reader; '' = none. */
 export function removedCondition(note = ''): Condition {
   const message = `DNS records removed from provider${note === '' ? '' : `; ${note}`}`
   return notReady(REASONS.removed, message)
@@ -70,23 +72,29 @@ export function awaitingCondition(note: string): Condition {
   return notReady(REASONS.awaiting, `Awaiting validation: ${note}`)
 }
 
-/** `rival`: another record, which is older. */
+/** `rival`: an older record with the same owner id. */
 export function rivalCondition(ownerId: string, rival: string): Condition {
   const text = `owner conflict, owner id '${ownerId}' is that of the older record ${rival}`
   return failedCondition(text)
 }
 
-/** What another cluster says, in its own words. */
+/** The condition that another cluster reports, with its reason and message. */
 export function foreignCondition(reason: string, message: string): Condition {
   return notReady(REASON.test(reason) ? reason : REASONS.providerError, message)
 }
 
-/** Other clusters may put the endpoints of a record into authoritative records of theirs: it waits for them to take them back. */
+/**
+ * The record is held: other clusters may copy its endpoints into their authoritative records, and
+ * its deletion waits until they have removed them.
+ */
 export function heldCondition(): Condition {
   return { type: 'ReadyForDelegation', isTrue: true, reason: REASONS.held, message: '' }
 }
 
-/** Whether all that peers report of a record is served. `disputes`: why some of it is not, a line each. */
+/**
+ * Whether all endpoints that peers report for a record are served. `disputes`: why some are not,
+ * one line each.
+ */
 export function acceptedCondition(disputes: readonly string[], hasConflict: boolean): Condition {
   const type = 'PeersAccepted'
   if (disputes.length === 0) {
@@ -100,7 +108,7 @@ export function acceptedCondition(disputes: readonly string[], hasConflict: bool
   return { type, isTrue: false, reason, message: shown.join('; ') }
 }
 
-/** What the probes of a record's own addresses say together; undefined where there are none. */
+/** The combined health of a record's own addresses; undefined = it has no probes. */
 export function healthyCondition(
   probes: readonly { readonly address: string; readonly health: 'up' | 'down' | 'unknown' }[],
 ): Condition | undefined {
@@ -120,8 +128,8 @@ export function healthyCondition(
 }
 
 /**
- * `wanted` as the API has conditions: the time of the last transition stays what it is in `present` where
- * the status does.
+ * `wanted` as the API stores conditions. A condition whose status is the same in `present` keeps
+ * its transition time.
  */
 export function printConditions(
   wanted: readonly Condition[],
@@ -139,7 +147,7 @@ export function printConditions(
   })
 }
 
-/** RFC 3339, whole seconds, as Kubernetes writes times. */
+/** RFC 3339 in whole seconds, as Kubernetes writes times. */
 export function printTime(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
 }

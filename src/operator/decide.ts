@@ -14,40 +14,43 @@ import { chooseProvider, type ProviderSecrets } from './provider-choice.ts'
 import type { Provider } from './provider-secret.ts'
 import { chooseZone } from './zone-choice.ts'
 
-/** A record that is to be published: checked, with all that its publishing needs. */
+/** A checked record that is to be published, with the data that publishing needs. */
 export interface Publishing {
   readonly object: ApiObject
   readonly record: DnsRecord
-  /** Lower case, without a final dot; a leading `*.` kept. */
+  /** Lower case, without the final dot; a leading `*.` is kept. */
   readonly rootHost: string
   readonly zone: string
   readonly provider: Provider
 }
 
-/** What is to be done about a DNSRecord. */
+/** The action to take for a DNSRecord. */
 export type Action =
-  /** Nothing: it is derived, or somebody else's. */
+  /** No action: the record is derived, or belongs to another provider. */
   | { readonly kind: 'ignore' }
-  /** Its endpoints are for other clusters to take. */
+  /** Other clusters copy its endpoints. */
   | { readonly kind: 'announce'; readonly object: ApiObject }
   /** Its endpoints go into the authoritative record of its host. */
   | { readonly kind: 'delegate'; readonly publishing: Publishing }
-  /** It is an authoritative record: it is served as it is. */
+  /** It is an authoritative record, which is served without change. */
   | { readonly kind: 'serve'; readonly publishing: Publishing }
-  /** It was ours, and is now another provider's: what we made of it goes. */
+  /** It was ours and now belongs to another provider: remove what was derived from it. */
   | { readonly kind: 'handOver' }
   /** It is being deleted. */
   | { readonly kind: 'remove' }
-  /** It can't be published; what is published of it stays as it is. */
+  /** It can't be published. Endpoints that are already published are kept. */
   | { readonly kind: 'refuse'; readonly condition: Condition }
   | { readonly kind: 'publish'; readonly publishing: Publishing }
 
-/** Whether a cluster has authoritative records, or its delegating records are for those that have. */
+/**
+ * Whether this cluster holds authoritative records, or leaves its delegating records to clusters
+ * that do.
+ */
 export type DelegationRole = 'primary' | 'secondary'
 
 const IGNORE: Action = { kind: 'ignore' }
 
-/** Judges a record by itself and by the provider Secrets of its namespace. */
+/** Decides on a record from its own content and the provider Secrets of its namespace. */
 export function decide(
   object: ApiObject,
   secrets: ProviderSecrets,
@@ -72,22 +75,25 @@ export function decide(
   return decideContent(object, choice.provider)
 }
 
-/** True for the objects that an operator makes of others: one that is made of one of these would never end. */
+/**
+ * True for objects that an operator derives from records. Deriving from one of these would never
+ * end.
+ */
 export function isDerived(object: ApiObject): boolean {
   return labelOf(object, TYPE_LABEL) !== ''
 }
 
-/** True for what the endpoints of delegating records are put together in. */
+/** True for a record that combines the endpoints of delegating records. */
 export function isAuthoritative(object: ApiObject): boolean {
   return labelOf(object, AUTHORITATIVE_LABEL) === 'true'
 }
 
-/** True for a record that is published by way of an authoritative one. */
+/** True for a record that is published through an authoritative record. */
 export function isDelegating(object: ApiObject): boolean {
   return mappingOf(object, 'spec').delegate === true && !isAuthoritative(object)
 }
 
-/** Whose zones and Secrets are other clusters'. */
+/** Decides on a record whose zones and Secrets are in other clusters. */
 function decideAnnounced(object: ApiObject): Action {
   if (isDeleting(object)) {
     return finalizersOf(object).includes(RECORD_FINALIZER) ? { kind: 'remove' } : IGNORE

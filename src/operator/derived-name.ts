@@ -1,11 +1,11 @@
 import { shortHash } from './short-hash.ts'
 
-/** RFC 1123 subdomain, as the API takes it. */
+/** Longest RFC 1123 subdomain that the API accepts. */
 const NAME_CHARACTERS_MAX = 253
 
 /**
- * Name of the object of that kind that is made of the record `name`: `local-<name>`; where that is too long, its
- * front and a hash of the whole.
+ * Name of the object of that kind that is derived from the record `name`: `local-<name>`. If that
+ * is too long, its beginning and a hash of the whole name.
  */
 export function derivedName(kind: 'local' | 'merged', name: string): string {
   const full = `${kind}-${name}`

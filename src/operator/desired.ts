@@ -10,16 +10,17 @@ import { LOCAL, MERGED, TYPE_LABEL, ZONE_LABEL } from './labels.ts'
 import { isSame, itemsOf, mappingOf, metadataOf } from './object.ts'
 
 /**
- * Octets of one object: etcd takes a request of 1.5 MiB, and the API server adds to an object what it notes of who wrote
- * what.
+ * Octets of one object. etcd accepts requests up to 1.5 MiB, and the API server adds the field
+ * managers (`managedFields`) to an object.
  */
 export const OBJECT_OCTETS_MAX = 1_300_000
-/** Endpoints of others, once in what is served and once in the status. */
+/** Octets for the endpoints of other sites, once in the served record and once in the status. */
 const OTHERS_OCTETS_MAX = 400_000
 
 /**
- * Octets that the endpoints of other sites may have beside our own: in `merged-<name>` and in `status.endpoints`, and as
- * many again in `status.peers`. It depends on what is ours alone, so nothing that others say can push that out.
+ * Octets that the endpoints of other sites may use in addition to our own: in `merged-<name>` and
+ * `status.endpoints`, and the same number again in `status.peers`. It depends only on our own data,
+ * so other sites cannot push that out.
  */
 export function roomForOthers(object: ApiObject, own: readonly PeerEndpoint[]): number {
   const { status: _, ...rest } = object
@@ -28,15 +29,15 @@ export function roomForOthers(object: ApiObject, own: readonly PeerEndpoint[]): 
   return Math.max(0, Math.min(OTHERS_OCTETS_MAX, room))
 }
 
-/** What peers ask for a host by. undefined: the host is too long for a name that ends with `.kdrnt`. */
+/** The host that peers query. undefined: the host is too long to get the suffix `.kdrnt`. */
 export function localHostOf(rootHost: string): string | undefined {
   const localHost = `${rootHost}.${KDRNT}`
   return scanHost(localHost) === undefined ? undefined : localHost
 }
 
 /**
- * `local-<name>`: what peers ask for; undefined where there can be none, since its host would be too long. `endpoints`: in
- * gateway-local form. Returns a complaint where the record has to change for it.
+ * `local-<name>`, which peers query; undefined if its host would be too long. `endpoints`: in
+ * gateway-local form. Returns an error message if the record must change first.
  */
 export function composeLocal(
   { object, rootHost }: Publishing,
@@ -57,7 +58,10 @@ export function composeLocal(
   return findExcess(local, 'its gateway-local form') || local
 }
 
-/** `merged-<name>`: what is served for the host; the original with the endpoints of all sites. */
+/**
+ * `merged-<name>`: the original record with the endpoints of all sites, which is served for the
+ * host.
+ */
 export function composeMerged(
   { object, zone }: Publishing,
   endpoints: readonly ApiObject[],
@@ -70,7 +74,7 @@ export function composeMerged(
   return findExcess(merged, 'what all sites together have') || merged
 }
 
-/** Why the API would not take it; '' = it does. */
+/** Why the API would reject the object for its size; '' = it would not. */
 function findExcess(object: ApiObject, what: string): string {
   const octets = jsonOctets(object)
   if (octets <= OBJECT_OCTETS_MAX) return ''
@@ -97,7 +101,7 @@ function composeDerived(
   }
 }
 
-/** True if applying `desired` would change nothing of what is there. */
+/** True if applying `desired` would not change the object. */
 export function isInPlace(present: ApiObject | undefined, desired: ApiObject): boolean {
   if (present === undefined) return false
   const [now, wanted] = [metadataOf(present), metadataOf(desired)]
@@ -113,8 +117,8 @@ export function isInPlace(present: ApiObject | undefined, desired: ApiObject): b
 }
 
 /**
- * What stands in the way of applying `desired`: nothing; an object of ours of another life, which has to go
- * first (a root host never changes); or somebody else's object.
+ * What prevents the apply of `desired`: nothing; an earlier object of ours, which must be deleted
+ * first because a root host is immutable; or an object that is not ours.
  */
 export function findObstacle(
   present: ApiObject | undefined,

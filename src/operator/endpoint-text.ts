@@ -10,14 +10,17 @@ import {
   printTarget,
 } from '../record/print-endpoint.ts'
 
-/** What a plain string of a TXT record is made of: anything else is written as in a zone file. */
+/**
+ * A string of a TXT record that is written without quotes and escapes. Other strings are written as
+ * in a zone file.
+ */
 const PLAIN_STRING = /^[!#-[\]-~][ -~]*$/
 
-/** Endpoints of the gateway-local form, as `spec.endpoints` has them. */
+/** Endpoints of the gateway-local form, as `spec.endpoints` stores them. */
 export function printLocalEndpoints(endpoints: readonly Endpoint[]): ApiObject[] {
   return endpoints.flatMap((endpoint) => {
     const { type, rdata } = endpoint
-    // There the targets of a TXT endpoint are the strings of one record.
+    // In that form the targets of a TXT endpoint are the strings of one record.
     if (type === RRType.TXT) return rdata.map((one) => printLocal(endpoint, printStrings(one)))
     const targets = rdata.map((one) => printTarget(type, one))
     return [printLocal(endpoint, targets)]
@@ -29,14 +32,17 @@ function printLocal(endpoint: Endpoint, targets: readonly string[]): ApiObject {
   return {
     dnsName: printHost(owner),
     recordType: printType(type),
-    // Zero goes without saying, as in what was written in 2025.
+    // A TTL of 0 is omitted, as in records that were written in 2025.
     ...(ttlSeconds === 0 ? {} : { recordTTL: ttlSeconds }),
     ...(setIdentifier === '' ? {} : { setIdentifier }),
     targets,
   }
 }
 
-/** Of TXT rdata one target per string, or all in one where a string needs escapes. */
+/**
+ * Returns one target per string of TXT rdata, or one target with all strings if one of them needs
+ * escapes.
+ */
 function printStrings(rdata: Uint8Array): string[] {
   const strings: string[] = []
   for (let at = 0; at < rdata.length; at += 1 + rdata[at]!) {
@@ -47,7 +53,7 @@ function printStrings(rdata: Uint8Array): string[] {
     : [printRdata(RRType.TXT, rdata)]
 }
 
-/** An endpoint as `spec.endpoints` has it. */
+/** An endpoint as `spec.endpoints` stores it. */
 export function printSpecEndpoint(endpoint: EndpointText): ApiObject {
   return { ...printSteered(endpoint) }
 }

@@ -1,11 +1,11 @@
-/** What Kuadrant's objects are told apart by. */
+/** Labels that distinguish Kuadrant's objects. */
 export const TYPE_LABEL = 'kuadrant.io/type'
 export const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
 export const AUTHORITATIVE_LABEL = 'kuadrant.io/authoritative-record'
 export const DEFAULT_PROVIDER_LABEL = 'kuadrant.io/default-provider'
 export const RECORD_FINALIZER = 'kuadrant.io/dns-record'
 
-/** The gateway-local form of a record, for peers to ask for. */
+/** The gateway-local form of a record, which peers query. */
 export const LOCAL = 'local'
-/** What all sites together say of a record's host. */
+/** The merged endpoints of all sites for a record's host. */
 export const MERGED = 'merged'

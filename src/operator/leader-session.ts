@@ -17,11 +17,14 @@ import { RemoteClusters } from './remotes/remote-clusters.ts'
 import { Reporter } from './reporter.ts'
 import { watchInputs } from './watch-inputs.ts'
 
-/** Records that are looked at at once: each look waits for the API, and only where something changed. */
+/**
+ * Records that are reconciled at once. Each reconcile waits for the API, but only if something has
+ * changed.
+ */
 const WORKERS = 8
-/** How long looks may follow each other before others get a turn. */
+/** How long reconciles may follow each other before timers and sockets get their turn. */
 const TURN_MS = 10
-/** What a server-side apply with fields is refused for that the installed definition doesn't have. */
+/** The error for a server-side apply with fields that the installed definition lacks. */
 const UNKNOWN_FIELD = /status\.(peers|peers\[\d+\]\.relayed): field not declared in schema/
 
 export interface LeaderSessionParts {
@@ -29,25 +32,25 @@ export interface LeaderSessionParts {
   readonly settings: OperatorSettings
   readonly site: string
   readonly metrics: OperatorMetrics
-  /** To be asked before each write. */
+  /** Must be called before each write. */
   readonly mayWrite: () => boolean
 }
 
 /**
- * One term of leadership: follows peers and brings records to where they should be. Whoever had the term before may have
- * changed everything, so each begins with nothing but what is in the cluster.
+ * One leader session: follows peers and reconciles records. The previous leader may have changed
+ * everything, so each session starts from the state of the cluster alone.
  */
 export class LeaderSession {
   readonly queue: WorkQueue
   readonly peers: PeerSet
-  /** undefined = nobody delegates to us. */
+  /** undefined = no other cluster delegates to this one. */
   readonly remotes: RemoteClusters | undefined
   readonly #parts: LeaderSessionParts
   readonly #reconciler: Reconciler
   readonly #stopWatching: readonly (() => void)[]
   readonly #probing: SessionProbing | undefined
   #peersForm: PeersForm = 'whole'
-  /** Monotonic clock: when timers and sockets had their turn last. */
+  /** Monotonic clock: when timers and sockets last had their turn. */
   #turnMs = 0
 
   constructor(parts: LeaderSessionParts) {
@@ -109,11 +112,11 @@ export class LeaderSession {
     this.remotes.start()
   }
 
-  /** Begins nothing more; resolves once what is under way is over. */
+  /** Starts nothing more; resolves once all running work has ended. */
   async close(): Promise<void> {
     for (const stop of this.#stopWatching) stop()
     await Promise.all([this.queue.close(), this.remotes?.close(), this.#probing?.close()])
-    // Last: a look that is under way may begin to follow a peer, whom nobody would let go.
+    // Last: a running reconcile may still start to follow a peer, which would then never be released.
     this.peers.close()
   }
 
@@ -131,7 +134,10 @@ export class LeaderSession {
     }
   }
 
-  /** Looks that find nothing to write never wait, and thousands of them must not keep the lease from being renewed. */
+  /**
+   * Reconciles without writes never wait. This yields to the event loop, so that thousands of them
+   * do not delay the renewal of the lease.
+   */
   async #yieldTurn(): Promise<void> {
     const { clock } = this.#parts.cluster.means
     if (clock.monotonic() - this.#turnMs < TURN_MS) return
@@ -139,13 +145,13 @@ export class LeaderSession {
     this.#turnMs = clock.monotonic()
   }
 
-  /** What the API will not take however often it is tried is to be seen where the record is. */
+  /** Reports an error that no retry can resolve in the status of the record. */
   async #report(key: string, { status, message }: ApiError): Promise<void> {
     if (status !== 400 && status !== 403 && status !== 413 && status !== 422) return
     try {
       await this.#reconciler.reportFault(key, message)
     } catch (error) {
-      // The first fault is the one to tell of, and it is.
+      // The original fault is the one to report, and the caller logs it.
       if (!(error instanceof ApiError) && !(error instanceof NotLeadingError)) throw error
     }
   }

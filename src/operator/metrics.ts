@@ -17,7 +17,7 @@ const RECORD_LABELS = [
 ] as const
 type RecordLabels = { readonly [label in (typeof RECORD_LABELS)[number]]: string }
 
-/** What is counted elsewhere, as of now. */
+/** Values that other components count, as of now. */
 export interface OperatorFacts {
   readonly isLeading: boolean
   readonly peers: readonly PeerStatus[]
@@ -26,7 +26,7 @@ export interface OperatorFacts {
   readonly watches: readonly { readonly what: string; readonly isFollowing: boolean }[]
 }
 
-/** The operator's metrics; those of upstream's operator under its names. */
+/** The operator's metrics. Those that Kuadrant's operator also has use its names. */
 export class OperatorMetrics implements RemoteMetrics {
   readonly registry: MetricsRegistry
   readonly #ready
@@ -34,12 +34,12 @@ export class OperatorMetrics implements RemoteMetrics {
   readonly #writes
   readonly #remoteReconciles
   readonly #notifies
-  /** Keys of the records that were looked at, by cluster. */
+  /** Keys of the records that were reconciled, by cluster. */
   readonly #remoteKeys = new Map<string, Set<string>>()
   readonly #leftOut
   readonly #conflicts
   readonly #refused
-  /** Labels of each record that was set, by key. */
+  /** Labels of each record whose metrics are set, by key. */
   readonly #labels = new Map<string, RecordLabels>()
 
   constructor(registry: MetricsRegistry) {
@@ -106,14 +106,14 @@ export class OperatorMetrics implements RemoteMetrics {
     }
   }
 
-  /** `count`: 0 = there is room for all. */
+  /** `count`: 0 = all endpoints fit. */
   setLeftOut(key: string, count: number): void {
     const labels = placeOf(key)
     if (count > 0) this.#leftOut.set(labels, count)
     else this.#leftOut.remove(labels)
   }
 
-  /** 0 = none: the metric is not shown. */
+  /** 0 = none: the metric is not exported. */
   setDisputes(key: string, conflicts: number, refused: number): void {
     const labels = placeOf(key)
     if (conflicts > 0) this.#conflicts.set(labels, conflicts)
@@ -151,7 +151,7 @@ export class OperatorMetrics implements RemoteMetrics {
     this.#remoteKeys.delete(cluster)
   }
 
-  /** Has `read` asked at every scrape. */
+  /** Calls `read` at every scrape. */
   collectFrom(read: () => OperatorFacts, clock: Clock): void {
     const gauge = (name: string, help: string, labels: readonly string[] = []) =>
       this.registry.gauge(`sextant_operator_${name}`, help, labels)
@@ -189,7 +189,7 @@ export class OperatorMetrics implements RemoteMetrics {
       for (const { what, isFollowing } of facts.watches) {
         watchUp.set({ collection: what }, isFollowing ? 1 : 0)
       }
-      // Peers come and go with the Secrets.
+      // Peers appear and disappear with the Secrets.
       for (const one of [up, age, serial, endpoints, attempts, refused, info]) one.reset()
       clusters.set(facts.remotes.filter(({ isFollowed }) => isFollowed).length)
       for (const one of [records, clusterUp]) one.reset()

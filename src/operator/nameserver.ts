@@ -2,7 +2,7 @@ import { DNS_PORT } from '../dns/host-port.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
 import { scanHost } from '../record/validate/names.ts'
 
-/** Where a nameserver of a peer is. */
+/** Address of a peer's nameserver. */
 export interface Nameserver {
   /** An address in its canonical form, or a host name in lower case. */
   readonly host: string
@@ -12,8 +12,8 @@ export interface Nameserver {
 const PORT_MAX = 65_535
 
 /**
- * Reads `HOST` or `HOST:PORT`; the host is a name, an IPv4 address, or an IPv6 address, which needs
- * brackets where a port follows. Returns a complaint where it is none of these.
+ * Reads `HOST` or `HOST:PORT`. The host is a name, an IPv4 address or an IPv6 address, which needs
+ * brackets if a port follows. Returns an error message for any other text.
  */
 export function scanNameserver(text: string): Nameserver | string {
   const { host, port } = split(text)

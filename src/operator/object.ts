@@ -1,6 +1,6 @@
 import { type ApiObject, isObject, type JsonValue, textOf } from '../kube/api.ts'
 
-/** Who owns the fields that the operator applies. */
+/** Field manager of the fields that the operator applies. */
 export const FIELD_MANAGER = 'sextant-operator'
 
 export function metadataOf(object: ApiObject): ApiObject {
@@ -12,7 +12,7 @@ export function mappingOf(parent: ApiObject, name: string): ApiObject {
   return isObject(value) ? value : {}
 }
 
-/** The mappings of a list field. */
+/** The mappings in a list field. */
 export function itemsOf(parent: ApiObject, name: string): readonly ApiObject[] {
   const value = parent[name]
   return Array.isArray(value) ? value.filter(isObject) : []
@@ -31,7 +31,7 @@ export function isDeleting(object: ApiObject): boolean {
   return textOf(metadataOf(object), 'deletionTimestamp') !== ''
 }
 
-/** True if fields of the object are ours by server-side apply. */
+/** True if server-side apply lists us among the managers of the object's fields. */
 export function isManaged(object: ApiObject): boolean {
   return itemsOf(metadataOf(object), 'managedFields').some((one) => one.manager === FIELD_MANAGER)
 }
@@ -42,7 +42,7 @@ export function isOwnedBy(object: ApiObject, owner: ApiObject): boolean {
   return itemsOf(metadataOf(object), 'ownerReferences').some((one) => one.uid === uid)
 }
 
-/** True if the values are equal, whatever the order of the keys of mappings. */
+/** True if the values are equal; the order of keys in mappings does not matter. */
 export function isSame(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true
   if (Array.isArray(a) && Array.isArray(b)) {

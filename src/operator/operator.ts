@@ -15,39 +15,44 @@ import type { RemoteSettings } from './remotes/remote-clusters.ts'
 import type { RequeueBounds } from './requeue.ts'
 import { shortHash } from './short-hash.ts'
 
-/** Name of the Lease of operators. */
+/** Name of the Lease that all operators use. */
 export const LEASE = 'sextant-operator'
-/** Writes that are under way when the operator is to end get this long. */
+/** Milliseconds that running writes get when the operator ends. */
 const CLOSE_MS = 5000
 const CURE = 'give this cluster a name by --site, or this account get of that namespace'
 const NO_WORK = { runs: 0, failures: 0, dropped: 0, depth: 0, running: 0 }
 
 export interface OperatorSettings extends RequeueBounds {
-  /** What this cluster is called among its peers; '' = after the UID of its namespace kube-system. */
+  /**
+   * The name of this cluster among its peers; '' = derived from the UID of its namespace
+   * kube-system.
+   */
   readonly site: string
   readonly peerExpiryMs: number
-  /** Namespace of the Lease; undefined = nobody else works here. */
+  /** Namespace of the Lease; undefined = no other operator works in this cluster. */
   readonly leaseNamespace: string | undefined
-  /** Undefined = nothing is probed. */
+  /** Undefined = no address is probed. */
   readonly probing?: ProbingSettings | undefined
-  /** Unlike that of every other process. */
+  /** Different from the identity of every other process. */
   readonly identity: string
   readonly role: DelegationRole
   /** How long the deletion of a delegating record waits for other clusters. */
   readonly removalTimeoutMs: number
-  /** Networks that unsigned NOTIFYs are taken from, for all peers; undefined = none. */
+  /** Networks from which unsigned NOTIFYs are accepted for all peers; undefined = none. */
   readonly notifyAllowed?: readonly Cidr[] | undefined
-  /** Other clusters whose delegating records we publish; nobody's in the role `secondary`. */
+  /**
+   * Other clusters whose delegating records this one publishes. Not used in the role `secondary`.
+   */
   readonly remotes: RemoteSettings
 }
 
 /**
  * Publishes the DNSRecords of a cluster:
  *
- *     caches filled ─▶ lease ─▶ term: peers followed, records reconciled ─▶ (lease lost) term over ─▶ lease …
+ *     caches filled ─▶ lease ─▶ leader session: peers followed, records reconciled ─▶ (lease lost) end ─▶ lease …
  */
 export class Operator {
-  /** For whatever listens for NOTIFYs; it answers from the start to the end. */
+  /** Answers NOTIFYs from the start to the end, whether this replica leads or not. */
   readonly notifyReceiver: NotifyReceiver
   readonly #cluster: Cluster
   readonly #settings: OperatorSettings
@@ -55,7 +60,7 @@ export class Operator {
   readonly #metrics: OperatorMetrics
   #elector: LeaderElector | undefined
   #session: LeaderSession | undefined
-  /** The end of the term before. */
+  /** The end of the previous leader session. */
   #ended: Promise<void> = Promise.resolve()
   #site = ''
   #isSynced = false
@@ -80,7 +85,7 @@ export class Operator {
     })
   }
 
-  /** Resolves once records are being looked at, or another operator does that. */
+  /** Resolves once records are reconciled, by this operator or by another one. */
   async start(): Promise<void> {
     const { log } = this.#means
     this.#cluster.start()
@@ -106,14 +111,14 @@ export class Operator {
     this.#elector.start()
   }
 
-  /** Why it is not ready; '' = it is. */
+  /** Why the operator is not ready; '' = it is. */
   unreadyReason(): string {
     if (this.#isSynced) return ''
     const { reason } = this.#cluster
     return `the cluster is not read yet${reason === '' ? '' : `: ${reason}`}`
   }
 
-  /** What should be known of an operator that is ready; '' = nothing. */
+  /** Information about an operator that is ready; '' = none. */
   note(): string {
     const leader = this.#elector?.holder ?? ''
     const isWaiting = this.#elector !== undefined && !this.#elector.isLeader
@@ -122,7 +127,7 @@ export class Operator {
     return [this.#cluster.reason, remotes, waiting].filter((text) => text !== '').join('; ')
   }
 
-  /** Ends what is under way and gives the lease back. */
+  /** Ends the leader session and releases the lease. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#wake()

@@ -12,43 +12,48 @@ import type { Publishing } from './decide.ts'
 import { printLocalEndpoints } from './endpoint-text.ts'
 import { itemsOf, mappingOf } from './object.ts'
 
-/** What is known of the health of a record's own addresses and host names. */
+/** Known health of a record's own addresses and host names. */
 export interface OwnHealth {
   readonly down: readonly string[]
   readonly up: readonly string[]
-  /** All that are looked after, for the condition. */
+  /** All addresses that are probed, for the condition. */
   readonly probes: readonly {
     readonly address: string
     readonly health: 'up' | 'down' | 'unknown'
   }[]
 }
 
-/** What a site tells of one of its records: `shared` whole, `local` as its `local-<name>` has it. */
+/**
+ * What a site exports of one of its records: `shared` with health and time, `local` as in
+ * `local-<name>`.
+ */
 export interface Own {
   readonly shared: readonly PeerEndpoint[]
   readonly local: readonly ApiObject[]
-  /** How many endpoints can't be told whole: they, or the name that they are told at, are too long. */
+  /**
+   * Endpoints that can't be exported completely: they, or the name that exports them, are too long.
+   */
   readonly unexportable: number
 }
 
 interface OwnFacts {
   readonly site: string
   readonly health: OwnHealth
-  /** `local-<name>` as it is: what is in it says since when. */
+  /** The current `local-<name>`, which holds the time of each endpoint's last change. */
   readonly before: ApiObject | undefined
   readonly nowMs: number
 }
 
 /**
- * Our own endpoints of a record. The time of each one's last change is kept in what we tell: so that neither a look nor
- * a restart changes it.
+ * Our own endpoints of a record. The exported form keeps the time of each endpoint's last change,
+ * so neither a reconcile nor a restart changes it.
  */
 export function composeOwn({ record }: Publishing, facts: OwnFacts): Own {
   const { site, health, before, nowMs } = facts
   const { down, up } = health
   const reported = toPeerEndpoints(record, { site, down, up, sinceSeconds: record.createdSeconds })
   const earlier = before === undefined ? undefined : readExportedBy(before)
-  // The first time that an endpoint is told is the creation of its record.
+  // An endpoint that is exported for the first time gets the creation time of its record.
   const shared =
     earlier === undefined ? reported : carrySince(earlier, reported, Math.floor(nowMs / 1000))
   const rdata = shared.map(composePeerEndpoint).filter((one) => one !== undefined)
@@ -58,7 +63,7 @@ export function composeOwn({ record }: Publishing, facts: OwnFacts): Own {
   return { shared, local, unexportable: unexportable }
 }
 
-/** What a `local-<name>` tells whole. */
+/** Endpoints that a `local-<name>` exports, with health and time. */
 function readExportedBy(local: ApiObject): readonly PeerEndpoint[] {
   return itemsOf(mappingOf(local, 'spec'), 'endpoints')
     .filter((endpoint) => endpoint.recordType === 'TXT')
@@ -71,7 +76,7 @@ function readExportedBy(local: ApiObject): readonly PeerEndpoint[] {
     .filter((endpoint) => typeof endpoint !== 'string')
 }
 
-/** The endpoints without targets that are down: peers of the first generation know nothing of health. */
+/** The endpoints without targets that are down: peers of generation v1 do not evaluate health. */
 function dropDown(endpoints: readonly Endpoint[], down: readonly string[]): readonly Endpoint[] {
   return selectWorking(endpoints, down).flatMap((rdata, i) =>
     rdata.length === 0 ? [] : [{ ...endpoints[i]!, rdata }],
@@ -79,8 +84,8 @@ function dropDown(endpoints: readonly Endpoint[], down: readonly string[]): read
 }
 
 /**
- * What of the rdata of each endpoint is not down; all of it where nothing of its name and type would be left, none where
- * something of another endpoint is.
+ * The rdata of each endpoint that is not down. If all rdata of a name and type is down, all of it
+ * is returned. If another endpoint of that name and type still has some, none is.
  */
 export function selectWorking(
   endpoints: readonly Endpoint[],

@@ -12,13 +12,16 @@ import type { HastenOutcome } from './notify/outcome.ts'
 import type { OperatorPeer, PeerAnswer, PeerDirectory, PeerState } from './peers.ts'
 import type { Provider } from './provider-secret.ts'
 
-/** A peer that was heard within this time is not called silent: one lost packet is no outage, and telling of it costs writes. */
+/**
+ * A peer that was heard within this time does not count as silent. One lost packet is no outage,
+ * and reporting it causes writes.
+ */
 export const SILENT_AFTER_MS = 30_000
 const CHECK_MS = 1000
-/** Looks for the sake of NOTIFYs, of all peers together: so many at once and so many a second. */
+/** Polls that NOTIFYs cause, for all peers together: at once, and per second. */
 const HASTENED_MAX = 100
 
-/** What is needed of a PeerFollower. */
+/** The part of a PeerFollower that is used here. */
 export type PeerFollowerView = Pick<
   PeerFollower,
   | 'start'
@@ -41,18 +44,21 @@ export type PeerFollowerView = Pick<
 
 export interface PeerSetParts {
   readonly follow: (nameserver: Nameserver, key: TsigKey | undefined) => PeerFollowerView
-  /** A peer has something new for that record, or was heard or not heard for some time. */
+  /** A peer has new data for that record, or has become silent or live. */
   readonly onEvent: (key: string) => void
-  /** How long the endpoints of a silent peer are kept: it is called silent before they go, and so heard again after. */
+  /**
+   * How long the endpoints of a silent peer are kept. The peer is reported as silent before they
+   * expire, and as live again afterwards.
+   */
   readonly expiryMs: number
   readonly clock: Clock
   readonly timers: Timers
 }
 
-/** What is known of a peer as such. */
+/** Whether a peer is live. */
 type Presence = 'new' | 'live' | 'silent'
 
-/** All peers of all providers, each followed once for as long as a record wants to know of it. */
+/** All peers of all providers. Each is followed once, while at least one record needs it. */
 export class PeerSet implements PeerDirectory {
   readonly #parts: PeerSetParts
   readonly #entries = new Map<string, FollowedPeer>()
@@ -81,7 +87,7 @@ export class PeerSet implements PeerDirectory {
     this.#byRecord.delete(key)
   }
 
-  /** Has the peers asked at once that a NOTIFY may be about. */
+  /** Polls the peers that a NOTIFY may concern at once. */
   hasten({ host, keyId, isAllowed }: NotifySource): HastenOutcome {
     const isSigned = keyId !== ''
     let [found, hastened] = [0, 0]
@@ -95,7 +101,7 @@ export class PeerSet implements PeerDirectory {
     return hastened === found ? 'hastened' : 'limited'
   }
 
-  /** For metrics: one for each address and key name. */
+  /** For metrics: one status for each address and key name. */
   statuses(): readonly PeerStatus[] {
     return joinStatuses([...this.#entries.values()].map((peer) => peer.status))
   }
@@ -130,17 +136,17 @@ export class PeerSet implements PeerDirectory {
   }
 }
 
-/** One nameserver, and the records that want to know of it. */
+/** One nameserver, and the records that need it. */
 class FollowedPeer implements OperatorPeer {
   readonly id: string
   readonly address: string
-  /** '' = there is none. */
+  /** '' = no key. */
   readonly keyId: string
   readonly #follower: PeerFollowerView
   readonly #parts: PeerSetParts
   readonly #startMs: number
   readonly #unsubscribe: () => void
-  /** Root hosts by the keys of records, and keys by hosts without `*.`. */
+  /** Root hosts by record key, and record keys by host without `*.`. */
   readonly #hosts = new Map<string, string>()
   readonly #keys = new Map<string, Set<string>>()
   #presence: Presence = 'new'
@@ -183,7 +189,7 @@ class FollowedPeer implements OperatorPeer {
     this.#follower.want(rootHost)
   }
 
-  /** Returns how many records are left. */
+  /** Returns the number of records that remain. */
   detach(key: string): number {
     const rootHost = this.#hosts.get(key)
     if (rootHost === undefined) return this.#hosts.size
@@ -192,7 +198,7 @@ class FollowedPeer implements OperatorPeer {
     const keys = this.#keys.get(host)
     keys?.delete(key)
     if (keys?.size === 0) this.#keys.delete(host)
-    // The follower counts who wants it.
+    // The follower counts the users of each host.
     this.#follower.forget(rootHost)
     return this.#hosts.size
   }
@@ -201,7 +207,7 @@ class FollowedPeer implements OperatorPeer {
     return this.#follower.isAt(host)
   }
 
-  /** Has it asked at once, if there is a look left; those that come in a row share one. */
+  /** Polls the peer at once if the budget allows it; NOTIFYs in quick succession share one poll. */
   hasten(reconciles: TokenBucket): boolean {
     const nowMs = this.#parts.clock.monotonic()
     if (nowMs - this.#hastenedMs >= NOTIFY_GAP_MS) {
@@ -212,7 +218,7 @@ class FollowedPeer implements OperatorPeer {
     return true
   }
 
-  /** Tells all records when the peer begins to be silent, or to be heard. */
+  /** Notifies all records when the peer becomes silent or live. */
   check(): void {
     const presence = this.#present()
     if (presence === this.#presence) return
@@ -254,7 +260,7 @@ class FollowedPeer implements OperatorPeer {
   }
 }
 
-/** What a follower is made from: another key makes another one. */
+/** Identity of a follower: a different key needs a different follower. */
 function identify(nameserver: Nameserver, key: TsigKey | undefined): string {
   return `${printHostPort(nameserver)} ${keyIdOrNone(key)}`
 }

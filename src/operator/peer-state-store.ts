@@ -1,32 +1,32 @@
 import { keepLaterSince } from '../peering/to-peer-endpoint.ts'
 import type { PeerAnswer, PeerState } from './peers.ts'
 
-/** What is remembered of one peer about one record. */
+/** The stored state of one peer for one record. */
 export interface KnownPeers {
-  /** What it said last; undefined = it never said anything. */
+  /** The last state that it reported; undefined = it never reported any. */
   readonly word: PeerState | undefined
-  /** Why it is silent just now; '' = it isn't. */
+  /** Why it is silent just now; '' = it is not. */
   readonly reason: string
 }
 
 /**
- * What the peers said of each record, so that those who fall silent are still heard. What a peer said before the
- * operator started comes from the record's status.
+ * The last state of each peer for each record, so that the endpoints of a silent peer are still
+ * known. States from before the operator's start are loaded from the record's status.
  */
 export class PeerStateStore {
   readonly #pages = new Map<string, Map<string, KnownPeers>>()
 
-  /** True if something is remembered of that record, if only that there is nothing. */
+  /** True if `open` was called for that record, even if no peer has a state. */
   has(key: string): boolean {
     return this.#pages.has(key)
   }
 
-  /** Begins the page of a record with what was remembered elsewhere, by address. */
+  /** Sets the initial states of a record's peers, by address. */
   open(key: string, known: ReadonlyMap<string, KnownPeers>): void {
     this.#pages.set(key, new Map(known))
   }
 
-  /** Notes what the peer at `address` says. The page must be open. */
+  /** Stores the answer of the peer at `address`. `open` must have been called. */
   note(key: string, address: string, answer: PeerAnswer): void {
     const page = this.#pages.get(key)
     if (page === undefined || answer.kind === 'pending') return
@@ -35,7 +35,7 @@ export class PeerStateStore {
     page.set(address, { word, reason: answer.kind === 'said' ? '' : answer.reason })
   }
 
-  /** By address; what is of other addresses than these is forgotten. */
+  /** States by address. Those of other addresses are removed. */
   read(key: string, addresses: readonly string[]): ReadonlyMap<string, KnownPeers> {
     const page = this.#pages.get(key) ?? new Map<string, KnownPeers>()
     for (const address of page.keys()) if (!addresses.includes(address)) page.delete(address)
@@ -47,7 +47,10 @@ export class PeerStateStore {
   }
 }
 
-/** A peer that was started anew tells earlier times of what is as it was: to note them would cost a write for each record. */
+/**
+ * Keeps the later time of unchanged endpoints. A peer that has restarted reports earlier times for
+ * them, and to store these would cause a write for each record.
+ */
 function withLaterTimes(known: PeerState | undefined, word: PeerState): PeerState {
   const siteStates = word.siteStates.map((siteState) => {
     const before = known?.siteStates.find((one) => one.site === siteState.site)

@@ -12,26 +12,32 @@ import type { KnownPeers } from './peer-state-store.ts'
 import type { PeerState } from './peers.ts'
 
 /**
- * What of `status.peers` the installed definition has: all of it, all but `relayed`, which came later, or no such
- * field.
+ * How much of `status.peers` the installed definition has: all of it, all except `relayed`, which
+ * was added later, or no such field.
  */
 export type PeersForm = 'whole' | 'unmarked' | 'none'
 
 export interface PrintPeersParts {
   readonly form: 'whole' | 'unmarked'
-  /** That all endpoints may have; of what is more those are left out that a merge leaves out first. */
+  /**
+   * Octets for all endpoints together. If they need more, those that a merge leaves out first are
+   * left out.
+   */
   readonly roomOctets: number
 }
 
 /**
- * `status.peers[]`: what each peer last said of a record. Beside being there to read, it is what the operator
- * remembers over a restart. Nothing in it changes by itself: while a peer is heard it has no time of day.
+ * `status.peers[]`: the last report of each peer on a record. It informs the reader, and the
+ * operator restores its peer states from it after a restart. No value in it changes by itself: a
+ * live peer has no time of day.
  *
- * `address`; `state` (Live, Silent or Unknown: never heard); `generation` (v1 or v2); `site`, one item for each that has
- * endpoints, and the peer's own one where it matters that it has none; `relayed`: the peer is no nameserver of that site.
- * Without it the peer is one where it has one item, and none where it has several; so most have no need of it. Of a peer
- * that isn't live `lastSeenTime`, `serial` (of its zone, then) and `message` (why); `endpoints`: as in `spec`, with
- * `health` and `since` among `providerSpecific`.
+ * `address`; `state` (Live, Silent, or Unknown: never heard); `generation` (v1 or v2); `site`, one
+ * item for each site with endpoints, and one for the peer's own empty site if that matters;
+ * `relayed`: the peer is not a nameserver of that site. If `relayed` is missing, a peer with one
+ * item is a nameserver of that site, and a peer with several items of none; so most items do not
+ * need it. A peer that is not live has `lastSeenTime`, `serial` (of its zone at that time) and
+ * `message` (the reason). `endpoints`: as in `spec`, with `health` and `since` in
+ * `providerSpecific`.
  */
 export function printPeers(
   addresses: readonly string[],
@@ -64,19 +70,22 @@ function hasEndpoints({ endpoints }: SiteState): boolean {
 }
 
 /**
- * True where it counts after a restart that the peer's own site has nothing: others tell of that site, or may while the
- * peer is silent. Of all live peers it would cost a write for each record that they don't have.
+ * True if a restarted operator must know that the peer's own site is empty: other peers report that
+ * site, or may while the peer is silent. Doing this for all live peers would cause a write for each
+ * record that they lack.
  */
 function saysNone(siteState: SiteState, page: KnownPeers, relayed: ReadonlySet<string>): boolean {
   return siteState.isOwn && (page.reason !== '' || relayed.has(siteState.site))
 }
 
-/** Whether a peer of which nothing else is said is a nameserver of the sites that it tells of: see `SiteState`. */
+/**
+ * Whether a peer without `relayed` is a nameserver of the sites that it reports: see `SiteState`.
+ */
 function isOwnUnmarked(sites: number): boolean {
   return sites === 1
 }
 
-/** The shares that have to be cut, as far as there is room for them. */
+/** The site states that must be cut to fit into `octets`, each with its cut form. */
 function keepFitting(
   siteStates: readonly SiteState[],
   octets: number,
@@ -118,15 +127,16 @@ function printExported(endpoint: PeerEndpoint, generation: Generation): ApiObjec
   const { health, sinceSeconds } = endpoint
   const kept = itemsOf(printed, 'providerSpecific')
   const said: ApiObject[] = health === 'unknown' ? [] : [{ name: 'health', value: health }]
-  // A peer of the first generation doesn't say since when: it would be since it was asked.
+  // A peer of generation v1 does not report when an endpoint changed: its time would be that of the
+  // query.
   if (generation === 'v2') said.push({ name: 'since', value: String(sinceSeconds) })
   const providerSpecific = [...kept, ...said]
   return providerSpecific.length === 0 ? printed : { ...printed, providerSpecific }
 }
 
 /**
- * Reads what `printPeers` wrote, by address. A peer that was live then was seen last just now, so far as anybody
- * knows. What makes no sense is passed over.
+ * Parses what `printPeers` wrote, by address. A peer that was live then is assumed to have been
+ * seen just now. Invalid items are ignored.
  */
 export function scanPeers(
   peers: JsonValue | undefined,
@@ -147,7 +157,7 @@ export function scanPeers(
   return found
 }
 
-/** `isOwn`: what holds where the item doesn't say it. */
+/** `isOwn`: the value if the item does not set it. */
 function scanPeerState(
   peer: ApiObject,
   { rootHost, isOwn }: Pick<SiteState, 'rootHost' | 'isOwn'>,
@@ -171,7 +181,7 @@ function scanPeerState(
   return { siteStates: siteStates, ...moment, generation, serial, problems: [] }
 }
 
-/** Reads an endpoint of a spec, or of `status.peers`; undefined where it has no targets. */
+/** Parses an endpoint of a spec or of `status.peers`; undefined if it has no targets. */
 export function scanExported(
   endpoint: ApiObject,
   site: string,

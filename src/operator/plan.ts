@@ -7,39 +7,40 @@ import { finalizersOf, isManaged, isOwnedBy, itemsOf, mappingOf, metadataOf } fr
 import { composeStatus, isStatusInPlace, ownerIdOf, type StatusFields } from './status.ts'
 import type { Write } from './write.ts'
 
-/** What of a record is in the cluster beside itself. */
+/** The records that were derived from a record. */
 export interface Derived {
   readonly local: ApiObject | undefined
   readonly merged: ApiObject | undefined
 }
 
-/** What is to be published, as `spec.endpoints` has endpoints. */
+/** The endpoints to publish, in the form of `spec.endpoints`, and conditions. */
 export interface Content {
   readonly local: readonly ApiObject[]
   readonly merged: readonly ApiObject[]
-  /** For `status.peers`; undefined = there is no such field. */
+  /** For `status.peers`; undefined = the definition has no such field. */
   readonly peers: readonly ApiObject[] | undefined
-  /** undefined = nobody looks after the health of the record. */
+  /** undefined = the health of the record is not probed. */
   readonly healthy: Condition | undefined
-  /** Whether all that peers report is served. */
+  /** Whether all endpoints that peers report are served. */
   readonly accepted: Condition
-  /** What a reader of the Ready condition should know beside; '' = nothing. */
+  /** Additional information in the Ready condition; '' = none. */
   readonly note: string
 }
 
-/** What is to be done for a record, in this order, and what its Ready condition comes to. */
+/** The writes for a record, in this order, and its new Ready condition. */
 export interface Plan {
   readonly writes: readonly Write[]
   readonly ready: Condition | undefined
-  /** True if what is published changes. */
+  /** True if the published endpoints change. */
   readonly isChanged: boolean
 }
 
 const NOTHING: Plan = { writes: [], ready: undefined, isChanged: false }
 
 /**
- * Publishes a record: the finalizer first, so that nothing is left behind; what peers ask for; what is served; and the
- * status last. What is there as it should be is not written.
+ * Publishes a record. The finalizer is written first, so that nothing is left behind; then the
+ * records that peers query and that are served; the status last. Whatever is already in place is
+ * not written.
  */
 export function planPublish(
   publishing: Publishing,
@@ -82,18 +83,18 @@ export function planPublish(
 
 const UNTOLD = 'other sites are not told of it: its host is too long for a name in the zone kdrnt'
 
-/** Notes for the Ready condition; '' says nothing. */
+/** Joins notes for the Ready condition; '' notes are skipped. */
 export function joinNotes(...notes: readonly string[]): string {
   return notes.filter((note) => note !== '').join('; ')
 }
 
-/** The finalizer, where it is missing. */
+/** Adds the finalizer if it is missing. */
 export function planHold(object: ApiObject): Write[] {
   const isHeld = finalizersOf(object).includes(RECORD_FINALIZER)
   return isHeld ? [] : [{ kind: 'hold', record: object }]
 }
 
-/** The status, where it is another. */
+/** Writes the status if it differs. */
 export function planStatus(object: ApiObject, status: ApiObject): Write[] {
   return isStatusInPlace(object, status) ? [] : [{ kind: 'status', record: object, status }]
 }
@@ -128,31 +129,37 @@ function composePublishedStatus(
   return composeStatus(object, conditions, changes, nowMs)
 }
 
-/** How often what is published of a record has changed. */
+/** Number of changes to the published endpoints of a record. */
 export function countWrites(object: ApiObject, isChanged: boolean): number {
   const { writeCounter } = mappingOf(object, 'status')
   const count = typeof writeCounter === 'number' ? writeCounter : 0
   return isChanged ? count + 1 : count
 }
 
-/** Says why a record can't be published. What is published of it stays. */
+/** Reports why a record can't be published. Endpoints that are already published are kept. */
 export function planRefuse(object: ApiObject, condition: Condition, nowMs: number): Plan {
   const status = composeStatus(object, [condition], {}, nowMs)
   return { writes: planStatus(object, status), ready: condition, isChanged: false }
 }
 
-/** Takes back all that was made of a record that is being deleted, and lets it go. Needs no provider and no peer. */
+/**
+ * Deletes everything that was derived from a record that is being deleted, and releases the record.
+ * Needs no provider and no peer.
+ */
 export function planRemove(object: ApiObject, present: Derived, nowMs: number): Plan {
   return planRelease(object, deleteDerived(object, present), nowMs)
 }
 
-/** Lets go a record that is being deleted, once `taken` has taken back what was made of it. */
+/**
+ * Releases a record that is being deleted, after the writes in `taken` have deleted what was
+ * derived from it.
+ */
 export function planRelease(object: ApiObject, taken: readonly Write[], nowMs: number): Plan {
   const removed = removedCondition()
   const hasPeers = mappingOf(object, 'status').peers !== undefined
   const gone: StatusFields = { endpoints: [], ...(hasPeers ? { peers: [] } : {}) }
   const status = composeStatus(object, [removed], gone, nowMs)
-  // Nobody gets to see it where the record goes at once.
+  // If the record is removed at once, no reader can see a status.
   const stays = finalizersOf(object).some((one) => one !== RECORD_FINALIZER)
   const writes: Write[] = [
     ...taken,
@@ -162,7 +169,10 @@ export function planRelease(object: ApiObject, taken: readonly Write[], nowMs: n
   return { writes, ready: undefined, isChanged: true }
 }
 
-/** Takes back all that was made of a record that is another provider's now, and nothing that is of that one. */
+/**
+ * Deletes everything that was derived from a record that now belongs to another provider. Objects
+ * of that provider are not touched.
+ */
 export function planHandOver(object: ApiObject, present: Derived): Plan {
   if (!isManaged(object)) return NOTHING
   return {

@@ -9,15 +9,15 @@ type Health = OwnHealth['probes'][number]
 
 const NONE: OwnHealth = { down: [], up: [], probes: [] }
 
-/** What DNSHealthCheckProbes say of the addresses of records, whoever does the probing. */
+/** Health of record addresses according to DNSHealthCheckProbes, whichever operator probes them. */
 export class ProbeIndex {
-  /** By the key of the record, then by that of the probe. */
+  /** By the key of the record, then by the key of the probe. */
   readonly #pages = new Map<string, Map<string, Health>>()
   /** Key of the record of each probe. */
   readonly #owners = new Map<string, string>()
   readonly #onChange: (recordKey: string) => void
 
-  /** `onChange`: the health of a record is another. */
+  /** `onChange`: the health of a record has changed. */
   constructor(informer: Informer, onChange: (recordKey: string) => void) {
     this.#onChange = onChange
     informer.subscribe({
@@ -73,7 +73,7 @@ function readHealth(probe: ApiObject): Health['health'] {
   return healthy ? 'up' : 'down'
 }
 
-/** What is kept of a probe: all but who manages which field. */
+/** The part of a probe that is cached: everything except `managedFields`. */
 export function trimProbe(probe: ApiObject): ApiObject {
   const { managedFields: _, ...metadata } = metadataOf(probe)
   return { ...probe, metadata }

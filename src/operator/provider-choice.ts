@@ -2,22 +2,24 @@ import { type ApiObject, isObject, textOf } from '../kube/api.ts'
 import { DEFAULT_PROVIDER_LABEL } from './labels.ts'
 import { COREDNS_SECRET_TYPE, type Provider, readProvider } from './provider-secret.ts'
 
-/** Who is to publish a record. */
+/** The provider of a record. */
 export type ProviderChoice =
   | { readonly kind: 'ours'; readonly provider: Provider }
-  /** Its Secret is of another type: somebody else's. */
+  /** Its Secret has another type, so the record belongs to another provider. */
   | { readonly kind: 'other' }
-  /** There is none, or it is of no use. `isMissing`: so nothing tells whose record it is. */
+  /**
+   * The Secret is missing or invalid. `isMissing`: the owner of the record is therefore unknown.
+   */
   | { readonly kind: 'fault'; readonly message: string; readonly isMissing: boolean }
 
 /** The Secrets of one namespace. */
 export interface ProviderSecrets {
   find(name: string): ApiObject | undefined
-  /** Those with the label of default providers. */
+  /** The Secrets with the label of default providers. */
   defaults(): readonly ApiObject[]
 }
 
-/** The provider that a record names, else the default one of its namespace. */
+/** The provider that a record names, otherwise the default provider of its namespace. */
 export function chooseProvider(record: ApiObject, secrets: ProviderSecrets): ProviderChoice {
   const { spec } = record
   const name = isObject(spec) ? textOf(spec.providerRef, 'name') : ''

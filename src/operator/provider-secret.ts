@@ -14,25 +14,29 @@ export const COREDNS_SECRET_TYPE = 'kuadrant.io/coredns'
 /** Bounds on one Secret. */
 const ZONES_MAX = 1000
 const NAMESERVERS_MAX = 64
-/** Base64 as RFC 4648 section 4 has it. */
+/** Base64, RFC 4648 section 4. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** A provider Secret of type `kuadrant.io/coredns`, checked. */
+/** A valid provider Secret of type `kuadrant.io/coredns`. */
 export interface Provider {
   readonly secretName: string
-  /** Lower case, no final dot, as written; a zone that is named twice is in it twice. */
+  /**
+   * Lower case, without the final dot, in the given order. A zone that is named twice is listed
+   * twice.
+   */
   readonly zones: readonly string[]
-  /** Each once. */
+  /** Without duplicates. */
   readonly nameservers: readonly Nameserver[]
-  /** What is asked for and transferred is signed with it; undefined = nothing is. */
+  /** Signs queries and zone transfers; undefined = they are unsigned. */
   readonly tsigKey: TsigKey | undefined
-  /** What its nameservers may report in addition to what every peer may. */
+  /** What its nameservers may report in addition to what every peer may report. */
   readonly rules: readonly PeerRule[]
 }
 
 /**
- * Reads the keys of a provider Secret: `ZONES`, `NAMESERVERS`, `PEERS_ALLOW`, and `TSIG_NAME`, `TSIG_ALGORITHM` and
- * `TSIG_SECRET`. Returns a complaint, which never shows a secret, where a value is bad.
+ * Reads the keys of a provider Secret: `ZONES`, `NAMESERVERS`, `PEERS_ALLOW`, and `TSIG_NAME`,
+ * `TSIG_ALGORITHM` and `TSIG_SECRET`. Returns an error message if a value is invalid; it never
+ * contains a secret.
  */
 export function readProvider(secret: ApiObject): Provider | string {
   const zones = readZones(secretText(secret, 'ZONES'))
@@ -104,7 +108,9 @@ function absolute(name: string): string {
   return name.endsWith('.') ? name : `${name}.`
 }
 
-/** The words of a comma list, without white space around them; empty ones are none. */
+/**
+ * The items of a comma-separated list, without surrounding white space; empty items are skipped.
+ */
 function splitList(text: string): string[] {
   return text
     .split(',')

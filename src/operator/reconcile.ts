@@ -52,33 +52,35 @@ import { seedFromMerged } from './seed-from-merged.ts'
 import { ownerIdOf } from './status.ts'
 import type { Writer } from './write.ts'
 
-/** The cluster as it is known, our own writes included. */
+/** The known state of the cluster, including our own writes. */
 export interface ClusterView {
   /** The DNSRecord `namespace/name`. */
   record(key: string): ApiObject | undefined
   secretsOf(namespace: string): ProviderSecrets
-  /** What is known of the health of a record's own addresses. */
+  /** Known health of a record's own addresses. */
   healthOf(key: string): OwnHealth
-  /** Names of all records but that one. `zones`: apexes of its provider. */
+  /** Names of all other records. `zones`: apexes of the record's provider. */
   namesBeside(key: string, zones: readonly string[]): OwnNames
 }
 
-/** What of the endpoints of several sites does not get through. */
+/** Endpoints of several sites that are not served, with the reasons. */
 export interface Troubles {
   readonly conflicts: readonly MergeConflict[]
-  /** What there is no room for; `conflicts` tells of it as well. */
+  /** Endpoints that do not fit; `conflicts` lists them too. */
   readonly leftOut: readonly LeftOut[]
-  /** What peers report that can't be an endpoint, or is not theirs to report, a line each. */
+  /**
+   * Reports of peers that are not valid endpoints, or that the peer may not send; one line each.
+   */
   readonly refused: readonly string[]
 }
 
 const NO_TROUBLES: Troubles = { conflicts: [], leftOut: [], refused: [] }
 
-/** Wants to know what became of a record. */
+/** Receives the result of each reconcile. */
 export interface ReconcileListener {
-  /** A record of ours was looked at. */
+  /** A record of ours was reconciled. */
   reconciled(record: ApiObject, plan: Plan, troubles: Troubles): void
-  /** A record is gone, or not ours. */
+  /** A record was deleted, or is not ours. */
   forgot(key: string): void
 }
 
@@ -88,27 +90,27 @@ export interface ReconcilerParts {
   readonly peers: PeerDirectory
   readonly clock: Clock
   readonly listener: ReconcileListener
-  /** Who we are to our peers. */
+  /** The name of this cluster among its peers. */
   readonly site: string
   readonly bounds: RequeueBounds
-  /** How long a silent peer's endpoints are kept. */
+  /** How long the endpoints of a silent peer are kept. */
   readonly expiryMs: number
   readonly peersForm: () => PeersForm
   readonly role: DelegationRole
   /** How long the deletion of a record waits for other clusters. */
   readonly removalTimeoutMs: number
-  /** Of all who write to authoritative records; by key. */
+  /** Shared by all writers of authoritative records; by key. */
   readonly mutex: KeyedMutex
   readonly owners: Owners
 }
 
 /**
- * Brings one DNSRecord after another to where it should be:
+ * Reconciles DNSRecords:
  *
- *     record, Secret ─▶ judge ─▶ what the peers say, or said ─▶ merge ─▶ plan ─▶ writes, status last
+ *     record, Secret ─▶ decide ─▶ reports of the peers ─▶ merge ─▶ plan ─▶ writes, status last
  *
- * Level-based: it looks at what is there, and never at what happened. A record of which nothing changed since an
- * operator, this one or another, looked at it is not written to.
+ * Level-based: it depends on the current state, never on events. A record is not written to if
+ * nothing has changed since any operator last reconciled it.
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts
@@ -120,8 +122,8 @@ export class Reconciler {
   }
 
   /**
-   * Looks at the record `namespace/name`. Resolves to when to look again, in milliseconds; undefined = when something
-   * happens. Rejects where a write failed: it is to be tried again.
+   * Reconciles the record `namespace/name`. Resolves to the time until the next reconcile, in
+   * milliseconds; undefined = at the next event. Rejects if a write fails, which is to be retried.
    */
   async reconcile(key: string): Promise<number | undefined> {
     const object = this.#parts.view.record(key)
@@ -130,7 +132,7 @@ export class Reconciler {
     return this.#parts.mutex.take(shared, () => this.#reconcile(key))
   }
 
-  /** What others have written meanwhile is in the view. */
+  /** The view contains what other writers have written meanwhile. */
   async #reconcile(key: string): Promise<number | undefined> {
     const { view, clock, role } = this.#parts
     const object = view.record(key)
@@ -163,7 +165,7 @@ export class Reconciler {
     }
   }
 
-  /** Says in the status of the record why it can't be brought to where it should be. */
+  /** Reports in the status of the record why it can't be reconciled. */
   async reportFault(key: string, fault: string): Promise<void> {
     const { view, clock } = this.#parts
     const object = view.record(key)
@@ -222,7 +224,7 @@ export class Reconciler {
       await this.#carryOut(object, planRemove(object, this.#derivedOf(object), nowMs))
       return this.#forget(key)
     }
-    // What is noted of its owner id is its rival's.
+    // The notes of its owner id belong to the rival.
     const hasRival = owners.rivalOf(object) !== ''
     const authoritative = hasRival ? undefined : this.#authoritativeOf(object)
     const plan = planFinalize(object, authoritative, removalTimeoutMs, nowMs)
@@ -231,7 +233,7 @@ export class Reconciler {
     return requeueAfterMs(plan.againMs, bounds)
   }
 
-  /** Remembers what was said before we began to look at it. */
+  /** Loads the reports of peers from before the first reconcile of the record. */
   #open(key: string, { object, rootHost }: Publishing, addresses: readonly string[]): void {
     if (this.#index.has(key)) return
     const said = mappingOf(object, 'status').peers
@@ -312,8 +314,9 @@ export class Reconciler {
   }
 
   /**
-   * Nobody is followed for a record that is not published. What they said is in its status, and is read from there when
-   * it is published again: as after a restart, those who were heard last time count as heard then.
+   * Releases the peers of a record that is not published. Their reports are kept in its status, and
+   * are read from there when it is published again. As after a restart, peers that were live then
+   * count as seen at that time.
    */
   #leavePeers(key: string): void {
     this.#index.forget(key)
@@ -332,14 +335,17 @@ function namespaceOf(object: ApiObject): string {
   return textOf(metadataOf(object), 'namespace')
 }
 
-/** What a peer says, but for what it repeats of `site`: that is no news, and to note it would cost a write for each of ours. */
+/**
+ * A peer's report without the endpoints of `site` that it repeats. They are no news, and storing
+ * them would cause a write for each of our own changes.
+ */
 function withoutSite(answer: PeerAnswer, site: string): PeerAnswer {
   if (answer.kind === 'pending' || answer.word === undefined) return answer
   const siteStates = answer.word.siteStates.filter((siteState) => siteState.site !== site)
   return { ...answer, word: { ...answer.word, siteStates: siteStates } }
 }
 
-/** `1 of 3 nameservers is silent: 192.0.2.1:53`; '' where none is. */
+/** `1 of 3 nameservers is silent: 192.0.2.1:53`; '' = none is silent. */
 function noteSilence(addresses: readonly string[], known: ReadonlyMap<string, KnownPeers>): string {
   const silent = addresses.filter((address) => (known.get(address)?.reason ?? '') !== '')
   if (silent.length === 0) return ''
@@ -347,7 +353,7 @@ function noteSilence(addresses: readonly string[], known: ReadonlyMap<string, Kn
   return `${silent.length} of ${addresses.length} nameservers ${verb} silent: ${silent.join(', ')}`
 }
 
-/** Without numbers: what changes by itself costs writes. */
+/** Without numbers: values that change by themselves cause writes. */
 function noteLeftOut(leftOut: readonly LeftOut[]): string {
   if (leftOut.length === 0) return ''
   const sites = sortUnique(leftOut.map(({ site }) => site))
@@ -365,7 +371,7 @@ function listRefused(known: ReadonlyMap<string, KnownPeers>): string[] {
   )
 }
 
-/** Key of the authoritative record that a look at `object` may write to. */
+/** Key of the authoritative record that a reconcile of `object` may write to. */
 function sharedKeyOf(key: string, object: ApiObject): string | undefined {
   if (isAuthoritative(object)) return key
   return isDelegating(object) ? authoritativeKey(object) : undefined

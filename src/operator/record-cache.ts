@@ -4,22 +4,22 @@ import type { Informer } from '../kube/informer.ts'
 import { keyOf } from '../kube/object-key.ts'
 import { FIELD_MANAGER, isManaged, metadataOf } from './object.ts'
 
-/** What we wrote counts for this long, whatever the cluster tells: it may never tell of it. */
+/** How long our own write takes precedence over the informer, which may never report it. */
 const WRITTEN_MS = 60_000
 
-/** What the API answered to a write of ours. */
+/** The API's response to one of our writes. */
 interface Written {
-  /** undefined = it is gone. */
+  /** undefined = it was deleted. */
   readonly object: ApiObject | undefined
   readonly uid: string
-  /** Of it; of what is gone that which it had last, as far as we know. */
+  /** Resource version of the object; for a deleted object the last known one. */
   readonly version: number
   readonly untilMs: number
 }
 
 /**
- * The DNSRecords of the cluster as they are known: as the informer has them, and beyond that as the API answered to our own
- * writes, until the informer has heard of them. So what was just written is not written again.
+ * The DNSRecords of the cluster: from the informer, and, until the informer reports them, from the
+ * API's responses to our own writes. This prevents a second write of the same change.
  */
 export class RecordCache {
   readonly #informer: Informer
@@ -43,7 +43,7 @@ export class RecordCache {
     return known
   }
 
-  /** The API answered with `object`. */
+  /** Stores the API's response `object`. */
   noteWritten(object: ApiObject): void {
     this.#note(keyOf(object), {
       object: trimRecord(object),
@@ -52,7 +52,10 @@ export class RecordCache {
     })
   }
 
-  /** The API says that `object` is gone. If it is told of at a later version after all, it is there. */
+  /**
+   * Stores that the API has deleted `object`. If the informer reports it at a later version, it
+   * exists.
+   */
   noteDeleted(object: ApiObject): void {
     const key = keyOf(object)
     const uid = uidOf(object)
@@ -62,13 +65,16 @@ export class RecordCache {
     this.#note(key, { object: undefined, uid, version })
   }
 
-  /** True if `object` is what the API answered to us: whoever wrote it knows. */
+  /** True if `object` is the API's response to our own write, so the writer already knows it. */
   isEcho(key: string, object: ApiObject): boolean {
     const written = this.#written.get(key)?.object
     return written !== undefined && versionOf(written) === versionOf(object)
   }
 
-  /** What the informer told of before the API answered is nothing to remember: it would never go. */
+  /**
+   * Stores a response, unless the informer reported that version before: the entry would never be
+   * removed.
+   */
   #note(key: string, answered: Omit<Written, 'untilMs'>): void {
     const written = { ...answered, untilMs: this.#clock.monotonic() + WRITTEN_MS }
     if (isCaughtUp(this.#informer.get(key), written)) this.#written.delete(key)
@@ -80,7 +86,10 @@ export class RecordCache {
   }
 }
 
-/** What is kept of a record: of `managedFields` only whether we are among the managers. */
+/**
+ * The part of a record that is cached. `managedFields` is reduced to whether we are among the
+ * managers.
+ */
 export function trimRecord(object: ApiObject): ApiObject {
   const { managedFields, ...metadata } = metadataOf(object)
   if (managedFields === undefined) return object
@@ -93,7 +102,10 @@ function isCaughtUp(known: ApiObject | undefined, { object, uid, version }: Writ
   return known === undefined || uidOf(known) !== uid || versionOf(known) > version
 }
 
-/** Versions of one kind are numbers that grow (Kubernetes API concepts, "Resource versions"). */
+/**
+ * Resource versions of one kind are increasing numbers (Kubernetes API concepts, "Resource
+ * versions").
+ */
 function versionOf(object: ApiObject): number {
   return Number(textOf(metadataOf(object), 'resourceVersion'))
 }

@@ -7,17 +7,19 @@ import type { OwnNames } from '../peering/trust/screen-site-states.ts'
 import { isDerived } from './decide.ts'
 import { itemsOf, mappingOf } from './object.ts'
 
-/** Which names the records of the cluster have: what peers report of one must not touch another. */
+/**
+ * The names of all records in the cluster: a peer's report on one record must not affect another.
+ */
 export class RecordNames {
   /** By root host without `*.`: records by key. */
   readonly #hosts = new Map<string, Map<string, ApiObject>>()
   readonly #index = new HostIndex()
-  /** By host, of all of its records: only of hosts that were asked for. */
+  /** By host, over all of its records. Only hosts that were queried are cached. */
   readonly #counts = new Map<string, NameCounts>()
 
   /**
-   * Notes the records of an informer. Calls `onNews` with the other records of the host of one that changed, and of hosts
-   * above it. Returns the function that ends this.
+   * Indexes the records of an informer. When a record changes, `onEvent` is called with the other
+   * records of its host and of hosts above it. The returned function unsubscribes.
    */
   watch(records: Pick<Informer, 'subscribe'>, onEvent: (key: string) => void): () => void {
     return records.subscribe({
@@ -70,7 +72,7 @@ export class RecordNames {
     this.#index.remove(host)
   }
 
-  /** As seen from the record with that key. `zones`: apexes, lower case, without a final dot. */
+  /** Names beside the record with that key. `zones`: apexes, lower case, without the final dot. */
   beside(key: string, zones: readonly string[]): OwnNames {
     return {
       isApex: (name) => zones.includes(name),
@@ -109,7 +111,7 @@ function counted(objects: Iterable<ApiObject>): NameCounts {
   return counts
 }
 
-/** Each once. */
+/** Without duplicates. */
 function namesOf(object: ApiObject): ReadonlySet<string> {
   const { rootHost } = mappingOf(object, 'spec')
   const texts = itemsOf(mappingOf(object, 'spec'), 'endpoints').map((e) => textOf(e, 'dnsName'))
@@ -117,7 +119,7 @@ function namesOf(object: ApiObject): ReadonlySet<string> {
   return new Set(texts.map(canonical))
 }
 
-/** '' = the object was not made by a user, or names no host. */
+/** '' = the object is derived, or names no host. */
 function hostOf(object: ApiObject): string {
   if (isDerived(object)) return ''
   return bareHost(canonical(textOf(mappingOf(object, 'spec'), 'rootHost')))

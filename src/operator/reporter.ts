@@ -10,17 +10,17 @@ import type { Plan } from './plan.ts'
 import type { ReconcileListener, Troubles } from './reconcile.ts'
 import { shortHash } from './short-hash.ts'
 
-/** Lines about one record that are told one by one. */
+/** Lines about one record that are reported one by one. */
 const TEXTS_MAX = 5
 const CONFLICT = 'EndpointConflict'
 const REFUSED = 'EndpointRefused'
 
-/** Reports what becomes of records, in Events, metrics and the log. */
+/** Reports the results of reconciles in Events, metrics and the log. */
 export class Reporter implements ReconcileListener {
   readonly #events: Pick<EventRecorder, 'record'>
   readonly #metrics: OperatorMetrics
   readonly #log: Logger
-  /** By reason and record: hash of what was told. */
+  /** By reason and record: hash of the last report. */
   readonly #reported = new Map<string, string>()
 
   constructor(events: Pick<EventRecorder, 'record'>, metrics: OperatorMetrics, log: Logger) {
@@ -48,7 +48,7 @@ export class Reporter implements ReconcileListener {
     for (const reason of [CONFLICT, REFUSED]) this.#reported.delete(`${reason} ${key}`)
   }
 
-  /** What the record said before is in its status: so a restart tells nothing twice. */
+  /** Compares with the condition in the record's status, so that a restart repeats no report. */
   #reportReady(record: ApiObject, ready: NonNullable<Plan['ready']>): void {
     const conditions = itemsOf(mappingOf(record, 'status'), 'conditions')
     const before = conditions.find(({ type }) => type === 'Ready')
@@ -62,7 +62,7 @@ export class Reporter implements ReconcileListener {
     })
   }
 
-  /** Each set of lines once, until it is another. */
+  /** Reports each set of lines once, until it changes. */
   #reportOnce(record: ApiObject, reason: string, texts: readonly string[]): void {
     const key = `${reason} ${keyOf(record)}`
     const reported = texts.length === 0 ? '' : shortHash(texts.join('\n'))

@@ -1,15 +1,16 @@
-/** Bounds between two looks at a record of which nobody heard anything. */
+/** Bounds of the time between two reconciles of a record without events. */
 export interface RequeueBounds {
   readonly minMs: number
   readonly maxMs: number
 }
 
-/** What is due at a certain time has come only after it. */
+/** Added because a change that is due at a given time is visible only after it. */
 const AFTER_MS = 1
 
 /**
- * When to look at a record again that nobody tells anything of: when silence alone will change what is published, and now
- * and then in any case. `changesInMs`: until the former; undefined = never.
+ * Time until the next reconcile of a record without events, in milliseconds: when its published
+ * endpoints change by themselves, within the given bounds. `changesInMs`: time until that change;
+ * undefined = never.
  */
 export function requeueAfterMs(
   changesInMs: number | undefined,

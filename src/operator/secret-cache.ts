@@ -8,7 +8,7 @@ import { COREDNS_SECRET_TYPE } from './provider-secret.ts'
 /** The keys of a provider Secret. */
 const KEYS = ['ZONES', 'NAMESERVERS', 'PEERS_ALLOW', 'TSIG_NAME', 'TSIG_ALGORITHM', 'TSIG_SECRET']
 
-/** The Secrets of the cluster, as far as they can be providers. */
+/** The Secrets of the cluster that may be providers. */
 export class SecretCache {
   readonly #informer: Informer
   /** Keys of default providers by namespace. */
@@ -56,7 +56,7 @@ export function isDefaultProvider(secret: ApiObject): boolean {
   return labelOf(secret, DEFAULT_PROVIDER_LABEL) === 'true'
 }
 
-/** What is kept of a Secret: whose it is, and nothing of what is in those of others. */
+/** The part of a Secret that is cached: its identity, and data only of provider Secrets. */
 export function trimSecret(secret: ApiObject): ApiObject {
   const { name, namespace, uid, resourceVersion } = metadataOf(secret)
   const isOurs = textOf(secret, 'type') === COREDNS_SECRET_TYPE

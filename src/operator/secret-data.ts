@@ -1,6 +1,6 @@
 import { type ApiObject, isObject, textOf } from '../kube/api.ts'
 
-/** The text that a Secret holds under `key`, without white space at its ends; '' = none. */
+/** The text of a Secret's `key`, without surrounding white space; '' = missing. */
 export function secretText(secret: ApiObject, key: string): string {
   const { data } = secret
   const encoded = isObject(data) ? textOf(data, key) : ''

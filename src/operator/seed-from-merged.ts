@@ -5,9 +5,9 @@ import type { KnownPeers } from './peer-state-store.ts'
 import { scanExported } from './peer-status.ts'
 
 /**
- * What each peer may have said where nobody wrote it down: an operator of before left only what all said together.
- * Each is taken to have said all of that, by its address, so that nothing goes before it was asked; what it
- * says then takes that place.
+ * Initial peer states for a record whose status has none: an earlier operator left only the merged
+ * endpoints. Each peer is assumed to have reported all of them from its address, so no endpoint is
+ * removed before its peer was queried. The peer's first report replaces this state.
  */
 export function seedFromMerged(
   merged: ApiObject,
@@ -31,5 +31,5 @@ export function seedFromMerged(
   )
 }
 
-/** Why nothing is known of a peer whose word was adopted. */
+/** The reason shown for a peer with such an assumed state. */
 const ADOPTED = 'not heard yet'

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 const HASH_CHARACTERS = 8
 
 /**
- * The short hash that Kuadrant makes names and ids of: the first 8 characters of the SHA-224 of `text`
- * as a number in base 36, lower case.
+ * The short hash in Kuadrant's names and ids: the first 8 characters of the SHA-224 of `text` as a
+ * number in base 36, lower case.
  */
 export function shortHash(text: string): string {
   const digest = createHash('sha224').update(text).digest('hex')

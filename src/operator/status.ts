@@ -3,7 +3,7 @@ import { type Condition, printConditions } from './conditions.ts'
 import { isSame, itemsOf, mappingOf, metadataOf } from './object.ts'
 import { shortHash } from './short-hash.ts'
 
-/** What of the status is the operator's, beside the conditions. */
+/** Fields of the status that the operator owns, in addition to the conditions. */
 const FIELDS = [
   'observedGeneration',
   'writeCounter',
@@ -16,7 +16,7 @@ const FIELDS = [
   'peers',
 ] as const
 
-/** A field that is undefined goes. */
+/** A field that is undefined is removed. */
 export type StatusFields = { readonly [key in (typeof FIELDS)[number]]?: JsonValue | undefined }
 
 const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
@@ -27,8 +27,8 @@ const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
 ]
 
 /**
- * The whole of what is ours of a record's status, as it is to be: fields that `changes` doesn't name stay as they are,
- * and so do conditions of other types than those `conditions` are of.
+ * Our complete desired part of a record's status. Fields that `changes` does not name are kept, and
+ * so are conditions of types that `conditions` does not contain.
  */
 export function composeStatus(
   record: ApiObject,
@@ -51,7 +51,7 @@ export function composeStatus(
   return status
 }
 
-/** True if applying `status` would change nothing of what is there. */
+/** True if applying `status` would not change the record. */
 export function isStatusInPlace(record: ApiObject, status: ApiObject): boolean {
   const present = mappingOf(record, 'status')
   const isEqual = FIELDS.every((field) => isSame(present[field], status[field]))
@@ -68,10 +68,10 @@ export function isStatusInPlace(record: ApiObject, status: ApiObject): boolean {
   )
 }
 
-/** What would be read as something else in a note of ownership. */
+/** Characters that would change how a registry note is parsed. */
 const UNFIT_ID = /[^\x21-\x7e]|[,"\\]|&&/
 
-/** What a record is known by among those that own the same names. */
+/** The owner id of a record among the owners of the same names. */
 export function ownerIdOf(record: ApiObject): string {
   const given = textOf(mappingOf(record, 'spec'), 'ownerID')
   if (given === '') return shortHash(textOf(metadataOf(record), 'uid'))

@@ -13,13 +13,14 @@ export interface TriggerParts {
   readonly secrets: Informer
   readonly cache: RecordCache
   readonly owners: Pick<OwnerIndex, 'onGone'>
-  /** The record is to be looked at. */
+  /** The record is to be reconciled. */
   readonly onEvent: (key: string) => void
 }
 
 /**
- * Has records looked at when something happens that matters to them: to themselves, to what was made of them, or to the
- * Secrets of their namespace. Begins with all records that are there. The returned function ends it.
+ * Requests a reconcile of a record when it changes, when a record derived from it changes, or when
+ * the Secrets of its namespace change. Starts with all existing records. The returned function
+ * unsubscribes.
  */
 export function watchInputs(parts: TriggerParts): () => void {
   const { records, secrets, cache, owners, onEvent } = parts
@@ -28,8 +29,8 @@ export function watchInputs(parts: TriggerParts): () => void {
     for (const one of isDerived(object) ? ownersOf(object) : [key]) onEvent(one)
     if (isAuthoritative(object)) for (const one of sources.of(key)) onEvent(one)
   }
-  // Of what is written for one source, its other sources know nothing; and what others did before we wrote is in a list
-  // only as part of what came of it.
+  // An authoritative record that one source wrote is news to its other sources. A list contains
+  // only the final state, which may include changes of others from before our write.
   const isKnown = (key: string, object: ApiObject, isListed: boolean): boolean =>
     !isListed && cache.isEcho(key, object) && !isAuthoritative(object)
   const endRecords = records.subscribe({
@@ -71,7 +72,7 @@ export function watchInputs(parts: TriggerParts): () => void {
   }
 }
 
-/** Keys of the records that an object was made of. */
+/** Keys of the records that an object was derived from. */
 function ownersOf(object: ApiObject): readonly string[] {
   const metadata = metadataOf(object)
   const namespace = textOf(metadata, 'namespace')
@@ -80,7 +81,10 @@ function ownersOf(object: ApiObject): readonly string[] {
     .map((owner) => `${namespace}/${textOf(owner, 'name')}`)
 }
 
-/** What a record's status says is our own word, or does not concern us; but for what clusters tell each other there. */
+/**
+ * A record's status is ignored: this operator writes it, or it does not concern us. The reports
+ * between clusters in it are the exception.
+ */
 function isChanged(object: ApiObject, before: ApiObject): boolean {
   const [now, then] = [metadataOf(object), metadataOf(before)]
   const names = [
@@ -109,7 +113,7 @@ function isSameProvider(secret: ApiObject, before: ApiObject): boolean {
   )
 }
 
-/** Keys of the records that a Secret is, or may be, the provider of. */
+/** Keys of the records whose provider is, or may be, the Secret. */
 function usersOf(secret: ApiObject, records: Informer): readonly string[] {
   const [namespace, name] = [textOf(secret.metadata, 'namespace'), textOf(secret.metadata, 'name')]
   const isDefault = isDefaultProvider(secret)

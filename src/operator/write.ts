@@ -1,25 +1,28 @@
 import type { ApiObject } from '../kube/api.ts'
 
-/** One change that the operator makes to the cluster. All of them may be done twice, or are refused then. */
+/**
+ * One change that the operator makes to the cluster. Each can be repeated: it then has no effect or
+ * is refused.
+ */
 export type Write =
-  /** `record` is not to go before what was made of it is gone. */
+  /** Adds the finalizer: `record` must not be removed before everything derived from it. */
   | { readonly kind: 'hold'; readonly record: ApiObject }
-  /** `record` may go. */
+  /** Removes the finalizer: `record` may be removed. */
   | { readonly kind: 'unhold'; readonly record: ApiObject }
-  /** The finalizer is no longer ours; it stays if somebody else put it there as well. */
+  /** Gives up our ownership of the finalizer; it is kept if another manager owns it as well. */
   | { readonly kind: 'leave'; readonly record: ApiObject }
-  /** `object` is to be as it says. */
+  /** Applies `object`. */
   | { readonly kind: 'apply'; readonly object: ApiObject }
-  /** `object` takes the place of `over`, if that is as it was; undefined = of nothing. */
+  /** Replaces `over` by `object` if `over` is unchanged; undefined = creates it. */
   | { readonly kind: 'put'; readonly object: ApiObject; readonly over: ApiObject | undefined }
-  /** `object` is to be gone, if it is as it was. */
+  /** Deletes `object` if it is unchanged. */
   | { readonly kind: 'drop'; readonly object: ApiObject }
-  /** `object` is to be gone; another of its name stays. */
+  /** Deletes `object`; a later object with the same name is kept. */
   | { readonly kind: 'delete'; readonly object: ApiObject }
-  /** All that is ours of the status of `record` is to be as `status` says. */
+  /** Applies `status` as our complete part of the status of `record`. */
   | { readonly kind: 'status'; readonly record: ApiObject; readonly status: ApiObject }
 
-/** Does writes. Rejects with ApiError where the API refuses one: 409 where somebody was faster. */
+/** Does writes. Rejects with ApiError if the API refuses one: 409 if another writer was faster. */
 export interface Writer {
   write(write: Write): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The zone that a record goes to, or why there is none. */
+/** The zone of a record, or why it has none. */
 export type ZoneChoice = { readonly zone: string } | { readonly problem: string }
 
 /**

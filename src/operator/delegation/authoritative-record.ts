@@ -7,34 +7,36 @@ import { shortHash } from '../short-hash.ts'
 export const AUTHORITATIVE_HASH_LABEL = 'kuadrant.io/authoritative-record-hash'
 export const PROVIDER_LABEL = 'kuadrant.io/dns-provider-name'
 
-/** Who the endpoints of several owners are for. */
+/** Identity of an authoritative record, which combines the endpoints of several owners. */
 export interface Authoritative {
   readonly namespace: string
-  /** Of the records that delegate, with or without its `*.`. */
+  /** Root host of the delegating records, with or without `*.`. */
   readonly rootHost: string
-  /** Name of the provider Secret; '' = the default one of the namespace. */
+  /** Name of the provider Secret; '' = the default provider of the namespace. */
   readonly provider: string
-  /** Zone that serves it, without final dot; '' = not known yet. */
+  /** Zone that serves the record, without the final dot; '' = not known yet. */
   readonly zone: string
 }
 
-/** The host that `x` and `*.x` have their endpoints put together for. */
+/** The host for which the endpoints of `x` and `*.x` are combined. */
 export function authoritativeHost(rootHost: string): string {
   return rootHost.replace(/^\*\./, '')
 }
 
-/** Name of the DNSRecord that all owners of a host put their endpoints into. */
+/** Name of the DNSRecord into which all owners of a host put their endpoints. */
 export function authoritativeName(rootHost: string): string {
   return `authoritative-record-${shortHash(authoritativeHost(rootHost))}`
 }
 
-/** Key of the record that a delegating one delegates to: in its namespace. */
+/** Key of the record that a delegating record delegates to, in the same namespace. */
 export function authoritativeKey(record: ApiObject): string {
   const name = authoritativeName(textOf(mappingOf(record, 'spec'), 'rootHost'))
   return `${textOf(metadataOf(record), 'namespace')}/${name}`
 }
 
-/** Its labels: those by which it is found, and, once the zone is known, those by which it is served. */
+/**
+ * Labels that identify the record and, once the zone is known, the labels by which it is served.
+ */
 export function authoritativeLabels({
   rootHost,
   zone,
@@ -46,7 +48,10 @@ export function authoritativeLabels({
   }
 }
 
-/** The record itself. It belongs to nobody: it goes when its endpoints have gone. */
+/**
+ * The authoritative record. It has no ownerReference: it is deleted when its last endpoint is
+ * removed.
+ */
 export function composeAuthoritative(
   facts: Authoritative,
   endpoints: readonly ApiObject[],

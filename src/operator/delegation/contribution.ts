@@ -4,7 +4,10 @@ import type { Publishing } from '../decide.ts'
 import { itemsOf, mappingOf } from '../object.ts'
 import { selectWorking } from '../own.ts'
 
-/** The endpoints that a record delegates, as its spec has them: without what is down while something else is left. */
+/**
+ * Endpoints that a record delegates, in the form of its spec. Targets that are down are left out
+ * while others remain.
+ */
 export function composeContribution(
   { object, record }: Publishing,
   down: readonly string[],

@@ -2,12 +2,12 @@ import type { ApiObject } from '../../kube/api.ts'
 import { isRegistryNote, type RegistryNote, scanNotes } from './registry.ts'
 import { endpointKey, readSpecEndpoints, type SpecEndpoint } from './spec-endpoint.ts'
 
-/** All that is known of one endpoint of an authoritative record. */
+/** State of one endpoint of an authoritative record. */
 export interface EndpointState {
   readonly current: SpecEndpoint | undefined
-  /** By owner; empty = the endpoint is nobody's. */
+  /** By owner; empty = the endpoint has no owner. */
   readonly notes: ReadonlyMap<string, RegistryNote>
-  /** What our owner wants there now, and what it did when it last succeeded. */
+  /** What our owner wants now, and what it wanted when it last succeeded. */
   readonly desired: SpecEndpoint | undefined
   readonly previous: SpecEndpoint | undefined
 }
@@ -40,7 +40,7 @@ export function readEndpointStates(
   return endpointStates
 }
 
-/** Endpoints that nothing tells apart are one with the targets of all. */
+/** Merges endpoints with the same key into one, with the targets of all of them. */
 function byKey(endpoints: readonly SpecEndpoint[]): Map<string, SpecEndpoint> {
   const found = new Map<string, SpecEndpoint>()
   for (const endpoint of endpoints) {
@@ -52,7 +52,10 @@ function byKey(endpoints: readonly SpecEndpoint[]): Map<string, SpecEndpoint> {
   return found
 }
 
-/** A claim that tells its targets counts before an older one that does not. */
+/**
+ * Reads the registry notes. A note that lists its targets takes precedence over an older one that
+ * does not.
+ */
 function readRegistryNotes(
   registry: readonly SpecEndpoint[],
   wildcards: ReadonlySet<string>,
@@ -67,7 +70,10 @@ function readRegistryNotes(
   return found
 }
 
-/** All owners that are noted in an authoritative record, with the short id of their cluster; '' = this one. */
+/**
+ * All owners in the notes of an authoritative record, with the short id of their cluster; '' = this
+ * one.
+ */
 export function readOwners(endpoints: readonly ApiObject[]): ReadonlyMap<string, string> {
   const notes = readSpecEndpoints(endpoints).flatMap((text) => scanNotes(text, new Set()))
   return new Map(notes.map(({ owner, cluster }) => [owner, cluster]))

@@ -4,7 +4,7 @@ import { normalizeName, type SpecEndpoint } from './spec-endpoint.ts'
 
 const CNAME = 'CNAME'
 
-/** What the endpoints of a plan are held against. */
+/** What the endpoints of a plan are compared with. */
 export interface PlanScope {
   readonly owner: string
   /** Without `*.`. */
@@ -12,7 +12,10 @@ export interface PlanScope {
   readonly endpointStates: readonly EndpointState[]
 }
 
-/** Why our owner can't have the endpoint that it wants at `row`; '' = it can. Upstream's words. */
+/**
+ * Why our owner can't have the endpoint that it wants at `row`; '' = it can. The texts are those of
+ * Kuadrant's operator.
+ */
 export function findConflict(
   desired: SpecEndpoint,
   endpointState: EndpointState,
@@ -31,7 +34,10 @@ export function findConflict(
   return `invalid target, endpoint '${show(desired.dnsName)}' has target '${show(target)}' that matches the root host filters '[${scope.host}]' but does not exist in the list of local or remote endpoints`
 }
 
-/** A CNAME has its name for itself (RFC 1034 section 3.6.2). What is ours alone would give way. */
+/**
+ * True if the two can't exist together: no other record may share the name of a CNAME (RFC 1034
+ * section 3.6.2). An endpoint that only our owner has does not count, as it is replaced.
+ */
 function excludes(
   { current, notes }: EndpointState,
   desired: SpecEndpoint,
@@ -42,7 +48,7 @@ function excludes(
   return notes.size === 0 || [...notes.keys()].some((other) => other !== owner)
 }
 
-/** The first target inside of the host that no endpoint has. */
+/** The first target inside the host that has no endpoint. */
 function findMissing(
   targets: readonly string[],
   { host, endpointStates }: PlanScope,
@@ -59,7 +65,7 @@ function findMissing(
   })
 }
 
-/** Wildcards that could answer for a name at or below `host`. */
+/** Wildcards inside `host` that could match `name`. */
 function wildcardsOf(name: string, host: string): string[] {
   const wildcards: string[] = []
   for (let rest = name; rest !== host && rest.includes('.'); ) {
@@ -69,7 +75,7 @@ function wildcardsOf(name: string, host: string): string[] {
   return wildcards
 }
 
-/** Text of an object as part of a message: on one line. */
+/** Quotes text of an object for a message, on one line. */
 export function show(text: string): string {
   return quote(text).slice(1, -1)
 }

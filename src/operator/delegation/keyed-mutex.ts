@@ -1,8 +1,11 @@
-/** Work on one thing, one after the other: whoever writes what others write as well begins with what they wrote. */
+/** Serializes work per key, so that each writer sees the previous writer's result. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Runs `work` once all that was given before it for `key` is over, failed or not. Settles as `work` does. */
+  /**
+   * Runs `work` after all earlier work for `key` has ended, successful or not. Settles as `work`
+   * does.
+   */
   async take<T>(key: string, work: () => Promise<T>): Promise<T> {
     const turn = (this.#last.get(key) ?? Promise.resolve()).then(work)
     const over = turn.then(ignore, ignore)
@@ -14,7 +17,7 @@ export class KeyedMutex {
     }
   }
 
-  /** Things that somebody works on. */
+  /** Keys with running or waiting work. */
   get size(): number {
     return this.#last.size
   }

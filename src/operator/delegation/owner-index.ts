@@ -9,27 +9,30 @@ import { authoritativeKey } from './authoritative-record.ts'
 interface Owner {
   readonly uid: string
   readonly created: string
-  /** `namespace/name`, and of which cluster. */
+  /** `namespace/name`, and the cluster of the record. */
   readonly text: string
 }
 
-/** Whether somebody else has the owner id of a record. */
+/** Reports whether another record has the owner id of a record. */
 export interface Owners {
-  /** The record that `object` has to give way to, in words; '' = there is none. */
+  /** The older record that `object` must give way to, as text; '' = none. */
   rivalOf(object: ApiObject): string
 }
 
 /**
- * Who has which owner id in which authoritative record, over all clusters. Ids are made of UIDs, but a record may name
- * one, and the same manifest in two clusters names the same: then the older record has it, whoever judges that, or each
- * would write over the other for ever.
+ * The owners of each authoritative record by owner id, over all clusters. Owner ids are derived
+ * from UIDs, but a record may set its own, so one manifest in two clusters gives both records the
+ * same id. The older record then keeps the id, whichever operator decides. Otherwise the two would
+ * overwrite each other forever.
  */
 export class OwnerIndex implements Owners {
   /** By key of the authoritative record and owner id, then by UID. */
   readonly #owners = new Map<string, Map<string, Owner>>()
   readonly #listeners = new Set<(authoritativeKey: string) => void>()
 
-  /** Notes the records of a cluster. `cluster`: '' = this one. The returned function ends it. */
+  /**
+   * Indexes the records of a cluster. `cluster`: '' = this one. The returned function unsubscribes.
+   */
   watch(records: Pick<Informer, 'subscribe' | 'objects'>, cluster: string): () => void {
     const place = cluster === '' ? '' : ` of cluster ${cluster}`
     const end = records.subscribe({
@@ -50,7 +53,10 @@ export class OwnerIndex implements Owners {
     }
   }
 
-  /** Calls back with the key of the authoritative record whenever an owner is gone. The returned function ends it. */
+  /**
+   * Calls back with the key of the authoritative record when an owner is removed. The returned
+   * function unsubscribes.
+   */
   onGone(listener: (authoritativeKey: string) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

@@ -6,8 +6,8 @@ import { composeStatus, ownerIdOf, type StatusFields } from '../status.ts'
 import { decideRemotes } from './remote-statuses.ts'
 
 /**
- * Holds a delegating record that other clusters are to work on, tells them that they may, and says what came of it. No
- * zone is its own: each of them has one.
+ * Adds the finalizer to a delegating record for other clusters, marks it as ready for them, and
+ * reports their results. It has no zone of its own: each of these clusters chooses one.
  */
 export function planAnnounce(
   object: ApiObject,

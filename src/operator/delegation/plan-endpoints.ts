@@ -6,17 +6,17 @@ import { findConflict, show } from './find-conflict.ts'
 import { composeNote, joinOwners, type Note, type RegistryNote } from './registry.ts'
 import { composeSpecEndpoint, normalizeName, type SpecEndpoint } from './spec-endpoint.ts'
 
-/** What one owner, a delegating record, wants of an authoritative record. */
+/** What one owner, a delegating record, wants in an authoritative record. */
 export interface DesiredEndpoints {
   readonly owner: string
   /** Group of the operator; '' = none. */
   readonly group: string
-  /** Short id of the cluster that the owner is in; '' = this one. */
+  /** Short id of the owner's cluster; '' = this one. */
   readonly cluster: string
   readonly rootHost: string
-  /** `spec.endpoints`; empty = the owner goes. */
+  /** `spec.endpoints`; empty = the owner is removed. */
   readonly desired: readonly ApiObject[]
-  /** `status.endpoints`: what it wanted when it last succeeded. */
+  /** `status.endpoints`: what the owner wanted when it last succeeded. */
   readonly previous: readonly ApiObject[]
 }
 
@@ -26,22 +26,23 @@ export interface EndpointPlan {
   readonly isChanged: boolean
   /** What the owner can't have, and why; one line each. */
   readonly conflicts: readonly string[]
-  /** All owners of the host itself, in order: `status.domainOwners`. */
+  /** All owners of the host itself, sorted: `status.domainOwners`. */
   readonly owners: readonly string[]
 }
 
 const CNAME = 'CNAME'
 
 /**
- * The endpoints of an authoritative record once `wish` is in it: a function of both, so that it settles
- * whoever writes last.
+ * The endpoints of an authoritative record after `wanted` is applied. The result depends only on
+ * these two, so it converges in any order of writers.
  *
- * - Endpoints of one name and type without set identifier are united: each owner's targets are known from
- *   the registry, so that one leaves only with the last owner that has it. A CNAME is served with the
- *   first target of all, as it always was.
- * - With a set identifier, or steered, the owner with the lowest id has its way.
- * - The lowest TTL.
- * - An owner takes nothing away from others, and nothing that is nobody's (`findConflict`).
+ * - Endpoints with the same name and type and without a set identifier are united. The registry
+ *   lists each owner's targets, so a target is removed only with the last owner that has it. A
+ *   CNAME keeps the first target of all.
+ * - With a set identifier, or steered, the endpoint of the owner with the lowest id is used.
+ * - The lowest TTL is used.
+ * - An owner never removes endpoints of other owners, nor endpoints without an owner
+ *   (`findConflict`).
  */
 export function planEndpoints(
   current: readonly ApiObject[],
@@ -82,7 +83,7 @@ interface Settled {
   readonly notes: readonly RegistryNote[]
 }
 
-/** What an endpoint is to be; undefined = it goes. */
+/** The new state of an endpoint; undefined = it is removed. */
 function settleEndpoint(
   endpointState: EndpointState,
   wanted: DesiredEndpoints,
@@ -90,7 +91,7 @@ function settleEndpoint(
   conflicts: string[],
 ): Settled | undefined {
   const { current, notes, desired } = endpointState
-  // What we can't have stays as it is, with our part in it.
+  // An endpoint that our owner can't have is not changed, and keeps our note.
   if (!isFree) return current && { endpoint: current, notes: inOrder(notes.values()) }
   if (current !== undefined && notes.size === 0) return { endpoint: current, notes: [] }
   const others = inOrder(notes.values()).filter((note) => note.owner !== wanted.owner)
@@ -110,7 +111,8 @@ function settleEndpoint(
     const name = `'${show(desired.dnsName)}' with set identifier '${show(desired.setIdentifier)}'`
     conflicts.push(`owner conflict, endpoint ${name} is as owner '${show(first)}' wants it`)
   }
-  // What we only infer of others is not written down: they may be kept by another operator.
+  // Targets that are only inferred for other owners are not written: another operator may maintain
+  // their notes.
   return { endpoint: unite(base, current, all, conflicts), notes: inOrder([...others, ours]) }
 }
 
@@ -119,12 +121,15 @@ function noteOf(desired: SpecEndpoint, { owner, group, cluster }: DesiredEndpoin
   return { owner, group, cluster, targets: sortTargets(targets), ttlSeconds, note: undefined }
 }
 
-/** By owner. */
+/** Sorted by owner. */
 function inOrder(notes: Iterable<RegistryNote>): RegistryNote[] {
   return [...notes].sort((a, b) => (a.owner < b.owner ? -1 : 1))
 }
 
-/** An owner whose targets nobody wrote down has those that are nobody else's; all, where none are. */
+/**
+ * Fills in the targets of a note that lists none: those that no other owner has, or all targets if
+ * none remain.
+ */
 function withTargets(
   note: RegistryNote,
   { current, notes, previous }: EndpointState,
@@ -139,7 +144,7 @@ function withTargets(
   return { ...note, ttlSeconds, targets: rest.length > 0 ? rest : current.targets }
 }
 
-/** `base` with the targets and the TTL that all claims come to. */
+/** `base` with the combined targets and TTL of all notes. */
 function unite(
   base: SpecEndpoint,
   current: SpecEndpoint,
@@ -172,7 +177,7 @@ function isSaid(a: SpecEndpoint, b: SpecEndpoint): boolean {
   return isSame(said(a), said(b))
 }
 
-/** The endpoint and what the registry has of it: what others noted, as it stands. */
+/** The endpoint and its registry notes. Notes of other owners are copied without change. */
 function composeEndpointState(
   endpoint: SpecEndpoint,
   notes: readonly RegistryNote[],
@@ -189,7 +194,7 @@ function composeEndpointState(
   return [composeSpecEndpoint(endpoint, joinOwners(owners)), ...new Set(registry)]
 }
 
-/** The same endpoints, in any order. */
+/** True if both have the same endpoints, in any order. */
 function isSameSet(a: readonly ApiObject[], b: readonly ApiObject[]): boolean {
   if (a.length !== b.length) return false
   const order = (list: readonly ApiObject[]) =>

@@ -7,7 +7,10 @@ import { composeStatus, ownerIdOf } from '../status.ts'
 import type { Write } from '../write.ts'
 import { authoritativeLabels, composeAuthoritative } from './authoritative-record.ts'
 
-/** Has an authoritative record served, by its labels, in the zone that the provider has for it. Its endpoints are others' work. */
+/**
+ * Labels an authoritative record with the provider's zone, so that it is served. Other reconcilers
+ * write its endpoints.
+ */
 export function planServe(publishing: Publishing, nowMs: number): Plan {
   const { object, rootHost, zone, provider } = publishing
   const spec = mappingOf(object, 'spec')
@@ -34,7 +37,7 @@ export function planServe(publishing: Publishing, nowMs: number): Plan {
   return { writes: [...served, ...planStatus(object, status)], ready, isChanged: !isServed }
 }
 
-/** The record as it is, with the labels that it should have. */
+/** The record with the desired labels. */
 function relabel({ object, zone }: Publishing, endpoints: ReturnType<typeof itemsOf>) {
   const spec = mappingOf(object, 'spec')
   const metadata = metadataOf(object)

@@ -23,21 +23,22 @@ import {
 import { type EndpointPlan, planEndpoints } from './plan-endpoints.ts'
 import { decideRemoval, LET_GO_ANNOTATION, type Removal } from './remote-statuses.ts'
 
-/** What is there for a delegating record, and what it has to say. */
+/** What exists for a delegating record, and what it contributes. */
 export interface Delegation {
   readonly authoritative: ApiObject | undefined
-  /** What it wants in there. */
+  /** What the record wants in the authoritative record. */
   readonly endpoints: readonly ApiObject[]
-  /** undefined = nobody looks after the health of the record. */
+  /** undefined = the health of the record is not probed. */
   readonly healthy: Condition | undefined
-  /** Short id of the cluster that the record is in; '' = this one. */
+  /** Short id of the record's cluster; '' = this one. */
   readonly cluster: string
 }
 
 /**
- * Puts the endpoints of a delegating record into the authoritative one: the finalizer first, so that nothing is left
- * behind, and the status last. What is there as it should be is not written. Of a record of another cluster, which its
- * own operator holds, `publishing` has the face that it has for this one (`asSeenByCluster`).
+ * Puts the endpoints of a delegating record into the authoritative record. The finalizer is written
+ * first, so that nothing is left behind, and the status last. Whatever is already in place is not
+ * written. For a record of another cluster, which that cluster's operator holds, `publishing` has
+ * the form that `asSeenByCluster` returns.
  */
 export function planDelegate(
   publishing: Publishing,
@@ -76,14 +77,17 @@ export function planDelegate(
   return { writes, ready, isChanged: isChanged }
 }
 
-/** What is to be done for a record that is being deleted, and when to look again at the latest; undefined = it may go. */
+/**
+ * Writes for a record that is being deleted. `againMs`: longest time until the next reconcile;
+ * undefined = the record may be removed.
+ */
 export interface FinalizePlan extends Plan {
   readonly againMs: number | undefined
 }
 
 /**
- * Takes the endpoints of a record that is being deleted back, and lets it go: once the other clusters that worked on it
- * have done the same, or have had `timeoutMs` for it.
+ * Removes the endpoints of a record that is being deleted, and releases the record once all other
+ * clusters that used it have removed theirs, or `timeoutMs` has passed.
  */
 export function planFinalize(
   object: ApiObject,
@@ -95,12 +99,15 @@ export function planFinalize(
   const removal = decideRemoval(object, timeoutMs, nowMs)
   if (removal.kind === 'waiting') return planWait(object, taken, { ...removal, nowMs })
   const plan = planRelease(object, taken, nowMs)
-  // That somebody was not waited for is told.
+  // The condition reports the clusters that were not waited for.
   const ready = removal.note === '' ? undefined : removedCondition(removal.note)
   return { ...plan, ready, againMs: undefined }
 }
 
-/** Takes the endpoints of a record of another cluster back that is being deleted there, and says so. */
+/**
+ * Removes the endpoints of a record that is being deleted in another cluster, and reports this in
+ * its status.
+ */
 export function planUndelegate(
   seenObject: ApiObject,
   authoritative: ApiObject | undefined,
@@ -110,12 +117,12 @@ export function planUndelegate(
   const isKnown = Object.keys(mappingOf(seenObject, 'status')).length > 0
   const gone: StatusFields = { endpoints: [], domainOwners: [] }
   const status = composeStatus(seenObject, [removedCondition()], gone, nowMs)
-  // Whom we never told of it doesn't wait for us.
+  // The other cluster does not wait for a record on which this cluster never reported.
   const reported = isKnown || taken.length > 0 ? planStatus(seenObject, status) : []
   return { writes: [...taken, ...reported], ready: undefined, isChanged: taken.length > 0 }
 }
 
-/** Takes back what owners have in an authoritative record whose delegating records are gone. */
+/** Removes what owners have in an authoritative record after their delegating records are gone. */
 export function planDepartures(authoritative: ApiObject, owners: readonly string[]): Write[] {
   const rootHost = hostOf(authoritative)
   let plan: EndpointPlan | undefined
@@ -163,7 +170,7 @@ function planShare(
   })
 }
 
-/** `zone`: '' = as it is. */
+/** `zone`: '' = unchanged. */
 function writeShared(
   object: ApiObject,
   present: ApiObject | undefined,
@@ -177,7 +184,7 @@ function writeShared(
     namespace: textOf(metadataOf(object), 'namespace'),
     rootHost: hostOf(object),
     provider: textOf(mappingOf(present ?? {}, 'spec').providerRef, 'name'),
-    // What we said of it and don't repeat would go.
+    // Server-side apply removes fields that were ours and are missing from the new object.
     zone: zone === '' ? labelOf(present ?? {}, ZONE_LABEL) : zone,
   }
   return [{ kind: 'put', object: composeAuthoritative(facts, plan.endpoints), over: present }]
@@ -193,7 +200,7 @@ function decideEndpoints(
   return readyCondition()
 }
 
-/** Why what is there is not to be written to; '' = it is. */
+/** Why the existing object must not be written to; '' = it may be. */
 function findObstacle(object: ApiObject, authoritative: ApiObject | undefined): string {
   if (authoritative === undefined) return ''
   const there = textOf(mappingOf(authoritative, 'spec'), 'rootHost')

@@ -4,22 +4,24 @@ import { shortHash } from '../short-hash.ts'
 import { endpointKey, type SpecEndpoint } from './spec-endpoint.ts'
 
 /**
- * Who owns which endpoint of an authoritative record: TXT endpoints beside them, one for each owner.
+ * Ownership of the endpoints of an authoritative record: TXT endpoints beside them, one for each
+ * owner.
  *
  *     kuadrant-<hash of the owner>-<type>-<dnsName>    `*` at the front of the name is `wildcard`
  *     "heritage=external-dns,external-dns/owner=<id>,…,external-dns/version=1"
  *
- * Further keys are `group`, `targets` (the owner's own) and, ours, `ttl` and `cluster`: what an owner contributes
- * must be known when another one goes, and of an owner that is gone, where it was. Before v0.12 of the operator the name had no hash, and the
- * owners were joined with `&&`.
+ * Further keys are `group`, `targets` (those of the owner) and two that only Sextant writes, `ttl`
+ * and `cluster`. An owner's contribution must be known when another owner is removed; the cluster
+ * of an owner must be known after the owner is gone. Before v0.12 of Kuadrant's operator the name
+ * had no hash, and the owners were joined with `&&`.
  */
 const HERITAGE = 'heritage=external-dns'
 const KEY_PREFIX = 'external-dns/'
 const LIST_SEPARATOR = '&&'
 const VERSION = '1'
-/** Names as the registry has them: with the hash, or without. */
+/** Names in the registry, with or without the hash. */
 const NAME = /^kuadrant-(?:([0-9a-z]{8})-)?([a-z]+)-(.+)$/
-/** Values that would be read as something else. */
+/** Characters that would change how a value is parsed. */
 const UNFIT = /[,"\\]|&&/
 
 /** One owner's part in an endpoint. */
@@ -27,29 +29,29 @@ export interface RegistryNote {
   readonly owner: string
   /** '' = none. */
   readonly group: string
-  /** Short id of the cluster that the owner is in; '' = the one that the note is in, or not known. */
+  /** Short id of the owner's cluster; '' = the cluster that holds the note, or unknown. */
   readonly cluster: string
-  /** What the owner gave; undefined = not known. */
+  /** What the owner contributed; undefined = not known. */
   readonly targets: readonly string[] | undefined
   readonly ttlSeconds: number | undefined
-  /** Where it stands; undefined = nowhere yet. */
+  /** The TXT endpoint that holds the note; undefined = not written yet. */
   readonly note: Note | undefined
 }
 
 /** A TXT endpoint of the registry. */
 export interface Note {
   readonly object: ApiObject
-  /** All that it notes: old ones note several. */
+  /** All owners that it lists: notes in the old form list several. */
   readonly owners: readonly string[]
 }
 
-/** A claim and the endpoint that it is of. */
+/** A note and the endpoint that it belongs to. */
 export interface FoundNote extends RegistryNote {
   /** `endpointKey` of the endpoint. */
   readonly key: string
 }
 
-/** The TXT endpoint that notes a claim. */
+/** Composes the TXT endpoint for a registry note. */
 export function composeNote(endpoint: SpecEndpoint, note: RegistryNote): ApiObject {
   const { owner, group, cluster, targets, ttlSeconds } = note
   const { dnsName, recordType, setIdentifier, providerSpecific } = endpoint
@@ -74,9 +76,9 @@ export function composeNote(endpoint: SpecEndpoint, note: RegistryNote): ApiObje
 }
 
 /**
- * The claims that a TXT endpoint notes: one, or one for each owner of an old one; none where it is not
- * of the registry. `wildcards`: names, with `wildcard` in place of the `*`, of which there is an
- * endpoint with `*`.
+ * The notes that a TXT endpoint holds: one, or one for each owner in the old form. Empty if the
+ * endpoint is not part of the registry. `wildcards`: names, with `wildcard` in place of the `*`,
+ * for which an endpoint with `*` exists.
  */
 export function scanNotes(endpoint: SpecEndpoint, wildcards: ReadonlySet<string>): FoundNote[] {
   if (endpoint.recordType !== 'TXT') return []
@@ -102,7 +104,10 @@ export function scanNotes(endpoint: SpecEndpoint, wildcards: ReadonlySet<string>
   return mine.map((owner) => ({ owner, ...facts, note }))
 }
 
-/** Of all targets, the last one wins; undefined where one is no note of ours. */
+/**
+ * Merges the values of all targets; the last one wins. undefined = one of the targets is not a
+ * registry note.
+ */
 function scanValues(targets: readonly string[]): Map<string, string> | undefined {
   const values = new Map<string, string>()
   if (targets.length === 0) return undefined
@@ -122,12 +127,12 @@ function splitList(text: string): string[] {
   return text.split(LIST_SEPARATOR, TARGETS_MAX).filter((part) => part !== '')
 }
 
-/** Owners as the label of an endpoint has them. */
+/** Joins owners in the form of the endpoint's label. */
 export function joinOwners(owners: readonly string[]): string {
   return [...new Set(owners)].sort().join(LIST_SEPARATOR)
 }
 
-/** True for a TXT endpoint of the registry, whoever wrote it. */
+/** True for a TXT endpoint of the registry, whichever operator wrote it. */
 export function isRegistryNote(endpoint: SpecEndpoint): boolean {
   return scanNotes(endpoint, new Set()).length > 0
 }

@@ -8,16 +8,16 @@ import {
 } from '../conditions.ts'
 import { itemsOf, mappingOf, metadataOf } from '../object.ts'
 
-/** Has the finalizer taken off at once, whatever other clusters say. */
+/** Annotation that removes the finalizer at once, without waiting for other clusters. */
 export const LET_GO_ANNOTATION = 'sextant.io/let-go'
-/** Clusters that are named in one message. */
+/** Clusters that one message names. */
 const NAMED_MAX = 5
-/** Of the id of a cluster, in a message. */
+/** Characters of a cluster's id in a message. */
 const ID_CHARACTERS = 8
 
-/** What another cluster says of a record that it works on. */
+/** What another cluster reports on a record that it works on. */
 interface RemoteStatus {
-  /** UID of its namespace kube-system. */
+  /** UID of the namespace kube-system in that cluster. */
   readonly cluster: string
   readonly ready: ApiObject | undefined
   readonly observedGeneration: number
@@ -29,28 +29,34 @@ export function remoteStatusOf(record: ApiObject, id: string): ApiObject {
   return mappingOf(mappingOf(mappingOf(record, 'status'), 'remoteRecordStatuses'), id)
 }
 
-/** The record as the cluster `id` has it: with that cluster's status in the place of its own. */
+/** The record as the cluster `id` sees it: with that cluster's status in place of its own. */
 export function asSeenByCluster(record: ApiObject, id: string): ApiObject {
   return { ...record, status: remoteStatusOf(record, id) }
 }
 
-/** True for a record that its own operator will not let go before others took back what they made of it. */
+/**
+ * True for a record whose own operator holds it until other clusters have removed what they derived
+ * from it.
+ */
 export function isReadyForDelegation(record: ApiObject): boolean {
   return itemsOf(mappingOf(record, 'status'), 'conditions').some(
     ({ type, status }) => type === 'ReadyForDelegation' && status === 'True',
   )
 }
 
-/** What the clusters that work on a record say together: it is ready once all of them have it as it is now. */
+/**
+ * Combines the reports of all clusters that work on a record: it is ready once all of them have its
+ * current generation.
+ */
 export function decideRemotes(record: ApiObject): { ready: Condition; owners: readonly string[] } {
   const statuses = readStatuses(record)
   const owners = [...new Set(statuses.flatMap((one) => one.owners))].sort()
   return { ready: decideStatuses(record, statuses), owners }
 }
 
-/** Whether a record that is being deleted may go, as far as other clusters go. */
+/** Whether a record that is being deleted may be removed, with regard to other clusters. */
 export type Removal =
-  /** `note`: who was not waited for, and why; '' = nobody. */
+  /** `note`: clusters that were not waited for, and why; '' = none. */
   | { readonly kind: 'free'; readonly note: string }
   | { readonly kind: 'waiting'; readonly clusters: string; readonly untilMs: number }
 

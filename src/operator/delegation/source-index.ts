@@ -2,11 +2,11 @@ import type { ApiObject } from '../../kube/api.ts'
 import { isDelegating } from '../decide.ts'
 import { authoritativeKey } from './authoritative-record.ts'
 
-/** Which records delegate to which authoritative one. */
+/** The delegating records of each authoritative record. */
 export class SourceIndex {
   readonly #sources = new Map<string, Set<string>>()
 
-  /** Keys of the records that delegate to the one with that key. */
+  /** Keys of the records that delegate to the authoritative record `key`. */
   of(key: string): Iterable<string> {
     return this.#sources.get(key) ?? []
   }

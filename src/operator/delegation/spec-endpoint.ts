@@ -1,21 +1,23 @@
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
 import { itemsOf } from '../object.ts'
 
-/** An endpoint of a spec, fields that are absent or of another type filled in. */
+/** An endpoint of a spec. Missing fields, and fields of another type, have defaults. */
 export interface SpecEndpoint {
-  /** Lower case, without a final dot. */
+  /** Lower case, without the final dot. */
   readonly dnsName: string
   readonly recordType: string
   readonly setIdentifier: string
   readonly targets: readonly string[]
-  /** 0 = none given. */
+  /** 0 = not given. */
   readonly ttlSeconds: number
   readonly providerSpecific: readonly { readonly name: string; readonly value: string }[]
-  /** As it stands in the spec. */
+  /** The endpoint as written in the spec. */
   readonly object: ApiObject
 }
 
-/** Names in targets of these types are compared in lower case, without a final dot. */
+/**
+ * Record types whose targets are names: these are compared in lower case, without the final dot.
+ */
 const NAME_TYPES: ReadonlySet<string> = new Set(['CNAME', 'NS', 'PTR'])
 
 export function readSpecEndpoints(objects: readonly ApiObject[]): SpecEndpoint[] {
@@ -37,7 +39,7 @@ export function readSpecEndpoints(objects: readonly ApiObject[]): SpecEndpoint[]
   })
 }
 
-/** Identity of an endpoint: external-dns's. */
+/** Identity of an endpoint, as external-dns defines it. */
 export function endpointKey(
   endpoint: Pick<SpecEndpoint, 'dnsName' | 'recordType' | 'setIdentifier'>,
 ): string {
@@ -45,7 +47,7 @@ export function endpointKey(
   return JSON.stringify([dnsName, recordType, setIdentifier])
 }
 
-/** The endpoint as it is to stand in the spec. `owners`: for the label by which others show them. */
+/** The endpoint as the spec stores it. `owners`: value of the label that lists the owners. */
 export function composeSpecEndpoint(endpoint: SpecEndpoint, owners: string): ApiObject {
   const { dnsName, recordType, setIdentifier, targets, ttlSeconds, providerSpecific } = endpoint
   const labels = isObject(endpoint.object.labels) ? endpoint.object.labels : {}

@@ -3,20 +3,24 @@ import { mappingOf } from '../object.ts'
 import type { Plan } from '../plan.ts'
 import { isStatusInPlace } from '../status.ts'
 
-/** Time between two writes of one owner, for each owner of its host; and at least. */
+/**
+ * Milliseconds between two writes for one owner: this for each owner of its host, and at least
+ * LEAST_MS.
+ */
 const OWNER_MS = 100
 const LEAST_MS = 1000
 
 /**
- * Holds back what is only about who else owns a host. Each owner has the ids of all of them in its status, so that one more
- * is a write for each: of many that come one after the other, their square. Held back, one host costs ten writes a
- * second however many own it.
+ * Delays status writes that change only the list of a host's owners. Each owner lists all of them
+ * in its status, so a new owner causes one write per owner, and many new owners in sequence cause
+ * the square of their number. With the delay one host causes at most ten such writes a second,
+ * however many owners it has.
  */
 export class StatusWriteThrottle {
-  /** By key of the record: when it was last written, and when what is held back is due. Monotonic. */
+  /** By key of the record: the time of its last write. Monotonic. */
   readonly #writtenMs = new Map<string, number>()
 
-  /** How long the writes of `plan` are to wait, in milliseconds; 0 = they are due. */
+  /** How long the writes of `plan` must wait, in milliseconds; 0 = they are due now. */
   judge(key: string, object: ApiObject, { writes }: Plan, nowMs: number): number {
     const [write] = writes
     if (write === undefined) return 0

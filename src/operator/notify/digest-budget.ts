@@ -2,25 +2,29 @@ import type { Clock } from '../../base/clock.ts'
 import type { Query } from '../../dns/message/query.ts'
 import { TokenBucket } from '../../kube/token-bucket.ts'
 
-/** Digests at once and a second: for one address that had a good signature, for one network that had none, for all of these. */
+/**
+ * Digests at once and per second: for one address that has sent a good signature, for one network
+ * that has not, and for all of these networks together.
+ */
 const KNOWN_MAX = 20
 const NETWORK_MAX = 20
 const STRANGERS_MAX = 200
-/** Addresses that are remembered for their good signatures. */
+/** Addresses with good signatures that are kept. */
 const KNOWN_ADDRESSES_MAX = 64
-/** Networks share a bucket by chance, and nobody can know which. A power of two. */
+/** Networks share a bucket by chance, and no sender can find out which ones. A power of two. */
 const BUCKETS = 256
 /** A network in octets: IPv4 /24, IPv6 /48. */
 const NETWORK_OCTETS = { v4: 3, v6: 6 }
 
 /**
- * Says whose signatures are worth a digest. Names of keys are no secret, so whoever has one can ask for any number of them:
- * each network has a share of its own, and who was good before needs none of it.
+ * Decides whether a signature may cost a digest. Key names are not secret, so any sender that knows
+ * one can cause any number of digests. Each network therefore has its own budget, and an address
+ * that has sent a good signature has another one.
  */
 export class DigestBudget {
   readonly #clock: Clock
   readonly #seed: number
-  /** By address; who was good last comes last. */
+  /** By address; the latest good signature comes last. */
   readonly #known = new Map<string, TokenBucket>()
   readonly #networks: readonly TokenBucket[]
   readonly #strangers: TokenBucket
@@ -33,7 +37,7 @@ export class DigestBudget {
     this.#strangers = this.#bucketOf(STRANGERS_MAX)
   }
 
-  /** `host`: the peer of the query, in canonical form. */
+  /** `host`: source address of the query, in canonical form. */
   take(query: Pick<Query, 'peerAddress' | 'peerFamily'>, host: string): boolean {
     const known = this.#known.get(host)
     if (known !== undefined) return known.take()
@@ -41,7 +45,7 @@ export class DigestBudget {
     return network.take() && this.#strangers.take()
   }
 
-  /** Remembers that a signature from there was good. */
+  /** Records that this host has sent a good signature. */
   noteGood(host: string): void {
     const bucket = this.#known.get(host) ?? this.#bucketOf(KNOWN_MAX)
     this.#known.delete(host)

@@ -5,20 +5,20 @@ import type { Informer } from '../../kube/informer.ts'
 import { keyIdOf } from '../key-id.ts'
 import { COREDNS_SECRET_TYPE, readProvider } from '../provider-secret.ts'
 
-/** A key that some provider Secret has. */
+/** A key of some provider Secret. */
 export interface ProviderKey {
   readonly id: string
   readonly name: string
-  /** Of this key alone: Secrets may have others of the same name. */
+  /** Contains this key alone: other Secrets may have keys of the same name. */
   readonly keyring: TsigKeyring
 }
 
-/** Keys of one name that are tried, each at the price of a digest. */
+/** Keys of one name that are tried; each costs a digest. */
 const SAME_NAME_MAX = 4
 
-/** The keys of all provider Secrets of the cluster, known to every replica. */
+/** The keys of all provider Secrets of the cluster. Every replica has them. */
 export class KeyIndex {
-  /** By the Secret. */
+  /** By Secret. */
   readonly #keys = new Map<string, ProviderKey>()
 
   constructor(secrets: Pick<Informer, 'subscribe'>) {
@@ -29,7 +29,7 @@ export class KeyIndex {
     })
   }
 
-  /** Each once. `name`: wire form, any case. */
+  /** Each key once. `name`: wire form, in any case. */
   named(name: Uint8Array): readonly ProviderKey[] {
     const text = nameKey(name)
     const found = new Map<string, ProviderKey>()

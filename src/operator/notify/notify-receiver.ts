@@ -19,22 +19,22 @@ import { DigestBudget } from './digest-budget.ts'
 import type { KeyIndex } from './key-index.ts'
 import type { HastenOutcome, NotifyOutcome } from './outcome.ts'
 
-/** Who sent a NOTIFY, as far as that is known. */
+/** The sender of a NOTIFY, as far as it is known. */
 export interface NotifySource {
-  /** Canonical form. It may be forged, unless there is a key. */
+  /** Canonical form. It may be forged unless the NOTIFY is signed. */
   readonly host: string
-  /** See `ProviderKey`; '' = it is not signed. */
+  /** See `ProviderKey`; '' = not signed. */
   readonly keyId: string
-  /** It is in a network of `--notify-allow`. */
+  /** The sender is in a network of `--notify-allow`. */
   readonly isAllowed: boolean
 }
 
 export interface NotifyReceiverParts {
   readonly clock: Clock
   readonly keys: Pick<KeyIndex, 'named'>
-  /** Networks that unsigned NOTIFYs are taken from, for all peers. */
+  /** Networks from which unsigned NOTIFYs are accepted for all peers. */
   readonly allowed: readonly Cidr[]
-  /** Has the peers asked that it may be about. */
+  /** Queries the peers that the NOTIFY may concern. */
   readonly hasten: (sender: NotifySource) => HastenOutcome
   readonly count: (outcome: NotifyOutcome) => void
   readonly refusals: Pick<RefusalLog, 'note'>
@@ -44,9 +44,12 @@ export interface NotifyReceiverParts {
 
 /** Room for any reply: header, question, and a TSIG record with two names and the longest MAC. */
 export const NOTIFY_REPLY_OCTETS = 1024
-/** No NOTIFY is longer: a question, an SOA and a TSIG record. */
+/** Longest NOTIFY in octets: a question, an SOA and a TSIG record. */
 const PACKET_OCTETS_MAX = 1536
-/** Of each, so many at once and so many a second. Asking every second goes on whatever is lost here. */
+/**
+ * NOTIFYs at once and per second, for each of the two kinds. Peers are polled every second anyway,
+ * so a lost NOTIFY does no harm.
+ */
 const GENUINE_MAX = 200
 const REFUSED_MAX = 100
 const NO_KEYS = new TsigKeyring()
@@ -61,15 +64,15 @@ const FLAG_AA = 0x04
 const FLAG_RD = 0x01
 
 /**
- * Takes the packets that come to the port for NOTIFYs (RFC 1996), from anybody. All that a NOTIFY does is to have peers
- * asked sooner whom we ask anyway, so a forged one is worth nothing:
+ * Processes the packets that arrive at the port for NOTIFYs (RFC 1996), from any sender. A NOTIFY
+ * only causes an earlier poll of known peers, so a forged one gains nothing:
  *
  *     signed with a provider's key ─▶ all peers with that key
  *     from a network of --notify-allow ─▶ all peers
- *     from the address of a peer ─▶ that peer, be it one with a key: what it answers has to be signed
+ *     from the address of a peer ─▶ that peer, even if it has a key: its replies must be signed
  *     anything else ─▶ refused
  *
- * A reply is never longer than what it answers, and there are so many a second.
+ * A reply is never longer than its request, and the number of replies per second is limited.
  */
 export class NotifyReceiver {
   readonly #parts: NotifyReceiverParts
@@ -86,8 +89,8 @@ export class NotifyReceiver {
   }
 
   /**
-   * Writes the reply into `reply`, which has NOTIFY_REPLY_OCTETS, and returns its length; 0 = silence. `query` is as a
-   * transport leaves it, `packet` and peer filled in.
+   * Writes the reply into `reply`, which has NOTIFY_REPLY_OCTETS, and returns its length; 0 = no
+   * reply. `query` is as a transport provides it, with `packet` and the peer filled in.
    */
   serve(query: Query, reply: Uint8Array): number {
     const octets = this.#serve(query, reply)
@@ -120,7 +123,10 @@ export class NotifyReceiver {
     return octets === 0 ? 0 : this.#sign(reply, octets, verified)
   }
 
-  /** Undefined = the TSIG record is malformed. Who names no key of ours costs no digest, and takes nobody else's. */
+  /**
+   * Undefined = the TSIG record is malformed. A NOTIFY that names no key of ours costs no digest
+   * and uses no other sender's budget.
+   */
   #verify(query: Query): { verified: VerifiedRequest; keyId: string } | 'dropped' | undefined {
     const { packet, packetOctets, tsigOffset } = query
     const record = parseTsig(packet, tsigOffset, packetOctets)
@@ -185,7 +191,10 @@ function isForKdrnt({ opcode, qtype, qclass, qname, qnameOctets }: Query): boole
   return equalNames(qname.subarray(0, qnameOctets), KDRNT_ZONE)
 }
 
-/** Header and question alone, as they came, and EDNS where there was any: no longer than the packet. Returns the length. */
+/**
+ * Composes a reply of the received header and question, with EDNS if the query had it. It is never
+ * longer than the packet. Returns the length.
+ */
 function compose(query: Query, reply: Uint8Array, rcode: number): number {
   const { packet, questionOctets, opcode, hasEdns } = query
   const octets = HEADER_OCTETS + questionOctets

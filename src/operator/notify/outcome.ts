@@ -1,23 +1,23 @@
-/** What became of a NOTIFY that could be read. */
+/** The outcome of a NOTIFY that could be parsed. */
 export type HastenOutcome =
-  /** The peers that it may be about, if there are any, are asked at once. */
+  /** The peers that it may concern, if any, are queried at once. */
   | 'hastened'
-  /** There were too many: some of these peers are asked in their turn. */
+  /** Too many NOTIFYs: some of these peers are queried at their next regular poll. */
   | 'limited'
-  /** This replica does not lead: it follows nobody. */
+  /** This replica is not the leader: it follows no peers. */
   | 'standby'
-  /** From somebody who is no peer. */
+  /** The sender is not a peer. */
   | 'stranger'
 
-/** What became of a packet at the port for NOTIFYs. */
+/** The outcome of a packet at the port for NOTIFYs. */
 export type NotifyOutcome =
   | HastenOutcome
   | 'bad_signature'
-  /** It could not be read. */
+  /** It could not be parsed. */
   | 'malformed'
   /** Not a NOTIFY, one for another zone, or one with an EDNS version above 0. */
   | 'other'
-  /** Unread: there were too many with a signature. */
+  /** Not processed: too many signed packets. */
   | 'dropped'
 
 export const NOTIFY_OUTCOMES: readonly NotifyOutcome[] = [

@@ -26,25 +26,28 @@ export const PROBES = {
   version: API_VERSION.slice(API_GROUP.length + 1),
   plural: 'dnshealthcheckprobes',
 }
-/** Keys of the queue: of a record and of a probe. Neither is a name of Kubernetes. */
+/** Prefixes of the queue's keys for records and for probes. No Kubernetes name contains a space. */
 const RECORD_PREFIX = 'record '
 const PROBE_PREFIX = 'probe '
 const WORKERS = 8
 
 export interface ClusterProbingParts {
   readonly objects: Objects
-  /** DNSRecords, with their whole `spec`. */
+  /** DNSRecords with their complete `spec`. */
   readonly records: Informer
-  /** DNSHealthCheckProbes, whole but for `managedFields`. */
+  /** DNSHealthCheckProbes, complete except for `managedFields`. */
   readonly probes: Informer
   readonly probe: Prober
-  /** True if a record is for us to look after; may change with Secrets: then `reconsider` has to be called. */
+  /**
+   * True if this operator probes for a record. Secrets may change this; then `reconsider` must be
+   * called.
+   */
   readonly isOurs: (record: ApiObject) => boolean
-  /** Whether the certificates of records' own checks go unverified. */
+  /** Whether the checks of records skip the verification of certificates. */
   readonly allowsInsecureCertificates: boolean
-  /** To be asked before each write. */
+  /** Must be called before each write. */
   readonly mayWrite: () => boolean
-  /** Told of every look, for metrics. */
+  /** Called after every probe, for metrics. */
   readonly onReconcile: (reconcile: Look) => void
   readonly log: Logger
   readonly clock: Clock
@@ -52,32 +55,33 @@ export interface ClusterProbingParts {
   readonly random: Random
 }
 
-/** What was written of a probe, until the informer has heard of it. */
+/** What was written to a probe, until the informer reports it. */
 interface Written {
   readonly status: ApiObject
   readonly version: number
 }
 
 /**
- * Probes for a cluster: makes the DNSHealthCheckProbes that records ask for, looks at the address of every one there is, and
- * writes what it finds into their status, where servers and operators read it.
+ * Probes for a cluster: creates the DNSHealthCheckProbes that records ask for, probes the address
+ * of each existing one, and writes the result into its status. Servers and operators read it there.
  *
  *     record ─▶ desired probes ─▶ applied          probe ─▶ runner ─▶ its status, where it changed
  *
- * The status is all the memory there is: whoever probes next goes on from it. For one operator at a time.
+ * The status is the only persistent state, and the next leader continues from it. Only one operator
+ * may run this at a time.
  */
 export class ClusterProbing {
   readonly #parts: ClusterProbingParts
   readonly #runner: ProbeRunner
   readonly #queue: WorkQueue
   readonly #written = new Map<string, Written>()
-  /** Keys of probes by that of their record, and the other way round. */
+  /** Keys of probes by the key of their record, and the reverse. */
   readonly #byRecord = new Map<string, Set<string>>()
   readonly #recordOf = new Map<string, string>()
   readonly #faults: FaultLog
   readonly #unsubscribe: readonly (() => void)[]
 
-  /** Caches must be filled. */
+  /** The informers must be synced. */
   constructor(parts: ClusterProbingParts) {
     this.#parts = parts
     const { clock, timers, random, log, probe, records, probes } = parts
@@ -96,7 +100,8 @@ export class ClusterProbing {
       probes.subscribe({
         onAdd: (key, object) => this.#putProbe(key, object),
         onUpdate: (key, object, before) => {
-          // What it asks for may be as before: that the change was seen is told with the next look.
+          // The health check may be the same as before: the status reports the new generation after
+          // the next probe.
           if (!isSame(before.spec, object.spec)) this.#written.delete(key)
           this.#putProbe(key, object)
         },
@@ -119,17 +124,17 @@ export class ClusterProbing {
     return this.#runner
   }
 
-  /** `namespace/name` of the record that a probe is of. */
+  /** `namespace/name` of the record that a probe belongs to. */
   recordOf(id: string): string {
     return this.#recordOf.get(id) ?? ''
   }
 
-  /** Looks again at what the record `namespace/name` asks for. */
+  /** Reconciles the probes of the record `namespace/name` again. */
   reconsider(recordKey: string): void {
     this.#queue.add(`${RECORD_PREFIX}${recordKey}`)
   }
 
-  /** Looks at nothing any more; resolves once the write under way is over. */
+  /** Stops all probes; resolves once the running write has ended. */
   async close(): Promise<void> {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#runner.close()
@@ -168,7 +173,7 @@ export class ClusterProbing {
     this.#written.delete(key)
     this.#faults.clear(key)
     this.#runner.remove(key)
-    // It may still be wanted.
+    // The record may still need the probe.
     if (recordKey !== undefined) this.reconsider(recordKey)
   }
 
@@ -234,7 +239,7 @@ export class ClusterProbing {
     this.#written.set(key, { status, version: versionOf(after) })
   }
 
-  /** Nobody looks at it any more, so nothing holds it. */
+  /** Removes the finalizer of a probe that is no longer run. */
   async #letGo(object: ApiObject): Promise<void> {
     const finalizers = finalizersOf(object)
     if (!finalizers.includes(PROBE_FINALIZER)) return
@@ -246,7 +251,7 @@ export class ClusterProbing {
   }
 }
 
-/** Names of one record that are told. */
+/** Names of one record's conflicting probes that are reported. */
 const NAMES_MAX = 3
 
 function printTaken(key: string, taken: readonly string[]): string {

@@ -8,13 +8,16 @@ import { shortHash } from '../short-hash.ts'
 
 export const PROBE_KIND = 'DNSHealthCheckProbe'
 export const PROBE_OWNER_LABEL = 'kuadrant.io/health-probes-owner'
-/** Kuadrant's operator puts it on probes to end their workers; ours are ended without. */
+/**
+ * Kuadrant's operator adds this finalizer to probes in order to stop their workers. Ours stop
+ * without it.
+ */
 export const PROBE_FINALIZER = 'kuadrant.io/dns-health-check-probe'
 /** Longest name (RFC 1123 subdomain). */
 const NAME_CHARACTERS_MAX = 253
 /** Longest value of a label. */
 const LABEL_CHARACTERS_MAX = 63
-/** What a probe takes over from the health check of its record as it stands there. */
+/** Fields that a probe copies from the health check of its record. */
 const COPIED = [
   'port',
   'path',
@@ -26,9 +29,9 @@ const COPIED = [
 ] as const
 
 /**
- * The DNSHealthCheckProbes that a DNSRecord asks for by its health check, each for one of its addresses, as they are
- * to be applied. None for one that is refused, on its way out, derived from another, or of a wildcard host, whose name
- * to ask for nobody knows.
+ * The DNSHealthCheckProbes for a DNSRecord's health check, one for each of its addresses, in the
+ * form to apply. Empty for a record that is rejected, being deleted or derived. Empty also for a
+ * wildcard host, as its check would have no host name to send.
  */
 export function desiredProbes(
   record: ApiObject,
@@ -42,7 +45,7 @@ export function desiredProbes(
   const check = mappingOf(mappingOf(record, 'spec'), 'healthCheck')
   const copied = COPIED.filter((field) => check[field] !== undefined)
   const rootHost = textOf(record.spec, 'rootHost')
-  // A TCP check needs no name, and has no place for one with a wildcard.
+  // A TCP check sends no host name, and the field does not allow a wildcard.
   const hostname = rootHost.startsWith('*.') ? {} : { hostname: rootHost }
   return findLeaves(endpoints).map((address) => ({
     apiVersion: API_VERSION,
@@ -63,8 +66,9 @@ export function desiredProbes(
 }
 
 /**
- * `desired` with other names where a probe of another record has the name (record `a` with address `b-c`, record `a-b`
- * with address `c`), or another one of these. Once it has another name a probe keeps it.
+ * `desired` with new names for probes whose name is already used: by a probe of another record
+ * (record `a` with address `b-c`, record `a-b` with address `c`), or by another one of these. A
+ * probe keeps its new name.
  */
 export function withFreeNames(
   record: ApiObject,
@@ -92,17 +96,18 @@ function withOtherName(probe: ApiObject, recordName: string): ApiObject {
   return { ...probe, metadata: { ...metadata, name: `${front.replace(/[.-]+$/, '')}-${hash}` } }
 }
 
-/** What is to be done so that the probes of a record are those that it asks for. */
+/** The changes after which the probes of a record are the desired ones. */
 export interface ProbePlan {
   readonly apply: readonly ApiObject[]
   readonly remove: readonly ApiObject[]
-  /** Names that probes of others have. */
+  /** Names that probes of other owners have. */
   readonly taken: readonly string[]
 }
 
 /**
- * From what there is to what is wanted. `present`: all probes of the record, and all that have a name that
- * is wanted. What somebody else made, for this record or another, is left alone.
+ * Plans the changes from existing to desired probes. `present`: all probes of the record, and all
+ * probes with a desired name. Probes that another author made, for this record or another, are not
+ * touched.
  */
 export function planProbes(
   record: ApiObject,
@@ -123,12 +128,12 @@ export function planProbes(
   return { apply, remove: remove.filter((probe) => !isDeleting(probe)), taken }
 }
 
-/** True if a DNSRecord controls the probe: then an operator made it. */
+/** True if a DNSRecord controls the probe, which means that an operator created it. */
 export function isControlled(probe: ApiObject): boolean {
   return controllerOf(probe) !== undefined
 }
 
-/** The reference to the DNSRecord that controls a probe. */
+/** The ownerReference to the DNSRecord that controls a probe. */
 function controllerOf(probe: ApiObject | undefined): ApiObject | undefined {
   return itemsOf(metadataOf(probe ?? {}), 'ownerReferences').find(
     (one) => one.kind === 'DNSRecord' && one.controller === true,

@@ -5,18 +5,21 @@ import type { ReadHeaders } from '../../probing/prober.ts'
 
 const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
 /**
- * Types that are nothing in particular. Others are credentials for something: whoever may write records could have
- * them sent to an address of his choice.
+ * Secret types without a specific meaning. Other types hold credentials for other systems: any user
+ * who may write records could have them sent to an address of that user's choice.
  */
 const HEADER_TYPES: ReadonlySet<string> = new Set(['', 'Opaque'])
-/** A Secret is read again after that time. */
+/** Milliseconds after which a Secret is read again. */
 const KEPT_MS = 60_000
 const KEPT_MAX = 1000
 const HEADERS_MAX = 100
 
 type Headers = ReadonlyMap<string, string> | undefined
 
-/** Reads the Secrets with headers for probes, of type Opaque: each key is the name of one. Never rejects. */
+/**
+ * Reads Secrets of type Opaque with headers for probes: each key is the name of a header. Never
+ * rejects.
+ */
 export function headerSecrets(objects: Pick<Objects, 'get'>, clock: Clock): ReadHeaders {
   const kept = new Map<string, { readonly untilMs: number; readonly headers: Promise<Headers> }>()
   return (namespace, name) => {

@@ -10,16 +10,16 @@ import { PROBE_KIND } from './desired-probes.ts'
 
 const REASON_CHARACTERS_MAX = 300
 
-/** What a DNSHealthCheckProbe asks for, and for which record. */
+/** The settings of a DNSHealthCheckProbe, and its record. */
 export interface ScannedProbe {
   readonly probe: Probe
   /** `namespace/name`. */
   readonly recordKey: string
 }
 
-/** A string says why it is refused; '' = it is on its way out. */
+/** Parses a probe. A string is the reason why it is rejected; '' = it is being deleted. */
 export function scanProbe(object: ApiObject): ScannedProbe | string {
-  // Its status is what we find; here it is what it is to be.
+  // The status is not validated: this operator writes it.
   const given = { ...object, apiVersion: API_VERSION, kind: PROBE_KIND, status: {} }
   const resource = validateResource(given)
   if (resource.kind === 'refused') return resource.problem.message
@@ -29,7 +29,10 @@ export function scanProbe(object: ApiObject): ScannedProbe | string {
   return { probe, recordKey: recordKey(namespace, recordName) }
 }
 
-/** What the status of a probe tells of its address: an operator, this one or another, found it. */
+/**
+ * The state of an address according to the status of its probe, which this or another operator
+ * wrote.
+ */
 export function readState(object: ApiObject, nowMs: number): ProbeState {
   const { healthy, consecutiveFailures, status, reason } = mappingOf(object, 'status')
   const isKnown = typeof healthy === 'boolean'
@@ -44,8 +47,8 @@ export function readState(object: ApiObject, nowMs: number): ProbeState {
 }
 
 /**
- * The status of a probe. Failures are told up to the one that takes the address down: counting on would be a write
- * for every look at what is down.
+ * The status of a probe. Failures are counted up to the one that takes the address down. Counting
+ * further would cause a write for every probe of an address that is down.
  */
 export function composeStatus(
   object: ApiObject,
@@ -63,13 +66,13 @@ export function composeStatus(
   }
 }
 
-/** The object by which a status is applied: to this very probe, not to another of its name. */
+/** The object that applies a status to this probe, and not to a later one with the same name. */
 export function statusOf(object: ApiObject, status: ApiObject): ApiObject {
   const { name = '', namespace = '', uid = '' } = metadataOf(object)
   return { apiVersion: API_VERSION, kind: PROBE_KIND, metadata: { name, namespace, uid }, status }
 }
 
-/** Versions of one kind are numbers that grow. */
+/** Resource versions of one kind are increasing numbers. */
 export function versionOf(object: ApiObject): number {
   return Number(textOf(metadataOf(object), 'resourceVersion'))
 }

@@ -11,13 +11,13 @@ import { metadataOf } from '../object.ts'
 import { ClusterProbing } from './cluster-probing.ts'
 import { headerSecrets } from './header-secrets.ts'
 
-/** What metrics call the place where records come from; as in the server. */
+/** Label value in metrics for the source of the records, as in the server. */
 const SOURCE = 'kubernetes'
 
 export interface ProbingSettings {
-  /** Whether the certificates of records' own checks go unverified. */
+  /** Whether the checks of records skip the verification of certificates. */
   readonly allowsInsecureCertificates: boolean
-  /** Networks that are refused by default and may be probed. */
+  /** Networks that are refused by default and may nevertheless be probed. */
   readonly allowed: readonly Cidr[]
 }
 
@@ -28,7 +28,10 @@ export interface SessionProbingParts {
   readonly role: DelegationRole
 }
 
-/** The probing of one term: it begins once the probes of the cluster are known, and ends with the term. */
+/**
+ * The probing of one leader session. It starts once the probes of the cluster are listed, and ends
+ * with the session.
+ */
 export class SessionProbing {
   readonly #parts: SessionProbingParts
   readonly #settings: ProbingSettings
@@ -39,11 +42,13 @@ export class SessionProbing {
   constructor(parts: SessionProbingParts, settings: ProbingSettings) {
     this.#parts = parts
     this.#settings = settings
-    // Without the definition, or a right to it, that is never.
+    // Without the definition, or without permission to read it, this never happens.
     void parts.cluster.probeInformer.synced().then(() => this.#begin())
   }
 
-  /** The record `namespace/name`, or what it depends on, may be another. */
+  /**
+   * Reconciles the probes of the record `namespace/name`, after a change to it or to its provider.
+   */
   reconsider(recordKey: string): void {
     this.#probing?.reconsider(recordKey)
   }
@@ -82,7 +87,10 @@ export class SessionProbing {
     this.#stopMeasuring = measureProbing(metrics.registry, SOURCE, this.#probing)
   }
 
-  /** What other operators publish, those have to probe; and one that is refused may be theirs. */
+  /**
+   * True if this operator publishes the record. Records of other operators are probed by them, and
+   * a rejected record may be theirs.
+   */
   #isOurs(record: ApiObject): boolean {
     const secrets = this.#parts.cluster.secretsOf(textOf(metadataOf(record), 'namespace'))
     const { kind } = decide(record, secrets, this.#parts.role)

@@ -12,34 +12,35 @@ import { itemsOf, mappingOf } from '../object.ts'
 import type { ClusterView } from '../reconcile.ts'
 import type { Writer } from '../write.ts'
 
-/** Between two looks, at most. */
+/** Longest time between two checks, in milliseconds. */
 const LOOK_MAX_MS = 60_000
-/** Looks within the time that a cluster has. */
+/** Checks within `leaveMs`. */
 const LOOKS = 4
 
 export interface OrphanCollectorParts {
   readonly view: ClusterView
-  /** Those of this cluster. */
+  /** The records of this cluster. */
   readonly records: Pick<Informer, 'subscribe'>
   readonly writer: Writer
   readonly mutex: KeyedMutex
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
-  /** How long a cluster's endpoints are kept that is not known any more. */
+  /** How long the endpoints of an unknown cluster are kept. */
   readonly leaveMs: number
-  /** Short ids of the clusters that are known; undefined = it can't be said just now. */
+  /** Short ids of the known clusters; undefined = the list is incomplete just now. */
   readonly known: () => ReadonlySet<string> | undefined
 }
 
 /**
- * Takes back what is in authoritative records of clusters that have left: of which there has been no Secret for a while,
- * as nobody else is going to. The while begins anew with each term, and whenever somebody may be meant that is not known.
+ * Removes the endpoints of clusters that have left from authoritative records. A cluster has left
+ * if it has had no Secret for `leaveMs`; no other component removes its endpoints. The time starts
+ * anew with each leader session, and while the list of known clusters is incomplete.
  */
 export class OrphanCollector {
   readonly #parts: OrphanCollectorParts
   readonly #authoritative = new Set<string>()
-  /** Monotonic time since when each of them has not been known. */
+  /** Monotonic time since which each of them has been unknown. */
   readonly #sinceMs = new Map<string, number>()
   #stops: (() => void)[] = []
   #sweeping: Promise<void> = Promise.resolve()
@@ -96,7 +97,7 @@ export class OrphanCollector {
     if (left.size > 0) this.#sweeping = this.#sweep(left)
   }
 
-  /** Never rejects: what failed is found again at the next look. */
+  /** Never rejects: the next check finds what has failed. */
   async #sweep(left: ReadonlySet<string>): Promise<void> {
     const { log, mutex } = this.#parts
     this.#isSweeping = true
@@ -128,7 +129,7 @@ export class OrphanCollector {
     for (const write of writes) await writer.write(write)
   }
 
-  /** Owners, each with the short id of its cluster. */
+  /** Owners of the record `key`, each with the short id of its cluster. */
   #ownersOf(key: string): readonly (readonly [string, string])[] {
     const record = this.#parts.view.record(key)
     return record === undefined

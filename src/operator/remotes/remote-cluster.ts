@@ -24,19 +24,25 @@ import { watchInputs } from '../watch-inputs.ts'
 import type { Writer } from '../write.ts'
 import { RemoteReconciler } from './remote-reconciler.ts'
 
-/** Of a cluster that nothing is known of yet. */
+/** The fault of a cluster that has not answered yet. */
 export const NOT_REACHED = 'not reached yet'
-/** Records of one cluster that are looked at at once: another one that hangs must not cost more. */
+/**
+ * Records of one cluster that are reconciled at once. The limit bounds the cost of a cluster that
+ * hangs.
+ */
 const WORKERS = 4
-/** Of one request. */
+/** Timeout of one request. */
 const TIMEOUT_MS = 10_000
-/** An API server that starts refuses what it will grant: it is asked so often after it granted the records. */
+/**
+ * Refusals that are needed after the records could be read: an API server that is starting refuses
+ * what it grants later.
+ */
 const REFUSALS = 3
-/** Before the key of an authoritative record that is to be swept; no key of an object has a space. */
+/** Prefix of queue keys for authoritative records to sweep; keys of objects contain no space. */
 const SWEEP = 'sweep '
 
 export interface RemoteClusterParts {
-  /** Of its Secret. */
+  /** Name of the cluster's Secret. */
   readonly name: string
   readonly api: ApiClient
   readonly local: Cluster
@@ -47,7 +53,7 @@ export interface RemoteClusterParts {
   /** UID of the local cluster. */
   readonly ownUid: string
   readonly mayWrite: () => boolean
-  /** Takes the id for this cluster; returns why it can't have it; '' = it has. */
+  /** Claims the id for this cluster; returns why it can't have the id; '' = it can. */
   readonly claim: (id: string) => string
   readonly onReconcile: (key: string) => void
   readonly onForget: (key: string) => void
@@ -76,7 +82,7 @@ export class RemoteCluster {
     const log = prefixed(local.means.log, name)
     this.#parts = parts
     this.#means = { clock, timers, random, log }
-    // Of its own: the operator there has the same name as we.
+    // A distinct field manager: the operator in that cluster uses the default name.
     const fieldManager = `sextant-primary-${shortHash(ownUid)}`
     this.#objects = new Objects({ api, timers, fieldManager, timeoutMs: TIMEOUT_MS })
     this.#informer = new Informer({
@@ -98,19 +104,19 @@ export class RemoteCluster {
     void this.#run()
   }
 
-  /** Why it is not followed just now; '' = it is. */
+  /** Why the cluster is not followed just now; '' = it is. */
   get fault(): string {
     return this.#fault === '' ? this.#informer.reason : this.#fault
   }
 
-  /** Delegating records that are known. */
+  /** Number of known delegating records. */
   get records(): number {
     let count = 0
     for (const record of this.#informer.objects()) if (isOurs(record)) count++
     return count
   }
 
-  /** Begins nothing more; resolves once what is under way is over. */
+  /** Starts nothing more; resolves once all running work has ended. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#wake()
@@ -140,21 +146,22 @@ export class RemoteCluster {
     this.#isInforming = true
   }
 
-  /** Finds out which cluster it is; returns why that is of no use. */
+  /** Reads the identity of the cluster; returns why the cluster can't be used. */
   async #identify(): Promise<string> {
     const { api, claim } = this.#parts
     const found = await readClusterUid(this.#objects)
     if ('problem' in found && !this.#isRefused(found)) {
       return (found.isForbidden && this.#informer.reason) || found.problem
     }
-    // An account that may not ask: such ones are made by Kuadrant. Then it is where it is.
+    // Accounts that Kuadrant creates may not read it. The address of the API server then identifies
+    // the cluster.
     const id = shortHash('uid' in found ? found.uid : api.place)
     const problem = claim(id)
     if (problem === '') this.#reconciler = this.#createReconciler(id)
     return problem
   }
 
-  /** True for an account that may follow the records, but not ask which cluster it is. */
+  /** True for an account that may follow the records but not read the identity of the cluster. */
   #isRefused({ isForbidden }: { readonly isForbidden: boolean }): boolean {
     if (!isForbidden || this.#isClosed) return false
     this.#inform()
@@ -173,7 +180,10 @@ export class RemoteCluster {
     return new RemoteReconciler({ ...here, remote, writeStatus, cluster })
   }
 
-  /** From here on all that may matter has a look taken: what changes there, here, and what went while nobody looked. */
+  /**
+   * Follows all inputs and reconciles what they affect: changes in that cluster, changes here, and
+   * records that were deleted while it was not followed.
+   */
   #follow(): void {
     const { local, owners, name } = this.#parts
     const { recordInformer, secretInformer } = local
@@ -214,7 +224,7 @@ export class RemoteCluster {
     this.#queue.start()
   }
 
-  /** An authoritative record of ours is another: its owners there have their part in it, and nobody else. */
+  /** Reconciles the owners in that cluster of an authoritative record of ours that has changed. */
   #reconsider(key: string, record: ApiObject): void {
     if (!isAuthoritative(record)) return
     for (const source of this.#sources.of(key)) this.#queue.add(source)
@@ -255,10 +265,10 @@ export class RemoteCluster {
       this.#cache.noteWritten(await this.#objects.applyStatus(refOf(record), object))
     } catch (error) {
       const ref = refOf(record)
-      // A definition without a status says the same of an object that is there.
+      // A definition without a status subresource causes the same error for an object that exists.
       const isGone = isNotFound(error, ref) && (await this.#objects.get(ref)) === undefined
       if (!isGone) throw error
-      // It was let go meanwhile.
+      // The record was released meanwhile.
       this.#cache.noteDeleted(record)
     }
   }
@@ -274,7 +284,9 @@ export class RemoteCluster {
   }
 }
 
-/** What is kept of a record of another cluster: of those that don't delegate, that they are there. */
+/**
+ * The part of a remote record that is cached. Of records that don't delegate, only their existence.
+ */
 function trimRemote(record: ApiObject): ApiObject {
   if (isOurs(record)) return trimRecord(record)
   const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadataOf(record)

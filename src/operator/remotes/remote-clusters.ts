@@ -15,20 +15,20 @@ import { OrphanCollector } from './orphan-collector.ts'
 import { NOT_REACHED, RemoteCluster } from './remote-cluster.ts'
 
 const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
-/** The key of a Secret that the kubeconfig is under. */
+/** The key in a Secret that holds the kubeconfig. */
 const KEY = 'kubeconfig'
 /** Clusters that are followed at once. */
 export const CLUSTERS_MAX = 100
 const TOO_MANY = `there are more than ${CLUSTERS_MAX} clusters`
-/** How often it is looked who is out of reach. */
+/** Interval of the check for clusters that can't be reached. */
 const LOOK_MS = 1000
 
 export interface RemoteSettings {
-  /** Where the Secrets with kubeconfigs are. */
+  /** Namespace of the Secrets with kubeconfigs. */
   readonly secretNamespace: string
-  /** Label of theirs, whose value is `true`. */
+  /** Label of these Secrets; its value is `true`. */
   readonly secretLabel: string
-  /** How long the endpoints of a cluster are kept whose Secret is gone. */
+  /** How long the endpoints of a cluster are kept after its Secret was deleted. */
   readonly leaveMs: number
 }
 
@@ -44,14 +44,14 @@ export interface RemoteClustersParts {
   readonly metrics: RemoteMetrics
 }
 
-/** Wants to know of looks at records of other clusters. `cluster`: name of its Secret. */
+/** Counts reconciles of records in other clusters. `cluster`: name of its Secret. */
 export interface RemoteMetrics {
   countRemoteReconcile(cluster: string, key: string): void
   forgetRemote(cluster: string, key: string): void
   forgetRemoteCluster(cluster: string): void
 }
 
-/** A Secret, and the cluster that it leads to. */
+/** A Secret, and the cluster whose kubeconfig it holds. */
 interface Entry {
   readonly secret: ApiObject
   readonly name: string
@@ -60,11 +60,11 @@ interface Entry {
   id: string
   /** What is wrong with the Secret itself; '' = nothing. */
   problem: string
-  /** What was told last. */
+  /** The last reported fault. */
   reported: string
 }
 
-/** What is known of one of the clusters, for metrics. */
+/** State of one of the clusters, for metrics. */
 export interface RemoteStatus {
   readonly name: string
   readonly isFollowed: boolean
@@ -72,8 +72,9 @@ export interface RemoteStatus {
 }
 
 /**
- * The other clusters whose delegating records are published by this one: for each Secret with a kubeconfig there is one,
- * as long as it is there. What is wrong with one is said, in Events of its Secret, and is nothing to the others.
+ * The other clusters whose delegating records this one publishes: one for each existing Secret with
+ * a kubeconfig. A fault of one cluster is reported in Events of its Secret, and does not affect the
+ * others.
  */
 export class RemoteClusters {
   readonly #parts: RemoteClustersParts
@@ -121,7 +122,7 @@ export class RemoteClusters {
     void this.#run()
   }
 
-  /** What is not as it should be; '' = all is well. */
+  /** Current faults; '' = none. */
   get note(): string {
     const faults = [...this.#entries.values()].flatMap((entry) => {
       const fault = faultOf(entry)
@@ -138,7 +139,7 @@ export class RemoteClusters {
     }))
   }
 
-  /** Begins nothing more; resolves once what is under way is over. */
+  /** Starts nothing more; resolves once all running work has ended. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#wake()
@@ -174,7 +175,10 @@ export class RemoteClusters {
     }
   }
 
-  /** It has no use before anybody is to be followed, and then it can't be done without. */
+  /**
+   * Reads the UID of this cluster. It is needed only once a cluster is followed, and then it is
+   * required.
+   */
   async #findOwnUid(): Promise<void> {
     const { objects, means } = this.#parts.local
     const backoff = new Backoff(means.random)
@@ -199,7 +203,7 @@ export class RemoteClusters {
   }
 
   #put(key: string, secret: ApiObject): void {
-    // Until it is known better, it leads to where it led before.
+    // Until its id is read again, the Secret is assumed to lead to the same cluster as before.
     const { id = '', reported = '' } = this.#entries.get(key) ?? {}
     this.#drop(key)
     const name = textOf(metadataOf(secret), 'name')
@@ -212,12 +216,12 @@ export class RemoteClusters {
     this.#reportFaults()
   }
 
-  /** Secrets that clusters are followed for, that which is looked at included. */
+  /** Number of Secrets without a problem, including the one that is being checked. */
   get #fitCount(): number {
     return [...this.#entries.values()].filter(({ problem }) => problem === '').length
   }
 
-  /** There may be room for those that there was none for. */
+  /** Follows clusters for which there was no room before. */
   #fillUp(): void {
     for (const [key, { secret, problem }] of [...this.#entries]) {
       if (this.#fitCount >= CLUSTERS_MAX) return
@@ -238,7 +242,7 @@ export class RemoteClusters {
       ownUid: this.#ownUid,
       claim: (id) => this.#claim(entry, id),
       onReconcile: (record) => {
-        // A look that outlasts its Secret would bring the series back.
+        // A reconcile that ends after its Secret was deleted must not create the metric again.
         if (this.#entries.get(key) === entry) metrics.countRemoteReconcile(name, record)
       },
       onForget: (record) => metrics.forgetRemote(name, record),
@@ -246,7 +250,10 @@ export class RemoteClusters {
     entry.cluster.start()
   }
 
-  /** Two Secrets must not lead to one cluster, nor one to this: its records would be put where they are already. */
+  /**
+   * Two Secrets must not lead to one cluster, nor one to this cluster, whose records are already in
+   * place.
+   */
   #claim(entry: Entry, id: string): string {
     if (id === shortHash(this.#ownUid)) return 'it is this cluster itself'
     const other = [...this.#entries.values()].find((one) => one !== entry && one.id === id)
@@ -270,7 +277,7 @@ export class RemoteClusters {
     void closing.then(() => this.#closing.delete(closing))
   }
 
-  /** Ids of all clusters that there are Secrets of; undefined = not all of them are known. */
+  /** Ids of the clusters of all Secrets; undefined = some ids are not known. */
   #knownIds(): ReadonlySet<string> | undefined {
     const ids = [...this.#entries.values()].map(({ id }) => id)
     const isKnown = ids.length === this.#secrets.size && !ids.includes('')
@@ -311,7 +318,7 @@ function faultOf({ problem, cluster }: Entry): string {
   return problem === '' ? (cluster?.fault ?? NOT_REACHED) : problem
 }
 
-/** What is kept of a Secret. */
+/** The part of a Secret that is cached. */
 function trimSecret(secret: ApiObject): ApiObject {
   const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadataOf(secret)
   const kubeconfig = textOf(mappingOf(secret, 'data'), KEY)

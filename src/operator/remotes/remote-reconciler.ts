@@ -15,46 +15,49 @@ import type { ClusterView } from '../reconcile.ts'
 import { composeStatus, isStatusInPlace, ownerIdOf } from '../status.ts'
 import type { Writer } from '../write.ts'
 
-/** The records of another cluster as they are known. */
+/** The known records of another cluster. */
 export interface RemoteView {
   record(key: string): ApiObject | undefined
-  /** Keys of the records there that delegate to the authoritative record of that key. */
+  /**
+   * Keys of the records in that cluster that delegate to the authoritative record
+   * `authoritativeKey`.
+   */
   sourcesOf(authoritativeKey: string): Iterable<string>
 }
 
 export interface RemoteReconcilerParts {
-  /** This cluster, which has the authoritative records. */
+  /** This cluster, which holds the authoritative records. */
   readonly view: ClusterView
   readonly writer: Writer
   readonly mutex: KeyedMutex
   readonly owners: Owners
   readonly remote: RemoteView
-  /** Has `status` be what this cluster says in the status of a record of the other one. */
+  /** Writes `status` as this cluster's part of the status of a record in the other cluster. */
   readonly writeStatus: (record: ApiObject, status: ApiObject) => Promise<void>
   readonly clock: Clock
-  /** UID of this cluster: what it says is found by. */
+  /** UID of this cluster, under which its part of the status is stored. */
   readonly ownUid: string
   /** Short id of the other cluster. */
   readonly cluster: string
 }
 
-/** What is to be said in the status of a record of the other cluster. */
+/** The status to write to a record of the other cluster. */
 interface StatusWrite {
   readonly record: ApiObject
-  /** undefined = it is said already. */
+  /** undefined = it is already in place. */
   readonly status: ApiObject | undefined
-  /** Why this cluster could not do what it is about: it is to be tried again. */
+  /** Why this cluster could not do the work that the status reports; it is to be retried. */
   readonly error?: ApiError
 }
 
 const NOTHING: Plan = { writes: [], ready: undefined, isChanged: false }
 
-/** Refusals that are the same the next time. */
+/** HTTP statuses that a retry does not change. */
 const LASTING: readonly number[] = [400, 403, 404, 413, 422]
 
 /**
- * Brings the delegating records of one other cluster into the authoritative records of this one. There it writes nothing
- * but what this cluster says of them in their status.
+ * Puts the delegating records of one other cluster into the authoritative records of this one. In
+ * the other cluster it writes only this cluster's part of their status.
  */
 export class RemoteReconciler {
   readonly #parts: RemoteReconcilerParts
@@ -63,20 +66,22 @@ export class RemoteReconciler {
     this.#parts = parts
   }
 
-  /** Looks at the record `namespace/name` of the other cluster. Resolves to true where it is one that delegates. */
+  /**
+   * Reconciles the record `namespace/name` of the other cluster. Resolves to true if it delegates.
+   */
   async reconcile(key: string): Promise<boolean> {
     const { remote, mutex } = this.#parts
     const object = remote.record(key)
     if (object === undefined || !this.#isForUs(key, object)) return false
     const reported = await mutex.take(authoritativeKey(object), () => this.#reconcile(key))
-    // Not in the turn: whoever waits for it must not wait for the other cluster.
+    // Outside the mutex: writers that wait for the mutex must not wait for the other cluster.
     if (reported?.status !== undefined)
       await this.#parts.writeStatus(reported.record, reported.status)
     if (reported?.error !== undefined) throw reported.error
     return true
   }
 
-  /** Takes back what records of the other cluster that are gone have left in an authoritative record. */
+  /** Removes what deleted records of the other cluster have left in an authoritative record. */
   async sweep(key: string): Promise<void> {
     const { view, writer, mutex } = this.#parts
     await mutex.take(key, async () => {
@@ -87,18 +92,20 @@ export class RemoteReconciler {
     })
   }
 
-  /** Does what is to be done here; resolves to what is to be said there, if anything. */
+  /**
+   * Does the work in this cluster; resolves to the status to write to the other cluster, if any.
+   */
   async #reconcile(key: string): Promise<StatusWrite | undefined> {
     const { remote, view, owners, clock, ownUid } = this.#parts
     const object = remote.record(key)
     if (object === undefined || !this.#isForUs(key, object)) return undefined
     const secrets = view.secretsOf(textOf(metadataOf(object), 'namespace'))
-    // All of it is another operator's, what is said there as well.
+    // Another operator is responsible for the whole record, including its status.
     if (chooseProvider(object, secrets).kind === 'other') return undefined
     const seenObject = asSeenByCluster(object, ownUid)
     const nowMs = clock.now()
     const rival = owners.rivalOf(object)
-    // What is noted of the owner id of both is its rival's.
+    // The notes of an owner id with a rival belong to the rival.
     const authoritative = rival === '' ? view.record(authoritativeKey(object)) : undefined
     if (isDeleting(object)) {
       return this.#carryOut(object, planUndelegate(seenObject, authoritative, nowMs))
@@ -143,7 +150,7 @@ export class RemoteReconciler {
     return reported
   }
 
-  /** What this cluster will not take however often it is tried is to be seen where the record is. */
+  /** Reports an error of this cluster that a retry does not change in the status of the record. */
   #reportFault(record: ApiObject, error: unknown): StatusWrite | undefined {
     if (!(error instanceof ApiError) || !LASTING.includes(error.status)) return undefined
     const { clock, ownUid } = this.#parts
@@ -153,7 +160,7 @@ export class RemoteReconciler {
     return { record, status: isStatusInPlace(seenObject, status) ? undefined : status, error }
   }
 
-  /** A record that is here as well is our own: that cluster is this one. */
+  /** A record that also exists here is our own: that cluster is this one. */
   #isForUs(key: string, object: ApiObject): boolean {
     const own = this.#parts.view.record(key)
     const isOwn = own !== undefined && uidOf(own) === uidOf(object)
@@ -174,7 +181,7 @@ export class RemoteReconciler {
   }
 }
 
-/** Whose Secret it is that is missing, or bad. */
+/** Names the namespace of the missing or invalid Secret. */
 function placed(condition: Condition, namespace: string): Condition {
   if (condition.reason !== REASONS.dnsProviderError) return condition
   const where = `in the namespace ${namespace} of the primary cluster, which has to be there`
