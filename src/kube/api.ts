@@ -1,4 +1,4 @@
-/** A value as JSON has it. */
+/** A JSON value. */
 export type JsonValue =
   | string
   | number
@@ -7,68 +7,82 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue }
 
-/** A Kubernetes resource as the API writes it. */
+/** A Kubernetes object in the API's JSON form. */
 export type ApiObject = { readonly [key: string]: JsonValue }
 
-/** Where a kind is found. */
+/** API path of a kind. */
 export interface ApiResource {
-  /** '' = the core group, of namespaces, Secrets and the like. */
+  /** '' = the core group, which has namespaces and Secrets. */
   readonly group: string
   readonly version: string
   readonly plural: string
 }
 
-/** An answer whose head has come. */
+/** A response whose head was received. */
 export interface ApiResponse {
   /** HTTP status. */
   readonly status: number
-  /** Seconds of `Retry-After`; 0 = none. */
+  /** Seconds of `Retry-After`; 0 = not given. */
   readonly retryAfterSeconds: number
-  /** Rejects where the connection breaks or the request is aborted. */
+  /** Rejects if the connection breaks or the request is aborted. */
   readonly body: AsyncIterable<Uint8Array>
 }
 
 export type ApiMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** What a request carries. */
+/** Body of a request. */
 export interface ApiBody {
-  /** A media type: of a PATCH it says what kind of patch it is. */
+  /** A media type: for a PATCH it selects the kind of patch. */
   readonly contentType: string
   readonly body: string
 }
 
-/** What we need of an API server. */
+/** The part of an API client that is used here. */
 export interface ApiClient {
   /** Where the server is, as of the last request: an edited configuration may say something new. */
   readonly place: string
-  /** `path`: with its query. Rejects where there is no answer: not reached, bad certificate, bad credentials file. */
+  /**
+   * `path`: with its query. Rejects without a response: server not reached, bad certificate, bad
+   * credentials file.
+   */
   get(path: string, signal: AbortSignal): Promise<ApiResponse>
-  /** As `get`, with another method. That it rejects doesn't tell whether the server did it. */
+  /**
+   * As `get`, with another method. After a rejection it is unknown whether the server did the
+   * request.
+   */
   send(
     method: ApiMethod,
     path: string,
     body: ApiBody | undefined,
     signal: AbortSignal,
   ): Promise<ApiResponse>
-  /** Has configuration and credentials read anew before the next request: they may have been replaced. */
+  /**
+   * Reads configuration and credentials again before the next request: they may have been replaced.
+   */
   refresh(): void
 }
 
-/** Longest reason, in characters: it goes to the log and to the ready page, and is what somebody else wrote. */
+/**
+ * Longest reason in characters. It is shown in the log and on the ready page, and another system
+ * wrote it.
+ */
 const REASON_MAX = 300
 
 export function clip(reason: string): string {
   return reason.length > REASON_MAX ? `${reason.slice(0, REASON_MAX - 1)}…` : reason
 }
 
-/** Why the API gave us nothing usable: something to try again. */
+/** A failed request, which may be tried again. */
 export class ApiError extends Error {
-  /** HTTP status; 0 = there was no answer. */
+  /** HTTP status; 0 = no response. */
   readonly status: number
   readonly retryAfterSeconds: number
-  /** As the Status of the answer has it: `Conflict`, `AlreadyExists`, `Invalid`, ...; '' = none. */
+  /**
+   * The reason in the Status of the response: `Conflict`, `AlreadyExists`, `Invalid`, ...; '' =
+   * none.
+   */
   readonly reason: string
-  /** `dnsrecords app`: the object that isn't there; '' = the answer names none. */
+  /** `dnsrecords app`: the object that does not exist; '' = the response names none. */
   readonly missing: string
 
   constructor(status: number, message: string, retryAfterSeconds = 0, reason = '', missing = '') {
@@ -81,7 +95,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The path of a collection. `namespace`: '' = that of all namespaces, or of a kind that has none. */
+/** The path of a collection. `namespace`: '' = all namespaces, or a kind without namespaces. */
 export function collectionPath(resource: ApiResource, namespace: string): string {
   const { group, version, plural } = resource
   const root = group === '' ? '/api' : `/apis/${group}`
@@ -90,8 +104,8 @@ export function collectionPath(resource: ApiResource, namespace: string): string
 }
 
 /**
- * A name as part of a path. Throws ApiError 404 for what nothing can be called, and what would name
- * something else: the whole collection, or what is above it.
+ * A name as part of a path. Throws ApiError 404 for a name that no object can have, and that would
+ * address another resource: the whole collection, or its parent.
  */
 export function pathSegment(name: string): string {
   if (/^\.{0,2}$/.test(name)) {
@@ -104,7 +118,7 @@ export function isObject(value: JsonValue | undefined): value is ApiObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A string field of a mapping; '' where it is anything else. */
+/** A string field of a mapping; '' if it has another type or is missing. */
 export function textOf(parent: JsonValue | undefined, name: string): string {
   const value = isObject(parent) ? parent[name] : undefined
   return typeof value === 'string' ? value : ''

@@ -1,7 +1,10 @@
 import type { Timers } from '../base/timers.ts'
 import { ApiError } from './api.ts'
 
-/** Ends a request on which nothing comes any more: a peer that is cut off says no goodbye. */
+/**
+ * Aborts a request on which no data arrives for a while: a peer whose connection is cut does not
+ * close it.
+ */
 export class Deadline {
   readonly #controller = new AbortController()
   readonly #timers: Timers
@@ -18,7 +21,7 @@ export class Deadline {
     return this.#controller.signal
   }
 
-  /** Something came: the time starts anew. */
+  /** Restarts the time after data was received. */
   touch(): void {
     this.#cancel()
     this.#cancel = this.#timers.after(this.#idleMs, () => {
@@ -31,7 +34,7 @@ export class Deadline {
     this.#controller.abort(reason)
   }
 
-  /** The request is over. */
+  /** Stops the deadline when the request has ended. */
   end(): void {
     this.#cancel()
   }

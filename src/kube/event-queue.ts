@@ -1,12 +1,18 @@
 import type { Timers } from '../base/timers.ts'
 import type { WatchEvent } from './watch-event.ts'
 
-/** Quiet time before events are passed on: what an operator writes in several steps should be one. */
+/**
+ * Milliseconds without an event before events are passed on, so that several writes of a user
+ * become one batch.
+ */
 const QUIET_MS = 4
-/** Events that are passed on without waiting. While they are taken in, nothing is read: so there are never more. */
+/**
+ * Events that are passed on without waiting. Nothing is read while they are processed, so the queue
+ * never holds more.
+ */
 const EVENTS_MAX = 512
 
-/** Gathers the events of a watch into batches. */
+/** Collects the events of a watch into batches. */
 export class EventQueue {
   readonly #timers: Timers
   readonly #take: (events: readonly WatchEvent[]) => void
@@ -24,7 +30,7 @@ export class EventQueue {
     else this.#cancel ??= this.#timers.after(QUIET_MS, () => this.flush())
   }
 
-  /** Passes on what is there. */
+  /** Passes on the queued events. */
   flush(): void {
     this.#cancel?.()
     this.#cancel = undefined

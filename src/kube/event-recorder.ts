@@ -17,22 +17,22 @@ import { isAlreadyThere, isNotFound, type ObjectRef, Objects } from './objects.t
 import { TokenBucket } from './token-bucket.ts'
 
 const EVENTS = { group: 'events.k8s.io', version: 'v1', plural: 'events' }
-/** Different things that are remembered, so that they are told as one when they happen again. */
+/** Event series that are kept, so that a repeated happening updates the same Event. */
 const SERIES_MAX = 2000
-/** What is quiet for this long begins anew. */
+/** A series without a happening for this long is ended; the next happening starts a new one. */
 const SERIES_MS = 6 * 60_000
-/** A series is written this often at most, whatever happens. */
+/** Shortest time between two writes of one series. */
 const REWRITE_MS = 60_000
-/** Subjects whose rate is known. */
+/** Subjects whose rate is tracked. */
 const SUBJECTS_MAX = 2000
-/** Of one object: this many at once, then one in that time. */
+/** Budget of one object: this many at once, then one per SUBJECT_EVERY_MS. */
 const SUBJECT_BURST = 25
 const SUBJECT_EVERY_MS = 5 * 60_000
-/** Of all. */
+/** Budget of all objects together. */
 const BURST = 100
 const EVERY_MS = 200
 const RETRY_AFTER_SECONDS_MAX = 60
-/** What happens within this time is written together. */
+/** Happenings within this time are written together. */
 const GATHER_MS = 500
 
 export interface EventRecorderOptions {
@@ -47,29 +47,29 @@ export interface EventRecorderOptions {
   readonly log: Logger
 }
 
-/** What was done since the start, for metrics. */
+/** Counters since the start, for metrics. */
 export interface EventRecorderCounts {
-  /** Requests that went well. */
+  /** Successful requests. */
   written: number
-  /** Happenings that nobody was told of: too many, or the API doesn't want them. */
+  /** Happenings without an Event: too many, or the API rejects them. */
   dropped: number
 }
 
 /**
- * Tells what happens to objects as Events of events.k8s.io/v1. The same thing time and again is one
- * Event with a count. Events are a courtesy: whoever records never waits, what is too much is dropped,
- * and no fault goes further than the log.
+ * Records what happens to objects as Events of events.k8s.io/v1. Repetitions become one Event with
+ * a count. Events are best effort: the caller never waits, excess happenings are dropped, and
+ * errors are only logged.
  */
 export class EventRecorder {
   readonly counts: EventRecorderCounts = { written: 0, dropped: 0 }
   readonly #options: EventRecorderOptions
   readonly #objects: Objects
   readonly #backoff: Backoff
-  /** By seriesKey, the one that happened last at the end. */
+  /** By seriesKey; the series with the latest happening is last. */
   readonly #series = new Map<string, EventSeries>()
   readonly #rates = new Map<string, TokenBucket>()
   readonly #rate: TokenBucket
-  /** Those of `#series` with something to write. */
+  /** The members of `#series` that have something to write. */
   readonly #unwritten = new Set<EventSeries>()
   #isWriting = false
   #isClosed = false
@@ -85,13 +85,13 @@ export class EventRecorder {
     this.#rate = new TokenBucket(clock, BURST, EVERY_MS)
   }
 
-  /** Never waits, never throws. `note`s should be alike for what is alike: no times, no counts. */
+  /** Never waits, never throws. Equal happenings need equal `note`s: without times and counts. */
   record(subject: EventSubject, happening: Happening): void {
     if (this.#isClosed) return
     const nowMs = this.#options.clock.now()
     const key = seriesKey(subject, happening)
     const known = this.#series.get(key)
-    // The last one last: the first is forgotten first.
+    // Moves the series to the end: the first one is removed first.
     this.#series.delete(key)
     if (known !== undefined && nowMs - known.lastMs < SERIES_MS) {
       known.count++
@@ -114,7 +114,7 @@ export class EventRecorder {
     this.#schedule(GATHER_MS)
   }
 
-  /** Writes nothing more. */
+  /** Stops all writes. */
   close(): void {
     this.#isClosed = true
     this.#cancel?.()
@@ -146,7 +146,7 @@ export class EventRecorder {
     })
   }
 
-  /** One after the other: events must not be in the way of what they are about. */
+  /** Writes one Event at a time, so that Events do not delay the work that they report. */
   async #writeAll(): Promise<void> {
     this.#isWriting = true
     let delayMs = GATHER_MS
@@ -178,7 +178,7 @@ export class EventRecorder {
     this.counts.written++
     series.writtenCount = count
     series.writtenMs = nowMs
-    // It may have happened again meanwhile.
+    // Another happening may have been recorded during the write.
     if (series.count === count) this.#unwritten.delete(series)
   }
 
@@ -186,18 +186,18 @@ export class EventRecorder {
     try {
       await this.#objects.create(EVENTS, series.namespace, event)
     } catch (error) {
-      // It was made before, but we never heard.
+      // An earlier request created it, but its response was lost.
       if (!isAlreadyThere(error)) throw error
     }
   }
 
-  /** Returns how long to wait before the next write; 0 = the next one may go better. */
+  /** Returns the wait before the next write; 0 = no wait, as the next write may succeed. */
   #fail(series: EventSeries, error: unknown): number {
     const known = error instanceof ApiError ? error : undefined
     const status = known?.status ?? 0
     const fault = clip(error instanceof Error ? error.message : String(error))
     if (series.writtenCount > 0 && isNotFound(error, refOf(series))) {
-      // Events are kept for an hour or so.
+      // The API server deletes Events after about an hour.
       series.writtenCount = 0
       return 0
     }

@@ -1,49 +1,51 @@
 import type { ApiObject } from './api.ts'
 import { microTime } from './micro-time.ts'
 
-/** An object that something happened to. */
+/** The object that an Event is about. */
 export interface EventSubject {
   readonly apiVersion: string
   readonly kind: string
-  /** '' = the kind has none. */
+  /** '' = the kind has no namespaces. */
   readonly namespace: string
   readonly name: string
   readonly uid: string
 }
 
-/** What happened. */
+/** What happened to an object. */
 export interface Happening {
   readonly type: 'Normal' | 'Warning'
-  /** Why, in one word, as `kubectl get events` has it: `ProviderSuccess`. */
+  /** The cause as one CamelCase identifier, as `kubectl get events` shows it: `ProviderSuccess`. */
   readonly reason: string
-  /** What we did about it, in one word: `Publish`. */
+  /** The action taken, as one CamelCase identifier: `Publish`. */
   readonly action: string
-  /** For people. */
+  /** Text for people. */
   readonly note: string
 }
 
-/** Lengths that the API allows, in octets. */
+/** Maximum lengths in the API, in octets. */
 const NOTE_OCTETS_MAX = 1024
 const WORD_OCTETS_MAX = 128
-/** Of the name, so that there is room for what makes it unlike others. */
+/**
+ * Longest part of the object's name in the name of an Event, which leaves room for a unique suffix.
+ */
 const NAME_MAX = 220
 
-/** The same thing, time and again. */
+/** A happening and its repetitions. */
 export interface EventSeries {
   readonly subject: EventSubject
   readonly happening: Happening
-  /** Where its Event is. */
+  /** Namespace of its Event. */
   readonly namespace: string
   readonly name: string
   readonly firstMs: number
   lastMs: number
   count: number
-  /** As the API knows it; 0 = there is no Event yet. */
+  /** The count that the API has; 0 = the Event does not exist yet. */
   writtenCount: number
   writtenMs: number
 }
 
-/** `sequence`: tells Events of the same millisecond apart. */
+/** `sequence`: distinguishes Events of the same millisecond. */
 export function beginSeries(
   subject: EventSubject,
   happening: Happening,
@@ -69,7 +71,7 @@ export function beginSeries(
   }
 }
 
-/** What two have in common that are told as one. */
+/** Key of a series: happenings with the same key share one Event. */
 export function seriesKey({ uid, ...subject }: EventSubject, happening: Happening): string {
   const { namespace, kind, name } = subject
   const { type, reason, action, note } = happening
@@ -93,13 +95,13 @@ export function composeEvent(series: EventSeries, controller: string, instance: 
   }
 }
 
-/** The part of an Event that changes; nothing where it happened once. */
+/** The part of an Event that changes; empty if it happened once. */
 export function composeSeries({ count, lastMs }: EventSeries): ApiObject {
   if (count < 2) return {}
   return { series: { count, lastObservedTime: microTime(lastMs) } }
 }
 
-/** Not in the middle of a character. */
+/** Cuts text to a number of octets, without splitting a character. */
 function clipOctets(text: string, octetsMax: number): string {
   const octets = Buffer.from(text)
   if (octets.length <= octetsMax) return text

@@ -5,19 +5,19 @@ import { VERSION } from '../base/version.ts'
 import { type ApiBody, type ApiClient, ApiError, type ApiMethod, type ApiResponse } from './api.ts'
 import { KeptAgent } from './kept-agent.ts'
 
-/** Finds out that a peer is gone although nothing is sent. */
+/** TCP keepalive detects a lost peer even if no data is sent. */
 const KEEP_ALIVE_MS = 15_000
 
-/** Asks an API server over HTTPS, with the credentials of a kubeconfig. */
+/** Sends requests to an API server over HTTPS, with the credentials of a kubeconfig. */
 export class HttpsClient implements ApiClient {
   readonly #load: () => Promise<KubeConfig>
   #config: KubeConfig
   readonly #agent = new KeptAgent()
   #isStale = false
-  /** Requests that were given up while their credentials were fetched, which goes on. */
+  /** Requests that were aborted while their credentials were fetched. The fetch continues. */
   #abandoned = 0
 
-  /** `config`: what `load` gave. */
+  /** `config`: the result of the first `load`. */
   constructor(config: KubeConfig, load: () => Promise<KubeConfig>) {
     this.#config = config
     this.#load = load
@@ -55,14 +55,14 @@ export class HttpsClient implements ApiClient {
     trimToken(headers)
     if (body !== undefined) {
       headers['Content-Type'] = body.contentType
-      // Else the body of a DELETE goes without, and the server takes it for the next request.
+      // Without it, the body of a DELETE has no length, and the server parses it as the next request.
       headers['Content-Length'] = String(Buffer.byteLength(body.body))
     }
-    // The library makes one for each request, which is only needed to get through a proxy.
+    // The library creates an agent for each request, which is needed only for a proxy.
     if (!this.#config.getCurrentCluster()?.proxyUrl)
       options.agent = this.#agent.of(url.protocol, options)
     const response = await exchange(url, options, body?.body)
-    // A date, which it may be as well, is no number.
+    // The header may also hold a date, which is ignored.
     const retryAfter = Number(response.headers['retry-after']) || 0
     return {
       status: response.statusCode ?? 0,
@@ -71,7 +71,9 @@ export class HttpsClient implements ApiClient {
     }
   }
 
-  /** What fetches credentials has no bound of its own: while one hangs no other is started. */
+  /**
+   * Fetching credentials has no time limit of its own. While one fetch hangs, no other is started.
+   */
   async #authenticateInTime(options: RequestOptions, signal: AbortSignal): Promise<void> {
     if (this.#abandoned > 0) throw new ApiError(0, 'credentials are still being fetched')
     let isOver = false
@@ -103,13 +105,13 @@ export class HttpsClient implements ApiClient {
   }
 }
 
-/** The file of a token may end with a newline, which no header may hold. */
+/** Trims a token: its file may end with a newline, which a header must not contain. */
 function trimToken(headers: Record<string, string>): void {
   const { Authorization: value } = headers
   if (value !== undefined) headers.Authorization = value.trim()
 }
 
-/** Of the original only the code: what a plugin wrote may hold credentials. */
+/** Copies only the code of the original error: the output of a plugin may contain credentials. */
 function credentialsError(error: unknown): ApiError {
   const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
   const cure = 'see what the `exec` or the files of the kubeconfig give'

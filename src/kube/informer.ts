@@ -10,7 +10,7 @@ import { keyOf } from './object-key.ts'
 export interface InformerOptions {
   readonly api: ApiClient
   readonly resource: ApiResource
-  /** Empty = all, and for kinds that have none. */
+  /** Empty = all namespaces, also for kinds without namespaces. */
   readonly namespaces: readonly string[]
   /** '' = every object. */
   readonly labelSelector: string
@@ -18,26 +18,30 @@ export interface InformerOptions {
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
-  /** What of an object is kept. Default: all but `metadata.managedFields`, which is half of many objects. */
+  /**
+   * Selects the part of an object that is cached. Default: all except `metadata.managedFields`,
+   * which is half of many objects.
+   */
   readonly trim?: (object: ApiObject) => ApiObject
 }
 
 /**
- * Told after the cache has changed. `key`: as keyOf has it. `isListed`: it is part of a list, so that nobody knows how
- * often it changed on the way; a watch tells of each change by itself.
+ * Called after the cache has changed. `key`: as in keyOf. `isListed`: the object comes from a list,
+ * which may combine several changes; a watch reports each change separately.
  */
 export interface InformerListener {
   onAdd?(key: string, object: ApiObject, isListed: boolean): void
   onUpdate?(key: string, object: ApiObject, before: ApiObject, isListed: boolean): void
-  /** `before`: as it was known last. */
+  /** `before`: the last known object. */
   onDelete?(key: string, before: ApiObject): void
-  /** The API was away, or refused, and is followed again: what it was not to be had for may be had now. */
+  /** The watch is re-established; requests that failed before may now succeed. */
   onReturn?(): void
 }
 
 /**
- * The objects of a kind as they are in the API, by key, and whoever wants to know of their changes. What
- * went while nobody looked is found by the next list. Objects are shared: nobody may change one.
+ * A cache of the objects of a kind, by key, with listeners for changes. The next list detects
+ * objects that were deleted while the watch was interrupted. Cached objects are shared and must not
+ * be changed.
  */
 export class Informer {
   /** One for each namespace; for metrics. */
@@ -76,17 +80,20 @@ export class Informer {
     for (const watch of this.watches) watch.close()
   }
 
-  /** True once everything was listed. */
+  /** True once every namespace was listed. */
   get isSynced(): boolean {
     return this.watches.every((watch) => watch.isSynced)
   }
 
-  /** Resolves once everything was listed: until then what isn't here may be there. Never rejects. */
+  /**
+   * Resolves once every namespace was listed: before that, a missing object may exist. Never
+   * rejects.
+   */
   synced(): Promise<void> {
     return this.#synced
   }
 
-  /** Why something isn't followed just now; '' = all is. */
+  /** Why a namespace is not followed just now; '' = all are followed. */
   get reason(): string {
     return this.watches.find((watch) => watch.reason !== '')?.reason ?? ''
   }
@@ -103,7 +110,10 @@ export class Informer {
     return this.#cache.values()
   }
 
-  /** Tells of what is there, at once, and of what changes. The returned function ends it. */
+  /**
+   * Calls `onAdd` for all cached objects at once, then reports changes. The returned function
+   * unsubscribes.
+   */
   subscribe(listener: InformerListener): () => void {
     for (const [key, object] of this.#cache) this.#notify(() => listener.onAdd?.(key, object, true))
     this.#listeners.add(listener)
@@ -135,13 +145,13 @@ export class Informer {
     }
   }
 
-  /** Returns its key. */
+  /** Stores an object and returns its key. */
   #put(raw: ApiObject, isListed: boolean): string {
     const key = keyOf(raw)
     const before = this.#cache.get(key)
     if (before !== undefined && isSame(before, raw)) return key
     const object = (this.#options.trim ?? withoutManagedFields)(raw)
-    // Another one of that name: whoever had dealings with the one before should know that it is gone.
+    // Same name, new UID: report the old object as deleted first.
     if (before !== undefined && uidOf(before) !== uidOf(object)) this.#remove(key)
     const known = this.#cache.get(key)
     this.#cache.set(key, object)
@@ -167,7 +177,7 @@ export class Informer {
     for (const key of gone) this.#remove(key)
   }
 
-  /** A listener's fault is its own: the cache is right, and the others are told. */
+  /** Catches the error of a listener: the cache is correct, and the other listeners are called. */
   #notify(run: () => void): void {
     const what = `Taking in changed ${this.#options.resource.plural}`
     void guarding(this.#options.log, what)(run)
@@ -178,7 +188,7 @@ export class Informer {
   }
 }
 
-/** True if nothing happened to it in between. */
+/** True if the object has not changed. */
 function isSame(before: ApiObject, now: ApiObject): boolean {
   const version = textOf(now.metadata, 'resourceVersion')
   return version === textOf(before.metadata, 'resourceVersion') && uidOf(before) === uidOf(now)

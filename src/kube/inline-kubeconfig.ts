@@ -2,17 +2,23 @@ import { parse, YAMLParseError } from 'yaml'
 import { type ApiClient, type ApiObject, isObject, type JsonValue, textOf } from './api.ts'
 import { HttpsClient } from './https-client.ts'
 
-/** Five contexts with certificates, RSA keys of 4096 bits and tokens are 55 000; a Secret holds 1 MiB. */
+/**
+ * Five contexts with certificates, RSA keys of 4096 bits and tokens have 55 000 characters; a
+ * Secret holds 1 MiB.
+ */
 const KUBECONFIG_CHARACTERS_MAX = 64 * 1024
 /**
- * What may begin a level of YAML, but for indentation, which takes ever more characters. The library goes as deep as the stack, keeps
- * the thread for a second on the way, and at its end V8 ends the process where it can't compile an expression any more. Of keys that
- * are mappings themselves five hundred take minutes.
+ * Characters that may start a YAML level. Indentation may too, but needs ever more characters. The
+ * YAML library recurses as deep as the stack allows and blocks the thread for up to a second. When
+ * the stack is full, V8 ends the process because it can't compile an expression any more. Five
+ * hundred nested keys that are mappings themselves take minutes.
  */
 const OPENING = /[[{]|[-?][ \t\r\n]/g
 const OPENINGS_MAX = 100
 
-/** What each part may say; `false`: it may, and is not for us. Everything else is refused by its name. */
+/**
+ * Allowed fields of each part; `false`: allowed but ignored. All other fields are rejected by name.
+ */
 const CLUSTER_FIELDS = {
   server: true,
   'certificate-authority-data': true,
@@ -29,20 +35,20 @@ const USER_FIELDS = {
 }
 const DATA = ['certificate-authority-data', 'client-certificate-data', 'client-key-data']
 
-/** What is left of a kubeconfig that holds all that it needs: one server and one user. */
+/** A self-contained kubeconfig, reduced to one server and one user. */
 export interface InlineKubeconfig {
   readonly server: string
-  /** As the format has them, without anything that was refused or is not for us. */
+  /** In the form of the file format, without rejected and ignored fields. */
   readonly cluster: ApiObject
   readonly user: ApiObject
-  /** What a reader of the log should know; '' = nothing. */
+  /** A warning for the log; '' = none. */
   readonly warning: string
 }
 
 /**
- * Reads a kubeconfig that came with data, of which only its current context counts. What would have this process run a
- * program, read a file or ask anybody but that server is refused. A string says why, with the field, and never with
- * what is in it.
+ * Parses a kubeconfig from untrusted data. Only its current context is used. Fields that would make
+ * this process run a program, read a file or contact another server are rejected. A string is the
+ * error: it names the field and never contains its value.
  */
 export function scanInlineKubeconfig(text: string): InlineKubeconfig | string {
   if (text.trim() === '') return 'is empty'
@@ -77,7 +83,7 @@ export function scanInlineKubeconfig(text: string): InlineKubeconfig | string {
   }
 }
 
-/** A client with these credentials. */
+/** Creates a client with these credentials. */
 export async function createInlineClient(config: InlineKubeconfig): Promise<ApiClient> {
   const { KubeConfig } = await import('@kubernetes/client-node')
   const kubeconfig = new KubeConfig()
@@ -97,7 +103,7 @@ function parseText(text: string): ApiObject | string {
     const value: JsonValue = parse(text, { logLevel: 'error', maxAliasCount: 0 })
     return isObject(value) ? value : 'is no kubeconfig'
   } catch (error) {
-    // Its own words quote the text.
+    // The library's own error message quotes the text.
     if (error instanceof YAMLParseError) {
       return `is no YAML (line ${error.linePos?.[0].line ?? 1}: ${error.code})`
     }
@@ -106,7 +112,7 @@ function parseText(text: string): ApiObject | string {
   }
 }
 
-/** The part `field` of the entry of that name. */
+/** The part `field` of the entry with that name. */
 function findNamed(
   config: ApiObject,
   list: string,
@@ -142,7 +148,7 @@ function isPem(text: string): boolean {
   return Buffer.from(text, 'base64').toString('latin1').includes('-----BEGIN ')
 }
 
-/** Who listens between us and the server must not get the credentials. */
+/** Rejects a server without TLS: an eavesdropper must not get the credentials. */
 function judgeServer(server: string): string {
   const what = 'clusters[].cluster.server'
   if (!URL.canParse(server)) return `has ${what} that is no URL`
@@ -158,7 +164,7 @@ function judgeCredentials(user: ApiObject): string {
     return 'has one of users[].user.client-certificate-data and client-key-data without the other'
   }
   if (!hasCertificate && !has('token')) return 'has no credentials: give users[].user.token'
-  // What no header may hold.
+  // Rejects characters that a header must not contain.
   return /^[\x21-\x7e]*$/.test(textOf(user, 'token').trim())
     ? ''
     : 'has a users[].user.token that is none'

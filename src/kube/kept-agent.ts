@@ -2,12 +2,15 @@ import { createHash } from 'node:crypto'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https'
 
-/** A connection that nothing was asked on for this long is closed: before the server, or what is between, does. */
+/**
+ * An idle connection is closed after this time, before the server or a device on the path closes
+ * it.
+ */
 const UNUSED_MS = 30_000
-/** What a TLS connection is made with. */
+/** The TLS options of a connection. */
 const TLS_OPTIONS = ['ca', 'cert', 'key', 'passphrase', 'servername', 'rejectUnauthorized'] as const
 
-/** Keeps connections for the next request, as long as the credentials that they were made with hold. */
+/** Keeps connections for later requests while their credentials stay the same. */
 export class KeptAgent {
   #agent: HttpAgent | HttpsAgent | undefined
   #key = ''
@@ -30,7 +33,7 @@ export class KeptAgent {
   }
 }
 
-/** Not the values themselves: one of them is a private key. */
+/** A digest, not the values themselves: one of them is a private key. */
 function digest(protocol: string, options: readonly (readonly [string, unknown])[]): string {
   const hash = createHash('sha256').update(protocol)
   for (const [name, value] of options) {

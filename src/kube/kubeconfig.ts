@@ -6,28 +6,28 @@ import { parse, YAMLParseError } from 'yaml'
 import { InputError } from '../base/errors.ts'
 import { readAtMost } from '../base/read.ts'
 
-/** Where the API server is and who we are there. */
+/** API server and credentials. */
 export interface ApiPlace {
-  /** Absolute path of a kubeconfig; '' = the service account of the pod that we run in. */
+  /** Absolute path of a kubeconfig; '' = the service account of this process's pod. */
   readonly kubeconfig: string
-  /** '' = the current one. */
+  /** '' = the current context. */
   readonly context: string
 }
 
-/** A host as URL normalizes it. */
+/** Loopback hosts in the normalized form of URL. */
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 const KUBECONFIG_OCTETS_MAX = 4 * 1024 * 1024
 
 /**
- * Reads configuration and credentials. Throws InputError `KUBECONFIG` that says what is missing, and
- * never what is in the file: it holds secrets.
+ * Reads configuration and credentials. Throws InputError `KUBECONFIG` that names what is missing.
+ * The error never quotes the file, which holds secrets.
  */
 export async function loadKubeConfig(
   place: ApiPlace,
   env: NodeJS.ProcessEnv = process.env,
   serviceAccountRoot = '',
 ): Promise<KubeConfig> {
-  // Loaded where it is needed only: it takes a second and 80 MB.
+  // Imported only when it is needed: this takes a second and 80 MB of memory.
   const { KubeConfig } = await import('@kubernetes/client-node')
   const config = new KubeConfig()
   if (place.kubeconfig === '') {
@@ -36,7 +36,7 @@ export async function loadKubeConfig(
   }
   const raw = parseText(place.kubeconfig, readText(place.kubeconfig))
   try {
-    // Not the text itself: the library's complaints about YAML quote it.
+    // Not the text itself: the library's YAML errors quote it.
     config.loadFromString(JSON.stringify(raw))
   } catch (error) {
     throw fault(place.kubeconfig, error instanceof Error ? error.message : 'is no kubeconfig')
@@ -58,7 +58,7 @@ function loadInCluster(config: KubeConfig, env: NodeJS.ProcessEnv, root: string)
   for (const file of files) if (file !== undefined) checkReadable(file)
 }
 
-/** What is wrong where a block names no source and there is no cluster around. */
+/** The error for a block without a source of records outside a cluster. */
 export const NOT_IN_CLUSTER =
   'not in a Kubernetes cluster (KUBERNETES_SERVICE_HOST is not set): name a source of records by `kubeconfig FILE` or `manifests DIR`'
 
@@ -95,7 +95,10 @@ function parseText(path: string, text: string): RawConfig {
   }
 }
 
-/** The library doesn't know `tokenFile`, which tokens that are rotated come in: it counts, not `token`. */
+/**
+ * Applies `tokenFile`, which the library ignores: rotated tokens use it, and it takes precedence
+ * over `token`.
+ */
 function followTokenFiles(config: KubeConfig, raw: RawConfig, directory: string): void {
   config.users = config.users.map((user): User => {
     const file = raw.users?.find((other) => other.name === user.name)?.user?.tokenFile
@@ -119,7 +122,7 @@ function checkContext(config: KubeConfig, path: string): void {
   for (const file of files) if (file) checkReadable(file)
 }
 
-/** Who listens between us and the server must not get the token. */
+/** Rejects a server without TLS: an eavesdropper must not get the token. */
 function checkServer(cluster: Cluster | null, path: string): void {
   const server = cluster?.server ?? ''
   if (!URL.canParse(server)) throw fault(path, 'names a server that is no URL')
@@ -132,7 +135,10 @@ function checkServer(cluster: Cluster | null, path: string): void {
   )
 }
 
-/** Tells a configuration from what it was before it was edited; '' = in a cluster, or it can't be read. */
+/**
+ * A digest that changes when the configuration is edited; '' = in a cluster, or the file can't be
+ * read.
+ */
 export function digestOf({ kubeconfig }: ApiPlace): string {
   if (kubeconfig === '') return ''
   try {
@@ -143,7 +149,7 @@ export function digestOf({ kubeconfig }: ApiPlace): string {
   }
 }
 
-/** What an operator should know of a configuration that is of use; '' = nothing. */
+/** A warning about a usable configuration; '' = none. */
 export function warningOf(config: KubeConfig): string {
   const cluster = config.getCurrentCluster()
   if (!cluster?.skipTLSVerify || !cluster.server.startsWith('https:')) return ''

@@ -7,46 +7,52 @@ import { microTime } from './micro-time.ts'
 import { isAlreadyThere, isConflict, isNotFound, type ObjectRef, Objects } from './objects.ts'
 
 const LEASES = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' }
-/** How long a lease holds after it was renewed last, for those who see it. */
+/** Validity of a lease after its last renewal, as other electors see it. */
 const DURATION_SECONDS = 15
-/** A holder that could not renew for this long stops, well before others may begin. */
+/**
+ * A holder that could not renew for this long stops, well before another elector may acquire the
+ * lease.
+ */
 const RENEW_DEADLINE_MS = 10_000
 const RETRY_MS = 2000
-/** A lease of others may say anything; longer than this it is not waited for. */
+/** Longest wait for a lease of another holder, whose duration may have any value. */
 const FOREIGN_SECONDS_MAX = 3600
 
 export interface LeaderElectorOptions {
   readonly api: ApiClient
   readonly namespace: string
   readonly name: string
-  /** Unlike that of every other process. */
+  /** Different from the identity of every other process. */
   readonly identity: string
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
   readonly log: Logger
   readonly onAcquire: () => void
-  /** Called at once, whatever hangs: others may begin a few seconds later. */
+  /**
+   * Called immediately, even if a request hangs: another elector may become leader a few seconds
+   * later.
+   */
   readonly onLose: (reason: string) => void
   /** Default 15. */
   readonly durationSeconds?: number
-  /** Less than the duration. Default 10 s. */
+  /** Shorter than the duration. Default 10 s. */
   readonly renewDeadlineMs?: number
-  /** Less than the deadline. Default 2 s. */
+  /** Shorter than the deadline. Default 2 s. */
   readonly retryMs?: number
 }
 
 /**
- * Holds a Lease of coordination.k8s.io/v1, or waits for it: of all electors of that name at most one is
- * leader. Times of others are never compared with ours: a lease is expired when it was not seen to
- * change for its whole duration, on our own monotonic clock. A leader is one for as long as it renewed in time, counted
- * from before the request went out.
+ * Acquires and renews a Lease of coordination.k8s.io/v1. At most one elector of that name is
+ * leader. Times of other processes are never compared with ours. A lease has expired if it was not
+ * seen to change for its whole duration, on our own monotonic clock. A leader stays leader while it
+ * renews in time, measured from before the request was sent.
  */
 export class LeaderElector {
   readonly #options: LeaderElectorOptions
   readonly #ref: ObjectRef
   readonly #objects: Objects
-  /** The lease as it was seen last. */
+  /** The lease as last seen. */
   #seen: ApiObject | undefined
   #seenMs = 0
   #heldUntilMs = Number.NEGATIVE_INFINITY
@@ -62,21 +68,26 @@ export class LeaderElector {
     const { api, timers, namespace, name } = options
     const { renewDeadlineMs = RENEW_DEADLINE_MS } = options
     this.#ref = { resource: LEASES, namespace, name }
-    // A request that hangs should leave a holder the time for another one.
+    // After a request that hangs, a holder has time for another one.
     this.#objects = new Objects({ api, timers, timeoutMs: renewDeadlineMs / 2 })
   }
 
-  /** True while nobody else can be. To be asked before each write: a process may have been stopped since it was told. */
+  /**
+   * True while no other process can be leader. Must be checked before each write: the process may
+   * have been suspended since `onAcquire`.
+   */
   get isLeader(): boolean {
     return this.#wasReported && this.#options.clock.monotonic() < this.#heldUntilMs
   }
 
-  /** Who holds the lease, as far as we know; '' = nobody. */
+  /** The last known holder of the lease; '' = none. */
   get holder(): string {
     return textOf(this.#seen?.spec, 'holderIdentity')
   }
 
-  /** Why the lease can't be had or renewed just now; '' = it can, or another one holds it. */
+  /**
+   * Why the lease can't be acquired or renewed just now; '' = it can, or another process holds it.
+   */
   get reason(): string {
     return this.#reason
   }
@@ -85,14 +96,17 @@ export class LeaderElector {
     this.#ended = this.#run()
   }
 
-  /** Gives the lease back, if it is ours, for another one to take at once. Call it when the work has ended. Never rejects. */
+  /**
+   * Releases the lease if it is ours, so that another elector can acquire it at once. Call it after
+   * the work has ended. Never rejects.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#wake()
     await this.#ended
     this.#cancelLoss()
     this.#wasReported = false
-    // Only if it is as it was seen: another one may have it by now.
+    // Only if the lease has not changed: another elector may hold it by now.
     if (this.#seen !== undefined && this.#isOurs) await this.#release(this.#seen)
   }
 
@@ -105,13 +119,13 @@ export class LeaderElector {
       } catch (error) {
         this.#fail(error)
       }
-      // Those who wait for the lease shouldn't all come at once; its holder has no time to lose.
+      // Waiting electors are spread over time; the holder must not lose any.
       const jitterMs = this.#wasReported ? 0 : random.below(retryMs + 1)
       if (!this.#isClosed) await this.#wait(retryMs + jitterMs)
     }
   }
 
-  /** Renews the lease, or takes it where it is free. */
+  /** Renews the lease, or acquires it if it is free. */
   async #attempt(): Promise<void> {
     const { clock } = this.#options
     const sentMs = clock.monotonic()
@@ -129,7 +143,7 @@ export class LeaderElector {
       this.#lose(this.holder === '' ? 'the lease was taken away' : `${this.holder} took the lease`)
     }
     if (!this.#isFree()) return
-    // It may have been free since long, but is ours no sooner than this goes out.
+    // The lease may have been free for long, but is ours only from the time of this request.
     const writtenMs = clock.monotonic()
     const body = this.#written(lease)
     try {
@@ -140,7 +154,7 @@ export class LeaderElector {
           : await this.#objects.replace(this.#ref, body)
       this.#take(written, writtenMs)
     } catch (error) {
-      // Somebody else was faster; who, is seen the next time.
+      // Another elector was faster; the next attempt reads its identity.
       if (!isConflict(error) && !isAlreadyThere(error)) throw error
     }
   }
@@ -149,7 +163,7 @@ export class LeaderElector {
     return this.holder === this.#options.identity
   }
 
-  /** Notes what is there, and when it was seen to change. */
+  /** Stores the lease, and when it was seen to change. */
   #observe(lease: ApiObject | undefined): void {
     const version = textOf(lease?.metadata, 'resourceVersion')
     if (this.#seen !== undefined && version === textOf(this.#seen.metadata, 'resourceVersion'))
@@ -166,7 +180,7 @@ export class LeaderElector {
     return this.#options.clock.monotonic() - this.#seenMs >= seconds * 1000
   }
 
-  /** The lease as we want it. */
+  /** The lease with our desired content. */
   #written(lease: ApiObject | undefined): ApiObject {
     const { clock, identity, namespace, name, durationSeconds = DURATION_SECONDS } = this.#options
     const spec = isObject(lease?.spec) ? lease.spec : {}
@@ -188,7 +202,7 @@ export class LeaderElector {
     }
   }
 
-  /** The lease is ours, as of `sentMs`. */
+  /** Marks the lease as ours as of `sentMs`. */
   #take(lease: ApiObject, sentMs: number): void {
     const { clock, timers, log, onAcquire, renewDeadlineMs = RENEW_DEADLINE_MS } = this.#options
     this.#observe(lease)
@@ -196,7 +210,7 @@ export class LeaderElector {
     this.#heldUntilMs = sentMs + renewDeadlineMs
     const leftMs = this.#heldUntilMs - clock.monotonic()
     if (leftMs <= 0 || this.#isClosed) return
-    // A process that got no turn: what was to be written meanwhile was not, and nobody but a new beginning makes up for it.
+    // This process was suspended and skipped writes. Only a new leader session makes up for them.
     if (wasOver) this.#lose('it was renewed too late')
     this.#cancelLoss()
     this.#cancelLoss = timers.after(leftMs, () => {

@@ -1,17 +1,20 @@
 const NEWLINE = 0x0a
 
-/** Cuts a stream of octets into lines. What a stream ends with, without a newline, is no line. */
+/** Splits a stream of octets into lines. Data after the last newline is not a line. */
 export class LineSplitter {
   readonly #octetsMax: number
   #parts: Uint8Array[] = []
   #octets = 0
 
-  /** `octetsMax`: of one line. */
+  /** `octetsMax`: longest line. */
   constructor(octetsMax: number) {
     this.#octetsMax = octetsMax
   }
 
-  /** The lines that `chunk` completes; undefined: a line is longer than allowed, the stream is of no use. */
+  /**
+   * The lines that `chunk` completes; undefined = a line is too long, and the stream can't be used
+   * any more.
+   */
   push(chunk: Uint8Array): string[] | undefined {
     const lines: string[] = []
     let start = 0

@@ -18,27 +18,33 @@ import { Lister } from './list.ts'
 import { readRefusal } from './read-body.ts'
 import { scanWatchLine, type WatchEvent } from './watch-event.ts'
 
-/** Of one event; the API itself holds an object to 1.5 MiB or so. */
+/** Octets of one event; the API itself limits an object to about 1.5 MiB. */
 const LINE_OCTETS_MAX = 16 * 1024 * 1024
-/** A watch is asked to last this long, and up to as much again: not all end at once. */
+/**
+ * Requested duration of a watch. Up to the same time is added at random, so that watches do not all
+ * end at once.
+ */
 const WATCH_SECONDS = 70
 /**
- * Longer than any watch: bookmarks of a kind in which nothing happens may be ten minutes apart, so that silence is
- * no fault before the server should have ended the watch.
+ * Longer than any watch. Bookmarks of a kind without changes may be ten minutes apart, so silence
+ * is no fault until the server should have ended the watch.
  */
 const IDLE_MS = 150_000
-/** A watch that lasted this long was a good one. */
+/** A watch that lasted this long counts as a success. */
 const STEADY_MS = 10_000
-/** A watch that ends this long before its time was ended by something. */
+/** A watch that ends this much before its time was interrupted. */
 const EARLY_MS = 5000
 const RETRY_AFTER_SECONDS_MAX = 60
 
-/** What the API says of a version that it has yet to reach. */
+/** The API's error for a resource version that it has not reached yet. */
 const TOO_LARGE = /Too large resource version/
 
-/** Takes what list and watch bring. An exception here has everything listed anew. */
+/** Receives the results of list and watch. If it throws, everything is listed again. */
 export interface ListWatchSink {
-  /** A list begins: what is not put until `endList` is gone. If no `endList` comes, nothing is known of that. */
+  /**
+   * A list starts: objects that are not put until `endList` are deleted. Without `endList`, nothing
+   * is known about them.
+   */
   beginList(): void
   put(objects: readonly ApiObject[]): void
   endList(): void
@@ -57,28 +63,28 @@ export interface ListWatchOptions {
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
-  /** The first list was taken in, or an attempt failed. */
+  /** The first list was processed, or an attempt failed. */
   readonly onProgress: () => void
-  /** It is followed again after it was not. */
+  /** The collection is followed again after an interruption. */
   readonly onReturn?: () => void
 }
 
-/** What was done since the start, for metrics. */
+/** Counters since the start, for metrics. */
 export interface ListWatchCounts {
-  /** Lists begun. */
+  /** Started lists. */
   lists: number
-  /** Attempts that failed, by HTTP status; 0 = no usable answer. */
+  /** Failed attempts by HTTP status; 0 = no usable response. */
   readonly failures: Map<number, number>
-  /** Events that were older than what was known. */
+  /** Events that were older than the known state. */
   staleEvents: number
 }
 
 /**
- * Keeps up with one collection of an API server, whatever happens to it:
+ * Follows one collection of an API server, and recovers from all its faults:
  *
  *     list ─▶ watch from there ─▶ (ended, cut) watch on ─▶ … ─▶ (410: too far behind, or the API went back) list
  *
- * Whatever fails is tried again, with growing waits; what was taken in stays meanwhile.
+ * Failures are retried with growing waits; the known objects are kept meanwhile.
  */
 export class ListWatch {
   readonly counts: ListWatchCounts = { lists: 0, failures: new Map(), staleEvents: 0 }
@@ -86,15 +92,17 @@ export class ListWatch {
   readonly #backoff: Backoff
   readonly #lister: Lister
   readonly #query: string
-  /** What has been seen of the collection; '' = nothing that a watch can begin at. */
+  /**
+   * The version up to which the collection is known; '' = no version from which a watch can start.
+   */
   #version = ''
-  /** The place that the last list is from. */
+  /** The server that the last list is from. */
   #place = ''
-  /** The API was away, and may have been restored from a backup meanwhile. */
+  /** The API was unavailable, and may have been restored from a backup meanwhile. */
   #isDoubtful = false
   #isSynced = false
   #isFollowing = false
-  /** On the monotonic clock; meaningless before the first list. */
+  /** On the monotonic clock; not valid before the first list. */
   #currentMs = 0
   #reason = ''
   #failureStatus = 0
@@ -117,27 +125,27 @@ export class ListWatch {
     return `${resource.plural} in ${namespace === '' ? 'all namespaces' : `namespace ${namespace}`}`
   }
 
-  /** True once everything was listed. */
+  /** True once the collection was listed. */
   get isSynced(): boolean {
     return this.#isSynced
   }
 
-  /** Why the collection is not followed just now; '' = it is, or was not tried yet. */
+  /** Why the collection is not followed just now; '' = it is, or no attempt was made yet. */
   get reason(): string {
     return this.#reason
   }
 
-  /** HTTP status of the last failure; 0 = none, or there was no usable answer. */
+  /** HTTP status of the last failure; 0 = no failure, or no usable response. */
   get failureStatus(): number {
     return this.#failureStatus
   }
 
-  /** True while changes come as they happen. */
+  /** True while the watch is open. */
   get isFollowing(): boolean {
     return this.#isFollowing
   }
 
-  /** How old what is known may be; 0 while it is followed. */
+  /** Maximum age of the known state in milliseconds; 0 while it is followed. */
   get ageMs(): number {
     if (this.#isFollowing || !this.#isSynced) return 0
     return this.#options.clock.monotonic() - this.#currentMs
@@ -189,8 +197,9 @@ export class ListWatch {
   }
 
   /**
-   * A server that was restored from a backup, and another one at the same address, takes a version that it has yet
-   * to reach without complaint, and is silent until then: so it is asked how far it is.
+   * Checks that the server has reached our version. A server that was restored from a backup, or
+   * another server at the same address, accepts a version that it has not reached, and sends
+   * nothing until then.
    */
   async #verify(): Promise<void> {
     const { api, log } = this.#options
@@ -205,7 +214,7 @@ export class ListWatch {
     this.#version = ''
   }
 
-  /** Watches until the stream ends; false: it was so short that it is better to wait. */
+  /** Watches until the stream ends; false = it was so short that a wait is needed. */
   async #watch(): Promise<boolean> {
     const { api, timers, clock, random } = this.#options
     const seconds = WATCH_SECONDS + random.below(WATCH_SECONDS)
@@ -239,7 +248,7 @@ export class ListWatch {
       try {
         if (!this.#isClosed) sink.apply(events)
       } catch (error) {
-        // The events are lost: only a list can tell what they were.
+        // The events are lost: only a new list recovers them.
         this.#version = ''
         deadline.abort(error instanceof Error ? error : new Error(String(error)))
       }
@@ -254,7 +263,7 @@ export class ListWatch {
           throw new ApiError(0, `a watch event is over ${LINE_OCTETS_MAX} octets`)
         }
         for (const line of complete) {
-          // After events were lost it would set the version to a place that was not reached.
+          // After events were lost, a bookmark would set the version too high.
           if (deadline.signal.aborted) break
           this.#takeLine(line, queue)
         }
@@ -282,7 +291,7 @@ export class ListWatch {
     if (event !== undefined) queue.add(event)
   }
 
-  /** Notes a failure; returns the seconds that the API asks us to wait. */
+  /** Records a failure; returns the wait in seconds that the API requests. */
   #fail(error: unknown): number {
     const { api, log, onProgress } = this.#options
     const known = error instanceof ApiError ? error : undefined
@@ -294,7 +303,7 @@ export class ListWatch {
     this.counts.failures.set(status, (this.counts.failures.get(status) ?? 0) + 1)
     const cause = clip(error instanceof Error ? error.message : String(error))
     const reason = `${this.what}: ${cause}${this.#cure(status)}`
-    // That a watch is too far behind is part of its life.
+    // A watch that is too far behind is normal.
     if (reason !== this.#reason && !isGone) {
       log.warning(`${reason}; it is tried again${this.#isSynced ? ', what is known is kept' : ''}`)
       if (known === undefined && error instanceof Error) log.debug(error.stack ?? '')
@@ -312,7 +321,7 @@ export class ListWatch {
     return ''
   }
 
-  /** The watch is open. */
+  /** Resets the fault state when the watch is open. */
   #rejoice(): void {
     const { clock, log, onReturn } = this.#options
     const wasAway = this.#reason !== ''
@@ -338,8 +347,8 @@ export class ListWatch {
 }
 
 /**
- * Versions of one collection are numbers that grow (Kubernetes API concepts, "Resource versions"); of
- * those that are none nothing is known.
+ * Compares versions of one collection, which are increasing numbers (Kubernetes API concepts,
+ * "Resource versions"). Versions in another form can't be compared.
  */
 function isOlderOrEqual(version: string, known: string): boolean {
   return version === known || isOlder(version, known)

@@ -4,13 +4,13 @@ import { Deadline } from './deadline.ts'
 import { parseJson, readRefusal, readText } from './read-body.ts'
 import { type ListTaker, listStreamed, type StreamOutcome } from './streamed-list.ts'
 
-/** Objects asked for at once: small enough to be taken in between two queries. */
+/** Objects per page: few enough to process between two queries. */
 const PAGE_OBJECTS = 500
-/** Of one page; the API itself holds an object to 1.5 MiB or so. */
+/** Octets of one page; the API itself limits an object to about 1.5 MiB. */
 const PAGE_OCTETS_MAX = 64 * 1024 * 1024
-/** Pages of one list: fifty million objects. */
+/** Pages of one list: 50 million objects. */
 const PAGES_MAX = 100_000
-/** Silence that ends a request. */
+/** A request without data for this long is aborted. */
 const IDLE_MS = 30_000
 
 /** One page of a list. */
@@ -28,9 +28,9 @@ export class Lister {
   readonly #path: string
   #limit = PAGE_OBJECTS
   #deadline: Deadline | undefined
-  /** The server can do it, so far as we know. */
+  /** The server supports streamed lists, as far as is known. */
   #canStream = true
-  /** A streamed list came in part: pages may be what gets through. */
+  /** The last streamed list was cut: pages may succeed. */
   #wasCut = false
 
   /** `path`: of the collection, with a query of at least one parameter. */
@@ -40,7 +40,10 @@ export class Lister {
     this.#path = path
   }
 
-  /** Lists it as a stream where the server can, else in pages. Needs the right to watch. */
+  /**
+   * Lists the collection as a stream if the server supports it, otherwise in pages. Needs
+   * permission to watch.
+   */
   async listStreamed(taker: ListTaker): Promise<string> {
     if (this.#canStream && !this.#wasCut) {
       const outcome = await this.#stream(taker)
@@ -55,8 +58,8 @@ export class Lister {
   }
 
   /**
-   * Gives each page to `take`; resolves to the resourceVersion that the list is of. Rejects with
-   * ApiError: 410 means that the list grew too old on the way, and has to start over.
+   * Passes each page to `take`; resolves to the resourceVersion of the list. Rejects with ApiError:
+   * 410 means that the list expired during paging and must be restarted.
    */
   async list(take: (objects: readonly ApiObject[]) => void): Promise<string> {
     let continueToken = ''
@@ -69,7 +72,9 @@ export class Lister {
     throw new ApiError(0, `a list has more than ${PAGES_MAX} pages`)
   }
 
-  /** The resourceVersion that the collection has now, as its storage has it: not that of a cache, which may lag behind. */
+  /**
+   * The collection's current resourceVersion in storage, not that of a cache, which may lag behind.
+   */
   async version(): Promise<string> {
     return (await this.#page(1, '')).resourceVersion
   }
@@ -115,7 +120,8 @@ export class Lister {
 
 function scanPage(text: string): Page {
   const list = parseJson(text, 'the list')
-  // An empty one may be null, but is there: else all would be gone that isn't in some other answer.
+  // An empty list may be null, but must be present. Otherwise an unrelated response would delete
+  // all objects.
   const given = isObject(list) ? list.items : undefined
   const items = given === null ? [] : given
   const metadata = isObject(list) ? list.metadata : undefined

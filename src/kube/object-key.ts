@@ -1,6 +1,6 @@
 import { type ApiObject, textOf } from './api.ts'
 
-/** `namespace/name`, or `name` where the kind has no namespaces: neither holds a slash. */
+/** `namespace/name`, or `name` if the kind has no namespaces: neither contains a slash. */
 export function keyOf(object: ApiObject): string {
   const { metadata } = object
   const [namespace, name] = [textOf(metadata, 'namespace'), textOf(metadata, 'name')]

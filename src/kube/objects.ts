@@ -15,28 +15,31 @@ import { Deadline } from './deadline.ts'
 import { Lister } from './list.ts'
 import { parseJson, readRefusal, readText } from './read-body.ts'
 
-/** Of one object; the API itself holds one to 1.5 MiB or so. */
+/** Octets of one object; the API itself limits one to about 1.5 MiB. */
 const OBJECT_OCTETS_MAX = 16 * 1024 * 1024
 const TIMEOUT_MS = 30_000
 const FIELD_MANAGER = 'sextant-operator'
-/** Objects that `list` holds at once. What has more is followed by an informer. */
+/** Objects that `list` returns at most. Larger collections need an informer. */
 const LISTED_MAX = 100_000
 
 const JSON_TYPE = 'application/json'
 const MERGE_PATCH_TYPE = 'application/merge-patch+json'
 const JSON_PATCH_TYPE = 'application/json-patch+json'
-/** YAML, as which JSON passes (Kubernetes API concepts, "Server-Side Apply"). */
+/**
+ * The media type for YAML, of which JSON is a subset (Kubernetes API concepts, "Server-Side
+ * Apply").
+ */
 const APPLY_TYPE = 'application/apply-patch+yaml'
 
-/** One object, there or not. */
+/** Reference to one object, which may not exist. */
 export interface ObjectRef {
   readonly resource: ApiResource
-  /** '' = the kind has none. */
+  /** '' = the kind has no namespaces. */
   readonly namespace: string
   readonly name: string
 }
 
-/** What an object has to be for a request to count: another one may have its name by now. */
+/** Required identity of an object: another one may have its name by now. */
 export interface Preconditions {
   readonly uid?: string
   readonly resourceVersion?: string
@@ -52,16 +55,17 @@ export interface PatchStep {
 export interface ObjectsOptions {
   readonly api: ApiClient
   readonly timers: Timers
-  /** Who owns the fields that are applied. Default `sextant-operator`. */
+  /** The manager of the applied fields. Default `sextant-operator`. */
   readonly fieldManager?: string
-  /** Of one request, with its answer. Default 30 s. */
+  /** Timeout of one request including its response. Default 30 s. */
   readonly timeoutMs?: number
 }
 
 /**
- * Reads and writes single objects. What is refused rejects with ApiError: 409 `Conflict` (somebody was
- * faster) or `AlreadyExists`, 404, 422 `Invalid`, 429 with the seconds to wait; 0 where there was no
- * answer, and nobody knows whether it was done. Only an expired credential is tried again here.
+ * Reads and writes single objects. Rejected requests throw ApiError: 409 `Conflict` (another writer
+ * was faster) or `AlreadyExists`, 404, 422 `Invalid`, 429 with the seconds to wait. 0 means no
+ * response, so it is unknown whether the request was done. Only a rejected credential is retried
+ * here.
  */
 export class Objects {
   readonly #options: ObjectsOptions
@@ -72,7 +76,7 @@ export class Objects {
     this.#options = options
   }
 
-  /** undefined: there is none. */
+  /** undefined: it does not exist. */
   async get(ref: ObjectRef): Promise<ApiObject | undefined> {
     try {
       return await this.#request('GET', pathOf(ref))
@@ -82,7 +86,7 @@ export class Objects {
     }
   }
 
-  /** All at one point in time. `labelSelector`: '' = every object. */
+  /** All objects at one point in time. `labelSelector`: '' = every object. */
   async list(
     resource: ApiResource,
     namespace: string,
@@ -106,20 +110,21 @@ export class Objects {
     })
   }
 
-  /** Creates an object in `namespace` ('' = the kind has none); its name is what `object` says. */
+  /** Creates an object in `namespace` ('' = the kind has none) with the name in `object`. */
   async create(resource: ApiResource, namespace: string, object: ApiObject): Promise<ApiObject> {
     const path = `${collectionPath(resource, namespace)}?${this.#manager()}`
     return this.#request('POST', path, JSON_TYPE, object)
   }
 
-  /** Puts `object` in the place of the one that is there, if that has the `resourceVersion` that `object` says. */
+  /** Replaces the existing object by `object` if both have the same `resourceVersion`. */
   async replace(ref: ObjectRef, object: ApiObject): Promise<ApiObject> {
     return this.#request('PUT', `${pathOf(ref)}?${this.#manager()}`, JSON_TYPE, object)
   }
 
   /**
-   * Server-side apply: the fields of `object`, with `apiVersion` and `kind`, become ours, whoever had them;
-   * those that were ours and are missing go. Creates what isn't there, unless `metadata` has a `uid` or a `resourceVersion`.
+   * Server-side apply. The fields of `object`, with `apiVersion` and `kind`, become ours, even if
+   * another manager had them. Fields that were ours and are missing are removed. Creates a missing
+   * object unless `metadata` has a `uid` or a `resourceVersion`.
    */
   async apply(ref: ObjectRef, object: ApiObject): Promise<ApiObject> {
     return this.#request(
@@ -130,18 +135,18 @@ export class Objects {
     )
   }
 
-  /** As `apply`, of the status alone. 404 where there is no object. */
+  /** As `apply`, for the status only. 404 if the object does not exist. */
   async applyStatus(ref: ObjectRef, object: ApiObject): Promise<ApiObject> {
     const path = `${pathOf(ref)}/status?force=true&${this.#manager()}`
     return this.#request('PATCH', path, APPLY_TYPE, object)
   }
 
-  /** JSON merge patch (RFC 7396): null removes; lists are replaced as a whole. */
+  /** JSON merge patch (RFC 7396): null removes a field; lists are replaced as a whole. */
   async patch(ref: ObjectRef, patch: ApiObject): Promise<ApiObject> {
     return this.#request('PATCH', `${pathOf(ref)}?${this.#manager()}`, MERGE_PATCH_TYPE, patch)
   }
 
-  /** As `patch`, of the status alone. */
+  /** As `patch`, for the status only. */
   async patchStatus(ref: ObjectRef, patch: ApiObject): Promise<ApiObject> {
     const path = `${pathOf(ref)}/status?${this.#manager()}`
     return this.#request('PATCH', path, MERGE_PATCH_TYPE, patch)
@@ -153,7 +158,10 @@ export class Objects {
     return this.#request('PATCH', `${pathOf(ref)}?${this.#manager()}`, JSON_PATCH_TYPE, patch)
   }
 
-  /** False: there was none. 409 where it is not what `preconditions` say. What hangs on it goes later. */
+  /**
+   * Deletes an object. False: it did not exist. 409 if it does not match `preconditions`. Its
+   * dependents are deleted in the background.
+   */
   async delete(ref: ObjectRef, preconditions: Preconditions = {}): Promise<boolean> {
     const options = {
       apiVersion: 'v1',
@@ -170,7 +178,7 @@ export class Objects {
     }
   }
 
-  /** Gives up what is under way; nothing is asked any more. */
+  /** Aborts running requests and rejects later ones. */
   close(): void {
     this.#isClosed = true
     for (const deadline of this.#running) deadline.abort(new ApiError(0, 'closed'))
@@ -192,7 +200,10 @@ export class Objects {
     )
   }
 
-  /** Runs a request, and once more after the credential was refused: whom the server doesn't know, it did nothing for. */
+  /**
+   * Runs a request, and once more if the credential was rejected: a server does nothing for an
+   * unauthenticated client.
+   */
   async #authenticated<T>(run: (deadline: Deadline) => Promise<T>): Promise<T> {
     try {
       return await this.#bounded(run)
@@ -231,19 +242,19 @@ export class Objects {
 }
 
 /**
- * True where the API says of that very object that it isn't there. Any other 404 says nothing of it: a server that starts,
- * and what is before it, don't know the path yet, or the kind.
+ * True if the API reports that this very object does not exist. Any other 404 proves nothing: a
+ * server that is starting, or a proxy before it, may not know the path or the kind yet.
  */
 export function isNotFound(error: unknown, { resource, name }: ObjectRef): boolean {
   return error instanceof ApiError && error.missing === `${resource.plural} ${name}`
 }
 
-/** True where somebody else was faster: what is there has to be read anew. */
+/** True if another writer was faster: the object must be read again. */
 export function isConflict(error: unknown): boolean {
   return error instanceof ApiError && error.status === 409 && error.reason !== 'AlreadyExists'
 }
 
-/** True where an object of that name is there. */
+/** True if an object of that name exists. */
 export function isAlreadyThere(error: unknown): boolean {
   return error instanceof ApiError && error.reason === 'AlreadyExists'
 }

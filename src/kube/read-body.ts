@@ -1,9 +1,12 @@
 import { ApiError, type ApiResponse, isObject, type JsonValue, textOf } from './api.ts'
 
-/** Of the explanation of an error. */
+/** Octets of the body of an error. */
 const ERROR_OCTETS_MAX = 64 * 1024
 
-/** The text of a body; undefined where it is longer than `octetsMax`. `onData` is called as it comes. */
+/**
+ * The text of a body; undefined if it is longer than `octetsMax`. `onData` is called for each
+ * chunk.
+ */
 export async function readText(
   { body }: ApiResponse,
   octetsMax: number,
@@ -30,7 +33,7 @@ export function parseJson(text: string, what: string): JsonValue {
   }
 }
 
-/** What the API says about its refusal. */
+/** Reads the error that the API reports. */
 export async function readRefusal(response: ApiResponse, onData: () => void): Promise<ApiError> {
   const { status, retryAfterSeconds } = response
   const text = (await readText(response, ERROR_OCTETS_MAX, onData)) ?? ''
@@ -42,11 +45,13 @@ export async function readRefusal(response: ApiResponse, onData: () => void): Pr
 interface StatusText {
   readonly message: string
   readonly reason: string
-  /** As ApiError has it. */
+  /** As in ApiError. */
   readonly missing: string
 }
 
-/** What a Status says; of what is none, as a proxy may send it, the text itself. */
+/**
+ * Parses a Status. If the text is not a Status, as from a proxy, the text itself is the message.
+ */
 function scanStatus(text: string): StatusText {
   try {
     const value = JSON.parse(text) as JsonValue

@@ -4,30 +4,30 @@ import { LineSplitter } from './line-splitter.ts'
 import { readRefusal } from './read-body.ts'
 import { scanWatchLine, type WatchEvent } from './watch-event.ts'
 
-/** Of one event; the API itself holds an object to 1.5 MiB or so. */
+/** Octets of one event; the API itself limits an object to about 1.5 MiB. */
 const LINE_OCTETS_MAX = 16 * 1024 * 1024
-/** Ample for millions of objects; the connection is closed once all have come. */
+/** Enough for millions of objects; the connection is closed once all objects were received. */
 const STREAM_SECONDS = 600
 const STREAM = `&watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=&allowWatchBookmarks=true&timeoutSeconds=${STREAM_SECONDS}`
 
-/** Takes what a list brings. */
+/** Receives the results of a list. */
 export interface ListTaker {
   put(objects: readonly ApiObject[]): void
-  /** Things that went while the list was made. */
+  /** Objects that were deleted during the list. */
   remove(events: readonly WatchEvent[]): void
 }
 
 export type StreamOutcome =
   | { readonly kind: 'whole'; readonly resourceVersion: string }
-  /** The server can't do it, as before Kubernetes 1.34 by default. */
+  /** The server does not support it; the default before Kubernetes 1.34. */
   | { readonly kind: 'refused' }
-  /** It ended before everything had come. */
+  /** It ended before all objects were received. */
   | { readonly kind: 'cut'; readonly error: unknown }
 
 /**
- * Lists a collection as a watch that begins with everything (Kubernetes API concepts, "Streaming lists"):
- * half the work of pages for the server, which encodes each object once and holds no list. Rejects with
- * what a list of pages would meet too.
+ * Lists a collection as a watch that starts with all objects (Kubernetes API concepts, "Streaming
+ * lists"). It needs half the server's work for pages: the server encodes each object once and holds
+ * no list. Rejects with errors that a list in pages would cause too.
  */
 export async function listStreamed(
   api: ApiClient,
@@ -65,7 +65,7 @@ async function readUntilEnd(
       if (event?.isDeleted === false) objects.push(event.object)
       else if (event !== undefined || isListEnd) {
         if (objects.length > 0) taker.put(objects.splice(0))
-        // Leaving the loop ends the connection.
+        // Leaving the loop closes the connection.
         if (isListEnd) return resourceVersion
         if (event !== undefined) taker.remove([event])
       }

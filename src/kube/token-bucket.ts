@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 
-/** Lets through so many at once, and so many more as time goes by. */
+/** Limits a rate: allows a burst, and then one more per interval. */
 export class TokenBucket {
   readonly #clock: Clock
   readonly #most: number
@@ -8,7 +8,7 @@ export class TokenBucket {
   #tokens: number
   #filledMs: number
 
-  /** `most`: at once; `everyMs`: the time after which there is one more. */
+  /** `most`: burst size; `everyMs`: interval in milliseconds after which one more is allowed. */
   constructor(clock: Clock, most: number, everyMs: number) {
     this.#clock = clock
     this.#most = most
@@ -17,7 +17,7 @@ export class TokenBucket {
     this.#filledMs = clock.monotonic()
   }
 
-  /** True if there was one. */
+  /** Takes a token; false if the bucket is empty. */
   take(): boolean {
     this.#fill()
     if (this.#tokens < 1) return false

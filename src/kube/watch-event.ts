@@ -4,19 +4,24 @@ import { parseJson } from './read-body.ts'
 /** One change of one object. */
 export interface WatchEvent {
   readonly isDeleted: boolean
-  /** As it is now; a deleted one as it was last. */
+  /** The current object; for a deletion its last state. */
   readonly object: ApiObject
 }
 
-/** What a line of a watch says: an event, or only how far it has come. */
+/** The content of a line of a watch: an event, or only the version that the watch has reached. */
 export interface WatchLine {
   readonly event: WatchEvent | undefined
   readonly resourceVersion: string
-  /** With it everything that was there at the beginning has come (Kubernetes API concepts, "Streaming lists"). */
+  /**
+   * All objects that existed at the start were sent (Kubernetes API concepts, "Streaming lists").
+   */
   readonly isListEnd: boolean
 }
 
-/** Reads a line of a watch. Throws ApiError: what the line reports, or that it makes no sense. */
+/**
+ * Parses a line of a watch. Throws ApiError for an error that the line reports, and for an invalid
+ * line.
+ */
 export function scanWatchLine(line: string): WatchLine {
   const value = parseJson(line, 'a line of the watch')
   const type = textOf(value, 'type')

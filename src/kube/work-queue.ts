@@ -8,21 +8,23 @@ import { isAlreadyThere, isConflict } from './objects.ts'
 
 const FIRST_RETRY_MS = 200
 const LAST_RETRY_MS = 5 * 60_000
-/** Keys that are known at once. There is one for each object, so that more of them is a bug or an attack. */
+/**
+ * Keys at the same time. One key exists per object, so more of them indicate a bug or an attack.
+ */
 const KEYS_MAX = 1_000_000
 
-/** What a run says. */
+/** The result of a run. */
 export interface WorkResult {
   /** Runs the key again after that time, unless it is added before. */
   readonly againMs?: number
 }
 
 export interface WorkQueueOptions {
-  /** What the keys are of, for the log: `dnsrecords`. */
+  /** The kind of the keys, for the log: `dnsrecords`. */
   readonly what: string
-  /** Brings one key to where it should be. A rejection has it run again, later each time. */
+  /** Reconciles one key. After a rejection the key runs again, with growing waits. */
   readonly work: (key: string) => Promise<WorkResult | undefined>
-  /** Runs at once; of one key never more than one. */
+  /** Maximum number of parallel runs; a key never runs twice at the same time. */
   readonly workers: number
   readonly clock: Clock
   readonly timers: Timers
@@ -31,11 +33,11 @@ export interface WorkQueueOptions {
   readonly keysMax?: number
 }
 
-/** What was done since the start, for metrics. */
+/** Counters since the start, for metrics. */
 export interface WorkQueueCounts {
   runs: number
   failures: number
-  /** Keys that were not taken, as there were too many. */
+  /** Rejected keys: the queue was full. */
   dropped: number
 }
 
@@ -43,30 +45,30 @@ export interface WorkQueueCounts {
 interface Entry {
   isWaiting: boolean
   isRunning: boolean
-  /** Added while it runs: what the run saw may be out of date. */
+  /** Added while it runs: the run may have used outdated state. */
   isStale: boolean
   dueMs: number
   cancel: (() => void) | undefined
-  /** Runs that failed in a row. */
+  /** Consecutive failed runs. */
   failures: number
   lastFault: string
 }
 
 /**
- * Keys with something to do, each at most once:
+ * Keys with pending work, each at most once:
  *
  *     add ─▶ waiting ─▶ running ─▶ done
  *               ▲          ├─▶ (added meanwhile) waiting
  *               └─ later ◀─┴─▶ (failed, or asked for)
  *
- * A run answers for everything that was asked before it began, what was due later included.
+ * A run covers all requests from before its start, including a later due time.
  */
 export class WorkQueue {
   readonly counts: WorkQueueCounts = { runs: 0, failures: 0, dropped: 0 }
   readonly #options: WorkQueueOptions
   readonly #entries = new Map<string, Entry>()
   #waiting: string[] = []
-  /** The first of `#waiting` that still waits. */
+  /** Index in `#waiting` of the first key that still waits. */
   #head = 0
   #running = 0
   #isStarted = false
@@ -86,13 +88,13 @@ export class WorkQueue {
     return this.#running
   }
 
-  /** Before it nothing runs: caches may have to be filled first. */
+  /** Starts the workers. Nothing runs before, as caches may have to be filled first. */
   start(): void {
     this.#isStarted = true
     this.#pump()
   }
 
-  /** Runs `key` as soon as there is a worker. False: there are too many keys. */
+  /** Runs `key` as soon as a worker is free. False: the queue is full. */
   add(key: string): boolean {
     const entry = this.#entry(key)
     if (entry === undefined) return false
@@ -106,7 +108,10 @@ export class WorkQueue {
     return true
   }
 
-  /** Runs `key` after that time, or when it is due anyhow, if that is before. False: there are too many keys. */
+  /**
+   * Runs `key` after that time, or at its existing due time if that is earlier. False: the queue is
+   * full.
+   */
   addAfter(key: string, delayMs: number): boolean {
     if (delayMs <= 0) return this.add(key)
     const entry = this.#entry(key)
@@ -123,7 +128,10 @@ export class WorkQueue {
     return true
   }
 
-  /** Runs all keys now that wait as their last run failed: what was in the way is over. One that runs may fail of it yet. */
+  /**
+   * Runs all keys now that wait after a failed run, because its cause is resolved. A key that is
+   * running may still fail from that cause.
+   */
   retryFailed(): void {
     for (const [key, entry] of this.#entries) {
       if (entry.failures === 0) continue
@@ -132,7 +140,7 @@ export class WorkQueue {
     }
   }
 
-  /** Starts nothing more; resolves once what runs is over. */
+  /** Starts nothing more; resolves once all runs have ended. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const entry of this.#entries.values()) cancelDelay(entry)
@@ -169,7 +177,7 @@ export class WorkQueue {
       const key = this.#waiting[this.#head]
       if (key === undefined) break
       this.#head++
-      // Moving what is left costs as much as it: so only now and then.
+      // Compacting costs as much as the rest is long, so it is done only now and then.
       if (this.#head * 2 > this.#waiting.length) {
         this.#waiting = this.#waiting.slice(this.#head)
         this.#head = 0
@@ -209,12 +217,12 @@ export class WorkQueue {
     } else if (againMs !== undefined) {
       this.addAfter(key, againMs)
     }
-    // What was added meanwhile may run already.
+    // A key that was added meanwhile may be running already.
     const isIdle = !entry.isWaiting && !entry.isRunning
     if (isIdle && entry.cancel === undefined) this.#entries.delete(key)
   }
 
-  /** Returns how long to wait. */
+  /** Returns the wait in milliseconds. */
   #fail(key: string, entry: Entry, error: unknown): number {
     const { what, log, random } = this.#options
     this.counts.failures++
@@ -226,7 +234,7 @@ export class WorkQueue {
     const fault = clip(error instanceof Error ? error.message : String(error))
     if (fault !== entry.lastFault) {
       const line = `${what} ${key}: ${fault}; it is tried again`
-      // That somebody else was faster is part of its life.
+      // A conflict with another writer is normal.
       if (isConflict(error) || isAlreadyThere(error)) log.debug(line)
       else log.warning(line)
       if (!(error instanceof ApiError) && error instanceof Error) log.debug(error.stack ?? '')
