@@ -53,7 +53,7 @@ export function composeOwn({ record }: Publishing, facts: OwnFacts): Own {
   const { down, up } = health
   const reported = toPeerEndpoints(record, { site, down, up, sinceSeconds: record.createdSeconds })
   const earlier = before === undefined ? undefined : readExportedBy(before)
-  // An endpoint that is exported for the first time gets the creation time of its record.
+  // Without an earlier export, the time of each endpoint is the creation time of its record.
   const shared =
     earlier === undefined ? reported : carrySince(earlier, reported, Math.floor(nowMs / 1000))
   const rdata = shared.map(composePeerEndpoint).filter((one) => one !== undefined)

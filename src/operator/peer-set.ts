@@ -87,7 +87,7 @@ export class PeerSet implements PeerDirectory {
     this.#byRecord.delete(key)
   }
 
-  /** Polls the peers that a NOTIFY may concern at once. */
+  /** Polls at once the peers that a NOTIFY may concern. */
   hasten({ host, keyId, isAllowed }: NotifySource): HastenOutcome {
     const isSigned = keyId !== ''
     let [found, hastened] = [0, 0]
@@ -207,7 +207,7 @@ class FollowedPeer implements OperatorPeer {
     return this.#follower.isAt(host)
   }
 
-  /** Polls the peer at once if the budget allows it; NOTIFYs in quick succession share one poll. */
+  /** Polls the peer at once if the budget allows it. NOTIFYs in quick succession use one poll. */
   hasten(reconciles: TokenBucket): boolean {
     const nowMs = this.#parts.clock.monotonic()
     if (nowMs - this.#hastenedMs >= NOTIFY_GAP_MS) {

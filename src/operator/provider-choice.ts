@@ -8,7 +8,8 @@ export type ProviderChoice =
   /** Its Secret has another type, so the record belongs to another provider. */
   | { readonly kind: 'other' }
   /**
-   * The Secret is missing or invalid. `isMissing`: the owner of the record is therefore unknown.
+   * No Secret was found, or it is invalid. `isMissing`: no single Secret was found, so the record's
+   * provider is unknown.
    */
   | { readonly kind: 'fault'; readonly message: string; readonly isMissing: boolean }
 

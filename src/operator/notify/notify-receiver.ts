@@ -47,8 +47,8 @@ export const NOTIFY_REPLY_OCTETS = 1024
 /** Longest NOTIFY in octets: a question, an SOA and a TSIG record. */
 const PACKET_OCTETS_MAX = 1536
 /**
- * NOTIFYs at once and per second, for each of the two kinds. Peers are polled every second anyway,
- * so a lost NOTIFY does no harm.
+ * Replies at once and per second, for each of the two kinds. Peers are polled every second even if
+ * a NOTIFY is lost.
  */
 const GENUINE_MAX = 200
 const REFUSED_MAX = 100

@@ -30,8 +30,8 @@ const COPIED = [
 
 /**
  * The DNSHealthCheckProbes for a DNSRecord's health check, one for each of its addresses, in the
- * form to apply. Empty for a record that is rejected, being deleted or derived. Empty also for a
- * wildcard host, as its check would have no host name to send.
+ * form to apply. Empty for a record that is rejected, being deleted or derived. Empty also for an
+ * HTTP check of a wildcard host, which would have no host name to send.
  */
 export function desiredProbes(
   record: ApiObject,

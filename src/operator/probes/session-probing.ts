@@ -88,8 +88,8 @@ export class SessionProbing {
   }
 
   /**
-   * True if this operator publishes the record. Records of other operators are probed by them, and
-   * a rejected record may be theirs.
+   * True if this operator publishes, delegates or announces the record. Other operators probe their
+   * own records, and a rejected record may be theirs.
    */
   #isOurs(record: ApiObject): boolean {
     const secrets = this.#parts.cluster.secretsOf(textOf(metadataOf(record), 'namespace'))
