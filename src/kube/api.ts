@@ -39,7 +39,7 @@ export interface ApiBody {
 
 /** The part of an API client that is used here. */
 export interface ApiClient {
-  /** Where the server is, as of the last request: an edited configuration may say something new. */
+  /** Address of the server, as of the last request: an edited configuration may change it. */
   readonly place: string
   /**
    * `path`: with its query. Rejects without a response: server not reached, bad certificate, bad

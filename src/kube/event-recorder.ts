@@ -39,7 +39,7 @@ export interface EventRecorderOptions {
   readonly api: ApiClient
   /** A qualified name: `kuadrant.io/sextant-operator`. */
   readonly controller: string
-  /** Which of them: the name of the pod. */
+  /** The name of the pod, which identifies the instance of the controller. */
   readonly instance: string
   readonly clock: Clock
   readonly timers: Timers

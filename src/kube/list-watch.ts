@@ -54,7 +54,7 @@ export interface ListWatchSink {
 export interface ListWatchOptions {
   readonly api: ApiClient
   readonly resource: ApiResource
-  /** '' = all of them. */
+  /** '' = all namespaces. */
   readonly namespace: string
   /** '' = every object. */
   readonly labelSelector: string
