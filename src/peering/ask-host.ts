@@ -14,22 +14,22 @@ import type { SiteState } from './peer-endpoint.ts'
 import { readOldAnswers } from './read-v1.ts'
 import { readV2Host } from './read-v2.ts'
 
-/** How a peer is asked. */
+/** How to query a peer. */
 export interface AskHostOptions {
-  /** Questions are signed, and replies have to be. */
+  /** Signs the questions; replies must be signed with it too. */
   readonly key?: TsigKey | undefined
-  /** Address that we ask from; absent or '' = any. */
+  /** Source address of the queries; absent or '' = any. */
   readonly source?: string
   readonly signal?: AbortSignal | undefined
   /** Monotonic milliseconds. */
   readonly nowMs: () => number
 }
 
-/** What one peer said of one host. */
+/** The answer of one peer for one host. */
 export type AskedHost =
   /**
-   * Of v2 one per site that it speaks for. `problems`: what was refused of it; its text is quoted. `ttlSeconds`: the
-   * least of its endpoints; undefined = not known.
+   * For v2, one state per site that the peer reports. `problems`: what was refused in the answer;
+   * quotes the peer's text. `ttlSeconds`: the lowest TTL of the endpoints; undefined = not known.
    */
   | {
       readonly kind: 'shares'
@@ -37,17 +37,23 @@ export type AskedHost =
       readonly problems: readonly string[]
       readonly ttlSeconds: number | undefined
     }
-  /** It has no such host. `ttlSeconds`: how long that holds, as its SOA says; undefined = it came without. */
+  /**
+   * The peer does not have the host. `ttlSeconds`: how long that is valid, from the SOA; undefined
+   * = the reply had no SOA.
+   */
   | { readonly kind: 'nothing'; readonly ttlSeconds: number | undefined }
   | { readonly kind: 'failed'; readonly reason: string }
 
-/** Of one question over UDP; a peer that is farther away is of no use. */
+/** Limits of one question over UDP. A peer that needs more time is too far away to be useful. */
 const TIMEOUT_MS = 1500
 const TRIES = 2
-/** How often a chain is asked for whose CNAMEs are drawn, and how often in a row that may be in vain. */
+/**
+ * If a peer picks a CNAME at random, its chain is queried several times: at most ROUNDS_MAX times,
+ * and at most VAIN_ROUNDS_MAX times in a row without a new record.
+ */
 const ROUNDS_MAX = 12
 const VAIN_ROUNDS_MAX = 3
-/** Records of one host, and ends of chains that are asked for by name. */
+/** Maximum of records of one host, and of chain ends that are queried by name. */
 const RECORDS_MAX = 4096
 const ENDS_MAX = 64
 
@@ -55,7 +61,7 @@ type Reply =
   | {
       readonly kind: 'answer'
       readonly answer: readonly ResourceRecord[]
-      /** Of one without records. */
+      /** For a reply without records. */
       readonly negativeTtlSeconds: number | undefined
     }
   | { readonly kind: 'failed'; readonly reason: string }
@@ -63,9 +69,10 @@ type Reply =
 type Question = (name: string, type: number) => Promise<Reply>
 
 /**
- * Asks a peer for one host: whole endpoints (v2) if it tells them, else what the operators of 2025 ask
- * for: addresses with the CNAMEs before them, and TXT. All or nothing: where one question fails, the host does.
- * Never rejects. `rootHost`: as in a PeerEndpoint.
+ * Queries a peer for one host. If the peer exports whole endpoints (v2), these are the result. Else
+ * it sends the queries that the operators of 2025 send: addresses with the CNAMEs before them, and
+ * TXT. If one question fails, the whole host fails. Never rejects. `rootHost`: as in a
+ * PeerEndpoint.
  */
 export async function askHost(
   peer: PeerAddress,
@@ -77,7 +84,7 @@ export async function askHost(
   return askHostAt(server, printHostPort(peer), rootHost, options)
 }
 
-/** As `askHost`, of a peer whose address is known. `peer`: what it is called. */
+/** As `askHost`, for a peer whose address is known. `peer`: its name in states and messages. */
 export async function askHostAt(
   server: HostPort,
   peer: string,
@@ -93,7 +100,7 @@ export async function askHostAt(
   const { siteStates, problems } = readV2Host(rdataOf(exported.answer), place)
   const own = siteStates.filter((siteState) => siteState.rootHost === rootHost)
   if (own.length > 0) {
-    // The records themselves have TTL 0: nobody is to keep them.
+    // The records themselves have TTL 0, so that resolvers do not cache them.
     const ttlSeconds = leastTtl(own.flatMap(({ endpoints }) => endpoints))
     return { kind: 'shares', siteStates: own, problems, ttlSeconds }
   }
@@ -125,8 +132,9 @@ async function askOld(
 }
 
 /**
- * The CNAMEs that lead on from the host, and the addresses at their ends. Of several CNAMEs of a name a peer draws
- * one: as long as the metadata tells of more than was found, we ask again.
+ * Returns the CNAMEs that the host leads to, and the addresses at their ends. If a name has several
+ * CNAMEs, a peer returns one at random. So the query is repeated as long as the metadata lists more
+ * names than were found.
  */
 async function askChains(question: Question, rootHost: string, metadata: number): Promise<Reply> {
   const found = new Chains()
@@ -138,11 +146,11 @@ async function askChains(question: Question, rootHost: string, metadata: number)
     negativeTtlSeconds ??= reply.negativeTtlSeconds
     vain = found.take(reply.answer) ? 0 : vain + 1
     const { names } = found
-    // The first CNAME of a chain has no metadata, as a rule.
+    // The first CNAME of a chain usually has no metadata.
     if (names === 0 || metadata === 0 || names > metadata) break
   }
   for (const type of [RRType.A, RRType.AAAA]) {
-    // Without CNAMEs the addresses are those of the host, and A of it was asked for.
+    // Without CNAMEs the addresses belong to the host, and its A records are already queried.
     if (type === RRType.A && found.names === 0) continue
     const names = found.endsWithout(type, `${rootHost}.${KDRNT}.`)
     const replies = await Promise.all(names.map((name) => question(name.replace(/\.$/, ''), type)))
@@ -154,7 +162,7 @@ async function askChains(question: Question, rootHost: string, metadata: number)
   return { kind: 'answer', answer: found.records, negativeTtlSeconds }
 }
 
-/** Records of answers, each once. */
+/** The records of several answers, each once. */
 class Chains {
   readonly #records = new Map<string, ResourceRecord>()
 
@@ -162,12 +170,12 @@ class Chains {
     return [...this.#records.values()]
   }
 
-  /** CNAMEs. */
+  /** Number of CNAMEs. */
   get names(): number {
     return this.records.filter(({ type }) => type === RRType.CNAME).length
   }
 
-  /** False: nothing is new. */
+  /** Adds records. Returns false if none of them is new. */
   take(answer: readonly ResourceRecord[]): boolean {
     const before = this.#records.size
     for (const record of answer.slice(0, RECORDS_MAX)) {
@@ -178,7 +186,10 @@ class Chains {
     return this.#records.size > before
   }
 
-  /** Names at the end of a chain, in zone kdrnt, of which no address of that type is known; in lower case. */
+  /**
+   * Returns the names at the end of a chain, in zone kdrnt, that have no known address of that
+   * type; in lower case.
+   */
   endsWithout(type: number, host: string): string[] {
     const own = this.records
     const names = own.filter((record) => record.type === RRType.CNAME)
@@ -202,7 +213,7 @@ async function askOne(
   { key, source = '', signal }: AskHostOptions,
 ): Promise<Reply> {
   const wire = scanName(`${name}.`)
-  // A name that gets too long by what is in front of it is at no peer.
+  // If the prefix makes the name too long, no peer can have it.
   if (wire === undefined) return { kind: 'answer', answer: [], negativeTtlSeconds: undefined }
   const limits = { timeoutMs: TIMEOUT_MS, tries: TRIES }
   const answered = await ask({

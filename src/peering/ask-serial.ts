@@ -7,18 +7,20 @@ import { KDRNT_ZONE } from '../record/local-zone.ts'
 import { soaSerial } from '../xfr/in/transfer-reader.ts'
 import type { ZoneRecords } from '../zone/zonefile/records.ts'
 
-/** One question, and how often it is sent. */
+/** Wait for one reply, in milliseconds, and how often the question is sent. */
 const QUESTION_MS = 1000
 const QUESTION_TRIES = 2
 
 export interface AskSerialOptions {
   readonly key: TsigKey | undefined
-  /** Address that we ask from; '' = any. */
+  /** Source address of the queries; '' = any. */
   readonly source: string
   readonly signal: AbortSignal
 }
 
-/** The serial of a server's zone kdrnt; a string says why there is none. Never rejects. */
+/**
+ * Returns the serial of a server's zone kdrnt, or a string that says why it failed. Never rejects.
+ */
 export async function askSerial(
   server: HostPort,
   options: AskSerialOptions,
@@ -37,7 +39,7 @@ export async function askSerial(
   return soa === undefined ? 'it has no zone kdrnt' : soaSerial(soa)
 }
 
-/** The SOA of a zone kdrnt that was transferred whole. */
+/** Returns the SOA of a zone kdrnt from a full transfer. */
 export function apexSoa(records: ZoneRecords): ResourceRecord | undefined {
   const node = records.find(KDRNT_ZONE, KDRNT_ZONE.length)
   for (

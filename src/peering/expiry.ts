@@ -1,2 +1,2 @@
-/** How long the word of a silent site holds. */
+/** How long the data of a silent site is served. */
 export const EXPIRY_DEFAULT_MS = 24 * 3600 * 1000

@@ -5,19 +5,22 @@ import { KDRNT_ZONE } from '../record/local-zone.ts'
 import { isEndpointType, isV2Record, PEER_OCTETS_MAX } from './peer-zone.ts'
 import { PEER_ENDPOINTS_MAX } from './read-v2.ts'
 
-/** Limits of one transfer. Octets: as they come; what is kept of them has limits of its own. */
+/** Limits of one transfer. Octets: as received. The part that is kept has its own limits. */
 const IDLE_MS = 10_000
 const TOTAL_MS = 10 * 60_000
 const OCTETS_MAX = 256 * 1024 * 1024
-/** Of all records, kept or not, with their names written out: a name that is two octets on the way has 255. */
+/**
+ * Limits of all records, kept or not, with uncompressed names. A name of two octets on the wire can
+ * have 255.
+ */
 const SEEN_RECORDS_MAX = 3_000_000
 const SEEN_OCTETS_MAX = 512 * 1024 * 1024
-/** Records of differences: where there are more, all of the zone costs less. */
+/** Maximum of records in differences. Above that, a full transfer is cheaper. */
 const STEP_RECORDS_MAX = 100_000
 
 export interface PeerZoneFetch
   extends Pick<Fetch, 'primary' | 'source' | 'key' | 'soa' | 'serial' | 'clock' | 'timers'> {
-  /** The zone has addresses and aliases, as every peer's of whatever generation has. */
+  /** Called if the zone has addresses and aliases, as peers of all generations have. */
   readonly onOthers: () => void
 }
 
@@ -29,12 +32,12 @@ const REFUSALS: ReadonlySet<number> = new Set([
   Rcode.NOTAUTH,
 ])
 
-/** True for an answer to a transfer which says that there will be none. */
+/** True for an rcode that refuses a transfer. */
 export function isRefusal(rcode: number): boolean {
   return REFUSALS.has(rcode)
 }
 
-/** Asks a peer for its zone kdrnt. Of its records only those that tell endpoints whole are kept. */
+/** Requests a peer's zone kdrnt. Keeps only the records that contain whole endpoints. */
 export function fetchPeerZone({ onOthers, ...fetch }: PeerZoneFetch): Fetching {
   const keeps = (record: ResourceRecord): boolean => {
     if (isEndpointType(record.type)) onOthers()

@@ -1,13 +1,13 @@
 import type { AskedHost } from './ask-host.ts'
 import type { SiteState } from './peer-endpoint.ts'
 
-/** Between two questions for a host where no answer says how long it holds. */
+/** Interval between two queries for a host whose answer does not say how long it is valid. */
 export const HOST_MS = 15_000
-/** Hosts asked for at a time, and most between two ticks. */
+/** Maximum of concurrent host queries, and of queries started per tick. */
 const ACTIVE_MAX = 16
 const STARTED_MAX = 64
 
-/** Between two questions for a host, whatever the TTLs of its records are. */
+/** Bounds of the interval between two queries for a host, whatever the TTLs of its records are. */
 export interface HostBounds {
   readonly minMs: number
   readonly maxMs: number
@@ -20,46 +20,46 @@ export interface HostPollParts {
   readonly bounds: HostBounds
   /** Monotonic milliseconds. */
   readonly nowMs: () => number
-  /** The host has something else to say, or was answered for at all. */
+  /** Called when the peer's answer for a host changes, or when its first answer arrives. */
   readonly onChange: (rootHost: string) => void
-  /** '' = it went well. */
+  /** '' = success. */
   readonly onAnswer: (fault: string) => void
-  /** What was refused of the answer for a host. */
+  /** Reports what was refused in the answer for a host. */
   readonly onProblems: (rootHost: string, problems: readonly string[]) => void
 }
 
 /**
- * Keeps up with the hosts that we want to know of, at a peer that has to be asked for each: as often as the TTLs of
- * its answers say, as a cache would. What is known to be new is asked for at once.
+ * Polls the wanted hosts at a peer that answers only host by host. Like a cache, it repeats a query
+ * when the TTLs of the last answer end. A host that is known to be new is queried at once.
  *
  *     want, hurry ─▶ fresh ─┐
- *     asked ─▶ due ─▶ ripe ─┴▶ asked, so many a tick
+ *     asked ─▶ due ─▶ ripe ─┴▶ asked, a limited number per tick
  */
 export class HostPoll {
   readonly #parts: HostPollParts
   /** Due at once. */
   readonly #fresh = new Set<string>()
-  /** When each of the others is due. */
+  /** Due time of each other host. */
   readonly #due = new Map<string, number>()
-  /** Those whose time has come, longest overdue first. */
+  /** Hosts that are due, longest overdue first. */
   readonly #ripe = new Set<string>()
   readonly #siteStates = new Map<string, readonly SiteState[]>()
-  /** Hosts that the peer answered for when it was last asked. */
+  /** Hosts that the peer answered at the last query. */
   readonly #answered = new Set<string>()
-  /** What another process, or follower, was told of hosts that nobody wants yet. */
+  /** States from another process or follower, of hosts that have no user yet. */
   readonly #recalled = new Map<string, readonly SiteState[]>()
-  /** How many want each host. */
+  /** Number of users of each host. */
   readonly #wanted = new Map<string, number>()
-  /** Being asked for; true = what comes of it may be old already. */
+  /** Queries in flight; true = the answer may be outdated already. */
   readonly #active = new Map<string, boolean>()
-  /** Since the last tick. */
+  /** Queries started since the last tick. */
   #started = 0
 
   constructor(parts: HostPollParts) {
     this.#parts = parts
   }
 
-  /** Endpoints that were told. */
+  /** Number of known endpoints. */
   get count(): number {
     let count = 0
     for (const siteStates of this.#siteStates.values()) {
@@ -90,7 +90,7 @@ export class HostPoll {
     this.#siteStates.set(rootHost, recalled)
   }
 
-  /** One of those that wanted it does no longer. */
+  /** Removes one user of the host; without users the host is no longer polled. */
   forget(rootHost: string): void {
     const count = this.#wanted.get(rootHost) ?? 0
     if (count > 1) {
@@ -105,14 +105,14 @@ export class HostPoll {
     this.#answered.delete(rootHost)
   }
 
-  /** Takes up what was told elsewhere: it counts once the host is wanted. */
+  /** Stores states from another process or follower. They count once the host is wanted. */
   recall(rootHost: string, siteStates: readonly SiteState[]): void {
     this.#recalled.set(rootHost, siteStates)
   }
 
   /**
-   * What was told, by host, as `sharesOf` has it; of hosts that nobody wanted so far only what was told since
-   * `sinceMs`. Monotonic.
+   * Yields the known states by host, as `siteStatesOf` returns them. Hosts without users are
+   * included only if they were seen since `sinceMs`. Monotonic milliseconds.
    */
   *exported(
     sinceMs: number,
@@ -127,7 +127,7 @@ export class HostPoll {
     yield* this.#recalled
   }
 
-  /** Everything is due: the peer has something new. */
+  /** Makes all hosts due, because the peer has new data. */
   hurry(): void {
     for (const host of [...this.#ripe, ...this.#due.keys()]) this.#fresh.add(host)
     this.#due.clear()
@@ -135,22 +135,23 @@ export class HostPoll {
     for (const host of this.#active.keys()) this.#active.set(host, true)
   }
 
-  /** Forgets what was told, which is known in another way now. */
+  /** Removes all states, because another source has them now. */
   clear(): void {
     this.#siteStates.clear()
     this.#recalled.clear()
     this.hurry()
   }
 
-  /** True if something was told of the host, be it that there is nothing. */
+  /** True if the peer answered for the host, also if the answer has no endpoints. */
   isKnown(rootHost: string): boolean {
     return this.#siteStates.has(rootHost)
   }
 
   /**
-   * Undefined = it is not known. `heardMs`: when the peer was heard last, of whatever. A peer that is
-   * heard stands by what it said, as long as it answers when it is asked for that: looks are further apart than some would
-   * have silence last.
+   * Returns the states of a host; undefined = not known. `heardMs`: when the peer last answered
+   * anything. While a peer answers the queries for a host, its last answer is confirmed whenever
+   * the peer is heard. The reason: the interval between queries may be longer than the configured
+   * expiry.
    */
   siteStatesOf(rootHost: string, heardMs: number): readonly SiteState[] | undefined {
     const siteStates = this.#siteStates.get(rootHost)
@@ -160,14 +161,14 @@ export class HostPoll {
     })
   }
 
-  /** Asks for what is due. */
+  /** Starts the queries that are due. */
   tick(): void {
     this.#started = 0
     this.#ripen()
     this.#fill()
   }
 
-  /** Begins nothing more. */
+  /** Starts no more queries. */
   close(): void {
     this.#started = STARTED_MAX
   }
@@ -181,7 +182,7 @@ export class HostPoll {
     }
   }
 
-  /** Whenever one was answered for, so that more are asked for in a tick than at a time. */
+  /** Runs after every answer too, so that one tick can start more queries than run concurrently. */
   #fill(): void {
     while (this.#started < STARTED_MAX && this.#active.size < ACTIVE_MAX) {
       const host = this.#next()
@@ -194,7 +195,7 @@ export class HostPoll {
   #next(): string | undefined {
     for (const host of this.#fresh) {
       this.#fresh.delete(host)
-      // It may have been answered for since it is fresh: wanted again while it was asked for.
+      // The host may have been answered since it became fresh, if it was wanted again during its query.
       this.#due.delete(host)
       this.#ripe.delete(host)
       if (!this.#active.has(host)) return host
@@ -225,7 +226,7 @@ export class HostPoll {
     return Math.min(Math.max(wantedMs, minMs), maxMs)
   }
 
-  /** `dueMs`: undefined = it is to be asked for again at once. */
+  /** `dueMs`: undefined = query the host again at once. */
   #take(host: string, asked: AskedHost, dueMs: number | undefined): void {
     if (dueMs === undefined) this.#fresh.add(host)
     else this.#due.set(host, dueMs)
@@ -248,7 +249,7 @@ function emptied(siteState: SiteState): SiteState {
   return { ...siteState, endpoints: [] }
 }
 
-/** All but when it was seen. */
+/** Prints everything except the time it was seen. */
 function printSiteStates(siteStates: readonly SiteState[]): string {
   return JSON.stringify(siteStates.map(({ site, endpoints }) => [site, endpoints]))
 }

@@ -1,13 +1,13 @@
 import { RRType } from '../dns/iana/types.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 
-/** Beyond this a TTL counts as 0 (RFC 2181 section 8). */
+/** A TTL above this counts as 0 (RFC 2181 section 8). */
 const TTL_SECONDS_MAX = 2 ** 31 - 1
-/** SOA rdata: two names, of an octet at least, and five numbers, of which the minimum is the last. */
+/** SOA rdata: two names of at least one octet each, and five numbers. The last number is the minimum. */
 const SOA_OCTETS_MIN = 22
 const NUMBER_OCTETS = 4
 
-/** The smallest TTL; undefined = there is none. */
+/** Returns the smallest TTL; undefined = the list is empty. */
 export function leastTtl(of: readonly { readonly ttlSeconds: number }[]): number | undefined {
   let least: number | undefined
   for (const { ttlSeconds } of of) {
@@ -18,8 +18,8 @@ export function leastTtl(of: readonly { readonly ttlSeconds: number }[]): number
 }
 
 /**
- * How long an answer without records holds: the lesser of the TTL and the minimum of the SOA beside it (RFC 2308
- * section 5); undefined = there is no SOA.
+ * Returns how long an answer without records is valid: the lesser of the TTL and the minimum of the
+ * SOA in the authority section (RFC 2308 section 5). undefined = no SOA.
  */
 export function negativeTtl(authority: readonly ResourceRecord[]): number | undefined {
   const soa = authority.find(

@@ -6,14 +6,14 @@ import { carrySince, toPeerEndpoints } from './to-peer-endpoint.ts'
 import { composePeerEndpoint } from './v2-codec.ts'
 
 /**
- * Tells the records of a source whole, with the time of each endpoint's last change: that of its record's
- * creation until it changes under our eyes. So a restart starts anew from there, and nothing needs to
- * be kept on a disk. To be shared by all zones of one source, and over reloads.
+ * Exports the records of a source as whole endpoints, with the time of each endpoint's last change.
+ * That time is the record's creation until this process sees a change. So a restart needs no data
+ * on disk. All zones of one source share one exporter, also over reloads.
  */
 export class LocalExporter {
   readonly #site: string
   readonly #clock: Pick<Clock, 'now'>
-  /** Only of records that changed: times of their endpoints, in their order. */
+  /** Times of the endpoints, in their order; only for records that changed. */
   readonly #since = new WeakMap<StoredRecord, readonly number[]>()
 
   constructor(site: string, clock: Pick<Clock, 'now'>) {
@@ -21,7 +21,7 @@ export class LocalExporter {
     this.#clock = clock
   }
 
-  /** Rdata for the TXT records of a record's host: a `ExportV2`. */
+  /** Returns rdata for the TXT records of a record's host, as an `ExportV2` does. */
   composeRdata(
     record: StoredRecord,
     content: RecordContent,
@@ -31,7 +31,7 @@ export class LocalExporter {
     return exported.map(composePeerEndpoint).filter((rdata) => rdata !== undefined)
   }
 
-  /** The endpoints of a record, as `tell` tells them. */
+  /** Returns the endpoints of a record as they are exported. */
   endpointsOf(
     record: StoredRecord,
     content: RecordContent,

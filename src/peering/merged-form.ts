@@ -4,7 +4,7 @@ import { validateEndpoint } from '../record/validate/dns-record.ts'
 import { scanHost, withoutWildcard } from '../record/validate/names.ts'
 import type { MergedEndpoint } from './merge/merged-endpoint.ts'
 
-/** Whose endpoint was refused, and why; text of others in it is quoted. */
+/** Sites of a refused endpoint, and the reason; quotes the peers' text. */
 export interface RefusedEndpoint {
   readonly sites: readonly string[]
   readonly reason: string
@@ -16,8 +16,8 @@ export interface MergedRecord {
 }
 
 /**
- * A record out of merged endpoints, each checked as one of a DNSRecord's is: a bad one is refused alone.
- * `rootHost`: a valid one, with its `*.`.
+ * Builds a record from merged endpoints, and validates each like an endpoint of a DNSRecord. An
+ * invalid one is refused alone. `rootHost`: a valid one, with its `*.`.
  */
 export function buildMergedRecord(
   endpoints: readonly MergedEndpoint[],

@@ -27,18 +27,18 @@ import { OwnHosts } from './trust/own-hosts.ts'
 import type { PeerRule } from './trust/peer-rule.ts'
 import { type Refused, screenSiteStates } from './trust/screen-site-states.ts'
 
-/** How often to look whether a peer has been silent for too long. */
+/** Interval of the checks whether a peer is silent for longer than the expiry time. */
 const EXPIRY_LOOK_MS = 1000
-/** Disagreements that are logged one by one within that time, and those of one host that are remembered. */
+/** Conflicts that are logged one by one per interval, and conflicts that are stored per host. */
 const LOGGED_MAX = 20
 const TROUBLES_MAX = 100
-/** Of merged records, which go by their host. */
+/** Namespace of merged records; their name is the host. */
 const MERGED_NAMESPACE = 'peers'
 
 export interface MergedSourceParts {
   /** Our own records. */
   readonly own: RecordSource
-  /** Which of them count. */
+  /** Selects the records that count. */
   readonly allows: (record: StoredRecord) => boolean
   readonly site: string
   readonly exporter: LocalExporter
@@ -72,9 +72,9 @@ const NO_TROUBLES: Troubles = { conflicts: [], refused: [] }
 /** A host without its `*.`, as records of several sites have it. */
 interface Host {
   readonly text: string
-  /** Our own records of it. Copied before a change if it is `given`, too. */
+  /** Our own records of the host. Copied before a change if it is the same object as `given`. */
   own: RecordSet
-  /** What stands for it in the zones: our own records, or all of them merged with the peers' into one. */
+  /** The records that the zones serve for the host: our own records, or one merged record. */
   given: RecordSet
 }
 
@@ -92,7 +92,7 @@ export class MergedSource implements RecordSource {
   readonly #stops: (() => void)[] = []
   /** How long each peer has been silent. */
   readonly #silences = new Map<PeerFollower, Silence>()
-  /** By host: what is amiss with it, as it was logged. */
+  /** By host: its problems, as logged. */
   readonly #troubles = new Map<string, Troubles>()
   readonly #ownHosts: OwnHosts
   /** Hosts that peers have endpoints of, and hosts by the names above them. */
@@ -100,11 +100,11 @@ export class MergedSource implements RecordSource {
   readonly #peeredIndex = new HostIndex()
   /** Hosts of which our own records changed while peers have hosts below them. */
   readonly #screenBelow = new Set<string>()
-  /** By host: when a word expires of a peer that is heard, but did not confirm it. Monotonic. */
+  /** By host: when data expires that a reachable peer did not confirm. Monotonic milliseconds. */
   readonly #dueMs = new Map<string, number>()
-  /** Disagreements since the last look. */
+  /** Conflicts logged since the last check. */
   #logged = 0
-  /** The work goes on by itself. */
+  /** A scheduled run will process the dirty hosts. */
   #isScheduled = false
   #isClosed = false
 
@@ -127,7 +127,7 @@ export class MergedSource implements RecordSource {
     this.#stops.push(timers.every(EXPIRY_LOOK_MS, () => this.#lookForSilence()))
   }
 
-  /** Resolves once what peers have told up to now is merged. To be called before anything is read. */
+  /** Resolves once all data of peers so far is merged. Call it before the first read. */
   async ready(): Promise<void> {
     this.#work()
     while (this.#dirty.size > 0 && !this.#isClosed) {
@@ -186,7 +186,7 @@ export class MergedSource implements RecordSource {
   #takeOwn(changes: readonly RecordChange[]): void {
     const { allows } = this.#parts
     for (const { before, after } of changes) {
-      // In this order: a host that is forgotten, for a moment only, has to be asked for anew.
+      // Add first: a host without records, even for a moment, is dropped and must be queried again.
       if (after !== undefined && allows(after)) this.#addOwn(after)
       if (before !== undefined && allows(before)) this.#removeOwn(before)
     }
@@ -257,7 +257,7 @@ export class MergedSource implements RecordSource {
     this.#work()
   }
 
-  /** False = it is as silent as it was. */
+  /** Returns false if the silence of the peer did not change. */
   #noteSilence(peer: PeerFollower): boolean {
     const { clock, expiryMs, log } = this.#parts
     const { lastSeenMs } = peer
@@ -270,7 +270,7 @@ export class MergedSource implements RecordSource {
     return true
   }
 
-  /** Settles the hosts that are to be looked at: the first at once, others run in between. */
+  /** Processes the dirty hosts: the first at once, the others in slices between other work. */
   #work(): void {
     if (this.#isScheduled || this.#isClosed || this.#dirty.size === 0) return
     void this.#guarded(() => this.#settleSlice())
@@ -318,7 +318,7 @@ export class MergedSource implements RecordSource {
         others.push(siteState)
         const expiresMs = siteState.seenMs + expiryMs
         const isAlone = siteState.seenMs < peer.lastSeenMs && siteState.endpoints.length > 0
-        // That it is confirmed after all is no news of the peer's: it has to be looked for.
+        // The peer sends no event when it confirms the data later, so the host is checked again.
         const lookMs = expiresMs > nowMs ? expiresMs : nowMs + HOST_MS
         if (isAlone) dueMs = Math.min(dueMs, lookMs)
       }
@@ -327,7 +327,8 @@ export class MergedSource implements RecordSource {
     else this.#dueMs.set(host.text, dueMs)
     const isPeered = others.some(hasEndpoints)
     this.#notePeered(host.text, isPeered)
-    // There is no room for endpoints of peers, and to find that out anew at each of their changes takes seconds.
+    // Such a host has no room for endpoints of peers. Finding that out again at each of their
+    // changes takes seconds.
     const isFull = host.own.size > DERIVED_ENDPOINTS_MAX
     if (isPeered && !isFull) return this.#screen(host, others)
     this.#noteTroubles(host.text, isPeered ? noRoom(host) : NO_TROUBLES)
@@ -351,7 +352,8 @@ export class MergedSource implements RecordSource {
     const mine: { record: StoredRecord; content: RecordContent }[] = []
     for (const record of host.own) {
       const content = unpackRecord(record.packed)
-      // What an operator has put together is not what a site has to tell, and stands beside it.
+      // Aggregates that an operator assembled are not exported by a site, so they are kept beside
+      // the merge.
       if (content.isAggregate || content.zoneLabel === KDRNT) kept.push(record)
       else mine.push({ record, content })
     }
@@ -445,7 +447,7 @@ function keyOfHost(host: string): string {
   return name === undefined ? '' : lowerNameKey(name)
 }
 
-/** `late`: it has no say beside another nameserver of its site. `expired`: its word does not hold any more. */
+/** `late`: another nameserver of its site takes precedence. `expired`: its data has expired. */
 type Silence = 'none' | 'late' | 'expired'
 
 function judgeSilence(silentMs: number, expiryMs: number): Silence {
@@ -457,7 +459,7 @@ function hostKeyOf(record: StoredRecord): string {
   return unpackPlace(record.packed).rootHostKey
 }
 
-/** As `hostKeyOf`, by the key of a merged record; '' = it is that of none. */
+/** As `hostKeyOf`, for the key of a merged record; '' = not the key of a merged record. */
 function mergedHostKeyOf(key: string): string {
   const prefix = `${MERGED_NAMESPACE}/`
   const host = key.startsWith(prefix) ? scanHost(key.slice(prefix.length)) : undefined
@@ -471,13 +473,13 @@ function rootHostOf({ packed }: StoredRecord): string {
   return isWildcardHost ? `*.${host}` : host
 }
 
-/** The host's own records, to be changed. What is given remains as it was. */
+/** Returns the host's own records for a change. Leaves `given` unchanged. */
 function changeable(host: Host): RecordSet {
   if (host.own === host.given) host.own = RecordSet.of(host.own)
   return host.own
 }
 
-/** What leads from some records to others: those of one key are one change. */
+/** Yields the changes from one record set to another: one change per key. */
 function* differences(from: RecordSet, to: RecordSet): Generator<RecordChange> {
   if (from === to) return
   for (const before of from) {

@@ -7,31 +7,33 @@ import { printLatin1 } from '../record/latin1.ts'
 import { KDRNT } from '../record/local-zone.ts'
 import { quote } from '../record/validate/fields.ts'
 
-/** TXT records that are looked at; a name has no more in practice than its record has endpoints. */
+/** Maximum of TXT records that are read. In practice a name has no more than its record has endpoints. */
 const RECORDS_MAX = 1000
 const GEO_STRINGS = 3
 const WILDCARD = '*.'
 
-/** `geo=` line of a host: endpoints that lead to a name which begins with the code have it. */
+/**
+ * A `geo=` line of a host. It applies to endpoints that lead to a name that begins with the code.
+ */
 export interface OldGeo {
   /** Canonical; '*' for a default that has no code. */
   readonly code: string
   readonly isDefault: boolean
 }
 
-/** What the `w.` and `g.` records of a host say. */
+/** Content of the `w.` and `g.` records of a host. */
 export interface OldMetadata {
   /** Lowest weight by name, without `.kdrnt`. */
   readonly weights: ReadonlyMap<string, number>
   readonly geos: readonly OldGeo[]
-  /** Peer's text in them is quoted. */
+  /** Quote the peer's text. */
   readonly problems: readonly string[]
 }
 
 /**
- * The names to ask a v1 peer for the TXT metadata of a host, first the usual one; absolute, without
- * final dots. Those of a wildcard host are written at one and read at another by peers of that time.
- * `rootHost`: with its `*.` if it has one.
+ * Returns the names to query at a v1 peer for the TXT metadata of a host, the usual one first;
+ * absolute, without final dots. For a wildcard host, peers of that version write to one name and
+ * read another. `rootHost`: with its `*.` if it has one.
  */
 export function metadataNames(prefix: 'w' | 'g', rootHost: string): string[] {
   const isWild = rootHost.startsWith(WILDCARD)
@@ -39,7 +41,7 @@ export function metadataNames(prefix: 'w' | 'g', rootHost: string): string[] {
   return metadataHosts(host, isWild).map((name) => `${prefix}.${name}.${KDRNT}`)
 }
 
-/** Reads the TXT rdata of `w.` and `g.`: what is wrong costs its own line, with the reason. */
+/** Reads the TXT rdata of `w.` and `g.`. An invalid line is skipped and its reason is reported. */
 export function readOldMetadata(
   weightRecords: readonly Uint8Array[],
   geoRecords: readonly Uint8Array[],
@@ -50,7 +52,8 @@ export function readOldMetadata(
   for (const rdata of weightRecords.slice(0, RECORDS_MAX)) {
     const line = scanWeight(stringsOf(rdata).join(''))
     if (typeof line === 'string') problems.push(line)
-    // A name may have had several: which is whose is lost. The lowest asks for no more than any does.
+    // If a name had several weights, their owners are lost. The lowest is safe: no endpoint asks
+    // for less.
     else weights.set(line.name, Math.min(line.weight, weights.get(line.name) ?? WEIGHT_MAX))
   }
   for (const rdata of geoRecords.slice(0, RECORDS_MAX)) {
@@ -66,7 +69,7 @@ export function readOldMetadata(
   return { weights, geos: ordered, problems }
 }
 
-/** Of TXT rdata, octet for octet; none where it is not well-formed. */
+/** Returns the strings of TXT rdata, octet for octet; empty if the rdata is malformed. */
 function stringsOf(rdata: Uint8Array): string[] {
   const strings: string[] = []
   if (!isWellFormed(RRType.TXT, rdata)) return strings
@@ -89,7 +92,9 @@ function scanWeight(text: string): { readonly name: string; readonly weight: num
   return { name, weight }
 }
 
-/** `geo=<code>` `type=continent|` `default=true|false`: the type says what the code says already. */
+/**
+ * Reads `geo=<code>` `type=continent|` `default=true|false`. The type repeats what the code says.
+ */
 function scanGeo(strings: readonly string[]): OldGeo | string {
   if (strings.length !== GEO_STRINGS) {
     return `expected ${GEO_STRINGS} lines in the geo txt record but got ${strings.length}`
@@ -104,7 +109,7 @@ function scanGeo(strings: readonly string[]): OldGeo | string {
   return `unexpected geo code ${quote(get('geo'))} in the geo txt record`
 }
 
-/** A name without a final dot and its `.kdrnt`. */
+/** Returns a name without its final dot and its `.kdrnt`. */
 function withoutSuffix(text: string): string {
   const name = text.endsWith('.') ? text.slice(0, -1) : text
   return name.endsWith(`.${KDRNT}`) ? name.slice(0, -KDRNT.length - 1) : name

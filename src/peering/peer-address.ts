@@ -3,7 +3,7 @@ import { type HostPort, splitHostPort } from '../dns/host-port.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
 import { scanHost } from '../record/validate/names.ts'
 
-/** Where a peer is asked. */
+/** The configured address of a peer. */
 export interface PeerAddress {
   /** A host name in lower case without its final dot, or an IP address in its canonical form. */
   readonly host: string
@@ -11,10 +11,13 @@ export interface PeerAddress {
 }
 
 const HOST_NAME = /^[\w-]+(?:\.[\w-]+)*\.?$/
-/** Addresses of one host name that are tried. */
+/** Maximum of addresses of one host name that are tried. */
 const ADDRESSES_MAX = 16
 
-/** Reads `HOST`, `HOST:PORT`, an IPv6 address, or one in brackets with a port; a string says why not. */
+/**
+ * Reads `HOST`, `HOST:PORT`, an IPv6 address, or one in brackets with a port. Returns a string that
+ * says what is wrong otherwise.
+ */
 export function scanPeerAddress(text: string): PeerAddress | string {
   const split = splitHostPort(text)
   if (split === undefined)
@@ -34,7 +37,7 @@ async function resolveBySystem(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address)
 }
 
-/** The current addresses of the peer. `resolve` looks up a host name; empty = the host is unknown. */
+/** Returns the current addresses of the peer. `resolve` looks up a host name; empty = the host is unknown. */
 export async function resolvePeer(
   { host, port }: PeerAddress,
   resolve: Resolve = resolveBySystem,

@@ -1,18 +1,19 @@
-/** What one probe, or all of them, say of an endpoint. Unknown is not down. */
+/** Health of an endpoint by one probe or by all of them. Unknown is not down. */
 export type EndpointHealth = 'up' | 'down' | 'unknown'
 
 /**
- * One endpoint of one record as its own site tells it to the others.
+ * One endpoint of one record as its own site exports it.
  *
- * All text is as in a DNSRecord. Names are lower case, without a final dot, a wildcard's `*.` kept.
+ * All text is as in a DNSRecord. Names are lower case, without a final dot; a wildcard keeps its
+ * `*.`.
  */
 export interface PeerEndpoint {
   /**
-   * Who owns it. A cluster: its id. A plain server: the name that its Corefile gives the site. A
-   * peer that can't say (generation v1): its address, `host:port`.
+   * The site that owns it. For a cluster, its id. For a plain server, the site name in its
+   * Corefile. For a peer of generation v1, which cannot name its site, its address, `host:port`.
    */
   readonly site: string
-  /** Host of the record that the endpoint is of. */
+  /** Host of the record that contains the endpoint. */
   readonly rootHost: string
   /** At or below `rootHost` without its `*.`. */
   readonly dnsName: string
@@ -20,9 +21,9 @@ export interface PeerEndpoint {
   readonly recordType: string
   /** 0..2^31-1 (RFC 2181 section 8). */
   readonly ttlSeconds: number
-  /** '' where the endpoint is the only one of its name and type. */
+  /** '' if the endpoint is the only one of its name and type. */
   readonly setIdentifier: string
-  /** 0..2^31-1; undefined where the endpoint has none. */
+  /** 0..2^31-1; undefined = the endpoint has no weight. */
   readonly weight: number | undefined
   /** `GEO-EU`, `DE`; never `*`, which is `isDefault`. */
   readonly geoCodes: readonly string[]
@@ -30,26 +31,34 @@ export interface PeerEndpoint {
   /** At least one. */
   readonly targets: readonly string[]
   readonly health: EndpointHealth
-  /** Unix time of the last change of content or health, not an age: so nothing changes by itself. */
+  /**
+   * Unix time of the last change of content or health. It is not an age, so that it does not change
+   * by itself.
+   */
   readonly sinceSeconds: number
 }
 
-/** How a peer tells: v1 is what upstream's 2025 operator wrote, v2 tells every endpoint whole. */
+/** The format of a peer's data: v1 is what upstream's 2025 operator wrote, v2 contains whole endpoints. */
 export type Generation = 'v1' | 'v2'
 
 /**
- * All that one peer told of one site and one host, and when. No endpoints: it says that the site has none, which
- * is not the same as silence.
+ * Everything that one peer reported of one site and one host, and when. Without endpoints it means
+ * that the site has none, which differs from silence.
  */
 export interface SiteState {
   readonly site: string
-  /** Who told it: a peer's address, `host:port`. */
+  /** Address of the peer that reported it, `host:port`. */
   readonly exporter: string
-  /** The teller is a nameserver of that site, so far as its zone says: it tells of no other one. */
+  /**
+   * The exporter is a nameserver of that site, as far as its zone shows: it reports no other site.
+   */
   readonly isOwn: boolean
   readonly rootHost: string
   readonly endpoints: readonly PeerEndpoint[]
-  /** By our own monotonic clock: when the site last said, or confirmed, just this. May be negative: before we started. */
+  /**
+   * Our own monotonic clock: when the site last reported or confirmed exactly this. Negative =
+   * before the start of this process.
+   */
   readonly seenMs: number
   readonly generation: Generation
 }

@@ -5,14 +5,17 @@ import type { Logger } from '../telemetry/log.ts'
 import type { HostBounds } from './host-poll.ts'
 import type { PeerAddress } from './peer-address.ts'
 
-/** What a `PeerFollower` works with. */
+/** What a `PeerFollower` needs. */
 export interface PeerFollowerOptions {
   readonly peer: PeerAddress
-  /** Everything is signed with it, and nothing is taken that is not. */
+  /** Signs all queries; replies without it are refused. */
   readonly key?: TsigKey | undefined
-  /** Address that a peer is asked from; '' = any. `host`: its IP address. */
+  /** Source address for a peer; '' = any. `host`: the peer's IP address. */
   readonly sourceFor?: (host: string) => string
-  /** How often a peer that has to be asked for each host is asked for one; absent = the default. */
+  /**
+   * Bounds of the interval between two queries for one host, for a peer that answers host by host;
+   * absent = the default.
+   */
   readonly hostBounds?: HostBounds
   readonly clock: Clock
   readonly timers: Timers

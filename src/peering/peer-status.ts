@@ -1,39 +1,39 @@
 import type { Generation } from './peer-endpoint.ts'
 
-/** How one peer stands. */
+/** State of one peer. */
 export interface PeerStatus {
   /** `host:port`, as configured. */
   readonly address: string
-  /** Of the key that it is asked with; '' = none. */
+  /** Name of the key for queries; '' = none. */
   readonly keyName: string
-  /** Sites that it speaks for, joined by commas; '' = not known. */
+  /** Sites that it reports, joined by commas; '' = not known. */
   readonly site: string
-  /** How it is asked; '' = it has not answered yet. */
+  /** Format of its data; '' = it has not answered yet. */
   readonly generation: Generation | ''
-  /** Monotonic: when it last confirmed what we have of it; -Infinity = never. */
+  /** Monotonic milliseconds: when it last confirmed its data; -Infinity = never. */
   readonly lastSeenMs: number
-  /** The same as milliseconds since the epoch, by the wall clock as it was then; 0 = never. */
+  /** The same as milliseconds since the epoch, by the wall clock at that time; 0 = never. */
   readonly lastSeenTimeMs: number
-  /** Of its zone kdrnt; undefined = not known. */
+  /** Serial of its zone kdrnt; undefined = not known. */
   readonly serial: number | undefined
-  /** It answers, and did so since we began to ask. */
+  /** It answers now, and has answered since this process started to query it. */
   readonly isUp: boolean
-  /** What is wrong just now; '' = nothing. */
+  /** The current error; '' = none. */
   readonly error: string
   /** Failed attempts since the start. */
   readonly failures: number
-  /** Endpoints that it tells of. */
+  /** Number of endpoints that it reports. */
   readonly endpoints: number
-  /** What of those that were looked at was refused: lines of the log. */
+  /** Number of refused endpoints among those that were read; each is a log line. */
   readonly refused: number
 }
 
-/** True for when a peer was seen, false for what says that it never was. */
+/** True for the time of an answer, false for the value that means never. */
 export function wasHeard(lastSeenMs: number): boolean {
   return lastSeenMs !== Number.NEGATIVE_INFINITY
 }
 
-/** Without its `*.`. */
+/** Returns the host without its `*.`. */
 export function bareHost(rootHost: string): string {
   return rootHost.startsWith('*.') ? rootHost.slice(2) : rootHost
 }
@@ -42,7 +42,10 @@ export interface PeerLabels extends Record<string, string> {
   readonly peer: string
 }
 
-/** Labels of its metrics: two that are asked at one address with other keys are two. Without a key there is no label `key`. */
+/**
+ * Returns the metric labels of a peer. Two peers at one address with different keys have different
+ * labels. Without a key, the label `key` is absent.
+ */
 export function labelsOf({
   address,
   keyName,
@@ -51,8 +54,9 @@ export function labelsOf({
 }
 
 /**
- * One status for each address and key name: keys of one name, as while one is replaced, differ in what is not to be shown.
- * Of several it is that of the one that was heard longest ago, with what is amiss with any.
+ * Returns one status per address and key name. During a key rotation, two keys of one name differ
+ * only in their secret, which must not be shown. The joined status is that of the peer that was
+ * heard longest ago, with the errors of all.
  */
 export function joinStatuses(statuses: readonly PeerStatus[]): readonly PeerStatus[] {
   const joined = new Map<string, PeerStatus>()

@@ -9,19 +9,19 @@ import type { SiteState } from './peer-endpoint.ts'
 import { PEER_ENDPOINTS_MAX, readV2Host, type V2Host } from './read-v2.ts'
 import { siteOf } from './v2-codec.ts'
 
-/** Octets of all that one peer tells: rdata, and RECORD_OCTETS for each. */
+/** Octets of all data of one peer: rdata plus RECORD_OCTETS for each record. */
 export const PEER_OCTETS_MAX = 128 * 1024 * 1024
 const RECORD_OCTETS = 64
-/** Sites of a peer that are named. */
+/** Maximum of site names reported for a peer. */
 const NAMED_MAX = 16
 /** Records between two pauses. */
 const SLICE_RECORDS = 256
-/** What peers of every generation have of each host. */
+/** Types that peers of all generations have for each host. */
 const ENDPOINT_TYPES: ReadonlySet<number> = new Set([RRType.A, RRType.AAAA, RRType.CNAME])
 const PREFIX = `${V2_LABEL}.`
 const SUFFIX = `.${KDRNT}.`
 
-/** True for a record of the zone kdrnt that `PeerZone` has a use for: one that tells an endpoint whole. */
+/** True for a record of the zone kdrnt that `PeerZone` uses: one that contains a whole endpoint. */
 export function isV2Record({ owner, type }: { owner: Uint8Array; type: number }): boolean {
   return type === RRType.TXT && owner[0] === 2 && (owner[1]! | 0x20) === 0x76 && owner[2] === 0x32
 }
@@ -32,60 +32,60 @@ export function isEndpointType(type: number): boolean {
 }
 
 /**
- * The TXT records of the zone kdrnt of one peer in which it tells endpoints whole (v2), by host; nothing else of the
- * zone is kept. They are read when somebody wants to know.
+ * The TXT records of one peer's zone kdrnt that contain whole endpoints (v2), by host. No other
+ * records are kept. They are parsed only when a caller reads them.
  */
 export class PeerZone {
   readonly #exporter: string
-  /** By the name behind `v2.`: rdata, a character an octet. */
+  /** By the name behind `v2.`: rdata, one character per octet. */
   #exported: Map<string, ReadonlySet<string>> = new Map()
-  /** How many records name each site. */
+  /** Number of records per site. */
   #sites: Map<string, number> = new Map()
   #count = 0
   #octets = 0
-  /** It has, or had, addresses and aliases. */
+  /** The zone has, or had, addresses and aliases. */
   #hasOthers = false
-  /** It tells, or told, something whole. */
+  /** The zone contains, or contained, whole endpoints. */
   #isWhole = false
   #ownSite = ''
 
-  /** `teller`: address of the peer. */
+  /** `exporter`: address of the peer. */
   constructor(exporter: string) {
     this.#exporter = exporter
   }
 
-  /** Endpoints. */
+  /** Number of endpoints. */
   get count(): number {
     return this.#count
   }
 
-  /** True if it has something to tell, and tells nothing whole. An empty zone is nobody's in particular. */
+  /** True if the zone has records but no whole endpoints. An empty zone belongs to neither generation. */
   get isOld(): boolean {
     return this.#hasOthers && !this.#isWhole
   }
 
-  /** Sites that it tells of, or told of last; the first sixteen of many. */
+  /** Sites that it reports, or reported last; the first sixteen of many. */
   get sites(): readonly string[] {
     if (this.#sites.size === 0 && this.#ownSite !== '') return [this.#ownSite]
     return [...this.#sites.keys()].sort().slice(0, NAMED_MAX)
   }
 
   /**
-   * The site that the peer is a nameserver of: the only one that its zone tells of, or told of before it was empty; '' =
-   * there are several, or none yet.
+   * The site that the peer is a nameserver of: the only site in its zone, or the last one before
+   * the zone became empty. '' = several sites, or none yet.
    */
   get ownSite(): string {
     return this.#ownSite
   }
 
-  /** TXT rdata by host, a character an octet. */
+  /** TXT rdata by host, one character per octet. */
   get exported(): ReadonlyMap<string, ReadonlySet<string>> {
     return this.#exported
   }
 
   /**
-   * Takes up what another process, or follower, was told, as far as there is room for it. `ownSite`: undefined = it is not
-   * known, and what is told says it.
+   * Loads the data of another process or follower, as far as it fits. `ownSite`: undefined = not
+   * known, so it is derived from the data.
    */
   recall(exported: ReadonlyMap<string, ReadonlySet<string>>, ownSite: string | undefined): void {
     const tally = new Tally(this.#count, this.#octets)
@@ -108,8 +108,8 @@ export class PeerZone {
   }
 
   /**
-   * What the peer tells of `host` and of its wildcard, for each site; of its own site also that there is nothing. `host`:
-   * without `*.`.
+   * Returns what the peer reports for `host` and its wildcard, one state per site. For the peer's
+   * own site, this includes the state without endpoints. `host`: without `*.`.
    */
   read(host: string, seenMs: number): V2Host {
     const records = [...(this.#exported.get(host) ?? [])].map((text) => Buffer.from(text, 'latin1'))
@@ -136,8 +136,8 @@ export class PeerZone {
   }
 
   /**
-   * Takes a whole zone in place of what there was; `changed` gets the hosts that differ. Pauses now and then, and
-   * nothing is in force before the end. Throws TransferFault if it tells of too much.
+   * Replaces the content with a whole zone; adds the hosts that differ to `changed`. Pauses at
+   * intervals; the change takes effect at the end. Throws TransferFault if the zone is too large.
    */
   *replace(records: ZoneRecords, changed: Set<string>): Generator<void, void> {
     const exported = new Map<string, Set<string>>()
@@ -173,7 +173,7 @@ export class PeerZone {
     this.#settle(tally)
   }
 
-  /** As `replace`, of differences: all of them, or none where they lead to too much. */
+  /** As `replace`, for differences: applies all of them, or none if the result is too large. */
   *advance(steps: readonly ReceivedStep[], changed: Set<string>): Generator<void, void> {
     const touched = new Map<string, Set<string>>()
     const tally = new Tally(this.#count, this.#octets)
@@ -202,7 +202,7 @@ export class PeerZone {
     this.#settle(tally)
   }
 
-  /** The zone has addresses and aliases, which nobody had to keep for that. */
+  /** Notes that the zone has addresses and aliases. Their records themselves are not kept. */
   noteOthers(): void {
     this.#hasOthers = true
   }
@@ -221,11 +221,11 @@ export class PeerZone {
   }
 }
 
-/** Counts what is told while edits are made that are not in force yet. */
+/** Counts records while edits are prepared that are not in effect yet. */
 class Tally {
   count: number
   octets: number
-  /** By how much the number of records changes that name a site. */
+  /** Change of the number of records per site. */
   readonly sites = new Map<string, number>()
 
   constructor(count: number, octets: number) {
@@ -257,9 +257,9 @@ class Tally {
   }
 }
 
-/** The host of `v2.<host>.kdrnt`, lower case, without a final dot; '' = another name. */
+/** Returns the host of `v2.<host>.kdrnt`, lower case, without a final dot; '' = another name. */
 function hostOf(owner: Uint8Array): string {
-  // Nearly all names are others: their text is not needed.
+  // Nearly all names are different and need no conversion to text.
   if (owner[0] !== 2 || owner[1] !== 0x76) return ''
   const name = printName(owner)
   if (!name.startsWith(PREFIX) || !name.endsWith(SUFFIX)) return ''

@@ -18,34 +18,35 @@ import { bareHost, type PeerStatus } from './peer-status.ts'
 import { PeerZone } from './peer-zone.ts'
 import { Refusals } from './refusals.ts'
 
-/** How often a peer is asked for its SOA, and how rarely one that does not answer. */
+/** Interval of SOA queries to a peer, and the longest interval while it does not answer. */
 const POLL_MS = 1000
 const POLL_MS_MAX = 15_000
-/** Part of a pause that is drawn, so that sites do not fall into step. */
+/** Random part of an interval, so that sites do not synchronise. */
 const JITTER = 0.2
-/** Least time between two looks, however many NOTIFYs come. */
+/** Minimum time between two polls, however many NOTIFYs arrive. */
 export const NOTIFY_GAP_MS = 100
-/** Until a peer that refused a transfer is asked for one again, and one that could not be reached for it. */
+/** Time until the next transfer attempt after a refusal, and after a failed connection. */
 export const TRANSFER_RETRY_MS = 3 * 60_000
 const UNREACHED_RETRY_MS = 15_000
-/** Longest rest after a transfer: as long as that took, so that a peer gets half of our time at most. */
+/** Maximum pause after a transfer. It lasts as long as the transfer: a peer uses half of our time at most. */
 const REST_MS_MAX = 15_000
-/** Between two lines about hosts that can't be asked for. */
+/** Minimum time between two log lines about hosts that can't be queried. */
 const HOST_FAULT_MS = 10_000
 
-/** What it is told by: hosts without their `*.`. */
+/** Receives the changed hosts, without their `*.`. */
 type Listener = (hosts: ReadonlySet<string>) => void
 
 /**
- * Keeps up with what one peer tells. Its zone kdrnt is asked for its SOA every second, at once on a NOTIFY,
- * and transferred when that is new (v2); a peer that refuses transfers, or tells nothing whole, is asked for
- * each host that is wanted (v1), unless there is a key: then it must let us have the zone.
+ * Follows one peer. It queries the SOA of the peer's zone kdrnt every second, and at once on a
+ * NOTIFY. If the serial is new, it transfers the zone (v2). If the peer refuses transfers or
+ * exports no whole endpoints, it queries each wanted host instead (v1). With a key, v1 is not used:
+ * the peer must allow the transfer.
  *
  *     SOA ─▶ same serial: confirmed
  *         ─▶ new ─▶ IXFR or AXFR ─▶ v2
- *                       └▶ refused, or nothing is told whole ─▶ v1, and again in three minutes
+ *                       └▶ refused, or no whole endpoints ─▶ v1, and again in three minutes
  *
- * What a peer told stays until it says otherwise, however long it is silent: who merges lets it expire.
+ * The data of a silent peer is kept until the peer reports something else. The merge expires it.
  */
 export class PeerFollower {
   readonly #options: PeerFollowerOptions
@@ -64,23 +65,23 @@ export class PeerFollower {
   #again = false
   #generation: Generation | '' = ''
   #serial: number | undefined
-  /** Of what was recalled, while nothing newer is known. */
+  /** Serial of cached data, while there is no newer one. */
   #recalledSerial: number | undefined
-  /** It answered since we began to ask. */
+  /** The peer has answered since this process started to query it. */
   #hasAnswered = false
-  /** Of the version that #zone is of; undefined = all of it is to be asked for. */
+  /** SOA of the version in #zone; undefined = the next transfer is a full one. */
   #soa: ResourceRecord | undefined
   #lastSeenMs = Number.NEGATIVE_INFINITY
   #lastSeenTimeMs = 0
-  /** When what #zone holds was last confirmed. */
+  /** When the content of #zone was last confirmed. */
   #zoneSeenMs = Number.NEGATIVE_INFINITY
   #lastPollMs = Number.NEGATIVE_INFINITY
   #transferMs = Number.NEGATIVE_INFINITY
-  /** No look before: the last transfer took long. */
+  /** No poll before this time, because the last transfer took long. */
   #restUntilMs = Number.NEGATIVE_INFINITY
   #hostFaultMs = Number.NEGATIVE_INFINITY
   #error = ''
-  /** Of questions for hosts, while its SOA is to be had. */
+  /** Error of host queries while SOA queries succeed. */
   #hostError = ''
   #failures = 0
   #failuresInRow = 0
@@ -123,7 +124,7 @@ export class PeerFollower {
     }
   }
 
-  /** As in `status`, which costs more: it counts. */
+  /** As in `status`, which costs more because it counts. */
   get generation(): Generation | '' {
     return this.#generation
   }
@@ -145,7 +146,7 @@ export class PeerFollower {
     return this.#hasAnswered && this.#error === '' && this.#hostError === ''
   }
 
-  /** Whom it follows. */
+  /** Identity of the followed peer. */
   get identity(): string {
     return identityOf({ address: this.#address, keyName: this.#keyName })
   }
@@ -158,23 +159,23 @@ export class PeerFollower {
     return this.#options.key?.nameText ?? ''
   }
 
-  /** True if what `sharesOf` says of the host is what the peer says; before, that is nothing as well. */
+  /** True if the peer answered for the host. Before that, an empty `siteStatesOf` means nothing. */
   hasAnsweredFor(rootHost: string): boolean {
     if (this.#generation === 'v1') return this.#hosts.isKnown(rootHost)
     return this.#generation === 'v2'
   }
 
-  /** Resolves once it was asked for the first time, whatever came of it. */
+  /** Resolves after the first query, whatever its result was. */
   answered(): Promise<void> {
     return this.#answered
   }
 
-  /** Resolves once the look that is under way is over. */
+  /** Resolves when the current poll ends. */
   async settled(): Promise<void> {
     await this.#work
   }
 
-  /** Takes up what another process, or another follower, was told. To be called before `start`. */
+  /** Loads data from another process or follower. Call it before `start`. */
   recall({ generation, seenMs, zoneSeenMs, serial, ownSite, zone, hosts }: CachedPeer): void {
     this.#generation = generation
     this.#recalledSerial = serial
@@ -186,8 +187,8 @@ export class PeerFollower {
   }
 
   /**
-   * What it was told, for `recall`; undefined = nothing. Of hosts that nobody asked for only what was told
-   * since `sinceMs`, monotonic.
+   * Returns the peer's data for `recall`; undefined = none. Hosts without users are included only
+   * if they were seen since `sinceMs`, monotonic milliseconds.
    */
   keep(sinceMs: number): CachedPeer | undefined {
     if (this.#generation === '') return undefined
@@ -216,7 +217,7 @@ export class PeerFollower {
     this.#listeners.clear()
   }
 
-  /** The peer says that it has something new. */
+  /** Handles a NOTIFY from the peer. */
   notify(): void {
     if (this.#isBusy) {
       this.#again = true
@@ -227,12 +228,12 @@ export class PeerFollower {
     this.#schedule(Math.max(0, dueMs - nowMs))
   }
 
-  /** True if it is at that address. */
+  /** True if the peer has that address. */
   isAt(host: string): boolean {
     return this.#servers.has(host)
   }
 
-  /** The host is one that a peer of generation v1 is to be asked for. As in a PeerEndpoint. */
+  /** Adds a user of the host, so that a v1 peer is queried for it. `rootHost`: as in a PeerEndpoint. */
   want(rootHost: string): void {
     this.#hosts.want(rootHost)
   }
@@ -241,20 +242,20 @@ export class PeerFollower {
     this.#hosts.forget(rootHost)
   }
 
-  /** Calls back with the hosts that it says something else of; returns the function that ends that. */
+  /** Calls the listener with the hosts whose data changed. Returns the unsubscribe function. */
   subscribe(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** All hosts that it tells of, without their `*.`. */
+  /** Returns all hosts that the peer reports, without their `*.`. */
   hosts(): ReadonlySet<string> {
     const hosts = new Set(this.#zone.hosts())
     for (const host of this.#hosts.hosts()) hosts.add(bareHost(host))
     return hosts
   }
 
-  /** What it says of the host, and of its wildcard. `host`: without `*.`. */
+  /** Returns what the peer reports for the host and its wildcard. `host`: without `*.`. */
   siteStatesOf(host: string): readonly SiteState[] {
     if (this.#generation !== 'v1') return this.#readZone(host)
     const hosts = [host, `*.${host}`]
@@ -265,7 +266,7 @@ export class PeerFollower {
     return asked.flatMap((siteStates) => siteStates ?? [])
   }
 
-  /** Why some of what it says of the host, and of its wildcard, is refused; its text is quoted. */
+  /** Returns why data for the host and its wildcard is refused; quotes the peer's text. */
   problemsOf(host: string): readonly string[] {
     return [...this.#refusals.of(host), ...this.#refusals.of(`*.${host}`)]
   }
@@ -357,7 +358,7 @@ export class PeerFollower {
     const isWhole = !this.#zone.isOld || this.#isKeyed
     this.#transferMs = clock.monotonic() + TRANSFER_RETRY_MS
     if (isWhole && this.#generation === 'v1') {
-      // What it told host by host it tells here as well, or no longer.
+      // The zone replaces what the peer answered host by host.
       for (const host of this.#hosts.hosts()) changed.add(bareHost(host))
       this.#hosts.clear()
       this.#refusals.clear()
@@ -378,7 +379,7 @@ export class PeerFollower {
 
   async #fetch(server: HostPort, serial: number, changed: Set<string>): Promise<void> {
     const { key, clock, timers, sourceFor } = this.#options
-    // A serial that is behind is that of a peer that began anew: differences lead nowhere.
+    // A lower serial means that the peer started anew, so it has no differences from our version.
     const isBehind = this.#serial !== undefined && !isSerialAfter(serial, this.#serial)
     const soa = isBehind ? undefined : this.#soa
     let hasOthers = false

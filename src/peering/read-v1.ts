@@ -17,7 +17,7 @@ import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import { cutProblems } from './read-v2.ts'
 import { sortUnique, toPeerEndpoint } from './to-peer-endpoint.ts'
 
-/** A record as a peer answered it: names as uncompressed wire form, in any case. */
+/** A record from a peer's answer: names as uncompressed wire form, in any case. */
 export interface PeerRecord {
   readonly owner: Uint8Array
   readonly type: number
@@ -25,9 +25,11 @@ export interface PeerRecord {
   readonly rdata: Uint8Array
 }
 
-/** All that a v1 peer answered when it was asked for one host. */
+/** All answers of a v1 peer for one host. */
 export interface OldAnswers {
-  /** Answers to A and AAAA of `<host>.kdrnt`, and of names that they led to: A, AAAA and CNAME. */
+  /**
+   * Answers to A and AAAA of `<host>.kdrnt`, and of the names that they lead to: A, AAAA and CNAME.
+   */
   readonly records: readonly PeerRecord[]
   /** TXT rdata of `w.` and `g.`, of all `metadataNames`. */
   readonly weights: readonly Uint8Array[]
@@ -36,7 +38,7 @@ export interface OldAnswers {
 
 export interface V1SiteState {
   readonly siteState: SiteState
-  /** What was refused, and why; text of the peer in them is quoted. At most ten, and how many more. */
+  /** What was refused, and why; quotes the peer's text. At most ten lines, and how many more. */
   readonly problems: readonly string[]
 }
 
@@ -50,13 +52,14 @@ const NO_STEERING: SteeringText = {
 }
 
 /**
- * The endpoints of one host as a v1 peer tells them. Addresses of one name are one endpoint, each
- * CNAME is one of its own. A weight belongs to every endpoint of its name; a geo code to the CNAMEs
- * that lead to a name whose first label is the code in lower case, or else begins with it. Set
- * identifiers are lost on the way: they are `default`, the code, or, with a weight, the target.
+ * Returns the endpoints of one host as a v1 peer reports them. The addresses of one name are one
+ * endpoint; each CNAME is one endpoint. A weight belongs to every endpoint of its name. A geo code
+ * belongs to the CNAMEs that lead to a name whose first label is the code in lower case, or else
+ * begins with it. v1 does not transfer set identifiers. They become `default`, the code, or, with a
+ * weight, the target.
  *
- * `peer`: who is the site, by address. `rootHost`: of our record, with its `*.`; what is not at or
- * below it is refused, and no error.
+ * `peer`: address of the peer, used as the site. `rootHost`: of our record, with its `*.`. Records
+ * that are not at or below it are refused; the call still succeeds.
  */
 export function readOldAnswers(
   answers: OldAnswers,
@@ -83,7 +86,7 @@ export function readOldAnswers(
   }
 }
 
-/** What was answered, without `.kdrnt`: addresses by name and type, CNAMEs one by one. */
+/** Groups the answers, without `.kdrnt`: addresses by name and type, CNAMEs one by one. */
 function gather(records: readonly PeerRecord[]): Found[] {
   const found = new Map<string, Found>()
   for (const { owner, type, ttlSeconds: recordTTL, rdata } of records) {
@@ -102,7 +105,7 @@ function gather(records: readonly PeerRecord[]): Found[] {
   return [...found.values()]
 }
 
-/** In lower case, without the `.kdrnt` that it had on the way. */
+/** Prints a name in lower case without its `.kdrnt`. */
 function printLocal(name: Uint8Array): string {
   const lower = lowerName(name)
   if (!isSubdomain(lower, KDRNT_ZONE)) return printHost(lower)
@@ -122,7 +125,10 @@ function steer({ dnsName, recordType, targets }: Found, metadata: OldMetadata): 
   return { setIdentifier, weight, geoCodes: [code], isDefault }
 }
 
-/** The code that the target's first label is; else the longest that the target begins with. */
+/**
+ * Returns the code that equals the target's first label; else the longest code that the target
+ * begins with.
+ */
 function findGeo(target: string, geos: readonly OldGeo[]): OldGeo | undefined {
   const label = target.slice(0, `${target}.`.indexOf('.'))
   let best: OldGeo | undefined

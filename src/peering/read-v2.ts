@@ -2,39 +2,43 @@ import { ENDPOINTS_MAX } from '../record/dns-record.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import { scanPeerEndpoint } from './v2-codec.ts'
 
-/** Most endpoints that one peer may tell, over all hosts: whoever reads its zone counts. */
+/** Maximum of endpoints from one peer, over all hosts. The reader of the zone enforces it. */
 export const PEER_ENDPOINTS_MAX = 500_000
-/** Octets of what a peer tells of one host: a thousand endpoints have a fifth of that. */
+/** Octets of one peer's data for one host: about five times the size of a thousand endpoints. */
 export const HOST_OCTETS_MAX = 1024 * 1024
-/** Sites that one peer may speak for at one host: its own, and then some. */
+/** Maximum of sites that one peer may report for one host: its own, and some more. */
 const SITES_MAX = 16
-/** Problems of one host that are told one by one. */
+/** Maximum of problems of one host that are listed one by one. */
 const PROBLEMS_MAX = 10
 
 export interface V2Host {
-  /** One per site and root host: `x` and `*.x` are told at one name. In order of both. */
+  /** One state per site and root host: `x` and `*.x` are exported at one name. In order of both. */
   readonly siteStates: readonly SiteState[]
-  /** What was refused, and why; text of the peer in them is quoted. At most ten, and how many more. */
+  /** What was refused, and why; quotes the peer's text. At most ten lines, and how many more. */
   readonly problems: readonly string[]
 }
 
-/** Where, when and by whom endpoints were told. */
+/** The place, time and exporter of some endpoints. */
 export interface V2HostContext {
   /** The name behind `v2.`, without `.kdrnt` and final dot, lower case. */
   readonly host: string
   readonly seenMs: number
   /** Address of the peer. */
   readonly exporter: string
-  /** The site that the peer is a nameserver of; undefined = the one that it tells of here, if it is one. */
+  /**
+   * The site that the peer is a nameserver of; undefined = the site that it reports here, if it
+   * reports exactly one.
+   */
   readonly ownSite?: string | undefined
-  /** How many endpoints the peer may still tell. */
+  /** How many more endpoints the peer may report. */
   readonly room?: number
 }
 
 /**
- * What a peer tells whole of one host: the TXT rdata of `v2.<host>.kdrnt`. A bad endpoint is refused
- * alone. Beyond 1000 endpoints, or `room`, or a mebibyte, or sixteen sites, the rest is refused: which that is does
- * not depend on the order in which they came.
+ * Reads the whole endpoints that a peer exports for one host: the TXT rdata of `v2.<host>.kdrnt`.
+ * An invalid endpoint is refused alone. The limits are 1000 endpoints, `room`, one mebibyte and
+ * sixteen sites. Above a limit, the rest is refused; which part that is does not depend on the
+ * order of the records.
  */
 export function readV2Host(records: readonly Uint8Array[], place: V2HostContext): V2Host {
   const { host, room = PEER_ENDPOINTS_MAX } = place
@@ -58,7 +62,7 @@ export function readV2Host(records: readonly Uint8Array[], place: V2HostContext)
   return { siteStates: collect(endpoints, sites, place), problems: cutProblems(problems, host) }
 }
 
-/** In order of octets, as many as there may be. */
+/** Returns the first records, sorted by octets, up to the limit. */
 function takeInOrder(records: readonly Uint8Array[], limit: number): readonly Uint8Array[] {
   const ordered = [...records].sort(Buffer.compare).slice(0, limit)
   let octets = 0
@@ -100,7 +104,7 @@ function collect(
   })
 }
 
-/** The first ten, and how many more there are. */
+/** Returns the first ten problems, and how many more exist. */
 export function cutProblems(problems: readonly string[], host: string): readonly string[] {
   const more = problems.length - PROBLEMS_MAX
   if (more <= 0) return problems

@@ -1,9 +1,12 @@
 import type { StoredRecord } from '../record/source.ts'
 
-/** Records up to which a list is searched. Nearly every host has one record, and a map takes three times the memory. */
+/**
+ * Maximum size of a set that is stored as a list. Nearly every host has one record, and a map takes
+ * three times the memory.
+ */
 const FEW_MAX = 16
 
-/** Records, each with a key of its own. */
+/** A set of records with unique keys. */
 export class RecordSet implements Iterable<StoredRecord> {
   static readonly EMPTY: RecordSet = new RecordSet()
 
@@ -30,7 +33,7 @@ export class RecordSet implements Iterable<StoredRecord> {
       : this.#many.get(key)
   }
 
-  /** Replaces the record of the same key. */
+  /** Replaces the record with the same key. */
   add(record: StoredRecord): void {
     if (this.#many !== undefined) {
       this.#many.set(record.key, record)

@@ -1,17 +1,17 @@
 import type { Clock } from '../base/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
 
-/** Hosts of one peer whose refused endpoints are remembered. */
+/** Maximum of hosts of one peer whose refused endpoints are stored. */
 const HOSTS_MAX = 2000
-/** Different lines that are told once. */
+/** Maximum of different lines that are stored so as to log each only once. */
 const TEXTS_MAX = 2000
-/** Lines that are logged within WINDOW_MS, for one peer. */
+/** Maximum of lines per peer that are logged within WINDOW_MS. */
 export const LINES_MAX = 10
 export const WINDOW_MS = 60_000
 
 /**
- * What one peer tells and is refused, by host. Each line is logged once, some of them within a minute and how many more
- * there were: a peer can fill neither the log nor the memory with them.
+ * The refused data of one peer, by host. Each line is logged once. If a minute has too many lines,
+ * some are logged with a count of the others. So a peer can fill neither the log nor the memory.
  */
 export class Refusals {
   readonly #parts: { readonly peer: string; readonly log: Logger; readonly clock: Clock }
@@ -22,12 +22,14 @@ export class Refusals {
   #lines = 0
   #unlogged = 0
 
-  /** `peer`: what it is called in the log. */
+  /** `peer`: its name in the log. */
   constructor(parts: { readonly peer: string; readonly log: Logger; readonly clock: Clock }) {
     this.#parts = parts
   }
 
-  /** Problems of all hosts, as last read; of very many hosts those of the first. */
+  /**
+   * Problems of all hosts, as last read. If there are very many hosts, only the first ones count.
+   */
   get count(): number {
     return this.#count
   }
@@ -36,7 +38,7 @@ export class Refusals {
     return this.#problems.get(host) ?? []
   }
 
-  /** The host was read, and these are its problems: text of the peer in them is quoted. */
+  /** Stores the problems of a host that was read; they quote the peer's text. */
   note(host: string, problems: readonly string[]): void {
     const known = this.#problems.get(host)
     if (known === undefined && problems.length === 0) return
@@ -56,7 +58,7 @@ export class Refusals {
 
   #report(text: string): void {
     if (this.#exported.has(text)) return
-    // A peer that has something new to be refused all the time is worth a line again now and then.
+    // A peer that constantly sends new invalid data may get a log line again at times.
     if (this.#exported.size >= TEXTS_MAX) this.#exported.clear()
     this.#exported.add(text)
     const { peer, log, clock } = this.#parts

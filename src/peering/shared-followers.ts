@@ -5,8 +5,9 @@ import type { PeerFollowerOptions } from './peer-options.ts'
 const followers = new RefCounted<PeerFollower>((follower) => follower.close())
 
 /**
- * Who follows the peer that goes by `key`, started: blocks of one process share it, and what it knows outlives
- * a reload. `prepare` gets one that is new before it asks. The returned function gives it back; the last one to do so ends it.
+ * Returns the started follower of the peer `key`. All blocks of the process share it, and its data
+ * outlives a reload. `prepare` is called with a new follower before its first query. The returned
+ * function releases it; the last release closes it.
  */
 export function acquireFollower(
   key: string,

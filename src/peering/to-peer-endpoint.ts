@@ -5,22 +5,22 @@ import { findDownTargets } from '../record/health.ts'
 import { printHost, printTarget } from '../record/print-endpoint.ts'
 import type { EndpointHealth, PeerEndpoint } from './peer-endpoint.ts'
 
-/** What a shared endpoint has beside what its DNSRecord says. */
+/** Properties of an exported endpoint that its DNSRecord does not contain. */
 export type PeerEndpointFacts = Pick<PeerEndpoint, 'site' | 'rootHost' | 'health' | 'sinceSeconds'>
 
-/** What a site knows of one of its records when it tells it. */
+/** What a site knows of one of its records when it exports it. */
 export interface RecordFacts {
   readonly site: string
-  /** Addresses and host names that probes found down, and up; those in neither are unknown. */
+  /** Addresses and host names that probes found down, and up; all others are unknown. */
   readonly down: readonly string[]
   readonly up: readonly string[]
   readonly sinceSeconds: number
 }
 
 /**
- * The endpoints of one of our records as others are told of them. Of an endpoint with some targets
- * down the others are told; one with all of them down is told whole, as down. Up is what has all its
- * targets proven so.
+ * Returns the endpoints of one of our records as exported. If some targets of an endpoint are down,
+ * the others are exported. If all are down, the endpoint is exported with all of them, as down. It
+ * is up if probes found all its targets up.
  */
 export function toPeerEndpoints(
   record: Pick<DnsRecord, 'rootHost' | 'isWildcardHost' | 'endpoints'>,
@@ -40,7 +40,7 @@ export function toPeerEndpoints(
   })
 }
 
-/** A checked endpoint as text: targets and geo codes each once, in order. */
+/** Returns a validated endpoint as text: targets and geo codes each once, in order. */
 export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): PeerEndpoint {
   const { owner, type, ttlSeconds, setIdentifier, weight, codes, isDefault, rdata } = endpoint
   return {
@@ -59,7 +59,7 @@ export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): Pe
   }
 }
 
-/** Addresses that probes found down, as targets of endpoints have them; host names are left out. */
+/** Returns the addresses that probes found down, in the form of endpoint targets; leaves out host names. */
 export function downTargets(down: readonly string[]): string[] {
   return down.flatMap((text) => {
     const address = scanAddress(text)
@@ -68,14 +68,14 @@ export function downTargets(down: readonly string[]): string[] {
   })
 }
 
-/** Each once, in order of code units: the same on every machine. */
+/** Returns each text once, in order of code units: the same on every machine. */
 export function sortUnique(texts: readonly string[]): string[] {
   return [...new Set(texts)].sort()
 }
 
 /**
- * `after` with the times of `before` where an endpoint did not change, and `nowSeconds` where it did:
- * so that what is told changes only with content and health.
+ * Returns `after` with the times of `before` for unchanged endpoints, and `nowSeconds` for changed
+ * ones. So exported data changes only with content and health.
  */
 export function carrySince(
   before: readonly PeerEndpoint[],
@@ -87,8 +87,8 @@ export function carrySince(
 }
 
 /**
- * `after`, and where an endpoint did not change the later of both times: a site that was started anew may know no better
- * than the creation of its record.
+ * Returns `after`; an unchanged endpoint gets the later one of both times. After a restart, a site
+ * may know only the creation time of its record.
  */
 export function keepLaterSince(
   before: readonly PeerEndpoint[],

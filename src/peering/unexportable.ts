@@ -11,13 +11,13 @@ import type { Logger } from '../telemetry/log.ts'
 import { toPeerEndpoints } from './to-peer-endpoint.ts'
 import { composePeerEndpoint } from './v2-codec.ts'
 
-/** Octets that a name and a packed record may have, and be told for certain, in any notation. */
+/** Sizes of a name and of a packed record that are always exportable, in any notation. */
 const HOST_OCTETS_SURE = 240
 const PACKED_OCTETS_SURE = 8000
 
 export interface UnexportableRecordsParts {
   readonly source: RecordSource
-  /** Which of its records are told. */
+  /** Selects the records to export. */
   readonly allows: (record: StoredRecord) => boolean
   readonly site: string
   readonly log: Logger
@@ -25,8 +25,9 @@ export interface UnexportableRecordsParts {
 }
 
 /**
- * Says of which of our records other sites are not told, or not of all endpoints: each once, until it is told or gone, and
- * of not too many at a time. What is served here lacks nothing, so that nobody would notice.
+ * Logs which of our records are not exported, or not with all endpoints. Each record is logged once
+ * until it is exportable or removed, and not too many at a time. The log is the only sign: this
+ * server itself serves these records completely.
  */
 export class UnexportableRecords {
   readonly #parts: UnexportableRecordsParts
@@ -71,12 +72,12 @@ export class UnexportableRecords {
   }
 }
 
-/** What of the record can't be told to other sites; '' = all of it can. */
+/** Returns what of the record can't be exported; '' = all of it can. */
 function findUnexportable({ packed, down, up = [] }: StoredRecord, site: string): string {
   const { rootHostKey } = unpackPlace(packed)
   if (rootHostKey.length <= HOST_OCTETS_SURE && packed.length <= PACKED_OCTETS_SURE) return ''
   const content = unpackRecord(packed)
-  // What an operator has put together, or put into that form, is not ours to tell.
+  // Records that an operator assembled, or wrote in the form of zone kdrnt, are not exported by us.
   if (content.isAggregate || content.zoneLabel === KDRNT) return ''
   if (!isExportable(content.rootHost)) {
     const host = printHost(content.rootHost)

@@ -9,14 +9,14 @@ import { isSite } from './site-name.ts'
 import { toPeerEndpoint } from './to-peer-endpoint.ts'
 
 /**
- * The v2 form of a shared endpoint: TXT rdata of strings `key=value`.
+ * The v2 form of an exported endpoint: TXT rdata of strings `key=value`.
  *
  *     v=2 site=… host=… name=… type=A ttl=60 set=… weight=120 geo=GEO-EU,DE default=true
  *     health=up since=1790000000 target=… target=…
  *
- * `v` comes first. A string that begins with `+` goes on with the value before it, so that values of
- * any length fit; no character is cut in two. What has nothing to say is left out. Readers pass over
- * keys they don't know: a later version may add some; one that changes their meaning changes `v`.
+ * `v` comes first. A string that begins with `+` continues the value before it, so that values of
+ * any length fit. No character is split. Empty values are left out. Readers ignore unknown keys, so
+ * that a later version may add some. A version that changes the meaning of a key changes `v`.
  */
 const VERSION = '2'
 
@@ -24,13 +24,13 @@ const SITE_KEY = 'site='
 const KEY = /^([a-z][a-z0-9-]{0,15})=/
 const STRING_OCTETS_MAX = 255
 const CONTINUED = '+'
-/** Longest value: a target of a DNSRecord, or a list of geo codes, each character of four octets. */
+/** Longest value: a target of a DNSRecord, or a list of geo codes, with up to four octets per character. */
 const VALUE_CHARACTERS_MAX = 8192
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The site that a record names, without a look at the rest of it; '' = none. `rdata`: of TXT, well-formed, a
- * character an octet.
+ * Returns the site that a record names, without reading the rest of it; '' = none. `rdata`: of TXT,
+ * well-formed, one character per octet.
  */
 export function siteOf(rdata: string): string {
   for (let at = 0; at < rdata.length; at += rdata.charCodeAt(at) + 1) {
@@ -41,7 +41,9 @@ export function siteOf(rdata: string): string {
   return ''
 }
 
-/** TXT rdata that tells the endpoint whole; undefined if a record can't hold it (64 KiB). */
+/**
+ * Returns TXT rdata with the whole endpoint; undefined if it does not fit into a record (64 KiB).
+ */
 export function composePeerEndpoint(endpoint: PeerEndpoint): Uint8Array | undefined {
   const { weight } = endpoint
   const fields: [string, string][] = [
@@ -63,13 +65,13 @@ export function composePeerEndpoint(endpoint: PeerEndpoint): Uint8Array | undefi
   return typeof rdata === 'string' ? undefined : rdata
 }
 
-/** Strings of at most 255 octets, cut between characters. */
+/** Splits text into strings of at most 255 octets, between characters. */
 function splitValue(text: string): Uint8Array[] {
   const strings: Uint8Array[] = []
   let rest = Buffer.from(text, 'utf8')
   while (rest.length > STRING_OCTETS_MAX) {
     let end = STRING_OCTETS_MAX
-    // Octets 10xxxxxx are inside of a character (RFC 3629 section 3).
+    // Octets 10xxxxxx continue a character (RFC 3629 section 3).
     while ((rest[end]! & 0xc0) === 0x80) end--
     strings.push(rest.subarray(0, end))
     rest = Buffer.concat([Buffer.from(CONTINUED), rest.subarray(end)])
@@ -78,9 +80,9 @@ function splitValue(text: string): Uint8Array[] {
 }
 
 /**
- * Reads what another site tells: checked as an endpoint of a DNSRecord with that root host would be, so
- * it is at or below it, and brought into the form that `toPeerEndpoint` makes. A string says why not;
- * text of the other site in it is quoted.
+ * Reads an endpoint from another site. It is validated like an endpoint of a DNSRecord with that
+ * root host, so it is at or below that host. The result has the form that `toPeerEndpoint` makes.
+ * Returns a string that says what is wrong if it is invalid; quotes the other site's text.
  */
 export function scanPeerEndpoint(rdata: Uint8Array): PeerEndpoint | string {
   const fields = scanFields(rdata)
@@ -114,7 +116,7 @@ export function scanPeerEndpoint(rdata: Uint8Array): PeerEndpoint | string {
 }
 
 interface Fields {
-  /** Of all keys but `target`. */
+  /** Values of all keys except `target`. */
   readonly values: ReadonlyMap<string, string>
   readonly targets: readonly string[]
 }
@@ -141,7 +143,7 @@ function scanFields(rdata: Uint8Array): Fields | string {
   return { values, targets }
 }
 
-/** The texts of a TXT record, continued ones put together; undefined for one that can't be taken. */
+/** Yields the texts of a TXT record with continued strings joined; undefined for an invalid one. */
 function* joinStrings(rdata: Uint8Array): Generator<string | undefined> {
   let parts: Uint8Array[] = []
   for (let at = 0; at < rdata.length; at += rdata[at]! + 1) {
@@ -170,7 +172,7 @@ function scanNumber(text: string): number | undefined {
   return /^\d{1,12}$/.test(text) ? Number(text) : undefined
 }
 
-/** A word of a later version is as good as none. */
+/** An unknown value, as from a later version, counts as `unknown`. */
 function scanHealth(text: string): EndpointHealth {
   return text === 'up' || text === 'down' ? text : 'unknown'
 }

@@ -4,8 +4,9 @@ import { PeerCache, type PeerCacheOptions } from './peer-cache.ts'
 const memories = new RefCounted<PeerCache>((cache) => cache.close())
 
 /**
- * The memory in the file `options.path`, opened: one for all blocks that name it, and for both instances
- * of a reload. The returned function gives it back; the last one to do so closes it.
+ * Opens the peer cache in the file `options.path`. All blocks that name the file, and both
+ * instances during a reload, share one cache. The returned function releases it; the last release
+ * closes it.
  */
 export function acquirePeerCache(options: PeerCacheOptions): {
   readonly cache: PeerCache

@@ -1,29 +1,37 @@
 import type { Generation, SiteState } from '../peer-endpoint.ts'
 
-/** All that one peer told, as it goes from one process to the next, or from one follower to another. */
+/**
+ * Everything that one peer reported. It is handed from one process to the next, or from one
+ * follower to another.
+ */
 export interface CachedPeer {
   /** `host:port`, as configured. */
   readonly address: string
-  /** Of the key that all of it was signed with; '' = none. */
+  /** Name of the key that signed all of it; '' = none. */
   readonly keyName: string
   readonly generation: Generation
-  /** Monotonic: when it last confirmed anything, and what its zone told; -Infinity = never. */
+  /**
+   * Monotonic milliseconds: when the peer last confirmed anything, and when it last confirmed its
+   * zone; -Infinity = never.
+   */
   readonly seenMs: number
   readonly zoneSeenMs: number
-  /** Of its zone kdrnt; undefined = not known. */
+  /** Serial of its zone kdrnt; undefined = not known. */
   readonly serial: number | undefined
   /**
-   * The site that it is a nameserver of, as its zone told; '' = of none in particular; undefined = it is not known, since
-   * nobody wrote it down.
+   * The site that the peer is a nameserver of, from its zone; '' = no single site; undefined = not
+   * known, because the file does not say.
    */
   readonly ownSite: string | undefined
-  /** What its zone told whole: TXT rdata, a character an octet, by the name behind `v2.`. */
+  /** TXT rdata of its v2 zone, one character per octet, by the name behind `v2.`. */
   readonly zone: ReadonlyMap<string, ReadonlySet<string>>
-  /** What it answered for hosts that it was asked for, by root host. */
+  /** Its answers to queries for single hosts, by root host. */
   readonly hosts: Iterable<readonly [rootHost: string, shares: readonly SiteState[]]>
 }
 
-/** Who told it: what one told unsigned is not what it says under a key. */
+/**
+ * Returns the identity of a peer. Unsigned data of an address and data under a key are separate.
+ */
 export function identityOf({ address, keyName }: Pick<CachedPeer, 'address' | 'keyName'>): string {
   return keyName === '' ? address : `${address} ${keyName}`
 }

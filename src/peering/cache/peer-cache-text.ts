@@ -9,19 +9,22 @@ import { composePeerEndpoint, scanPeerEndpoint } from '../v2-codec.ts'
 import { type CachedPeer, identityOf } from './cached-peer.ts'
 
 const OCTETS_MAX = 256 * 1024 * 1024
-/** Beside what peers told: their own lines, and the seal. */
+/** Room for the lines of the file itself and its checksum, in addition to what peers reported. */
 const SPARE_OCTETS = 1024 * 1024
-/** A peer of generation v1 has no name that others could know it by; its endpoints get it back when they are read. */
+/**
+ * A peer of generation v1 has no site name that others could use; reading its endpoints restores
+ * the peer's address as the site.
+ */
 const NO_SITE = 'x'
 const NEVER = '-'
 const OWN = 'own'
 const RELAYED = 'relayed'
 
-/** What peers told, by `identityOf`. */
+/** Cached peers, by `identityOf`. */
 export type CachedPeers = ReadonlyMap<string, CachedPeer>
 
 /**
- * A file with what peers told the site of that name:
+ * A file with what peers reported to the site of that name:
  *
  *     site SITE
  *     peer ADDRESS KEY GENERATION SEEN ZONE_SEEN SERIAL
@@ -31,9 +34,10 @@ export type CachedPeers = ReadonlyMap<string, CachedPeer>
  *     host ROOT_HOST GENERATION SEEN own|relayed SITE
  *     told RDATA
  *
- * Of each peer what its zone told comes first, then what it answered for hosts, an item for each site. RDATA: of TXT, as
- * `composePeerEndpoint` makes it, base64. Times are milliseconds since the epoch. `-`: there is none. In files of before there is
- * no `own`, and a host line ends with SEEN: who is a nameserver of a site is guessed then, see `SiteState`.
+ * For each peer, its zone comes first, then its answers for hosts, one item per site. RDATA: of
+ * TXT, as `composePeerEndpoint` makes it, in base64. Times are milliseconds since the epoch. `-`
+ * stands for a missing value. Files of earlier versions have no `own`, and a host line ends with
+ * SEEN. For these, the reader guesses which peer is a nameserver of a site, see `SiteState`.
  */
 export function cachedPeers(site: string, clock: Clock): StateKind<CachedPeers> {
   return {
@@ -53,12 +57,12 @@ export function cachedPeers(site: string, clock: Clock): StateKind<CachedPeers> 
 export interface PrintPeerCacheParts {
   readonly site: string
   readonly clock: Clock
-  /** Told of a peer with more than there is room for, and how many of its endpoints are left out. */
+  /** Called for a peer whose data does not fit, with the number of endpoints that are left out. */
   readonly onCut: (address: string, endpoints: number) => void
   readonly octetsMax?: number
 }
 
-/** The lines of such a file. Every peer has the same part of the room. */
+/** Yields the lines of such a file. Each peer gets an equal part of the room. */
 export function* printPeerCache(
   peers: readonly CachedPeer[],
   parts: PrintPeerCacheParts,
@@ -106,7 +110,8 @@ function* printPeer(peer: CachedPeer, clock: Clock): Generator<Piece> {
 function printSiteState(rootHost: string, siteState: SiteState, clock: Clock): Piece {
   const { generation, endpoints, seenMs, isOwn } = siteState
   const isOld = generation === 'v1'
-  // That its own site has nothing counts beside what others tell of that, and of an old one nobody does.
+  // The state "this site has no endpoints" matters only from the site's own nameserver: it
+  // overrides other reports. For v1 peers no other peer reports the site.
   if (endpoints.length === 0 && (isOld || !isOwn)) return { text: '', endpoints: 0 }
   const whose = `${isOwn ? OWN : RELAYED} ${isOld ? NEVER : siteState.site}`
   let text = `host ${rootHost} ${generation} ${printSeen(seenMs, clock)} ${whose}\n`
@@ -133,12 +138,12 @@ interface SiteStateDraft extends SiteState {
   readonly endpoints: PeerEndpoint[]
 }
 
-/** What told lines are of. */
+/** The section that `told` lines belong to. */
 type Section = { readonly kind: 'zone'; readonly exported: Set<string> } | HostSection
 
 interface HostSection extends Pick<SiteState, 'rootHost' | 'generation' | 'seenMs'> {
   readonly kind: 'host'
-  /** undefined: the file is one of before. */
+  /** undefined: the file is from an earlier version. */
   readonly isOwn: boolean | undefined
 }
 
@@ -153,10 +158,10 @@ class PeerCacheReader {
   readonly #clock: Clock
   readonly #peers = new Map<string, CachedPeerDraft>()
   #peer: CachedPeerDraft | undefined
-  /** The peer's, by root host and site. */
+  /** States of the current peer, by root host and site. */
   readonly #siteStates = new Map<string, SiteStateDraft>()
   #section: Section | undefined
-  /** Of the peer. */
+  /** Endpoints of the current peer. */
   #count = 0
 
   constructor(site: string, clock: Clock) {
@@ -174,7 +179,7 @@ class PeerCacheReader {
   }
 
   #take(line: string): boolean {
-    // Nearly all lines are that.
+    // Nearly all lines are of this kind.
     if (line.startsWith('told ')) return this.#acceptExported(line)
     if (line.startsWith('zone ')) return this.#takeZone(ZONE.exec(line)?.[1])
     if (line.startsWith('host ')) return this.#takeHost(HOST.exec(line))
@@ -227,7 +232,7 @@ class PeerCacheReader {
     const about = { rootHost, generation: generation as Generation, seenMs, isOwn }
     const section: HostSection = { kind: 'host', ...about }
     this.#section = section
-    // Also of a site that has nothing there.
+    // Also creates the state of a site that has no endpoints there.
     if (isSite(site) && generation === 'v2') this.#siteStateOf(site, section)
     return true
   }
@@ -236,7 +241,8 @@ class PeerCacheReader {
     const text = TOLD.exec(line)?.[1]
     const section = this.#section
     if (text === undefined || section === undefined) return false
-    // A peer may tell that much in each of two ways, and what is refused of one must not cost the others theirs.
+    // A peer can report this many endpoints in its zone and again in host answers. Skip the excess
+    // instead of rejecting the file, so that other peers keep their data.
     if (++this.#count > PEER_ENDPOINTS_MAX) return true
     const rdata = Buffer.from(text, 'base64')
     if (section.kind === 'zone') {
@@ -244,14 +250,14 @@ class PeerCacheReader {
       return true
     }
     const endpoint = scanPeerEndpoint(rdata)
-    // Another version may have had other rules.
+    // A different version may have written the file under other rules.
     if (typeof endpoint === 'string' || endpoint.rootHost !== section.rootHost) return true
     const site = section.generation === 'v1' ? this.#peer!.address : endpoint.site
     this.#siteStateOf(site, section).endpoints.push({ ...endpoint, site })
     return true
   }
 
-  /** The peer's share of a site and host. */
+  /** Returns the peer's state of a site and host; creates it if needed. */
   #siteStateOf(site: string, { rootHost, generation, seenMs, isOwn }: HostSection): SiteStateDraft {
     const id = `${rootHost} ${site}`
     const known = this.#siteStates.get(id)
@@ -260,7 +266,7 @@ class PeerCacheReader {
     const siteStates = hosts.get(rootHost) ?? []
     hosts.set(rootHost, siteStates)
     const [first] = siteStates
-    // Who tells of several sites is a nameserver of none of them: see `SiteState`.
+    // A peer that reports several sites is a nameserver of none of them: see `SiteState`.
     if (isOwn === undefined && first !== undefined) first.isOwn = false
     const from = { site, exporter: exporter, isOwn: isOwn ?? siteStates.length === 0 }
     const siteState: SiteStateDraft = { ...from, rootHost, endpoints: [], seenMs, generation }

@@ -6,53 +6,60 @@ import type { PeerFollower } from '../peer.ts'
 import type { CachedPeer } from './cached-peer.ts'
 import { type CachedPeers, cachedPeers, printPeerCache } from './peer-cache-text.ts'
 
-/** How often to look whether a peer fell silent, and whether what is on the disk is too old. */
+/** Interval of the checks whether a peer fell silent, and whether the file is too old. */
 const LOOK_MS = 5000
-/** What is on the disk is older than what is known by up to that part of the time after which it expires. */
+/** The file may lag behind by at most 1/LAG_PART of the expiry time, and at most LAG_MS_MAX. */
 const LAG_PART = 24
 const LAG_MS_MAX = 3_600_000
 
 export interface PeerCacheOptions {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
-  /** Ours: what peers told another one is not for us. */
+  /** Our own site. What peers reported to another site is not loaded. */
   readonly site: string
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
 }
 
-/** How the file fares. */
+/** State of the file. */
 export interface PeerCacheStatus {
   readonly path: string
-  /** Age of what is in the file; undefined = this process has not written it yet. */
+  /** Age of the file's content; undefined = this process has not written it yet. */
   readonly ageMs: number | undefined
-  /** Of the file; 0 = not known. */
+  /** Size of the file; 0 = not known. */
   readonly octets: number
-  /** Why it can't be written; '' = it can. */
+  /** Why the file can't be written; '' = it can. */
   readonly fault: string
 }
 
-/** A peer of which something is known. */
+/** A peer that the cache has data of. */
 interface Known {
   readonly identity: string
   readonly exported: () => CachedPeer | undefined
-  /** Who follows it now, for how many; undefined = nobody: what it told is kept until it would have expired. */
+  /**
+   * The follower of the peer, and its number of users. undefined = no follower: the data is kept
+   * until it expires.
+   */
   follower: PeerFollower | undefined
   users: number
   isUp: boolean
 }
 
 /**
- * Keeps what peers told in a file, so that a process which is started while a peer is dead goes on from there. It is
- * written soon after a change, when a peer falls silent, and now and then, so that it says when a peer was heard last.
+ * Keeps what peers reported in a file, so that a process that starts while a peer is down can serve
+ * that data. The cache writes the file soon after a change and when a peer falls silent. It also
+ * writes at intervals, so that the file records when each peer was last heard.
  */
 export class PeerCache {
   readonly #options: PeerCacheOptions
   readonly #file: StateFile<CachedPeers>
   /** By `identityOf`. */
   readonly #known = new Map<string, Known>()
-  /** All that is followed. Of one peer there may be several followers: for other sockets, or a key of the same name. */
+  /**
+   * All followed peers. One peer may have several followers: for other sockets, or for another key
+   * of the same name.
+   */
   readonly #followed = new Set<Known>()
   readonly #cut = new Set<string>()
   readonly #stopLooking: () => void
@@ -81,19 +88,22 @@ export class PeerCache {
     return { path: this.#options.path, ageMs, octets, fault }
   }
 
-  /** What is to be known of it, for the ready page; '' = nothing. */
+  /** Returns what the ready page shows about the cache; '' = nothing. */
   note(): string {
     const { fault } = this.#file
     return fault === '' ? '' : `what peers told is not kept in ${this.#options.path}: ${fault}`
   }
 
-  /** Gives a follower that is new what is known of its peer. */
+  /** Gives a new follower the cached data of its peer. */
   recall(follower: PeerFollower): void {
     const cached = this.#known.get(follower.identity)?.exported()
     if (cached !== undefined) follower.recall(cached)
   }
 
-  /** Keeps what the follower's peer tells, until the returned function is called. `expiryMs`: how long that holds. */
+  /**
+   * Caches what the follower's peer reports until the returned function is called. `expiryMs`: how
+   * long that data is valid.
+   */
   keep(follower: PeerFollower, expiryMs: number): () => void {
     this.#expiryMs = Math.max(this.#expiryMs, expiryMs)
     this.#lagMs = Math.min(this.#lagMs, expiryMs / LAG_PART)
@@ -113,7 +123,9 @@ export class PeerCache {
     }
   }
 
-  /** What it told is kept, unless somebody else follows the same peer, and knows better. */
+  /**
+   * Keeps the last data of a stopped follower, unless another follower of the same peer is running.
+   */
   #leave(entry: Known): void {
     const { identity } = entry
     entry.follower = undefined
@@ -123,7 +135,7 @@ export class PeerCache {
     if (other !== undefined) this.#known.set(identity, other)
   }
 
-  /** Leaves the file as of now. */
+  /** Writes the current state to the file and closes it. */
   close(): void {
     this.#stopLooking()
     if (this.#cachedPeers().length > 0) this.#file.noteChange()
@@ -169,7 +181,7 @@ export class PeerCache {
     return cached
   }
 
-  /** True where nobody would take it into account if it were asked for again. */
+  /** True for data that has expired, so that no follower would use it. */
   #isOver(peer: CachedPeer | undefined): boolean {
     return peer === undefined || (this.#expiryMs > 0 && peer.seenMs < this.#sinceMs)
   }

@@ -4,10 +4,10 @@ import { groupBy, type Part, setKey } from './part.ts'
 const CNAME = 'CNAME'
 
 /**
- * All parts that are not expired, and of the expired ones those without which a name that clients get to
- * would lose all it has of a type: silence alone empties nothing. Clients get to the host itself, to
- * every name that no CNAME leads to, and to what the CNAMEs that are kept lead to; so the branch of
- * a silent site goes as a whole once there is another one beside it.
+ * Returns all parts that are not expired, and some expired ones. An expired part is kept if a name
+ * that clients reach would otherwise lose all records of a type: silence alone empties no RRset.
+ * Clients reach the host itself, each name that no CNAME leads to, and the targets of CNAMEs that
+ * are kept. So the whole branch of a silent site is removed once the branch of another site exists.
  *
  * `hosts`: root hosts without `*.`.
  */
@@ -37,14 +37,15 @@ function targetNames({ recordType, targets }: PeerEndpoint): readonly string[] {
   return recordType === CNAME ? targets : []
 }
 
-/** Of the parts of one name: the expired ones of types that have no others. */
+/** Returns the expired parts of one name whose types have no live part. */
 function heldAt(parts: readonly Part[]): Part[] {
   const live = parts.filter((part) => !part.isExpired)
   const liveSets = new Set(live.map((part) => setKey(part.endpoint)))
   const isAlias = live.some((part) => part.endpoint.recordType === CNAME)
   return parts.filter((part) => {
     if (!part.isExpired || liveSets.has(setKey(part.endpoint))) return false
-    // Nothing stands beside a CNAME (RFC 1034 section 3.6.2): what is alive decides which it is.
+    // A CNAME excludes other types (RFC 1034 section 3.6.2). The live parts decide which of the two
+    // the name has.
     return part.endpoint.recordType === CNAME ? live.length === 0 : !isAlias
   })
 }

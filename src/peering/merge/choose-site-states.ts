@@ -1,24 +1,28 @@
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { groupBy } from './part.ts'
 
-/** Who was not heard for this much longer than another nameserver of its site has no say beside it. */
+/**
+ * A nameserver that was heard this much earlier than another one of its site is ignored beside it.
+ */
 const YIELD_MS = 20_000
 
-/** How long after another one a nameserver of a site may have been heard, and still count beside it. */
+/** Returns by how much earlier than another nameserver of the site one may have been heard and still count. */
 export function yieldMsOf(expiryMs: number): number {
   return Math.min(YIELD_MS, expiryMs / 4)
 }
 
 /**
- * What counts of what several peers tell of one site and host: one share for each. A function of the set, and not of
- * the time, so that silence brings nothing up.
+ * Reduces what several peers report of one site and host to one state per site. The result depends
+ * only on the set, not on the current time, so that silence alone never brings back old data.
  *
- * - Where a nameserver of the site is known, only its nameservers have a say. Else everybody has who tells of it.
- * - Of these, one that is silent has none beside one that is heard.
- * - Each endpoint is taken as it changed last. One that only some have stays: whether it is new there or gone
- *   can't be told apart, and nobody may take back what another one tells.
+ * - If any peer is authoritative for the site, only those peers count; otherwise every peer that
+ *   reports it counts.
+ * - Of these, a silent peer does not count beside one that is heard.
+ * - Of each endpoint, the version that changed last is used. An endpoint that only some peers
+ *   report is kept: it may be new at them or removed at the others, and no peer may withdraw what
+ *   another one reports.
  *
- * `shares`: joined.
+ * `siteStates`: joined.
  */
 export function chooseSiteStates(
   siteStates: readonly SiteState[],
@@ -46,7 +50,9 @@ function settle(group: readonly SiteState[], yieldMs: number): SiteState {
   }
 }
 
-/** Endpoints by name, type and set identifier, each as who changed it last has it. */
+/**
+ * Returns the endpoints by name, type and set identifier, each from the peer where it changed last.
+ */
 function unite(exported: readonly (readonly PeerEndpoint[])[]): readonly PeerEndpoint[] {
   const chosen = new Map<string, { since: number; endpoints: Map<string, PeerEndpoint> }>()
   for (const endpoints of exported) {

@@ -19,7 +19,7 @@ export function isPlaced({
   return isDefault || geoCodes.length > 0
 }
 
-/** True for an endpoint that nothing distinguishes from others of its name and type. */
+/** True for an endpoint that has nothing to distinguish it from others of its name and type. */
 export function isPlain(e: Content & Pick<MergedEndpoint, 'setIdentifier'>): boolean {
   return e.setIdentifier === '' && e.weight === undefined && !isPlaced(e)
 }

@@ -2,46 +2,48 @@ import { DERIVED_ENDPOINTS_MAX } from '../../record/dns-record.ts'
 import { endpointOctets, endpointOctetsAtMost } from './endpoint-octets.ts'
 import { compareParts, groupBy, type Part } from './part.ts'
 
-/** Endpoints of one site that there is no room for. */
+/** Endpoints of one site that do not fit. */
 export interface LeftOut {
   readonly site: string
-  /** Who told them. */
+  /** The peer that reported them. */
   readonly exporter: string
   readonly endpoints: number
 }
 
 export interface Fitting {
   readonly parts: readonly Part[]
-  /** In order of site and teller. */
+  /** In order of site and exporter. */
   readonly leftOut: readonly LeftOut[]
 }
 
-/** What there is room for, beside what is our own. */
+/** Room that our own endpoints leave for those of peers. */
 export interface Room {
   readonly endpoints: number
   readonly octets: number
 }
 
-/** Octets of others' endpoints of a host where nobody says how many there may be: 8000 of 500. */
+/**
+ * Octets for other sites' endpoints of a host if no limit is given: 8000 endpoints of 500 octets.
+ */
 export const OTHERS_OCTETS_MAX = 500 * DERIVED_ENDPOINTS_MAX
 
 type Cost = (part: Part) => number
 
 /**
- * As much of what others tell as there is room for: a function of the set of parts. Each peer gets the same share, and
- * in it each of its sites, so that none pushes others out; what one does not need the others get. Of a site
- * those stay that come first.
+ * Returns as many endpoints of peers as fit: a function of the set of parts. Each peer gets an
+ * equal part of the room, and within it each of its sites, so that none displaces others. Room that
+ * one peer does not need is divided among the others. Of a site, the first endpoints are kept.
  */
 export function cutToFit(others: readonly Part[], room: Room): Fitting {
   const counted = siteState(others, room.endpoints, () => 1)
-  // Nearly always all fits, and this is enough to know it.
+  // Nearly always everything fits, and this cheap upper bound shows it.
   const atMost = counted.reduce((sum, { endpoint }) => sum + endpointOctetsAtMost(endpoint), 0)
   const octetsOf: Cost = ({ endpoint, generation }) => endpointOctets(endpoint, generation)
   const parts = atMost <= room.octets ? counted : siteState(counted, room.octets, octetsOf)
   return { parts, leftOut: parts === others ? [] : countMissing(others, parts) }
 }
 
-/** Those that fit; `parts` itself where all do. */
+/** Returns the parts that fit; `parts` itself if all fit. */
 function siteState(parts: readonly Part[], room: number, costOf: Cost): readonly Part[] {
   const costs = new Map(parts.map((part) => [part, costOf(part)]))
   const sumOf = (members: readonly Part[]): number =>
@@ -67,7 +69,10 @@ function siteState(parts: readonly Part[], room: number, costOf: Cost): readonly
   return parts.filter((part) => kept.has(part))
 }
 
-/** What each may have at most, so that all together have no more than `room`, and the small ones all they want. */
+/**
+ * Returns the maximum per member such that all together have no more than `room`. Small members get
+ * all that they want.
+ */
 function levelOf(wanted: readonly number[], room: number): number {
   const ordered = [...wanted].sort((a, b) => a - b)
   let left = room

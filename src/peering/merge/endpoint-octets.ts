@@ -1,14 +1,14 @@
 import type { Generation, PeerEndpoint } from '../peer-endpoint.ts'
 
-/** What JSON has around the values of an endpoint, and what is said of its health and age. */
+/** JSON syntax around the values of an endpoint, and its health and age. */
 const FRAME_OCTETS = 320
 const TARGET_FRAME_OCTETS = 3
-/** A character is written as `\u003c` at worst. */
+/** Worst case: a character is written as `\u003c`. */
 const CHARACTER_OCTETS_MAX = 6
-/** Besides what JSON escapes, the API server escapes these in what it stores. */
+/** The API server escapes these characters in stored objects, in addition to what JSON escapes. */
 const ESCAPED_BY_API = /[<>&\u2028\u2029]/g
 
-/** At least as many octets as `endpointOctets`, with less work. */
+/** Returns an upper bound of `endpointOctets` with less work. */
 export function endpointOctetsAtMost(endpoint: PeerEndpoint): number {
   let characters = endpoint.dnsName.length + endpoint.setIdentifier.length
   for (const target of endpoint.targets) characters += 2 * target.length + TARGET_FRAME_OCTETS
@@ -17,8 +17,9 @@ export function endpointOctetsAtMost(endpoint: PeerEndpoint): number {
 }
 
 /**
- * Octets that an endpoint has as JSON in the spec or status of a DNSRecord, at least. They don't change with its
- * health or age. A v1 peer's may get its targets for a set identifier.
+ * Returns the octets of an endpoint as JSON in the spec or status of a DNSRecord, at least. They do
+ * not depend on its health or age. An endpoint of a v1 peer may get its targets as its set
+ * identifier.
  */
 export function endpointOctets(endpoint: PeerEndpoint, generation: Generation): number {
   const { dnsName, setIdentifier, geoCodes, targets } = endpoint
@@ -31,7 +32,7 @@ export function endpointOctets(endpoint: PeerEndpoint, generation: Generation): 
   return texts.reduce((sum, text) => sum + jsonOctets(text), FRAME_OCTETS + named)
 }
 
-/** Octets of a value as the API server stores it. */
+/** Returns the octets of a value as the API server stores it. */
 export function jsonOctets(value: unknown): number {
   const text = JSON.stringify(value) ?? ''
   const escaped = text.match(ESCAPED_BY_API)?.length ?? 0

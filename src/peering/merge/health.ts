@@ -2,12 +2,13 @@ import type { EndpointHealth } from '../peer-endpoint.ts'
 import type { MergedEndpoint } from './merged-endpoint.ts'
 import { groupBy, setKey } from './part.ts'
 
-/** A CNAME chain inside one host is followed this far. */
+/** Maximum length of a CNAME chain inside one host. */
 const CHAIN_MAX = 8
 
 /**
- * Health by what all sites know. A CNAME that leads to a name among the endpoints is as healthy as what
- * is there: its own site sees only its own part of that.
+ * Sets the health by what all sites know. A CNAME whose target is a name among the endpoints has
+ * the health of that name. The reason: the site that owns the CNAME sees only its own part of that
+ * name.
  */
 export function deriveHealth(endpoints: readonly MergedEndpoint[]): MergedEndpoint[] {
   const names = new Set(endpoints.map((e) => e.dnsName))
@@ -35,7 +36,7 @@ function healthOf(endpoints: readonly MergedEndpoint[]): EndpointHealth {
   return endpoints.every((e) => e.health === 'down') ? 'down' : 'unknown'
 }
 
-/** The endpoints that are to be served: without those that are down, unless that empties their set. */
+/** Returns the endpoints to serve: removes those that are down, unless that empties their set. */
 export function dropDown(endpoints: readonly MergedEndpoint[]): MergedEndpoint[] {
   const working = new Set(endpoints.filter((e) => e.health !== 'down').map(setKey))
   return endpoints.filter((e) => e.health !== 'down' || !working.has(setKey(e)))

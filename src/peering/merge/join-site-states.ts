@@ -1,10 +1,10 @@
 import type { SiteState } from '../peer-endpoint.ts'
 
 /**
- * Everything known of peers is a set of shares in which each peer has one per site and host: the newest. So nobody can
- * take back what another one told. Joining two such sets is commutative, associative and idempotent, since it takes
- * the maximum of a total order, so it matters neither who told what first, nor how often. In order of site, host and
- * teller.
+ * Joins what is known of peers: a set of site states with one state per peer, site and host, the
+ * newest. So no peer can withdraw what another one reported. The join takes the maximum of a total
+ * order. Therefore it is commutative, associative and idempotent: neither order nor repetition
+ * matters. In order of site, host and exporter.
  */
 export function joinSiteStates(
   a: readonly SiteState[],
@@ -20,7 +20,10 @@ export function joinSiteStates(
   return keys.map((key) => newest.get(key)!)
 }
 
-/** Of the same moment v2 wins, then the site's own, then the greater text: any rule does that everyone keeps. */
+/**
+ * At equal times, v2 wins, then the site's own state, then the greater text. Any rule works if all
+ * servers use the same one.
+ */
 function isNewer(siteState: SiteState, known: SiteState): boolean {
   if (siteState === known) return false
   if (siteState.seenMs !== known.seenMs) return siteState.seenMs > known.seenMs

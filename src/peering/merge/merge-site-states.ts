@@ -11,39 +11,40 @@ import { compareMerged, type MergeConflict, type MergedEndpoint } from './merged
 import { compareParts, groupBy, type Part, setKey } from './part.ts'
 import { settleSet } from './settle-set.ts'
 
-/** Disagreements on one host that are told. */
+/** Maximum of reported conflicts per host. */
 const CONFLICTS_MAX = 100
 
-/** What this site itself has of a host: as it is now, so it never expires. */
+/** This site's own endpoints of a host. They are current, so they never expire. */
 export interface OwnState {
   readonly site: string
   readonly endpoints: readonly PeerEndpoint[]
-  /** Octets that the endpoints of others may have as JSON; absent = four megabytes. */
+  /** Octets of JSON for the endpoints of others; absent = four megabytes. */
   readonly roomOctets?: number
-  /** Targets of our own that our probes found down; those of `endpoints` with health `down` are among them. */
+  /** Targets of our own that our probes found down; includes those of `endpoints` with health `down`. */
   readonly down?: readonly string[]
 }
 
 export interface Merge {
-  /** In order; those that are down as well (`dropDown`). */
+  /** In order; includes endpoints that are down (`dropDown`). */
   readonly endpoints: readonly MergedEndpoint[]
   readonly conflicts: readonly MergeConflict[]
-  /** What there was no room for; `conflicts` tells of it as well. */
+  /** Endpoints that did not fit; `conflicts` lists them too. */
   readonly leftOut: readonly LeftOut[]
-  /** Sites that have been silent for too long and still have endpoints in the merge. */
+  /** Sites that are expired but still have endpoints in the merge. */
   readonly heldSites: readonly string[]
-  /** When, by the same clock, silence alone will change the merge next; undefined = never. */
+  /** When silence alone will change the merge next, by the same clock; undefined = never. */
   readonly nextExpiryMs: number | undefined
 }
 
 /**
- * Returns the endpoints of one host as this site serves them: its own, unchanged, and those that the peers add. The result
- * depends on our own endpoints, on the set of shares in any order, and on the time, which only makes silent sites
- * expire. Sites without a conflict get the same result. See docs/explanation/peers.md for the rules.
+ * Returns the endpoints of one host as this site serves them: its own, unchanged, and those that
+ * the peers add. The result depends on our own endpoints, on the set of site states in any order,
+ * and on the time. Time only makes silent sites expire. Sites without a conflict get the same
+ * result. See docs/explanation/peers.md for the rules.
  *
- * `own`: what shares say of our own site is passed over. `shares`: all of one host; of several of one
- * teller and site the newest counts, and of those of several tellers what `chooseSiteStates` says.
- * `nowMs`: of the clock that `seenMs` was read from.
+ * `own`: states of our own site from peers are ignored. `siteStates`: all of one host. If one
+ * exporter has several states of a site, the newest counts; `chooseSiteStates` chooses between
+ * exporters. `nowMs`: from the same clock as `seenMs`.
  */
 export function mergeSiteStates(
   own: OwnState,
@@ -105,14 +106,14 @@ function withoutDown(part: Part, down: ReadonlySet<string>, conflicts: MergeConf
   return [{ ...part, endpoint: { ...endpoint, health: 'down' } }]
 }
 
-/** What there is no room for, in words that stay the same while it stays so. */
+/** Describes what did not fit, in a text that does not change while the same site is affected. */
 function describeLeftOut({ site, exporter }: LeftOut): MergeConflict {
   const by = exporter === site ? '' : `, which ${exporter} tells`
   const text = `${site}${by}: it has more than there is room for beside the others, the rest is left out`
   return { text, site }
 }
 
-/** The first hundred, and how many more there are. */
+/** Returns the first hundred conflicts, and how many more exist. */
 function cutConflicts(conflicts: MergeConflict[]): readonly MergeConflict[] {
   conflicts.sort((a, b) => (a.text < b.text ? -1 : 1))
   const more = conflicts.length - CONFLICTS_MAX

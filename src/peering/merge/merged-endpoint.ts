@@ -1,22 +1,22 @@
 import type { EndpointHealth, PeerEndpoint } from '../peer-endpoint.ts'
 
-/** An endpoint as all sites together have it. */
+/** An endpoint as merged from all sites. */
 export interface MergedEndpoint extends Omit<PeerEndpoint, 'site' | 'rootHost' | 'sinceSeconds'> {
-  /** Who told it, in order. */
+  /** Sites that reported it, in order. */
   readonly sites: readonly string[]
 }
 
-/** A disagreement of sites, and how it was settled. */
+/** A conflict between sites, and how it was resolved. */
 export interface MergeConflict {
   /** One line; safe for a log. */
   readonly text: string
-  /** Whose endpoint had to give way. */
+  /** The site whose endpoint was changed or left out. */
   readonly site: string
 }
 
 /**
- * What several sites say of one address: any proof that it works counts, and who does not know says
- * nothing.
+ * Joins the health that several sites report for one address. `up` from any site wins, and
+ * `unknown` does not count.
  */
 export function joinHealth(a: EndpointHealth, b: EndpointHealth): EndpointHealth {
   if (a === 'up' || b === 'up') return 'up'

@@ -1,12 +1,12 @@
 import type { Generation, PeerEndpoint } from '../peer-endpoint.ts'
 
-/** An endpoint on its way into a merge. */
+/** An endpoint as input of a merge. */
 export interface Part {
   readonly endpoint: PeerEndpoint
   readonly generation: Generation
-  /** Address of the peer that told it; '' = it is our own. */
+  /** Address of the peer that reported it; '' = our own. */
   readonly exporter: string
-  /** Its site was silent for longer than its word holds. */
+  /** Its site was silent for longer than the expiry time. */
   readonly isExpired: boolean
 }
 
@@ -15,7 +15,7 @@ export function isOurs({ exporter }: Part): boolean {
   return exporter === ''
 }
 
-/** Separates name and type in a key: neither has blanks. */
+/** Separates name and type in a key: neither contains blanks. */
 const SEPARATOR = ' '
 
 /** Map key of the RRset that an endpoint belongs to. */
@@ -47,7 +47,9 @@ export function compareParts(a: Part, b: Part): number {
   return textA < textB ? -1 : 1
 }
 
-/** Endpoints are as long as a peer likes, and a sort compares each time and again. */
+/**
+ * Texts of endpoints. A sort compares each endpoint many times, and a peer's endpoint can be long.
+ */
 const texts = new WeakMap<PeerEndpoint, string>()
 
 function textOf(endpoint: PeerEndpoint): string {

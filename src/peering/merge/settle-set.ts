@@ -14,23 +14,23 @@ import {
 import { compareParts, isOurs, type Part, setKey } from './part.ts'
 import { settleTtl } from './settle-ttl.ts'
 
-/** A merged endpoint while its set is put together. */
+/** A merged endpoint while its set is assembled. */
 interface Kept {
   readonly merged: MergedEndpoint
-  /** This site has it itself. */
+  /** This site has the endpoint itself. */
   readonly isOurs: boolean
 }
 
 /**
- * The endpoints of one name and type out of the parts of all sites; `conflicts` takes each
- * disagreement.
+ * Merges the parts of all sites for one name and type; adds each conflict to `conflicts`.
  *
  * - Our own endpoints are unchanged; those of peers are adapted to them (`fitToOurs`).
  * - An endpoint of a v1 peer is left out if a v2 site has the same target.
- * - Equal endpoints are one. Endpoints with neither set identifier nor weight nor geo code are united.
- * - Of one set identifier with different content, ours is kept, else the first (`compareParts`). A later default
- *   with geo codes keeps its codes, but is not the default. An endpoint of a v1 peer gets another identifier,
- *   since v1 has no identifiers.
+ * - Equal endpoints are one. Endpoints with neither set identifier nor weight nor geo code are
+ *   united.
+ * - If a set identifier has different contents, ours is kept, else the first (`compareParts`). A
+ *   later default with geo codes keeps its codes, but is not the default. An endpoint of a v1 peer
+ *   gets another identifier, since v1 has no identifiers.
  */
 export function settleSet(parts: readonly Part[], conflicts: MergeConflict[]): MergedEndpoint[] {
   const label = setKey(parts[0]!.endpoint)
@@ -158,7 +158,7 @@ function keep(part: Part, kept: Map<string, Kept>, conflicts: MergeConflict[]): 
   conflicts.push(describe(part.endpoint, kept, 'it is left out'))
 }
 
-/** What the endpoint may be kept as, best first. */
+/** Returns the forms in which the endpoint may be kept, best first. */
 function variants({ endpoint, generation }: Part): PeerEndpoint[] {
   const { isDefault, geoCodes, targets } = endpoint
   const as = (name: string): PeerEndpoint => ({ ...endpoint, setIdentifier: name })
@@ -171,7 +171,10 @@ function variants({ endpoint, generation }: Part): PeerEndpoint[] {
   return [endpoint, { ...as(geoCodes.join()), isDefault: false }]
 }
 
-/** Endpoints with a set identifier are told apart by it; steered ones without, by all they say. */
+/**
+ * Returns the identity of an endpoint: its set identifier. Steered endpoints without one are
+ * identified by their whole content.
+ */
 function identityKey(endpoint: PeerEndpoint): string {
   const isNamed = endpoint.setIdentifier !== '' || isPlain(endpoint)
   return isNamed ? `set ${endpoint.setIdentifier}` : `content ${contentKey(endpoint)}`

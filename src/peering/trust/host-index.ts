@@ -1,4 +1,4 @@
-/** Counts hosts by the names above them. Names are lower case, without a final dot. */
+/** Counts the hosts below each name. Names are lower case, without a final dot. */
 export class HostIndex {
   readonly #below = new Map<string, number>()
 
@@ -20,7 +20,7 @@ export class HostIndex {
   }
 }
 
-/** The names above one, from its parent to the top-level domain. */
+/** Yields the names above a name, from its parent to the top-level domain. */
 export function* namesAbove(name: string): Generator<string> {
   for (let at = name.indexOf('.'); at !== -1; at = name.indexOf('.', at + 1)) {
     yield name.slice(at + 1)

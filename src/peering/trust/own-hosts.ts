@@ -15,12 +15,12 @@ export interface OwnHostsParts {
   readonly recordsOf: (host: string) => RecordSet
 }
 
-/** The names that the own records of a server have. */
+/** The names of this server's own records. */
 export class OwnHosts {
   readonly #parts: OwnHostsParts
   readonly #zones: ReadonlySet<string>
   readonly #index = new HostIndex()
-  /** By host, of all of its records: only of hosts that were asked for. */
+  /** By host, over all of its records; only for hosts that were requested. */
   readonly #counts = new Map<string, NameCounts>()
 
   constructor(parts: OwnHostsParts) {
@@ -28,13 +28,13 @@ export class OwnHosts {
     this.#zones = new Set(parts.zones)
   }
 
-  /** Notes one more record of that host. */
+  /** Adds a record of that host. */
   add(host: string, record: StoredRecord): void {
     this.#index.add(host)
     this.#counts.get(host)?.add(namesOf(record))
   }
 
-  /** The record is no longer among those of the host. */
+  /** Removes a record of that host. */
   remove(host: string, record: StoredRecord): void {
     this.#index.remove(host)
     const counts = this.#counts.get(host)
@@ -53,7 +53,7 @@ export class OwnHosts {
       namesElsewhere: (host) => {
         const records = recordsOf(host)
         const without = records === own ? merged : []
-        // Nearly always: what is merged is all that the host has.
+        // Nearly always the merged records are all records of the host.
         if (records.size === without.length) return this.#serversAt(host)
         return without.length === 0
           ? this.#countsOf(host)
@@ -91,7 +91,7 @@ function counted(records: Iterable<StoredRecord>): NameCounts {
   return counts
 }
 
-/** Each once. */
+/** Returns each name once. */
 function namesOf(record: StoredRecord): ReadonlySet<string> {
   const { rootHost, isWildcardHost, endpoints } = unpackRecord(record.packed)
   const names = new Set(endpoints.map(({ owner }) => printHost(owner)))

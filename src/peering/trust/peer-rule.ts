@@ -5,7 +5,7 @@ import { RECORD_TYPES } from '../../record/validate/target.ts'
 export interface PeerRule {
   /** `subdomain`: the name and all names below it. */
   readonly kind: 'name' | 'subdomain'
-  /** Lower case, without a final dot. */
+  /** Mnemonics; undefined = all types except those that delegate. */
   readonly name: string
   /** Mnemonics; undefined = all but those that delegate. */
   readonly types: ReadonlySet<string> | undefined
@@ -31,7 +31,10 @@ export function isStructural(type: string): boolean {
   return STRUCTURAL.has(type)
 }
 
-/** Reads `name|subdomain NAME [TYPE...]`, as BIND's `update-policy` has it; a string says what is wrong. */
+/**
+ * Reads `name|subdomain NAME [TYPE...]`, as in BIND's `update-policy`. Returns a string that says
+ * what is wrong if it is invalid.
+ */
 export function scanPeerRule(words: readonly string[]): PeerRule | string {
   const [kind = '', text = '', ...typeTexts] = words
   if (kind !== 'name' && kind !== 'subdomain') {
@@ -47,7 +50,10 @@ export function scanPeerRule(words: readonly string[]): PeerRule | string {
   return { kind, name, types: types.length === 0 ? undefined : new Set(types) }
 }
 
-/** Reads rules that are separated by `;` or line ends; a string says what is wrong. */
+/**
+ * Reads rules that are separated by `;` or line ends. Returns a string that says what is wrong if
+ * one is invalid.
+ */
 export function scanPeerRules(text: string): readonly PeerRule[] | string {
   const rules: PeerRule[] = []
   for (const line of text.split(/[;\n]/)) {

@@ -22,7 +22,7 @@ export interface OwnNames {
 
 export interface ScreenParts {
   readonly names: OwnNames
-  /** What peers report is merged with these. */
+  /** The data of peers is merged with these. */
   readonly own: readonly Pick<PeerEndpoint, 'rootHost' | 'dnsName' | 'recordType'>[]
   /** By address of the peer. */
   readonly rulesOf: (peer: string) => readonly PeerRule[]
@@ -30,7 +30,7 @@ export interface ScreenParts {
 
 export interface Screened {
   readonly siteStates: readonly SiteState[]
-  /** Why endpoints were refused; text of peers in it is quoted. At most ten of a peer, and how many more. */
+  /** Why endpoints were refused; quotes the peers' text. At most ten lines per peer, and how many more. */
   readonly refused: readonly Refused[]
 }
 
@@ -40,19 +40,20 @@ export interface Refused {
   readonly text: string
 }
 
-/** Types that any peer may add to a name of ours. */
+/** Types that any peer may add to our names. */
 const ADDED_TYPES: ReadonlySet<string> = new Set(['A', 'AAAA', 'CNAME'])
 
 /**
- * Returns what peers report of one host, without the endpoints that they may not report. Peers add endpoints to our hosts,
- * and hosts of their own. See docs/explanation/peers.md for the rules. `shares`: all of one host and its wildcard.
+ * Returns what peers report of one host, without the endpoints that they may not report. Peers add
+ * endpoints to our hosts, and hosts of their own. See docs/explanation/peers.md for the rules.
+ * `siteStates`: all of one host and its wildcard.
  */
 export function screenSiteStates(siteStates: readonly SiteState[], parts: ScreenParts): Screened {
   const screen = new Screen(parts)
   const problems = new Map<string, string[]>()
   const kept = siteStates.map((siteState) => {
     const endpoints = siteState.endpoints.filter((endpoint) => {
-      // Another record of ours has that name, and is merged with it.
+      // Another record of ours has that name; the endpoint is merged with that record.
       if (screen.isElsewhere(endpoint)) return false
       const reason = screen.refuse(endpoint, siteState.exporter)
       if (reason === '') return true
@@ -75,9 +76,9 @@ export function screenSiteStates(siteStates: readonly SiteState[], parts: Screen
 /** Decides on the endpoints of one host. */
 class Screen {
   readonly #parts: ScreenParts
-  /** Types of what is merged here, by name. */
+  /** Types of the merged endpoints, by name. */
   readonly #types = new Map<string, Set<string>>()
-  /** Names of what is merged here, and the names above them. */
+  /** Names of the merged endpoints, and the names above them. */
   readonly #here = new Set<string>()
   /** By host. */
   readonly #elsewhere = new Map<string, HostNames>()
@@ -97,7 +98,7 @@ class Screen {
     return this.#namesOf(bareHost(rootHost)).has(name)
   }
 
-  /** Why the endpoint is refused; '' = it is not. */
+  /** Returns why the endpoint is refused; '' = it is accepted. */
   refuse({ rootHost, dnsName: name, recordType: type }: PeerEndpoint, peer: string): string {
     const { names } = this.#parts
     const host = bareHost(rootHost)
@@ -117,7 +118,10 @@ class Screen {
     return reason === '' ? '' : `${reason}; ${cure(name, type)}`
   }
 
-  /** Why the name does not belong to the host that the peer reports it for; '' = it belongs to the host. */
+  /**
+   * Returns why the name does not belong to the host that the peer reports it for; '' = it belongs
+   * to the host.
+   */
   #findOther(name: string, host: string): string {
     const { names } = this.#parts
     for (const above of [name, ...namesAbove(name)]) {
@@ -141,7 +145,7 @@ class Screen {
     if (isOurs && names.isApex(host) && !isHost && !this.#isBelowOurs(name, host)) {
       return 'it is not below one of our names of the zone'
     }
-    // A wildcard host of ours is known without an endpoint at its very name.
+    // A wildcard host of ours is known even if no endpoint has exactly its name.
     if (hasLabel(name, /^\*$/) && !isKnown && !this.#here.has(name)) {
       return 'peers add no wildcards that we do not have'
     }
@@ -153,7 +157,7 @@ class Screen {
     return ''
   }
 
-  /** True for a name at or below one that is merged here, the host itself excepted. */
+  /** True for a name at or below a merged name, except the host itself. */
   #isBelowOurs(name: string, host: string): boolean {
     for (const above of [name, ...namesAbove(name)]) {
       if (above === host) return false
@@ -177,7 +181,7 @@ class Screen {
     return false
   }
 
-  /** True if something of ours is at or below the name. */
+  /** True if one of our names is at or below the name. */
   #exists(name: string): boolean {
     const { names } = this.#parts
     if (this.#here.has(name) || names.hasHost(name) || names.hasHostBelow(name)) return true
