@@ -10,26 +10,26 @@ const EMPTY = Buffer.alloc(0)
 
 export interface Ask {
   readonly primary: HostPort
-  /** Address that we ask from; '' = any. */
+  /** Source address of the query; '' = any. */
   readonly source: string
   readonly query: Uint8Array
-  /** Takes the next message; true = it was the last. Throws TransferFault. */
+  /** Processes the next message; true = it was the last one. Throws TransferFault. */
   readonly take: (message: Uint8Array) => boolean
   readonly timers: Timers
-  /** Longest time without an octet, and that everything may take. */
+  /** Maximum time without an octet, and maximum total time. */
   readonly idleMs: number
   readonly totalMs: number
-  /** Octets that everything may have. */
+  /** Maximum octets of all messages. */
   readonly octetsMax: number
 }
 
-/** An exchange under way: resolves after the last message, rejects with a TransferFault. */
+/** A running exchange: resolves after the last message, rejects with a TransferFault. */
 export interface Asking {
   readonly done: Promise<void>
   cancel(): void
 }
 
-/** Sends one query over TCP and takes the messages of its reply. */
+/** Sends one query over TCP and processes the messages of its reply. */
 export function askPrimary(ask: Ask): Asking {
   const { primary, source, timers, idleMs, totalMs } = ask
   const from = source === '' ? {} : { localAddress: source }

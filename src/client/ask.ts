@@ -14,26 +14,28 @@ import type { TsigKey } from '../dns/tsig/key.ts'
 import { RequestSigner } from '../dns/tsig/request-signer.ts'
 import { type ExchangeResult, exchangeTcp, exchangeUdp, TIMED_OUT } from './exchange.ts'
 
-/** Largest UDP reply to ask for: what passes everywhere unfragmented (DNS flag day 2020). */
+/**
+ * UDP payload size to advertise: it passes everywhere without fragmentation (DNS flag day 2020).
+ */
 export const PAYLOAD_OCTETS = 1232
 
-/** A query, and how it is asked. */
+/** A query, and how to send it. */
 export interface Asked {
   readonly server: HostPort
-  /** Its id is drawn anew. */
+  /** Each attempt gets a new random id. */
   readonly query: Omit<Message, 'id'>
-  /** Longest wait for one reply over UDP, and for everything over TCP. */
+  /** Longest wait for one reply over UDP, and for the whole exchange over TCP. */
   readonly timeoutMs: number
-  /** How often it is sent over UDP; 0 = over TCP alone. */
+  /** Maximum number of UDP attempts; 0 = only TCP. */
   readonly tries: number
-  /** Address that we ask from; absent or '' = any. */
+  /** Source address of the query; absent or '' = any. */
   readonly source?: string
-  /** It is signed, and its reply has to be. */
+  /** Signs the query; the reply must be signed with it too. */
   readonly key?: TsigKey | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** What came of it. `overTcp`: the last that was tried was TCP. */
+/** The result of a query. `overTcp`: the last attempt was over TCP. */
 export type Answered =
   | {
       readonly kind: 'reply'
@@ -43,7 +45,7 @@ export type Answered =
     }
   | { readonly kind: 'failed'; readonly reason: string; readonly overTcp: boolean }
 
-/** A plain question with EDNS, as servers ask each other. */
+/** Returns a plain question with EDNS, as servers send to each other. */
 export function questionOf(name: Uint8Array, type: number): Omit<Message, 'id'> {
   const question: Question = { name, type, rrclass: RRClass.IN }
   const edns = { payloadOctets: PAYLOAD_OCTETS, version: 0, flags: 0, options: [] }
@@ -52,9 +54,10 @@ export function questionOf(name: Uint8Array, type: number): Omit<Message, 'id'> 
 }
 
 /**
- * Asks one question: over UDP, each time from a port of its own, and over TCP if the reply was cut short. A signed question
- * without any reply is asked over TCP, too: while wrong signatures with our address flood a server, it may drop ours.
- * What is no reply to it, by id, question, sender or signature, is passed over. Never rejects.
+ * Sends one question over UDP, each time from a new port, and over TCP if the reply was truncated.
+ * If a signed question gets no reply, it is repeated over TCP: a server that receives a flood of
+ * wrong signatures from our address may drop our UDP queries. Packets with a wrong id, question,
+ * sender or signature are ignored. Never rejects.
  */
 export async function ask(asked: Asked): Promise<Answered> {
   if (asked.tries > 0) {
@@ -82,7 +85,8 @@ async function exchange(asked: Asked, overTcp: boolean): Promise<Answered> {
     if (message === undefined) return false
     const wrong = signer?.verify(reply, nowSeconds()) ?? ''
     if (wrong !== '') {
-      // Who can't sign it for want of the key says NOTAUTH (RFC 8945 section 5.2.1); that may be forged.
+      // A server that can't sign because it lacks the key answers NOTAUTH (RFC 8945 section 5.2.1).
+      // That may be forged.
       const says = message.rcode === Rcode.NOERROR ? '' : ` and says ${printRcode(message.rcode)}`
       fault = `${wrong}${says}`
       return false
@@ -102,8 +106,8 @@ function nowSeconds(): number {
 }
 
 /**
- * The message in `octets` if it is the reply to `query`: a response with its id and question. An error
- * may come without a question, from a server that could not read it.
+ * Returns the message in `octets` if it is the reply to `query`: a response with its id and
+ * question. An error may come without a question, from a server that could not parse it.
  */
 function replyTo(query: Message, octets: Uint8Array): Message | undefined {
   const message = parseMessage(octets)

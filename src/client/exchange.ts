@@ -2,29 +2,29 @@ import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
 import type { HostPort } from '../dns/host-port.ts'
 
-/** Whom to send to, and how long to wait. */
+/** Destination, source and signal of an exchange. */
 export interface ExchangeOptions {
   readonly server: HostPort
   readonly timeoutMs: number
-  /** Address that we send from; absent or '' = any. */
+  /** Source address; absent or '' = any. */
   readonly source?: string
-  /** Gives up when it is aborted. */
+  /** Aborts the exchange. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Says whether octets are the reply that is waited for. */
+/** Returns true if the octets are the expected reply. */
 export type IsReply = (octets: Uint8Array) => boolean
 
-/** Reply octets, or why there are none. */
+/** Reply octets, or why no reply arrived. */
 export type ExchangeResult = Uint8Array | { readonly failure: string }
 
-/** The failure if no reply came in time. */
+/** The failure if no reply arrived in time. */
 export const TIMED_OUT = 'timed out'
 const BROKEN_OFF = 'broken off'
 
 /**
- * Sends a query over UDP, up to `tries` times, and waits for a datagram from that very address and port
- * that is the reply; anything else is passed over.
+ * Sends a query over UDP, up to `tries` times. Waits for the reply from exactly that address and
+ * port; other datagrams are ignored.
  */
 export function exchangeUdp(
   query: Uint8Array,
@@ -62,7 +62,8 @@ export function exchangeUdp(
     socket.on('message', (octets) => {
       if (isReply(octets)) finish(octets)
     })
-    // A connected socket hears its peer only, and hears that nobody listens there.
+    // A connected socket receives only from its peer, and gets an error if no process listens on
+    // the peer's port.
     socket.once('connect', send)
     const connectSocket = (): void => {
       if (!isDone) socket.connect(server.port, server.host)
@@ -72,7 +73,7 @@ export function exchangeUdp(
   })
 }
 
-/** Sends a query over a TCP connection of its own (RFC 7766) and takes the first message that comes. */
+/** Sends a query over a new TCP connection (RFC 7766) and returns the first message. */
 export function exchangeTcp(
   query: Uint8Array,
   { server, source = '', timeoutMs, signal }: ExchangeOptions,

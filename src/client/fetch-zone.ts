@@ -14,20 +14,22 @@ import {
 } from '../xfr/in/transfer-reader.ts'
 import { type Asking, askPrimary } from './ask-primary.ts'
 
-/** Longest silence of a primary, and longest transfer; unless the caller has less patience. */
+/** Maximum silence of a primary, and maximum duration of a transfer. The caller may set lower limits. */
 const IDLE_MS = 30_000
 const TOTAL_MS = 2 * 60 * 60 * 1000
-/** Octets of one transfer. */
+/** Maximum octets of one transfer. */
 export const TRANSFER_OCTETS_MAX = 512 * 1024 * 1024
 
 export interface Fetch {
   /** Lower-case wire form. */
   readonly zone: Uint8Array
   readonly primary: HostPort
-  /** '' = any address of ours. */
+  /** Source address; '' = any. */
   readonly source: string
   readonly key: TsigKey | undefined
-  /** The SOA of the version that we have: what came since is asked for; undefined = all. */
+  /**
+   * The SOA of our version, to request the changes since then; undefined = request the whole zone.
+   */
   readonly soa: ResourceRecord | undefined
   readonly serial: number
   readonly clock: Clock
@@ -35,17 +37,17 @@ export interface Fetch {
   readonly idleMs?: number
   readonly totalMs?: number
   readonly octetsMax?: number
-  /** What of it is kept; absent = all. */
+  /** Selects the records that are kept; absent = all. */
   readonly filter?: TransferFilter
 }
 
-/** A transfer under way: rejects with a TransferFault. */
+/** A running transfer: rejects with a TransferFault. */
 export interface Fetching {
   readonly received: Promise<Received>
   cancel(): void
 }
 
-/** Asks a primary for a zone. */
+/** Requests a zone from a primary. */
 export function fetchZone(fetch: Fetch): Fetching {
   const { zone, primary, source, key, soa, clock, timers } = fetch
   const id = randomInt(0x10000)
