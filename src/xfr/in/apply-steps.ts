@@ -8,13 +8,13 @@ import type { ZoneImage } from '../../zone/image/writer.ts'
 import type { VersionView } from '../journal/version-view.ts'
 import { type ReceivedStep, TransferFault } from './transfer-reader.ts'
 
-/** Sets between two pauses. */
+/** RRsets between two pauses. */
 const SLICE_SETS = 128
-/** What the zone image can hold: records of one RRset, RRsets of one name. */
+/** Limits of the zone image: records per RRset, RRsets per name. */
 const RDATA_MAX = 65_535
 const RRSETS_MAX = 255
 
-/** An RRset as it is going to be. */
+/** An RRset after the change. */
 interface Draft {
   readonly owner: Uint8Array
   readonly type: number
@@ -22,14 +22,14 @@ interface Draft {
   readonly rdata: Uint8Array[]
 }
 
-/** What differences make of a zone; nothing is written yet. */
+/** The result of applying differences to a zone, before it is written. */
 export class StepsPlan {
   readonly #view: VersionView
   readonly #drafts = new Map<string, Draft>()
-  /** Types of the drafts, by owner; made once they are complete. */
+  /** Types of the drafts, by owner; computed once they are complete. */
   #byOwner: Map<string, number[]> | undefined
 
-  /** `view`: the version that the first difference begins with. */
+  /** `view`: the version that the first difference starts from. */
   constructor(view: VersionView) {
     this.#view = view
   }
@@ -40,8 +40,8 @@ export class StepsPlan {
   }
 
   /**
-   * Works the differences out and checks the result; pauses now and then. Throws TransferFault where they
-   * do not fit the zone, or lead to one that can't be served.
+   * Applies the differences and checks the result; pauses at intervals. Throws TransferFault if
+   * they do not fit the zone, or if the result can't be served.
    */
   *work(steps: readonly ReceivedStep[], soa: ResourceRecord): Generator<void, void> {
     let count = 0
@@ -64,7 +64,9 @@ export class StepsPlan {
     }
   }
 
-  /** Writes the result, unpublished; pauses now and then. Throws InputError if the image is full. */
+  /**
+   * Writes the result, unpublished; pauses at intervals. Throws InputError if the image is full.
+   */
   *write(image: ZoneImage, zone: ZoneId): Generator<void, void> {
     let count = 0
     for (const { owner, type, ttlSeconds, rdata } of this.#drafts.values()) {
@@ -75,7 +77,7 @@ export class StepsPlan {
     yield* image.updateChain(zone, this.#chained())
   }
 
-  /** Owners of the NSEC and NSEC3 RRsets that differ. */
+  /** Returns the owners of the NSEC and NSEC3 RRsets that differ. */
   #chained(): Uint8Array[] {
     const owners: Uint8Array[] = []
     for (const { owner, type } of this.#drafts.values()) {
@@ -118,7 +120,7 @@ export class StepsPlan {
     return draft
   }
 
-  /** As `checkZone` has it for zone files. */
+  /** Applies the checks that `checkZone` makes for zone files. */
   #checkOwner(owner: Uint8Array): void {
     const types = new Set(this.#view.typesAt(owner))
     for (const type of [...types, ...(this.#typesByOwner().get(nameKey(owner)) ?? [])]) {
@@ -163,7 +165,7 @@ function unservable(owner: Uint8Array, type: number): TransferFault {
   return new TransferFault(`the differences lead to what can't be served: ${what}`)
 }
 
-/** True if `error` says that the image has no more room. */
+/** True if `error` means that the image has no more room. */
 export function isFull(error: unknown): boolean {
   return error instanceof InputError || error instanceof RangeError
 }

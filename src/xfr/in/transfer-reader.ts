@@ -5,12 +5,12 @@ import { isSerialAfter } from '../../dns/serial.ts'
 import { OWNER_RECORDS_MAX, ZoneRecords } from '../../zone/zonefile/records.ts'
 import { ScannedRecord } from '../../zone/zonefile/sink.ts'
 
-/** Of faults that say nothing about what the primary has. */
+/** `rcode` of a fault that does not show what the primary has. */
 export const UNREACHED = -2
 
-/** Why a transfer is not taken. Whoever asked tries again, elsewhere or later. */
+/** Why a transfer failed. The caller tries again, at another primary or later. */
 export class TransferFault extends Error {
-  /** The primary's answer, where that was an error; -1 = what came is bad; UNREACHED = nothing came. */
+  /** The rcode of the primary's error response; -1 = invalid data; UNREACHED = no answer. */
   readonly rcode: number
 
   constructor(message: string, rcode = -1) {
@@ -20,7 +20,7 @@ export class TransferFault extends Error {
   }
 }
 
-/** One difference as it came (RFC 1995 section 4). */
+/** One difference as received (RFC 1995 section 4). */
 export interface ReceivedStep {
   readonly removed: readonly ResourceRecord[]
   readonly added: readonly ResourceRecord[]
@@ -28,9 +28,9 @@ export interface ReceivedStep {
   readonly toSerial: number
 }
 
-/** What a primary had to say. */
+/** The result of a transfer. */
 export type Received =
-  /** Not newer than what we have; `serial` is the primary's. */
+  /** The primary has nothing newer than our version; `serial` is the primary's. */
   | { readonly kind: 'current'; readonly serial: number }
   | { readonly kind: 'whole'; readonly records: ZoneRecords; readonly serial: number }
   | {
@@ -44,9 +44,9 @@ export interface TransferQuestion {
   /** Lower-case wire form. */
   readonly zone: Uint8Array
   readonly id: number
-  /** The version that we have, for an IXFR; undefined = an AXFR. */
+  /** The serial of our version, for an IXFR; undefined = an AXFR. */
   readonly serial: number | undefined
-  /** Where the records come from, for messages. */
+  /** Source of the records, for messages. */
   readonly origin: string
 }
 
@@ -55,27 +55,30 @@ type Step = { -readonly [K in keyof ReceivedStep]: ReceivedStep[K] } & {
   added: ResourceRecord[]
 }
 
-/** Two names and five numbers. */
+/** Minimum size of SOA rdata: two names and five numbers. */
 export const SOA_OCTETS_MIN = 22
 
-/** Bounds on differences, which are kept as they come; beyond them all of the zone is asked for instead. */
+/** Limits of differences, which are stored as received. Above them, the whole zone is requested instead. */
 export const STEP_RECORDS_MAX = 500_000
 export const STEP_OCTETS_MAX = 64 * 1024 * 1024
 
-/** Which records of a transfer are kept, beside its SOAs, and how many. */
+/** Which records of a transfer are kept, in addition to its SOAs, and how many. */
 export interface TransferFilter {
   readonly keeps: (record: ResourceRecord) => boolean
-  /** Of a whole zone: more than these are a fault. Octets: of names and data, uncompressed. */
+  /**
+   * Limits for the kept records of a whole zone; above them, the transfer fails. Octets: of names
+   * and data, uncompressed.
+   */
   readonly recordsMax: number
   readonly octetsMax: number
-  /** As these, of all records, kept or not. */
+  /** The same limits for all records, kept or not. */
   readonly seenRecordsMax: number
   readonly seenOctetsMax: number
-  /** Of differences, kept or not. */
+  /** Limit for the records of differences, kept or not. */
   readonly stepRecordsMax: number
 }
 
-/** Names and data of a zone end at two gigabytes. */
+/** Names and data of a zone are limited to two gigabytes. */
 const ALL: TransferFilter = {
   keeps: () => true,
   recordsMax: Number.POSITIVE_INFINITY,
@@ -86,11 +89,11 @@ const ALL: TransferFilter = {
 }
 
 /**
- * Reads the messages of an AXFR (RFC 5936) or an IXFR, whatever the server chose to answer with:
+ * Reads the messages of an AXFR (RFC 5936) or an IXFR, in each form that the server may choose:
  *
  *     SOA                                          current, if it is not newer
  *     SOA  record…  SOA                            whole
- *     SOA  (SOA record… SOA record…)…  SOA         steps, if the second is the SOA that we have
+ *     SOA  (SOA record… SOA record…)…  SOA         steps, if the second SOA is our version
  */
 export class TransferReader {
   readonly #question: TransferQuestion
@@ -98,14 +101,14 @@ export class TransferReader {
   readonly #scanned = new ScannedRecord()
   #soa: ResourceRecord | undefined
   #serial = 0
-  /** Records so far, the first SOA included. */
+  /** Records so far, including the first SOA. */
   #count = 0
-  /** Of their names and data. */
+  /** Octets of their names and data. */
   #octets = 0
   #whole: ZoneRecords | undefined
   readonly #steps: Step[] = []
   #isAdding = false
-  /** Of owners and data in the differences. */
+  /** Octets of owners and data in the differences. */
   #stepOctets = 0
   #received: Received | undefined
 
@@ -114,14 +117,17 @@ export class TransferReader {
     this.#filter = filter
   }
 
-  /** Takes the next message; returns what all of them say, undefined = there is more. Throws TransferFault. */
+  /**
+   * Reads the next message. Returns the result after the last message, undefined before it. Throws
+   * TransferFault.
+   */
   take(message: Message): Received | undefined {
     this.#checkMessage(message)
     for (const record of message.answer) {
       if (this.#received !== undefined) throw new TransferFault('records follow the last SOA')
       this.#take(record)
     }
-    // Of what is not newer there is nothing to come but its SOA.
+    // If the zone is not newer, the answer is only its SOA.
     if (this.#received === undefined && this.#count === 1 && this.#isOld()) {
       this.#received = { kind: 'current', serial: this.#serial }
     }
@@ -167,7 +173,7 @@ export class TransferReader {
     else this.#keep(this.#whole, record)
   }
 
-  /** The second record tells an IXFR from an AXFR. */
+  /** Chooses between IXFR and AXFR by the second record. */
   #choose(record: ResourceRecord): void {
     const { serial } = this.#question
     const isSoa = record.type === RRType.SOA
@@ -228,7 +234,7 @@ export class TransferReader {
     const { owner, type, ttlSeconds, rdata } = record
     if (type !== RRType.SOA && !this.#filter.keeps(record)) return
     const { recordsMax, octetsMax } = this.#filter
-    // Its SOA is one more.
+    // The zone's SOA counts as one more.
     if (records.recordCount > recordsMax) {
       throw new TransferFault(`its zone has over ${recordsMax} records`)
     }
@@ -255,13 +261,13 @@ export class TransferReader {
   }
 }
 
-/** The serial of a SOA record, which has been checked to be one. */
+/** Returns the serial of a SOA record that was validated before. */
 export function soaSerial({ rdata }: Pick<ResourceRecord, 'rdata'>): number {
   const view = new DataView(rdata.buffer, rdata.byteOffset, rdata.byteLength)
   return view.getUint32(rdata.length - 20)
 }
 
-/** Seconds of a SOA's timers. */
+/** The timers of a SOA, in seconds. */
 export interface SoaTimers {
   readonly refreshSeconds: number
   readonly retrySeconds: number

@@ -5,13 +5,13 @@ import type { RecordView, VersionView } from './version-view.ts'
 /** Names between two pauses. */
 const SLICE_NODES = 128
 
-/** What leads from one version of a zone to another (RFC 1995 section 4), as packed records. */
+/** The change from one version of a zone to another (RFC 1995 section 4), as packed records. */
 export interface ZoneDifference {
   readonly fromSerial: number
   readonly toSerial: number
-  /** The old SOA, then the records that went. */
+  /** The old SOA, then the removed records. */
   readonly removed: Uint8Array
-  /** The new SOA, then the records that came. */
+  /** The new SOA, then the added records. */
   readonly added: Uint8Array
 }
 
@@ -21,8 +21,9 @@ interface Place {
 }
 
 /**
- * Compares two versions of a zone; pauses now and then. `places`: where they can differ, undefined =
- * anywhere. Undefined if one has no SOA, or the difference has more than `octetsMax` octets.
+ * Compares two versions of a zone; pauses at intervals. `places`: where they can differ, undefined
+ * = anywhere. Returns undefined if one has no SOA, or if the difference has more than `octetsMax`
+ * octets.
  */
 export function* diffVersions(
   from: VersionView,
@@ -93,7 +94,7 @@ class SetComparison {
     }
   }
 
-  /** Sets of one owner and type; 0 = none. Records whose TTL changed go and come. */
+  /** Compares the RRsets of one owner and type; 0 = none. A record whose TTL changed is removed and added. */
   #compare(owner: Uint8Array, old: number, now: number): void {
     const before = old === 0 ? undefined : keysOf(this.#from.records(owner, old))
     const after = now === 0 ? undefined : keysOf(this.#to.records(owner, now))
@@ -116,7 +117,7 @@ function keysOf(records: Iterable<RecordView>): Set<string> {
 }
 
 function keyOf({ ttlSeconds, rdata, rdataOffset, rdataOctets }: RecordView): string {
-  // A copy: Buffer makes no text of shared memory that another thread may see change.
+  // A copy: Buffer can't convert shared memory to text, because another thread may change it.
   const octets = Buffer.from(rdata.slice(rdataOffset, rdataOffset + rdataOctets))
   return `${ttlSeconds} ${octets.toString('latin1')}`
 }

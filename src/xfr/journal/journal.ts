@@ -1,6 +1,6 @@
 import type { ZoneDifference } from './diff.ts'
 
-/** Differences of a zone, the newest last, bounded by octets and by number. */
+/** The differences of a zone, newest last, limited by octets and by number. */
 export class ZoneJournal {
   readonly #octetsMax: number
   readonly #stepsMax: number
@@ -20,10 +20,13 @@ export class ZoneJournal {
     return this.#steps.length
   }
 
-  /** Adds what leads on from the newest version; where it does not, what was known is of no more use. */
+  /**
+   * Adds the difference from the newest version. If it starts from another version, clears the
+   * older differences.
+   */
   push(step: ZoneDifference): void {
     if (this.#steps.length > 0 && this.#steps.at(-1)!.toSerial !== step.fromSerial) this.clear()
-    // A serial that comes round again would make two ways from one place.
+    // A serial that is used again would give two paths from one version.
     if (this.#steps.some(({ fromSerial }) => fromSerial === step.toSerial)) this.clear()
     this.#steps.push(step)
     this.#octets += octetsOf(step)
@@ -40,7 +43,9 @@ export class ZoneJournal {
     this.#octets = 0
   }
 
-  /** What leads from `serial` to the newest version; undefined if that is not known. */
+  /**
+   * Returns the differences from `serial` to the newest version; undefined if they are not known.
+   */
   since(serial: number): readonly ZoneDifference[] | undefined {
     const first = this.#steps.findIndex(({ fromSerial }) => fromSerial === serial)
     return first === -1 ? undefined : this.#steps.slice(first)

@@ -2,7 +2,7 @@ import { OctetWriter } from '../../dns/rdata/octets.ts'
 import { type RecordView, recordOctets } from './version-view.ts'
 
 /*
- * Records one behind the other, names not compressed:
+ * Records one after the other, with uncompressed names:
  *
  *     owner | type 16 | TTL 32 | rdata octets 16 | rdata
  */
@@ -12,7 +12,7 @@ const FIXED_OCTETS = 8
 export class RecordPacker {
   readonly #output = new OctetWriter()
   readonly #octetsMax: number
-  /** True once a record found no room: what is packed is not whole. */
+  /** True once a record did not fit: the packed data is incomplete. */
   isFull = false
 
   constructor(octetsMax: number) {
@@ -43,7 +43,7 @@ export class RecordPacker {
   }
 }
 
-/** Walks over packed records; the same object again and again. */
+/** Yields the packed records. Each step reuses the same object. */
 export function* packedRecords(packed: Uint8Array): Generator<RecordView, void> {
   const record = { owner: packed, ownerOffset: 0, rdata: packed, rdataOffset: 0 }
   const view: RecordView = { ...record, type: 0, ttlSeconds: 0, rdataOctets: 0 }

@@ -5,7 +5,7 @@ import type { VersionView } from './version-view.ts'
 /** Names between two pauses. */
 const SLICE_NODES = 256
 
-/** Copies the records of a version, for checks of the whole zone; their file is ''. Pauses now and then. */
+/** Copies the records of a version, for checks of the whole zone; their file is ''. Pauses at intervals. */
 export function* versionRecords(view: VersionView): Generator<void, ZoneRecords> {
   const records = new ZoneRecords()
   const scanned = new ScannedRecord()

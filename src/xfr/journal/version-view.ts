@@ -3,19 +3,24 @@ import { NameBuffer } from '../../zone/image/hashed-name.ts'
 import * as L from '../../zone/image/layout.ts'
 import { ZoneReader } from '../../zone/image/reader.ts'
 
-/** One version of a zone: it stays readable as long as somebody has this, whatever is published after it. */
+/**
+ * One version of a zone. It is readable as long as this object exists, whatever is published later.
+ */
 export interface ZoneVersion {
   /** Apex, lower-case wire form. */
   readonly zone: Uint8Array
   readonly serial: number
   readonly buffer: SharedArrayBuffer
-  /** Of the image in `buffer`. */
+  /** Version of the image in `buffer`. */
   readonly imageVersion: number
 }
 
-/** One record, in place: valid until the next is asked for, what it points to for longer. */
+/**
+ * One record in place. It is valid until the next one is requested; the buffers that it refers to
+ * are valid for longer.
+ */
 export interface RecordView {
-  /** Uncompressed wire form, from 0 on. */
+  /** Uncompressed wire form; the name starts at `ownerOffset`. */
   owner: Uint8Array
   ownerOffset: number
   type: number
@@ -25,7 +30,7 @@ export interface RecordView {
   rdataOctets: number
 }
 
-/** Owner, fixed fields and rdata of a record whose names are not compressed. */
+/** Returns the octets of the owner, fixed fields and rdata of a record with uncompressed names. */
 export function recordOctets({ owner, ownerOffset, rdataOctets }: RecordView): number {
   let at = ownerOffset
   while (owner[at] !== 0) at += owner[at]! + 1
@@ -33,8 +38,8 @@ export function recordOctets({ owner, ownerOffset, rdataOctets }: RecordView): n
 }
 
 /**
- * Walks over the records of one version of a zone. Of a CNAME set with several members there is the first
- * alone: no other server takes more than one (RFC 2181 section 10.1).
+ * Reads the records of one version of a zone. Of a CNAME RRset with several members it returns only
+ * the first, since no other server accepts more than one (RFC 2181 section 10.1).
  */
 export class VersionView {
   readonly zone: Uint8Array
@@ -68,7 +73,9 @@ export class VersionView {
     this.#zoneLabels = zoneLabels
   }
 
-  /** Every name of the zone that has records, in no order, as a place for `sets` and `owner`. */
+  /**
+   * Yields every name of the zone that has records, in no order, as a node for `sets` and `owner`.
+   */
   *nodes(): Generator<number, void> {
     const reader = this.#reader
     let node = reader.newestNode(this.#zone)
@@ -78,7 +85,7 @@ export class VersionView {
     }
   }
 
-  /** The owner's name; a copy. */
+  /** Returns a copy of the owner name. */
   owner(node: number): Uint8Array {
     const { words, bytes } = this.#reader
     const octets = words[node + L.NODE_KEY]! & 0xffff
@@ -89,7 +96,7 @@ export class VersionView {
     return owner
   }
 
-  /** The RRsets of a node. */
+  /** Returns the RRsets of a node. */
   sets(node: number): number[] {
     return this.#setsOf(this.#reader.visibleBody(node))
   }
@@ -104,13 +111,13 @@ export class VersionView {
     return this.#reader.words[set + L.RRSET_HEAD]! >>> 16
   }
 
-  /** The RRset of that owner and type; 0 = there is none. */
+  /** Returns the RRset of that owner and type; 0 = none. */
   find(owner: Uint8Array, type: number): number {
     const body = this.#body(owner)
     return body === 0 ? 0 : this.#reader.findRRset(body, type)
   }
 
-  /** The types that a name has. */
+  /** Returns the types of a name. */
   typesAt(owner: Uint8Array): number[] {
     const body = this.#body(owner)
     return body === 0 ? [] : this.#setsOf(body).map((set) => this.type(set))
@@ -123,7 +130,10 @@ export class VersionView {
     return zoneLabel < 0 ? 0 : this.#reader.findBody(this.#zone, name, 0, zoneLabel)
   }
 
-  /** The records of an RRset; the same object again and again. Signatures have the TTLs of what they are over. */
+  /**
+   * Yields the records of an RRset; each step reuses the same object. Signatures have the TTLs of
+   * the RRsets that they cover.
+   */
   *records(owner: Uint8Array, set: number): Generator<RecordView, void> {
     const { words, bytes } = this.#reader
     const type = this.type(set)
@@ -145,7 +155,7 @@ export class VersionView {
     }
   }
 
-  /** The SOA; undefined if the zone has none. */
+  /** Returns the SOA; undefined if the zone has none. */
   soa(): RecordView | undefined {
     const set = this.find(this.zone, RRType.SOA)
     if (set === 0) return undefined
@@ -153,7 +163,7 @@ export class VersionView {
     return undefined
   }
 
-  /** All records of all names but the SOA. */
+  /** Yields all records of all names except the SOA. */
   *content(): Generator<RecordView, void> {
     for (const node of this.nodes()) {
       const owner = this.owner(node)
