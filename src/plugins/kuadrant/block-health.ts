@@ -13,18 +13,18 @@ import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import { type HealthOptions, printProbing } from './health-options.ts'
 import type { Stops } from './stops.ts'
 
-/** Addresses that the ready page names. */
+/** Maximum of addresses that the ready page lists. */
 const NAMED_MAX = 3
 
-/** The records of a block with what probes make of them. */
+/** The records of a block with the health that probes found. */
 export interface BlockHealth {
   readonly records: RecordSource
-  /** What is to be known of it, for the ready page; '' = nothing. */
+  /** Returns what the ready page shows about health; '' = nothing. */
   readonly note: () => string
 }
 
 export interface BlockHealthParts {
-  /** Names the source; equal for equal sources. */
+  /** Name of the source; equal for equal sources. */
   readonly name: string
   readonly stops: Stops
   readonly log: Logger
@@ -33,9 +33,9 @@ export interface BlockHealthParts {
 }
 
 /**
- * Lays what probes find over a source. Last of all, over what peers tell as well, comes the ramp-up:
+ * Adds probe results to a source. Slow start comes last, after the endpoints of peers:
  *
- *     source ─▶ probing (`probe`) ─▶ peers (`peer`) ─▶ ramp-up (`ramp-up`) ─▶ zones
+ *     source ─▶ probing (`probe`) ─▶ peers (`peer`) ─▶ slow start (`ramp-up`) ─▶ zones
  */
 export function openHealth(
   source: RecordSource,
@@ -49,7 +49,7 @@ export function openHealth(
   return { records: probing.records, note: () => printNote(probing) }
 }
 
-/** If `rampUpMs` is 0, an address that recovers has its full weight at once. */
+/** Adds slow start. If `slowStartMs` is 0, an address that recovers has its full weight at once. */
 export function openSlowStart(
   source: RecordSource,
   { slowStartMs, slowStartFile }: Pick<HealthOptions, 'slowStartMs' | 'slowStartFile'>,

@@ -1,6 +1,9 @@
 import type { BlockConfig } from '../../plugin/directive.ts'
 
-/** Names the server block by what tells it from others: its keys, its addresses, its view. */
+/**
+ * Returns a name for the server block that distinguishes it from others: its keys, its addresses,
+ * its view.
+ */
 export function placeOf({ keys, listenHosts, viewName }: BlockConfig): string {
   const addresses = keys.map(({ scheme, zoneText, port }) => `${scheme}://${zoneText}:${port}`)
   const hosts = [...listenHosts].sort().join()

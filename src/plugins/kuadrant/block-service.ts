@@ -7,8 +7,8 @@ import type { KuadrantService } from './service.ts'
 import type { ThreadedZones } from './threaded-zones.ts'
 
 /**
- * Has a block go into service when the instance starts. All that makes its zones (sources, peers, probes) is loaded then:
- * data threads and `sextant check` do without.
+ * Starts the block's service when the instance starts. The modules that fill its zones (sources,
+ * peers, probes) are loaded only then: data threads and `sextant check` do not need them.
  */
 export function prepareService(
   c: SetupContext,
@@ -18,9 +18,9 @@ export function prepareService(
 ): void {
   let service: KuadrantService | undefined
   let isOver = false
-  // Now, in the order of the chain: of two directives with one zone the first counts.
+  // Call it here, in the order of the chain: if two directives have the same zone, the first one counts.
   const versions = c.block.zoneVersions.source()
-  // The first block that starts has all of them claim their zones.
+  // The first block that starts makes all blocks claim their zones.
   const load = async (): Promise<KuadrantService> => {
     const { KuadrantService } = await import('./service.ts')
     const peers = await loadPeers(c, options)
@@ -32,7 +32,7 @@ export function prepareService(
     place: () => placeOf(c.block),
     claim: async () => {
       const loaded = await load()
-      // What an instance that is over got hold of now would never be given back.
+      // After the instance stopped, nothing would release what this call acquires.
       if (!isOver) await loaded.claim()
     },
     stopFollowing: () => service?.stopFollowing(),
@@ -51,7 +51,7 @@ export function prepareService(
   })
 }
 
-/** Undefined where the block has no peers: then what asks them is not loaded either. */
+/** Loads the module that queries peers. Returns undefined, and loads nothing, if the block has no peers. */
 async function loadPeers(
   c: SetupContext,
   options: KuadrantOptions,

@@ -14,7 +14,7 @@ const WHY: Readonly<Record<GeoCode['rung'], string>> = {
   default: '',
 }
 
-/** The geo codes of `records` that no client can match: their endpoints only serve as a last resort. */
+/** Finds the geo codes of `records` that no client can match. Their endpoints serve only as a last resort. */
 export function findDeadCodes(
   records: readonly StoredRecord[],
   geoCodes: BlockConfig['geoCodes'],
@@ -46,7 +46,7 @@ export function findDeadCodes(
   })
 }
 
-/** Undefined where a database can't be used: that is a fault of `geoip`. */
+/** Returns undefined if a database can't be used; `geoip` reports that fault. */
 function knownCodes(geoCodes: BlockConfig['geoCodes']): ReadonlySet<string> | undefined {
   try {
     return geoCodes?.() ?? new Set()

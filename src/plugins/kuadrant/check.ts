@@ -31,10 +31,11 @@ import { nameOf } from './source-place.ts'
 import { belongs, createRecordZone, findLostAddresses, mailboxOf } from './zone-content.ts'
 
 /**
- * Everything that is wrong with the source of a block: its manifests, or the configuration of its cluster; `warn` gets what a start would log:
- * records that disagree in one of its zones, records that no zone takes, geo codes that match no client, a bad mailbox,
- * serials file or snapshot. `all`: the
- * blocks of the Corefile, this one among them. Throws InputError where the directory can't be listed.
+ * Returns everything that is wrong with the source of a block: its manifests, or the configuration
+ * of its cluster. `warn` gets what a start would log: records that conflict in one of its zones,
+ * records that no zone accepts, geo codes that match no client, an invalid mailbox, serials file or
+ * snapshot. `all`: the blocks of the Corefile, including this one. Throws InputError if the
+ * directory can't be listed.
  */
 export async function checkBlock(
   options: KuadrantOptions,
@@ -73,7 +74,7 @@ export async function checkBlock(
     const content = createRecordZone(apex, options, NO_SINK, () => {})
     const own = records.filter((record) => belongs(record, zone, options, claims))
     warnOfConflicts(content, own, places, warn)
-    // In the gateway-local form codes are data for peers.
+    // In the gateway-local form, codes are data for peers and need not match clients.
     if (isLocalZone(apex)) continue
     for (const warning of findDeadCodes(own, geoCodes, places)) warn(warning)
   }
@@ -88,7 +89,7 @@ export async function checkBlock(
   return key === undefined ? faults : [...faults, ...checkKey(key, warn)]
 }
 
-/** Of a cluster nothing is read, but whether its configuration is of use. */
+/** Reads the manifests. For a cluster, checks only its configuration and reads no records. */
 async function readSource(
   { source, position }: KuadrantOptions,
   isOffline: boolean,

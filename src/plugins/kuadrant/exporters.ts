@@ -11,7 +11,7 @@ import { isAllowed } from './zone-content.ts'
 
 const exporters = new WeakMap<RefCountedSource, Map<string, LocalExporter>>()
 
-/** Who tells the records of a source as those of `site`: one for all zones, and over reloads. */
+/** Returns the exporter of a source's records for `site`: one for all zones, and over reloads. */
 export function exporterOf(shared: RefCountedSource, site: string, clock: Clock): LocalExporter {
   const bySite = exporters.get(shared) ?? new Map<string, LocalExporter>()
   exporters.set(shared, bySite)
@@ -23,8 +23,8 @@ export function exporterOf(shared: RefCountedSource, site: string, clock: Clock)
 const unexportable = new RefCounted<UnexportableRecords>((records) => records.close())
 
 /**
- * Has the log say what a site can't tell of its records: once for all blocks that tell the same of them, and over
- * reloads. The returned function ends it.
+ * Logs which records a site can't export: once for all blocks that export the same records, and
+ * over reloads. The returned function stops it.
  */
 export function watchUnexportable(
   shared: RefCountedSource,

@@ -7,33 +7,36 @@ import type { BlockConfig } from '../../plugin/directive.ts'
 import { SLOW_START_MS_MAX, SLOW_START_MS_MIN } from '../../record/slow-start-bounds.ts'
 import type { SourcePlace } from './source-place.ts'
 
-/** What a block says of health. */
+/** Health options of a block. */
 export interface HealthOptions {
-  /** Undefined = this server probes nothing. */
+  /** Undefined = this server does not probe. */
   readonly probe: ProbeOptions | undefined
-  /** Networks, refused by default, in which it may probe, as written. */
+  /** Networks that are refused by default but may be probed, as written. */
   readonly allowed: readonly { readonly text: string; readonly cidr: Cidr }[]
-  /** Until an address that came back has its full weight; 0 = at once. */
+  /** Time until a recovered address has its full weight; 0 = at once. */
   readonly slowStartMs: number
-  /** Keeps slow starts over a restart; undefined = nothing does. */
+  /** File that keeps slow starts over a restart; undefined = they are not kept. */
   readonly slowStartFile?: KeptFile | undefined
 }
 
 export interface KeptFile {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
   readonly position: Position
 }
 
 export interface ProbeOptions {
-  /** Absolute path of the file that keeps what was found; '' = none. */
+  /** Absolute path of the file that keeps probe results; '' = none. */
   readonly file: string
   readonly position: Position
 }
 
 export const NO_HEALTH: HealthOptions = { probe: undefined, allowed: [], slowStartMs: 0 }
 
-/** Reads `probe [FILE]`, `probe-allow CIDR...` or `ramp-up DURATION [FILE]`. Undefined: another property. Throws InputError. */
+/**
+ * Reads `probe [FILE]`, `probe-allow CIDR...` or `ramp-up DURATION [FILE]`. Returns undefined for
+ * another property. Throws InputError.
+ */
 export function scanHealthProperty(
   d: Dispenser,
   options: HealthOptions,
@@ -56,7 +59,7 @@ export function scanHealthProperty(
   }
 }
 
-/** Throws InputError where what a block says of health makes no sense with its source. */
+/** Throws InputError if the block's health options do not fit its source. */
 export function checkHealth(d: Dispenser, options: HealthOptions, source: SourcePlace): void {
   if (options.probe === undefined) {
     if (options.allowed.length > 0) throw d.error('probe-allow needs probe beside it')
@@ -66,7 +69,7 @@ export function checkHealth(d: Dispenser, options: HealthOptions, source: Source
   throw d.error('probe needs manifests: in a cluster it is the operator that probes')
 }
 
-/** How probing is done, as text: equal for equal options. */
+/** Prints the probe options: equal text for equal options. */
 export function printProbing({ probe, allowed }: HealthOptions): string {
   if (probe === undefined) return ''
   return [probe.file, ...allowed.map(({ text }) => text).sort()].join(' ')

@@ -5,28 +5,29 @@ import type { KuadrantOptions } from './options.ts'
 import { siteOf } from './site.ts'
 import { nameOf, type SourcePlace } from './source-place.ts'
 
-/** A `kuadrant` block as the others of its Corefile see it. */
+/** A `kuadrant` block as the other blocks of its Corefile see it. */
 export interface KuadrantBlock {
   readonly options: KuadrantOptions
-  /** Tells its server block from the others; complete once all setups ran. */
+  /** Name of its server block; complete once all setups ran. */
   readonly place: () => string
-  /** Gets at the records and claims the zones of the block, unless it did so. */
+  /** Opens the source and claims the zones of the block, unless that was done before. */
   readonly claim: () => Promise<void>
-  /** No change of records reaches the zones any more. */
+  /** Stops applying changes of records to the zones. */
   readonly stopFollowing: () => void
-  /** True if queries get answers, from records or from a snapshot. */
+  /** True if queries are answered from records or from a snapshot. */
   readonly serves: () => boolean
-  /** A NOTIFY for the zone kdrnt came from that address. */
+  /** Handles a NOTIFY for the zone kdrnt from that address. */
   readonly notify: (host: string) => void
 }
 
-/** A start waits this long for clusters; then queries get SERVFAIL until their records are there. */
+/** A start waits this long for clusters. After that, queries get SERVFAIL until the records are loaded. */
 const PATIENCE_MS = 5000
 
 /**
- * The `kuadrant` blocks of one Corefile. All claim their zones before the first is filled: a record
- * must not be in one zone for the moment until a longer one comes, and count as a change there. All
- * stop before the first gives its zones back, for the same reason.
+ * The `kuadrant` blocks of one Corefile. All blocks claim their zones before the first zone is
+ * filled. Otherwise a record could be in a shorter zone for a moment, until a longer zone is
+ * claimed, and count as a change there. For the same reason, all blocks stop before the first one
+ * releases its zones.
  */
 export class KuadrantBlocks {
   readonly #members: KuadrantBlock[] = []
@@ -45,7 +46,7 @@ export class KuadrantBlocks {
     this.#members.push(member)
   }
 
-  /** A block about to be scanned: for `sextant check`, which looks at those with faults as well. */
+  /** Adds a block before it is scanned: `sextant check` also checks blocks with faults. */
   addDraft(options: KuadrantOptions): void {
     this.#drafts.push(options)
   }
@@ -58,7 +59,10 @@ export class KuadrantBlocks {
     return this.#members.map((member) => member.options)
   }
 
-  /** How the records of a source are probed: one block that says so is enough for all that read it. */
+  /**
+   * Returns how the records of a source are probed. One block with `probe` is enough for all blocks
+   * that read the source.
+   */
   probingOf(source: SourcePlace): HealthOptions {
     const probing = this.options.find(
       (options) => options.health?.probe !== undefined && nameOf(options.source) === nameOf(source),
@@ -66,14 +70,14 @@ export class KuadrantBlocks {
     return probing?.health ?? NO_HEALTH
   }
 
-  /** True if another block says of the same source that it is probed, but not the same way. */
+  /** True if another block probes the same source with different settings. */
   probesOtherwise({ source, health }: KuadrantOptions): boolean {
     if (health?.probe === undefined) return false
     const known = this.probingOf(source)
     return known.probe !== undefined && printProbing(known) !== printProbing(health)
   }
 
-  /** True if another block, of another site, remembers its peers in the same file. */
+  /** True if a block of another site keeps its peer cache in the same file. */
   sharesMemory({ peering, site }: KuadrantOptions): boolean {
     const path = peering.peerCache?.path
     return this.options.some((other) => {
@@ -81,13 +85,13 @@ export class KuadrantBlocks {
     })
   }
 
-  /** What another block calls the site of the same records, if that is something else; else ''. */
+  /** Returns the different site name that another block gives to the same records; '' = none. */
   otherNameOf(options: KuadrantOptions): string {
     const name = siteOf({ ...options, site: '' }, this.options)
     return options.site === '' || name === options.site ? '' : name
   }
 
-  /** Places of the blocks that have the zone. */
+  /** Names of the server blocks that have the zone. */
   placesOf(zone: Uint8Array): Set<string> {
     const having = this.#members.filter(({ options }) => {
       return options.zones.some((other) => equalNames(other, zone))
@@ -96,8 +100,8 @@ export class KuadrantBlocks {
   }
 
   /**
-   * Resolves once all have claimed; rejects with what stopped the first that could not, and may then be
-   * called again.
+   * Resolves once all blocks have claimed their zones. Rejects with the first error; it can be
+   * called again after that.
    */
   assignZones(): Promise<void> {
     this.#assigned ??= this.#assignInTurn().catch((error) => {
@@ -108,8 +112,8 @@ export class KuadrantBlocks {
   }
 
   /**
-   * True if an earlier Corefile of this process had read the source when the first block of this one started.
-   * `isRead`: whether one has been read by now.
+   * True if an earlier Corefile of this process had read the source when the first block of this
+   * one started. `isRead`: whether the source at a place has been read by now.
    */
   hadSource(source: SourcePlace, isRead: (place: SourcePlace) => boolean): boolean {
     this.#readBefore ??= new Set(
@@ -118,14 +122,17 @@ export class KuadrantBlocks {
     return this.#readBefore.has(nameOf(source))
   }
 
-  /** Milliseconds to wait for a cluster: blocks share them, so that many over one dead API wait no longer than one. */
+  /**
+   * Milliseconds to wait for a cluster. All blocks share one deadline, so that many blocks of one
+   * unreachable API wait no longer than one block.
+   */
   get patienceMs(): number {
     const nowMs = performance.now()
     this.#patientUntilMs ??= nowMs + PATIENCE_MS
     return Math.max(0, this.#patientUntilMs - nowMs)
   }
 
-  /** From `enter` to `leave` its blocks may be those that a reload replaces. */
+  /** Marks these blocks as running until `leave`. A reload may replace them in that time. */
   enter(): void {
     entered.add(this)
   }
@@ -134,7 +141,10 @@ export class KuadrantBlocks {
     entered.delete(this)
   }
 
-  /** True if an earlier Corefile of this process answers queries that this one is about to take over. */
+  /**
+   * True if an earlier Corefile of this process answers the queries that this one will answer after
+   * the reload.
+   */
   get replacesServing(): boolean {
     return [...entered].some((other) => other !== this && other.#members.some((m) => m.serves()))
   }
@@ -152,6 +162,6 @@ export class KuadrantBlocks {
   }
 }
 
-/** Blocks meet through the Corefile that they are in, which goes with them. */
+/** Blocks find each other through their Corefile. The entry is removed with the Corefile. */
 const blocks = new WeakMap<CorefileView, KuadrantBlocks>()
 const entered = new Set<KuadrantBlocks>()

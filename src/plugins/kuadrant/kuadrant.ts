@@ -7,16 +7,16 @@ import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 
-/** Where the handler finds the zones, once there are any. */
+/** Where the handler finds the zones, once they are loaded. */
 export interface KuadrantSource {
   readonly answerer: ZoneAnswerer | undefined
 }
 
-/** Answers from the zones made of DNSRecords. */
+/** Answers from the zones built from DNSRecords. */
 export class KuadrantHandler implements Handler, FastPathSource {
   readonly name = 'kuadrant'
   readonly plain: FastPathRole = { kind: 'answer', source: this }
-  /** Zones are told apart by the image alone. */
+  /** The zone image alone distinguishes the zones. */
   readonly deepest = 0
   readonly #next: Handler
   readonly #source: KuadrantSource
@@ -52,7 +52,9 @@ export class KuadrantHandler implements Handler, FastPathSource {
     return status
   }
 
-  /** A transfer that is not served must not look like a zone without records. */
+  /**
+   * Refuses a transfer that is not served. An empty answer would look like a zone without records.
+   */
   #refuseTransfer(tx: Transaction, answerer: ZoneAnswerer): number | Promise<number> {
     const { reader } = answerer
     reader.refresh()

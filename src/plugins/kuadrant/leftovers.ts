@@ -4,7 +4,10 @@ import type { Leftover } from '../../zone/image/replacement.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
 
-/** RRsets that a snapshot had and no record has: gone, or in a file that can't be read just now. */
+/**
+ * RRsets that a snapshot had and no record has. The record was deleted, or its file can't be read
+ * at the moment.
+ */
 export class Leftovers {
   readonly #image: ZoneImage
   readonly #byKey = new Map<string, Leftover>()
@@ -17,14 +20,14 @@ export class Leftovers {
     return this.#byKey.size
   }
 
-  /** Takes down what nobody put again. The SOA is ours, not a record's. */
+  /** Collects the RRsets that no record has put again. Skips the SOA, since it does not come from a record. */
   collect(): void {
     for (const leftover of this.#image.endReplacing()) {
       if (leftover.type !== RRType.SOA) this.#byKey.set(keyOf(leftover), leftover)
     }
   }
 
-  /** Notes that records have decided on an RRset since. */
+  /** Notes that a record has put or removed this RRset since. */
   settle(leftover: Leftover): void {
     if (this.#byKey.size > 0) this.#byKey.delete(keyOf(leftover))
   }
@@ -35,7 +38,7 @@ export class Leftovers {
     return count
   }
 
-  /** Removes all of them from the image. */
+  /** Removes all leftovers from the image. */
   remove(): void {
     for (const { zone, owner, type } of this.#byKey.values()) {
       this.#image.removeRRset(zone, owner, type)

@@ -17,8 +17,8 @@ export interface LoadedParts {
 }
 
 /**
- * Gives the zones of a snapshot serials that are not behind any that was served. The serials file knows
- * them; without it there may have been changes that the snapshot knows nothing of.
+ * Raises the serials of a snapshot's zones, so that they are not behind any serial that was served.
+ * The serials file contains those. Without it, there may have been changes after the snapshot.
  */
 export function raiseSerials(
   { image, facts }: LoadedSnapshot,
@@ -48,7 +48,10 @@ export function raiseSerials(
   image.publish()
 }
 
-/** As a start without anything goes by the time, but not behind what may have been served. */
+/**
+ * Returns the current time as a serial, as a start without state does, but not behind what may have
+ * been served.
+ */
 function serialAfterCrash(serial: number, nowMs: number): number {
   const least = addToSerial(serial, UNSAVED_MAX)
   const now = addToSerial(Math.floor(nowMs / 1000), 0)

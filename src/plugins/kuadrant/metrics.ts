@@ -9,7 +9,7 @@ import type { KuadrantZones } from './zones.ts'
 
 const COMMIT_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1, 10]
 
-/** Where a block tells of its commits. */
+/** Returns the function that records the duration of a block's commits. */
 export function commitHistogram(metrics: MetricsRegistry): (seconds: number) => void {
   const name = 'sextant_kuadrant_commit_duration_seconds'
   const help = 'Time from changed records to the published zones.'
@@ -17,16 +17,16 @@ export function commitHistogram(metrics: MetricsRegistry): (seconds: number) => 
   return (seconds) => histogram.observe(seconds)
 }
 
-/** How a block stands with its snapshot. */
+/** State of a block's snapshot. */
 export interface SnapshotState {
   readonly isServed: boolean
-  /** Unix time of what the file holds; 0 = unknown. */
+  /** Unix time of the data in the file; 0 = unknown. */
   readonly takenSeconds: number
-  /** Of the file; 0 = unknown. */
+  /** Size of the file; 0 = unknown. */
   readonly octets: number
 }
 
-/** Shows that at every scrape, until the returned function is called. */
+/** Exports the snapshot state at every scrape, until the returned function is called. */
 export function measureSnapshot(
   metrics: MetricsRegistry,
   path: string,
@@ -51,9 +51,9 @@ export function measureSnapshot(
 }
 
 /**
- * Shows the state of one block and its source at every scrape. The returned function ends that and
- * takes the series away; other blocks that show the same ones, as after a reload, set them again at
- * the next scrape.
+ * Exports the state of one block and its source at every scrape. The returned function stops that
+ * and removes the series. Other blocks that export the same series, as after a reload, set them
+ * again at the next scrape.
  */
 export function measure(
   metrics: MetricsRegistry,
@@ -102,7 +102,7 @@ export function measure(
   }
 }
 
-/** Shows how the watches of a cluster fare, until the returned function is called. */
+/** Exports the state of a cluster's watches, until the returned function is called. */
 export function measureWatches(
   metrics: MetricsRegistry,
   name: string,
@@ -146,7 +146,7 @@ export function measureWatches(
   }
 }
 
-/** Shows how the peers of a block fare, until the returned function is called. */
+/** Exports the state of a block's peers, until the returned function is called. */
 export function measurePeers(
   metrics: MetricsRegistry,
   peers: () => readonly PeerStatus[],
@@ -220,7 +220,7 @@ export function measureDisputes(
   }
 }
 
-/** Shows how the file with what peers told fares, until the returned function is called. */
+/** Exports the state of the peer cache file, until the returned function is called. */
 export function measurePeerCache(
   metrics: MetricsRegistry,
   peerCache: PeerCache,

@@ -2,10 +2,10 @@ import type { SetKey, VersionSource, ZoneVersions } from '../../plugin/zone-vers
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
 
-/** RRsets noted of one zone between two publishes; beyond it, all of the zone is looked through. */
+/** Maximum of noted RRsets per zone between two publishes. Above it, the whole zone is compared. */
 const NOTED_MAX = 10_000
 
-/** A zone, as far as its versions go. */
+/** A zone with the data that identifies its version. */
 export interface OfferedZone {
   readonly id: ZoneId
   /** Lower-case wire form. */
@@ -13,7 +13,7 @@ export interface OfferedZone {
   readonly serial: number
 }
 
-/** Lets `transfer` have every version of the zones, and know what changed in it. */
+/** Offers every version of the zones to `transfer`, together with the RRsets that changed. */
 export class OfferedVersions {
   readonly #image: ZoneImage
   readonly #versions: ZoneVersions
@@ -29,21 +29,21 @@ export class OfferedVersions {
     this.#source = source
   }
 
-  /** An RRset was put or removed. */
+  /** Notes that an RRset was put or removed. */
   note(zone: ZoneId, owner: Uint8Array, type: number): void {
-    // Nobody asks what changed from nothing to the first version.
+    // The first version has no predecessor to compare with.
     if (!this.#versions.isWatched || !this.#serials.has(zone)) return
     const noted = this.#noted.has(zone) ? this.#noted.get(zone) : []
     noted?.push({ owner, type })
     this.#noted.set(zone, noted !== undefined && noted.length > NOTED_MAX ? undefined : noted)
   }
 
-  /** Something was changed in any zone. */
+  /** Notes that anything may have changed in each zone. */
   noteAll(): void {
     for (const zone of this.#serials.keys()) this.#noted.set(zone, undefined)
   }
 
-  /** To be called after each publish: offers the zones whose serial is new. */
+  /** Offers the zones whose serial is new. Call it after each publish. */
   offer(zones: readonly OfferedZone[]): void {
     const { buffer } = this.#image.handle
     for (const { id, apex, serial } of zones) {

@@ -5,8 +5,8 @@ import type { RefCountedSource } from '../../record/ref-counted-source.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /**
- * The source at that place, and the function that gives it back. Throws InputError where it can't be
- * opened; an API server that can't be reached is waited for.
+ * Opens the source at that place; returns it with the function that releases it. Throws InputError
+ * if it can't be opened. An unreachable API server is not an error: the source waits for it.
  */
 export function acquire(
   place: SourcePlace,
@@ -16,7 +16,7 @@ export function acquire(
   return acquireManifests({ ...parts, directory: place.directory })
 }
 
-/** True if somebody in this process has read it. */
+/** True if this process has read the source. */
 export function isRead(place: SourcePlace): boolean {
   return place.kind === 'kubernetes' ? isClusterRead(place) : isManifestSourceOpen(place.directory)
 }

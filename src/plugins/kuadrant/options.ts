@@ -36,20 +36,20 @@ export interface ZoneNameserver {
   readonly position: Position
 }
 
-/** Where zones are kept over a restart. */
+/** Options of the file that keeps zones over a restart. */
 export interface SnapshotOptions {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
   readonly intervalMs: number
   readonly position: Position
 }
 
-/** What a `kuadrant` block says. */
+/** Options of a `kuadrant` block. */
 export interface KuadrantOptions {
   /** Lower-case wire names, in the order given. */
   readonly zones: readonly Uint8Array[]
   readonly source: SourcePlace
-  /** Of the line that names the source. */
+  /** Position of the line that names the source. */
   readonly position: Position
   /** Absolute path of the file that keeps serials; '' = none. */
   readonly serials: string
@@ -62,12 +62,12 @@ export interface KuadrantOptions {
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
   readonly fallthrough: Fallthrough
-  /** What other sites know us by; '' = not said. */
+  /** The name that other sites know this site by; '' = not set. */
   readonly site: string
   readonly peering: PeeringOptions
-  /** Undefined = nothing is said of it. */
+  /** Undefined = no health options. */
   readonly health?: HealthOptions | undefined
-  /** Of NOTIFYs for the zone kdrnt; undefined = none is passed on. */
+  /** Options for passing on NOTIFYs for the zone kdrnt; undefined = they are not passed on. */
   readonly pass?: PassOptions | undefined
 }
 
@@ -75,19 +75,19 @@ const SNAPSHOT_MS_DEFAULT = 60_000
 const SNAPSHOT_MS_MIN = 1000
 const SNAPSHOT_MS_MAX = 24 * 3600 * 1000
 
-/** The service account of the pod we run in. */
+/** The service account of the server's pod. */
 const IN_CLUSTER = { kind: 'kubernetes', kubeconfig: '', context: '' } as const
 
-/** Options while they are scanned: with a fault in them they hold what was good. */
+/** Options during the scan. After a fault they contain the valid properties. */
 export type DraftOptions = {
   -readonly [K in Exclude<keyof KuadrantOptions, 'peering'>]: KuadrantOptions[K]
 } & {
-  /** A line names the source. */
+  /** A line has named the source. */
   hasSource: boolean
   peering: PeeringDraft
 }
 
-/** What holds where a block says nothing. `namespaces`: what WATCH_NAMESPACES says. Throws InputError. */
+/** Returns the defaults. `namespaces`: the value of WATCH_NAMESPACES. Throws InputError. */
 export function draftOptions(
   d: Dispenser,
   namespaces = process.env.WATCH_NAMESPACES ?? '',
@@ -113,11 +113,12 @@ export function draftOptions(
 }
 
 /**
- * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials FILE |
- * snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE] |
- * probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... [{ allow RULE }] |
- * tsig NAME FILE | expire DURATION | remember FILE | pass-notify ADDR... | pass-notify-from CIDR... |
- * pass-notify-key NAME }` into `draft`. Throws InputError, with all that is wrong.
+ * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials
+ * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE]
+ * | probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... [{
+ * allow RULE }] | tsig NAME FILE | expire DURATION | remember FILE | pass-notify ADDR... |
+ * pass-notify-from CIDR... | pass-notify-key NAME }` into `draft`. Throws InputError with all
+ * faults.
  */
 export function scanOptions(
   d: Dispenser,

@@ -6,16 +6,16 @@ import { type PeerAddress, scanPeerAddress } from '../../peering/peer-address.ts
 import type { BlockConfig } from '../../plugin/directive.ts'
 import { missingKey, scanKeyName } from '../../plugin/key-name.ts'
 
-/** Whom NOTIFYs are passed on to, by one block: operators. */
+/** Maximum of operators that one block passes NOTIFYs on to. */
 const TARGETS_MAX = 8
 
-/** What a block says of NOTIFYs that it passes on. */
+/** Options of a block for passing on NOTIFYs. */
 export interface PassOptions {
-  /** To whom; none = to nobody. */
+  /** The operators; empty = NOTIFYs are not passed on. */
   readonly targets: readonly PeerAddress[]
-  /** Whose, beside those with a signature that `tsig` found good. */
+  /** Networks whose NOTIFYs are passed on, in addition to those with a signature that `tsig` verified. */
   readonly from: readonly Cidr[]
-  /** What ours are signed with; undefined = nothing. */
+  /** Key that signs our NOTIFYs; undefined = they are not signed. */
   readonly keyName: Uint8Array | undefined
   readonly position: Position | undefined
 }
@@ -27,7 +27,10 @@ export const NO_PASSING: PassOptions = {
   position: undefined,
 }
 
-/** Reads `pass-notify ADDR...`, `pass-notify-from CIDR...` and `pass-notify-key NAME`; undefined = it is none of them. */
+/**
+ * Reads `pass-notify ADDR...`, `pass-notify-from CIDR...` and `pass-notify-key NAME`. Returns
+ * undefined for another property.
+ */
 export function scanPassProperty(d: Dispenser, before: PassOptions): PassOptions | undefined {
   const position = before.position ?? d.position()
   switch (d.value()) {
@@ -43,7 +46,7 @@ export function scanPassProperty(d: Dispenser, before: PassOptions): PassOptions
   }
 }
 
-/** Throws InputError where properties don't go together. `isLocal`: the block serves the zone kdrnt. */
+/** Throws InputError if the properties do not fit together. `isLocal`: the block serves the zone kdrnt. */
 export function checkPassing(d: Dispenser, options: PassOptions, isLocal: boolean): void {
   if (options.position === undefined) return
   if (options.targets.length === 0) {
@@ -53,7 +56,7 @@ export function checkPassing(d: Dispenser, options: PassOptions, isLocal: boolea
   throw d.error('pass-notify is about the zone kdrnt: write it into the block that serves that')
 }
 
-/** What is wrong with it once all directives of the block are known. */
+/** Returns the faults that are known only when all directives of the block are known. */
 export function findPassFaults(
   { from, keyName, position }: PassOptions,
   block: BlockConfig,

@@ -7,7 +7,7 @@ import type { PassOptions } from './pass-notify-options.ts'
 import { PassTarget, type PassTargetParts } from './pass-target.ts'
 import type { ZoneNotifySender } from './takes-notify.ts'
 
-/** Least time between two that go on, however many come. */
+/** Minimum time between two NOTIFYs that are passed on, however many arrive. */
 export const PASS_GAP_MS = 100
 
 export interface PassNotifyParts extends Omit<PassTargetParts, 'onFailed'> {
@@ -19,8 +19,9 @@ export interface PassNotifyParts extends Omit<PassTargetParts, 'onFailed'> {
 }
 
 /**
- * Passes NOTIFYs of the zone kdrnt on to operators, who have no address that peers know. What goes on is a NOTIFY of our
- * own, to whom we were told to tell, ten times a second at most: nobody's packets are sent to anybody.
+ * Passes NOTIFYs of the zone kdrnt on to operators, whose addresses peers do not know. The server
+ * sends a new NOTIFY of its own to the configured targets, at most ten times a second. It never
+ * forwards a received packet.
  */
 export class PassNotify {
   readonly #parts: PassNotifyParts
@@ -54,9 +55,9 @@ export class PassNotify {
   }
 
   #refusalOf({ host, isSigned, isPassedOn }: ZoneNotifySender): string {
-    // Servers that pass on to each other, in whatever ring, would never come to rest.
+    // Servers that pass NOTIFYs on to each other in a ring would never stop.
     if (isPassedOn) return 'it was passed on before'
-    // So would two of which one is too old to say so.
+    // So would two servers, if one is an old version that does not mark its NOTIFYs as passed on.
     if (this.#targets.some((target) => target.has(host))) return 'it is one to pass them on to'
     if (isSigned) return ''
     const address = scanAddress(host)

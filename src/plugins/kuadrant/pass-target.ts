@@ -8,16 +8,25 @@ import { type PeerAddress, resolvePeer } from '../../peering/peer-address.ts'
 import { KDRNT_ZONE } from '../../record/local-zone.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
-/** Each try waits twice that much in all; asking every second is faster than any further one. */
+/**
+ * Each attempt waits twice as long in total. The operator's SOA poll every second is faster than
+ * any further attempt.
+ */
 const TIMEOUT_MS = 500
 const TRIES = 3
-/** Until a host name is resolved again: pods come and go. A resolver that fails is asked again sooner. */
+/**
+ * Time until a host name is resolved again, since pods change. After a failure, it is resolved
+ * again sooner.
+ */
 const RESOLVE_MS = 10_000
 const RESOLVE_AGAIN_MS = 1000
-/** Addresses of one host name. */
+/** Maximum of addresses of one host name. */
 const ADDRESSES_MAX = 8
 
-/** Without the SOA that NOTIFYs may have (RFC 1996 section 3.7): whose zone is new is not said. */
+/**
+ * Has no SOA, which is optional in a NOTIFY (RFC 1996 section 3.7), because it does not say whose
+ * zone is new.
+ */
 const NOTIFY: Omit<Message, 'id'> = {
   ...questionOf(KDRNT_ZONE, RRType.SOA),
   opcode: Opcode.NOTIFY,
@@ -31,9 +40,9 @@ const NOTIFY: Omit<Message, 'id'> = {
 }
 
 export interface PassTargetParts {
-  /** Read anew for each NOTIFY; undefined = it is not signed. */
+  /** Read again for each NOTIFY; undefined = it is not signed. */
   readonly key: () => TsigKey | undefined
-  /** Address that we send from; '' = any. */
+  /** Source address; '' = any. */
   readonly sourceFor: (host: string) => string
   readonly onFailed: () => void
   readonly clock: Clock
@@ -41,7 +50,7 @@ export interface PassTargetParts {
   readonly resolve?: typeof resolvePeer
 }
 
-/** One of those whom NOTIFYs are passed on to; behind a host name there may be several, who all get them. */
+/** One configured target of NOTIFYs. If a host name has several addresses, each of them gets the NOTIFY. */
 export class PassTarget {
   readonly #address: PeerAddress
   readonly #parts: PassTargetParts
@@ -49,9 +58,9 @@ export class PassTarget {
   #endpoints: readonly HostPort[] = []
   #resolveMs = Number.NEGATIVE_INFINITY
   #isResolving = false
-  /** Under way, by address; true = once more. */
+  /** NOTIFYs in flight, by address; true = send once more. */
   readonly #active = new Map<string, boolean>()
-  /** Whose failure was logged, and has not ended. */
+  /** Targets with a logged failure that has not ended. */
   readonly #failing = new Set<string>()
 
   constructor(address: PeerAddress, parts: PassTargetParts) {
@@ -63,7 +72,7 @@ export class PassTarget {
     return this.#endpoints.some((endpoint) => endpoint.host === host)
   }
 
-  /** Those that are known get a NOTIFY at once, those that turn out to be new after that. */
+  /** Sends a NOTIFY to the known addresses at once, and to new addresses after the host name is resolved. */
   notify(): void {
     for (const endpoint of this.#endpoints) this.#begin(endpoint)
     const isDue = this.#parts.clock.monotonic() >= this.#resolveMs
@@ -74,7 +83,7 @@ export class PassTarget {
     this.#aborting.abort()
   }
 
-  /** Never rejects: no more does what it asks. */
+  /** Never rejects, since `resolve` never rejects. */
   async #resolve(): Promise<void> {
     const { clock, resolve = resolvePeer } = this.#parts
     this.#isResolving = true
@@ -111,7 +120,7 @@ export class PassTarget {
     }
   }
 
-  /** `fault`: '' = it went well. */
+  /** `fault`: '' = success. */
   #settle(name: string, fault: string): void {
     const { log, onFailed } = this.#parts
     if (fault === '') {
@@ -120,7 +129,7 @@ export class PassTarget {
     }
     onFailed()
     if (this.#failing.has(name)) return
-    // Pods that are gone are remembered no longer than others take their places.
+    // Limits the entries of pods that no longer exist.
     if (this.#failing.size >= 2 * ADDRESSES_MAX) this.#failing.clear()
     this.#failing.add(name)
     log.warning(`a NOTIFY was not passed on to ${name}: ${fault}`)

@@ -5,7 +5,7 @@ import type { KuadrantOptions } from './options.ts'
 import type { PassNotify } from './pass-notify.ts'
 import { findPassFaults } from './pass-notify-options.ts'
 
-/** Has a block pass NOTIFYs on while it is in service; undefined = it says nothing of that. */
+/** Passes NOTIFYs on while the block is in service. Returns undefined if the block has no such options. */
 export function preparePassing(
   c: SetupContext,
   { pass: options }: KuadrantOptions,

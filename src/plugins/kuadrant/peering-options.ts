@@ -10,39 +10,39 @@ import { isSite } from '../../peering/site-name.ts'
 import { type PeerRule, scanPeerRule } from '../../peering/trust/peer-rule.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 
-/** Peers of one block: more would be a mistake. */
+/** Maximum of peers of one block. A larger number would be a mistake. */
 const PEERS_MAX = 64
 const EXPIRY_MS_MIN = 1000
 const EXPIRY_MS_MAX = 365 * 24 * 3600 * 1000
 
-/** A key of a file of keys. */
+/** A key in a key file. */
 export interface KeyPlace {
   readonly name: Uint8Array
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
   readonly position: Position
 }
 
-/** A file that keeps what peers told. */
+/** The file of the peer cache. */
 export interface PeerCacheFile {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
   readonly position: Position
 }
 
-/** What a block says of other sites. */
+/** Options of a block for other sites. */
 export interface PeeringOptions {
   /** The nameservers of other sites. */
   readonly peers: readonly PeerAddress[]
   /** What a peer may report in addition to what every peer may, by its address. */
   readonly rules: ReadonlyMap<string, readonly PeerRule[]>
-  /** Of the first line that names peers. */
+  /** Position of the first line that names peers. */
   readonly position: Position | undefined
-  /** Everything from and to peers is signed with it; undefined = nothing is. */
+  /** Signs everything from and to peers; undefined = nothing is signed. */
   readonly key: KeyPlace | undefined
-  /** How long the word of a silent site holds. */
+  /** How long the data of a silent site is served. */
   readonly expiryMs: number
-  /** Where what peers told outlasts a restart; undefined = nowhere. */
+  /** File that keeps peer data over a restart; undefined = it is not kept. */
   readonly peerCache: PeerCacheFile | undefined
 }
 
@@ -98,7 +98,7 @@ function scanRule(d: Dispenser): PeerRule {
   return rule
 }
 
-/** Warns of peers whose answers nothing proves; none where a key does, or there are no peers. */
+/** Returns a warning if no key protects the answers of peers; undefined if there is a key, or no peer. */
 export function findUnsigned({ peers, key, position }: PeeringOptions): InputError | undefined {
   if (peers.length === 0 || key !== undefined) return undefined
   const text =

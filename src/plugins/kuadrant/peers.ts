@@ -24,11 +24,11 @@ import { findUnsigned, type KeyPlace } from './peering-options.ts'
 import { Stops } from './stops.ts'
 import { isAllowed, serversOf } from './zone-content.ts'
 
-/** How long anything waits for the first answers of peers. */
+/** Maximum wait for the first answers of peers. */
 const FIRST_ANSWERS_MS = 3000
-/** Others than the owner may read the file. */
+/** File mode bit: users other than the owner may read the file. */
 const READABLE_BY_OTHERS = 0o004
-/** Silence that the ready page tells of. */
+/** Silence after which the ready page mentions a peer. */
 const SILENCE_MS = 5000
 
 /** The peers of one block, while it is in service. */
@@ -46,7 +46,7 @@ export class BlockPeers {
     this.#options = options
   }
 
-  /** Begins to ask them. Throws InputError where the key can't be had. */
+  /** Starts to query the peers. Throws InputError if the key can't be read. */
   start(): void {
     const { clock, log, block, metrics } = this.#context
     const { peers, key: place, expiryMs } = this.#options.peering
@@ -72,12 +72,12 @@ export class BlockPeers {
     this.#stops.add(measurePeers(metrics, () => this.#statuses))
     const zones = this.#options.zones.map((zone) => printName(zone)).join(' ')
     this.#stops.add(measureDisputes(metrics, zones, () => this.#disputes))
-    // What all of them told is known, from before a reload or from the file: nobody has to wait.
+    // Data of all peers is known, from before a reload or from the file, so no caller has to wait.
     this.#hasHeard = this.#followers.every(({ lastSeenMs }) => wasHeard(lastSeenMs))
     void this.firstAnswers()
   }
 
-  /** Resolves once all were asked for the first time, or after some seconds. */
+  /** Resolves once every peer has been queried once, or after FIRST_ANSWERS_MS. */
   async firstAnswers(): Promise<void> {
     const all = Promise.all(this.#followers.map((follower) => follower.answered()))
     let stop = (): void => {}
@@ -89,7 +89,7 @@ export class BlockPeers {
     this.#hasHeard = true
   }
 
-  /** Our own records with what they tell. */
+  /** Returns our own records merged with those of the peers. */
   async merge(own: RecordSource, exporter: LocalExporter): Promise<RecordSource> {
     const { clock, log } = this.#context
     const { site, peering, zones } = this.#options
@@ -113,7 +113,7 @@ export class BlockPeers {
     return merged
   }
 
-  /** A NOTIFY came from that address. */
+  /** Handles a NOTIFY from that address. */
   notify(host: string): void {
     for (const follower of this.#followers) if (follower.isAt(host)) follower.notify()
   }
@@ -122,7 +122,7 @@ export class BlockPeers {
     return this.#hasHeard ? '' : 'peers have not answered yet'
   }
 
-  /** Which of them are silent, for the ready page; '' = none. */
+  /** Lists the silent peers for the ready page; '' = none. */
   note(): string {
     const nowMs = this.#context.clock.monotonic()
     const silent = this.#statuses.filter(({ lastSeenMs, error }) => {
@@ -174,14 +174,14 @@ function printSilence(
   return `peer ${address} is silent for ${seconds} s, ${endpoints} endpoints of it are known: ${error}`
 }
 
-/** The key of that name. Throws InputError. */
+/** Reads the key of that name from its file. Throws InputError. */
 export function readKey({ name, path, position }: KeyPlace): KeyConfig {
   const found = readKeyFile(path, position).find((key) => equalNames(key.name, name))
   if (found !== undefined) return found
   throw new InputError('TSIG_KEY', position, `there is no key ${printName(name)} in ${path}`)
 }
 
-/** What is wrong with the key; `warn` is told of a file that everybody can read. */
+/** Returns the faults of the key; warns of a key file that all users can read. */
 export function checkKey(
   place: KeyPlace,
   warn: (warning: InputError) => void,
@@ -203,7 +203,7 @@ function createKey({ name, algorithm, secret }: KeyConfig): TsigKey {
   return createTsigKey(name, scanAlgorithm(algorithm) ?? HMAC_SHA256, secret)
 }
 
-/** Tells keys apart, and tells nothing of the secret. */
+/** Returns a digest that differs between keys and does not reveal the secret. */
 function digestOf({ name, algorithm, secret }: KeyConfig): string {
   const hash = createHash('sha256').update(name).update(`\0${algorithm}\0`).update(secret)
   return hash.digest('hex')

@@ -45,18 +45,21 @@ import type { OpenZones, ThreadedZones } from './threaded-zones.ts'
 import { findLostAddresses } from './zone-content.ts'
 import { KuadrantZones } from './zones.ts'
 
-/** Outlives reloads: a zone whose content stayed the same keeps its serial. */
+/** Outlives reloads: a zone whose content is unchanged keeps its serial. */
 const serials = new SerialIndex()
-/** Until a source that could not be opened is tried again. */
+/** Time until a source that could not be opened is tried again. */
 const RETRY_MS = 10_000
-/** What the server needs to open its sockets and start its threads: reading records would delay it. */
+/**
+ * Delay that lets the server open its sockets and start its threads, which reading records would
+ * slow down.
+ */
 const START_MS = 500
 
 export interface ServiceParts {
   readonly share: ThreadedZones
   /** Where `transfer` finds the zones. */
   readonly versions: VersionSource
-  /** Undefined = there are none. */
+  /** Undefined = the block has no peers. */
   readonly peers: BlockPeers | undefined
 }
 
@@ -73,16 +76,16 @@ export class KuadrantService {
   readonly #blocks: KuadrantBlocks
   readonly #versions: VersionSource
   readonly #stops = new Stops()
-  /** Undefined = there are none. */
+  /** Undefined = the block has no peers. */
   readonly #peers: BlockPeers | undefined
   #shared: RefCountedSource | undefined
   #health: BlockHealth | undefined
   #zones: KuadrantZones | undefined
   #keeper: SnapshotKeeper | undefined
-  /** Where the zones came from, until records took their place. */
+  /** The snapshot that the zones came from, until records replace it. */
   #loaded: LoadedSnapshot | undefined
   #takenMs = 0
-  /** What keeps us from the records, while a snapshot is served. */
+  /** Why records can't be read while the snapshot is served. */
   #trouble = ''
   #stopFollowing = (): void => {}
 
@@ -95,17 +98,17 @@ export class KuadrantService {
     this.#blocks = KuadrantBlocks.of(c.corefile)
   }
 
-  /** True if queries get answers, from records or from a snapshot. */
+  /** True if queries are answered from records or from a snapshot. */
   get serves(): boolean {
     return this.#zones !== undefined || this.#servesLoaded
   }
 
-  /** No change of records reaches the zones any more. */
+  /** Stops applying changes of records to the zones. */
   stopFollowing(): void {
     this.#stopFollowing()
   }
 
-  /** A NOTIFY for the zone kdrnt came from that address. */
+  /** Handles a NOTIFY for the zone kdrnt from that address. */
   notify(host: string): void {
     this.#peers?.notify(host)
   }
@@ -122,7 +125,7 @@ export class KuadrantService {
     if (loaded === undefined) await this.#blocks.assignZones()
     const open = this.#share.open(block.locator, loaded)
     this.#stops.add(() => open.table.close())
-    // Zones that are served at once must not be served by classes that do not know their codes.
+    // The GEO classes must know the codes of these zones before the zones are served.
     if (loaded !== undefined) await open.table.built()
     const serialFile = this.#keepSerials()
     for (const zone of zones) serials.retain(printName(zone), this.#blocks.placesOf(zone))
@@ -141,7 +144,7 @@ export class KuadrantService {
     })
   }
 
-  /** Why the zones should not be asked yet; '' = they can be. */
+  /** Returns why the zones are not ready for queries; '' = they are ready. */
   unreadyReason(): string {
     if (this.#servesLoaded) return ''
     const reason = this.#shared?.source.unreadyReason() ?? ''
@@ -149,7 +152,7 @@ export class KuadrantService {
     return reason || (this.#peers?.unreadyReason() ?? '')
   }
 
-  /** What is to be known of the answers, for the ready page; '' = nothing. */
+  /** Returns what the ready page shows about the answers; '' = nothing. */
   note(): string {
     const notes = this.#servesLoaded
       ? [this.#noteLoaded()]
@@ -166,7 +169,7 @@ export class KuadrantService {
     return `zones are as of ${since}: ${reason}`
   }
 
-  /** At an orderly stop, while queries are still answered. */
+  /** Runs at an orderly stop, while queries are still answered. */
   async finish(): Promise<void> {
     await this.#keeper?.finish()
   }
@@ -178,7 +181,7 @@ export class KuadrantService {
     await this.#keeper?.close()
   }
 
-  /** True as long as something that is served is known from the snapshot alone. */
+  /** True as long as some served data comes only from the snapshot. */
   get #servesLoaded(): boolean {
     if (this.#zones !== undefined && this.#zones.leftoverCount === 0) this.#loaded = undefined
     return this.#loaded !== undefined
@@ -193,8 +196,8 @@ export class KuadrantService {
   #load(): LoadedSnapshot | undefined {
     const { log } = this.#context
     const { snapshot, source } = this.#options
-    // After a reload the instance before goes on serving until this one is complete. To be asked first:
-    // a block without a snapshot is about to open the source.
+    // After a reload, the previous instance serves until this one is complete. This must be checked
+    // first, because a block without a snapshot opens the source next.
     const isReload = this.#blocks.hadSource(source, isRead)
     if (snapshot === undefined || isReload) return undefined
     const startMs = performance.now()
@@ -219,7 +222,7 @@ export class KuadrantService {
     return digestOfShape(this.#options, this.#blocks.options)
   }
 
-  /** Gets at the records however long it takes, while the snapshot is served. */
+  /** Reads the records, however long it takes, while the snapshot is served. */
   async #catchUp(
     open: OpenZones,
     serialFile: SerialFile | undefined,
@@ -238,7 +241,7 @@ export class KuadrantService {
     if (!this.#stops.isClosed) await this.#follow(open, serialFile, writtenVersion)
   }
 
-  /** Notes what is wrong while the snapshot is served. */
+  /** Logs an error while the snapshot is served. */
   #note(trouble: string): void {
     if (trouble !== this.#trouble && !this.#stops.isClosed) {
       this.#context.log.error(`${trouble}; the snapshot is served`)
@@ -246,7 +249,7 @@ export class KuadrantService {
     this.#trouble = trouble
   }
 
-  /** Gets at the records and claims the zones of the block, unless it did so. */
+  /** Opens the source and claims the zones of the block, unless that was done before. */
   async claim(): Promise<void> {
     if (this.#shared !== undefined || this.#stops.isClosed) return
     const { source, position, zones } = this.#options
@@ -300,14 +303,14 @@ export class KuadrantService {
     this.#keepSnapshot(open, zones, writtenVersion)
   }
 
-  /** In whatever block the zone kdrnt is. */
+  /** Runs in the block that has the zone kdrnt. */
   #watchUnexportable(): void {
     const site = siteOf(this.#options, this.#blocks.options)
     if (site === '' || !this.#options.zones.some(isLocalZone)) return
     this.#stops.add(watchUnexportable(this.#shared!, site, this.#options, this.#context))
   }
 
-  /** Our own records, or those of all sites, with all that is known of their health. */
+  /** Returns our own records, or those of all sites, with their known health. */
   async #records(): Promise<RecordSource> {
     const { source: place, health } = this.#options
     const own = openHealth(this.#shared!.source, this.#blocks.probingOf(place), this.#healthParts)
@@ -318,7 +321,8 @@ export class KuadrantService {
 
   async #mergePeers(own: RecordSource): Promise<RecordSource> {
     if (this.#peers === undefined) return own
-    // What is served now has what they told: it must not go and come back. Else nobody waits for them.
+    // The answers served now contain data of peers, which must not disappear and come back. In
+    // other cases, the start does not wait for peers.
     if (this.#loaded !== undefined || this.#blocks.replacesServing) {
       await this.#peers.firstAnswers()
     }
@@ -330,13 +334,13 @@ export class KuadrantService {
     return site === '' ? undefined : exporterOf(this.#shared!, site, this.#context.clock)
   }
 
-  /** Where records of peers come in, those of our own have been chosen before. */
+  /** Where records of peers are merged, our own records have already been filtered by namespace. */
   get #zoneOptions(): KuadrantOptions {
     if (this.#peers === undefined) return this.#options
     return { ...this.#options, allowedNamespaces: undefined }
   }
 
-  /** Waits for the zones, but not for a cluster that takes its time. */
+  /** Waits for the zones, but not for a slow cluster. */
   async #followSoon(open: OpenZones, serialFile: SerialFile | undefined): Promise<void> {
     const following = (): Promise<void> => this.#follow(open, serialFile, undefined)
     const { source, position } = this.#options
@@ -346,7 +350,7 @@ export class KuadrantService {
     await atMost(records.synced(), this.#blocks.patienceMs)
     const reason = records.unreadyReason()
     if (reason === '') return following()
-    // What answers now must not give way to what doesn't.
+    // A configuration that answers must not be replaced by one that does not.
     if (this.#blocks.replacesServing) faultAt(position)(new InputError('UNREAD', undefined, reason))
     following().catch((error) => log.error(`records are not followed: ${printReason(error)}`))
     log.warning(`${reason}; until they are, queries get SERVFAIL`)
@@ -388,7 +392,7 @@ export class KuadrantService {
   }
 }
 
-/** While it waits nothing else may keep the process: no socket is open yet. */
+/** Uses a timer that keeps the process alive: no socket is open yet. */
 async function atMost(work: Promise<void>, milliseconds: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const patience = new Promise<void>((resolve) => {

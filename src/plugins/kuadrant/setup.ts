@@ -10,14 +10,14 @@ import { faultAt } from './source-fault.ts'
 import { scanSender, TakesNotify } from './takes-notify.ts'
 import { ThreadedZones } from './threaded-zones.ts'
 
-/** `kuadrant`: zones made of DNSRecords. */
+/** `kuadrant`: zones built from DNSRecords. */
 export const kuadrant: Directive = {
   name: 'kuadrant',
   setup(c) {
     const blocks = KuadrantBlocks.of(c.corefile)
     const draft = draftOptions(c.dispenser)
     blocks.addDraft(draft)
-    // Before the scan, so that a bad property does not hide what is wrong with the manifests.
+    // Registered before the scan, so that an invalid property does not hide faults of the manifests.
     let isScanned = false
     c.onCheck(async (report) => {
       if (!isScanned && !draft.hasSource) return []

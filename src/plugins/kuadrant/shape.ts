@@ -6,8 +6,9 @@ import { siteOf } from './site.ts'
 import { nameOf } from './source-place.ts'
 
 /**
- * Digest of all that shapes the zones of a block beside records: a snapshot with another one is of other
- * zones. `all`: the blocks of the Corefile, whose zones take records from each other.
+ * Returns a digest of everything except records that shapes the zones of a block. A snapshot with
+ * another digest is of other zones. `all`: the blocks of the Corefile, since their zones share the
+ * records.
  */
 export function digestOfShape(options: KuadrantOptions, all: readonly KuadrantOptions[]): string {
   const { zones, source, rname, nameservers, allowedNamespaces, peering } = options

@@ -1,6 +1,6 @@
 import { InputError, type Position } from '../../base/errors.ts'
 
-/** A source that can't be opened is the fault of the line that names it. */
+/** Reports a source that can't be opened as a fault of the line that names it. */
 export function faultAt(position: Position): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof InputError)) throw error

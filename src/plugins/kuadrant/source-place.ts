@@ -1,24 +1,24 @@
 import { InputError } from '../../base/errors.ts'
 import type { ClusterRecords } from '../../record/kubernetes/acquire.ts'
 
-/** Where a block has its records from. */
+/** Where a block reads its records from. */
 export type SourcePlace =
-  | { readonly kind: 'manifests' /** Absolute. */; readonly directory: string }
+  | { readonly kind: 'manifests' /** Absolute path. */; readonly directory: string }
   | ({ readonly kind: 'kubernetes' } & ClusterRecords)
 
-/** Names it in metrics; equal for equal places, among blocks of one process. */
+/** Returns the source's name in metrics; equal for equal places within one process. */
 export function nameOf(place: SourcePlace): string {
   if (place.kind === 'manifests') return place.directory
   const { kubeconfig, context } = place
   return ['kubernetes', kubeconfig, context].filter((part) => part !== '').join(' ')
 }
 
-/** RFC 1123 section 2.1, as the API has it. */
+/** RFC 1123 section 2.1, as the Kubernetes API requires. */
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/
 
 /**
- * Reads WATCH_NAMESPACES: a comma list, blanks around names or none at all; empty = all namespaces. Throws
- * InputError for what can't be a namespace.
+ * Reads WATCH_NAMESPACES: a comma list, with optional blanks around names; empty = all namespaces.
+ * Throws InputError for an invalid namespace.
  */
 export function scanNamespaces(text: string): string[] {
   const names = text

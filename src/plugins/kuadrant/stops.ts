@@ -1,4 +1,4 @@
-/** What has to be undone at the end, last first. What is added after the end is undone at once. */
+/** Functions to run at the end, last first. One that is added after the end runs at once. */
 export class Stops {
   readonly #stops: (() => void)[] = []
   isClosed = false

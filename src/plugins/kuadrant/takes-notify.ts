@@ -6,20 +6,20 @@ import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { KDRNT_ZONE } from '../../record/local-zone.ts'
 
-/** Of whom a NOTIFY is. */
+/** The sender of a NOTIFY. */
 export interface ZoneNotifySender {
   readonly host: string
-  /** `tsig` found the signature good. */
+  /** `tsig` verified the signature. */
   readonly isSigned: boolean
-  /** The sender has it from somebody else. */
+  /** The sender received it from another server and passed it on. */
   readonly isPassedOn: boolean
 }
 
-/** Behind the address of a sender, where it is so. */
+/** Marks that follow the address of a sender. */
 const SIGNED = ' signed'
 const PASSED_ON = ' passed-on'
 
-/** What a `TakesNotify` reports. */
+/** Reads what a `TakesNotify` reports. */
 export function scanSender(text: string): ZoneNotifySender {
   const [host = '', ...marks] = text.split(' ')
   const has = (mark: string): boolean => marks.includes(mark.trim())
@@ -32,19 +32,19 @@ function printSender({ query, tsigKey }: Transaction): string {
 }
 
 /**
- * Takes in NOTIFYs (RFC 1996) for the zone kdrnt, by which peers say that they have something new, and leaves
- * queries to `zones`. Who may be a peer is known on the control thread alone, and a NOTIFY only has a peer
- * asked sooner than it would be, or is passed on or not: so everybody gets the same answer.
+ * Accepts NOTIFYs (RFC 1996) for the zone kdrnt, by which peers announce new data, and leaves
+ * queries to `zones`. Only the control thread knows the peers. A NOTIFY only makes the server poll
+ * a peer sooner, or is passed on. So every sender gets the same answer.
  */
 export class TakesNotify implements Handler {
   readonly name = 'kuadrant'
-  /** Plain queries are none of its business. */
+  /** Not involved in plain queries. */
   readonly plain: FastPathRole | undefined
   readonly #zones: Handler
   readonly #next: Handler
   readonly #report: (text: string) => void
 
-  /** `report` is given the sender, as `scanSender` reads it. */
+  /** `report` gets the sender in the form that `scanSender` reads. */
   constructor(zones: Handler, next: Handler, report: (text: string) => void) {
     this.#zones = zones
     this.plain = zones.plain

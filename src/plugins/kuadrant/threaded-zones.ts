@@ -16,21 +16,21 @@ import { ZoneImage } from '../../zone/image/writer.ts'
 import { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import type { KuadrantSource } from './kuadrant.ts'
 
-/** What zones are written with. */
+/** The objects that write the zones. */
 export interface OpenZones {
   readonly image: ZoneImage
   readonly table: SteeringTable
 }
 
-/** Draws of each thread begin elsewhere. */
+/** Each thread uses a different seed. */
 const newRandom = (): Random => new Random(Math.trunc(systemClock.now() + Math.random() * 2 ** 32))
 
 /**
- * The zones of one `kuadrant` block in every thread. The control thread writes them; others read the
- * same memory, and are told only where it is:
+ * The zones of one `kuadrant` block in every thread. The control thread writes them. Data threads
+ * read the same memory; the control thread sends them only its location:
  *
  *     control   ZoneImage ── buffer, after each compaction ──▶ ArenaHandle   data
- *               SteeringTable ── world, before zones that need it ──▶ FollowedSteering
+ *               SteeringTable ── snapshot, before zones that need it ──▶ FollowedSteering
  */
 export class ThreadedZones implements KuadrantSource {
   answerer: ZoneAnswerer | undefined = undefined
@@ -50,8 +50,8 @@ export class ThreadedZones implements KuadrantSource {
   }
 
   /**
-   * On the control thread, once: what the zones are written with. What was `loaded` is served from here
-   * on, anything else from `serve` on. `image`: without it, an empty one.
+   * Opens the objects that write the zones; call it once, on the control thread. A `loaded`
+   * snapshot is served from now on, anything else after `serve`. `image`: absent = an empty one.
    */
   open(
     locator: Locator | undefined,
@@ -73,7 +73,7 @@ export class ThreadedZones implements KuadrantSource {
     return { image, table }
   }
 
-  /** Has all threads answer from the zones, unless they do so already. */
+  /** Makes all threads answer from the zones, unless they already do. */
   serve({ image, table }: OpenZones): void {
     if (this.answerer !== undefined) return
     image.onSwap((buffer) => this.#buffers.publish(buffer))

@@ -11,8 +11,8 @@ import type { ZoneOwnership } from '../../record/zone-ownership.ts'
 import type { KuadrantOptions, ZoneNameserver } from './options.ts'
 
 /**
- * A zone of the block, empty but for what the Corefile puts there. `apex`: lower-case wire name. `teller`: who tells
- * records whole in the zone kdrnt.
+ * Creates a zone of the block that contains only the data from the Corefile. `apex`: lower-case
+ * wire name. `exporter`: exports whole endpoints in the zone kdrnt.
  */
 export function createRecordZone(
   apex: Uint8Array,
@@ -35,8 +35,8 @@ export function createRecordZone(
 }
 
 /**
- * True if the block has the record in `zone` (`key`: its `nameKey`). The local form of a record is served whatever
- * zone the record itself is in.
+ * True if the block has the record in `zone` (`key`: its `nameKey`). The local form of a record is
+ * served independently of the record's own zone.
  */
 export function belongs(
   record: StoredRecord,
@@ -61,7 +61,7 @@ export function primaryOf(apex: Uint8Array, options: KuadrantOptions): Uint8Arra
   return options.nameservers[0]?.name ?? defaultServer(apex)
 }
 
-/** RNAME of the SOA; `warn` is told of a mailbox that is none. */
+/** Returns RNAME of the SOA; warns of an invalid mailbox. */
 export function mailboxOf(
   apex: Uint8Array,
   { rname }: KuadrantOptions,
@@ -74,7 +74,10 @@ export function mailboxOf(
   return mailbox ?? concatNames(scanName('hostmaster.')!, apex) ?? apex
 }
 
-/** Warnings of addresses that are served nowhere: their name servers are in no zone of the block. */
+/**
+ * Returns warnings for addresses that are not served, because no zone of the block contains their
+ * name servers.
+ */
 export function findLostAddresses({ nameservers, zones }: KuadrantOptions): InputError[] {
   const places = zones.map((zone) => printName(zone)).join(', ')
   return nameservers
@@ -86,7 +89,7 @@ export function findLostAddresses({ nameservers, zones }: KuadrantOptions): Inpu
     })
 }
 
-/** Names of the name servers of a zone. */
+/** Returns the names of a zone's name servers. */
 export function serversOf(
   apex: Uint8Array,
   { nameservers }: KuadrantOptions,
@@ -99,7 +102,7 @@ function defaultServer(apex: Uint8Array): Uint8Array {
   return concatNames(scanName('ns1.')!, apex) ?? apex
 }
 
-/** The NS record of a configured name server, and its glue where its name is in the zone. */
+/** Returns the NS record of a configured name server, and its glue if its name is in the zone. */
 function composeNameserver(server: ZoneNameserver, apex: Uint8Array): Endpoint[] {
   const endpoints = [endpointOf(apex, RRType.NS, [server.name])]
   if (!isSubdomain(server.name, apex)) return endpoints

@@ -22,13 +22,16 @@ import type { OfferedVersions } from './offered-versions.ts'
 import type { KuadrantOptions } from './options.ts'
 import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
 
-/** A batch that takes longer is published in parts. */
+/** A batch that takes longer than this is published in parts. */
 const HOLD_MS = 5000
-/** Records taken in before queries get their turn, while a zone is built, and when many change at once. */
+/**
+ * Records that are applied before queries get their turn, while a zone is filled or many records
+ * change at once.
+ */
 const SLICE_RECORDS = 500
-/** Disagreements of records that are logged one by one in a row. */
+/** Maximum of conflicts between records that are logged one by one in a row. */
 const LOGGED_MAX = 20
-/** How often to look whether the source can be trusted again. */
+/** Interval of the checks whether the source can be trusted again. */
 const TRUST_MS = 1000
 
 export interface KuadrantZonesParts {
@@ -37,16 +40,16 @@ export interface KuadrantZonesParts {
   readonly serials: SerialIndex
   /** Where `transfer` finds the zones. */
   readonly versions: OfferedVersions
-  /** Keeps the serials over a restart; undefined = nothing does. */
+  /** Keeps the serials over a restart; undefined = they are not kept. */
   readonly serialFile: SerialFile | undefined
-  /** Tells records whole to other sites; undefined = nobody does. */
+  /** Exports whole endpoints to other sites; undefined = nothing is exported. */
   readonly exporter?: LocalExporter | undefined
-  /** Tells the server block from others with the same zone. No white space. */
+  /** Distinguishes the server block from others with the same zone. Contains no white space. */
   readonly place: string
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
-  /** Told of the duration of each commit that changed something. */
+  /** Receives the duration of each commit that changed something. */
   readonly onCommit: (seconds: number) => void
 }
 
@@ -65,8 +68,9 @@ interface Zone {
 }
 
 /**
- * The zones of one `kuadrant` block, kept up with their source: every batch is one publish. What the
- * image holds already is served until the records are in; then it goes where no record has it.
+ * The zones of one `kuadrant` block, updated from their source: each batch is one publish. RRsets
+ * that the image already has are served until the records are loaded. Those that no record has are
+ * removed then.
  */
 export class KuadrantZones {
   readonly #options: KuadrantOptions
@@ -74,17 +78,17 @@ export class KuadrantZones {
   readonly #leftovers: Leftovers
   readonly #zones: readonly Zone[]
   #ownership: ZoneOwnership | undefined
-  /** A zone inside ours was added or went while changes had to wait. */
+  /** A zone inside one of ours was added or removed while changes had to wait. */
   #mustMove = false
   #conflictsLogged = 0
   readonly #guarded: Guarded
   #source: RecordSource | undefined
   /**
-   * Changes that came while the zones were being built, or waited for the classes of clients: by key, from
-   * what we have of the record to what it is now.
+   * Changes that arrived while the zones were being filled, or that waited for the GEO classes. By
+   * key: from our version of the record to its current one.
    */
   #waiting: Map<string, RecordChange> | undefined
-  /** When the changes began that are applied and not published; undefined = there are none. */
+  /** Start time of the changes that are applied but not published; undefined = none. */
   #changedMs: number | undefined
   #isCommitDue = false
   #isStopped = false
@@ -111,14 +115,15 @@ export class KuadrantZones {
     })
   }
 
-  /** RRsets that only the image had, kept while the source can't be trusted as a whole. */
+  /** RRsets that only the image has. They are kept while the source as a whole can't be trusted. */
   get leftoverCount(): number {
     return this.#leftovers.count
   }
 
   /**
-   * Fills the zones and follows the source; returns the function that stops that. Lets others run
-   * between slices; what changes meanwhile is applied after. `claims` holds our zones already.
+   * Fills the zones and follows the source; returns the function that stops that. Other work runs
+   * between slices; changes that arrive meanwhile are applied afterwards. `claims` already contains
+   * our zones.
    */
   async follow(source: RecordSource, claims: ZoneOwnership): Promise<() => void> {
     const startMs = this.#parts.clock.monotonic()
@@ -144,7 +149,10 @@ export class KuadrantZones {
     }
   }
 
-  /** A file that can't be read hides its records: what the image has of them stays until it can. */
+  /**
+   * Removes the leftovers once all files are readable. A file that can't be read hides its records,
+   * so their RRsets are kept until then.
+   */
   #dropLeftovers(source: RecordSource): void {
     if (source.unreadyReason() !== '') return
     this.#leftovers.remove()
@@ -186,7 +194,7 @@ export class KuadrantZones {
     this.#commitWhole()
   }
 
-  /** Has a batch that comes in parts published at once. */
+  /** Publishes a batch that arrives in parts as one. */
   #commitWhole(): void {
     const startMs = this.#changedMs
     if (startMs === undefined || this.#waiting !== undefined || this.#isStopped) return
@@ -204,7 +212,7 @@ export class KuadrantZones {
     })
   }
 
-  /** Lets queries have their turn in between; what changes meanwhile waits. */
+  /** Applies many changes in slices, so that queries get their turn. Changes that arrive meanwhile wait. */
   async #takeMany(changes: readonly RecordChange[]): Promise<void> {
     const startMs = this.#parts.clock.monotonic()
     this.#conflictsLogged = 0
@@ -240,7 +248,7 @@ export class KuadrantZones {
     }
   }
 
-  /** Another block began or ceased to serve `changed`: records below it may belong elsewhere now. */
+  /** Another block started or stopped serving `changed`, so records below it may now belong to other zones. */
   #moveRecords(changed: Uint8Array): void {
     if (!this.#zones.some(({ apex }) => !isLocalZone(apex) && isSubdomain(changed, apex))) return
     this.#mustMove = true
@@ -253,29 +261,32 @@ export class KuadrantZones {
   }
 
   /**
-   * New serials where content changed, then one publish for all: at once, unless it has geo codes that
-   * the classes of clients don't know yet.
+   * Sets new serials where content changed, then publishes once for all zones. It publishes at
+   * once, unless the content has geo codes that the GEO classes do not know yet.
    */
   #commit(startMs: number): void {
     const { image, table } = this.#parts
     const isChanged = this.#putSerials()
-    // Steps that cancel each other out leave nothing new, but something unpublished.
+    // Changes that cancel each other out leave the content unchanged, but the image unpublished.
     if (!isChanged && image.isPublished) return
     const built = table.built()
     if (built === undefined) this.#publish(startMs)
     else void this.#publishOnce(built, startMs)
   }
 
-  /** What comes meanwhile waits: it may have codes of its own, and would be published with this. */
+  /**
+   * Publishes once `built` resolves. New changes wait: they may have other unknown codes, and would
+   * be published with this one.
+   */
   async #publishOnce(built: Promise<void>, startMs: number): Promise<void> {
     this.#waiting ??= new Map()
-    // Why they can't be known was logged: clients get what there is for all.
+    // The error was logged. Clients get the answers that do not depend on the location.
     await built.catch(() => {})
     this.#publish(startMs)
     this.#resume()
   }
 
-  /** Goes on with what came while it had to wait; that may be something to wait for as well. */
+  /** Applies the changes that waited; these may have to wait again. */
   #resume(): void {
     const waiting = [...(this.#waiting?.values() ?? [])]
     this.#waiting = undefined
@@ -291,7 +302,7 @@ export class KuadrantZones {
     onCommit((clock.monotonic() - startMs) / 1000)
   }
 
-  /** False: nothing changed. */
+  /** Returns false if nothing changed. */
   #putSerials(): boolean {
     const { image, serials, serialFile, place, clock } = this.#parts
     const changed: string[] = []
@@ -361,14 +372,14 @@ export class KuadrantZones {
   }
 }
 
-/** Of several changes of one record only the first knows what it was, and only the last what it is. */
+/** Merges changes of one record: `before` of the first one, `after` of the last one. */
 function mergeChange(changes: Map<string, RecordChange>, change: RecordChange): void {
   const { key } = (change.before ?? change.after)!
   const earlier = changes.get(key) ?? change
   changes.set(key, { before: earlier.before, after: change.after })
 }
 
-/** The digest of all that is served of a zone but the serial. */
+/** Returns a digest of everything that is served of a zone except the serial. */
 function digestWithSoa({ digest, mname, rname }: Pick<Zone, 'digest' | 'mname' | 'rname'>): string {
   return `${digest}/${printName(mname)}/${printName(rname)}`
 }
