@@ -5,14 +5,17 @@ import { guarding } from '../../telemetry/guard.ts'
 import { scanNotice } from './secondary.ts'
 import type { SecondaryZone } from './secondary-zone.ts'
 
-/** How often to look which zones are due. */
+/** Interval of the checks which zones are due. */
 export const TICK_MS = 250
-/** Zones that are asked for at a time. */
+/** Maximum of concurrent transfers. */
 export const TRANSFERS_MAX = 8
-/** And of these, of one primary: one that hangs leaves room for the others. */
+/** Maximum of concurrent transfers from one primary, so that a hanging primary leaves room for the others. */
 export const TRANSFERS_PER_HOST_MAX = 4
 
-/** Keeps the zones of one directive up: asks for them when they are due, and drops what has expired. */
+/**
+ * Keeps the zones of one directive current: requests them when they are due, and drops those that
+ * have expired.
+ */
 export class Follower {
   readonly #context: SetupContext
   readonly #served: ThreadedFileZones
@@ -21,7 +24,7 @@ export class Follower {
   readonly #notifies
   #zones: readonly SecondaryZone[] = []
   #underWay = 0
-  /** By address of the primary. */
+  /** Number of transfers, by address of the primary. */
   readonly #underWayFrom = new Map<string, number>()
   #stopTicking: (() => void) | undefined
 
@@ -57,7 +60,7 @@ export class Follower {
     const { index, serial, host } = scanNotice(text)
     const nowMs = this.#context.clock.monotonic()
     this.#notifies.inc()
-    // The next tick sees to it: a flood of NOTIFYs costs no more than that.
+    // The next tick starts the transfer, so that a flood of NOTIFYs costs no more than this.
     this.#zones[index]?.notify(host, serial, nowMs)
   }
 
@@ -73,7 +76,7 @@ export class Follower {
     this.#startDue(due)
   }
 
-  /** Those that have waited longest go first. */
+  /** Starts the zones that have waited longest first. */
   #startDue(due: SecondaryZone[]): void {
     if (this.#underWay >= TRANSFERS_MAX) return
     due.sort((a, b) => a.dueMs - b.dueMs)

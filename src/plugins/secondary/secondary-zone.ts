@@ -27,22 +27,24 @@ import { checkZone } from '../../zone/zonefile/check.ts'
 import { checkSignatures, type SignatureReport } from '../../zone/zonefile/check-signatures.ts'
 import { fillImage } from '../../zone/zonefile/fill.ts'
 
-/** Pause after the first failure to get any version; each further one twice as long. */
+/**
+ * Pause after the first failed attempt to get any version; it doubles with each further failure.
+ */
 const FIRST_RETRY_MS = 250
 const FIRST_RETRY_MS_MAX = 10_000
-/** Least time between two looks at a primary, however many NOTIFYs come. */
+/** Minimum time between two queries to a primary, however many NOTIFYs arrive. */
 export const GAP_MS = 1000
-/** Refresh and retry of a SOA are taken for no less than this, in seconds. */
+/** Minimum of the SOA's refresh and retry, in seconds. */
 const TIMER_SECONDS_MIN = 1
-/** And expire for no less than this. */
+/** Minimum of the SOA's expire, in seconds. */
 const EXPIRE_SECONDS_MIN = 600
-/** Refreshes come earlier than the SOA says by up to this part, so that zones do not come all at once. */
+/** A refresh comes earlier than the SOA says by up to this part, so that zones do not refresh all at once. */
 const JITTER = 0.1
 
 export interface SecondaryOptions {
   readonly zone: Uint8Array
   readonly primaries: readonly HostPort[]
-  /** Tells the server block from others. */
+  /** Distinguishes the server block from others. */
   readonly place: string
   readonly sourceFor: (primary: HostPort) => string
   readonly key: () => TsigKey | undefined
@@ -55,7 +57,7 @@ export interface SecondaryOptions {
   readonly onTransfer: (kind: 'AXFR' | 'IXFR' | 'none' | 'failed') => void
 }
 
-/** What outlives a reload of the Corefile, as long as a zone has the same primaries. */
+/** State that outlives a reload of the Corefile, as long as a zone has the same primaries. */
 interface Remembered {
   readonly owner: SecondaryZone
   readonly held: Held
@@ -65,18 +67,22 @@ interface Remembered {
 
 const remembered = new Map<string, Remembered>()
 
-/** The version in force. */
+/** The version that is served. */
 interface Held {
   readonly image: ZoneImage
   readonly soa: ResourceRecord
   readonly timers: SoaTimers
-  /** False once a write went wrong half-way, or where it is another's: no differences are taken into it. */
+  /**
+   * False after a failed write, or if the image belongs to another instance. No differences are
+   * applied to it then.
+   */
   isSound: boolean
 }
 
 /**
- * One zone that is followed: asks its primaries when the SOA says so or a NOTIFY came, takes in what they
- * have, and stops serving it when none has confirmed it for as long as the SOA allows (RFC 1034 section 4.3.5).
+ * A secondary zone. It queries its primaries when the SOA says so or a NOTIFY arrives, and loads
+ * newer versions. If no primary confirms the zone within the SOA's expire time, the server stops
+ * serving it (RFC 1034 section 4.3.5).
  */
 export class SecondaryZone implements OwnedZone {
   readonly zone: Uint8Array
@@ -85,18 +91,21 @@ export class SecondaryZone implements OwnedZone {
   shared: VersionMemory | undefined
   serial = -1
   changed: readonly SetKey[] | undefined
-  /** Of the version in force; undefined = it came by IXFR, or before a reload. */
+  /** Report on the served version; undefined = it came by IXFR, or before a reload. */
   signatures: SignatureReport | undefined
   isStopped = false
   readonly #options: SecondaryOptions
   #held: Held | undefined
-  /** What was taken over, as long as who had it may have to go on with it: the reload may fail. */
+  /**
+   * The state adopted from the previous instance. It is kept as long as that instance may have to
+   * continue, because the reload may fail.
+   */
   #adopted: Remembered | undefined
   #fetching: Fetching | undefined
   #isBusy = false
-  /** A NOTIFY came while we were at it. */
+  /** A NOTIFY arrived during a refresh. */
   #again = false
-  /** Differences did not work out: all of the zone is asked for next. */
+  /** Applying differences failed: the next request is for the whole zone. */
   #wantsAll = false
   #failures = 0
   #lastFault = ''
@@ -104,7 +113,7 @@ export class SecondaryZone implements OwnedZone {
   #nextMs = 0
   #lastMs = Number.NEGATIVE_INFINITY
   #confirmedMs = 0
-  /** Index of the primary to be asked first. */
+  /** Index of the primary to query first. */
   #first = 0
 
   constructor(options: SecondaryOptions) {
@@ -113,7 +122,7 @@ export class SecondaryZone implements OwnedZone {
     this.#options = options
   }
 
-  /** Serves what the instance before this one has, until a primary has something newer. */
+  /** Serves the version of the previous instance until a primary has a newer one. */
   adopt(): void {
     const found = remembered.get(this.#memoryKey)
     if (found === undefined) return
@@ -127,7 +136,7 @@ export class SecondaryZone implements OwnedZone {
     this.#remember()
   }
 
-  /** Zones of other blocks may have the same name. */
+  /** Includes the server block, since zones of other blocks may have the same name. */
   get #memoryKey(): string {
     const { primaries, place } = this.#options
     const addresses = primaries.map(({ host, port }) => `${host}:${port}`)
@@ -153,26 +162,26 @@ export class SecondaryZone implements OwnedZone {
     else remembered.set(this.#memoryKey, adopted)
   }
 
-  /** True if it is time to ask, and nobody does. */
+  /** True if a refresh is due and none is running. */
   isDue(nowMs: number): boolean {
     return !this.#isBusy && !this.isStopped && nowMs >= this.#nextMs
   }
 
-  /** Monotonic milliseconds: when it is to be asked for. */
+  /** Monotonic milliseconds: when the next refresh is due. */
   get dueMs(): number {
     return this.#nextMs
   }
 
-  /** Address of the primary that is asked first. */
+  /** Address of the primary that is queried first. */
   get host(): string {
     return this.#options.primaries[this.#first]!.host
   }
 
-  /** True if it was served until now, and no longer is. */
+  /** Stops serving the zone if it has expired. Returns true if it was served until now. */
   expire(nowMs: number): boolean {
     if (this.#held === undefined) return false
     const { refreshSeconds, retrySeconds, expireSeconds } = this.#held.timers
-    // A zone that expired before it could be asked for twice would come and go.
+    // A zone that expires before two queries are due would alternate between served and not served.
     const seconds = Math.max(expireSeconds, refreshSeconds + retrySeconds, EXPIRE_SECONDS_MIN)
     if (nowMs - this.#confirmedMs < seconds * 1000) return false
     const { log } = this.#options
@@ -186,7 +195,7 @@ export class SecondaryZone implements OwnedZone {
     return true
   }
 
-  /** `host`: a primary, which says that it has `serial`; -1 = it does not say. */
+  /** `host`: the primary that sent the NOTIFY. `serial`: the serial in it; -1 = none. */
   notify(host: string, serial: number, nowMs: number): void {
     if (serial !== -1 && this.serial !== -1 && !isSerialAfter(serial, this.serial)) return
     const index = this.#options.primaries.findIndex(
@@ -203,7 +212,7 @@ export class SecondaryZone implements OwnedZone {
     this.#fetching?.cancel()
   }
 
-  /** Asks the primaries, one after the other, until one answers. Returns true if there is another version. */
+  /** Queries the primaries, one after the other, until one answers. Returns true if the version changed. */
   async refresh(): Promise<boolean> {
     this.#isBusy = true
     this.#again = false
@@ -281,7 +290,8 @@ export class SecondaryZone implements OwnedZone {
     } catch (error) {
       const isAboutIxfr = error instanceof TransferFault || isFull(error)
       if (!isKnown || !isAboutIxfr || this.isStopped) throw error
-      // A primary that can't be reached needs not be asked twice at once.
+      // After invalid data, the whole zone is requested next. An unreachable primary is not queried
+      // again at once.
       if (error instanceof TransferFault && error.rcode === -1) this.#wantsAll = true
       const isUnable =
         error instanceof TransferFault &&
@@ -309,7 +319,8 @@ export class SecondaryZone implements OwnedZone {
     const from = `from ${primary.host}:${primary.port}`
     const { serial } = received
     if (this.serial !== -1 && serial !== this.serial && !isSerialAfter(serial, this.serial)) {
-      // It is behind, and can't say that what we have is still right. Asking it for all would be no help.
+      // The primary has an older version, so it can't confirm ours. A full transfer from it would
+      // not help.
       throw new TransferFault(`it has an older version, ${serial}`, Rcode.NOERROR)
     }
     if (received.kind === 'current' || serial === this.serial) {
@@ -359,7 +370,8 @@ export class SecondaryZone implements OwnedZone {
     if (this.isStopped || this.#held !== held) return
     image.publish()
     this.changed = plan.changed
-    // A check of the whole zone may take longer than the transfer: the watch does it, at most once a minute.
+    // A check of the whole zone may take longer than the transfer. The watch does it, at most once
+    // a minute.
     this.signatures = undefined
     this.#putInForce(image, serial)
   }

@@ -8,7 +8,7 @@ import { DROP, type Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { soaSerial } from '../../xfr/in/transfer-reader.ts'
 
-/** A zone, as far as NOTIFYs for it go. */
+/** A zone with the data that is needed to handle its NOTIFYs. */
 export interface NotifiedZone {
   readonly zone: Uint8Array
   /** Addresses of its primaries. */
@@ -17,15 +17,15 @@ export interface NotifiedZone {
   readonly keyName: Uint8Array | undefined
 }
 
-/** A NOTIFY on its way to the control thread. */
+/** A NOTIFY that is handed to the control thread. */
 export interface Notice {
   readonly index: number
-  /** -1 = it does not say. */
+  /** -1 = the NOTIFY has no serial. */
   readonly serial: number
   readonly host: string
 }
 
-/** Takes in NOTIFYs (RFC 1996) of the primaries, and leaves queries to `zones`. */
+/** Accepts NOTIFYs (RFC 1996) from the primaries, and leaves queries to `zones`. */
 export class Secondary implements Handler {
   readonly name = 'secondary'
   readonly #zones: Handler
@@ -55,7 +55,7 @@ export class Secondary implements Handler {
       return Rcode.NOTAUTH
     }
     const { primaries, keyName } = this.#notified[index]!
-    // As CoreDNS and RFC 1996 section 3.10 have it: not a word to strangers.
+    // As CoreDNS, and as RFC 1996 section 3.10 says: no answer to unknown senders.
     if (!primaries.has(query.peerAddress, 0, query.peerFamily)) return DROP
     if (keyName !== undefined && !isSignedBy(tx, keyName)) return Rcode.REFUSED
     const family = query.peerFamily === 1 ? 1 : 2
@@ -70,7 +70,7 @@ function isSignedBy({ tsigKey }: Transaction, keyName: Uint8Array): boolean {
   return tsigKey !== undefined && nameKey(tsigKey.name) === nameKey(keyName)
 }
 
-/** What the SOA in the answer section says; -1 = there is none. */
+/** Returns the serial of the SOA in the answer section; -1 = no SOA. */
 function announcedSerial({ packet, packetOctets }: Query): number {
   const message = parseMessage(packet.subarray(0, packetOctets))
   const soa = message?.answer[0]

@@ -15,7 +15,7 @@ import { Follower } from './follower.ts'
 import { Secondary } from './secondary.ts'
 import { SecondaryZone } from './secondary-zone.ts'
 
-/** Who has a zone, and how it is asked. */
+/** The primaries of a zone, and how to query them. */
 interface SecondaryConfig {
   readonly zone: Uint8Array
   readonly primaries: readonly HostPort[]
@@ -24,10 +24,12 @@ interface SecondaryConfig {
   readonly position: Position
 }
 
-/** `secondary [ZONES...] { transfer from ADDR... }`: zones that other servers have. */
+/**
+ * `secondary [ZONES...] { transfer from ADDR... }`: zones that are transferred from other servers.
+ */
 export const secondary: Directive = secondaryWith(systemTimers, Math.random)
 
-/** The directive on timers and random numbers (uniform over 0..1) of the caller's. */
+/** Returns the directive with the caller's timers and random numbers (uniform over 0..1). */
 export function secondaryWith(timers: Timers, random: () => number): Directive {
   return { name: 'secondary', setup: (c) => setup(c, timers, random) }
 }
