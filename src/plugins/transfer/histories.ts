@@ -9,35 +9,35 @@ import { diffVersions, type ZoneDifference } from '../../xfr/journal/diff.ts'
 import { ZoneJournal } from '../../xfr/journal/journal.ts'
 import { VersionView, type ZoneVersion } from '../../xfr/journal/version-view.ts'
 
-/** Octets of differences kept of one zone, and of one difference. */
+/** Maximum octets of the differences kept for one zone, and of one difference. */
 export const HISTORY_OCTETS_MAX = 4 * 1024 * 1024
-/** Differences kept of one zone. */
+/** Maximum of differences kept for one zone. */
 export const HISTORY_STEPS_MAX = 10_000
 
-/** What is known of one zone. */
+/** The newest version and the journal of one zone. */
 interface History {
   /** The version that the journal ends with. */
   version: ZoneVersion
   readonly journal: ZoneJournal
 }
 
-/** A version that the journal does not have yet. */
+/** A version that is not in the journal yet. */
 interface Pending {
   version: ZoneVersion
   /** By owner and type; undefined = anything may have changed. */
   changed: Map<string, SetKey> | undefined
 }
 
-/** What an IXFR can be answered with. */
+/** The data for the answer to an IXFR. */
 export interface HistoryAnswer {
   readonly version: ZoneVersion
-  /** Undefined = not known; none = the client has that version. */
+  /** Undefined = not known; empty = the client has that version. */
   readonly steps: readonly ZoneDifference[] | undefined
 }
 
 /**
- * The zones of a block, and how they came to be what they are. Differences are found between queries,
- * one zone after the other; versions that come meanwhile are taken together.
+ * The zones of a block and their journals. Differences are computed between queries, one zone after
+ * the other. Versions that arrive meanwhile are combined.
  */
 export class Histories {
   readonly #clock: Clock
@@ -49,7 +49,7 @@ export class Histories {
   #isBusy = false
   #isStopped = false
 
-  /** `covers`: whether a zone is one to be transferred. `onVersion` is told once a version can be. */
+  /** `covers`: whether a zone may be transferred. `onVersion` is called once a version can be transferred. */
   constructor(
     versions: ZoneVersions,
     clock: Clock,
@@ -69,12 +69,12 @@ export class Histories {
     this.#pending.clear()
   }
 
-  /** The versions that the histories end with. */
+  /** Returns the versions that the journals end with. */
   versions(): ZoneVersion[] {
     return [...this.#histories.values()].map(({ version }) => version)
   }
 
-  /** What leads from `serial` to the newest version that is known; undefined without such a zone. */
+  /** Returns the differences from `serial` to the newest known version; undefined if the zone is not known. */
   since(zone: Uint8Array, serial: number): HistoryAnswer | undefined {
     const history = this.#histories.get(nameKey(zone))
     if (history === undefined) return undefined
@@ -94,7 +94,7 @@ export class Histories {
     if (!this.#histories.has(key)) {
       const journal = new ZoneJournal(HISTORY_OCTETS_MAX, HISTORY_STEPS_MAX)
       this.#histories.set(key, { version, journal })
-      // A fault in telling others is none of whoever published the version.
+      // An error while notifying others must not reach the publisher of the version.
       void this.#guarded(() => this.#onVersion(version))
       return
     }
@@ -120,7 +120,7 @@ export class Histories {
     try {
       step = await this.#diff(history.version, version, changed)
     } finally {
-      // After a failure too: who asks gets all of the new version.
+      // Also after a failure: clients then get the whole new version.
       this.#settle(key, history, version, step)
     }
   }
@@ -131,7 +131,7 @@ export class Histories {
     version: ZoneVersion,
     step: ZoneDifference | undefined,
   ): void {
-    // The zone may have gone meanwhile, and another come.
+    // The zone may have been removed meanwhile, and another one added.
     if (this.#isStopped || this.#histories.get(key) !== history) return
     const isNewer = isSerialAfter(version.serial, history.version.serial)
     if (step !== undefined && isNewer) history.journal.push(step)

@@ -1,7 +1,7 @@
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import type { FinishedTransfer } from './transfer.ts'
 
-/** CoreDNS counts nothing of transfers: these names are ours. */
+/** Metric names are our own, since CoreDNS has no metrics for transfers. */
 export class TransferMetrics {
   readonly #transfers
   readonly #octets

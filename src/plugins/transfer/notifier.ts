@@ -34,10 +34,10 @@ export interface NotifierParts {
   readonly onFailed: () => void
 }
 
-/** Whom to tell, as what. */
+/** The target of a NOTIFY, with its source address and key. */
 export interface Addressee {
   readonly target: NotifyTarget
-  /** '' = any address of ours. */
+  /** Source address; '' = any. */
   readonly source: string
   /** Undefined = it is not signed. */
   readonly key: TsigKey | undefined
@@ -59,18 +59,19 @@ interface Job extends Addressee {
 }
 
 /**
- * Sends NOTIFYs (RFC 1996) for new versions of zones. Each one is repeated with growing waits until the target replies
- * or TRIES_MAX is reached. A target has at most one outstanding NOTIFY per zone. A new version starts the attempts anew,
- * at most one per FIRST_WAIT_MS, and goes to the end of the queue, so that a target that never replies delays no other.
+ * Sends NOTIFYs (RFC 1996) for new versions of zones. Each one is repeated with growing waits until
+ * the target replies or TRIES_MAX is reached. A target has at most one outstanding NOTIFY per zone.
+ * A new version starts the attempts anew, at most one per FIRST_WAIT_MS. It goes to the end of the
+ * queue, so that a target that never replies delays no other.
  */
 export class Notifier {
   readonly #parts: NotifierParts
-  /** By zone and target, under way. */
+  /** NOTIFYs that wait for a reply, by zone and target. */
   readonly #active = new Map<string, Job>()
   readonly #waiting = new Map<string, Job>()
   /** By source address and family. */
   readonly #sockets = new Map<string, Socket>()
-  /** Zones and targets whose failure was logged, and has not ended. */
+  /** Zones and targets with a logged failure that has not ended. */
   readonly #failing = new Set<string>()
   #isClosed = false
 
@@ -153,7 +154,7 @@ export class Notifier {
     job.signer = key === undefined ? undefined : new RequestSigner(key)
     const packet = job.signer === undefined ? message : job.signer.sign(message, seconds)
     this.#parts.onSent()
-    // What can't be sent is as good as lost on the way: it is tried again.
+    // A packet that can't be sent counts as lost: it is sent again later.
     this.#socketFor(job).send(packet, target.port, target.host, () => {})
   }
 
@@ -165,7 +166,7 @@ export class Notifier {
     const socket = createSocket(isV6 ? 'udp6' : 'udp4')
     socket.on('error', (error) => {
       this.#parts.log.error(`NOTIFY from ${source}: ${error.message}`)
-      // An address may be there later: the next try opens another socket.
+      // The address may exist later: the next attempt opens another socket.
       if (this.#sockets.get(name) !== socket) return
       this.#sockets.delete(name)
       socket.close()
@@ -192,11 +193,13 @@ export class Notifier {
     this.#end(key, job, fault)
   }
 
-  /** What is wrong with a reply, '' = nothing; undefined = it may be of somebody else. */
+  /**
+   * Returns what is wrong with a reply, '' = nothing; undefined = it may come from another sender.
+   */
   #judge({ signer }: Job, message: Message, packet: Uint8Array): string | undefined {
     const seconds = Math.floor(this.#parts.clock.now() / 1000)
     const fault = signer?.verify(packet, seconds) ?? ''
-    // Who can't sign, for want of the key, says so. RFC 8945 section 5.3.
+    // A server that lacks the key answers NOTAUTH unsigned (RFC 8945 section 5.3).
     if (fault !== '' && message.rcode !== Rcode.NOTAUTH) return undefined
     return message.rcode === Rcode.NOERROR ? '' : `the reply is ${printRcode(message.rcode)}`
   }

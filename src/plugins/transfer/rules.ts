@@ -4,24 +4,26 @@ import type { AddressSet } from '../../plugin/address-set.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 
-/** A host that is told of changes. */
+/** A host that gets NOTIFYs. */
 export interface NotifyTarget {
   readonly host: string
   readonly port: number
 }
 
-/** One `transfer` of the Corefile. */
+/** One `transfer` directive of the Corefile. */
 export interface TransferRule {
   readonly zones: readonly Uint8Array[]
   readonly addresses: AddressSet
-  /** Name of the key that transfers must be signed with, and NOTIFYs are; undefined = none must. */
+  /**
+   * Name of the key that transfers must be signed with, and that signs NOTIFYs; undefined = no key.
+   */
   readonly keyName: Uint8Array | undefined
   readonly targets: readonly NotifyTarget[]
-  /** Address that NOTIFYs come from; '' = any. */
+  /** Source address of NOTIFYs; '' = any. */
   readonly source: string
 }
 
-/** A rule, as queries are asked about it. */
+/** A rule in the form that is checked for queries. */
 export class AppliedRule {
   readonly rule: TransferRule
   readonly #key: string | undefined
@@ -31,7 +33,7 @@ export class AppliedRule {
     this.#key = rule.keyName === undefined ? undefined : nameKey(rule.keyName)
   }
 
-  /** Whoever sent the query may have the zone. */
+  /** True if the sender of the query may transfer the zone. */
   allows({ query, tsigKey }: Transaction): boolean {
     if (!this.rule.addresses.has(query.peerAddress, 0, query.peerFamily)) return false
     if (this.#key === undefined) return true
@@ -39,7 +41,10 @@ export class AppliedRule {
   }
 }
 
-/** The rules of one block: that counts which names the longest suffix, the first of several. */
+/**
+ * The rules of one block. The rule with the longest matching suffix counts; if several match, the
+ * first one.
+ */
 export class TransferRules {
   readonly rules: readonly AppliedRule[]
   readonly #zones: ZoneSet
@@ -64,7 +69,7 @@ export class TransferRules {
     return index === -1 ? undefined : this.#ruleOfZone[index]
   }
 
-  /** As `match`, of an apex. */
+  /** As `match`, for an apex. */
   ruleOf(zone: Uint8Array): TransferRule | undefined {
     let best = -1
     this.#zones.zones.forEach((candidate, i) => {

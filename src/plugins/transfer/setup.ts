@@ -15,10 +15,10 @@ import { Notifier } from './notifier.ts'
 import { type NotifyTarget, type TransferRule, TransferRules } from './rules.ts'
 import { type FinishedTransfer, Transfer } from './transfer.ts'
 
-/** `transfer [ZONES...] { to ADDR... }`: zones go out whole or as differences. */
+/** `transfer [ZONES...] { to ADDR... }`: sends zones whole or as differences. */
 export const transfer: Directive = transferWith(systemTimers)
 
-/** The directive on timers of the caller's. */
+/** Returns the directive with the caller's timers. */
 export function transferWith(timers: Timers): Directive {
   return {
     name: 'transfer',

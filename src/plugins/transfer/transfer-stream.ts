@@ -9,33 +9,36 @@ import type { ZoneDifference } from '../../xfr/journal/diff.ts'
 import { packedRecords } from '../../xfr/journal/packed-records.ts'
 import { type RecordView, recordOctets, type VersionView } from '../../xfr/journal/version-view.ts'
 
-/** Octets of records, uncompressed, after which a message goes out: little memory, good compression. */
+/**
+ * Octets of uncompressed records after which a message is sent: a compromise of little memory and
+ * good compression.
+ */
 const MESSAGE_OCTETS = 30_000
-/** Longest that one peer may take. */
+/** Maximum duration of a transfer to one client. */
 export const TRANSFER_MS_MAX = 2 * 60 * 60 * 1000
 
-/** What went out, for whoever counts. */
+/** What was sent, for metrics. */
 export interface TransferCounts {
   readonly records: number
   readonly messages: number
   readonly octets: number
-  /** False if the peer went, or was too slow, or something failed. */
+  /** False if the client disconnected or was too slow, or if an error occurred. */
   readonly isWhole: boolean
-  /** What failed here, '' = nothing. */
+  /** The error on our side; '' = none. */
   readonly fault: string
 }
 
-/** Composes the messages of one transfer as its peer takes them. */
+/** Composes the messages of one transfer as fast as its client reads them. */
 export class TransferStream implements ReplyStream {
   isBroken = false
-  /** Monotonic milliseconds: when the peer had last taken all messages before. */
+  /** Monotonic milliseconds: when the client had last read all earlier messages. */
   takenMs: number
   readonly #tx: Transaction
   readonly #records: Iterator<RecordView, void>
   readonly #clock: Clock
   readonly #onEnd: (counts: TransferCounts) => void
   readonly #deadlineMs: number
-  /** Read, but with no room in the last message. */
+  /** A record that was read but did not fit into the last message. */
   #held: RecordView | undefined
   #isWhole = false
   #fault = ''
@@ -59,7 +62,7 @@ export class TransferStream implements ReplyStream {
   }
 
   next(out: Uint8Array): number {
-    // Called by a socket, where an exception would end the process.
+    // A socket calls this, and an exception there would end the process.
     try {
       return this.#compose(out)
     } catch (error) {
@@ -88,7 +91,7 @@ export class TransferStream implements ReplyStream {
     return octets
   }
 
-  /** Has the connection cut; no message goes out any more. */
+  /** Closes the connection; sends no further message. */
   abandon(): number {
     this.isBroken = true
     return 0
@@ -130,14 +133,17 @@ export class TransferStream implements ReplyStream {
   }
 }
 
-/** A whole zone (RFC 5936 section 2.2): its SOA, all else, its SOA. */
+/** Yields a whole zone (RFC 5936 section 2.2): its SOA, all other records, its SOA. */
 export function* axfrRecords(view: VersionView, soa: RecordView): Generator<RecordView, void> {
   yield soa
   yield* view.content()
   yield soa
 }
 
-/** The way to `soa` (RFC 1995 section 4); no steps = the SOA alone: there is nothing new. */
+/**
+ * Yields the differences to `soa` (RFC 1995 section 4). Without steps, it yields only the SOA: the
+ * client is current.
+ */
 export function* ixfrRecords(
   soa: RecordView,
   steps: readonly ZoneDifference[],

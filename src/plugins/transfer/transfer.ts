@@ -15,11 +15,13 @@ import type { Histories } from './histories.ts'
 import type { TransferRules } from './rules.ts'
 import { axfrRecords, ixfrRecords, type TransferCounts, TransferStream } from './transfer-stream.ts'
 
-/** Transfers that may go out of one block at a time. */
+/** Maximum of concurrent transfers of one block. */
 export const STREAMS_MAX = 32
-/** And of these, to one address. */
+/** Maximum of concurrent transfers to one address. */
 export const STREAMS_PER_PEER_MAX = 4
-/** A transfer whose peer has taken nothing for so long makes room for another. */
+/**
+ * A transfer whose client has read nothing for this long may be dropped to make room for another.
+ */
 export const STALLED_MS_MIN = 5000
 
 export interface FinishedTransfer extends TransferCounts {
@@ -40,15 +42,15 @@ export interface TransferParts {
 }
 
 /**
- * Answers AXFR (RFC 5936) and IXFR (RFC 1995). Over UDP an AXFR is refused, and an IXFR gets the SOA,
- * which has the client come again over TCP if it lacks something.
+ * Answers AXFR (RFC 5936) and IXFR (RFC 1995). Over UDP, an AXFR is refused. An IXFR over UDP gets
+ * the SOA, so that a client with an older version retries over TCP.
  */
 export class Transfer implements Handler {
   readonly name = 'transfer'
   readonly plain: FastPathRole
   readonly #next: Handler
   readonly #parts: TransferParts
-  /** Under way, with the address of the peer. */
+  /** Running transfers, with the address of the client. */
   readonly #streams = new Map<TransferStream, string>()
 
   constructor(next: Handler, parts: TransferParts) {
@@ -68,7 +70,7 @@ export class Transfer implements Handler {
   }
 
   #refuse(tx: Transaction): number {
-    // Data threads, which are asked by UDP, have metrics that nobody reads.
+    // Data threads serve UDP; their metrics are not exported.
     if (tx.query.protocol === Protocol.Tcp) this.#parts.onRefused()
     tx.response.answeredBy = this.name
     return Rcode.REFUSED
@@ -91,7 +93,7 @@ export class Transfer implements Handler {
     return this.#serveIxfr(tx, view, soa, serial)
   }
 
-  /** What is not known as a difference, or not smaller as one, goes out whole. */
+  /** Sends the whole zone if the differences are not known, or are not smaller. */
   #serveIxfr(tx: Transaction, view: VersionView, soa: RecordView, serial: number): number {
     const known = this.#parts.histories.since(view.zone, serial)
     const newest = known === undefined ? undefined : VersionView.open(known.version)
@@ -127,7 +129,10 @@ export class Transfer implements Handler {
     return Rcode.NOERROR
   }
 
-  /** True if there is room for one more to `peer`, if need be the room of the transfer that has stalled for longest. */
+  /**
+   * True if one more transfer to `peer` may start. If needed, drops the transfer that has stalled
+   * for longest.
+   */
   #hasRoom(peer: string): boolean {
     const all = [...this.#streams.keys()]
     const own = all.filter((stream) => this.#streams.get(stream) === peer)
@@ -140,7 +145,7 @@ export class Transfer implements Handler {
     return true
   }
 
-  /** As whoever has the zone answers for its SOA. RFC 1995 section 2. */
+  /** Answers as the zone's handler answers a query for its SOA (RFC 1995 section 2). */
   #serveSoa(tx: Transaction): number | Promise<number> {
     const { query } = tx
     query.qtype = RRType.SOA
@@ -170,7 +175,7 @@ function peerFamilyOf({ peerFamily }: Query): AddressFamily {
   return peerFamily === 1 ? 1 : 2
 }
 
-/** True if the differences have fewer octets than the zone. Looks no further than they reach. */
+/** True if the differences have fewer octets than the zone. Reads only as much of the zone as needed. */
 function isWorthIt(steps: readonly ZoneDifference[], view: VersionView): boolean {
   let left = steps.reduce((sum, step) => sum + octetsOf(step), 0)
   for (const record of view.content()) {
@@ -180,7 +185,7 @@ function isWorthIt(steps: readonly ZoneDifference[], view: VersionView): boolean
   return false
 }
 
-/** The serial of the SOA in an IXFR's authority section; undefined = there is none. */
+/** Returns the serial of the SOA in an IXFR's authority section; undefined = no SOA. */
 function clientSerial(query: Query): number | undefined {
   const message = parseMessage(query.packet.subarray(0, query.packetOctets))
   const soa = message?.authority[0]
