@@ -16,7 +16,7 @@ import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 import { type Required, Tsig } from './tsig.ts'
 
-/** Others than the owner may read the file. */
+/** File mode bit: users other than the owner may read the file. */
 const READABLE_BY_OTHERS = 0o004
 
 interface TsigConfig {
@@ -27,7 +27,7 @@ interface TsigConfig {
   opcodes: Required
 }
 
-/** `tsig [ZONES...] { secret NAME KEY … }`: requests and replies with signatures. */
+/** `tsig [ZONES...] { secret NAME KEY … }`: signed requests and replies. */
 export const tsig: Directive = {
   name: 'tsig',
   setup(c) {
@@ -77,7 +77,7 @@ function createKey({ name, algorithm, secret }: KeyConfig): TsigKey {
   return createTsigKey(name, scanAlgorithm(algorithm) ?? HMAC_SHA256, secret)
 }
 
-/** All keys of the Corefile and of the files that it names. Throws InputError. */
+/** Returns all keys of the Corefile and of its key files. Throws InputError. */
 function loadKeys(config: TsigConfig, warn: (warning: InputError) => void): KeyConfig[] {
   const keys = new Map<string, KeyConfig>()
   const add = (key: KeyConfig, position: Position): void => {
@@ -133,7 +133,7 @@ function scanProperty(c: SetupContext, config: TsigConfig): void {
   }
 }
 
-/** What is secret must be in no message, so arguments are not echoed. */
+/** Error messages must not contain secrets, so arguments are not echoed. */
 function scanSecret(d: Dispenser, args: readonly string[]): KeyConfig {
   const [nameText, secretText, algorithmText] = args
   if (nameText === undefined || secretText === undefined || args.length > 3) {

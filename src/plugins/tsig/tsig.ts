@@ -8,7 +8,7 @@ import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../plugin/zone-set.ts'
 import { VerifyBudget } from './verify-budget.ts'
 
-/** A set of numbers, or all that there are. */
+/** A set of numbers, or all numbers. */
 export type Required = ReadonlySet<number> | 'all'
 
 export interface TsigOptions {
@@ -23,7 +23,10 @@ export interface TsigOptions {
   readonly slots: CounterSlots
 }
 
-/** Checks signed requests, has their replies signed, and refuses unsigned ones where they must be (RFC 8945). */
+/**
+ * Verifies signed requests, signs their replies, and refuses unsigned requests where a signature is
+ * required (RFC 8945).
+ */
 export class Tsig implements Handler {
   readonly name = 'tsig'
   readonly #next: Handler

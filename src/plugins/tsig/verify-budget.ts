@@ -4,40 +4,46 @@ import { createRateTable, Debit, RateTable, rateOf, ticksOf } from '../../base/r
 import { TABULATION_WORDS, TabulationHash } from '../../base/tabulation-hash.ts'
 import type { Query } from '../../dns/message/query.ts'
 
-/** Failures per second that are verified: of a network without a success, of one with, of all those without. */
+/**
+ * Failed verifications per second: of a network without a success, of a network with one, and of
+ * all networks without one.
+ */
 export const UNKNOWN_PER_SECOND = 20
 export const KNOWN_PER_SECOND = 500
 export const ALL_PER_SECOND = 1000
 
-// Without debts: a peer whose address is forged has part of its signatures verified during the flood, and all of them
-// right after it.
+// No debt: a client whose address is forged has part of its signatures verified during the flood,
+// and all of them right after it.
 const UNKNOWN = rateOf(UNKNOWN_PER_SECOND, 0)
 const KNOWN = rateOf(KNOWN_PER_SECOND, 0)
 const ALL = rateOf(ALL_PER_SECOND, 0)
 
 const ACCOUNTS = 4096
-/** Networks that are remembered for a success; a power of two. */
+/** Maximum of networks that are stored after a success; a power of two. */
 const KNOWN_MAX = 1024
 const IPV4_BITS = 24
 const IPV6_BITS = 56
 
 /**
- * Bounds the time that MACs of wrong signatures take, in one thread: by network, and in all. A MAC costs some
- * 10 µs, so forged signatures take no more than about one per cent of a CPU. Accounts of TCP, whose addresses are
- * real, are apart from those of UDP.
+ * Limits the time that MACs of wrong signatures take in one thread, per network and in total. A MAC
+ * costs some 10 µs, so forged signatures take at most about one per cent of a CPU. TCP, where
+ * addresses are real, has accounts separate from UDP.
  */
 export class VerifyBudget {
   readonly #clock: Clock
   readonly #hash = new TabulationHash(randomFillSync(new Int32Array(TABULATION_WORDS)))
   readonly #table = new RateTable(createRateTable(ACCOUNTS))
-  /** By the low bits of a network's hash: the hash, if one of its signatures was right. */
+  /** By the low bits of a network's hash: the hash, if one of its signatures was valid. */
   readonly #known = new Int32Array(KNOWN_MAX)
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** True = the signature of the query may be verified. Ends with `succeed` if it is right. */
+  /**
+   * Returns true if the signature of the query may be verified. If the signature is valid, call
+   * `succeed` afterwards.
+   */
   take(query: Query): boolean {
     const nowTicks = ticksOf(this.#clock.monotonic())
     const network = this.#networkOf(query)
@@ -48,7 +54,7 @@ export class VerifyBudget {
     return this.#table.debit(this.#allOf(query), nowTicks, ALL, 0) === Debit.Paid
   }
 
-  /** The signature was right: it costs nothing. */
+  /** Refunds the cost of a valid signature. */
   succeed(query: Query): void {
     const network = this.#networkOf(query)
     if (this.#isKnown(network)) {
