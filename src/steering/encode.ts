@@ -1,8 +1,8 @@
 import type { Tier, TierOutcome } from './tiers.ts'
 
 /**
- * The steering words of one RRset, as the zone image keeps them. Offsets count words from word 0 of
- * the set.
+ * The encoded steering of one RRset, as the zone image stores it. Offsets count words from word 0
+ * of the set.
  *
  *     word 0      policy: row of the policy table, or NO_POLICY where place doesn't matter (one tier)
  *     word 1      tier count, 1..CANDIDATES_MAX + 1
@@ -23,10 +23,10 @@ export const POLICY_WORD = 0
 export const TIER_COUNT_WORD = 1
 export const TIER_OFFSETS_WORD = 2
 
-/** Most rdata that one choice can serve: what `Choice.index` holds. */
+/** Maximum of rdata in one choice: the capacity of `Choice.index`. */
 export const CHOICE_MAX = 4096
 
-/** Writes the words of a set. `policy`: row of the policy table, or NO_POLICY. */
+/** Returns the encoded steering of a set. `policy`: row of the policy table, or NO_POLICY. */
 export function encodeSteering(policy: number, tiers: readonly Tier[]): Uint32Array {
   const words: number[] = [policy, tiers.length, ...tiers.map(() => 0)]
   const offsetByOutcome = new Map<string, number>()

@@ -2,8 +2,9 @@ import { type ClassTrie, emptyTrie } from '../geo/class-trie.ts'
 import type { GeoCode } from '../geo/code.ts'
 
 /**
- * What the steerer reads per query: the class trie, and the table that says which tier each class
- * gets. Replaced as a whole, so that a query sees a trie and the rows made for it.
+ * The data that the steerer reads per query: the class trie, and the table that maps each class to
+ * a tier. The object is replaced as a whole, so that one query sees a trie together with the rows
+ * made for it.
  *
  *     tierOf      class 0   class 1   …
  *     policy 0  ┌─────────┬─────────┬──
@@ -11,20 +12,20 @@ import type { GeoCode } from '../geo/code.ts'
  */
 export interface SteeringSnapshot {
   readonly trie: ClassTrie
-  /** Row-major; sized ahead, rows beyond the last policy are zero. On a SharedArrayBuffer. */
+  /** Row-major, with spare rows: rows behind the last policy are zero. On a SharedArrayBuffer. */
   readonly tierOf: Uint16Array
-  /** Rows that are filled in. */
+  /** Number of rows that are in use. */
   readonly policyCount: number
 }
 
-/** Where a steerer finds the world; one per thread. */
+/** Gives a steerer the current steering snapshot; one object per thread. */
 export interface SteeringSnapshots {
   readonly snapshot: SteeringSnapshot
-  /** Called where an RRset names a policy that `world` does not have yet: gets one that has it. */
+  /** Replaces `snapshot` with a newer one. Called when an RRset names a policy that `snapshot` lacks. */
   catchUp(): void
 }
 
-/** Where everybody is at one place, and no RRset asks for it. */
+/** A snapshot without policies: every client is in class 0. */
 export const EMPTY_STEERING_SNAPSHOT: SteeringSnapshot = {
   trie: emptyTrie(),
   tierOf: new Uint16Array(0),
@@ -32,9 +33,9 @@ export const EMPTY_STEERING_SNAPSHOT: SteeringSnapshot = {
 }
 
 /**
- * The different ladders of all steered sets: a policy is the list of codes that some candidate of a
- * set names, and most sets share a few. Policies stay as long as the table: words of zone versions
- * still being read may name them.
+ * The policies of all steered sets. A policy is the list of codes that the candidates of a set
+ * name; most sets share a few policies. A policy is never removed, because zone versions that are
+ * still being read may name it.
  */
 export class Policies implements SteeringSnapshots {
   snapshot: SteeringSnapshot
@@ -46,13 +47,13 @@ export class Policies implements SteeringSnapshots {
     this.snapshot = EMPTY_STEERING_SNAPSHOT
   }
 
-  /** Here policies are in the world before anything names them. */
+  /** Does nothing: this thread adds a policy to the snapshot before any RRset names it. */
   catchUp(): void {}
 
   /**
-   * Number of the policy with these codes; made known to the world at once, on the trie that there
-   * is. A code that the trie doesn't know yet matches nobody until it is rebuilt. `codes`: sorted by
-   * text, each once.
+   * Returns the number of the policy with these codes, and adds a new policy to the snapshot at
+   * once, with the current trie. A code that the trie lacks matches no client until the trie is
+   * rebuilt. `codes`: sorted by text, without duplicates.
    */
   intern(codes: readonly GeoCode[]): number {
     const key = codes.map((code) => code.text).join()
@@ -65,7 +66,10 @@ export class Policies implements SteeringSnapshots {
     return number
   }
 
-  /** Takes over the policies of another table, by number; one without codes is one that nothing names. */
+  /**
+   * Loads the policies of another table under the same numbers. A policy without codes is one that
+   * no RRset names.
+   */
   restore(policies: readonly (readonly GeoCode[])[]): void {
     for (const codes of policies) {
       if (codes.length > 0) this.intern(codes)
@@ -78,17 +82,17 @@ export class Policies implements SteeringSnapshots {
     return this.#policies
   }
 
-  /** Every code of every policy, sorted by text. */
+  /** Every code of all policies, sorted by text. */
   get codes(): GeoCode[] {
     return [...this.#codes.values()].sort((a, b) => (a.text < b.text ? -1 : 1))
   }
 
-  /** How many codes are in use: they are never taken back, so an equal count means equal codes. */
+  /** Number of codes in use. Codes are never removed, so an equal count means equal codes. */
   get codeCount(): number {
     return this.#codes.size
   }
 
-  /** Puts a new trie to use. */
+  /** Replaces the trie, and computes all rows for it. */
   adopt(trie: ClassTrie): void {
     const tierOf = sharedRows(capacityFor(this.#policies.length) * trie.classCount)
     for (const [number, codes] of this.#policies.entries()) fillRow(tierOf, number, codes, trie)
@@ -109,7 +113,7 @@ function sharedRows(length: number): Uint16Array {
   return new Uint16Array(new SharedArrayBuffer(length * 2))
 }
 
-/** The tier of a class is that of its first code that the policy has: codesOf is the ladder. */
+/** Fills one row. The tier of a class is that of the first code in `codesOf` (ladder order) that the policy has. */
 function fillRow(
   tierOf: Uint16Array,
   number: number,
@@ -124,7 +128,7 @@ function fillRow(
   }
 }
 
-/** Rows to make room for: the next power of two, so that adding policies one by one stays linear. */
+/** Returns the number of rows to allocate: a power of two, so that adding policies one by one takes linear time. */
 function capacityFor(count: number): number {
   let capacity = 4
   while (capacity < count) capacity *= 2

@@ -1,24 +1,24 @@
 import type { Candidate } from './candidate.ts'
 import { isSingleton } from './tiers.ts'
 
-/** Sets of more candidates are rare, and seldom alike. */
+/** Larger sets are not cached: they are rare and seldom equal. */
 const CANDIDATES_MAX = 16
 const RECENT_MAX = 4096
 
 /**
- * Words composed before, by all that they depend on. A cluster's records have the same few places and
- * weights over and over: finding their words costs a fraction of composing them.
+ * Caches encoded steering, keyed by all inputs of the encoding. The records of a cluster repeat a
+ * few places and weights. A cache hit costs a fraction of an encoding.
  */
 export class RecentEncodings {
   readonly #words = new Map<string, Uint32Array>()
-  /** What was asked for last, as often as not the next as well: comparing costs less than a key. */
+  /** Arguments of the last call. The next call often has the same: comparing them costs less than making a key. */
   #lastCandidates: readonly Candidate[] = []
   #lastIsSingleton = false
   #lastWords: Uint32Array | undefined
 
   /**
-   * The words that `compose` makes of these candidates, or made of others like them. `type` matters as
-   * far as names go with one record.
+   * Returns the encoded steering that `compose` makes for these candidates, from the cache if equal
+   * candidates were encoded before. `type` matters only for types that allow one record per name.
    */
   find(candidates: readonly Candidate[], type: number, compose: Compose): Uint32Array {
     if (candidates.length > CANDIDATES_MAX) return compose(candidates, type)
@@ -42,7 +42,7 @@ function keyOf(candidates: readonly Candidate[], isSingle: boolean): string {
   let key = isSingle ? '1' : ''
   for (const [i, candidate] of candidates.entries()) {
     const { code, isDefault, weight, ttlSeconds, rdataIndexes } = candidate
-    // Candidates of one endpoint share the array of indexes: not the same as two with equal ones.
+    // Candidates of one endpoint share the index array. Two equal arrays are different endpoints.
     const first = candidates.findIndex((other) => other.rdataIndexes === rdataIndexes)
     const indexes = first === i ? rdataIndexes.join() : `=${first}`
     key += `|${code?.text ?? ''} ${isDefault ? 1 : 0} ${weight ?? ''} ${ttlSeconds} ${indexes}`
@@ -50,7 +50,7 @@ function keyOf(candidates: readonly Candidate[], isSingle: boolean): string {
   return key
 }
 
-/** True only if the keys of both are equal; false where they may be. */
+/** Returns true only if both have equal keys; may return false although the keys are equal. */
 function areAlike(some: readonly Candidate[], others: readonly Candidate[]): boolean {
   if (some.length !== others.length) return false
   for (let i = 0; i < some.length; i++) {
@@ -66,7 +66,7 @@ function areAlike(some: readonly Candidate[], others: readonly Candidate[]): boo
   return true
 }
 
-/** True if candidate `i` of both has the same indexes, shared with the same ones before it. */
+/** True if candidate `i` of both has the same indexes, and shares them with the same earlier candidates. */
 function haveEqualKeys(
   some: readonly Candidate[],
   others: readonly Candidate[],

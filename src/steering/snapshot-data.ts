@@ -5,7 +5,7 @@ import {
   type SteeringSnapshots,
 } from './policies.ts'
 
-/** A world on its way to another thread: plain data over shared memory, without what only a writer needs. */
+/** A steering snapshot to send to another thread: plain data over shared memory, without the writer's own data. */
 export interface SteeringSnapshotData {
   readonly words: Uint32Array
   readonly rootIPv4: number
@@ -23,10 +23,10 @@ export function steeringSnapshotData(snapshot: SteeringSnapshot): SteeringSnapsh
   return { ...data, classCount: codesOf.length, tierOf, policyCount }
 }
 
-/** The world of a thread that does not make it. */
+/** The steering snapshot of a thread that receives it from another thread. */
 export class FollowedSteering implements SteeringSnapshots {
   snapshot: SteeringSnapshot = EMPTY_STEERING_SNAPSHOT
-  /** See `Worlds`. */
+  /** See `SteeringSnapshots`. */
   readonly catchUp: () => void
 
   constructor(catchUp: () => void) {

@@ -9,7 +9,7 @@ import type { SteeringSnapshots } from './policies.ts'
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { NO_POLICY, POLICY_WORD, TIER_OFFSETS_WORD } = layout
 
-/** Chooses by GEO class, then by weight. Bench: bench/choice.mjs. */
+/** Chooses by GEO class, then by weight. Benchmark: bench/choice.mjs. */
 export class GeoWeightSteerer implements Steerer {
   readonly #snapshots: SteeringSnapshots
   readonly #random: Random
@@ -19,7 +19,7 @@ export class GeoWeightSteerer implements Steerer {
     this.#random = random
   }
 
-  /** See `Steerer`. The scope is that of a GEO decision taken by the ECS address only. @hot */
+  /** See `Steerer`. Raises the scope only for a GEO decision by the ECS address. @hot */
   choose(
     query: Query,
     response: Response,
@@ -53,12 +53,12 @@ export class GeoWeightSteerer implements Steerer {
   }
 }
 
-/** Offset, from the set's word 0, of the outcome that one draw in the tier at `tier` yields. @hot */
+/** Draws an outcome of the tier at `tier`; returns the outcome's offset from word 0 of the set. @hot */
 function drawOutcome(words: Uint32Array, tier: number, random: Random): number {
   const count = words[tier]!
   if (count === 1) return words[tier + 2]!
   const draw = random.below(words[tier + count * 2 - 1]!)
-  // The first outcome whose cumulative weight exceeds the draw: low..high always holds it.
+  // Finds the first outcome whose cumulative weight exceeds the draw. low..high always contains it.
   let low = 0
   let high = count - 1
   while (low < high) {

@@ -12,21 +12,21 @@ import { isSingleton, sortIntoTiers } from './tiers.ts'
 
 export interface SteeringOptions {
   /**
-   * Where clients are. Undefined = the block has no `geoip`: everybody is at an unknown place, so
-   * every set with geo codes is served by its default candidates or as a whole.
+   * Locates clients. Undefined = the block has no `geoip`: the place of all clients is unknown, and
+   * every set with geo codes serves its default candidates, or all candidates if none is a default.
    */
   readonly locator: Locator | undefined
-  /** Draws of every steerer made without a generator of its own. */
+  /** Source of random numbers for steerers that are made without one. */
   readonly random: Random
-  /** Told why a rebuild failed; the old trie stays in use. */
+  /** Called with the reason when a rebuild fails; the old trie remains in use. */
   readonly onError: (reason: string) => void
-  /** Told of each new world before a zone that needs it can be published: for other threads. */
+  /** Called with each new snapshot before a zone that needs it is published, to send it to other threads. */
   readonly onSnapshot?: (snapshot: SteeringSnapshot) => void
 }
 
 /**
- * Turns the candidates of RRsets into steering words, and keeps the class trie fit for the geo codes
- * that they name. One per owner of zones that has its own `locator`.
+ * Encodes the candidates of RRsets, and rebuilds the class trie when candidates name new geo codes.
+ * Each owner of zones with its own `locator` has one table.
  *
  *     compose(set) … compose(set) ─▶ built() ─▶ publish the zone
  */
@@ -35,15 +35,15 @@ export class SteeringTable {
   readonly #policies = new Policies()
   readonly #recent = new RecentEncodings()
   readonly #stopWatching: () => void
-  /** Codes that the trie in use was built for; -1 = none was built. */
+  /** Number of codes that the trie in use was built for; -1 = no trie was built. */
   #builtCodes = -1
   #databaseChanged = false
   #refreshQueued = false
-  /** The rebuild under way in another thread. */
+  /** The rebuild that runs in another thread. */
   #rebuild: Promise<void> | undefined
-  /** Why the last one failed; undefined = it did not. */
+  /** Error of the last rebuild; undefined = it succeeded. */
   #fault: unknown
-  /** The world that `onSnapshot` was told of last. */
+  /** The last snapshot passed to `onSnapshot`. */
   #reported: SteeringSnapshot | undefined
   #closed = false
 
@@ -57,12 +57,12 @@ export class SteeringTable {
   }
 
   /**
-   * The steering words of one RRset, or undefined where there is nothing to choose: no candidate has
-   * a geo code or a weight. Several CNAMEs without either are one choice nevertheless, since a name
-   * can have only one (RFC 2181 section 10.1); of a CNAME candidate only the first target counts.
+   * Returns the encoded steering of one RRset; undefined if it needs no choice because no candidate
+   * has a geo code or a weight. Several CNAMEs always need a choice, because a name can have only
+   * one CNAME (RFC 2181 section 10.1). Only the first target of a CNAME candidate counts.
    *
-   * `candidates`: 1..CANDIDATES_MAX, those that are down already removed; the same endpoint may be
-   * among them twice, once for its code and once as a default. The words are shared: copy, don't change.
+   * `candidates`: 1..CANDIDATES_MAX, without unhealthy ones. The same endpoint may occur twice,
+   * once for its code and once as a default. The result is shared: copy it before you change it.
    */
   compose(candidates: readonly Candidate[], type: number): Uint32Array | undefined {
     if (!isSteered(candidates, type)) return undefined
@@ -78,35 +78,36 @@ export class SteeringTable {
   }
 
   /**
-   * Takes over the policies that another table had, as `policies` showed them, each once: steering words
-   * that it composed are good for this one. Those that nothing names any more may be empty: their codes
-   * are then not in the trie. Before anything is composed.
+   * Loads the policies of another table, as its `policies` returned them, each once. Steering that
+   * the other table encoded is then valid for this one. Policies that no RRset names may be empty;
+   * their codes are not in the trie. Call it before `compose`.
    */
   restore(policies: readonly (readonly GeoCode[])[]): void {
     assert(this.#policies.list.length === 0, 'nothing was composed')
     this.#policies.restore(policies)
   }
 
-  /** The codes of each policy, by the number that steering words name it by. */
+  /** The codes of each policy, by policy number in the encoded steering. */
   get policies(): readonly (readonly GeoCode[])[] {
     return this.#policies.list
   }
 
   /**
-   * Sees to it that the trie tells all codes apart that were composed so far: where it does not, a new
-   * one is built in another thread, while queries go by the old one. Call it after a batch of `compose`;
-   * forgotten, it happens at the end of the current tick.
+   * Ensures that the trie distinguishes all codes that were composed so far. If it does not,
+   * another thread builds a new trie, while queries use the old one. Call it after a batch of
+   * `compose`; otherwise it runs at the end of the current tick.
    */
   refresh(): void {
     this.#rebuildIfDue()
-    // Who knows of a policy does not ask again for the classes that go with it.
+    // A thread that has the policy does not request its classes again, so notify only when they are
+    // ready.
     if (this.#has(this.#policies.codeCount)) this.#tell()
   }
 
   /**
-   * As `refresh`. Resolves once the trie does tell them apart: a zone that is published before would
-   * answer some clients by a tier that is theirs neither before nor after. Undefined = it does already.
-   * Rejects with an InputError where it can't be built.
+   * Calls `refresh`, and resolves when the trie distinguishes all codes. A zone that is published
+   * earlier would give some clients a tier that is right neither for the old trie nor for the new
+   * one. Undefined = the trie is ready. Rejects with an InputError if the trie can't be built.
    */
   built(): Promise<void> | undefined {
     this.refresh()
@@ -121,7 +122,7 @@ export class SteeringTable {
     if (this.#fault !== undefined) throw this.#fault
   }
 
-  /** Whether nothing has to be built for that many codes. */
+  /** True if the trie in use suffices for that many codes. */
   #has(codeCount: number): boolean {
     const isIdle = this.#closed || this.#options.locator === undefined || codeCount === 0
     return isIdle || codeCount <= this.#builtCodes
@@ -143,12 +144,12 @@ export class SteeringTable {
     this.#rebuild = this.#rebuildInBackground(locator.classify(this.#policies.codes), codeCount)
   }
 
-  /** Resolves once no rebuild is under way: for tests and orderly stops. */
+  /** Resolves when no rebuild is running: for tests and orderly shutdown. */
   async settled(): Promise<void> {
     while (this.#rebuild !== undefined) await this.#rebuild
   }
 
-  /** A steerer for one thread's queries. */
+  /** Returns a steerer for the queries of one thread. */
   steerer(random: Random = this.#options.random): GeoWeightSteerer {
     return new GeoWeightSteerer(this.#policies, random)
   }
@@ -178,7 +179,7 @@ export class SteeringTable {
       this.#fault = undefined
       if (!this.#closed) this.#adopt(trie, codeCount)
     } catch (error) {
-      // Marked as built: asking again before anything changes would fail the same way.
+      // Marked as built: a retry would fail in the same way until something changes.
       this.#builtCodes = codeCount
       this.#fault = error
       this.#options.onError(printReason(error))

@@ -3,12 +3,12 @@ import { RRType } from '../dns/iana/types.ts'
 import type { GeoCode } from '../geo/code.ts'
 import { CANDIDATES_MAX, type Candidate, WEIGHT_DEFAULT, WEIGHT_MAX } from './candidate.ts'
 
-/** One possible outcome of a draw: what is served, and how likely. */
+/** One possible outcome of a draw: the rdata to serve, and their weight. */
 export interface TierOutcome {
-  /** Share in the draw: weight / sum of the tier's weights; 1..WEIGHT_MAX. */
+  /** 1..WEIGHT_MAX. The probability is this weight / sum of the tier's weights. */
   readonly weight: number
   readonly ttlSeconds: number
-  /** At least one, each once. */
+  /** At least one, without duplicates. */
   readonly rdataIndexes: readonly number[]
 }
 
@@ -17,15 +17,15 @@ export type Tier = readonly TierOutcome[]
 
 /** A set of candidates, sorted into tiers. */
 export interface Tiers {
-  /** Codes that some candidate names, sorted by text, `*` not among them. */
+  /** Codes that some candidate names, without `*`, sorted by text. */
   readonly codes: readonly GeoCode[]
-  /** `tiers[i]` is for clients of `codes[i]`; the last one is for everybody else. */
+  /** `tiers[i]` is for clients of `codes[i]`; the last tier is for all other clients. */
   readonly tiers: readonly Tier[]
 }
 
 /**
- * Sorts candidates into tiers by the rules of choice (docs: rules 3 and 4). The last tier holds the
- * default candidates, or all of them where none is a default.
+ * Sorts candidates into tiers (docs: rules 3 and 4). The last tier holds the default candidates, or
+ * all candidates if none is a default.
  */
 export function sortIntoTiers(candidates: readonly Candidate[], type: number): Tiers {
   assert(candidates.length > 0, 'a set has candidates')
@@ -49,7 +49,7 @@ export function sortIntoTiers(candidates: readonly Candidate[], type: number): T
   }
 }
 
-/** Rule 4: what one draw among `candidates` can yield. */
+/** Rule 4: returns the possible outcomes of one draw among `candidates`. */
 function weighTier(candidates: readonly Candidate[], type: number): Tier {
   const members = uniqueEndpoints(candidates)
   const weighted = members.some((c) => c.weight !== undefined)
@@ -63,14 +63,15 @@ function weighTier(candidates: readonly Candidate[], type: number): Tier {
     assert(outcome.weight >= 0 && outcome.weight <= WEIGHT_MAX, 'a weight is 0..WEIGHT_MAX')
     assert(outcome.rdataIndexes.length > 0, 'a candidate has rdata')
   }
-  // Zero is a standby: health has already taken away who is down, so whoever has a weight is up.
+  // Weight 0 is a standby. Unhealthy candidates are removed already, so every candidate with a
+  // weight is healthy.
   const active = outcomes.filter((outcome) => outcome.weight > 0)
   return active.length > 0 ? active : outcomes.map((outcome) => ({ ...outcome, weight: 1 }))
 }
 
 /**
- * An endpoint with several codes comes as several candidates that share one array of indexes: where
- * they meet in one tier it counts once.
+ * Removes duplicate endpoints. An endpoint with several codes has several candidates that share one
+ * index array; in one tier the endpoint counts once.
  */
 function uniqueEndpoints(candidates: readonly Candidate[]): readonly Candidate[] {
   if (candidates.length === 1) return candidates
@@ -78,7 +79,10 @@ function uniqueEndpoints(candidates: readonly Candidate[]): readonly Candidate[]
   return candidates.filter((c) => !seen.has(c.rdataIndexes) && seen.add(c.rdataIndexes))
 }
 
-/** Everything at once. All records of an RRset have one TTL (RFC 2181 section 5.2): the shortest. */
+/**
+ * Returns one outcome with the rdata of all members, and the lowest of their TTLs: all records of
+ * an RRset have one TTL (RFC 2181 section 5.2).
+ */
 function unite(members: readonly Candidate[]): TierOutcome {
   return {
     weight: 1,
@@ -87,7 +91,7 @@ function unite(members: readonly Candidate[]): TierOutcome {
   }
 }
 
-/** Types of which a name can have only one record (RFC 2181 section 10.1, RFC 6672 section 2.4). */
+/** True for types of which a name can have only one record (RFC 2181 section 10.1, RFC 6672 section 2.4). */
 export function isSingleton(type: number): boolean {
   return type === RRType.CNAME || type === RRType.DNAME
 }

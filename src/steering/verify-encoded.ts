@@ -1,8 +1,9 @@
 import { CHOICE_MAX, NO_POLICY, POLICY_WORD, TIER_COUNT_WORD, TIER_OFFSETS_WORD } from './encode.ts'
 
 /**
- * True if `count` words at `words[offset]` are such as `encodeSteering` makes for a set of `rdataCount`
- * rdata: whatever is drawn from them stays among them. `codeCounts`: codes of each policy there is.
+ * True if `count` words at `words[offset]` are valid encoded steering for a set of `rdataCount`
+ * rdata, so that every draw yields an rdata of the set. `codeCounts`: number of codes of each
+ * policy.
  */
 export function isEncodedSteering(
   words: Uint32Array,
