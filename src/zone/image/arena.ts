@@ -2,7 +2,7 @@ import { assert } from '../../base/assert.ts'
 import { InputError } from '../../base/errors.ts'
 import { HEADER_LENGTH, HEADER_MAGIC, HEADER_WORDS, MAGIC } from './layout.ts'
 
-/** Arenas grow by doubling, but never by more than this. */
+/** An arena doubles when it grows, but by at most this many octets. */
 const GROWTH_OCTETS_MAX = 64 * 1024 * 1024
 
 /** Octet offsets of a response's records are 32 bits wide. */
@@ -12,15 +12,15 @@ export const ARENA_OCTETS_MAX = 2 ** 32
 export class Arena {
   readonly buffer: SharedArrayBuffer
   /**
-   * Views of fixed length, made anew after growth: views that follow a growable buffer by themselves
-   * take V8's slow path, ten times the time per access (bench/lookup.mjs, "views").
+   * Views of fixed length, replaced after growth. Views that track a growable buffer take V8's slow
+   * path, which needs ten times the time per access (bench/lookup.mjs, "views").
    */
   words!: Uint32Array
   bytes!: Uint8Array
   /** First free word. */
   tail = HEADER_WORDS
 
-  /** @throws InputError if not even the first octets can be had. */
+  /** @throws InputError if the system can't allocate even the initial octets. */
   constructor(initialOctets: number, maxOctets: number) {
     assert(maxOctets <= ARENA_OCTETS_MAX, 'arena addressable by 32 bits')
     const initial = Math.min(roundUp(Math.max(initialOctets, 4096)), maxOctets)
@@ -30,8 +30,8 @@ export class Arena {
   }
 
   /**
-   * An arena that holds `octets` octets of an earlier one; `fill` reads them into its argument, and
-   * returns false if it can't: then there is no arena. Throws InputError where memory is short.
+   * Returns an arena with the `octets` octets that `fill` reads into its argument. Returns
+   * undefined if `fill` fails, which it reports with false. @throws InputError if memory is short.
    */
   static restore(octets: number, fill: (target: Buffer) => boolean): Arena | undefined {
     const arena = new Arena(octets, ARENA_OCTETS_MAX)
@@ -61,7 +61,7 @@ export class Arena {
     this.#view()
   }
 
-  /** Offset of a new block, all zero. */
+  /** Returns the offset of a new block; all its words are zero. */
   allocate(words: number): number {
     this.reserve(words)
     const offset = this.tail
@@ -81,7 +81,7 @@ function roundUp(octets: number): number {
   return Math.ceil(octets / 65536) * 65536
 }
 
-/** Reserves address space, less of it where the system is short: it costs no memory until used. */
+/** Reserves address space, and less if the system refuses. Reserved space costs no memory until it is used. */
 function reserve(initialOctets: number, maxOctets: number): SharedArrayBuffer {
   for (let max = maxOctets; ; max = Math.floor(max / 2)) {
     try {

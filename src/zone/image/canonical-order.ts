@@ -2,22 +2,25 @@ import { LABELS_MAX } from '../../dns/message/query.ts'
 import type { HashedName } from './hashed-name.ts'
 import { NODE_KEY, NODE_NAME } from './layout.ts'
 
-/** A relative name with the label `*` before it. */
+/** Octets of the longest relative name with the label `*` before it. */
 const OCTETS_MAX = 257
 
 /**
- * Compares one name with the names of nodes of the same zone in canonical order (RFC 4034 section 6.1). Reused; allocates
- * nothing.
+ * Compares one name with the names of nodes of the same zone in canonical order (RFC 4034 section
+ * 6.1). Reused; does not allocate.
  */
 export class CanonicalOrder {
   /** The name, relative to the apex, lower case. */
   readonly #octets = new Uint8Array(OCTETS_MAX)
-  /** Where each of its labels starts, leftmost first. */
+  /** Offset of each label, leftmost first. */
   readonly #starts = new Uint16Array(LABELS_MAX + 1)
   #labels = 0
   readonly #otherStarts = new Uint32Array(LABELS_MAX + 1)
 
-  /** Sets the name to `name` from `label` on, without the apex at `zoneLabel`; with `*` before it if `wildcard`. @hot */
+  /**
+   * Sets the name to the labels of `name` from `label` to before the apex at `zoneLabel`, with `*`
+   * before them if `wildcard`. @hot
+   */
   setName(name: HashedName, label: number, zoneLabel: number, wildcard: boolean): void {
     let octets = 0
     this.#labels = 0
@@ -34,7 +37,7 @@ export class CanonicalOrder {
     for (let i = name.labelOffset[label]!; i < end; i++) this.#octets[octets++] = name.qname[i]!
   }
 
-  /** Sets the name to the one label at `label[0]`, which is lower case. @hot */
+  /** Sets the name to the one label at `label[0]`, which must be lower case. @hot */
   setLabel(label: Uint8Array): void {
     this.#labels = 1
     this.#starts[0] = 0
@@ -50,7 +53,10 @@ export class CanonicalOrder {
     for (let i = 0; i < octets; i++) this.#octets[i] = bytes[at + i]!
   }
 
-  /** Below 0 if the name is before that of the node, 0 if it is the same, above 0 if it is behind. @hot */
+  /**
+   * Returns a number below 0 if the name is before the node's name, 0 if they are equal, above 0 if
+   * it is after. @hot
+   */
   compare(words: Uint32Array, bytes: Uint8Array, node: number): number {
     const at = (node + NODE_NAME) * 4
     const end = at + (words[node + NODE_KEY]! & 0xffff)

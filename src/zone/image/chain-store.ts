@@ -14,7 +14,7 @@ import type { NodeStore, ZoneEntry } from './node-store.ts'
 /** Nodes between two pauses. */
 const SLICE_NODES = 1024
 
-/** How a zone proves what it does not have. */
+/** The kind of a zone's denial of existence: NSEC, or NSEC3 with its parameters. */
 interface ChainKind {
   readonly type: number
   /** NSEC3PARAM rdata; empty for NSEC. */
@@ -22,8 +22,8 @@ interface ChainKind {
 }
 
 /**
- * The writer's side of the chains of an arena: keeps the owners of a zone's NSEC or NSEC3 records in canonical order, so
- * that readers find the record that covers a name by binary search.
+ * Writes the chains of an arena. Sorts the owners of a zone's NSEC or NSEC3 records in canonical
+ * order, so that readers find the record that covers a name by binary search.
  */
 export class ChainStore {
   readonly #nodes: NodeStore
@@ -36,9 +36,10 @@ export class ChainStore {
   }
 
   /**
-   * Writes the chain of a zone anew where its unpublished content asks for that; pauses now and then. `changed`: owners
-   * of the NSEC and NSEC3 RRsets that changed since the last chain, undefined = any may have. `version`: that of the next
-   * publish. Returns true if something was written. @throws InputError if the arena is full.
+   * Rewrites the chain of a zone if its unpublished content requires it; pauses now and then.
+   * `changed`: owners of the NSEC and NSEC3 RRsets that changed since the last chain, undefined =
+   * any owner. `version`: the version of the next publish. Returns true if it wrote something.
+   * @throws InputError if the arena is full.
    */
   *update(
     entry: ZoneEntry,
@@ -63,7 +64,7 @@ export class ChainStore {
     return true
   }
 
-  /** Copies a chain of another arena whose nodes have been copied to this one. */
+  /** Copies a chain of another arena. The caller has copied the chain's nodes to this arena. */
   copy(
     entry: ZoneEntry,
     apex: HashedName,
@@ -86,7 +87,7 @@ export class ChainStore {
     this.#append(entry, { type: words[chain + L.CHAIN_TYPE]!, parameters }, nodes, version)
   }
 
-  /** NSEC3 where the apex has a chain of it that can be used, else NSEC; undefined = the zone has none. */
+  /** Returns NSEC3 if the apex has a usable NSEC3 chain, else NSEC; undefined = the zone has no chain. */
   #kindOf(entry: ZoneEntry, apex: HashedName): ChainKind | undefined {
     const nodes = this.#nodes
     const { words } = nodes.arena
@@ -105,7 +106,7 @@ export class ChainStore {
     return hasNsec ? { type: RRType.NSEC, parameters: new Uint8Array(0) } : undefined
   }
 
-  /** Whether a node owns a record of the chain. */
+  /** True if a node owns a record of the chain. */
   #isIn(node: number, { type, parameters }: ChainKind): boolean {
     const set = this.#nodes.findRRset(node, type)
     if (set === 0 || type === RRType.NSEC) return set !== 0
@@ -121,7 +122,8 @@ export class ChainStore {
       if (this.#isIn(node, kind)) found.push(node)
       if (++seen % SLICE_NODES === 0) yield
     }
-    // The newest node comes first, and most zones are written in order.
+    // The list of nodes starts with the newest, and most zones are written in order: reversed, it
+    // is nearly sorted.
     const nodes = Uint32Array.from(found).reverse()
     yield* sortInSlices(nodes, (a, b) => {
       this.#order.setNode(words, bytes, a)
@@ -130,7 +132,7 @@ export class ChainStore {
     return nodes
   }
 
-  /** The nodes of the chain `old`, without those that left it and with those that joined it. */
+  /** Returns the nodes of the chain `old`, without nodes that left it and with nodes that joined it. */
   *#merged(
     entry: ZoneEntry,
     kind: ChainKind,
@@ -163,7 +165,7 @@ export class ChainStore {
     return merged.subarray(0, count + end - from)
   }
 
-  /** Where in the sorted nodes from..end-1 the name at hand is, or belongs. */
+  /** Returns the index of the current name in the sorted nodes from..end-1, or the index where it belongs. */
   #place(from: number, end: number): number {
     const { words, bytes } = this.#nodes.arena
     let low = from
@@ -204,7 +206,7 @@ export class ChainStore {
     Atomics.store(words, entry.offset + L.ZONE_CHAIN, chain)
   }
 
-  /** The node of a relative name; 0 = none. */
+  /** Returns the node of a relative name; 0 = no such node. */
   #find(entry: ZoneEntry, relative: Uint8Array, apex: HashedName): number {
     const owner = new Uint8Array(relative.length + apex.qnameOctets)
     owner.set(relative)
@@ -217,7 +219,7 @@ export class ChainStore {
     return isName ? this.#nodes.find(entry, this.#name, 0) : 0
   }
 
-  /** Copies of the rdata of an RRset, which is not steered. */
+  /** Returns copies of the rdata of an RRset that is not steered. */
   #rdata(set: number): Uint8Array[] {
     const { words, bytes } = this.#nodes.arena
     const count = words[set + L.RRSET_HEAD]! & 0xffff

@@ -7,7 +7,7 @@ import { NodeStore, type ZoneEntry } from './node-store.ts'
 import type { ZoneReader } from './reader.ts'
 import { ZoneTable } from './zone-table.ts'
 
-/** An arena as its writer knows it. */
+/** An arena with the data that its writer has about it. */
 export interface WrittenArena {
   readonly arena: Arena
   readonly nodes: NodeStore
@@ -16,8 +16,9 @@ export interface WrittenArena {
 }
 
 /**
- * Copies `zones`, as `from` sees them, into a new arena; there they are of `version`. Zones keep their
- * ids. The writer of the old arena may go on meanwhile; `NODE_CHILDREN` is then not to be relied on.
+ * Copies `zones`, as `from` sees them, into a new arena, with the version `version`. Zones keep
+ * their ids. The writer of the old arena may continue in the meantime; `NODE_CHILDREN` is then not
+ * reliable.
  */
 export function compactArena(
   from: ZoneReader,
@@ -74,7 +75,7 @@ function copyZone(
   return moved
 }
 
-/** Node, RRsets and body one behind the other: a lookup's cache lines. */
+/** Copies a node, its RRsets and its body to adjacent words: a lookup reads few cache lines. */
 function copyNode(
   from: ZoneReader,
   node: number,
@@ -111,7 +112,10 @@ function copyRRset(from: ZoneReader, rrset: number, nodes: NodeStore, moved: Zon
 
 const labelStarts = new Uint8Array(128)
 
-/** Unfinished hash of a node's whole name: its labels from right to left, after the apex's. */
+/**
+ * Returns the unfinished hash of a node's whole name: the apex's hash, continued with the labels
+ * from right to left.
+ */
 function hashRelative(from: ZoneReader, node: number, apexHash: number): number {
   const start = (node + L.NODE_NAME) * 4
   const octets = from.words[node + L.NODE_KEY]! & 0xffff

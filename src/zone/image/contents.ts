@@ -4,8 +4,8 @@ import type { ZoneReader } from './reader.ts'
 import type { RRsetData, ZoneId } from './types.ts'
 
 /*
- * What a zone image holds, as objects, for printing, transfers and tests. Nothing here is for the hot
- * path. The reader must not refresh while an iteration goes on.
+ * Converts the content of a zone image to objects, for printing, transfers and tests. Not for the
+ * hot path. The reader must not refresh during an iteration.
  */
 
 /** One RRset with its owner. */
@@ -21,14 +21,17 @@ export interface ZoneInfo {
   readonly apex: Uint8Array
 }
 
-/** All zones in the reader's version, in no particular order. */
+/** Yields all zones of the reader's version, in no particular order. */
 export function* listZones(reader: ZoneReader): Generator<ZoneInfo> {
   for (const zone of zoneOffsets(reader)) {
     yield { id: reader.words[zone + L.ZONE_ID]!, apex: apexOf(reader, zone) }
   }
 }
 
-/** All RRsets of a zone in the reader's version: those of one owner together, owners in any order. */
+/**
+ * Yields all RRsets of a zone in the reader's version. RRsets of one owner are adjacent; owners are
+ * in no particular order.
+ */
 export function* listRRsets(reader: ZoneReader, id: ZoneId): Generator<OwnedRRset> {
   const zone = zoneOffsets(reader).find((offset) => reader.words[offset + L.ZONE_ID] === id)
   if (zone === undefined) return
@@ -46,8 +49,8 @@ export function* listRRsets(reader: ZoneReader, id: ZoneId): Generator<OwnedRRse
 }
 
 /**
- * The RRset of exactly this owner (wire form) and type in the zone with the longest apex that ends
- * the owner; undefined if there is none. Knows nothing of cuts and wildcards.
+ * Returns the RRset of exactly this owner (wire form) and type; undefined if it does not exist.
+ * Searches the zone with the longest apex at or above the owner. Ignores zone cuts and wildcards.
  */
 export function readRRset(
   reader: ZoneReader,

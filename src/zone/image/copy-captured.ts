@@ -9,8 +9,8 @@ import type { CapturedImage } from './writer.ts'
 export const COPY_VERSION = 1
 
 /**
- * A copy of a captured version, without garbage, whatever the writer of the image does meanwhile in
- * another thread: what `restoreArena` takes.
+ * Copies a captured version without garbage, as input of `restoreArena`. Safe while the writer of
+ * the image continues in another thread.
  */
 export function copyCaptured(image: CapturedImage): Arena {
   const reader = new ZoneReader({ buffer: image.buffer })
@@ -20,7 +20,7 @@ export function copyCaptured(image: CapturedImage): Arena {
   return copy.arena
 }
 
-/** Counts the children of every node anew. All nodes of the arena have a body. */
+/** Recomputes the number of children of every node. All nodes of the arena have a body. */
 function countChildren({ arena, nodes, zones }: WrittenArena): void {
   const { words, bytes } = arena
   const name = new NameBuffer()

@@ -1,7 +1,7 @@
 import { LABELS_MAX } from '../../dns/message/query.ts'
 import { hashLabel, NAME_HASH_SEED } from '../../dns/name/hash.ts'
 
-/** A lower-case wire name with its labels and suffix hashes; a `Query` is one. */
+/** A lower-case wire name with its labels and suffix hashes. `Query` implements it. */
 export interface HashedName {
   readonly qname: Uint8Array
   /** 1..255, root included. */
@@ -23,8 +23,8 @@ export class NameBuffer implements HashedName {
   readonly suffixHash = new Int32Array(LABELS_MAX + 1)
 
   /**
-   * Copies the name at `bytes[offset]`, lower-cased, and hashes it. False, with nothing of use in
-   * the buffer, if it is no uncompressed name of at most 255 octets that ends before `end`.
+   * Copies and hashes the name at `bytes[offset]` in lower case. Returns false if it is not an
+   * uncompressed name of at most 255 octets that ends before `end`; the buffer is then undefined.
    * @hot
    */
   set(bytes: Uint8Array, offset: number, end: number): boolean {
@@ -48,9 +48,9 @@ export class NameBuffer implements HashedName {
   }
 
   /**
-   * Sets this to the first `prefixLabels` labels of `name`, followed by the name at `bytes[offset]`:
-   * the substitution of a DNAME (RFC 6672 section 2.2). False if that is longer than 255 octets.
-   * @hot
+   * Sets this to the first `prefixLabels` labels of `name`, followed by the name at
+   * `bytes[offset]`: the substitution of a DNAME (RFC 6672 section 2.2). Returns false if the
+   * result is longer than 255 octets. @hot
    */
   setSubstituted(
     name: HashedName,

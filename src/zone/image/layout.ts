@@ -2,8 +2,8 @@ import { mixHash } from '../../dns/name/hash.ts'
 
 /*
  * The arena of a zone image: one growable SharedArrayBuffer, read as 32-bit words and as octets.
- * Places are word offsets, 1..2^30-1 (4 GB); 0 is "none". Blocks are appended and, but for the words
- * marked * below, never change once published. Words marked + are the writer's alone.
+ * Places are word offsets, 1..2^30-1 (4 GB); 0 means "none". Blocks are appended. A published block
+ * never changes, except the words marked *. Only the writer uses the words marked +.
  *
  *   header ──▶ zone table ──▶ zone ──▶ apex node
  *      │                        ├────▶ newest node ──▶ older node ──▶ … (all nodes of the zone)
@@ -31,24 +31,24 @@ import { mixHash } from '../../dns/name/hash.ts'
  *
  *   packed rdata: length (16 bits, big-endian), octets; length, octets; … padded with zeros to a word
  *
- * Versions: a publish is one atomic store of header word 1. A node's bodies are chained newest first,
- * and a reader of version v takes the first one with version <= v; none means that the name did not
- * exist in v. A zone exists from version `born` to before `died`. So a commit of any size is seen whole
- * or not at all, by readers that take `version` once per query.
+ * Versions: a publish is one atomic store of header word 1. The bodies of a node are linked, newest
+ * first. A reader of version v uses the first body with version <= v; without one, the name does
+ * not exist in v. A zone exists from version `born` to before `died`. A reader loads `version` once
+ * per query, so it sees each commit, of any size, completely or not at all.
  */
 
-/** Header word 0: "SXZ" and the format's number; also tells a foreign byte order. */
+/** Header word 0: "SXZ" and the number of the format. Detects a foreign byte order too. */
 export const MAGIC = 0x53585a01
 export const HEADER_MAGIC = 0
-/** Newest published version: 0 (nothing yet)..2^32-2. The only word that publishes. */
+/** Newest published version: 0 (none yet)..2^32-2. Only the store of this word publishes. */
 export const HEADER_VERSION = 1
-/** Words in the arena now; a reader whose views are shorter makes new ones. */
+/** Words in the arena now; a reader with shorter views replaces them. */
 export const HEADER_LENGTH = 2
-/** Offset of the node index in force; older ones stay readable. */
+/** Offset of the current node index; older ones remain readable. */
 export const HEADER_INDEX = 3
-/** Offset of the zone table in force. */
+/** Offset of the current zone table. */
 export const HEADER_ZONES = 4
-/** Labels of the deepest apex that was ever added; names are not matched to zones below it. */
+/** Labels of the deepest apex that was ever added. Lookups do not search for zones at longer names. */
 export const HEADER_ZONE_LABELS = 5
 /** First free word, as of the last publish. */
 export const HEADER_TAIL = 6
@@ -63,46 +63,46 @@ export const SLOT_WORDS = 2
 export const ZONE_ID = 0
 /** First version that has the zone: 1..2^32-1. */
 export const ZONE_BORN = 1
-/** First version that no longer has it; 0 = alive. */
+/** First version without the zone; 0 = the zone exists. */
 export const ZONE_DIED = 2
 /**
- * 1 if any name is or was a zone cut or owner of a DNAME, since the last compaction. 0 lets a lookup
- * probe for the whole name at once; 1 only costs a walk down from the apex, so it may stay set for
- * longer than is true.
+ * 1 if any name is, or was since the last compaction, a zone cut or the owner of a DNAME. With 0, a
+ * lookup probes for the whole name at once. With 1, it walks down from the apex, so a 1 that is no
+ * longer true costs time only.
  */
 export const ZONE_DELEGATES = 3
 export const ZONE_APEX_NODE = 4
 /** Labels of the apex in the high half, 0..127; octets of its wire form in the low half, 1..255. */
 export const ZONE_APEX_SIZE = 5
-/** Node that was added last; only for walking all nodes. */
+/** Node that was added last; used only to iterate over all nodes. */
 export const ZONE_NEWEST_NODE = 6
 /** Unfinished hash of the apex (dns/name/hash). */
 export const ZONE_HASH = 7
-/** The zone that had this apex before; 0 = none. */
+/** The previous zone with this apex; 0 = none. */
 export const ZONE_PREVIOUS = 8
-/** Newest chain of a zone that is signed; 0 = none. Chains have versions as bodies do. */
+/** Newest chain of a signed zone; 0 = none. Chains have versions like bodies. */
 export const ZONE_CHAIN = 9
 /** The apex in lower-case wire form, padded with zeros. */
 export const ZONE_APEX = 10
-/** Most zones in one image: ids are 16 bits wide. */
+/** Maximum of zones in one image: ids are 16 bits wide. */
 export const ZONE_MAX = 65535
 
 export const CHAIN_VERSION = 0
 export const CHAIN_PREVIOUS = 1
-/** Type of the records that prove what a zone does not have: NSEC or NSEC3. */
+/** Type of the records that prove absence: NSEC or NSEC3. */
 export const CHAIN_TYPE = 2
-/** Nodes in the chain; 0: from this version on the zone has none. */
+/** Nodes in the chain; 0 = the zone has no chain from this version on. */
 export const CHAIN_COUNT = 3
-/** Words of the parameters: 0 in an NSEC chain. */
+/** Number of words of the parameters; 0 in an NSEC chain. */
 export const CHAIN_PARAMETER_WORDS = 4
 /**
- * NSEC3PARAM rdata by which the names of the chain are hashed, padded with zeros. Then the nodes that own the records,
- * in canonical order (RFC 4034 section 6.1).
+ * NSEC3PARAM rdata with the hash parameters of the chain, padded with zeros. The nodes that own the
+ * records follow, in canonical order (RFC 4034 section 6.1).
  */
 export const CHAIN_REST = 5
 
 export const NODE_BODY = 0
-/** Children that exist in the unpublished version: the writer's way to know when flags change. */
+/** Number of children in the unpublished version. The writer uses it to detect when flags change. */
 export const NODE_CHILDREN = 1
 /** Zone id in the high half; octets of the relative name in the low half: 0 (apex)..254. */
 export const NODE_KEY = 2
@@ -116,7 +116,7 @@ export const BODY_PREVIOUS = 1
 export const BODY_STATE = 2
 export const BODY_RRSETS = 3
 export const BODY_COUNT_SHIFT = 8
-/** Most RRsets of one owner. */
+/** Maximum of RRsets of one owner. */
 export const RRSETS_MAX = 255
 
 /** The zone's apex: exists even when empty. */
@@ -141,16 +141,16 @@ export const RRSET_WORDS = 2
 export const RRSET_STEERING_COUNT = 3
 /**
  * Offset table of sets larger than TABLE_FREE_RDATA_MAX: for rdata k, octets from the start of the
- * packed rdata. Then the steering words, then the packed rdata.
+ * packed rdata. The encoded steering and the packed rdata follow.
  */
 export const RRSET_REST = 4
-/** Largest set whose rdata k is found by stepping over the k before it. */
+/** Largest set without an offset table: readers find rdata k by stepping over the k before it. */
 export const TABLE_FREE_RDATA_MAX = 8
 
-/** Spreads zone ids over the hashes of names. */
+/** Distributes zone ids over the hashes of names. */
 export const ZONE_FACTOR = 0x9e3779b1
 
-/** Hash of a node's key, finished: what the node index is ordered by. */
+/** Returns the finished hash of a node's key: the sort key of the node index. */
 export function nodeHash(suffixHash: number, zoneId: number): number {
   return mixHash(suffixHash ^ Math.imul(zoneId, ZONE_FACTOR))
 }

@@ -6,7 +6,7 @@ import * as L from './layout.ts'
 import { createTable, doubleTable, insertSlot, tableWords } from './table.ts'
 import type { ZoneId } from './types.ts'
 
-/** What the writer remembers of a zone. */
+/** The writer's data about one zone. */
 export interface ZoneEntry {
   readonly id: ZoneId
   /** Offset of the zone's block. */
@@ -15,37 +15,37 @@ export interface ZoneEntry {
   readonly labels: number
   /** Names that exist in the unpublished version, the apex included. */
   names: number
-  /** Words that the newest version of this zone uses. */
+  /** Words that the newest version of this zone occupies. */
   liveWords: number
 }
 
 const KEPT_FLAGS = L.FLAG_APEX | L.FLAG_CHILDREN | L.FLAG_WILDCARD
 
-/** The writer's side of the nodes of an arena: finds, adds and changes them, and their ancestors. */
+/** Writes the nodes of an arena: finds, adds and changes nodes and their ancestors. */
 export class NodeStore {
   readonly arena: Arena
   /** Offset of the node index. */
   index: number
-  /** Nodes in the index, those of names that have ended included. */
+  /** Nodes in the index, including nodes of names that no longer exist. */
   count: number
-  /** Words of the arena that no version from the newest on will use. */
+  /** Words of the arena that neither the newest version nor any later one uses. */
   garbageWords = 0
 
-  /** Of an arena that has an index with `count` nodes already. */
+  /** Uses an arena that already has an index with `count` nodes. */
   constructor(arena: Arena, count: number) {
     this.arena = arena
     this.index = arena.words[L.HEADER_INDEX]!
     this.count = count
   }
 
-  /** Of a new arena. `slots`: a power of two, at least twice the names expected. */
+  /** Creates the node index of a new arena. `slots`: a power of two, at least twice the expected number of names. */
   static create(arena: Arena, slots: number): NodeStore {
     Atomics.store(arena.words, L.HEADER_INDEX, createTable(arena, slots))
     return new NodeStore(arena, 0)
   }
 
   /**
-   * Makes room for a change of one name with all its ancestors and `words` more, so that the change
+   * Reserves space to change one name with all its ancestors, and `words` more, so that the change
    * itself cannot fail. @throws InputError if the arena is full.
    */
   reserve(entry: ZoneEntry, name: HashedName, words: number): void {
@@ -61,7 +61,7 @@ export class NodeStore {
     this.arena.reserve(words + levels * level)
   }
 
-  /** Node of `name` from `label` on, or 0. */
+  /** Returns the node of `name` from `label` on, or 0. */
   find(entry: ZoneEntry, name: HashedName, label: number): number {
     const { words, bytes } = this.arena
     const zoneLabel = name.labelCount - entry.labels
@@ -79,7 +79,7 @@ export class NodeStore {
     }
   }
 
-  /** As `find`, but adds the node, of a name that does not exist yet, where there is none. */
+  /** Returns the node as `find` does; if no node exists, adds one for a name that does not exist yet. */
   ensure(entry: ZoneEntry, name: HashedName, label: number): number {
     const found = this.find(entry, name, label)
     if (found !== 0) return found
@@ -92,7 +92,7 @@ export class NodeStore {
     return node
   }
 
-  /** Appends a node without body; the caller fills in the `octets` of its relative name. */
+  /** Appends a node without a body; the caller writes the `octets` of its relative name. */
   append(entry: ZoneEntry, octets: number): number {
     const node = this.arena.allocate(L.NODE_NAME + Math.ceil(octets / 4))
     const words = this.arena.words
@@ -102,13 +102,13 @@ export class NodeStore {
     return node
   }
 
-  /** Enters a node into the index, which has room. */
+  /** Inserts a node into the index, which must have space. */
   enter(node: number, hash: number): void {
     insertSlot(this.arena.words, this.index, hash, node)
     this.count++
   }
 
-  /** Offset of a node's RRset of one type in the newest version; 0 = none. */
+  /** Returns the offset of a node's RRset of one type in the newest version; 0 = none. */
   findRRset(node: number, type: number): number {
     const words = this.arena.words
     const body = words[node + L.NODE_BODY]!
@@ -120,7 +120,7 @@ export class NodeStore {
     return 0
   }
 
-  /** Offsets of a node's RRsets in the newest version, ordered by type. */
+  /** Returns the offsets of a node's RRsets in the newest version, ordered by type. */
   rrsets(node: number): number[] {
     const words = this.arena.words
     const body = words[node + L.NODE_BODY]!
@@ -134,9 +134,9 @@ export class NodeStore {
   }
 
   /**
-   * Gives the node of `name` from `label` on these RRsets, as of `version`, and carries what follows
-   * from it up the tree: a name that begins or ends to exist may make its parent an empty
-   * non-terminal, or end it.
+   * Sets the RRsets of the node of `name` from `label` on, as of `version`, and updates its
+   * ancestors. A name that appears can make its parent an empty non-terminal; a name that
+   * disappears can remove that parent.
    */
   setRRsets(
     entry: ZoneEntry,
@@ -165,7 +165,7 @@ export class NodeStore {
     }
   }
 
-  /** Appends a body. Returns 1 if the name begins to exist by it, -1 if it ends, else 0. */
+  /** Appends a body. Returns 1 if the name starts to exist, -1 if it ceases to exist, else 0. */
   appendBody(
     entry: ZoneEntry,
     node: number,
@@ -179,7 +179,7 @@ export class NodeStore {
     const state =
       (rrsets.length << L.BODY_COUNT_SHIFT) | keptFlags | this.#typeFlags(keptFlags, rrsets)
     words[body + L.BODY_VERSION] = version
-    // A body of this same version was never seen: readers go on to the one before it.
+    // No reader saw a body of this unpublished version: link to the one before it.
     words[body + L.BODY_PREVIOUS] =
       old !== 0 && words[old + L.BODY_VERSION] === version ? words[old + L.BODY_PREVIOUS]! : old
     words[body + L.BODY_STATE] = state

@@ -43,7 +43,7 @@ const {
   ZONE_PREVIOUS,
 } = L
 
-/** Where readers find the arena in force; the writer replaces `buffer` when it has compacted. */
+/** Gives readers the current arena; the writer replaces `buffer` after a compaction. */
 export interface ArenaHandle {
   buffer: SharedArrayBuffer
 }
@@ -51,32 +51,34 @@ export interface ArenaHandle {
 const WILDCARD_LABEL = new Uint8Array([1, 0x2a])
 
 /**
- * Reads one version of a zone image; any number of readers in any thread may read one image, without
- * locks. Zones, bodies and RRsets are word offsets into `words` (see layout.ts), 0 = none; they hold
- * until the next `refresh`. The views may be replaced by any call, so take them from here each time.
+ * Reads one version of a zone image. Any number of readers, in any thread, may read one image
+ * without locks. Zones, bodies and RRsets are word offsets into `words` (see layout.ts), 0 = none;
+ * they are valid until the next `refresh`. Any call may replace the views, so callers must load
+ * them again after each call.
  *
- * The views hold every block of the reader's version. The newest block of a list may be of a later version: above the end
- * of the views, or across it. So its last word that is read decides whether the views are replaced, not its first.
+ * The views hold every block of the reader's version. The newest block of a list may belong to a
+ * later version, and lie behind the end of the views or across it. So its last word to read decides
+ * whether the views are replaced, not its first.
  */
 export class ZoneReader {
   readonly handle: ArenaHandle
   words!: Uint32Array
   bytes!: Uint8Array
-  /** Version that lookups see; taken anew by `refresh`. */
+  /** Version that lookups see; set by `refresh`. */
   version = 0
-  /** Label of the name at which the zone found by `matchZone` has its apex. */
+  /** Label of the name where the apex of the zone found by `matchZone` starts. */
   zoneLabel = 0
   #buffer!: SharedArrayBuffer
-  /** Version that was published at the last `refresh`; -1 = none was looked at. */
+  /** Version that was published at the last `refresh`; -1 = no refresh yet. */
   #published = -1
-  /** Of the node index (see layout.ts): where it is, and its slots - 1. */
+  /** The node index (see layout.ts): its offset, and its number of slots - 1. */
   index = 0
   indexMask = 0
-  /** The zone table: the same. */
+  /** The same for the zone table. */
   zones = 0
   zonesMask = 0
 
-  /** `handle`: of the image (`image.handle`), or in another thread `{ buffer }` of the same buffer. */
+  /** `handle`: `image.handle`, or in another thread `{ buffer }` with the same buffer. */
   constructor(handle: ArenaHandle) {
     this.handle = handle
     this.#view(handle.buffer)
@@ -86,7 +88,8 @@ export class ZoneReader {
 
   /** Moves to the newest published version. Call once per query. @hot */
   refresh(): void {
-    // A plain read will do, and an atomic one is a call: a publish that it misses is seen the next time.
+    // A plain read suffices, because the next call sees a publish that this read misses. An atomic
+    // read is a call.
     const isSame = this.words[HEADER_VERSION] === this.#published
     if (!isSame || this.handle.buffer !== this.#buffer) this.#moveOn()
     this.version = this.#published
@@ -98,34 +101,34 @@ export class ZoneReader {
     this.#published = Atomics.load(header, HEADER_VERSION)
     this.index = Atomics.load(header, HEADER_INDEX)
     this.zones = Atomics.load(header, HEADER_ZONES)
-    // Last: the writer lets the arena grow before it puts a table there.
+    // Last: the writer grows the arena before it puts a table into the new part.
     if (Atomics.load(header, HEADER_LENGTH) > header.length) this.#view(this.#buffer)
     const words = this.words
     this.indexMask = words[this.index + TABLE_MASK]!
     this.zonesMask = words[this.zones + TABLE_MASK]!
   }
 
-  /** Moves to a version that was published: readable as long as its arena. Not for the hot path. */
+  /** Moves to a published version. It is readable as long as its arena exists. Not for the hot path. */
   refreshTo(version: number): void {
     this.refresh()
     this.version = version
   }
 
-  /** The node that was added last to a zone, in view; of a later version perhaps. */
+  /** Returns the node that was added last to a zone, within the views. It may belong to a later version. */
   newestNode(zone: number): number {
     const node = Atomics.load(this.words, zone + ZONE_NEWEST_NODE)
     if (node + NODE_NEXT >= this.words.length) this.#view(this.#buffer)
     return node
   }
 
-  /** Labels of the deepest apex that there was. */
+  /** Labels of the deepest apex that was ever added. */
   get deepest(): number {
     return this.words[HEADER_ZONE_LABELS]!
   }
 
   /**
-   * The zone with the longest apex that ends `name`, skipping the first `fromLabel` labels; 0 if
-   * there is none, else `zoneLabel` is set. @hot
+   * Returns the zone with the longest apex at or above `name` without its first `fromLabel` labels,
+   * and sets `zoneLabel`. 0 = no such zone. @hot
    */
   matchZone(name: HashedName, fromLabel: number): number {
     const deepest = this.words[HEADER_ZONE_LABELS]!
@@ -142,8 +145,8 @@ export class ZoneReader {
   }
 
   /**
-   * Body of the node whose name is `name` from `label` on, in a zone with its apex at `zoneLabel`;
-   * 0 if there is no such name in this version. @hot
+   * Returns the body of the node whose name is `name` from `label` on, in a zone with its apex at
+   * `zoneLabel`; 0 if the name does not exist in this version. @hot
    */
   findBody(zone: number, name: HashedName, label: number, zoneLabel: number): number {
     if (label === zoneLabel) return this.visibleBody(this.words[zone + ZONE_APEX_NODE]!)
@@ -153,7 +156,7 @@ export class ZoneReader {
     return this.#probe(this.words[zone + ZONE_ID]!, hash, name.qname, start, octets, false)
   }
 
-  /** Body of the child `*` of that node, or 0. @hot */
+  /** Returns the body of the child `*` of that node, or 0. @hot */
   findWildcard(zone: number, name: HashedName, label: number, zoneLabel: number): number {
     const start = name.labelOffset[label]!
     const octets = name.labelOffset[zoneLabel]! - start
@@ -161,7 +164,7 @@ export class ZoneReader {
     return this.#probe(this.words[zone + ZONE_ID]!, hash, name.qname, start, octets, true)
   }
 
-  /** RRset of one type in a body, or 0. @hot */
+  /** Returns the RRset of one type in a body, or 0. @hot */
   findRRset(body: number, type: number): number {
     const words = this.words
     const end = body + BODY_RRSETS + (words[body + BODY_STATE]! >>> BODY_COUNT_SHIFT)
@@ -172,7 +175,7 @@ export class ZoneReader {
     return 0
   }
 
-  /** Octet offset of the packed rdata of an RRset. @hot */
+  /** Returns the octet offset of the packed rdata of an RRset. @hot */
   rdataStart(rrset: number): number {
     const words = this.words
     const count = words[rrset + RRSET_HEAD]! & 0xffff
@@ -180,13 +183,13 @@ export class ZoneReader {
     return (rrset + RRSET_REST + table + words[rrset + RRSET_STEERING_COUNT]!) * 4
   }
 
-  /** Word offset of the first steering word of an RRset. @hot */
+  /** Returns the word offset of the encoded steering of an RRset. @hot */
   steeringStart(rrset: number): number {
     const count = this.words[rrset + RRSET_HEAD]! & 0xffff
     return rrset + RRSET_REST + (count > TABLE_FREE_RDATA_MAX ? count : 0)
   }
 
-  /** Octet offset of rdata `index`'s length; `start`: what `rdataStart` gave. @hot */
+  /** Returns the octet offset of the length of rdata `index`. `start`: the result of `rdataStart`. @hot */
   rdataAt(rrset: number, start: number, index: number): number {
     if ((this.words[rrset + RRSET_HEAD]! & 0xffff) > TABLE_FREE_RDATA_MAX) {
       return start + this.words[rrset + RRSET_REST + index]!
@@ -209,7 +212,7 @@ export class ZoneReader {
     }
   }
 
-  /** The zone of this version among `zone` and those that had its apex before; 0 if none. @hot */
+  /** Returns the zone of this version among `zone` and earlier zones with the same apex; 0 if none. @hot */
   visibleZone(zone: number): number {
     let newest = zone
     for (;;) {
@@ -225,7 +228,7 @@ export class ZoneReader {
   #isApex(zone: number, name: HashedName, label: number): boolean {
     const start = name.labelOffset[label]!
     const octets = name.qnameOctets - start
-    // Newer than our views, but one that is before it may be ours.
+    // This zone is newer than the views; an earlier one with this apex may belong to our version.
     if ((zone + ZONE_APEX) * 4 + octets > this.bytes.length) this.#view(this.#buffer)
     if ((this.words[zone + ZONE_APEX_SIZE]! & 0xffff) !== octets) return false
     return equalOctets(this.bytes, (zone + ZONE_APEX) * 4, name.qname, start, octets)
@@ -246,7 +249,8 @@ export class ZoneReader {
     for (let slot = hash & this.indexMask; ; slot = (slot + 1) & this.indexMask) {
       const node = words[table + slot * SLOT_WORDS + 1]!
       if (node === 0) return 0
-      // A node beyond our views was added after we refreshed: not of our version.
+      // A node behind the end of the views was added after the refresh: it does not belong to our
+      // version.
       if (words[table + slot * SLOT_WORDS] !== hash || node >= words.length) continue
       if (words[node + NODE_KEY] !== key) continue
       if (this.#isRelativeName(node, name, start, octets, wildcard)) return this.visibleBody(node)
@@ -269,11 +273,11 @@ export class ZoneReader {
     return equalOctets(bytes, at, name, start, octets)
   }
 
-  /** Body of a node in this version, or 0 if the name does not exist in it. @hot */
+  /** Returns the body of a node in this version, or 0 if the name does not exist in it. @hot */
   visibleBody(node: number): number {
     let body = this.words[node + NODE_BODY]!
     for (;;) {
-      // Newer than our views; what is before it may be ours.
+      // This body is newer than the views; an earlier one may belong to our version.
       if (body + BODY_PREVIOUS >= this.words.length) this.#view(this.#buffer)
       if (body === 0) return 0
       if (this.words[body + BODY_VERSION]! <= this.version) break
@@ -282,7 +286,7 @@ export class ZoneReader {
     return this.words[body + BODY_STATE] === 0 ? 0 : body
   }
 
-  /** The chain of a zone in this version (see `CHAIN_REST`); 0 = it has none: the zone is not signed. @hot */
+  /** Returns the chain of a zone in this version (see `CHAIN_REST`); 0 = the zone is not signed. @hot */
   findChain(zone: number): number {
     let chain = this.words[zone + ZONE_CHAIN]!
     for (;;) {

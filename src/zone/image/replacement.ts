@@ -3,7 +3,7 @@ import * as L from './layout.ts'
 import type { ZoneEntry } from './node-store.ts'
 import type { ZoneId } from './types.ts'
 
-/** An RRset that nobody put again. */
+/** An RRset that the caller did not put again. */
 export interface Leftover {
   readonly zone: ZoneId
   /** Lower-case wire form. */
@@ -11,13 +11,13 @@ export interface Leftover {
   readonly type: number
 }
 
-/** Tells the RRsets that were in an arena before from those that are wanted again. */
+/** Tracks which of the existing RRsets the caller puts again during a replacement. */
 export class Replacement {
   readonly #tail: number
-  /** One bit per word of the arena: the RRset that begins there is wanted. */
+  /** One bit per word of the arena: the RRset that begins there was put again. */
   readonly #kept: Uint8Array
 
-  /** `tail`: where the arena ends; what is appended from here on is wanted. */
+  /** `tail`: end of the arena before the replacement; all blocks behind it are new. */
   constructor(tail: number) {
     this.#tail = tail
     this.#kept = new Uint8Array((tail >> 3) + 1)
@@ -27,7 +27,7 @@ export class Replacement {
     if (rrset < this.#tail) this.#kept[rrset >> 3]! |= 1 << (rrset & 7)
   }
 
-  /** What the newest bodies of all names have of before, and nobody wanted. */
+  /** Returns the old RRsets in the newest bodies of all names that the caller did not put again. */
   leftovers({ words, bytes }: Arena, zones: readonly ZoneEntry[]): Leftover[] {
     const leftovers: Leftover[] = []
     for (const { id, offset } of zones) {

@@ -7,7 +7,10 @@ import * as L from './layout.ts'
 import { NodeStore, type ZoneEntry } from './node-store.ts'
 import { ZoneTable } from './zone-table.ts'
 
-/** True if the `count` steering words at `words[offset]` are fit for a set of `rdataCount` rdata. */
+/**
+ * Returns true if the `count` words of encoded steering at `words[offset]` are valid for a set of
+ * `rdataCount` rdata.
+ */
 export type SteeringCheck = (
   words: Uint32Array,
   offset: number,
@@ -15,15 +18,16 @@ export type SteeringCheck = (
   rdataCount: number,
 ) => boolean
 
-/** Octets of rdata of the types that most sets are of; the others are read through. */
+/** Types with rdata of a fixed size, which most sets have, and their octets; others are read rdata by rdata. */
 const A = 1
 const A_OCTETS = 4
 const AAAA = 28
 const AAAA_OCTETS = 16
 
 /**
- * Takes over an arena that holds the output of `copyCaptured` and nothing else. Follows every offset, so that whatever the octets are, no lookup and no later change of an
- * image made from it leaves the arena or runs in circles. Undefined if the arena is not like that.
+ * Validates an arena that contains only the output of `copyCaptured`. Follows every offset, so that
+ * no lookup and no later change of an image made from it leaves the arena or loops, whatever its
+ * octets are. Returns undefined if the arena is invalid.
  */
 export function restoreArena(arena: Arena, checkSteering: SteeringCheck): WrittenArena | undefined {
   const { words } = arena
@@ -50,7 +54,7 @@ export function restoreArena(arena: Arena, checkSteering: SteeringCheck): Writte
   return { arena, nodes, zoneTable: new ZoneTable(arena, zones.length), zones }
 }
 
-/** Follows what an arena holds. Where anything is out of bounds the answer is undefined or false. */
+/** Walks all blocks of an arena. Methods return undefined or false if an offset is out of bounds. */
 class ArenaWalk {
   readonly #words: Uint32Array
   readonly #bytes: Uint8Array
@@ -72,7 +76,7 @@ class ArenaWalk {
     return (this.#nodes[offset >> 3]! & (1 << (offset & 7))) !== 0
   }
 
-  /** The offsets in a table that is at most half full. */
+  /** Returns the offsets in a table, which must be at most half full. */
   offsetsOfTable(table: number): Uint32Array | undefined {
     if (!this.#holds(table, L.TABLE_SLOTS)) return undefined
     const slots = this.#words[table + L.TABLE_MASK]! + 1
@@ -101,7 +105,7 @@ class ArenaWalk {
       words[offset + L.ZONE_BORN] === COPY_VERSION &&
       words[offset + L.ZONE_DIED] === 0 &&
       words[offset + L.ZONE_PREVIOUS] === 0 &&
-      // Zones of DNSRecords are not signed.
+      // Zones of DNSRecords are never signed.
       words[offset + L.ZONE_CHAIN] === 0 &&
       words[offset + L.ZONE_DELEGATES]! <= 1
     if (!isAlive || !this.#holds(offset, blockWords)) return undefined
@@ -111,7 +115,7 @@ class ArenaWalk {
     const labels = words[offset + L.ZONE_APEX_SIZE]! >>> 16
     if (!isName || name.labelCount !== labels) return undefined
     const zone = { id, offset, labels, names: 0, liveWords: blockWords }
-    // Nodes are chained from the end of the arena to its beginning: a chain ends.
+    // Each link must lead to a lower offset, so the list of nodes ends.
     let before = this.#tail
     for (let node = words[offset + L.ZONE_NEWEST_NODE]!; node !== 0; ) {
       const size = node < before ? this.#nodeAndBody(node, id, octets) : 0
@@ -131,7 +135,7 @@ class ArenaWalk {
     return offset >= L.HEADER_WORDS && offset + count <= this.#tail
   }
 
-  /** Words of a node with its body and RRsets; 0 = it is none. */
+  /** Returns the words of a node with its body and RRsets; 0 = the node is invalid. */
   #nodeAndBody(node: number, id: number, apexOctets: number): number {
     const words = this.#words
     if (!this.#holds(node, L.NODE_NAME)) return 0
@@ -196,7 +200,7 @@ class ArenaWalk {
       if (next > end || !this.#isRdataOf(type, at + 2, next)) return false
       at = next
     }
-    // Padded to a word, and no more.
+    // The padding fills the last word and nothing more.
     return end - at < 4
   }
 

@@ -12,7 +12,10 @@ import type { RRsetData } from './types.ts'
 
 const TTL_SECONDS_MAX = 0x7fffffff
 
-/** Words that an RRset takes in an arena. Asserts that it is one: the writer's callers validate. */
+/**
+ * Returns the words that an RRset occupies in an arena. Asserts that the RRset is valid: the
+ * writer's callers validate.
+ */
 export function rrsetWords(data: RRsetData): number {
   const count = data.rdata.length
   assert(data.type > 0, 'type is not 0')
@@ -31,7 +34,7 @@ export function rrsetWords(data: RRsetData): number {
   return RRSET_REST + table + (data.steering?.length ?? 0) + Math.ceil(octets / 4)
 }
 
-/** Appends an RRset that takes `size` words; returns its offset. */
+/** Appends an RRset of `size` words; returns its offset. */
 export function writeRRset(arena: Arena, data: RRsetData, size: number): number {
   const rrset = arena.allocate(size)
   const { words, bytes } = arena
@@ -60,7 +63,7 @@ export function writeRRset(arena: Arena, data: RRsetData, size: number): number 
   return rrset
 }
 
-/** True if the RRset at `rrset` is `data` to the last bit, order included. */
+/** True if the RRset at `rrset` equals `data` octet for octet, including the order of its rdata. */
 export function equalsRRset(arena: Arena, rrset: number, data: RRsetData, size: number): boolean {
   const { words, bytes } = arena
   const count = data.rdata.length

@@ -1,31 +1,31 @@
 import type { Arena } from './arena.ts'
 import { SLOT_WORDS, TABLE_MASK, TABLE_SLOTS } from './layout.ts'
 
-/** Words of a table with `slots` slots. */
+/** Returns the words of a table with `slots` slots. */
 export function tableWords(slots: number): number {
   return TABLE_SLOTS + slots * SLOT_WORDS
 }
 
-/** Appends an empty table. `slots`: a power of two. */
+/** Appends an empty table and returns its offset. `slots`: a power of two. */
 export function createTable(arena: Arena, slots: number): number {
   const table = arena.allocate(tableWords(slots))
   arena.words[table + TABLE_MASK] = slots - 1
   return table
 }
 
-/** Enters `offset` under a finished hash. The caller keeps the table at most half full. */
+/** Inserts `offset` under a finished hash. The caller keeps the table at most half full. */
 export function insertSlot(words: Uint32Array, table: number, hash: number, offset: number): void {
   const mask = words[table + TABLE_MASK]!
   let slot = hash & mask
   while (words[table + TABLE_SLOTS + slot * SLOT_WORDS + 1] !== 0) slot = (slot + 1) & mask
-  // The offset last: a reader that sees it sees the hash too.
+  // The offset is written last: a reader that sees it sees the hash too.
   words[table + TABLE_SLOTS + slot * SLOT_WORDS] = hash
   Atomics.store(words, table + TABLE_SLOTS + slot * SLOT_WORDS + 1, offset)
 }
 
 /**
- * Appends a table of twice the size with the same entries, and returns it. The caller publishes it;
- * readers go on with the old one until they refresh.
+ * Appends a table of twice the size with the same entries, and returns its offset. The caller
+ * publishes it; readers use the old table until they refresh.
  */
 export function doubleTable(arena: Arena, table: number): number {
   const slots = arena.words[table + TABLE_MASK]! + 1

@@ -16,21 +16,21 @@ import { ZoneTable } from './zone-table.ts'
 export interface ZoneImageOptions {
   /** First size of the arena; default 64 KB. */
   readonly initialOctets?: number
-  /** Address space to reserve: the arena never grows beyond it. Default and most: 4 GB. */
+  /** Address space to reserve: the maximum size of the arena. Default and maximum: 4 GB. */
   readonly maxOctets?: number
   /**
-   * Garbage below this is never worth a compaction; above, half of the arena must be garbage too.
-   * Default 16 MB.
+   * Less garbage than this never triggers a compaction. With more, half of the arena must also be
+   * garbage. Default 16 MB.
    */
   readonly compactOctets?: number
 }
 
-/** How full an image is. */
+/** Size and use of an image. */
 export interface ZoneImageStats {
   readonly zones: number
   /** Names that exist in the unpublished version, apexes and empty non-terminals included. */
   readonly names: number
-  /** What the newest version needs, the tables apart. */
+  /** Octets that the newest version needs, without the tables. */
   readonly liveOctets: number
   /** Live, garbage, tables and header. */
   readonly usedOctets: number
@@ -48,12 +48,12 @@ export interface CapturedImage {
 }
 
 /**
- * The writer of a zone image: zones, their names and RRsets in one shared arena (see layout.ts).
- * There is one writer. Readers see nothing of a change before `publish`, and then all of it. Callers
- * validate: a malformed RRset or an owner outside its zone is an assertion here.
+ * The writer of a zone image: zones, their names and RRsets in one shared arena (see layout.ts). An
+ * image has one writer. `publish` makes all changes visible to readers at once. Callers validate: a
+ * malformed RRset or an owner outside its zone fails an assertion here.
  */
 export class ZoneImage {
-  /** Where readers find the arena. */
+  /** The handle that readers need to find the arena. */
   readonly handle: ArenaHandle
   readonly #maxOctets: number
   readonly #compactWords: number
@@ -63,16 +63,16 @@ export class ZoneImage {
   #zoneTable: ZoneTable
   #zones = new Map<ZoneId, ZoneEntry>()
   readonly #zoneOfApex = new Map<string, ZoneId>()
-  /** Ids of zones that were removed since the last compaction: their nodes are still in the index. */
+  /** Ids of zones that were removed since the last compaction: the index still contains their nodes. */
   readonly #retired = new Set<ZoneId>()
   #version = 0
   #nextId = 1
   #changed = false
   readonly #name = new NameBuffer()
-  /** While all content is being replaced: which of it was put again. */
+  /** During a replacement of all content: which RRsets the caller put again. */
   #replacement: Replacement | undefined
 
-  /** `from`: what the image holds from the beginning; nothing if absent. */
+  /** `from`: the initial content of the image; absent = the image is empty. */
   constructor(options: ZoneImageOptions = {}, from?: WrittenArena) {
     this.#maxOctets = options.maxOctets ?? ARENA_OCTETS_MAX
     this.#compactWords = (options.compactOctets ?? 16 * 1024 * 1024) / 4
@@ -106,9 +106,9 @@ export class ZoneImage {
   }
 
   /**
-   * Adds an empty zone. `apex`: lower-case wire form, of no zone that is there now: to replace a zone
-   * at one stroke, remove it, add it, fill it, publish.
-   * @throws InputError if the image is full: ZONE_MAX zones, or no room in the arena.
+   * Adds an empty zone. `apex`: lower-case wire form; no current zone may have it. To replace a
+   * zone atomically: remove it, add it, fill it, publish. @throws InputError if the image is full:
+   * ZONE_MAX zones, or no space in the arena.
    */
   addZone(apex: Uint8Array): ZoneId {
     const name = this.#load(apex)
@@ -138,15 +138,15 @@ export class ZoneImage {
     this.#nodes.discard(entry, entry.liveWords)
   }
 
-  /** Zone with this apex, unpublished changes included; undefined if none. */
+  /** Returns the zone with this apex, including unpublished changes; undefined if none. */
   findZone(apex: Uint8Array): ZoneId | undefined {
     return this.#zoneOfApex.get(apexKey(this.#load(apex)))
   }
 
   /**
-   * Adds or replaces the RRset of `data.type` at `owner` (lower-case wire form, in the zone). False if
-   * that very RRset was there already: then nothing changed.
-   * @throws InputError if the arena is full; then nothing changed either.
+   * Adds or replaces the RRset of `data.type` at `owner` (lower-case wire form, in the zone).
+   * Returns false, and changes nothing, if the zone already has exactly this RRset. @throws
+   * InputError if the arena is full; the image is then unchanged.
    */
   putRRset(zone: ZoneId, owner: Uint8Array, data: RRsetData): boolean {
     const entry = this.#entry(zone)
@@ -172,8 +172,9 @@ export class ZoneImage {
   }
 
   /**
-   * Removes one RRset; with its last RRset a name without children ends. False if there was none.
-   * @throws InputError if the arena is full: a removal, too, is written down; `compact` may make room.
+   * Removes one RRset. A name without RRsets and children ceases to exist. Returns false if the
+   * RRset does not exist. @throws InputError if the arena is full: a removal appends a body too;
+   * `compact` may free space.
    */
   removeRRset(zone: ZoneId, owner: Uint8Array, type: number): boolean {
     const entry = this.#entry(zone)
@@ -193,9 +194,10 @@ export class ZoneImage {
   }
 
   /**
-   * Brings the chain of a zone, by which absence is proved, in step with its unpublished content; pauses now and then.
-   * `changed`: owners of all NSEC and NSEC3 RRsets that were put or removed since the chain was last updated, undefined =
-   * any may have been. A zone without such records needs no call. @throws InputError if the arena is full.
+   * Updates the chain of a zone, which proves absence, to its unpublished content; pauses now and
+   * then. `changed`: owners of all NSEC and NSEC3 RRsets that were put or removed since the last
+   * update of the chain, undefined = any owner. A zone without such records needs no call. @throws
+   * InputError if the arena is full.
    */
   *updateChain(zone: ZoneId, changed?: readonly Uint8Array[]): Generator<void, void> {
     const entry = this.#entry(zone)
@@ -208,8 +210,8 @@ export class ZoneImage {
   }
 
   /**
-   * Makes all changes since the last publish visible at once; returns the version that holds them.
-   * Compacts where that has become worth it (see `compactOctets`).
+   * Makes all changes since the last publish visible at once; returns the version that contains
+   * them. Compacts the arena if `compactOctets` allows it.
    */
   publish(): number {
     if (!this.#changed) return this.#version
@@ -224,9 +226,9 @@ export class ZoneImage {
   }
 
   /**
-   * Copies what the published version holds into a new arena and swaps it in: readers of this thread
-   * see it when they refresh, others when their handle is given the new buffer (see `onSwap`). The old
-   * arena stays as it is for those who still read it. Nothing may be unpublished.
+   * Copies the published version into a new arena and replaces the old arena with it. Readers of
+   * this thread see it at their next refresh; other readers when their handle receives the new
+   * buffer (see `onSwap`). Readers of the old arena can continue. All changes must be published.
    */
   compact(): void {
     assert(!this.#changed, 'all is published before compacting')
@@ -249,15 +251,18 @@ export class ZoneImage {
   }
 
   /**
-   * Everything is about to be put again: what then was not is left over. Nothing may be unpublished,
-   * and nothing is compacted until `endReplacing`.
+   * Starts a replacement: the caller puts all content again, and the rest is left over. All changes
+   * must be published. The image does not compact until `endReplacing`.
    */
   beginReplacing(): void {
     assert(!this.#changed, 'all is published')
     this.#replacement = new Replacement(this.#arena.tail)
   }
 
-  /** The RRsets that are there, and were not put since `beginReplacing`. Takes as long as the image is large. */
+  /**
+   * Returns the RRsets that were not put again since `beginReplacing`. The time is proportional to
+   * the size of the image.
+   */
   endReplacing(): Leftover[] {
     const replacement = this.#replacement
     this.#replacement = undefined
@@ -269,12 +274,12 @@ export class ZoneImage {
     return this.#version
   }
 
-  /** True if there is no change that readers don't see yet. */
+  /** True if readers see all changes. */
   get isPublished(): boolean {
     return !this.#changed
   }
 
-  /** What a copy of the published version is made from, in any thread. Nothing may be unpublished. */
+  /** Returns the data from which any thread can copy the published version. All changes must be published. */
   capture(): CapturedImage {
     assert(!this.#changed, 'all is published')
     const zones = [...this.#zones.values()].map((zone) => ({ ...zone }))
@@ -327,7 +332,7 @@ export class ZoneImage {
     return entry
   }
 
-  /** Where an RRset of `type` is, or belongs, in a list ordered by type. */
+  /** Returns the index of the RRset of `type` in a list ordered by type, or the index where it belongs. */
   #placeOfType(rrsets: readonly number[], type: number): number {
     let at = 0
     while (at < rrsets.length && this.#nodes.typeOf(rrsets[at]!) < type) at++

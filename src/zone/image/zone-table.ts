@@ -5,27 +5,27 @@ import type { HashedName } from './hashed-name.ts'
 import * as L from './layout.ts'
 import { createTable, doubleTable, insertSlot, tableWords } from './table.ts'
 
-/** The writer's side of the zone table of an arena. */
+/** Writes the zone table of an arena. */
 export class ZoneTable {
   readonly #arena: Arena
   #table: number
-  /** Apexes in the table, those of removed zones included. */
+  /** Apexes in the table, including apexes of removed zones. */
   count: number
 
-  /** Of an arena that has a table with `count` apexes already. */
+  /** Uses an arena that already has a table with `count` apexes. */
   constructor(arena: Arena, count: number) {
     this.#arena = arena
     this.#table = arena.words[L.HEADER_ZONES]!
     this.count = count
   }
 
-  /** Of a new arena. `slots`: a power of two, at least twice the zones expected. */
+  /** Creates the zone table of a new arena. `slots`: a power of two, at least twice the expected number of zones. */
   static create(arena: Arena, slots: number): ZoneTable {
     Atomics.store(arena.words, L.HEADER_ZONES, createTable(arena, slots))
     return new ZoneTable(arena, 0)
   }
 
-  /** Appends the block of a zone and enters it; returns its offset. */
+  /** Appends the block of a zone and inserts it into the table; returns its offset. */
   add(id: number, apex: HashedName, version: number): number {
     const arena = this.#arena
     const nameWords = Math.ceil(apex.qnameOctets / 4)
@@ -60,7 +60,7 @@ export class ZoneTable {
     Atomics.store(arena.words, L.HEADER_ZONES, this.#table)
   }
 
-  /** Offset of the slot that holds zones with this apex, or 0. */
+  /** Returns the offset of the slot with the zones of this apex, or 0. */
   #findSlot(apex: HashedName): number {
     const { words, bytes } = this.#arena
     const hash = mixHash(apex.suffixHash[0]!)

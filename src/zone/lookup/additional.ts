@@ -6,13 +6,14 @@ import type { ZoneReader } from '../image/reader.ts'
 import type { NameFinder } from './name-finder.ts'
 import type { RRsetAdder } from './rrset-adder.ts'
 
-/** Most targets whose addresses one response carries: a set of thousands must not cost as much. */
+/** Maximum of targets whose addresses one response carries. Bounds the cost of a set with thousands of targets. */
 const TARGETS_MAX = 32
 
 /**
- * Adds addresses, from all zones of the image, of the names that records of a response point to: glue
- * of referrals, and targets of NS, MX, SRV, SVCB and HTTPS (RFC 1034 section 4.3.2 step 6, RFC 2782,
- * RFC 9460 section 4.1). A target with a wildcard's or a CNAME's address gets none: the client asks.
+ * Adds addresses, from all zones of the image, of the names that records of a response point to:
+ * glue of referrals, and targets of NS, MX, SRV, SVCB and HTTPS (RFC 1034 section 4.3.2 step 6, RFC
+ * 2782, RFC 9460 section 4.1). Adds no address that comes from a wildcard or through a CNAME: the
+ * client queries for it.
  */
 export class AdditionalSection {
   readonly #reader: ZoneReader
@@ -28,7 +29,7 @@ export class AdditionalSection {
     this.#adder = adder
   }
 
-  /** For the response's records `first`..`end`-1. @hot */
+  /** Adds the addresses for the response's records `first`..`end`-1. @hot */
   add(query: Query, response: Response, first: number, end: number): void {
     let seen = 0
     for (let i = first; i < end && seen < TARGETS_MAX; i++) {
@@ -87,7 +88,7 @@ export class AdditionalSection {
   }
 }
 
-/** Where in rdata of a type the name is that gets additional records; -1 = it has none. */
+/** Returns the offset, in rdata of a type, of the name that gets additional records; -1 = no such name. */
 function targetOffset(type: number): number {
   switch (type) {
     case RRType.NS:

@@ -33,18 +33,18 @@ const { BODY_COUNT_SHIFT, BODY_RRSETS, BODY_STATE, RRSET_HEAD, RRSET_TTL, ZONE_A
  *     └──── target, at most chainMax times ◀─┴─ Dname ◀──────┘
  */
 
-/** What `ZoneAnswerer.answer` came to. */
+/** Results of `ZoneAnswerer.answer`. */
 export const AnswerStatus = {
   /** The response is complete, rcode included (NOERROR, NXDOMAIN or YXDOMAIN). */
   Answered: 0,
-  /** No zone of the image holds the qname; the response is untouched. */
+  /** No zone of the image contains the qname; the response is unchanged. */
   NotInZone: 1,
   /**
-   * A chain left all zones, or leads to a zone of a `ZoneDirectory`: the response holds it so far,
-   * `chaseTarget` is where it leads.
+   * A chain left all zones, or leads to a zone of a `ZoneDirectory`: the response holds the chain
+   * so far, and `chaseTarget` is the next name.
    */
   ChaseOutside: 2,
-  /** A chain is a loop or too long: the response holds what was found, as NOERROR. */
+  /** A chain loops or is too long: the response holds the records found so far, as NOERROR. */
   ChainTooLong: 3,
 } as const
 export type AnswerStatus = (typeof AnswerStatus)[keyof typeof AnswerStatus]
@@ -52,41 +52,43 @@ export type AnswerStatus = (typeof AnswerStatus)[keyof typeof AnswerStatus]
 export interface AnswerOptions {
   /** Adds the apex NS RRset to the authority section of positive answers, as CoreDNS does. */
   readonly apexNsInAuthority?: boolean
-  /** Most CNAMEs to follow for one question: 0..CHAIN_MAX, which is the default. */
+  /** Maximum of CNAMEs to follow for one question: 0..CHAIN_MAX; default CHAIN_MAX. */
   readonly chainMax?: number
 }
 
-/** Most CNAMEs to follow for one question, inside and across zones. */
+/** Maximum of CNAMEs to follow for one question, inside and across zones. */
 export const CHAIN_MAX = 8
 
-/** Octets of rdata that any SOA has: two names and five numbers (RFC 1035 section 3.3.13). */
+/** Minimum of octets of SOA rdata: two names and five numbers (RFC 1035 section 3.3.13). */
 const SOA_OCTETS_MIN = 22
 
-/** What the name of one step of a chain came to. */
+/** Results of one step of a chain. */
 const Step = { Done: 0, Outside: 1, Follow: 2 } as const
 type Step = (typeof Step)[keyof typeof Step]
 
 /**
- * Answers queries of class IN from a zone image, by RFC 1034 section 4.3.2 and its updates: wildcards
- * (RFC 4592), DNAME (RFC 6672), negative answers (RFC 2308, and 6604 at the end of a chain). ANY gets
- * one RRset, the CNAME or else the one of the lowest type (RFC 8482 section 4.1). NS and DNAME of a
- * wildcard neither delegate nor redirect the names it stands for, but are plain data of them, what
- * RFC 4592 section 4.2 and RFC 6672 section 3.3 leave open. To queries with DO it adds the signatures of all RRsets,
- * the DS of referrals and the proofs of what the zone does not have, as far as the zone has them (RFC 4035 section 3.1).
+ * Answers queries of class IN from a zone image, as RFC 1034 section 4.3.2 and its updates define:
+ * wildcards (RFC 4592), DNAME (RFC 6672), negative answers (RFC 2308, and 6604 at the end of a
+ * chain). ANY gets one RRset, the CNAME or else the one of the lowest type (RFC 8482 section 4.1).
+ * NS and DNAME of a wildcard neither delegate nor redirect the names that match it, but are plain
+ * data of them; RFC 4592 section 4.2 and RFC 6672 section 3.3 leave this open. For queries with DO
+ * it adds the signatures of all RRsets, the DS of referrals and the proofs of absence, as far as
+ * the zone has them (RFC 4035 section 3.1).
  *
- * One per handler and thread. The records of a response stay valid when the next one is made: they
- * point to the query, to the response and to the arena, never into this object.
+ * Each handler and thread has its own object. The records of a response remain valid when the next
+ * response is made: they point to the query, to the response and to the arena, never into this
+ * object.
  */
 export class ZoneAnswerer {
   readonly reader: ZoneReader
-  /** For queries that need no more; undefined = none does. */
+  /** Answers simple queries on the fast path; undefined = every query takes the full path. */
   readonly plain: FastAnswers | undefined
   /** After ChaseOutside: the target, lower-case wire form; valid until the next `answer`. */
   chaseTarget: Uint8Array = new Uint8Array(256)
   chaseTargetOctets = 0
   /** CNAMEs followed by the last `answer`. */
   chainSteps = 0
-  /** After ChaseOutside: records of the response that are the chain. The NS RRset of the apex follows them. */
+  /** After ChaseOutside: number of the response's records that form the chain. The apex NS RRset follows them. */
   chainEnd = 0
   readonly #finder: NameFinder
   readonly #adder: RRsetAdder
@@ -94,11 +96,11 @@ export class ZoneAnswerer {
   readonly #denial: DenialProofs
   readonly #apexNsInAuthority: boolean
   readonly #chainMax: number
-  /** Targets of a chain, for lookups and to notice loops; entry i: after i+1 CNAMEs. */
+  /** Targets of a chain, for lookups and loop detection; entry i: the target after i+1 CNAMEs. */
   readonly #targets: readonly NameBuffer[]
   readonly #substitute = new NameBuffer()
 
-  // The name that the current step is about, and where its records' owner is.
+  // The name of the current step, and the place of its records' owner.
   #name: HashedName = new NameBuffer()
   #owner: Uint8Array = new Uint8Array(0)
   #ownerOffset = 0
@@ -107,12 +109,12 @@ export class ZoneAnswerer {
   // The zone of the qname, where a chain starts.
   #firstZone = 0
   #firstZoneLabel = 0
-  /** Whether absence is to be proved: the query has DO and the zone is signed. */
+  /** True if absence must be proved: the query has DO and the zone is signed. */
   #proves = false
-  /** Of the response: the CNAME that leads on from the current step. */
+  /** Index, in the response, of the CNAME that leads on from the current step. */
   #alias = 0
 
-  /** Without a steerer, steered RRsets are served whole. */
+  /** Without a steerer, answers contain whole steered RRsets. */
   constructor(reader: ZoneReader, steerer?: Steerer, options: AnswerOptions = {}) {
     this.reader = reader
     this.#finder = new NameFinder(reader)
@@ -127,9 +129,9 @@ export class ZoneAnswerer {
   }
 
   /**
-   * Fills `response`, which has been reset. `chainDepth`: CNAMEs that were followed before, by queries
-   * that led to this one. A chain is not followed into a zone for which `server` or `siblings` have a
-   * longer apex (RFC 1034 section 4.3.2 step 2). @hot
+   * Fills `response`, which the caller has reset. `chainDepth`: number of CNAMEs that earlier
+   * queries followed before this one. Does not follow a chain into a zone for which `server` or
+   * `siblings` have a longer apex (RFC 1034 section 4.3.2 step 2). @hot
    */
   answer(
     query: Query,
@@ -161,7 +163,7 @@ export class ZoneAnswerer {
     }
   }
 
-  /** True if `zones` has a zone for the name at hand that is below the image's. */
+  /** True if `zones` has a zone for the current name that is below the image's zone. */
   #isDeeperIn(zones: ZoneDirectory | undefined, query: Query): boolean {
     if (zones === undefined) return false
     const name = this.#name
@@ -171,7 +173,7 @@ export class ZoneAnswerer {
     return zones.apexOctets(name, fromLabel) > apexOctets
   }
 
-  /** Finds the zone that is to answer for the name. */
+  /** Finds the zone that answers for the name. */
   #enterZone({ qtype, dnssecOk }: Query): boolean {
     const reader = this.reader
     const name = this.#name
@@ -183,7 +185,10 @@ export class ZoneAnswerer {
     return true
   }
 
-  /** DS of an apex is the parent's, if we have the parent and it delegates (RFC 4035 3.1.4.1). */
+  /**
+   * Moves to the parent zone for the DS of an apex, if the image has the parent and it delegates
+   * (RFC 4035 section 3.1.4.1).
+   */
   #enterParent(): void {
     const reader = this.reader
     const parent = reader.matchZone(this.#name, 1)
@@ -196,7 +201,7 @@ export class ZoneAnswerer {
 
   #step(query: Query, response: Response): Step {
     const match = this.#finder.find(this.#zone, this.#name, this.#zoneLabel, query.qtype)
-    // The rest of a chain is the same for every client that asks for the first name.
+    // The rest of a chain is the same for every client that queries the first name.
     if (this.chainSteps === 0) {
       response.imputedLabel = match === Match.None ? this.#zoneLabel : this.#finder.label
     }
@@ -235,7 +240,7 @@ export class ZoneAnswerer {
     return Step.Done
   }
 
-  /** A negative answer: SOA and proof, for a name that was found as `match` says. */
+  /** Adds a negative answer: SOA and proof. `match`: how the name was found. */
   #deny(query: Query, response: Response, match: Match): void {
     const first = response.count
     this.#addSoa(query, response)
@@ -246,13 +251,17 @@ export class ZoneAnswerer {
     if (match === Match.None) isProved = denial.addNameError(response, label)
     else if (match === Match.Wildcard) isProved = denial.addWildcardNoData(response, label)
     else isProved = denial.addNoData(response, 0)
-    // The name is below what opt-out leaves unsigned, as the answer about its DS shows. Validators accept an unsigned
-    // answer there. Unbound rejects a proof that is not complete, BIND a SOA of the zone without its signature.
+    // The name is below a name that opt-out leaves unsigned, as the answer about its DS shows.
+    // Validators accept an unsigned answer there. Unbound rejects an incomplete proof; BIND rejects
+    // a SOA of the zone without its signature.
     const isDsNoData = match !== Match.None && query.qtype === RRType.DS
     if (!isProved && !isDsNoData) response.count = first
   }
 
-  /** What a body has for a query of `qtype`; 0 = nothing. Queries do not see NSEC3 records (RFC 5155 section 7.2.8). */
+  /**
+   * Returns the RRset of a body that answers `qtype`; 0 = none. Queries do not see NSEC3 records
+   * (RFC 5155 section 7.2.8).
+   */
   #wantedRRset(body: number, qtype: number): number {
     if (qtype === RRType.ANY) return this.#anyRRset(body)
     return qtype === RRType.NSEC3 ? 0 : this.reader.findRRset(body, qtype)
@@ -279,7 +288,7 @@ export class ZoneAnswerer {
     return this.#addSigned(query, response, Section.Answer, owner, at, body, rrset)
   }
 
-  /** Adds an RRset with the owner at `owner[ownerOffset]`, and what signs it. Returns as above. */
+  /** Adds an RRset with the owner at `owner[ownerOffset]`, and its signatures. Returns as above. */
   #addSigned(
     query: Query,
     response: Response,
@@ -299,7 +308,7 @@ export class ZoneAnswerer {
     return added
   }
 
-  /** A referral; after a CNAME the response still is authoritative for the CNAME (RFC 1034 6.2.7). */
+  /** Adds a referral. After a CNAME the response remains authoritative for the CNAME (RFC 1034 section 6.2.7). */
   #refer(query: Query, response: Response): void {
     if (this.chainSteps === 0) response.authoritative = false
     const ns = this.reader.findRRset(this.#finder.body, RRType.NS)
@@ -316,7 +325,7 @@ export class ZoneAnswerer {
     this.#additional.add(query, response, first, end)
   }
 
-  /** DNAME: adds it and the CNAME it makes, or YXDOMAIN (RFC 6672 section 3.2). */
+  /** Adds a DNAME and the CNAME that it makes, or sets YXDOMAIN (RFC 6672 section 3.2). */
   #redirect(query: Query, response: Response): Step {
     const label = this.#finder.label
     const dname = this.reader.findRRset(this.#finder.body, RRType.DNAME)
@@ -363,7 +372,7 @@ export class ZoneAnswerer {
     )
   }
 
-  /** Moves on to the target of the current step's CNAME; false if the chain has been there. */
+  /** Moves to the target of the current step's CNAME; returns false if the chain already visited it. */
   #follow(query: Query, response: Response): boolean {
     const i = this.#alias
     const rdata = response.rdataBytes[i]!
@@ -395,7 +404,7 @@ export class ZoneAnswerer {
     return reader.visibleBody(reader.words[zone + ZONE_APEX_NODE]!)
   }
 
-  /** The NS RRset of the qname's zone, unless it is the answer: `answered`. */
+  /** Adds the NS RRset of the qname's zone, unless it is the answer: `answered`. */
   #addApexNs(query: Query, response: Response, answered = 0): void {
     if (!this.#apexNsInAuthority) return
     const body = this.#apexBody(this.#firstZone)
@@ -405,7 +414,7 @@ export class ZoneAnswerer {
     this.#addSigned(query, response, Section.Authority, query.qname, at, body, ns)
   }
 
-  /** The zone's SOA, with the TTL that negative answers may be kept for (RFC 2308 section 3). */
+  /** Adds the zone's SOA with the TTL for negative caching (RFC 2308 section 3). */
   #addSoa(query: Query, response: Response): void {
     const reader = this.reader
     const body = this.#apexBody(this.#zone)
@@ -429,7 +438,7 @@ export class ZoneAnswerer {
   }
 }
 
-/** Whether records of a type are about the other records of their owner, so that they are no answer to ANY. */
+/** True for types that describe the other records of their owner, so that ANY does not return them. */
 function isForDnssec(type: number): boolean {
   return type === RRType.RRSIG || type === RRType.NSEC || type === RRType.NSEC3
 }

@@ -27,14 +27,15 @@ const {
   ZONE_APEX_SIZE,
 } = layout
 
-/** What a hash has to do with the record that was found for it. */
+/** Relation of a hash to the record that was found for it. */
 const Relation = { Matched: 0, Covered: 1 } as const
 type Relation = (typeof Relation)[keyof typeof Relation]
 
 /**
- * Adds to the authority section the records that prove what a signed zone does not have, each with its signatures and
- * once: NSEC as RFC 4035 section 3.1.3 asks, NSEC3 as RFC 5155 section 7.2 does. `label` arguments number the labels of
- * the name that `enter` was given: a name "at label 2" is that name without its first two labels.
+ * Adds to the authority section the records that prove absence in a signed zone, each once and with
+ * its signatures: NSEC as RFC 4035 section 3.1.3 requires, NSEC3 as RFC 5155 section 7.2 requires.
+ * `label` arguments number the labels of the name passed to `enter`: a name "at label 2" is that
+ * name without its first two labels.
  */
 export class DenialProofs {
   readonly #reader: ZoneReader
@@ -53,7 +54,7 @@ export class DenialProofs {
     this.#adder = adder
   }
 
-  /** Sets what the following proofs are about. False = the zone proves nothing. @hot */
+  /** Sets the zone and the name of the following proofs. Returns false if the zone has no proofs. @hot */
   enter(zone: number, name: HashedName, zoneLabel: number): boolean {
     this.#zone = zone
     this.#name = name
@@ -63,14 +64,16 @@ export class DenialProofs {
   }
 
   /**
-   * The name at `label` exists, without the type asked for; or is a delegation without DS. False = the proof also shows
-   * that a wildcard exists higher up, which validators take for a contradiction. @hot
+   * Proves that the name at `label` exists without the queried type, or is a delegation without DS.
+   * Returns false if the proof also shows a wildcard at an ancestor, which validators treat as a
+   * contradiction. @hot
    */
   addNoData(response: Response, label: number): boolean {
     if (!this.#isHashed()) this.#addAtOrBefore(response, label, false)
     else if (this.#find(label, false) === Relation.Matched) this.#addFound(response)
     else {
-      // Opt-out: an unsigned delegation, or a name that only such have made (RFC 5155 section 7.2.4).
+      // Opt-out: an unsigned delegation, or an empty non-terminal above only unsigned delegations
+      // (RFC 5155 section 7.2.4).
       const provable = this.#addClosestEncloser(response, label + 1)
       const isWildcard = this.#find(provable, true) === Relation.Matched
       return !isWildcard || !this.#hasFound(response)
@@ -79,8 +82,9 @@ export class DenialProofs {
   }
 
   /**
-   * The name does not exist, nor does the wildcard of its closest encloser, which is at `encloser`. False = no proof
-   * exists: with opt-out, the closest encloser that has a record may be higher up, and have a wildcard. @hot
+   * Proves that neither the name nor the wildcard of its closest encloser exists. `encloser`: label
+   * of the closest encloser. Returns false if no proof exists: with opt-out, the closest encloser
+   * with a record may be higher up and have a wildcard. @hot
    */
   addNameError(response: Response, encloser: number): boolean {
     if (this.#isHashed()) {
@@ -94,7 +98,7 @@ export class DenialProofs {
     return true
   }
 
-  /** The name does not exist, so that a wildcard stands for it. @hot */
+  /** Proves that the name does not exist, so that a wildcard matches it. @hot */
   addWildcardAnswer(response: Response, encloser: number): void {
     if (!this.#isHashed()) this.#addAtOrBefore(response, 0, false)
     else {
@@ -104,13 +108,14 @@ export class DenialProofs {
   }
 
   /**
-   * The name does not exist, and the wildcard of its closest encloser, which is at `encloser`, does not have the type.
-   * Returns false in the same case as `addNoData`. @hot
+   * Proves that the name does not exist, and that the wildcard of its closest encloser lacks the
+   * type. `encloser`: label of the closest encloser. Returns false in the same case as `addNoData`.
+   * @hot
    */
   addWildcardNoData(response: Response, encloser: number): boolean {
     if (this.#isHashed()) {
       const provable = this.#addClosestEncloser(response, encloser)
-      // Opt-out: a wildcard that only unsigned delegations have made has no record.
+      // Opt-out: a wildcard above only unsigned delegations has no record.
       if (this.#find(provable, true) !== Relation.Matched) return true
       if (provable !== encloser) return !this.#hasFound(response)
       this.#addFound(response)
@@ -125,7 +130,10 @@ export class DenialProofs {
     return this.#reader.words[this.#chain + CHAIN_TYPE] === RRType.NSEC3
   }
 
-  /** Adds the NSEC of the name at `label`, or of the `*` below it. If no such record exists, the one that covers it. */
+  /**
+   * Adds the NSEC of the name at `label`, or of the `*` below it. If that record does not exist,
+   * adds the covering one.
+   */
   #addAtOrBefore(response: Response, label: number, wildcard: boolean): void {
     this.#order.setName(this.#name, label, this.#zoneLabel, wildcard)
     this.#search()
@@ -133,8 +141,9 @@ export class DenialProofs {
   }
 
   /**
-   * The closest provable encloser at or above `label`, and what covers the next closer name (RFC 5155 section 7.2.1).
-   * Returns the label of that encloser. Only names that exist are hashed, so the time is bounded.
+   * Adds the closest provable encloser at or above `label`, and the record that covers the next
+   * closer name (RFC 5155 section 7.2.1). Returns the label of that encloser. Hashes only names
+   * that exist, which bounds the time.
    */
   #addClosestEncloser(response: Response, label: number): number {
     let encloser = label
@@ -158,7 +167,10 @@ export class DenialProofs {
     return this.#search()
   }
 
-  /** Finds the last node of the chain that is not after the name in `#order`. Before the first node comes the last. */
+  /**
+   * Finds the last node of the chain that is not after the name in `#order`. The last node precedes
+   * the first node.
+   */
   #search(): Relation {
     const { words, bytes } = this.#reader
     const start = this.#nodesStart()
@@ -182,7 +194,7 @@ export class DenialProofs {
     return this.#chain + CHAIN_REST + this.#reader.words[this.#chain + CHAIN_PARAMETER_WORDS]!
   }
 
-  /** Adds the record found last, if the response does not have it. */
+  /** Adds the record found last, unless the response already has it. */
   #addFound(response: Response): void {
     const reader = this.#reader
     const node = reader.words[this.#nodesStart() + this.#found]!
@@ -197,7 +209,7 @@ export class DenialProofs {
     const ttl = words[rrset + RRSET_TTL]!
     const { synthesized } = response
     const section = Section.Authority
-    // A second record is a fault of the zone, but the signature is over both.
+    // A second record is an error of the zone, but the signature covers both.
     const count = words[rrset + RRSET_HEAD]! & 0xffff
     for (let i = 0; i < count; i++) {
       const octets = (bytes[at]! << 8) | bytes[at + 1]!
@@ -207,7 +219,7 @@ export class DenialProofs {
     this.#adder.addSignatures(response, section, synthesized, owner, body, type, ttl)
   }
 
-  /** Whether the response has the record found last. */
+  /** True if the response has the record found last. */
   #hasFound(response: Response): boolean {
     const reader = this.#reader
     const body = reader.visibleBody(reader.words[this.#nodesStart() + this.#found]!)
@@ -215,7 +227,7 @@ export class DenialProofs {
     return rrset !== 0 && has(response, RRType.NSEC3, reader.rdataStart(rrset) + 2)
   }
 
-  /** Writes the whole name of a node to the response; returns where it is. */
+  /** Writes the whole name of a node to the response; returns its offset. */
   #putOwner(response: Response, node: number): number {
     const { words, bytes } = this.#reader
     const { synthesized } = response
@@ -231,7 +243,7 @@ export class DenialProofs {
   }
 }
 
-/** Whether the response has a record of that type with its rdata at that place of the image. */
+/** True if the response has a record of that type with its rdata at that offset of the image. */
 function has(response: Response, type: number, rdataOffset: number): boolean {
   for (let i = 0; i < response.count; i++) {
     const isIt = response.type[i] === type && response.rdataOffset[i] === rdataOffset

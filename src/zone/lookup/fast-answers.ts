@@ -32,31 +32,31 @@ const {
   ZONE_ID,
 } = layout
 
-/** Owner, which is a pointer to the question (RFC 1035 section 4.1.4), type, class, TTL, rdata length. */
+/** Owner (a pointer to the question, RFC 1035 section 4.1.4), type, class, TTL and rdata length. */
 const RECORD_FIXED_OCTETS = 12
 const OWNER_OCTETS = 2
-/** That pointer, to octet 12, and class IN. */
+/** The pointer to the question at octet 12. */
 const QNAME_POINTER = 0xc00c
 const CLASS_IN = 1
-/** An OPT without options; a client subnet without its address. */
+/** Octets of an OPT without options; octets of a client subnet without its address. */
 const OPT_OCTETS = 11
 const ECS_FIXED_OCTETS = 8
 
-/** Bits of the header's third and fourth octet. */
+/** Bits of the third and fourth octets of the header. */
 const RESPONSE_AUTHORITATIVE = 0x84
 const TRUNCATED = 0x02
 const RECURSION_DESIRED = 0x01
 const CHECKING_DISABLED = 0x10
 const DNSSEC_OK = 0x80
 
-/** 1 for types whose rdata goes out as it is and leads to no other records. */
+/** 1 for types whose rdata is sent unchanged and needs no additional records. */
 const isFastPathType = new Uint8Array(new ArrayBuffer(65_536))
 for (const type of [RRType.A, RRType.AAAA, RRType.TXT]) isFastPathType[type] = 1
 
 /**
- * Answers the plain query read last, where the zone has the name itself and records of the type asked for, straight
- * from the image and in the place of its packet: what `ZoneAnswerer` and `compose` would come to in several
- * steps, octet for octet. One per thread.
+ * Answers the simple query read last, if its zone has the name itself and an RRset of the queried
+ * type. Writes the reply over the query's packet, straight from the image. The reply equals, octet
+ * for octet, what `ZoneAnswerer` and `compose` make in several steps. Each thread has one object.
  */
 export class FastAnswers {
   readonly reader: ZoneReader
@@ -71,18 +71,21 @@ export class FastAnswers {
     this.#steerer = steerer
   }
 
-  /** Whether what is found depends on the client. */
+  /** True if the answer depends on the client. */
   get isSteered(): boolean {
     return (
       this.#steerer !== undefined && this.reader.words[this.#rrset + RRSET_STEERING_COUNT] !== 0
     )
   }
 
-  /** Finds the RRset, in the zone whose apex begins at octet `nameOctets` of the name. False: there is more to it. @hot */
+  /**
+   * Finds the RRset, in the zone with its apex at octet `nameOctets` of the name. Returns false if
+   * the full path must answer. @hot
+   */
   find(zone: number, nameOctets: number): boolean {
     const type = simpleQuery.qtype
     const { reader } = this
-    // Below a cut or a DNAME a name may be hidden; apexes and the root are left to others.
+    // A cut or a DNAME may hide a name below it. The full path answers for apexes and the root.
     if (isFastPathType[type] === 0 || nameOctets === 0) return false
     if (reader.words[zone + ZONE_DELEGATES] !== 0) return false
     const body = this.#findBody(reader.words[zone + ZONE_ID]!, nameOctets)
@@ -102,7 +105,7 @@ export class FastAnswers {
     return false
   }
 
-  /** As `ZoneReader.findBody`, the name read by words as it lies in a node. @hot */
+  /** Finds the body as `ZoneReader.findBody` does, but compares the name word by word. @hot */
   #findBody(id: number, octets: number): number {
     const { reader } = this
     const { words, indexMask } = reader
@@ -120,8 +123,9 @@ export class FastAnswers {
   }
 
   /**
-   * Chooses among the records, and makes the packet the reply; `room`: its most octets. Returns its length; 0: it
-   * does not fit, nothing was chosen, or there are several and only one would do. @hot
+   * Chooses among the records, and turns the packet into the reply. `room`: maximum of octets.
+   * Returns the length of the reply; 0 if it does not fit, if nothing was chosen, or if `onlyOne`
+   * and several records were chosen. @hot
    */
   compose(query: Query, response: Response, room: number, onlyOne: boolean): number {
     const { reader } = this
@@ -155,7 +159,7 @@ export class FastAnswers {
     return octets
   }
 
-  /** Makes the reply composed last one without records and with TC; returns its length, at most that of the query. @hot */
+  /** Truncates the reply composed last: no records, TC set. Returns its length, at most that of the query. @hot */
   composeTruncated(query: Query, response: Response): number {
     const { at, end, hasEdns, ecsFamily } = simpleQuery
     const ecsOctets =
@@ -166,7 +170,7 @@ export class FastAnswers {
     return end - at + (hasEdns ? OPT_OCTETS + ecsOctets : 0)
   }
 
-  /** Octets of all records of the answer. @hot */
+  /** Returns the octets of all records of the answer. @hot */
   #countOctets(rrset: number, count: number, isChosen: boolean): number {
     const { reader } = this
     const { bytes } = reader
@@ -182,7 +186,7 @@ export class FastAnswers {
     return octets
   }
 
-  /** Writes them at `start` of the packet memory; returns where they end. @hot */
+  /** Writes the records at `start` of the packet memory; returns the offset of their end. @hot */
   #composeRecords(
     rrset: number,
     count: number,
@@ -215,22 +219,26 @@ export class FastAnswers {
   }
 }
 
-/** Leaves the query to others: 0 octets. @hot */
+/** Leaves the query to the full path; returns 0 octets. @hot */
 function leave(steerer: Steerer | undefined): number {
   if (steerer !== undefined) steerer.takeBack()
   return 0
 }
 
-/** Whether the name read last, but for its zone, is the one of `octets` octets in the words from `at` on. @hot */
+/**
+ * True if the name read last, without its zone, equals the name of `octets` octets in the words
+ * from `at` on. @hot
+ */
 function equalsName(words: Uint32Array, at: number, octets: number): boolean {
   const whole = octets >> 2
   for (let i = 0; i < whole; i++) if (words[at + i] !== simpleNameWords[i]) return false
   const rest = (1 << ((octets & 3) << 3)) - 1
-  // Words of a name are filled up with zeros, and so is what has none left.
+  // A node pads the last word of its name with zeros; the mask clears the octets behind the name
+  // read last.
   return rest === 0 || words[at + whole] === (simpleNameWords[whole]! & rest)
 }
 
-/** An answer with authority, NOERROR: the id and the question are there. @hot */
+/** Writes the header of an authoritative NOERROR answer. The packet already has the id and the question. @hot */
 function composeHeader(at: number, count: number): void {
   packetOctets[at + 2] = RESPONSE_AUTHORITATIVE | (packetOctets[at + 2]! & RECURSION_DESIRED)
   packetOctets[at + 3] = packetOctets[at + 3]! & CHECKING_DISABLED

@@ -15,37 +15,37 @@ const {
   ZONE_DELEGATES,
 } = layout
 
-/** How a name was found in a zone (RFC 1034 section 4.3.2, step 3). */
+/** How the finder found a name in a zone (RFC 1034 section 4.3.2, step 3). */
 export const Match = {
-  /** The name itself: `body`. */
+  /** The name itself exists: `body`. */
   Name: 0,
-  /** The wildcard of its closest encloser, `body`, stands in for it (RFC 4592 section 3.3). */
+  /** The wildcard of its closest encloser, `body`, matches it (RFC 4592 section 3.3). */
   Wildcard: 1,
-  /** No such name. */
+  /** The name does not exist. */
   None: 2,
-  /** It is at or below a zone cut: `body`, which is the name from `label` on. */
+  /** The name is at or below the zone cut `body`, which is the name from `label` on. */
   Cut: 3,
-  /** It is below the owner of a DNAME: `body`, which is the name from `label` on. */
+  /** The name is below the DNAME owner `body`, which is the name from `label` on. */
   Dname: 4,
 } as const
 export type Match = (typeof Match)[keyof typeof Match]
 
-/** Finds what stands for a name in a zone. Reused; its fields hold the outcome of the last call. */
+/** Finds the node that answers for a name in a zone. Reused; its fields hold the result of the last call. */
 export class NameFinder {
   readonly #reader: ZoneReader
   body = 0
-  /** The label that `body` is at; after None and Wildcard that of the closest encloser. */
+  /** The label of `body`; after None and Wildcard that of the closest encloser. */
   label = 0
 
   constructor(reader: ZoneReader) {
     this.#reader = reader
   }
 
-  /** `zoneLabel`: the label of `name` that the zone's apex is at. @hot */
+  /** `zoneLabel`: the label of `name` where the zone's apex starts. @hot */
   find(zone: number, name: HashedName, zoneLabel: number, qtype: number): Match {
     const reader = this.#reader
     if (reader.words[zone + ZONE_DELEGATES] === 0) {
-      // No cut and no DNAME above the name can hide it.
+      // The zone has no cut and no DNAME that could hide the name.
       this.body = this.#findBody(zone, name, 0, zoneLabel)
       this.label = 0
       if (this.body !== 0) return Match.Name
@@ -54,8 +54,8 @@ export class NameFinder {
   }
 
   /**
-   * Body that may hold addresses of a target, 0 if there is none: unlike `find` it looks below zone
-   * cuts, for glue (RFC 9471), but not below DNAMEs, and not at wildcards. @hot
+   * Returns the body that may hold addresses of a target, or 0. Unlike `find` it searches below
+   * zone cuts, for glue (RFC 9471), but not below DNAMEs, and ignores wildcards. @hot
    */
   findTarget(zone: number, name: HashedName, zoneLabel: number): number {
     const reader = this.#reader
@@ -68,15 +68,15 @@ export class NameFinder {
     return this.#findBody(zone, name, 0, zoneLabel)
   }
 
-  /** As `ZoneReader.findBody`, without names that exist as owners of NSEC3 records alone. @hot */
+  /** Finds the body as `ZoneReader.findBody` does, but skips names that only own NSEC3 records. @hot */
   #findBody(zone: number, name: HashedName, label: number, zoneLabel: number): number {
     const body = this.#reader.findBody(zone, name, label, zoneLabel)
     return (this.#reader.words[body + BODY_STATE]! & FLAG_HASHED) === 0 ? body : 0
   }
 
   /**
-   * From the apex downwards: names below a cut or a DNAME are never reached, and a long name that
-   * does not exist costs one probe more than its closest encloser is deep.
+   * Walks down from the apex, so that it stops at a cut or a DNAME. For a name that does not exist,
+   * the number of probes is the depth of the closest encloser plus one.
    */
   #descend(zone: number, name: HashedName, zoneLabel: number, qtype: number): Match {
     const reader = this.#reader

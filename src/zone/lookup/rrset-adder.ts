@@ -13,7 +13,7 @@ const { RRClass } = classes
 const { RRType } = types
 const { BODY_STATE, FLAG_SIGNED, RRSET_HEAD, RRSET_STEERING_COUNT, RRSET_TTL } = layout
 
-/** Adds RRsets of a zone image to responses: whole, or what the steerer chooses of steered ones. */
+/** Adds RRsets of a zone image to responses: the whole RRset, or the steerer's choice from a steered one. */
 export class RRsetAdder {
   readonly #reader: ZoneReader
   readonly #steerer: Steerer | undefined
@@ -25,8 +25,9 @@ export class RRsetAdder {
   }
 
   /**
-   * Adds the RRset at `rrset` with the owner at `owner[ownerOffset]`; returns how many records that
-   * were, 0 where the steerer chose none. A CNAME or DNAME is one record, whatever the set holds. @hot
+   * Adds the RRset at `rrset` with the owner at `owner[ownerOffset]`; returns the number of records
+   * added, 0 if the steerer chose none. Adds one record of a CNAME or DNAME RRset, even if the set
+   * holds more. @hot
    */
   add(
     query: Query,
@@ -57,8 +58,8 @@ export class RRsetAdder {
   }
 
   /**
-   * Adds the signatures of the RRset of `type` that the name at `body` owns, with the TTL that the RRset was added with
-   * (RFC 4034 section 3). @hot
+   * Adds the signatures of the RRset of `type` that the name at `body` owns, with the TTL of the
+   * RRset in the response (RFC 4034 section 3). @hot
    */
   addSignatures(
     response: Response,
@@ -96,8 +97,9 @@ export class RRsetAdder {
   }
 
   /**
-   * Adds all signatures that the name at `body` owns, each with the TTL of the RRset that it is over, without those of
-   * NSEC3 records, which the name does not own for queries. Returns how many. @hot
+   * Adds all signatures that the name at `body` owns, each with the TTL of the RRset that it
+   * covers. Skips signatures of NSEC3 records, which queries do not see at the name. Returns the
+   * number of records. @hot
    */
   addAllSignatures(
     response: Response,

@@ -1,26 +1,26 @@
 /**
- * A snapshot file: a zone image, and beside it whatever its owner needs to go on with it.
+ * A snapshot file: a zone image, and the facts that the image's owner needs to resume with it.
  *
  *     64 octets   sextant snapshot 3 <octets of the facts> <octets of the arena>     padded with
  *                 spaces, ends with a line feed
  *     facts       JSON, UTF-8
  *     arena       of one version and without garbage (image/layout.ts), in the byte order of the
- *                 machine, which the arena's first word tells
+ *                 machine, which the arena's first word identifies
  *     32 octets   SHA-256 of all before
  *
- * VERSION grows with every change of this layout, of the arena's, of the name hash, of the steering
- * words and of the facts: whoever changes one of them finds a test that fails until he did.
+ * Increment VERSION with every change of this layout, of the arena, of the name hash, of the
+ * encoded steering or of the facts. A test fails after such a change until VERSION is incremented.
  */
 export const VERSION = '3'
 
 export const PREAMBLE_OCTETS = 64
 export const CHECKSUM = 'sha256'
 export const CHECKSUM_OCTETS = 32
-/** Geo codes and serials of 65535 zones fit several times. */
+/** Several times the size of the geo codes and serials of 65535 zones. */
 export const FACTS_OCTETS_MAX = 64 * 1024 * 1024
 
 const MAGIC = 'sextant snapshot '
-/** Why a file of somebody else is no good. */
+/** Reason why a file that is not a snapshot is rejected. */
 export const FOREIGN = 'it is no snapshot'
 
 /** Sizes of the parts of a file. */
@@ -34,11 +34,11 @@ export function printPreamble({ factsOctets, arenaOctets }: Preamble): string {
   return `${text.padEnd(PREAMBLE_OCTETS - 1)}\n`
 }
 
-/** Reads the first octets of a file; a text says why they are no good. */
+/** Parses the first octets of a file; a string is the reason why they are invalid. */
 export function scanPreamble(octets: Uint8Array): Preamble | string {
   const text = Buffer.from(octets).toString('latin1')
   if (text === '') return 'it is empty'
-  // A torn beginning of our own is torn.
+  // A prefix of our own first line is a torn snapshot, not a foreign file.
   if (!text.startsWith(MAGIC) && !MAGIC.startsWith(text)) return FOREIGN
   const [version = ''] = text.slice(MAGIC.length).split(' ', 1)
   if (octets.length < PREAMBLE_OCTETS) return `it is torn: it ends after ${octets.length} octets`
@@ -51,7 +51,7 @@ export function scanPreamble(octets: Uint8Array): Preamble | string {
   return { factsOctets, arenaOctets }
 }
 
-/** Octets of the whole file. */
+/** Returns the octets of the whole file. */
 export function fileOctets({ factsOctets, arenaOctets }: Preamble): number {
   return PREAMBLE_OCTETS + factsOctets + arenaOctets + CHECKSUM_OCTETS
 }

@@ -8,16 +8,16 @@ import { CHECKSUM, CHECKSUM_OCTETS, fileOctets, PREAMBLE_OCTETS, scanPreamble } 
 
 const STEP_OCTETS = 4 * 1024 * 1024
 
-/** Why a file is not used. */
+/** The reason why a file is not used. */
 export interface RefusedSnapshot {
   readonly kind: 'refused'
   readonly reason: string
 }
 
-/** What a file holds; nothing in it was looked at yet, but every octet is as it was written. */
+/** The content of a file. The checksum is verified; the content itself is not validated yet. */
 export interface ReadSnapshot {
   readonly kind: 'read'
-  /** As it was given to `writeSnapshot`: JSON. */
+  /** JSON, as the caller passed it to `writeSnapshot`. */
   readonly facts: string
   readonly octets: number
   readonly arena: Arena
@@ -27,12 +27,12 @@ export function refuse(reason: string): RefusedSnapshot {
   return { kind: 'refused', reason }
 }
 
-/** Reads a snapshot file; undefined where there is none. Whatever the file is, this does not throw. */
+/** Reads a snapshot file; undefined if it does not exist. Never throws, whatever the file contains. */
 export function readSnapshot(path: string): ReadSnapshot | RefusedSnapshot | undefined {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   let file: number
   try {
-    // Without waiting for the other end of a pipe.
+    // O_NONBLOCK: opening a pipe would wait for its writer.
     file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
@@ -43,7 +43,7 @@ export function readSnapshot(path: string): ReadSnapshot | RefusedSnapshot | und
     return readOpened(file)
   } catch (error) {
     if (!(error instanceof Error)) throw error
-    // The disk, or no memory for what it says it holds.
+    // Expected: a failed read, or too little memory for the sizes in the file.
     if (!(error instanceof InputError) && !('syscall' in error)) throw error
     return refuse(error.message)
   } finally {
@@ -51,7 +51,7 @@ export function readSnapshot(path: string): ReadSnapshot | RefusedSnapshot | und
   }
 }
 
-/** Takes over the arena; see `restoreArena`. */
+/** Validates the arena and makes an image of it; see `restoreArena`. */
 export function restoreSnapshot(
   { arena }: ReadSnapshot,
   checkSteering: SteeringCheck,
@@ -81,7 +81,7 @@ function readOpened(file: number): ReadSnapshot | RefusedSnapshot {
   return { kind: 'read', facts: facts.toString('utf8'), octets, arena }
 }
 
-/** Fills `target` with what comes next in the file; false if it ends before. */
+/** Fills `target` with the next octets of the file; returns false if the file ends before. */
 function readAll(file: number, target: Buffer, hash?: Hash): boolean {
   for (let at = 0; at < target.length; ) {
     const octets = readSync(file, target, at, Math.min(STEP_OCTETS, target.length - at), null)

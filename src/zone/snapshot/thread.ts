@@ -2,12 +2,12 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
 import { type SnapshotJob, writeSnapshot } from './write.ts'
 
-/** How a write in another thread ended. */
+/** Result of a write in another thread. */
 export type SnapshotMessage =
   | { readonly kind: 'written'; readonly octets: number }
   | { readonly kind: 'failed'; readonly message: string }
 
-// Entry of a worker thread: does the one job in `workerData` and ends.
+// Entry of a worker thread: runs the one job in `workerData` and exits.
 const port = parentPort
 assert(port !== null, 'runs in a worker thread')
 const post = (message: SnapshotMessage): void => port.postMessage(message)

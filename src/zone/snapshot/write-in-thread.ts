@@ -2,16 +2,17 @@ import { Worker } from 'node:worker_threads'
 import type { SnapshotMessage } from './thread.ts'
 import type { SnapshotJob } from './write.ts'
 
-/** Writes a snapshot; resolves to its octets. Rejects with what kept it from that. */
+/** Writes a snapshot; resolves to its octets. Rejects with the reason if the write fails. */
 export type SnapshotWriter = (job: SnapshotJob) => Promise<number>
 
 /**
- * Writes it in a thread of its own, which costs the caller's nothing but the starting of it. Nothing is
- * written where there are no threads: this one has queries to answer. The process may end meanwhile.
+ * Writes the snapshot in a new thread; the caller's thread only starts that thread. Writes nothing
+ * if threads are unavailable, because this thread must answer queries. The process may exit in the
+ * meantime.
  */
 export const writeInThread: SnapshotWriter = (job) =>
   new Promise((resolve, reject) => {
-    // The sources run as .ts under a loader, as .js once built.
+    // The sources run as .ts under a loader, and as .js after the build.
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
     const url = new URL(`./thread.${extension}`, import.meta.url)
     const worker = new Worker(url, { workerData: job })

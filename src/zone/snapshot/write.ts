@@ -16,7 +16,7 @@ import { copyCaptured } from '../image/copy-captured.ts'
 import type { CapturedImage } from '../image/writer.ts'
 import { CHECKSUM, FOREIGN, PREAMBLE_OCTETS, printPreamble, scanPreamble } from './format.ts'
 
-/** What to write where; plain data, so that a thread can be handed it. */
+/** A snapshot to write, and its path. Plain data, so that it can be sent to a thread. */
 export interface SnapshotJob {
   /** Absolute. */
   readonly path: string
@@ -25,15 +25,15 @@ export interface SnapshotJob {
   readonly facts: string
 }
 
-/** Octets handed to the system at a time. */
+/** Octets written per system call. */
 const STEP_OCTETS = 4 * 1024 * 1024
-/** Nobody else needs to read it. */
+/** Only the server's user may read the file. */
 const MODE = 0o600
 
 /**
- * Puts a snapshot in the place of the file, unless that is somebody else's; returns its octets. Whenever the process ends, the file is
- * the old or the new one, whole: what is under way is beside it, as `<path>.next`. Throws what keeps
- * it from that. Takes a second for a million names.
+ * Replaces the file with a snapshot, unless the file is not a snapshot; returns the octets written.
+ * Writes to `<path>.next` and renames it, so that the file is always complete, old or new, whenever
+ * the process ends. Throws the reason if the write fails. Takes a second for a million names.
  */
 export function writeSnapshot({ path, image, facts }: SnapshotJob): number {
   const reason = reasonToKeep(path)
@@ -45,7 +45,7 @@ export function writeSnapshot({ path, image, facts }: SnapshotJob): number {
   return replaceFile(path, [Buffer.from(printPreamble(sizes)), json, arena])
 }
 
-/** Why the file that is there must not be replaced; '' = it may be, or there is none. */
+/** Returns why the existing file must not be replaced; '' = it may be replaced, or does not exist. */
 function reasonToKeep(path: string): string {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   if (stats === undefined) return ''
@@ -64,7 +64,8 @@ function reasonToKeep(path: string): string {
 /** Writes the parts and their checksum. */
 function replaceFile(path: string, parts: readonly Buffer[]): number {
   const next = `${path}.next`
-  // What a write left that was cut short. Never through a link that somebody put there.
+  // Removes the file of an interrupted write. O_EXCL and O_NOFOLLOW below refuse a link that
+  // another user puts there.
   rmSync(next, { force: true })
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
   const file = openSync(next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, MODE)
@@ -80,7 +81,7 @@ function replaceFile(path: string, parts: readonly Buffer[]): number {
     }
     octets += writeAll(file, hash.digest())
     fsyncSync(file)
-    // Another process that writes the same file would have taken ours away.
+    // Another process that writes the same file may have replaced ours.
     if (!isStill(next, file)) throw new Error(`${next} is not ours any more`)
     renameSync(next, path)
     syncDirectory(dirname(path))
@@ -93,7 +94,7 @@ function replaceFile(path: string, parts: readonly Buffer[]): number {
   }
 }
 
-/** True if `path` names the open `file`, and not what another process has put there. */
+/** True if `path` still names the open `file`, and not a file of another process. */
 function isStill(path: string, file: number): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.ino === fstatSync(file).ino
 }
@@ -103,7 +104,7 @@ function writeAll(file: number, octets: Buffer): number {
   return octets.length
 }
 
-/** So that the rename outlasts a power cut. */
+/** Makes the rename survive a power failure. */
 function syncDirectory(path: string): void {
   const directory = openSync(path, 'r')
   try {

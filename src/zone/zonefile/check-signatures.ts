@@ -8,14 +8,14 @@ import type { ZoneRecords } from './records.ts'
 
 /** Owners between two pauses. */
 const SLICE_NODES = 512
-/** Signatures that end sooner than this are warned of. */
+/** A warning reports signatures that expire sooner than this. */
 export const SOON_SECONDS = 2 * 86_400
 /** The flag of a DNSKEY that signs zones (RFC 4034 section 2.1.1). */
 const ZONE_KEY = 0x0100
 /** Where the signer's name starts in the rdata of RRSIG. */
 const SIGNER = 18
 
-/** Occurrences of one fault, with the record that has it first. */
+/** Counts one fault, and keeps the first record that has it. */
 class Finding {
   count = 0
   first = -1
@@ -30,7 +30,7 @@ class Finding {
   }
 }
 
-/** When the first signed RRset of a zone has no valid signature left. */
+/** The time when the first signed RRset of a zone has no valid signature left. */
 export interface SignatureExpiry {
   /** Since the Unix epoch. */
   readonly seconds: number
@@ -39,16 +39,16 @@ export interface SignatureExpiry {
 }
 
 export interface SignatureReport {
-  /** All that is wrong, at the place of the first fault; undefined = nothing is, or the zone is not signed. */
+  /** All faults, at the place of the first; undefined = no fault, or the zone is not signed. */
   readonly warning: InputError | undefined
   /** Undefined = the zone is not signed, or times are not checked. */
   readonly expiry: SignatureExpiry | undefined
 }
 
 /**
- * Checks whether a signed zone can validate as it will be served: signatures, their keys and times, and the chain of NSEC
- * or NSEC3 records; no cryptography. Pauses now and then. `now`: seconds since the Unix epoch; undefined = times are not
- * checked. `apex`: lower-case wire form.
+ * Checks whether a signed zone will validate: its signatures, their keys and times, and the chain
+ * of NSEC or NSEC3 records. Verifies no signature cryptographically. Pauses now and then. `now`:
+ * seconds since the Unix epoch; undefined = times are not checked. `apex`: lower-case wire form.
  */
 export function* checkSignatures(
   records: ZoneRecords,
@@ -103,7 +103,10 @@ class SignatureChecker {
     return keys
   }
 
-  /** The chain that is served: the first of NSEC3 that the apex is in, else that of NSEC (RFC 5155 section 4.1.2). */
+  /**
+   * Returns the chain that answers use: the first NSEC3 chain that contains the apex, else the NSEC
+   * chain (RFC 5155 section 4.1.2).
+   */
   #findChain(): DenialChain | undefined {
     const records = this.#records
     let incomplete: DenialChain | undefined
@@ -135,7 +138,7 @@ class SignatureChecker {
     this.#chain?.checkNode(node, index)
   }
 
-  /** An RRset is as good as the best of its signatures. */
+  /** Reports faults of an RRset only if none of its signatures is valid: one valid signature suffices. */
   #checkSet(record: number, owner: Uint8Array, signatures: readonly number[]): void {
     const type = this.#records.type[record]
     const own = signatures.filter((signature) => this.#field(signature, 0, 2) === type)
@@ -162,7 +165,7 @@ class SignatureChecker {
     this.expiry = { seconds: now + left, rrset }
   }
 
-  /** Whether the apex has the key that made a signature. */
+  /** True if the apex has the key that made a signature. */
   #isOfKey(signature: number): boolean {
     if (!this.#keys.has(this.#field(signature, 16, 2) * 256 + this.#field(signature, 2, 1))) {
       return false
@@ -171,7 +174,7 @@ class SignatureChecker {
     return equalNames(signer, this.#apex)
   }
 
-  /** Whether a name is below a zone cut or a DNAME, so that it is not served with authority. */
+  /** True if a name is below a zone cut or a DNAME, so that the zone has no authority for it. */
   #isHidden(owner: Uint8Array): boolean {
     const apexOctets = this.#apex.length
     if (owner.length === apexOctets) return false
@@ -186,7 +189,7 @@ class SignatureChecker {
     return false
   }
 
-  /** Undefined = there is nothing to report. */
+  /** Returns all faults as one warning; undefined = no faults. */
   report(): InputError | undefined {
     const faults: [string, number][] = []
     const note = (text: string, record: number): void => void faults.push([text, record])
@@ -220,7 +223,7 @@ class SignatureChecker {
     return type === RRType.RRSIG ? this.#field(record, 0, 2) : type
   }
 
-  /** A number in the rdata of a record, of 2 or 4 octets. */
+  /** Returns a number of 2 or 4 octets in the rdata of a record. */
   #field(record: number, at: number, octets: number): number {
     const { rdataOffset, octets: bytes } = this.#records
     let value = 0

@@ -5,22 +5,22 @@ import { printName } from '../../dns/name/name.ts'
 import { NodeRecords } from './node-records.ts'
 import type { ZoneRecords } from './records.ts'
 
-/** Faults and oddities kept of one zone; the rest is only counted. */
+/** Maximum of errors and of warnings that are kept per zone; the rest is only counted. */
 const REPORTS_MAX = 100
-/** Most RRsets of one name that the zone image can hold. */
+/** Maximum of RRsets of one name in the zone image. */
 const RRSETS_MAX = 255
 /** Owners between two pauses. */
 const SLICE_NODES = 1024
 
-/** What the checks found. No errors = the zone can be served. */
+/** The results of the checks. Without errors, the zone can be served. */
 export interface ZoneFindings {
   readonly errors: InputError[]
-  /** Oddities that were mended or left, each with its place. */
+  /** Problems that were repaired or tolerated, each with its place. */
   readonly warnings: InputError[]
 }
 
 /**
- * Checks a zone as a whole, which no single line can tell, and mends what can be mended:
+ * Checks the zone as a whole, which needs all of its lines, and repairs what can be repaired:
  *
  *     no SOA, two SOAs, SOA below the apex            error
  *     CNAME beside other data, two CNAMEs or DNAMEs   error (RFC 1034 section 3.6.2, RFC 6672)
@@ -29,7 +29,8 @@ export interface ZoneFindings {
  *     TTLs that differ in one RRset                   the lowest for all (RFC 2181 section 5.2)
  *     no NS at the apex                               warning
  *
- * Dropped records get type 0. `apex`: lower-case wire form. `file`: where faults of the whole are put.
+ * Dropped records get type 0. `apex`: lower-case wire form. `file`: the place of errors that
+ * concern the whole zone.
  */
 export function* checkZone(
   records: ZoneRecords,
@@ -56,7 +57,7 @@ class ZoneChecker {
   #firstDuplicate = -1
   #firstDuplicateNode = -1
   #hasIterations = false
-  /** Node at hand. */
+  /** The current node. */
   #current = -1
 
   constructor(records: ZoneRecords, apex: Uint8Array) {
@@ -99,7 +100,7 @@ class ZoneChecker {
     if (index.length > 1) this.#checkAlone()
   }
 
-  /** Drops duplicates and levels TTLs, RRset by RRset. */
+  /** Drops duplicates and sets equal TTLs, RRset by RRset. */
   #mendSets(): void {
     const { index } = this.#node
     let setCount = 0
@@ -140,7 +141,7 @@ class ZoneChecker {
     if (odd === -1) return
     const rrtype = type[index[from]!]!
     for (let i = from; i < end; i++) ttlSeconds[index[i]!] = lowest
-    // Signatures over RRsets of different TTLs differ rightly (RFC 4034 section 3).
+    // TTLs of signatures over different RRsets may differ (RFC 4034 section 3).
     if (rrtype === RRType.RRSIG || this.findings.warnings.length >= REPORTS_MAX) return
     const message = `TTLs differ in the ${printType(rrtype)} records of ${this.#owner()}; all get the lowest, ${lowest}; write the same TTL at each`
     this.#warn('ZONE_TTL', this.#position(odd), message)
@@ -163,7 +164,7 @@ class ZoneChecker {
     this.#error('ZONE_NSEC3', this.#position(record), `NSEC3 with ${excess}`)
   }
 
-  /** Types that allow one record only, and CNAME, which allows no other type beside it. */
+  /** Checks types that allow one record only, and CNAME, which allows no other type at its owner. */
   #checkAlone(): void {
     const { type } = this.#records
     const { index } = this.#node
@@ -225,7 +226,7 @@ function isSingle(type: number): boolean {
   return type === RRType.SOA || type === RRType.CNAME || type === RRType.DNAME
 }
 
-/** CNAME itself and what DNSSEC puts beside it (RFC 2181 section 10.1, RFC 4034 sections 3 and 4). */
+/** CNAME itself, and the DNSSEC types allowed at its owner (RFC 2181 section 10.1, RFC 4034 sections 3 and 4). */
 const goesWithCname: ReadonlySet<number> = new Set([
   RRType.CNAME,
   RRType.RRSIG,

@@ -10,7 +10,10 @@ import { printType, RRType } from '../../dns/iana/index.ts'
 import { compareNames, lowerName, printName } from '../../dns/name/name.ts'
 import type { ZoneRecords } from './records.ts'
 
-/** Follows the chain of NSEC or NSEC3 records of a zone: does every link lead to the next name, and the last to the first? */
+/**
+ * Checks the chain of NSEC or NSEC3 records of a zone: every link must lead to the next name, and
+ * the last to the first.
+ */
 export class DenialChain {
   readonly #records: ZoneRecords
   readonly #type: number
@@ -18,16 +21,19 @@ export class DenialChain {
   readonly #parameters: number
   /** One bit per node: a link leads there. */
   readonly #reached: Uint8Array
-  /** Links that lead back to the beginning. */
+  /** Number of links that lead back to the start. */
   #wraps = 0
-  /** First record of a name that has no link and should. */
+  /** First record of a name that needs a link and has none. */
   #unlinked = -1
   #unlinkedOwner = ''
   #unlinkedCount = 0
-  /** First link that leads nowhere. */
+  /** First link whose next name has no link, or was reached before. */
   #broken = -1
   #brokenOwner = ''
-  /** First link beside another of the same owner. Two names with one hash would have that (RFC 5155 section 7.1). */
+  /**
+   * First link beside another link of the same owner. Two names with one hash would cause it (RFC
+   * 5155 section 7.1).
+   */
   #second = -1
   #secondOwner = ''
 
@@ -38,7 +44,7 @@ export class DenialChain {
     this.#reached = new Uint8Array((records.nodeCount >> 3) + 1)
   }
 
-  /** `index`: the records of the node. The node is served with authority, or a zone cut. */
+  /** Checks one node. `index`: the records of the node. The node must be authoritative data or a zone cut. */
   checkNode(node: number, index: readonly number[]): void {
     const { type } = this.#records
     const link = index.find((record) => this.#isLink(record))
@@ -51,8 +57,8 @@ export class DenialChain {
       this.#follow(node, link)
       return
     }
-    // Which names need an NSEC3 depends on opt-out; that of the apex is looked for below.
-    // An owner of NSEC3 has no NSEC: such a zone is about to change from one to the other (RFC 5155 section 10.4).
+    // Which names need an NSEC3 depends on opt-out; `faults` checks the apex. An owner of NSEC3 has
+    // no NSEC: such a zone is in transition from one to the other (RFC 5155 section 10.4).
     const isNeeded =
       this.#type === RRType.NSEC &&
       index.some((i) => type[i] !== RRType.RRSIG && type[i] !== RRType.NSEC3)
@@ -86,7 +92,7 @@ export class DenialChain {
     this.#brokenOwner = printName(owner)
   }
 
-  /** The owner of the next link. */
+  /** Returns the owner of the next link. */
   #nextOf(owner: Uint8Array, link: number): Uint8Array {
     const rdata = this.#records.rdata(link)
     if (this.#type === RRType.NSEC) {
@@ -107,7 +113,7 @@ export class DenialChain {
     return false
   }
 
-  /** What is wrong, with the record that shows it. `apexNode`: of the zone. */
+  /** Returns each fault with the record that shows it. `apexNode`: the apex of the zone. */
   faults(apexNode: number): [string, number][] {
     const faults: [string, number][] = []
     const type = printType(this.#type)
@@ -129,14 +135,17 @@ export class DenialChain {
     return faults
   }
 
-  /** Whether servers can use the NSEC3PARAM: those with flags or of another algorithm are ignored (RFC 5155 section 4.1.2). */
+  /**
+   * True if servers can use the NSEC3PARAM: they ignore one with flags or of another algorithm (RFC
+   * 5155 section 4.1.2).
+   */
   get isUsable(): boolean {
     const { octets, rdataOffset } = this.#records
     const at = rdataOffset[this.#parameters]!
     return octets[at] === NSEC3_SHA1 && octets[at + 1] === 0
   }
 
-  /** Whether the chain has a record for the apex; without it, the chain is not served. */
+  /** True if the chain has a record for the apex; answers do not use a chain without it. */
   hasApexHash(apexNode: number): boolean {
     const records = this.#records
     const apex = records.owner(apexNode)
@@ -148,7 +157,7 @@ export class DenialChain {
     return node !== -1 && this.#hasLink(node)
   }
 
-  /** What is valid, but unwise; '' = nothing. */
+  /** Returns advice about parameters that are valid but not recommended; '' = none. */
   get advice(): string {
     if (this.#parameters === -1) return ''
     const { octets, rdataOffset } = this.#records

@@ -8,7 +8,7 @@ const RESERVE_PER_OCTET = 256
 /** Owners between two pauses. */
 const SLICE_NODES = 256
 
-/** Puts checked records into a zone image of their own, published; pauses now and then. */
+/** Copies checked records into a new zone image and publishes it; pauses now and then. */
 export function* fillImage(records: ZoneRecords, apex: Uint8Array): Generator<void, ZoneImage> {
   const image = new ZoneImage({ maxOctets: reservedOctets(records) })
   const zone = image.addZone(apex)
@@ -33,8 +33,8 @@ export function* fillImage(records: ZoneRecords, apex: Uint8Array): Generator<vo
 }
 
 /**
- * Address space for the image: thousands of zones can't each reserve all there is. A name can take
- * some hundred times its octets, where every label of it is an empty non-terminal.
+ * Returns the address space for the image: thousands of zones can't each reserve the maximum. A
+ * name can need some hundred times its octets if each of its labels is an empty non-terminal.
  */
 function reservedOctets(records: ZoneRecords): number {
   const wanted = RESERVE_MIN + records.octetCount * RESERVE_PER_OCTET

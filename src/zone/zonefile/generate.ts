@@ -1,4 +1,4 @@
-/** Most records of one $GENERATE; CoreDNS's. */
+/** Maximum of records of one $GENERATE; the same as in CoreDNS. */
 export const GENERATE_STEPS_MAX = 65_535
 /** Longest record text of a $GENERATE. */
 const TEMPLATE_MAX = 4096
@@ -6,7 +6,7 @@ const TEMPLATE_MAX = 4096
 const WIDTH_MAX = 255
 const RANGE_MAX = 2 ** 31 - 1
 
-/** A $GENERATE line, read. Values run from `start` to `stop` by `step`. */
+/** A parsed $GENERATE line. Values run from `start` to `stop` in steps of `step`. */
 export interface GenerateRange {
   readonly start: number
   readonly stop: number
@@ -15,7 +15,7 @@ export interface GenerateRange {
   readonly template: string
 }
 
-/** Reads `START-STOP[/STEP]`; returns a complaint where that or the template is out of bounds. */
+/** Parses `START-STOP[/STEP]`; returns an error message if the range or the template is out of bounds. */
 export function scanRange(text: string, template: string): GenerateRange | string {
   const found = /^(\d{1,10})-(\d{1,10})(?:\/(\d{1,10}))?$/.exec(text)
   if (found === null) {
@@ -36,9 +36,9 @@ export function scanRange(text: string, template: string): GenerateRange | strin
 }
 
 /**
- * The record's text for one value: `$` is the value, `${OFFSET[,WIDTH[,BASE]]}` a changed one, `$$`
- * and `\$` a dollar sign, which stays escaped: no step can make a directive. BASE: d, o, x, X, or n, N
- * for reversed nibbles (BIND's `$GENERATE`).
+ * Returns the record's text for one value. `$` is the value, `${OFFSET[,WIDTH[,BASE]]}` a modified
+ * value, `$$` and `\$` a dollar sign. The dollar sign remains escaped, so that no step can make a
+ * directive. BASE: d, o, x, X, or n, N for reversed nibbles (BIND's `$GENERATE`).
  */
 export function expandTemplate(template: string, value: number): string | { complaint: string } {
   let text = ''
@@ -66,7 +66,10 @@ function badModifier(text: string): string {
   return `bad modifier at ${JSON.stringify(text)}; write \${OFFSET,WIDTH,BASE}, as in \${0,3,d}`
 }
 
-/** The value as `OFFSET[,WIDTH[,BASE]]` says; undefined if that says nothing or goes below 0. */
+/**
+ * Returns the value modified by `OFFSET[,WIDTH[,BASE]]`; undefined if the modifier is invalid or
+ * the result is below 0.
+ */
 function printModified(modifier: string, value: number): string | undefined {
   const found = /^([+-]?\d{1,10})(?:,(\d{1,3})(?:,([doxXnN]))?)?$/.exec(modifier)
   if (found === null) return undefined
@@ -89,7 +92,7 @@ function printModified(modifier: string, value: number): string | undefined {
   }
 }
 
-/** Hex digits in reverse, a dot between them, as in ip6.arpa; `width` counts digits and dots. */
+/** Returns hex digits in reverse with dots between them, as in ip6.arpa; `width` counts digits and dots. */
 function printNibbles(value: number, width: number): string {
   const digits = [...value.toString(16)].reverse()
   while (digits.length * 2 - 1 < width) digits.push('0')

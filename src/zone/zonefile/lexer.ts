@@ -1,11 +1,11 @@
-/** What `ZoneLexer.next` found. */
+/** Results of `ZoneLexer.next`. */
 export const Entry = { End: 0, Fields: 1, Bad: 2, Blank: 3 } as const
 export type Entry = (typeof Entry)[keyof typeof Entry]
 
-/** Most fields of one entry: more than the strings that fit 65535 octets of rdata. */
+/** Maximum of fields of one entry: more than the strings that fit into 65535 octets of rdata. */
 export const FIELDS_MAX = 70_000
 
-/** Lines without fields after which `next` returns: the caller may pause. */
+/** Maximum of lines without fields that `next` reads before it returns, so that the caller can pause. */
 const BLANK_LINES_MAX = 4096
 
 const TAB = 0x09
@@ -18,7 +18,7 @@ const CLOSE = 0x29
 const SEMICOLON = 0x3b
 const BACKSLASH = 0x5c
 
-/** 1 for octets that end a plain run inside a field. */
+/** 1 for octets that end a run of plain octets inside a field. */
 const STOPS = new Uint8Array(256)
 for (const octet of [TAB, LF, CR, SPACE, QUOTE, OPEN, CLOSE, SEMICOLON, BACKSLASH]) STOPS[octet] = 1
 
@@ -30,8 +30,8 @@ for (const octet of [TAB, LF, CR, SPACE, QUOTE, OPEN, CLOSE, SEMICOLON, BACKSLAS
  *     name  3600 IN TXT ( plain "quo ted" key="h2,h3" ) ; comment
  *     └──┘  └──┘ └┘ └─┘   └───┘  └─────┘  └─────────┘
  *
- * A quoted field's range excludes its quotes; quotes inside a field stay (RFC 9460 section 2.1).
- * Backslashes stay everywhere, they only keep the next octet from being special.
+ * A quoted field's range excludes its quotes; quotes inside a field are kept (RFC 9460 section
+ * 2.1). Backslashes are always kept; the octet after a backslash has no special meaning.
  */
 export class ZoneLexer {
   readonly input: Buffer
@@ -40,11 +40,11 @@ export class ZoneLexer {
   start: Int32Array = new Int32Array(64)
   end: Int32Array = new Int32Array(64)
   quoted: Uint8Array = new Uint8Array(64)
-  /** True if the entry begins in the first column: its first field is an owner. */
+  /** True if the entry starts in the first column: its first field is an owner. */
   hasOwner = false
   /** Line that the entry starts on, counted from 1. */
   line = 0
-  /** After Bad: why, and the line of the fault. */
+  /** After Bad: the reason, and the line of the fault. */
   fault = ''
   faultLine = 0
 
@@ -54,23 +54,23 @@ export class ZoneLexer {
   #depth = 0
   #openLine = 0
 
-  /** `line`: number of the first line. `fixedLine`: every line counts as that one ($GENERATE). */
+  /** `line`: number of the first line. `fixedLine`: all lines have that number ($GENERATE). */
   constructor(input: Buffer, line = 1, fixedLine = false) {
     this.input = input
     this.#line = line
     this.#fixedLine = fixedLine
-    // A byte order mark is no part of the first name.
+    // A byte order mark is not part of the first name.
     if (input[0] === 0xef && input[1] === 0xbb && input[2] === 0xbf) this.#at = 3
   }
 
-  /** Offset behind the entry last read: octets of input used so far. */
+  /** Offset behind the entry last read: the octets consumed so far. */
   get at(): number {
     return this.#at
   }
 
   /**
-   * Moves to the next entry that has fields. After Bad, the next call goes on with the next line; after Blank, which
-   * thousands of empty lines and comments give, behind them.
+   * Moves to the next entry with fields. After Bad, the next call continues with the next line.
+   * Blank means that thousands of lines had no fields; the next call continues behind them.
    */
   next(): Entry {
     const input = this.input
@@ -90,7 +90,7 @@ export class ZoneLexer {
     return Entry.End
   }
 
-  /** Reads fields up to the end of the entry; false on a fault. */
+  /** Reads fields up to the end of the entry; returns false on a fault. */
   #readEntry(): boolean {
     const input = this.input
     while (this.#at < input.length) {
@@ -135,7 +135,7 @@ export class ZoneLexer {
     return true
   }
 
-  /** Moves behind the closing quote of the quote at hand. */
+  /** Moves behind the closing quote of the current quote. */
   #skipQuoted(): boolean {
     const input = this.input
     const openLine = this.#line
@@ -174,7 +174,7 @@ export class ZoneLexer {
     this.#at = end === -1 ? this.input.length : end
   }
 
-  /** Leaves a broken entry at its line's end. */
+  /** Skips the rest of the line of a broken entry. */
   #skipLine(): void {
     this.#skipComment()
     if (this.#at < this.input.length) this.#newLine()
@@ -204,7 +204,7 @@ export class ZoneLexer {
     this.quoted = quoted
   }
 
-  /** Field `i` as text. Octets beyond ASCII become `\DDD`, so that no encoding can change them. */
+  /** Returns field `i` as text. Octets above 127 become `\DDD`, so that no encoding can change them. */
   text(i: number): string {
     return this.textBetween(this.start[i]!, this.end[i]!)
   }

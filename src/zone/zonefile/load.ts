@@ -8,29 +8,32 @@ import { type ZoneScanLimits, ZoneScanner } from './scanner.ts'
 import type { ScannedRecord, ZoneSink } from './sink.ts'
 import { type FileStamp, hasChanged, readZoneText, ZONE_OCTETS_MAX, type ZoneText } from './text.ts'
 
-/** Octets of text per record in ordinary zones: the first guess of their number. */
+/** Octets of text per record in ordinary zones: used to estimate the number of records. */
 const RECORD_OCTETS = 32
 
 export interface ZoneLoadOptions extends ZoneScanLimits {
-  /** Stop at once if the SOA carries this serial: the zone is known already. */
+  /** Stops early if the SOA has this serial: the caller already has the zone. */
   readonly unlessSerial?: number
-  /** Seconds since the Unix epoch: warns of signatures that are not valid then. Absent = times are not checked. */
+  /**
+   * Seconds since the Unix epoch: warns about signatures that are invalid at this time. Absent =
+   * times are not checked.
+   */
   readonly nowSeconds?: number
 }
 
-/** What loading a zone file came to. `files`: every file asked for, with its state. */
+/** The result of loading a zone file. `files`: every file that was requested, with its state. */
 export type ZoneLoad =
   | {
       readonly kind: 'loaded'
       readonly records: ZoneRecords
       readonly serial: number
       readonly warnings: readonly InputError[]
-      /** Its warning is among the warnings too. */
+      /** `warnings` includes its warning too. */
       readonly signatures: SignatureReport
       readonly files: readonly FileStamp[]
     }
   | { readonly kind: 'unchanged'; readonly files: readonly FileStamp[] }
-  /** The file itself can't be read: not there, not a file, too large. */
+  /** The file itself can't be read: missing, not a regular file, or too large. */
   | {
       readonly kind: 'unreadable'
       readonly error: InputError
@@ -44,8 +47,8 @@ export type ZoneLoad =
     }
 
 /**
- * Scans and checks the zone file at `path`; pauses now and then. `apex`: lower-case wire form. Never
- * throws for what is in or about the file.
+ * Scans and checks the zone file at `path`; pauses now and then. `apex`: lower-case wire form.
+ * Never throws because of the file or its content.
  */
 export function* loadZone(
   path: string,
@@ -62,7 +65,7 @@ export function* loadZone(
   return yield* loadZoneText(source, apex, options)
 }
 
-/** As `loadZone`, of text that is there already. */
+/** Does the same as `loadZone` for text in memory. */
 export function* loadZoneText(
   source: ZoneText,
   apex: Uint8Array,
@@ -98,7 +101,7 @@ function tooMany({ owner, file, line }: ScannedRecord): InputError {
   return new InputError('ZONE_LIMIT', { file, line }, message)
 }
 
-/** Keeps the records, and notes the SOA's serial in passing. */
+/** Stores the records, and the SOA's serial. */
 class LoadSink implements ZoneSink {
   readonly records: ZoneRecords
   serial = -1
@@ -126,7 +129,7 @@ class LoadSink implements ZoneSink {
   }
 }
 
-/** The serial of SOA rdata: before refresh, retry, expire and minimum, four octets each. */
+/** Returns the serial of SOA rdata: refresh, retry, expire and minimum, of four octets each, follow it. */
 function soaSerial(rdata: Uint8Array): number {
   const at = rdata.length - 20
   return (

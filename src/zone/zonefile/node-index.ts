@@ -1,22 +1,22 @@
 import { mixHash, NAME_HASH_SEED } from '../../dns/name/hash.ts'
 
-/** A hash table from owner names to nodes, numbered from 0. Open addressing, at least half of it free. */
+/** A hash table from owner names to nodes, numbered from 0. Open addressing, at most half full. */
 export interface NodeIndex {
-  /** By hash: a node, or -1. As many as a power of two. */
+  /** Node numbers by hash; -1 = free. The length is a power of two. */
   readonly slots: Int32Array
-  /** By node: hash of the owner, where it lies in `octets`, and how long it is. */
+  /** Per node: the hash of the owner, its offset in `octets`, and its length. */
   readonly hash: Int32Array
   readonly ownerOffset: Uint32Array
   readonly ownerOctets: Uint8Array
   readonly octets: Uint8Array
 }
 
-/** The node of an owner, or -1. `owner`: lower-case wire form in 0..octets-1. @hot */
+/** Returns the node of an owner, or -1. `owner`: lower-case wire form in 0..octets-1. @hot */
 export function findNode(index: NodeIndex, owner: Uint8Array, octets: number): number {
   return index.slots[findSlot(index, owner, octets, hashOctets(owner, octets))]!
 }
 
-/** The slot that holds the owner's node, or the free one where it belongs. @hot */
+/** Returns the slot of the owner's node, or the free slot where it belongs. @hot */
 export function findSlot(
   index: NodeIndex,
   owner: Uint8Array,

@@ -1,11 +1,11 @@
 import type { ZoneRecords } from './records.ts'
 
-/** Sets with more records than this look for duplicates by hash, not pair by pair. */
+/** Above this number of records, duplicates are found by hash, not by comparing pairs. */
 const PAIRWISE_MAX = 16
 
-/** The records of one owner, sorted into RRsets; reused from owner to owner. */
+/** The records of one owner, sorted into RRsets; reused for each owner. */
 export class NodeRecords {
-  /** Record numbers, by type, in the order of the file inside a type. */
+  /** Record numbers sorted by type; records of one type are in the order of the file. */
   readonly index: number[] = []
   readonly #records: ZoneRecords
 
@@ -13,7 +13,7 @@ export class NodeRecords {
     this.#records = records
   }
 
-  /** Takes the records of `node`. Those dropped before (type 0) are left out. */
+  /** Loads the records of `node`, without dropped records (type 0). */
   read(node: number): void {
     const { firstRecord, nextRecord, type } = this.#records
     const index = this.index
@@ -24,11 +24,11 @@ export class NodeRecords {
       if (index.length > 0 && type[index.at(-1)!]! > type[i]!) isSorted = false
       index.push(i)
     }
-    // Array.prototype.sort is stable: the order of the file stays inside each type.
+    // Array.prototype.sort is stable: records of one type keep the order of the file.
     if (!isSorted) index.sort((a, b) => type[a]! - type[b]!)
   }
 
-  /** End of the RRset that starts at `from` of `index`. */
+  /** Returns the end of the RRset that starts at `from` of `index`. */
   setEnd(from: number): number {
     const { type } = this.#records
     const wanted = type[this.index[from]!]
@@ -37,7 +37,7 @@ export class NodeRecords {
     return end
   }
 
-  /** Record numbers in from..end-1 whose rdata is there before, octet by octet. */
+  /** Returns the record numbers in from..end-1 whose rdata equals that of an earlier record, octet by octet. */
   duplicates(from: number, end: number): number[] {
     if (end - from === 1) return []
     return end - from <= PAIRWISE_MAX ? this.#pairs(from, end) : this.#hashed(from, end)

@@ -6,9 +6,9 @@ const DOT = 0x2e
 const BACKSLASH = 0x5c
 
 /**
- * Reads the name in `input[start..end)` straight into `out`, which takes NAME_OCTETS_MAX octets; what
- * `dns/name` does with strings, without one: most of a zone file is names. Relative names get
- * `origin`. Returns the octets written, or -1 if it is no valid name.
+ * Parses the name in `input[start..end)` into `out`, which holds NAME_OCTETS_MAX octets. Does the
+ * same as `dns/name` without a string, because most of a zone file is names. Completes relative
+ * names with `origin`. Returns the octets written, or -1 if the name is invalid.
  */
 export function scanNameOctets(
   input: Uint8Array,
@@ -49,7 +49,7 @@ export function scanNameOctets(
   const octets = at - labelStart - 1
   if (octets > LABEL_OCTETS_MAX || at > NAME_OCTETS_MAX) return -1
   out[labelStart] = octets
-  // A final dot leaves an empty last label: the root, and the name is absolute.
+  // A final dot leaves an empty last label, the root: the name is absolute.
   return octets === 0 ? at : append(origin, out, at)
 }
 

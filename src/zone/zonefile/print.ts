@@ -3,7 +3,7 @@ import { printName } from '../../dns/name/name.ts'
 import { printRdata } from '../../dns/rdata/index.ts'
 import type { OwnedRRset } from '../image/contents.ts'
 
-/** One record as a line of a master file, names absolute: `www.example.org.\t3600\tIN\tA\t192.0.2.1`. */
+/** Returns one record as a line of a master file, with absolute names: `www.example.org.\t3600\tIN\tA\t192.0.2.1`. */
 export function printRecord(
   owner: Uint8Array,
   ttlSeconds: number,
@@ -16,8 +16,8 @@ export function printRecord(
 }
 
 /**
- * A zone as the lines of a master file, the SOA first as RFC 1035 section 5.2 wants it, everything
- * else in the order given. Scanning the text yields the same records.
+ * Yields a zone as the lines of a master file. The SOA is first, as RFC 1035 section 5.2 requires;
+ * other records keep their order. Scanning the text yields the same records.
  */
 export function* printZone(rrsets: Iterable<OwnedRRset>): Generator<string> {
   const others: OwnedRRset[] = []

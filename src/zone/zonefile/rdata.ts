@@ -8,14 +8,14 @@ import type { ScannedRecord } from './sink.ts'
 const DOT = 0x2e
 
 /**
- * Turns the fields behind a record's type into rdata. The types that fill most zones are read in
- * place; all others, and whatever the short way refuses, go through `dns/rdata`, which knows every
- * type and says what is wrong.
+ * Converts the fields after a record's type to rdata. Parses the types that fill most zones in
+ * place. All others, and fields that the in-place parser rejects, go through `dns/rdata`, which
+ * supports every type and reports errors.
  */
 export class RdataScanner {
   readonly #short = new Uint8Array(NAME_OCTETS_MAX)
 
-  /** Sets `record.rdata`; returns '' or a complaint. `field`: the first of the rdata. */
+  /** Sets `record.rdata`; returns '' or an error message. `field`: the first field of the rdata. */
   scan(record: ScannedRecord, lexer: ZoneLexer, field: number, origin: Uint8Array): string {
     const octets = this.#scanShort(record.type, lexer, field, origin)
     if (octets > 0) {
@@ -34,7 +34,7 @@ export class RdataScanner {
     return ''
   }
 
-  /** Octets written to `#short`; 0 or less if this is not the short way's. */
+  /** Returns the octets written to `#short`; 0 or less if `dns/rdata` must parse the fields. */
   #scanShort(type: number, lexer: ZoneLexer, field: number, origin: Uint8Array): number {
     if (lexer.count !== field + 1 || lexer.quoted[field] === 1) return 0
     const start = lexer.start[field]!
@@ -53,7 +53,7 @@ export class RdataScanner {
   }
 }
 
-/** A dotted quad, decimal, without leading zeros: 4, or 0 if it is none. */
+/** Parses a dotted quad, decimal, without leading zeros. Returns 4, or 0 if it is invalid. */
 function scanQuad(input: Uint8Array, start: number, end: number, out: Uint8Array): number {
   let octet = 0
   let value = 0

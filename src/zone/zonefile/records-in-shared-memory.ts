@@ -1,7 +1,7 @@
 import type { NodeIndex } from './node-index.ts'
 import type { ZoneRecords } from './records.ts'
 
-/** Records by owner as plain data; `ZoneRecords` says what is what. */
+/** Records by owner as plain data; `ZoneRecords` describes the fields. */
 export interface RecordsInSharedMemory extends NodeIndex {
   readonly firstRecord: Int32Array
   readonly nextRecord: Int32Array
@@ -11,7 +11,7 @@ export interface RecordsInSharedMemory extends NodeIndex {
   readonly rdataOctets: Uint16Array
 }
 
-/** A copy in memory that all threads may have, of what answers need, without room to grow. */
+/** Copies the data that answers need to memory that all threads can share, without spare space. */
 export function copyToSharedMemory(records: ZoneRecords): RecordsInSharedMemory {
   const { nodeCount, recordCount } = records
   return {

@@ -1,14 +1,14 @@
 import { findNode, findSlot, hashOctets, isOwner } from './node-index.ts'
 import type { ScannedRecord, ZoneSink } from './sink.ts'
 
-/** Most records of one owner: what the image can hold of one RRset, and what can be sorted in one turn. */
+/** Maximum of records of one owner: the image's limit for one RRset. So many can be sorted without a pause. */
 export const OWNER_RECORDS_MAX = 65_535
-/** Most octets of one zone's names and rdata: two gigabytes. */
+/** Maximum of octets of one zone's names and rdata: two gigabytes. */
 const OCTETS_MAX = 0x7fff_ffff
 
 /**
- * All records of one zone between scan and image, without an object per record: numbers in typed
- * arrays, names and rdata in one run of octets, records chained per owner.
+ * All records of one zone between scan and image. To avoid an object per record, numbers are in
+ * typed arrays, names and rdata in one octet array, and the records of an owner are linked.
  *
  *     slots[hash] ─▶ node: owner octets, first and last record
  *                          record: type, ttl, rdata octets, file, line, next record of the node ─▶ …
@@ -18,11 +18,11 @@ const OCTETS_MAX = 0x7fff_ffff
 export class ZoneRecords implements ZoneSink {
   nodeCount = 0
   recordCount = 0
-  /** True once a record found no room: names and rdata end at two gigabytes. */
+  /** True after a record did not fit: names and rdata are limited to two gigabytes. */
   full = false
-  /** True once an owner got more than OWNER_RECORDS_MAX records: the last one is not kept. */
+  /** True after an owner exceeded OWNER_RECORDS_MAX records: the last one was not stored. */
   crowded = false
-  /** Files that records came from, by index. */
+  /** Files that records come from, by index. */
   readonly files: string[] = []
 
   octets: Uint8Array
@@ -48,7 +48,7 @@ export class ZoneRecords implements ZoneSink {
   hash: Int32Array
   #node = -1
 
-  /** `recordsExpected`: a guess that saves growing. */
+  /** `recordsExpected`: an estimate, to avoid growing the arrays. */
   constructor(recordsExpected = 64) {
     const records = Math.max(16, recordsExpected)
     this.octets = new Uint8Array(records * 32)
@@ -90,25 +90,25 @@ export class ZoneRecords implements ZoneSink {
     return true
   }
 
-  /** The node of an owner, or -1. `owner`: lower-case wire form in 0..octets-1. */
+  /** Returns the node of an owner, or -1. `owner`: lower-case wire form in 0..octets-1. */
   find(owner: Uint8Array, octets: number): number {
     return findNode(this, owner, octets)
   }
 
-  /** The owner of a node; borrowed. */
+  /** Returns the owner of a node as a view: do not keep it. */
   owner(node: number): Uint8Array {
     const offset = this.ownerOffset[node]!
     return this.octets.subarray(offset, offset + this.ownerOctets[node]!)
   }
 
-  /** The rdata of a record; borrowed. */
+  /** Returns the rdata of a record as a view: do not keep it. */
   rdata(record: number): Uint8Array {
     const offset = this.rdataOffset[record]!
     return this.octets.subarray(offset, offset + this.rdataOctets[record]!)
   }
 
   #nodeOf(owner: Uint8Array, octets: number): number {
-    // Records of one owner mostly stand together.
+    // Records of one owner are mostly adjacent in the file.
     if (this.#node !== -1 && isOwner(this, this.#node, owner, octets)) return this.#node
     const hash = hashOctets(owner, octets)
     const slot = findSlot(this, owner, octets, hash)
@@ -143,7 +143,7 @@ export class ZoneRecords implements ZoneSink {
     return known !== -1 ? known : this.files.push(file) - 1
   }
 
-  /** Makes room for one record of `octets` octets in all; false if there is none. */
+  /** Makes space for one record of `octets` octets in total; returns false if it does not fit. */
   #reserve(octets: number): boolean {
     const wanted = this.octetCount + octets
     if (wanted > OCTETS_MAX) return false

@@ -11,48 +11,48 @@ import { ScannedRecord, type ZoneSink } from './sink.ts'
 import { type FileStamp, readZoneText, ZONE_OCTETS_MAX, type ZoneText } from './text.ts'
 import { scanTtl } from './ttl.ts'
 
-/** Bounds of a scan; all have defaults. */
+/** Limits of a scan; all have defaults. */
 export interface ZoneScanLimits {
-  /** Most octets of the file and all that it includes or generates. */
+  /** Maximum of octets of the file and all text that it includes or generates. */
   readonly octetsMax?: number
-  /** Most records. */
+  /** Maximum of records. */
   readonly recordsMax?: number
-  /** Most records of all $GENERATE together. */
+  /** Maximum of records of all $GENERATE lines together. */
   readonly generatedMax?: number
-  /** Most octets of text that $GENERATE makes and of files that are included again. */
+  /** Maximum of octets of text that $GENERATE makes, and of files that are included more than once. */
   readonly expandedOctetsMax?: number
-  /** Faults after which the scan gives up. */
+  /** Number of errors after which the scan stops. */
   readonly errorsMax?: number
 }
 
-/** TTL where nothing in the file says one; CoreDNS's. */
+/** TTL of records if the file sets none; the same as in CoreDNS. */
 export const DEFAULT_TTL_SECONDS = 3600
-/** Deepest $INCLUDE; CoreDNS's. */
+/** Maximum depth of $INCLUDE; the same as in CoreDNS. */
 export const INCLUDE_DEPTH_MAX = 7
-/** Most files of one zone. */
+/** Maximum of files of one zone. */
 const FILES_MAX = 10_000
 const RECORDS_MAX = 20_000_000
-/** A few lines must not stand for a zone that takes minutes to load and gigabytes to hold. */
+/** Stops a few lines from expanding to a zone that takes minutes to load and gigabytes to store. */
 const GENERATED_MAX = 1_000_000
 const EXPANDED_OCTETS_MAX = 64 * 1024 * 1024
 const ERRORS_MAX = 100
 /** Entries between two pauses: well under a millisecond. */
 const SLICE_ENTRIES = 512
 
-/** A file being read, or the text that one $GENERATE step made. */
+/** A file that is being read, or the text of one $GENERATE step. */
 interface Frame {
   readonly lexer: ZoneLexer
   readonly file: string
-  /** What $INCLUDE starts from. */
+  /** The directory that $INCLUDE paths are relative to. */
   readonly directory: string
   readonly depth: number
-  /** Completes relative names; case kept. */
+  /** Completes relative names; keeps case. */
   origin: Uint8Array
-  /** True if names relative to `origin` are in the zone without looking. */
+  /** True if `origin` is in the zone, so that names relative to it need no check. */
   originInZone: boolean
 }
 
-/** A fault of the file; thrown and caught in this module only. */
+/** A fault of the file; thrown and caught only in this module. */
 class Fault {
   readonly code: string
   readonly message: string
@@ -72,12 +72,12 @@ class Fault {
  *               ▲                              │
  *               └── $INCLUDE, $GENERATE ───────┘
  *
- * A fault is kept with its place and the scan goes on with the next entry.
+ * A fault is recorded with its place, and the scan continues with the next entry.
  */
 export class ZoneScanner {
-  /** Faults so far, in order; none = the file is sound. */
+  /** Faults so far, in order; empty = the file is valid. */
   readonly errors: InputError[] = []
-  /** Every file asked for so far; stamp '' = it could not be read. */
+  /** Every file requested so far; stamp '' = it could not be read. */
   readonly texts: FileStamp[] = []
   /** Records handed to the sink. */
   recordCount = 0
@@ -95,9 +95,9 @@ export class ZoneScanner {
   #expandedOctetsLeft: number
   /** Paths of `texts`. */
   readonly #paths = new Set<string>()
-  /** From $TTL, in whatever file (RFC 2308 section 4); -1 = none yet. */
+  /** From the last $TTL in any of the files (RFC 2308 section 4); -1 = none yet. */
   #defaultTtl = -1
-  /** Last TTL written at a record; -1 = none yet. */
+  /** Last TTL of a record that has one; -1 = none yet. */
   #lastTtl = -1
   #ownerInZone = false
   #ownerBroken = false
@@ -118,7 +118,7 @@ export class ZoneScanner {
     this.#errorsMax = limits.errorsMax ?? ERRORS_MAX
   }
 
-  /** Scans `source`, yielding every few hundred entries so that the caller can do other work. */
+  /** Scans `source`; yields every few hundred entries so that the caller can do other work. */
   *scan(source: ZoneText): Generator<void, void> {
     this.texts.push({ file: source.file, stamp: source.stamp })
     this.#paths.add(resolve(source.file))
@@ -174,14 +174,14 @@ export class ZoneScanner {
     if (range !== undefined) yield* this.#generate(frame, range)
   }
 
-  /** [owner] [TTL] [class] type rdata; TTL and class in either order, each at most once. */
+  /** Reads `[owner] [TTL] [class] type rdata`; TTL and class in either order, each at most once. */
   #readRecord(frame: Frame): void {
     const { lexer } = frame
     const record = this.#record
     let field = 0
     if (lexer.hasOwner) this.#readOwner(frame, field++)
     else if (record.ownerOctets === 0) {
-      // Lines under a broken owner: its own fault is enough.
+      // A record that inherits a broken owner is skipped: the owner's fault is already reported.
       if (this.#ownerBroken) return
       throw new Fault(
         'ZONE_NAME',
@@ -211,7 +211,7 @@ export class ZoneScanner {
     this.#hand(frame)
   }
 
-  /** RFC 2308 section 4: $TTL; without one, RFC 1035's last TTL written. */
+  /** Returns the TTL by RFC 2308 section 4: $TTL; without it, the last explicit TTL (RFC 1035). */
   #effectiveTtl(ttl: number): number {
     if (ttl !== -1) return ttl
     if (this.#defaultTtl !== -1) return this.#defaultTtl
@@ -317,18 +317,21 @@ export class ZoneScanner {
     return source
   }
 
-  /** Counts text that is in no file; false if it is too much. */
+  /** Counts text that is in no file; returns false if it exceeds the limit. */
   #expand(octets: number): boolean {
     this.#expandedOctetsLeft -= octets
     return this.#expandedOctetsLeft >= 0
   }
 
-  /** Origin and owner of the outer file hold again after an include (RFC 1035 section 5.1), the TTL does not. */
+  /**
+   * Reads an included file. Afterwards the outer file's origin and owner apply again (RFC 1035
+   * section 5.1), but not its TTL.
+   */
   *#include(inner: Frame): Generator<void, void> {
     const record = this.#record
     const owner = record.owner.slice(0, record.ownerOctets)
     const ownerInZone = this.#ownerInZone
-    // Opening a file takes as long as hundreds of entries.
+    // Opening a file takes as long as reading hundreds of entries.
     yield
     yield* this.#scanFrame(inner)
     record.owner.set(owner)
@@ -367,17 +370,17 @@ export class ZoneScanner {
         this.#report(frame, code, message, line)
         return
       }
-      // A long record costs more than an entry of a file.
+      // A long generated record costs more than an entry of a file.
       this.#sliceEntries += input.length >> 5
       const errorsBefore = this.errors.length
       const lexer = new ZoneLexer(input, line, true)
       yield* this.#scanFrame({ ...frame, lexer, depth: INCLUDE_DEPTH_MAX })
-      // One fault would repeat in every step.
+      // Every further step would repeat the fault.
       if (this.errors.length > errorsBefore) return
     }
   }
 
-  /** Ends the scan: every further $GENERATE would say the same. */
+  /** Stops the scan: every further $GENERATE would report the same fault. */
   #tooMuch(frame: Frame, what: string): Fault {
     this.#stopped = true
     const message = `$GENERATE makes ${what} in this zone; split the zone, or write the records into the file`
@@ -415,7 +418,7 @@ function readTtl(frame: Frame, field: number): number {
   throw new Fault('ZONE_TTL', message, lexer.line)
 }
 
-/** True if the field is class IN, false if it is no class at all. */
+/** Returns true if the field is class IN, false if it is not a class. */
 function readClass(frame: Frame, field: number): boolean {
   const { lexer } = frame
   const rrclass = scanClassField(lexer.input, lexer.start[field]!, lexer.end[field]!)
@@ -459,7 +462,7 @@ function unknownDirective(frame: Frame, name: string): Fault {
   return new Fault('ZONE_SYNTAX', message, frame.lexer.line)
 }
 
-/** A field for a message: quoted, and short. */
+/** Returns a field for an error message: quoted and shortened. */
 function quote(frame: Frame, field: number): string {
   return JSON.stringify(frame.lexer.text(field).slice(0, 80))
 }

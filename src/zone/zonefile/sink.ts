@@ -1,6 +1,6 @@
 import { NAME_OCTETS_MAX } from '../../dns/name/name.ts'
 
-/** One record of a master file, class IN. Reused for every record: copy what you keep. */
+/** One record of a master file, class IN. Reused for every record: copy the fields that you keep. */
 export class ScannedRecord {
   /** Lower-case wire name in 0..ownerOctets-1, inside the zone. */
   readonly owner: Uint8Array = new Uint8Array(NAME_OCTETS_MAX)
@@ -13,12 +13,12 @@ export class ScannedRecord {
   rdata: Uint8Array = new Uint8Array(0)
   rdataOctets = 0
   file = ''
-  /** Line that the record starts on, counted from 1. */
+  /** Line where the record starts, counted from 1. */
   line = 0
 }
 
-/** Takes the records of a zone, one after the other, in the order of the file. */
+/** Receives the records of a zone one by one, in the order of the file. */
 export interface ZoneSink {
-  /** Returns false to end the scan here. Borrows `record` until it returns. */
+  /** Returns false to end the scan. May use `record` only until it returns. */
   add(record: ScannedRecord): boolean
 }

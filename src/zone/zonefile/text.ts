@@ -2,24 +2,24 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { InputError, type Position } from '../../base/errors.ts'
 import { statIfAny } from '../../base/stat.ts'
 
-/** A file and its state when it was read; equal stamps mean that the file did not change. */
+/** A file and its state when it was read. Equal stamps mean that the file is unchanged. */
 export interface FileStamp {
-  /** Path, as it stands in messages. */
+  /** Path, as messages show it. */
   readonly file: string
   readonly stamp: string
 }
 
-/** A master file in memory. $INCLUDE starts from the file's directory. */
+/** A master file in memory. $INCLUDE paths are relative to the file's directory. */
 export interface ZoneText extends FileStamp {
   readonly text: Buffer
 }
 
-/** Largest file, and most octets of a zone with all it includes: some ten million records. */
+/** Maximum size of a file, and of a zone with all included files: about ten million records. */
 export const ZONE_OCTETS_MAX = 512 * 1024 * 1024
 
 /**
  * Reads a whole regular file of at most `octetsMax`. Throws InputError at `position` for anything
- * else: a device or pipe would never end.
+ * else: a device or pipe might never end.
  */
 export function readZoneText(
   path: string,
@@ -65,7 +65,7 @@ function readOpen(
   return { file: path, text: text.subarray(0, octets), stamp: printStamp(stat) }
 }
 
-/** A file's identity, size and times in one text. */
+/** Returns a file's identity, size and times as one string. */
 export function printStamp(stat: {
   ino: number
   size: number
@@ -75,13 +75,13 @@ export function printStamp(stat: {
   return `${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}`
 }
 
-/** True if a file is not what it was when it was stamped; a file that can't be seen has stamp ''. */
+/** True if a file changed since it was stamped; an inaccessible file has stamp ''. */
 export function hasChanged(was: FileStamp): boolean {
   const stat = statIfAny(was.file)
   return (stat === undefined ? '' : printStamp(stat)) !== was.stamp
 }
 
-/** The operating system's words for a failed file operation. */
+/** Returns the operating system's message for a failed file operation. */
 export function reason(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : ''
   if (code === 'ENOENT') return 'no such file or directory'

@@ -1,7 +1,7 @@
-/** Largest TTL (RFC 2181 section 8). */
+/** Maximum TTL (RFC 2181 section 8). */
 export const TTL_SECONDS_MAX = 0x7fffffff
 
-/** Seconds of the unit letter, any case; 0 = no unit. */
+/** Returns the seconds of a unit letter in any case; 0 = not a unit. */
 function unitSeconds(octet: number): number {
   switch (octet | 0x20) {
     case 0x73: // s
@@ -20,8 +20,8 @@ function unitSeconds(octet: number): number {
 }
 
 /**
- * Scans the TTL in `input[start..end)`: seconds, or numbers with units that add up, as in `1h30m`.
- * Returns 0..TTL_SECONDS_MAX, or -1 if it is no TTL or too large.
+ * Parses the TTL in `input[start..end)`: seconds, or numbers with units that add up, as in `1h30m`.
+ * Returns 0..TTL_SECONDS_MAX, or -1 if it is invalid or too large.
  */
 export function scanTtl(input: Uint8Array, start: number, end: number): number {
   if (start >= end) return -1
