@@ -1,59 +1,59 @@
 import type { GeoCode } from './code.ts'
 
 /**
- * The world reduced to classes: two prefixes have one class when no code in use tells them apart.
- * Class 0 is "unknown, no code matches".
+ * Maps each address to a class: two prefixes have the same class if no code in use distinguishes
+ * them. Class 0 is "unknown, no code matches".
  */
 export interface ClassTrie {
   readonly classCount: number
   /**
-   * The codes that match clients of that class, in the order of the GEO ladder. The default `*` is
-   * in none: it matches everyone.
+   * The codes that match clients of each class, in the order of the GEO ladder. No class lists the
+   * default `*`: it matches every client.
    */
   readonly codesOf: readonly (readonly GeoCode[])[]
   /** Leaf depth of the last `lookup`, in bits of the client's own family: the ECS scope. */
   depth: number
-  /** What it is made of. */
+  /** The trie as plain data. */
   readonly data: ClassTrieData
-  /** Class of an address; looks at no more than `bits` of it. `family`: 1 or 2. */
+  /** Returns the class of an address; reads at most `bits` bits of it. `family`: 1 or 2. */
   lookup(address: Uint8Array, family: number, bits: number): number
 }
 
-/** Set in a word that is a leaf; the other 31 bits are its class. */
+/** The bit that marks a word as a leaf; the other 31 bits are the leaf's class. */
 export const LEAF = 0x80000000
 
 /**
- * What a trie is made of; plain data over shared memory, so that one thread can build it and others
- * read it.
+ * The content of a trie: plain data over shared memory, so that one thread can build it and other
+ * threads read it.
  *
  *     words   node 0       node 1
  *            ┌──────┬─────┬──────┬─────┬──
  *            │ zero │ one │ zero │ one │ …      a word: node number, or LEAF | class
  *            └──────┴─────┴──────┴─────┴──
  *
- * Equal subtrees are stored once. IPv4-mapped IPv6 addresses lead into the IPv4 part, so that a client
- * is in one place however it is written.
+ * Equal subtrees are stored once. IPv4-mapped IPv6 addresses lead into the IPv4 part, so that both
+ * forms of a client's address have the same class.
  */
 export interface ClassTrieData {
   /** Pairs; on a SharedArrayBuffer. */
   readonly words: Uint32Array
-  /** Where IPv4 and IPv6 addresses start: words as above. */
+  /** Words where IPv4 and IPv6 addresses start, encoded as above. */
   readonly rootIPv4: number
   readonly rootIPv6: number
-  /** Where the first 16 bits lead (see `composeTop`); on SharedArrayBuffers. */
+  /** The results of the first 16 bits (see `composeTop`); on SharedArrayBuffers. */
   readonly topIPv4: Uint32Array
   readonly topIPv6: Uint32Array
   readonly codesOf: readonly (readonly GeoCode[])[]
 }
 
-/** A walk starts so many bits down, in the top: most of its steps would be there. */
+/** Bits that a walk resolves with one table access: they are most of its steps. */
 const TOP_BITS = 16
 const TOP_DEPTH_SHIFT = 26
 const TOP_CLASS_MASK = 2 ** TOP_DEPTH_SHIFT - 1
 
 /**
- * By the first 16 bits of an address, where they lead from `root`: the node below them, or of a leaf that
- * ends before, LEAF | depth << 26 | class.
+ * Returns a table by the first 16 bits of an address, starting at `root`. An entry is the node
+ * below these bits, or for a leaf that ends earlier, LEAF | depth << 26 | class.
  */
 export function composeTop(words: Uint32Array, root: number): Uint32Array {
   const top = new Uint32Array(new SharedArrayBuffer(4 << TOP_BITS))
@@ -71,7 +71,7 @@ export function composeTop(words: Uint32Array, root: number): Uint32Array {
   return top
 }
 
-/** Walks a trie in place. One per thread: `depth` is state. */
+/** Looks up classes in a trie in place. Each thread has its own object, because `depth` is state. */
 export class FlatClassTrie implements ClassTrie {
   readonly classCount: number
   readonly codesOf: readonly (readonly GeoCode[])[]
@@ -95,10 +95,10 @@ export class FlatClassTrie implements ClassTrie {
   }
 
   /**
-   * Where `bits` end inside the trie, the walk goes on as if the rest of the address were zeros: the
-   * answer is then that for the lowest address of the client's prefix, always the same one, and
-   * `depth` exceeds `bits`, which tells a resolver that a longer prefix would have been answered
-   * more exactly (RFC 7871 section 7.2.1). @hot
+   * If `bits` end inside the trie, the walk continues as if the rest of the address were zeros. The
+   * result is then always that for the lowest address of the client's prefix. `depth` exceeds
+   * `bits`, which signals a resolver that a longer prefix gets a more precise answer (RFC 7871
+   * section 7.2.1). @hot
    */
   lookup(address: Uint8Array, family: number, bits: number): number {
     const words = this.#words
@@ -122,7 +122,7 @@ export class FlatClassTrie implements ClassTrie {
     return word - LEAF
   }
 
-  /** Nodes of both parts: 8 octets each. */
+  /** Number of nodes of both parts; a node has 8 octets. */
   get nodeCount(): number {
     return this.#words.length / 2
   }
@@ -130,7 +130,7 @@ export class FlatClassTrie implements ClassTrie {
 
 const EMPTY_TOP = composeTop(new Uint32Array(0), LEAF)
 
-/** The trie of a server that knows no places: everyone is in class 0, at depth 0. */
+/** Returns the trie of a server without location data: every client is in class 0, at depth 0. */
 export function emptyTrie(): FlatClassTrie {
   return new FlatClassTrie({
     words: new Uint32Array(0),

@@ -1,6 +1,6 @@
 import { CONTINENTS, continentOf } from './countries.ts'
 
-/** The rungs of the GEO ladder that a code can stand on, most specific first. */
+/** The rungs of the GEO ladder, most specific first. Each code belongs to one rung. */
 export const GEO_RUNGS = ['net', 'asn', 'subdivision', 'country', 'continent', 'default'] as const
 export type GeoRung = (typeof GEO_RUNGS)[number]
 
@@ -10,19 +10,19 @@ export type GeoRung = (typeof GEO_RUNGS)[number]
  */
 export interface GeoCode {
   readonly rung: GeoRung
-  /** Canonical text, upper case: also the identity of the code. */
+  /** Canonical text in upper case; identifies the code. */
   readonly text: string
 }
 
-/** Longest code: `NET-` and a label of 63 characters. */
+/** Maximum length of a code: `NET-` and a label of 63 characters. */
 const CODE_LENGTH_MAX = 67
 
 /**
- * Reads a geo code, in any case. Undefined if it is none: a continent without its `GEO-`, a country
- * that ISO 3166-1 doesn't list, `AS0`.
+ * Parses a geo code in any case. Returns undefined if it is invalid, for example a continent
+ * without `GEO-`, a country that ISO 3166-1 doesn't list, or `AS0`.
  */
 export function scanGeoCode(text: string): GeoCode | undefined {
-  // ASCII first: upper case turns ß into two letters.
+  // Reject characters above ASCII first: upper case turns ß into two letters.
   if (text.length > CODE_LENGTH_MAX || !/^[*0-9A-Za-z_-]+$/.test(text)) return undefined
   const code = text.toUpperCase()
   const rung = rungOf(code)

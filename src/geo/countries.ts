@@ -1,7 +1,7 @@
 /**
  * Countries by continent: ISO 3166-1 alpha-2 codes, plus XK (Kosovo, user-assigned, used by every
- * geolocation database). Countries on two continents are where GeoNames, and with it GeoIP2, puts
- * them: RU and CY in Europe, TR and KZ in Asia, EG in Africa.
+ * geolocation database). Countries on two continents are listed as in GeoNames and GeoIP2: RU and
+ * CY in Europe, TR and KZ in Asia, EG in Africa.
  */
 const COUNTRIES_BY_CONTINENT: Readonly<Record<string, string>> = {
   AF: `AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EG EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG
@@ -29,7 +29,7 @@ const continentByCountry: ReadonlyMap<string, string> = new Map(
 /** Every country code, sorted. */
 export const COUNTRIES: readonly string[] = [...continentByCountry.keys()].sort()
 
-/** Continent of an upper-case ISO 3166-1 alpha-2 code; '' if there is no such country. */
+/** Returns the continent of an upper-case ISO 3166-1 alpha-2 code; '' if the country does not exist. */
 export function continentOf(country: string): string {
   return continentByCountry.get(country) ?? ''
 }

@@ -1,9 +1,9 @@
 import type { DataSection } from './mmdb/data-section.ts'
 
 /**
- * What the labels of CoreDNS's geoip plugin read, as paths into a whole GeoIP2 entry; the second path
- * is that of flat databases. The codes of places are not here: they come from `locate`, where custom
- * nets have their say.
+ * The labels of CoreDNS's geoip plugin, as paths into a whole GeoIP2 entry; the second path is that
+ * of flat databases. Labels of place codes are missing here: their values come from `locate`, which
+ * applies custom nets.
  */
 const PATHS: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
   ['geoip/city/name', [['city', 'names', 'en'], ['city']]],
@@ -17,7 +17,7 @@ const PATHS: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
   ['geoip/asn/org', [['autonomous_system_organization'], ['as_name']]],
 ])
 
-/** Labels that a place from a custom net makes wrong: they describe the database's place. */
+/** Labels that describe the database's place, and so are wrong for a place from a custom net. */
 const ASN_LABELS: ReadonlySet<string> = new Set(['geoip/asn/number', 'geoip/asn/org'])
 
 export function isPlaceLabel(label: string): boolean {
@@ -33,7 +33,7 @@ export const GEOIP_LABELS: readonly string[] = [
   'geoip/asn/number',
 ]
 
-/** The field of an entry that `label` stands for, as text; '' if it is missing. Throws InputError. */
+/** Returns the field of an entry that `label` names, as text; '' if it is missing. Throws InputError. */
 export function readField(data: DataSection, entry: number, label: string): string {
   for (const path of PATHS.get(label) ?? []) {
     const text = data.print(data.findPath(entry, ...path))

@@ -1,8 +1,8 @@
 import type { GeoCode } from './code.ts'
 
-/** Where an address is, as far as a database or a custom net knows; '' or 0 = unknown. */
+/** The location of an address, from databases and custom nets; '' or 0 = unknown. */
 export interface Location {
-  /** Label code of the custom net around it, `NET-OFFICE`; '' = none. */
+  /** Label code of the custom net that contains the address, `NET-OFFICE`; '' = none. */
   readonly net: string
   /** Autonomous system number: 0..2^32-1. */
   readonly asn: number
@@ -14,7 +14,7 @@ export interface Location {
   readonly continent: string
 }
 
-/** What is known of an address that no database and no net holds. */
+/** The location of an address that no database and no net contains. */
 export const UNKNOWN_LOCATION: Location = {
   net: '',
   asn: 0,
@@ -24,9 +24,9 @@ export const UNKNOWN_LOCATION: Location = {
 }
 
 /**
- * Every code text that a client at `location` matches, in the order of the GEO ladder: custom net,
- * ASN, subdivisions (the narrowest first), country, continent. The default `*` is not among them: it
- * says nothing about a place.
+ * Returns the text of every code that a client at `location` matches, in the order of the GEO
+ * ladder: custom net, ASN, subdivisions (the narrowest first), country, continent. Omits the
+ * default `*`, which does not depend on the place.
  */
 export function ladderOf(location: Location): string[] {
   const ladder: string[] = []
@@ -38,7 +38,7 @@ export function ladderOf(location: Location): string[] {
   return ladder
 }
 
-/** The codes of `codes` that match a client at `location`, in the order of the GEO ladder. */
+/** Returns the codes of `codes` that match a client at `location`, in the order of the GEO ladder. */
 export function codesMatching(location: Location, codes: readonly GeoCode[]): GeoCode[] {
   const byText = new Map(codes.map((code) => [code.text, code]))
   return ladderOf(location).flatMap((text) => byText.get(text) ?? [])

@@ -15,28 +15,31 @@ import { isMapped, type Net, NetTable } from './net.ts'
 import type { JobRunner } from './worker/run-job.ts'
 
 export interface MmdbLocatorOptions {
-  /** Absolute paths; of two that know a thing about an address, the first is believed. */
+  /** Absolute paths in order of precedence: the first that has a fact about an address wins. */
   readonly paths: readonly string[]
   readonly nets: readonly Net[]
   readonly timers: Timers
   readonly runJob: JobRunner
-  /** A changed file was taken into use, or can't be (`fault`) and the old one stays. */
+  /**
+   * Called after a changed file is loaded, or with `fault` if it can't be used and the old version
+   * remains in use.
+   */
   readonly onReload: (path: string, fault: Error | undefined) => void
 }
 
-/** Without entries, `locate` and `field` know custom nets alone. */
+/** Without entries, `locate` and `field` use only custom nets. */
 const CLASSES_ONLY: HoldOptions = { readsEntries: false }
 
 /**
- * Locates clients by MMDB files, with custom nets above them. Knows nothing before `open`; files are
- * shared with every other locator that names them.
+ * Locates clients with MMDB files, overridden by custom nets. Has no data before `open`. Locators
+ * that name the same file share it.
  */
 export class MmdbLocator implements Locator {
   readonly #options: MmdbLocatorOptions
   readonly #nets: NetTable
   #files: readonly DatabaseFile[] = []
   #hold = CLASSES_ONLY
-  /** Instead of files: see `follow`. */
+  /** Databases to use instead of files: see `follow`. */
   #followed: readonly Database[] = []
   readonly #listeners = new Set<() => void>()
   #stopListening: readonly (() => void)[] = []
@@ -69,7 +72,7 @@ export class MmdbLocator implements Locator {
     )
   }
 
-  /** Files whose older version is in use, since they can't be used as they are now. */
+  /** Changed files that can't be used, so that their older version remains in use. */
   get faults(): { readonly path: string; readonly fault: Error }[] {
     return this.#files.flatMap(({ path, fault }) => (fault === undefined ? [] : [{ path, fault }]))
   }
@@ -79,12 +82,12 @@ export class MmdbLocator implements Locator {
     return this.#files.flatMap((file) => file.image ?? [])
   }
 
-  /** Uses databases that another thread has opened, instead of files. */
+  /** Uses databases that another thread opened, instead of files. */
   follow(images: readonly DatabaseImage[]): void {
     this.#followed = images.map((image) => new Database(image))
   }
 
-  /** A listener that fails goes by the old version, and leaves the others be. */
+  /** Calls a listener. If it fails, that listener keeps its old version; other listeners are still called. */
   #notify(listener: () => void, { path }: DatabaseFile): void {
     try {
       listener()
@@ -121,8 +124,8 @@ export class MmdbLocator implements Locator {
   }
 
   /**
-   * Texts of all geo codes that some address matches, for `sextant check`: reads the files, open or not.
-   * Takes up to seconds. Throws InputError if a file can't be used.
+   * Returns the texts of all geo codes that at least one address matches, for `sextant check`.
+   * Reads the files, open or not. Takes up to seconds. Throws InputError if a file can't be used.
    */
   codes(): ReadonlySet<string> {
     const databases = this.#options.paths.map((path) => new Database(loadFileSync(path).image))
@@ -152,7 +155,7 @@ export class MmdbLocator implements Locator {
     return this.#files.flatMap((file) => file.database ?? [])
   }
 
-  /** Place and ASN come from the first file that knows them, each for itself. */
+  /** Takes place and ASN, independently, from the first file that has them. */
   #locateInFiles(address: Uint8Array, family: number): Location {
     let found = UNKNOWN_LOCATION
     for (const database of this.#databases()) {
@@ -165,7 +168,7 @@ export class MmdbLocator implements Locator {
   }
 }
 
-/** IPv4-mapped addresses are looked up as the IPv4 addresses that they stand for. */
+/** Converts IPv4-mapped addresses to the IPv4 addresses that they contain. */
 function fold(address: Uint8Array, family: number): [Uint8Array, AddressFamily] {
   if (family === 1) return [address, 1]
   return isMapped(address) ? [address.subarray(12), 1] : [address, 2]
@@ -175,7 +178,7 @@ function locateIn(database: Database, address: Uint8Array, family: number): Loca
   try {
     return database.locate(address, family)
   } catch (error) {
-    // One unreadable entry in a file that is sound otherwise: its addresses are nowhere.
+    // An unreadable entry in an otherwise valid file: its addresses have an unknown location.
     if (error instanceof InputError) return UNKNOWN_LOCATION
     throw error
   }

@@ -3,16 +3,16 @@ import { type GeoCode, scanGeoCode } from './code.ts'
 import { continentOf } from './countries.ts'
 import type { Location } from './location.ts'
 
-/** A place given to a prefix by the operator: `net CIDR CODE`. */
+/** A place that the operator assigns to a prefix: `net CIDR CODE`. */
 export interface Net {
   readonly cidr: Cidr
   readonly code: GeoCode
 }
 
 /**
- * What a net says of its addresses. A net speaks about one aspect only, the others are left to wider
- * nets and to the databases; a place replaces the whole place, so that Ireland's continent never stays
- * behind when an address is moved to Canada.
+ * The aspect of a location that a net sets. A net sets one aspect; wider nets and the databases
+ * supply the others. A net with a place replaces the whole place. Otherwise an address moved to
+ * Canada would keep Ireland's continent.
  */
 export type Aspect = 'net' | 'asn' | 'place'
 
@@ -20,7 +20,7 @@ export function aspectOf(code: GeoCode): Aspect {
   return code.rung === 'net' || code.rung === 'asn' ? code.rung : 'place'
 }
 
-/** Reads `CIDR CODE`; a string says what is wrong. IPv4-mapped prefixes become IPv4 ones. */
+/** Parses `CIDR CODE`; returns an error message as a string. IPv4-mapped prefixes become IPv4 prefixes. */
 export function scanNet(cidrText: string, codeText: string): Net | string {
   const cidr = scanCidr(cidrText)
   if (cidr === undefined) return `invalid network '${cidrText}': write it as 192.0.2.0/24`
@@ -44,7 +44,7 @@ function foldMappedCidr(cidr: Cidr): Cidr {
   return { family: 1, bytes: cidr.bytes.slice(12), bits: cidr.bits - MAPPED_BITS }
 }
 
-/** What the code of a net says about the place of its addresses. */
+/** Returns the place that the code of a net sets. */
 export function placeOf(code: GeoCode): Pick<Location, 'subdivisions' | 'country' | 'continent'> {
   if (code.rung === 'continent') {
     return { subdivisions: [], country: '', continent: code.text.slice(4) }
@@ -54,11 +54,11 @@ export function placeOf(code: GeoCode): Pick<Location, 'subdivisions' | 'country
   return { subdivisions, country, continent: continentOf(country) }
 }
 
-/** Nets by prefix, for single look-ups: the longest prefix wins, aspect by aspect. */
+/** Nets by prefix, for single lookups: for each aspect, the longest prefix wins. */
 export class NetTable {
   /** Longest prefix first. */
   readonly nets: readonly Net[]
-  /** Per prefix length in use, longest first: nets by `family:prefix`. */
+  /** Nets by `family:prefix` for each prefix length in use, longest first. */
   readonly #levels: readonly { readonly bits: number; readonly byPrefix: Map<string, Net[]> }[]
 
   constructor(nets: readonly Net[]) {
@@ -74,7 +74,7 @@ export class NetTable {
     this.#levels = [...levels].map(([bits, byPrefix]) => ({ bits, byPrefix }))
   }
 
-  /** `location`, which databases know, as the nets around `address` change it. */
+  /** Returns `location`, which comes from databases, as changed by the nets that contain `address`. */
   place(address: Uint8Array, family: number, location: Location): Location {
     const codes = new Map<Aspect, GeoCode>()
     for (const { bits, byPrefix } of this.#levels) {

@@ -2,8 +2,8 @@ import { assert } from '../base/assert.ts'
 import { type Cidr, scanCidr } from '../dns/text/address.ts'
 
 /**
- * Prefixes that are nowhere: private, local, for documentation (IANA IPv4 and IPv6 Special-Purpose
- * Address Registries, those not globally reachable).
+ * Prefixes without a location: private, local and documentation prefixes (the prefixes in the IANA
+ * IPv4 and IPv6 Special-Purpose Address Registries that are not globally reachable).
  */
 export const SPECIAL_PREFIXES: readonly Cidr[] = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16'],

@@ -10,24 +10,24 @@ import { leafOf, type Subtree, TrieBuilder } from './trie-builder.ts'
 /** ::ffff:0:0/96 (RFC 4291 section 2.5.5.2). */
 const MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff)
 const MAPPED_BITS = 96
-/** The trie of a source that knows nothing of any address. */
+/** The trie of a source without data about any address. */
 const NOTHING: Subtree = leafOf(UNKNOWN_FACTS)
 
 export interface ClassInput {
-  /** The first that knows a thing about an address is believed. */
+  /** In order of precedence: the first that has a fact about an address wins. */
   readonly databases: readonly Database[]
   readonly nets: readonly Net[]
-  /** In use; each once. */
+  /** The codes in use, without duplicates. */
   readonly codes: readonly GeoCode[]
 }
 
 /**
- * Reduces the world to the distinctions that `codes` make.
+ * Reduces location data to the distinctions that `codes` make.
  *
  *     database trees ─▶ tries of facts ─▶ one over the other ─▶ nets on top ─▶ classes ─▶ words
  *
- * Pure, but for the time it takes: a few hundred milliseconds for a country database. Throws
- * InputError if a database is corrupt.
+ * A pure function that takes a few hundred milliseconds for a country database. Throws InputError
+ * if a database is corrupt.
  */
 export function buildClasses(input: ClassInput): ClassTrieData {
   const builder = new TrieBuilder()
@@ -63,7 +63,7 @@ export function buildClasses(input: ClassInput): ClassTrieData {
   return { words, rootIPv4, rootIPv6, topIPv4, topIPv6, codesOf }
 }
 
-/** Reads each entry once, however many prefixes share it. */
+/** Returns a function that reads each entry once, however many prefixes share it. */
 function factsOfEntries(database: Database, pool: FactsPool): (entry: number) => number {
   const known = new Map<number, number>([[-1, UNKNOWN_FACTS]])
   return (entry) => {
@@ -76,7 +76,7 @@ function factsOfEntries(database: Database, pool: FactsPool): (entry: number) =>
   }
 }
 
-/** Puts a net over everything wider. */
+/** Places a net over all wider prefixes. */
 function placeNet(builder: TrieBuilder, pool: FactsPool, trie: Subtree, net: Net): Subtree {
   const facts = pool.ofNet(net)
   const memo = new Map<Subtree, Subtree>()
@@ -85,7 +85,7 @@ function placeNet(builder: TrieBuilder, pool: FactsPool, trie: Subtree, net: Net
   )
 }
 
-/** Classes are lists of codes that match, numbered as they come up; the empty list is class 0. */
+/** Numbers the classes in order of appearance. A class is a list of codes that match; the empty list is class 0. */
 function numberClasses(pool: FactsPool): {
   classOf: (facts: number) => number
   codesOf: GeoCode[][]

@@ -5,7 +5,10 @@ import { type Net, placeOf } from '../net.ts'
 import { TreeReducer } from './reduce-tree.ts'
 import { TrieBuilder } from './trie-builder.ts'
 
-/** Texts of all geo codes that some address matches. Reads every entry: seconds for a City database. */
+/**
+ * Returns the texts of all geo codes that at least one address matches. Reads every entry: takes
+ * seconds for a City database.
+ */
 export function codesIn(databases: readonly Database[], nets: readonly Net[]): Set<string> {
   const codes = new Set<string>()
   const add = (location: Location): void => {

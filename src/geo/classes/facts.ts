@@ -3,18 +3,18 @@ import { type Location, ladderOf } from '../location.ts'
 import { type Aspect, aspectOf, type Net, placeOf } from '../net.ts'
 
 /**
- * What is known of a prefix, reduced to the codes in use. Per aspect the texts of the codes that match,
- * in the order of the ladder: [] = known, but nothing that any code asks for; undefined = unknown, so
- * that a further source may say it.
+ * The facts about a prefix, reduced to the codes in use. Each aspect has the texts of the codes
+ * that match, in the order of the ladder. [] = known, but no code in use matches; undefined =
+ * unknown, so that a later source can supply it.
  */
 export type Facts = Readonly<Record<Aspect, readonly string[] | undefined>>
 
 const UNKNOWN: Facts = { net: undefined, asn: undefined, place: undefined }
 
-/** Number of the facts that say nothing. */
+/** Number of the facts in which every aspect is unknown. */
 export const UNKNOWN_FACTS = 0
 
-/** Facts in use, each once, by number: leaves of the tries that are being built. */
+/** Numbers the facts in use, each once. The tries under construction have these numbers as leaves. */
 export class FactsPool {
   readonly #codes: ReadonlyMap<string, GeoCode>
   readonly #facts: Facts[] = []
@@ -26,7 +26,7 @@ export class FactsPool {
     this.#intern(UNKNOWN)
   }
 
-  /** What an entry of a database says. */
+  /** Returns the number of the facts in an entry of a database. */
   ofLocation(location: Location): number {
     const placed = location.country !== '' || location.continent !== ''
     return this.#intern({
@@ -36,7 +36,7 @@ export class FactsPool {
     })
   }
 
-  /** What a net says. */
+  /** Returns the number of the facts that a net sets. */
   ofNet(net: Net): number {
     const aspect = aspectOf(net.code)
     const texts =
@@ -44,7 +44,7 @@ export class FactsPool {
     return this.#intern({ ...UNKNOWN, [aspect]: this.#inUse(texts) })
   }
 
-  /** `over` where it says something, else `under`. */
+  /** Combines two facts: `over` in the aspects that it knows, else `under`. */
   overlay(over: number, under: number): number {
     if (over === UNKNOWN_FACTS || over === under) return under
     if (under === UNKNOWN_FACTS) return over
@@ -52,7 +52,7 @@ export class FactsPool {
     return this.#intern({ net: a.net ?? b.net, asn: a.asn ?? b.asn, place: a.place ?? b.place })
   }
 
-  /** The codes that match, in the order of the ladder. */
+  /** Returns the codes that match, in the order of the ladder. */
   codesOf(number: number): GeoCode[] {
     const { net = [], asn = [], place = [] } = this.#facts[number]!
     return [...net, ...asn, ...place].map((text) => this.#codes.get(text)!)

@@ -3,17 +3,17 @@ import type { SearchTree } from '../mmdb/search-tree.ts'
 import { leafOf, type Subtree, type TrieBuilder } from './trie-builder.ts'
 
 /**
- * Copies the search tree of a database into a builder, each entry as the value that `valueOfEntry`
- * gives for its offset (-1: nothing known). Nodes that several records share are visited once, so a
- * corrupt tree costs no more than a sound one; a loop is found by its depth.
+ * Copies the search tree of a database into a builder, and replaces each entry by the result of
+ * `valueOfEntry` for its offset (-1: no entry). Visits shared nodes once, so that a corrupt tree
+ * takes no longer than a valid one. Detects a loop by its depth.
  */
 export class TreeReducer {
   readonly #tree: SearchTree
   readonly #builder: TrieBuilder
   readonly #valueOfEntry: (entry: number) => number
-  /** By node; valid where `#height` isn't 0. */
+  /** Result by node; valid if `#height` isn't 0. */
   readonly #result: Int32Array
-  /** Longest way down from a node, by node: 1..128; 0 = not visited yet. */
+  /** Longest path down from a node, by node: 1..128; 0 = not visited yet. */
   readonly #height: Uint8Array
 
   constructor(tree: SearchTree, builder: TrieBuilder, valueOfEntry: (entry: number) => number) {
@@ -24,14 +24,14 @@ export class TreeReducer {
     this.#height = new Uint8Array(allocatePages(tree.nodeCount), 0, tree.nodeCount)
   }
 
-  /** The addresses of one family as a trie. Throws InputError if the tree is corrupt. */
+  /** Returns the addresses of one family as a trie. Throws InputError if the tree is corrupt. */
   reduce(family: 1 | 2): Subtree {
     const bits = family === 1 ? 32 : 128
     if (bits > this.#tree.depthMax) return leafOf(this.#valueOfEntry(-1))
     return this.#visit(family === 1 ? this.#tree.ipv4Root : 0, bits)
   }
 
-  /** `bits`: how many the addresses under `record` still have. */
+  /** `bits`: number of bits that remain in the addresses under `record`. */
   #visit(record: number, bits: number): Subtree {
     const tree = this.#tree
     if (record >= tree.nodeCount) return leafOf(this.#valueOfEntry(tree.entryOf(record)))

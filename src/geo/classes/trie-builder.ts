@@ -2,7 +2,7 @@ import { allocatePages } from '../../base/pages.ts'
 import { mixHash } from '../../dns/name/hash.ts'
 import { LEAF } from '../class-trie.ts'
 
-/** Makes one number of two subtrees: both stay below 2^27, so their keys stay below 2^53. */
+/** Combines two subtrees to one key: both are below 2^27, so the key is below 2^53. */
 const KEY_STRIDE = 0x10000000
 
 /** A subtree: a node number (0 and above), or a leaf, `leafOf(value)` (below 0). */
@@ -17,9 +17,9 @@ export function valueOfLeaf(leaf: Subtree): number {
 }
 
 /**
- * Tries under construction. Equal subtrees are one subtree (every node is looked up before it is
- * added), and a node whose two sides are the same leaf is that leaf: so tries are minimal however they
- * come about, equality is `===`, and operations remember their results by subtree.
+ * Tries under construction. Equal subtrees are one subtree, because every node is looked up before
+ * it is added. A node with the same leaf on both sides is that leaf. So tries are always minimal,
+ * `===` compares them, and operations cache their results by subtree.
  */
 export class TrieBuilder {
   #zero = wordsOf(1024)
@@ -28,7 +28,7 @@ export class TrieBuilder {
   /** Open addressing: node number + 1, 0 = free. At most half full. */
   #slots = wordsOf(4096)
 
-  /** The subtree with these two sides. */
+  /** Returns the subtree with these two sides. */
   join(zero: Subtree, one: Subtree): Subtree {
     if (zero === one && zero < 0) return zero
     const mask = this.#slots.length - 1
@@ -42,7 +42,7 @@ export class TrieBuilder {
     return this.#add(zero, one, slot)
   }
 
-  /** The two sides of a subtree; a leaf's sides are itself. */
+  /** Returns one side of a subtree; both sides of a leaf are the leaf itself. */
   zeroOf(subtree: Subtree): Subtree {
     return subtree < 0 ? subtree : this.#zero[subtree]!
   }
@@ -50,7 +50,7 @@ export class TrieBuilder {
     return subtree < 0 ? subtree : this.#one[subtree]!
   }
 
-  /** `subtree` with every leaf value replaced. `memo`: results so far, for several calls. */
+  /** Returns `subtree` with every leaf value replaced. `memo`: cached results, shared by several calls. */
   map(subtree: Subtree, replace: (value: number) => number, memo: Map<Subtree, Subtree>): Subtree {
     const known = memo.get(subtree)
     if (known !== undefined) return known
@@ -65,7 +65,7 @@ export class TrieBuilder {
     return result
   }
 
-  /** Both tries at once: at every address the value `merge(value in a, value in b)`. */
+  /** Merges two tries: every address gets the value `merge(value in a, value in b)`. */
   combine(a: Subtree, b: Subtree, merge: (a: number, b: number) => number): Subtree {
     const memo = new Map<number, Subtree>()
     const visit = (a: Subtree, b: Subtree): Subtree => {
@@ -83,7 +83,7 @@ export class TrieBuilder {
     return visit(a, b)
   }
 
-  /** `trie` with what lies under a prefix replaced by `change(what lies there)`. */
+  /** Returns `trie` with the subtree under a prefix replaced by `change(subtree)`. */
   graft(
     trie: Subtree,
     prefix: Uint8Array,
@@ -102,7 +102,7 @@ export class TrieBuilder {
     return visit(trie, 0)
   }
 
-  /** The words (see ClassTrieData) of the given tries alone, and the word of each of their roots. */
+  /** Returns the words (see ClassTrieData) of only the given tries, and the word of each root. */
   compact(roots: readonly Subtree[]): { words: Uint32Array; roots: number[] } {
     const wordOf = new Map<Subtree, number>()
     const reached: Subtree[] = []

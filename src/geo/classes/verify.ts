@@ -5,14 +5,14 @@ import { TrieBuilder } from './trie-builder.ts'
 
 /**
  * Walks the whole search tree of a database. Throws InputError if a record leads out of the file or
- * in circles, or if no entry holds a place.
+ * into a loop, or if no entry contains a place.
  */
 export function verifyTree(database: Database): void {
   walk(database, () => 0)
   database.requirePlaces()
 }
 
-/** As `verifyTree`, and reads the place out of every entry: seconds for a City database. */
+/** Does the same as `verifyTree`, and reads the place of every entry: takes seconds for a City database. */
 export function verifyEntries(database: Database): void {
   const seen = new Set([-1])
   walk(database, (entry) => {

@@ -1,6 +1,6 @@
 import { mmdbFault } from './fault.ts'
 
-/** Types of values, as their control octets number them. */
+/** Types of values, with their numbers in control octets. */
 export const ValueType = {
   Pointer: 1,
   Text: 2,
@@ -17,40 +17,43 @@ export const ValueType = {
   Float: 15,
 } as const
 
-/** Deepest nesting of maps and arrays; a City record has four levels. */
+/** Maximum nesting of maps and arrays; a City record has four levels. */
 const DEPTH_MAX = 16
-/** Most values of one entry; a City record has about 150. */
+/** Maximum of values of one entry; a City record has about 150. */
 const VALUES_MAX = 10_000
-/** Most values stepped over by one operation. */
+/** Maximum of values that one operation skips. */
 const SKIPS_MAX = VALUES_MAX * DEPTH_MAX
 /** Added to the second octet of an extended type. */
 const TYPE_BASE = 7
-/** No size is allowed: the type is unknown. */
+/** No size is valid: the type is unknown. */
 const NONE = -1
 const ANY = Number.POSITIVE_INFINITY
-/** Least and most octets by type, 0 to 15. A boolean's size is its value; that of maps and arrays is a count. */
+/**
+ * Minimum and maximum of octets by type, 0 to 15. For a boolean the size is the value; for maps and
+ * arrays it is a count.
+ */
 const SIZE_LEAST = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4]
 const SIZE_MOST = [NONE, ANY, ANY, 8, ANY, 2, 4, ANY, 4, 8, 16, ANY, NONE, NONE, 1, 4]
 /** Added to a pointer by its size class. */
 const POINTER_BASE = [0, 2048, 526_336, 0] as const
 
 /**
- * The data section of a MaxMind DB, read in place: finds one value without decoding the others. Every
- * read is checked: a corrupt file throws InputError and never loops, recurses without end, or reads
- * beyond the section. Offsets count from the start of the section.
+ * Reads the data section of a MaxMind DB in place: finds one value without decoding the others.
+ * Checks every read: a corrupt file throws InputError and never loops, recurses without end, or
+ * causes a read outside the section. Offsets count from the start of the section.
  */
 export class DataSection {
   readonly #file: string
   readonly #bytes: Buffer
   readonly #base: number
   readonly #octets: number
-  /** Values skipped by the operation under way. */
+  /** Values that the current operation skipped. */
   #skipped = 0
 
-  /** Header of the value that `#readHeader` read last. A map's size counts pairs, an array's items. */
+  /** Header that `#readHeader` read last. A map's size counts pairs, an array's size counts items. */
   #type = 0
   #size = 0
-  /** Where its payload starts; a pointer's target is in `#size`. */
+  /** Offset of that value's payload. For a pointer, `#size` is the target. */
   #payload = 0
 
   constructor(file: string, bytes: Uint8Array, base: number, octets: number) {
@@ -60,7 +63,7 @@ export class DataSection {
     this.#octets = octets
   }
 
-  /** Offset of the value under `key` of the map at `offset`; -1 if it is no map or has no such key. */
+  /** Returns the offset of the value under `key` of the map at `offset`; -1 if it is not a map or lacks the key. */
   find(offset: number, key: string): number {
     this.#resolve(offset)
     if (this.#type !== ValueType.Map) return -1
@@ -75,12 +78,12 @@ export class DataSection {
     return -1
   }
 
-  /** Offset of the value at the end of a path of keys, or -1. */
+  /** Returns the offset of the value at the end of a path of keys, or -1. */
   findPath(offset: number, ...keys: string[]): number {
     return keys.reduce((at, key) => (at === -1 ? -1 : this.find(at, key)), offset)
   }
 
-  /** Offsets of the items of the array at `offset`; none if it is no array. */
+  /** Returns the offsets of the items of the array at `offset`; empty if it is not an array. */
   items(offset: number): number[] {
     if (offset === -1) return []
     this.#resolve(offset)
@@ -95,7 +98,7 @@ export class DataSection {
     return offsets
   }
 
-  /** The text at `offset`; '' if no text is there. */
+  /** Returns the text at `offset`; '' if the value is not text. */
   text(offset: number): string {
     if (offset === -1) return ''
     this.#resolve(offset)
@@ -103,8 +106,8 @@ export class DataSection {
   }
 
   /**
-   * The integer at `offset`, of any width; 0 if no integer is there or it is negative. Above 2^53 it is
-   * rounded.
+   * Returns the integer at `offset`, of any width; 0 if the value is negative or not an integer.
+   * Above 2^53 it is rounded.
    */
   uint(offset: number): number {
     if (offset === -1) return 0
@@ -112,7 +115,7 @@ export class DataSection {
     return isInteger(this.#type) ? Math.max(0, Number(this.#integer())) : 0
   }
 
-  /** The string, number or boolean at `offset` as text; '' if it is missing, octets, a map or an array. */
+  /** Returns the string, number or boolean at `offset` as text; '' if it is missing, octets, a map or an array. */
   print(offset: number): string {
     if (offset === -1) return ''
     this.#resolve(offset)
@@ -131,18 +134,18 @@ export class DataSection {
     }
   }
 
-  /** The text after the header that was read last. */
+  /** Returns the text after the header that was read last. */
   #utf8(): string {
     const at = this.#base + this.#payload
     return this.#bytes.toString('utf8', at, at + this.#size)
   }
 
-  /** The integer after the header that was read last. Leading zeros are omitted, so 0 has no octets. */
+  /** Returns the integer after the header that was read last. Files omit leading zeros, so 0 has no octets. */
   #integer(): bigint {
     const at = this.#base + this.#payload
     if (this.#size === 0) return 0n
     const value = BigInt(`0x${this.#bytes.toString('hex', at, at + this.#size)}`)
-    // Shorter integers are not negative: they are padded with zeros on the left.
+    // Only a 4-octet Int32 can be negative: shorter ones are padded with zeros on the left.
     return this.#type === ValueType.Int32 && this.#size === 4 ? BigInt.asIntN(32, value) : value
   }
 
@@ -155,7 +158,7 @@ export class DataSection {
     return true
   }
 
-  /** Reads the header at `offset`, following a pointer. A pointer never leads to another one. */
+  /** Reads the header at `offset`; follows one pointer. A pointer must not lead to another pointer. */
   #resolve(offset: number): void {
     this.#readHeader(offset)
     if (this.#type !== ValueType.Pointer) return
@@ -163,7 +166,7 @@ export class DataSection {
     if (this.#type === ValueType.Pointer) throw this.#corrupt(offset, 'a pointer to a pointer')
   }
 
-  /** Offset behind the value at `offset`; pointers are not followed. */
+  /** Returns the offset behind the value at `offset`; does not follow pointers. */
   #skip(offset: number, depth: number): number {
     if (++this.#skipped > SKIPS_MAX) throw this.#corrupt(offset, 'an entry with too many values')
     this.#readHeader(offset)
@@ -179,7 +182,7 @@ export class DataSection {
     return at
   }
 
-  /** Size of the map or array whose header was read last. */
+  /** Returns the size of the map or array whose header was read last. */
   #boundedSize(): number {
     if (this.#size > VALUES_MAX) {
       throw this.#corrupt(this.#payload, 'an entry with too many values')
@@ -195,7 +198,7 @@ export class DataSection {
       this.#readPointer(control, next)
       return
     }
-    // Types above 7 are in the next octet.
+    // The next octet contains types above 7.
     if (type === 0) {
       const extended = this.#octet(next++)
       if (extended !== 0) type = TYPE_BASE + extended
@@ -218,7 +221,7 @@ export class DataSection {
     const type = this.#type
     const size = this.#size
     const most = SIZE_MOST[type] ?? NONE
-    // Containers (12) and end markers (13) belong to writers' caches, never to a file.
+    // Containers (12) and end markers (13) occur in writers' caches, never in a file.
     if (most === NONE) {
       throw this.#corrupt(offset, `a value of the unknown type ${type}`)
     }
@@ -229,7 +232,7 @@ export class DataSection {
     if (this.#payload + size > this.#octets) throw this.#corrupt(offset, 'a value beyond its end')
   }
 
-  /** Leaves the target in `#size`. */
+  /** Reads a pointer and sets `#size` to its target. */
   #readPointer(control: number, offset: number): void {
     const sizeClass = (control >> 3) & 3
     let target = sizeClass === 3 ? 0 : control & 7

@@ -11,23 +11,24 @@ export interface DatabaseFileOptions {
   readonly runJob: JobRunner
 }
 
-/** Stands for a file that is gone. */
+/** Represents a missing file. */
 const NO_VERSION: FileVersion = { mtimeMs: -1, octets: -1 }
 
-/** Called for each new version: with an error if the version can't be used, so that the old one stays in use. */
+/** Called for each new version; with an error if the version can't be used and the old one remains in use. */
 export type ChangeListener = (fault: Error | undefined) => void
 
 const openFiles = new Map<string, DatabaseFile>()
 
-/** What a holder needs of a file. */
+/** What a holder needs from a file. */
 export interface HoldOptions {
-  /** The content is kept in memory, for entries to be read. Classes do not need it. */
+  /** True to keep the content in memory, so that entries can be read. Building classes does not need it. */
   readonly readsEntries: boolean
 }
 
 /**
- * One MMDB file, watched. All callers that open the same path get the same object. The last good version stays open,
- * so that jobs can read it if the path changes. Its content is in memory, once, only while a holder reads entries.
+ * One MMDB file that is polled for changes. All callers that open the same path get the same
+ * object. The last valid version remains open, so that jobs can read it after the path changes. The
+ * content is in memory, once, only while a holder reads entries.
  */
 export class DatabaseFile {
   readonly path: string
@@ -35,21 +36,21 @@ export class DatabaseFile {
   #open: OpenFile | undefined
   #image: DatabaseImage | undefined
   #database: Database | undefined
-  /** The last version that was no good: not worth another try. */
+  /** The last version that failed, so that it is not tried again. */
   #refused: FileVersion | undefined
   #fault: Error | undefined
   #isPolling = false
-  /** The last of the opening and polling steps, which run one after the other. Never rejects. */
+  /** The last opening or polling step; steps run one after the other. Never rejects. */
   #steps: Promise<unknown> = Promise.resolve()
   readonly #stop: () => void
   readonly #listeners = new Set<ChangeListener>()
   #holders = 0
-  /** Holders that read entries. */
+  /** Number of holders that read entries. */
   #readers = 0
 
   /**
-   * Opens `path` or joins its holders; `release` it with the same options. Rejects with InputError if the file can't be
-   * used, also where other holders use an older version of it.
+   * Opens `path`, or adds a holder to the open file; call `release` with the same options. Rejects
+   * with InputError if the file can't be used, even if other holders use an older version of it.
    */
   static async acquire(
     path: string,
@@ -81,22 +82,25 @@ export class DatabaseFile {
     })
   }
 
-  /** Why the file as it is now can't be used, and an older version is; undefined = it is in use. */
+  /**
+   * Why the current file can't be used, so that an older version is in use; undefined = the current
+   * file is in use.
+   */
   get fault(): Error | undefined {
     return this.#fault
   }
 
-  /** The content; undefined while no holder reads entries. */
+  /** The content; undefined if no holder reads entries. */
   get image(): DatabaseImage | undefined {
     return this.#image
   }
 
-  /** `image`, opened. */
+  /** `image` as a `Database`. */
   get database(): Database | undefined {
     return this.#database
   }
 
-  /** The version in use, for a job; to be released after it. Undefined = nothing was opened. */
+  /** Returns the version in use, for a job, which must release it. Undefined = no version is open. */
   hold(): OpenFile | undefined {
     return this.#open?.hold()
   }
@@ -112,15 +116,15 @@ export class DatabaseFile {
     openFiles.delete(this.path)
   }
 
-  /** Returns the function that takes the listener off again. */
+  /** Returns a function that removes the listener. */
   onChange(listener: ChangeListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
   /**
-   * Checks whether the file changed and if so replaces the database, after another thread has read
-   * every entry of the new one. Never rejects.
+   * Checks whether the file changed. If so, another thread reads every entry of the new version,
+   * then this object replaces the database. Never rejects.
    */
   poll(): Promise<void> {
     return this.#inTurn(() => this.#poll())
@@ -136,7 +140,7 @@ export class DatabaseFile {
     const found = await fileVersion(this.path).catch(() => NO_VERSION)
     if (this.#isInUse(found)) this.#clearFault()
     if (!this.#isNew(found)) return
-    // Until it proves good: one report per version, not one per poll.
+    // Set until the version proves valid: one report per version, not one per poll.
     this.#refused = found
     try {
       await this.#load(new OpenFile(this.path), true)
@@ -170,7 +174,7 @@ export class DatabaseFile {
     try {
       const job = { kind: 'verify', source, isThorough, isKept } as const
       const { image } = await this.#options.runJob(job)
-      // Every holder may have left meanwhile.
+      // All holders may have released the file in the meantime.
       if (this.#holders > 0) this.#adopt(open.hold(), image)
     } finally {
       open.release()

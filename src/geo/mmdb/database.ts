@@ -6,14 +6,14 @@ import { mmdbFault } from './fault.ts'
 import { readLocation } from './schema.ts'
 import { SearchTree } from './search-tree.ts'
 
-/** The content of a database: plain data. Over shared memory, where several threads read it. */
+/** The content of a database as plain data; in shared memory if several threads read it. */
 export interface DatabaseImage {
   /** Path, for messages. */
   readonly file: string
   readonly bytes: Uint8Array
   /**
-   * True to take special-purpose addresses as unknown whatever the file says: databases made from
-   * registry data put 192.168.0.0/16 wherever its number block was handed out.
+   * True to treat special-purpose addresses as unknown. Databases made from registry data place
+   * 192.168.0.0/16 in the region that received its number block.
    */
   readonly ignoreSpecial?: boolean
 }
@@ -21,24 +21,24 @@ export interface DatabaseImage {
 const METADATA_MARKER = Buffer.from('abcdef4d61784d696e642e636f6d', 'hex')
 /** Largest metadata section, marker included (MaxMind DB File Format Specification 2.0). */
 const METADATA_OCTETS_MAX = 128 * 1024
-/** Number of values of a 32-bit record: nodes and entries together. */
+/** Maximum of a 32-bit record's values: nodes and entries together. */
 const NODES_MAX = 0x7fffffff
-/** Entries looked at to find out whether a database knows places at all. */
+/** Number of entries to read when testing whether a database has places at all. */
 const PROBED_ENTRIES = 64
-/** Most nodes visited for that. */
+/** Maximum of nodes to visit in that test. */
 const PROBED_NODES = 20_000
 
-/** One MaxMind DB (MaxMind DB File Format Specification 2.0), read in place, with bounds on all that it can hold. */
+/** One MaxMind DB (MaxMind DB File Format Specification 2.0), read in place, with limits on everything in it. */
 export class Database {
   readonly file: string
   readonly tree: SearchTree
   readonly data: DataSection
-  /** Such as `GeoLite2-City`. */
+  /** The database type, such as `GeoLite2-City`. */
   readonly type: string
-  /** Prefixes that count as unknown, whatever the tree says. */
+  /** Prefixes that are unknown, whatever the tree contains. */
   readonly ignored: readonly Cidr[]
 
-  /** Throws InputError if the file is no MaxMind DB, or is truncated. */
+  /** Throws InputError if the file is truncated or not a MaxMind DB. */
   constructor(image: DatabaseImage) {
     const { file, bytes } = image
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -54,19 +54,22 @@ export class Database {
     this.ignored = image.ignoreSpecial === true ? SPECIAL_PREFIXES : []
   }
 
-  /** Where an address is; unknown where its entry can't be read. `family` 1 or 2. */
+  /** Returns the location of an address; unknown if it has no entry. `family` 1 or 2. Throws InputError. */
   locate(address: Uint8Array, family: number): Location {
     const entry = this.findEntry(address, family)
     return entry === -1 ? UNKNOWN_LOCATION : readLocation(this.data, entry)
   }
 
-  /** The offset of the entry of an address in `data`; -1 if the address has no entry. `family` 1 or 2. Throws InputError. */
+  /**
+   * Returns the offset in `data` of the entry of an address; -1 if it has none. `family` 1 or 2.
+   * Throws InputError.
+   */
   findEntry(address: Uint8Array, family: number): number {
     if (this.ignored.some((prefix) => isWithin(prefix, address, family))) return -1
     return this.tree.findEntry(address, family)
   }
 
-  /** Throws InputError if none of the first entries holds anything that a geo code can match. */
+  /** Throws InputError if none of the first entries has data that a geo code can match. */
   requirePlaces(): void {
     const pending = [0]
     let entries = 0

@@ -1,6 +1,6 @@
 import { InputError } from '../../base/errors.ts'
 
-/** A database that can't be used. `what` continues the sentence "FILE …". */
+/** Returns the error for a database that can't be used. `what` continues the sentence "FILE …". */
 export function mmdbFault(file: string, what: string, cause?: unknown): InputError {
   return new InputError('MMDB', undefined, `${file} ${what}`, cause)
 }

@@ -6,10 +6,10 @@ import { allocatePages } from '../../base/pages.ts'
 import type { DatabaseImage } from './database.ts'
 import { mmdbFault } from './fault.ts'
 
-/** Largest database taken into memory; GeoIP2 Enterprise has about 0.5 GB. */
+/** Maximum size of a database in memory; GeoIP2 Enterprise has about 0.5 GB. */
 const FILE_OCTETS_MAX = 1024 * 1024 * 1024
 
-/** What tells one version of a file from the next, without reading it. */
+/** Distinguishes versions of a file without reading it. */
 export interface FileVersion {
   readonly mtimeMs: number
   readonly octets: number
@@ -24,7 +24,7 @@ export function isSameVersion(a: FileVersion, b: FileVersion): boolean {
   return a.mtimeMs === b.mtimeMs && a.octets === b.octets
 }
 
-/** The version of a file now. Rejects with the system's error. */
+/** Returns the current version of a file. Rejects with the system's error. */
 export async function fileVersion(file: string): Promise<FileVersion> {
   return versionOf(await stat(file))
 }
@@ -33,7 +33,7 @@ function versionOf(stats: Stats): FileVersion {
   return { mtimeMs: stats.mtimeMs, octets: stats.size }
 }
 
-/** Path of the CC0 country database that comes with Sextant. */
+/** Returns the path of the CC0 country database that Sextant includes. */
 export function bundledDatabasePath(): string {
   return createRequire(import.meta.url).resolve(
     '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb',
@@ -41,8 +41,8 @@ export function bundledDatabasePath(): string {
 }
 
 /**
- * One version of a database file, held open, so that threads can read it again after its path has changed. Closed
- * once every holder has released it.
+ * One version of a database file, held open, so that threads can read it again after its path has
+ * changed. Closed when every holder has released it.
  */
 export class OpenFile {
   readonly source: DatabaseSource
@@ -50,7 +50,7 @@ export class OpenFile {
 
   /** Throws InputError. */
   constructor(file: string) {
-    // Without O_NONBLOCK a FIFO would wait for its writer.
+    // Without O_NONBLOCK, opening a FIFO would wait for its writer.
     const fd = orFault(file, () => openSync(file, constants.O_RDONLY | constants.O_NONBLOCK))
     const stats = fstatSync(fd)
     this.source = { file, fd, version: versionOf(stats) }
@@ -70,18 +70,19 @@ export class OpenFile {
   }
 }
 
-/** What a thread needs to read a file that another thread has opened. Plain data. */
+/** The data that a thread needs to read a file that another thread opened. Plain data. */
 export interface DatabaseSource {
   /** Path, for messages. */
   readonly file: string
-  /** Stays open while it is used: see `OpenFile.hold`. */
+  /** Open while the caller holds the file: see `OpenFile.hold`. */
   readonly fd: number
   readonly version: FileVersion
 }
 
 /**
- * Reads an open file whole; `isShared`: for several threads. Holds up the caller's thread. Throws InputError, also where
- * the file was written to since it was opened: what was verified may be gone.
+ * Reads a whole open file; `isShared`: into shared memory. Blocks the caller's thread. Throws
+ * InputError, also if the file was written to after it was opened, because its content is then no
+ * longer verified.
  */
 export function readSource(source: DatabaseSource, isShared: boolean): DatabaseImage {
   const { file, fd, version } = source

@@ -3,18 +3,18 @@ import { CONTINENTS, continentOf } from '../countries.ts'
 import { type Location, UNKNOWN_LOCATION } from '../location.ts'
 import type { DataSection } from './data-section.ts'
 
-/** Most subdivisions read of one entry; ISO 3166-2 nests two. */
+/** Maximum of subdivisions read per entry; ISO 3166-2 nests two. */
 const SUBDIVISIONS_MAX = 4
 
 /**
- * Reads the place out of one entry. Two families of schemas are known, told apart entry by entry:
+ * Reads the place of one entry. Supports two families of schemas, detected per entry:
  *
  *     GeoIP2, GeoLite2   continent.code  country.iso_code  subdivisions[].iso_code
  *                        autonomous_system_number
  *     flat               continent_code  country_code      state, region
  *                        asn             (also country and continent as plain codes)
  *
- * Whatever isn't a code (a state written out, country ZZ) counts as unknown.
+ * A value that isn't a code counts as unknown, for example the full name of a state, or country ZZ.
  */
 export function readLocation(data: DataSection, entry: number): Location {
   const country = readCountry(data, entry)
@@ -53,7 +53,7 @@ function readAsn(data: DataSection, entry: number): number {
   return limitAsn(text === undefined ? data.uint(flat) : Number(text))
 }
 
-/** AS numbers have 32 bits, the integers of a database up to 128. */
+/** Returns 0 for numbers above 32 bits: integers of a database have up to 128. */
 function limitAsn(number: number): number {
   return number <= 0xffffffff ? number : 0
 }

@@ -6,7 +6,7 @@ const SEPARATOR_OCTETS = 16
 export interface SearchTreeLayout {
   readonly file: string
   readonly bytes: Uint8Array
-  /** Where the metadata starts: tree, separator and data end before it. */
+  /** Offset of the metadata: tree, separator and data end before it. */
   readonly metadataOffset: number
   readonly nodeCount: number
   readonly recordBits: number
@@ -14,9 +14,9 @@ export interface SearchTreeLayout {
 }
 
 /**
- * The binary search tree of a MaxMind DB (MaxMind DB File Format Specification 2.0), walked in place.
- * A record is a number: below `nodeCount` it is a node, equal to it "nothing known", above it an entry
- * of the data section.
+ * The binary search tree of a MaxMind DB (MaxMind DB File Format Specification 2.0), read in place.
+ * A record is a number. Below `nodeCount` it is a node; equal to it, it means "no data"; above it,
+ * it is an entry of the data section.
  *
  *     24 bits   │ zero: 3 octets        │ one: 3 octets │
  *     28 bits   │ zero: low 24 bits     │ high nibbles: zero, one │ one: low 24 bits │
@@ -30,7 +30,7 @@ export class SearchTree {
   /** Octets of the data section, which follows the separator. */
   readonly dataOctets: number
   readonly dataOffset: number
-  /** Record that IPv4 addresses start from. */
+  /** Record where IPv4 addresses start. */
   readonly ipv4Root: number
   readonly #bytes: Uint8Array
   readonly #recordBits: number
@@ -51,7 +51,7 @@ export class SearchTree {
     this.ipv4Root = layout.ipVersion === 4 ? 0 : this.#findIPv4Root()
   }
 
-  /** The record of `node` (below nodeCount) for `bit` 0 or 1. */
+  /** Returns the record of `node` (below nodeCount) for `bit` 0 or 1. */
   child(node: number, bit: number): number {
     const bytes = this.#bytes
     if (this.#recordBits === 24) {
@@ -70,8 +70,8 @@ export class SearchTree {
   }
 
   /**
-   * Offset, within the data section, of the entry that `record` (nodeCount or above) stands for; -1
-   * for "nothing known". Throws InputError if it lies outside the section.
+   * Returns the offset, within the data section, of the entry of `record` (nodeCount or above); -1
+   * for "no data". Throws InputError if it lies outside the section.
    */
   entryOf(record: number): number {
     if (record === this.nodeCount) return -1
@@ -82,7 +82,7 @@ export class SearchTree {
     return offset
   }
 
-  /** The entry of an address, or -1. `family` 1 or 2. A tree of IPv4 alone knows no IPv6 address. */
+  /** Returns the entry of an address, or -1. `family` 1 or 2. An IPv4-only tree has no IPv6 addresses. */
   findEntry(address: Uint8Array, family: number): number {
     const bits = family === 1 ? 32 : 128
     if (bits > this.depthMax) return -1
@@ -94,12 +94,12 @@ export class SearchTree {
     return this.entryOf(record)
   }
 
-  /** A node where addresses have no bit left: the tree is corrupt, perhaps a loop. */
+  /** Returns the error for a node below the last bit of an address: the tree is corrupt, perhaps a loop. */
   tooDeep(): Error {
     return mmdbFault(this.file, 'is corrupt: its search tree is deeper than an address is long')
   }
 
-  /** IPv4 addresses lie in ::/96. */
+  /** Returns the record where IPv4 addresses start: they lie in ::/96. */
   #findIPv4Root(): number {
     let record = 0
     for (let depth = 0; depth < 96 && record < this.nodeCount; depth++) {

@@ -17,25 +17,25 @@ export type GeoJob =
   | {
       readonly kind: 'verify'
       readonly source: DatabaseSource
-      /** Every entry is read, not the search tree alone. */
+      /** True to read every entry, not only the search tree. */
       readonly isThorough: boolean
-      /** The result has the content, for threads to share. */
+      /** True if the result must contain the content in shared memory. */
       readonly isKept: boolean
     }
 
-/** `trie`: of `classify`; `image`: of `verify` with `isKept`. */
+/** `trie`: result of `classify`; `image`: result of `verify` with `isKept`. */
 export interface GeoResult {
   readonly trie?: ClassTrieData
   readonly image?: DatabaseImage
 }
 
-/** What a worker thread sends: first that it runs, then how its job ended. */
+/** Messages of a worker thread: first that it runs, then the result of its job. */
 export type GeoJobMessage =
   | { readonly kind: 'ready' }
   | { readonly kind: 'done'; readonly result: GeoResult }
   | { readonly kind: 'failed'; readonly code: string; readonly message: string }
 
-/** Does a job, here and now. Throws InputError. */
+/** Runs a job synchronously. Throws InputError. */
 export function performJob(job: GeoJob): GeoResult {
   if (job.kind === 'classify') {
     const databases = job.sources.map((source) => new Database(readSource(source, false)))

@@ -2,15 +2,16 @@ import { Worker } from 'node:worker_threads'
 import { InputError } from '../../base/errors.ts'
 import { type GeoJob, type GeoJobMessage, type GeoResult, performJob } from './job.ts'
 
-/** Does a job without holding up the caller's thread, if it can. Rejects with InputError. */
+/** Runs a job, without blocking the caller's thread if possible. Rejects with InputError. */
 export type JobRunner = (job: GeoJob) => Promise<GeoResult>
 
-/** Does jobs in the caller's thread: for tests, and where there are no threads. */
+/** Runs jobs in the caller's thread: for tests, and for environments without threads. */
 export const runJobInline: JobRunner = async (job) => performJob(job)
 
 /**
- * Does each job in a thread of its own: they are rare and take a hundred times longer than starting
- * one. A job whose thread never came up is done in this one. The process may end meanwhile.
+ * Runs each job in a new thread. Jobs are rare and take a hundred times longer than starting a
+ * thread. Runs the job in this thread if the new thread did not start. The process may exit in the
+ * meantime.
  */
 export const runJobInThread: JobRunner = (job) =>
   new Promise((resolve, reject) => {
@@ -34,12 +35,13 @@ export const runJobInThread: JobRunner = (job) =>
   })
 
 function startWorker(job: GeoJob): Worker | undefined {
-  // The sources run as .ts under a loader, as .js once built.
+  // The sources run as .ts under a loader, and as .js after the build.
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   try {
     return new Worker(new URL(`./thread.${extension}`, import.meta.url), { workerData: job })
   } catch {
-    // Threads can be forbidden (ERR_WORKER_INIT_FAILED, a permission model): never a reason to fail.
+    // Threads can be forbidden (ERR_WORKER_INIT_FAILED, a permission model). The job then runs
+    // inline.
     return undefined
   }
 }

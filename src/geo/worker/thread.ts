@@ -3,7 +3,7 @@ import { assert } from '../../base/assert.ts'
 import { InputError } from '../../base/errors.ts'
 import { type GeoJob, type GeoJobMessage, performJob } from './job.ts'
 
-// Entry of a worker thread: does the one job in `workerData` and ends.
+// Entry of a worker thread: runs the one job in `workerData` and exits.
 const port = parentPort
 assert(port !== null, 'runs in a worker thread')
 const post = (message: GeoJobMessage): void => port.postMessage(message)
@@ -12,7 +12,7 @@ post({ kind: 'ready' })
 try {
   post({ kind: 'done', result: performJob(workerData as GeoJob) })
 } catch (error) {
-  // Errors lose their class on the way between threads.
+  // Errors lose their class when they are sent between threads.
   if (!(error instanceof InputError)) throw error
   post({ kind: 'failed', code: error.code, message: error.message })
 }
