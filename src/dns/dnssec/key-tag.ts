@@ -1,7 +1,7 @@
 /** RSA/MD5, whose keys have tags of another kind. */
 const RSAMD5 = 1
 
-/** The tag of a key, by its DNSKEY rdata (RFC 4034 appendix B). */
+/** Returns the tag of a key from its DNSKEY rdata (RFC 4034 appendix B). */
 export function keyTag(rdata: Uint8Array): number {
   const { length } = rdata
   if (rdata[3] === RSAMD5) return (rdata[length - 3]! << 8) | rdata[length - 2]!

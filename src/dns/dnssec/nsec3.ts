@@ -3,27 +3,29 @@ import { SHA1_OCTETS, Sha1, sha1Blocks } from './sha1.ts'
 /** The only hash algorithm of NSEC3: SHA-1 (RFC 5155 section 11). */
 export const NSEC3_SHA1 = 1
 /**
- * Most extra iterations that a zone may ask for. Validators treat answers with more as insecure or refuse them since
- * 2021, and each one costs every negative answer processor time (RFC 9276 section 3.2).
+ * Maximum of extra iterations in a zone. Since 2021, validators treat answers with more as insecure
+ * or reject them. Each iteration costs processor time for every negative answer (RFC 9276 section
+ * 3.2).
  */
 export const NSEC3_ITERATIONS_MAX = 150
-/** More than these are insecure for validators that were updated for CVE-2023-50868. */
+/** Above this number, validators that were updated for CVE-2023-50868 treat answers as insecure. */
 export const NSEC3_ITERATIONS_SAFE = 50
-/** Where the salt's length is in the rdata of NSEC3 and NSEC3PARAM, behind algorithm, flags and iterations. */
+/** Offset of the salt's length in the rdata of NSEC3 and NSEC3PARAM, after algorithm, flags and iterations. */
 const SALT_LENGTH = 4
 /** Characters of a hashed name in base32hex. */
 export const HASHED_LABEL_OCTETS = 32
 
 const BASE32HEX = Buffer.from('0123456789abcdefghijklmnopqrstuv', 'latin1')
 
-/** Extra iterations in the rdata of NSEC3 or NSEC3PARAM at `bytes[at]`. */
+/** Returns the extra iterations in the rdata of NSEC3 or NSEC3PARAM at `bytes[at]`. */
 export function nsec3Iterations(bytes: Uint8Array, at: number): number {
   return (bytes[at + 2]! << 8) | bytes[at + 3]!
 }
 
 /**
- * What is wrong with the iterations and the salt in the rdata of NSEC3 or NSEC3PARAM at `bytes[at]`; '' = nothing. A long
- * salt makes each iteration cost several blocks of SHA-1, so such zones may have fewer iterations.
+ * Returns what exceeds the limits for iterations and salt in the rdata of NSEC3 or NSEC3PARAM at
+ * `bytes[at]`; '' = nothing. With a long salt, each iteration needs several blocks of SHA-1, so the
+ * limit for iterations is lower.
  */
 export function nsec3Excess(bytes: Uint8Array, at: number): string {
   const iterations = nsec3Iterations(bytes, at)
@@ -34,7 +36,7 @@ export function nsec3Excess(bytes: Uint8Array, at: number): string {
   return `${iterations} iterations${salt}; at most ${most} are accepted: sign the zone with 0 and no salt (RFC 9276)`
 }
 
-/** True if both rdata, of NSEC3 or NSEC3PARAM, name the same algorithm, iterations and salt. */
+/** True if both rdata, of NSEC3 or NSEC3PARAM, have the same algorithm, iterations and salt. */
 export function hasSameNsec3Parameters(
   a: Uint8Array,
   aOffset: number,
@@ -47,7 +49,7 @@ export function hasSameNsec3Parameters(
   return true
 }
 
-/** The owner label of the record that follows the one with this NSEC3 rdata. */
+/** Returns the owner label of the record that follows the one with this NSEC3 rdata. */
 export function nsec3NextLabel(rdata: Uint8Array): Uint8Array {
   const at = SALT_LENGTH + 1 + rdata[SALT_LENGTH]!
   const label = new Uint8Array(HASHED_LABEL_OCTETS + 1)
@@ -56,17 +58,18 @@ export function nsec3NextLabel(rdata: Uint8Array): Uint8Array {
   return label
 }
 
-/** Names whose hashes are kept: a power of two. */
+/** Number of names whose hashes are cached: a power of two. */
 const KEPT_NAMES = 64
-/** A name with the label `*` before it, which the hasher accepts although no name is as long. */
+/** Octets of the longest name with the label `*` before it. The hasher accepts it although no name is that long. */
 const KEPT_OCTETS = 257
-/** FNV-1a with 32 bits. */
+/** The basis and the prime of 32-bit FNV-1a. */
 const FNV_BASIS = 0x811c9dc5
 const FNV_PRIME = 0x01000193
 
 /**
- * Computes the owner labels of NSEC3 records (RFC 5155 section 5). Keeps the labels of some names: queries for random
- * names below one name need the hash of that name and of its wildcard each time. Reused, and allocates nothing.
+ * Computes the owner labels of NSEC3 records (RFC 5155 section 5). Caches the labels of some names:
+ * queries for random names below one name need the hashes of that name and of its wildcard each
+ * time. Reused; does not allocate.
  */
 export class Nsec3Hasher {
   /** The last result as a label: its length octet and base32hex in lower case. */
@@ -77,16 +80,16 @@ export class Nsec3Hasher {
   )
   readonly #sha1 = new Sha1()
   readonly #digest = new Uint8Array(SHA1_OCTETS)
-  /** What the kept labels were computed with: the rdata of NSEC3PARAM. */
+  /** The NSEC3PARAM rdata that the cached labels were computed with. */
   readonly #keptParameters = new Uint8Array(SALT_LENGTH + 1 + 255)
   readonly #keptNames = new Uint8Array(KEPT_NAMES * KEPT_OCTETS)
-  /** Octets of each kept name; 0 = the place is empty. */
+  /** Octets of each cached name; 0 = the slot is empty. */
   readonly #keptOctets = new Uint16Array(KEPT_NAMES)
   readonly #keptLabels = new Uint8Array(KEPT_NAMES * HASHED_LABEL_OCTETS)
 
   /**
-   * Hashes the lower-case wire name at `name[start..end)`, with the label `*` before it if `wildcard`, by the
-   * parameters in the NSEC3PARAM or NSEC3 rdata at `parameters[at]`. @hot
+   * Hashes the lower-case wire name at `name[start..end)`, with the label `*` before it if
+   * `wildcard`. The parameters are in the NSEC3PARAM or NSEC3 rdata at `parameters[at]`. @hot
    */
   hash(
     name: Uint8Array,
@@ -122,7 +125,7 @@ export class Nsec3Hasher {
     for (let i = 0; i < HASHED_LABEL_OCTETS; i++) this.#keptLabels[kept + i] = this.label[i + 1]!
   }
 
-  /** The place of the name in the first `octets` octets of the input. @hot */
+  /** Returns the slot of the name in the first `octets` octets of the input. @hot */
   #slot(octets: number): number {
     const { input } = this.#sha1
     let hash = FNV_BASIS
@@ -130,7 +133,7 @@ export class Nsec3Hasher {
     return (hash ^ (hash >>> 16)) & (KEPT_NAMES - 1)
   }
 
-  /** Whether the label of the name in the input is kept at `slot`. @hot */
+  /** True if `slot` caches the label of the name in the input. @hot */
   #isKept(slot: number, octets: number): boolean {
     if (this.#keptOctets[slot] !== octets) return false
     const { input } = this.#sha1
@@ -158,7 +161,10 @@ export class Nsec3Hasher {
   }
 }
 
-/** Writes base32 behind the length octet of a label, with the alphabet that keeps the order (RFC 4648 section 7). @hot */
+/**
+ * Writes base32 after the length octet of a label, with the alphabet that preserves the order (RFC
+ * 4648 section 7). @hot
+ */
 function encode(digest: Uint8Array, label: Uint8Array): void {
   let bits = 0
   let count = 0

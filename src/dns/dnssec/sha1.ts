@@ -3,13 +3,13 @@ import { assert } from '../../base/assert.ts'
 /** Octets of a SHA-1 digest. */
 export const SHA1_OCTETS = 20
 const BLOCK_OCTETS = 64
-/** Octets that `Sha1.digest` can hash: a name, a salt and room to spare. */
+/** Maximum of octets that `Sha1.digest` can hash: a name and a salt, with a margin. */
 export const SHA1_INPUT_OCTETS_MAX = 512
-/** A bit that ends the message, and its length. */
+/** The bit that ends the message, and the message's length. */
 const TAIL_OCTETS = 9
 const INPUT_OCTETS = sha1Blocks(SHA1_INPUT_OCTETS_MAX) * BLOCK_OCTETS
 
-/** Blocks that a message of `octets` octets takes; each costs the same time. */
+/** Returns the number of blocks of a message of `octets` octets; each block takes the same time. */
 export function sha1Blocks(octets: number): number {
   return Math.ceil((octets + TAIL_OCTETS) / BLOCK_OCTETS)
 }
@@ -25,7 +25,7 @@ export class Sha1 {
   readonly state: Int32Array = new Int32Array(5)
   readonly #schedule = new Int32Array(80)
 
-  /** Hashes the first `octets` octets of `input`; overwrites what follows them. @hot */
+  /** Hashes the first `octets` octets of `input`; overwrites the octets behind them. @hot */
   digest(octets: number): void {
     assert(octets <= SHA1_INPUT_OCTETS_MAX, 'the message fits')
     const { input, state } = this
@@ -74,7 +74,7 @@ export class Sha1 {
       else if (i < 40) mixed = ((b ^ c ^ d) + 0x6ed9eba1) | 0
       else if (i < 60) mixed = (((b & c) | (b & d) | (c & d)) - 0x70e44324) | 0
       else mixed = ((b ^ c ^ d) - 0x359d3e2a) | 0
-      // Each sum is cut to 32 bits at once: V8 computes longer ones with floating-point numbers.
+      // Each sum is cut to 32 bits at once: V8 computes larger sums with floating-point numbers.
       const next = ((((((a << 5) | (a >>> 27)) + mixed) | 0) + e) | 0) + w[i]!
       e = d
       d = c

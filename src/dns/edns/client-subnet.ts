@@ -3,19 +3,19 @@ import { type AddressFamily, type Cidr, maskAddress, printAddress } from '../tex
 /** The data of an EDNS Client Subnet option (RFC 7871 section 6). */
 export interface ClientSubnet {
   readonly family: AddressFamily
-  /** 4 or 16 octets, zero beyond the source prefix. */
+  /** 4 or 16 octets; bits behind the source prefix are zero. */
   readonly bytes: Uint8Array
   readonly sourceBits: number
   readonly scopeBits: number
 }
 
-/** Writes the option data of a query: the prefix, scope 0, no more octets than the prefix needs. */
+/** Returns the option data of a query: the prefix with scope 0, in as few octets as the prefix needs. */
 export function composeClientSubnet(subnet: Cidr): Uint8Array {
   const octets = maskAddress(subnet.bytes, subnet.bits).subarray(0, Math.ceil(subnet.bits / 8))
   return new Uint8Array([0, subnet.family, subnet.bits, 0, ...octets])
 }
 
-/** Reads option data; undefined if family, lengths or padding are not as RFC 7871 wants them. */
+/** Parses option data; returns undefined if family, lengths or padding violate RFC 7871. */
 export function parseClientSubnet(data: Uint8Array): ClientSubnet | undefined {
   const [high = 1, family = 0, sourceBits = 0, scopeBits = 0] = data
   if (data.length < 4 || high !== 0 || (family !== 1 && family !== 2)) return undefined
@@ -28,7 +28,7 @@ export function parseClientSubnet(data: Uint8Array): ClientSubnet | undefined {
   return isPadded ? { family, bytes, sourceBits, scopeBits } : undefined
 }
 
-/** `ADDRESS/SOURCE/SCOPE`, as dig writes it. */
+/** Returns `ADDRESS/SOURCE/SCOPE`, as dig prints it. */
 export function printClientSubnet(subnet: ClientSubnet): string {
   const address = printAddress(subnet.bytes, subnet.family)
   return `${address}/${subnet.sourceBits}/${subnet.scopeBits}`

@@ -14,15 +14,15 @@ const OPT_OCTETS = 11
 const OPTION_HEADER_OCTETS = 4
 const CLIENT_COOKIE_OCTETS = 8
 
-/** True if the reply gets an OPT record: to whoever sent one (RFC 6891 section 7), or by force. */
+/** True if the reply gets an OPT record: the query had one (RFC 6891 section 7), or `forceEdns` is set. */
 function hasOpt(query: Query, response: Response): boolean {
   return query.hasEdns || response.forceEdns
 }
 
 /**
- * Octets that the OPT record needs at least: with the client subnet, the cookie and the keepalive
- * timeout, but without NSID and extended error, which go in only where there is room. 0 = no OPT.
- * Never more than 80, so it always fits beside a question.
+ * Returns the minimum of octets of the OPT record: with the client subnet, the cookie and the
+ * keepalive timeout. NSID and extended error are added only if they fit. 0 = no OPT. The result is
+ * at most 80, so the record always fits after a question.
  */
 export function optOctets(query: Query, response: Response): number {
   if (!hasOpt(query, response)) return 0
@@ -35,7 +35,7 @@ export function optOctets(query: Query, response: Response): number {
   return octets
 }
 
-/** As `optOctets`, with NSID and extended error counted too. */
+/** Returns the same as `optOctets`, with NSID and extended error. */
 export function wholeOptOctets(query: Query, response: Response): number {
   let octets = optOctets(query, response)
   if (octets === 0) return 0
@@ -48,7 +48,7 @@ export function wholeOptOctets(query: Query, response: Response): number {
 
 /**
  * Writes the OPT record at `out[start]` and returns the offset behind it. `end`: limit of the
- * message, at least `optOctets` away.
+ * message, at least `optOctets` behind `start`.
  */
 export function composeOpt(
   query: Query,
@@ -96,20 +96,23 @@ function ecsOctets(query: Query): number {
   return 4 + ((query.ecsSourceBits + 7) >> 3)
 }
 
-/** Family, source and address as the query had them: RFC 7871 section 7.2.1. */
+/** Writes family, source and address as in the query: RFC 7871 section 7.2.1. */
 function composeEcs(query: Query, scopeBits: number, out: Uint8Array, start: number): number {
   const octets = ecsOctets(query)
   let at = composeOptionHeader(OptionCode.ECS, octets, out, start)
   out[at++] = 0
   out[at++] = query.ecsFamily
   out[at++] = query.ecsSourceBits
-  // A client that hides its address (source 0) must not get a scope: section 7.1.3.
+  // The reply to a client that hides its address (source 0) must have scope 0: section 7.1.3.
   out[at++] = query.ecsSourceBits === 0 ? 0 : scopeBits
   for (let i = 0; i < octets - 4; i++) out[at++] = query.ecsAddress[i]!
   return at
 }
 
-/** Without a server cookie of ours the client's is not sent back: that would look like an echo. */
+/**
+ * True if the reply has a cookie. Without a server cookie it has none: a client cookie alone would
+ * look like an echo.
+ */
 function cookieGoesOut(query: Query, response: Response): boolean {
   return query.cookieOctets !== 0 && response.serverCookieOctets !== 0
 }
@@ -122,7 +125,7 @@ function composeCookie(query: Query, response: Response, out: Uint8Array, start:
   return at
 }
 
-/** Only over TCP may a server send it: RFC 7828 section 3.2.2. */
+/** True if the reply has a keepalive timeout. A server may send it only over TCP: RFC 7828 section 3.2.2. */
 function keepaliveGoesOut(query: Query, response: Response): boolean {
   return (
     query.keepaliveRequested &&
@@ -138,7 +141,10 @@ function composeNsid(nsid: Uint8Array, out: Uint8Array, start: number, end: numb
   return at
 }
 
-/** The text goes first when room is short: the code alone is still an explanation (RFC 8914). */
+/**
+ * Writes the extended error. Omits the text if it does not fit: the code alone still explains the
+ * error (RFC 8914).
+ */
 function composeEde(response: Response, out: Uint8Array, start: number, end: number): number {
   const room = end - start - OPTION_HEADER_OCTETS - 2
   if (room < 0) return start

@@ -10,35 +10,38 @@ const CLIENT_COOKIE_OCTETS = 8
 const COOKIE_VERSION = 1
 const HASH_OFFSET = 8
 const HASH_OCTETS = 8
-/** Ages that RFC 9018 section 4.3 sets: older than an hour or 5 minutes ahead is worth nothing. */
+/**
+ * Limits on the age of a cookie (RFC 9018 section 4.3): one that is older than an hour, or 5
+ * minutes ahead, is invalid.
+ */
 const AGE_MAX_SECONDS = 3600
 const AHEAD_MAX_SECONDS = 300
-/** A cookie younger than this is sent back as it is. */
+/** A cookie below this age is returned unchanged. */
 const FRESH_SECONDS = 1800
 
 /**
- * Makes and checks server cookies (RFC 7873) in the form that servers of other makers understand
- * too, if they are given the same secret (RFC 9018):
+ * Makes and checks server cookies (RFC 7873). Servers of other vendors with the same secret accept
+ * them (RFC 9018):
  *
  *     octet   0        1..3       4..7         8..15
  *             version  reserved   timestamp    SipHash-2-4(client cookie | octets 0..7 | client address)
  *
- * The secret before the current one stays good for checking, so that a rotation breaks no client.
+ * The previous secret remains valid for checks, so that a rotation invalidates no client's cookie.
  */
 export class CookieJar {
   #secret: Uint8Array
   #previous: Uint8Array | undefined = undefined
-  /** Client cookie, first half of the server cookie, address: the longest is 32 octets. */
+  /** Client cookie, first half of the server cookie, and address: at most 32 octets. */
   readonly #input: Uint8Array = new Uint8Array(CLIENT_COOKIE_OCTETS + HASH_OFFSET + 16)
   readonly #hash: Uint8Array = new Uint8Array(HASH_OCTETS)
 
-  /** `secret`: 16 octets from a good source of randomness. */
+  /** `secret`: 16 octets from a cryptographic source of randomness. */
   constructor(secret: Uint8Array) {
     assert(secret.length === SIPHASH_KEY_OCTETS, 'a cookie secret has 16 octets')
     this.#secret = secret
   }
 
-  /** Makes new cookies with `secret` from now on; those of the last one stay good until the next call. */
+  /** Makes new cookies with `secret`. Cookies of the previous secret remain valid until the next call. */
   rotate(secret: Uint8Array): void {
     assert(secret.length === SIPHASH_KEY_OCTETS, 'a cookie secret has 16 octets')
     this.#previous = this.#secret
@@ -46,8 +49,8 @@ export class CookieJar {
   }
 
   /**
-   * Fills `response.serverCookie` for a query with a COOKIE option and returns whether the query
-   * brought a good server cookie: proof that its source address is real. `nowSeconds`: since 1970.
+   * Sets `response.serverCookie` for a query with a COOKIE option. Returns true if the query has a
+   * valid server cookie, which proves that its source address is real. `nowSeconds`: since 1970.
    */
   serve(query: Query, response: Response, nowSeconds: number): boolean {
     const cookie = response.serverCookie
@@ -72,14 +75,17 @@ export class CookieJar {
     return age !== -1 && previous !== undefined && this.#matches(previous, query, at)
   }
 
-  /** Age in seconds, 0 if ahead of us, of a server cookie in our form and of a good age; else -1. */
+  /**
+   * Returns the age in seconds of a server cookie in our form, 0 if it is ahead of our clock; -1 if
+   * the form or the age is invalid.
+   */
   #age(query: Query, at: number, nowSeconds: number): number {
     const packet = query.packet
     if (query.cookieOctets !== CLIENT_COOKIE_OCTETS + SERVER_COOKIE_OCTETS) return -1
     if (packet[at] !== COOKIE_VERSION) return -1
     const stamp =
       (packet[at + 4]! << 24) | (packet[at + 5]! << 16) | (packet[at + 6]! << 8) | packet[at + 7]!
-    // Serial number arithmetic (RFC 1982): the stamp wraps in 2106.
+    // Serial number arithmetic (RFC 1982): the timestamp wraps in 2106.
     const age = (nowSeconds - stamp) | 0
     if (age > AGE_MAX_SECONDS || age < -AHEAD_MAX_SECONDS) return -1
     return Math.max(age, 0)
@@ -88,7 +94,7 @@ export class CookieJar {
   #matches(secret: Uint8Array, query: Query, at: number): boolean {
     const octets = this.#fillInput(query, query.packet, at)
     sipHash24(secret, this.#input, octets, this.#hash, 0)
-    // No early exit: how long this takes must not tell how much was right.
+    // No early exit: the time must not reveal how many octets are right.
     let difference = 0
     for (let i = 0; i < HASH_OCTETS; i++) {
       difference |= this.#hash[i]! ^ query.packet[at + HASH_OFFSET + i]!
@@ -96,7 +102,7 @@ export class CookieJar {
     return difference === 0
   }
 
-  /** Puts together what is hashed and returns its length. */
+  /** Writes the input of the hash and returns its length. */
   #fillInput(query: Query, cookie: Uint8Array, at: number): number {
     const input = this.#input
     let octets = 0
@@ -110,7 +116,10 @@ export class CookieJar {
   }
 }
 
-/** Set bits there are valid, but a cookie of ours has none: replace it. */
+/**
+ * True if the reserved bits are zero. Cookies with other bits are valid, but ours have none, so
+ * they are replaced.
+ */
 function reservedIsZero(packet: Uint8Array, at: number): boolean {
   return (packet[at + 1]! | packet[at + 2]! | packet[at + 3]!) === 0
 }

@@ -12,9 +12,9 @@ const ECS_FIXED_OCTETS = 4
 const DNSSEC_OK = 0x80
 
 /**
- * Reads an OPT record (RFC 6891 section 6.1.2) into `query`. `fixed`: offset of its type field in
- * `query.packet`; its ten fixed octets and `rdataOctets` of rdata lie inside the packet. False if an
- * option is malformed; the options read so far stay in `query`.
+ * Parses an OPT record (RFC 6891 section 6.1.2) into `query`. `fixed`: offset of its type field in
+ * `query.packet`; its ten fixed octets and `rdataOctets` of rdata are inside the packet. Returns
+ * false if an option is malformed; `query` then keeps the options read so far.
  */
 export function parseOpt(query: Query, fixed: number, rdataOctets: number): boolean {
   const packet = query.packet
@@ -22,11 +22,11 @@ export function parseOpt(query: Query, fixed: number, rdataOctets: number): bool
   query.payloadOctets = (packet[fixed + 2]! << 8) | packet[fixed + 3]!
   query.ednsVersion = packet[fixed + 5]!
   query.dnssecOk = (packet[fixed + 6]! & DNSSEC_OK) !== 0
-  // Options of another version are not ours to read.
+  // Options of another version may have another format.
   return query.ednsVersion !== 0 || parseOptions(query, fixed + 10, fixed + 10 + rdataOctets)
 }
 
-/** Of an option that comes twice the first counts (RFC 7873 section 4 says so for cookies). */
+/** If an option occurs twice, the first one counts (RFC 7873 section 4 requires it for cookies). */
 function parseOptions(query: Query, start: number, end: number): boolean {
   const packet = query.packet
   let seenEcs = false
@@ -45,7 +45,7 @@ function parseOptions(query: Query, start: number, end: number): boolean {
     } else if (code === OptionCode.NSID) {
       query.nsidRequested = true
     } else if (code === OptionCode.KEEPALIVE) {
-      // A timeout belongs into replies only: RFC 7828 section 3.2.1.
+      // Only replies may have a timeout: RFC 7828 section 3.2.1.
       if (octets !== 0) return false
       query.keepaliveRequested = true
     } else if (code === OptionCode.PASSED_ON) {
@@ -56,7 +56,7 @@ function parseOptions(query: Query, start: number, end: number): boolean {
   return true
 }
 
-/** A client cookie of 8 octets, alone or with a server cookie of 8..32: RFC 7873 section 5.2.2. */
+/** Parses a client cookie of 8 octets, alone or with a server cookie of 8..32: RFC 7873 section 5.2.2. */
 function parseCookie(query: Query, at: number, octets: number): boolean {
   if (octets !== 8 && (octets < 16 || octets > 40)) return false
   query.cookieOffset = at
@@ -65,10 +65,10 @@ function parseCookie(query: Query, at: number, octets: number): boolean {
 }
 
 /**
- * Reads a client subnet (RFC 7871 section 6). False where section 7.2.1 wants FORMERR: a family other
- * than IPv4 or IPv6, a scope in a query, a prefix longer than the address, an address longer or
- * shorter than the prefix needs, or bits set behind the prefix. Without a prefix the family is of no
- * importance (section 7.1.2), and dig writes 0 for `+subnet=0`: the reply has it as well.
+ * Parses a client subnet (RFC 7871 section 6). Returns false if section 7.2.1 requires FORMERR: a
+ * family other than IPv4 or IPv6, a scope in a query, a prefix longer than the address, an address
+ * longer or shorter than the prefix needs, or bits behind the prefix. Without a prefix the family
+ * does not matter (section 7.1.2). dig writes 0 for `+subnet=0`; the reply then has it too.
  */
 function parseEcs(query: Query, at: number, octets: number): boolean {
   if (octets < ECS_FIXED_OCTETS) return false

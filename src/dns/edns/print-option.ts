@@ -1,7 +1,7 @@
 import { EdeCode, OptionCode } from '../iana/index.ts'
 import { parseClientSubnet, printClientSubnet } from './client-subnet.ts'
 
-/** Words of RFC 8914 that keep their capitals. */
+/** Words of RFC 8914 that are printed in capitals. */
 const ACRONYMS = new Map([
   ['DS', 'DS'],
   ['DNSKEY', 'DNSKEY'],
@@ -19,7 +19,7 @@ function printWord(word: string): string {
   return ACRONYMS.get(word) ?? word[0] + word.slice(1).toLowerCase()
 }
 
-/** One EDNS option as dig writes it, without the `; ` before. Safe to show on a terminal. */
+/** Returns one EDNS option as dig prints it, without the leading `; `. Safe to print on a terminal. */
 export function printOption(code: number, data: Uint8Array): string {
   if (code === OptionCode.ECS) {
     if (data.length === 4 && data.every((octet) => octet === 0)) return 'CLIENT-SUBNET: 0/0/0'
@@ -44,7 +44,7 @@ function printExtendedError(data: Uint8Array): string {
   return text === '' ? head : `${head}: (${text.replace(/\p{C}/gu, '.')})`
 }
 
-/** Octets in hexadecimal, then as ASCII. */
+/** Returns octets in hexadecimal, then as ASCII. */
 function printDump(data: Uint8Array): string {
   const hex = Array.from(data, (octet) => octet.toString(16).padStart(2, '0')).join(' ')
   const text = Buffer.from(data)

@@ -3,11 +3,11 @@ export const SIPHASH_KEY_OCTETS = 16
 
 /**
  * Writes the 8 octets of SipHash-2-4 (Aumasson and Bernstein, 2012) of `input[0..octets-1]` under
- * `key` to `out[at]`, in the order of the reference implementation (little-endian): a keyed hash that
- * is fast on short input and that nobody without the key can predict.
+ * `key` to `out[at]`, in the order of the reference implementation (little-endian). SipHash is a
+ * keyed hash that is fast on short input; without the key it is unpredictable.
  *
- * A 64-bit word is two 32-bit halves in variables of their own (`a0` low, `a1` high), and the round
- * stands here once: that way it allocates nothing and runs in registers.
+ * A 64-bit word is two 32-bit variables (`a0` low, `a1` high), and the code contains the round only
+ * once. This way it does not allocate and runs in registers.
  */
 export function sipHash24(
   key: Uint8Array,
@@ -16,7 +16,7 @@ export function sipHash24(
   out: Uint8Array,
   at: number,
 ): void {
-  // "somepseudorandomlygeneratedbytes", as the authors chose.
+  // "somepseudorandomlygeneratedbytes": the initial state that the authors chose.
   let a0 = word(key, 0) ^ 0x70736575
   let a1 = word(key, 4) ^ 0x736f6d65
   let b0 = word(key, 8) ^ 0x6e646f6d
@@ -26,7 +26,8 @@ export function sipHash24(
   let d0 = word(key, 8) ^ 0x79746573
   let d1 = word(key, 12) ^ 0x74656462
   const last = octets >> 3
-  // Whole words, then the word with what is left and the length, then the finish with a word of 0.
+  // Reads whole words, then a word with the remaining octets and the length, then a word of 0 for
+  // the finalization.
   for (let block = 0; block <= last + 1; block++) {
     const m0 = wordBefore(input, block * 8, octets)
     const m1 = wordBefore(input, block * 8 + 4, octets) | (block === last ? octets << 24 : 0)
@@ -81,7 +82,7 @@ function word(bytes: Uint8Array, at: number): number {
   return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
 }
 
-/** As `word`, but octets at `end` and behind it count as 0. */
+/** Reads a word as `word` does, with octets from `end` on as 0. */
 function wordBefore(bytes: Uint8Array, at: number, end: number): number {
   let value = 0
   for (let i = 0; i < 4 && at + i < end; i++) value |= bytes[at + i]! << (8 * i)

@@ -6,12 +6,12 @@ const nameOfClass = new Map<number, string>(
 )
 const classOfName = new Map<string, number>(Object.entries(RRClass))
 
-/** The mnemonic of a class, or `CLASSn` (RFC 3597 section 5). */
+/** Returns the mnemonic of a class, or `CLASSn` (RFC 3597 section 5). */
 export function printClass(rrclass: number): string {
   return nameOfClass.get(rrclass) ?? `CLASS${rrclass}`
 }
 
-/** The class of a mnemonic or `CLASSn`, in any case; undefined if it is neither. */
+/** Returns the class of a mnemonic or `CLASSn`, in any case; undefined if it is neither. */
 export function scanClass(text: string): number | undefined {
   const upper = text.toUpperCase()
   const known = classOfName.get(upper)

@@ -12,7 +12,10 @@ export const OptionCode = {
   CHAIN: 13,
   KEYTAG: 14,
   EDE: 15,
-  /** Ours, of those for local use (RFC 6891 section 9), empty: somebody passes this NOTIFY on who did not begin it. */
+  /**
+   * A code of ours for local use (RFC 6891 section 9), without data: marks a NOTIFY that its sender
+   * received and forwards.
+   */
   PASSED_ON: 65313,
 } as const
 

@@ -1,4 +1,4 @@
-/** Response codes (IANA "DNS RCODEs"), the extended ones of EDNS included. */
+/** Response codes (IANA "DNS RCODEs"), including the extended codes of EDNS. */
 export const Rcode = {
   NOERROR: 0,
   FORMERR: 1,

@@ -104,12 +104,12 @@ const nameOfType = new Map<number, string>(
 )
 const typeOfName = new Map<string, number>(Object.entries(RRType))
 
-/** The mnemonic of `type`, or `TYPEn` (RFC 3597 section 5). */
+/** Returns the mnemonic of `type`, or `TYPEn` (RFC 3597 section 5). */
 export function printType(type: number): string {
   return nameOfType.get(type) ?? `TYPE${type}`
 }
 
-/** The type of a mnemonic or `TYPEn`, in any case; undefined if it is neither. */
+/** Returns the type of a mnemonic or `TYPEn`, in any case; undefined if it is neither. */
 export function scanType(text: string): number | undefined {
   const upper = text.toUpperCase()
   const known = typeOfName.get(upper)

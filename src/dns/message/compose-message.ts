@@ -7,12 +7,13 @@ import { OctetWriter } from '../rdata/octets.ts'
 import { HEADER_FLAGS_MASK, HeaderFlag, MESSAGE_OCTETS_MAX } from './header.ts'
 import type { Edns, Message, ResourceRecord } from './message.ts'
 
-/** Furthest offset that a compression pointer can name. */
+/** Highest offset that a compression pointer can encode. */
 const POINTER_MAX = 0x3fff
 
 /**
- * Writes a message with names compressed, but their case kept: only equal octets are shared. What does
- * not fit into 65535 octets is left out, record by record, with TC set. The OPT record comes last.
+ * Encodes a message with compressed names. Keeps the case of names: only equal octets are
+ * compressed. Omits records that do not fit into 65535 octets, one by one, and sets TC. The OPT
+ * record is last.
  */
 export function composeMessage(message: Message): Uint8Array {
   assert(message.rcode < 16 || message.edns !== undefined, 'an extended rcode needs EDNS')
@@ -21,7 +22,7 @@ export function composeMessage(message: Message): Uint8Array {
 
 class MessageWriter {
   readonly #output = new OctetWriter()
-  /** Where each name and each tail of a name was written first, by its octets. */
+  /** Offset of each name and each suffix of a name, by its octets. */
   readonly #offsets = new Map<string, number>()
 
   compose(message: Message): Uint8Array {
@@ -38,7 +39,7 @@ class MessageWriter {
       output.u16(question.rrclass)
     }
     const opt = edns === undefined ? undefined : optRecord(edns, rcode)
-    // Root owner, fixed fields and options: kept free for the end.
+    // Root owner, fixed fields and options: reserved for the end.
     const limit = MESSAGE_OCTETS_MAX - (opt === undefined ? 0 : 11 + opt.rdata.length)
     const sections = [message.answer, message.authority, message.additional]
     let isWhole = true
@@ -53,7 +54,7 @@ class MessageWriter {
     return output.octets()
   }
 
-  /** Returns how many fitted. */
+  /** Returns the number of records that fit. */
   #putRecords(records: readonly ResourceRecord[], limit: number): number {
     for (const [i, record] of records.entries()) {
       const start = this.#output.length

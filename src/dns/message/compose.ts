@@ -18,26 +18,28 @@ const { RRType } = types
 
 /** Type, class, TTL and rdata length of a record, which follow its owner. */
 const RR_FIXED_OCTETS = 10
-/** Serial and the four timers behind the names of a SOA. */
+/** Serial and the four timers after the names of a SOA. */
 const SOA_TAIL_OCTETS = 20
 
 /*
- * Scratch of the message being composed. One set serves every caller, since composing never waits.
+ * Scratch memory of the message being composed. All callers share it, because composing is
+ * synchronous.
  */
 const compressor = new Compressor()
-/** Where record i of the response went; octets from the message's start. */
+/** Offset of each record of the response, from the message's start. */
 const recordOffset = new Uint16Array(RESPONSE_RR_MAX)
 /** Records written, by section. */
 const written = new Uint16Array(3)
 
 /**
- * Writes the reply to `query` into `out` and returns its length. `limitOctets`: 512..65535, the most
- * the client takes; `out` has at least that many.
+ * Writes the reply to `query` into `out` and returns its length. `limitOctets`: 512..65535, the
+ * maximum that the client accepts; `out` has at least that length.
  *
- * Room for the OPT record is set aside first, then sections fill up in wire order. The RRset that does
- * not fit is left out whole, with its signatures, and so is all that follows. TC says that something was lost that the
- * client has to ask for again: answer or authority data, or glue without which a referral leads nowhere (RFC 9471
- * section 3.1). The name servers beside an answer and other additional data are optional (RFC 2181 section 9).
+ * Reserves space for the OPT record first, then writes the sections in wire order. If an RRset does
+ * not fit, the whole RRset with its signatures is omitted, and everything after it. TC means that
+ * the client must repeat the query because it lacks answer or authority data, or glue that a
+ * referral needs (RFC 9471 section 3.1). The name servers beside an answer and other additional
+ * data are optional (RFC 2181 section 9).
  */
 export function compose(
   query: Query,
@@ -63,8 +65,8 @@ export function compose(
 }
 
 /**
- * Length of the reply if names were not compressed and nothing were cut: the size that CoreDNS's logs
- * and metrics report.
+ * Returns the length of the reply without compression and truncation: the size in CoreDNS's logs
+ * and metrics.
  */
 export function uncompressedOctets(query: Query, response: Response): number {
   let octets = HEADER_OCTETS + query.questionOctets + wholeOptOctets(query, response)
@@ -77,14 +79,14 @@ export function uncompressedOctets(query: Query, response: Response): number {
   return octets
 }
 
-/** Copies the question as it came, case included: clients compare it (RFC 5452 section 9.1). */
+/** Copies the question unchanged, including case: clients compare it (RFC 5452 section 9.1). */
 function composeQuestion(query: Query, out: Uint8Array): number {
   copyOctets(query.packet, HEADER_OCTETS, out, HEADER_OCTETS, query.questionOctets)
   return HEADER_OCTETS + query.questionOctets
 }
 
 function composeHeader(query: Query, response: Response, out: Uint8Array, optCount: number): void {
-  // Without OPT there is no place for the upper bits of an extended code.
+  // Without OPT, a reply can't contain the upper bits of an extended code.
   const rcode = response.rcode > 0xf && optCount === 0 ? Rcode.SERVFAIL : response.rcode
   const additional = written[Section.Additional]! + optCount
   out[0] = query.id >> 8
@@ -111,8 +113,8 @@ function composeHeader(query: Query, response: Response, out: Uint8Array, optCou
 }
 
 /**
- * Writes the records of one section. Returns the offset behind them, or, where one did not fit, the
- * negated offset behind those that stay.
+ * Writes the records of one section. Returns the offset behind them. If one does not fit, returns
+ * the negated offset behind the records that remain.
  */
 function composeSection(
   query: Query,
@@ -135,8 +137,8 @@ function composeSection(
 }
 
 /**
- * Takes back what was written of the RRset of record `cut`, with its signatures, and of those that it is mixed with (a
- * shuffle mixes A and AAAA); returns where the section now ends.
+ * Removes the RRset of record `cut` with its signatures from the message, and RRsets that are mixed
+ * with it (a shuffle mixes A and AAAA). Returns the new end of the section.
  */
 function cutRRset(response: Response, section: number, cut: number): number {
   let first = cut
@@ -179,7 +181,7 @@ function equalsName(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: numb
   }
 }
 
-/** Whether a section cut short is worth a second query over TCP. */
+/** True if the data that a section lost is worth a second query over TCP. */
 function losesNeededData(response: Response, section: number): boolean {
   if (section === Section.Answer) return true
   if (section === Section.Authority) return losesNeededAuthority(response)
@@ -194,7 +196,10 @@ function losesNeededData(response: Response, section: number): boolean {
   return false
 }
 
-/** The name servers of the zone beside a positive answer are a courtesy; all other authority data is needed. */
+/**
+ * True if lost authority data is needed. The name servers beside a positive answer are optional;
+ * all other authority data is needed.
+ */
 function losesNeededAuthority(response: Response): boolean {
   if (!response.authoritative || written[Section.Answer] === 0) return true
   for (let i = firstUnwritten(response, Section.Authority); i < response.count; i++) {
@@ -204,7 +209,7 @@ function losesNeededAuthority(response: Response): boolean {
   return false
 }
 
-/** Index of the first record of a section that did not go out. */
+/** Returns the index of the first record of a section that was not written. */
 function firstUnwritten(response: Response, section: number): number {
   let seen = 0
   for (let i = 0; i < response.count; i++) {
@@ -215,7 +220,7 @@ function firstUnwritten(response: Response, section: number): number {
   return response.count
 }
 
-/** Index of an NS record of a referral, or -1 if the response is none. */
+/** Returns the index of an NS record of a referral; -1 if the response is not a referral. */
 function delegationOf(response: Response): number {
   if (response.authoritative || written[Section.Answer] !== 0) return -1
   for (let i = 0; i < response.count; i++) {
@@ -266,8 +271,8 @@ function composeRecord(
 }
 
 /**
- * Writes rdata. Only the types of RFC 1035 may have names compressed, since everyone knows how to
- * read those (RFC 3597 section 4).
+ * Writes rdata. Compresses names only in types of RFC 1035, because all resolvers support these
+ * (RFC 3597 section 4).
  */
 function composeRdata(
   query: Query,
@@ -315,7 +320,7 @@ function composeSoa(
   return putOctets(rdata, tail, SOA_TAIL_OCTETS, out, at, end)
 }
 
-/** Returns the offset behind them, or -1 if they would pass `end`. */
+/** Copies octets. Returns the offset behind them, or -1 if they would pass `end`. */
 function putOctets(
   from: Uint8Array,
   offset: number,

@@ -7,7 +7,7 @@ import { LABELS_MAX, type Query } from './query.ts'
 const { HEADER_OCTETS } = parsing
 const { LOWER } = lower
 
-/** Most labels one message remembers as targets of pointers. Later names go out whole. */
+/** Maximum of labels in one message that pointers can target. Later names are written uncompressed. */
 export const COMPRESSION_TARGETS_MAX = 128
 
 /** Pointers hold 14 bits (RFC 1035 section 4.1.4). */
@@ -15,29 +15,29 @@ const POINTER_TARGET_MAX = 0x3fff
 
 const LABEL_OCTETS_MAX = 63
 const NAME_OCTETS_MAX = 255
-/** Stands for the position of the root, which no pointer is worth. */
+/** Represents the position of the root, which needs no pointer. */
 const ROOT = 0
 
 /**
- * Writes names with compression (RFC 1035 section 4.1.4) and without allocation. A target is a label
- * that stands raw in the message, known by where it is and by where the rest of its name is:
+ * Writes names with compression (RFC 1035 section 4.1.4) and without allocation. A target is an
+ * uncompressed label in the message, identified by its position and by the position of the rest of
+ * its name:
  *
  *     positions:  octets from the message's start; 12..POINTER_TARGET_MAX, ascending
  *     parents:    position of the label to its right, or ROOT
  *
- * So the names written form a tree, whose first branch is the question, and a name is looked up from
- * its root: the first label without a target ends the search, and nothing has to be hashed. Case does
- * not matter.
+ * So the written names form a tree, and the question is its first branch. A lookup starts at the
+ * root of a name and ends at the first label without a target; it needs no hash. Case is ignored.
  */
 export class Compressor {
   #count = 0
   readonly #positions: Uint16Array = new Uint16Array(COMPRESSION_TARGETS_MAX)
   readonly #parents: Uint16Array = new Uint16Array(COMPRESSION_TARGETS_MAX)
-  /** Octets from the name's start to each label, leftmost first, and to the root behind them. */
+  /** Offset of each label from the name's start, leftmost first, and of the root behind them. */
   readonly #labelOffset: Uint8Array = new Uint8Array(LABELS_MAX + 1)
-  /** Position of the longest suffix of that name that is in the message, or ROOT. */
+  /** Position of the longest suffix of that name in the message, or ROOT. */
   #suffix = ROOT
-  /** The name written last, and the last owner, with where they can be pointed to; ROOT = nowhere. */
+  /** The name written last and the owner written last, with positions for pointers to them; ROOT = none. */
   #lastName: Uint8Array | undefined = undefined
   #lastOffset = 0
   #lastPosition = ROOT
@@ -51,14 +51,14 @@ export class Compressor {
     this.#ownerName = undefined
   }
 
-  /** Forgets targets at `position` and behind it: what was written there is taken back. */
+  /** Removes targets at `position` and behind it: the caller removed these octets from the message. */
   rollBack(position: number): void {
     while (this.#count > 0 && this.#positions[this.#count - 1]! >= position) this.#count--
     this.#lastName = undefined
     this.#ownerName = undefined
   }
 
-  /** `writeName` of a record's owner, which most records share with the one before. */
+  /** Writes a record's owner as `writeName` does. Most records have the same owner as the record before. */
   writeOwner(
     query: Query,
     name: Uint8Array,
@@ -81,9 +81,9 @@ export class Compressor {
   }
 
   /**
-   * Writes the uncompressed wire name at `name[offset]` to `out[at]`, compressed, and returns the
-   * offset behind it, or -1 where it would pass `end` or is no name. The query's question stands raw
-   * at octet 12 of `out`.
+   * Writes the uncompressed wire name at `name[offset]` to `out[at]`, compressed. Returns the
+   * offset behind it, or -1 if it would pass `end` or is invalid. The query's question is at octet
+   * 12 of `out`, uncompressed.
    */
   writeName(
     query: Query,
@@ -113,7 +113,7 @@ export class Compressor {
     return next
   }
 
-  /** Fills `#labelOffset` and returns the number of labels, or -1 if this is no name. */
+  /** Fills `#labelOffset` and returns the number of labels, or -1 if the name is invalid. */
   #findLabels(name: Uint8Array, offset: number): number {
     const labelOffset = this.#labelOffset
     let labels = 0
@@ -130,8 +130,8 @@ export class Compressor {
   }
 
   /**
-   * How many of the name's `labels` are in front of what it has in common with the question: sets
-   * `#suffix`.
+   * Returns how many of the name's `labels` precede the suffix that it shares with the question.
+   * Sets `#suffix`.
    */
   #matchQuestion(query: Query, name: Uint8Array, offset: number, labels: number): number {
     this.#suffix = ROOT
@@ -139,7 +139,7 @@ export class Compressor {
     const root = this.#labelOffset[labels]!
     const qroot = query.qnameOctets - 1
     const common = countCommon(name, offset + root, query.qname, qroot, Math.min(root, qroot))
-    // Equal octets are equal labels only from where a label starts in both.
+    // Equal octets are equal labels only if a label starts at the same place in both names.
     const extra = query.labelCount - labels
     for (let own = extra < 0 ? -extra : 0; own < labels; own++) {
       const octets = root - this.#labelOffset[own]!
@@ -151,8 +151,8 @@ export class Compressor {
   }
 
   /**
-   * Goes on from the question's part to the left, as far as labels were written below `#suffix`, and
-   * returns how many of the first `own` labels are new.
+   * Continues to the left of the question's suffix, while labels were written below `#suffix`.
+   * Returns how many of the first `own` labels are new.
    */
   #matchWritten(name: Uint8Array, offset: number, own: number, out: Uint8Array): number {
     let left = own
@@ -165,7 +165,7 @@ export class Compressor {
     return left
   }
 
-  /** Position of the label at `name[at]` where it stands in front of `#suffix`, or -1. */
+  /** Returns the position of the label at `name[at]` directly before `#suffix`, or -1. */
   #findChild(name: Uint8Array, at: number, out: Uint8Array): number {
     const parents = this.#parents
     const parent = this.#suffix
@@ -197,7 +197,7 @@ export class Compressor {
     return at + 1
   }
 
-  /** Makes targets of the first `own` labels of the name written at `start`. */
+  /** Registers the first `own` labels of the name written at `start` as targets. */
   #addTargets(own: number, start: number): void {
     let count = this.#count
     for (let i = 0; i < own; i++) {
@@ -218,7 +218,7 @@ function writePointer(target: number, out: Uint8Array, at: number, end: number):
   return at + 2
 }
 
-/** How many octets, `most` at most, are equal before `name[end]` and the lower-case `qname[qend]`. */
+/** Returns how many octets, at most `most`, are equal before `name[end]` and the lower-case `qname[qend]`. */
 function countCommon(
   name: Uint8Array,
   end: number,
@@ -234,7 +234,7 @@ function countCommon(
   return most
 }
 
-/** True if two labels are equal, case aside. */
+/** True if two labels are equal, ignoring case. */
 function equalsLabel(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: number): boolean {
   const length = a[aOffset]!
   if (length !== b[bOffset]) return false

@@ -10,7 +10,7 @@ export const HeaderFlag = {
   CD: 0x0010,
 } as const
 
-/** The bits of the second word that are flags; the rest are opcode and rcode. */
+/** The bits of the second word that are flags; the others are opcode and rcode. */
 export const HEADER_FLAGS_MASK = 0x87f0
 
 /** The DO bit of an OPT record's flags (RFC 3225). */

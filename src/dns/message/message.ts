@@ -1,6 +1,6 @@
 /**
- * Whole messages as plain objects, for the command line, transfers and tests: everything off the hot
- * path. Names and rdata are uncompressed.
+ * Whole messages as plain objects, for the command line, transfers and tests: not for the hot path.
+ * Names and rdata are uncompressed.
  */
 
 export interface Question {
@@ -22,11 +22,11 @@ export interface EdnsOption {
   readonly data: Uint8Array
 }
 
-/** The OPT record (RFC 6891 section 6), but for the extended rcode, which `Message.rcode` includes. */
+/** The OPT record (RFC 6891 section 6), without the extended rcode, which `Message.rcode` includes. */
 export interface Edns {
   readonly payloadOctets: number
   readonly version: number
-  /** 16 bits: EDNS_DNSSEC_OK and those to come. */
+  /** 16 bits: EDNS_DNSSEC_OK and flags that are not assigned yet. */
   readonly flags: number
   readonly options: readonly EdnsOption[]
 }
@@ -38,7 +38,7 @@ export interface Message {
   readonly flags: number
   /** All 12 bits; above 15 only with `edns`. */
   readonly rcode: number
-  /** At most one, as RFC 9619 rules. */
+  /** At most one question (RFC 9619). */
   readonly question: Question | undefined
   readonly answer: readonly ResourceRecord[]
   readonly authority: readonly ResourceRecord[]

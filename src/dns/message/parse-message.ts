@@ -5,7 +5,7 @@ import { OctetReader } from '../rdata/octets.ts'
 import { HEADER_FLAGS_MASK } from './header.ts'
 import type { Edns, EdnsOption, Message, Question, ResourceRecord } from './message.ts'
 
-/** A record whose rdata is still where it came. */
+/** A record whose rdata is still in the packet. */
 interface RawRecord {
   readonly owner: Uint8Array
   readonly type: number
@@ -16,9 +16,9 @@ interface RawRecord {
 }
 
 /**
- * Reads one whole message. Undefined if anything in it is malformed: a count that does not fit, more
- * than one question, a bad name or rdata, an OPT record that is not alone or not where it belongs,
- * octets left over.
+ * Parses one whole message. Returns undefined if any part is malformed: a wrong count, more than
+ * one question, an invalid name or rdata, an OPT record that is not alone or not in the additional
+ * section, or trailing octets.
  */
 export function parseMessage(bytes: Uint8Array): Message | undefined {
   const input = new OctetReader(bytes, 0, bytes.length)

@@ -17,22 +17,21 @@ const NAME_OCTETS_MAX = 255
 const RR_FIXED_OCTETS = 10
 
 /*
- * Most records a query may carry per section. An IXFR has one in authority, a NOTIFY one in
- * answer; OPT and TSIG make two
- * in additional; nothing calls for more, and CoreDNS draws the line here too.
+ * Maximum of records of a query per section. An IXFR has one in authority, a NOTIFY one in answer;
+ * OPT and TSIG make two in additional. No query needs more, and CoreDNS has the same limits.
  */
 const ANSWERS_MAX = 1
 const AUTHORITIES_MAX = 1
 const ADDITIONALS_MAX = 2
 
 /**
- * Reads the query in `packet[0..octets-1]` into `query` and says what reply it deserves. A NOTIFY
- * (RFC 1996) has the form of a query: its opcode tells it apart. Whatever the
- * octets are it neither throws nor reads past them, and its work is bounded by their number. `query`
- * is reset first, but for where the packet came from, which the transport has filled in.
+ * Parses the query in `packet[0..octets-1]` into `query`, and returns which reply it deserves. A
+ * NOTIFY (RFC 1996) has the form of a query: its opcode distinguishes it. Never throws and never
+ * reads behind the octets, whatever they are; their number bounds the work. Resets `query` first,
+ * except the address fields that the transport has set.
  *
- * Octets after the last record are tolerated: RFC 1035 says nothing of them, and BIND, NSD and CoreDNS
- * ignore them as well.
+ * Octets behind the last record are accepted: RFC 1035 does not mention them, and BIND, NSD and
+ * CoreDNS ignore them too.
  */
 export function parseQuery(query: Query, packet: Uint8Array, octets: number): ParseStatus {
   reset(query, packet, octets)
@@ -84,7 +83,7 @@ function reset(query: Query, packet: Uint8Array, octets: number): void {
   query.clientIsEcs = false
 }
 
-/** True if a whole question was read. A compressed qname is refused: there is nothing to point to. */
+/** Parses the question; returns false if it is incomplete. Rejects a compressed qname: it has nothing to point to. */
 function parseQuestion(query: Query, packet: Uint8Array, octets: number): boolean {
   const { qname, labelOffset, suffixHash } = query
   let labels = 0
@@ -130,7 +129,10 @@ export function hashSuffixes(query: Query): void {
   }
 }
 
-/** Walks the records behind the question: `skipped` of them, then `additionals` that may be OPT or TSIG. */
+/**
+ * Parses the records after the question: skips `skipped` of them, then reads `additionals` that may
+ * be OPT or TSIG.
+ */
 function parseRecords(query: Query, skipped: number, additionals: number): ParseStatus {
   const { packet, packetOctets: octets } = query
   let at = HEADER_OCTETS + query.questionOctets
@@ -144,22 +146,22 @@ function parseRecords(query: Query, skipped: number, additionals: number): Parse
     const rdata = at + RR_FIXED_OCTETS
     if (rdata + rdataOctets > octets) return ParseStatus.FormErr
     if (type === RRType.OPT) {
-      // At most one, owned by the root, in the additional section: RFC 6891 section 6.1.1.
+      // At most one OPT, owned by the root, in the additional section: RFC 6891 section 6.1.1.
       if (i < skipped || query.hasEdns || packet[owner] !== 0) return ParseStatus.FormErr
       if (!parseOpt(query, at, rdataOctets)) badEdns = true
     } else if (type === RRType.TSIG) {
-      // The last record of all: RFC 8945 section 5.2.
+      // TSIG must be the last record: RFC 8945 section 5.2.
       if (i < skipped || i !== skipped + additionals - 1) return ParseStatus.FormErr
       query.tsigOffset = owner
     }
     at = rdata + rdataOctets
   }
-  // A version we do not know may give other meanings to the rest, so it is judged first.
+  // An unknown version may change the meaning of the rest, so the version is checked first.
   if (query.ednsVersion !== 0) return ParseStatus.BadVers
   return badEdns ? ParseStatus.FormErr : ParseStatus.Ok
 }
 
-/** Offset behind the name at `at`, or -1. Pointers end a name and are not followed. */
+/** Returns the offset behind the name at `start`, or -1. A pointer ends a name and is not followed. */
 function skipName(packet: Uint8Array, start: number, octets: number): number {
   let at = start
   while (at < octets) {

@@ -5,7 +5,7 @@ import { printRdata } from '../rdata/index.ts'
 import { EDNS_DNSSEC_OK, HeaderFlag } from './header.ts'
 import type { Edns, Message, Question, ResourceRecord } from './message.ts'
 
-/** Columns where dig starts ttl, class, type and rdata. */
+/** Columns where dig prints TTL, class, type and rdata. */
 const COLUMNS = [24, 32, 40, 48]
 const TAB_COLUMNS = 8
 
@@ -19,7 +19,7 @@ const FLAG_NAMES = [
   [HeaderFlag.CD, 'cd'],
 ] as const
 
-/** The message as dig shows it, one line each, every line ended. */
+/** Returns the message as dig prints it, one record per line; every line ends with a line feed. */
 export function printMessage(message: Message): string {
   const { opcode, rcode, id, question, edns } = message
   const status = `status: ${printRcode(rcode)}, id: ${id}`
@@ -65,7 +65,7 @@ function printEdns(edns: Edns): string[] {
 }
 
 function printQuestion({ name, type, rrclass }: Question): string {
-  // dig leaves the ttl's column empty.
+  // dig leaves the column of the TTL empty.
   return printColumns([`;${printName(name)}`, '', printClass(rrclass), printType(type)])
 }
 
@@ -73,7 +73,7 @@ function pushSection(lines: string[], title: string, records: readonly ResourceR
   if (records.length > 0) lines.push(`;; ${title} SECTION:`, ...records.map(printRecord), '')
 }
 
-/** A record as a line of a zone file: owner, ttl, class, type and rdata, in columns. */
+/** Returns a record as a line of a zone file: owner, TTL, class, type and rdata, in columns. */
 export function printRecord({ owner, ttlSeconds, rrclass, type, rdata }: ResourceRecord): string {
   return printColumns([
     printName(owner),
@@ -84,7 +84,7 @@ export function printRecord({ owner, ttlSeconds, rrclass, type, rdata }: Resourc
   ])
 }
 
-/** Joins fields by tabs up to their columns; by one blank where a field reaches too far. */
+/** Joins fields with tabs up to their columns, or with one blank if a field is too long. */
 function printColumns(fields: readonly string[]): string {
   let line = ''
   let column = 0

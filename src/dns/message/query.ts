@@ -1,28 +1,28 @@
-/** Most labels a name can have, root not counted: 255 octets / 2 - 1 (RFC 1035 section 2.3.4). */
+/** Maximum of labels of a name, without the root: 255 octets / 2 - 1 (RFC 1035 section 2.3.4). */
 export const LABELS_MAX = 127
 
-/** What `parseQuery` found; says which reply the packet deserves. */
+/** Results of `parseQuery`: the reply that the packet deserves. */
 export const ParseStatus = {
   /** A well-formed question: answer it. */
   Ok: 0,
-  /** Too short, or itself a response: silence (answering could loop). */
+  /** Too short, or itself a response: send no reply, because a reply could loop. */
   Ignore: 1,
   /** Malformed: reply FORMERR, with the question if it could be read (`questionOctets` > 0). */
   FormErr: 2,
-  /** An opcode that nobody here serves: reply NOTIMP. */
+  /** An opcode that the server does not support: reply NOTIMP. */
   NotImp: 3,
   /** EDNS version above 0: reply BADVERS (RFC 6891 section 6.1.3). */
   BadVers: 4,
 } as const
 export type ParseStatus = (typeof ParseStatus)[keyof typeof ParseStatus]
 
-/** How the query came in. */
+/** Transport protocol of the query. */
 export const Protocol = { Udp: 0, Tcp: 1 } as const
 export type Protocol = (typeof Protocol)[keyof typeof Protocol]
 
 /**
- * One question as received, in place: a reused object, reset by every `parseQuery`. Handlers borrow
- * it and never keep it.
+ * One received question, parsed in place. Reused: every `parseQuery` resets it. Handlers must not
+ * keep it.
  */
 export class Query {
   /** The packet; valid in 0..packetOctets-1. Owned by the transport. */
@@ -44,10 +44,10 @@ export class Query {
   readonly labelOffset: Uint8Array = new Uint8Array(LABELS_MAX + 1)
   /** Unfinished hash (see dns/name/hash) of the suffix that starts at label i; `labelCount`: root. */
   readonly suffixHash: Int32Array = new Int32Array(LABELS_MAX + 1)
-  /** Octets of the question section from offset 12; 0 where it could not be read. */
+  /** Octets of the question section from offset 12; 0 if it is invalid. */
   questionOctets = 0
 
-  /** Where the TSIG record that ends the packet begins; 0 = it is not signed. */
+  /** Offset of the TSIG record at the end of the packet; 0 = the packet is unsigned. */
   tsigOffset = 0
 
   /** True if the packet carried an OPT record. */
@@ -62,18 +62,18 @@ export class Query {
   cookieOctets = 0
   /** True if the query has an ECS option (RFC 7871). */
   hasEcs = false
-  /** 1 IPv4, 2 IPv6, 0 = no option, or one that says no more than that no subnet is to be used. */
+  /** 1 IPv4, 2 IPv6; 0 = no option, or an option that only asks not to use a subnet. */
   ecsFamily = 0
   ecsSourceBits = 0
   /** The ECS address, zero-padded; IPv4 in octets 0..3. */
   readonly ecsAddress: Uint8Array = new Uint8Array(new ArrayBuffer(16))
   /** The same, by four octets. */
   readonly ecsWords: Uint32Array = new Uint32Array(this.ecsAddress.buffer)
-  /** True if the client asked for edns-tcp-keepalive (RFC 7828); means nothing on UDP. */
+  /** True if the client requested edns-tcp-keepalive (RFC 7828); no meaning on UDP. */
   keepaliveRequested = false
   /** True if the listener of the TCP connection is closing. Filled in by the transport. */
   connectionEnds = false
-  /** True of a NOTIFY that whoever sent it has from somebody else (`OptionCode.PASSED_ON`). */
+  /** True if the sender of a NOTIFY forwards it from another server (`OptionCode.PASSED_ON`). */
   isPassedOn = false
 
   protocol: Protocol = Protocol.Udp
@@ -81,15 +81,15 @@ export class Query {
   readonly peerAddress: Uint8Array = new Uint8Array(16)
   peerFamily = 1
   peerPort = 0
-  /** Address the packet was sent to, as above: an array of the transport's, put here, not written to. */
+  /** Destination of the packet, as above. The transport sets this field to an array of its own. */
   localAddress: Uint8Array = new Uint8Array(16)
   localFamily = 1
   localPort = 0
 
   /**
-   * The client that GEO decisions are for: the peer, or the ECS address once `geoip` with
-   * `edns-subnet` has said so (`clientIsEcs`). Bits: how much of the address is known (32, 128, or
-   * the ECS source prefix length). The array is that of one of them.
+   * The client that GEO decisions are for: the peer, or the ECS address after `geoip` with
+   * `edns-subnet` selected it (`clientIsEcs`). Bits: number of known bits of the address (32, 128,
+   * or the ECS source prefix length). The array is the peer's or that of the ECS address.
    */
   clientAddress: Uint8Array = new Uint8Array(16)
   clientFamily = 1

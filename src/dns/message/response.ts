@@ -10,25 +10,25 @@ const { Opcode } = opcodes
 export const Section = { Answer: 0, Authority: 1, Additional: 2 } as const
 export type Section = (typeof Section)[keyof typeof Section]
 
-/** Most records one response can name: 65535 octets hold fewer than this of the smallest kind. */
+/** Maximum of records of one response: 65535 octets hold fewer, even of the smallest kind. */
 export const RESPONSE_RR_MAX = 6000
 
-/** Records a fresh response has room for: enough for almost every answer, small enough to pool. */
+/** Initial capacity of a response: enough for almost every answer, small enough to pool. */
 const RESPONSE_RR_START = 64
 
-/** UDP payload size that fits every sane path without fragments (DNS flag day 2020). */
+/** UDP payload size that fits all common paths without fragmentation (DNS flag day 2020). */
 export const PAYLOAD_OCTETS_DEFAULT = 1232
 
-/** Room for synthesized names: sixteen of the longest. */
+/** Octets for synthesized names: sixteen of maximum length. */
 export const SYNTHESIZED_OCTETS_MAX = 4096
 
 const NO_BYTES = new Uint8Array(0)
 
 /**
- * The answer to one query, before it is bytes: a list of records that point into zone images or
- * static buffers, so that plugins can reorder, drop and count them without touching the wire.
- * Reused; `reset` before each query. Parallel arrays, one entry per record, in order of addition;
- * `compose` writes them section by section.
+ * The answer to one query before it is encoded: a list of records that point into zone images or
+ * static buffers. Plugins can reorder, drop and count records without changing encoded data.
+ * Reused: call `reset` before each query. Parallel arrays, one entry per record, in order of
+ * addition; `compose` writes them section by section.
  */
 export class Response {
   rcode = 0
@@ -39,7 +39,7 @@ export class Response {
   checkingDisabled = false
   truncated = false
 
-  /** Records so far: 0..RESPONSE_RR_MAX. The arrays below grow with it: read them afresh after `add`. */
+  /** Records so far: 0..RESPONSE_RR_MAX. The arrays below grow with it: load them again after `add`. */
   count = 0
   section: Uint8Array = new Uint8Array(RESPONSE_RR_START)
   type: Uint16Array = new Uint16Array(RESPONSE_RR_START)
@@ -54,38 +54,39 @@ export class Response {
   rdataOctets: Uint16Array = new Uint16Array(RESPONSE_RR_START)
 
   /**
-   * Names that exist nowhere else, such as targets of CNAMEs made from a DNAME: they live as long as
-   * the records that point to them. In use: 0..synthesizedOctets-1.
+   * Names that no other buffer contains, such as targets of CNAMEs made from a DNAME. They live as
+   * long as the records that point to them. In use: 0..synthesizedOctets-1.
    */
   readonly synthesized: Uint8Array = new Uint8Array(SYNTHESIZED_OCTETS_MAX)
   synthesizedOctets = 0
 
   /** ECS scope to echo if the query carried ECS: 0..128 bits (RFC 7871 section 7.2.1). */
   scopeBits = 0
-  /** NSID to return if asked (RFC 5001); null = none configured. */
+  /** NSID to return if the client requests it (RFC 5001); null = none configured. */
   nsid: Uint8Array | null = null
   /** Extended error (RFC 8914): info code, or -1 for none; extra text as UTF-8. */
   edeCode = -1
   edeText: Uint8Array = NO_BYTES
-  /** Our own UDP payload size, sent in the OPT record; the server sets it from `bufsize`. */
+  /** The server's UDP payload size in the OPT record; set from `bufsize`. */
   payloadOctets = PAYLOAD_OCTETS_DEFAULT
   /** Server cookie to return after the client's (RFC 7873); meaningful if `serverCookieOctets` is 16. */
   readonly serverCookie: Uint8Array = new Uint8Array(16)
   serverCookieOctets = 0
-  /** Idle timeout to announce (RFC 7828) in units of 100 ms: 0..65535, or -1 for none. */
+  /** Idle timeout to send (RFC 7828) in units of 100 ms: 0..65535, or -1 for none. */
   keepaliveDeciseconds = -1
-  /** True where an OPT goes out even to a client that sent none (CoreDNS's acl does so). */
+  /** True to send an OPT even to a client that sent none (CoreDNS's acl does so). */
   forceEdns = false
-  /** Signs the reply (RFC 8945); null = it goes out unsigned. */
+  /** Signs the reply (RFC 8945); null = the reply is unsigned. */
   signer: ReplySigner | null = null
   /**
-   * First label of what all names have in common that would get such a reply: 0 = the qname itself, `labelCount` = the
-   * root. A zone's apex for NXDOMAIN, the delegated name, the closest encloser of a wildcard, a DNAME's owner.
+   * First label of the common suffix of all names that would get such a reply: 0 = the qname
+   * itself, `labelCount` = the root. It is a zone's apex for NXDOMAIN, the delegated name, the
+   * closest encloser of a wildcard, or a DNAME's owner.
    */
   imputedLabel = 0
   /** Name of the plugin that answered, for metrics; '' = the server itself. */
   answeredBy = ''
-  /** What went wrong, for the `errors` plugin; '' = nothing. */
+  /** Error message for the `errors` plugin; '' = no error. */
   error = ''
 
   reset(query: Query): void {
@@ -115,8 +116,9 @@ export class Response {
   }
 
   /**
-   * Adds one record whose rdata is `octets` long at `rdata[rdataOffset]`. Beyond RESPONSE_RR_MAX the
-   * record is dropped and `truncated` set. An owner that is `query.qname` at offset 0 costs two octets.
+   * Adds one record with `octets` octets of rdata at `rdata[rdataOffset]`. Above RESPONSE_RR_MAX it
+   * drops the record and sets `truncated`. An owner that is `query.qname` at offset 0 takes two
+   * octets.
    */
   add(
     section: Section,
@@ -161,7 +163,10 @@ export class Response {
   }
 }
 
-/** The type of record `i`, or the one that it covers if it is a signature: an RRset goes with its signatures. */
+/**
+ * Returns the type of record `i`; for a signature, the type that it covers. An RRset and its
+ * signatures have the same result.
+ */
 export function signedType(response: Response, i: number): number {
   const type = response.type[i]!
   if (type !== RRType.RRSIG || response.rdataOctets[i]! < 2) return type
@@ -170,7 +175,7 @@ export function signedType(response: Response, i: number): number {
   return (rdata[at]! << 8) | rdata[at + 1]!
 }
 
-/** Whether record `i` is, or signs, a SOA, NSEC or NSEC3: what says that something does not exist. */
+/** True if record `i` is, or signs, a SOA, NSEC or NSEC3: the records that prove absence. */
 export function isProof(response: Response, i: number): boolean {
   const type = signedType(response, i)
   return type === RRType.SOA || type === RRType.NSEC || type === RRType.NSEC3

@@ -14,11 +14,11 @@ const { RRType } = types
 const HEADER_OCTETS = 12
 const LABEL_OCTETS_MAX = 63
 const NAME_OCTETS_MAX = 255
-/** Root label, type and class, behind the last label. */
+/** Root label, type and class, after the last label. */
 const QUESTION_END_OCTETS = 5
 /** QR and the opcode, which are all 0 in a query (RFC 1035 section 4.1.1). */
 const QR_AND_OPCODE = 0xf8
-/** The words of the header that count records, as this machine reads them: one question; no or one OPT. */
+/** The header words that count records, in this machine's byte order: one question; no OPT or one OPT. */
 const ONE_QUESTION = 0x0000_0100
 const ONE_ADDITIONAL = 0x0100_0000
 /** An OPT without options: RFC 6891 section 6.1.2. */
@@ -27,18 +27,18 @@ const OPT_OCTETS = 11
 const ECS_FIXED_OCTETS = 8
 const DNSSEC_OK = 0x80
 
-/** Octets of a name, and what may be read and written behind it four at a time. */
+/** Octets of a name, and a margin because the code reads and writes four octets at a time. */
 const nameBuffer = new ArrayBuffer(NAME_OCTETS_MAX + 9)
 const simpleName = new Uint8Array(nameBuffer)
-/** The name read last, lower-case, by four octets, little endian; those behind the name have no meaning. */
+/** The name read last in lower case, four octets per word, little endian. Octets behind the name are undefined. */
 export const simpleNameWords = new Uint32Array(nameBuffer)
 const nameView = new DataView(nameBuffer)
 const simpleLabelOffset = new Uint8Array(new ArrayBuffer(LABELS_MAX + 1))
 export const simpleSuffixHash = new Int32Array(new ArrayBuffer(4 * (LABELS_MAX + 1)))
 
-/** What else there is to the query read last. */
+/** The other data of the query read last. */
 class SimpleQuery {
-  /** Where its packet begins in the packet memory. */
+  /** Offset of its packet in the packet memory. */
   at = 0
   packetOctets = 0
   id = 0
@@ -50,7 +50,7 @@ class SimpleQuery {
   readonly labelOffset: Uint8Array = simpleLabelOffset
   readonly suffixHash: Int32Array = simpleSuffixHash
   qtype = 0
-  /** Where the question ends. */
+  /** End of the question. */
   end = 0
   hasEdns = false
   payloadOctets = 0
@@ -64,9 +64,10 @@ export const simpleQuery = new SimpleQuery()
 const query = simpleQuery
 
 /**
- * Reads the `octets` octets at `at` of the packet memory, a multiple of four, if they are a query of the plainest
- * form: class IN, and no more than an OPT with no more than a client subnet. False = `parseQuery` has to see it,
- * whatever it is. Plain queries are read as that does, octets behind the last record included. @hot
+ * Parses the `octets` octets at `at` of the packet memory, a multiple of four, if they are a simple
+ * query: class IN, at most an OPT with at most a client subnet. Returns false if `parseQuery` must
+ * parse the packet. Parses simple queries as `parseQuery` does, including octets behind the last
+ * record. @hot
  */
 export function parseSimpleQuery(at: number, octets: number): boolean {
   if (octets < HEADER_OCTETS + QUESTION_END_OCTETS) return false
@@ -91,7 +92,7 @@ export function parseSimpleQuery(at: number, octets: number): boolean {
   return others === 0 || parseOpt(query.end, at + octets)
 }
 
-/** Reads the name at `start`, whose root is at `last` at most; returns where that is, -1 = nowhere. @hot */
+/** Parses the name at `start`, whose root is at `last` at most; returns the offset of the root, -1 = invalid. @hot */
 function parseName(start: number, last: number): number {
   let labels = 0
   let at = start
@@ -99,7 +100,7 @@ function parseName(start: number, last: number): number {
     const octets = packetOctets[at]!
     if (octets === 0) break
     const end = at + octets + 1
-    // As there is something behind the name, so it can be read by four octets.
+    // The packet continues behind the name, so the name can be read four octets at a time.
     if (octets > LABEL_OCTETS_MAX || end > last || end - start >= NAME_OCTETS_MAX) return -1
     simpleLabelOffset[labels] = at - start
     let hash = LABEL_SEED
@@ -127,10 +128,11 @@ function parseName(start: number, last: number): number {
   return at
 }
 
-/** Four octets at once as `LOWER` has them one by one. @hot */
+/** Converts four octets to lower case at once, as `LOWER` does one by one. @hot */
 function lowerWord(word: number): number {
   const low = word & 0x7f7f7f7f
-  // The highest bit of each octet: at least `A`; and not above `Z`, and not above 127.
+  // The highest bit of each octet is set if the octet is at least `A`, not above `Z` and not above
+  // 127.
   const isLetter = (low + 0x3f3f3f3f) & ~(low + 0x25252525) & ~word & 0x80808080
   return word | (isLetter >>> 2)
 }
@@ -138,7 +140,7 @@ function lowerWord(word: number): number {
 /** @hot */
 function parseOpt(at: number, end: number): boolean {
   if (at + OPT_OCTETS > end) return false
-  // Root, type, no version but 0.
+  // Root owner, type OPT, version 0.
   if (packetOctets[at] !== 0 || packetOctets[at + 1] !== 0 || packetOctets[at + 2] !== RRType.OPT)
     return false
   if (packetOctets[at + 6] !== 0) return false
@@ -149,7 +151,7 @@ function parseOpt(at: number, end: number): boolean {
   return octets === 0 || parseEcs(at + OPT_OCTETS, octets)
 }
 
-/** A client subnet that is all of the `octets` of an OPT's rdata, and well-formed. @hot */
+/** Parses the `octets` octets of an OPT's rdata; returns false unless they are one well-formed client subnet. @hot */
 function parseEcs(at: number, octets: number): boolean {
   if (octets < ECS_FIXED_OCTETS || packetOctets[at] !== 0) return false
   if (packetOctets[at + 1] !== OptionCode.ECS || packetOctets[at + 2] !== 0) return false
@@ -160,7 +162,7 @@ function parseEcs(at: number, octets: number): boolean {
   if (family !== 1 && family !== 2) return false
   if (bits === 0 || bits > (family === 1 ? 32 : 128)) return false
   if (octets !== ECS_FIXED_OCTETS + ((bits + 7) >> 3)) return false
-  // No bits behind the prefix: RFC 7871 section 6.
+  // Bits behind the prefix must be zero: RFC 7871 section 6.
   const padding = -bits & 7
   if ((packetOctets[at + octets - 1]! & ((1 << padding) - 1)) !== 0) return false
   query.ecsFamily = family

@@ -1,19 +1,19 @@
 import { LOWER } from './lower.ts'
 
-/** Where every name hash starts. A constant, so that images written to disk stay readable. */
+/** Initial value of every name hash. A constant, so that images written to disk remain readable. */
 export const NAME_HASH_SEED = 0x5e874a97
 
-// Of this module itself: an imported binding is looked up and checked at every use.
+// A copy in this module: V8 looks up and checks an imported binding at every use.
 const lower = LOWER
-/** Where the hash of a label starts. */
+/** Initial value of the hash of a label. */
 export const LABEL_SEED = 0x811c9dc5
 const LABEL_FACTOR = 0x01000193
 const NAME_FACTOR = 0x9e3779b1
 
 /**
- * Continues a hash with one more label to the left: names are hashed from the root leftwards, so that
- * one pass over a name yields the hash of every suffix. `bytes[offset]` is the label's length octet;
- * letters must be lower case. Finish with `mixHash` before using bits of it.
+ * Continues a hash with one more label to the left. Names are hashed from the root leftwards, so
+ * that one pass yields the hash of every suffix. `bytes[offset]` is the label's length octet;
+ * letters must be lower case. Call `mixHash` before using bits of the result.
  */
 export function hashLabel(hash: number, bytes: Uint8Array, offset: number): number {
   const end = offset + bytes[offset]! + 1
@@ -31,9 +31,9 @@ export function hashLabel(hash: number, bytes: Uint8Array, offset: number): numb
 }
 
 /**
- * Copies the label at `from[at]` to `to[offset]` in lower case and returns its hash, which `joinHash` makes
- * a name's: one pass where `hashLabel` would need another. Four octets a turn, since what every turn of a
- * loop checks costs more than an octet.
+ * Copies the label at `from[at]` to `to[offset]` in lower case and returns its hash, the input of
+ * `joinHash`. This takes one pass; `hashLabel` would need a second. Each turn handles four octets,
+ * because the checks of a turn cost more than an octet.
  */
 export function copyLabel(from: Uint8Array, at: number, to: Uint8Array, offset: number): number {
   const end = at + from[at]! + 1
@@ -69,18 +69,18 @@ export function copyLabel(from: Uint8Array, at: number, to: Uint8Array, offset: 
   return addWord(h, rest)
 }
 
-/** Hash of a name out of that of its first label and that of the rest. */
+/** Returns the hash of a name from the hash of its first label and the hash of the rest. */
 export function joinHash(rest: number, label: number): number {
   return Math.imul(rest, NAME_FACTOR) ^ label
 }
 
-/** FNV-1a by four octets, folded since its upper bits would not reach the lower ones. */
+/** FNV-1a with four octets at a time, folded because its upper bits would not reach the lower ones. */
 export function addWord(hash: number, word: number): number {
   const h = Math.imul(hash ^ word, LABEL_FACTOR)
   return h ^ (h >>> 15)
 }
 
-/** Finishes a hash: FNV-1a alone clusters in a power-of-two table (murmur3's final mixer). */
+/** Finishes a hash with murmur3's final mixer: FNV-1a alone clusters in a power-of-two table. */
 export function mixHash(hash: number): number {
   let h = hash
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)

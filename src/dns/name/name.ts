@@ -1,12 +1,12 @@
 /**
- * Domain names off the hot path. A name is its uncompressed wire form: length-prefixed labels and the
- * root's zero octet, 1..255 octets, case kept. Every function here takes well-formed names, as
- * `scanName` and `parseName` return them.
+ * Domain names outside the hot path. A name is in uncompressed wire form: length-prefixed labels
+ * and the root's zero octet, 1..255 octets, case kept. Every function here requires well-formed
+ * names, as `scanName` and `parseName` return them.
  */
 
-/** Longest name in wire form (RFC 1035 section 2.3.4). */
+/** Maximum length of a name in wire form (RFC 1035 section 2.3.4). */
 export const NAME_OCTETS_MAX = 255
-/** Longest label. */
+/** Maximum length of a label. */
 export const LABEL_OCTETS_MAX = 63
 
 /** The root's name. */
@@ -16,10 +16,10 @@ const BACKSLASH = 0x5c
 const DOT = 0x2e
 
 /**
- * Reads a name in presentation form (RFC 1035 section 5.1): `\X` and `\DDD` escapes, case kept,
- * characters beyond ASCII as their UTF-8 octets. A name without a final dot is completed with
- * `origin`, by default the root; a lone `@` means `origin` where one is given. Returns undefined for
- * an empty name or label, a label over 63 or a name over 255 octets, or a broken escape.
+ * Parses a name in presentation form (RFC 1035 section 5.1): `\X` and `\DDD` escapes, case kept,
+ * characters above ASCII as their UTF-8 octets. Completes a name without a final dot with `origin`,
+ * by default the root. A lone `@` means `origin` if the caller passes one. Returns undefined for an
+ * empty name or label, a label over 63 octets, a name over 255 octets, or an invalid escape.
  */
 export function scanName(text: string, origin?: Uint8Array): Uint8Array | undefined {
   if (origin !== undefined && text === '@') return origin
@@ -56,7 +56,7 @@ export function scanName(text: string, origin?: Uint8Array): Uint8Array | undefi
   return concatNames(relative, origin ?? ROOT_NAME)
 }
 
-/** Writes the label's length; false if it is empty, too long, or leaves no room for the root. */
+/** Writes the label's length; returns false if the label is empty, too long, or leaves no space for the root. */
 function closeLabel(name: Uint8Array, labelStart: number, end: number): boolean {
   const octets = end - labelStart - 1
   if (octets < 1 || octets > LABEL_OCTETS_MAX || end >= NAME_OCTETS_MAX) return false
@@ -64,7 +64,10 @@ function closeLabel(name: Uint8Array, labelStart: number, end: number): boolean 
   return true
 }
 
-/** The octet that the escape after a backslash stands for (`at`: behind the backslash); -1 if broken. */
+/**
+ * Returns the octet that the escape after a backslash encodes (`at`: behind the backslash); -1 if
+ * the escape is invalid.
+ */
 export function scanEscape(input: Uint8Array, at: number): number {
   const first = input[at]
   if (first === undefined) return -1
@@ -81,8 +84,8 @@ function isDigit(octet: number | undefined): boolean {
 }
 
 /**
- * The presentation form of the name at `offset`, absolute, with everything escaped that a zone file
- * would take for something else, so that `scanName` reads it back.
+ * Returns the presentation form of the name at `offset`, absolute. Escapes all characters with a
+ * special meaning in zone files, so that `scanName` restores the name.
  */
 export function printName(name: Uint8Array, offset = 0): string {
   let at = offset
@@ -104,23 +107,23 @@ function printNameOctet(octet: number): string {
   return '."\\;()@$'.includes(character) ? `\\${character}` : character
 }
 
-/** A copy with ASCII letters in lower case. */
+/** Returns a copy with ASCII letters in lower case. */
 export function lowerName(name: Uint8Array): Uint8Array {
-  // Length octets are at most 63, below 'A': folding every octet leaves them alone.
+  // Length octets are at most 63, below 'A', so the conversion does not change them.
   return name.map(lowerOctet)
 }
 
-/** A key for Maps: the lower-case wire form, one character an octet. Equal names have equal keys. */
+/** Returns a key for Maps: the lower-case wire form, one character per octet. Equal names have equal keys. */
 export function nameKey(name: Uint8Array): string {
   return Buffer.from(lowerName(name)).toString('latin1')
 }
 
-/** True if both are the same name, without regard to ASCII case (RFC 4343). */
+/** True if both names are equal, ignoring ASCII case (RFC 4343). */
 export function equalNames(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && endsAlike(a, 0, b)
 }
 
-/** True if `name` is `zone` or lies below it. */
+/** True if `name` is `zone` or below it. */
 export function isSubdomain(name: Uint8Array, zone: Uint8Array): boolean {
   const start = name.length - zone.length
   let at = 0
@@ -135,7 +138,10 @@ function endsAlike(name: Uint8Array, start: number, suffix: Uint8Array): boolean
   return true
 }
 
-/** Canonical order (RFC 4034 section 6.1): below 0, 0 or above 0, as `Array.prototype.sort` wants. */
+/**
+ * Compares in canonical order (RFC 4034 section 6.1): returns below 0, 0 or above 0, as
+ * `Array.prototype.sort` requires.
+ */
 export function compareNames(a: Uint8Array, b: Uint8Array): number {
   const aOffsets = labelOffsets(a)
   const bOffsets = labelOffsets(b)
@@ -158,24 +164,24 @@ function compareLabels(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: n
   return aOctets - bOctets
 }
 
-/** Where each label starts, leftmost first, the root not counted. */
+/** Returns the offset of each label, leftmost first, without the root. */
 export function labelOffsets(name: Uint8Array): number[] {
   const offsets: number[] = []
   for (let at = 0; (name[at] ?? 0) > 0; at += name[at]! + 1) offsets.push(at)
   return offsets
 }
 
-/** Labels without the root: 0..127. */
+/** Returns the number of labels without the root: 0..127. */
 export function countLabels(name: Uint8Array): number {
   return labelOffsets(name).length
 }
 
-/** The name without its leftmost label; the root is its own parent. */
+/** Returns the name without its leftmost label; the root's parent is the root. */
 export function parentName(name: Uint8Array): Uint8Array {
   return name[0] === 0 ? name : name.subarray(name[0]! + 1)
 }
 
-/** `relative` with its root replaced by `origin`; undefined if that is longer than a name may be. */
+/** Returns `relative` with its root replaced by `origin`; undefined if the result is longer than 255 octets. */
 export function concatNames(relative: Uint8Array, origin: Uint8Array): Uint8Array | undefined {
   const head = relative.length - 1
   if (head + origin.length > NAME_OCTETS_MAX) return undefined

@@ -4,17 +4,17 @@ import { NAME_OCTETS_MAX } from './name.ts'
 export interface ParsedName {
   /** Uncompressed wire form, case kept. */
   readonly name: Uint8Array
-  /** Offset behind the name where it stands, which is behind the first pointer if there is one. */
+  /** Offset behind the name in the packet; if the name has a pointer, behind the first pointer. */
   readonly end: number
   /** True if a pointer was followed. */
   readonly isCompressed: boolean
 }
 
 /**
- * Reads the name at `offset`, following compression pointers (RFC 1035 section 4.1.4). A label or
- * pointer that stands at `offset` itself must end at or before `limit`; a pointer must lead to before
- * the place where the labels being read began, so that every jump goes back and no loop is possible.
- * Returns undefined for anything else.
+ * Parses the name at `offset`; follows compression pointers (RFC 1035 section 4.1.4). A label or
+ * pointer at `offset` itself must end at or before `limit`. A pointer must lead to before the start
+ * of the labels being read, so that every jump goes back and a loop is impossible. Returns
+ * undefined for anything else.
  */
 export function parseName(
   packet: Uint8Array,

@@ -10,11 +10,12 @@ function octetsOf(family: number): number {
 }
 
 /**
- * APL's items, to the end (RFC 3123 section 4):
+ * The items of APL, up to the end of the rdata (RFC 3123 section 4):
  *
  *     family u16 | prefix bits u8 | negated, 1 bit | length, 7 bits | address without its trailing zero octets
  *
- * Text: `1:192.0.2.0/24 !2:2001:db8::/32`. Other families have no text form: `checkAddressPrefixes`.
+ * Text: `1:192.0.2.0/24 !2:2001:db8::/32`. Other families have no text form: see
+ * `checkAddressPrefixes`.
  */
 export const addressPrefixes: RdataPart = {
   parse: (input, output) => {

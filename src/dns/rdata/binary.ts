@@ -1,21 +1,25 @@
 import { expected, type RdataPart } from './part.ts'
 
-/** The octets of pairs of hexadecimal digits; undefined for anything else. */
+/** Returns the octets of pairs of hexadecimal digits; undefined for anything else. */
 export function scanHex(text: string): Uint8Array | undefined {
   if (text.length % 2 !== 0 || /[^0-9a-fA-F]/.test(text)) return undefined
   return new Uint8Array(Buffer.from(text, 'hex'))
 }
 
-/** The octets of padded base64 (RFC 4648 section 4); undefined for anything else. */
+/** Returns the octets of padded base64 (RFC 4648 section 4); undefined for anything else. */
 export function scanBase64(text: string): Uint8Array | undefined {
   const octets = Buffer.from(text, 'base64')
-  // Node skips what it does not know: only what prints the same was base64.
+  // Node skips invalid characters: the text was base64 only if encoding the result yields the same
+  // text.
   return octets.toString('base64') === text ? new Uint8Array(octets) : undefined
 }
 
 const BASE32HEX = '0123456789ABCDEFGHIJKLMNOPQRSTUV'
 
-/** The octets of base32 with extended hex alphabet, no padding (RFC 4648 section 7, RFC 5155 section 3.3). */
+/**
+ * Returns the octets of base32 with the extended hex alphabet, without padding (RFC 4648 section 7,
+ * RFC 5155 section 3.3).
+ */
 export function scanBase32Hex(text: string): Uint8Array | undefined {
   const octets: number[] = []
   let bits = 0
@@ -30,7 +34,7 @@ export function scanBase32Hex(text: string): Uint8Array | undefined {
     octets.push((buffer >> bits) & 0xff)
   }
   const result = new Uint8Array(octets)
-  // Left-over bits must be zero, and too few to be a digit of their own.
+  // Left-over bits must be zero and fewer than a digit has.
   return printBase32Hex(result) === text.toUpperCase() ? result : undefined
 }
 
@@ -49,7 +53,7 @@ export function printBase32Hex(octets: Uint8Array): string {
   return bits === 0 ? text : text + BASE32HEX[(buffer << (5 - bits)) & 31]
 }
 
-/** All octets to the end, written in one or several pieces. */
+/** All octets up to the end of the rdata, written in one or several pieces. */
 function toEnd(
   what: string,
   minOctets: number,
@@ -87,7 +91,7 @@ export function hexToEnd(what: string): RdataPart {
   )
 }
 
-/** `minOctets` is 0 where an empty value has a meaning (KEY without a key). */
+/** `minOctets` is 0 if an empty value is valid (KEY without a key). */
 export function base64ToEnd(what: string, minOctets: 0 | 1 = 1): RdataPart {
   return toEnd(
     `${what} in base64`,
@@ -97,7 +101,7 @@ export function base64ToEnd(what: string, minOctets: 0 | 1 = 1): RdataPart {
   )
 }
 
-/** As `base64ToEnd`; nothing is written as `-`. */
+/** The same as `base64ToEnd`, but an empty value is written as `-`. */
 export function optionalBase64(what: string): RdataPart {
   return toEnd(
     `${what} in base64, or -`,
@@ -107,7 +111,7 @@ export function optionalBase64(what: string): RdataPart {
   )
 }
 
-/** A length and octets, each written as one field. */
+/** A length and octets, written as one field. */
 function counted(
   what: string,
   minOctets: 0 | 1,

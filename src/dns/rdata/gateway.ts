@@ -14,7 +14,7 @@ const none: RdataPart = {
   },
 }
 
-/** A gateway of a type that has no text form yet: octets to the end. */
+/** A gateway of a type without a text form: octets up to the end of the rdata. */
 const opaque: RdataPart = {
   parse: (input, output) => {
     output.put(input.rest())
@@ -24,10 +24,10 @@ const opaque: RdataPart = {
   scan: () => 'a gateway of this type has no text form',
 }
 
-/** What a gateway is, by its type (RFC 4025 section 2.3, RFC 8777 section 4.2.3). */
+/** The form of a gateway by its type (RFC 4025 section 2.3, RFC 8777 section 4.2.3). */
 const PARTS: readonly RdataPart[] = [none, ipv4, ipv6, plainName]
 
-/** Reads one field as a number of 0..`max` and writes it as an octet; -1 = not such a number. */
+/** Parses one field as a number of 0..`max` and writes it as an octet; returns -1 if it is not such a number. */
 function scanOctet(input: FieldReader, max: number): number {
   const field = input.next()
   if (field === undefined || field.quoted) return -1

@@ -1,8 +1,8 @@
 import { expected, type RdataPart } from './part.ts'
 
 /**
- * Octets as groups of hexadecimal digits. `minDigits`: fewest that text may write of a group; all are printed.
- * `separator`: `-` or `:`.
+ * Octets as groups of hexadecimal digits. `minDigits`: minimum of digits per group in text; printed
+ * groups have all digits. `separator`: `-` or `:`.
  */
 function hexGroups(
   what: string,

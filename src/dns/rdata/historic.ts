@@ -1,4 +1,4 @@
-/** Parts of types that RFCs have made obsolete, and that old zones still hold. */
+/** Parts of record types that RFCs have made obsolete and that old zones still contain. */
 import { printType, scanType } from '../iana/index.ts'
 import { parseName } from '../name/parse-name.ts'
 import { printAddress, scanIPv6 } from '../text/address.ts'
@@ -7,7 +7,7 @@ import { plainName } from './names.ts'
 import { scanInteger } from './numbers.ts'
 import { expected, type RdataPart } from './part.ts'
 
-/** NSAP's address: `0x` and hexadecimal digits, with dots anywhere (RFC 1706 section 5). */
+/** The address of NSAP: `0x` and hexadecimal digits, with dots anywhere (RFC 1706 section 5). */
 export const nsapAddress: RdataPart = {
   parse: (input, output) => {
     if (input.remaining === 0) return false
@@ -28,8 +28,9 @@ export const nsapAddress: RdataPart = {
 const ADDRESS_OCTETS = 16
 
 /**
- * All of A6 (RFC 2874 section 3.1): prefix bits u8 | the octets of the address behind them | the name that has
- * the prefix, unless that is empty. A prefix of 128 bits leaves no address.
+ * The whole rdata of A6 (RFC 2874 section 3.1): prefix bits u8 | the octets of the address after
+ * them | the name that has the prefix, omitted if the prefix is empty. A prefix of 128 bits leaves
+ * no address.
  */
 export const prefixedAddress: RdataPart = {
   parse: (input, output) => {
@@ -61,7 +62,7 @@ export const prefixedAddress: RdataPart = {
       const address = scanIPv6(field?.text ?? '')
       if (address === undefined) return expected('an IPv6 address', field)
       const suffix = address.bytes.slice(bits >> 3)
-      // The name has the bits of the prefix.
+      // The name supplies the bits of the prefix.
       suffix[0] = suffix[0]! & (0xff >> (bits & 7))
       output.put(suffix)
     }
@@ -76,10 +77,10 @@ export function checkPrefixedAddress(rdata: Uint8Array): string | undefined {
   return isPadded ? undefined : 'an address that repeats bits of its prefix'
 }
 
-/** Most octets of NXT's bitmap: types 1 to 127. */
+/** Maximum of octets of NXT's bitmap: types 1 to 127. */
 const NXT_OCTETS_MAX = 16
 
-/** Numbers of the bits that are set, the highest bit of the first octet being 0. */
+/** Returns the numbers of the bits that are set. Bit 0 is the highest bit of the first octet. */
 function bitsOf(bitmap: Uint8Array): number[] {
   const bits: number[] = []
   for (let bit = 0; bit < bitmap.length * 8; bit++) {
@@ -94,7 +95,7 @@ function bitmapOf(bits: readonly number[]): Uint8Array {
   return bitmap
 }
 
-/** The types at a name in NXT, to the end (RFC 2535 section 5.2). Bit 0 is reserved. */
+/** The types at a name in NXT, up to the end of the rdata (RFC 2535 section 5.2). Bit 0 is reserved. */
 export const nxtBitmap: RdataPart = {
   parse: (input, output) => {
     output.put(input.rest())
@@ -127,7 +128,7 @@ const PROTOCOLS = new Map([
   ['tcp', 6],
   ['udp', 17],
 ])
-/** Services that zones with WKS name; any other is written as its port. */
+/** Services that text may name in WKS; other services are written as port numbers. */
 const SERVICES = new Map([
   ['echo', 7],
   ['discard', 9],
@@ -153,7 +154,7 @@ const SERVICES = new Map([
 ])
 const PORTS_OCTETS_MAX = 8192
 
-/** WKS behind its address: protocol u8 | bitmap of ports (RFC 1035 section 3.4.2). Always printed as numbers. */
+/** WKS after its address: protocol u8 | bitmap of ports (RFC 1035 section 3.4.2). Always printed as numbers. */
 export const wellKnownServices: RdataPart = {
   parse: (input, output) => {
     const protocol = input.uint(1)

@@ -4,7 +4,8 @@ import { scanInteger } from './numbers.ts'
 import { expected, type RdataPart } from './part.ts'
 
 /**
- * All of HIP (RFC 8005 sections 5 and 6); text has the algorithm first and no lengths:
+ * The whole rdata of HIP (RFC 8005 sections 5 and 6); text starts with the algorithm and has no
+ * lengths:
  *
  *     tag octets u8 | algorithm u8 | key octets u16 | host identity tag | public key | rendezvous servers, names
  */

@@ -1,6 +1,6 @@
 /**
  * Rdata as octets and as text. Every type is a list of parts (layouts.ts); the scanner, the printer
- * and the parser here walk over that list and know no type.
+ * and the parser here iterate over that list and contain nothing specific to a type.
  */
 import { layoutOf } from './layouts.ts'
 import { OctetReader, OctetWriter } from './octets.ts'
@@ -12,11 +12,11 @@ export { NameLayout, rdataNameLayout } from './name-layout.ts'
 export { RdataError, type RdataField } from './part.ts'
 export { splitFields } from './split.ts'
 
-/** Most octets that RDLENGTH can say. */
+/** Maximum of octets that RDLENGTH can express. */
 export const RDATA_OCTETS_MAX = 65535
 
 /**
- * Reads rdata from the fields of its text; relative names are completed with `origin`. Any type may be
+ * Parses rdata from the fields of its text; completes relative names with `origin`. Any type may be
  * written as `\# length hex` (RFC 3597 section 5). The result is uncompressed wire form.
  */
 export function scanRdata(
@@ -56,15 +56,16 @@ function scanUnknownForm(type: number, fields: readonly RdataField[]): Uint8Arra
   return new RdataError('these octets are not well-formed rdata of this type')
 }
 
-/** True if `rdata` is what `parseRdata` would return for it: checked, complete and uncompressed. */
+/** True if `rdata` equals the result of `parseRdata` for it: valid, complete and uncompressed. */
 export function isWellFormed(type: number, rdata: Uint8Array): boolean {
   const parsed = parseRdata(type, rdata, 0, rdata.length)
   return parsed !== undefined && Buffer.compare(parsed, rdata) === 0
 }
 
 /**
- * The text of uncompressed rdata, on one line, names absolute. Rdata that is unknown, malformed, or
- * that `scanRdata` would refuse in its own form comes as `\# length hex`.
+ * Returns the text of uncompressed rdata, on one line, with absolute names. Returns
+ * `\# length hex` if the type is unknown, the rdata is malformed, or `scanRdata` would reject its
+ * own text form.
  */
 export function printRdata(type: number, rdata: Uint8Array): string {
   const layout = layoutOf(type)
@@ -76,8 +77,8 @@ export function printRdata(type: number, rdata: Uint8Array): string {
 }
 
 /**
- * The rdata of `octets` octets at `offset` of a packet, uncompressed; undefined if it is malformed.
- * Names may be compressed in the types where RFC 3597 section 4 lets them.
+ * Returns the rdata of `octets` octets at `offset` of a packet, uncompressed; undefined if it is
+ * malformed. Names may be compressed in the types for which RFC 3597 section 4 allows it.
  */
 export function parseRdata(
   type: number,

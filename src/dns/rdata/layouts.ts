@@ -40,24 +40,24 @@ import {
 import { checkAlias, svcParams } from './svc-params.ts'
 import { typeBitmap } from './type-bitmap.ts'
 
-/** How the rdata of one type is made up. */
+/** The structure of the rdata of one type. */
 export interface RdataLayout {
   readonly parts: readonly RdataPart[]
   /**
-   * What is wrong with well-formed rdata that text should not say; undefined if nothing. Packets are
-   * not held to it, and such rdata prints as unknown.
+   * Returns why text must not contain this well-formed rdata; undefined if it may. Packets may
+   * contain such rdata; it is printed in the form for unknown types.
    */
   readonly check: ((rdata: Uint8Array) => string | undefined) | undefined
 }
 
 const layoutOfType = new Map<number, RdataLayout>()
 
-/** The layout of `type`; undefined if its rdata is opaque to us (RFC 3597). */
+/** Returns the layout of `type`; undefined if its rdata is opaque (RFC 3597). */
 export function layoutOf(type: number): RdataLayout | undefined {
   return layoutOfType.get(type)
 }
 
-/** The types whose rdata we know from the inside. */
+/** Returns the types that have a layout. */
 export function knownTypes(): number[] {
   return [...layoutOfType.keys()]
 }
@@ -179,8 +179,8 @@ define(
   checkZoneDigest,
 )
 
-// Keys of others: RFC 6698, 8162, 4255, 7929, 4398 (CERT), 4701 (DHCID), 9886 (HHIT BRID), 4025 (IPSECKEY),
-// 8005 (HIP)
+// Keys of other protocols: RFC 6698, 8162, 4255, 7929, 4398 (CERT), 4701 (DHCID), 9886 (HHIT BRID),
+// 4025 (IPSECKEY), 8005 (HIP)
 define([RRType.TLSA, RRType.SMIMEA], [
   u8('a usage'),
   u8('a selector'),
@@ -216,7 +216,7 @@ define([RRType.EID, RRType.NIMLOC], [hexToEnd('a value')])
 define([RRType.UID, RRType.GID], [u32('an id')])
 define([RRType.IPN], [u64('a node number')])
 
-// No RFC, in BIND's form
+// Without an RFC, in BIND's form
 define([RRType.SINK], [u8('a meaning'), u8('a coding'), u8('a subcoding'), base64ToEnd('data', 0)])
 define([RRType.DOA], [
   u32('an enterprise number'),

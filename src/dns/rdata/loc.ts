@@ -1,24 +1,24 @@
 import { OctetReader, type OctetWriter } from './octets.ts'
 import { expected, type FieldReader, type RdataPart } from './part.ts'
 
-/** What latitude and longitude (thousandths of an arc second) and altitude (cm) count from. */
+/** The zero points of latitude and longitude (thousandths of an arc second) and of altitude (cm). */
 const EQUATOR = 2 ** 31
 const ALTITUDE_BASE_CM = 10_000_000
 const ALTITUDE_CM_MAX = 2 ** 32 - 1
 const ARC_MS_PER_DEGREE = 3_600_000
-/** Octets behind the version. */
+/** Octets after the version. */
 const BODY_OCTETS = 15
 /** 9 * 10^9 cm. */
 const PRECISION_CM_MAX = 9_000_000_000
 
 /**
- * LOC, the whole rdata (RFC 1876 section 2):
+ * The whole rdata of LOC (RFC 1876 section 2):
  *
  *     version u8 = 0 | size u8 | horizontal precision u8 | vertical precision u8
  *     latitude u32 | longitude u32 | altitude u32
  *
- * Size and precisions are m * 10^e centimetres, m in the high and e in the low four bits, 0..9 each.
- * Of other versions nothing is known: they pass as they are and print as unknown rdata.
+ * Size and precisions are m * 10^e centimetres, m in the high and e in the low four bits, 0..9
+ * each. Other versions are opaque: they are kept unchanged and printed as unknown rdata.
  */
 export const location: RdataPart = {
   parse: (input, output) => {
@@ -41,7 +41,7 @@ export const location: RdataPart = {
   scan: scanLocation,
 }
 
-/** What well-formed LOC rdata cannot say in text: another version, or zero with an exponent. */
+/** Returns why well-formed LOC rdata has no text form: another version, or zero with an exponent. */
 export function checkLocation(rdata: Uint8Array): string | undefined {
   if (rdata[0] !== 0) return 'only version 0 has a text form'
   const isOdd = rdata.subarray(1, 4).some((octet) => octet >> 4 === 0 && octet !== 0)
@@ -100,7 +100,10 @@ function scanLocation(input: FieldReader, output: OctetWriter): string | undefin
   return undefined
 }
 
-/** Thousandths of an arc second; undefined unless degrees, minutes and seconds are in range. */
+/**
+ * Parses an angle to thousandths of an arc second; returns undefined if degrees, minutes or seconds
+ * are out of range.
+ */
 function scanAngle(
   input: FieldReader,
   degreesMax: number,
@@ -130,7 +133,7 @@ function scanCentimetres(text: string): number | undefined {
   return match[1] === '-' ? -size : size
 }
 
-/** One digit and an exponent; further digits are cut off, as RFC 1876's own code does. */
+/** Encodes a length as one digit and an exponent; drops further digits, as the code in RFC 1876 does. */
 function composePrecision(centimetres: number): number {
   let exponent = 0
   let mantissa = centimetres

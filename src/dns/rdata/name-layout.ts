@@ -1,18 +1,18 @@
-/** Where the names are that may be compressed when rdata is composed. */
+/** Places of the names that may be compressed when rdata is encoded. */
 export const NameLayout = {
-  /** None: the rdata goes out as it is. */
+  /** None: the rdata is copied unchanged. */
   None: 0,
-  /** One name, at offset 0, to the end. */
+  /** One name, from offset 0 to the end. */
   Name: 1,
-  /** A name at offset 2, to the end (MX). */
+  /** A name from offset 2 to the end (MX). */
   NameAt2: 2,
-  /** Two names from offset 0, then what is left (SOA, MINFO). */
+  /** Two names from offset 0, then other octets (SOA, MINFO). */
   TwoNames: 3,
 } as const
 
 /**
- * `NameLayout` by type, for every 16-bit type. Only the types of RFC 1035 are here: names in the rdata
- * of any other must not be compressed (RFC 3597 section 4).
+ * `NameLayout` by type, for every 16-bit type. Contains only the types of RFC 1035: names in the
+ * rdata of other types must not be compressed (RFC 3597 section 4).
  */
 export const rdataNameLayout: Uint8Array = new Uint8Array(65536)
 

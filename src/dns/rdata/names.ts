@@ -31,5 +31,5 @@ function namePart(mayBeCompressed: boolean): RdataPart {
 /** A domain name that never arrives compressed (RFC 3597 section 4). */
 export const plainName: RdataPart = namePart(false)
 
-/** A domain name of one of the old types, which may arrive compressed. */
+/** A domain name in an old type (see layouts.ts), which may arrive compressed. */
 export const compressedName: RdataPart = namePart(true)

@@ -4,7 +4,7 @@ import { expected, type RdataPart } from './part.ts'
 
 type Width = 1 | 2 | 4
 
-/** Reads a decimal number of 0..`max`; undefined for anything else. */
+/** Parses a decimal number of 0..`max`; returns undefined for anything else. */
 export function scanInteger(text: string, max: number): number | undefined {
   if (!/^\d{1,10}$/.test(text)) return undefined
   const value = Number(text)
@@ -47,7 +47,7 @@ export const u8 = (what: string): RdataPart => decimal(1, what)
 export const u16 = (what: string): RdataPart => decimal(2, what)
 export const u32 = (what: string): RdataPart => decimal(4, what)
 
-/** A span of seconds; text may use the units w d h m s, as in `1h30m`. */
+/** A number of seconds; text may use the units w d h m s, as in `1h30m`. */
 export const seconds = (what: string): RdataPart =>
   integer(4, `${what} (seconds, or as in 1h30m)`, String, scanTtl)
 
@@ -74,17 +74,17 @@ const algorithmOfName = new Map<string, number>([
   ['PRIVATEOID', 254],
 ])
 
-/** A number that text may give as one of the mnemonics `valueOfName`; always printed as a number. */
+/** A number that text may write as one of the mnemonics in `valueOfName`; always printed as a number. */
 function named(octets: Width, what: string, valueOfName: ReadonlyMap<string, number>): RdataPart {
   const max = 256 ** octets - 1
   const scan = (text: string) => valueOfName.get(text.toUpperCase()) ?? scanInteger(text, max)
   return integer(octets, what, String, scan)
 }
 
-/** A DNSSEC algorithm. */
+/** A DNSSEC algorithm number. */
 export const algorithm: RdataPart = named(1, 'a DNSSEC algorithm', algorithmOfName)
 
-/** CERT's type of certificate (RFC 4398 section 2.1). */
+/** The certificate type of CERT (RFC 4398 section 2.1). */
 export const certificateType: RdataPart = named(
   2,
   'a certificate type',
@@ -102,7 +102,7 @@ export const certificateType: RdataPart = named(
   ]),
 )
 
-/** DSYNC's scheme (RFC 9859 section 6.2). */
+/** The scheme of DSYNC (RFC 9859 section 6.2). */
 export const syncScheme: RdataPart = named(1, 'a scheme', new Map([['NOTIFY', 1]]))
 
 /** An unsigned integer of 64 bits. */
@@ -141,6 +141,6 @@ function scanTime(text: string): number | undefined {
   const [year, month, day, hour, minute, second] = date.slice(1).map(Number)
   const epochSeconds = Date.UTC(year!, month! - 1, day!, hour!, minute!, second!) / 1000
   if (epochSeconds < 0 || epochSeconds > 0xffffffff) return undefined
-  // Date.UTC carries a 32nd of January over into February: such a date prints differently.
+  // Date.UTC converts January 32 to February 1: an invalid date prints differently.
   return printTime(epochSeconds) === text ? epochSeconds : undefined
 }

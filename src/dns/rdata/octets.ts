@@ -34,12 +34,12 @@ export class OctetWriter {
     this.#bytes[offset + 1] = value
   }
 
-  /** Forgets everything from `length` on. */
+  /** Removes everything from `length` on. */
   cutTo(length: number): void {
     this.#length = Math.min(length, this.#length)
   }
 
-  /** A copy of what was written. */
+  /** Returns a copy of the written octets. */
   octets(): Uint8Array {
     return this.#bytes.slice(0, this.#length)
   }
@@ -53,7 +53,7 @@ export class OctetWriter {
   }
 }
 
-/** Walks over `bytes` from `at` to before `end`, never further. */
+/** Reads `bytes` from `at` up to, but not including, `end`. */
 export class OctetReader {
   readonly bytes: Uint8Array
   at: number
@@ -69,10 +69,10 @@ export class OctetReader {
     return this.end - this.at
   }
 
-  /** The next `count` octets, in place; undefined if fewer are left, and then nothing is left. */
+  /** Returns the next `count` octets as a view. Returns undefined if fewer remain, and moves to the end. */
   take(count: number): Uint8Array | undefined {
     if (count > this.remaining) {
-      // A later, shorter read must not succeed where an earlier one failed.
+      // A later, shorter read must not succeed after a failed one.
       this.at = this.end
       return undefined
     }
@@ -80,7 +80,7 @@ export class OctetReader {
     return this.bytes.subarray(this.at - count, this.at)
   }
 
-  /** The next `octets` (1, 2 or 4) as an unsigned integer; -1 as `take` fails. */
+  /** Returns the next `octets` (1, 2 or 4) as an unsigned integer; -1 if `take` fails. */
   uint(octets: 1 | 2 | 4): number {
     const taken = this.take(octets)
     if (taken === undefined) return -1
@@ -89,7 +89,7 @@ export class OctetReader {
     return value
   }
 
-  /** All that is left, in place. */
+  /** Returns the remaining octets as a view. */
   rest(): Uint8Array {
     const start = this.at
     this.at = this.end

@@ -1,12 +1,12 @@
 import type { OctetReader, OctetWriter } from './octets.ts'
 
-/** One field of a record's text, as written in the file: escapes kept, quotes taken off. */
+/** One field of a record's text, as in the file: with escapes, without quotes. */
 export interface RdataField {
   readonly text: string
   readonly quoted: boolean
 }
 
-/** Why text is not the rdata of its type: a lower-case sentence without a stop. */
+/** Why text is not valid rdata of its type: a lower-case sentence without a full stop. */
 export class RdataError {
   readonly message: string
 
@@ -16,19 +16,19 @@ export class RdataError {
 }
 
 /**
- * One part of a type's rdata. A type is a list of parts; scanner, printer and parser walk over it.
- * `parse` refuses whatever `print` could not write so that `scan` reads the same octets back.
+ * One part of a type's rdata. A type is a list of parts; scanner, printer and parser iterate over
+ * it. `parse` rejects octets that `print` could not write so that `scan` restores them.
  */
 export interface RdataPart {
-  /** Copies the part from a packet, checked and decompressed; false if it is malformed. */
+  /** Copies the part from a packet, validated and decompressed; returns false if it is malformed. */
   readonly parse: (input: OctetReader, output: OctetWriter) => boolean
-  /** The text of the part, from octets that `parse` let through; '' for a part that is not there. */
+  /** Returns the text of the part, from octets that `parse` accepted; '' if the part is absent. */
   readonly print: (input: OctetReader) => string
-  /** Reads the part's text; returns a complaint, or undefined if all is well. */
+  /** Parses the part's text; returns an error message, or undefined on success. */
   readonly scan: (input: FieldReader, output: OctetWriter) => string | undefined
 }
 
-/** Walks over the fields of one record's text. */
+/** Iterates over the fields of one record's text. */
 export class FieldReader {
   /** Completes relative names. */
   readonly origin: Uint8Array
@@ -54,7 +54,7 @@ export class FieldReader {
     return field
   }
 
-  /** All fields that are left. */
+  /** Returns the remaining fields. */
   rest(): readonly RdataField[] {
     const fields = this.#fields.slice(this.#next)
     this.#next = this.#fields.length
@@ -62,7 +62,7 @@ export class FieldReader {
   }
 }
 
-/** The usual complaint. The text is quoted and cut, so that it can go to a log. */
+/** Returns the usual error message. Quotes and shortens the text, so that it is safe in a log. */
 export function expected(what: string, field: RdataField | undefined): string {
   if (field === undefined) return `expected ${what}, found nothing`
   return `expected ${what}, found ${JSON.stringify(field.text.slice(0, 80))}`

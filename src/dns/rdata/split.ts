@@ -1,9 +1,10 @@
 import type { RdataField } from './part.ts'
 
 /**
- * Splits one line of rdata text into its fields: blanks separate, double quotes hold a field together,
- * a backslash keeps the next character from meaning anything. No comments, no parentheses. A quote that
- * opens inside a word (`alpn="h2,h3"`) belongs to it. Undefined if a quote stays open.
+ * Splits one line of rdata text into its fields. Blanks separate fields, double quotes enclose a
+ * field, and the character after a backslash has no special meaning. Comments and parentheses are
+ * not supported. A quote that opens inside a field (`alpn="h2,h3"`) belongs to that field. Returns
+ * undefined if a quote is not closed.
  */
 export function splitFields(text: string): RdataField[] | undefined {
   const fields: RdataField[] = []
@@ -26,7 +27,7 @@ function isBlank(character: string | undefined): boolean {
   return character === ' ' || character === '\t' || character === '\r' || character === '\n'
 }
 
-/** Index of the quote that closes the one at `start`; -1 if none does. */
+/** Returns the index of the quote that closes the one at `start`; -1 if none does. */
 function closingQuote(text: string, start: number): number {
   for (let i = start + 1; i < text.length; i++) {
     if (text[i] === '"') return i
@@ -35,7 +36,7 @@ function closingQuote(text: string, start: number): number {
   return -1
 }
 
-/** Index behind the word at `start`; -1 if a quote inside it stays open. */
+/** Returns the index behind the field at `start`; -1 if a quote inside it is not closed. */
 function endOfWord(text: string, start: number): number {
   for (let i = start; i < text.length; i++) {
     if (isBlank(text[i])) return i

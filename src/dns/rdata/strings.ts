@@ -5,7 +5,7 @@ import { expected, type RdataField, type RdataPart } from './part.ts'
 const STRING_OCTETS_MAX = 255
 const TOO_LONG = 'a string holds at most 255 octets; split it into several'
 
-/** The octets that text stands for: UTF-8, with `\X` and `\DDD` resolved; undefined on a broken escape. */
+/** Returns the octets of text: UTF-8, with `\X` and `\DDD` resolved; undefined if an escape is invalid. */
 export function scanText(text: string): Uint8Array | undefined {
   const input = Buffer.from(text, 'utf8')
   const output = new OctetWriter()
@@ -24,7 +24,7 @@ export function scanText(text: string): Uint8Array | undefined {
   return output.octets()
 }
 
-/** Octets as text for between quotes. */
+/** Returns octets as text to put between quotes. */
 export function printText(octets: Uint8Array): string {
   let text = ''
   for (const octet of octets) {
@@ -68,7 +68,7 @@ export function characterString(what: string): RdataPart {
   }
 }
 
-/** A character-string that may be missing at the end. */
+/** A character-string that may be absent at the end. */
 export function optionalString(what: string): RdataPart {
   const { parse, print, scan } = characterString(what)
   return {
@@ -80,7 +80,7 @@ export function optionalString(what: string): RdataPart {
 
 const someString = characterString('a string')
 
-/** One or more character-strings, to the end. */
+/** One or more character-strings, up to the end of the rdata. */
 export const characterStrings: RdataPart = {
   parse: (input, output) => {
     if (input.remaining === 0) return false
@@ -102,7 +102,7 @@ export const characterStrings: RdataPart = {
   },
 }
 
-/** CAA's property tag: a length and ASCII letters and digits (RFC 8659 section 4.1). */
+/** The property tag of CAA: a length, then ASCII letters and digits (RFC 8659 section 4.1). */
 export const propertyTag: RdataPart = {
   parse: (input, output) => {
     const octets = takeString(input)
@@ -125,7 +125,7 @@ function isTag(text: string): boolean {
   return /^[a-zA-Z0-9]{1,255}$/.test(text)
 }
 
-/** All octets to the end as one quoted string without a length: CAA values, URI targets. */
+/** All octets up to the end of the rdata as one quoted string without a length: CAA values, URI targets. */
 export function textToEnd(what: string, minOctets: 0 | 1): RdataPart {
   return {
     parse: (input, output) => {

@@ -14,7 +14,8 @@ import {
 type SvcParams = ReadonlyMap<number, Uint8Array>
 
 /**
- * The parameters of SVCB and HTTPS, to the end (RFC 9460 section 2.2), keys strictly ascending:
+ * The parameters of SVCB and HTTPS, up to the end of the rdata (RFC 9460 section 2.2), keys
+ * strictly ascending:
  *
  *     key u16 | length u16 | value | next key …
  */
@@ -50,7 +51,7 @@ export const svcParams: RdataPart = {
   },
 }
 
-/** Rules between parameters (RFC 9460 sections 7.1.1 and 8). */
+/** Checks the rules between parameters (RFC 9460 sections 7.1.1 and 8). */
 function complainAbout(params: SvcParams): string | undefined {
   const listed = mandatoryKeys(params.get(SvcKey.MANDATORY) ?? new Uint8Array(0))
   const missing = listed.find((key) => !params.has(key))
@@ -73,7 +74,7 @@ function printNextParam(input: OctetReader): string {
   return printSvcParam(key, input.take(input.uint(2)) ?? input.rest())
 }
 
-/** Reads `key`, `key=value`, `key="value"`, the last in one field or in two. */
+/** Parses `key`, `key=value` or `key="value"`; the last form may be one field or two. */
 function scanParam(input: FieldReader, params: Map<number, Uint8Array>): string | undefined {
   const field = input.next()!
   const match = field.quoted ? null : /^([a-z0-9-]{1,63})(?:=(.*))?$/s.exec(field.text)
@@ -92,7 +93,7 @@ function scanParam(input: FieldReader, params: Map<number, Uint8Array>): string 
   return undefined
 }
 
-/** Priority 0 makes an alias, whose parameters mean nothing (RFC 9460 section 2.4.2). */
+/** Rejects parameters with priority 0, which makes an alias: they have no meaning (RFC 9460 section 2.4.2). */
 export function checkAlias(rdata: Uint8Array): string | undefined {
   if (rdata[0] !== 0 || rdata[1] !== 0) return undefined
   let at = 2

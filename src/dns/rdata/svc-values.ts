@@ -4,18 +4,18 @@ import { scanInteger } from './numbers.ts'
 import { OctetReader, OctetWriter } from './octets.ts'
 import { printText } from './strings.ts'
 
-/** The service parameters that rules between parameters name (RFC 9460 section 14.3.2). */
+/** The service parameters that occur in rules between parameters (RFC 9460 section 14.3.2). */
 export const SvcKey = { MANDATORY: 0, ALPN: 1, NO_DEFAULT_ALPN: 2 } as const
 /** Reserved as the invalid key. */
 const KEY_INVALID = 65535
 
-/** How the value of one service parameter stands in wire and in text. */
+/** The wire and text forms of the value of one service parameter. */
 interface SvcValue {
   readonly name: string
   readonly isValid: (value: Uint8Array) => boolean
-  /** The text behind `=`; '' where there is no value. */
+  /** Returns the text after `=`; '' if the parameter has no value. */
   readonly print: (value: Uint8Array) => string
-  /** From the octets of the text, escapes resolved; undefined if they mean nothing. */
+  /** Parses the octets of the text, with escapes resolved; returns undefined if they are invalid. */
   readonly scan: (text: Uint8Array) => Uint8Array | undefined
 }
 
@@ -76,7 +76,7 @@ const mandatory: SvcValue = {
   scan: (text) => {
     const output = new OctetWriter()
     const keys = ascii(text).split(',').map(scanSvcKey)
-    // An unknown key sorts last and is refused there.
+    // An unknown key is sorted last and then rejected.
     for (const key of keys.sort((a, b) => (a ?? KEY_INVALID) - (b ?? KEY_INVALID))) {
       if (key === undefined) return undefined
       output.u16(key)
@@ -85,14 +85,14 @@ const mandatory: SvcValue = {
   },
 }
 
-/** The keys that a value of `mandatory` lists. */
+/** Returns the keys in a value of `mandatory`. */
 export function mandatoryKeys(value: Uint8Array): number[] {
   const keys: number[] = []
   for (let at = 0; at + 1 < value.length; at += 2) keys.push((value[at]! << 8) | value[at + 1]!)
   return keys
 }
 
-/** Length-prefixed protocol identifiers; in text a comma-separated list with escapes of its own. */
+/** Length-prefixed protocol identifiers; in text a comma-separated list with its own escapes. */
 const alpn: SvcValue = {
   name: 'alpn',
   isValid: (value) => {
@@ -128,7 +128,7 @@ function protocolIds(value: Uint8Array): Uint8Array[] | undefined {
   return ids
 }
 
-/** Items between commas; a backslash takes the next octet as it is (RFC 9460 appendix A.1). */
+/** Splits a list at commas; a backslash removes the special meaning of the next octet (RFC 9460 appendix A.1). */
 function splitList(text: Uint8Array): Uint8Array[] {
   const items: Uint8Array[] = []
   let item: number[] = []
@@ -182,7 +182,7 @@ const unknown: SvcValue = {
   scan: (text) => text,
 }
 
-/** By key. */
+/** The known parameters, by key. */
 const knownValues: readonly SvcValue[] = [
   mandatory,
   alpn,
@@ -197,7 +197,7 @@ const knownValues: readonly SvcValue[] = [
 
 const keyOfName = new Map(knownValues.map((value, key) => [value.name, key]))
 
-/** The key of a name or of `keyN`; undefined if it is neither. */
+/** Returns the key of a name or of `keyN`; undefined if it is neither. */
 export function scanSvcKey(text: string): number | undefined {
   const known = keyOfName.get(text)
   if (known !== undefined) return known
@@ -210,20 +210,20 @@ export function printSvcKey(key: number): string {
   return knownValues[key]?.name ?? `key${key}`
 }
 
-/** True if `value` is well formed for `key`; the rules between parameters are not looked at. */
+/** True if `value` is well formed for `key`; does not check the rules between parameters. */
 export function isSvcValue(key: number, value: Uint8Array): boolean {
   return key < KEY_INVALID && (knownValues[key] ?? unknown).isValid(value)
 }
 
-/** `name=value`, or the name alone. */
+/** Returns `name=value`, or only the name. */
 export function printSvcParam(key: number, value: Uint8Array): string {
   const text = (knownValues[key] ?? unknown).print(value)
   return text === '' ? printSvcKey(key) : `${printSvcKey(key)}=${text}`
 }
 
 /**
- * The value that `text` (escapes resolved) stands for, checked; undefined if it means nothing. Written
- * as `keyN` even a known key takes its value as plain octets.
+ * Parses and checks `text` (with escapes resolved); returns undefined if it is invalid. With the
+ * name `keyN`, even a known key has plain octets as its value.
  */
 export function scanSvcValue(name: string, key: number, text: Uint8Array): Uint8Array | undefined {
   const form = name === printSvcKey(key) ? (knownValues[key] ?? unknown) : unknown

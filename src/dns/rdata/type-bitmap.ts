@@ -2,15 +2,15 @@ import { printType, scanType } from '../iana/index.ts'
 import type { OctetReader, OctetWriter } from './octets.ts'
 import { expected, type RdataPart } from './part.ts'
 
-/** Longest bitmap of one window: 256 types. */
+/** Maximum length of the bitmap of one window: 256 types. */
 const WINDOW_OCTETS_MAX = 32
 
 /**
- * The types at a name (RFC 4034 section 4.1.2), to the end:
+ * The types at a name (RFC 4034 section 4.1.2), up to the end of the rdata:
  *
  *     window u8 | length u8 (1..32) | bitmap, its last octet not zero | next window, higher | …
  *
- * Bit 0 is the highest bit of the first octet and stands for type window * 256.
+ * Bit 0 is the highest bit of the first octet; it represents type window * 256.
  */
 export const typeBitmap: RdataPart = {
   parse: (input, output) => {

@@ -2,7 +2,7 @@ import { scanHex } from './binary.ts'
 import { scanInteger } from './numbers.ts'
 import { expected, RdataError, type RdataField } from './part.ts'
 
-/** Reads `\# length hex…` (RFC 3597 section 5). */
+/** Parses `\# length hex…` (RFC 3597 section 5). */
 export function scanUnknown(fields: readonly RdataField[]): Uint8Array | RdataError {
   const octets = scanInteger(fields[1]?.text ?? '', 65535)
   if (octets === undefined) return new RdataError(expected('a length (0 to 65535)', fields[1]))

@@ -8,11 +8,11 @@ export interface Address {
 }
 
 export interface Cidr extends Address {
-  /** Prefix length: 0..32 or 0..128. Bits of `bytes` beyond it are zero. */
+  /** Prefix length: 0..32 or 0..128. Bits of `bytes` behind the prefix are zero. */
   readonly bits: number
 }
 
-/** Reads a dotted quad, decimal, without leading zeros. */
+/** Parses a dotted quad, decimal, without leading zeros. */
 export function scanIPv4(text: string): Address | undefined {
   const bytes = new Uint8Array(4)
   let count = 0
@@ -33,7 +33,7 @@ export function scanIPv4(text: string): Address | undefined {
   return count === 4 ? { family: 1, bytes } : undefined
 }
 
-/** Reads every form of RFC 4291 section 2.2, with no zone identifier. */
+/** Parses every form of RFC 4291 section 2.2, without a zone identifier. */
 export function scanIPv6(text: string): Address | undefined {
   if (text.length > 45) return undefined
   const halves = text.split('::', 3)
@@ -42,7 +42,7 @@ export function scanIPv6(text: string): Address | undefined {
   const tail = scanGroups(halves[1] ?? '', true)
   if (head === undefined || tail === undefined) return undefined
   const octets = head.length + tail.length
-  // `::` stands for at least one group of zeros; without it all eight must be there.
+  // `::` represents at least one group of zeros; without it, all eight groups must be present.
   if (halves.length === 1 ? octets !== 16 : octets > 14) return undefined
   const bytes = new Uint8Array(16)
   bytes.set(head)
@@ -50,7 +50,7 @@ export function scanIPv6(text: string): Address | undefined {
   return { family: 2, bytes }
 }
 
-/** The octets of colon-separated groups; the last may be a dotted quad if `mayEndInQuad`. */
+/** Returns the octets of colon-separated groups; the last may be a dotted quad if `mayEndInQuad`. */
 function scanGroups(text: string, mayEndInQuad: boolean): number[] | undefined {
   if (text === '') return []
   const octets: number[] = []
@@ -73,8 +73,8 @@ export function scanAddress(text: string): Address | undefined {
 }
 
 /**
- * Reads `ADDRESS/BITS`. Bits beyond the prefix are cleared. Undefined without a slash: whether a lone
- * address stands for itself is for the caller to say.
+ * Parses `ADDRESS/BITS`. Clears bits behind the prefix. Returns undefined without a slash: the
+ * caller decides what an address without a prefix length means.
  */
 export function scanCidr(text: string): Cidr | undefined {
   const slash = text.indexOf('/')
@@ -87,7 +87,7 @@ export function scanCidr(text: string): Cidr | undefined {
   return { family: address.family, bytes: maskAddress(address.bytes, bits), bits }
 }
 
-/** A copy of `bytes` with every bit beyond the first `bits` cleared. */
+/** Returns a copy of `bytes` with every bit after the first `bits` cleared. */
 export function maskAddress(bytes: Uint8Array, bits: number): Uint8Array {
   return bytes.map((octet, i) => {
     const kept = Math.min(8, Math.max(0, bits - i * 8))
@@ -95,7 +95,10 @@ export function maskAddress(bytes: Uint8Array, bits: number): Uint8Array {
   })
 }
 
-/** True if an address of the network's family is in it. `bytes` may be longer than the family needs. */
+/**
+ * True if the network contains the address. Both must be of one family; `bytes` may be longer than
+ * the family needs.
+ */
 export function isInNetwork(bytes: Uint8Array, { bytes: network, bits }: Cidr): boolean {
   for (let i = 0; i * 8 < bits; i++) {
     const mask = 0xff00 >> Math.min(8, bits - i * 8)
@@ -105,9 +108,9 @@ export function isInNetwork(bytes: Uint8Array, { bytes: network, bits }: Cidr): 
 }
 
 /**
- * Dotted quad, or the canonical form of RFC 5952: lower case, the longest run of zero groups (the
- * first of equals, never a single one) as `::`, IPv4-mapped addresses with a dotted quad. `bytes` may
- * be longer than the family needs.
+ * Returns a dotted quad, or the canonical form of RFC 5952: lower case, the longest run of zero
+ * groups (the first of equals, never a single group) as `::`, IPv4-mapped addresses with a dotted
+ * quad. `bytes` may be longer than the family needs.
  */
 export function printAddress(bytes: Uint8Array, family: AddressFamily): string {
   if (family === 1) return bytes.subarray(0, 4).join('.')

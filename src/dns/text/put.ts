@@ -1,9 +1,10 @@
 /**
- * Printing into octets, for lines that are written per query: each function writes ASCII to `out` from
- * `at` on and returns the offset behind it. The text is that of the `print…` function of the same name.
+ * Prints into octets, for lines that are written per query. Each function writes ASCII to `out`
+ * from `at` on and returns the offset behind it. The text equals that of the `print…` function with
+ * the same name.
  *
- * Text goes out in words of four octets, as one store each: up to SPILL_OCTETS behind the end are written
- * too, and there must be room for them.
+ * Text is written in words of four octets, with one store each. Up to SPILL_OCTETS behind the end
+ * are overwritten too, so the buffer needs space for them.
  */
 import type { AddressFamily } from './address.ts'
 
@@ -12,35 +13,35 @@ const COLON = 0x3a
 const BACKSLASH = 0x5c
 const HEX = Uint8Array.from(Buffer.from('0123456789abcdef', 'latin1'))
 
-/** Octets behind the end of what was put that may be overwritten. */
+/** Maximum of octets behind the end of the text that may be overwritten. */
 export const SPILL_OCTETS = 3
 
-/** Most octets of a number, of an address, and of a name in presentation form. */
+/** Maximum of octets of a number, of an address, and of a name in presentation form. */
 export const NUMBER_OCTETS_MAX = 10
 export const ADDRESS_OCTETS_MAX = 45
 export const NAME_TEXT_OCTETS_MAX = 4 * 255
 
-/** By number from 0 to 999: its digits, how many there are, and its digits with zeros in front. */
+/** For each number from 0 to 999: its digits, their count, and its digits with leading zeros. */
 export const DIGITS = Int32Array.from({ length: 1000 }, (_, i) => wordOf(String(i)))
 export const DIGIT_COUNT = Uint8Array.from({ length: 1000 }, (_, i) => String(i).length)
 export const THREE_DIGITS = Int32Array.from({ length: 1000 }, (_, i) =>
   wordOf(String(i).padStart(3, '0')),
 )
-/** By octet of an IPv4 address: its digits and a dot. */
+/** For each octet of an IPv4 address: its digits and a dot. */
 export const DOTTED = Int32Array.from({ length: 256 }, (_, i) => wordOf(`${i}.`))
 
 function wordOf(text: string): number {
   return wordsOf(Buffer.from(text, 'latin1'))[0]!
 }
 
-/** `text` in the words that `putWords` takes; the last is filled up with zeros. */
+/** Returns `text` as words for `putWords`; zeros pad the last word. */
 export function wordsOf(text: Uint8Array): Int32Array {
   const words = new Int32Array((text.length + 3) >> 2)
   for (let i = 0; i < text.length; i++) words[i >> 2]! |= text[i]! << ((i & 3) * 8)
   return words
 }
 
-/** How an octet of a label is printed: as it is, behind a backslash, or as a backslash and three digits. */
+/** How an octet of a label is printed: unchanged, after a backslash, or as a backslash and three digits. */
 const PLAIN = 0
 const QUOTED = 1
 const NUMBERED = 2
@@ -49,7 +50,7 @@ const LABEL_OCTET = Uint8Array.from({ length: 256 }, (_, octet) => {
   return '."\\;()@$'.includes(String.fromCharCode(octet)) ? QUOTED : PLAIN
 })
 
-/** Copies text of `octets` octets, which is in `words` from index `from` on. @hot */
+/** Copies `octets` octets of text from `words`, from index `from` on. @hot */
 export function putWords(
   out: DataView,
   at: number,
@@ -64,9 +65,9 @@ export function putWords(
 /** `value`: an integer from 0 to 2^31 - 1. @hot */
 export function putNumber(out: DataView, at: number, value: number): number {
   if (value < 1000) return putSmall(out, at, value)
-  // 32-bit integers all the way: a division is a multiplication then.
+  // Only 32-bit integers: V8 then compiles a division to a multiplication.
   const thousands = (value / 1000) | 0
-  // Once for what is below a million, twice for what is below 2^31.
+  // Recurses at most twice: a value below 2^31 has at most ten digits, three per step.
   const to = thousands < 1000 ? putSmall(out, at, thousands) : putNumber(out, at, thousands)
   return putThreeDigits(out, to, (value - thousands * 1000) | 0)
 }
@@ -77,13 +78,13 @@ function putSmall(out: DataView, at: number, value: number): number {
   return at + DIGIT_COUNT[value]!
 }
 
-/** `value`: 0..999; zeros in front. @hot */
+/** `value`: 0..999; with leading zeros. @hot */
 export function putThreeDigits(out: DataView, at: number, value: number): number {
   out.setInt32(at, THREE_DIGITS[value]!, true)
   return at + 3
 }
 
-/** As `printName`. `name`: wire form from offset `start`. @hot */
+/** Prints as `printName` does. `name`: wire form from offset `start`. @hot */
 export function putName(out: DataView, at: number, name: Uint8Array, start = 0): number {
   let to = at
   let from = start
@@ -95,7 +96,7 @@ export function putName(out: DataView, at: number, name: Uint8Array, start = 0):
   while (length > 0) {
     const end = from + length
     const special = putLabel(out, to, name, from + 1, length)
-    // Hardly any label has to be put once more.
+    // Labels with special octets are rare; only these are written a second time.
     to = special === PLAIN ? to + length : putSpecial(out, to, name, from + 1, end + 1)
     out.setUint8(to++, DOT)
     from = end + 1
@@ -105,8 +106,8 @@ export function putName(out: DataView, at: number, name: Uint8Array, start = 0):
 }
 
 /**
- * Copies a label of `octets` octets by four. Returns PLAIN where all of them are printed as
- * they are. @hot
+ * Copies a label of `octets` octets, four at a time. Returns PLAIN if all of them are printed
+ * unchanged. @hot
  */
 function putLabel(
   out: DataView,
@@ -135,19 +136,20 @@ function putLabel(
 }
 
 /**
- * Bits of those of four octets that may not be printed as they are: all but letters in lower case, digits, `-`, `_` and
- * the backtick. @hot
+ * Returns a mask of those of four octets that need an escape check: all except lower-case letters,
+ * digits, `-`, `_` and the backtick. @hot
  */
 export function specialOf(word: number): number {
   const low = word & 0x7f7f7f7f
-  // The highest bit of each octet, here and below: at least `_`, and not above `z`.
+  // The highest bit of each octet, here and below, is set if the octet is at least `_` and not
+  // above `z`.
   const letter = (low + 0x21212121) & ~(low + 0x05050505)
   const digit = (low + 0x50505050) & ~(low + 0x46464646)
   const hyphen = ~((low ^ 0x2d2d2d2d) + 0x7f7f7f7f)
   return ~((letter | digit | hyphen) & ~word) & 0x80808080
 }
 
-/** The octets of `name` from `start` on and before `end`, those of a label, one by one. */
+/** Prints the octets of `name` from `start` to before `end`, which belong to one label, one by one. */
 export function putSpecial(
   out: DataView,
   at: number,
@@ -166,7 +168,7 @@ export function putSpecial(
   return to
 }
 
-/** As `printAddress`. `bytes`: the address from `offset` on. @hot */
+/** Prints as `printAddress` does. `bytes`: the address from `offset` on. @hot */
 export function putAddress(
   out: DataView,
   at: number,
@@ -184,7 +186,7 @@ function putIPv4(out: DataView, at: number, bytes: Uint8Array, offset: number): 
     out.setInt32(to, DOTTED[octet]!, true)
     to += DIGIT_COUNT[octet]! + 1
   }
-  // Without the last dot.
+  // Drops the last dot.
   return to - 1
 }
 

@@ -1,8 +1,8 @@
 const SECONDS_OF_UNIT = { w: 604800, d: 86400, h: 3600, m: 60, s: 1 } as const
 
 /**
- * Reads a TTL or another span of seconds: a number, or numbers with the units w d h m s in that order,
- * each at most once, as in `1h30m`. Undefined for anything else or above 2^32-1.
+ * Parses a TTL or another number of seconds: a number, or numbers with the units w d h m s in that
+ * order, each at most once, as in `1h30m`. Returns undefined for anything else or above 2^32-1.
  */
 export function scanTtl(text: string): number | undefined {
   if (text.length > 60) return undefined

@@ -2,16 +2,16 @@ import { nameKey, scanName } from '../name/name.ts'
 
 /** A MAC algorithm (RFC 8945 section 6). */
 export interface TsigAlgorithm {
-  /** As a key file and `dig -y` write it: `hmac-sha256`. */
+  /** As in key files and `dig -y`: `hmac-sha256`. */
   readonly text: string
   /** Lower-case wire form. */
   readonly name: Uint8Array
-  /** What node:crypto calls the hash. */
+  /** The name of the hash in node:crypto. */
   readonly hash: string
   readonly macOctets: number
 }
 
-/** HMAC-MD5 is left out: RFC 8945 no longer asks for it, and nobody should use it. */
+/** HMAC-MD5 is missing: RFC 8945 no longer requires it, and it is insecure. */
 const ALGORITHMS: readonly TsigAlgorithm[] = [
   algorithm('hmac-sha1', 'sha1', 20),
   algorithm('hmac-sha224', 'sha224', 28),
@@ -22,18 +22,18 @@ const ALGORITHMS: readonly TsigAlgorithm[] = [
 
 const byName = new Map(ALGORITHMS.map((one) => [nameKey(one.name), one]))
 
-/** What a key has whose algorithm is not written down. */
+/** The algorithm of a key that is configured without one. */
 export const HMAC_SHA256: TsigAlgorithm = ALGORITHMS[2]!
 
-/** For messages to operators. */
+/** The names of all algorithms, for messages to operators. */
 export const ALGORITHM_NAMES: string = ALGORITHMS.map(({ text }) => text).join(', ')
 
-/** The algorithm of that wire name, in any case; undefined if we have none such. */
+/** Returns the algorithm with that wire name, in any case; undefined if it is not supported. */
 export function findAlgorithm(name: Uint8Array): TsigAlgorithm | undefined {
   return byName.get(nameKey(name))
 }
 
-/** The algorithm that `text` names, in any case, with or without the final dot. */
+/** Returns the algorithm that `text` names, in any case, with or without the final dot. */
 export function scanAlgorithm(text: string): TsigAlgorithm | undefined {
   const name = scanName(text)
   return name === undefined ? undefined : findAlgorithm(name)

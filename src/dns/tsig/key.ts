@@ -2,13 +2,13 @@ import { createSecretKey, type KeyObject } from 'node:crypto'
 import { lowerName, nameKey, printName } from '../name/name.ts'
 import type { TsigAlgorithm } from './algorithm.ts'
 
-/** What two servers share (RFC 8945 section 4.2). Its secret is not to be had out of it by printing it. */
+/** A key that two servers share (RFC 8945 section 4.2). Printing the object does not reveal the secret. */
 export interface TsigKey {
   /** Lower-case wire form. */
   readonly name: Uint8Array
   /** With the final dot, for logs. */
   readonly nameText: string
-  /** What we sign with on our own account; replies are signed as their requests were. */
+  /** The algorithm for requests of this server; a reply is signed with the algorithm of its request. */
   readonly algorithm: TsigAlgorithm
   readonly secret: KeyObject
 }
@@ -28,7 +28,7 @@ export function createTsigKey(
 export class TsigKeyring {
   #keys: ReadonlyMap<string, TsigKey> = new Map()
 
-  /** Puts other keys in place of all there were. */
+  /** Replaces all keys. */
   replace(keys: readonly TsigKey[]): void {
     this.#keys = new Map(keys.map((key) => [nameKey(key.name), key]))
   }

@@ -6,7 +6,7 @@ import type { TsigKey } from './key.ts'
 import { putTime, type TsigRecord } from './record.ts'
 
 /**
- * A MAC being made (RFC 8945 section 4.3), over
+ * Starts a MAC (RFC 8945 section 4.3). It covers:
  *
  *     request         message, variables
  *     reply           MAC of the request, message, variables
@@ -16,13 +16,13 @@ export function startMac(key: TsigKey, algorithm: TsigAlgorithm): Hmac {
   return createHmac(algorithm.hash, key.secret)
 }
 
-/** Takes in an earlier MAC. */
+/** Adds an earlier MAC to the digest. */
 export function digestMac(hmac: Hmac, mac: Uint8Array): void {
   hmac.update(Uint8Array.of(mac.length >> 8, mac.length & 0xff))
   hmac.update(mac)
 }
 
-/** Takes in all of the record that is covered. */
+/** Adds all covered fields of the record to the digest. */
 export function digestVariables(hmac: Hmac, tsig: Omit<TsigRecord, 'mac' | 'originalId'>): void {
   const output = new OctetWriter()
   output.put(tsig.keyName)
@@ -37,7 +37,7 @@ export function digestVariables(hmac: Hmac, tsig: Omit<TsigRecord, 'mac' | 'orig
   hmac.update(output.octets())
 }
 
-/** Takes in what of later records of a stream is covered. */
+/** Adds the covered fields of later records of a stream to the digest. */
 export function digestTimers(
   hmac: Hmac,
   { timeSeconds, fudgeSeconds }: Pick<TsigRecord, 'timeSeconds' | 'fudgeSeconds'>,
@@ -48,7 +48,7 @@ export function digestTimers(
   hmac.update(output.octets())
 }
 
-/** Compares in a time that does not tell how far they agree. */
+/** Compares in constant time, so that the time does not reveal how many octets agree. */
 export function equalMacs(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }

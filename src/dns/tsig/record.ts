@@ -8,7 +8,7 @@ const RR_FIXED_OCTETS = 10
 /** Time, fudge, MAC size, original ID, error and length of other data. */
 const RDATA_FIXED_OCTETS = 16
 const HEADER_OCTETS = 12
-/** Where a header has its count of additional records. */
+/** Offset of the count of additional records in the header. */
 const ADDITIONAL_COUNT = 10
 
 /** The TSIG record of a message (RFC 8945 section 4.2). */
@@ -26,7 +26,7 @@ export interface TsigRecord {
   readonly other: Uint8Array
 }
 
-/** Reads the TSIG record whose owner stands at `offset`; undefined if it is none or malformed. */
+/** Parses the TSIG record whose owner is at `offset`; returns undefined if it is another record or malformed. */
 export function parseTsig(
   packet: Uint8Array,
   offset: number,
@@ -69,7 +69,7 @@ function takeCounted(input: OctetReader): Uint8Array | undefined {
   return octets < 0 ? undefined : input.take(octets)
 }
 
-/** Octets of a TSIG record with a MAC and other data of that length. */
+/** Returns the octets of a TSIG record with a MAC and other data of the given lengths. */
 export function tsigOctets(
   keyName: Uint8Array,
   algorithmName: Uint8Array,
@@ -81,8 +81,8 @@ export function tsigOctets(
 }
 
 /**
- * Writes `tsig` behind the `octets` octets of `message`, which has the room, and counts it in the
- * header. Returns the new length.
+ * Appends `tsig` after the `octets` octets of `message`, which must have space for it, and counts
+ * it in the header. Returns the new length.
  */
 export function appendTsig(message: Uint8Array, octets: number, tsig: TsigRecord): number {
   const { keyName, algorithmName, mac, other } = tsig
@@ -106,22 +106,22 @@ export function appendTsig(message: Uint8Array, octets: number, tsig: TsigRecord
   return octets + output.length
 }
 
-/** Writes 48 bits. */
+/** Writes a time of 48 bits. */
 export function putTime(output: OctetWriter, timeSeconds: number): void {
   output.u16(Math.floor(timeSeconds / 2 ** 32))
   output.u32(timeSeconds >>> 0)
 }
 
 /**
- * The message as it was before it was signed: what stands before the TSIG record at `offset`, with the ID
- * that the signer gave it and without the record in its count (RFC 8945 section 4.3.2).
+ * Returns the message as it was before it was signed: the octets before the TSIG record at
+ * `offset`, with the signer's ID and without the TSIG record in the count (RFC 8945 section 4.3.2).
  */
 export function unsignedMessage(
   packet: Uint8Array,
   offset: number,
   originalId: number,
 ): Uint8Array {
-  // Not `slice`: that of a Buffer is no copy.
+  // Not `slice`: on a Buffer it does not copy.
   const message = new Uint8Array(packet.subarray(0, offset))
   message[0] = originalId >> 8
   message[1] = originalId & 0xff
@@ -136,8 +136,8 @@ function addToCount(message: Uint8Array, change: number): void {
 }
 
 /**
- * Where the TSIG record of a whole message begins; 0 = it has none; -1 = the message is malformed, or
- * the record is not the last of the additional section (RFC 8945 section 5.2).
+ * Returns the offset of the TSIG record of a whole message; 0 = none; -1 = the message is
+ * malformed, or the record is not the last of the additional section (RFC 8945 section 5.2).
  */
 export function findTsig(packet: Uint8Array, octets: number): number {
   if (octets < HEADER_OCTETS) return -1
@@ -162,7 +162,7 @@ export function findTsig(packet: Uint8Array, octets: number): number {
   return 0
 }
 
-/** Offset behind the name at `start`, or -1. Pointers end a name and are not followed. */
+/** Returns the offset behind the name at `start`, or -1. A pointer ends a name and is not followed. */
 function skipName(packet: Uint8Array, start: number, octets: number): number {
   for (let at = start; at < octets; ) {
     const length = packet[at]!

@@ -5,20 +5,20 @@ import type { TsigKey } from './key.ts'
 import { digestMac, digestTimers, digestVariables, startMac } from './mac.ts'
 import { appendTsig, putTime, type TsigRecord, tsigOctets } from './record.ts'
 
-/** How long a signature holds (RFC 8945 section 10). */
+/** Number of seconds that a signature is valid (RFC 8945 section 10). */
 export const FUDGE_SECONDS = 300
 const TIME_OCTETS = 6
 const NO_OCTETS = new Uint8Array(0)
 
-/** What a reply is signed with. */
+/** The key and the algorithm that sign a reply. */
 export interface SigningKey {
   readonly key: TsigKey
   readonly algorithm: TsigAlgorithm
 }
 
-/** Puts a TSIG record behind the reply to a signed request, or behind each of them. */
+/** Appends a TSIG record to the reply to a signed request, or to each message of that reply. */
 export class ReplySigner {
-  /** Octets that each reply grows by. */
+  /** Octets that the signature adds to each message. */
   readonly octets: number
   readonly #request: TsigRecord
   readonly #signing: SigningKey | undefined
@@ -26,7 +26,7 @@ export class ReplySigner {
   #priorMac: Uint8Array
   #isFirst = true
 
-  /** `signing` undefined: the record is there, but no MAC in it. */
+  /** `signing` undefined: the record has no MAC. */
   constructor(request: TsigRecord, signing: SigningKey | undefined, error: number) {
     this.#request = request
     this.#signing = signing
@@ -37,14 +37,15 @@ export class ReplySigner {
     this.octets = tsigOctets(request.keyName, request.algorithmName, macOctets, otherOctets)
   }
 
-  /** `message` has room behind its `octets` octets; returns its new length. */
+  /** Signs `message`, which must have space behind its `octets` octets; returns its new length. */
   sign(message: Uint8Array, octets: number, nowSeconds: number): number {
     const { keyName, algorithmName, timeSeconds } = this.#request
     const isBadTime = this.#error === Rcode.BADTIME
     const record = {
       keyName,
       algorithmName,
-      // So that the client can check the MAC and learn our time (RFC 8945 section 5.2.3).
+      // With BADTIME, the client needs its own time to check the MAC and learn ours (RFC 8945
+      // section 5.2.3).
       timeSeconds: isBadTime ? timeSeconds : nowSeconds,
       fudgeSeconds: FUDGE_SECONDS,
       error: this.#error,

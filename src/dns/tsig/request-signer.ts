@@ -13,16 +13,16 @@ import {
 import { FUDGE_SECONDS } from './reply-signer.ts'
 import { printTsigError } from './verify-request.ts'
 
-/** Most messages of a stream without a signature between two that have one (RFC 8945 section 5.3.1). */
+/** Maximum of messages of a stream without a signature between two signed ones (RFC 8945 section 5.3.1). */
 export const UNSIGNED_MAX = 99
 
 const NO_OCTETS = new Uint8Array(0)
 
-/** Signs a request of ours, and checks the reply or the replies to it. */
+/** Signs a request of this server, and checks the messages of the reply. */
 export class RequestSigner {
   readonly #key: TsigKey
   #hmac: Hmac | undefined
-  /** Of our request, or of the last message that was right. */
+  /** MAC of the request, or of the last valid message. */
   #priorMac: Uint8Array = NO_OCTETS
   #isFirst = true
   #unsigned = 0
@@ -31,12 +31,12 @@ export class RequestSigner {
     this.#key = key
   }
 
-  /** False while the last message was not covered by a signature yet: it must not be the last. */
+  /** False while no signature covers the last message yet: the stream must not end with it. */
   get isSettled(): boolean {
     return this.#unsigned === 0 && !this.#isFirst
   }
 
-  /** The message with its TSIG record. */
+  /** Returns the message with its TSIG record. */
   sign(message: Uint8Array, nowSeconds: number): Uint8Array {
     const { name: keyName, algorithm } = this.#key
     const { name: algorithmName, macOctets } = algorithm
@@ -63,8 +63,8 @@ export class RequestSigner {
   }
 
   /**
-   * Checks the next message of the reply; returns what is wrong with it, '' = nothing. Another can be checked
-   * in place of one that was wrong.
+   * Checks the next message of the reply; returns what is wrong with it, '' = nothing. After an
+   * invalid message, the caller can check another one in its place.
    */
   verify(message: Uint8Array, nowSeconds: number): string {
     const offset = findTsig(message, message.length)
@@ -103,12 +103,12 @@ export class RequestSigner {
     if (this.#isFirst) digestVariables(hmac, record)
     else digestTimers(hmac, record)
     if (equalMacs(hmac.digest(), record.mac)) return ''
-    // What has been digested takes no more.
+    // A finished digest accepts no more data.
     this.#restart(this.#priorMac)
     return 'the signature is wrong'
   }
 
-  /** What comes next is covered together with this MAC. */
+  /** Starts the digest of the next messages with this MAC. */
   #restart(mac: Uint8Array): void {
     this.#priorMac = mac
     this.#hmac = startMac(this.#key, this.#key.algorithm)

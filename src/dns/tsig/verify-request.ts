@@ -5,20 +5,20 @@ import { digestVariables, equalMacs, startMac } from './mac.ts'
 import { parseTsig, type TsigRecord, unsignedMessage } from './record.ts'
 import { ReplySigner } from './reply-signer.ts'
 
-/** No MAC shorter than this is even looked at (RFC 8945 section 5.2.2.1). */
+/** A shorter MAC is rejected without a check (RFC 8945 section 5.2.2.1). */
 const MAC_OCTETS_MIN = 10
 
-/** What came of a signed request. */
+/** The result of checking a signed request. */
 export interface VerifiedRequest {
-  /** Whoever's key it is, if `error` is 0, BADTIME or BADTRUNC. */
+  /** The key of the sender, if `error` is 0, BADTIME or BADTRUNC. */
   readonly key: TsigKey | undefined
-  /** 0 = it is genuine and of now; else what the reply says, with rcode NOTAUTH. */
+  /** 0 = authentic and current; else the TSIG error of the reply, which has rcode NOTAUTH. */
   readonly error: number
   readonly signer: ReplySigner
   readonly record: TsigRecord
 }
 
-/** A signed request whose key and algorithm we have; its MAC may be wrong. */
+/** A signed request whose key and algorithm are known; its MAC is not checked yet. */
 export interface SignedRequest {
   readonly record: TsigRecord
   readonly key: TsigKey
@@ -26,9 +26,9 @@ export interface SignedRequest {
 }
 
 /**
- * Checks the request whose TSIG record begins at `offset`: key, MAC, time and length of the MAC, in that
- * order (RFC 8945 section 5.2). Undefined = malformed: FORMERR. We take whole MACs only. As by CoreDNS,
- * any algorithm is good that we have.
+ * Checks the request whose TSIG record begins at `offset`: key, MAC, time and length of the MAC, in
+ * that order (RFC 8945 section 5.2). Returns undefined if it is malformed: FORMERR. Accepts only
+ * full-length MACs. Accepts any supported algorithm, as CoreDNS does.
  */
 export function verifyRequest(
   packet: Uint8Array,
@@ -42,7 +42,7 @@ export function verifyRequest(
   return verifyMac(packet, offset, request, nowSeconds)
 }
 
-/** The part of `verifyRequest` that needs no MAC: a SignedRequest if one is to be made for the rest. */
+/** Runs the part of `verifyRequest` that needs no MAC; returns a SignedRequest if `verifyMac` must follow. */
 export function readSignedRequest(
   packet: Uint8Array,
   offset: number,
@@ -59,7 +59,7 @@ export function readSignedRequest(
   return { record, key, algorithm }
 }
 
-/** The rest of `verifyRequest`. */
+/** Runs the rest of `verifyRequest`. */
 export function verifyMac(
   packet: Uint8Array,
   offset: number,
@@ -83,12 +83,15 @@ function judge(record: TsigRecord, algorithm: TsigAlgorithm, nowSeconds: number)
   return record.mac.length < algorithm.macOctets ? Rcode.BADTRUNC : 0
 }
 
-/** Replies to what nobody can be known to have sent are not signed (RFC 8945 sections 5.2.1, 5.2.2). */
+/**
+ * Returns the result for a request whose sender is not authenticated. Its reply is not signed (RFC
+ * 8945 sections 5.2.1, 5.2.2).
+ */
 function refused(record: TsigRecord, error: number): VerifiedRequest {
   return { key: undefined, error, record, signer: new ReplySigner(record, undefined, error) }
 }
 
-/** For logs. */
+/** Returns the name of a TSIG error for logs. */
 export function printTsigError(error: number): string {
   if (error === BADSIG) return 'BADSIG'
   if (error === Rcode.BADKEY) return 'BADKEY'
