@@ -97,8 +97,7 @@ export class DocumentSplitter {
           }
           const part = this.#part
           this.#go(next, line + 1, 'whole')
-          // Empty documents are returned too, because the caller counts them and pauses between
-          // them.
+          // Empty documents are returned too: the caller counts them and pauses in between.
           return range(start, at, startLine, a, b, seen, part)
         }
         if (at > start) {
