@@ -2,13 +2,15 @@ import { Opcode, Rcode } from '../dns/iana/index.ts'
 import { CHAIN_END } from '../plugin/chain-end.ts'
 import type { Handler, HandlerFactory } from '../plugin/handler.ts'
 
-/** The chain of a block that no directive answers in: everything is refused, as by CoreDNS. */
+/**
+ * The chain of a block without a directive that answers: it refuses every query, as CoreDNS does.
+ */
 export const EMPTY_CHAIN: Handler = {
   name: '',
   serve: () => Rcode.REFUSED,
 }
 
-/** Lets NOTIFYs pass by a link that would take them for queries. */
+/** Makes NOTIFYs bypass a link that would treat them as queries. */
 export function besideNotify(factory: HandlerFactory): HandlerFactory {
   return (next) => {
     const link = factory(next)
@@ -20,7 +22,7 @@ export function besideNotify(factory: HandlerFactory): HandlerFactory {
   }
 }
 
-/** Links the handlers of one block, first to last; below the last stands `CHAIN_END`. */
+/** Links the handlers of one block, first to last. `CHAIN_END` follows the last one. */
 export function linkChain(factories: readonly HandlerFactory[]): Handler {
   if (factories.length === 0) return EMPTY_CHAIN
   return factories.reduceRight((next, factory) => factory(next), CHAIN_END)

@@ -12,25 +12,25 @@ import {
 } from '../corefile/parser.ts'
 import type { CorefileView } from '../plugin/directive.ts'
 
-/** Where a Corefile comes from. */
+/** The origin of a Corefile. */
 export type CorefileSource =
   | { readonly kind: 'file'; readonly path: string }
-  /** `name` stands in errors, and imports are relative to it. */
+  /** Errors contain `name`, and imports are relative to it. */
   | { readonly kind: 'text'; readonly name: string; readonly text: string }
 
-/** How its text is read. */
+/** How to read the text of a Corefile. */
 export interface CorefileOptions {
   readonly env: Environment
   readonly directiveNames: readonly string[]
   readonly warn: (message: string) => void
 }
 
-/** What serves where a Corefile has no server block, as in CoreDNS. */
+/** The Corefile that replaces one without server blocks, as in CoreDNS. */
 export function defaultCorefile(dnsPort: number): CorefileSource {
   return { kind: 'text', name: 'Corefile', text: `.:${dnsPort} {\nwhoami\nlog\n}\n` }
 }
 
-/** The text of a Corefile. Throws InputError if a file can't be read. */
+/** Returns the text of a Corefile. Throws InputError if a file can't be read. */
 export function readCorefile(source: CorefileSource): { name: string; text: string } {
   if (source.kind === 'text') return source
   let text: Buffer | undefined
@@ -47,7 +47,9 @@ export function readCorefile(source: CorefileSource): { name: string; text: stri
   return { name: source.path, text: limitCorefile(source.path, text) }
 }
 
-/** The text of a Corefile that `readAtMost` read; throws InputError where that was too much. */
+/**
+ * Returns the text of a Corefile that `readAtMost` read. Throws InputError if it exceeds the limit.
+ */
 export function limitCorefile(name: string, octets: Buffer | undefined): string {
   if (octets === undefined) throw unreadable(name, `it is larger than ${FILE_OCTETS_MAX} octets`)
   return octets.toString('utf8')
@@ -58,7 +60,7 @@ function unreadable(name: string, reason: string, cause?: unknown): InputError {
   return new InputError('COREFILE_READ', undefined, message, cause)
 }
 
-/** Reads and parses a Corefile; one without any block becomes the default. Throws InputError. */
+/** Reads and parses a Corefile. One without any block becomes the default. Throws InputError. */
 export function loadCorefile(
   source: CorefileSource,
   dnsPort: number,
@@ -73,7 +75,7 @@ export function loadCorefile(
     unset,
     digest: () => {
       if (source.kind === 'text') return loadedDigest
-      // Any directive will do: that one is unknown is for the reload to find, which counts as failed.
+      // Accepts any directive: the reload reports an unknown one, and counts as failed.
       return digestBlocks(parseSource(source, dnsPort, { env: options.env, warn: () => {} }))
     },
   }

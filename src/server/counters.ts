@@ -1,34 +1,34 @@
 import type { DroppedCounters, Losses, ServerCounters } from '../plugin/directive.ts'
 
-/** What is counted by servers themselves: packets that are no queries, and chains that broke. */
+/** Counters of the servers themselves: packets that are not queries, and chains that failed. */
 export const ServerCount = {
   Ignored: 0,
   Panics: 1,
-  /** Queries that a data thread did not hand over, since too many were on their way already. */
+  /** Queries that a data thread did not hand over, because too many were already in flight. */
   Overloaded: 2,
 } as const
 export type ServerCount = (typeof ServerCount)[keyof typeof ServerCount]
 const SERVER_COUNTS = 3
 
-/** Of each listen address: queries that never reached a chain, by the error they were answered with. */
+/** Counters per listen address: queries that did not reach a chain, by the error of their reply. */
 export const DroppedCount = {
   FormErr: 0,
   NotImp: 1,
   BadVers: 2,
   Refused: 3,
-  /** All of them: from here on at `protocol * 2 + (family - 1)`. */
+  /** First index of all queries: they are counted at `protocol * 2 + (family - 1)`. */
   Queries: 4,
 } as const
 const DROPPED_COUNTS = 8
 
-/** One thread's counts, in memory that others may read. */
+/** The counters of one thread, in memory that other threads can read. */
 export class ServerCounts {
   readonly counts: Float64Array
-  /** By listen address, by `DroppedCount`. */
+  /** Keyed by listen address; each array is indexed by `DroppedCount`. */
   readonly dropped = new Map<string, Float64Array>()
   readonly #onAddress: (address: string, counts: Float64Array) => void
 
-  /** `onAddress` is told of each address that there are counts of. */
+  /** `onAddress` is called with each address that gets counters. */
   constructor(
     counts: Float64Array = shared(SERVER_COUNTS),
     onAddress: (address: string, counts: Float64Array) => void = () => {},
@@ -41,7 +41,10 @@ export class ServerCounts {
     this.counts[count]! += 1
   }
 
-  /** Those of one listen address, by `DroppedCount`; the Corefile bounds how many there are. */
+  /**
+   * The counters of one listen address, by `DroppedCount`. The Corefile bounds the number of
+   * addresses.
+   */
   of(address: string): Float64Array {
     const known = this.dropped.get(address)
     if (known !== undefined) return known
@@ -57,8 +60,8 @@ function shared(count: number): Float64Array {
 }
 
 /**
- * The counts of all threads together. One object for the process: reloads hand it on, so that counters
- * never fall.
+ * The sums over all threads. One object per process: reloads pass it on, so that counters never
+ * decrease.
  */
 export class ServerTotals implements ServerCounters {
   readonly #threads: ServerCounts[] = []
@@ -72,7 +75,7 @@ export class ServerTotals implements ServerCounters {
     this.#threads.push(thread)
   }
 
-  /** Adds what is lost elsewhere; `read` is asked whenever somebody looks. */
+  /** Adds losses that are counted elsewhere. `read` is called at each scrape. */
   includeLosses(read: () => Losses): void {
     this.#losses.push(read)
   }

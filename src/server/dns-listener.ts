@@ -14,7 +14,7 @@ import type { ListenPlan } from './listen-plan.ts'
 import { Server } from './server.ts'
 import type { DnsListener } from './supervisor.ts'
 
-/** What the servers of a process share, over reloads too. */
+/** What the servers of a process have in common, across reloads too. */
 export interface DnsListenerParts {
   readonly clock: Clock
   readonly random: Random
@@ -23,16 +23,19 @@ export interface DnsListenerParts {
   readonly cookies: CookieJar
   /** As `ListenUdp`, for the host and port of a plan. */
   readonly listenUdp: (plan: ListenPlan, handler: QueryHandler) => Promise<UdpListener>
-  /** Of all TCP listeners together. */
+  /** Counters of all TCP listeners together. */
   readonly tcpCounters?: TcpCounters
-  /** As `TcpOptions.sharedPorts`; asked when a socket is opened. */
+  /** As `TcpOptions.reusePortBinder`; called when a socket is opened. */
   readonly reusePortBinder?: () => ReusePortBinder | undefined
 }
 
-/** Tries to find a port that is free for UDP and for TCP, where any will do. */
+/** Attempts to find a port that is free for both UDP and TCP, if any port will do. */
 const FREE_PORT_ATTEMPTS = 10
 
-/** Opens UDP and TCP sockets for a plan. Rejects with an InputError that says who asked for them. */
+/**
+ * Opens UDP and TCP sockets for a plan. Rejects with an InputError that names the key that asked
+ * for them.
+ */
 export async function openDnsListener(
   plan: ListenPlan,
   parts: DnsListenerParts,
@@ -51,7 +54,10 @@ export async function openDnsListener(
   }
 }
 
-/** Each socket has its own bound on queries in flight: a flood over UDP leaves room for TCP. */
+/**
+ * Gives each socket its own bound on queries in flight, so that a flood over UDP leaves room for
+ * TCP.
+ */
 function createHandler(plan: ListenPlan, parts: DnsListenerParts): ExchangePool {
   const tcpIdleMs = plan.timeouts.idleMs
   const server = new Server({ ...parts, address: plan.address, blocks: plan.blocks, tcpIdleMs })
@@ -90,7 +96,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'cannot assign requested address: no interface of this machine has it',
 }
 
-/** Says in one line which socket can't be had, why, and which key asked for it. */
+/** Returns one line: the socket that failed, the reason, and the key that asked for it. */
 function listenFault(network: 'udp' | 'tcp', plan: ListenPlan, cause: unknown): InputError {
   if (cause instanceof InputError) return cause
   const code = (cause as NodeJS.ErrnoException).code ?? ''

@@ -28,7 +28,7 @@ class ServerExchange implements Exchange {
   }
 }
 
-/** What a server looks like to the transports: exchanges out of a bounded pool. */
+/** Presents a server to the transports: lends exchanges from a bounded pool. */
 export class ExchangePool implements QueryHandler<ServerExchange> {
   readonly #server: Server
   readonly #lane: FastPath
@@ -70,7 +70,7 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
 
   release(exchange: ServerExchange): void {
     this.#inFlight--
-    // It may hold on to a version of a zone.
+    // The stream may hold a version of a zone.
     exchange.transaction.stream = undefined
     if (this.#idle.length < IDLE_MAX) this.#idle.push(exchange)
     else this.#server.release(exchange.transaction)

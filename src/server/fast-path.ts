@@ -16,24 +16,25 @@ import type { RoutedBlock, RoutingTable } from './routing.ts'
 const { packetView } = packets
 const { parseSimpleQuery, simpleQuery } = plain
 
-/** A block whose plain queries need not go through its chain. */
+/** A block whose plain queries can skip its chain. */
 interface FastRoute {
   readonly block: RoutedBlock
   readonly chain: FastPathChain
-  /** Whether there is an observer that does. */
+  /** Whether an observer reads all fields of a query. */
   readonly readsAll: boolean
   /** Whether there is an observer, a gate or a limiter, which may read the addresses. */
   readonly readsPeer: boolean
 }
 
 /**
- * The short way of a query through a server: a plain one (see plugin/plain.ts) of a chain that was planned for
- * such, read and answered in the memory of its packet. Whatever is not plain is left as it is, for `Server.serve`.
+ * The fast path of a server. A plain query (see plugin/plain.ts) of a chain that was planned for
+ * the fast path is read and answered in the memory of its packet. Any other query is left unchanged
+ * for `Server.serve`.
  *
- *     parseSimpleQuery ─▶ the zone found last, or routing, source, apex ─▶ FastAnswers ─▶ who observes
+ *     parseSimpleQuery ─▶ the zone found last, or routing, source, apex ─▶ FastAnswers ─▶ observers
  *
- * Where no zone is deeper than the one found last, a name in that is in no other, and one comparison says that it
- * is there.
+ * If no zone is deeper than the one found last, a name below that zone is in no other zone. Then
+ * one comparison finds the zone.
  */
 export class FastPath {
   readonly #routing: RoutingTable
@@ -41,21 +42,24 @@ export class FastPath {
   readonly #paths: ReadonlyMap<RoutedBlock, FastRoute>
   /** False = no query is plain here. */
   readonly #isOpen: boolean
-  /** Of the zone found last. */
+  /** Route of the zone found last. */
   #path: FastRoute | undefined = undefined
   #holder: object | undefined = undefined
   #answers: FastAnswers | undefined = undefined
   readonly #apex: Uint8Array = new Uint8Array(256)
   #apexOctets = 0
   #apexHash = 0
-  /** Labels of its apex; -1 where there are deeper zones, so that it is looked up each time. */
+  /**
+   * Labels of the apex of that zone; -1 if deeper zones exist, so that each query looks its zone
+   * up.
+   */
   #apexLabels = -1
-  /** Where it is in the image, as of a version and before the next compaction. */
+  /** Offset of that zone in the image, valid for one version until the next compaction. */
   #zone = 0
   #version = -1
   #buffer: SharedArrayBuffer | undefined = undefined
 
-  /** `server`: the address that it listens on, as metrics have it. */
+  /** `server`: the address that it listens on, as in metrics. */
   constructor(routing: RoutingTable, blocks: readonly RoutedBlock[], clock: Clock, server: string) {
     this.#routing = routing
     this.#clock = clock
@@ -63,7 +67,7 @@ export class FastPath {
       blocks.flatMap((block): [RoutedBlock, FastRoute][] => {
         const at = { server, zone: block.zoneText, view: block.viewName }
         const chain = planFastPath(block.chain, at)
-        // What a bug does to a query of a block with `debug`, the chain alone knows.
+        // Only the chain knows how to handle a bug in a block with `debug`.
         if (chain === undefined || block.debug || block.waits === true) return []
         const readsAll = chain.observers.some((observer) => observer.readsAll)
         const readsPeer =
@@ -75,8 +79,9 @@ export class FastPath {
   }
 
   /**
-   * Makes the packet of `octets` octets at `at` of the packet memory its reply, of up to `room` octets, and returns
-   * its length; 0: it is as it was, and must go the long way; SILENT: no reply goes out. `tx` is used for what it is not plain enough for. @hot
+   * Replaces the packet of `octets` octets at `at` of the packet memory by its reply of up to
+   * `room` octets, and returns the length of the reply. 0: the packet is unchanged and must take
+   * the full path. SILENT: no reply is sent. `tx` is used for observers, gates and limiters. @hot
    */
   answer(
     tx: Transaction,
@@ -99,7 +104,7 @@ export class FastPath {
       describeQuery(query)
       response.reset(query)
     }
-    // Observers may say where the client is, whether the answer depends on that or not.
+    // Observers may report the client's location, even if the answer does not depend on it.
     if (readsAll || answers.isSteered) {
       if (hasSubnet && chain.takesSubnet) takeSubnetAsClient(query)
       else {
@@ -114,11 +119,11 @@ export class FastPath {
     return this.#limit(tx, block.limiter, replyOctets)
   }
 
-  /** The length of what goes out of a reply of `octets` octets. @hot */
+  /** Applies the limiter to a reply of `octets` octets, and returns the length to send. @hot */
   #limit(tx: Transaction, limiter: ReplyLimiter, octets: number): number {
     const { block } = this.#path!
     const nowMs = this.#clock.monotonic()
-    // For its counters.
+    // The counters of the limiter read the zone.
     tx.zone = block.zoneText
     tx.view = block.viewName
     const verdict = limiter.decideFast(tx, nowMs)
@@ -131,14 +136,17 @@ export class FastPath {
     return this.#answers!.composeTruncated(tx.query, tx.response)
   }
 
-  /** Finds the path of the query read last, with its records. */
+  /** Finds the route of the query read last, with its records. */
   #find(): boolean {
     const label = simpleQuery.labelCount - this.#apexLabels
     if (this.#apexLabels === -1 || label < 0 || !this.#isIn(label)) return this.#findAnew()
     return this.#answers!.find(this.#zone, simpleQuery.labelOffset[label]!)
   }
 
-  /** Whether what the query's name is from `label` on is the apex found last, and all is as it was then. */
+  /**
+   * Whether the query's name, from `label` on, is the apex found last, and that state is still
+   * valid.
+   */
   #isIn(label: number): boolean {
     if (simpleQuery.suffixHash[label] !== this.#apexHash) return false
     if (this.#path!.chain.source.holder !== this.#holder) return false
@@ -205,7 +213,7 @@ function passesAll(gates: readonly FastPathGuard[], query: Query): boolean {
   return true
 }
 
-/** What observers that read all read of a query. */
+/** Fills in what observers with `readsAll` read of a query. */
 function describeQuery(query: Query): void {
   query.packetOctets = simpleQuery.packetOctets
   query.id = simpleQuery.id
@@ -226,7 +234,7 @@ function describeQuery(query: Query): void {
   query.dnssecOk = simpleQuery.dnssecOk
 }
 
-/** Moves the client subnet out of the packet, where the answer is going to be. @hot */
+/** Copies the client subnet out of the packet, because the answer overwrites it. @hot */
 function takeSubnet(query: Query): void {
   const octets = (simpleQuery.ecsSourceBits + 7) >> 3
   query.ecsFamily = simpleQuery.ecsFamily

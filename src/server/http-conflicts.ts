@@ -4,7 +4,7 @@ import type { HttpRoute } from './setup.ts'
 
 const EVERY_HOST = new Set(['', '0.0.0.0', '[::]'])
 
-/** An address that is listened on by TCP, and by what. */
+/** A TCP listen address and its user. */
 interface Listener {
   readonly host: string
   readonly port: string
@@ -14,9 +14,9 @@ interface Listener {
 }
 
 /**
- * Finds HTTP addresses that can't be listened on beside another one, or beside a DNS address: one port,
- * on the same host or on all hosts. Equal HTTP addresses are one listener, which serves the paths of all:
- * a warning, since a client of one path reaches the others.
+ * Finds HTTP addresses that conflict with another HTTP address or with a DNS address: one port, on
+ * the same host or on all hosts. Equal HTTP addresses are one listener, which serves the paths of
+ * all. They cause a warning, because a client of one path reaches the others.
  */
 export function findHttpConflicts(
   routes: readonly HttpRoute[],

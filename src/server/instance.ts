@@ -13,12 +13,12 @@ import {
 } from './setup.ts'
 
 /**
- * One Corefile, set up: its chains, what it listens on, and the hooks of its directives. Holds no
- * socket; `Supervisor` gives it life.
+ * One Corefile, set up: its chains, its listen addresses, and the hooks of its directives. Holds no
+ * socket; `Supervisor` starts and stops it.
  */
 export class Instance {
   readonly plans: readonly ListenPlan[]
-  /** What it was set up from, for other threads to do the same. */
+  /** The server blocks that it was set up from; other threads set up the same ones. */
   readonly blocks: readonly ServerBlock[]
   readonly corefile: CorefileView
   readonly #registrations: Registrations
@@ -47,7 +47,7 @@ export class Instance {
     return { instance, errors: [...setup.errors, ...errors] }
   }
 
-  /** HTTP endpoints by address; of two with one path, the first counts. */
+  /** HTTP endpoints by address. If two have the same path, the first one counts. */
   httpRoutes(): Map<string, HttpRoute[]> {
     const byAddress = new Map<string, HttpRoute[]>()
     for (const route of this.#registrations.http) {
@@ -74,7 +74,7 @@ export class Instance {
     for (const run of this.#registrations.serving) run()
   }
 
-  /** What works, but hardly as it was meant, as far as setups can say. */
+  /** Settings that work, but probably not as intended, as far as setups can detect them. */
   get warnings(): readonly InputError[] {
     return this.#registrations.warnings
   }
@@ -102,8 +102,8 @@ export class Instance {
   }
 
   /**
-   * Runs every shutdown hook, whatever the others do; returns the failures. After a start that
-   * failed too: a hook must cope with a directive that never started.
+   * Runs every shutdown hook, even if others fail, and returns the failures. Also called after a
+   * failed start: a hook must handle a directive that never started.
    */
   async shutDown(): Promise<InputError[]> {
     return runAll(this.#registrations.shutdown)
@@ -122,15 +122,15 @@ async function runAll(hooks: readonly Hook<() => void | Promise<void>>[]): Promi
   })
 }
 
-/** False for faults inside the files that a directive reads: their place says enough. */
+/** False for faults inside files that a directive reads: their position is sufficient. */
 function isAboutCorefile({ position, message }: InputError, hook: Hook<unknown>): boolean {
   if (position === undefined) return false
   if (position.file === hook.position.file) return true
-  // Lines that an import brought have the form of the dispenser's errors.
+  // Errors in imported lines have the form of the dispenser's errors.
   return message.startsWith(`${position.file}:${position.line} - `)
 }
 
-/** What a hook threw, as an error with a place. */
+/** Converts what a hook threw to an error with a position. */
 function hookFault(hook: Hook<unknown>, error: unknown): InputError {
   if (error instanceof InputError && error.position !== undefined) {
     return chargeTo(hook.directive, error)

@@ -3,12 +3,13 @@ import { hashSuffixes } from '../dns/message/parse-query.ts'
 import type { Query } from '../dns/message/query.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 
-/** Type and class behind the qname. */
+/** Octets of type and class after the qname. */
 const QUESTION_FIXED_OCTETS = 4
 
 /**
- * Makes `nested` the query that the client of `tx` would send for (`qname`, `qtype`): same addresses,
- * same EDNS, one step deeper. `qname`: lower-case wire form, may be followed by other octets.
+ * Makes `nested` the query that the client of `tx` would send for (`qname`, `qtype`): same
+ * addresses, same EDNS, one step deeper in the chain of aliases. `qname`: lower-case wire form;
+ * other octets may follow it.
  */
 export function prepareInternalLookup(
   nested: Transaction,
@@ -47,7 +48,10 @@ function copyOrigin(to: Query, from: Query): void {
   to.tsigOffset = from.tsigOffset
 }
 
-/** Makes the sender of a query its client; the ECS address is that only where a block says so. */
+/**
+ * Makes the sender of a query its client. The ECS address becomes the client only if a block
+ * requests that.
+ */
 export function takePeerAsClient(query: Query): void {
   query.clientAddress = query.peerAddress
   query.clientFamily = query.peerFamily

@@ -7,23 +7,26 @@ import type { RoutedBlock } from './routing.ts'
 /** A server block after its setups ran. */
 export interface LoadedBlock {
   readonly config: BlockConfig
-  /** Where each of the block's keys stands in the Corefile; parallel to `config.keys`. */
+  /** Position of each of the block's keys in the Corefile; parallel to `config.keys`. */
   readonly keyPositions: readonly Position[]
   readonly chain: Handler
   /** True if its queries may have to wait for their answers. */
   readonly waits: boolean
 }
 
-/** One address to listen on, by UDP and TCP, and what is served there. */
+/** One address to listen on, by UDP and TCP, and the blocks that it serves. */
 export interface ListenPlan {
-  /** `dns://:53` or `dns://127.0.0.1:53`: equal text means the same sockets across a reload. */
+  /** `dns://:53` or `dns://127.0.0.1:53`. Equal text means the same sockets across a reload. */
   readonly address: string
   /** '' = every address. */
   readonly host: string
   /** 0 = any free port. */
   readonly port: number
   readonly blocks: readonly RoutedBlock[]
-  /** Sockets to open; 0 = as many as CPUs. The first block of the address that asks decides. */
+  /**
+   * Sockets to open; 0 = as many as CPUs. The first block of the address that sets a number
+   * decides.
+   */
   readonly sockets: number
   readonly timeouts: BlockConfig['timeouts']
   /** The first key that asks for the address, for messages. */

@@ -1,34 +1,39 @@
-/** Something that listens, and can be told to serve something else without closing. */
+/** A listener that can serve something else without closing. */
 export interface WantedListener<Want> {
-  /** Serves `want` from now on: no await between the old and the new. */
+  /** Serves `want` from now on. There is no await between the old and the new. */
   use(want: Want): void
-  /** Stops taking in, lets what is in flight finish (bounded), frees the address. */
+  /** Accepts nothing new, waits (bounded) for what is in flight, and closes the address. */
   close(): Promise<void>
 }
 
 /** A prepared step from the listeners of one instance to those of the next: commit or abandon it. */
 export interface ListenerChange {
-  /** Swaps what kept addresses serve, synchronously; resolves once dropped ones are closed. */
+  /**
+   * Makes kept addresses serve the new instance, synchronously. Resolves once dropped ones are
+   * closed.
+   */
   commit(): Promise<void>
-  /** Closes what was opened for the change; the old listeners never noticed. */
+  /** Closes what was opened for the change. The old listeners are not affected. */
   abandon(): Promise<void>
 }
 
 /**
- * The open listeners of one kind, by address. New addresses are opened before anything is swapped,
- * kept ones are never closed, dropped ones are closed last: a reload loses no query, and one that
- * fails changes nothing.
+ * The open listeners of one kind, by address. New addresses are opened before any listener is
+ * swapped. Kept ones are never closed, and dropped ones are closed last. So a reload loses no
+ * query, and a failed reload changes nothing.
  */
 export class ListenerSet<Want, Open extends WantedListener<Want>> {
   readonly #openOne: (address: string, want: Want) => Promise<Open>
   #open = new Map<string, Open>()
 
-  /** `openOne` rejects where the address can't be had. */
+  /** `openOne` rejects if the address is not available. */
   constructor(openOne: (address: string, want: Want) => Promise<Open>) {
     this.#openOne = openOne
   }
 
-  /** Opens the addresses of `wants` that are not open. Rejects, with nothing opened, if one can't be. */
+  /**
+   * Opens the addresses of `wants` that are not open. If one fails, closes the others and rejects.
+   */
   async prepare(wants: ReadonlyMap<string, Want>): Promise<ListenerChange> {
     const opened = new Map<string, Open>()
     const abandon = async (): Promise<void> => {
@@ -65,7 +70,7 @@ export class ListenerSet<Want, Open extends WantedListener<Want>> {
     return this.#open.get(address)
   }
 
-  /** Closes them all; rejects with the first failure after trying each. */
+  /** Closes all listeners. Tries each one, then rejects with the first failure. */
   async close(): Promise<void> {
     const closing = [...this.#open.values()].map((listener) => listener.close())
     this.#open = new Map()

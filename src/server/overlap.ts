@@ -1,17 +1,18 @@
 import type { BlockKey } from '../plugin/directive.ts'
 
 /**
- * Finds keys that can't be told apart by address and zone, as CoreDNS does: the same key twice, or
- * the same zone and port once bound to an address and once to all.
+ * Finds keys that address and zone do not distinguish, as CoreDNS does: the same key twice, or the
+ * same zone and port once bound to an address and once to all.
  */
 export class OverlapCheck {
   readonly #served = new Set<string>()
-  /** By key without address: the last key registered for it. */
+  /** Keyed by the key without its address: the last key registered for it. */
   readonly #anywhere = new Map<string, string>()
 
   /**
-   * Why `key` can't be served on `host` ('' = every address), or undefined if it can. `filtered`: a
-   * view decides whether the block serves a query, so others may have the same key.
+   * Returns why `key` can't be served on `host` ('' = every address), or undefined if it can.
+   * `filtered`: a view decides whether the block serves a query, so other blocks may have the same
+   * key.
    */
   check(key: BlockKey, host: string, filtered: boolean): string | undefined {
     const unbound = printKey(key, '')
@@ -34,7 +35,7 @@ export class OverlapCheck {
   }
 }
 
-/** `dns://example.org.:53`, with ` on 127.0.0.1` for a bound one. */
+/** Returns `dns://example.org.:53`, with ` on 127.0.0.1` for a bound key. */
 export function printKey(key: BlockKey, host: string): string {
   const text = `${key.scheme}://${key.zoneText}:${key.port}`
   return host === '' ? text : `${text} on ${host}`

@@ -8,43 +8,46 @@ import { countLabels, ZoneSet } from '../plugin/zone-set.ts'
 import type { HashedName } from '../zone/image/hashed-name.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 
-/** One zone of one server block: where a query can go. */
+/** One zone of one server block: a possible destination of a query. */
 export interface RoutedBlock {
   /** Lower-case wire form. */
   readonly zone: Uint8Array
   /** Presentation form with the final dot. */
   readonly zoneText: string
   readonly chain: Handler
-  /** From `view`: all must say true. */
+  /** Set by `view`: all must return true. */
   readonly filters: readonly ((tx: Transaction) => boolean)[]
-  /** Limits UDP replies; absent = none are. */
+  /** Limits UDP replies; absent = no limit. */
   readonly limiter?: ReplyLimiter | undefined
   /** Name of the view; '' = none. */
   readonly viewName: string
   /** Most octets of a UDP reply, and the size we advertise: 512..4096. */
   readonly bufsizeOctets: number
-  /** Set by `debug`: a handler's exception ends the process instead of being a SERVFAIL. */
+  /** Set by `debug`: an exception of a handler ends the process instead of causing a SERVFAIL. */
   readonly debug: boolean
-  /** True if a handler of the chain may wait: data threads hand its queries over. */
+  /**
+   * True if a handler of the chain may wait: data threads hand its queries over to the control
+   * thread.
+   */
   readonly waits?: boolean
-  /** True if the chain answers class CH (`chaos`): else such queries are refused. */
+  /** True if the chain answers class CH (`chaos`). Otherwise such queries are refused. */
   readonly acceptsChaos?: boolean
-  /** True if the chain takes in NOTIFYs (`secondary`): else they are refused. */
+  /** True if the chain accepts NOTIFYs (`secondary`). Otherwise they are refused. */
   readonly takesNotify?: boolean
 }
 
 /**
- * Finds the block for a query: longest zone first (RFC 1034 section 4.3.2 step 2), blocks of one zone in
- * the order of the Corefile, the first whose view takes the query. One probe of a hash table per
- * label, whatever the number of zones.
+ * Finds the block for a query: longest zone first (RFC 1034 section 4.3.2 step 2). Blocks of one
+ * zone are tried in the order of the Corefile; the first whose view accepts the query serves it.
+ * One probe of a hash table per label, whatever the number of zones.
  */
 export class RoutingTable {
   readonly #zones: ZoneSet
-  /** By index in `#zones`: the blocks of that zone, in order, and the labels of its name. */
+  /** Parallel to `#zones`: the blocks of that zone, in order, and the labels of its name. */
   readonly #blocks: readonly (readonly RoutedBlock[])[]
   readonly #labelCount: readonly number[]
 
-  /** The zones of all blocks, whatever views there are. */
+  /** The zones of all blocks, regardless of views. */
   get zones(): ZoneDirectory {
     return this.#zones
   }
@@ -68,9 +71,9 @@ export class RoutingTable {
   }
 
   /**
-   * The block that serves `tx.query`, or undefined: refuse. A DS record lives on the parent's side of a
-   * cut (RFC 4035 section 3.1.4.1), so a query for that of a zone of ours goes to the block above it,
-   * if there is one.
+   * Returns the block that serves `tx.query`, or undefined: refuse. A DS record lives on the
+   * parent's side of a cut (RFC 4035 section 3.1.4.1). So a query for the DS of a zone that we
+   * serve goes to the block above it, if there is one.
    */
   find(tx: Transaction): RoutedBlock | undefined {
     const query = tx.query
@@ -81,7 +84,10 @@ export class RoutingTable {
     return this.#findFrom(tx, 0)
   }
 
-  /** The block that serves every client's queries for the name, whatever views there are; undefined = it depends. */
+  /**
+   * Returns the block that serves the name for every client, regardless of views; undefined = it
+   * depends on the client.
+   */
   findUnconditional(name: HashedName): RoutedBlock | undefined {
     const zone = this.#zones.match(name)
     const first = zone === -1 ? undefined : this.#blocks[zone]![0]!
@@ -116,8 +122,8 @@ function passes(block: RoutedBlock, tx: Transaction): boolean {
 }
 
 /**
- * CH is for blocks that say so, other classes than it and IN for none. `chaos` lets nothing of class CH
- * through, so only what may stand above it looks at the class.
+ * Only blocks that accept it get class CH; no block gets other classes except IN. `chaos` passes
+ * nothing of class CH on, so only links above it need to check the class.
  */
 function takesClass(block: RoutedBlock, query: Query): boolean {
   if (query.qclass === RRClass.IN) return true

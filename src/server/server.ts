@@ -21,13 +21,13 @@ import { prepareInternalLookup, takePeerAsClient } from './internal-lookup.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { TransactionPool } from './transaction-pool.ts'
 
-/** Least octets that any DNS client takes over UDP (RFC 1035 section 4.2.1). */
+/** Least octets that any DNS client accepts over UDP (RFC 1035 section 4.2.1). */
 const UDP_OCTETS_MIN = 512
 const TCP_OCTETS_MAX = 65535
-/** Panics that are logged in a period. */
+/** Panics that are logged per period. */
 const PANIC_LINES_MAX = 10
 const PANIC_PERIOD_MS = 60_000
-/** A client cookie with a server cookie of ours. */
+/** Octets of a client cookie with one of our server cookies. */
 const WHOLE_COOKIE_OCTETS = 8 + SERVER_COOKIE_OCTETS
 
 export interface ServerOptions {
@@ -41,9 +41,9 @@ export interface ServerOptions {
   readonly counters: ServerCounts
   /** Makes server cookies; undefined = COOKIE options are ignored. */
   readonly cookies?: CookieJar | undefined
-  /** What clients that ask for edns-tcp-keepalive are told; undefined = nothing. */
+  /** Idle timeout sent to clients that ask for edns-tcp-keepalive; undefined = none is sent. */
   readonly tcpIdleMs?: number | undefined
-  /** True in threads that can't wait: `serve` returns HAND_OVER where a chain may have to. */
+  /** True in threads that can't wait: `serve` returns HAND_OVER if a chain may have to wait. */
   readonly handsOver?: boolean
 }
 
@@ -57,22 +57,22 @@ export interface ServerOptions {
  */
 export class Server implements ServerView {
   readonly address: string
-  /** The short way of plain queries. */
+  /** The fast path of plain queries. */
   readonly lane: FastPath
   readonly #routing: RoutingTable
   readonly #clock: Clock
   readonly #log: Logger
   readonly #counters: ServerCounts
-  /** By `DroppedCount`. */
+  /** Indexed by `DroppedCount`. */
   readonly #dropped: Float64Array
   readonly #cookies: CookieJar | undefined
   readonly #keepaliveDeciseconds: number
   readonly #pool: TransactionPool
   readonly #handsOver: boolean
   readonly #panicLines = new LineBudget(PANIC_LINES_MAX, PANIC_PERIOD_MS)
-  /** For replies of no block: that of the first block that has one. */
+  /** Limiter of replies without a block: that of the first block that has one. */
   readonly #limiter: ReplyLimiter | undefined
-  /** Set where the query under way came to a chain that may wait. */
+  /** True if the current query reached a chain that may wait. */
   isHandingOver = false
 
   constructor(options: ServerOptions) {
@@ -95,7 +95,7 @@ export class Server implements ServerView {
     return this.#routing.zones
   }
 
-  /** A transaction of this server; goes back with `release`. */
+  /** Returns a transaction of this server; `release` returns it to the pool. */
   acquire(): Transaction {
     return this.#pool.take()
   }
@@ -105,10 +105,11 @@ export class Server implements ServerView {
   }
 
   /**
-   * Answers the packet in `tx.query` (packet, packetOctets, protocol and addresses filled in). Writes
-   * the reply to `out`, 65535 octets or as many as the protocol allows, and returns its length; 0 =
-   * send nothing, HAND_OVER = see `handsOver`, STREAMED = see `tx.stream`. A Promise of the length only
-   * where the chain waits; it never rejects unless the block has `debug`.
+   * Answers the packet in `tx.query` (packet, packetOctets, protocol and addresses filled in).
+   * Writes the reply to `out`, 65535 octets or as many as the protocol allows, and returns its
+   * length. 0 = send nothing, HAND_OVER = see `handsOver`, STREAMED = see `tx.stream`. Returns a
+   * Promise of the length only if the chain waits. The Promise never rejects unless the block has
+   * `debug`.
    */
   serve(tx: Transaction, out: Uint8Array): number | Promise<number> {
     const query = tx.query
@@ -153,7 +154,7 @@ export class Server implements ServerView {
     const nested = this.#pool.take()
     prepareInternalLookup(nested, tx, qname, qtype)
     const block = this.#routing.find(nested)
-    // A view has looked at the client, and the answer depends on that even where no block was found.
+    // A view has read the client's address, so the answer depends on it even if no block was found.
     tx.response.scopeBits = Math.max(tx.response.scopeBits, nested.response.scopeBits)
     if (block === undefined) {
       this.#pool.give(nested)
@@ -194,7 +195,7 @@ export class Server implements ServerView {
   #recover(tx: Transaction, error: unknown): number {
     this.#counters.add(ServerCount.Panics)
     clearForError(tx, Rcode.SERVFAIL)
-    // A client can repeat the packet that caused it; the counter counts all of them.
+    // A client can repeat the packet that caused the panic. The counter counts all of them.
     if (!this.#panicLines.take(this.#clock.monotonic())) return Rcode.SERVFAIL
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
     this.#log.error(`Recovered from panic in server: "${this.address}" ${text}`)
@@ -217,7 +218,7 @@ export class Server implements ServerView {
     return this.#send(tx, block.bufsizeOctets, block.limiter, out)
   }
 
-  /** Replies to what is no query that we serve; 0 = with silence. */
+  /** Replies to a packet that is not a query that we serve; 0 = no reply. */
   #refusePacket(tx: Transaction, status: ParseStatus, out: Uint8Array): number {
     switch (status) {
       case ParseStatus.FormErr:
@@ -242,11 +243,11 @@ export class Server implements ServerView {
     return this.#send(tx, bufsizeOctets, this.#limiter, out)
   }
 
-  /** The options of our own, before the chain: logs and metrics count their octets. */
+  /** Adds our own options before the chain runs, because logs and metrics count their octets. */
   #addOptions({ query, response }: Transaction): void {
     response.keepaliveDeciseconds = query.connectionEnds ? 0 : this.#keepaliveDeciseconds
     if (query.cookieOctets !== 0 && this.#cookies !== undefined) {
-      // The cookie itself is made when the reply goes out.
+      // The cookie itself is made when the reply is composed.
       response.serverCookieOctets = SERVER_COOKIE_OCTETS
     }
   }
@@ -259,7 +260,7 @@ export class Server implements ServerView {
   ): number {
     const { query, response } = tx
     response.payloadOctets = bufsizeOctets
-    // Over TCP, with a cookie of ours or with a signature, the address is real.
+    // Over TCP, with a valid server cookie or with a signature, the address is real.
     const isProved = this.#checkCookie(tx) || query.protocol === Protocol.Tcp
     if (limiter === undefined || isProved || tx.tsigKey !== undefined) {
       return this.#compose(tx, bufsizeOctets, out)
@@ -268,14 +269,17 @@ export class Server implements ServerView {
     if (verdict === LimitAction.Drop) return 0
     if (verdict === LimitAction.Truncate) truncate(tx)
     const octets = this.#compose(tx, bufsizeOctets, out)
-    // What is signed once must not be composed again; such an error is hardly longer than its query.
+    // A signed reply must not be composed again. Such an error is hardly longer than its query.
     if (response.signer !== null) return octets
     if (!limiter.amplifies(tx, query, octets - query.packetOctets, tx.startedMs)) return octets
     truncate(tx)
     return this.#compose(tx, bufsizeOctets, out)
   }
 
-  /** Fills in the cookie of the reply; true = the client sent one of ours, so its address is real. */
+  /**
+   * Fills in the cookie of the reply. True = the client sent a valid server cookie, so its address
+   * is real.
+   */
   #checkCookie({ query, response }: Transaction): boolean {
     if (query.cookieOctets === 0 || this.#cookies === undefined) return false
     return this.#cookies.serve(query, response, Math.floor(this.#clock.now() / 1000))
@@ -290,14 +294,17 @@ export class Server implements ServerView {
   }
 }
 
-/** Most octets of the reply (RFC 6891 section 6.2.5): what the client takes, but no more than we send. */
+/**
+ * Most octets of the reply (RFC 6891 section 6.2.5): what the client accepts, but no more than we
+ * send.
+ */
 function limitOctets(query: Query, bufsizeOctets: number): number {
   if (query.protocol === Protocol.Tcp) return TCP_OCTETS_MAX
   if (!query.hasEdns) return UDP_OCTETS_MIN
   return Math.max(UDP_OCTETS_MIN, Math.min(query.payloadOctets, bufsizeOctets))
 }
 
-/** Makes the reply one that asks the client to come by TCP, and that is no longer than its query. */
+/** Makes the reply ask the client to retry over TCP, and no longer than its query. */
 function truncate({ query, response }: Transaction): void {
   response.count = 0
   response.truncated = true
@@ -305,11 +312,11 @@ function truncate({ query, response }: Transaction): void {
   response.nsid = null
   response.edeCode = -1
   response.forceEdns = false
-  // A client that sent no server cookie gets one over TCP.
+  // A client without a server cookie gets one over TCP.
   if (query.cookieOctets < WHOLE_COOKIE_OCTETS) response.serverCookieOctets = 0
 }
 
-/** Empties the sections; what explains the error (EDE, NSID, `error`) stays. */
+/** Empties the sections. What explains the error (EDE, NSID, `error`) is kept. */
 function clearForError(tx: Transaction, rcode: number): void {
   const response = tx.response
   response.count = 0

@@ -24,27 +24,27 @@ import { besideNotify, linkChain } from './chain.ts'
 import type { LoadedBlock } from './listen-plan.ts'
 import type { ThreadChannel } from './thread-channel.ts'
 
-/** What setups get from outside; the same for every instance of a process. */
+/** What setups get from the process; the same for every instance. */
 export interface SetupParts {
-  /** Those that the Corefile names, so far as they exist here. */
+  /** The directives that the Corefile names, as far as they exist. */
   readonly directives: readonly Directive[]
   /** Every name that a Corefile may hold, in the order of the chain. */
   readonly directiveNames: readonly string[]
-  /** Port of keys that name none. */
+  /** Port of keys without a port. */
   readonly dnsPort: number
   readonly clock: Clock
   readonly metrics: MetricsRegistry
   readonly serverCounters: ServerCounters
-  /** Takes finished log lines. */
+  /** Receives finished log lines. */
   readonly sink: LogSink
-  /** The same way out, for lines that are no strings. */
+  /** The same output as `sink`, for lines that are not strings. */
   readonly lines: LineWriter
   readonly requestReload: (reason: string) => Promise<string>
   /** One per instance. */
   readonly channel: ThreadChannel
 }
 
-/** A function that a directive registered, with the directive that faults are charged to. */
+/** A function that a directive registered, and the directive that its faults are charged to. */
 export interface Hook<Run> {
   readonly directive: string
   readonly position: Position
@@ -66,7 +66,7 @@ export interface Registrations {
   readonly readiness: ReadinessCheck[]
   readonly http: HttpRoute[]
   readonly linked: Hook<() => void>[]
-  /** What works, but hardly as it was meant. */
+  /** Settings that work, but probably not as intended. */
   readonly warnings: InputError[]
 }
 
@@ -88,14 +88,14 @@ const READ_MS_DEFAULT = 3000
 const WRITE_MS_DEFAULT = 5000
 const IDLE_MS_DEFAULT = 10_000
 
-/** The directives that are to be loaded before `setupBlocks`. */
+/** The names of the directives to load before `setupBlocks`. */
 export function namedDirectives(blocks: readonly ServerBlock[]): ReadonlySet<string> {
   return new Set(blocks.flatMap(({ directives }) => [...directives.keys()]))
 }
 
 /**
- * Runs the setups of all blocks: directives in chain order, blocks inside that. Has no effect on the
- * world. A failing key or directive is recorded and the rest goes on, so `errors` holds every fault.
+ * Runs the setups of all blocks: directives in chain order, and blocks in order within each. Has no
+ * side effects. Records a failing key or directive and continues, so `errors` holds every fault.
  */
 export function setupBlocks(
   sources: readonly ServerBlock[],
@@ -192,7 +192,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
   return { source, config, keyPositions, links: [], waits: false, answers: false }
 }
 
-/** Runs `step`; bad input goes to `errors`, anything else is a bug and flies on. */
+/** Runs `step`. Adds invalid input to `errors`; rethrows anything else, which is a bug. */
 function collect(errors: InputError[], step: () => void): void {
   try {
     step()
@@ -220,7 +220,9 @@ function setupDirective(
   }
 }
 
-/** The same error with CoreDNS's `plugin/NAME: ` in front, unless it is there. */
+/**
+ * Returns the same error with CoreDNS's prefix `plugin/NAME: `, unless the error has it already.
+ */
 export function chargeTo(directive: string, error: InputError): InputError {
   const prefix = `plugin/${directive}: `
   if (error.message.startsWith(prefix)) return error

@@ -10,25 +10,25 @@ import { ControlChannel } from './thread-channel.ts'
 
 /** An open DNS address, UDP and TCP. */
 export interface DnsListener extends WantedListener<ListenPlan> {
-  /** The port that it has, where 0 was asked for. */
+  /** The actual port, if port 0 was requested. */
   readonly port: number
 }
 
 /** A step of the data threads from one instance to the next: commit or abandon it. */
 export interface DataChange {
-  /** Swaps what they serve, each between two batches; resolves once all did. */
+  /** Makes each thread serve the new instance between two batches. Resolves once all threads do. */
   commit(): Promise<void>
   abandon(): void
 }
 
-/** Threads that answer UDP queries beside this one. */
+/** Threads that answer UDP queries in addition to this one. */
 export interface DataThreads {
   /**
-   * Sets `instance` up in every thread, beside the one that serves; addresses opened from here on are
-   * served by it. Rejects, with nothing changed, where that fails.
+   * Sets `instance` up in every thread, beside the one that serves. Addresses opened from then on
+   * are served by the new instance. If that fails, rejects and changes nothing.
    */
   prepare(instance: Instance, channel: ControlChannel): Promise<DataChange>
-  /** Ends the threads; their sockets are closed by then. */
+  /** Ends the threads. The caller has closed their sockets before. */
   close(): Promise<void>
 }
 
@@ -37,7 +37,7 @@ export interface SupervisorParts
   extends Omit<SetupParts, 'directives' | 'requestReload' | 'channel'> {
   readonly loadDirectives: LoadDirectives
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Opens an address and serves `plan` there; rejects where the address can't be had. */
+  /** Opens an address and serves `plan` there. Rejects if the address is not available. */
   readonly openDns: (plan: ListenPlan) => Promise<DnsListener>
   /** Opens an HTTP address and serves `routes` there. */
   readonly openHttp: (
@@ -48,16 +48,16 @@ export interface SupervisorParts
   readonly dataThreads?: DataThreads | undefined
 }
 
-/** How a stop went: 0, 4 = a shutdown hook failed, 3 = a socket did not close. */
+/** Result of a stop: 0, 4 = a shutdown hook failed, 3 = a socket did not close. */
 export type StopCode = 0 | 3 | 4
 
 /**
- * Keeps one instance serving: starts it, replaces it on reload, stops it. Reloads queue up behind
- * each other and behind the start.
+ * Keeps one instance serving: starts it, replaces it on reload, stops it. Reloads wait for earlier
+ * reloads and for the start.
  *
  *     start:  parse ─▶ directives loaded ─▶ setups ─▶ start-up hooks ─▶ data threads, DNS sockets, HTTP ─▶ serving
  *     reload: the same beside the old instance ─▶ swap ─▶ dropped sockets, old shutdown hooks
- *             └ any failure: the new one is taken down, the old one never noticed
+ *             └ any failure: the new one is shut down, the old one is not affected
  */
 export class Supervisor {
   readonly #source: CorefileSource
@@ -66,9 +66,9 @@ export class Supervisor {
   readonly #dns: ListenerSet<ListenPlan, DnsListener>
   readonly #http: ListenerSet<readonly HttpRoute[], WantedListener<readonly HttpRoute[]>>
   #instance: Instance | undefined
-  /** The step under way; the next waits for it. */
+  /** The current step; the next step waits for it. */
   #busy: Promise<unknown> = Promise.resolve()
-  /** Until then nobody has been served. */
+  /** True once the first start has ended: until then the process has served no query. */
   #isFirstStartOver = false
   #stopping = false
 
@@ -80,14 +80,14 @@ export class Supervisor {
     this.#http = new ListenerSet(parts.openHttp)
   }
 
-  /** What is served now and where, the port filled in where 0 was asked for. */
+  /** The plans that are served now, with the actual port if port 0 was requested. */
   get plans(): readonly ListenPlan[] {
     return (this.#instance?.plans ?? []).map((plan) => {
       return { ...plan, port: this.#dns.get(plan.address)?.port ?? plan.port }
     })
   }
 
-  /** Starts serving. Rejects with the first fault, with everything taken down again. */
+  /** Starts serving. On a fault, shuts everything down again and rejects with the first fault. */
   start(): Promise<void> {
     const started = this.#inTurn(() => this.#replace())
     return started.finally(() => {
@@ -95,12 +95,12 @@ export class Supervisor {
     })
   }
 
-  /** Reads the Corefile again and moves to it. Resolves to false, logged, where that fails. */
+  /** Reads the Corefile again and applies it. On failure, logs the reason and resolves to false. */
   async reload(): Promise<boolean> {
     return (await this.#reload()) === ''
   }
 
-  /** Resolves to why it failed, '' if it did not. */
+  /** Resolves to the reason for a failure; '' = success. */
   #reload(): Promise<string> {
     return this.#inTurn(async () => {
       if (this.#stopping) return 'the server is ending'
@@ -118,8 +118,9 @@ export class Supervisor {
   }
 
   /**
-   * Lets the final hooks run while still serving, then closes every socket and runs the rest. Of a start under way
-   * nobody waits for the end: what it reads may take longer than who stops us has patience for.
+   * Runs the final hooks while still serving, then closes every socket and runs the other hooks.
+   * Does not wait for a start in progress to end: reading its input may take longer than the
+   * service manager waits.
    */
   stop(): Promise<StopCode> {
     this.#stopping = true
@@ -182,7 +183,7 @@ export class Supervisor {
   }
 
   async #moveTo(next: Instance, channel: ControlChannel): Promise<void> {
-    // The threads first: a socket is served from the moment in which it is opened.
+    // The threads first: a socket is served as soon as it is open.
     const data = await this.#parts.dataThreads?.prepare(next, channel)
     const plans = new Map(next.plans.map((plan) => [plan.address, plan]))
     const dns = await this.#dns.prepare(plans).catch((error) => {
@@ -196,7 +197,7 @@ export class Supervisor {
     })
     const old = this.#instance
     this.#instance = next
-    // Both swap before the first await: no query sees half of each instance.
+    // All swap before the first await: no query sees half of each instance.
     const closed = await Promise.allSettled([dns.commit(), http.commit(), data?.commit()])
     for (const result of closed) {
       if (result.status === 'rejected') this.#log.error(`Stopping: ${describe(result.reason)}`)
@@ -206,11 +207,11 @@ export class Supervisor {
   }
 }
 
-/** The error as one line for an operator, with its place if it has one. */
+/** Returns the error as one line for an operator, with its position if it has one. */
 export function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (!(error instanceof InputError) || error.position === undefined) return error.message
-  // Messages of the parser name their place themselves, in CoreDNS's form.
+  // Messages of the parser contain their position, in CoreDNS's form.
   const { file, line } = error.position
   return error.message.includes(`${file}:${line} - `) ? error.message : error.print()
 }

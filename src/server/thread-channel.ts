@@ -4,7 +4,8 @@ import type { RecordWriter } from '../telemetry/records.ts'
 
 /**
  * What the setups of one instance share between threads. Setups run in every thread over the same
- * tokens, so the n-th feed, uplink or counters of one is that of all others.
+ * tokens. So the n-th broadcast, `toControl` channel or set of counters is the same one in all
+ * threads.
  */
 export interface ThreadChannel {
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
@@ -13,7 +14,10 @@ export interface ThreadChannel {
   counters(): CounterSlots
 }
 
-/** The control thread's end of an instance's wiring; enough for a process that has no other thread. */
+/**
+ * The control thread's end of an instance's channel. Sufficient for a process without other
+ * threads.
+ */
 export class ControlChannel implements ThreadChannel {
   /** Called with each value published, once it is set: posts it to the data threads. */
   onPublish: (index: number, value: unknown) => void = () => {}
@@ -48,14 +52,14 @@ export class ControlChannel implements ThreadChannel {
     return slots
   }
 
-  /** Every value published so far, with the number of its feed. */
+  /** Every value published so far, with the index of its broadcast. */
   values(): [number, unknown][] {
     return this.#values.flatMap(({ isSet, value }, index): [number, unknown][] => {
       return isSet ? [[index, value]] : []
     })
   }
 
-  /** Takes what a data thread sent up. */
+  /** Receives octets that a data thread sent. */
   receive(toControl: number, octets: Buffer): void {
     this.#toControls[toControl]?.(octets)
   }
@@ -65,18 +69,18 @@ export class ControlChannel implements ThreadChannel {
   }
 }
 
-/** What a data thread's wiring needs of the thread. */
+/** What a data thread's end of the channel needs from the thread. */
 export interface DataChannelHooks {
-  /** Follows what has been published up to now. */
+  /** Applies everything that has been published so far. */
   catchUp(): void
   send(toControl: number, text: string): void
-  /** The way up of records for uplink `uplink`. */
+  /** Returns a writer of records for the `toControl` channel with this index. */
   recordsTo(toControl: number): RecordWriter
-  /** Lets the control thread know of a new slot. */
+  /** Reports a new slot to the control thread. */
   announce(index: number, labels: SlotLabels, counters: Float64Array): void
 }
 
-/** A data thread's end. */
+/** A data thread's end of the channel. */
 export class DataChannel implements ThreadChannel {
   readonly #hooks: DataChannelHooks
   readonly #follows: ((value: unknown) => void)[] = []
@@ -88,7 +92,7 @@ export class DataChannel implements ThreadChannel {
   }
 
   broadcast<T>(follow: (value: T) => void): Broadcast<T> {
-    // The same setup published it: it is a T.
+    // The same setup published the value, so it is a T.
     this.#follows.push(follow as (value: unknown) => void)
     return { publish: () => {}, catchUp: () => this.#hooks.catchUp() }
   }
@@ -111,7 +115,7 @@ export class DataChannel implements ThreadChannel {
     })
   }
 
-  /** Takes what was published for feed `index`. */
+  /** Applies a published value to the broadcast `index`. */
   follow(index: number, value: unknown): void {
     this.#follows[index]?.(value)
   }

@@ -1,10 +1,10 @@
 import type { Random } from '../base/random.ts'
 import { type ServerView, Transaction } from '../plugin/transaction.ts'
 
-/** Idle transactions kept for reuse; what a burst needed beyond them is left to the collector. */
+/** Idle transactions kept for reuse. After a burst, the garbage collector frees the others. */
 const IDLE_MAX = 256
 
-/** Hands out transactions and takes them back. */
+/** Lends transactions, and keeps released ones for reuse. */
 export class TransactionPool {
   readonly #idle: Transaction[] = []
   readonly #random: Random

@@ -1,6 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
 
-/** A clock that stands still during a batch: reading the time costs as much as a third of a lookup. */
+/**
+ * A clock that stands still during a batch: reading the time takes up to a third of the time of a
+ * lookup.
+ */
 export class BatchClock implements Clock {
   readonly #clock: Clock
   #now = 0
@@ -25,12 +28,15 @@ export class BatchClock implements Clock {
   }
 }
 
-/** Queries that are done at the same time, as far as logs and metrics show: some microseconds at most. */
+/**
+ * Queries that finish at the same time for logs and metrics. The error is at most some
+ * microseconds.
+ */
 const READS_PER_TIME = 8
 
 /**
- * When queries of a batch are done: the first and every eighth after it read the time, the others have
- * that of the last that did. A read costs as much as printing half a line.
+ * The time at which queries of a batch finish. The first query and every eighth after it read the
+ * time; the others use the last time read. A read takes as long as printing half a log line.
  */
 export class FinishClock implements Clock {
   readonly #clock: Clock
@@ -41,7 +47,7 @@ export class FinishClock implements Clock {
     this.#clock = clock
   }
 
-  /** From a new batch on nobody has the time of the last. */
+  /** Starts a new batch: its first query reads the time again. */
   turn(): void {
     this.#left = 0
   }

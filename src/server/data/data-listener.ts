@@ -14,47 +14,54 @@ import {
 } from '../../transport/udp/udp.ts'
 import type { DataSocket } from './messages.ts'
 
-/** Ample for the kernel to lay a datagram that it has in hand into the socket that it chose for it. */
+/** More than enough time for the kernel to put a datagram into the socket that it chose for it. */
 const RETIRE_MS = 10
 
-/** One socket of an address, as the control thread has it: to open, to close, and for late answers. */
+/**
+ * One socket of an address on the control thread, which opens and closes it and sends late replies.
+ */
 interface Opened {
   readonly socket: BatchSocket
   readonly counts: Float64Array
 }
 
 export interface DataListenerOptions {
-  /** Of the plan: what data threads know it by. */
+  /** Address of the plan: data threads identify the plan by it. */
   readonly address: string
   readonly host: string
   readonly port: number
-  /** For queries that data threads hand over. */
+  /** Answers the queries that data threads hand over. */
   readonly handler: QueryHandler
-  /** True = another process may have the address too: it is going to leave. */
+  /** True = another process, which is about to end, may have the address too. */
   readonly takesOver: boolean
-  /** How long `close` waits for late answers; default 5 s. */
+  /** How long `close` waits for late replies; default 5 s. */
   readonly drainMs?: number
-  /** Makes data threads serve the sockets with these numbers no more; resolves once all they had is answered. */
+  /**
+   * Makes data threads stop serving these sockets. Resolves once all queries that they received are
+   * answered.
+   */
   readonly detach: (fds: readonly number[]) => Promise<void>
   readonly onClosed: () => void
 }
 
-/** The UDP sockets of one address: socket n is served by data thread n. */
+/** The UDP sockets of one address: data thread n serves socket n. */
 export class DataListener implements UdpListener {
   readonly port: number
   readonly #libc: Libc
   readonly #options: DataListenerOptions
   readonly #drain: Drain
   readonly #opened: Opened[] = []
-  /** On their way to be closed: what threads handed over of them is answered still. */
+  /**
+   * Sockets that are being closed. Queries that threads handed over from them are still answered.
+   */
   readonly #leaving = new Set<Opened>()
-  /** Of sockets that are closed. */
+  /** Counts of closed sockets. */
   readonly #past = new Float64Array(LOOP_COUNTS)
   #pastUnbuffered = 0
   #handler: QueryHandler
   #closing: Promise<void> | undefined
 
-  /** Opens one socket. Throws the system's error where the address can't be had. */
+  /** Opens one socket. Throws the system's error if the address is not available. */
   constructor(libc: Libc, options: DataListenerOptions) {
     this.#libc = libc
     this.#options = options
@@ -62,7 +69,8 @@ export class DataListener implements UdpListener {
     this.#drain = new Drain(options.drainMs ?? DRAIN_MS_DEFAULT)
     let { port } = options
     if (!options.takesOver) {
-      // All our sockets share their address, with any process of this user: so look first.
+      // All our sockets share their address with any process of this user. So check first whether
+      // it is free.
       const probe = new BatchSocket(libc, { host: options.host, port })
       port = probe.port
       probe.close()
@@ -83,7 +91,7 @@ export class DataListener implements UdpListener {
     }
   }
 
-  /** Queries that found the kernel's buffer full. */
+  /** Queries that the kernel dropped because its buffer was full. */
   get unbuffered(): number {
     return this.#all().reduce((sum, { socket }) => sum + socket.unbuffered(), this.#pastUnbuffered)
   }
@@ -92,7 +100,7 @@ export class DataListener implements UdpListener {
     this.#handler = handler
   }
 
-  /** Socket `index`, for the thread of that number. */
+  /** Socket `index`, for the thread with the same index. */
   socketOf(index: number): DataSocket | undefined {
     const opened = this.#opened[index]
     if (opened === undefined || this.#closing !== undefined) return undefined
@@ -105,12 +113,12 @@ export class DataListener implements UdpListener {
     return this.#find(fd) !== undefined
   }
 
-  /** Opens sockets until there are `count`. Throws the system's error. */
+  /** Opens sockets until `count` are open. Throws the system's error. */
   grow(count: number): void {
     while (this.#opened.length < count) this.#open(this.port)
   }
 
-  /** Closes those beyond `count`. */
+  /** Closes the sockets with an index of `count` or above. */
   async shrink(count: number): Promise<void> {
     await this.#closeAll(this.#opened.splice(count))
   }
@@ -167,7 +175,7 @@ export class DataListener implements UdpListener {
   #finish(socket: BatchSocket, unit: number, exchange: Exchange, octets: number): void {
     if (octets > 0) {
       socket.reply(unit, exchange.reply, octets)
-      // Late already: it does not wait for room in the socket's buffer as well.
+      // The reply is already late, so it does not wait for room in the socket's buffer too.
       if (!socket.flush()) socket.detach()
     }
     socket.giveBack(unit)
@@ -181,9 +189,10 @@ export class DataListener implements UdpListener {
   async #closeAll(opened: readonly Opened[]): Promise<void> {
     if (opened.length === 0) return
     for (const one of opened) this.#leaving.add(one)
-    // From here on new queries go to the sockets that others have open, if there are any.
+    // From here on the kernel gives new queries to open sockets of other processes, if there are
+    // any.
     for (const { socket } of opened) socket.retire()
-    // A datagram for which the kernel had chosen one of them before may still be on its way into it.
+    // The kernel may still deliver a datagram to a socket that it chose before.
     await delay(RETIRE_MS)
     await this.#options.detach(opened.map(({ socket }) => socket.fd))
     await this.#drain.wait()

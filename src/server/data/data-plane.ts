@@ -22,65 +22,68 @@ import { isOfGeneration, LINES_TO_CONTROL, toControlOf } from './to-control-tag.
 export interface DataPlaneParts {
   readonly libc: Libc
   readonly start: StartThread
-  /** Sockets and threads where the Corefile does not say. */
+  /** Number of sockets and threads if the Corefile does not set it. */
   readonly socketsDefault: number
   readonly dnsPort: number
   /** As in `DataThreadInit`. */
   readonly groupsReplies: boolean
   readonly cookieKey: Uint8Array
   readonly totals: ServerTotals
-  /** Counts what happens here rather than in a thread. */
+  /** Counts events that happen outside the threads. */
   readonly counts: ServerCounts
   readonly lines: LineBuffer
   readonly log: Logger
   readonly timers: Timers
-  /** Another process serves the addresses and is going to leave. */
+  /** Another process, which is about to end, serves the addresses. */
   readonly takesOver: boolean
 }
 
 /**
- * Lines wait no longer than this in a thread's ring, and are fetched no more often. Each time costs as much as printing a
- * hundred or more lines, since what it takes has left the caches; the ring has room for several times as long.
+ * Longest wait of a line in a thread's ring, and shortest time between two fetches. Each fetch
+ * takes as long as printing a hundred lines or more, because the data has left the CPU caches. The
+ * ring has room for several such periods.
  */
 const FETCH_MS = 10
 
-/** A thread that ends by itself is started again, but no more often than this. */
+/** Shortest time between two restarts of a thread that ended by itself. */
 const REVIVE_MS = 1000
 
-/** Panics of data threads that are logged in a period; all are counted. */
+/** Panics of data threads that are logged per period. The counter counts all of them. */
 const PANIC_LINES_MAX = 10
 const PANIC_PERIOD_MS = 60_000
 
-/** An instance that threads may still have something of. */
+/** An instance that threads may still hold data of. */
 interface Wired {
   readonly instance: Instance
   readonly channel: ControlChannel
 }
 
-/** One thread and what it was told. */
+/** One thread and the messages sent to it. */
 interface Member {
   handle: ThreadHandle
   startedMs: number
-  /** While there is something to fetch each time. */
+  /** Set while each fetch returns something. */
   fetching: NodeJS.Timeout | undefined
 }
 
-/** The data threads of a process: starts them, and keeps them at what the control thread wants. */
+/**
+ * Starts the data threads of a process, and keeps them in the state that the control thread wants.
+ */
 export class DataPlane implements DataThreads {
   readonly #parts: DataPlaneParts
   readonly #members: Member[] = []
   readonly #listeners = new Map<string, DataListener>()
   readonly #wired = new Map<number, Wired>()
-  /** Number of the instance prepared last. */
+  /** Generation of the instance prepared last. */
   #generation = 0
-  /** Of the one that serves; 0 = none. */
+  /** Generation of the instance that serves; 0 = none. */
   #serving = 0
   #isClosed = false
   readonly #stopLooking: () => void
-  /** Lines and texts that found a ring full. */
+  /** Lines and texts that were dropped because a ring was full. */
   #droppedLines = 0
   readonly #panicLines = new LineBudget(PANIC_LINES_MAX, PANIC_PERIOD_MS)
-  /** Of listeners that are closed. */
+  /** Losses of closed listeners. */
   readonly #past = { overloaded: 0, unbuffered: 0, unsent: 0 }
 
   constructor(parts: DataPlaneParts) {
@@ -92,8 +95,8 @@ export class DataPlane implements DataThreads {
   }
 
   /**
-   * As `ListenUdp`. Served from here on by the instance that was prepared last: datagrams that come while
-   * nobody reads a socket fill its buffer and are lost.
+   * As `ListenUdp`. The instance that was prepared last serves the address at once: datagrams that
+   * arrive while no thread reads a socket fill its buffer and are lost.
    */
   async listen(plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> {
     const { libc, takesOver } = this.#parts
@@ -127,7 +130,7 @@ export class DataPlane implements DataThreads {
       const handle = this.#start(index)
       this.#members.push({ handle, startedMs: performance.now(), fetching: undefined })
     }
-    // A thread that is no more is told everything once there is another in its place.
+    // A thread that ended gets every instance when its replacement starts.
     const alive = this.#members.filter(({ handle }) => handle.isAlive)
     const prepared = alive.map(({ handle }) => this.#prepareOne(handle, generation))
     channel.onPublish = (index, value) => {
@@ -157,7 +160,7 @@ export class DataPlane implements DataThreads {
     for (const { fetching } of this.#members) clearInterval(fetching)
   }
 
-  /** Lets the threads end: for the end of the process, which waits for them. */
+  /** Makes the threads end when the process ends, because the process waits for them. */
   halt(): void {
     this.#isClosed = true
     for (const { handle } of this.#members) handle.halt()
@@ -167,7 +170,7 @@ export class DataPlane implements DataThreads {
     return plan.sockets === 0 ? this.#parts.socketsDefault : plan.sockets
   }
 
-  /** Opens the sockets that the plan's address has not got yet; with fewer it is served as well. */
+  /** Opens the missing sockets of the plan's address. If that fails, the existing ones serve it. */
   #grow(plan: ListenPlan): void {
     try {
       this.#listeners.get(plan.address)?.grow(this.#socketsOf(plan))
@@ -216,9 +219,9 @@ export class DataPlane implements DataThreads {
     const old = this.#serving
     this.#serving = generation
     for (const plan of this.#wired.get(generation)!.instance.plans) this.#grow(plan)
-    // As above of a thread that is no more.
+    // As above if a thread has ended.
     await Promise.allSettled(this.#members.map((_, index) => this.#commitOne(index, generation)))
-    // Nothing of the old instance comes after this: what it counted and said is all here.
+    // The old instance sends nothing after this: its counts and lines are complete.
     for (const member of this.#members) this.#fetch(member)
     const wired = this.#wired.get(old)
     if (wired !== undefined) wired.channel.onPublish = () => {}
@@ -246,7 +249,7 @@ export class DataPlane implements DataThreads {
   async #detach(fds: readonly number[]): Promise<void> {
     const key = `detached ${fds.join()}`
     const asked = this.#members.map(({ handle }) => handle.ask(key, { kind: 'detach', fds }))
-    // A thread that is no more has nothing to finish.
+    // A thread that has ended has nothing to finish.
     await Promise.allSettled(asked)
   }
 
@@ -282,7 +285,7 @@ export class DataPlane implements DataThreads {
     }
   }
 
-  /** A block with `debug` wants the process to end there, as in the control thread. */
+  /** A block with `debug` ends the process on a panic, as in the control thread. */
   #report(stack: string): void {
     const instance = this.#wired.get(this.#serving)?.instance
     const debug = instance?.plans.some((plan) => plan.blocks.some((block) => block.debug))
@@ -295,7 +298,10 @@ export class DataPlane implements DataThreads {
     member.fetching ??= setInterval(() => this.#fetchAgain(member), FETCH_MS)
   }
 
-  /** While there is something each time nobody need ring: a message is costly for both sides. */
+  /**
+   * Polls while each fetch returns something, so that the thread need not send a wakeup: messages
+   * cost both sides.
+   */
   #fetchAgain(member: Member): void {
     if (member.handle.ring.drain(this.#visit)) return
     clearInterval(member.fetching)
@@ -303,7 +309,7 @@ export class DataPlane implements DataThreads {
     this.#fetch(member)
   }
 
-  /** Fetches what there is; whatever comes after it rings. */
+  /** Fetches what the ring holds. The next entry after that sends a wakeup. */
   #fetch({ handle }: Member): void {
     const { ring } = handle
     ring.waitForWake()
@@ -328,7 +334,7 @@ export class DataPlane implements DataThreads {
     return { ...sum, lines: this.#droppedLines }
   }
 
-  /** Its sockets stay open: what comes meanwhile waits in them. */
+  /** Starts a new thread. Its sockets stay open and buffer the datagrams that arrive meanwhile. */
   #revive(index: number, error: Error): void {
     if (this.#isClosed) return
     this.#parts.log.error(`Data thread ${index} ended, starting another: ${error.stack ?? error}`)
@@ -342,18 +348,18 @@ export class DataPlane implements DataThreads {
   #restart(index: number): void {
     if (this.#isClosed) return
     const member = this.#members[index]!
-    // What the old one had still to say.
+    // Fetches the last output of the old thread.
     this.#fetch(member)
     const handle = this.#start(index)
     member.handle = handle
     member.startedMs = performance.now()
     this.#bringUp(index, handle).catch((error) => {
-      // Where it ended over it, that is told of elsewhere, and there will be another.
+      // If the thread ended because of this, its end is logged elsewhere and a new thread starts.
       if (handle.isAlive) this.#parts.log.error(`Data thread ${index}: ${error}`)
     })
   }
 
-  /** Tells a new thread of every instance that there is: also of one that is about to serve. */
+  /** Sends every instance to a new thread, including one that is about to serve. */
   async #bringUp(index: number, handle: ThreadHandle): Promise<void> {
     const prepared = [...this.#wired.keys()].map((one) => this.#prepareOne(handle, one))
     const serving = this.#serving

@@ -27,48 +27,48 @@ import { RingGroups, RingLines, RingRecords } from './ring-lines.ts'
 import { ownTaskFile } from './task-time.ts'
 import { LINES_TO_CONTROL, toControlTag } from './to-control-tag.ts'
 
-/** What a data thread is made of; the directives are those of the control thread. */
+/** The parts of a data thread. The directives are those of the control thread. */
 export interface DataThreadParts {
   readonly loadDirectives: LoadDirectives
   readonly directiveNames: readonly string[]
   readonly clock: Clock
-  /** To and from the control thread. */
+  /** Channel to and from the control thread. */
   readonly port: MessagePort
   readonly init: DataThreadInit
 }
 
-/** Queries and faults on their way to the control thread: more are dropped. */
+/** Queries and faults in flight to the control thread: more are dropped. */
 const PENDING_MAX = 1024
 
-/** How long sockets wait, at least, while modules are loaded: an instant. */
+/** Shortest time that sockets wait while modules are loaded. */
 const LOAD_MS = 1
 
-/** Longest text of an uplink; what is longer is cut. */
+/** Longest text that a thread sends with `toControl`, in characters; longer ones are cut. */
 const TEXT_LENGTH_MAX = 8192
 
 type Prepare = ToDataThread & { readonly kind: 'prepare' }
 
-/** An instance as a data thread has it. */
+/** An instance in a data thread. */
 interface Prepared {
   readonly channel: DataChannel
   readonly plans: ReadonlyMap<string, ListenPlan>
-  /** By address, made when first needed. */
+  /** Keyed by address; made on first use. */
   readonly handlers: Map<string, ExchangePool>
 }
 
 /**
- * One thread that only answers UDP queries. Everything else it is told by the control thread:
+ * One thread that only answers UDP queries. The control thread sends it everything else:
  *
- *     prepare ─▶ directives loaded ─▶ setups over the same tokens ─▶ prepared      publish ─▶ feeds
+ *     prepare ─▶ directives loaded ─▶ setups over the same tokens ─▶ prepared      publish ─▶ broadcasts
  *     commit  ─▶ every socket has the new instance, between two batches ─▶ committed
  *
- * Loading is all that takes turns of the event loop; the sockets are served in between.
+ * Only loading uses turns of the event loop; the thread serves its sockets in between.
  */
 export class DataThread {
   readonly #parts: DataThreadParts
   readonly #loop: BatchLoop
   readonly #ring: RingWriter
-  /** What waits for the end of the batch. */
+  /** Lines that wait for the end of the batch. */
   readonly #groups: RingGroups
   readonly #lines: RingLines
   readonly #sink: LogSink = (line) => printLine(this.#lines, line)
@@ -80,14 +80,14 @@ export class DataThread {
   readonly #random: Random
   readonly #cookies: CookieJar
   readonly #instances = new Map<number, Prepared>()
-  /** Messages that came while a query was being answered, or that wait for what is being loaded. */
+  /** Messages that arrived during a query, or that wait until directives are loaded. */
   readonly #waiting: ToDataThread[] = []
-  /** Those that instances have named so far. */
+  /** The directives that instances have named so far. */
   readonly #directives: Directive[] = []
   readonly #loaded = new Set<string>()
   #isOver = false
   #serving = 0
-  /** What a message broke on. */
+  /** The error that a message caused. */
   #failure: unknown
 
   constructor(parts: DataThreadParts) {
@@ -118,8 +118,8 @@ export class DataThread {
   }
 
   /**
-   * Serves until told to stop. Rejects where the thread can't do what it is told: better none, and soon a
-   * new one, than one that serves something else.
+   * Serves until the control thread ends it. Rejects if the thread can't do what a message asks: a
+   * new thread is better than one that serves other data.
    */
   async run(): Promise<void> {
     const serverCounts = this.#counts.counts
@@ -133,7 +133,7 @@ export class DataThread {
     }
   }
 
-  /** The message that all others wait for, until its directives are loaded. */
+  /** The message whose directives are being loaded; all others wait for it. */
   #blocked(): Prepare | undefined {
     const [first] = this.#waiting
     return first?.kind === 'prepare' && this.#missing(first).size > 0 ? first : undefined
@@ -193,7 +193,7 @@ export class DataThread {
     this.#loop.stop()
   }
 
-  /** Follows what is published; all else waits until no query is being answered. */
+  /** Applies published values at once. All other messages wait until no query is being answered. */
   #receive(): void {
     for (;;) {
       const received = receiveMessageOnPort(this.#parts.port)
@@ -217,7 +217,7 @@ export class DataThread {
     if (!this.#postPending({ kind: 'query', fd, unit })) this.#counts.add(ServerCount.Overloaded)
   }
 
-  /** Posts what a query caused. False: too much of it is on its way already. */
+  /** Posts a message that a query caused. Returns false if too many are already in flight. */
   #postPending(message: FromDataThread): boolean {
     const { pending } = this.#parts.init
     if (Atomics.load(pending, 0) >= PENDING_MAX) return false
@@ -258,7 +258,7 @@ export class DataThread {
     }
   }
 
-  /** As `#prepare`; whoever asked waits for an answer, whatever happens. */
+  /** As `#prepare`, but always returns a reply for the control thread, which waits for it. */
   #tryToPrepare(message: Prepare): string {
     try {
       return this.#prepare(message)
@@ -267,7 +267,7 @@ export class DataThread {
     }
   }
 
-  /** Returns why it can't be; '' = done. */
+  /** Returns the reason for a failure; '' = done. */
   #prepare(message: Prepare): string {
     const { generation, blocks, corefile, dnsPort, values } = message
     const channel = new DataChannel({
@@ -305,7 +305,7 @@ export class DataThread {
     this.#serving = generation
   }
 
-  /** Sockets of an address that the instance does not have are left as they are. */
+  /** Leaves sockets of an address that the instance does not have as they are. */
   #serveAt(generation: number, sockets: readonly DataSocket[]): void {
     const { plans, handlers } = this.#instances.get(generation)!
     for (const { address, fd, host, port, counts } of sockets) {

@@ -1,6 +1,9 @@
 /** How often the turns of a thread are checked. */
 export const LOOK_MS = 1000
-/** Checks in a row without a turn before a thread can count as hung; asleep it takes a turn a second. */
+/**
+ * Checks in a row without a turn before a thread can count as hung. A sleeping thread takes a turn
+ * each second.
+ */
 const STILL_LOOKS_MIN = 10
 /** Processor time without a turn that only an endless loop uses: a batch takes some milliseconds. */
 const LOOP_PROCESSOR_MS = 5000
@@ -8,9 +11,10 @@ const LOOP_PROCESSOR_MS = 5000
 const STILL_LOOKS_MAX = 60
 
 /**
- * Tells a thread that hangs from one that sleeps, is slow or gets no processor. It counts checks, not time: while the
- * control thread stands still too (a suspended machine, a stopped process), there are no checks. It asks how much
- * processor time the thread used: on a machine without a free processor, a sound thread uses little.
+ * Distinguishes a thread that hangs from one that sleeps, is slow or gets no processor. It counts
+ * checks, not time: while the control thread stands still too (a suspended machine, a stopped
+ * process), there are no checks. It asks how much processor time the thread used: on a machine
+ * without a free processor, a sound thread uses little.
  */
 export class HangWatchdog {
   #turns = 0

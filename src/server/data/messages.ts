@@ -2,35 +2,41 @@ import type { ServerBlock } from '../../corefile/parser.ts'
 import type { SlotLabels } from '../../plugin/counter-slots.ts'
 import type { WakeCall } from '../../transport/udp/batch/wake.ts'
 
-/** What a data thread is started with. */
+/** The data that a data thread is started with. */
 export interface DataThreadInit {
   readonly wake: WakeCall
-  /** Log lines and uplinks (base/ring). */
+  /** Log lines and texts for the control thread (base/ring). */
   readonly ring: SharedArrayBuffer
-  /** One word, shared: messages that queries caused and that were not taken yet. */
+  /**
+   * One shared 32-bit integer: messages that queries caused and that the control thread has not
+   * received yet.
+   */
   readonly pending: Int32Array
   /** Key of server cookies, the same in all threads. */
   readonly cookieKey: Uint8Array
-  /** Whether replies to the same peer may go together (transport/udp/batch/outbox). */
+  /**
+   * Whether replies to the same client port are sent in one system call
+   * (transport/udp/batch/outbox).
+   */
   readonly groupsReplies: boolean
-  /** Of the thread's random numbers. */
+  /** Seed of the thread's random numbers. */
   readonly seed: number
 }
 
 /** One socket that a thread serves. */
 export interface DataSocket {
-  /** Of the plan that it belongs to. */
+  /** Address of the plan that the socket belongs to. */
   readonly address: string
   readonly fd: number
   readonly host: string
   readonly port: number
-  /** By LoopCount; shared. */
+  /** Indexed by LoopCount; shared. */
   readonly counts: Float64Array
 }
 
-/** Control thread to data thread; an instance is known by its generation. */
+/** Messages from the control thread to a data thread. A generation identifies an instance. */
 export type ToDataThread =
-  /** Set up an instance, but do not serve it yet. `values`: what its feeds published. */
+  /** Set up an instance, but do not serve it yet. `values`: what its broadcasts published. */
   | {
       readonly kind: 'prepare'
       readonly generation: number
@@ -45,38 +51,38 @@ export type ToDataThread =
       readonly index: number
       readonly value: unknown
     }
-  /** Serve these too, by a prepared instance. */
+  /** Serve these sockets too, with a prepared instance. */
   | {
       readonly kind: 'serve'
       readonly generation: number
       readonly sockets: readonly DataSocket[]
     }
-  /** Serve a prepared instance from now on, on these sockets, and forget the one before. */
+  /** Serve a prepared instance from now on, on these sockets, and drop the one before. */
   | {
       readonly kind: 'commit'
       readonly generation: number
       readonly sockets: readonly DataSocket[]
     }
-  /** A prepared instance will not be served. */
+  /** Drop a prepared instance: it will not serve. */
   | { readonly kind: 'abandon'; readonly generation: number }
-  /** Answer what has come, and serve the sockets no more. */
+  /** Answer the queries that have arrived, and stop serving these sockets. */
   | { readonly kind: 'detach'; readonly fds: readonly number[] }
   | { readonly kind: 'stop' }
 
-/** Data thread to control thread. */
+/** Messages from a data thread to the control thread. */
 export type FromDataThread =
-  /** Runs. `serverCounts`: by ServerCount; shared. `taskFile`: of `ownTaskFile`. */
+  /** The thread runs. `serverCounts`: by ServerCount; shared. `taskFile`: from `ownTaskFile`. */
   | {
       readonly kind: 'ready'
       readonly serverCounts: Float64Array
       readonly taskFile: string
     }
-  /** Counts of a listen address that it had none of; by DroppedCount; shared. */
+  /** A listen address has its first counts; by DroppedCount; shared. */
   | { readonly kind: 'address'; readonly address: string; readonly counts: Float64Array }
   | { readonly kind: 'prepared'; readonly generation: number; readonly fault: string }
   | { readonly kind: 'committed'; readonly generation: number }
   | { readonly kind: 'detached'; readonly fds: readonly number[] }
-  /** There is something in the ring. */
+  /** Wakeup: the ring holds data. */
   | { readonly kind: 'bell' }
   /** New counters of an instance. */
   | {
@@ -86,7 +92,7 @@ export type FromDataThread =
       readonly labels: SlotLabels
       readonly counters: Float64Array
     }
-  /** A query that may wait (`BatchSocket.copyUnit`). */
+  /** A query whose answer may have to wait (`BatchSocket.copyUnit`). */
   | { readonly kind: 'query'; readonly fd: number; readonly unit: Uint8Array }
-  /** A query ended with an exception that nothing caught; where there are many, some are not told of. */
+  /** A query ended with an uncaught exception. If there are many, some are not sent. */
   | { readonly kind: 'fault'; readonly stack: string }

@@ -2,12 +2,15 @@ import type { RingWriter } from '../../base/ring.ts'
 import { type LineWriter, NEWLINE, viewOf } from '../../telemetry/lines.ts'
 import type { RecordWriter } from '../../telemetry/records.ts'
 
-/** What is of one kind is put together into records of the ring of up to this many octets: the reader has few. */
+/**
+ * Output of one kind is joined into ring records of up to this many octets, so that the reader gets
+ * few records.
+ */
 const GROUP_OCTETS = 16_384
 
 /**
- * What a data thread tells line by line, written into the ring's memory itself, and visible from `flush` on. All
- * of it in the order in which it came, whichever tag it has.
+ * The lines and records of a data thread, written directly into the ring's memory. They are visible
+ * from `flush` on, in the order in which they were written, whatever their tag.
  */
 export class RingGroups {
   readonly octets: Buffer
@@ -15,7 +18,7 @@ export class RingGroups {
   readonly words: Int32Array
   readonly #ring: RingWriter
   readonly #wake: () => void
-  /** Of the group under way: what it has is in `octets` from #start to #end; #limit 0 = there is none. */
+  /** The open group: its data is in `octets` from #start to #end; #limit 0 = no group is open. */
   #tag = 0
   #start = 0
   #end = 0
@@ -29,7 +32,10 @@ export class RingGroups {
     this.#wake = wake
   }
 
-  /** Offset in `octets` of room for something of up to `octetsMax`, or -1: dropped and counted. @hot */
+  /**
+   * Returns the offset in `octets` of room for up to `octetsMax` octets, or -1: dropped and
+   * counted. @hot
+   */
   begin(tag: number, octetsMax: number): number {
     if (tag === this.#tag && this.#end + octetsMax <= this.#limit) return this.#end
     return this.#beginGroup(tag, octetsMax)
@@ -47,22 +53,25 @@ export class RingGroups {
     return start
   }
 
-  /** Ends what was begun last. @hot */
+  /** Ends what the last `begin` started. @hot */
   end(end: number): void {
     this.#end = end
   }
 
-  /** Before anything else is written to the ring, and after every batch. @hot */
+  /**
+   * Closes the group. Called before anything else is written to the ring, and after every batch.
+   * @hot
+   */
   flush(): void {
     if (this.#limit === 0) return
     this.#limit = 0
-    // Nothing came of it: the next group starts at the same place.
+    // The group is empty: the next group starts at the same place.
     if (this.#end === this.#start) return
     if (this.#ring.end(this.#tag, this.#end - this.#start)) this.#wake()
   }
 }
 
-/** Log lines on their way through a ring. */
+/** Writes log lines into a ring. */
 export class RingLines implements LineWriter {
   readonly octets: Buffer
   readonly view: DataView
@@ -95,7 +104,7 @@ export class RingLines implements LineWriter {
   }
 }
 
-/** Records on their way through a ring, where groups start at multiples of 8. */
+/** Writes records into a ring, in which groups start at multiples of 8. */
 export class RingRecords implements RecordWriter {
   readonly words: Int32Array
   readonly #groups: RingGroups

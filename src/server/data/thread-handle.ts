@@ -15,29 +15,29 @@ export type StartThread = (init: DataThreadInit, port: MessagePort) => Worker
 
 export interface ThreadHandleHooks {
   onMessage(message: FromDataThread): void
-  /** The thread ended and nobody asked it to. */
+  /** Called when the thread ends without a request to end. */
   onDeath(error: Error): void
 }
 
 /** The control thread's end of one data thread. */
 export class ThreadHandle {
   readonly ring: RingReader
-  /** Once the thread runs. */
+  /** Set once the thread runs. */
   counts: ServerCounts | undefined
   readonly #port: MessagePort
   readonly #waker: Waker
   readonly #worker: Worker
   readonly #pending: Int32Array
   readonly #hooks: ThreadHandleHooks
-  /** Who waits for which answer. */
+  /** Requests that wait for a reply, by `answerKey`. */
   readonly #awaited = new Map<
     string,
     { resolve(fault: string): void; reject(error: Error): void }
   >()
   readonly #watchdog = new HangWatchdog()
-  /** Once the thread runs: where its processor time is. */
+  /** File with the thread's processor time; set once the thread runs. */
   #taskFile = ''
-  /** What it is going to end of. */
+  /** The fault that the thread will end with. */
   #fault: Error | undefined
   #death: Error | undefined
   #isStopping = false
@@ -60,7 +60,8 @@ export class ThreadHandle {
     const init = { ...secrets, wake, ring: memory, pending: this.#pending }
     this.#worker = start(init, port2)
     port1.on('message', (message: FromDataThread) => this.#take(message))
-    // What listens keeps the process alive, not what answers; but who waits for an answer does.
+    // A listener keeps the process alive, so unref the port. A caller that waits for a reply refs
+    // it.
     port1.unref()
     this.#worker.unref()
     this.#worker.on('error', (error) => {
@@ -74,7 +75,7 @@ export class ThreadHandle {
     })
   }
 
-  /** False from its end on: whatever it is told is for the one that takes its place. */
+  /** False once the thread has ended: its replacement gets all later messages. */
   get isAlive(): boolean {
     return this.#death === undefined
   }
@@ -87,8 +88,8 @@ export class ThreadHandle {
   }
 
   /**
-   * Resolves with the thread's answer `key` (see `answerKey`) to what is posted now: '' or a fault.
-   * Rejects where the thread ends before.
+   * Posts a message, and resolves with the thread's reply `key` (see `answerKey`): '' or a fault.
+   * Rejects if the thread ends first.
    */
   ask(key: string, message: ToDataThread): Promise<string> {
     return new Promise((resolve, reject) => {
@@ -102,7 +103,7 @@ export class ThreadHandle {
     })
   }
 
-  /** To be called every LOOK_MS: ends the thread where it hangs. */
+  /** Checks the thread; to be called every LOOK_MS. Ends a thread that hangs. */
   look(): void {
     if (this.#death !== undefined) return
     const reason = this.#watchdog.check(this.#waker.looks, () => processorMs(this.#taskFile))
@@ -111,19 +112,19 @@ export class ThreadHandle {
     void this.#worker.terminate()
   }
 
-  /** One message that a query caused has come from the thread. */
+  /** Counts a received message that a query caused. */
   takePending(): void {
     Atomics.sub(this.#pending, 0, 1)
   }
 
-  /** Ends the thread; resolves once it did. */
+  /** Ends the thread. Resolves once it has ended. */
   async stop(): Promise<void> {
     this.#worker.ref()
     this.halt()
     await this.#ended
   }
 
-  /** Ends the thread, soon: for the end of the process. */
+  /** Makes the thread end soon, because the process ends. */
   halt(): void {
     this.#isStopping = true
     this.post({ kind: 'stop' })
@@ -151,7 +152,7 @@ export class ThreadHandle {
   }
 }
 
-/** What tells a thread's answers apart; '' = no answer. */
+/** The key that distinguishes a thread's replies; '' = not a reply. */
 export function answerKey(message: FromDataThread): string {
   switch (message.kind) {
     case 'prepared':

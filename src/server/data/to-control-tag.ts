@@ -1,14 +1,17 @@
-/** The uplink of log lines: whole lines, newlines included. */
+/** The tag of log lines: whole lines, newlines included. */
 export const LINES_TO_CONTROL = 0xffff
 
 const GENERATION_MASK = 0x7fff
 
-/** Tag of an uplink's texts in a thread's ring: the instance in the high half, the uplink in the low. */
+/**
+ * Tag of the texts of one `toControl` channel in a thread's ring: the instance in the high half,
+ * the channel in the low.
+ */
 export function toControlTag(generation: number, toControl: number): number {
   return (generation & GENERATION_MASK) * 0x10000 + toControl
 }
 
-/** The instance that a tag belongs to, out of those that there are. */
+/** Whether a tag belongs to the instance of this generation. */
 export function isOfGeneration(tag: number, generation: number): boolean {
   return tag >>> 16 === (generation & GENERATION_MASK)
 }
