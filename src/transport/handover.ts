@@ -122,7 +122,7 @@ export class Handover {
     if (received === 'none') return false
     if (received === 'end') {
       this.#endPredecessor()
-      // Without it the predecessor ended in another way than by handing over.
+      // If no NAME message came, the predecessor ended without handing over.
       this.#listener ??= DescriptorSocket.listen(this.#libc, this.#name)
       return false
     }

@@ -5,9 +5,10 @@ const IPV6 = 2
 const MAPPED_OFFSET = 12
 
 /**
- * Writes the address that node:net or node:dgram printed as `text` into `out` (16 octets) and returns
- * its family: 1 (IPv4, octets 0..3) or 2 (IPv6). What a dual-stack socket calls `::ffff:192.0.2.1` is
- * IPv4. A zone (`%eth0`) is skipped. Allocates nothing; `text` is trusted to be an address.
+ * Writes the address that node:net or node:dgram printed as `text` into `out` (16 octets) and
+ * returns its family: 1 (IPv4, octets 0..3) or 2 (IPv6). Treats an IPv4-mapped address of a
+ * dual-stack socket (`::ffff:192.0.2.1`) as IPv4. Skips a zone (`%eth0`). Allocates nothing; `text`
+ * must be an address.
  */
 export function parsePeerAddress(text: string, out: Uint8Array): 1 | 2 {
   for (let i = 0; i < 16; i++) out[i] = 0
@@ -22,7 +23,10 @@ export function parsePeerAddress(text: string, out: Uint8Array): 1 | 2 {
   return IPV4
 }
 
-/** Who is at the other end of a connection, for limits: equal keys are likely one client's, or of one network. */
+/**
+ * The other end of a connection, as keys for limits: equal keys likely belong to one client, or to
+ * one network.
+ */
 export interface Peer {
   /** An IPv4 address, or the /64 of an IPv6 address: a host with one address of a /64 has all of them. */
   readonly client: string
@@ -58,7 +62,7 @@ function readDotted(text: string, start: number, out: Uint8Array, at: number): v
   if (octet < at + 4) out[octet] = value
 }
 
-/** Reads hexadecimal groups; those behind `::` are moved to the end afterwards. */
+/** Reads hexadecimal groups. Moves those after `::` to the end afterwards. */
 function readGroups(text: string, out: Uint8Array): void {
   let at = 0
   let gap = -1

@@ -14,15 +14,15 @@ const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
 const BPF_RET_K = 6
 
-/** Where, in the scratch memory of a call, values stand. */
+/** Offsets of values in the scratch memory of a call. */
 const VALUE = 32
 const FILTER = 40
 const PROGRAM = 48
 const SCRATCH_OCTETS = 64
 
 /**
- * TCP addresses that a later process may take over (SO_REUSEPORT), which node:net can't open: its
- * `listen` is given the bound socket instead.
+ * Binds TCP addresses that a later process can take over (SO_REUSEPORT). node:net can't do that, so
+ * its `listen` gets the bound socket.
  */
 export class ReusePortBinder {
   readonly #libc: Libc
@@ -30,14 +30,14 @@ export class ReusePortBinder {
   readonly #scratch: Uint8Array = new Uint8Array(SCRATCH_OCTETS)
   readonly #base: number
 
-  /** `takesOver`: another process has the addresses, and is going to leave. */
+  /** `takesOver`: another process, which is about to end, has the addresses. */
   constructor(libc: Libc, takesOver: boolean) {
     this.#libc = libc
     this.#takesOver = takesOver
     this.#base = libc.addressOf(this.#scratch)
   }
 
-  /** Returns a bound socket that whoever listens on it owns. Throws the system's error. */
+  /** Returns a bound socket. The caller owns it. Throws the system's error. */
   bind(host: string, port: number): number {
     const libc = this.#libc
     const place = { host, port }
@@ -50,7 +50,8 @@ export class ReusePortBinder {
       if (domain === AF_INET6) this.#set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)
       if (this.#takesOver) this.#set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
       if (libc.bind(fd, this.#base, length) === -1) throw systemError('bind', libc.errno(), place)
-      // Only now, so that the address of a server that is not to be taken over is "already in use".
+      // Only now, so that binding the address of a server without takeover fails with "already in
+      // use".
       this.#set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
       return fd
     } catch (error) {
@@ -60,10 +61,10 @@ export class ReusePortBinder {
   }
 
   /**
-   * Has new connections to the address of a listening socket come here rather than to the process that
-   * leaves: what it would have in its queue when it closes would be reset. The kernel runs a program
-   * that picks a socket by its number; where there is no such socket it picks one by itself. The one
-   * that leaves is number 0, this is number 1, and becomes 0 when the other has gone.
+   * Makes the kernel give new connections to this listening socket, not to that of the process that
+   * ends: closing a socket resets the connections in its queue. The kernel runs a program that
+   * picks a socket by its number. If that socket does not exist, the kernel picks one itself. The
+   * ending process has number 0. This one has number 1, and becomes 0 when the other has closed.
    */
   claim(fd: number): void {
     if (!this.#takesOver) return
@@ -73,12 +74,16 @@ export class ReusePortBinder {
     view.setUint32(FILTER + 4, 1, true)
     view.setUint32(PROGRAM, 1, true)
     view.setBigUint64(PROGRAM + 8, BigInt(this.#base + FILTER), true)
-    // Without it connections are shared by hash until the other leaves: worse, but not wrong.
+    // If this fails, the kernel distributes connections by hash until the other process ends:
+    // worse, but correct.
     const at = this.#base + PROGRAM
     this.#libc.setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, at, 16)
   }
 
-  /** Lets connections move to a later process, and come from an earlier one. */
+  /**
+   * Returns the handover that moves connections to a later process, and accepts them from an
+   * earlier one.
+   */
   createHandover(host: string, port: number, adopt: Adopt): Handover {
     return new Handover(this.#libc, `${host}#${port}`, this.#takesOver, adopt)
   }

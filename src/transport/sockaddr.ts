@@ -7,15 +7,15 @@ export const AF_INET6 = 10
 
 export const SOCKADDR_IN_OCTETS = 16
 export const SOCKADDR_IN6_OCTETS = 28
-/** Where a sockaddr has its parts. */
+/** Offsets of the parts of a sockaddr. */
 export const NAME_PORT = 2
 export const NAME_IPV4 = 4
 export const NAME_IPV6 = 8
 const NAME_SCOPE = 24
 
 /**
- * Writes a `struct sockaddr_in` or `sockaddr_in6` at `at`: family 0..1 in the machine's order, which is
- * little endian, port 2..3 in the network's, then the address. Returns how many octets it has.
+ * Writes a `struct sockaddr_in` or `sockaddr_in6` at `at`: family 0..1 in the machine's byte order,
+ * which is little endian, port 2..3 in network byte order, then the address. Returns its octets.
  */
 export function writeSockaddr(octets: Uint8Array, at: number, host: string, port: number): number {
   const address = new Uint8Array(16)
@@ -34,7 +34,7 @@ export function writeSockaddr(octets: Uint8Array, at: number, host: string, port
   return length
 }
 
-/** The interface that a link-local address names behind `%`; 0 = none. */
+/** Index of the interface that a link-local address names after `%`; 0 = none. */
 function scopeOf(host: string): number {
   const zone = host.split('%')[1]
   if (zone === undefined) return 0
@@ -42,7 +42,7 @@ function scopeOf(host: string): number {
   return scoped?.family === 'IPv6' ? scoped.scopeid : Number(zone) || 0
 }
 
-/** The error that node:dgram and node:net would have given. */
+/** An error as node:dgram and node:net create it. */
 export function systemError(
   syscall: string,
   errno: number,

@@ -8,7 +8,7 @@ import { type Peer, parsePeerAddress } from './peer-address.ts'
 import type { Holder } from './places.ts'
 import type { TcpCounters } from './tcp-counters.ts'
 
-/** Bounds on what one peer, and all of them, can make the server hold. */
+/** Bounds on the resources that one peer, and all peers together, can use. */
 export interface TcpLimits {
   /** Longest wait for the first query, and from the first octet of a message to its last. */
   readonly readMs: number
@@ -22,7 +22,7 @@ export interface TcpLimits {
   readonly queriesMax: number
   /** Queries of one connection that may wait for their answers; more are read later. */
   readonly inFlightMax: number
-  /** Octets of replies the peer may leave unread; beyond it the connection is cut. */
+  /** Octets of replies that the peer may leave unread. Above this, the connection is cut. */
   readonly unsentOctetsMax: number
   readonly connectionsMax: number
   /** Connections of one client (see `Peer`). */
@@ -41,44 +41,45 @@ export interface TcpLimits {
   readonly drainMs: number
 }
 
-/** A stream, and whom its exchange goes back to. */
+/** A stream, and the handler that its exchange is returned to. */
 interface Streaming {
   readonly handler: QueryHandler
   readonly exchange: Exchange
   readonly stream: ReplyStream
 }
 
-/** What a connection knows of its listener. */
+/** What a connection needs from its listener. */
 export interface TcpHost {
   readonly counters: TcpCounters
   readonly turns: EventLoopBudget
   currentHandler(): QueryHandler
   /** The first stream of a connection begins. May destroy the connection. */
   beginStreams(connection: TcpConnection, peer: Peer): void
-  /** The last one is over. */
+  /** The last stream of a connection has ended. */
   endStreams(connection: TcpConnection): void
 }
 
 const LENGTH_OCTETS = 2
 const EMPTY = new Uint8Array(0)
-/** What is read is joined in a buffer of at least so many octets. */
+/** Smallest buffer for joining what is read, in octets. */
 const JOINED_OCTETS_MIN = 128
 
 /** Precedences of `Holder`: above all times in milliseconds, so that one kind goes before the other. */
 const IDLE = 1e13
-/** A connection that is about to be opened goes between those that are idle and those that are not. */
+/** A connection that is about to be opened ranks between idle connections and the others. */
 export const NEWCOMER = 2e13
 const BUSY = 4e13
 
 /**
- * One TCP connection: messages with a length in front (RFC 1035 section 4.2.2), many at a time, answered
- * in the order in which the answers come (RFC 7766 section 6.2.1.1). What is read but not yet asked:
+ * One TCP connection: messages with a length in front (RFC 1035 section 4.2.2), many at a time.
+ * Replies are sent as soon as they are ready (RFC 7766 section 6.2.1.1). Octets that were read but
+ * not served yet:
  *
  *     #pending:  [ asked ][ length | message ][ length | mess…    ]
  *                0        #at                                 #end
  *
- * Reading stops while too many queries are in flight, the peer does not read its replies, a stream goes
- * out, or it is the turn of others.
+ * Reading stops while too many queries are in flight, while the peer does not read its replies,
+ * during a stream, and during the turns of other connections.
  */
 export class TcpConnection implements Holder {
   readonly #socket: Socket
@@ -99,9 +100,9 @@ export class TcpConnection implements Holder {
   #end = 0
   #inFlight = 0
   #queries = 0
-  /** Replies of many messages: the first is going out. */
+  /** Replies of many messages. The first one is being sent. */
   #streams: Streaming[] = []
-  /** True between a write that the kernel did not take at once and `drain`. */
+  /** True after a write that the kernel did not accept at once, until `drain`. */
   #clogged = false
   /** True until our next turn. */
   #isWaiting = false
@@ -109,21 +110,21 @@ export class TcpConnection implements Holder {
     this.#isWaiting = false
     this.#ask()
   }
-  /** No more queries are read; the connection ends once its answers are out. */
+  /** No more queries are read. The connection ends once its replies are sent. */
   #finishing = false
   /** Another process is about to serve the connection: no more queries are read. */
   #isMoving = false
   /** The listener closes: replies ask the client to end the connection. */
   #isLeaving = false
-  /** The connection ends behind the next answer after which nothing waits. */
+  /** The connection ends after the next reply that leaves no query in flight. */
   #endsWithAnswer = false
   #hasAnswered = false
-  /** Monotonic milliseconds; Infinity = nothing is awaited. */
+  /** Monotonic milliseconds; Infinity = no deadline. */
   #readDeadlineMs: number
   #writeDeadlineMs = Number.POSITIVE_INFINITY
   readonly #openedMs: number
   #cloggedMs = 0
-  /** Monotonic milliseconds: when octets came last. */
+  /** Monotonic milliseconds of the last octets received. */
   #heardMs: number
   #askedMs: number
   /** True while the deadline is for the rest of a message that has begun. */
@@ -153,20 +154,23 @@ export class TcpConnection implements Holder {
     })
   }
 
-  /** Reads no more queries; ends the connection once those read are answered. */
+  /** Stops reading queries, and ends the connection once those read are answered. */
   finish(): void {
     this.#finishing = true
     this.#ask()
   }
 
-  /** Goes on where another process has handed the connection over. */
+  /** Continues a connection that another process has handed over. */
   adopt({ queries, pending }: HandedState): void {
     this.#queries = queries
     if (pending.length > 0) this.#receive(pending)
     else this.#await()
   }
 
-  /** Reads no more queries, so that the connection can be handed over once those read are answered; false: reads on. */
+  /**
+   * Stops reading queries, so that the connection can be handed over once those read are answered.
+   * False: reads again.
+   */
   setMoving(isMoving: boolean): void {
     this.#isMoving = isMoving
     this.#ask()
@@ -178,7 +182,7 @@ export class TcpConnection implements Holder {
     const fd = descriptorOf(socket)
     if (fd === undefined || this.#finishing || this.#isGone()) return 'never'
     if (this.#inFlight > 0 || socket.writableLength > 0) return 'busy'
-    // What Node.js has read after the pause comes as `data`.
+    // Octets that Node.js reads after the pause arrive as `data`.
     while (socket.readableLength > 0 && socket.read() !== null);
     const pending = this.#pending.subarray(this.#at, this.#end)
     const result = handover.send(fd, { queries: this.#queries, pending })
@@ -191,22 +195,23 @@ export class TcpConnection implements Holder {
     this.#isLeaving = true
   }
 
-  /** Ends the connection behind the next answer: a client that pauses then has no query on its way. */
+  /** Ends the connection after the next reply: a client that pauses then has no query in flight. */
   endWithAnswer(): void {
     if (this.#endsWithAnswer) return
     this.#endsWithAnswer = true
     this.#hasAnswered = false
   }
 
-  /** True if the client has been silent for so long that it has likely no query on its way. */
+  /** True if the client has been silent for so long that it likely has no query in flight. */
   isQuiet(nowMs: number): boolean {
     const waits = this.#inFlight > 0 || this.#isWaiting || this.#socket.writableLength > 0
     return !waits && nowMs - this.#heardMs >= this.#limits.quietMs
   }
 
   /**
-   * Clogged connections are ended first, the one that is clogged for the longest before others; then those that are
-   * idle, the one without a query for the longest before others; then the others, the youngest before the older.
+   * Clogged connections rank first, the one that is clogged for the longest before others. Then
+   * idle ones, the one without a query for the longest before others. Then all others, younger ones
+   * before older ones.
    */
   precedence(nowMs: number): number {
     if (this.#clogged) return this.#cloggedMs
@@ -217,11 +222,14 @@ export class TcpConnection implements Holder {
 
   destroy(): void {
     this.#cut()
-    // Not only once it is closed: others wait for what the streams hold.
+    // Here and not on `close`, because other connections wait for what the streams hold.
     this.#endStreams()
   }
 
-  /** Cuts the connection if the peer has kept us waiting too long, or if a stream has been ended for another. */
+  /**
+   * Cuts the connection if the peer missed a deadline, or if a stream was ended to make room for
+   * another.
+   */
   checkDeadlines(nowMs: number): void {
     const isLate = nowMs >= this.#readDeadlineMs || nowMs >= this.#writeDeadlineMs
     if (!isLate && !this.#streams.some(({ stream }) => stream.isBroken)) return
@@ -251,12 +259,13 @@ export class TcpConnection implements Holder {
     this.#ask()
   }
 
-  /** Puts `chunk` behind what is read; queries in flight keep what they point to. */
+  /** Appends `chunk` to what was read. Queries in flight keep the buffer that they refer to. */
   #join(chunk: Uint8Array): void {
     const rest = this.#end - this.#at
     const octets = rest + chunk.length
     if (this.#end + chunk.length > this.#pending.length) {
-      // Twice the room: a message that comes octet by octet is not copied for each of them.
+      // Doubles the room, so that a message that arrives octet by octet is not copied for each of
+      // them.
       const joined = new Uint8Array(Math.max(JOINED_OCTETS_MIN, 2 * octets))
       joined.set(this.#pending.subarray(this.#at, this.#end))
       this.#pending = joined
@@ -267,7 +276,10 @@ export class TcpConnection implements Holder {
     this.#end += chunk.length
   }
 
-  /** Asks every whole message that was read, as far as the bounds allow, and sees what to await next. */
+  /**
+   * Serves every complete message that was read, as far as the bounds allow, and sets the next
+   * deadline.
+   */
   #ask(): void {
     this.#socket.cork()
     while (this.#pump() && !this.#isHeld() && this.#hasLength()) {
@@ -292,7 +304,10 @@ export class TcpConnection implements Holder {
     this.#await()
   }
 
-  /** Sends what the peer takes of the stream under way; false if there is more of it. */
+  /**
+   * Sends as many messages of the current stream as the peer accepts. Returns false if more are
+   * left.
+   */
   #pump(): boolean {
     for (let streaming = this.#streams[0]; streaming !== undefined; streaming = this.#streams[0]) {
       if (this.#clogged || this.#isWaiting || this.#isGone() || this.#mustWait()) return false
@@ -308,7 +323,7 @@ export class TcpConnection implements Holder {
     return true
   }
 
-  /** Ends the first. */
+  /** Ends the first stream. */
   #endStream(): void {
     const { handler, exchange, stream } = this.#streams.shift()!
     stream.close()
@@ -322,7 +337,7 @@ export class TcpConnection implements Holder {
     while (this.#streams.length > 0) this.#endStream()
   }
 
-  /** True if it is the turn of others; then ours comes again. */
+  /** Returns true if other connections have their turn. This one then waits for its next turn. */
   #mustWait(): boolean {
     if (!this.#turns.isOver()) return false
     this.#isWaiting = true
@@ -330,7 +345,10 @@ export class TcpConnection implements Holder {
     return true
   }
 
-  /** True where the next message has to wait until earlier ones are answered, or is one too many. */
+  /**
+   * True if the next message has to wait until earlier ones are answered, or exceeds the limit of
+   * queries.
+   */
   #isHeld(): boolean {
     const { inFlightMax } = this.#limits
     if (this.#clogged || this.#isWaiting || this.#inFlight >= inFlightMax) return true
@@ -365,7 +383,7 @@ export class TcpConnection implements Holder {
     return (this.#pending[this.#at]! << 8) | this.#pending[this.#at + 1]!
   }
 
-  /** False if the connection had to be cut. */
+  /** Returns false if the connection had to be cut. */
   #serve(packet: Uint8Array): boolean {
     const handler = this.#host.currentHandler()
     const exchange = handler.acquire()
@@ -408,7 +426,7 @@ export class TcpConnection implements Holder {
     if (octets === STREAMED && stream !== undefined) {
       this.#streams.push({ handler, exchange, stream })
       if (this.#streams.length === 1) this.#host.beginStreams(this, this.#peer)
-      // Its messages go out in the next turn of `#ask`.
+      // The next turn of `#ask` sends its messages.
       if (this.#isGone()) this.#endStreams()
       return
     }
@@ -443,7 +461,10 @@ export class TcpConnection implements Holder {
     this.#ask()
   }
 
-  /** Sets what comes next: more of a message, another query, room to write, or the end. */
+  /**
+   * Sets what the connection waits for: the rest of a message, another query, room to write, or the
+   * end.
+   */
   #await(): void {
     if (this.#isGone()) return
     const idle = this.#inFlight === 0 && !this.#clogged
@@ -459,7 +480,7 @@ export class TcpConnection implements Holder {
     }
     if (this.#socket.isPaused()) this.#socket.resume()
     if (this.#end > 0) {
-      // Octets that trickle in do not prolong the time that a message may take.
+      // Octets that arrive slowly do not extend the time limit of a message.
       if (!this.#inMessage) this.#readDeadlineMs = performance.now() + this.#limits.readMs
       this.#inMessage = true
     } else if (this.#inFlight > 0) {
@@ -474,7 +495,7 @@ export class TcpConnection implements Holder {
     return this.#endsWithAnswer && this.#hasAnswered && !this.#isWaiting && this.#end === this.#at
   }
 
-  /** Ends our side; a peer that does not end its own is cut when the write timeout is over. */
+  /** Ends our side. A peer that does not end its side is cut after the write timeout. */
   #shutDown(): void {
     this.#finishing = true
     this.#socket.end()

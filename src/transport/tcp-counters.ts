@@ -1,8 +1,8 @@
-/** What happened to the TCP connections of a process, or of one listener. */
+/** Counts of events of the TCP connections of a process, or of one listener. */
 export interface TcpCounters {
   /** Connections that are open now. */
   open: number
-  /** Queries that found every exchange taken; their connections are cut. */
+  /** Queries for which no exchange was free; their connections are cut. */
   dropped: number
   /** Connections over a limit: refused, or ended to make room. */
   refused: number

@@ -18,11 +18,11 @@ export interface TcpOptions {
   /** 0 = any free port. */
   readonly port: number
   readonly handler: QueryHandler
-  /** What is left out has its default. */
+  /** Limits that are left out have their defaults. */
   readonly limits?: Partial<TcpLimits>
-  /** Counts into these, of the process; default: the listener has some of its own. */
+  /** Counters of the process; default: the listener has its own. */
   readonly counters?: TcpCounters | undefined
-  /** Undefined = only this process has the address, ever. */
+  /** Undefined = no other process can bind the address. */
   readonly reusePortBinder?: ReusePortBinder | undefined
 }
 
@@ -30,11 +30,11 @@ export interface TcpListener extends Listener {
   readonly counters: Readonly<TcpCounters>
   /** Open connections. */
   readonly connections: number
-  /** Later connections have these limits; what is left out has its default. */
+  /** Sets the limits of later connections; limits that are left out have their defaults. */
   setLimits(limits: Partial<TcpLimits>): void
 }
 
-/** The defaults of `timeouts` where CoreDNS has them; bounds where it has none. */
+/** CoreDNS's defaults of `timeouts`, and bounds of our own where CoreDNS has none. */
 export const TCP_LIMITS_DEFAULT: TcpLimits = {
   readMs: 3000,
   writeMs: 5000,
@@ -58,25 +58,28 @@ export const TCP_LIMITS_DEFAULT: TcpLimits = {
 const SWEEP_FRACTION = 4
 const SWEEP_MS_MIN = 5
 const SWEEP_MS_MAX = 1000
-/** A client whose SYN finds no room here tries again after a second. The system may have less (net.core.somaxconn). */
+/**
+ * Queue of connections to accept. If it is full, a client retries its SYN after a second. The
+ * system's limit may be lower (net.core.somaxconn).
+ */
 const BACKLOG = 4096
 
-/** How often a connection is tried to be handed over. */
+/** Interval of attempts to hand over a connection. */
 const HAND_OVER_CHECK_MS = 1
 /** While closing: how often connections are checked, and how long they may take to end behind an answer. */
 const LEAVE_CHECK_MS = 25
 const LAST_ANSWER_MS = 1000
 
 /**
- * Opens a TCP socket and answers the queries that come over its connections (RFC 7766). Rejects with the
- * system's error (EADDRINUSE, …) where it can't be bound.
+ * Opens a TCP socket and answers the queries of its connections (RFC 7766). Rejects with the
+ * system's error (EADDRINUSE, …) if it can't be bound.
  */
 export function listenTcp(options: TcpOptions): Promise<TcpListener> {
   return openHost(options.host, (host) => open(options, host))
 }
 
 async function open(options: TcpOptions, host: string): Promise<TcpListener> {
-  // Half open: who shuts down writing after the last query still gets the answers.
+  // Half open: a client that ends its side after the last query still gets the replies.
   const server = createServer({ allowHalfOpen: true, noDelay: true })
   const { port, reusePortBinder } = options
   if (reusePortBinder === undefined) {
@@ -91,7 +94,7 @@ async function open(options: TcpOptions, host: string): Promise<TcpListener> {
   return new TcpServer(server, options)
 }
 
-/** Stands for a connection that is about to be opened. */
+/** Represents a connection that is about to be opened. */
 const newcomer = { precedence: () => NEWCOMER }
 
 class TcpServer implements TcpListener, TcpHost {
@@ -174,21 +177,21 @@ class TcpServer implements TcpListener, TcpHost {
     await closed
   }
 
-  /** No connection reads queries from now on; false: all of them do again. */
+  /** Makes all connections stop reading queries; false: they read again. */
   #setMoving(isMoving: boolean): void {
     this.#isMoving = isMoving
     for (const connection of this.#open()) connection.setMoving(isMoving)
   }
 
-  /** Replies ask the clients from now on to end their connections. */
+  /** From now on, replies ask the clients to end their connections. */
   #askToLeave(): void {
     this.#isLeaving = true
     for (const connection of this.#open()) connection.leave()
   }
 
   /**
-   * Hands all connections over to the process that takes over, each as soon as its queries are answered. Gives up when none
-   * could be handed over for `drainMs`.
+   * Hands each connection over to the new process as soon as its queries are answered. Stops if
+   * none could be handed over for `drainMs`.
    */
   async #handOver(handover: Handover): Promise<void> {
     const left = new Set(this.#open())
@@ -208,8 +211,9 @@ class TcpServer implements TcpListener, TcpHost {
   }
 
   /**
-   * Ends connections at a moment when no query is likely on its way here, since that would be answered by a reset: once
-   * the client is silent; after `drainMs` behind an answer, too; a second later all that are left.
+   * Ends connections at a moment when likely no query is in flight here, because a reset would
+   * answer it. First ends silent connections; after `drainMs` also ends others after a reply; a
+   * second later ends all that are left.
    */
   async #leave(): Promise<void> {
     const { drainMs } = this.#limits
@@ -238,13 +242,13 @@ class TcpServer implements TcpListener, TcpHost {
   }
 
   #open(): IterableIterator<TcpConnection> {
-    // The newcomer is there only within `#hasRoom`.
+    // The newcomer exists only within `#hasRoom`.
     return this.#places.holders() as IterableIterator<TcpConnection>
   }
 
-  /** `state`: of a connection that another process has handed over. */
+  /** `state`: state of a connection that another process has handed over. */
   #accept(socket: Socket, state?: HandedState): void {
-    // A peer that reset the connection before we got here has no address any more.
+    // A connection that the peer has already reset has no address any more.
     const address = socket.remoteAddress
     const peer = address === undefined ? undefined : peerOf(address)
     if (peer === undefined || !this.#hasRoom(peer)) {
@@ -298,7 +302,7 @@ class TcpServer implements TcpListener, TcpHost {
     this.#forget(connection)
   }
 
-  /** Once it is closed, or as good as. */
+  /** Frees the places of a connection that is closed or destroyed. */
   #forget(connection: TcpConnection): void {
     if (!this.#places.leave(connection)) return
     this.counters.open--

@@ -2,16 +2,17 @@ import { InputError } from '../../base/errors.ts'
 import { loadLibc } from './batch/libc.ts'
 import { cutsMessages } from './batch/udp-segment.ts'
 
-/** A way to serve UDP, and what the log says of it. */
+/** A way to serve UDP, and its text for the log. */
 export interface ChosenUdp {
   readonly kind: 'batch' | 'dgram'
   readonly description: string
 }
 
 /**
- * Chooses how UDP is served: in batches where the machine can (see `loadLibc`), else over node:dgram.
- * `forced` is the value of SEXTANT_UDP: `batch`, `dgram`, or undefined for the choice. Throws an
- * InputError for any other value, and where `batch` is forced and can't be had. `load` is for tests.
+ * Chooses how UDP is served: in batches if the machine supports them (see `loadLibc`), else over
+ * node:dgram. `forced` is the value of SEXTANT_UDP: `batch`, `dgram`, or undefined for automatic
+ * choice. Throws an InputError for any other value, and if `batch` is forced and not supported.
+ * `load` is for tests.
  */
 export function chooseUdp(forced: string | undefined, load: () => unknown = loadLibc): ChosenUdp {
   switch (forced) {
@@ -38,15 +39,16 @@ export function chooseUdp(forced: string | undefined, load: () => unknown = load
   return { kind: 'batch', description: 'batch (recvmmsg)' }
 }
 
-/** Whether replies in batches go in groups, and what the log adds where they do not. */
+/** Whether replies in batches are grouped; if not, what the log adds. */
 export interface ChosenGrouping {
   readonly groups: boolean
   readonly description: string
 }
 
 /**
- * Chooses whether replies to the same peer go together: where the kernel can cut messages. `forced` is the value of
- * SEXTANT_GSO: `off`, or `on` or undefined for the choice. Throws an InputError for any other value. `cuts` is for tests.
+ * Chooses whether replies to the same peer are grouped: if the kernel can segment messages.
+ * `forced` is the value of SEXTANT_GSO: `off`, or `on` or undefined for automatic choice. Throws an
+ * InputError for any other value. `cuts` is for tests.
  */
 export function chooseGrouping(
   forced: string | undefined,

@@ -15,7 +15,7 @@ import {
   type UdpOptions,
 } from './udp.ts'
 
-/** Most replies that may wait in user space for the socket; beyond it they are dropped and counted. */
+/** Most replies that may wait in user space for the socket. More are dropped and counted. */
 const SEND_QUEUE_MAX = 1024
 
 /** `ListenUdp` over node:dgram: one packet at a time, on any platform. */
@@ -27,10 +27,11 @@ async function open(options: UdpOptions, host: string): Promise<UdpListener> {
   const socket = createSocket({
     type: isIP(host) === 6 ? 'udp6' : 'udp4',
     reuseAddr: false,
-    // Peers are addresses, never names. The default would go through the resolver, one tick late.
+    // Peers are addresses, never names. The default would use the resolver, one tick late.
     lookup: (address, _options, callback) => callback(null, address, isIP(address)),
   })
-  // Listened for first: with a lookup that calls back at once, `bind` is done when it returns.
+  // Listen for the event first: with a lookup that calls back at once, `bind` is done when it
+  // returns.
   const listening = once(socket, 'listening')
   socket.bind(options.port, host)
   try {
@@ -126,7 +127,7 @@ class UdpServer implements UdpListener {
       return
     }
     socket.send(exchange.reply, 0, octets, peer.port, peer.address, this.#onSent)
-    // Almost always the kernel has taken its copy by now; if not, the reply must stay as it is.
+    // Usually the kernel has copied the reply by now. If not, the reply must not change.
     if (socket.getSendQueueCount() === 0) this.#release(handler, exchange)
     else this.#unsent.push({ handler, exchange })
   }

@@ -6,17 +6,17 @@ export interface UdpOptions {
   /** 0 = any free port. */
   readonly port: number
   readonly handler: QueryHandler
-  /** Kernel buffers; undefined = leave them as the system has them. */
+  /** Size of the kernel's receive buffer; undefined = the system's default. */
   readonly receiveBufferOctets?: number
   readonly sendBufferOctets?: number
-  /** Counts into these, of the process; default: the listener has some of its own. */
+  /** Counters of the process; default: the listener has its own. */
   readonly counters?: UdpCounters
   /** How long `close` waits for queries in flight; default 5 s. */
   readonly drainMs?: number
 }
 
 export interface UdpCounters {
-  /** Queries that found every exchange taken. */
+  /** Queries for which no exchange was free. */
   dropped: number
   /** Replies that could not be sent: the peer is unreachable, or the socket's buffer is full. */
   sendErrors: number
@@ -33,23 +33,23 @@ export interface UdpListener extends Listener {
 }
 
 /**
- * Opens a UDP socket and answers what comes in. Rejects with the system's error (EADDRINUSE, …) where
- * it can't be bound.
+ * Opens a UDP socket and answers queries. Rejects with the system's error (EADDRINUSE, …) if it
+ * can't be bound.
  */
 export type ListenUdp = (options: UdpOptions) => Promise<UdpListener>
 
 /**
- * Octets that are read of a datagram. A query has a few hundred; of a longer datagram the rest is lost, and what was read
- * is answered: with FORMERR if a record does not end in it.
+ * Most octets that are read of a datagram. A query has a few hundred. The rest of a longer datagram
+ * is lost, and what was read is answered: with FORMERR if a record is cut.
  */
 export const QUERY_OCTETS_MAX = 4096
 
 export const DRAIN_MS_DEFAULT = 5000
 
 /**
- * Kernel buffers of a server's socket. The kernel takes twice what is asked for, and a query takes 768
- * octets of that or more (socket(7)): some ten thousand may wait, which are answered within 0.1 s. The
- * system's own default has room for 277, fewer than a busy resolver sends at once.
+ * Size of the kernel's buffers of a server's socket. The kernel doubles this value, and a query
+ * uses 768 octets or more (socket(7)). So some ten thousand queries may wait, and they are answered
+ * within 0.1 s. The system's default has room for 277, fewer than a busy resolver sends at once.
  */
 export const RECEIVE_BUFFER_OCTETS = 2 ** 22
 export const SEND_BUFFER_OCTETS = 2 ** 20

@@ -7,58 +7,64 @@ const { AF_INET6 } = sockaddr
 const { BATCH, UNIT_CONTROL } = layouts
 
 /**
- * Replies that are longer go by themselves. With its headers such a one fits into every path (RFC 791 section 3.2 has
- * 576 octets), so that no group is refused for its length; and a batch is within what one message may have.
+ * Longest reply that is grouped. With its headers, such a reply fits into every path (576 octets,
+ * RFC 791 section 3.2). So the kernel refuses no group for its length, and a batch is within the
+ * limit of one message.
  */
 export const GROUPED_OCTETS_MAX = 512
 
 /** A power of two. */
 const TABLE_ENTRIES = 256
 
-/** By send slot: what `Grouping` looks at. */
+/** The fields that `Grouping` reads, by send slot. */
 export interface Replies {
-  /** Where the addresses of its peer and of ours are: `sockaddr`, control message. */
+  /** Offset of the addresses of the peer and of ours: `sockaddr`, control message. */
   readonly placeOf: Uint32Array
   /** Octets of that control message; 0 = none. */
   readonly spaceOf: Uint32Array
   readonly lengthOf: Uint32Array
 }
 
-/** In place of a group where there is none. */
+/** Marks the absence of a group. */
 const NONE = 0xffff
 
 /**
- * Sorts replies into groups of those that go to the same peer, from the same address of ours, with the same length; a
- * shorter one, which no other has the length of, may be the last:
+ * Sorts replies into groups with the same peer, the same local address and the same length. A
+ * shorter reply without others of its length may be the last:
  *
  *     slots 0..5, peers and lengths a50 a50 b60 a50 c60 a40   ─▶   3 groups, order 0 1 3 5 2 4, starts 0 4 5 6
  *
- * Peers are looked for by their port alone, so of two with the same one and in turns each reply may be a group.
+ * Peers are found by their port alone. If two peers have the same port and alternate, each reply
+ * may be a group.
  */
 export class Grouping {
-  /** Slots, group by group. */
+  /** Slots, sorted by group. */
   readonly order: Uint16Array = new Uint16Array(BATCH)
-  /** By group: where in `order` it starts; the one behind the last is the end. */
+  /** By group: its start in `order`. One more entry marks the end of the last group. */
   readonly starts: Uint16Array = new Uint16Array(BATCH + 1)
-  /*
-   * Replies that are alike are a kind; a group is one kind, and at most one other that ends it.
-   */
+  /* Similar replies are a kind. A group is one kind, and at most one other kind that ends it. */
   readonly #kindOf: Uint16Array = new Uint16Array(BATCH)
-  /** By kind: its first slot; how many it has; the one that ends it; where in `order` its next slot goes. */
+  /**
+   * By kind: its first slot; its number of replies; the kind that ends it; the place of its next
+   * slot in `order`.
+   */
   readonly #leaderOf: Uint16Array = new Uint16Array(BATCH)
   readonly #sizeOf: Uint16Array = new Uint16Array(BATCH)
   readonly #endOf: Uint16Array = new Uint16Array(BATCH)
   readonly #nextOf: Uint16Array = new Uint16Array(BATCH)
-  /** By kind: 1 if it ends another. */
+  /** By kind: 1 if it ends another kind. */
   readonly #isEnd: Uint8Array = new Uint8Array(BATCH)
-  /** By port and length: a kind. It may be of an earlier batch: what its leader says now is what counts. */
+  /**
+   * By port and length: a kind, perhaps of an earlier batch. So the current data of its first slot
+   * decides.
+   */
   readonly #kinds: Uint16Array = new Uint16Array(TABLE_ENTRIES)
-  /** By port: a kind without an end, with the same reservation. */
+  /** By port: a kind without an end; as in `#kinds`, it may be of an earlier batch. */
   readonly #open: Uint16Array = new Uint16Array(TABLE_ENTRIES)
 
   /**
-   * Groups the replies in slots `from` to `to` - 1; returns how many groups there are. Only if there are fewer than replies
-   * `order` and `starts` are filled. @hot
+   * Groups the replies in slots `from` to `to` - 1 and returns the number of groups. Fills `order`
+   * and `starts` only if there are fewer groups than replies. @hot
    */
   group(words: Uint32Array, replies: Replies, from: number, to: number): number {
     const { placeOf, lengthOf } = replies
@@ -89,7 +95,7 @@ export class Grouping {
     return groups
   }
 
-  /** Gives kinds an end, of those that have one reply; returns how many. */
+  /** Gives kinds an end from the kinds with one reply. Returns how many it gave. */
   #join(words: Uint32Array, replies: Replies, kinds: number): number {
     let ends = 0
     for (let kind = 0; kind < kinds; kind++) {
@@ -99,7 +105,7 @@ export class Grouping {
       const other = this.#open[entry]!
       this.#open[entry] = kind
       if (other >= kind || this.#isEnd[other] === 1 || this.#endOf[other] !== NONE) continue
-      // What an earlier batch left there may be a long one now.
+      // An entry of an earlier batch may now refer to a long reply.
       if (replies.lengthOf[this.#leaderOf[other]!]! > GROUPED_OCTETS_MAX) continue
       if (!isSameWay(words, replies, leader, this.#leaderOf[other]!)) continue
       const isShorter = replies.lengthOf[leader]! < replies.lengthOf[this.#leaderOf[other]!]!
@@ -112,7 +118,7 @@ export class Grouping {
     return ends
   }
 
-  /** Counts out where each group starts, then deals the slots. */
+  /** Computes the start of each group, then assigns the slots. */
   #sort(kinds: number, from: number, to: number): void {
     let groups = 0
     let start = 0
@@ -133,13 +139,13 @@ export class Grouping {
   }
 }
 
-/** Where tables have what goes to the port at `place` with that length. */
+/** Index in the tables for replies to the port at `place` with that length. */
 function entryOf(words: Uint32Array, place: number, octets: number): number {
   const port = words[place >> 2]! >>> 16
   return (port ^ (port >>> 8) ^ (octets * 37)) & (TABLE_ENTRIES - 1)
 }
 
-/** Whether the replies in two slots have the same peer and the same address of ours. @hot */
+/** Whether the replies in two slots have the same peer and the same local address. @hot */
 function isSameWay(words: Uint32Array, replies: Replies, a: number, b: number): boolean {
   const { placeOf, spaceOf } = replies
   if (spaceOf[a] !== spaceOf[b]) return false
@@ -149,7 +155,10 @@ function isSameWay(words: Uint32Array, replies: Replies, a: number, b: number): 
   return isSameAsked(words, p + UNIT_CONTROL, q + UNIT_CONTROL, spaceOf[a]!)
 }
 
-/** Compares two `sockaddr`, by the words where they start: family and port, address; of IPv6 flow and scope too. */
+/**
+ * Compares the 32-bit fields of two `sockaddr`: family and port, address; for IPv6 also flow and
+ * scope.
+ */
 function isSamePeer(words: Uint32Array, p: number, q: number): boolean {
   const head = words[p]!
   if (head !== words[q] || words[p + 1] !== words[q + 1]) return false

@@ -3,16 +3,19 @@ import { giveRegion, packetOctets, REGION_OCTETS, takeRegion } from '../../../ba
 import { QUERY_OCTETS_MAX } from '../udp.ts'
 import type { Libc } from './libc.ts'
 
-/** Datagrams per system call. More would not be faster, and would wait longer for their answers. */
+/** Datagrams per system call. A larger batch is not faster, and delays its replies. */
 export const BATCH = 64
 
-/** Queries that may wait for late answers; each keeps its unit until then. */
+/** Queries that may wait for late replies; each keeps its unit until then. */
 export const LATE_MAX = 1024
 
-/** What is read of it beside its addresses; the rest lies elsewhere, so that a batch fits into the cache. */
+/**
+ * Octets of the packet next to its addresses. The rest is stored elsewhere, so that a batch fits
+ * into the CPU cache.
+ */
 export const PACKET_HEAD_OCTETS = 512
 
-/** Longest reply: as many as `bufsize` can allow. */
+/** Longest reply: the maximum of `bufsize`. */
 export const REPLY_OCTETS_MAX = 4096
 
 /** `struct mmsghdr` and `struct iovec` of 64-bit Linux, little endian (see `Layout`). */
@@ -34,7 +37,7 @@ export const UNIT_PACKET = UNIT_CONTROL + CONTROL_OCTETS
 const UNIT_OCTETS = UNIT_PACKET + PACKET_HEAD_OCTETS
 const TAIL_OCTETS = QUERY_OCTETS_MAX - PACKET_HEAD_OCTETS
 
-/** Replies stand in a row, each from the start of a chunk; long ones take several. */
+/** Replies follow each other; each starts at a chunk, and long ones use several chunks. */
 export const REPLY_CHUNK_OCTETS = 512
 export const REPLY_CHUNKS = BATCH
 
@@ -68,7 +71,7 @@ export class Layout {
   readonly #receiveIovecs: number
   readonly #sendIovecs: number
   readonly #sendPlaces: number
-  /** As the send headers, for messages of several replies; and the iovecs of those, of one after the other. */
+  /** Like the send headers, for messages of several replies; their iovecs follow each other. */
   readonly groupHeaders: number
   readonly #groupIovecs: number
   readonly #tails: number
@@ -77,11 +80,11 @@ export class Layout {
   readonly replies: number
   /** For arguments of system calls: 256 octets. */
   readonly scratch: number
-  /** Where it lies in the packet memory; -1 = elsewhere. */
+  /** Offset in the packet memory; -1 = outside of it. */
   region: number
   #end = 0
 
-  /** `wantsRegion`: in the packet memory, if there is room. */
+  /** `wantsRegion`: allocate in the packet memory, if it has room. */
   constructor(libc: Libc, wantsRegion = false) {
     this.scratch = this.#take(256)
     this.receiveHeaders = this.#take(BATCH * MMSGHDR_OCTETS)
@@ -93,7 +96,7 @@ export class Layout {
     this.#sendPlaces = this.#take(BATCH * UNIT_PACKET)
     this.#units = this.#take((BATCH + 1) * UNIT_OCTETS)
     this.replies = this.#take((REPLY_CHUNKS - 1) * REPLY_CHUNK_OCTETS + REPLY_OCTETS_MAX)
-    // The system gives pages when they are first touched: what follows costs nothing until then.
+    // The system allocates pages on first use: memory after this point costs nothing until then.
     this.#tails = this.#take(BATCH * TAIL_OCTETS)
     assert(this.#end <= REGION_OCTETS, 'a region of the packet memory holds a layout')
     this.region = wantsRegion ? takeRegion() : -1
@@ -112,7 +115,7 @@ export class Layout {
     }
   }
 
-  /** Ends its use. */
+  /** Releases the memory. */
   give(): void {
     if (this.region !== -1) giveRegion(this.region)
     this.region = -1
@@ -138,22 +141,22 @@ export class Layout {
     return this.#groupIovecs + index * IOVEC_OCTETS
   }
 
-  /** Makes a group's message `count` iovecs long, from the one of that index on. */
+  /** Gives a group's message `count` iovecs, from index `index` on. */
   pointGroup(group: number, index: number, count: number): void {
     this.#link(this.groupHeader(group), this.groupIovec(index), count)
   }
 
-  /** As the start of a unit: room for addresses that are not in one. */
+  /** Like the start of a unit: room for addresses that are not in a unit. */
   sendPlace(slot: number): number {
     return this.#sendPlaces + slot * UNIT_PACKET
   }
 
-  /** Where a reply may start. */
+  /** Offset at which a reply may start. */
   chunk(index: number): number {
     return this.replies + index * REPLY_CHUNK_OCTETS
   }
 
-  /** What of the packet in `slot` is beyond its head. */
+  /** Offset of the part of the packet in `slot` after its head. */
   tail(slot: number): number {
     return this.#tails + slot * TAIL_OCTETS
   }
@@ -162,7 +165,7 @@ export class Layout {
     return this.#units + index * UNIT_OCTETS
   }
 
-  /** Makes `slot` send to and from the addresses at `place`, which are laid out as in a unit. */
+  /** Makes `slot` use the addresses at `place`, which are laid out as in a unit. */
   pointPlace(slot: number, place: number): void {
     const header = this.sendHeader(slot)
     this.#point(header, place)
@@ -174,7 +177,7 @@ export class Layout {
     this.#point(this.sendIovec(slot), offset)
   }
 
-  /** Makes `slot` send what is in the unit of that number. */
+  /** Makes `slot` send the content of unit `unit`. */
   pointUnitReply(slot: number, unit: number): void {
     this.pointReply(slot, this.unit(unit) + UNIT_PACKET)
   }

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { endianness } from 'node:os'
 
-/** What is used of koffi; declared here, since koffi is an optional dependency. */
+/** The part of koffi that is used. Declared here because koffi is an optional dependency. */
 interface Koffi {
   load(path: null): { func(prototype: string): unknown }
   address(buffer: ArrayBufferView): bigint
@@ -9,9 +9,10 @@ interface Koffi {
 }
 
 /**
- * The system calls of the batch transport and of take-overs. Pointers are plain numbers (user space ends below 2^53),
- * which cost less to pass than Buffers; what they point to must stay reachable from JavaScript for as
- * long as the kernel may use it. A failed call returns -1 and leaves its reason in `errno`.
+ * The system calls of the batch transport and of handovers. Pointers are plain numbers (user space
+ * ends below 2^53), which are cheaper to pass than Buffers. Their memory must stay reachable from
+ * JavaScript for as long as the kernel may use it. A failed call returns -1 and leaves its reason
+ * in `errno`.
  */
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number
@@ -35,16 +36,19 @@ export interface Libc {
   /** Returns free memory to the system. Does nothing where the C library has no such function (musl). */
   mallocTrim(keptOctets: number): void
   errno(): number
-  /** Where the first octet of `buffer` is; it never moves. */
+  /** Address of the first octet of `buffer`, which never moves. */
   addressOf(buffer: ArrayBufferView): number
 }
 
-/** Machines whose structures and constants are those that `layout.ts` and `socket.ts` write down. */
+/** Architectures that have the structures and constants of `layout.ts` and `socket.ts`. */
 const ARCHITECTURES = ['x64', 'arm64', 'riscv64', 'loong64']
 
 let loaded: Libc | undefined
 
-/** Loads the system calls, once. Throws an Error that says in one line why it can't be done here. */
+/**
+ * Loads the system calls, once. Throws an Error with the reason in one line if the machine does not
+ * support them.
+ */
 export function loadLibc(): Libc {
   loaded ??= load()
   return loaded

@@ -5,13 +5,16 @@ import type { Libc } from './libc.ts'
 import type { BatchSocket } from './socket.ts'
 import type { WakeReader } from './wake.ts'
 
-/** Rounds in which a busy socket is served before the others are looked at again. */
+/** Rounds in which a busy socket is served before the others are polled again. */
 const ROUNDS_PER_POLL = 8
 
-/** Longest sleep: only a bound on how long an end that nobody told us of can go unseen. */
+/** Longest sleep. Bounds the delay until the loop notices a stop without a wakeup. */
 const SLEEP_MS_MAX = 1000
 
-/** Batches that are still answered when a socket is taken from the loop: as much as its buffer can hold. */
+/**
+ * Batches that are still answered when a socket is removed from the loop: as many as its buffer can
+ * hold.
+ */
 const BATCHES_AT_END_MAX = 4096
 
 /** `struct pollfd`: fd 0..3, events 4..5, revents 6..7; here as 32-bit words, little endian. */
@@ -20,43 +23,49 @@ const POLLIN = 1
 const POLLOUT = 4
 const REVENTS_SHIFT = 16
 
-/** What is lost in a loop, by socket; shared with the thread that shows it. */
+/** Losses in a loop, by socket; shared with the thread that exports them. */
 export const LoopCount = {
-  /** Queries that found every exchange taken. */
+  /** Queries for which no exchange was free. */
   Dropped: 0,
   SendErrors: 1,
   SocketErrors: 2,
 } as const
 export const LOOP_COUNTS = 3
 
-/** What a loop asks of whoever owns the thread. */
+/** What a loop needs from the owner of the thread. */
 export interface LoopHooks {
-  /** Between two batches, after somebody woke the loop. */
+  /** Called between two batches, after another thread woke the loop. */
   onWake(): void
-  /** A query that this thread can't answer: `unit` is a copy of it (`BatchSocket.takeUnit`). */
+  /**
+   * Called with a query that this thread can't answer: `unit` is a copy of it
+   * (`BatchSocket.takeUnit`).
+   */
   onHandOver(socket: BatchSocket, unit: Uint8Array): void
-  /** A query of this socket ended with an exception, and without an answer. */
+  /** Called when a query ended with an exception, and without a reply. */
   onFault(error: unknown): void
-  /** Once per batch, before its queries: the time to take for all of them. */
+  /** Called once per batch, before its queries: reads the time for all of them. */
   onBatch(): void
-  /** Once per batch, after its replies were sent. */
+  /** Called once per batch, after its replies were sent. */
   onBatchEnd(): void
 }
 
 /** One socket of a loop. */
 class Member {
   readonly socket: BatchSocket
-  /** By LoopCount. */
+  /** Indexed by LoopCount. */
   readonly counts: Float64Array
   #handler: QueryHandler
   /** Whether plain queries are answered in the memory of their packets. */
   isInPlace: boolean
-  /** Lent by `handler`, for one query after the other. */
+  /** Lent by `handler` for one query after another. */
   exchange: Exchange | undefined
   isReady = true
-  /** While its buffer is full it is not read. */
+  /** While its send buffer is full, the socket is not read. */
   isClogged = false
-  /** Where in a batch of `filled` it is: after an exception the rest is served; 0 filled = in none. */
+  /**
+   * Position in a batch of `filled` slots: after an exception the rest is served. 0 filled = no
+   * batch.
+   */
   slot = 0
   filled = 0
 
@@ -82,8 +91,8 @@ class Member {
 }
 
 /**
- * Serves sockets in a thread that does nothing else: no promise, no event loop, asleep in `poll` while
- * nothing comes.
+ * Serves sockets in a thread that does nothing else: no promise, no event loop. The thread sleeps
+ * in `poll` while no datagram arrives.
  *
  *     ┌─▶ woken? onWake ─▶ each ready socket: receive, answer all, flush ─┬─ batch full: again ─┐
  *     │                                                                   └─ else: poll (sleep) ─┤
@@ -96,7 +105,7 @@ export class BatchLoop {
   #members: Member[] = []
   #fds: Int32Array = new Int32Array(POLLFD_WORDS)
   #fdsAddress = 0
-  /** Whose batch is being served: an exception is its own. */
+  /** The member whose batch is being served: an exception is charged to it. */
   #current: Member | undefined
   #isStopped = false
 
@@ -107,13 +116,16 @@ export class BatchLoop {
     this.#listFds()
   }
 
-  /** Serves a socket from the next round on. `counts`: LOOP_COUNTS of them. */
+  /** Serves a socket from the next round on. `counts`: has LOOP_COUNTS entries. */
   add(socket: BatchSocket, handler: QueryHandler, counts: Float64Array): void {
     this.#members.push(new Member(socket, handler, counts))
     this.#listFds()
   }
 
-  /** Later queries of the socket with that fd go to `handler`. False: there is none. */
+  /**
+   * Gives later queries of the socket `fd` to `handler`. Returns false if the loop has no such
+   * socket.
+   */
   setHandler(fd: number, handler: QueryHandler): boolean {
     const member = this.#members.find(({ socket }) => socket.fd === fd)
     if (member === undefined) return false
@@ -123,11 +135,12 @@ export class BatchLoop {
     return true
   }
 
-  /** Answers what has come already, and serves the socket no more. */
+  /** Answers what has arrived, and stops serving the socket. */
   remove(fd: number): void {
     const member = this.#members.find(({ socket }) => socket.fd === fd)
     if (member === undefined) return
-    // What came before the socket was retired is finite; a socket that was not, must end as well.
+    // A retired socket has a finite number of datagrams. The bound is for a socket that is not
+    // retired.
     for (let batch = 0; batch < BATCHES_AT_END_MAX && this.#serveBatch(member) > 0; batch++);
     member.socket.flush()
     member.socket.detach()
@@ -141,15 +154,15 @@ export class BatchLoop {
     this.#isStopped = true
   }
 
-  /** Returns after `stop`. An exception of a handler costs one query. */
+  /** Runs until `stop`. An exception of a handler costs one query. */
   run(): void {
     this.#isStopped = false
     while (!this.#isStopped) this.#tryRounds(true)
   }
 
   /**
-   * Serves what there is and does not sleep: for a thread that has something else to do meanwhile. It ends by itself, so that
-   * `stop` means nothing here: calls, however many, keep no socket waiting.
+   * Serves what has arrived and does not sleep, for a thread that has other work meanwhile. Ends by
+   * itself, so `stop` has no effect on it. Repeated calls serve all sockets.
    */
   serveOnce(): void {
     this.#poll(0)
@@ -169,7 +182,7 @@ export class BatchLoop {
   #runRounds(sleeps: boolean): void {
     for (let round = 1; sleeps || round <= ROUNDS_PER_POLL; round++) {
       if (this.#wake.isCalled()) this.#hooks.onWake()
-      // Nobody would end a sleep that began now.
+      // No wakeup would end a sleep that starts now.
       if (sleeps && this.#isStopped) return
       let isBusy = false
       for (let i = 0; i < this.#members.length; i++) {
@@ -185,7 +198,7 @@ export class BatchLoop {
     }
   }
 
-  /** Returns how many datagrams there were. @hot */
+  /** Returns the number of datagrams. @hot */
   #serveBatch(member: Member): number {
     const { socket } = member
     if (member.isClogged && !this.#unclog(member)) return 0
@@ -230,14 +243,14 @@ export class BatchLoop {
     socket.describe(slot, exchange.query)
     const octets = handler.serve(exchange)
     if (typeof octets !== 'number') {
-      // Nothing that waits ever goes on in this thread: the exchange is free for the next query.
+      // This thread never continues a handler that waits: the exchange is free for the next query.
       throw new Error('a handler waits in a thread that can not')
     }
     if (octets > 0) socket.reply(slot, exchange.reply, octets)
     else if (octets === HAND_OVER) this.#hooks.onHandOver(socket, socket.copyUnit(slot))
   }
 
-  /** False: the packet is as it was. @hot */
+  /** Returns false if the packet is unchanged. @hot */
   #serveInPlace({ socket, handler }: Member, exchange: Exchange, slot: number): boolean {
     const octets = socket.packetOctets(slot)
     if (octets > PACKET_HEAD_OCTETS) return false
@@ -271,7 +284,7 @@ export class BatchLoop {
     }
   }
 
-  /** The first is what wakes us. */
+  /** The first fd is that of the wakeup. */
   #listFds(): void {
     this.#fds = new Int32Array((this.#members.length + 1) * POLLFD_WORDS)
     this.#fds[0] = this.#wake.fd

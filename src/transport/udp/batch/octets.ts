@@ -1,4 +1,7 @@
-/** Of an address of a packet: writes it to 16 octets of `out`, zeros behind; returns its family. @hot */
+/**
+ * Writes an address of a packet to 16 octets of `out`, padded with zeros, and returns its family.
+ * @hot
+ */
 export function copyIPv4(octets: Uint8Array, at: number, out: Uint8Array): number {
   out[0] = octets[at]!
   out[1] = octets[at + 1]!
@@ -10,7 +13,9 @@ export function copyIPv4(octets: Uint8Array, at: number, out: Uint8Array): numbe
   return 1
 }
 
-/** As `copyIPv4`; an IPv4-mapped address (RFC 4291 section 2.5.5.2) becomes what it stands for. */
+/**
+ * As `copyIPv4`. An IPv4-mapped address (RFC 4291 section 2.5.5.2) becomes the IPv4 address. @hot
+ */
 export function copyIPv6(octets: Uint8Array, at: number, out: Uint8Array): number {
   let isMapped = octets[at + 10] === 0xff && octets[at + 11] === 0xff
   for (let i = 0; i < 10; i++) if (octets[at + i] !== 0) isMapped = false

@@ -28,42 +28,49 @@ const EIO = 5
 const EAGAIN = 11
 const EINVAL = 22
 const EOPNOTSUPP = 95
-/** What an ICMP message said of an earlier reply (udp(7)); the call that is told did nothing. */
+/** An ICMP error for an earlier reply (udp(7)). The call that returns it did nothing. */
 const ECONNREFUSED = 111
 
 /**
- * What the kernel says where it can't cut. Whatever else keeps a group from being sent and a single reply not passes: a
- * narrow path (EMSGSIZE), a want of memory, a firewall that is full or counts (EPERM).
+ * Errors of a kernel that can't segment. All other errors that affect a group and not a single
+ * reply are temporary: a narrow path (EMSGSIZE), lack of memory, a firewall that is full or counts
+ * (EPERM).
  */
 const UNCUTTABLE: readonly number[] = [EIO, EINVAL, EOPNOTSUPP]
 
-/** After so many batches without a group, only every so many-th is looked at. A power of two. */
+/**
+ * After this many batches without a group, only one of this many batches is checked for groups. A
+ * power of two.
+ */
 const GROUPLESS_MAX = 16
 
-/** How replies to one peer are put together. */
+/** How replies to one client port are grouped. */
 export interface GroupingOptions {
-  /** The kernel does not take groups here after all: replies go one by one from now on. */
+  /**
+   * Called if the kernel does not accept groups after all: replies are sent one by one from now on.
+   */
   onRefused(errno: number): void
 }
 
 export interface OutboxOptions {
   readonly fd: number
-  /** Of the peers' addresses. */
+  /** Octets of the peers' addresses. */
   readonly nameOctets: number
-  /** Whether packets come with a control message that says where they came to. */
+  /** Whether packets have a control message with their destination address. */
   readonly hasControl: boolean
-  /** Undefined = replies go one by one. */
+  /** Undefined = replies are sent one by one. */
   readonly grouping?: GroupingOptions | undefined
 }
 
 /**
- * The replies of a batch, until the kernel has them:
+ * The replies of a batch, until the kernel has accepted them:
  *
  *     reply ─▶ slots ─▶ flush: messages, of one reply or of a group each ─▶ sendmmsg
  *              0 ‥ #laid ‥ #queued      0 ‥ #sent ‥ #messages
  *
- * What goes to one peer with one length leaves as one message that the kernel cuts (UDP_SEGMENT): it looks for a way and
- * passes through the network stack once for all of them. Nothing here allocates per packet.
+ * Replies of one length to one peer are sent as one message, which the kernel segments
+ * (UDP_SEGMENT): it looks up the route and passes through the network stack once for all of them.
+ * Nothing here allocates per packet.
  */
 export class Outbox {
   /** Replies that could not be sent. */
@@ -74,7 +81,7 @@ export class Outbox {
   readonly #hasControl: boolean
   readonly #options: GroupingOptions | undefined
   #grouping: Grouping | undefined
-  /** By chunk: room for the reply that starts there. */
+  /** By chunk: room for a reply that starts there. */
   readonly #rooms: readonly Uint8Array[]
   /** By send slot. */
   readonly #replies: Replies = {
@@ -82,20 +89,23 @@ export class Outbox {
     spaceOf: new Uint32Array(BATCH),
     lengthOf: new Uint32Array(BATCH),
   }
-  /** By send slot: where its reply is. */
+  /** By send slot: offset of its reply. */
   readonly #replyOf: Uint32Array = new Uint32Array(BATCH)
   /** Chunk where the next reply starts. */
   #chunk = 0
   #queued = 0
-  /** Slots before it are in messages. */
+  /** Slots before this one are in messages. */
   #laid = 0
-  /** Headers of the messages, as an offset. */
+  /** Offset of the headers of the messages. */
   #headers = 0
   #messages = 0
   #sent = 0
-  /** Where the next message is the first reply of a group that was refused: with what error. 0 = it is not. */
+  /**
+   * Set if the next message is the first reply of a refused group: the error of the group. 0 = it
+   * is not.
+   */
   #doubt = 0
-  /** Batches in a row in which there was no group. */
+  /** Batches in a row without a group. */
   #groupless = 0
 
   constructor(libc: Libc, layout: Layout, options: OutboxOptions) {
@@ -117,23 +127,29 @@ export class Outbox {
     }
   }
 
-  /** The slot that the next reply gets. */
+  /** The slot of the next reply. */
   get next(): number {
     return this.#queued
   }
 
-  /** True if there is a slot for one more reply: what fills them is sent first. @hot */
+  /** True if there is a slot for one more reply. If all slots are full, sends them first. @hot */
   hasSlot(): boolean {
     return this.#queued < BATCH || this.flush()
   }
 
-  /** Where the next reply may be written, REPLY_OCTETS_MAX octets. Undefined while the socket's buffer is full. @hot */
+  /**
+   * Room for the next reply, REPLY_OCTETS_MAX octets. Undefined while the socket's buffer is full.
+   * @hot
+   */
   room(): Uint8Array | undefined {
     if ((this.#chunk === REPLY_CHUNKS || this.#queued === BATCH) && !this.flush()) return undefined
     return this.#rooms[this.#chunk]
   }
 
-  /** Queues `octets` of `bytes`, which may stand in `room()` already, for the peer at `place`; only after `room`. @hot */
+  /**
+   * Queues `octets` of `bytes`, which may already be in `room()`, for the peer at `place`. Call
+   * `room` first. @hot
+   */
   reply(place: number, bytes: Uint8Array, octets: number): void {
     const room = this.#rooms[this.#chunk]!
     if (bytes !== room) room.set(bytes.subarray(0, octets))
@@ -143,13 +159,13 @@ export class Outbox {
   }
 
   /**
-   * Queues the octets at `offset` for the peer at `place`, from the address that the packet there came to; only while there
-   * is a slot. False: there is no such peer. @hot
+   * Queues the octets at `offset` for the peer at `place`, from the destination address of that
+   * packet. Call it only if there is a slot. Returns false if there is no such peer. @hot
    */
   replyAt(place: number, offset: number, octets: number): boolean {
     const layout = this.#layout
     const { words } = layout
-    // The upper half is the port.
+    // The upper half is the port. Port 0 is not an address to send to.
     if (words[place >> 2]! >>> 16 === 0) {
       this.sendErrors++
       return false
@@ -175,7 +191,10 @@ export class Outbox {
     return true
   }
 
-  /** Sends what is queued. False if the socket's buffer is full: try again once it is writable. @hot */
+  /**
+   * Sends what is queued. Returns false if the socket's buffer is full: try again once it is
+   * writable. @hot
+   */
   flush(): boolean {
     for (;;) {
       if (this.#sent < this.#messages && !this.#send()) return false
@@ -186,7 +205,7 @@ export class Outbox {
     return true
   }
 
-  /** Counts what will not be sent any more. */
+  /** Counts queued replies that will not be sent. */
   drop(): void {
     this.sendErrors += this.#queued - this.#laid
     for (let message = this.#sent; message < this.#messages; message++) {
@@ -203,7 +222,7 @@ export class Outbox {
     this.#sent = 0
   }
 
-  /** Makes messages of the replies that are in none. */
+  /** Builds messages from the replies that are not in a message yet. */
   #layOut(): void {
     const from = this.#laid
     const to = this.#queued
@@ -221,7 +240,10 @@ export class Outbox {
     this.#messages = to - from
   }
 
-  /** Peers that use a port once are never grouped: so look now and then, if nothing came of it for long. */
+  /**
+   * Peers that use each port once are never grouped: after many batches without a group, check only
+   * now and then.
+   */
   #isWorthLooking(): boolean {
     this.#groupless++
     return this.#groupless <= GROUPLESS_MAX || this.#groupless % GROUPLESS_MAX === 0
@@ -248,7 +270,7 @@ export class Outbox {
     this.#messages = groups
   }
 
-  /** Makes a message go the way of the reply in `slot`, and be cut if it `isCut`. */
+  /** Gives a message the addresses of the reply in `slot`. If `isCut`, the kernel segments it. */
   #addressGroup(group: number, slot: number, isCut: boolean): void {
     const layout = this.#layout
     const { words } = layout
@@ -265,7 +287,7 @@ export class Outbox {
     words[header + (HEADER_CONTROLLEN >> 2)] = isCut ? space + SEGMENT_SPACE : space
   }
 
-  /** Sends the messages. False if the socket's buffer is full. */
+  /** Sends the messages. Returns false if the socket's buffer is full. */
   #send(): boolean {
     const { base } = this.#layout
     let refused = -1
@@ -285,7 +307,7 @@ export class Outbox {
         refused = this.#sent
         continue
       }
-      // It is the first that can't be sent (unreachable, forbidden, too long); the others may well.
+      // Only the first message can't be sent (unreachable, forbidden, too long). The others may be.
       if (this.#repliesIn(this.#sent) > 1) {
         this.#ungroup()
         this.#doubt = UNCUTTABLE.includes(errno) ? errno : 0
@@ -304,7 +326,7 @@ export class Outbox {
     return this.#layout.words[(header + HEADER_IOVLEN) >> 2]!
   }
 
-  /** Makes a message of each reply in those that are not sent. */
+  /** Builds one message per reply from the messages that are not sent. */
   #ungroup(): void {
     const layout = this.#layout
     const { order, starts } = this.#grouping!
@@ -318,7 +340,7 @@ export class Outbox {
     this.#messages = end - start
   }
 
-  /** A group was refused, its first reply by itself was not. */
+  /** Called if a group was refused, but its first reply alone was not. */
   #endGrouping(): void {
     const errno = this.#doubt
     this.#doubt = 0

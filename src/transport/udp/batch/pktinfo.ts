@@ -17,7 +17,10 @@ const PKTINFO_SPEC_DST = 20
 const PKTINFO6_ADDR = 16
 const PKTINFO6_IFINDEX = 32
 
-/** Octets of the control message at `control` that says where a packet came to; 0 = there is none. */
+/**
+ * Octets of the control message at `control` that has a packet's destination address; 0 = there is
+ * none.
+ */
 function pktinfoSpace(words: Uint32Array, control: number): number {
   const level = words[(control + 8) >> 2]!
   const type = words[(control + 12) >> 2]!
@@ -30,7 +33,10 @@ function pktinfoSpace(words: Uint32Array, control: number): number {
   return 0
 }
 
-/** Writes where a packet came to, to 16 octets of `out`; returns the family, 0 = it is not known. @hot */
+/**
+ * Writes the destination address of a packet to 16 octets of `out` and returns the family; 0 =
+ * unknown. @hot
+ */
 export function readAsked(
   words: Uint32Array,
   octets: Uint8Array,
@@ -48,19 +54,21 @@ export function readAsked(
 }
 
 /**
- * Makes the message that says where a packet came to one that says where its reply comes from; returns
- * its octets, 0 = there is none. @hot
+ * Turns the message with a packet's destination address into one with its reply's source address.
+ * Returns its octets, 0 = there is none. @hot
  */
 export function turnAround(words: Uint32Array, control: number): number {
   const space = pktinfoSpace(words, control)
   if (space === 0) return 0
-  // No interface: the routing table decides where the reply leaves, as it does for other sockets.
+  // No interface: the routing table chooses it for the reply, as for other sockets.
   const ifindex = space === PKTINFO_SPACE ? PKTINFO_IFINDEX : PKTINFO6_IFINDEX
   words[(control + ifindex) >> 2] = 0
   return space
 }
 
-/** Whether two messages of `space` octets, as `turnAround` left them, say the same address. @hot */
+/**
+ * Whether two messages of `space` octets, as `turnAround` left them, have the same address. @hot
+ */
 export function isSameAsked(words: Uint32Array, a: number, b: number, space: number): boolean {
   if (space === 0) return true
   if (space === PKTINFO_SPACE) {

@@ -36,22 +36,25 @@ const {
 } = layouts
 const { QUERY_OCTETS_MAX } = udp
 
-/** A bound socket that more than one thread uses: one opened it, the others attach to it. */
+/** A bound socket that more than one thread uses: one opened it, and the others attach to it. */
 export interface SocketPlace {
   readonly fd: number
-  /** As it was opened. */
+  /** The host that it was opened with. */
   readonly host: string
   readonly port: number
 }
 
 export interface BatchSocketOptions {
-  /** An IP address; `::` takes IPv4 too. */
+  /** An IP address; `::` accepts IPv4 too. */
   readonly host: string
   /** 0 = any free port. */
   readonly port: number
-  /** True lets other sockets with it bind the same address; the kernel spreads the peers over them. */
+  /**
+   * True lets other sockets with this option bind the same address. The kernel distributes the
+   * peers over them.
+   */
   readonly reusePort?: boolean | undefined
-  /** Kernel buffers; undefined = leave them as the system has them. */
+  /** Size of the kernel's receive buffer; undefined = the system's default. */
   readonly receiveBufferOctets?: number | undefined
   readonly sendBufferOctets?: number | undefined
 }
@@ -67,7 +70,9 @@ const SO_REUSEPORT = 15
 const SO_SNDBUFFORCE = 32
 const SO_RCVBUFFORCE = 33
 const SO_MEMINFO = 55
-/** What SO_MEMINFO tells (<linux/sock_diag.h>): nine words, the last is SK_MEMINFO_DROPS. */
+/**
+ * Result of SO_MEMINFO (<linux/sock_diag.h>): nine 32-bit integers, the last is SK_MEMINFO_DROPS.
+ */
 const MEMINFO_DROPS = 8
 const MEMINFO_OCTETS = 36
 const IPPROTO_IP = 0
@@ -78,41 +83,44 @@ const IPV6_RECVPKTINFO = 49
 const MSG_DONTWAIT = 0x40
 const EINTR = 4
 const EAGAIN = 11
-/** What an ICMP message said of an earlier reply (udp(7)); the call that is told did nothing. */
+/** An ICMP error for an earlier reply (udp(7)). The call that returns it did nothing. */
 const ECONNREFUSED = 111
 
-/** Nobody sends DNS queries from there (RFC 863). */
+/** No DNS client sends queries from this port (RFC 863). */
 const DISCARD_PORT = 9
 
 /**
- * A UDP socket that takes and sends datagrams in batches, one system call each:
+ * A UDP socket that receives and sends datagrams in batches, one system call each:
  *
  *     receive ─▶ n ─▶ for each slot: describe(slot, query), answer, reply(slot, …) ─▶ flush
  *
- * What is in a slot is gone with the next `receive`. A query that must wait is copied (`copyUnit`), and
- * answered from a unit that another socket of the same place keeps for it (`takeUnit`, `releaseUse`).
+ * The next `receive` overwrites the slots. A query that must wait is copied (`copyUnit`). Another
+ * socket of the same place keeps the copy in a unit and answers from it (`takeUnit`, `releaseUse`).
  * Never waits; nothing here allocates per packet.
  */
 export class BatchSocket implements SocketPlace {
   readonly host: string
   readonly port: number
-  /** What can be watched for readiness; closed by `close`. */
+  /** The file descriptor, for polling; `close` closes it. */
   readonly fd: number
   readonly #libc: Libc
   readonly #layout: Layout
   readonly #localAddress: Uint8Array = new Uint8Array(16)
   readonly #localFamily: number
-  /** Octets of control messages to ask for: 0 where the bound address says where a packet came to. */
+  /**
+   * Octets of control messages to request: 0 if the bound address is the destination of all
+   * packets.
+   */
   readonly #controlOctets: number
-  /** By slot: its packet, where that is no longer than a head. */
+  /** By slot: its packet, if that is no longer than a head. */
   readonly #heads: readonly Uint8Array[]
-  /** The one packet that is longer, put together when it is described. */
+  /** A packet longer than a head, joined when it is described. */
   readonly #long: Uint8Array = new Uint8Array(QUERY_OCTETS_MAX)
-  /** Where the last packet came to, on a wildcard bind. */
+  /** Destination address of the last packet, on a wildcard bind. */
   readonly #asked: Uint8Array = new Uint8Array(16)
-  /** Unit BATCH + i, while it is taken: a copy. */
+  /** Unit BATCH + i, while it is in use: a copy. */
   readonly #taken: (Uint8Array | undefined)[] = []
-  /** Units that were taken and given back. */
+  /** Units that were in use and are free again. */
   readonly #spare: number[] = []
   /** Receive slots whose headers the kernel has written to. */
   #used = BATCH
@@ -120,7 +128,8 @@ export class BatchSocket implements SocketPlace {
 
   /**
    * Opens and binds a socket, or attaches to a bound one. Throws the system's error, with code,
-   * syscall, address and port. `grouping`: replies to the same peer may go together (`cutsMessages`).
+   * syscall, address and port. `grouping`: replies to the same peer may be grouped
+   * (`cutsMessages`).
    */
   constructor(
     libc: Libc,
@@ -128,7 +137,8 @@ export class BatchSocket implements SocketPlace {
     grouping?: GroupingOptions | undefined,
   ) {
     this.#libc = libc
-    // Who attaches serves in a loop, and is done with it when it detaches.
+    // A thread that attaches serves the socket in a loop, and uses the memory only until it
+    // detaches.
     this.#layout = new Layout(libc, 'fd' in options)
     this.#localFamily = parsePeerAddress(options.host, this.#localAddress)
     const domain = this.#localFamily === 1 ? AF_INET : AF_INET6
@@ -169,12 +179,15 @@ export class BatchSocket implements SocketPlace {
     return this.#outbox.sendErrors
   }
 
-  /** False while every spare unit is taken. */
+  /** False while every spare unit is in use. */
   get canTake(): boolean {
     return this.#taken.length < LATE_MAX || this.#spare.length > 0
   }
 
-  /** Takes what has come, up to a batch: the number of filled slots, 0 if nothing has, -1 on an error. */
+  /**
+   * Receives up to a batch. Returns the number of filled slots: 0 if nothing has arrived, -1 on an
+   * error.
+   */
   receive(): number {
     const { base, receiveHeaders } = this.#layout
     if (this.#used > 0) this.#offerRooms()
@@ -188,7 +201,10 @@ export class BatchSocket implements SocketPlace {
     return errno === EAGAIN || errno === EINTR ? 0 : -1
   }
 
-  /** The kernel has written how much it used of what it was offered for addresses: offers it anew. */
+  /**
+   * Restores the address lengths in the headers, which the kernel has overwritten with the lengths
+   * that it used.
+   */
   #offerRooms(): void {
     const { words, receiveHeaders } = this.#layout
     for (let slot = 0; slot < this.#used; slot++) {
@@ -199,7 +215,7 @@ export class BatchSocket implements SocketPlace {
     this.#used = 0
   }
 
-  /** Fills in the packet in `slot`, and the addresses it came from and to. @hot */
+  /** Fills in the packet in `slot`, and its source and destination addresses. @hot */
   describe(slot: number, query: Query): void {
     const octets = this.packetOctets(slot)
     query.packet = octets <= PACKET_HEAD_OCTETS ? this.#heads[slot]! : this.#assemble(slot, octets)
@@ -207,12 +223,15 @@ export class BatchSocket implements SocketPlace {
     this.#describePlace(this.#layout.unit(slot), query, this.#asked)
   }
 
-  /** Octets that were read of the datagram in `slot`: at most QUERY_OCTETS_MAX. */
+  /** Octets read of the datagram in `slot`: at most QUERY_OCTETS_MAX. */
   packetOctets(slot: number): number {
     return this.#layout.words[(this.#layout.receiveHeader(slot) + HEADER_LEN) >> 2]!
   }
 
-  /** The datagram in `slot` and its addresses, for another socket of the same place to take in. */
+  /**
+   * Returns a copy of the datagram in `slot` and its addresses, for `takeUnit` of another socket of
+   * the same place.
+   */
   copyUnit(slot: number): Uint8Array {
     const octets = this.packetOctets(slot)
     const at = this.#layout.unit(slot)
@@ -223,13 +242,16 @@ export class BatchSocket implements SocketPlace {
     return copy
   }
 
-  /** Keeps what `copyUnit` gave until `releaseUse`, and describes it in `query`. Only while `canTake`. */
+  /**
+   * Keeps the result of `copyUnit` until `releaseUse`, and describes it in `query`. Call it only if
+   * `canTake`.
+   */
   takeUnit(copy: Uint8Array, query: Query): number {
     const index = this.#spare.pop() ?? this.#taken.length
     this.#taken[index] = copy
     query.packet = copy.subarray(UNIT_PACKET)
     query.packetOctets = copy.length - UNIT_PACKET
-    // Others may be described before this one is answered: it has its addresses to itself.
+    // Other units may be described before this one is answered, so it has its own addresses.
     const place = this.#layout.unit(BATCH)
     this.#layout.octets.set(copy.subarray(0, UNIT_PACKET), place)
     this.#describePlace(place, query, new Uint8Array(16))
@@ -249,7 +271,7 @@ export class BatchSocket implements SocketPlace {
     return this.#long
   }
 
-  /** Fills in the addresses of the unit at `at`; `asked`: room for where it came to. */
+  /** Fills in the addresses of the unit at `at`. `asked`: room for the destination address. */
   #describePlace(at: number, query: Query, asked: Uint8Array): void {
     const { words, octets } = this.#layout
     const head = words[at >> 2]!
@@ -257,7 +279,7 @@ export class BatchSocket implements SocketPlace {
       (head & 0xffff) === AF_INET
         ? copyIPv4(octets, at + NAME_IPV4, query.peerAddress)
         : copyIPv6(octets, at + NAME_IPV6, query.peerAddress)
-    // In the network's order, read in the machine's.
+    // In network byte order, read in the machine's byte order.
     query.peerPort = ((head >>> 8) & 0xff00) | (head >>> 24)
     query.localPort = this.port
     if (this.#controlOctets === 0) {
@@ -271,8 +293,8 @@ export class BatchSocket implements SocketPlace {
   }
 
   /**
-   * Where the next reply may be written, REPLY_OCTETS_MAX octets: `reply` does not copy it from there.
-   * Undefined while the socket's buffer is full. @hot
+   * Room for the next reply, REPLY_OCTETS_MAX octets: `reply` does not copy a reply that is written
+   * there. Undefined while the socket's buffer is full. @hot
    */
   room(): Uint8Array | undefined {
     return this.#outbox.room()
@@ -284,29 +306,33 @@ export class BatchSocket implements SocketPlace {
   }
 
   /**
-   * Queues `octets` of `bytes` for the peer of `unit` (a slot, or one that was taken), from the address
-   * that its packet came to. Goes out with `flush`, which comes before the next `receive`, or earlier where
-   * there is no more room; is counted where it can't, as what is longer than REPLY_OCTETS_MAX. @hot
+   * Queues `octets` of `bytes` for the peer of `unit` (a slot, or a unit from `takeUnit`), from the
+   * destination address of its packet. `flush` sends it before the next `receive`, or earlier if
+   * there is no more room. A reply that can't be sent, or that exceeds REPLY_OCTETS_MAX, is
+   * counted. @hot
    */
   reply(unit: number, bytes: Uint8Array, octets: number): void {
     if (this.#outbox.room() === undefined || octets > REPLY_OCTETS_MAX) this.countUnsent()
     else this.#outbox.reply(this.#placeOf(unit), bytes, octets)
   }
 
-  /** Where the packet in `slot` is in the packet memory, its head at least; -1 = elsewhere. */
+  /**
+   * Offset of the packet in `slot`, or at least of its head, in the packet memory; -1 = outside of
+   * it.
+   */
   packetAt(slot: number): number {
     const { region } = this.#layout
     return region === -1 ? -1 : region + this.#layout.unit(slot) + UNIT_PACKET
   }
 
-  /** As `reply`, of what lies where the packet in `slot` was. @hot */
+  /** As `reply`, for a reply in the place of the packet in `slot`. @hot */
   replyInPlace(slot: number, octets: number): void {
     const at = this.#layout.unit(slot)
     if (this.#outbox.hasSlot()) this.#outbox.replyAt(at, at + UNIT_PACKET, octets)
     else this.countUnsent()
   }
 
-  /** Where the addresses of a unit are for the next reply. */
+  /** Offset of the addresses of a unit for the next reply. */
   #placeOf(unit: number): number {
     const layout = this.#layout
     if (unit < BATCH) return layout.unit(unit)
@@ -315,12 +341,15 @@ export class BatchSocket implements SocketPlace {
     return place
   }
 
-  /** Sends what is queued. False if the socket's buffer is full: try again once it is writable. */
+  /**
+   * Sends what is queued. Returns false if the socket's buffer is full: try again once it is
+   * writable.
+   */
   flush(): boolean {
     return this.#outbox.flush()
   }
 
-  /** Datagrams that the kernel dropped since their place in the socket's buffer was taken. */
+  /** Number of datagrams that the kernel dropped because the socket's buffer was full. */
   unbuffered(): number {
     const { words, base, scratch } = this.#layout
     const lengthAt = scratch + MEMINFO_OCTETS
@@ -331,15 +360,16 @@ export class BatchSocket implements SocketPlace {
   }
 
   /**
-   * Takes the socket out of the choice among those that are bound to its address (SO_REUSEPORT): new
-   * datagrams go to the others. What has come already can still be received and answered. A connected
-   * socket takes datagrams of its peer only, and from the discard port of this machine comes none.
-   * False: the kernel did not let it, and the socket takes its part until it is closed.
+   * Makes the kernel give new datagrams to the other sockets of the address (SO_REUSEPORT). What
+   * has arrived can still be received and answered. The method connects the socket to the discard
+   * port of this machine: a connected socket accepts only datagrams of its peer, and that port
+   * sends none. Returns false if the kernel refused: the socket then gets datagrams until it is
+   * closed.
    */
   retire(): boolean {
     if (this.#controlOctets === 0) return this.#connect(this.host)
     if (this.#localFamily === 1) return this.#connect('127.0.0.1')
-    // A machine may have IPv6 switched off and `::` still take IPv4.
+    // A machine with IPv6 disabled may still accept IPv4 on `::`.
     return this.#connect('::1') || this.#connect('127.0.0.1')
   }
 
@@ -348,7 +378,7 @@ export class BatchSocket implements SocketPlace {
     this.#libc.close(this.fd)
   }
 
-  /** Counts what will not be sent any more; whoever opened the socket closes it. */
+  /** Counts what will not be sent any more. The thread that opened the socket closes it. */
   detach(): void {
     this.#outbox.drop()
     this.#layout.give()
@@ -359,7 +389,7 @@ export class BatchSocket implements SocketPlace {
       if (this.#set(level, name, value)) return
       throw systemError('setsockopt', this.#libc.errno(), options)
     }
-    // Beyond the system's limit (net.core.rmem_max) where we may, else up to it.
+    // Exceeds the system's limit (net.core.rmem_max) if the process may, else is capped by it.
     const setBuffer = (octets: number | undefined, forced: number, plain: number): void => {
       if (octets === undefined || this.#set(SOL_SOCKET, forced, octets)) return
       set(SOL_SOCKET, plain, octets)
@@ -389,7 +419,7 @@ export class BatchSocket implements SocketPlace {
     return this.#libc.connect(this.fd, base + scratch, length) === 0
   }
 
-  /** Binds, and returns the port. */
+  /** Binds the socket, and returns the port. */
   #bind(options: BatchSocketOptions): number {
     const { words, octets, base, scratch } = this.#layout
     const length = writeSockaddr(octets, scratch, options.host, options.port)

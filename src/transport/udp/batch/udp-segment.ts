@@ -12,8 +12,9 @@ const SEGMENT_LEN = 18
 export const SEGMENT_SPACE = 24
 
 /**
- * Writes the control message that has the kernel cut a message into datagrams of `octets` octets, the last of what is
- * left (udp(7), UDP_SEGMENT). `control`: a multiple of 8; room for SEGMENT_SPACE octets. @hot
+ * Writes the control message that makes the kernel segment a message into datagrams of `octets`
+ * octets; the last one has the rest (udp(7), UDP_SEGMENT). `control`: a multiple of 8, with room
+ * for SEGMENT_SPACE octets. @hot
  */
 export function writeSegment(words: Uint32Array, control: number, octets: number): void {
   const at = control >> 2
@@ -25,8 +26,8 @@ export function writeSegment(words: Uint32Array, control: number, octets: number
 }
 
 /**
- * Whether the kernel knows that message (Linux 4.18 and later). One that does not passes over it and sends all as one
- * datagram, so it has to be asked before.
+ * Whether the kernel supports that message (Linux 4.18 and later). Other kernels ignore it and send
+ * all as one datagram, so the support must be checked first.
  */
 export function cutsMessages(libc: Libc): boolean {
   const fd = libc.socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)

@@ -5,19 +5,19 @@ const EFD_CLOEXEC = 0x80000
 const EVENT_OCTETS = 8
 
 /**
- * How one thread wakes another that sleeps in `poll` or is busy: a flag in shared memory that is looked
- * at between batches, and an eventfd that ends the sleep.
+ * How one thread wakes another that sleeps in `poll` or is busy: a flag in shared memory, which is
+ * checked between batches, and an eventfd, which ends the sleep.
  */
 export interface WakeCall {
   readonly fd: number
-  /** Two words, on a SharedArrayBuffer: 1 = called; how often the thread has looked whether it was. */
+  /** Two 32-bit integers on a SharedArrayBuffer: 1 = called; number of checks of the thread. */
   readonly flag: Int32Array
 }
 
 const CALLED = 0
 const LOOKS = 1
 
-/** The side that calls; it opens the eventfd. */
+/** The calling side, which opens the eventfd. */
 export class Waker implements WakeCall {
   readonly fd: number
   readonly flag: Int32Array
@@ -34,13 +34,14 @@ export class Waker implements WakeCall {
     this.#address = libc.addressOf(this.#one)
   }
 
-  /** How often the thread has looked: stands still where it hangs. Wraps around. */
+  /** Number of checks of the thread. Does not change while the thread hangs. Wraps around. */
   get looks(): number {
     return Atomics.load(this.flag, LOOKS)
   }
 
   call(): void {
-    // Called already and not seen yet: the fd is readable or the flag is about to be read.
+    // An earlier call is not handled yet: the fd is readable, or the thread is about to check the
+    // flag.
     if (Atomics.exchange(this.flag, CALLED, 1) === 1) return
     this.#libc.write(this.fd, this.#address, this.#one.length)
   }
@@ -50,7 +51,7 @@ export class Waker implements WakeCall {
   }
 }
 
-/** The side that is called. */
+/** The called side. */
 export class WakeReader {
   readonly fd: number
   readonly #flag: Int32Array
@@ -65,7 +66,7 @@ export class WakeReader {
     this.#address = libc.addressOf(this.#count)
   }
 
-  /** Whether somebody called since the last time; looks at memory only. @hot */
+  /** Whether another thread has called since the last time. Reads memory only. @hot */
   isCalled(): boolean {
     this.#flag[LOOKS]! += 1
     if (Atomics.load(this.#flag, CALLED) === 0) return false
