@@ -7,8 +7,8 @@ export const ALL_ADDRESSES: readonly Cidr[] = [
 ]
 
 /**
- * A fixed set of networks, asked with raw addresses by binary search; nothing is allocated. IPv4 and
- * IPv6 are apart: an IPv4-mapped address is in no IPv4 network.
+ * A fixed set of networks. Looks up raw addresses by binary search and allocates nothing. IPv4 and
+ * IPv6 are separate: an IPv4-mapped address is in no IPv4 network.
  */
 export class AddressSet {
   readonly #ipv4: Ranges
@@ -60,7 +60,8 @@ class Ranges {
   has(bytes: Uint8Array, offset: number): boolean {
     let low = 0
     let high = this.#count
-    // Finds the first range that starts beyond the address: the one before may hold it.
+    // Finds the first range that starts above the address: the range before it may contain the
+    // address.
     while (low < high) {
       const middle = (low + high) >>> 1
       if (this.#compare(this.#starts, middle, bytes, offset) <= 0) low = middle + 1

@@ -6,30 +6,30 @@ import { AnswerStatus, type ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 import { CHAIN_DEPTH_MAX, type Transaction } from './transaction.ts'
 
-/** Returned by `answerFromImage` where the image has no zone for the name; no rcode is negative. */
+/** Returned by `answerFromImage` if the image has no zone for the name; no rcode is negative. */
 export const NOT_OURS = -2
 
 /** Room for the records of an ordinary chase; more is allocated when a chase needs it. */
 const CHASED_OCTETS_START = 4096
 
 /**
- * Answers `tx` out of a zone image; what `file`, `auto` and `kuadrant` have in common. Where a CNAME
- * leads out of the image's zones, or into a deeper zone of the server or of `siblings`, the server itself
- * is asked for the target and its answer is merged into ours:
+ * Answers `tx` from a zone image, for `file`, `auto` and `kuadrant`. A CNAME can lead out of the
+ * image's zones, or into a deeper zone of the server or of `siblings`. Then an internal lookup
+ * answers the target, and its answer is merged:
  *
- *     target's answer           ours
+ *     target's answer           our reply
  *     records                   appended, NOERROR
  *     NXDOMAIN, NODATA          appended with its SOA and proofs, same rcode (RFC 6604 section 3)
  *     referral                  appended with its NS, DS, proofs and glue, NOERROR
  *     CNAME that we have        ends here: a loop is shown once
  *     SERVFAIL                  SERVFAIL with the CNAMEs found so far
- *     not asked: chain too long the CNAMEs so far, NOERROR: the client's resolver goes on
- *     nobody serves it, other   the same
+ *     not asked: chain too long the CNAMEs so far, NOERROR: the client's resolver continues
+ *     no block serves it, other the same
  *
  * Returns what a handler returns: the rcode, with `tx.response` filled in; or NOT_OURS with an
- * untouched response. A SERVFAIL that carries CNAMEs returns NOERROR with `tx.response.rcode` set,
- * since a returned SERVFAIL would have the server clear the sections. A Promise only if the target's
- * chain waits. `answerer` is not used after the call returned, not even by a Promise.
+ * untouched response. For a SERVFAIL with CNAMEs it returns NOERROR and sets `tx.response.rcode`,
+ * because the server clears the sections after a returned SERVFAIL. Returns a Promise only if the
+ * target's chain waits. `answerer` is not used after the call has returned, not even by a Promise.
  */
 export function answerFromImage(
   tx: Transaction,
@@ -40,7 +40,7 @@ export function answerFromImage(
   const status = answerer.answer(tx.query, tx.response, tx.chainDepth, zones, siblings)
   if (status === AnswerStatus.NotInZone) return NOT_OURS
   if (status !== AnswerStatus.ChaseOutside) return tx.response.rcode
-  // The requery itself counts one step; those inside our zones count too.
+  // The internal lookup counts as one step. Steps inside our zones count too.
   tx.chainDepth += Math.max(0, answerer.chainSteps - 1)
   if (tx.chainDepth >= CHAIN_DEPTH_MAX) return tx.response.rcode
   const { chainEnd } = answerer
@@ -50,7 +50,7 @@ export function answerFromImage(
     : finishChase(tx, asked, chainEnd)
 }
 
-/** Takes back what an answer put into the response, so that the next plugin can start afresh. */
+/** Removes an answer from the response, so that the next plugin starts with an empty one. */
 export function withdrawAnswer(response: Response): void {
   response.count = 0
   response.rcode = Rcode.NOERROR
@@ -76,9 +76,9 @@ function keepChain(tx: Transaction): number {
 }
 
 /**
- * Appends the target's answer records, its SOA where the answer is negative, DNSSEC's proofs, and all of a referral. SOA
- * and referral take the place of our own NS, behind `chainEnd`. Octets are copied, because the target's
- * transaction returns to its pool with the buffers of its records.
+ * Appends the target's answer records, its SOA if the answer is negative, DNSSEC's proofs, and all
+ * of a referral. SOA and referral replace our own NS, which follow `chainEnd`. Copies the octets,
+ * because the target's transaction returns to its pool with the buffers of its records.
  */
 function mergeAnswer(tx: Transaction, from: Response, chainEnd: number): void {
   const to = tx.response
@@ -123,7 +123,10 @@ function isSameName(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: numb
   return true
 }
 
-/** Copies record `i` behind the `used` octets of `tx.chasedOctets`; returns the new count of them. */
+/**
+ * Copies record `i` after the `used` octets of `tx.chasedOctets`, and returns the new number of
+ * used octets.
+ */
 function copyRecord(tx: Transaction, from: Response, i: number, used: number): number {
   const owner = from.ownerBytes[i]!
   const ownerStart = from.ownerOffset[i]!
@@ -148,7 +151,10 @@ function copyRecord(tx: Transaction, from: Response, i: number, used: number): n
   return rdataAt + rdataOctets
 }
 
-/** Where `octets` more fit: behind `used`, or at 0 of a new buffer (records keep the old one alive). */
+/**
+ * Returns the offset of room for `octets` more: after `used`, or 0 of a new buffer (records keep
+ * the old one alive).
+ */
 function reserve(tx: Transaction, used: number, octets: number): number {
   if (used + octets <= tx.chasedOctets.length) return used
   const wanted = Math.max(CHASED_OCTETS_START, tx.chasedOctets.length * 2, octets)

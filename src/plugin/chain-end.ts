@@ -2,8 +2,8 @@ import { Rcode } from '../dns/iana/index.ts'
 import type { Handler } from './handler.ts'
 
 /**
- * What stands below the last link of every chain. Its empty name tells links that nothing follows
- * (`next.name === ''`): authoritative plugins then answer REFUSED, where others let it say SERVFAIL.
+ * The end of every chain. Its empty name shows links that no link follows (`next.name === ''`):
+ * authoritative plugins then answer REFUSED, and for others it returns SERVFAIL.
  */
 export const CHAIN_END: Handler = {
   name: '',

@@ -1,8 +1,8 @@
 import type { SetupContext } from './directive.ts'
 
 /**
- * Runs `collect` before every scrape while the instance serves, and once more when it goes, so that
- * nothing counted is lost in a reload.
+ * Runs `collect` before every scrape while the instance serves, and once more at its shutdown, so
+ * that a reload loses no counts.
  */
 export function collectWhileServing(c: SetupContext, collect: () => void): void {
   let stop: (() => void) | undefined

@@ -8,8 +8,8 @@ export interface SlotLabels {
 }
 
 /**
- * The counters of one slot. Whoever copies them to the metrics page takes what came since it last did,
- * so that the page goes on counting where a reload replaces the handler.
+ * The counters of one slot. The reader copies the growth since its last read to the metrics page,
+ * so that the page continues to count when a reload replaces the handler.
  */
 export class Counts {
   readonly #now: Float64Array
@@ -20,9 +20,9 @@ export class Counts {
     this.#taken = new Float64Array(now.length)
   }
 
-  /** What came to counter `index` since the last `take` of it. */
+  /** Returns the growth of counter `index` since the last `take` of it. */
   take(index: number): number {
-    // Another thread may be adding: it is read once.
+    // Another thread may be adding, so read the value once.
     const now = this.#now[index]!
     const count = now - this.#taken[index]!
     this.#taken[index] = now
@@ -30,19 +30,22 @@ export class Counts {
   }
 }
 
-/** Makes the counters of a new slot, all zero. A data thread makes them where the control thread reads. */
+/**
+ * Makes the counters of a new slot, all zero. In a data thread, they are in memory that the control
+ * thread reads.
+ */
 export type MakeCounters = (length: number, labels: SlotLabels) => Float64Array
 
 /**
- * Counters of one handler, kept apart by (server, zone, view): a block with several keys or addresses
- * has one handler for all of them. Finding a slot compares a few interned strings; the first query of
- * each combination makes its slot, and the Corefile bounds how many there are.
+ * Counters of one handler, separate for each (server, zone, view): a block with several keys or
+ * addresses has one handler for all of them. Finding a slot compares a few interned strings. The
+ * first query of each combination makes its slot; the Corefile bounds their number.
  *
- * Every thread adds to slots of its own, without locks: 64-bit words, each written by one thread. The
- * control thread reads those of all.
+ * Every thread adds to its own slots, without locks: each 64-bit number is written by one thread.
+ * The control thread reads those of all threads.
  */
 export class CounterSlots {
-  /** Counters of a slot: set before the first query. */
+  /** Counters per slot; set it before the first query. */
   length = 0
   readonly #make: MakeCounters
   readonly #servers: string[] = []
@@ -55,12 +58,12 @@ export class CounterSlots {
     this.#make = make
   }
 
-  /** The counters that `tx` belongs to: add to them, and never take away. */
+  /** The counters that `tx` belongs to. Callers only increase them. */
   of(tx: Transaction): Float64Array {
     return this.at(tx.server.address, tx.zone, tx.view)
   }
 
-  /** The same, of a place. */
+  /** As `of`, for given labels. */
   at(server: string, zone: string, view: string): Float64Array {
     for (let i = 0; i < this.#own.length; i++) {
       if (this.#zones[i] !== zone || this.#views[i] !== view) continue
@@ -80,12 +83,15 @@ export class CounterSlots {
     return counters
   }
 
-  /** Counts in the slot of another thread from now on. */
+  /** Includes counters that another thread increases. */
   include(labels: SlotLabels, counters: Float64Array): void {
     this.#all.push({ labels, counts: new Counts(counters) })
   }
 
-  /** Visits every slot with its labels; several may have the same. Not for the hot path. */
+  /**
+   * Visits every slot with its labels. Several slots may have the same labels. Not for the hot
+   * path.
+   */
   forEach(visit: (counts: Counts, labels: SlotLabels) => void): void {
     for (const { counts, labels } of this.#all) visit(counts, labels)
   }

@@ -21,17 +21,17 @@ export interface Directive {
   readonly name: string
   /**
    * Reads the directive's tokens and registers what it needs with `c`. Runs once per server block
-   * that names the directive (repeats are concatenated in `c.dispenser`), in the control thread and
-   * again, from the same tokens, in each data thread: there only handlers and `onLinked` count, the
-   * other hooks never run. So it must come to the same in all of them. No side effects: whatever
-   * opens, listens, watches or loads goes into `c.onStartup`, so that a bad Corefile leaves
-   * everything as it was; and what is needed for that alone is imported there, since every thread loads
-   * what `setup` imports. Throws InputError (`c.dispenser.error…`) on bad input.
+   * that names the directive (repeats are concatenated in `c.dispenser`), in the control thread,
+   * and again over the same tokens in each data thread. There only handlers and `onLinked` count;
+   * the other hooks never run. So it must have the same result in all threads. No side effects:
+   * code that opens, listens, watches or loads belongs into `c.onStartup`, so that an invalid
+   * Corefile changes nothing. Import modules that only such code needs there, because every thread
+   * loads what `setup` imports. Throws InputError (`c.dispenser.error…`) on invalid input.
    */
   setup(c: SetupContext): void
 }
 
-/** Loads the directives of these names, in any order; names that there is none of are left out. */
+/** Loads the directives with these names, in any order. Omits unknown names. */
 export type LoadDirectives = (names: ReadonlySet<string>) => Promise<readonly Directive[]>
 
 /** One key of a server block, `[scheme://]zone[:port]`. */
@@ -44,12 +44,12 @@ export interface BlockKey {
   readonly port: number
 }
 
-/** What directives of one server block share with each other and with the server. */
+/** The settings that directives of one server block share with each other and with the server. */
 export interface BlockConfig {
   readonly keys: readonly BlockKey[]
   /** Addresses from `bind`; empty = every address. */
   listenHosts: string[]
-  /** Directory that relative paths start from; set by `root`, default the working directory. */
+  /** Base directory of relative paths; set by `root`, default the working directory. */
   root: string
   /** Set by `debug`. */
   debug: boolean
@@ -59,14 +59,17 @@ export interface BlockConfig {
   bufsizeOctets: number
   /** Set by `timeouts`, in milliseconds; maxTcpQueries -1 = no limit. */
   timeouts: { readMs: number; writeMs: number; idleMs: number; maxTcpQueries: number }
-  /** Set by `view`: the block serves a query only if every filter says true. */
+  /** Set by `view`: the block serves a query only if every filter returns true. */
   readonly filters: ((tx: Transaction) => boolean)[]
   /** Set by `rrl`. */
   limiter: ReplyLimiter | undefined
   viewName: string
-  /** Set by `geoip`: where clients are. */
+  /** Set by `geoip`: finds the location of clients. */
   locator: Locator | undefined
-  /** Set by `geoip`: texts of the codes that some address matches. Takes seconds, for `sextant check`. */
+  /**
+   * Set by `geoip`: texts of all codes that some address matches. Takes seconds; for `sextant
+   * check`.
+   */
   geoCodes: (() => ReadonlySet<string>) | undefined
   /** Set by `geoip` with `edns-subnet`: the metadata `geoip/…` is of the client subnet, if there is one. */
   locatesSubnet: boolean
@@ -74,34 +77,41 @@ export interface BlockConfig {
   metadataEnabled: boolean
   /** By label, e.g. `geoip/country/code`. Read through `findMetadata` once all setups ran. */
   readonly metadata: Map<string, MetadataProvider>
-  /** Labels that directives of the block read, each noted in its setup: providers may keep what they need for these. */
+  /**
+   * Labels that directives of the block read; each directive adds its labels in its setup.
+   * Providers may load only the data that these labels need.
+   */
   readonly metadataRead: Set<string>
-  /** Filled by `tsig` when it starts: keys that requests are signed with, and that we may sign with. */
+  /** Filled by `tsig` at its start: keys that verify requests, and that we may sign with. */
   readonly tsigKeys: TsigKeyring
-  /** Where directives with zones of their own put the versions in force, for `transfer`. */
+  /** The versions in force of zones that directives own, for `transfer`. */
   readonly zoneVersions: ZoneVersions
-  /** Set by `secondary`: the chain takes in NOTIFYs. */
+  /** Set by `secondary`: the chain accepts NOTIFYs. */
   takesNotify: boolean
   /** Names of the directives present, in chain order; complete before `onStartup` runs. */
   readonly directives: string[]
 }
 
-/** What a validation of `sextant check` reports to, besides the faults that it returns. */
+/**
+ * Receives reports of a validation of `sextant check`, in addition to the faults that it returns.
+ */
 export interface CheckReport {
-  /** Takes what is served otherwise than its author may think. */
+  /** Reports data that is served differently from what its author may expect. */
   warn(warning: InputError): void
-  /** Takes what was read, as one line: `zones/db.example.org: zone example.org., 12 records`. */
+  /** Reports what was read, as one line: `zones/db.example.org: zone example.org., 12 records`. */
   read(what: string): void
-  /** True: ask no other machine, and do not require what only the machine of the server has. */
+  /**
+   * True: send nothing to other machines, and do not require files that exist only on the server.
+   */
   readonly isOffline: boolean
 }
 
-/** Returns every fault that would stop a start or refuse content. */
+/** Returns every fault that would prevent a start or reject content. */
 export type CheckHook = (
   report: CheckReport,
 ) => readonly InputError[] | Promise<readonly InputError[]>
 
-/** Answer of an HTTP endpoint. */
+/** Reply of an HTTP endpoint. */
 export interface HttpReply {
   readonly status: number
   readonly contentType: string
@@ -110,27 +120,27 @@ export interface HttpReply {
 
 /** The Corefile that this instance came from. */
 export interface CorefileView {
-  /** '' if built in or read from standard input: then there is nothing to watch. */
+  /** '' if built in or read from standard input: then the file can't be watched. */
   readonly path: string
   /** Digest of the tokens that this instance runs, imported files and their line numbers included. */
   readonly loadedDigest: string
   /** Uses of environment variables that are not set. */
   readonly unset: readonly UnsetVariable[]
   /**
-   * Reads and parses the file as it is now, and returns its digest: it differs from `loadedDigest`
-   * where a reload would change something. Throws InputError if the file can't be read or parsed.
+   * Reads and parses the current file and returns its digest. It differs from `loadedDigest` if a
+   * reload would change something. Throws InputError if the file can't be read or parsed.
    */
   digest(): string
 }
 
-/** What one plugin of one block says of its readiness. */
+/** The readiness of one plugin of one block. */
 export interface ReadinessCheck {
   readonly name: string
   readonly check: () => string
   readonly note?: (() => string) | undefined
 }
 
-/** What the server has to know of a link of a chain. */
+/** Properties of a link that the server needs to know. */
 export interface HandlerOptions {
   readonly waits?: boolean
   readonly seesNotify?: boolean
@@ -143,46 +153,63 @@ export interface SetupContext {
   readonly dispenser: Dispenser
   readonly block: BlockConfig
   readonly log: Logger
-  /** For lines that are written per query, whole: no string, no `plugin/…` prefix. */
+  /**
+   * For lines that are written per query: the caller writes the whole line, without a string and a
+   * `plugin/…` prefix.
+   */
   readonly lineWriter: LineWriter
   readonly clock: Clock
   readonly metrics: MetricsRegistry
   /** Counters of the server itself: packets that never reached a chain. */
   readonly serverCounters: ServerCounters
   /**
-   * Adds a link to the block's chain; order follows plugins/order.ts, not the Corefile. `waits`: its
-   * `serve` may return a Promise, so that data threads hand the block's queries to the control thread.
-   * `seesNotify`: where the block takes NOTIFYs they come by this link too; by others they pass.
-   * `answers`: it answers queries from data of its own. A block without such a link is warned of.
+   * Adds a link to the block's chain. The order follows plugins/order.ts, not the Corefile.
+   * `waits`: its `serve` may return a Promise, so data threads hand the block's queries to the
+   * control thread. `seesNotify`: if the block accepts NOTIFYs, they pass through this link too;
+   * they bypass other links. `answers`: it answers queries from its own data. A block without such
+   * a link causes a warning.
    */
   addHandler(factory: HandlerFactory, options?: HandlerOptions): void
   /**
-   * Reports a part of the Corefile that works, but hardly as its author meant: a line of the log at
-   * each start and reload, and of `sextant check`.
+   * Reports a part of the Corefile that works, but probably not as intended: a log line at each
+   * start and reload, and a warning of `sextant check`.
    */
   warn(message: string, position: Position): void
   /**
-   * Shares a value with the data threads: `follow` is called there with what the control thread
-   * publishes, the first time before any query. It is never called on the control thread.
+   * Shares a value with the data threads: they call `follow` with what the control thread
+   * publishes, the first time before any query. The control thread never calls it.
    */
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
-  /** Counters of a handler, which each thread has its own of, and the control thread can read. */
+  /**
+   * Counters of a handler. Each thread has its own, and the control thread can read all of them.
+   */
   counters(): CounterSlots
   /**
-   * The way back: what is given to the returned function in any thread gets to `receive` on the
-   * control thread, soon and in order, unless so much is under way that it is dropped and counted.
+   * Sends texts to the control thread: `receive` gets there, soon and in order, each text that any
+   * thread passes to the returned function. If too many are in flight, texts are dropped and
+   * counted.
    */
   toControl(receive: (text: string) => void): (text: string) => void
   /**
-   * The same for records of words, which come to `receive` some at once, one behind the other, in a memory that is theirs
-   * during the call. Undefined on the control thread, which needs no way to itself.
+   * As `toControl`, for records of 32-bit integers. `receive` gets several records at once, one
+   * after the other, in memory that is valid during the call. Returns undefined on the control
+   * thread, which needs no channel to itself.
    */
   entriesToControl(receive: (octets: Uint8Array) => void): RecordWriter | undefined
-  /** In every thread, after the setups of all blocks: for what looks at what others registered. No I/O. */
+  /**
+   * Runs in every thread, after the setups of all blocks: for code that reads what others
+   * registered. No I/O.
+   */
   onLinked(hook: () => void): void
-  /** After every setup of every block passed, before sockets open. A failure stops the start. */
+  /**
+   * Runs after every setup of every block succeeded, before sockets open. A failure stops the
+   * start.
+   */
   onStartup(hook: () => void | Promise<void>): void
-  /** Once the sockets of DNS and HTTP are open and this instance answers on them. Must not throw. */
+  /**
+   * Runs once the sockets of DNS and HTTP are open and this instance answers on them. Must not
+   * throw.
+   */
   onServing(hook: () => void): void
   /**
    * Validation for `sextant check`, run instead of `onStartup`: reads the files that the directive
@@ -191,22 +218,26 @@ export interface SetupContext {
    */
   onCheck(hook: CheckHook): void
   /**
-   * When the instance goes: after a reload swapped it out, at exit, or after its own start failed
-   * (then perhaps before this directive's `onStartup` ran: cope).
+   * Runs when the instance ends: after a reload replaced it, at exit, or after its own start
+   * failed. In the last case this directive's `onStartup` may not have run: the hook must handle
+   * that.
    */
   onShutdown(hook: () => void | Promise<void>): void
-  /** Only at exit, before `onShutdown`; `health`'s lameduck waits here. */
+  /** Runs only at exit, before `onShutdown`; `health`'s lameduck waits here. */
   onFinalShutdown(hook: () => void | Promise<void>): void
   /**
-   * Registers a readiness check of this plugin: the reason it isn't ready, or '' if it is. `note`: what
-   * the ready page shall say while it is, or ''.
+   * Registers a readiness check of this plugin: it returns the reason why the plugin is not ready,
+   * or '' if it is. `note`: returns text for the ready page while the plugin is ready, or ''.
    */
   onReady(check: () => string, note?: () => string): void
   /** All readiness checks of the instance, by plugin name; complete once setups ran. */
   readonly readiness: readonly ReadinessCheck[]
-  /** Serves GET `path` on `address` (`:8080`, `127.0.0.1:8080`) from startup to shutdown. */
+  /** Serves GET `path` on `address` (`:8080`, `127.0.0.1:8080`) from start-up to shutdown. */
   http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void
-  /** Asks for a reload of the Corefile (plugin `reload`); resolves to why it failed, '' if it did not. */
+  /**
+   * Requests a reload of the Corefile (plugin `reload`). Resolves to the reason of a failure; '' =
+   * success.
+   */
   requestReload(reason: string): Promise<string>
   readonly corefile: CorefileView
 }
@@ -216,7 +247,7 @@ export interface ServerCounters {
   readonly ignored: number
   readonly panics: number
   readonly losses: Losses
-  /** By listen address, `dns://:53`. */
+  /** Keyed by listen address, `dns://:53`. */
   readonly dropped: ReadonlyMap<string, DroppedCounters>
 }
 
@@ -226,24 +257,24 @@ export interface DroppedCounters {
   readonly notImp: number
   readonly badVers: number
   readonly refused: number
-  /** All of them: at `protocol * 2 + (family - 1)`. */
+  /** All of these queries: at `protocol * 2 + (family - 1)`. */
   readonly queries: Readonly<Float64Array>
 }
 
 /**
- * What the process dropped since it started, rather than let it wait for ever; what is left out is not
- * known on this machine.
+ * What the process dropped since it started because a limit was reached. A missing field is unknown
+ * on this machine.
  */
 export interface Losses {
-  /** UDP queries that came while too many waited for their answers. */
+  /** UDP queries that arrived while too many waited for their replies. */
   readonly overloaded?: number
-  /** UDP queries that found the kernel's buffer of their socket full. */
+  /** UDP queries that the kernel dropped because the buffer of their socket was full. */
   readonly unbuffered?: number
-  /** UDP replies that the kernel did not take. */
+  /** UDP replies that the kernel did not accept. */
   readonly unsent?: number
   /** TCP connections over a limit. */
   readonly refusedConnections?: number
-  /** TCP connections cut, since the peer did not send or read in time, */
+  /** TCP connections cut because the peer did not send or read in time, */
   readonly timedOutConnections?: number
   /** or left too much unread, */
   readonly overrunConnections?: number
@@ -251,6 +282,6 @@ export interface Losses {
   readonly overloadedConnections?: number
   /** or a message was shorter than a header. */
   readonly malformedConnections?: number
-  /** Lines of the log, and other texts of data threads. */
+  /** Log lines and other texts of data threads. */
   readonly lines?: number
 }

@@ -30,7 +30,10 @@ export function hostNetwork({ host }: HostPort): Cidr {
   return scanCidr(`${addressOfHost(host)}/${isIPv6(host) ? 128 : 32}`)!
 }
 
-/** Reads the one argument of `source`: the address to send from. `known`: an earlier one, '' = none. */
+/**
+ * Reads the one argument of `source`: the address to send from. `known`: the one read before, '' =
+ * none.
+ */
 export function scanSource(d: Dispenser, known: string): string {
   if (known !== '') throw d.error('source already specified')
   const args = d.remainingArgs()
@@ -40,8 +43,8 @@ export function scanSource(d: Dispenser, known: string): string {
 }
 
 /**
- * Other servers know us by the address that we are asked at: the one of the family of `host` that `bind`
- * names. '' = there is none, or several: the system picks.
+ * Other servers know us by the address that they query. Returns the address that `bind` names in
+ * the family of `host`. '' = `bind` names none or several: the system chooses.
  */
 export function ownAddress(host: string, { listenHosts }: BlockConfig): string {
   const same = listenHosts.filter((own) => isIPv6(own) === isIPv6(host))

@@ -5,7 +5,7 @@ import { ZoneSet } from './zone-set.ts'
 
 const ROOT = Uint8Array.of(0)
 
-/** For which names a plugin that finds nothing hands the query to the next one. */
+/** The names for which a plugin without an answer hands the query to the next plugin. */
 export class Fallthrough {
   readonly #zones: ZoneSet
 
@@ -20,12 +20,12 @@ export class Fallthrough {
   }
 }
 
-/** What a plugin has until its `fallthrough` property is read. */
+/** The default until a plugin's `fallthrough` property is read. */
 export const NO_FALLTHROUGH = new Fallthrough([])
 
 /**
- * Reads `fallthrough [ZONES...]`; the dispenser stands on the word itself. No zones = all. Throws
- * InputError on a bad zone.
+ * Reads `fallthrough [ZONES...]`; the dispenser's current token is `fallthrough`. No zones = all.
+ * Throws InputError on an invalid zone.
  */
 export function scanFallthrough(d: Dispenser): Fallthrough {
   const zones = scanZoneArgs(d, d.remainingArgs())

@@ -5,24 +5,28 @@ import type { Handler } from './handler.ts'
 import type { Transaction } from './transaction.ts'
 
 /*
- * Most queries are plain: class IN, by UDP, for records of a type whose rdata goes out as it is and leads to
- * no others, of a name that has such records itself. Nothing of a chain but the records depends on them, so that
- * what its links do to them is decided at load, and the server answers without going through the links.
+ * Most queries are plain: class IN, over UDP, for a name that has records of the queried type. That
+ * type's rdata is sent unchanged and needs no additional records. Only the records depend on such a
+ * query. So the effect of a chain's links is decided at load, and the server answers without
+ * calling the links.
  */
 
-/** Where a chain's plain answers come from. */
+/** The source of a chain's plain answers. */
 export interface FastPathSource {
   /** The directive's name. */
   readonly name: string
-  /** Another object whenever `find` may have another answer for any query; undefined = it has none for any. */
+  /**
+   * A different object whenever `find` may return something else for any query; undefined = it
+   * answers no query.
+   */
   readonly holder: object | undefined
-  /** Labels of the deepest zone that `find` tells apart. */
+  /** Labels of the deepest zone that `find` distinguishes. */
   readonly deepest: number
-  /** Who answers for the name, if its zone is here and loaded. */
+  /** Returns the answerer of the name, if its zone is here and loaded. */
   find(name: HashedName): ZoneAnswerer | undefined
 }
 
-/** Where plain queries are answered: what is the same for all of them that come by one way. */
+/** The properties that all plain queries of one listen address, zone and view share. */
 export interface FastPathZone {
   /** Label values of metrics, as in `SlotLabels`. */
   readonly server: string
@@ -33,61 +37,70 @@ export interface FastPathZone {
 }
 
 /**
- * Sees plain queries with their answers, which are NOERROR. It finds the question in `simpleQuery`
- * (dns/message/plain-query.ts), and in `tx` the addresses, `sentOctets` and the times.
+ * Observes plain queries with their answers, which are NOERROR. The question is in `simpleQuery`
+ * (dns/message/plain-query.ts); `tx` has the addresses, `sentOctets` and the times.
  */
 export interface FastPathObserver {
-  /** True: it reads more of `tx`, which then has all but the records of the answer. */
+  /** True: it reads more of `tx`, which then has everything except the records of the answer. */
   readonly readsAll: boolean
   /** @hot */
   observe(tx: Transaction): void
 }
 
 /**
- * Tells which plain queries a link has to see itself. It finds the question in `simpleQuery`, and in `query` the
- * addresses alone.
+ * Decides which plain queries a link has to process itself. The question is in `simpleQuery`;
+ * `query` has only the addresses.
  */
 export interface FastPathGuard {
-  /** False: the whole chain serves the query. Changes and counts nothing: others may have to see it yet. @hot */
+  /**
+   * False: the whole chain serves the query. Changes and counts nothing, because other guards may
+   * still refuse it. @hot
+   */
   passes(query: Query): boolean
 }
 
-/** What a link does to plain queries and their answers. */
+/** The effect of a link on plain queries and their answers. */
 export type FastPathRole =
-  /** Nothing. `ifOne`: where the answer has one record. `gate`: to those that it lets pass. */
+  /**
+   * No effect. `ifOne`: only if the answer has one record. `gate`: only for queries that it lets
+   * pass.
+   */
   | {
       readonly kind: 'pass'
       readonly ifOne?: boolean
       readonly gate?: FastPathGuard
       readonly next: Handler
     }
-  /** Takes the network of a client subnet for the client. */
+  /** Uses the network of a client subnet as the client. */
   | { readonly kind: 'subnet'; readonly next: Handler }
   /** Counts or logs the answer, changes nothing, and does not read its records. `gate`: as above. */
   | {
       readonly kind: 'observe'
       readonly gate?: FastPathGuard
-      /** Makes what observes the answers of a place; undefined = they need not be. */
+      /** Makes the observer of a place's answers; undefined = none is needed. */
       readonly observer: (place: FastPathZone) => FastPathObserver | undefined
       readonly next: Handler
     }
   /** Answers. */
   | { readonly kind: 'answer'; readonly source: FastPathSource }
 
-/** What a whole chain does to plain queries. */
+/** The effect of a whole chain on plain queries. */
 export interface FastPathChain {
   readonly source: FastPathSource
-  /** Whether a client subnet says who the client is. */
+  /** Whether a client subnet replaces the client's address. */
   readonly takesSubnet: boolean
-  /** From the innermost on. */
+  /** Innermost first. */
   readonly observers: readonly FastPathObserver[]
-  /** Queries that one of them does not let pass are not plain. */
+  /** A query that one of them does not let pass is not plain. */
   readonly gates: readonly FastPathGuard[]
-  /** True where only answers of one record are plain. */
+  /** True if only answers with one record are plain. */
   readonly onlyOne: boolean
 }
 
-/** `at`: where the chain is. Undefined = some link has to see every query. */
+/**
+ * Plans the fast path of a chain. `at`: the place of the chain. Returns undefined if some link has
+ * to process every query.
+ */
 export function planFastPath(
   chain: Handler,
   at: Omit<FastPathZone, 'answeredBy'>,

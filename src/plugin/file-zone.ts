@@ -16,57 +16,61 @@ import {
 import type { FileStamp } from '../zone/zonefile/text.ts'
 import type { CheckReport } from './directive.ts'
 
-/** Faults logged of one bad version; `sextant check` lists all. */
+/** Faults logged per invalid version; `sextant check` lists all. */
 const LOGGED_ERRORS_MAX = 10
 
-/** Every version of every zone has a number of its own. */
+/** Number of the last version: each version of each zone has its own number. */
 let lastVersion = 0
 
 export function nextVersion(): number {
   return ++lastVersion
 }
 
-/** A version of a zone on its way to other threads, which read the same memory. */
+/** A version of a zone that is sent to other threads, which read the same memory. */
 export interface VersionMemory {
   readonly version: number
   readonly buffer: SharedArrayBuffer
 }
 
-/** Answers out of one version. `nsInAuthority`: as CoreDNS's file plugin does, unless `minimal` cuts it. */
+/**
+ * Returns an answerer for one version. `nsInAuthority`: as CoreDNS's file plugin does, unless
+ * `minimal` removes it.
+ */
 export function answererOf(reader: ZoneReader, nsInAuthority: boolean): ZoneAnswerer {
   return new ZoneAnswerer(reader, undefined, { apexNsInAuthority: nsInAuthority })
 }
 
-/** How a zone's file becomes a new version. */
+/** Options of the conversion of a zone's file to a version. */
 export interface FileZoneOptions {
   readonly clock: Clock
   readonly log: Logger
-  /** Reload on every change of the file, not only where the SOA's serial differs. */
+  /** Reload on every change of the file, not only if the SOA's serial differs. */
   readonly byMtime: boolean
   /** Puts the zone's name servers into the authority section of positive answers. */
   readonly nsInAuthority: boolean
 }
 
 /**
- * One zone that is served out of one master file. Each version is a zone image of its own, made while
- * the last one still answers, and put in force by one assignment; a bad version never is.
+ * One zone that is served from one master file. Each version is a zone image of its own. It is made
+ * while the previous one still answers, and put in force by one assignment. An invalid version is
+ * never put in force.
  */
 export class FileZone {
   /** Apex, lower-case wire form. */
   readonly zone: Uint8Array
   readonly zoneText: string
-  /** Where the next version comes from. */
+  /** File of the next version. */
   path: string
-  /** Answers from the version in force; undefined = none was loaded yet: SERVFAIL. */
+  /** Answers from the version in force; undefined = no version was loaded yet: SERVFAIL. */
   answerer: ZoneAnswerer | undefined
   /** SOA serial of the version in force; -1 = none. */
   serial = -1
-  /** What other threads need of the version in force; undefined = none was loaded yet. */
+  /** The data of the version in force for other threads; undefined = no version was loaded yet. */
   shared: VersionMemory | undefined
-  /** Of the version in force. */
+  /** Report on the version in force. */
   signatures: SignatureReport | undefined
   readonly #options: FileZoneOptions
-  /** The files that the last attempt read, good or bad. */
+  /** The files that the last attempt read, valid or not. */
   #files: readonly FileStamp[] = []
   #busy = false
   #stopped = false
@@ -79,8 +83,8 @@ export class FileZone {
   }
 
   /**
-   * Loads the first version. Returns the errors that keep it from being served, at least one; none =
-   * it is in force. An error with code ZONE_MISSING means that there is no such file (yet).
+   * Loads the first version. Returns the errors that prevent serving it, at least one; no errors =
+   * it is in force. An error with the code ZONE_MISSING means that the file does not exist (yet).
    */
   async load(): Promise<readonly InputError[]> {
     const load = await this.#read({})
@@ -92,8 +96,8 @@ export class FileZone {
   }
 
   /**
-   * Looks whether the file, or one that it includes, has changed, and serves the new version if it is
-   * good and new. Says in the log what came of it. Does nothing while it is still at it.
+   * Checks whether the file, or one that it includes, has changed. Serves the new version if it is
+   * valid and new, and logs the result. Does nothing while an earlier call is running.
    */
   async reload(): Promise<void> {
     if (this.#busy || this.#stopped || !this.hasChanged()) return
@@ -107,7 +111,7 @@ export class FileZone {
     }
   }
 
-  /** No version that is being made comes into force any more. */
+  /** Prevents any version that is being made from coming into force. */
   stop(): void {
     this.#stopped = true
   }
@@ -184,14 +188,14 @@ function secondsOf(clock: Clock): number {
   return Math.floor(clock.now() / 1000)
 }
 
-/** What a failed allocation means to the operator; rethrows anything else. */
+/** Converts a failed allocation to an error for the operator; rethrows anything else. */
 function outOfMemory(error: unknown, file: string): InputError {
   if (!(error instanceof RangeError)) throw error
   const message = 'not enough memory for this zone; split it, or give the server more'
   return new InputError('ZONE_MEMORY', { file, line: 1 }, message, error)
 }
 
-/** `error` with the code ZONE_MISSING if its file isn't there. */
+/** Returns `error` with the code ZONE_MISSING if its file does not exist. */
 function missingOr(error: InputError): InputError {
   const { cause, position, message } = error
   const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT'
@@ -199,8 +203,8 @@ function missingOr(error: InputError): InputError {
 }
 
 /**
- * Every fault of a zone file, for `sextant check`; none = it could be served. `report` gets what a
- * load would log. A file that isn't there is one error with the code ZONE_MISSING.
+ * Returns every fault of a zone file, for `sextant check`; no faults = it can be served. `report`
+ * gets what a load would log. A missing file is one error with the code ZONE_MISSING.
  */
 export function checkZoneFile(
   path: string,

@@ -11,11 +11,11 @@ import type { Handler } from './handler.ts'
 import type { Transaction } from './transaction.ts'
 import { ZoneSet } from './zone-set.ts'
 
-/** One zone, as far as answering goes. */
+/** The part of a zone that answering needs. */
 export interface ServedZone {
   /** Apex, lower-case wire form. */
   readonly zone: Uint8Array
-  /** Undefined = none of its versions was good yet: SERVFAIL. */
+  /** Undefined = none of its versions was valid yet: SERVFAIL. */
   readonly answerer: ZoneAnswerer | undefined
 }
 
@@ -42,17 +42,17 @@ export class FileZoneTable {
     this.#set = new ZoneSet(zones.map(({ zone }) => zone))
   }
 
-  /** The zone that the name is in, or undefined. */
+  /** Returns the zone that the name is in, or undefined. */
   find(name: HashedName): ServedZone | undefined {
     const index = this.#set.match(name)
     return index === -1 ? undefined : this.#zones[index]
   }
 
-  /** The zone that answers the query, or undefined. */
+  /** Returns the zone that answers the query, or undefined. */
   match(query: Query): ServedZone | undefined {
     let index = this.#set.match(query)
     if (index === -1) return undefined
-    // The DS of a zone is data of its parent (RFC 4035 section 3.1.4.1), if we have that too.
+    // The DS of a zone is data of its parent (RFC 4035 section 3.1.4.1), if the parent is here too.
     if (query.qtype === RRType.DS && this.#zones[index]!.zone.length === query.qnameOctets) {
       const parent = this.#set.match(query, 1)
       if (parent !== -1) index = parent
@@ -66,11 +66,14 @@ export interface FileZonesOptions {
   readonly name: string
   readonly table: FileZoneTable
   readonly fallthrough: Fallthrough
-  /** Names outside of these go to the next plugin, whatever zones there are; default: all may be inside. */
+  /**
+   * Names outside of these zones go to the next plugin, whatever zones exist; default: any name may
+   * be inside.
+   */
   readonly origins?: ZoneSet
 }
 
-/** Answers out of zones that came from master files: what `file` and `auto` have in common. */
+/** Answers from zones of master files, for `file` and `auto`. */
 export class FileZones implements Handler, FastPathSource {
   readonly plain: FastPathRole = { kind: 'answer', source: this }
   readonly name: string
@@ -120,13 +123,16 @@ export class FileZones implements Handler, FastPathSource {
     return status
   }
 
-  /** As an authoritative server, refuses what it has no zone for, if nobody else may have it. */
+  /**
+   * Refuses, as an authoritative server, a name without a zone here, unless another plugin may
+   * serve it.
+   */
   #passOn(tx: Transaction): number | Promise<number> {
     return this.#next.name === '' ? Rcode.REFUSED : this.#next.serve(tx)
   }
 }
 
-/** True if no alias was found on the way: the qname itself does not exist. */
+/** True if the answer has no alias: the qname itself does not exist. */
 function isBare(response: Response): boolean {
   return response.count === 0 || response.section[0] !== Section.Answer
 }

@@ -5,22 +5,24 @@ import type { Transaction } from './transaction.ts'
 export const DROP = -1
 
 /**
- * One link of a server block's plugin chain. `serve` fills `tx.response` and returns the rcode (also
- * stored in `tx.response.rcode`), or DROP for silence, or hands over to the next handler and returns
- * what that returned.
+ * One link of a server block's plugin chain. `serve` fills `tx.response` and returns the rcode
+ * (also stored in `tx.response.rcode`), or DROP to send nothing. Or it hands over to the next
+ * handler and returns the result of that.
  *
  * Links that never wait return a number: the hot path has no promise. Only a link that must wait
- * returns a Promise, and links above it must cope: `if (typeof s === 'number') … else s.then(…)`.
+ * returns a Promise, and links above it must handle that: `if (typeof s === 'number') … else
+ * s.then(…)`.
  *
  * SERVFAIL, REFUSED, FORMERR and NOTIMP mean that nothing was written (CoreDNS's contract): the
- * server clears the sections and sends the bare error. A reason goes into `tx.response.error`. Who has
- * records to send with such an rcode (the CNAMEs of a chain that broke) stores it in
- * `tx.response.rcode` and returns NOERROR. With any other return value it is `tx.response.rcode` that goes out.
+ * server clears the sections and sends the bare error. A reason goes into `tx.response.error`. A
+ * handler that has records to send with such an rcode (the CNAMEs of a broken chain) stores the
+ * rcode in `tx.response.rcode` and returns NOERROR. With any other return value,
+ * `tx.response.rcode` is sent.
  */
 export interface Handler {
   /** The directive's name. */
   readonly name: string
-  /** What it does to plain queries; absent = it has to see every query. */
+  /** Its effect on plain queries; absent = it has to process every query. */
   readonly plain?: FastPathRole | undefined
   serve(tx: Transaction): number | Promise<number>
 }

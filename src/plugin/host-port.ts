@@ -3,8 +3,8 @@ import type { Dispenser } from '../corefile/dispenser.ts'
 const PORT_MAX = 65_535
 
 /**
- * Checks an address to serve HTTP on: `host:port`, `[v6]:port` or `:port`. Returns it as given, or
- * throws InputError in the words of Go's `net.SplitHostPort`.
+ * Checks an address to serve HTTP on: `host:port`, `[v6]:port` or `:port`. Returns it unchanged, or
+ * throws InputError with the messages of Go's `net.SplitHostPort`.
  */
 export function scanHostPort(d: Dispenser, text: string): string {
   const colon = text.lastIndexOf(':')

@@ -10,10 +10,10 @@ import {
   type TsigAlgorithm,
 } from '../dns/tsig/algorithm.ts'
 
-/** Thousands of keys have room. */
+/** Sufficient for thousands of keys. */
 const FILE_OCTETS_MAX = 1024 * 1024
 
-/** A key on its way between threads. */
+/** A key in a form that can be sent to other threads. */
 export interface KeyConfig {
   readonly name: Uint8Array
   /** `hmac-sha256`. */
@@ -31,8 +31,8 @@ interface Token {
  *
  *     key "name." { algorithm hmac-sha256; secret "base64"; };
  *
- * `position`: where the Corefile names the file. Throws InputError: at the line of the file, or at `position` where the
- * file can't be read. Messages contain no secrets.
+ * `position`: where the Corefile names the file. Throws InputError with the line of the file, or
+ * with `position` if the file can't be read. Messages contain no secrets.
  */
 export function readKeyFile(path: string, position: Position): KeyConfig[] {
   return scanKeys(readText(path, position), path)
@@ -59,7 +59,7 @@ function readText(path: string, position: Position): string {
   return octets.toString('utf8')
 }
 
-/** As `readKeyFile`, of text that is there. */
+/** As `readKeyFile`, for text that is already read. */
 export function scanKeys(text: string, file: string): KeyConfig[] {
   const tokens = tokenize(text)
   const keys: KeyConfig[] = []

@@ -11,7 +11,7 @@ export function scanKeyName(d: Dispenser): Uint8Array {
   return name
 }
 
-/** A fault if the block has no such key; to be asked once `tsig` has started. */
+/** Returns a fault if the block has no such key. Call it once `tsig` has started. */
 export function missingKey(
   keyName: Uint8Array | undefined,
   { tsigKeys }: BlockConfig,

@@ -1,8 +1,8 @@
 import type { Dispenser } from '../corefile/dispenser.ts'
 
 /**
- * Moves to each occurrence of a directive that a server block may hold only once: use it in place of
- * `d.next()`, with the count of occurrences so far. Throws InputError at the second.
+ * Moves to each occurrence of a directive that a server block may have only once. Use it instead of
+ * `d.next()`, with the number of occurrences so far. Throws InputError at the second one.
  */
 export function nextOnce(d: Dispenser, occurrences: number): boolean {
   if (!d.next()) return false

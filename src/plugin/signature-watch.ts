@@ -16,18 +16,18 @@ import {
 
 /** How often zones are checked. */
 export const TICK_MS = 60_000
-/** Least time between two equal warnings, and between two about the expiry of one zone. */
+/** Least time between two equal warnings, and between two warnings about the expiry of one zone. */
 const WARNING_MS = 86_400_000
 /** A check that takes long is repeated less often: the pause is this many times as long. */
 const PAUSE_FACTOR = 50
 
-/** A zone as its owner has it, on the control thread. */
+/** A zone in the form of its owner, on the control thread. */
 export interface WatchedZone {
   readonly zone: Uint8Array
   readonly zoneText: string
   readonly serial: number
   readonly shared: { readonly buffer: SharedArrayBuffer } | undefined
-  /** What the owner found in this version, and logged; undefined = it did not check. */
+  /** What the owner found in this version, and logged; undefined = the owner did not check it. */
   readonly signatures?: SignatureReport | undefined
 }
 
@@ -35,17 +35,17 @@ interface Watched {
   /** The report of the owner, or the serial of the version that was checked here. */
   version: SignatureReport | number
   expiry: SignatureExpiry | undefined
-  /** Of the last check. */
+  /** Warning of the last check. */
   warning: string
-  /** Monotonic, as all times here: of the last warning. */
+  /** Time of the last warning; monotonic, as all times here. */
   warnedMs: number
   /** When the next check may start. */
   nextMs: number
 }
 
 /**
- * Watches the signatures of zones while they are served: checks the versions that their owners did not check, which are
- * those after an IXFR, and warns once a day of signatures that have expired or expire soon.
+ * Watches the signatures of zones while they are served. Checks the versions that their owners did
+ * not check: those after an IXFR. Warns once a day of signatures that have expired or expire soon.
  */
 export class SignatureWatch {
   readonly #clock: Clock

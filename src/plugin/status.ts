@@ -18,15 +18,18 @@ export function isUnwritten(status: number): boolean {
   )
 }
 
-/** The rcode that goes out for a chain's `status`: the bare error's, or that of what was written. */
+/**
+ * The rcode that is sent for a chain's `status`: that of the bare error, or that of the written
+ * reply.
+ */
 export function sentRcode(tx: Transaction, status: number): number {
   return isUnwritten(status) ? status : tx.response.rcode
 }
 
 /**
- * Octets of the reply that a chain's `status` leads to, names not compressed and nothing cut: what
- * logs and metrics report. 0 = silence. Counted once per query, by the first that asks: whoever changes
- * replies stands below those who ask.
+ * Octets of the reply that a chain's `status` leads to, with uncompressed names and nothing cut:
+ * the size in logs and metrics. 0 = no reply. Computed once per query, on the first call, so
+ * directives that change replies must be below those that call it.
  */
 export function sentOctets(tx: Transaction, status: number): number {
   if (tx.sentOctets === -1) tx.sentOctets = countOctets(tx, status)
@@ -36,7 +39,7 @@ export function sentOctets(tx: Transaction, status: number): number {
 function countOctets(tx: Transaction, status: number): number {
   if (status === DROP) return 0
   if (!isUnwritten(status)) return uncompressedOctets(tx.query, tx.response)
-  // The server is going to clear the sections, but not before the handlers above have seen them.
+  // The server will clear the sections, but only after the handlers above have read them.
   const count = tx.response.count
   tx.response.count = 0
   const octets = uncompressedOctets(tx.query, tx.response)
@@ -45,8 +48,8 @@ function countOctets(tx: Transaction, status: number): number {
 }
 
 /**
- * Monotonic milliseconds when the reply of a query was ready, for whoever reports how long it took:
- * the clock is read once per query, by the first that asks.
+ * Monotonic milliseconds at which the reply of a query was ready, for reports of its duration. The
+ * clock is read once per query, on the first call.
  */
 export function finishedMs(tx: Transaction, clock: Clock): number {
   if (tx.finishedMs === 0) tx.finishedMs = clock.monotonic()
@@ -55,15 +58,15 @@ export function finishedMs(tx: Transaction, clock: Clock): number {
 
 /** What kind of reply a chain gave (RFC 2308 section 2), in CoreDNS's distinctions. */
 export const ResponseKind = {
-  /** An answer, or NOERROR with nothing that says otherwise. */
+  /** An answer, or NOERROR that is none of the kinds below. */
   Answer: 0,
-  /** NOERROR, and a SOA says that the type is not there. */
+  /** NOERROR with a SOA: the name has no records of the type. */
   NoData: 1,
   /** NXDOMAIN with its SOA. */
   NameError: 2,
-  /** NOERROR that refers to other servers. */
+  /** NOERROR with a referral to other servers. */
   Delegation: 3,
-  /** Any other rcode, NXDOMAIN without SOA, or silence. */
+  /** Any other rcode, NXDOMAIN without SOA, or no reply. */
   Error: 4,
 } as const
 export type ResponseKind = (typeof ResponseKind)[keyof typeof ResponseKind]

@@ -9,38 +9,44 @@ import { FileZoneTable, type ServedZone } from './file-zones.ts'
 import { SignatureWatch } from './signature-watch.ts'
 import type { SetKey, VersionSource } from './zone-versions.ts'
 
-/** A zone on its way to other threads. */
+/** A zone in the form that is sent to other threads. */
 interface PublishedZone {
   readonly zone: Uint8Array
   readonly shared: VersionMemory | undefined
 }
 
-/** A zone as its owner has it, on the control thread. */
+/** A zone in the form of its owner, on the control thread. */
 export interface OwnedZone extends ServedZone {
   readonly zoneText: string
-  /** What other threads need of the version in force; undefined = there is none. */
+  /** The data of the version in force for other threads; undefined = there is none. */
   readonly shared: VersionMemory | undefined
-  /** Of the SOA in force. */
+  /** Serial of the SOA in force. */
   readonly serial: number
-  /** What differs from the version published before; undefined = anything may. */
+  /** Changes since the version published before; undefined = anything may have changed. */
   readonly changed?: readonly SetKey[] | undefined
-  /** What its owner found in the version in force, and logged; undefined = it did not check. */
+  /**
+   * What its owner found in the version in force, and logged; undefined = the owner did not check
+   * it.
+   */
   readonly signatures?: SignatureReport | undefined
 }
 
-/** The zones of one directive in every thread: the control thread loads them, the others read the same images. */
+/**
+ * The zones of one directive in every thread: the control thread loads them, and the others read
+ * the same images.
+ */
 export class ThreadedFileZones {
   readonly table = new FileZoneTable()
   readonly #broadcast: Broadcast<readonly PublishedZone[]>
-  /** What was published last, as text: versions, in order. */
+  /** The versions published last, in order, as text. */
   #published = ''
   readonly #versions: VersionSource
-  /** By text of the zone: what `#versions` has, as text. */
+  /** By text of the zone: the content of `#versions`, as text. */
   readonly #offered = new Map<string, { zone: Uint8Array; text: string }>()
-  /** In other threads: who answers from which version. */
+  /** In other threads: the answerer of each version. */
   #answerers: ReadonlyMap<number, ZoneAnswerer> = new Map()
 
-  /** See `FileZoneOptions`: the directive `minimal` would only take it away again. */
+  /** See `FileZoneOptions`. False if the directive `minimal` would remove the records again. */
   readonly nsInAuthority: boolean
 
   readonly #watch: SignatureWatch
@@ -55,7 +61,10 @@ export class ThreadedFileZones {
     this.#broadcast = c.broadcast<readonly PublishedZone[]>((zones) => this.#follow(zones))
   }
 
-  /** On the control thread, whenever there may be other zones or versions: puts them in force everywhere. */
+  /**
+   * Puts zones in force everywhere. Called on the control thread whenever zones or versions may
+   * have changed.
+   */
   publish(zones: readonly OwnedZone[]): void {
     this.#offer(zones)
     this.#watch.follow(zones)
@@ -66,7 +75,7 @@ export class ThreadedFileZones {
     this.#broadcast.publish(zones.map(({ zone, shared }) => ({ zone, shared })))
   }
 
-  /** Lets others of the block have the versions. */
+  /** Offers the versions to other directives of the block. */
   #offer(zones: readonly OwnedZone[]): void {
     const gone = new Map(this.#offered)
     for (const { zone, zoneText, shared, serial, changed } of zones) {

@@ -3,13 +3,13 @@ import type { Dispenser } from '../corefile/dispenser.ts'
 import { scanKey } from '../corefile/key.ts'
 import type { BlockConfig } from './directive.ts'
 
-/** Any port will do: that of a zone argument is not used. */
+/** Any valid port: the port of a zone argument is not used. */
 const NO_PORT = 53
 
 /**
- * Zones given as arguments of a directive, in lower-case wire form. They are read as the keys of a
- * server block are: a CIDR stands for its reverse zones, a scheme or port is passed over. Throws
- * InputError on a name that is none.
+ * Zones given as arguments of a directive, in lower-case wire form. They are read like the keys of
+ * a server block: a CIDR stands for its reverse zones; a scheme or port is ignored. Throws
+ * InputError on an invalid name.
  */
 export function scanZoneArgs(d: Dispenser, args: readonly string[]): Uint8Array[] {
   return args.flatMap((text) => {

@@ -8,7 +8,7 @@ import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
  * lower-case wire form.
  */
 export class ZoneSet implements ZoneDirectory {
-  /** In the order given. */
+  /** In the order in which they were given. */
   readonly zones: readonly Uint8Array[]
   readonly #slots: Int32Array
   readonly #hashes: Int32Array
@@ -33,7 +33,10 @@ export class ZoneSet implements ZoneDirectory {
     })
   }
 
-  /** Index of the longest zone that ends the qname, or -1. `fromLabel`: skip that many labels. */
+  /**
+   * Index of the longest zone that is a suffix of the qname, or -1. `fromLabel`: skip that many
+   * labels.
+   */
   match(name: HashedName, fromLabel = 0): number {
     const longest = name.labelCount - this.deepest
     for (let label = Math.max(longest, fromLabel); label <= name.labelCount; label++) {

@@ -1,7 +1,7 @@
 import { nameKey } from '../dns/name/name.ts'
 import type { ZoneVersion } from '../xfr/journal/version-view.ts'
 
-/** An RRset, by where it is. */
+/** Identifies an RRset by owner and type. */
 export interface SetKey {
   /** Lower-case wire form. */
   readonly owner: Uint8Array
@@ -12,28 +12,32 @@ export interface SetKey {
 export interface VersionChange {
   readonly zone: Uint8Array
   readonly version: ZoneVersion | undefined
-  /** What differs from the version before, at least; undefined = anything may. */
+  /**
+   * The RRsets that differ from the version before, perhaps with others; undefined = any may
+   * differ.
+   */
   readonly changed: readonly SetKey[] | undefined
 }
 
 type Listener = (change: VersionChange) => void
 
-/** What one directive puts its versions into. On the control thread alone. */
+/** Receives the versions of one directive. On the control thread only. */
 export interface VersionSource {
   put(version: ZoneVersion, changed?: readonly SetKey[]): void
-  /** The zone is no longer served, or has nothing to serve. */
+  /** The zone is no longer served, or has no version. */
   remove(zone: Uint8Array): void
 }
 
 /**
- * The zones of one server block as they are in force, from the directives that own them to `transfer`.
- * Of two directives with one zone that counts which asked for its source first: it stands above.
+ * The versions in force of the zones of one server block, passed from the directives that own them
+ * to `transfer`. If two directives have the same zone, the first one that requested its source
+ * counts: it is higher in the chain.
  */
 export class ZoneVersions {
   readonly #sources: Map<string, ZoneVersion>[] = []
   readonly #listeners: Listener[] = []
 
-  /** True if anybody wants to know what changed. */
+  /** True if a subscriber needs to know what changed. */
   get isWatched(): boolean {
     return this.#listeners.length > 0
   }
@@ -58,12 +62,12 @@ export class ZoneVersions {
     }
   }
 
-  /** The version in force of the zone with this very apex. */
+  /** The version in force of the zone with exactly this apex. */
   find(zone: Uint8Array): ZoneVersion | undefined {
     return this.#find(nameKey(zone))
   }
 
-  /** `listener` is told of every change from now on. */
+  /** Calls `listener` with every change from now on. */
   subscribe(listener: Listener): void {
     this.#listeners.push(listener)
   }

@@ -14,7 +14,7 @@ export function copyIPv4(octets: Uint8Array, at: number, out: Uint8Array): numbe
 }
 
 /**
- * As `copyIPv4`. An IPv4-mapped address (RFC 4291 section 2.5.5.2) becomes the IPv4 address. @hot
+ * As `copyIPv4`. An IPv4-mapped address (RFC 4291 section 2.5.5.2) becomes the IPv4 address.
  */
 export function copyIPv6(octets: Uint8Array, at: number, out: Uint8Array): number {
   let isMapped = octets[at + 10] === 0xff && octets[at + 11] === 0xff
