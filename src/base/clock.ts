@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 
-/** Where code that needs the time gets it from, so that tests can turn the hands. */
+/** The source of time, which tests replace. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number

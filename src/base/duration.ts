@@ -10,19 +10,22 @@ const UNIT_MS = new Map([
   ['h', 3_600_000],
 ])
 
-/** Go holds durations in 63 bits of nanoseconds; more is invalid there, so here as well. */
+/**
+ * Go holds durations in 63 bits of nanoseconds. Longer ones are invalid there, and so they are
+ * here.
+ */
 const DURATION_MAX_MS = 2 ** 63 / 1e6
 
 /**
  * Scans a duration in Go's notation (`time.ParseDuration`): `30s`, `1h30m`, `1.5m`, `-250ms`, `0`.
  * A number without a unit is invalid, except `0`. Returns milliseconds (a fraction below 1 ms), or
- * undefined if `text` is no duration or longer than about 292 years.
+ * undefined if `text` is not a duration or is longer than about 292 years.
  */
 export function scanDuration(text: string): number | undefined {
   const signed = text.startsWith('-') || text.startsWith('+')
   const body = signed ? text.slice(1) : text
   if (body === '0') return 0
-  // 64 characters hold every duration that anyone writes, and bound the work.
+  // 64 characters are enough for every real duration, and bound the work.
   if (body === '' || body.length > 64) return undefined
   const part = /(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/y
   let total = 0
@@ -53,7 +56,7 @@ export function printDuration(milliseconds: number): string {
   return hours === 0 ? `${sign}${minutes}m${seconds}` : `${sign}${hours}h${minutes % 60}m${seconds}`
 }
 
-/** Fixed notation of `value` with at most `digits` decimals and no zeros at the end of them. */
+/** Fixed notation of `value` with at most `digits` decimals and without trailing zeros. */
 export function trimFraction(value: number, digits: number): string {
   const text = value.toFixed(digits)
   if (!text.includes('.')) return text

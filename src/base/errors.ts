@@ -1,15 +1,17 @@
-/** A place in a file that a person wrote: `line` counts from 1. */
+/** A place in a configuration file: `line` counts from 1. */
 export interface Position {
   readonly file: string
   readonly line: number
 }
 
-/** Longest message, in characters: what was wrong is echoed, and may be megabytes. */
+/**
+ * Longest message, in characters. A message contains the invalid input, which may have megabytes.
+ */
 const MESSAGE_MAX = 2000
-/** How much of the end of a long one is kept: the cure stands there. */
+/** Characters kept from the end of a longer message: the end says how to fix the fault. */
 const MESSAGE_TAIL = 500
 
-/** Bad operator input: a stable code, the place, and a message that says the cure. */
+/** Invalid operator input: a stable code, the place, and a message that says how to fix it. */
 export class InputError extends Error {
   readonly code: string
   readonly position: Position | undefined
@@ -21,12 +23,12 @@ export class InputError extends Error {
     this.position = position
   }
 
-  /** It, and those that were found along with it. */
+  /** Returns this error, and all that were found together with it. */
   all(): readonly InputError[] {
     return [this]
   }
 
-  /** `file:line: message`, or the message alone where no place is known. */
+  /** `file:line: message`, or only the message if the place is unknown. */
   print(): string {
     const at = this.position
     return at === undefined ? this.message : `${at.file}:${at.line}: ${this.message}`
@@ -40,7 +42,7 @@ function clip(message: string): string {
   return `${head} […${tooMany} characters…] ${message.slice(-MESSAGE_TAIL)}`
 }
 
-/** Several faults that were found in one go. Stands for the first where only one can be told. */
+/** Several faults that were found together. Acts as the first one if only one can be shown. */
 export class InputErrors extends InputError {
   readonly #errors: readonly InputError[]
 

@@ -1,6 +1,7 @@
 /*
- * Copies and comparisons of a few octets, by eight and four: V8 checks both arrays anew at every turn of a
- * loop, which costs more than the octet, and a call of `set` or `subarray` more than fifty octets.
+ * Copies and comparisons of a few octets, in units of eight and four. V8 checks both arrays in
+ * every iteration of a loop, which costs more than the octet. A call of `set` or `subarray` costs
+ * more than fifty octets.
  */
 
 /** Copies `octets` octets from `from[fromAt]` to `to[toAt]`; they do not overlap. @hot */

@@ -1,10 +1,10 @@
 /*
- * One memory for the packets of a thread, in a place that is known when code is compiled: what V8 must not look up
- * and check at each use costs a third. Whoever reads or writes packets here binds these in its own module, since
- * V8 folds only constants that a module declares itself.
+ * One memory for the packets of a thread, at a place that is known when code is compiled: lookups
+ * and checks of V8 at each use would cost a third. A module that reads or writes packets here binds
+ * these constants itself, because V8 folds only constants that a module declares itself.
  */
 
-/** Regions, one of a socket each; memory is taken when it is first touched. */
+/** Number of regions, one per socket. The system allocates their memory on first use. */
 const REGIONS = 16
 /** A multiple of 64. */
 export const REGION_OCTETS = 352 * 1024
@@ -16,7 +16,7 @@ export const packetView = new DataView(buffer)
 
 const isTaken = new Uint8Array(REGIONS)
 
-/** Where a region begins, until `giveRegion`; -1 = all are taken. */
+/** Returns the offset of a free region, which is in use until `giveRegion`; -1 = all are in use. */
 export function takeRegion(): number {
   const region = isTaken.indexOf(0)
   if (region === -1) return -1

@@ -1,6 +1,6 @@
 /**
  * Uniform random numbers from a seedable generator: xoroshiro64** (Blackman and Vigna, 2018), two
- * 32-bit words of state, period 2^64-1. Good for spreading load; never for secrets.
+ * 32-bit integers of state, period 2^64-1. Suitable for load distribution; never for secrets.
  */
 export class Random {
   #a: number
@@ -17,13 +17,13 @@ export class Random {
     this.mark()
   }
 
-  /** Remembers where the sequence is, in the place of what was remembered before. */
+  /** Saves the state, and replaces the state saved before. */
   mark(): void {
     this.#markedA = this.#a
     this.#markedB = this.#b
   }
 
-  /** Goes back to where the sequence was at the last `mark`. */
+  /** Restores the state of the last `mark`. */
   rewind(): void {
     this.#a = this.#markedA
     this.#b = this.#markedB

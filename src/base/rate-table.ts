@@ -4,7 +4,7 @@ import { assert } from './assert.ts'
 export const Debit = {
   /** The account had credit. */
   Paid: 0,
-  /** No credit, and this is the one in `slip` to be let through in a smaller form. */
+  /** No credit, and this is the denial in `slip` that is sent in a smaller form. */
   Slipped: 1,
   /** No credit. */
   Denied: 2,
@@ -15,7 +15,7 @@ export type Debit = (typeof Debit)[keyof typeof Debit]
 export const TICKS_PER_SECOND = 65_536
 const TICKS_PER_MS = TICKS_PER_SECOND / 1000
 
-/** Accounts that share one place: a set is half a cache line. */
+/** Accounts per set; a set is half a cache line. */
 const WAYS = 4
 const ACCOUNT_WORDS = 2
 const SET_WORDS = WAYS * ACCOUNT_WORDS
@@ -26,7 +26,10 @@ const SETS_MIN = SLIP_MASK + 1
 /** A rate: one debit per `intervalTicks`; after denials, the debt is at most `windowTicks`. */
 export interface Rate {
   readonly intervalTicks: number
-  /** 0 = a denial is no debt: the account pays at its rate during a flood, too. Only for tables of one thread. */
+  /**
+   * 0 = a denial causes no debt: the account also pays at its rate during a flood. Only for tables
+   * of one thread.
+   */
   readonly windowTicks: number
   /** The most credit: the debits of one second, at least one. */
   readonly creditTicks: number
@@ -51,20 +54,21 @@ export function createRateTable(accounts: number): Int32Array {
 }
 
 /**
- * Accounts of a fixed total size, found by a hash that senders cannot predict (`TabulationHash`). An account gains one debit per interval, up to those of one
- * second, and loses one with each debit, down to those of the window. Without a window, a denied debit takes nothing.
+ * Accounts of a fixed total size, found by a hash that senders cannot predict (`TabulationHash`).
+ * An account gains one debit per interval, up to those of one second, and loses one with each
+ * debit, down to those of the window. Without a window, a denied debit costs nothing.
  *
  *     set:  [hash and slips | time of the next grant] × 4        full: the account with the most credit is replaced
  *
- * An account in debt is kept while any other of its set has more credit, so new keys do not clear it. Two keys
- * share an account only if all 32 bits of their hashes are equal. Threads write without locks: a debit can be lost
- * where two of them change one account at once, never more.
+ * An account in debt is kept while any other of its set has more credit, so new keys do not clear
+ * it. Two keys share an account only if all 32 bits of their hashes are equal. Threads write
+ * without locks: if two of them change one account at once, a debit can be lost, but nothing else.
  */
 export class RateTable {
   readonly #words: Int32Array
   readonly #setMask: number
 
-  /** `words`: of `createRateTable`. */
+  /** `words`: from `createRateTable`. */
   constructor(words: Int32Array) {
     this.#words = words
     this.#setMask = words.length / SET_WORDS - 1
@@ -78,7 +82,7 @@ export class RateTable {
     const tag = hash & ~SLIP_MASK
     let next = words[at + 1]!
     const age = (nowTicks - next) | 0
-    // A time too far ahead is one of the last turn of the clock.
+    // A time too far ahead is from the previous cycle of the clock.
     if ((words[at]! & ~SLIP_MASK) !== tag) {
       words[at] = tag
       next = nowTicks - creditTicks
@@ -96,7 +100,7 @@ export class RateTable {
     return denials >= slip ? Debit.Slipped : Debit.Denied
   }
 
-  /** Gives back what the last debit of that account took. @hot */
+  /** Reverts the last debit of that account. @hot */
   credit(hash: number, rate: Rate): void {
     const at = (hash & this.#setMask) * SET_WORDS
     const tag = hash & ~SLIP_MASK
@@ -129,7 +133,7 @@ export class RateTable {
   }
 }
 
-/** Monotonic milliseconds in ticks, as a signed word. @hot */
+/** Monotonic milliseconds in ticks, as a signed 32-bit integer. @hot */
 export function ticksOf(nowMs: number): number {
   return Math.floor(nowMs * TICKS_PER_MS) | 0
 }

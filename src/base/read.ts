@@ -3,8 +3,8 @@ import { readSync } from 'node:fs'
 const CHUNK_OCTETS = 64 * 1024
 
 /**
- * Everything that is left to read of a file, pipe or terminal; undefined if that is more than
- * `octetsMax`. Throws the system's error.
+ * Reads the rest of a file, pipe or terminal. Returns undefined if it exceeds `octetsMax`. Throws
+ * the system's error.
  */
 export function readAtMost(descriptor: number, octetsMax: number): Buffer | undefined {
   const chunks: Buffer[] = []

@@ -3,7 +3,7 @@ interface Use<T> {
   users: number
 }
 
-/** What several users have in common, by key: made for the first of them, ended after the last. */
+/** Items that several users share, by key: made for the first user, ended after the last. */
 export class RefCounted<T> {
   readonly #uses = new Map<string, Use<T>>()
   readonly #end: (item: T) => void
@@ -12,7 +12,9 @@ export class RefCounted<T> {
     this.#end = end
   }
 
-  /** `make` is called where nobody has it yet. The returned function gives it back; only its first call counts. */
+  /**
+   * Calls `make` if no user holds the item yet. `release` ends the use; only its first call counts.
+   */
   acquire(key: string, make: () => T): { readonly item: T; readonly release: () => void } {
     const use = this.#uses.get(key) ?? { item: make(), users: 0 }
     this.#uses.set(key, use)

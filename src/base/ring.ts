@@ -1,19 +1,22 @@
-/** Words before the records: octets written, octets read (both counted on for ever), records dropped. */
+/**
+ * 32-bit integers before the records: octets written, octets read (both never reset), records
+ * dropped.
+ */
 const WRITTEN = 0
 const READ = 1
 const DROPPED = 2
-/** 1 = the reader has been told that there is something, and has not looked yet. */
+/** 1 = the reader has got a wakeup and has not read yet. */
 const BELL = 3
 const HEADER_OCTETS = 16
 
 /** A record: tag (32 bits), octets (32 bits), the octets, zeros up to a multiple of 8. */
 const RECORD_HEADER_OCTETS = 8
-/** Instead of a tag: nothing more up to the end of the memory. */
+/** Replaces a tag: no record follows up to the end of the memory. */
 const SKIP = 0xffffffff
 
 /**
- * A bounded queue of records from one thread to one other, in shared memory. A writer that finds it full
- * drops the record and counts it: it never waits.
+ * A bounded queue of records from one thread to another, in shared memory. If the queue is full,
+ * the writer drops the record and counts it: it never waits.
  *
  *     ┌────────┬───────┬──────────────┬──────┬───────────────┐
  *     │ header │ …free │ tag│n│octets… │ tag… │ free…         │      written - read = octets in use
@@ -24,14 +27,14 @@ export function createRing(octets: number): SharedArrayBuffer {
   return new SharedArrayBuffer(HEADER_OCTETS + octets)
 }
 
-/** The one thread that writes. */
+/** The end of the thread that writes. */
 export class RingWriter {
-  /** Where `begin` lets its caller write. */
+  /** The memory that the caller of `begin` writes to. */
   readonly octets: Buffer
   readonly #header: Int32Array
   readonly #words: Uint32Array
   readonly #size: number
-  /** Of the record begun: offset of its header in `octets`. */
+  /** Offset in `octets` of the header of the open record. */
   #at = 0
 
   /** `memory`: from `createRing`, its size a power of two. */
@@ -43,8 +46,9 @@ export class RingWriter {
   }
 
   /**
-   * Offset in `octets` of room for a record of up to `octetsMax`, or -1: dropped. Where the ring is empty
-   * there is room for any whose header and octets come to no more than half of it. @hot
+   * Returns the offset in `octets` of room for a record of up to `octetsMax`, or -1: dropped. An
+   * empty ring has room for any record whose header and octets together use at most half of it.
+   * @hot
    */
   begin(octetsMax: number): number {
     const needed = RECORD_HEADER_OCTETS + ((octetsMax + 7) & ~7)
@@ -65,8 +69,8 @@ export class RingWriter {
   }
 
   /**
-   * Makes the record visible that was begun last, `octets` of it. True: the reader does not know that
-   * there is something, ring the bell. @hot
+   * Makes `octets` of the record visible that the last `begin` started. True: the reader does not
+   * know of data yet, so send it a wakeup. @hot
    */
   end(tag: number, octets: number): boolean {
     const at = this.#at >> 2
@@ -74,7 +78,7 @@ export class RingWriter {
     this.#words[at + 1] = octets
     const length = RECORD_HEADER_OCTETS + ((octets + 7) & ~7)
     Atomics.store(this.#header, WRITTEN, (this.#header[WRITTEN]! + length) | 0)
-    // An atomic load: a plain one might be done before the store above, and the bell be missed.
+    // An atomic load: a plain one could run before the store above, and the wakeup would be missed.
     return Atomics.load(this.#header, BELL) === 0 && Atomics.exchange(this.#header, BELL, 1) === 0
   }
 
@@ -84,7 +88,7 @@ export class RingWriter {
   }
 }
 
-/** The one thread that reads. */
+/** The end of the thread that reads. */
 export class RingReader {
   readonly #header: Int32Array
   readonly #words: Uint32Array
@@ -99,12 +103,14 @@ export class RingReader {
     this.#words = new Uint32Array(memory, HEADER_OCTETS, this.#size / 4)
   }
 
-  /** From now on the writer rings again. Before `drain`, so that nothing is missed. */
+  /** Makes the writer send a wakeup again. Call it before `drain`, so that no record is missed. */
   waitForWake(): void {
     Atomics.store(this.#header, BELL, 0)
   }
 
-  /** Visits what is there. `octets` is valid during the call only. False: nothing was. */
+  /**
+   * Visits all records. `octets` is valid only during the call. Returns false if there were none.
+   */
   drain(visit: (tag: number, octets: Buffer) => void): boolean {
     const written = Atomics.load(this.#header, WRITTEN)
     let read = this.#header[READ]!
@@ -126,7 +132,7 @@ export class RingReader {
     return true
   }
 
-  /** Records dropped since the last time. */
+  /** Records dropped since the last call. */
   takeDropped(): number {
     const dropped = this.#header[DROPPED]!
     const taken = (dropped - this.#droppedTaken) | 0

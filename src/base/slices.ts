@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts'
 /** Longest time that sliced work holds the event loop: queries wait no longer than this. */
 export const SLICE_MS = 4
 
-/** Runs a piece of work that could pause, without pausing; returns what it returns. */
+/** Runs work that could pause, without pausing. Returns its result. */
 export function runWhole<T>(work: Generator<void, T>): T {
   for (;;) {
     const step = work.next()
@@ -12,8 +12,8 @@ export function runWhole<T>(work: Generator<void, T>): T {
 }
 
 /**
- * Runs work that offers a pause at each `yield` in slices of about SLICE_MS; between slices the event
- * loop does what else there is. Rejects with what `work` throws.
+ * Runs work, which offers a pause at each `yield`, in slices of about SLICE_MS. Between slices, the
+ * event loop does other work. Rejects with what `work` throws.
  */
 export async function runInSlices<T>(work: Generator<void, T>, clock: Clock): Promise<T> {
   let sliceEnd = clock.monotonic() + SLICE_MS

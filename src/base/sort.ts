@@ -2,8 +2,8 @@
 const SLICE_COMPARISONS = 4096
 
 /**
- * Sorts numbers in place, pausing now and then: a bottom-up merge sort, which compares what is in order already once.
- * `compare` returns what `Array.prototype.sort` wants.
+ * Sorts numbers in place with pauses: a bottom-up merge sort, which compares sorted runs only once.
+ * `compare` returns what `Array.prototype.sort` expects.
  */
 export function* sortInSlices(
   values: Uint32Array,

@@ -1,8 +1,8 @@
 import { type Stats, statSync } from 'node:fs'
 
 /**
- * What is at `path`, symbolic links followed; undefined where nothing is or where it can't be told (a
- * link in a circle, a folder without permission): for those who look again later anyway.
+ * The file at `path`, following symbolic links. Returns undefined if it does not exist or can't be
+ * read (a circular link, a folder without permission): for callers that check again later anyway.
  */
 export function statIfAny(path: string): Stats | undefined {
   try {

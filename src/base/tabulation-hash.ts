@@ -1,19 +1,20 @@
-/** Octets that are hashed at most, and those of the word behind them. */
+/** Most octets that are hashed, and the octets of the integer after them. */
 const PREFIX_OCTETS = 16
 const WORD_OCTETS = 4
 
-/** Words of the secret: a table of 256 for every octet. */
+/** 32-bit integers of the secret: a table of 256 for every octet. */
 export const TABULATION_WORDS: number = (PREFIX_OCTETS + WORD_OCTETS) * 256
 
 /**
- * Tabulation hashing (Zobrist): every octet selects a random word of its own table, and the words are combined by XOR.
- * Any two keys collide with a probability of 2^-32, whatever keys a sender without the tables chooses. The loads do
- * not wait for each other, so that it takes a third of the time of HalfSipHash. Hashes must not leave the process.
+ * Tabulation hashing (Zobrist): every octet selects a random integer from its own table, and XOR
+ * combines them. Any two keys collide with a probability of 2^-32, whatever keys a sender without
+ * the tables chooses. The loads do not wait for each other, so it takes a third of the time of
+ * HalfSipHash. Hashes must not leave the process.
  */
 export class TabulationHash {
   readonly #tables: Int32Array
 
-  /** `tables`: TABULATION_WORDS words of a good source of randomness. */
+  /** `tables`: TABULATION_WORDS 32-bit integers from a good source of randomness. */
   constructor(tables: Int32Array) {
     this.#tables = tables
   }

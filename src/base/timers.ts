@@ -1,4 +1,4 @@
-/** Where code that waits gets its waiting from, so that tests can turn the hands. */
+/** The source of timers, which tests replace. */
 export interface Timers {
   /** Runs `run` every `intervalMs` until the returned function is called. */
   every(intervalMs: number, run: () => void): () => void
@@ -6,7 +6,7 @@ export interface Timers {
   after(delayMs: number, run: () => void): () => void
 }
 
-/** setTimeout holds delays in 31 bits; what is longer would fire at once. */
+/** setTimeout holds delays in 31 bits. A longer one would fire at once. */
 const DELAY_MAX_MS = 2 ** 31 - 1
 
 /** The process's own timers. None of them keeps the process alive. */

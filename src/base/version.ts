@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 /** Name of the program, as start-up lines and `version.bind` show it. */
 export const PROGRAM = 'Sextant'
 
-/** Version of the package; the same file is two folders up from the sources and from the build. */
+/** Version of the package. The same file is two folders above the sources and the build. */
 export const VERSION: string = readVersion()
 
 function readVersion(): string {
