@@ -4,8 +4,8 @@ import { continuesLine, startsLine, type Token } from './token.ts'
 export type { Token }
 
 /**
- * Walks over the tokens of one directive, as CoreDNS's (Caddy's) dispenser does. Starts before the
- * first token; the directive's own name is the first token of each occurrence.
+ * Iterates over the tokens of one directive, as CoreDNS's (Caddy's) dispenser does. Starts before
+ * the first token. The directive's own name is the first token of each occurrence.
  */
 export class Dispenser {
   readonly #tokens: readonly Token[]
@@ -16,7 +16,7 @@ export class Dispenser {
     this.#tokens = tokens
   }
 
-  /** Moves to the next token, whatever line it is on; false at the end. */
+  /** Moves to the next token on any line; false at the end. */
   next(): boolean {
     if (this.#cursor >= this.#tokens.length - 1) return false
     this.#cursor++
@@ -24,8 +24,8 @@ export class Dispenser {
   }
 
   /**
-   * Moves to the next token if it is on the same line. `{` counts as a token here. The `}` of a block
-   * ends a line, so a block may stand on one: `errors { stacktrace }`.
+   * Moves to the next token if it is on the same line. `{` counts as a token here. The `}` of a
+   * block ends a line, so a whole block may be on one line: `errors { stacktrace }`.
    */
   nextArg(): boolean {
     const current = this.#tokens[this.#cursor]
@@ -48,9 +48,9 @@ export class Dispenser {
   }
 
   /**
-   * `while (d.nextBlock())` visits the first token of each line inside `{ … }`; nothing happens if no
-   * block follows. Read a line's arguments with `nextArg` or `remainingArgs`. Throws InputError at a
-   * token behind the `}`: it would belong to nothing.
+   * `while (d.nextBlock())` visits the first token of each line inside `{ … }`. Does nothing if no
+   * block follows. Read a line's arguments with `nextArg` or `remainingArgs`. Throws InputError at
+   * a token after the `}`: it would belong to no directive.
    */
   nextBlock(): boolean {
     if (this.#nesting > 0) {
@@ -75,21 +75,21 @@ export class Dispenser {
     return true
   }
 
-  /** Refuses what follows the current `}` on its line. */
+  /** Rejects tokens after the current `}` on its line. */
   #endBlock(): void {
     if (!this.nextArg()) return
     throw this.error(`Unexpected token '${this.value()}' after '}'; write it on a line of its own`)
   }
 
-  /** Refuses a block behind the current line, for directives that take none. */
+  /** Rejects a block after the current line, for directives that accept none. */
   noBlock(): void {
     if (this.nextBlock()) throw this.error(`unknown property '${this.value()}'`)
   }
 
   /**
-   * Calls `scan` at each line that `nextBlock` visits. A line that it refuses with an InputError does
-   * not hide the faults of the next: all are thrown together at the end of the block. A line may have a block of its own,
-   * for another `eachProperty`.
+   * Calls `scan` at each line that `nextBlock` visits. If `scan` rejects a line with an InputError,
+   * the scan continues, so the faults of all lines are thrown together at the end of the block. A
+   * line may have its own block, for another `eachProperty`.
    */
   eachProperty(scan: () => void): void {
     const faults: InputError[] = []
@@ -145,7 +145,7 @@ export class Dispenser {
     return args
   }
 
-  /** Whether a token of the current line stood in double quotes. */
+  /** Whether a token of the current line was in double quotes. */
   isQuoted(): boolean {
     const { file, line } = this.position()
     return this.#tokens.some((token) => {

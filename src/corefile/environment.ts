@@ -6,9 +6,9 @@ const SUBSTITUTIONS_MAX = 100
 const TEXT_MAX = 65_536
 
 /**
- * Replaces `{%NAME%}`, then `{$NAME}`, by the variables' values; an unset one is empty, and `onUnset`
- * is called with it (`{$NAME}`). An empty name (`{$}`) leaves the rest as it is. Returns undefined where
- * substituting does not come to an end.
+ * Replaces `{%NAME%}`, then `{$NAME}`, by the variables' values. An unset variable is empty, and
+ * `onUnset` is called with it (`{$NAME}`). An empty name (`{$}`) leaves the rest unchanged. Returns
+ * undefined if the substitutions do not end.
  */
 export function substitute(
   text: string,
@@ -32,7 +32,7 @@ function substituteForm(
     if (start === -1) return result
     const nameAt = start + opening.length
     const end = result.indexOf(closing, start)
-    // As CoreDNS: `end` is looked for from the opening's own first octet on.
+    // As in CoreDNS, the search for `end` starts at the first octet of the opening.
     if (end === -1 || end <= nameAt) return result
     const variable = result.slice(start, end + closing.length)
     const value = env[result.slice(nameAt, end)]

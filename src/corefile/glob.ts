@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { statIfAny } from '../base/stat.ts'
 
 /**
- * Paths that match `pattern`, sorted: `*` stands for any run of characters, `?` for one, neither
- * crosses a `/`. `pattern`: absolute. Directories that can't be read match nothing.
+ * Paths that match `pattern`, sorted. `*` matches any run of characters, `?` matches one; neither
+ * matches `/`. `pattern`: absolute. Directories that can't be read match nothing.
  */
 export function glob(pattern: string): string[] {
   let found = ['/']

@@ -6,21 +6,24 @@ import { scanTokens } from './lexer.ts'
 import { startsLine, type Token } from './token.ts'
 import type { TokenSource } from './token-source.ts'
 
-/** Most `import`s of snippets, and of files, in one Corefile: what CoreDNS allows. */
+/** Most imports of snippets, and of files, in one Corefile: CoreDNS's limit. */
 export const SNIPPET_IMPORTS_MAX = 10_000
 export const FILE_IMPORTS_MAX = 100_000
-/** Most tokens that imports bring in all: a snippet that imports others multiplies. */
+/** Most tokens that all imports add: a snippet that imports others multiplies them. */
 export const IMPORTED_TOKENS_MAX = 2_000_000
-/** Most octets of a Corefile and of each file that it imports: some ten thousands of server blocks. */
+/**
+ * Most octets of a Corefile, and of each file that it imports: enough for some ten thousands of
+ * server blocks.
+ */
 export const FILE_OCTETS_MAX = 16 * 1024 * 1024
 
-/** Resolves `import` against snippets and files, and puts what it names into the token source. */
+/** Resolves `import` against snippets and files, and puts their tokens into the token source. */
 export class Importer {
   readonly #source: TokenSource
   readonly #substitute: (text: string) => string
   readonly #warn: (message: string) => void
   readonly #snippets = new Map<string, readonly Token[]>()
-  /** By file: those that it imports. */
+  /** By file: the files that it imports. */
   readonly #imports = new Map<string, Set<string>>()
   #snippetImports = 0
   #fileImports = 0
@@ -57,7 +60,10 @@ export class Importer {
     })
   }
 
-  /** Replaces the current `import` and its argument by what they name, and moves to its first token. */
+  /**
+   * Replaces the current `import` and its argument by the imported tokens, and moves to the first
+   * of them.
+   */
   import(): void {
     const source = this.#source
     if (!source.nextArg()) {
@@ -109,7 +115,7 @@ export class Importer {
     return []
   }
 
-  /** Throws where `file` brings in its importer again: the imports would never end. */
+  /** Throws if `file` imports its importer again: the imports would never end. */
   #noteImport(importer: string, file: string): void {
     const known = this.#imports.get(importer) ?? new Set()
     if (known.has(file)) return
@@ -119,7 +125,7 @@ export class Importer {
     throw this.#source.error(`${importer} imports ${what}; remove one of the imports`)
   }
 
-  /** Whether `file` is `target` or imports it, itself or by what it imports. */
+  /** Whether `file` is `target` or imports it, directly or through other files. */
   #leadsTo(file: string, target: string): boolean {
     const seen = new Set([file])
     for (const one of seen) {
@@ -133,7 +139,7 @@ export class Importer {
     const fault = (reason: string) => this.#source.error(`Could not import ${file}: ${reason}`)
     let descriptor: number
     try {
-      // O_NONBLOCK: opening a pipe would wait for its writer, and the server with it.
+      // O_NONBLOCK: opening a pipe would wait for its writer and block the server.
       descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
     } catch (error) {
       throw fault(error instanceof Error ? error.message : String(error))

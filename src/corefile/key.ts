@@ -5,7 +5,7 @@ import type { Token } from './token.ts'
 
 export type Scheme = 'dns' | 'tls' | 'quic' | 'grpc' | 'https' | 'https3'
 
-/** One key of a server block: what is served, and where. */
+/** One key of a server block: the zone, and where it is served. */
 export interface Key {
   readonly scheme: Scheme
   /** Lower-case wire form. */
@@ -16,7 +16,7 @@ export interface Key {
   readonly port: number
 }
 
-/** The scheme's port; for `dns` it yields to the command line's default. */
+/** The scheme's port. For `dns`, the default of the command line overrides it. */
 const SCHEME_PORT: Readonly<Record<Scheme, number>> = {
   dns: 53,
   tls: 853,
@@ -26,13 +26,13 @@ const SCHEME_PORT: Readonly<Record<Scheme, number>> = {
   https3: 443,
 }
 
-/** Longest zone of a key, in characters: what CoreDNS allows. */
+/** Longest zone of a key, in characters: CoreDNS's limit. */
 const ZONE_TEXT_MAX = 255
 
 /**
- * Reads a key, `[scheme://]zone[:port]`. A zone that is a CIDR becomes its reverse zones: one, or
- * several if the mask does not end at an octet (IPv4) or a nibble (IPv6). `dnsPort`: for keys that
- * name neither port nor another scheme. Throws InputError in CoreDNS's words.
+ * Reads a key, `[scheme://]zone[:port]`. A CIDR as zone becomes its reverse zones: one, or several
+ * if the mask does not end at an octet (IPv4) or a nibble (IPv6). `dnsPort`: for keys without a
+ * port and without another scheme. Throws InputError with CoreDNS's messages.
  */
 export function scanKey(token: Token, dnsPort: number): Key[] {
   const fault = (message: string) => keyError(token, message)
@@ -62,7 +62,7 @@ function keyError(at: Position, message: string): InputError {
   return new InputError('COREFILE_KEY', position, `error inspecting server blocks: ${message}`)
 }
 
-/** An unknown scheme is not a scheme but part of the zone. */
+/** Splits off the scheme. An unknown scheme is part of the zone. */
 function splitScheme(text: string): [Scheme, string] {
   for (const scheme of Object.keys(SCHEME_PORT) as Scheme[]) {
     const prefix = `${scheme}://`
@@ -71,7 +71,7 @@ function splitScheme(text: string): [Scheme, string] {
   return ['dns', text]
 }
 
-/** Text after the last colon is a port only if it is an integer; a CIDR's mask stands before it. */
+/** Text after the last colon is a port only if it is an integer. A CIDR's mask is before it. */
 function splitPort(
   text: string,
   fault: (message: string) => InputError,

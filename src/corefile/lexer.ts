@@ -1,21 +1,21 @@
 import { InputError } from '../base/errors.ts'
 import type { Token } from './token.ts'
 
-/** Longest token, in characters. What is longer is most likely a quote that nobody closed. */
+/** Longest token, in characters. A longer one is most likely a quote without an end. */
 export const TOKEN_LENGTH_MAX = 65_536
 
 /**
  * Splits the text of a Corefile into tokens, as CoreDNS does:
  *
- * - Tokens are separated by Unicode white space; a `\r` outside quotes is as if it were not there.
- * - `"` opens a quoted token, only where a token starts. Inside, `\"` is a quote and every other
- *   backslash is literal; it may span lines, and the end of the file ends it.
+ * - Tokens are separated by Unicode white space. A `\r` outside quotes is ignored.
+ * - `"` opens a quoted token, but only at the start of a token. Inside, `\"` is a quote and every
+ *   other backslash is literal. It may span lines, and the end of the file ends it.
  * - `#` outside quotes starts a comment, to the end of the line. Inside a token (`foo#bar`) it cuts
- *   the rest of that word only.
+ *   only the rest of that token.
  * - `{` and `}` are tokens like any other, so they need white space around them.
  *
- * `file` goes into every token. Throws InputError at a token longer than TOKEN_LENGTH_MAX or with a NUL; any
- * other text is accepted.
+ * Every token contains `file`. Throws InputError at a token longer than TOKEN_LENGTH_MAX or with a
+ * NUL. Any other text is accepted.
  */
 export function scanTokens(text: string, file: string): Token[] {
   const scanner = new Scanner(text, file)
@@ -64,7 +64,7 @@ class Scanner {
     }
   }
 
-  /** The word that starts here. Stops at white space, which it leaves. */
+  /** The unquoted token that starts here. Stops before white space. */
   #word(): string {
     let word = ''
     let comment = false
@@ -81,7 +81,7 @@ class Scanner {
     return word
   }
 
-  /** At the line where the token starts; not all that was read of it is echoed. */
+  /** An error at the line where the token starts. It quotes only a part of the token. */
   #tooLong(read: string): InputError {
     const position = { file: this.#file, line: this.#tokenLine }
     const start = JSON.stringify(read.slice(0, 20))
@@ -90,14 +90,14 @@ class Scanner {
     return new InputError('COREFILE', position, message)
   }
 
-  /** No path, name or number has a NUL; a file in UTF-16 is full of them. */
+  /** No path, name or number has a NUL. A file in UTF-16 has many. */
   #hasNull(): InputError {
     const position = { file: this.#file, line: this.#line }
     const message = `${position.file}:${position.line} - Error during parsing: a NUL character; save the file as UTF-8 text`
     return new InputError('COREFILE', position, message)
   }
 
-  /** The rest of a quoted token. An empty one counts only if its closing quote is there. */
+  /** The rest of a quoted token. An empty one counts only if it has a closing quote. */
   #quoted(): string | undefined {
     let quoted = ''
     while (this.#at < this.#text.length) {

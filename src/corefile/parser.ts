@@ -20,22 +20,22 @@ export interface ParseOptions {
   readonly env: Environment
   /** Every name that may be a directive; undefined = any. */
   readonly directiveNames?: readonly string[]
-  /** Takes each unknown directive, and parsing goes on; without it, the first one is thrown. */
+  /** Called with each unknown directive; parsing continues. If absent, the first one is thrown. */
   readonly onUnknown?: (error: InputError) => void
-  /** Takes warnings such as `No files matching import glob pattern: x`. */
+  /** Called with warnings such as `No files matching import glob pattern: x`. */
   readonly warn?: (message: string) => void
-  /** Takes each use of an environment variable that is not set, once per line. */
+  /** Called with each use of an environment variable that is not set, once per line. */
   readonly onUnset?: (unset: UnsetVariable) => void
 }
 
-/** A use of an environment variable that is not set: an empty text stands in its place. */
+/** A use of an environment variable that is not set: an empty text replaces it. */
 export interface UnsetVariable {
   /** As written: `{$NAME}`. */
   readonly variable: string
   readonly position: Position
 }
 
-/** `error`, with the variables in its line that are not set: they are the likely cause. */
+/** Returns `error` with the names of unset variables in its line: they are the likely cause. */
 export function nameUnset(error: InputError, unset: readonly UnsetVariable[]): InputError {
   const { code, position, message } = error
   const names = unset
@@ -47,9 +47,9 @@ export function nameUnset(error: InputError, unset: readonly UnsetVariable[]): I
 }
 
 /**
- * Parses a Corefile into server blocks, with imports, snippets and variables resolved, accepting and
- * refusing what CoreDNS does. `file`: path of the text; imports are relative to it, and errors name
- * it. No text at all gives no block. Throws InputError `FILE:LINE - …` at the first fault.
+ * Parses a Corefile into server blocks, with imports, snippets and variables resolved. Accepts and
+ * rejects what CoreDNS does. `file`: path of the text; imports are relative to it, and errors
+ * contain it. An empty text returns no block. Throws InputError `FILE:LINE - …` at the first fault.
  */
 export function parseCorefile(text: string, file: string, options: ParseOptions): ServerBlock[] {
   const parser = new Parser(text, file, options)
@@ -87,7 +87,7 @@ class Parser {
   }
 
   #parseBlock(): void {
-    // A file that ends behind its keys has one block without directives.
+    // A file that ends after its keys has one block without directives.
     if (!this.#parseKeys()) return
     const snippet = this.#snippetName()
     if (snippet === undefined) this.#parseBody()
@@ -97,7 +97,7 @@ class Parser {
     }
   }
 
-  /** Reads keys up to the token behind them; false if that is the end of the input. */
+  /** Reads keys up to the token after them. Returns false at the end of the input. */
   #parseKeys(): boolean {
     const source = this.#source
     let expectingAnother = false
@@ -146,7 +146,7 @@ class Parser {
   #parseBody(): void {
     const source = this.#source
     const braces = source.value() === '{'
-    // Without braces the rest of the file is this block's.
+    // Without braces, the rest of the file belongs to this block.
     if (!braces) source.back()
     this.#parseDirectives()
     if (braces && source.value() !== '}') throw source.syntaxError('}')

@@ -2,8 +2,9 @@ import { InputError, type Position } from '../base/errors.ts'
 import { continuesLine, startsLine, type Token } from './token.ts'
 
 /**
- * The tokens of a parse: those read, the current one last, and those to come. Imports put tokens in
- * front of those to come, so one import costs what it brings and not what the file holds.
+ * The tokens of a parse: those already read, the current one last, and those that follow. An import
+ * puts its tokens in front of those that follow. So its cost depends on the imported tokens, not on
+ * the size of the file.
  *
  *     read: k . : 5 3 {  import            pending: } other {
  *                        └ current                  └ next
@@ -11,9 +12,9 @@ import { continuesLine, startsLine, type Token } from './token.ts'
 export class TokenSource {
   readonly #file: string
   readonly #read: Token[] = []
-  /** Last is next. */
+  /** In reverse order: the last one is next. */
   readonly #pending: Token[]
-  /** An import that brought nothing may leave the cursor behind the last token. */
+  /** After an import without tokens, the cursor may be after the last token. */
   #past = false
 
   constructor(file: string, tokens: readonly Token[]) {
@@ -21,7 +22,7 @@ export class TokenSource {
     this.#pending = tokens.toReversed()
   }
 
-  /** Moves to the next token; at the end stays where it is and returns false. */
+  /** Moves to the next token. At the end, does not move and returns false. */
   next(): boolean {
     const token = this.#pending.pop()
     if (token === undefined) return false
@@ -29,7 +30,7 @@ export class TokenSource {
     return true
   }
 
-  /** Moves to the next token if there is one on the line that the current one ends on. */
+  /** Moves to the next token if it is on the line on which the current one ends. */
   nextArg(): boolean {
     const following = this.#pending.at(-1)
     const current = this.current()
@@ -44,7 +45,9 @@ export class TokenSource {
     else this.#unread()
   }
 
-  /** Replaces the current token and the one before it, and moves to the first of `tokens`. */
+  /**
+   * Replaces the current token and the one before it by `tokens`, and moves to the first of them.
+   */
   replacePair(tokens: readonly Token[]): void {
     this.#read.pop()
     this.#read.pop()
@@ -52,7 +55,7 @@ export class TokenSource {
     this.#past = !this.next()
   }
 
-  /** The current token; undefined before the first and past the last. */
+  /** The current token; undefined before the first and after the last. */
   current(): Token | undefined {
     return this.#past ? undefined : this.#read.at(-1)
   }

@@ -1,11 +1,11 @@
 /** One token of a Corefile. */
 export interface Token {
   readonly text: string
-  /** The path as given on the command line, or absolute for an imported file. */
+  /** The path as given on the command line, or the absolute path of an imported file. */
   readonly file: string
   /** Line that the token starts on; counts from 1. */
   readonly line: number
-  /** It stood in double quotes, which are not in `text`; absent = no. */
+  /** It was in double quotes, which are not part of `text`; absent = no. */
   readonly isQuoted?: true
 }
 
