@@ -3,7 +3,7 @@ export type Labels = Readonly<Record<string, string>>
 
 interface Series {
   readonly labels: Labels
-  /** Observations per bucket, not cumulated; the last is above every bound. */
+  /** Observations per bucket, not cumulated; the last entry is above every bound. */
   readonly counts: Float64Array
   sum: number
 }
@@ -14,15 +14,15 @@ interface Sample {
   value: number
 }
 
-/** Takes observations by the bucket. */
+/** Accepts observations by the bucket. */
 export interface BulkAdder {
-  /** Adds observations: `counts` has one entry per bucket and one for what is above them all. */
+  /** Adds observations: `counts` has one entry per bucket and one for values above all buckets. */
   add(labels: Labels, counts: ArrayLike<number>, sum: number): void
 }
 
 /**
- * A histogram that takes whole buckets at once. prom-client's own takes one observation a call; ours
- * counts in typed arrays and copies them over when somebody scrapes.
+ * A histogram that accepts whole buckets at once. prom-client's own accepts one observation per
+ * call. Ours counts in typed arrays and copies them at each scrape.
  */
 export class BulkHistogram implements BulkAdder {
   readonly name: string
@@ -50,7 +50,7 @@ export class BulkHistogram implements BulkAdder {
     series.sum += sum
   }
 
-  /** What prom-client makes its text format and its JSON from. */
+  /** The data for prom-client's text format and its JSON. */
   async getForPromString(): Promise<{
     name: string
     help: string

@@ -1,18 +1,18 @@
 import type { Clock } from '../base/clock.ts'
 import type { Logger } from './log.ts'
 
-/** Faults that are told one by one within that time. */
+/** Most faults that are logged individually within that time. */
 export const TOLD_MAX = 100
 export const TOLD_PERIOD_MS = 10 * 60_000
 
 /**
- * Tells of the faults of many things, each once for as long as it lasts, and of not too many at a time: those that
- * found no room are counted, and told when they are found again.
+ * Logs the faults of many things, each once for as long as it lasts, and a limited number per
+ * period. Faults above the limit are counted, and logged when they are found again.
  */
 export class FaultLog {
   readonly #log: Logger
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** What was told, by the thing that it is about. */
+  /** The faults that were logged, by the thing that they concern. */
   readonly #reported = new Map<string, string>()
   #periodMs = Number.NEGATIVE_INFINITY
   #count = 0
@@ -33,7 +33,7 @@ export class FaultLog {
     this.#log.warning(fault)
   }
 
-  /** Nothing is wrong with it any more, or it is gone: the same fault is news again. */
+  /** Forgets the fault of a thing that recovered or was removed: the same fault is logged again. */
   clear(thing: string): void {
     this.#reported.delete(thing)
   }

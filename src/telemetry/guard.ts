@@ -1,12 +1,12 @@
 import type { Logger } from './log.ts'
 
-/** Runs something that may fail; resolves when it is over, and never rejects. */
+/** Runs code that may fail. Resolves when it has ended, and never rejects. */
 export type Guarded = (work: () => void | Promise<void>) => Promise<void>
 
 /**
- * For what timers and watches call, where an exception would end the process: a fault that nobody
- * foresaw costs that one run, and a line in the log that begins with `what` (`Looking for changes of
- * FILE`). The same fault again, before a run went well, is not told again.
+ * For callbacks of timers and watches, in which an exception would end the process. An unforeseen
+ * fault costs only that run, and a log line that begins with `what` (`Looking for changes of
+ * FILE`). The same fault is not logged again until a run succeeds.
  */
 export function guarding(log: Logger, what: string): Guarded {
   let lastFault = ''

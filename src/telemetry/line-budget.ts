@@ -1,5 +1,6 @@
 /**
- * Bounds lines that packets cause: at most `linesMax` in a period. A caller that is refused counts the line instead.
+ * Bounds lines that packets cause: at most `linesMax` per period. If the budget is used up, the
+ * caller counts the line.
  */
 export class LineBudget {
   readonly #linesMax: number
@@ -12,7 +13,10 @@ export class LineBudget {
     this.#periodMs = periodMs
   }
 
-  /** True = there is room for one more line, which is thereby taken. `nowMs`: monotonic. */
+  /**
+   * Returns true, and uses one line of the budget, if the period has room for it. `nowMs`:
+   * monotonic.
+   */
   take(nowMs: number): boolean {
     if (nowMs - this.#startMs >= this.#periodMs) {
       this.#startMs = nowMs

@@ -1,22 +1,26 @@
 /**
- * Takes log lines as octets, so that a line needs no string: ask for room with `begin`, write from
- * there into `octets`, and say with `end` where the line ends. One line at a time, nothing in between.
+ * Accepts log lines as octets, so that a line needs no string. `begin` returns room, the caller
+ * writes from there into `octets`, and `end` sets the end of the line. One line at a time, and no
+ * other calls in between.
  */
 export interface LineWriter {
   readonly octets: Buffer
   /** The same memory, with the same offsets. */
   readonly view: DataView
-  /** Offset in `octets` of room for a line of up to `octetsMax`, or -1: dropped and counted. */
+  /**
+   * Returns the offset in `octets` of room for a line of up to `octetsMax`, or -1: dropped and
+   * counted.
+   */
   begin(octetsMax: number): number
-  /** Ends the line begun last, which came to offset `end`; adds the newline. */
+  /** Ends the line begun last at offset `end`, and adds the newline. */
   end(end: number): void
-  /** Takes whole lines, newlines included, or drops and counts them all. */
+  /** Accepts whole lines, newlines included, or drops and counts them all. */
   write(lines: Uint8Array): void
 }
 
-/** Longest line that is written from a string, in UTF-16 code units; what is longer is cut. */
+/** Longest line that is written from a string, in UTF-16 code units; longer ones are cut. */
 const LINE_LENGTH_MAX = 327_680
-/** A code unit takes no more in UTF-8. */
+/** Most octets of a code unit in UTF-8. */
 const UTF8_OCTETS_MAX = 3
 
 /** Writes one line of text, without its newline. */
@@ -28,28 +32,28 @@ export function printLine(lines: LineWriter, text: string): void {
 
 export const NEWLINE = 0x0a
 
-/** Where a `LineBuffer` writes. */
+/** The destination of a `LineBuffer`. */
 export interface OctetSink {
-  /** True while octets written before are still in the hands of the sink: they must stay as they are. */
+  /** True while the sink still reads octets written before: they must not change. */
   isBusy(): boolean
-  /** Writes `octets`; calls `done` later, once they are taken. */
+  /** Writes `octets`, and calls `done` later, once it has read them. */
   write(octets: Buffer, done: () => void): void
 }
 
 /** Octets of each of the two halves. */
 export const HALF_OCTETS = 2 ** 20
-/** Waiting lines are written at once when they come to this much, else at the end of the turn. */
+/** Waiting lines are written at once when they reach this size, else at the end of the turn. */
 const FLUSH_OCTETS = 65_536
 
 /**
- * Log lines on their way to a stream: those of one turn of the event loop go out in one write. It has
- * two halves, one that is being filled and one that the stream may still be reading; where the stream
+ * Buffers log lines for a stream: the lines of one turn of the event loop are sent in one write. It
+ * has two halves: one is being filled, and the stream may still be reading the other. If the stream
  * is so slow that both are full, lines are dropped and counted.
  */
 export class LineBuffer implements LineWriter {
   octets: Buffer = Buffer.allocUnsafeSlow(HALF_OCTETS)
   view: DataView = viewOf(this.octets)
-  /** Lines that found no room. */
+  /** Lines that were dropped because both halves were full. */
   dropped = 0
   #other: Buffer = Buffer.allocUnsafeSlow(HALF_OCTETS)
   #otherView: DataView = viewOf(this.#other)
@@ -81,7 +85,7 @@ export class LineBuffer implements LineWriter {
     this.#grow(end + 1)
   }
 
-  /** Takes whole lines, newlines included, or drops them all. `lines`: at most HALF_OCTETS. */
+  /** Accepts whole lines, newlines included, or drops them all. `lines`: at most HALF_OCTETS. */
   write(lines: Uint8Array): void {
     if (!this.#hasRoom(lines.length)) {
       this.dropped += countLines(lines)
@@ -91,7 +95,7 @@ export class LineBuffer implements LineWriter {
     this.#grow(this.#filled + lines.length)
   }
 
-  /** Hands what waits to the sink, unless that has not taken the last yet. */
+  /** Passes waiting lines to the sink, unless the sink is still busy with the last ones. */
   flush(): void {
     if (this.#filled === 0 || this.#sink.isBusy()) return
     const { octets, view } = this
@@ -118,7 +122,7 @@ export class LineBuffer implements LineWriter {
   }
 }
 
-/** All of `octets`, with the same offsets. */
+/** A view of all of `octets`, with the same offsets. */
 export function viewOf(octets: Uint8Array): DataView {
   return new DataView(octets.buffer, octets.byteOffset, octets.length)
 }

@@ -1,7 +1,7 @@
 /** Severity, in CoreDNS's words: a line reads `[LEVEL] plugin/NAME: text`. */
 export type LogLevel = 'DEBUG' | 'INFO' | 'WARNING' | 'ERROR' | 'FATAL'
 
-/** Where finished lines go, without their newline. */
+/** The destination of finished lines, without their newline. */
 export type LogSink = (line: string) => void
 
 /** Writes lines of one origin. Control characters in the text are escaped: a client can't forge lines. */
@@ -13,8 +13,8 @@ export interface Logger {
 }
 
 /**
- * Makes the logger of one origin. `origin`: `plugin/NAME`, or '' for the server itself. `debugOn` is
- * asked per line, since the `debug` directive may be set up after the logger.
+ * Makes the logger of one origin. `origin`: `plugin/NAME`, or '' for the server itself. `debugOn`
+ * is called per line, since the `debug` directive may be set up after the logger.
  */
 export function createLogger(origin: string, sink: LogSink, debugOn: () => boolean): Logger {
   const prefix = origin === '' ? '' : `${origin}: `

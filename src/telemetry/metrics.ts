@@ -23,9 +23,9 @@ export interface Histogram {
 }
 
 /**
- * The metrics of the process, on prom-client. Nothing of prom-client runs per query: hot counters
- * live in typed arrays of their owner, which adds a `collect` hook to copy them out at scrape time.
- * It is loaded with the first metric: servers without any are spared some ninety modules.
+ * The metrics of the process, based on prom-client. No query calls prom-client: hot counters are in
+ * typed arrays of their owner, which adds a `collect` hook to copy them at scrape time. prom-client
+ * is loaded with the first metric: servers without metrics avoid loading some ninety modules.
  */
 export class MetricsRegistry {
   #loaded: { readonly prom: typeof Prom; readonly registry: Prom.Registry } | undefined
@@ -58,20 +58,20 @@ export class MetricsRegistry {
     return new prom.Histogram({ ...options, registers: [registry] })
   }
 
-  /** As `histogram`, for owners that count in arrays and add whole buckets when collected. */
+  /** As `histogram`, for owners that count in arrays and add whole buckets at each scrape. */
   bulkHistogram(name: string, help: string, buckets: readonly number[]): BulkAdder {
     const { registry } = this.#load()
     const known: unknown = registry.getSingleMetric(name)
     if (known instanceof BulkHistogram) return known
     const histogram = new BulkHistogram(name, help, buckets)
-    // All that a registry asks of a metric is its name, and what to print.
+    // A registry needs only the name of a metric, and what to print.
     registry.registerMetric(histogram as unknown as Prom.Metric)
     return histogram
   }
 
   readonly #collectors = new Set<() => void>()
 
-  /** Runs `collect` before every scrape; returns the function that takes it off again. */
+  /** Runs `collect` before every scrape. Returns a function that removes it. */
   onCollect(collect: () => void): () => void {
     this.#collectors.add(collect)
     return () => this.#collectors.delete(collect)
@@ -89,7 +89,7 @@ export class MetricsRegistry {
 
   #load(): { readonly prom: typeof Prom; readonly registry: Prom.Registry } {
     if (this.#loaded === undefined) {
-      // At once, as metrics are made: import() would have everybody wait who makes one.
+      // Loaded synchronously: import() would make every caller that makes a metric wait.
       const prom = createRequire(import.meta.url)('prom-client') as typeof Prom
       this.#loaded = { prom, registry: new prom.Registry() }
     }
@@ -97,7 +97,7 @@ export class MetricsRegistry {
   }
 }
 
-/** For those who set directives up and show no metrics: makes none, and loads nothing. */
+/** For callers that set up directives and export no metrics: makes none, and loads nothing. */
 class NoMetrics extends MetricsRegistry {
   override counter(): Counter {
     return NONE

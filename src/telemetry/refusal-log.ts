@@ -4,7 +4,7 @@ import type { Logger } from './log.ts'
 /** Least time between two lines. */
 export const REFUSAL_LINE_MS = 10_000
 
-/** Tells of packets that are refused, in few lines whatever comes: senders can be made up. */
+/** Logs refused packets in a bounded number of lines, because senders can be forged. */
 export class RefusalLog {
   readonly #log: Logger
   readonly #clock: Clock
