@@ -66,7 +66,7 @@ export class ClientPlaces {
     if (own !== undefined && own.size >= PLACES_PER_CLIENT) this.#evict(own)
     else if (!isReserved && this.#shared >= PLACES) this.#evict(this.#largest())
     const place = { isReserved, client, end }
-    // `own` is forgotten if its last place was evicted.
+    // `own` is deleted if its last place was evicted.
     const places = this.#clients.get(client) ?? new Set()
     this.#clients.set(client, places.add(place))
     if (!isReserved) this.#shared++

@@ -13,7 +13,7 @@ export interface Route {
 
 /** An open HTTP address. */
 export interface HttpListener {
-  /** The port that it has, where 0 was asked for. */
+  /** The actual port, if port 0 was requested. */
   readonly port: number
   /** Serves these routes from the next request on. */
   use(routes: readonly Route[]): void
@@ -25,13 +25,15 @@ export interface HttpOptions {
   /** `host:port`, `[v6]:port` or `:port` for every address. */
   readonly address: string
   readonly routes: readonly Route[]
-  /** Called with what an endpoint threw; the client only learns that it did. */
+  /** Called with the error of an endpoint. The client only gets the status. */
   readonly onError: (path: string, error: unknown) => void
   /** Opens addresses that can be handed over to a later process; undefined = they cannot. */
   readonly reusePortBinder?: SharedPorts | undefined
 }
 
-/** Binds TCP addresses, and has connections come here once what it bound is listening. */
+/**
+ * Binds TCP addresses, and makes the kernel give new connections to a bound socket that listens.
+ */
 interface SharedPorts {
   /** Returns the socket. Throws the system's error. */
   bind(host: string, port: number): number
@@ -76,7 +78,7 @@ interface Client {
   readonly place: ClientPlace
   /** A request is being answered. */
   isBusy: boolean
-  /** A request has come. */
+  /** True once a request has arrived. */
   hasAsked: boolean
 }
 
@@ -204,7 +206,7 @@ async function listen(
   port: number,
   shared: SharedPorts | undefined,
 ): Promise<void> {
-  // A name has to be looked up first, which only Node does.
+  // Only Node can resolve a name.
   const fd = shared !== undefined && isIP(host) !== 0 ? shared.bind(host, port) : undefined
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -224,8 +226,8 @@ function byPath(routes: readonly Route[]): ReadonlyMap<string, Route> {
 }
 
 /**
- * Splits `host:port`. The caller has checked that the port is one. `localhost` is 127.0.0.1, as for CoreDNS, whether or
- * not the system has the name.
+ * Splits `host:port`. The caller has checked the port. `localhost` is 127.0.0.1, as for CoreDNS,
+ * whether or not the system resolves the name.
  */
 function splitAddress(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':')

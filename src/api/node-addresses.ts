@@ -36,17 +36,17 @@ export function gatewaysOf(ipv4Routes: string, ipv6Routes: string): readonly str
   return [...ipv4, ...ipv6]
 }
 
-/** Without a zone; IPv4 in IPv6 is IPv4. */
+/** Returns the address without a zone, and an IPv4-mapped address as IPv4. */
 export function exactAddress(text: string): string {
   const plain = text.split('%', 1)[0]!.toLowerCase()
   return plain.startsWith('::ffff:') && plain.includes('.') ? plain.slice(7) : plain
 }
 
-/** No address for the hexadecimal form of no gateway, or of something else. */
+/** Returns no address for the zero address (no gateway), or for an invalid form. */
 function printHex(hex: string, family: 1 | 2): readonly string[] {
   const octets = Buffer.from(hex, 'hex')
   if (octets.length !== (family === 1 ? 4 : 16) || ANY.test(hex)) return []
-  // The kernel prints IPv4 as a number of the processor's byte order.
+  // The kernel prints IPv4 as a number in the processor's byte order.
   if (family === 1 && endianness() === 'LE') octets.reverse()
   return [printAddress(octets, family)]
 }
@@ -55,7 +55,7 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    // Another system, or not allowed: no gateway is known.
+    // Another system, or no permission: the gateway is unknown.
     return ''
   }
 }
