@@ -1,29 +1,31 @@
-/** What `sextant serve` was asked for; the flags are CoreDNS's. */
+/** The arguments of `sextant serve`. The flags are CoreDNS's. */
 export interface ServeArgs {
   /** Path of the Corefile, or `stdin`; undefined = ./Corefile if there is one. */
   readonly conf: string | undefined
-  /** Port of server blocks that name none. */
+  /** Port of server blocks without a port. */
   readonly dnsPort: number
   readonly pidfile: string | undefined
   readonly plugins: boolean
   readonly quiet: boolean
-  /** Another process serves the addresses, and is going to be told to end. */
+  /** Another process, which will soon be ended, serves the addresses. */
   readonly takesOver: boolean
   readonly version: boolean
-  /** Prints queries to try once serving: set by `npm start`, for the shipped example only. */
+  /**
+   * Prints queries to try once the server runs: set by `npm start`, for the shipped example only.
+   */
   readonly examples: boolean
 }
 
 const DNS_PORT = 53
 
-/** Flags that stand alone, and those that take a value, by their names without dashes. */
+/** Flags without a value, and flags with a value, by their names without dashes. */
 const BOOLEAN_FLAGS = ['plugins', 'quiet', 'takeover', 'version', 'windows-service', 'examples']
-/** Booleans as Go's strconv.ParseBool takes them. */
+/** Booleans as Go's strconv.ParseBool accepts them. */
 export const TRUE = /^(1|t|T|true|TRUE|True)$/
 export const FALSE = /^(0|f|F|false|FALSE|False)$/
 const COREFILE_FLAGS = ['conf', 'dns.port', 'p']
 
-/** Reads the arguments of `sextant serve`; a string is why they are refused. */
+/** Reads the arguments of `sextant serve`. Returns a string if they are invalid: the reason. */
 export function scanServeArgs(argv: readonly string[]): ServeArgs | string {
   const flags = scanFlags(argv, BOOLEAN_FLAGS, [...COREFILE_FLAGS, 'pidfile'])
   if (typeof flags === 'string') return flags
@@ -40,19 +42,19 @@ export function scanServeArgs(argv: readonly string[]): ServeArgs | string {
   }
 }
 
-/** What `sextant check` was asked for. */
+/** The arguments of `sextant check`. */
 export interface CheckArgs {
   readonly conf: string | undefined
   readonly dnsPort: number
   /** Check this directory of DNSRecord manifests too. */
   readonly manifests: string | undefined
-  /** Ask no cluster. */
+  /** Send nothing to a cluster. */
   readonly offline: boolean
   /** Exit with 1 for warnings too. */
   readonly strict: boolean
 }
 
-/** Reads the arguments of `sextant check`; a string is why they are refused. */
+/** Reads the arguments of `sextant check`. Returns a string if they are invalid: the reason. */
 export function scanCheckArgs(argv: readonly string[]): CheckArgs | string {
   const flags = scanFlags(argv, ['offline', 'strict'], [...COREFILE_FLAGS, 'manifests'])
   if (typeof flags === 'string') return flags
@@ -66,7 +68,7 @@ export function scanCheckArgs(argv: readonly string[]): CheckArgs | string {
   }
 }
 
-/** The flags that say which Corefile, for both commands. */
+/** The flags that select the Corefile, for both commands. */
 function scanCorefileFlags(flags: Flags): { conf: string | undefined; dnsPort: number } | string {
   if (flags.rest.length > 0) return `extra command line arguments: [${flags.rest.join(' ')}]`
   const port = flags.values.get('dns.port') ?? String(DNS_PORT)
@@ -76,17 +78,17 @@ function scanCorefileFlags(flags: Flags): { conf: string | undefined; dnsPort: n
   return { conf: flags.values.get('conf') || undefined, dnsPort: Number(port) }
 }
 
-/** Flags of a command line as they stand there. */
+/** Flags of a command line, not yet interpreted. */
 export interface Flags {
   readonly set: ReadonlySet<string>
   readonly values: ReadonlyMap<string, string>
-  /** What follows the flags. */
+  /** The arguments after the flags. */
   readonly rest: readonly string[]
 }
 
 /**
  * Splits arguments as Go's flag package does: one dash or two, `-flag value` or `-flag=value`,
- * `-flag=false` for booleans, and `--` or the first word without a dash ends the flags.
+ * `-flag=false` for booleans. `--` or the first argument without a dash ends the flags.
  */
 export function scanFlags(
   argv: readonly string[],

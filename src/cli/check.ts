@@ -20,17 +20,18 @@ import type { Output } from './output.ts'
 interface Findings {
   readonly faults: InputError[]
   readonly warnings: InputError[]
-  /** What was read, a line each. */
+  /** What was read, one line each. */
   readonly read: string[]
 }
 
-/** Warnings that a directive is absent: it may be one of those with a fault. */
+/** Warnings about an absent directive: it may be one of those with a fault. */
 const OF_ABSENT = new Set(['UNANSWERED', 'GEOIP_ABSENT'])
 
 /**
- * `sextant check`: validates a Corefile, and with it every file that its directives read, without
- * listening. Prints what it read, and each fault on a line with its place, and warnings of what is served
- * otherwise than it may be meant. Resolves to 0, or 1 if there is any fault, with `-strict` any warning.
+ * `sextant check`: validates a Corefile and every file that its directives read, without listening.
+ * Prints what it read, each fault on a line with its place, and warnings about data that is served
+ * differently from what its author may expect. Resolves to 0, or to 1 if there is any fault, or
+ * with `-strict` any warning.
  */
 export async function check(argv: readonly string[], output: Output): Promise<number> {
   const args = scanCheckArgs(argv)
@@ -58,7 +59,7 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
   return 0
 }
 
-/** Each once, in order of place: blocks over one directory find the same in it. */
+/** Each line once, ordered by place: blocks over one directory find the same faults in it. */
 function linesOf(errors: InputError[]): string[] {
   return [...new Set(errors.sort(byPlace).map(describe))]
 }
@@ -84,7 +85,7 @@ async function checkDirectory(
   }
 }
 
-/** Every fault of one Corefile: as far as its syntax allows, one does not hide another. */
+/** Every fault of one Corefile. As far as its syntax allows, one fault does not hide another. */
 async function checkCorefile(
   { conf, dnsPort, offline }: CheckArgs,
   { lines }: Output,

@@ -20,11 +20,11 @@ import { releaseMemoryAfterFloods } from './memory-release.ts'
 import { UdpService } from './udp-service.ts'
 
 export interface ComposeOptions {
-  /** Another process serves the addresses and is going to leave. */
+  /** Another process, which is about to end, serves the addresses. */
   readonly takesOver?: boolean
 }
 
-/** Puts the process together: this is where every part meets those that it only knows by interface. */
+/** Builds the process: this module connects parts that know each other only by interface. */
 export function composeParts(
   dnsPort: number,
   lines: LineBuffer,
@@ -53,7 +53,7 @@ export function composeParts(
   let announced = false
   const openDns = async (plan: ListenPlan): Promise<DnsListener> => {
     const listener = await openDnsListener(plan, shared)
-    // Only once a socket is open: a start that fails says why, and no more.
+    // Only once a socket is open: a start that fails prints only its reason.
     if (!announced) {
       log.info(`udp: ${udp.description}`)
       releaseMemoryAfterFloods(tcpCounters, systemClock, log)
@@ -83,7 +83,7 @@ export function composeParts(
       const onError = (path: string, error: unknown): void => {
         log.error(`HTTP ${address}${path}: ${error instanceof Error ? error.stack : error}`)
       }
-      // Not every Corefile asks for HTTP, and it has many modules.
+      // Not every Corefile needs HTTP, and it has many modules.
       const { openHttp } = await import('../api/http.ts')
       try {
         return await openHttp({ address, routes, onError, reusePortBinder: udp.reusePortBinder })
@@ -94,7 +94,7 @@ export function composeParts(
   }
 }
 
-/** Where this thread serves UDP too, there is nobody to change. */
+/** If this thread serves UDP too, there is no other thread to change. */
 const NO_CHANGE: DataChange = { commit: async () => {}, abandon: () => {} }
 
 function tcpLosses({ refused, timedOut, overrun, dropped, malformed }: TcpCounters): Losses {
@@ -107,7 +107,10 @@ function tcpLosses({ refused, timedOut, overrun, dropped, malformed }: TcpCounte
   }
 }
 
-/** Says which HTTP address can't be had, why, and which directive asked for it. */
+/**
+ * Returns an error that names the HTTP address that failed, the reason, and the directive that
+ * asked for it.
+ */
 function httpFault(address: string, routes: readonly HttpRoute[], cause: unknown): InputError {
   const inUse = (cause as NodeJS.ErrnoException).code === 'EADDRINUSE'
   const message = cause instanceof Error ? cause.message : String(cause)

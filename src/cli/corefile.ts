@@ -6,8 +6,8 @@ import { type CorefileSource, defaultCorefile, limitCorefile } from '../server/c
 const CONF_DEFAULT = 'Corefile'
 
 /**
- * The Corefile that `-conf` names: a path, or `stdin`. Without it ./Corefile, or what is built in if
- * there is none. Throws where standard input can't be read, or not all of it.
+ * The Corefile that `-conf` names: a path, or `stdin`. Without `-conf`, ./Corefile, or the built-in
+ * one if that does not exist. Throws if standard input can't be read completely.
  */
 export function chooseCorefile(conf: string | undefined, dnsPort: number): CorefileSource {
   if (conf === 'stdin' && !process.stdin.isTTY) {

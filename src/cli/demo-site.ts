@@ -12,7 +12,7 @@ import { scanCidr } from '../dns/text/address.ts'
 export const DEMO_ZONE = 'k.example.com'
 export const DEMO_HOST = `shop.${DEMO_ZONE}`
 
-/** Continents, and the client subnets that the sites of the demo take for them. */
+/** Continents, and the client subnets that the demo uses for them. */
 export const CONTINENTS = [
   { name: 'Europe', code: 'GEO-EU', subnet: '127.0.1.0/24' },
   { name: 'Africa', code: 'GEO-AF', subnet: '127.0.2.0/24' },
@@ -26,21 +26,21 @@ const HOST = '127.0.0.1'
 
 export interface DemoSiteOptions {
   readonly name: string
-  /** An empty directory of its own. */
+  /** An empty directory for this site only. */
   readonly directory: string
   readonly port: number
   readonly readyPort: number
   readonly peerPort: number
-  /** Of the continents that its gateway is for. */
+  /** Codes of the continents that its gateway is for. */
   readonly codes: readonly string[]
-  /** Its gateway is for everybody else as well. */
+  /** Its gateway is also the default for all other clients. */
   readonly isDefault: boolean
   readonly address: string
-  /** Told of each line that the server writes. */
+  /** Called with each line that the server writes. */
   readonly onLine: (line: string) => void
 }
 
-/** One site of the demo: a server, a process of its own, on loopback. */
+/** One site of the demo: a server in a process of its own, on loopback. */
 export class DemoSite {
   readonly options: DemoSiteOptions
   #child: ChildProcess | undefined
@@ -69,12 +69,12 @@ export class DemoSite {
     }
   }
 
-  /** Ends it in an orderly way. */
+  /** Stops the server gracefully. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM')
   }
 
-  /** Ends it at once, as a power cut does. */
+  /** Kills the server at once, like a power failure. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL')
   }
@@ -88,14 +88,14 @@ export class DemoSite {
     await exit
   }
 
-  /** Puts another gateway in place of what there was, at one stroke. */
+  /** Replaces the gateway atomically. */
   setAddress(address: string): void {
     const { directory } = this.options
     writeFileSync(join(directory, 'new'), manifestOf(this.options, address))
     renameSync(join(directory, 'new'), join(directory, 'zones', 'shop.yaml'))
   }
 
-  /** What it answers to a client of that subnet; none if it does not answer. */
+  /** Returns its answer to a client of that subnet; empty if it does not answer. */
   async ask(subnet: string): Promise<readonly ResourceRecord[]> {
     const plain = questionOf(scanName(`${DEMO_HOST}.`)!, RRType.A)
     const data = composeClientSubnet(scanCidr(subnet)!)
@@ -105,7 +105,7 @@ export class DemoSite {
     return answered.kind === 'reply' ? answered.message.answer : []
   }
 
-  /** Its ready page. */
+  /** Returns its ready page. */
   async readyPage(): Promise<string> {
     const url = `http://${HOST}:${this.options.readyPort}/ready`
     return fetch(url).then(
@@ -144,7 +144,7 @@ ${nets}    }
 `
 }
 
-/** A gateway's record as DNSPolicy lays it out. */
+/** A gateway's record in the form of DNSPolicy. */
 function manifestOf({ name, codes, isDefault }: DemoSiteOptions, address: string): string {
   const leaf = `${name}.klb.${DEMO_HOST}`
   const steps = codes.flatMap((code, i) => {

@@ -10,7 +10,7 @@ import { printRdata } from '../dns/rdata/index.ts'
 import { CONTINENTS, DEMO_HOST, DEMO_ZONE, DemoSite } from './demo-site.ts'
 import type { Output } from './output.ts'
 
-/** Ample: until a step has had its effect. */
+/** Longest wait for the effect of a step; more than enough. */
 const STEP_MS_MAX = 120_000
 const LOOK_MS = 20
 const PORT_MIN = 20_000
@@ -19,8 +19,8 @@ const PORT_TRIES_MAX = 1000
 const [EUROPE, , AMERICA] = CONTINENTS
 
 /**
- * `sextant demo`: two sites on loopback that merge each other, shown step by step. Ends by itself where standard
- * output is no terminal, else with Ctrl-C. Resolves to the exit code.
+ * `sextant demo`: two sites on loopback that merge each other, shown step by step. Ends by itself
+ * if standard output is not a terminal, else with Ctrl-C. Resolves to the exit code.
  */
 export async function demo(output: Output): Promise<number> {
   const directory = mkdtempSync(join(tmpdir(), 'sextant-demo-'))
@@ -31,7 +31,7 @@ export async function demo(output: Output): Promise<number> {
     for (const site of sites) site.start()
     const [berlin, boston] = sites
     const shown = show(berlin, boston, output)
-    // What is left of it once somebody has had enough is of no interest.
+    // After an interrupt, the rest of the demo does not matter.
     shown.catch(() => {})
     const isOver = await Promise.race([shown.then(() => true), stopped.then(() => false)])
     if (isOver && process.stdout.isTTY === true) await idle(berlin, output, stopped)
@@ -155,7 +155,7 @@ async function idle(berlin: DemoSite, output: Output, stopped: Promise<void>): P
   await stopped
 }
 
-/** The address at the end of the answer; '' = there is none. */
+/** The address at the end of the answer; '' = the answer has none. */
 async function addressAt(site: DemoSite, subnet: string): Promise<string> {
   const isAddress = ({ type }: ResourceRecord): boolean => type === RRType.A
   const last = (await site.ask(subnet)).findLast(isAddress)
@@ -179,8 +179,8 @@ function stopRequested(): Promise<void> {
 }
 
 /**
- * Ports of loopback that nobody has at the moment, for UDP as for TCP. None of those that systems give out by themselves: a
- * site that is down for a while has to find its own free.
+ * Free ports of loopback, for both UDP and TCP. They are outside the range that systems assign
+ * automatically, so that a site finds its port free again after it was down.
  */
 async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>()
@@ -206,7 +206,7 @@ async function isFree(port: number): Promise<boolean> {
     return false
   } finally {
     udp.close()
-    // Its callback comes as well where it never listened.
+    // The callback also runs if it never listened.
     await new Promise((closed) => tcp.close(closed))
   }
 }

@@ -1,6 +1,6 @@
 import type { ListenPlan } from '../server/listen-plan.ts'
 
-/** Queries that show what the shipped Corefile.example does; `-examples` prints them. */
+/** Queries that show the features of the shipped Corefile.example; `-examples` prints them. */
 export function exampleLines(plans: readonly ListenPlan[]): string[] {
   const plan = plans[0]
   if (plan === undefined) return []

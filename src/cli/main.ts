@@ -36,7 +36,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   process.exit(code)
 }
 
-/** Loads the command that is asked for, and no other: a module takes about a millisecond. */
+/** Loads only the requested command: a module takes about a millisecond. */
 async function run(argv: readonly string[], output: Output): Promise<number> {
   const [command, ...rest] = argv
   if (command === 'help' || asksForHelp(argv)) {
@@ -55,13 +55,13 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
     case 'serve':
       return (await import('./serve.ts')).serve(rest, output)
     default:
-      // Without a command the arguments are those of serve, which are flags.
+      // Without a command, the arguments are those of serve, which are flags.
       if (command !== undefined && !command.startsWith('-')) return refuseCommand(command, output)
       return (await import('./serve.ts')).serve(argv, output)
   }
 }
 
-/** Exit code of a command line that can't be read. */
+/** Exit code for an invalid command line. */
 const EXIT_USAGE = 1
 
 function refuseCommand(word: string, { printError }: Output): number {
@@ -73,7 +73,7 @@ function refuseCommand(word: string, { printError }: Output): number {
   return EXIT_USAGE
 }
 
-/** `; did you mean check?`, where a command differs in two letters at most. */
+/** `; did you mean check?`, if a command differs in at most two letters. */
 function nearestHint(word: string): string {
   const [nearest] = COMMANDS.map((command) => ({ command, edits: editsBetween(word, command) }))
     .filter(({ edits }) => edits <= 2)

@@ -4,9 +4,9 @@ import type { Logger } from '../telemetry/log.ts'
 import type { TcpCounters } from '../transport/tcp-counters.ts'
 import { loadLibc } from '../transport/udp/batch/libc.ts'
 
-/** A lower peak leaves too little behind to be worth a pause. */
+/** A lower peak leaves too little memory behind to justify a pause. */
 const PEAK_MIN = 500
-/** Part of the peak to which connections must have fallen. */
+/** Fraction of the peak to which connections must have fallen. */
 const REST = 1 / 10
 const RELEASE_MS_MIN = 60_000
 /** The collection of a heap of 30 MiB takes 60 to 85 ms, that of 50 MiB up to 140 ms. */
@@ -36,7 +36,10 @@ export class MemoryRelease {
   readonly #parts: MemoryReleaseParts
   #peak = 0
   #last = 0
-  /** Octets in use before the peak. A collection takes its time for these: garbage costs it little. */
+  /**
+   * Octets in use before the peak. The duration of a collection depends on these; garbage adds
+   * little.
+   */
   #heapBefore = 0
   #releasedMs = Number.NEGATIVE_INFINITY
 
@@ -109,6 +112,6 @@ function trim(): void {
   try {
     loadLibc().mallocTrim(0)
   } catch {
-    // Where koffi does not load, malloc keeps what it has.
+    // If koffi does not load, malloc keeps its free memory.
   }
 }

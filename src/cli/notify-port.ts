@@ -7,9 +7,9 @@ import { listenTcp } from '../transport/tcp.ts'
 import type { TcpLimits } from '../transport/tcp-connection.ts'
 import { listenDgram } from '../transport/udp/dgram.ts'
 
-/** Replies that are on their way: each is made at once, and waits for its socket at most. */
+/** Most replies in flight. Each is made at once, and at most waits for its socket. */
 const EXCHANGES_MAX = 64
-/** NOTIFYs come by UDP, as a rule. */
+/** Limits for TCP; NOTIFYs usually arrive over UDP. */
 const TCP_LIMITS: Partial<TcpLimits> = {
   idleMs: 3000,
   queriesMax: 16,
@@ -20,7 +20,10 @@ const TCP_LIMITS: Partial<TcpLimits> = {
 }
 const CLOSE_MS = 500
 
-/** Opens the addresses for NOTIFYs, UDP and TCP each. Rejects with the system's error where one can't be had. */
+/**
+ * Opens the addresses for NOTIFYs, each over UDP and TCP. Rejects with the system's error if one is
+ * not available.
+ */
 export async function openNotifyPort(
   addresses: readonly HostPort[],
   receiver: NotifyReceiver,
@@ -37,7 +40,7 @@ export async function openNotifyPort(
         limits: { ...TCP_LIMITS, drainMs: CLOSE_MS },
       })
       listeners.push(tcp)
-      // TCP may have drawn the port.
+      // If the port was 0, the system has chosen one for TCP.
       const udp = { host, port: tcp.port, handler, drainMs: CLOSE_MS }
       listeners.push(await listenDgram(udp))
       log.info(`operator: listening for NOTIFY on ${printHostPort({ host, port: tcp.port })}`)
@@ -49,7 +52,7 @@ export async function openNotifyPort(
   return listeners
 }
 
-/** The desk, as transports see it. */
+/** Adapts NotifyReceiver to transports. */
 class NotifyHandler implements QueryHandler {
   readonly #receiver: NotifyReceiver
   readonly #idle: Exchange[] = []

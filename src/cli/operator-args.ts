@@ -12,16 +12,16 @@ import { FALSE, scanFlags, TRUE } from './args.ts'
 const LEVELS = ['debug', 'info', 'warning', 'error'] as const
 export type Level = (typeof LEVELS)[number]
 
-/** What `sextant operator` was asked for. */
+/** The arguments of `sextant operator`. */
 export interface OperatorArgs {
-  /** `host:port`; '' = nothing is served. */
+  /** `host:port`; '' = no metrics are served. */
   readonly metricsAddress: string
   readonly probeAddress: string
-  /** Where NOTIFYs are taken; a host '' = every address. Empty = nowhere. */
+  /** Listen addresses for NOTIFYs; a host '' = every address. Empty = none. */
   readonly notifyAddresses: readonly HostPort[]
-  /** '' = the cluster that we run in. */
+  /** '' = the cluster in which the operator runs. */
   readonly kubeconfig: string
-  /** '' = the current one. */
+  /** '' = the current context. */
   readonly context: string
   /** Empty = all. */
   readonly namespaces: readonly string[]
@@ -29,7 +29,7 @@ export interface OperatorArgs {
   readonly settings: OperatorSettings
 }
 
-/** Where Kuadrant's operator has them. */
+/** Namespace in which Kuadrant's operator keeps cluster Secrets. */
 const CLUSTER_SECRET_NAMESPACE = 'dns-operator-system'
 const NOTIFY_ADDRESSES_MAX = 8
 /** `[prefix/]name`. */
@@ -37,13 +37,16 @@ const LABEL = /^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/
 
 interface Flag {
   readonly name: string
-  /** Text of its value where neither the command line nor the environment gives one. */
+  /** Default value, as text, if neither the command line nor the environment sets it. */
   readonly value: string
   readonly isBoolean?: boolean
   readonly help: string
 }
 
-/** The flags, in the order of the help; each is an environment variable as well, which goes before. */
+/**
+ * The flags, in the order of the help. Each flag is an environment variable as well, which takes
+ * precedence.
+ */
 const FLAGS: readonly Flag[] = [
   {
     name: 'kubeconfig',
@@ -145,7 +148,7 @@ const FLAGS: readonly Flag[] = [
   { name: 'log-level', value: 'info', help: `least severe level to log: ${LEVELS.join(', ')}` },
 ]
 
-/** The help, a line each. */
+/** The help, one line per flag. */
 export function operatorFlagLines(): readonly string[] {
   return FLAGS.map(({ name, value, help }) => {
     const text = value === '' || help.includes('default') ? help : `${help}; default ${value}`
@@ -153,7 +156,10 @@ export function operatorFlagLines(): readonly string[] {
   })
 }
 
-/** Reads the arguments of `sextant operator` and its environment; a string is why they are refused. */
+/**
+ * Reads the arguments of `sextant operator` and its environment. Returns a string if they are
+ * invalid: the reason.
+ */
 export function scanOperatorArgs(
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -178,7 +184,7 @@ export function scanOperatorArgs(
   }
 }
 
-/** `--peer-expiry` is `PEER_EXPIRY`. */
+/** The environment variable of a flag: `PEER_EXPIRY` for `--peer-expiry`. */
 function nameInEnvironment(name: string): string {
   return name.toUpperCase().replaceAll('-', '_')
 }
@@ -266,7 +272,7 @@ function networks(name: string, get: Get): readonly Cidr[] {
   })
 }
 
-/** Each of them IP:PORT or :PORT; `0` = none. */
+/** Each address is IP:PORT or :PORT; `0` = none. */
 function notifyAddresses(name: string, get: Get): readonly HostPort[] {
   const words = wordsOf(get(name))
   if (words.join() === '0') return []

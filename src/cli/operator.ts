@@ -6,8 +6,8 @@ import type { Output } from './output.ts'
 const HELP_FLAG = /^--?h(elp)?$/
 
 /**
- * `sextant operator`: publishes the DNSRecords of a cluster until a signal ends it. Resolves to the exit code: 0, 1 = did
- * not start, 2 = interrupted twice.
+ * `sextant operator`: publishes the DNSRecords of a cluster until a signal ends it. Resolves to the
+ * exit code: 0, 1 = did not start, 2 = interrupted twice.
  */
 export async function runOperator(argv: readonly string[], output: Output): Promise<number> {
   if (argv.some((arg) => HELP_FLAG.test(arg))) {
@@ -33,7 +33,7 @@ function printError(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** A logger of the server's form, without lines below `level`. */
+/** A logger in the server's format, without lines below `level`. */
 function createLevelLogger(level: Level, sink: (line: string) => void): Logger {
   const log = createLogger('', sink, () => level === 'debug')
   const mute = (): void => {}

@@ -1,15 +1,15 @@
 import { LineBuffer, printLine } from '../telemetry/lines.ts'
 import { escapeControls } from '../telemetry/log.ts'
 
-/** Where a command writes. */
+/** The output of a command. */
 export interface Output {
-  /** Standard output, for lines that come as octets. */
+  /** Standard output, for lines as octets. */
   readonly lines: LineBuffer
-  /** One line of standard output. */
+  /** Prints one line to standard output. */
   print(line: string): void
-  /** One line of standard error; control characters are escaped. */
+  /** Prints one line to standard error; control characters are escaped. */
   printError(line: string): void
-  /** Writes what waits; call it before the process ends. */
+  /** Writes what is buffered. Call it before the process ends. */
   flush(): void
 }
 
@@ -24,7 +24,7 @@ export function processOutput(): Output {
     setImmediate,
   )
   process.once('exit', () => lines.flush())
-  // A reader that went away must not end a DNS server.
+  // If the reader of the pipe ends, the DNS server must not end.
   stdout.on('error', () => {})
   process.stderr.on('error', () => {})
   return {

@@ -5,12 +5,12 @@ import { type Address, type Cidr, scanAddress, scanCidr } from '../dns/text/addr
 import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../dns/tsig/key.ts'
 
-/** What `sextant query` was asked for. */
+/** The arguments of `sextant query`. */
 export interface QueryArgs {
   readonly name: Uint8Array
   readonly type: number
   readonly rrclass: number
-  /** Address or host name. */
+  /** IP address or host name. */
   readonly server: string
   readonly port: number
   readonly tcp: boolean
@@ -20,11 +20,11 @@ export interface QueryArgs {
   /** Print rdata only. */
   readonly short: boolean
   readonly subnet: Cidr | undefined
-  /** Signs queries, and replies must be signed with it. */
+  /** Key that signs queries and must have signed replies. */
   readonly key: TsigKey | undefined
-  /** How long to wait for each try: 1..60. */
+  /** Timeout of each attempt, in seconds: 1..60. */
   readonly timeoutSeconds: number
-  /** How often to ask over UDP: 1..10. */
+  /** Number of attempts over UDP: 1..10. */
   readonly tries: number
 }
 
@@ -42,7 +42,7 @@ const SWITCHES = new Map<string, 'tcp' | 'dnssecOk' | 'recurse' | 'nsid' | 'shor
   ['short', 'short'],
 ])
 
-/** Reads the arguments as dig does; a string is why they are refused. */
+/** Reads the arguments as dig does. Returns a string if they are invalid: the reason. */
 export function scanQueryArgs(argv: readonly string[]): QueryArgs | string {
   const draft: Draft = {}
   const words: string[] = []
@@ -50,7 +50,7 @@ export function scanQueryArgs(argv: readonly string[]): QueryArgs | string {
     const arg = argv[i]!
     let complaint: string | undefined
     const letter = arg.slice(0, 2)
-    // An option's value may be glued to its letter.
+    // The value of an option may follow its letter directly.
     const value = (): string => (arg.length > 2 ? arg.slice(2) : (argv[++i] ?? ''))
     if (letter === '-p') complaint = scanPort(value(), draft)
     else if (letter === '-y') complaint = scanKey(value(), draft)
@@ -71,7 +71,7 @@ function scanPort(text: string, draft: Draft): string | undefined {
   return undefined
 }
 
-/** Reads `[ALGORITHM:]NAME:SECRET`; what is secret is in no message. */
+/** Reads `[ALGORITHM:]NAME:SECRET`. Messages do not contain the secret. */
 function scanKey(text: string, draft: Draft): string | undefined {
   const parts = text.split(':')
   const secret = scanBase64(parts.pop() ?? '')
@@ -94,7 +94,7 @@ function scanNumber(text: string, min: number, max: number): number | undefined 
   return value >= min && value <= max ? value : undefined
 }
 
-/** `-x ADDRESS` asks for the PTR records of an address. */
+/** Reads `-x ADDRESS`, which queries the PTR records of an address. */
 function scanReverse(text: string, draft: Draft): string | undefined {
   const address = scanAddress(text)
   if (address === undefined) return `invalid address: ${JSON.stringify(text)}`
@@ -148,7 +148,7 @@ function scanValue(name: string, value: string, draft: Draft): string | undefine
   }
 }
 
-/** A CIDR; a lone address stands for itself, and 0 for no prefix at all. */
+/** A CIDR. An address without a prefix length means the whole address, and 0 means no prefix. */
 function scanSubnet(text: string): Cidr | undefined {
   if (text === '0') return scanCidr('0.0.0.0/0')
   const address = scanAddress(text)
@@ -157,8 +157,8 @@ function scanSubnet(text: string): Cidr | undefined {
 }
 
 /**
- * NAME, TYPE and CLASS in any order; the name is left out behind `-x`. What may be a type or class is one,
- * but where no other word is left for the name: then the first is the name.
+ * NAME, TYPE and CLASS in any order; with `-x`, the name is omitted. An argument that can be a type
+ * or class is one, unless no other argument is left for the name: then the first one is the name.
  */
 function scanWords(words: readonly string[], draft: Draft): string | undefined {
   const nameIndex = Math.max(
@@ -172,7 +172,7 @@ function scanWords(words: readonly string[], draft: Draft): string | undefined {
       draft.name = name
       continue
     }
-    // ANY is both: it means the type.
+    // ANY is both a type and a class: it means the type.
     const type = scanType(word)
     const rrclass = scanClass(word)
     if (type !== undefined) draft.type = type

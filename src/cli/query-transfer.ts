@@ -12,8 +12,8 @@ const TOTAL_MS = 2 * 60 * 60 * 1000
 const OCTETS_MAX = 2 ** 40
 
 /**
- * Transfers a zone over TCP (RFC 5936), signed where a key is given, and gives each record as a line to
- * `out` as it comes. Resolves to '' or to why the transfer failed.
+ * Transfers a zone over TCP (RFC 5936), signed if a key is given, and passes each record as a line
+ * to `out` when it arrives. Resolves to '' or to the reason of a failure.
  */
 export async function printTransfer(
   args: QueryArgs,
@@ -59,7 +59,10 @@ export async function printTransfer(
   )
 }
 
-/** The SOA records among the records of one message: a transfer begins and ends with one. */
+/**
+ * Prints the records of one message, and returns its SOA records: a transfer begins and ends with
+ * one.
+ */
 function printRecords({ answer }: Message, isFirst: boolean, out: (text: string) => void): number {
   if (isFirst && answer[0]?.type !== RRType.SOA) {
     throw new TransferFault('the transfer does not begin with a SOA')

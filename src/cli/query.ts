@@ -23,8 +23,9 @@ const EXIT_NO_REPLY = 9
 type Reply = Extract<Answered, { kind: 'reply' }>
 
 /**
- * `sextant query`: asks one server and prints what it says as dig does. `out` and `err` take a line
- * each, without its end. Returns the exit code: 0 for any reply, 1 for bad arguments, 9 for no reply.
+ * `sextant query`: sends a query to one server and prints the reply as dig does. `out` and `err`
+ * accept a line each, without its end. Returns the exit code: 0 for any reply, 1 for invalid
+ * arguments, 9 for no reply.
  */
 export async function runQuery(
   args: readonly string[],
@@ -68,7 +69,10 @@ async function runTransfer(
   return EXIT_NO_REPLY
 }
 
-/** The server's address: itself, or the first that the system's resolver gives for a host name. */
+/**
+ * The server's address: `server` itself, or the first address that the system's resolver returns
+ * for a host name.
+ */
 async function addressOf(server: string): Promise<string | undefined> {
   if (scanAddress(server) !== undefined) return server
   return lookup(server).then(
@@ -77,7 +81,7 @@ async function addressOf(server: string): Promise<string | undefined> {
   )
 }
 
-/** The reply; failures go to `err` in dig's words. */
+/** Returns the reply. Prints failures to `err` with dig's messages. */
 async function askServer(
   args: QueryArgs,
   server: HostPort,
@@ -136,7 +140,7 @@ function printLong(
   out('')
   out(`; <<>> Sextant <<>> ${args.join(' ')}`)
   out(';; Got answer:')
-  // The last line is ended already.
+  // The last line already ends with a newline.
   for (const line of printMessage(message).slice(0, -1).split('\n')) out(line)
   out(`;; Query time: ${Math.round(elapsedMs)} msec`)
   out(`;; SERVER: ${host}#${port}(${server}) (${overTcp ? 'TCP' : 'UDP'})`)

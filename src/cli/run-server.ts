@@ -10,7 +10,7 @@ import { startLines } from './start-lines.ts'
 import { versionLines } from './version-lines.ts'
 import { keepHeapYoung } from './young-heap.ts'
 
-/** Serves until a signal ends it. Resolves to the exit code, as `serve` has it. */
+/** Serves until a signal ends it. Resolves to the exit code, as `serve` does. */
 export async function runServer(args: ServeArgs, output: Output): Promise<number> {
   const log = createLogger('', output.print, () => false)
   const ended = new Promise<number>((resolve) => {
@@ -24,7 +24,7 @@ export async function runServer(args: ServeArgs, output: Output): Promise<number
   return code
 }
 
-/** Starts, and lets `end` know once everything is over. */
+/** Starts the server, and calls `end` once it has stopped. */
 async function run(
   args: ServeArgs,
   output: Output,
@@ -45,12 +45,12 @@ async function run(
 
 const PIDFILE_TEXT = `${process.pid}\n`
 
-/** Whoever took over from us has written its own there by now. */
+/** Removes the pidfile, unless the process that took over has written its own. */
 function removePidfile(path: string): void {
   try {
     if (readFileSync(path, 'utf8') === PIDFILE_TEXT) rmSync(path)
   } catch {
-    // It is gone, or never could be written: there is nothing to remove.
+    // The file was removed already, or never written.
   }
 }
 
@@ -63,8 +63,8 @@ function writePidfile(path: string, log: Logger): void {
 }
 
 /**
- * As CoreDNS: TERM and INT stop, the second INT at once; QUIT leaves without stopping; USR1 reloads;
- * HUP does nothing. USR2, where CoreDNS replaces its binary, reloads too.
+ * As CoreDNS: TERM and INT stop, the second INT at once; QUIT ends without a graceful stop; USR1
+ * reloads; HUP does nothing. USR2, with which CoreDNS replaces its binary, reloads too.
  */
 function handleSignals(supervisor: Supervisor, log: Logger, end: (code: number) => void): void {
   let interrupts = 0

@@ -13,7 +13,9 @@ import { MetricsRegistry } from '../telemetry/metrics.ts'
 import { openNotifyPort } from './notify-port.ts'
 import type { OperatorArgs } from './operator-args.ts'
 
-/** Publishes records until a signal ends it; resolves to the exit code. Rejects where it can't start. */
+/**
+ * Publishes records until a signal ends it. Resolves to the exit code. Rejects if it can't start.
+ */
 export async function serveOperator(args: OperatorArgs, log: Logger): Promise<number> {
   const { context, namespaces, settings } = args
   const load = () => loadKubeConfig({ kubeconfig: pathOf(args.kubeconfig), context })
@@ -43,15 +45,17 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
   return code
 }
 
-/** A relative path, which a kubeconfig has from where the command is given. */
+/**
+ * Resolves a relative path in a kubeconfig against the directory in which the command was started.
+ */
 function pathOf(kubeconfig: string): string {
   return kubeconfig === '' ? '' : resolve(kubeconfig)
 }
 
-/** TERM and INT give the lease back and end; the second INT ends at once. */
+/** TERM and INT release the lease and end; the second INT ends at once. */
 function untilSignal(operator: Operator, log: Logger): Promise<number> {
   return new Promise((resolve, reject) => {
-    // Timers don't keep the process alive, and there may be no listener either.
+    // Timers do not keep the process alive, and there may be no listener.
     const keepAlive = setInterval(() => {}, 2 ** 30)
     const end = (code: number): void => {
       clearInterval(keepAlive)

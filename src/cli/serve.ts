@@ -21,7 +21,7 @@ export async function serve(argv: readonly string[], output: Output): Promise<nu
   return runServer(args, output)
 }
 
-/** What CoreDNS prints for `-plugins`. */
+/** The output of CoreDNS for `-plugins`. */
 function pluginLines(): string[] {
   const names = SUPPORTED_NAMES.map((name) => `  dns.${name}`).sort()
   return ['Server types:', '  dns', '', 'Other plugins:', ...names]

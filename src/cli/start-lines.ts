@@ -5,8 +5,8 @@ const PREFERRED_SYNTAX = /^(?:[a-z](?:[a-z0-9-]*[a-z0-9])?\.)+$/
 const REVERSE_ZONE = /(?:^|\.)(?:in-addr|ip6)\.arpa\.$/
 
 /**
- * What CoreDNS prints at start, sorted: `[scheme://]zone:port[ on IP]` for every zone, each preceded
- * by a warning if its name isn't one that RFC 1035 prefers.
+ * The output of CoreDNS at start, sorted: `[scheme://]zone:port[ on IP]` for every zone. A warning
+ * precedes each zone whose name has not the preferred syntax of RFC 1035.
  */
 export function startLines(plans: readonly ListenPlan[]): string[] {
   const warnings = new Map<string, string>()

@@ -22,14 +22,14 @@ type UdpServiceParts = Omit<
 >
 
 /**
- * How this process serves UDP. Chosen when the first socket is needed: commands that open none load
- * nothing and print nothing.
+ * Serves UDP for this process. The way is chosen when the first socket is needed, so commands that
+ * open none load nothing and print nothing.
  */
 export class UdpService {
   readonly #parts: UdpServiceParts
   readonly #counters = createUdpCounters()
   #chosen: ChosenUdp | undefined
-  /** Undefined where it goes over node:dgram. */
+  /** Undefined if node:dgram serves UDP. */
   plane: DataPlane | undefined
   reusePortBinder: ReusePortBinder | undefined
 
@@ -41,12 +41,14 @@ export class UdpService {
     })
   }
 
-  /** For the log; undefined = not chosen yet. */
+  /** Text for the log; undefined = not chosen yet. */
   get description(): string | undefined {
     return this.#chosen?.description
   }
 
-  /** Throws an InputError where what the environment or the command line forces can't be had. */
+  /**
+   * Throws an InputError if the environment or the command line forces a way that is not available.
+   */
   choose(): void {
     if (this.#chosen !== undefined) return
     const { takesOver } = this.#parts
@@ -85,7 +87,7 @@ export class UdpService {
       socketsDefault: availableParallelism(),
       timers: systemTimers,
     })
-    // The process waits for its threads, and they sleep in a system call.
+    // The process waits for its threads, which sleep in a system call.
     process.on('exit', () => plane.halt())
     return plane
   }

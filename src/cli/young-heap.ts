@@ -4,10 +4,10 @@ import { setFlagsFromString } from 'node:v8'
 export const YOUNG_HEAP_FLAG = '--no-allocation-site-pretenuring'
 
 /**
- * Keeps V8 from putting what a start makes among what lives long. While a zone is filled, what few places in the
- * code make lives long enough that V8 begins to put all that they make there at once: as it then dies, it takes a
- * full collection to be found, and the pages stay. To be called before much is read (docs/performance.md has
- * the figures).
+ * Keeps V8 from putting short-lived objects of a start into the old generation. While a zone is
+ * filled, the objects of a few places in the code live long. V8 then begins to allocate all objects
+ * of these places in the old generation. When those die, only a full collection frees them, and the
+ * pages remain. Call it before much data is read (docs/performance.md has the figures).
  */
 export function keepHeapYoung(): void {
   setFlagsFromString(YOUNG_HEAP_FLAG)
