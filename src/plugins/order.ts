@@ -2,8 +2,9 @@ import { InputError } from '../base/errors.ts'
 import type { Directive, LoadDirectives } from '../plugin/directive.ts'
 
 /**
- * Every directive that a Corefile may hold, in the order of the chain: CoreDNS's plugin.cfg, with
- * `kuadrant` where Kuadrant's builds of CoreDNS have it. A plugin feels what those below it do.
+ * Every directive that a Corefile may contain, in the order of the chain: CoreDNS's plugin.cfg,
+ * with `kuadrant` in the same place as in Kuadrant's builds of CoreDNS. A plugin sees the effects
+ * of those below it.
  */
 export const DIRECTIVE_NAMES: readonly string[] = [
   'root',
@@ -70,7 +71,10 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'nomad',
 ]
 
-/** The directives that this version has, each to be loaded when a Corefile names it; the others are refused by name. */
+/**
+ * The directives of this version; each is loaded when a Corefile names it. All others are rejected
+ * by name.
+ */
 const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   root: async () => (await import('./root/setup.ts')).root,
   metadata: async () => (await import('./metadata/setup.ts')).metadata,
@@ -108,13 +112,19 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
 
 export const SUPPORTED_NAMES: readonly string[] = Object.keys(LOADERS)
 
-/** Loads those of `names` that this version has. What was loaded before comes at once, and is the same. */
+/**
+ * Loads those of `names` that this version has. Directives that were loaded before are returned at
+ * once.
+ */
 export const loadDirectives: LoadDirectives = async (names) => {
   const wanted = SUPPORTED_NAMES.filter((name) => names.has(name))
   return Promise.all(wanted.map(loadDirective))
 }
 
-/** Throws InputError where the program's own file is missing: an update replaced it, or an installation is incomplete. */
+/**
+ * Throws InputError if a file of the program is missing: an update replaced it, or the installation
+ * is incomplete.
+ */
 async function loadDirective(name: string): Promise<Directive> {
   try {
     return await LOADERS[name]!()

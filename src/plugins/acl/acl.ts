@@ -16,7 +16,7 @@ import type { ZoneSet } from '../../plugin/zone-set.ts'
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { simpleQuery } = plain
 
-/** What happens to a query that a policy matches. */
+/** The action for a query that a policy matches. */
 export const Action = {
   /** No policy matched: the next rule decides. */
   None: 0,
@@ -25,7 +25,7 @@ export const Action = {
   Block: 2,
   /** NOERROR without records, with the extended error Filtered. */
   Filter: 3,
-  /** Silence. */
+  /** No reply. */
   Drop: 4,
 } as const
 export type Action = (typeof Action)[keyof typeof Action]
@@ -52,9 +52,9 @@ export class QtypeSet {
 
 export interface AclPolicy {
   readonly action: Action
-  /** Undefined = every type. */
+  /** Undefined = all types. */
   readonly qtypes: QtypeSet | undefined
-  /** Undefined = everyone. */
+  /** Undefined = all sources. */
   readonly sources: AddressSet | undefined
 }
 
@@ -65,7 +65,7 @@ export interface AclRule {
   readonly policies: readonly AclPolicy[]
 }
 
-/** One counter's growth. `zone` is '' for Allow, which is not counted by zone. */
+/** The growth of one counter. `zone` is '' for Allow, which is not counted by zone. */
 export interface AclCount {
   readonly action: Action
   readonly server: string
@@ -80,7 +80,7 @@ export class Acl implements Handler, FastPathGuard {
   readonly plain: FastPathRole
   readonly #next: Handler
   readonly #rules: readonly AclRule[]
-  /** By rule: where its zones' counters start in a slot. Counter 0 counts what is allowed. */
+  /** By rule: the index of its zones' first counter in a slot. Counter 0 counts allowed queries. */
   readonly #counterStart: readonly number[]
   readonly #slots: CounterSlots
 
@@ -100,7 +100,7 @@ export class Acl implements Handler, FastPathGuard {
     slots.length = counters
   }
 
-  /** Those that it lets through. @hot */
+  /** Returns true for queries that it allows. @hot */
   passes(query: Query): boolean {
     for (let i = 0; i < this.#rules.length; i++) {
       const { zones, policies } = this.#rules[i]!
@@ -148,12 +148,12 @@ export class Acl implements Handler, FastPathGuard {
   }
 }
 
-/** Counts plain queries of one place that were let through. */
+/** Counts the plain queries of one place that were allowed. */
 class FastPathAllowed implements FastPathObserver {
   readonly readsAll = false
   readonly #slots: CounterSlots
   readonly #place: FastPathZone
-  /** Undefined up to the first query: places that nobody asks have no metrics. */
+  /** Undefined until the first query: places without queries have no metrics. */
   #counters: Float64Array | undefined = undefined
 
   constructor(slots: CounterSlots, place: FastPathZone) {
@@ -174,12 +174,12 @@ class FastPathAllowed implements FastPathObserver {
   }
 }
 
-/** `query`: for its source. */
+/** Returns the action for a query type. `query`: provides the source address. */
 function decide(policies: readonly AclPolicy[], qtype: number, query: Query): Action {
   for (let i = 0; i < policies.length; i++) {
     const { action, qtypes, sources } = policies[i]!
     if (qtypes !== undefined && !qtypes.has(qtype)) continue
-    // The true source, never the ECS address: that one is for anybody to claim.
+    // The source address of the packet, never the ECS address, which any client can forge.
     if (sources !== undefined && !sources.has(query.peerAddress, 0, query.peerFamily)) continue
     return action
   }

@@ -17,7 +17,10 @@ const ACTIONS: ReadonlyMap<string, Action> = new Map([
   ['drop', Action.Drop],
 ])
 
-/** `acl [ZONES...] { ACTION [type QTYPE...] [net SOURCE...] }`: who may ask what. */
+/**
+ * `acl [ZONES...] { ACTION [type QTYPE...] [net SOURCE...] }`: which clients may send which
+ * queries.
+ */
 export const acl: Directive = {
   name: 'acl',
   setup(c) {
@@ -76,7 +79,7 @@ function scanQtypes(d: Dispenser, tokens: readonly string[], qtypes: QtypeSet): 
       qtypes.addAll()
       continue
     }
-    // Lower case is refused, so that a type is never mistaken for something else.
+    // Lower case is rejected, so that a type is never confused with another argument.
     const type = token === token.toUpperCase() ? scanType(token) : undefined
     if (type === undefined) {
       throw d.error(`unexpected token ${JSON.stringify(token)}; expect legal QTYPE`)
@@ -95,7 +98,7 @@ function scanNetworks(d: Dispenser, token: string): readonly Cidr[] {
   return [network]
 }
 
-/** Copies the handler's counts to the metrics page whenever somebody looks at it. */
+/** Copies the handler's counts to the metrics page at each scrape. */
 function exportCounts(c: SetupContext, handler: Acl): void {
   const labels = ['server', 'zone', 'view']
   const counter = (verb: string, names: readonly string[]) =>

@@ -8,8 +8,9 @@ const TTL_SECONDS = 8482
 const HINFO_RDATA = new Uint8Array(Buffer.from('\x0dANY obsoleted\x0cSee RFC 8482', 'latin1'))
 
 /**
- * Answers ANY with one HINFO record (RFC 8482 section 4.2); hands everything else on. Validators reject an unsigned HINFO
- * in a signed zone, so queries with DO get what the zone has if that is signed.
+ * Answers ANY with one HINFO record (RFC 8482 section 4.2), and passes all other queries on.
+ * Validators reject an unsigned HINFO in a signed zone. So queries with DO get the records of the
+ * zone if it is signed.
  */
 export class Any implements Handler {
   readonly name = 'any'

@@ -13,11 +13,14 @@ export interface AutoOptions {
   readonly log: Logger
 }
 
-/** Keeps the zones that are served in step with the files of a directory. */
+/** Keeps the served zones in sync with the files of a directory. */
 export class Auto {
   readonly #served: ThreadedFileZones
   readonly #options: AutoOptions
-  /** By name key. Zones whose first version was bad are here too, to be tried again when they change. */
+  /**
+   * By name key. Zones whose first version was invalid are here too, and are tried again when their
+   * files change.
+   */
   #zones = new Map<string, FileZone>()
   #busy = false
   #stopped = false
@@ -27,7 +30,7 @@ export class Auto {
     this.#options = options
   }
 
-  /** Looks for new, changed and vanished files. Does nothing while it is still at it. */
+  /** Finds new, changed and deleted files. Does nothing while an earlier walk is running. */
   async walk(): Promise<void> {
     if (this.#busy || this.#stopped) return
     this.#busy = true
@@ -46,7 +49,7 @@ export class Auto {
   async #walk(): Promise<void> {
     const { directory, log, pattern } = this.#options
     const found = findZoneFiles(directory, pattern, (text) => log.warning(text))
-    // A directory that can't be read says nothing about its zones: they stay.
+    // If the directory can't be read, its zones are kept.
     if (found === undefined) return
     const vanished = new Set(this.#zones.keys())
     for (const { zone, path } of found) {
@@ -97,7 +100,10 @@ export class Auto {
     this.#options.log.info(`Deleting zone \`${zone.zoneText}'`)
   }
 
-  /** Zones that never had a good version are no zones: their names go to the next plugin. */
+  /**
+   * Publishes the zones. A zone that never had a valid version is left out: its names go to the
+   * next plugin.
+   */
   #publish(): void {
     const zones = [...this.#zones.values()]
     this.#served.publish(zones.filter((zone) => zone.answerer !== undefined))

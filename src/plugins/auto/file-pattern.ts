@@ -1,7 +1,7 @@
-/** Longest file name looked at: bounds what a pathological expression can cost. */
+/** Longest file name that is matched: bounds the cost of a pathological expression. */
 const NAME_MAX = 255
 
-/** Which files of a directory are zone files, and for which origin. */
+/** Decides which files of a directory are zone files, and for which origin. */
 export class FilePattern {
   readonly #regexp: RegExp
   readonly #template: string
@@ -11,7 +11,10 @@ export class FilePattern {
     this.#template = template
   }
 
-  /** `template`: `{1}` stands for the first group, `${1}` too. Returns a complaint if that is no pattern. */
+  /**
+   * `template`: `{1}` or `${1}` stands for the first group. Returns an error text if the pattern is
+   * invalid.
+   */
   static scan(regexp: string, template: string): FilePattern | string {
     let compiled: RegExp
     let groupCount: number

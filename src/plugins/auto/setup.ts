@@ -21,7 +21,7 @@ const RELOAD_MS_DEFAULT = 60_000
 /** `auto [ZONES...] { directory DIR [REGEXP ORIGIN_TEMPLATE] … }`: every zone file of a directory. */
 export const auto: Directive = autoWith(systemTimers)
 
-/** The directive on timers of the caller's. */
+/** The directive with the caller's timers. */
 export function autoWith(timers: Timers): Directive {
   return {
     name: 'auto',
@@ -76,7 +76,8 @@ function scanConfig(c: SetupContext) {
         pattern = scanPattern(d)
       } else if (d.value() === 'reload') reloadMs = scanReload(d)
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
-      // CoreDNS takes it for the sake of old Corefiles; CNAMEs are looked up in this server anyway.
+      // CoreDNS accepts it for compatibility with old Corefiles. CNAMEs always use an internal
+      // lookup.
       else if (d.value() === 'upstream') d.remainingArgs()
       else throw d.error(`unknown property '${d.value()}'`)
     })

@@ -5,12 +5,12 @@ import { lowerName, nameKey, printName, ROOT_NAME, scanName } from '../../dns/na
 import { reason } from '../../zone/zonefile/text.ts'
 import type { FilePattern } from './file-pattern.ts'
 
-/** Deepest directory below the one that is named: symbolic links can make circles. */
+/** Deepest directory below the configured one: symbolic links can form circles. */
 const DEPTH_MAX = 32
-/** Most files and directories looked at. */
+/** Most files and directories visited. */
 const ENTRIES_MAX = 1_000_000
 
-/** A file that the pattern takes for a zone's. */
+/** A file that the pattern accepts as a zone file. */
 export interface FoundZone {
   /** Lower-case wire form. */
   readonly zone: Uint8Array
@@ -18,9 +18,10 @@ export interface FoundZone {
 }
 
 /**
- * All zone files below a directory, in order of their paths; files may be symbolic links, directories
- * below the first may not. Where two files are for one origin, the first is taken. `warn` is told of
- * that and of whatever can't be read. Undefined if the directory itself can't be: nothing is known.
+ * All zone files below a directory, in order of their paths. Files may be symbolic links;
+ * directories below the first may not. If two files are for one origin, the first is used. `warn`
+ * is called with that, and with everything that can't be read. Returns undefined if the directory
+ * itself can't be read: then nothing is known.
  */
 export function findZoneFiles(
   directory: string,
@@ -53,7 +54,8 @@ function multiple(zone: Uint8Array, path: string, previous: string): string {
 }
 
 function filesBelow(directory: string, warn: (text: string) => void): string[] | undefined {
-  // The directory may itself be a link, as in a mounted ConfigMap; one inside it is not followed.
+  // The directory itself may be a link, as in a mounted ConfigMap. Links inside it are not
+  // followed.
   const top = listDirectory(directory, warn)
   if (top === undefined) return undefined
   const files: string[] = []
@@ -75,7 +77,9 @@ function filesBelow(directory: string, warn: (text: string) => void): string[] |
   return files.sort()
 }
 
-/** Where Kubernetes keeps what the links of a mounted volume point to: seen through the links. */
+/**
+ * True for a directory in which Kubernetes keeps the files of a mounted volume: links lead to them.
+ */
 function isVersion(name: string): boolean {
   return name.startsWith('..')
 }

@@ -5,9 +5,9 @@ import { printAddress, scanAddress } from '../../dns/text/address.ts'
 export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>
 
 /**
- * The addresses that `arg` names: itself, in canonical form, or those of the interface of that name.
- * Link-local IPv6 addresses carry their zone (`fe80::1%eth0`), without which they can't be listened
- * on. Undefined if it is neither.
+ * The addresses that `arg` names: itself, in canonical form, or those of the interface with that
+ * name. Link-local IPv6 addresses have their zone (`fe80::1%eth0`), because binding them requires
+ * it. Returns undefined if `arg` is neither.
  */
 export function listAddresses(arg: string, interfaces: Interfaces): string[] | undefined {
   const ofInterface = Object.hasOwn(interfaces, arg) ? interfaces[arg] : undefined

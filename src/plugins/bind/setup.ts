@@ -3,7 +3,9 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { type Interfaces, listAddresses } from './bind.ts'
 
-/** `bind ADDRESS|IFACE... { except ADDRESS|IFACE... }`: where the block listens. */
+/**
+ * `bind ADDRESS|IFACE... { except ADDRESS|IFACE... }`: the addresses on which the block listens.
+ */
 export const bind: Directive = {
   name: 'bind',
   setup(c) {
@@ -20,7 +22,7 @@ export const bind: Directive = {
   },
 }
 
-/** The addresses of one `bind`; its `except` concerns no other `bind`. */
+/** The addresses of one `bind`. Its `except` does not affect other `bind`s. */
 function scanBind(d: Dispenser, interfaces: Interfaces): string[] {
   const wanted = d.remainingArgs()
   if (wanted.length === 0) throw d.error('at least one address or interface name is expected')

@@ -1,7 +1,7 @@
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive } from '../../plugin/directive.ts'
 
-/** The size that most paths carry without fragments (DNS flag day 2020). */
+/** The size that most paths transport without fragments (DNS flag day 2020). */
 const DEFAULT_OCTETS = 1232
 const OCTETS_MIN = 512
 const OCTETS_MAX = 4096

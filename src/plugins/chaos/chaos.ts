@@ -5,7 +5,7 @@ import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 
-/** A character-string's most octets (RFC 1035 section 3.3). */
+/** Most octets of a character-string (RFC 1035 section 3.3). */
 const TEXT_OCTETS_MAX = 255
 const TTL_SECONDS = 0
 /** Every name below has two labels; `ZoneSet` matches suffixes, and these are whole names. */
@@ -21,15 +21,15 @@ export interface ChaosOptions {
 }
 
 /**
- * Answers CH TXT for the names above, and hands class IN on. Other questions of class CH end here: what
- * stands below serves IN, and its answers would be in the wrong class.
+ * Answers CH TXT for the names above, and passes class IN on. Refuses other queries of class CH:
+ * the plugins below serve IN, and their answers would have the wrong class.
  */
 export class Chaos implements Handler {
   readonly name = 'chaos'
   readonly plain: FastPathRole
   readonly #next: Handler
   readonly #names: ZoneSet
-  /** By index of the name: its TXT rdata; authors have one each. */
+  /** By index of the name: its TXT rdata. `authors.bind` has one per author. */
   readonly #rdata: readonly (readonly Uint8Array[])[]
   readonly #order: Uint8Array
 

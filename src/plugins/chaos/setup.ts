@@ -4,7 +4,7 @@ import type { Directive } from '../../plugin/directive.ts'
 import { Chaos } from './chaos.ts'
 
 const DEFAULT_AUTHORS = ['The Sextant authors']
-/** Replies without EDNS have room for this many. */
+/** Replies without EDNS have room for this many authors. */
 const AUTHORS_MAX = 64
 
 /** `chaos [VERSION] [AUTHORS...]`: answers CH TXT queries about the server. */

@@ -7,12 +7,12 @@ export interface ConsolidationOptions {
   readonly periodMs: number
   readonly periodText: string
   readonly write: (text: string) => void
-  /** True = the first error of a period is written whole, at once. */
+  /** True = the first error of a period is logged at once, in full. */
   readonly showFirst: boolean
   readonly timers: Timers
 }
 
-/** A backtracking pattern must not get long texts that a client has a hand in. */
+/** Longest text for a backtracking pattern, because clients can influence texts. */
 const TEXT_LENGTH_MAX = 512
 
 /**
@@ -29,7 +29,7 @@ export class Consolidation {
     this.#options = options
   }
 
-  /** Takes an error: false if it doesn't match, or if nothing is consolidated any more. `line`: as logged. */
+  /** Accepts an error. Returns false if it doesn't match, or after `stop`. `line`: as logged. */
   take(text: string, line: string): boolean {
     const { pattern, showFirst, periodMs, timers, write } = this.#options
     if (this.#stopped || !pattern.test(text.slice(0, TEXT_LENGTH_MAX))) return false
@@ -44,12 +44,12 @@ export class Consolidation {
     const { patternText, periodText, showFirst, write } = this.#options
     const count = this.#count
     this.#count = 0
-    // One error that was shown already needs no summary.
+    // A single error that was logged already needs no summary.
     if (count === 0 || (showFirst && count === 1)) return
     write(`${count} errors like '${patternText}' occurred in last ${periodText}`)
   }
 
-  /** Writes what has been counted so far, and takes no more. */
+  /** Logs the errors counted so far, and accepts no more. */
   stop(): void {
     this.#stopped = true
     this.#cancel()

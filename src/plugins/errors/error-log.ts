@@ -1,7 +1,7 @@
 import type { Logger } from '../../telemetry/log.ts'
 import type { Consolidation } from './consolidation.ts'
 
-/** Logs errors or counts them; on the control thread only, wherever they come from: it has timers. */
+/** Logs or counts errors of all threads. Only on the control thread, because it has timers. */
 export class ErrorLog {
   readonly #log: Logger
   readonly #consolidations: readonly Consolidation[]
@@ -11,7 +11,7 @@ export class ErrorLog {
     this.#consolidations = consolidations
   }
 
-  /** `report`: whose error it is, a NUL, its text. The line is both. */
+  /** `report`: the query that failed, a NUL, the text of the error. The line contains both. */
   take(report: string): void {
     const nul = report.indexOf('\0')
     const text = report.slice(nul + 1)

@@ -12,7 +12,7 @@ export class Errors implements Handler {
   readonly #report: (report: string) => void
   readonly #admits: (tx: Transaction) => boolean
 
-  /** `report` takes what `ErrorLog.take` reads, of the errors that `admits` returns true for. */
+  /** `report` receives texts for `ErrorLog.take`, for the errors that `admits` accepts. */
   constructor(
     next: Handler,
     report: (report: string) => void,
@@ -38,7 +38,10 @@ export class Errors implements Handler {
   }
 }
 
-/** Whose error it is, and its text behind it: `RCODE NAME TYPE: `. None of what is before has a NUL. */
+/**
+ * Returns `RCODE NAME TYPE: `, a NUL, and the text of the error. The part before the NUL contains
+ * no other NUL.
+ */
 function describe({ query, response }: Transaction, status: number): string {
   return `${status} ${printName(query.qname)} ${printType(query.qtype)}: \0${response.error}`
 }

@@ -10,13 +10,13 @@ import { ErrorLog } from './error-log.ts'
 import { Errors } from './errors.ts'
 
 const PATTERN_LENGTH_MAX = 10_000
-/** Errors that a thread reports in a period. */
+/** Most errors that a thread reports per period. */
 export const LINES_MAX = 100
 export const LINES_PERIOD_MS = 10_000
 const LEVELS = ['warning', 'error', 'info', 'debug'] as const
 type Level = (typeof LEVELS)[number]
 
-/** `errors { stacktrace | consolidate DUR REGEXP [LEVEL] [show_first] }`: logs what went wrong. */
+/** `errors { stacktrace | consolidate DUR REGEXP [LEVEL] [show_first] }`: logs errors. */
 export const errors: Directive = errorsWith(systemTimers)
 
 export function errorsWith(timers: Timers): Directive {
@@ -32,7 +32,7 @@ function setup(c: SetupContext, timers: Timers): void {
     if (args.length === 1 && args[0] !== 'stdout') throw d.error(`invalid log file: ${args[0]}`)
     d.eachProperty(() => {
       if (d.value() === 'consolidate') consolidations.push(scanConsolidation(c, d, timers))
-      // Stacks of exceptions are always logged here, so there is nothing to turn on.
+      // Stacks of exceptions are always logged, so the option has no effect.
       else if (d.value() !== 'stacktrace') throw d.error(`Unknown field ${d.value()}`)
       else if (d.nextArg()) throw d.argError()
     })
@@ -46,7 +46,7 @@ function setup(c: SetupContext, timers: Timers): void {
   })
 }
 
-/** Bounds the errors that each thread reports; the control thread logs how many more there were. */
+/** Bounds the errors that each thread reports. The control thread logs how many were left out. */
 function boundLines(c: SetupContext, timers: Timers): (tx: Transaction) => boolean {
   const slots = c.counters()
   slots.length = 1

@@ -19,7 +19,7 @@ interface ZoneConfig {
   readonly path: string
   readonly reloadMs: number
   readonly byMtime: boolean
-  /** Of the line that names the file. */
+  /** Position of the line that names the file. */
   readonly position: Position
 }
 
@@ -28,10 +28,10 @@ interface FileConfig {
   readonly fallthrough: Fallthrough
 }
 
-/** `file DBFILE [ZONES...] { … }`: zones out of master files. */
+/** `file DBFILE [ZONES...] { … }`: zones from master files. */
 export const file: Directive = fileWith(systemTimers)
 
-/** The directive on timers of the caller's. */
+/** The directive with the caller's timers. */
 export function fileWith(timers: Timers): Directive {
   return {
     name: 'file',
@@ -70,7 +70,10 @@ export function fileWith(timers: Timers): Directive {
   }
 }
 
-/** A file that isn't there yet is waited for, if there is a next time; a bad one stops the start. */
+/**
+ * Loads the first version. If reloads are enabled, a missing file is waited for. An invalid file
+ * stops the start.
+ */
 async function loadFirst(c: SetupContext, zone: FileZone, config: ZoneConfig): Promise<void> {
   const errors = await zone.load()
   const first = errors[0]
@@ -87,7 +90,7 @@ async function loadFirst(c: SetupContext, zone: FileZone, config: ZoneConfig): P
   throw new InputError(first.code, first.position, message, first)
 }
 
-/** As `loadFirst` would have it: a file that is waited for is no fault. */
+/** Returns the faults that `loadFirst` would report: a file that is waited for is not a fault. */
 function checkZone(config: ZoneConfig, report: CheckReport): readonly InputError[] {
   const found = checkZoneFile(config.path, config.zone, report)
   if (found[0]?.code !== 'ZONE_MISSING') return found
@@ -97,7 +100,7 @@ function checkZone(config: ZoneConfig, report: CheckReport): readonly InputError
   return []
 }
 
-/** No file: a matter of the line that names it. `cause`: what opening said. */
+/** A missing file is a fault of the line that names it. `cause`: the error of opening it. */
 function missingFile(cause: InputError, { position, reloadMs, zone }: ZoneConfig): InputError {
   if (reloadMs === 0) {
     const message = `plugin/file: zone ${printName(zone)} ${cause.message}`
@@ -123,7 +126,8 @@ function scanConfig(c: SetupContext): FileConfig {
       if (d.value() === 'reload') reloadMs = scanReload(d)
       else if (d.value() === 'reload_by_mtime') byMtime = true
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
-      // CoreDNS takes it for the sake of old Corefiles; CNAMEs are looked up in this server anyway.
+      // CoreDNS accepts it for compatibility with old Corefiles. CNAMEs always use an internal
+      // lookup.
       else if (d.value() === 'upstream') d.remainingArgs()
       else throw d.error(`unknown property '${d.value()}'`)
     })

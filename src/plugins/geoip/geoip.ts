@@ -3,7 +3,9 @@ import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
-/** With `edns-subnet`: makes the address of a client subnet option the client, where there is one. */
+/**
+ * With `edns-subnet`: uses the address of a client subnet option as the client, if a query has one.
+ */
 export class ClientFromSubnet implements Handler {
   readonly name = 'geoip'
   readonly plain: FastPathRole
@@ -22,9 +24,9 @@ export class ClientFromSubnet implements Handler {
 }
 
 /**
- * True where the query says on behalf of which network it is (rule 6 of the rules of choice). A source
- * prefix of no bits is a client's wish not to be located by it (RFC 7871 section 7.1.2): its resolver
- * counts then. @hot
+ * True if the query has a client subnet (rule 6 of the rules of choice). With a source prefix of
+ * zero bits, the client asks not to be located by it (RFC 7871 section 7.1.2): then the resolver's
+ * address counts. @hot
  */
 export function hasSubnet(query: Query): boolean {
   return query.ecsFamily !== 0 && query.ecsSourceBits !== 0

@@ -17,19 +17,19 @@ import { ClientFromSubnet, hasSubnet } from './geoip.ts'
 const FILES_MAX = 8
 
 interface GeoipOptions {
-  /** As written, with the place of each; empty = the bundled database. */
+  /** As written, each with its position; empty = the bundled database. */
   readonly files: { readonly path: string; readonly position: Position }[]
   readonly nets: Net[]
   ednsSubnet: boolean
 }
 
-/** What reads changed files: replaced in tests. */
+/** Parts for reading changed files; tests replace them. */
 export interface GeoipParts {
   readonly timers: Timers
   readonly runJob: JobRunner
 }
 
-/** `geoip [DBFILE...] { edns-subnet | net CIDR CODE }`: where the clients of the block are. */
+/** `geoip [DBFILE...] { edns-subnet | net CIDR CODE }`: the locations of the block's clients. */
 export const geoip: Directive = createGeoip({ timers: systemTimers, runJob: runJobInThread })
 
 export function createGeoip(parts: GeoipParts): Directive {
@@ -38,7 +38,7 @@ export function createGeoip(parts: GeoipParts): Directive {
 
 function setup(c: SetupContext, parts: GeoipParts): void {
   const options: GeoipOptions = { files: [], nets: [], ednsSubnet: false }
-  // Before the scan, so that a bad property does not hide a bad file.
+  // Before the scan, so that an invalid property does not hide an invalid file.
   c.onCheck(({ read }) =>
     options.files.flatMap(({ path, position }) =>
       checkFile(resolve(c.block.root, path), position, read),
@@ -61,7 +61,7 @@ function setup(c: SetupContext, parts: GeoipParts): void {
       } else c.log.error(`Keeping ${printOld(path, fault)}`)
     },
   })
-  // Queries are answered as well as before: ready, but not in silence.
+  // Queries are still answered with the last valid database: report ready, with a note.
   c.onReady(
     () => '',
     () => locator.faults.map(({ path, fault }) => printOld(path, fault)).join('; '),
@@ -70,7 +70,7 @@ function setup(c: SetupContext, parts: GeoipParts): void {
   c.block.geoCodes = () => locator.codes()
   c.block.locatesSubnet = options.ednsSubnet
   provideMetadata(c, locator, options.ednsSubnet)
-  // Without it the client stays what the server made it, the peer: nothing to do per query.
+  // Without it the client is the peer, as the server set it: nothing to do per query.
   if (options.ednsSubnet) c.addHandler((next) => new ClientFromSubnet(next))
   c.onStartup(async () => {
     const readsEntries = readsAny(c.block, GEOIP_LABELS)
@@ -137,8 +137,8 @@ function isSamePrefix(a: Net, b: Net): boolean {
 }
 
 /**
- * Metadata is asked for before the chain runs (by `view`), so the client is selected here as well; not
- * for good, since another block may serve the query yet, and have no `edns-subnet`.
+ * Provides metadata. `view` reads metadata before the chain runs, so the client is selected here as
+ * well. The selection is reverted, because another block without `edns-subnet` may serve the query.
  */
 function provideMetadata(c: SetupContext, locator: MmdbLocator, ednsSubnet: boolean): void {
   for (const label of GEOIP_LABELS) {

@@ -8,14 +8,17 @@ const AA = 0x0400
 const RD = 0x0100
 const RA = 0x0080
 
-/** The flags that can be overruled, as bits of the header's second word (RFC 1035 section 4.1.1). */
+/**
+ * The flags that can be changed, as bits of the header's second 16-bit field (RFC 1035 section
+ * 4.1.1).
+ */
 export const FLAGS: ReadonlyMap<string, number> = new Map([
   ['aa', AA],
   ['ra', RA],
   ['rd', RD],
 ])
 
-/** What to do to a header's flags. No bit is in both. */
+/** The changes to a header's flags. No bit is in both masks. */
 export interface FlagMask {
   readonly set: number
   readonly clear: number
@@ -30,7 +33,7 @@ export function withFlag(mask: FlagMask, flag: number, on: boolean): FlagMask {
     : { set: mask.set & ~flag, clear: mask.clear | flag }
 }
 
-/** Overrules flags of queries before, and of replies after the plugins below. */
+/** Changes flags of queries before the plugins below run, and of replies after that. */
 export class Header implements Handler {
   readonly name = 'header'
   readonly plain: FastPathRole | undefined
@@ -52,7 +55,7 @@ export class Header implements Handler {
   serve(tx: Transaction): number | Promise<number> {
     const flags = (tx.query.flags | this.#querySet) & ~this.#queryClear
     tx.query.flags = flags
-    // The reply's RD is a copy of the query's, and was made before this.
+    // The reply's RD is a copy of the query's RD, made before this change.
     tx.response.recursionDesired = (flags & RD) !== 0
     const status = this.#next.serve(tx)
     if (typeof status === 'number') return this.#finish(tx, status)
@@ -74,7 +77,9 @@ export class Header implements Handler {
   }
 }
 
-/** Plain answers have AA and never RA: who wants no more than that changes none of them. */
+/**
+ * Plain answers have AA and never RA. So a rule that requires only that changes no plain answer.
+ */
 function keepsFastPath(query: FlagMask, response: FlagMask): boolean {
   const changed = query.set | query.clear | (response.set & ~AA) | (response.clear & ~RA)
   return changed === 0

@@ -2,7 +2,7 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { FLAGS, type FlagMask, Header, keepAll, withFlag } from './header.ts'
 
-/** `header { query|response set|clear aa|ra|rd... }`: overrules header flags. */
+/** `header { query|response set|clear aa|ra|rd... }`: changes header flags. */
 export const header: Directive = {
   name: 'header',
   setup(c) {
@@ -19,7 +19,7 @@ export const header: Directive = {
   },
 }
 
-/** One line of the block. Without `query` or `response` it concerns the response. */
+/** One line of the block. Without `query` or `response`, it applies to the response. */
 function scanRule(d: Dispenser, masks: { query: FlagMask; response: FlagMask }): void {
   const first = d.value().toLowerCase()
   const isAction = first === 'set' || first === 'clear'

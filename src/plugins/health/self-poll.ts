@@ -6,7 +6,7 @@ import type { Logger } from '../../telemetry/log.ts'
 
 const INTERVAL_MS = 1000
 const TIMEOUT_MS = 3000
-/** A request inside one machine that takes longer means that the process is overloaded. */
+/** A request inside one machine that takes longer shows that the process is overloaded. */
 const SLOW_MS = 1000
 
 /** Fetches `url`: resolves when the reply is there, rejects after `timeoutMs`. */
@@ -22,7 +22,7 @@ export interface SelfPollOptions {
   readonly countFailure: () => void
 }
 
-/** Asks the own health endpoint every second, and measures how long that takes. */
+/** Requests its own health endpoint every second, and measures the duration. */
 export class SelfPoll {
   readonly #options: SelfPollOptions
   #busy = false

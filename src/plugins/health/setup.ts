@@ -31,7 +31,7 @@ function setup(c: SetupContext, timers: Timers, fetch: PollUrl): void {
   )
   let stopPoll = (): void => {}
   const url = selfUrl(address)
-  // Port 0 is chosen by the system, and only the listener learns which it is.
+  // The system chooses the port for port 0, and only the listener knows it.
   if (url !== undefined) {
     const poll = new SelfPoll({
       url,
@@ -42,19 +42,19 @@ function setup(c: SetupContext, timers: Timers, fetch: PollUrl): void {
       observeSeconds: (value) => seconds.observe(value),
       countFailure: () => failures.inc(),
     })
-    // Other directives may take their time to start; until they have, nothing listens.
+    // Other directives may start slowly. Until they have started, no socket listens.
     c.onServing(() => poll.start())
     c.onShutdown(() => poll.stop())
     stopPoll = () => poll.stop()
   }
   c.onFinalShutdown(async () => {
     if (lameduckMs > 0) await waitLameduck(c, timers, lameduckMs)
-    // The endpoint closes next, while other sockets may still take a while.
+    // The endpoint closes next. Other sockets may take longer.
     stopPoll()
   })
 }
 
-/** Goes on serving for a while, so that load balancers see the end coming. */
+/** Continues to serve for a while, so that load balancers can notice the shutdown. */
 function waitLameduck(c: SetupContext, timers: Timers, lameduckMs: number): Promise<void> {
   c.log.info(`Going into lameduck mode for ${printDuration(lameduckMs)}`)
   return new Promise((resolve) => {
@@ -87,7 +87,7 @@ function scanLameduck(d: Dispenser): number {
   return lameduckMs
 }
 
-/** Where the process reaches its own endpoint; undefined for port 0. */
+/** URL at which the process reaches its own endpoint; undefined for port 0. */
 function selfUrl(address: string): string | undefined {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon)

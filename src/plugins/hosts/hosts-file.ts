@@ -11,24 +11,27 @@ import { hasChanged, readZoneText } from '../../zone/zonefile/text.ts'
 import { type HostsOptions, HostsTable, LINE_OCTETS_MAX } from './table.ts'
 
 const FILE_OCTETS_MAX = 256 * 1024 * 1024
-/** Octets per entry in ordinary hosts files, forward and reverse: the first guess of their number. */
+/**
+ * Octets per entry in ordinary hosts files, forward and reverse: for the first estimate of the
+ * number of entries.
+ */
 const RECORD_OCTETS = 16
-/** No more room than for these is taken before they are seen: a line may be all there is. */
+/** Most entries for which room is allocated in advance: a file may consist of one line. */
 const RECORDS_EXPECTED_MAX = 1 << 20
 
 export interface HostsFileOptions extends HostsOptions {
   readonly path: string
-  /** Lines of the Corefile; they hold whatever the file says. */
+  /** Lines of the Corefile; they are served whatever the file contains. */
   readonly inline: readonly string[]
   readonly clock: Clock
   readonly log: Logger
   /** Puts new records in force. */
   readonly serve: (records: RecordsInSharedMemory) => void
-  /** Told of what came into force, with the file's time in seconds (0 = no file). */
+  /** Called with the number of entries in force, and the file's time in seconds (0 = no file). */
   readonly onLoad: (entries: number, modifiedSeconds: number) => void
 }
 
-/** A hosts file: keeps what is served as it says. */
+/** Serves a hosts file, and follows its changes. */
 export class HostsFile {
   readonly #options: HostsFileOptions
   #stamp = ''
@@ -40,7 +43,7 @@ export class HostsFile {
     this.#options = options
   }
 
-  /** Serves the inline lines, and the file if it is there. Says in the log what keeps it from that. */
+  /** Serves the inline lines, and the file if it exists. Logs why the file can't be served. */
   async load(): Promise<void> {
     const table = this.#emptyTable(0)
     this.#addInline(table, true)
@@ -61,7 +64,7 @@ export class HostsFile {
     return file.#stamp !== ''
   }
 
-  /** Reads the file again if it changed. A file that is gone leaves what it said. */
+  /** Reads the file again if it changed. After the file was deleted, its last entries are kept. */
   async reload(): Promise<void> {
     const { path } = this.#options
     if (this.#busy || this.#stopped || !hasChanged({ file: path, stamp: this.#stamp })) return
@@ -81,7 +84,9 @@ export class HostsFile {
     this.#stopped = true
   }
 
-  /** Says why the file can't be read, once. A file that is gone since it was looked at is no fault. */
+  /**
+   * Logs, once, why the file can't be read. A file that was deleted after the check is not a fault.
+   */
   #notify(error: InputError): void {
     const { path, log } = this.#options
     const isLarge = error.code === 'ZONE_LIMIT'

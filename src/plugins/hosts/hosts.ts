@@ -10,26 +10,26 @@ import type { RecordsInSharedMemory } from '../../zone/zonefile/records-in-share
 
 const ASTERISK = 0x2a
 
-/** What `Hosts` answers from; replaced by one assignment when the file changes. */
+/** The records that `Hosts` answers from; one assignment replaces them when the file changes. */
 export interface HostsSource {
-  /** Undefined until they are loaded. */
+  /** Undefined until the records are loaded. */
   readonly records: RecordsInSharedMemory | undefined
 }
 
 export interface HostsServing {
   readonly zones: ZoneSet
   readonly fallthrough: Fallthrough
-  /** `fallthrough` also where the name is there, but the type can't be. */
+  /** Applies `fallthrough` also if the name exists, but the type is not supported. */
   readonly fallthroughUnsupported: boolean
 }
 
-/** Answers A, AAAA and PTR out of a hosts file. */
+/** Answers A, AAAA and PTR from a hosts file. */
 export class Hosts implements Handler {
   readonly name = 'hosts'
   readonly #next: Handler
   readonly #source: HostsSource
   readonly #serving: HostsServing
-  /** The wildcard that could stand for the qname. */
+  /** The wildcard that could match the qname. */
   readonly #wildcard = new Uint8Array(256)
 
   constructor(next: Handler, source: HostsSource, serving: HostsServing) {
@@ -44,7 +44,7 @@ export class Hosts implements Handler {
     const { records } = this.#source
     if (records === undefined) return this.#next.serve(tx)
     if (query.qtype === RRType.PTR) {
-      // Reverse zones need not be named, and a PTR that is not here may be elsewhere.
+      // Reverse zones need not be configured. Another plugin may have a PTR that is missing here.
       const node = findNode(records, query.qname, query.qnameOctets)
       return addAll(records, node, query, response) === 0
         ? this.#next.serve(tx)
@@ -54,7 +54,7 @@ export class Hosts implements Handler {
     const node = this.#findHost(records, query)
     if (node === -1) {
       if (this.#serving.fallthrough.through(query)) return this.#next.serve(tx)
-      // There is no SOA to say NXDOMAIN with.
+      // NXDOMAIN would need a SOA, which a hosts file does not have.
       response.error = 'no such host, and no fallthrough'
       return Rcode.SERVFAIL
     }
@@ -74,7 +74,7 @@ export class Hosts implements Handler {
     return Rcode.NOERROR
   }
 
-  /** The node of the qname or, failing that, of the wildcard one label above; -1 if neither. */
+  /** Index of the qname's node or else of the wildcard one label above; -1 if neither exists. */
   #findHost(records: RecordsInSharedMemory, query: Query): number {
     const node = findNode(records, query.qname, query.qnameOctets)
     if (node !== -1 || query.labelCount === 0) return node
@@ -91,7 +91,7 @@ function isHostType(qtype: number): boolean {
   return qtype === RRType.A || qtype === RRType.AAAA
 }
 
-/** Adds the node's records of the asked type; returns how many. */
+/** Adds the node's records of the queried type, and returns their number. */
 function addAll(
   records: RecordsInSharedMemory,
   node: number,

@@ -19,7 +19,7 @@ const TTL_MAX = 65535
 
 interface HostsConfig {
   path: string
-  /** Of the line that names the file. */
+  /** Position of the line that names the file. */
   position: Position
   zones: readonly Uint8Array[]
   readonly inline: string[]
@@ -30,10 +30,10 @@ interface HostsConfig {
   fallthroughUnsupported: boolean
 }
 
-/** `hosts [FILE [ZONES...]] { … }`: A, AAAA and PTR out of a hosts file. */
+/** `hosts [FILE [ZONES...]] { … }`: A, AAAA and PTR from a hosts file. */
 export const hosts: Directive = hostsWith(systemTimers)
 
-/** The directive on timers of the caller's. */
+/** The directive with the caller's timers. */
 export function hostsWith(timers: Timers): Directive {
   return {
     name: 'hosts',
@@ -140,7 +140,7 @@ function scanProperty(d: Dispenser, config: HostsConfig): void {
       config.reloadMs = scanReload(d)
       return
     default:
-      // Once fallthrough was read, CoreDNS takes no more lines of hosts.
+      // After `fallthrough`, CoreDNS accepts no more lines of hosts.
       if (config.fallthrough !== NO_FALLTHROUGH) throw d.error(`unknown property '${d.value()}'`)
       config.inline.push([d.value(), ...d.remainingArgs()].join(' '))
   }

@@ -4,9 +4,11 @@ import { type Address, scanAddress } from '../../dns/text/address.ts'
 import { ZoneRecords } from '../../zone/zonefile/records.ts'
 import { ScannedRecord } from '../../zone/zonefile/sink.ts'
 
-/** Most names that one address's PTR answers give: blocking lists name a million for 0.0.0.0. */
+/**
+ * Most names in the PTR answer of one address: blocking lists contain a million names for 0.0.0.0.
+ */
 const PTR_MAX = 100
-/** Copies are looked for among this many records of a name. */
+/** Duplicates are searched among this many records of a name. */
 const COPIES_SEEN_MAX = 100
 /** Lines between two pauses. */
 const SLICE_LINES = 512
@@ -15,17 +17,20 @@ export const LINE_OCTETS_MAX = 64 * 1024
 const LF = 0x0a
 
 export interface HostsOptions {
-  /** Names outside of these are left out; lower-case wire form. */
+  /** Names outside of these zones are omitted; lower-case wire form. */
   readonly zones: readonly Uint8Array[]
   readonly ttlSeconds: number
-  /** Makes PTR records too. */
+  /** Whether to make PTR records too. */
   readonly reverse: boolean
 }
 
-/** The entries of hosts files as A, AAAA and PTR records by owner. Filled once, then only read. */
+/**
+ * The entries of hosts files as A, AAAA and PTR records by owner. Filled once, and only read after
+ * that.
+ */
 export class HostsTable {
   readonly records: ZoneRecords
-  /** Lines that were too long to be read: the number of the first, and how many. */
+  /** Lines that were too long to read: the number of the first one, and their count. */
   readonly passedOver = { firstLine: 0, count: 0 }
   readonly #options: HostsOptions
   readonly #record = new ScannedRecord()
@@ -36,8 +41,8 @@ export class HostsTable {
   }
 
   /**
-   * Adds the lines of a hosts file (hosts(5): ADDRESS NAME...); pauses now and then. Lines that don't
-   * begin with an address, and what is no name, are skipped.
+   * Adds the lines of a hosts file (hosts(5): ADDRESS NAME...), with pauses. Skips lines that don't
+   * begin with an address, and invalid names.
    */
   *addText(text: Buffer): Generator<void, void> {
     let lineCount = 0
@@ -89,7 +94,7 @@ export class HostsTable {
     this.records.add(record)
   }
 
-  /** True for a copy, and for PTR records beyond PTR_MAX. */
+  /** True for a duplicate, and for PTR records above PTR_MAX. */
   #isSuperfluous(owner: Uint8Array, type: number, rdata: Uint8Array): boolean {
     const { records } = this
     const node = records.find(owner, owner.length)
@@ -112,7 +117,7 @@ function fieldsOf(line: string): string[] {
   return body.split(/[ \t\r\f\v]+/).filter((field) => field !== '')
 }
 
-/** An address, its zone (`%eth0`) taken off; an IPv4-mapped one as IPv4, as Go takes them. */
+/** Reads an address without its zone (`%eth0`). An IPv4-mapped one becomes IPv4, as in Go. */
 function scanHostAddress(text: string): Address | undefined {
   const address = scanAddress(text.split('%', 1)[0]!)
   if (address === undefined || address.family === 1) return address

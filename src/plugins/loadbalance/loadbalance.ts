@@ -8,7 +8,10 @@ import type { Transaction } from '../../plugin/transaction.ts'
 import { RANKS_MAX, Reorder } from './reorder.ts'
 import { findWeight, type WeightMemory } from './weights.ts'
 
-/** How a policy orders a section: aliases before what they lead to, then what can be balanced, and its signatures. */
+/**
+ * The order of a section: aliases before their targets, then the records that can be balanced, and
+ * their signatures.
+ */
 const Rank = {
   Alias: 0,
   Other: 1,
@@ -27,15 +30,17 @@ export const PREFERRED_MAX = RANKS_MAX - PREFERRED_START - PREFERRED_END
 /** Weight of an address that the weight file does not name. */
 const DEFAULT_WEIGHT = 1
 
-/** Where a policy's weights are; replaced when the file changes. */
+/** The weights of a policy; replaced when the file changes. */
 export interface WeightSource {
   current: WeightMemory
 }
 
 export interface LoadbalanceOptions {
-  /** Present = one address is drawn by weight to be first; absent = everything is shuffled. */
+  /**
+   * Present = the policy draws one address by weight to be first; absent = it shuffles everything.
+   */
   readonly weights: WeightSource | undefined
-  /** Networks whose addresses come first, best first; 0..PREFERRED_MAX. */
+  /** Networks whose addresses are first, in order of preference; 0..PREFERRED_MAX. */
   readonly preferred: readonly AddressSet[]
 }
 

@@ -1,25 +1,25 @@
 import { RESPONSE_RR_MAX, type Response, type Section } from '../../dns/message/response.ts'
 
-/** Most different ranks: what a Uint8Array can hold. */
+/** Most ranks: the number of values of a Uint8Array. */
 export const RANKS_MAX = 256
 
 /**
- * Brings the records of one section into a new order, in place. Reused for every query:
+ * Reorders the records of one section, in place. Reused for every query:
  *
  *     gather ─▶ rank[i] = … ─▶ sort ─▶ (shuffle or swap parts of `order`) ─▶ apply
  *
- * Records of other sections may stand in between; they stay where they are.
+ * Records of other sections may be in between; they keep their places.
  */
 export class Reorder {
   /** Records in the section: 0..RESPONSE_RR_MAX. */
   count = 0
-  /** Where the section's record i is in the response's arrays. */
+  /** Index of the section's record i in the response's arrays. */
   readonly position = new Uint16Array(RESPONSE_RR_MAX)
   /** Rank of the section's record i; lower ranks come first. Filled in by the caller. */
   readonly rank = new Uint8Array(RESPONSE_RR_MAX)
-  /** Which of the section's records comes i-th. */
+  /** `order[i]`: the section's record that is sent in place i. */
   readonly order = new Uint16Array(RESPONSE_RR_MAX)
-  /** Where rank r starts in `order`; entry r+1 is where it ends. Valid after `sort`. */
+  /** Start of rank r in `order`; entry r+1 is its end. Valid after `sort`. */
   readonly start = new Uint16Array(RANKS_MAX + 1)
 
   /** Finds the section's records. */
@@ -31,13 +31,13 @@ export class Reorder {
     this.count = count
   }
 
-  /** Fills `order` by rank, all below `ranks`; records of one rank keep their order. */
+  /** Fills `order` by rank; all ranks are below `ranks`. Records of one rank keep their order. */
   sort(ranks: number): void {
     const { start, rank, order, count } = this
     for (let r = 0; r <= ranks; r++) start[r] = 0
     for (let i = 0; i < count; i++) start[rank[i]! + 1]! += 1
     for (let r = 1; r <= ranks; r++) start[r]! += start[r - 1]!
-    // `start` moves to each rank's end while it is filled, and so one rank on.
+    // Filling moves `start` of each rank to its end, so it is stored one entry higher.
     for (let i = 0; i < count; i++) {
       const at = start[rank[i]!]!
       order[at] = i
@@ -54,7 +54,7 @@ export class Reorder {
     this.order[b] = kept
   }
 
-  /** Moves the records as `order` says. Follows its cycles, so each record moves once. */
+  /** Moves the records as `order` requires. Follows its cycles, so each record moves once. */
   apply(response: Response): void {
     const { order, position, count } = this
     for (let first = 0; first < count; first++) {

@@ -13,12 +13,12 @@ import { copyWeights, type WeightMemory } from './weights.ts'
 const RELOAD_DEFAULT_MS = 30_000
 const RELOAD_MIN_MS = 10
 
-/** What the directive says. */
+/** The settings of the directive. */
 interface Policy {
   /** '' = shuffle. */
   file: string
   reloadMs: number
-  /** Of the line that names the file. */
+  /** Position of the line that names the file. */
   position: Position
   readonly preferred: AddressSet[]
 }

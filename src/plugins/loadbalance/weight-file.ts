@@ -7,7 +7,7 @@ import { copyWeights, scanWeights, WEIGHT_FILE_OCTETS_MAX, type WeightMemory } f
 
 export interface WeightFileOptions {
   readonly path: string
-  /** How often the file is looked at; 0 = never again. */
+  /** How often the file is checked; 0 = only at the start. */
   readonly reloadMs: number
   readonly log: Logger
   readonly timers: Timers
@@ -15,7 +15,10 @@ export interface WeightFileOptions {
   readonly serve: (weights: WeightMemory) => void
 }
 
-/** Keeps weights as their file says. A bad file leaves the last good ones in place. */
+/**
+ * Loads weights from a file, and follows its changes. If the file becomes invalid, the last valid
+ * weights are kept.
+ */
 export class WeightFile {
   readonly #path: string
   readonly #reloadMs: number
@@ -36,8 +39,8 @@ export class WeightFile {
   }
 
   /**
-   * Loads the file and begins to watch it. A missing file is a warning if it is looked for again;
-   * otherwise it is an error, and so is a bad one.
+   * Loads the file and starts to watch it. A missing file is a warning if the file is watched, else
+   * an error. An invalid file is always an error.
    */
   async start(): Promise<void> {
     const { missing, fault } = await this.#load()
@@ -52,7 +55,7 @@ export class WeightFile {
     this.#stop()
   }
 
-  /** What is wrong with the file now; '' = nothing. `warn` is told of what a start would warn of. */
+  /** The current fault of the file; '' = none. `warn` gets the warnings of a start. */
   async check(warn: (text: string) => void): Promise<string> {
     const { missing, fault } = await this.#load(() => {})
     if (!missing || this.#reloadMs === 0) return fault
@@ -66,7 +69,7 @@ export class WeightFile {
   }
 
   async #reload(): Promise<void> {
-    // A slow disk must not pile up reads.
+    // Reads must not pile up on a slow disk.
     if (this.#busy) return
     this.#busy = true
     const { fault } = await this.#load().finally(() => {
@@ -76,7 +79,7 @@ export class WeightFile {
     this.#lastFault = fault
   }
 
-  /** `fault` is '' if the table is as the file says. */
+  /** `fault` is '' if the table matches the file. */
   async #load(announce = this.#log.info): Promise<{ missing: boolean; fault: string }> {
     let text: string
     try {

@@ -2,11 +2,13 @@ import { mixHash } from '../../dns/name/hash.ts'
 import { lowerName, scanName } from '../../dns/name/name.ts'
 import { scanAddress } from '../../dns/text/address.ts'
 
-/** Larger files are refused: nobody writes them by hand, and they would stall the server. */
+/**
+ * Larger files are rejected: they are not written by hand, and reading them would block the server.
+ */
 export const WEIGHT_FILE_OCTETS_MAX = 16 * 1024 * 1024
 const WEIGHT_MAX = 255
 
-/** One line of a weight file: what share of a name's answers one address leads. */
+/** One line of a weight file: the weight with which an address is the first of a name's answers. */
 export interface Weight {
   /** Lower-case wire form. */
   readonly name: Uint8Array
@@ -16,11 +18,11 @@ export interface Weight {
   readonly weight: number
 }
 
-/** Weights by name and address as plain data in memory that all threads may have. */
+/** Weights by name and address, as plain data in memory that threads can share. */
 export interface WeightMemory {
   /**
-   * Open addressing, as many as a power of two, at least half of them free: where in `octets` an entry
-   * is, or -1.
+   * Open addressing; a power of two of slots, and at least half of them are free: the offset of an
+   * entry in `octets`, or -1.
    *
    *     entry: weight, octets of the address, address, name
    */
@@ -31,7 +33,7 @@ export interface WeightMemory {
 const ENTRY_ADDRESS_OCTETS = 1
 const ENTRY_ADDRESS = 2
 
-/** Of two weights for one name and address, the first counts. */
+/** Copies weights to shared memory. If a name and address have two weights, the first counts. */
 export function copyWeights(weights: readonly Weight[]): WeightMemory {
   let size = 4
   while (size < weights.length * 2) size *= 2
@@ -66,7 +68,7 @@ export function findWeight(
   return at === -1 ? 0 : weights.octets[at]!
 }
 
-/** The slot that holds the entry, or the free one where it belongs. @hot */
+/** The slot of the entry, or the free slot for it. @hot */
 function findSlot(
   weights: WeightMemory,
   name: Uint8Array,
@@ -120,7 +122,7 @@ function isSame(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number, octets: 
   return true
 }
 
-/** `a` is lower case already. Length octets differ before either name can run out. */
+/** `a` is already lower case. Length octets differ before either name ends. */
 function isSameName(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): boolean {
   let labelEnd = 0
   for (let i = 0; ; i++) {
@@ -132,14 +134,14 @@ function isSameName(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): boo
   }
 }
 
-/** Length octets are at most 63, and so stay as they are. */
+/** Length octets are at most 63, so they do not change. */
 function lower(octet: number): number {
   return octet >= 0x41 && octet <= 0x5a ? octet | 0x20 : octet
 }
 
 /**
- * Reads a weight file: a name on a line of its own, below it one `ADDRESS WEIGHT` per line; empty lines
- * and lines that begin with `#` mean nothing. Returns the first fault as text.
+ * Reads a weight file: a name on its own line, followed by one `ADDRESS WEIGHT` per line. Ignores
+ * empty lines and lines that begin with `#`. Returns the first fault as text.
  */
 export function scanWeights(text: string, file: string): readonly Weight[] | string {
   const weights: Weight[] = []

@@ -23,7 +23,7 @@ const ZONES = [
   octets('\x03127\x07in-addr\x04arpa\0'),
   octets('\x03255\x07in-addr\x04arpa\0'),
 ]
-/** Where LOCALHOST is in ZONES. */
+/** Index of LOCALHOST in ZONES. */
 const LOCALHOST_INDEX = 0
 /** Labels of each of ZONES. */
 const ZONE_LABELS = [1, 3, 3, 3]
@@ -38,7 +38,10 @@ const SOA = Uint8Array.of(
   ...[0, TTL_SECONDS >> 16, (TTL_SECONDS >> 8) & 0xff, TTL_SECONDS & 0xff],
 )
 
-/** Answers for the zones above, for names below `localhost`, and for names that begin with `localhost` if asked to. */
+/**
+ * Answers for the zones above, for names below `localhost`, and optionally for names that begin
+ * with `localhost`.
+ */
 export class Local implements Handler, FastPathGuard {
   readonly name = 'local'
   readonly plain: FastPathRole
@@ -47,7 +50,10 @@ export class Local implements Handler, FastPathGuard {
   readonly #slots: CounterSlots
   readonly #answersPrefix: boolean
 
-  /** `slots`: of one counter, queries for localhost. `answersPrefix`: also for `localhost.example.org.`. */
+  /**
+   * `slots`: with one counter, queries for localhost. `answersPrefix`: also for
+   * `localhost.example.org.`.
+   */
   constructor(next: Handler, slots: CounterSlots, answersPrefix: boolean) {
     this.#next = next
     this.#answersPrefix = answersPrefix
@@ -56,7 +62,7 @@ export class Local implements Handler, FastPathGuard {
     slots.length = 1
   }
 
-  /** All names but those that it answers for. @hot */
+  /** Returns true for all names except those that it answers. @hot */
   passes(): boolean {
     if (this.#zones.match(simpleQuery) !== -1) return false
     return !this.#answersPrefix || !beginsWithLocalhost(simpleQuery)
@@ -67,7 +73,7 @@ export class Local implements Handler, FastPathGuard {
     if (query.qclass !== RRClass.IN) return this.#next.serve(tx)
     const zone = this.#zones.match(query)
     const isBelow = zone === LOCALHOST_INDEX && query.labelCount > 1
-    // The name itself is a zone above: it is no prefix of another.
+    // `localhost.` itself is one of the zones above, and not a prefix of another name.
     const isPrefixed = this.#answersPrefix && query.labelCount > 1 && beginsWithLocalhost(query)
     if (isBelow || isPrefixed) {
       this.#slots.of(tx)[0]! += 1
@@ -123,7 +129,10 @@ function add(
   tx.response.add(section, owner, 0, type, RRClass.IN, TTL_SECONDS, rdata, 0, rdata.length)
 }
 
-/** Resolvers with a search list ask for `localhost.example.org.`: that must not leave either. */
+/**
+ * Resolvers with a search list query `localhost.example.org.`. Such queries must not leave the
+ * machine either.
+ */
 function beginsWithLocalhost({ qname }: HashedName): boolean {
   for (let i = 0; i <= LOCALHOST[0]!; i++) if (qname[i] !== LOCALHOST[i]) return false
   return true

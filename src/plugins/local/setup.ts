@@ -3,7 +3,10 @@ import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { Local } from './local.ts'
 
-/** `local { localhost_prefix on|off }`: answers for localhost and the reverse zones that never leave a machine. */
+/**
+ * `local { localhost_prefix on|off }`: answers for localhost and the reverse zones that must not
+ * leave a machine.
+ */
 export const local: Directive = {
   name: 'local',
   setup(c) {

@@ -35,7 +35,7 @@ const SPACE = 0x20
 const DOT = 0x2e
 const COLON = 0x3a
 
-/** Text of the format between its fields, in words. */
+/** Text of the format between its fields, as 32-bit integers. */
 const BEFORE_ID = put.wordsOf(Buffer.from(' - '))[0]!
 const BEFORE_TYPE = put.wordsOf(Buffer.from(' "'))[0]!
 const BEFORE_RCODE = put.wordsOf(Buffer.from('" '))[0]!
@@ -43,9 +43,10 @@ const UDP_SPACED = put.wordsOf(Buffer.from('udp '))[0]!
 const TCP_SPACED = put.wordsOf(Buffer.from('tcp '))[0]!
 
 /**
- * A line of COMMON_FORMAT, as its fields come to one by one: `r` is where in `recordWords` its record is, `start` where in
- * `textView` it goes; returns where it ends. Straight on it takes a third of the time of going through the fields of a
- * format (bench/plugins.mjs), and hardly anybody has another. @hot
+ * Writes a line of COMMON_FORMAT, field by field. `r`: index of its record in `recordWords`;
+ * `start`: offset in `textView`. Returns the end of the line. This fixed sequence takes a third of
+ * the time of a loop over the fields of a format (bench/plugins.mjs), and few Corefiles use another
+ * format. @hot
  */
 export function putCommon(start: number, r: number): number {
   const manner = recordWords[r + MANNER]!
@@ -68,31 +69,32 @@ export function putCommon(start: number, r: number): number {
 }
 
 /*
- * Texts of which there are few among queries: one that was put before is copied. Each kind has SLOTS places.
+ * Texts with few different values among queries: one that was written before is copied. Each kind
+ * has SLOTS places.
  */
 const SLOTS = 64
-/** ` "A IN `: by the question's word. */
+/** ` "A IN `: by the record's QUESTION. */
 const QUESTIONS = 0
-/** ` false 512" NOERROR qr,aa,rd `: by what of MANNER it prints, and what the client takes. */
+/** ` false 512" NOERROR qr,aa,rd `: by the printed part of MANNER, and the client's size limit. */
 const MANNERS = SLOTS
-/** ` 0.00003799s`: by nanoseconds and seconds. Queries of a batch have the same by eight. */
+/** ` 0.00003799s`: by nanoseconds and seconds. Eight queries of a batch have the same time. */
 const TIMES = 2 * SLOTS
 const KINDS = 3
 
 const KEPT_MANNER = 0xffff | (FLAGS_MASK << FLAGS_SHIFT) | DNSSEC_OK | SILENT
 
-/** Of eight octets each. No text of these kinds has more than 55. */
+/** Units of eight octets per text. No text of these kinds has more than 55 octets. */
 const KEPT_WORDS = 8
 const KEY_FACTOR = 0x9e3779b1
 const KEY_SHIFT = 26
 const keptKey = new Int32Array(new ArrayBuffer(4 * KINDS * SLOTS))
 const keptOther = new Int32Array(new ArrayBuffer(4 * KINDS * SLOTS))
-/** 0 = there is none. */
+/** 0 = the place is empty. */
 const keptOctets = new Uint8Array(new ArrayBuffer(KINDS * SLOTS))
-/** Octets, and no numbers: those of printable characters are never a NaN, which need not stay the same. */
+/** Octets, not numbers. Printable characters never form a NaN, whose bits may change in a copy. */
 const keptWords = new Float64Array(new ArrayBuffer(8 * KINDS * SLOTS * KEPT_WORDS))
 
-/** A text of `kind` by its keys. @hot */
+/** Writes a text of `kind` by its keys. @hot */
 function putKept(at: number, r: number, kind: number, key: number, other: number): number {
   const slot = kind + (Math.imul(key ^ (other << 7), KEY_FACTOR) >>> KEY_SHIFT)
   if (keptKey[slot] !== key || keptOther[slot] !== other || keptOctets[slot] === 0) {
@@ -154,7 +156,7 @@ function putDigits(at: number, value: number): number {
   return to + 3
 }
 
-/** `address`: its four octets, the first lowest. @hot */
+/** `address`: its four octets, the first one lowest. @hot */
 function putIPv4(at: number, address: number): number {
   let to = putDotted(at, address & 0xff)
   to = putDotted(to, (address >>> 8) & 0xff)
@@ -169,8 +171,9 @@ function putDotted(at: number, octet: number): number {
 }
 
 /**
- * As `put.putName`. `start`: where in `recordOctets`; four octets at once, which may come to be those behind a
- * label. @hot
+ * As `put.putName`. `start`: offset in `recordOctets`. Reads four octets at once, so it may read
+ * beyond the end of a label.
+ * @hot
  */
 function putName(at: number, start: number): number {
   let to = at

@@ -44,8 +44,8 @@ const UDP = wordsOf(Buffer.from('udp'))
 const TCP = wordsOf(Buffer.from('tcp'))
 
 /*
- * What of a record is printed. Each function writes to `out` from `at` on, and returns the offset behind it; `r` is
- * where in `recordWords` the record is.
+ * The printed fields of a record. Each function writes to `out` from `at` on, and returns the
+ * offset after its text. `r` is the index of the record in `recordWords`.
  */
 
 export function putRcode(out: DataView, at: number, r: number): number {
@@ -60,7 +60,7 @@ export function putReplyFlags(out: DataView, at: number, r: number): number {
   return putFlags(out, at, (manner >>> FLAGS_SHIFT) & FLAGS_MASK)
 }
 
-/** Seconds with up to nine decimals, no zeros at their end: `0.00003799s`, `2s`. @hot */
+/** Seconds with up to nine decimals, without trailing zeros: `0.00003799s`, `2s`. @hot */
 export function putDuration(out: DataView, at: number, r: number): number {
   const nanoseconds = recordWords[r + NANOSECONDS]!
   let to = putNumber(out, at, recordWords[r + SECONDS]!)
@@ -82,14 +82,14 @@ export function putClient(out: DataView, at: number, r: number): number {
   return putHost(out, at, (r + ADDRESS) << 2, isIPv6 ? 2 : 1)
 }
 
-/** The address that was asked, of a record that has it. */
+/** The query's destination address, for a record that has it. */
 export function putAsked(out: DataView, at: number, r: number): number {
   const isIPv6 = (recordWords[r + MANNER]! & ASKED_IPV6) !== 0
   const nameWords = (nameOctetsOfHead(recordWords[r + HEAD]!) + 3) >> 2
   return putHost(out, at, nameStart(r) + (nameWords << 2), isIPv6 ? 2 : 1)
 }
 
-/** `from`: where in `recordOctets`. */
+/** `from`: offset in `recordOctets`. */
 function putHost(out: DataView, at: number, from: number, family: AddressFamily): number {
   if (family === 1) return putAddress(out, at, recordOctets, 1, from)
   out.setUint8(at, OPEN)
@@ -98,7 +98,7 @@ function putHost(out: DataView, at: number, from: number, family: AddressFamily)
   return end + 1
 }
 
-/** Where in `recordOctets` the name is. */
+/** Offset of the name in `recordOctets`. */
 export function nameStart(r: number): number {
   const isIPv6 = (recordWords[r + MANNER]! & CLIENT_IPV6) !== 0
   return (r + ADDRESS + (isIPv6 ? 4 : 1)) << 2

@@ -37,13 +37,16 @@ export const COMMON_FORMAT =
   '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}'
 export const COMBINED_FORMAT = `${COMMON_FORMAT} "{>opcode}"`
 
-/** What is longer of a metadata label is cut, in UTF-16 code units. */
+/** Longest metadata value, in UTF-16 code units; longer ones are cut. */
 const METADATA_LENGTH_MAX = 1024
 
-/** Finds the provider of a metadata label; asked per line, since providers come after formats. */
+/**
+ * Finds the provider of a metadata label. Called per line, because providers register after formats
+ * are compiled.
+ */
 export type FindMetadata = (label: string) => MetadataProvider | undefined
 
-/** What a field prints. */
+/** The value that a field prints. */
 const Field = {
   Type: 0,
   Class: 1,
@@ -69,7 +72,10 @@ const Field = {
 } as const
 type Field = (typeof Field)[keyof typeof Field]
 
-/** Fields by name, without their braces, with most octets. `>` marks what is in the header or its extension. */
+/**
+ * Fields by name, without their braces, with their most octets. `>` marks fields of the header or
+ * its extension.
+ */
 const FIELDS: ReadonlyMap<string, readonly [Field, number]> = new Map([
   ['type', [Field.Type, WORD_OCTETS_MAX]],
   ['class', [Field.Class, WORD_OCTETS_MAX]],
@@ -89,32 +95,35 @@ const FIELDS: ReadonlyMap<string, readonly [Field, number]> = new Map([
   ['>rflags', [Field.Flags, FLAGS_OCTETS_MAX]],
 ])
 
-/** More than any line of COMMON_FORMAT has: it has no field twice. */
+/** Longer than any line of COMMON_FORMAT, which has no field twice. */
 const COMMON_OCTETS_MAX = [...FIELDS.values()].reduce(
   (sum, [, octetsMax]) => sum + octetsMax,
   COMMON_FORMAT.length,
 )
 
 /**
- * A format, compiled: text with fields in braces. A brace pair that names no field is text. What it
- * writes is printable characters only, whatever the query holds.
+ * A compiled format: text with fields in braces. A pair of braces without a field name is text. It
+ * writes only printable characters, whatever the query contains.
  */
 export class LineFormat {
-  /** By Field: what comes one after the other, each behind its text; the last is None. */
+  /** Values of Field in order, each printed after its text; the last one is None. */
   readonly #fields: Uint8Array
-  /** Octets of the text before each field, and all of it: the text of each begins with a new word. */
+  /**
+   * Octets of the text before each field, and the text itself: the text of each field starts at a
+   * 32-bit boundary.
+   */
   readonly #textOctets: Int32Array
   readonly #text: Int32Array
-  /** Of the metadata fields, in their order. */
+  /** Labels of the metadata fields, in their order. */
   readonly labels: readonly string[]
-  /** More than any line has, with what may be written behind it. */
+  /** More than the octets of any line, including octets that may be written after it. */
   readonly octetsMax: number
   readonly #findMetadata: FindMetadata
-  /** Whether it is no more than COMMON_FORMAT. */
+  /** Whether it is exactly COMMON_FORMAT. */
   readonly #isCommon: boolean
   /** Whether it prints metadata, which records do not have. */
   readonly hasMetadata: boolean
-  /** Whether it prints the address that was asked. */
+  /** Whether it prints the query's destination address. */
   readonly asked: boolean
 
   constructor(format: string, findMetadata: FindMetadata) {
@@ -133,8 +142,8 @@ export class LineFormat {
   }
 
   /**
-   * Prints the line of the record at index `r` of `recordWords` to `start` of the text memory; returns where it ends.
-   * `tx`: for metadata, where the format has some. @hot
+   * Prints the line of the record at index `r` of `recordWords` to `start` of the text memory, and
+   * returns its end. `tx`: provides metadata, if the format has any. @hot
    */
   print(start: number, r: number, tx?: Transaction): number {
     if (this.#isCommon) return putCommon(putPrefix(start), r)
@@ -202,7 +211,7 @@ function putField(out: DataView, at: number, field: number, r: number): number {
   }
 }
 
-/** In front of every line. */
+/** Prefix of every line. */
 const PREFIX = '[INFO] '
 const PREFIX_WORDS = wordsOf(Buffer.from(PREFIX))
 
@@ -218,7 +227,7 @@ interface Part {
   readonly field: Field
   /** Most octets of the field. */
   readonly octetsMax: number
-  /** What metadata it prints. */
+  /** The metadata label that it prints. */
   readonly label: string
 }
 

@@ -20,7 +20,7 @@ const { recordWords } = memory
 export const CLASSES = ['all', 'success', 'denial', 'error'] as const
 export type LogClass = (typeof CLASSES)[number]
 
-/** Which queries are logged, and how. */
+/** The queries to log, and their format. */
 export interface LogRule {
   /** Names at or below one of these. */
   readonly names: ZoneSet
@@ -29,16 +29,16 @@ export interface LogRule {
   readonly classes: ReadonlySet<LogClass> | undefined
 }
 
-/** Where lines go. */
+/** The destination of lines. */
 export interface LogOut {
   readonly clock: Clock
-  /** Prints what is not recorded. */
+  /** Prints lines that are not sent as records. */
   readonly printer: RecordPrinter
-  /** To the thread that prints for this one; undefined = none does. */
+  /** Sends records to the thread that prints for this one; undefined = no thread does. */
   readonly records: RecordWriter | undefined
 }
 
-/** Writes a line per query. The first rule that the name matches decides, whatever its classes. */
+/** Writes a line per query. The first rule whose names match decides, whatever its classes. */
 export class Log implements Handler {
   readonly name = 'log'
   readonly plain: FastPathRole
@@ -85,7 +85,7 @@ class FastPathLog implements FastPathObserver {
   readonly readsAll: boolean
   readonly #rules: readonly LogRule[]
   readonly #out: LogOut
-  /** Whether the first rule is for every name. */
+  /** Whether the first rule matches every name. */
   readonly #isOne: boolean
   /** By rule: whether it logs answers. */
   readonly #logs: readonly boolean[]
@@ -139,7 +139,7 @@ export function classOf(tx: Transaction, status: number): LogClass {
   }
 }
 
-/** The type of a reply in CoreDNS's words: the metadata `log/type`. */
+/** The type of a reply in CoreDNS's terms: the metadata `log/type`. */
 export function typeOf(tx: Transaction, status: number): string {
   switch (responseKind(tx, status)) {
     case ResponseKind.Answer:

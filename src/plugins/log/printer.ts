@@ -9,7 +9,7 @@ import { HEAD, ruleOfHead, wordsOfHead } from './record.ts'
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { recordOctets, recordWords, TEXT_FULL_OCTETS, textOctets } = memory
 
-/** Prints records, each by the format of its rule. */
+/** Prints records, each with the format of its rule. */
 export class RecordPrinter {
   readonly #formats: readonly LineFormat[]
   readonly #lines: LineWriter
@@ -20,7 +20,9 @@ export class RecordPrinter {
     this.#lines = lines
   }
 
-  /** Prints the record at the beginning of the record memory. `tx`: what it is of, for metadata. @hot */
+  /**
+   * Prints the record at the start of the record memory. `tx`: its transaction, for metadata. @hot
+   */
   print(tx: Transaction): void {
     const octets = this.#formats[ruleOfHead(recordWords[HEAD]!)]!.print(0, 0, tx)
     const at = this.#lines.begin(octets)
@@ -29,7 +31,7 @@ export class RecordPrinter {
     this.#lines.end(at + octets)
   }
 
-  /** Prints all records of `octets`, which another thread wrote one behind the other. */
+  /** Prints all records of `octets`, which another thread wrote one after the other. */
   printAll(octets: Uint8Array): void {
     assert(octets.length <= recordOctets.length, 'records fit')
     recordOctets.set(octets)
@@ -46,7 +48,7 @@ export class RecordPrinter {
     this.#hand(to)
   }
 
-  /** Hands on the lines printed up to `end`; returns 0, where the next goes. */
+  /** Passes on the lines printed up to `end`. Returns 0, the offset of the next line. */
   #hand(end: number): number {
     if (end > 0) this.#lines.write(textOctets.subarray(0, end))
     return 0

@@ -10,19 +10,20 @@ import type { Transaction } from '../../plugin/transaction.ts'
 const { simpleNameWords, simpleQuery } = plain
 
 /*
- * A line of the log before it is text: all that a format can print of a query, metadata excepted, in 32-bit words of
- * the machine. Records are made where queries are answered, and read where there is time to print them.
+ * A log line before it is text: all data of a query that a format can print, except metadata, in
+ * 32-bit integers in the machine's byte order. Records are made where queries are answered, and
+ * printed later.
  *
- *     HEAD      words of the record (8 bits), octets of the name (8), rule (16)
+ *     HEAD      length of the record in 32-bit integers (8 bits), octets of the name (8), rule (16)
  *     PORT_ID   port of the client (16), id (16)
  *     QUESTION  type (16), class (16)
- *     SIZES     octets of the query (16), octets that the client takes (16)
- *     MANNER    rcode (16), flags of the reply (6), then a bit each: DO, TCP, silence, client by IPv6, asked by
- *               IPv6; opcode (4)
+ *     SIZES     octets of the query (16), octets that the client accepts (16)
+ *     MANNER    rcode (16), flags of the reply (6), then a bit each: DO, TCP, no reply, client over
+ *               IPv6, destination is IPv6; opcode (4)
  *     SENT      octets of the reply
  *     SECONDS, NANOSECONDS
- *     ADDRESS   of the client: one word or four; then the name, wire form, lower case; then the address that was
- *               asked, where the rule's format has it
+ *     ADDRESS   of the client: one integer or four; then the name, wire form, lower case; then the destination
+ *               address, if the rule's format prints it
  */
 export const HEAD = 0
 export const PORT_ID = 1
@@ -45,7 +46,7 @@ export const ASKED_IPV6 = 1 << 26
 const OPCODE_SHIFT = 27
 const OPCODE_MASK = 0xf
 
-/** Bits of the flags, and what they are in a query's header. */
+/** Bits of the flags, and the corresponding bits of a query's header. */
 const AUTHORITATIVE = 1
 const TRUNCATED = 2
 const RECURSION_DESIRED = 4
@@ -59,14 +60,14 @@ const IPV6_WORDS = 4
 const NAME_WORDS_MAX = 64
 export const RECORD_WORDS_MAX = ADDRESS + 2 * IPV6_WORDS + NAME_WORDS_MAX
 
-/** Least size that a client takes (RFC 1035 section 4.2.1), and what a TCP message holds. */
+/** Least size that a client accepts (RFC 1035 section 4.2.1), and the size of a TCP message. */
 const UDP_OCTETS_MIN = 512
 const TCP_OCTETS_MAX = 65_535
 
-/** Longer than any query takes, and within 32 bits as seconds. */
+/** Longer than any query takes; in seconds it fits into 32 bits. */
 const DURATION_MS_MAX = 2 ** 40
 
-/** Words of a record, and octets of its name, by its HEAD. */
+/** Length of a record, and octets of its name, from its HEAD. */
 export function wordsOfHead(head: number): number {
   return head & 0xff
 }
@@ -84,8 +85,9 @@ export function opcodeOf(manner: number): number {
 }
 
 /**
- * Writes the record of a query after the chain returned `status` to `words` from `at` on; returns where it ends.
- * `rule`: which of the block's rules prints it; `asked`: whether that prints the address that was asked. @hot
+ * Writes the record of a query after the chain returned `status` to `words` from `at` on, and
+ * returns its end. `rule`: the block's rule that prints it. `asked`: whether that rule prints the
+ * destination address. @hot
  */
 export function composeRecord(
   words: Int32Array,
@@ -107,12 +109,15 @@ export function composeRecord(
   const name = composeClient(words, at, query)
   const { qname, qnameOctets } = query
   const end = name + ((qnameOctets + 3) >> 2)
-  // What is behind a name in its array has no meaning, and is there to be read.
+  // Octets after a name in its array have no meaning, but they can be read.
   for (let word = name, i = 0; word < end; word++, i += 4) words[word] = wordAt(qname, i)
   return endRecord(words, at, end, query, qnameOctets, rule, asked)
 }
 
-/** As `composeRecord`, of the plain query read last (dns/message/plain-query.ts) and its answer. @hot */
+/**
+ * As `composeRecord`, for the plain query read last (dns/message/plain-query.ts) and its answer.
+ * @hot
+ */
 export function composeSimpleRecord(
   words: Int32Array,
   at: number,
@@ -140,13 +145,13 @@ export function composeSimpleRecord(
   return endRecord(words, at, name + count, tx.query, qnameOctets, rule, asked)
 }
 
-/** How large a reply the client takes. */
+/** Size of the largest reply that the client accepts. */
 function takenOctets(query: Query): number {
   if (query.protocol === Protocol.Tcp) return TCP_OCTETS_MAX
   return query.hasEdns ? Math.max(UDP_OCTETS_MIN, query.payloadOctets) : UDP_OCTETS_MIN
 }
 
-/** What MANNER has of the reply, and of how the query came. */
+/** MANNER: properties of the reply, and of the query's transport. */
 function mannerOf(tx: Transaction, status: number): number {
   const protocol = tx.query.protocol === Protocol.Tcp ? OVER_TCP : 0
   if (status === DROP) return protocol | SILENT
@@ -166,7 +171,7 @@ function flagsOf({ response }: Transaction, status: number): number {
   return set
 }
 
-/** Of the duration that was put last: queries of a batch have the same by eight. */
+/** The duration written last: eight queries of a batch have the same one. */
 let lastMs = -1
 let lastSeconds = 0
 let lastNanoseconds = 0
@@ -188,13 +193,13 @@ function splitDuration(milliseconds: number): void {
   }
 }
 
-/** Also says in MANNER of what family it is. Returns where it ends. */
+/** Also sets the address family in MANNER. Returns the end. */
 function composeClient(words: Int32Array, at: number, query: Query): number {
   if (query.peerFamily !== 1) words[at + MANNER]! |= CLIENT_IPV6
   return composeAddress(words, at + ADDRESS, query.peerAddress, query.peerFamily)
 }
 
-/** What comes behind the name, and the head. */
+/** Writes what follows the name, and the head. */
 function endRecord(
   words: Int32Array,
   at: number,

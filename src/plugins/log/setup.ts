@@ -10,7 +10,7 @@ import { LINE_OCTETS_MAX } from './memory.ts'
 import { RecordPrinter } from './printer.ts'
 import { RULE_MAX } from './record.ts'
 
-/** `log [NAMES...] [FORMAT] { class all|success|denial|error... }`: a line per query. */
+/** `log [NAMES...] [FORMAT] { class all|success|denial|error... }`: one line per query. */
 export const log: Directive = {
   name: 'log',
   setup(c) {
@@ -33,11 +33,13 @@ export const log: Directive = {
   },
 }
 
-/** `earlier`: names of the lines before this one, which decide first; those of this line are added. */
+/**
+ * `earlier`: names of the lines before this one, which decide first. Adds the names of this line.
+ */
 function scanRule(c: SetupContext, earlier: Uint8Array[]): LogRule {
   const d = c.dispenser
   const args = d.remainingArgs()
-  // A lone argument is always a name, even one with braces.
+  // A single argument is always a name, even one with braces.
   const hasFormat = args.length > 1 && args.at(-1)!.includes('{')
   const format = formatText(hasFormat ? args.pop()! : '{common}')
   const names = scanZoneArgs(d, args.length === 0 ? ['.'] : args)
@@ -63,7 +65,7 @@ function warnOfName(c: SetupContext, arg: string, earlier: readonly Uint8Array[]
     return
   }
   const zones = c.block.keys.map(({ zone }) => zone)
-  // A CIDR stands for several names.
+  // A CIDR can stand for several names.
   const names = scanZoneArgs(c.dispenser, [arg])
   const isServed = (name: Uint8Array): boolean =>
     zones.some((zone) => isSubdomain(name, zone) || isSubdomain(zone, name))
@@ -76,7 +78,9 @@ function warnOfName(c: SetupContext, arg: string, earlier: readonly Uint8Array[]
   }
 }
 
-/** Throws InputError where lines could be longer than there is room for: any client could make them so. */
+/**
+ * Throws InputError if lines could exceed the available room, because any client could cause them.
+ */
 function compileFormat(c: SetupContext, text: string): LineFormat {
   const format = new LineFormat(text, (label) => findMetadata(c.block, label))
   for (const label of format.labels) c.block.metadataRead.add(label)
@@ -86,7 +90,7 @@ function compileFormat(c: SetupContext, text: string): LineFormat {
   throw c.dispenser.error(`this format comes to ${limits}: leave fields out`)
 }
 
-/** A format with the names of whole formats in it, wherever they stand, written out. */
+/** Replaces the names of whole formats in a format, at any place, by their text. */
 function formatText(arg: string): string {
   return arg.replaceAll('{common}', COMMON_FORMAT).replaceAll('{combined}', COMBINED_FORMAT)
 }

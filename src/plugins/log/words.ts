@@ -5,14 +5,14 @@ import { putWords, wordsOf } from '../../dns/text/put.ts'
 export const WORD_OCTETS_MAX = 16
 export const FLAGS_OCTETS_MAX = 32
 
-/** Codes above are rare enough to be printed every time. */
+/** Larger codes are rare enough to be printed each time. */
 const KNOWN_CODES = 512
 const MNEMONIC_WORDS = WORD_OCTETS_MAX / 4
 
 /** Mnemonics by code, printed once each. */
 class Mnemonics {
   readonly #print: (code: number) => string
-  /** Behind those of known codes one for the code that was printed last of all others. */
+  /** After those of known codes, one for the last printed code of all others. */
   readonly #words = new Int32Array((KNOWN_CODES + 1) * MNEMONIC_WORDS)
   /** 0 = not printed yet. */
   readonly #octets = new Uint8Array(KNOWN_CODES + 1)
@@ -48,7 +48,7 @@ export function putBoolean(out: DataView, at: number, value: boolean): number {
 
 const DASH = 0x2d
 
-/** Stands for what is not known. */
+/** Prints a placeholder for an unknown value. */
 export function putUnknown(out: DataView, at: number): number {
   out.setUint8(at, DASH)
   return at + 1
@@ -66,7 +66,7 @@ FLAG_TEXTS.forEach((text, i) => {
 })
 const FLAG_OCTETS = Uint8Array.from(FLAG_TEXTS, (text) => text.length)
 
-/** `set`: a bit each, as in FLAGS. @hot */
+/** `set`: one bit per flag, as in FLAGS. @hot */
 export function putFlags(out: DataView, at: number, set: number): number {
   return putWords(out, at, FLAG_WORDS, set * FLAGS_WORDS, FLAG_OCTETS[set]!)
 }

@@ -1,7 +1,7 @@
 import type { MetadataProvider } from '../../plugin/metadata.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
 
-/** Makes every provider know nothing of queries for names outside `zones` (lower-case wire form). */
+/** Makes every provider return '' for names outside `zones` (lower-case wire form). */
 export function limitToZones(
   providers: Map<string, MetadataProvider>,
   zones: readonly Uint8Array[],

@@ -2,7 +2,7 @@ import type { Directive } from '../../plugin/directive.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { limitToZones } from './metadata.ts'
 
-/** `metadata [ZONES...]`: lets other directives of the block read what each knows of a query. */
+/** `metadata [ZONES...]`: lets other directives of the block read metadata of a query. */
 export const metadata: Directive = {
   name: 'metadata',
   setup(c) {

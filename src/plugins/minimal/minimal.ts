@@ -4,7 +4,7 @@ import type { Handler } from '../../plugin/handler.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
-/** Takes the authority and additional sections off positive answers from below. */
+/** Removes the authority and additional sections from positive answers of the plugins below. */
 export class Minimal implements Handler {
   readonly name = 'minimal'
   readonly plain: FastPathRole
@@ -28,7 +28,10 @@ function finish(tx: Transaction, status: number): number {
   return status
 }
 
-/** Answers out of wildcards, and at the end of a CNAME chain, need their proofs as well (RFC 4035 section 3.1.3.3). */
+/**
+ * Answers from wildcards, and at the end of a CNAME chain, need their proofs as well (RFC 4035
+ * section 3.1.3.3).
+ */
 function keepAnswers({ query, response }: Transaction): void {
   let kept = 0
   for (let i = 0; i < response.count; i++) {

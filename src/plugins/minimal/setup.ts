@@ -1,7 +1,7 @@
 import type { Directive } from '../../plugin/directive.ts'
 import { Minimal } from './minimal.ts'
 
-/** `minimal`: positive answers go out without authority and additional records. */
+/** `minimal`: positive answers are sent without authority and additional records. */
 export const minimal: Directive = {
   name: 'minimal',
   setup(c) {

@@ -1,7 +1,7 @@
 import type { Losses } from '../../plugin/directive.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 
-/** Shows what the process dropped; what it can't know is left out. */
+/** Exports what the process dropped. Values that it can't know are left out. */
 export class LossMetrics {
   readonly #queries
   readonly #replies
@@ -29,7 +29,7 @@ export class LossMetrics {
     )
   }
 
-  /** These count up in the process, so they are set, not added. */
+  /** The values are totals of the process, so they are set, not added. */
   show(losses: Losses): void {
     this.#queries.reset()
     this.#connections.reset()

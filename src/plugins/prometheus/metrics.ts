@@ -18,7 +18,10 @@ import {
 } from './prometheus.ts'
 
 const SLOT = ['server', 'zone', 'view']
-/** Zone of queries that never reached a chain; without a final dot, so that it is no zone's name. */
+/**
+ * Zone label of queries that did not reach a chain. Without a final dot, so it is not the name of a
+ * zone.
+ */
 const DROPPED = { zone: 'dropped', view: '' }
 
 /** The metrics of CoreDNS's server, made from the counters of handlers. */
@@ -84,7 +87,7 @@ export class DnsMetrics {
     this.#losses = new LossMetrics(m)
   }
 
-  /** Adds what a handler counted since the last call. */
+  /** Adds the growth of a handler's counters since the last call. */
   takeFrom(handler: Prometheus): void {
     handler.takeCounts((taken, labels) => {
       this.#takeRequests(taken, labels)
@@ -115,7 +118,10 @@ export class DnsMetrics {
     if (dnssecOk > 0) this.#dnssecOk.inc({ ...labels }, dnssecOk)
   }
 
-  /** Copies what ended before any chain. These count up in the process, so they are set, not added. */
+  /**
+   * Copies the counts of queries that did not reach a chain. They are totals, so they are set, not
+   * added.
+   */
   showServer(counters: ServerCounters): void {
     this.#panics.reset()
     this.#panics.inc(counters.panics)
@@ -154,7 +160,7 @@ export class DnsMetrics {
     this.#build.set({ version: VERSION, revision: '', goversion: process.version }, 1)
   }
 
-  /** Shows the plugins of a server block, or takes them off again. */
+  /** Exports the plugins of a server block, or removes them again. */
   showEnabled(block: BlockConfig, enabled: boolean): void {
     const hosts = block.listenHosts.length === 0 ? [''] : block.listenHosts
     for (const key of block.keys) {

@@ -1,7 +1,7 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 
-/** What every Prometheus client shows about its process. */
+/** Exports the process metrics that every Prometheus client exports. */
 export function showProcess(m: MetricsRegistry): void {
   const cpu = process.cpuUsage()
   const cpuSeconds = m.counter(
@@ -19,7 +19,9 @@ export function showProcess(m: MetricsRegistry): void {
   ).set(Math.floor(performance.timeOrigin / 1000))
 }
 
-/** What the JavaScript engine does: heap and event loop. Costs a timer while it runs. */
+/**
+ * Metrics of the JavaScript engine: heap and event loop. They need a timer while they are exported.
+ */
 export class RuntimeMetrics {
   readonly #metrics: MetricsRegistry
   #delay: IntervalHistogram | undefined

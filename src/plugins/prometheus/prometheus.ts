@@ -49,7 +49,7 @@ export const OCTETS_BUCKETS: readonly number[] = [
   0, 100, 200, 300, 400, 511, 1023, 2047, 4095, 8291, 16e3, 32e3, 48e3, 64e3,
 ]
 
-/** Bucket by octets. What is longer is of the last: above a bound of 64 000 there is no other. */
+/** Bucket by octets. Larger sizes are in the last bucket: there is no bound above 64 000. */
 const OCTETS_BUCKET_MAX = 65_535
 const OCTETS_BUCKET = new Uint8Array(new ArrayBuffer(OCTETS_BUCKET_MAX + 1))
 OCTETS_BUCKET.fill(OCTETS_BUCKETS.length)
@@ -60,10 +60,13 @@ for (let bucket = OCTETS_BUCKETS.length - 1; bucket >= 0; bucket--) {
 export const PROTOCOLS = ['udp', 'tcp'] as const
 export const FAMILIES = ['1', '2'] as const
 
-/** Response codes up to BADCOOKIE, with room to spare; larger ones count as the last. */
+/** Number of response codes: up to BADCOOKIE, and some more. Larger ones count as the last. */
 const RCODES = 32
 
-/** Counters of a histogram, one behind the other: a bucket each, one for what is above them all, the sum. */
+/**
+ * Counters of a histogram, one after the other: one per bucket, one for values above all buckets,
+ * the sum.
+ */
 export class Buckets {
   readonly start: number
   readonly #count: number
@@ -73,17 +76,17 @@ export class Buckets {
     this.#count = bounds.length + 1
   }
 
-  /** Where the sum is. */
+  /** Index of the sum. */
   get sum(): number {
     return this.start + this.#count
   }
 
-  /** Behind its last counter. */
+  /** Index after its last counter. */
   get end(): number {
     return this.sum + 1
   }
 
-  /** What came since the last call. */
+  /** Returns the growth since the last call. */
   take(counts: Counts): { buckets: Float64Array; sum: number } {
     const buckets = new Float64Array(this.#count)
     for (let i = 0; i < buckets.length; i++) buckets[i] = counts.take(this.start + i)
@@ -92,7 +95,7 @@ export class Buckets {
 }
 
 /**
- * Where each counter of a (server, zone, view) is:
+ * Index of each counter of a (server, zone, view):
  *
  *     0 …           requests, by protocol, family, type, row by row
  *     DNSSEC_OK     requests with DO
@@ -117,17 +120,17 @@ const SECONDS_START = SECONDS.start
 const SECONDS_SUM = SECONDS.sum
 const REQUEST_START = REQUEST_UDP.start
 const RESPONSE_START = RESPONSE_UDP.start
-/** Counters of one histogram of octets: those of TCP are behind those of UDP. */
+/** Counters of one histogram of octets: those of TCP follow those of UDP. */
 const OCTETS_COUNTERS = OCTETS_BUCKETS.length + 2
 
-/** Counts queries and replies as integers; the metrics page is made from them when somebody asks. */
+/** Counts queries and replies as integers. The metrics page is made from them at each scrape. */
 export class Prometheus implements Handler {
   readonly name = 'prometheus'
   readonly plain: FastPathRole
   readonly #next: Handler
   readonly #clock: Clock
   readonly #slots: CounterSlots
-  /** Who may have answered: '' = nobody, or nobody of the block. */
+  /** The plugins that may have answered: '' = none, or none of the block. */
   readonly #plugins: readonly string[]
 
   /** `plugins`: the directives of the block. */
@@ -172,12 +175,12 @@ export class Prometheus implements Handler {
     return new FastPathCounter(this.#clock, this.#slots, place, response)
   }
 
-  /** Where the responses of a plugin are counted, by rcode. */
+  /** Index of the response counters of a plugin, by rcode. */
   #responseOf(plugin: string): number {
     return RESPONSES + this.#pluginOf(plugin) * RCODES
   }
 
-  /** A chain has few links, so that a scan is quickest. */
+  /** Index of a plugin. A chain has few links, so a scan is fastest. */
   #pluginOf(name: string): number {
     for (let i = 1; i < this.#plugins.length; i++) if (this.#plugins[i] === name) return i
     return 0
@@ -204,9 +207,9 @@ class FastPathCounter implements FastPathObserver {
   readonly #clock: Clock
   readonly #slots: CounterSlots
   readonly #place: FastPathZone
-  /** Which counter is that of its responses. */
+  /** Index of the counter of its responses. */
   readonly #response: number
-  /** Undefined up to the first query: places that nobody asks have no metrics. */
+  /** Undefined until the first query: places without queries have no metrics. */
   #counters: Float64Array | undefined = undefined
 
   constructor(clock: Clock, slots: CounterSlots, place: FastPathZone, response: number) {
@@ -239,7 +242,7 @@ function countRequest(counters: Float64Array, row: number, qtype: number): void 
   counters[row * TYPE_COUNT + TYPE_INDEX[qtype]!]! += 1
 }
 
-/** `start`: of a histogram of octets. @hot */
+/** `start`: first counter of a histogram of octets. @hot */
 function countOctets(counters: Float64Array, start: number, octets: number): void {
   counters[start + OCTETS_BUCKET[Math.min(octets, OCTETS_BUCKET_MAX)]!]! += 1
   counters[start + OCTETS_COUNTERS - 1]! += octets
@@ -254,7 +257,7 @@ function countSeconds(counters: Float64Array, milliseconds: number): void {
   counters[SECONDS_SUM]! += seconds
 }
 
-/** What one slot counted since the last time. */
+/** The counts of one slot since the last call. */
 export interface TakenCounts {
   /** For the requests, from counter 0 on, and the histograms. */
   readonly counts: Counts

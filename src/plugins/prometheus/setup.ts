@@ -29,7 +29,7 @@ export const prometheus: Directive = {
       metrics.showEnabled(c.block, true)
       showProcess(c.metrics)
     })
-    // The next instance shows its own at the next scrape.
+    // The next instance exports its own plugins at the next scrape.
     c.onShutdown(() => metrics.showEnabled(c.block, false))
     if (runtime) exportRuntime(c)
     c.http(address, '/metrics', async () => {

@@ -6,19 +6,19 @@ export interface Unready {
   readonly reason: string
 }
 
-/** Keeps track of which plugins are ready. */
+/** Tracks which plugins are ready. */
 export class Readiness {
   readonly #checks: readonly ReadinessCheck[]
   readonly #continuously: boolean
   readonly #done = new Set<ReadinessCheck>()
 
-  /** `continuously`: false = a plugin that was ready once is not asked again. */
+  /** `continuously`: false = a plugin that was ready once is not checked again. */
   constructor(checks: readonly ReadinessCheck[], continuously: boolean) {
     this.#checks = checks
     this.#continuously = continuously
   }
 
-  /** The plugins that are not ready, by name; every plugin is asked. */
+  /** The plugins that are not ready, by name. Checks every plugin. */
   unready(): Unready[] {
     const unready: Unready[] = []
     for (const check of this.#checks) {
@@ -31,8 +31,8 @@ export class Readiness {
   }
 
   /**
-   * What there is to say while all are ready, by name: which of the plugins that count as ready for
-   * good would not be now, and what plugins note themselves.
+   * Notes to show while all plugins are ready, by name: plugins that count as ready although they
+   * are not ready now, and notes of the plugins themselves.
    */
   notes(): Unready[] {
     const notes: Unready[] = []
@@ -49,18 +49,18 @@ function byName(a: Unready, b: Unready): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 }
 
-/** The names once each, comma-separated, and below them a line for each reason. */
+/** The names, each once, separated by commas, followed by a line for each reason. */
 export function printUnready(unready: readonly Unready[]): string {
   const names = [...new Set(unready.map(({ name }) => name))].join(',')
   return [names, ...printReasons(unready)].join('\n')
 }
 
-/** `OK`, and below it a line for each reason. */
+/** `OK`, followed by a line for each reason. */
 export function printReady(notes: readonly Unready[]): string {
   return ['OK', ...printReasons(notes)].join('\n')
 }
 
-/** Each once: blocks over one source have the same to say. */
+/** Each line once: blocks over one source have the same reasons. */
 function printReasons(unready: readonly Unready[]): string[] {
   return [...new Set(unready.map(({ name, reason }) => `${name}: ${reason}`))]
 }

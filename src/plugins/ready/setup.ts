@@ -7,7 +7,9 @@ import { printReady, printUnready, Readiness } from './ready.ts'
 
 const DEFAULT_ADDRESS = ':8181'
 
-/** `ready [ADDRESS] { monitor until-ready|continuously }`: whether all plugins can answer. */
+/**
+ * `ready [ADDRESS] { monitor until-ready|continuously }`: whether all plugins are ready to answer.
+ */
 export const ready: Directive = {
   name: 'ready',
   setup(c) {
@@ -32,7 +34,7 @@ function reply(status: number, body: string): HttpReply {
   return { status, contentType: 'text/plain; charset=utf-8', body }
 }
 
-/** A reason may quote a file, and must stay one line. */
+/** A reason may quote a file, so it is escaped to one line. */
 function escapeReason(unready: { name: string; reason: string }) {
   return { name: unready.name, reason: escapeControls(unready.reason) }
 }

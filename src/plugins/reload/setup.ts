@@ -13,15 +13,15 @@ const JITTER_DEFAULT_MS = 15_000
 const JITTER_MIN_MS = 1000
 
 /**
- * Processes whose reload is under way, by their metrics: several blocks may watch, and two of them
- * seeing one change must not reload twice.
+ * Processes with a reload in progress, by their metrics. Several blocks may watch, and two of them
+ * that notice one change must not reload twice.
  */
 const reloading = new WeakSet<MetricsRegistry>()
 
-/** `reload [INTERVAL] [JITTER]`: moves to the Corefile when it changes. */
+/** `reload [INTERVAL] [JITTER]`: applies the Corefile when it changes. */
 export const reload: Directive = reloadWith(systemTimers, (below) => randomInt(below))
 
-/** `random`: a whole number from 0 up to but without its argument. */
+/** `random`: returns a whole number from 0 to its argument, exclusive. */
 export function reloadWith(timers: Timers, random: (below: number) => number): Directive {
   return { name: 'reload', setup: (c) => setup(c, timers, random) }
 }
@@ -48,7 +48,7 @@ function setup(c: SetupContext, timers: Timers, random: (below: number) => numbe
   const watch = new CorefileWatch({
     loadedDigest,
     digest: () => c.corefile.digest(),
-    // Half the jitter up or down, so that servers that started together don't reload together.
+    // Half the jitter up or down, so that servers that started together do not reload together.
     intervalMs:
       jitterMs === 0 ? intervalMs : intervalMs + random(jitterMs) - Math.floor(jitterMs / 2),
     timers,
@@ -70,7 +70,7 @@ async function reloadOnce(c: SetupContext): Promise<string> {
   }
 }
 
-/** Each occurrence overrules the one before. */
+/** Each occurrence overrides the one before. */
 function scanTimes(d: Dispenser): { intervalMs: number; jitterMs: number } {
   let intervalMs = INTERVAL_DEFAULT_MS
   let jitterMs = JITTER_DEFAULT_MS

@@ -4,19 +4,21 @@ import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
 export interface WatchOptions {
-  /** What the running instance came from. */
+  /** Digest of the running instance. */
   readonly loadedDigest: string
-  /** What the Corefile is now; throws InputError if it can't be read or parsed. */
+  /**
+   * Returns the digest of the current Corefile. Throws InputError if it can't be read or parsed.
+   */
   readonly digest: () => string
   readonly intervalMs: number
   readonly timers: Timers
   readonly log: Logger
-  /** Moves to the new Corefile; resolves to why that failed, '' if it did not. */
+  /** Applies the new Corefile. Resolves to the reason of a failure; '' = success. */
   readonly reload: () => Promise<string>
   readonly countFailure: () => void
 }
 
-/** Looks at the Corefile in intervals, and reloads when it has changed. */
+/** Checks the Corefile at intervals, and reloads when it has changed. */
 export class CorefileWatch {
   readonly #options: WatchOptions
   #seenDigest: string
@@ -43,7 +45,7 @@ export class CorefileWatch {
     if (this.#busy) return
     const digest = this.#currentDigest()
     if (digest === undefined || digest === this.#seenDigest) return
-    // A Corefile that failed is not tried again until it changes.
+    // After a failed reload, the Corefile is not tried again until it changes.
     this.#seenDigest = digest
     this.#busy = true
     const fault = await this.#options.reload().finally(() => {
@@ -54,7 +56,7 @@ export class CorefileWatch {
     this.#options.log.error(`Corefile changed but reload failed: ${fault}`)
   }
 
-  /** Undefined while the Corefile is unreadable or wrong; each fault is logged once. */
+  /** Undefined while the Corefile can't be read or is invalid. Each fault is logged once. */
   #currentDigest(): string | undefined {
     try {
       const digest = this.#options.digest()

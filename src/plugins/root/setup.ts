@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { InputError } from '../../base/errors.ts'
 import type { Directive } from '../../plugin/directive.ts'
 
-/** `root PATH`: where relative paths of the block's other directives start. */
+/** `root PATH`: base directory of relative paths in the block's other directives. */
 export const root: Directive = {
   name: 'root',
   setup(c) {
@@ -13,7 +13,7 @@ export const root: Directive = {
       if (args.length !== 1) throw c.dispenser.argError()
       c.block.root = args[0]!
     }
-    // The folder may appear later, so a missing one is a warning only.
+    // The folder may be created later, so a missing one causes only a warning.
     const fault = (): string =>
       existsSync(c.block.root) ? '' : `Root path does not exist: ${c.block.root}`
     c.onStartup(() => {

@@ -12,7 +12,7 @@ const PORTION_SECONDS = 0.001
  * Octets that are not sent count too, so no reply longer than its query is sent while the demand is above the limit.
  */
 export class AmplificationLimit {
-  /** One word: monotonic milliseconds. Written without locks: a portion can be lost. */
+  /** Monotonic milliseconds. Written without locks: a portion can be lost. */
   readonly #shared: Float64Array
   readonly #octetsPerMs: number
   readonly #portionOctets: number

@@ -13,7 +13,7 @@ export const Category = {
 } as const
 export type Category = (typeof Category)[keyof typeof Category]
 
-/** Of `Category`, for logs and metrics. */
+/** Names by `Category`, for logs and metrics. */
 export const CATEGORY_NAMES: readonly string[] = [
   'response',
   'nodata',
@@ -30,9 +30,11 @@ export interface RrlOptions {
   readonly ipv6Bits: number
   /** By `Category`; undefined = no limit. */
   readonly rates: readonly (Rate | undefined)[]
-  /** Every such reply over the limit is sent truncated; 0 = all are dropped. */
+  /** One of this many replies over the limit is sent truncated; 0 = all are dropped. */
   readonly slip: number
-  /** Most octets per second by which replies may be longer than their queries, to all clients; 0 = no limit. */
+  /**
+   * Most octets per second by which replies to all clients may exceed their queries; 0 = no limit.
+   */
   readonly amplifiedOctets: number
   readonly tableSize: number
   readonly reportOnly: boolean

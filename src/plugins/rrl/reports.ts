@@ -4,11 +4,11 @@ import { printName } from '../../dns/name/name.ts'
 import { maskAddress, printAddress } from '../../dns/text/address.ts'
 import { CATEGORY_NAMES, Category, type RrlOptions } from './options.ts'
 
-/** Most prefixes that a thread reports in a period; the counters have the rest. */
+/** Most prefixes that a thread reports per period. The counters include the others. */
 export const REPORTS_MAX = 10
 export const REPORT_PERIOD_MS = 60_000
 
-/** A question, of either path. */
+/** A question, of the fast path or the full path. */
 export interface RrlQuery {
   /** As in `Query`. */
   readonly qname: Uint8Array
@@ -17,7 +17,10 @@ export interface RrlQuery {
 
 const AMPLIFIED = 'all clients: amplified octets'
 
-/** Reports prefixes over a limit, each once a period and few in all, for the log of the control thread. */
+/**
+ * Reports prefixes above a limit to the log of the control thread, each once per period and in
+ * limited number.
+ */
 export class LimitReports {
   readonly #options: Pick<RrlOptions, 'ipv4Bits' | 'ipv6Bits'>
   readonly #send: (report: string) => void
@@ -32,7 +35,7 @@ export class LimitReports {
     this.#send = send
   }
 
-  /** `hash`: of the client's prefix. */
+  /** `hash`: hash of the client's prefix. */
   note(query: Query, hash: number, asked: RrlQuery, category: Category, nowMs: number): void {
     this.#turn(nowMs)
     if (this.#count === REPORTS_MAX) return

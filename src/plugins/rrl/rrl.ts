@@ -15,25 +15,25 @@ import type { LimitReports, RrlQuery } from './reports.ts'
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { simpleQuery, simpleSuffixHash } = plain
 
-/** Where the counters of a slot are. */
+/** Index of the counters in a slot. */
 export const RrlCount = {
-  /** Six, by `Category`. */
+  /** Six counters, by `Category`. */
   Exceeded: 0,
   Amplified: 6,
   Truncated: 7,
   Dropped: 8,
 } as const
 const RRL_COUNTS = 9
-/** 2^32 divided by the golden ratio: spreads small numbers over all bits. */
+/** 2^32 divided by the golden ratio: distributes small numbers over all bits. */
 const GOLDEN_RATIO = 0x9e3779b1
 
 /** Memory that all threads share. */
 export interface RrlMemory {
-  /** Of `RateTable`. */
+  /** Accounts of `RateTable`. */
   readonly accounts: Int32Array
-  /** Of `TabulationHash`. */
+  /** Tables of `TabulationHash`. */
   readonly secret: Int32Array
-  /** Of `AmplificationLimit`. */
+  /** Account of `AmplificationLimit`. */
   readonly amplification: Float64Array
 }
 
@@ -181,7 +181,7 @@ export class Rrl implements ReplyLimiter {
   }
 }
 
-/** The category of a reply that is about to go out. @hot */
+/** The category of a reply that is about to be sent. @hot */
 function categorize(query: Query, response: Response): Category {
   const { rcode } = response
   if (rcode === Rcode.NXDOMAIN) return Category.Nxdomain
@@ -199,8 +199,9 @@ function categorize(query: Query, response: Response): Category {
 }
 
 /**
- * The type that a positive reply is charged to: the query type if it has such a record, else that of its first record. A
- * CNAME, a DNAME or ANY answers any query type, so the query type does not tell such replies apart. @hot
+ * The type that a positive reply is charged to: the query type if the reply has such a record, else
+ * the type of its first record. A CNAME, a DNAME or ANY answers any query type, so the query type
+ * does not distinguish such replies. @hot
  */
 function chargedType({ qtype }: Query, response: Response): number {
   let first = 0

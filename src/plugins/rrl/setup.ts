@@ -26,7 +26,7 @@ const TABLE_SIZE_MAX = 10_000_000
 /** A terabit: more than any server sends. */
 const AMPLIFIED_OCTETS_MAX = 125_000_000_000
 
-/** Properties that set a limit, by category. */
+/** Properties that set a limit, and their categories. */
 const ALLOWANCES: ReadonlyMap<string, Category> = new Map([
   ['responses-per-second', Category.Response],
   ['nodata-per-second', Category.Nodata],
@@ -109,7 +109,10 @@ function scanOptions(c: SetupContext): RrlOptions {
   return { zones, ipv4Bits, ipv6Bits, rates, slip, amplifiedOctets, tableSize, reportOnly, exempt }
 }
 
-/** Limits that are not set are those of positive responses; requests have none. */
+/**
+ * The rate of a category. A limit that is not set is that of positive responses; requests have no
+ * default limit.
+ */
 function rateIn({ allowances, windowSeconds }: RrlDraft, category: Category): Rate | undefined {
   const inherited = category === Category.Request ? 0 : allowances.get(Category.Response)
   const allowance = allowances.get(category) ?? inherited ?? 0
@@ -178,7 +181,7 @@ function scanNetworks(d: Dispenser): Cidr[] {
   })
 }
 
-/** Copies the counts of all threads to the metrics page, and a sum of them to the log once a period. */
+/** Copies the counts of all threads to the metrics page, and logs their sum once per period. */
 function exportCounts(c: SetupContext, slots: CounterSlots, timers: Timers): void {
   const counter = (name: string, help: string, category: readonly string[] = []) =>
     c.metrics.counter(name, help, ['server', 'zone', 'view', ...category])

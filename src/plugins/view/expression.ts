@@ -16,8 +16,8 @@ export const EXPRESSION_LENGTH_MAX = 8192
 const DEPTH_MAX = 64
 
 /**
- * Compiles an expression of `view`: the part of the language of CoreDNS's view (expr-lang) that needs
- * no objects. Throws ExpressionError.
+ * Compiles an expression of `view`: the part of the language of CoreDNS's view (expr-lang) that
+ * needs no objects. Throws ExpressionError.
  *
  *     expression   binary [ `?` expression `:` expression ]
  *     binary       unary { operator binary }                 by precedence
@@ -70,7 +70,7 @@ class Parser {
     }
   }
 
-  /** A term and every operator behind it that binds at least as tightly as `precedence`. */
+  /** A term and every operator after it that binds at least as tightly as `precedence`. */
   #parseBinary(precedence: number): ViewTerm {
     this.#descend()
     let left = this.#parseUnary()
@@ -136,7 +136,7 @@ class Parser {
     return { type: 'array', evaluate: (tx) => items.map((item) => item.evaluate(tx)) }
   }
 
-  /** Expressions between commas, and the closing mark; a comma may stand before it. */
+  /** Expressions between commas, and the closing mark. A comma may precede the closing mark. */
   #parseList(close: string): ViewTerm[] {
     const items: ViewTerm[] = []
     while (!this.#accept(close)) {
@@ -153,7 +153,7 @@ class Parser {
     return this.#lexemes[Math.min(this.#cursor, this.#lexemes.length - 1)]!
   }
 
-  /** True if the current lexeme is this operator; some are written as words. */
+  /** True if the current lexeme is this operator; some operators are names. */
   #isOperator(text: string): boolean {
     const { kind, text: found } = this.#current
     return found === text && (kind === 'operator' || kind === 'name')

@@ -25,7 +25,7 @@ interface QueryFunction {
 const UDP_PAYLOAD_MIN_OCTETS = 512
 const TCP_PAYLOAD_OCTETS = 65_535
 
-/** CoreDNS's functions about the query; none takes an argument. */
+/** CoreDNS's functions about the query; they have no arguments. */
 const QUERY_FUNCTIONS: ReadonlyMap<string, QueryFunction> = new Map<string, QueryFunction>([
   ['bufsize', { type: 'number', read: bufsizeOf }],
   ['class', { type: 'string', read: (query) => printClass(query.qclass) }],
@@ -45,7 +45,10 @@ const QUERY_FUNCTIONS: ReadonlyMap<string, QueryFunction> = new Map<string, Quer
   ['type', { type: 'string', read: (query) => printType(query.qtype) }],
 ])
 
-/** A call of the function `name`. Throws ExpressionError for an unknown one or wrong arguments. */
+/**
+ * A call of the function `name`. Throws ExpressionError for an unknown function or invalid
+ * arguments.
+ */
 export function callTerm(name: Lexeme, args: readonly ViewTerm[], block: BlockConfig): ViewTerm {
   if (name.text === 'incidr') {
     requireArguments(name, args, 2)
@@ -86,16 +89,17 @@ function metadataTerm(label: ViewTerm, block: BlockConfig): ViewTerm {
 }
 
 /**
- * Whatever the view decides, other networks may be decided otherwise: the answer is for the asking one
- * (RFC 7871 section 7.2.1). Nothing is known about its neighbours, so it is as narrow as the question.
+ * The view may decide differently for other networks, so the answer is only for the client's
+ * network (RFC 7871 section 7.2.1). Nothing is known about its neighbours, so the scope is as
+ * narrow as the source prefix.
  */
 function narrowScope({ query, response }: Transaction): void {
   response.scopeBits = Math.max(response.scopeBits, query.ecsSourceBits)
 }
 
 /**
- * `incidr(ip, cidr)`. A literal network is read at load, and an address of the query in place: the
- * usual `incidr(client_ip(), '192.0.2.0/24')` makes no text per query.
+ * `incidr(ip, cidr)`. A literal network is read at load, and an address of the query is read in
+ * place. So the usual `incidr(client_ip(), '192.0.2.0/24')` makes no text per query.
  */
 function incidrTerm(name: Lexeme, ip: ViewTerm, cidr: ViewTerm): ViewTerm {
   if (typeof cidr.constant !== 'string') {

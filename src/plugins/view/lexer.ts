@@ -1,4 +1,4 @@
-/** Why an expression is no good, and where: `column` counts characters from 1. */
+/** The reason why an expression is invalid, and its place: `column` counts characters from 1. */
 export class ExpressionError extends Error {
   readonly column: number
 
@@ -13,7 +13,7 @@ export type LexemeKind = 'number' | 'text' | 'name' | 'operator' | 'end'
 
 export interface Lexeme {
   readonly kind: LexemeKind
-  /** Name, operator, or digits as written; of a text its value, escapes resolved. */
+  /** Name, operator, or digits as written. For a text its value, with escapes resolved. */
   readonly text: string
   readonly column: number
 }

@@ -2,7 +2,7 @@ import { ExpressionError, type Lexeme } from './lexer.ts'
 import { repeatsRepetition } from './pattern.ts'
 import { EvaluationError, equalValues, type Value, type ValueType, type ViewTerm } from './term.ts'
 
-/** How tightly operators bind: expr-lang's numbers. */
+/** Precedence of operators: expr-lang's numbers. */
 export const BINARY_PRECEDENCE: ReadonlyMap<string, number> = new Map([
   ...each(['or', '||'], 10),
   ...each(['and', '&&'], 15),
@@ -17,7 +17,7 @@ export const UNARY_PRECEDENCE: ReadonlyMap<string, number> = new Map([
   ...each(['-', '+'], 90),
 ])
 
-/** Operators that `not` can stand before: `type() not in ['A']`. */
+/** Operators that `not` can precede: `type() not in ['A']`. */
 export const NEGATABLE: ReadonlySet<string> = new Set([
   ...['in', 'matches', 'contains', 'startsWith', 'endsWith'],
 ])
@@ -57,7 +57,7 @@ const ON_TEXTS: Readonly<Record<string, Texts>> = {
 
 const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%'])
 
-/** `left operator right`. Throws ExpressionError where the types don't fit. */
+/** `left operator right`. Throws ExpressionError if the types don't fit. */
 export function binaryTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
   const op = operator.text
   const a = left.evaluate
@@ -119,7 +119,7 @@ function membershipTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): View
   }
 }
 
-/** The pattern is compiled at load, so it must be known then. */
+/** The pattern is compiled at load, so it must be constant. */
 function matchTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
   requireTypes(operator, left, right, 'string')
   if (typeof right.constant !== 'string') {
@@ -130,7 +130,7 @@ function matchTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm 
   return { type: 'boolean', evaluate: (tx) => pattern.test(a(tx) as string) }
 }
 
-/** Go's patterns and ours agree but for flags, which Go writes as a group in front. */
+/** Go's patterns are like ours except for flags, which Go writes as a group at the start. */
 function compilePattern(operator: Lexeme, source: string): RegExp {
   const flags = /^\(\?([ims]+)\)/.exec(source)
   if (repeatsRepetition(source)) {

@@ -1,10 +1,10 @@
 /**
- * True if a pattern repeats something that repeats itself, like `(a+)+`: the engine may then try every way
- * to divide a text, which takes time without end for a name of a few dozen characters. Go's engine, which
- * CoreDNS has, takes linear time for any pattern.
+ * True if a pattern repeats something that repeats itself, like `(a+)+`. The engine may then try
+ * every way to divide a text, which takes practically forever for a name of a few dozen characters.
+ * Go's engine, in CoreDNS, takes linear time for any pattern.
  */
 export function repeatsRepetition(pattern: string): boolean {
-  /** Per open group: whether something in it repeats without a bound. */
+  /** By open group: whether its content repeats without a bound. */
   const open: boolean[] = []
   let closed = false
   let inClass = false
@@ -27,7 +27,7 @@ export function repeatsRepetition(pattern: string): boolean {
   return false
 }
 
-/** `*`, `+`, `{n,}`, and `{n,m}` with an m that is as bad. */
+/** `*`, `+`, `{n,}`, and `{n,m}` with an m that is too large. */
 function isUnbounded(pattern: string, at: number): boolean {
   const c = pattern[at]
   if (c === '*' || c === '+') return true

@@ -1,24 +1,24 @@
 import type { Transaction } from '../../plugin/transaction.ts'
 
-/** What an expression can compute. */
+/** The values of expressions. */
 export type Value = number | string | boolean | null | readonly Value[]
 
 export type ValueType = 'number' | 'string' | 'boolean' | 'nil' | 'array'
 
 /**
- * A part of an expression, compiled: its type is known at load, so that types need no look at per
- * query. `evaluate` throws EvaluationError where no value exists.
+ * A compiled part of an expression. Its type is known at load, so types need no check per query.
+ * `evaluate` throws EvaluationError if it has no value.
  */
 export interface ViewTerm {
   readonly type: ValueType
   readonly evaluate: (tx: Transaction) => Value
-  /** Its value, where it is the same for every query. */
+  /** Its value, if that is the same for every query. */
   readonly constant?: Value
-  /** The function called with no arguments, where it is such a call. */
+  /** Name of the function, if the term is a call without arguments. */
   readonly call?: string
 }
 
-/** No value for this query: an address that is none, a remainder of zero. The view doesn't match. */
+/** No value for this query: an invalid address, a remainder of zero. The view doesn't match. */
 export class EvaluationError extends Error {
   constructor(message: string) {
     super(message)

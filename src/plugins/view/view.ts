@@ -1,7 +1,10 @@
 import type { Transaction } from '../../plugin/transaction.ts'
 import { EvaluationError, type ViewTerm } from './term.ts'
 
-/** Whether a query belongs to the view: every expression is true. One without a value is not. */
+/**
+ * Whether a query belongs to the view: every expression is true. An expression without a value
+ * counts as false.
+ */
 export function matchesAll(terms: readonly ViewTerm[], tx: Transaction): boolean {
   try {
     return terms.every((term) => term.evaluate(tx) === true)

@@ -11,19 +11,19 @@ const NAME_OCTETS_MAX = 255
 const UDP_LABEL = new Uint8Array(Buffer.from('\x04_udp', 'latin1'))
 const TCP_LABEL = new Uint8Array(Buffer.from('\x04_tcp', 'latin1'))
 
-/** Octets of one transaction's records; they must last until its reply is composed. */
+/** Octets of one transaction's records. They must not change until its reply is composed. */
 interface Scratch {
   readonly owner: Uint8Array
   readonly srv: Uint8Array
 }
 
 /**
- * Answers any query with an empty answer section, and in the additional section the client's address
+ * Answers any query with an empty answer section. The additional section has the client's address
  * (A or AAAA) and, as `_udp.` or `_tcp.` below the qname, a SRV record with its port.
  */
 export class Whoami implements Handler {
   readonly name = 'whoami'
-  /** Transactions are pooled: after each one's first query nothing is allocated. */
+  /** Transactions are pooled: after the first query of each one, nothing is allocated. */
   readonly #scratch = new WeakMap<Transaction, Scratch>()
 
   serve(tx: Transaction): number {
