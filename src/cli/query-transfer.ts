@@ -59,10 +59,7 @@ export async function printTransfer(
   )
 }
 
-/**
- * Prints the records of one message, and returns its SOA records: a transfer begins and ends with
- * one.
- */
+/** Prints the records of one message. Returns how many are SOA: a transfer begins and ends with one. */
 function printRecords({ answer }: Message, isFirst: boolean, out: (text: string) => void): number {
   if (isFirst && answer[0]?.type !== RRType.SOA) {
     throw new TransferFault('the transfer does not begin with a SOA')

@@ -46,7 +46,7 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
 }
 
 /**
- * Resolves a relative path in a kubeconfig against the directory in which the command was started.
+ * Resolves a relative path of the kubeconfig against the working directory.
  */
 function pathOf(kubeconfig: string): string {
   return kubeconfig === '' ? '' : resolve(kubeconfig)

@@ -24,7 +24,7 @@ export interface Directive {
    * that names the directive (repeats are concatenated in `c.dispenser`), in the control thread,
    * and again over the same tokens in each data thread. There only handlers and `onLinked` count;
    * the other hooks never run. So it must have the same result in all threads. No side effects:
-   * code that opens, listens, watches or loads belongs into `c.onStartup`, so that an invalid
+   * code that opens, listens, watches or loads goes into `c.onStartup`, so that an invalid
    * Corefile changes nothing. Import modules that only such code needs there, because every thread
    * loads what `setup` imports. Throws InputError (`c.dispenser.error…`) on invalid input.
    */

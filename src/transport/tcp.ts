@@ -66,7 +66,7 @@ const BACKLOG = 4096
 
 /** Interval of attempts to hand over a connection. */
 const HAND_OVER_CHECK_MS = 1
-/** While closing: how often connections are checked, and how long they may take to end behind an answer. */
+/** While closing: how often connections are checked, and how long they may take to end after a reply. */
 const LEAVE_CHECK_MS = 25
 const LAST_ANSWER_MS = 1000
 

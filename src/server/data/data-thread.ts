@@ -68,7 +68,7 @@ export class DataThread {
   readonly #parts: DataThreadParts
   readonly #loop: BatchLoop
   readonly #ring: RingWriter
-  /** Lines that wait for the end of the batch. */
+  /** Lines and records that wait for the end of the batch. */
   readonly #groups: RingGroups
   readonly #lines: RingLines
   readonly #sink: LogSink = (line) => printLine(this.#lines, line)

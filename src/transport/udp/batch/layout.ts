@@ -29,7 +29,7 @@ export const IOVEC_LEN = 8
 
 /** Room for a `struct sockaddr_in6` (28 octets). */
 export const NAME_OCTETS = 32
-/** Room for one IPV6_PKTINFO message (40 octets), and in replies one UDP_SEGMENT message behind it (24). */
+/** Room for one IPV6_PKTINFO message (40 octets), and in replies a UDP_SEGMENT message after it (24). */
 export const CONTROL_OCTETS = 64
 export const UNIT_CONTROL = NAME_OCTETS
 export const UNIT_PACKET = UNIT_CONTROL + CONTROL_OCTETS
@@ -56,10 +56,10 @@ export const REPLY_CHUNKS = BATCH
  *     │48 msg_flags
  *     │56 msg_len
  *
- * A send slot points to the sockaddr and the control message of the unit that it answers, or to a place of
- * its own for addresses that come from elsewhere; and its one iovec to a chunk of the replies. A message of
- * several replies has a header and iovecs of its own, and takes all of what those point to from the slots. The unit behind the
- * last slot's is for looking at addresses that come from elsewhere.
+ * A send slot points to the sockaddr and the control message of the unit that it answers, or to a
+ * place of its own for addresses from elsewhere. Its only iovec points to a chunk of the replies. A
+ * message of several replies has its own header and iovecs, and copies their pointers from the
+ * slots. The unit after that of the last slot is for reading addresses from elsewhere.
  */
 export class Layout {
   readonly octets: Uint8Array
