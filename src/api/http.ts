@@ -31,9 +31,7 @@ export interface HttpOptions {
   readonly reusePortBinder?: SharedPorts | undefined
 }
 
-/**
- * Binds TCP addresses, and makes the kernel give new connections to a bound socket that listens.
- */
+/** Binds TCP addresses, and makes the kernel give new connections to a bound socket that listens. */
 interface SharedPorts {
   /** Returns the socket. Throws the system's error. */
   bind(host: string, port: number): number

@@ -10,10 +10,7 @@ const UNIT_MS = new Map([
   ['h', 3_600_000],
 ])
 
-/**
- * Go holds durations in 63 bits of nanoseconds. Longer ones are invalid there, and so they are
- * here.
- */
+/** Go holds durations in 63 bits of nanoseconds. Longer ones are invalid there, and so they are here. */
 const DURATION_MAX_MS = 2 ** 63 / 1e6
 
 /**

@@ -4,9 +4,7 @@ export interface Position {
   readonly line: number
 }
 
-/**
- * Longest message, in characters. A message contains the invalid input, which may have megabytes.
- */
+/** Longest message, in characters. A message contains the invalid input, which may have megabytes. */
 const MESSAGE_MAX = 2000
 /** Characters kept from the end of a longer message: the end says how to fix the fault. */
 const MESSAGE_TAIL = 500

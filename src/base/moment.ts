@@ -26,9 +26,7 @@ export function recallMoment(timeMs: number, clock: Clock): Moment {
   return { seenMs: clock.monotonic() - ageMs, seenTimeMs: Math.min(timeMs, clock.now()) }
 }
 
-/**
- * The time to store for a moment, so that `recallMoment` restores it. Milliseconds since the epoch.
- */
+/** The time to store for a moment, so that `recallMoment` restores it. Milliseconds since the epoch. */
 export function writeMoment(seenMs: number, clock: Clock): number {
   return Math.round(clock.now() - (clock.monotonic() - seenMs))
 }

@@ -12,9 +12,7 @@ export class RefCounted<T> {
     this.#end = end
   }
 
-  /**
-   * Calls `make` if no user holds the item yet. `release` ends the use; only its first call counts.
-   */
+  /** Calls `make` if no user holds the item yet. `release` ends the use; only its first call counts. */
   acquire(key: string, make: () => T): { readonly item: T; readonly release: () => void } {
     const use = this.#uses.get(key) ?? { item: make(), users: 0 }
     this.#uses.set(key, use)

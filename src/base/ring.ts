@@ -108,9 +108,7 @@ export class RingReader {
     Atomics.store(this.#header, BELL, 0)
   }
 
-  /**
-   * Visits all records. `octets` is valid only during the call. Returns false if there were none.
-   */
+  /** Visits all records. `octets` is valid only during the call. Returns false if there were none. */
   drain(visit: (tag: number, octets: Buffer) => void): boolean {
     const written = Atomics.load(this.#header, WRITTEN)
     let read = this.#header[READ]!

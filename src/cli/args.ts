@@ -10,9 +10,7 @@ export interface ServeArgs {
   /** Another process, which will soon be ended, serves the addresses. */
   readonly takesOver: boolean
   readonly version: boolean
-  /**
-   * Prints queries to try once the server runs: set by `npm start`, for the shipped example only.
-   */
+  /** Prints queries to try once the server runs: set by `npm start`, for the shipped example only. */
   readonly examples: boolean
 }
 

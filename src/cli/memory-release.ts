@@ -27,10 +27,11 @@ export interface MemoryReleaseParts {
 }
 
 /**
- * Returns the memory of a flood of TCP connections to the system. V8 collects the closed sockets of an idle process only
- * after minutes, and malloc keeps what they free. This releases both when the connections have fallen from a peak of at
- * least 500 to less than a tenth, and fall no further, at most once a minute. A large heap is not collected, since that
- * would hold the control thread for longer than 100 ms.
+ * Returns the memory of a flood of TCP connections to the system. V8 collects the closed sockets of
+ * an idle process only after minutes, and malloc keeps the memory that they free. This class
+ * releases both after connections fell from a peak of at least 500 to less than a tenth, and
+ * stopped falling. It does so at most once a minute. It does not collect a large heap, because that
+ * would block the control thread for longer than 100 ms.
  */
 export class MemoryRelease {
   readonly #parts: MemoryReleaseParts
@@ -47,7 +48,7 @@ export class MemoryRelease {
     this.#parts = parts
   }
 
-  /** To be called about once a second. */
+  /** Call it about once a second. */
   check(): void {
     const last = this.#last
     const now = this.#parts.connections()

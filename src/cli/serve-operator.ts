@@ -13,9 +13,7 @@ import { MetricsRegistry } from '../telemetry/metrics.ts'
 import { openNotifyPort } from './notify-port.ts'
 import type { OperatorArgs } from './operator-args.ts'
 
-/**
- * Publishes records until a signal ends it. Resolves to the exit code. Rejects if it can't start.
- */
+/** Publishes records until a signal ends it. Resolves to the exit code. Rejects if it can't start. */
 export async function serveOperator(args: OperatorArgs, log: Logger): Promise<number> {
   const { context, namespaces, settings } = args
   const load = () => loadKubeConfig({ kubeconfig: pathOf(args.kubeconfig), context })
@@ -45,9 +43,7 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
   return code
 }
 
-/**
- * Resolves a relative path of the kubeconfig against the working directory.
- */
+/** Resolves a relative path of the kubeconfig against the working directory. */
 function pathOf(kubeconfig: string): string {
   return kubeconfig === '' ? '' : resolve(kubeconfig)
 }

@@ -46,9 +46,7 @@ export class UdpService {
     return this.#chosen?.description
   }
 
-  /**
-   * Throws an InputError if the environment or the command line forces a way that is not available.
-   */
+  /** Throws an InputError if the environment or the command line forces a way that is not available. */
   choose(): void {
     if (this.#chosen !== undefined) return
     const { takesOver } = this.#parts

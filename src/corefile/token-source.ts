@@ -45,9 +45,7 @@ export class TokenSource {
     else this.#unread()
   }
 
-  /**
-   * Replaces the current token and the one before it by `tokens`, and moves to the first of them.
-   */
+  /** Replaces the current token and the one before it by `tokens`, and moves to the first of them. */
   replacePair(tokens: readonly Token[]): void {
     this.#read.pop()
     this.#read.pop()

@@ -60,8 +60,7 @@ class Ranges {
   has(bytes: Uint8Array, offset: number): boolean {
     let low = 0
     let high = this.#count
-    // Finds the first range that starts above the address: the range before it may contain the
-    // address.
+    // Finds the first range that starts above the address: the range before it may contain the address.
     while (low < high) {
       const middle = (low + high) >>> 1
       if (this.#compare(this.#starts, middle, bytes, offset) <= 0) low = middle + 1

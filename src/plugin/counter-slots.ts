@@ -88,10 +88,7 @@ export class CounterSlots {
     this.#all.push({ labels, counts: new Counts(counters) })
   }
 
-  /**
-   * Visits every slot with its labels. Several slots may have the same labels. Not for the hot
-   * path.
-   */
+  /** Visits every slot with its labels. Several slots may have the same labels. Not for the hot path. */
   forEach(visit: (counts: Counts, labels: SlotLabels) => void): void {
     for (const { counts, labels } of this.#all) visit(counts, labels)
   }

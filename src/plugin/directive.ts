@@ -66,12 +66,12 @@ export interface BlockConfig {
   viewName: string
   /** Set by `geoip`: finds the location of clients. */
   locator: Locator | undefined
-  /**
-   * Set by `geoip`: texts of all codes that some address matches. Takes seconds; for `sextant
-   * check`.
-   */
+  /** Set by `geoip`: texts of all codes that some address matches. Takes seconds; for `sextant check`. */
   geoCodes: (() => ReadonlySet<string>) | undefined
-  /** Set by `geoip` with `edns-subnet`: the metadata `geoip/…` is of the client subnet, if there is one. */
+  /**
+   * Set by `geoip` with `edns-subnet`: the metadata `geoip/…` describes the client subnet, if there
+   * is one.
+   */
   locatesSubnet: boolean
   /** Set by `metadata`: labels are collected for this block. */
   metadataEnabled: boolean
@@ -92,17 +92,13 @@ export interface BlockConfig {
   readonly directives: string[]
 }
 
-/**
- * Receives reports of a validation of `sextant check`, in addition to the faults that it returns.
- */
+/** Receives reports of a validation of `sextant check`, in addition to the faults that it returns. */
 export interface CheckReport {
   /** Reports data that is served differently from what its author may expect. */
   warn(warning: InputError): void
   /** Reports what was read, as one line: `zones/db.example.org: zone example.org., 12 records`. */
   read(what: string): void
-  /**
-   * True: send nothing to other machines, and do not require files that exist only on the server.
-   */
+  /** True: send nothing to other machines, and do not require files that exist only on the server. */
   readonly isOffline: boolean
 }
 
@@ -180,9 +176,7 @@ export interface SetupContext {
    * publishes, the first time before any query. The control thread never calls it.
    */
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
-  /**
-   * Counters of a handler. Each thread has its own, and the control thread can read all of them.
-   */
+  /** Counters of a handler. Each thread has its own, and the control thread can read all of them. */
   counters(): CounterSlots
   /**
    * Sends texts to the control thread: `receive` gets there, soon and in order, each text that any
@@ -201,15 +195,9 @@ export interface SetupContext {
    * registered. No I/O.
    */
   onLinked(hook: () => void): void
-  /**
-   * Runs after every setup of every block succeeded, before sockets open. A failure stops the
-   * start.
-   */
+  /** Runs after every setup of every block succeeded, before sockets open. A failure stops the start. */
   onStartup(hook: () => void | Promise<void>): void
-  /**
-   * Runs once the sockets of DNS and HTTP are open and this instance answers on them. Must not
-   * throw.
-   */
+  /** Runs once the sockets of DNS and HTTP are open and this instance answers on them. Must not throw. */
   onServing(hook: () => void): void
   /**
    * Validation for `sextant check`, run instead of `onStartup`: reads the files that the directive

@@ -19,7 +19,7 @@ export interface ServedZone {
   readonly answerer: ZoneAnswerer | undefined
 }
 
-/** The zones of one directive; `replace` puts another set in force by one assignment. */
+/** The zones of one directive; `replace` puts another set of zones in force by one assignment. */
 export class FileZoneTable {
   #zones: readonly ServedZone[] = []
   #set = new ZoneSet([])

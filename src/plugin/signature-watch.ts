@@ -18,7 +18,7 @@ import {
 export const TICK_MS = 60_000
 /** Least time between two equal warnings, and between two warnings about the expiry of one zone. */
 const WARNING_MS = 86_400_000
-/** A check that takes long is repeated less often: the pause is this many times as long. */
+/** A long check is repeated less often: the pause is this many times as long as the check. */
 const PAUSE_FACTOR = 50
 
 /** A zone in the form of its owner, on the control thread. */

@@ -6,8 +6,8 @@ import { DROP } from './handler.ts'
 import type { Transaction } from './transaction.ts'
 
 /**
- * True where a chain's status means that no plugin wrote a reply, so that the server sends a bare
- * error of that rcode (`Handler`).
+ * True if a chain's status means that no plugin wrote a reply. The server then sends a bare error
+ * with that rcode (`Handler`).
  */
 export function isUnwritten(status: number): boolean {
   return (

@@ -24,10 +24,7 @@ export interface OwnedZone extends ServedZone {
   readonly serial: number
   /** Changes since the version published before; undefined = anything may have changed. */
   readonly changed?: readonly SetKey[] | undefined
-  /**
-   * What its owner found in the version in force, and logged; undefined = the owner did not check
-   * it.
-   */
+  /** What its owner found in the version in force, and logged; undefined = the owner did not check it. */
   readonly signatures?: SignatureReport | undefined
 }
 

@@ -8,14 +8,11 @@ export interface SetKey {
   readonly type: number
 }
 
-/** A version that came into force, or an apex without one. */
+/** A version that came into force, or an apex whose version was removed. */
 export interface VersionChange {
   readonly zone: Uint8Array
   readonly version: ZoneVersion | undefined
-  /**
-   * The RRsets that differ from the version before, perhaps with others; undefined = any may
-   * differ.
-   */
+  /** The RRsets that differ from the version before, perhaps with others; undefined = any may differ. */
   readonly changed: readonly SetKey[] | undefined
 }
 

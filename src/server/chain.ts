@@ -2,9 +2,7 @@ import { Opcode, Rcode } from '../dns/iana/index.ts'
 import { CHAIN_END } from '../plugin/chain-end.ts'
 import type { Handler, HandlerFactory } from '../plugin/handler.ts'
 
-/**
- * The chain of a block without a directive that answers: it refuses every query, as CoreDNS does.
- */
+/** The chain of a block without a directive that answers: it refuses every query, as CoreDNS does. */
 export const EMPTY_CHAIN: Handler = {
   name: '',
   serve: () => Rcode.REFUSED,

@@ -47,9 +47,7 @@ export function readCorefile(source: CorefileSource): { name: string; text: stri
   return { name: source.path, text: limitCorefile(source.path, text) }
 }
 
-/**
- * Returns the text of a Corefile that `readAtMost` read. Throws InputError if it exceeds the limit.
- */
+/** Returns the text of a Corefile that `readAtMost` read. Throws InputError if it exceeds the limit. */
 export function limitCorefile(name: string, octets: Buffer | undefined): string {
   if (octets === undefined) throw unreadable(name, `it is larger than ${FILE_OCTETS_MAX} octets`)
   return octets.toString('utf8')

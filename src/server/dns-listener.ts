@@ -54,10 +54,7 @@ export async function openDnsListener(
   }
 }
 
-/**
- * Gives each socket its own bound on queries in flight, so that a flood over UDP leaves room for
- * TCP.
- */
+/** Gives each socket its own bound on queries in flight, so that a flood over UDP leaves room for TCP. */
 function createHandler(plan: ListenPlan, parts: DnsListenerParts): ExchangePool {
   const tcpIdleMs = plan.timeouts.idleMs
   const server = new Server({ ...parts, address: plan.address, blocks: plan.blocks, tcpIdleMs })

@@ -49,10 +49,7 @@ export class FastPath {
   readonly #apex: Uint8Array = new Uint8Array(256)
   #apexOctets = 0
   #apexHash = 0
-  /**
-   * Labels of the apex of that zone; -1 if deeper zones exist, so that each query looks its zone
-   * up.
-   */
+  /** Labels of the apex of that zone; -1 if deeper zones exist, so that each query looks its zone up. */
   #apexLabels = -1
   /** Offset of that zone in the image, valid for one version until the next compaction. */
   #zone = 0
@@ -143,10 +140,7 @@ export class FastPath {
     return this.#answers!.find(this.#zone, simpleQuery.labelOffset[label]!)
   }
 
-  /**
-   * Whether the query's name, from `label` on, is the apex found last, and that state is still
-   * valid.
-   */
+  /** Whether the query's name, from `label` on, is the apex found last, and that state is still valid. */
   #isIn(label: number): boolean {
     if (simpleQuery.suffixHash[label] !== this.#apexHash) return false
     if (this.#path!.chain.source.holder !== this.#holder) return false

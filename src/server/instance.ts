@@ -69,7 +69,7 @@ export class Instance {
     }
   }
 
-  /** To be called once the sockets are open. */
+  /** Runs the hooks of `onServing`. Call it once the sockets are open. */
   serving(): void {
     for (const run of this.#registrations.serving) run()
   }

@@ -10,7 +10,7 @@ export interface LoadedBlock {
   /** Position of each of the block's keys in the Corefile; parallel to `config.keys`. */
   readonly keyPositions: readonly Position[]
   readonly chain: Handler
-  /** True if its queries may have to wait for their answers. */
+  /** True if its queries may have to wait for their replies. */
   readonly waits: boolean
 }
 
@@ -23,10 +23,7 @@ export interface ListenPlan {
   /** 0 = any free port. */
   readonly port: number
   readonly blocks: readonly RoutedBlock[]
-  /**
-   * Sockets to open; 0 = as many as CPUs. The first block of the address that sets a number
-   * decides.
-   */
+  /** Sockets to open; 0 = as many as CPUs. The first block of the address that sets a number decides. */
   readonly sockets: number
   readonly timeouts: BlockConfig['timeouts']
   /** The first key that asks for the address, for messages. */

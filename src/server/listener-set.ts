@@ -31,9 +31,7 @@ export class ListenerSet<Want, Open extends WantedListener<Want>> {
     this.#openOne = openOne
   }
 
-  /**
-   * Opens the addresses of `wants` that are not open. If one fails, closes the others and rejects.
-   */
+  /** Opens the addresses of `wants` that are not open. If one fails, closes the others and rejects. */
   async prepare(wants: ReadonlyMap<string, Want>): Promise<ListenerChange> {
     const opened = new Map<string, Open>()
     const abandon = async (): Promise<void> => {

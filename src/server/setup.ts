@@ -220,9 +220,7 @@ function setupDirective(
   }
 }
 
-/**
- * Returns the same error with CoreDNS's prefix `plugin/NAME: `, unless the error has it already.
- */
+/** Returns the same error with CoreDNS's prefix `plugin/NAME: `, unless the error has it already. */
 export function chargeTo(directive: string, error: InputError): InputError {
   const prefix = `plugin/${directive}: `
   if (error.message.startsWith(prefix)) return error

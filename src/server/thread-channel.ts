@@ -14,10 +14,7 @@ export interface ThreadChannel {
   counters(): CounterSlots
 }
 
-/**
- * The control thread's end of an instance's channel. Sufficient for a process without other
- * threads.
- */
+/** The control thread's end of an instance's channel. Sufficient for a process without other threads. */
 export class ControlChannel implements ThreadChannel {
   /** Called with each value published, once it is set: posts it to the data threads. */
   onPublish: (index: number, value: unknown) => void = () => {}

@@ -13,10 +13,7 @@ export class LineBudget {
     this.#periodMs = periodMs
   }
 
-  /**
-   * Returns true, and uses one line of the budget, if the period has room for it. `nowMs`:
-   * monotonic.
-   */
+  /** Returns true, and uses one line of the budget, if the period has room for it. `nowMs`: monotonic. */
   take(nowMs: number): boolean {
     if (nowMs - this.#startMs >= this.#periodMs) {
       this.#startMs = nowMs

@@ -68,7 +68,7 @@ export class DescriptorSocket {
     return socket === undefined ? undefined : socket.#ofSameUser()
   }
 
-  /** Accepts all connections of this user that wait, in the order in which they came. */
+  /** Accepts all waiting connections of this user, in order of arrival. */
   accept(): DescriptorSocket[] {
     const sockets: DescriptorSocket[] = []
     for (;;) {

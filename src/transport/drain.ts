@@ -1,4 +1,4 @@
-/** Counts what is in flight, and waits for its end: `wait` resolves when nothing is left or time is up. */
+/** Counts queries in flight. `wait` resolves when none is left, or after a time limit. */
 export class Drain {
   readonly #limitMs: number
   #inFlight = 0

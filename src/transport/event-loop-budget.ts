@@ -1,31 +1,32 @@
 import type { Peer } from './peer-address.ts'
 
-/** Longest that all connections together are served before others get the event loop. */
+/** Longest time for which all connections together are served before other work gets the event loop. */
 const TURN_MS = 2
-/** Longest that one connection is served while others wait. */
+/** Longest time for which one connection is served while others wait. */
 const SLICE_MS = 0.25
 
 type Run = () => void
 
 /**
- * Shares the event loop between the clients of a listener, and between them and the rest of the process. A kernel that
- * accepts replies at once calls back in the same turn of the loop, so a connection with thousands of queries in its buffer
- * could delay all others:
+ * Distributes the event loop among the clients of a listener, and between them and the rest of the
+ * process. A kernel that accepts replies at once calls back in the same turn of the loop. So a
+ * connection with thousands of queries in its buffer could delay all others:
  *
  *     turn: serve, serve, … 2 ms ─▶ isOver ─▶ wait(…) ─▶ UDP, timers, accept, … ─▶ next turn
  *
- * The event loop accepts one connection in each of its turns (libuv 1.45 and later). At one connection per 2 ms, a flood of
- * them would keep others in the queue for many seconds. So accepting gets as much time as the turn before took:
+ * The event loop accepts one connection in each of its turns (libuv 1.45 and later). At one
+ * connection per 2 ms, a flood of them would keep others in the queue for many seconds. So
+ * accepting gets as much time as the turn before took:
  *
  *     turn: serve, … 2 ms ─▶ accept ─▶ accept ─▶ … 2 ms, or until the queue is empty ─▶ next turn
  *
- * Networks are served in turn, so are the clients of a network, and the connections of a client. A client with a hundred
- * connections gets no more time than a client with one.
+ * Networks take turns, and so do the clients of a network, and the connections of a client. A
+ * client with a hundred connections gets no more time than a client with one.
  */
 export class EventLoopBudget {
-  /** When the turn under way is over; 0 = none has begun. */
+  /** End of the current turn; 0 = no turn has begun. */
   #endMs = 0
-  /** When the connection that is served has to wait again, if others do. */
+  /** Time at which the current connection has to wait again, if others wait. */
   #sliceEndMs = 0
   /** True if the turn of the event loop has accepted a connection: more of them may be queued. */
   #hasAccepted = false
@@ -50,7 +51,7 @@ export class EventLoopBudget {
     this.#hasAccepted = true
   }
 
-  /** Calls `run` when it is the turn of the peer again. Only once `isOver` has said so. */
+  /** Calls `run` when it is the turn of the peer again. Call it only after `isOver` has returned true. */
   wait({ network, client }: Peer, run: Run): void {
     let clients = this.#networks.get(network)
     if (clients === undefined) this.#networks.set(network, (clients = new Map()))

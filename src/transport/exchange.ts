@@ -23,10 +23,7 @@ export interface Exchange {
  */
 export const HAND_OVER = -1
 
-/**
- * Returned instead of a reply's length: the replies come from the exchange's `stream`. Only over
- * TCP.
- */
+/** Returned instead of a reply's length: the replies come from the exchange's `stream`. Only over TCP. */
 export const STREAMED = -2
 
 /** Returned instead of the length of a reply made in place: the query gets no reply. */

@@ -5,7 +5,7 @@ import type { Libc } from './udp/batch/libc.ts'
 
 /** The state of a connection that the next process needs. */
 export interface HandedState {
-  /** Queries that it has asked. */
+  /** Number of queries that it has sent. */
   readonly queries: number
   /** Octets that were read and not served: usually none, or a part of a message. */
   readonly pending: Uint8Array
@@ -20,10 +20,10 @@ export type Adopt = (socket: Socket, state: HandedState) => void
  */
 export type HandedOver = 'done' | 'busy' | 'full' | 'never' | 'gone'
 
-/** How often the channel is read: before the predecessor begins to hand over, and from then on. */
+/** Intervals at which the channel is read: before the predecessor begins to hand over, and after that. */
 const WAIT_MS = 25
 const RECEIVE_MS = 1
-/** Messages that are read before the event loop goes on. */
+/** Most messages that are read before the event loop continues. */
 const RECEIVE_MAX = 64
 
 /** Kinds of message: the first octet. A process ignores kinds that it does not know. */

@@ -1,6 +1,4 @@
-/**
- * Opens a socket on `host`. '' = every address, or every IPv4 address if the machine has no IPv6.
- */
+/** Opens a socket on `host`. '' = every address, or every IPv4 address if the machine has no IPv6. */
 export async function openHost<T>(host: string, open: (host: string) => Promise<T>): Promise<T> {
   if (host !== '') return open(host)
   try {

@@ -30,7 +30,10 @@ export function parsePeerAddress(text: string, out: Uint8Array): 1 | 2 {
 export interface Peer {
   /** An IPv4 address, or the /64 of an IPv6 address: a host with one address of a /64 has all of them. */
   readonly client: string
-  /** An IPv4 /24, or an IPv6 /48: what a site gets (RFC 6177), and what a single owner may have at little cost. */
+  /**
+   * An IPv4 /24, or an IPv6 /48: the size that a site gets (RFC 6177), and that one owner can get
+   * at low cost.
+   */
   readonly network: string
 }
 

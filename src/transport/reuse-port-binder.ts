@@ -50,8 +50,7 @@ export class ReusePortBinder {
       if (domain === AF_INET6) this.#set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)
       if (this.#takesOver) this.#set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
       if (libc.bind(fd, this.#base, length) === -1) throw systemError('bind', libc.errno(), place)
-      // Only now, so that binding the address of a server without takeover fails with "already in
-      // use".
+      // Only now, so that binding the address of a server without takeover fails with "already in use".
       this.#set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
       return fd
     } catch (error) {

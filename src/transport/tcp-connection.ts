@@ -27,7 +27,7 @@ export interface TcpLimits {
   readonly connectionsMax: number
   /** Connections of one client (see `Peer`). */
   readonly connectionsPerAddressMax: number
-  /** Connections with a reply of many messages under way; each holds an exchange until its end. */
+  /** Connections with a reply of many messages in progress; each holds an exchange until its end. */
   readonly streamsMax: number
   /** Octets of the shortest message; the first that is shorter ends the connection. */
   readonly messageOctetsMin: number
@@ -64,7 +64,7 @@ const EMPTY = new Uint8Array(0)
 /** Smallest buffer for joining what is read, in octets. */
 const JOINED_OCTETS_MIN = 128
 
-/** Precedences of `Holder`: above all times in milliseconds, so that one kind goes before the other. */
+/** Precedences of `Holder`: above all times in milliseconds, so that each kind ranks before the next one. */
 const IDLE = 1e13
 /** A connection that is about to be opened ranks between idle connections and the others. */
 export const NEWCOMER = 2e13
@@ -226,10 +226,7 @@ export class TcpConnection implements Holder {
     this.#endStreams()
   }
 
-  /**
-   * Cuts the connection if the peer missed a deadline, or if a stream was ended to make room for
-   * another.
-   */
+  /** Cuts the connection if the peer missed a deadline, or if a stream was ended to make room for another. */
   checkDeadlines(nowMs: number): void {
     const isLate = nowMs >= this.#readDeadlineMs || nowMs >= this.#writeDeadlineMs
     if (!isLate && !this.#streams.some(({ stream }) => stream.isBroken)) return
@@ -264,8 +261,7 @@ export class TcpConnection implements Holder {
     const rest = this.#end - this.#at
     const octets = rest + chunk.length
     if (this.#end + chunk.length > this.#pending.length) {
-      // Doubles the room, so that a message that arrives octet by octet is not copied for each of
-      // them.
+      // Doubles the room, so that a message that arrives octet by octet is not copied for each of them.
       const joined = new Uint8Array(Math.max(JOINED_OCTETS_MIN, 2 * octets))
       joined.set(this.#pending.subarray(this.#at, this.#end))
       this.#pending = joined
@@ -276,10 +272,7 @@ export class TcpConnection implements Holder {
     this.#end += chunk.length
   }
 
-  /**
-   * Serves every complete message that was read, as far as the bounds allow, and sets the next
-   * deadline.
-   */
+  /** Serves every complete message that was read, as far as the bounds allow, and sets the next deadline. */
   #ask(): void {
     this.#socket.cork()
     while (this.#pump() && !this.#isHeld() && this.#hasLength()) {
@@ -304,10 +297,7 @@ export class TcpConnection implements Holder {
     this.#await()
   }
 
-  /**
-   * Sends as many messages of the current stream as the peer accepts. Returns false if more are
-   * left.
-   */
+  /** Sends as many messages of the current stream as the peer accepts. Returns false if more are left. */
   #pump(): boolean {
     for (let streaming = this.#streams[0]; streaming !== undefined; streaming = this.#streams[0]) {
       if (this.#clogged || this.#isWaiting || this.#isGone() || this.#mustWait()) return false
@@ -345,10 +335,7 @@ export class TcpConnection implements Holder {
     return true
   }
 
-  /**
-   * True if the next message has to wait until earlier ones are answered, or exceeds the limit of
-   * queries.
-   */
+  /** True if the next message has to wait until earlier ones are answered, or exceeds the limit of queries. */
   #isHeld(): boolean {
     const { inFlightMax } = this.#limits
     if (this.#clogged || this.#isWaiting || this.#inFlight >= inFlightMax) return true
@@ -461,10 +448,7 @@ export class TcpConnection implements Holder {
     this.#ask()
   }
 
-  /**
-   * Sets what the connection waits for: the rest of a message, another query, room to write, or the
-   * end.
-   */
+  /** Sets what the connection waits for: the rest of a message, another query, room to write, or the end. */
   #await(): void {
     if (this.#isGone()) return
     const idle = this.#inFlight === 0 && !this.#clogged

@@ -267,8 +267,9 @@ class TcpServer implements TcpListener, TcpHost {
   }
 
   /**
-   * True if there is room for one more of `peer`, if need be the room of another connection (RFC 7766 section 6.2.3): one
-   * of the same client if that is at its limit, else one of the client with the most. A client with few keeps its places.
+   * True if there is room for one more connection of `peer`. If needed, ends another connection
+   * (RFC 7766 section 6.2.3): one of the same client if that is at its limit, else one of the
+   * client with the most. A client with few keeps its places.
    */
   #hasRoom(peer: Peer): boolean {
     const { connectionsMax, connectionsPerAddressMax } = this.#limits

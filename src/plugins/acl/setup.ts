@@ -17,10 +17,7 @@ const ACTIONS: ReadonlyMap<string, Action> = new Map([
   ['drop', Action.Drop],
 ])
 
-/**
- * `acl [ZONES...] { ACTION [type QTYPE...] [net SOURCE...] }`: which clients may send which
- * queries.
- */
+/** `acl [ZONES...] { ACTION [type QTYPE...] [net SOURCE...] }`: which clients may send which queries. */
 export const acl: Directive = {
   name: 'acl',
   setup(c) {

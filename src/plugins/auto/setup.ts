@@ -76,8 +76,7 @@ function scanConfig(c: SetupContext) {
         pattern = scanPattern(d)
       } else if (d.value() === 'reload') reloadMs = scanReload(d)
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
-      // CoreDNS accepts it for compatibility with old Corefiles. CNAMEs always use an internal
-      // lookup.
+      // CoreDNS accepts it for compatibility with old Corefiles. CNAMEs always use an internal lookup.
       else if (d.value() === 'upstream') d.remainingArgs()
       else throw d.error(`unknown property '${d.value()}'`)
     })

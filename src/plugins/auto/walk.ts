@@ -54,8 +54,7 @@ function multiple(zone: Uint8Array, path: string, previous: string): string {
 }
 
 function filesBelow(directory: string, warn: (text: string) => void): string[] | undefined {
-  // The directory itself may be a link, as in a mounted ConfigMap. Links inside it are not
-  // followed.
+  // The directory itself may be a link, as in a mounted ConfigMap. Links inside it are not followed.
   const top = listDirectory(directory, warn)
   if (top === undefined) return undefined
   const files: string[] = []
@@ -77,9 +76,7 @@ function filesBelow(directory: string, warn: (text: string) => void): string[] |
   return files.sort()
 }
 
-/**
- * True for a directory in which Kubernetes keeps the files of a mounted volume: links lead to them.
- */
+/** True for a directory in which Kubernetes keeps the files of a mounted volume: links lead to them. */
 function isVersion(name: string): boolean {
   return name.startsWith('..')
 }

@@ -3,9 +3,7 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { type Interfaces, listAddresses } from './bind.ts'
 
-/**
- * `bind ADDRESS|IFACE... { except ADDRESS|IFACE... }`: the addresses on which the block listens.
- */
+/** `bind ADDRESS|IFACE... { except ADDRESS|IFACE... }`: the addresses on which the block listens. */
 export const bind: Directive = {
   name: 'bind',
   setup(c) {

@@ -1,6 +1,6 @@
 import type { Directive } from '../../plugin/directive.ts'
 
-/** `debug`: logs debug lines, and lets a bug in a handler end the process. */
+/** `debug`: logs debug lines, and makes a bug in a handler end the process. */
 export const debug: Directive = {
   name: 'debug',
   setup(c) {

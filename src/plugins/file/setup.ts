@@ -126,8 +126,7 @@ function scanConfig(c: SetupContext): FileConfig {
       if (d.value() === 'reload') reloadMs = scanReload(d)
       else if (d.value() === 'reload_by_mtime') byMtime = true
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
-      // CoreDNS accepts it for compatibility with old Corefiles. CNAMEs always use an internal
-      // lookup.
+      // CoreDNS accepts it for compatibility with old Corefiles. CNAMEs always use an internal lookup.
       else if (d.value() === 'upstream') d.remainingArgs()
       else throw d.error(`unknown property '${d.value()}'`)
     })

@@ -3,9 +3,7 @@ import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
-/**
- * With `edns-subnet`: uses the address of a client subnet option as the client, if a query has one.
- */
+/** With `edns-subnet`: uses the address of a client subnet option as the client, if a query has one. */
 export class ClientFromSubnet implements Handler {
   readonly name = 'geoip'
   readonly plain: FastPathRole

@@ -77,9 +77,7 @@ export class Header implements Handler {
   }
 }
 
-/**
- * Plain answers have AA and never RA. So a rule that requires only that changes no plain answer.
- */
+/** Plain answers have AA and never RA. So a rule that requires only that changes no plain answer. */
 function keepsFastPath(query: FlagMask, response: FlagMask): boolean {
   const changed = query.set | query.clear | (response.set & ~AA) | (response.clear & ~RA)
   return changed === 0

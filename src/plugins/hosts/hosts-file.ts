@@ -84,9 +84,7 @@ export class HostsFile {
     this.#stopped = true
   }
 
-  /**
-   * Logs, once, why the file can't be read. A file that was deleted after the check is not a fault.
-   */
+  /** Logs, once, why the file can't be read. A file that was deleted after the check is not a fault. */
   #notify(error: InputError): void {
     const { path, log } = this.#options
     const isLarge = error.code === 'ZONE_LIMIT'

@@ -4,9 +4,7 @@ import { type Address, scanAddress } from '../../dns/text/address.ts'
 import { ZoneRecords } from '../../zone/zonefile/records.ts'
 import { ScannedRecord } from '../../zone/zonefile/sink.ts'
 
-/**
- * Most names in the PTR answer of one address: blocking lists contain a million names for 0.0.0.0.
- */
+/** Most names in the PTR answer of one address: blocking lists contain a million names for 0.0.0.0. */
 const PTR_MAX = 100
 /** Duplicates are searched among this many records of a name. */
 const COPIES_SEEN_MAX = 100

@@ -36,9 +36,7 @@ export interface WeightSource {
 }
 
 export interface LoadbalanceOptions {
-  /**
-   * Present = the policy draws one address by weight to be first; absent = it shuffles everything.
-   */
+  /** Present = the policy draws one address by weight to be first; absent = it shuffles everything. */
   readonly weights: WeightSource | undefined
   /** Networks whose addresses are first, in order of preference; 0..PREFERRED_MAX. */
   readonly preferred: readonly AddressSet[]

@@ -2,9 +2,7 @@ import { mixHash } from '../../dns/name/hash.ts'
 import { lowerName, scanName } from '../../dns/name/name.ts'
 import { scanAddress } from '../../dns/text/address.ts'
 
-/**
- * Larger files are rejected: they are not written by hand, and reading them would block the server.
- */
+/** Larger files are rejected: they are not written by hand, and reading them would block the server. */
 export const WEIGHT_FILE_OCTETS_MAX = 16 * 1024 * 1024
 const WEIGHT_MAX = 255
 

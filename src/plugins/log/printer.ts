@@ -20,9 +20,7 @@ export class RecordPrinter {
     this.#lines = lines
   }
 
-  /**
-   * Prints the record at the start of the record memory. `tx`: its transaction, for metadata. @hot
-   */
+  /** Prints the record at the start of the record memory. `tx`: its transaction, for metadata. @hot */
   print(tx: Transaction): void {
     const octets = this.#formats[ruleOfHead(recordWords[HEAD]!)]!.print(0, 0, tx)
     const at = this.#lines.begin(octets)

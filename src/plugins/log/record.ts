@@ -114,10 +114,7 @@ export function composeRecord(
   return endRecord(words, at, end, query, qnameOctets, rule, asked)
 }
 
-/**
- * As `composeRecord`, for the plain query read last (dns/message/plain-query.ts) and its answer.
- * @hot
- */
+/** As `composeRecord`, for the plain query read last (dns/message/plain-query.ts) and its answer. @hot */
 export function composeSimpleRecord(
   words: Int32Array,
   at: number,

@@ -33,9 +33,7 @@ export const log: Directive = {
   },
 }
 
-/**
- * `earlier`: names of the lines before this one, which decide first. Adds the names of this line.
- */
+/** `earlier`: names of the lines before this one, which decide first. Adds the names of this line. */
 function scanRule(c: SetupContext, earlier: Uint8Array[]): LogRule {
   const d = c.dispenser
   const args = d.remainingArgs()
@@ -78,9 +76,7 @@ function warnOfName(c: SetupContext, arg: string, earlier: readonly Uint8Array[]
   }
 }
 
-/**
- * Throws InputError if lines could exceed the available room, because any client could cause them.
- */
+/** Throws InputError if lines could exceed the available room, because any client could cause them. */
 function compileFormat(c: SetupContext, text: string): LineFormat {
   const format = new LineFormat(text, (label) => findMetadata(c.block, label))
   for (const label of format.labels) c.block.metadataRead.add(label)

@@ -2,7 +2,7 @@ import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
-/** Offers the identifier; the server puts it into replies to queries with the NSID option. */
+/** Provides the identifier. The server adds it to replies to queries with the NSID option. */
 export class Nsid implements Handler {
   readonly name = 'nsid'
   /** A query with the NSID option is not plain. */

@@ -6,7 +6,7 @@ import { Nsid } from './nsid.ts'
 /** An EDNS option must leave room for the rest of a reply of 512 octets. */
 const NSID_OCTETS_MAX = 255
 
-/** `nsid [DATA]`: names this server to clients that ask (RFC 5001). */
+/** `nsid [DATA]`: identifies this server to clients that request it (RFC 5001). */
 export const nsid: Directive = {
   name: 'nsid',
   setup(c) {

@@ -19,9 +19,7 @@ export function showProcess(m: MetricsRegistry): void {
   ).set(Math.floor(performance.timeOrigin / 1000))
 }
 
-/**
- * Metrics of the JavaScript engine: heap and event loop. They need a timer while they are exported.
- */
+/** Metrics of the JavaScript engine: heap and event loop. They need a timer while they are exported. */
 export class RuntimeMetrics {
   readonly #metrics: MetricsRegistry
   #delay: IntervalHistogram | undefined

@@ -7,9 +7,7 @@ import { printReady, printUnready, Readiness } from './ready.ts'
 
 const DEFAULT_ADDRESS = ':8181'
 
-/**
- * `ready [ADDRESS] { monitor until-ready|continuously }`: whether all plugins are ready to answer.
- */
+/** `ready [ADDRESS] { monitor until-ready|continuously }`: whether all plugins are ready to answer. */
 export const ready: Directive = {
   name: 'ready',
   setup(c) {

@@ -6,9 +6,7 @@ import type { Logger } from '../../telemetry/log.ts'
 export interface WatchOptions {
   /** Digest of the running instance. */
   readonly loadedDigest: string
-  /**
-   * Returns the digest of the current Corefile. Throws InputError if it can't be read or parsed.
-   */
+  /** Returns the digest of the current Corefile. Throws InputError if it can't be read or parsed. */
   readonly digest: () => string
   readonly intervalMs: number
   readonly timers: Timers

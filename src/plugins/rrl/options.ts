@@ -32,9 +32,7 @@ export interface RrlOptions {
   readonly rates: readonly (Rate | undefined)[]
   /** One of this many replies over the limit is sent truncated; 0 = all are dropped. */
   readonly slip: number
-  /**
-   * Most octets per second by which replies to all clients may exceed their queries; 0 = no limit.
-   */
+  /** Most octets per second by which replies to all clients may exceed their queries; 0 = no limit. */
   readonly amplifiedOctets: number
   readonly tableSize: number
   readonly reportOnly: boolean

@@ -38,12 +38,14 @@ export interface RrlMemory {
 }
 
 /**
- * Response rate limiting, as in BIND: replies of one category, for one name, to one client prefix share an account.
+ * Response rate limiting, as in BIND: replies of one category, for one name, to one client prefix
+ * have one account.
  *
  *     prefix, category, name ─▶ keyed hash ─▶ RateTable ─▶ Send, Truncate, Drop
  *
- * The name of a reply that the zone would make for many names is what they have in common: the zone of an NXDOMAIN,
- * the delegated name of a referral, the closest encloser of a wildcard (`Response.imputedLabel`). Errors have none.
+ * If the zone would make the same reply for many names, their common name counts: the zone of an
+ * NXDOMAIN, the delegated name of a referral, the closest encloser of a wildcard
+ * (`Response.imputedLabel`). Errors have no name.
  */
 export class Rrl implements ReplyLimiter {
   readonly #options: RrlOptions

@@ -45,10 +45,7 @@ const QUERY_FUNCTIONS: ReadonlyMap<string, QueryFunction> = new Map<string, Quer
   ['type', { type: 'string', read: (query) => printType(query.qtype) }],
 ])
 
-/**
- * A call of the function `name`. Throws ExpressionError for an unknown function or invalid
- * arguments.
- */
+/** A call of the function `name`. Throws ExpressionError for an unknown function or invalid arguments. */
 export function callTerm(name: Lexeme, args: readonly ViewTerm[], block: BlockConfig): ViewTerm {
   if (name.text === 'incidr') {
     requireArguments(name, args, 2)

@@ -28,10 +28,7 @@ export class BatchClock implements Clock {
   }
 }
 
-/**
- * Queries that finish at the same time for logs and metrics. The error is at most some
- * microseconds.
- */
+/** Queries that finish at the same time for logs and metrics. The error is at most some microseconds. */
 const READS_PER_TIME = 8
 
 /**

@@ -17,9 +17,7 @@ import type { DataSocket } from './messages.ts'
 /** More than enough time for the kernel to put a datagram into the socket that it chose for it. */
 const RETIRE_MS = 10
 
-/**
- * One socket of an address on the control thread, which opens and closes it and sends late replies.
- */
+/** One socket of an address on the control thread, which opens and closes it and sends late replies. */
 interface Opened {
   readonly socket: BatchSocket
   readonly counts: Float64Array
@@ -51,9 +49,7 @@ export class DataListener implements UdpListener {
   readonly #options: DataListenerOptions
   readonly #drain: Drain
   readonly #opened: Opened[] = []
-  /**
-   * Sockets that are being closed. Queries that threads handed over from them are still answered.
-   */
+  /** Sockets that are being closed. Queries that threads handed over from them are still answered. */
   readonly #leaving = new Set<Opened>()
   /** Counts of closed sockets. */
   readonly #past = new Float64Array(LOOP_COUNTS)
@@ -189,8 +185,7 @@ export class DataListener implements UdpListener {
   async #closeAll(opened: readonly Opened[]): Promise<void> {
     if (opened.length === 0) return
     for (const one of opened) this.#leaving.add(one)
-    // From here on the kernel gives new queries to open sockets of other processes, if there are
-    // any.
+    // From here on the kernel gives new queries to open sockets of other processes, if there are any.
     for (const { socket } of opened) socket.retire()
     // The kernel may still deliver a datagram to a socket that it chose before.
     await delay(RETIRE_MS)

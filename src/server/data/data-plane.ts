@@ -66,9 +66,7 @@ interface Member {
   fetching: NodeJS.Timeout | undefined
 }
 
-/**
- * Starts the data threads of a process, and keeps them in the state that the control thread wants.
- */
+/** Starts the data threads of a process, and keeps them in the state that the control thread wants. */
 export class DataPlane implements DataThreads {
   readonly #parts: DataPlaneParts
   readonly #members: Member[] = []

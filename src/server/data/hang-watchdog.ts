@@ -5,7 +5,7 @@ export const LOOK_MS = 1000
  * each second.
  */
 const STILL_LOOKS_MIN = 10
-/** Processor time without a turn that only an endless loop uses: a batch takes some milliseconds. */
+/** Processor time without a turn that only an endless loop uses. A batch takes some milliseconds. */
 const LOOP_PROCESSOR_MS = 5000
 /** Checks in a row without a turn after which a thread counts as hung that uses no processor time. */
 const STILL_LOOKS_MAX = 60
@@ -24,8 +24,9 @@ export class HangWatchdog {
   #isReported = false
 
   /**
-   * One check. `turns`: turns of the thread so far, 0 = it is starting. `processorMs` returns the processor time that it
-   * used so far, NaN = unknown. Returns why the thread hangs, once; '' = it does not.
+   * Checks the thread once. `turns`: turns of the thread so far, 0 = it is starting. `processorMs`
+   * returns the processor time that it has used so far, NaN = unknown. Returns the reason why the
+   * thread hangs, once; '' = it does not hang.
    */
   check(turns: number, processorMs: () => number): string {
     if (turns === 0 || turns !== this.#turns) {

@@ -14,10 +14,7 @@ export interface DataThreadInit {
   readonly pending: Int32Array
   /** Key of server cookies, the same in all threads. */
   readonly cookieKey: Uint8Array
-  /**
-   * Whether replies to the same client port are sent in one system call
-   * (transport/udp/batch/outbox).
-   */
+  /** Whether replies to the same client port are sent in one system call (transport/udp/batch/outbox). */
   readonly groupsReplies: boolean
   /** Seed of the thread's random numbers. */
   readonly seed: number

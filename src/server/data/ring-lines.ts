@@ -58,10 +58,7 @@ export class RingGroups {
     this.#end = end
   }
 
-  /**
-   * Closes the group. Called before anything else is written to the ring, and after every batch.
-   * @hot
-   */
+  /** Closes the group. Called before anything else is written to the ring, and after every batch. @hot */
   flush(): void {
     if (this.#limit === 0) return
     this.#limit = 0

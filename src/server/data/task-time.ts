@@ -3,9 +3,7 @@ import { readFileSync, readlinkSync } from 'node:fs'
 /** One clock tick of proc(5): the kernel reports 100 per second on every architecture that data threads run on. */
 const TICK_MS = 10
 
-/**
- * Index, among the fields after the name, of ticks in user mode. The ticks in the kernel follow.
- */
+/** Index, among the fields after the name, of ticks in user mode. The ticks in the kernel follow. */
 const USER_TICKS = 11
 
 /** The file in which the kernel reports the processor time of this thread; '' if the system has none. */

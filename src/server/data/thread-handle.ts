@@ -60,8 +60,7 @@ export class ThreadHandle {
     const init = { ...secrets, wake, ring: memory, pending: this.#pending }
     this.#worker = start(init, port2)
     port1.on('message', (message: FromDataThread) => this.#take(message))
-    // A listener keeps the process alive, so unref the port. A caller that waits for a reply refs
-    // it.
+    // A listener keeps the process alive, so unref the port. A caller that waits for a reply refs it.
     port1.unref()
     this.#worker.unref()
     this.#worker.on('error', (error) => {

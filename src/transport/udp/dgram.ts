@@ -30,8 +30,7 @@ async function open(options: UdpOptions, host: string): Promise<UdpListener> {
     // Peers are addresses, never names. The default would use the resolver, one tick late.
     lookup: (address, _options, callback) => callback(null, address, isIP(address)),
   })
-  // Listen for the event first: with a lookup that calls back at once, `bind` is done when it
-  // returns.
+  // Listen for the event first: with a lookup that calls back at once, `bind` is done when it returns.
   const listening = once(socket, 'listening')
   socket.bind(options.port, host)
   try {

@@ -56,10 +56,10 @@ export const REPLY_CHUNKS = BATCH
  *     │48 msg_flags
  *     │56 msg_len
  *
- * A send slot points to the sockaddr and the control message of the unit that it answers, or to a
- * place of its own for addresses from elsewhere. Its only iovec points to a chunk of the replies. A
- * message of several replies has its own header and iovecs, and copies their pointers from the
- * slots. The unit after that of the last slot is for reading addresses from elsewhere.
+ * A send slot points to the sockaddr and the control message of the unit that it answers. For
+ * addresses from elsewhere, it points to a place of its own. Its only iovec points to a chunk of the
+ * replies. A message of several replies has its own header and iovecs, and copies their pointers
+ * from the slots. The unit after that of the last slot is for reading addresses from elsewhere.
  */
 export class Layout {
   readonly octets: Uint8Array

@@ -33,7 +33,7 @@ export interface Libc {
   read(fd: number, address: number, octets: number): number
   write(fd: number, address: number, octets: number): number
   close(fd: number): number
-  /** Returns free memory to the system. Does nothing where the C library has no such function (musl). */
+  /** Returns free memory to the system. Does nothing if the C library has no such function (musl). */
   mallocTrim(keptOctets: number): void
   errno(): number
   /** Address of the first octet of `buffer`, which never moves. */

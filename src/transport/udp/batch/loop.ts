@@ -139,8 +139,7 @@ export class BatchLoop {
   remove(fd: number): void {
     const member = this.#members.find(({ socket }) => socket.fd === fd)
     if (member === undefined) return
-    // A retired socket has a finite number of datagrams. The bound is for a socket that is not
-    // retired.
+    // A retired socket has a finite number of datagrams. The bound is for a socket that is not retired.
     for (let batch = 0; batch < BATCHES_AT_END_MAX && this.#serveBatch(member) > 0; batch++);
     member.socket.flush()
     member.socket.detach()

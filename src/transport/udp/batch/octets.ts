@@ -13,9 +13,7 @@ export function copyIPv4(octets: Uint8Array, at: number, out: Uint8Array): numbe
   return 1
 }
 
-/**
- * As `copyIPv4`. An IPv4-mapped address (RFC 4291 section 2.5.5.2) becomes the IPv4 address.
- */
+/** As `copyIPv4`. An IPv4-mapped address (RFC 4291 section 2.5.5.2) becomes the IPv4 address. */
 export function copyIPv6(octets: Uint8Array, at: number, out: Uint8Array): number {
   let isMapped = octets[at + 10] === 0xff && octets[at + 11] === 0xff
   for (let i = 0; i < 10; i++) if (octets[at + i] !== 0) isMapped = false

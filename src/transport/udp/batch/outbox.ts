@@ -46,9 +46,7 @@ const GROUPLESS_MAX = 16
 
 /** How replies to one client port are grouped. */
 export interface GroupingOptions {
-  /**
-   * Called if the kernel does not accept groups after all: replies are sent one by one from now on.
-   */
+  /** Called if the kernel does not accept groups after all: replies are sent one by one from now on. */
   onRefused(errno: number): void
 }
 

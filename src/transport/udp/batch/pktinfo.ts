@@ -66,9 +66,7 @@ export function turnAround(words: Uint32Array, control: number): number {
   return space
 }
 
-/**
- * Whether two messages of `space` octets, as `turnAround` left them, have the same address. @hot
- */
+/** Whether two messages of `space` octets, as `turnAround` left them, have the same address. @hot */
 export function isSameAsked(words: Uint32Array, a: number, b: number, space: number): boolean {
   if (space === 0) return true
   if (space === PKTINFO_SPACE) {

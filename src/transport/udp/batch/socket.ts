@@ -70,9 +70,7 @@ const SO_REUSEPORT = 15
 const SO_SNDBUFFORCE = 32
 const SO_RCVBUFFORCE = 33
 const SO_MEMINFO = 55
-/**
- * Result of SO_MEMINFO (<linux/sock_diag.h>): nine 32-bit integers, the last is SK_MEMINFO_DROPS.
- */
+/** Result of SO_MEMINFO (<linux/sock_diag.h>): nine 32-bit integers, the last is SK_MEMINFO_DROPS. */
 const MEMINFO_DROPS = 8
 const MEMINFO_OCTETS = 36
 const IPPROTO_IP = 0
@@ -107,10 +105,7 @@ export class BatchSocket implements SocketPlace {
   readonly #layout: Layout
   readonly #localAddress: Uint8Array = new Uint8Array(16)
   readonly #localFamily: number
-  /**
-   * Octets of control messages to request: 0 if the bound address is the destination of all
-   * packets.
-   */
+  /** Octets of control messages to request: 0 if the bound address is the destination of all packets. */
   readonly #controlOctets: number
   /** By slot: its packet, if that is no longer than a head. */
   readonly #heads: readonly Uint8Array[]
@@ -137,8 +132,7 @@ export class BatchSocket implements SocketPlace {
     grouping?: GroupingOptions | undefined,
   ) {
     this.#libc = libc
-    // A thread that attaches serves the socket in a loop, and uses the memory only until it
-    // detaches.
+    // A thread that attaches serves the socket in a loop, and uses the memory only until it detaches.
     this.#layout = new Layout(libc, 'fd' in options)
     this.#localFamily = parsePeerAddress(options.host, this.#localAddress)
     const domain = this.#localFamily === 1 ? AF_INET : AF_INET6

@@ -40,8 +40,7 @@ export class Waker implements WakeCall {
   }
 
   call(): void {
-    // An earlier call is not handled yet: the fd is readable, or the thread is about to check the
-    // flag.
+    // An earlier call is not handled yet: the fd is readable, or the thread is about to check the flag.
     if (Atomics.exchange(this.flag, CALLED, 1) === 1) return
     this.#libc.write(this.fd, this.#address, this.#one.length)
   }
