@@ -250,3 +250,67 @@ t.test('pictures are small SVG files without scripts, each shown by a page', asy
     )
   }
 })
+
+/** Words of the old vocabulary. Quotations of code, and indented formats in docstrings, are exempt. */
+const WORDS =
+  /\b(told|tells|tellers?|untold|whoever|somebody|nobody|everybody|but for|save for|to be had|comes? to rest|requery|plain lane|is no good)\b/i
+
+function wordsIn(file: string, text: string): string[] {
+  return text
+    .replace(/`[^`\n]*`/g, '')
+    .replace(/^ *\* {5,}.*$/gm, '')
+    .split('\n')
+    .flatMap((line, i) => {
+      const word = WORDS.exec(line)
+      return word === null ? [] : [`${file}:${i + 1}: ${word[0]}`]
+    })
+}
+
+/** `text` with everything but its comments blanked, lines kept. */
+function commentsOf(text: string): string {
+  const blank = (code: string): string => code.replace(/[^\n]/g, '')
+  let end = 0
+  let out = ''
+  for (const { 0: comment, index } of text.matchAll(/^\s*\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm)) {
+    out += blank(text.slice(end, index)) + comment
+    end = index + comment.length
+  }
+  return out
+}
+
+t.test('comments and pages use plain words', async (t) => {
+  t.strictSame(wordsIn('a', 'one\nwhoever `nobody`'), ['a:2: whoever'])
+  t.strictSame(wordsIn('a', commentsOf("const told = ''\n// was told\n")), ['a:2: told'])
+  const pages = [...filesUnder('docs', '.md'), 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md']
+  const found = [
+    ...pages
+      .filter((page) => !page.startsWith('docs/adr/'))
+      .flatMap((page) => wordsIn(page, read(page).replace(/^```[\s\S]*?^```/gm, ''))),
+    ...filesUnder('src', '.ts').flatMap((file) => wordsIn(file, commentsOf(read(file)))),
+  ]
+  t.strictSame(found, [])
+})
+
+t.test('comments stay within 120 columns', async (t) => {
+  const long = filesUnder('src', '.ts').flatMap((file) =>
+    commentsOf(read(file))
+      .split('\n')
+      .flatMap((line, i) => (line.length > 120 ? [`${file}:${i + 1}`] : [])),
+  )
+  t.strictSame(long, [])
+})
+
+t.test('every exported type has a name of its own', async (t) => {
+  const places = new Map<string, string[]>()
+  for (const file of filesUnder('src', '.ts')) {
+    for (const [, name = ''] of read(file).matchAll(
+      /^export (?:abstract )?(?:class|interface|type) (\w+)/gm,
+    )) {
+      places.set(name, [...(places.get(name) ?? []), file])
+    }
+  }
+  t.strictSame(
+    [...places].filter(([, files]) => files.length > 1),
+    [],
+  )
+})

@@ -10,10 +10,16 @@ export const REGULARS = 32
 /** A regular client that got no reply for this long can lose its reservation to another client. */
 export const REGULAR_MS = 5 * 60_000
 
-/** Most new connections per second of one client, and of all clients without a reserved place. Loopback has no limit. */
+/**
+ * Most new connections per second of one client, and of all clients without a reserved place. Loopback has no
+ * limit.
+ */
 export const RATE_PER_CLIENT = 32
 export const RATE = 128
-/** Connections per second above RATE that are the first of their client, and as many that are the first of their network. */
+/**
+ * Connections per second above RATE that are the first of their client, and as many that are the first of their
+ * network.
+ */
 export const RATE_FIRST = 32
 
 /** One connection. */

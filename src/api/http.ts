@@ -56,8 +56,8 @@ const NO_METHOD: HttpReply = { status: 405, contentType: TEXT, body: '405 method
 const FAILED: HttpReply = { status: 500, contentType: TEXT, body: '500 internal server error\n' }
 
 /**
- * Opens an HTTP address. Only GET and HEAD, no bodies; an unknown path is 404, another method 405. `ClientPlaces` decides
- * which connections it keeps. Rejects if the address can't be bound.
+ * Opens an HTTP address. Only GET and HEAD, no bodies; an unknown path is 404, another method 405. `ClientPlaces`
+ * decides which connections it keeps. Rejects if the address can't be bound.
  */
 export async function openHttp(options: HttpOptions): Promise<HttpListener> {
   const service = new HttpService(options)

@@ -79,8 +79,8 @@ interface Host {
 }
 
 /**
- * Our own records together with what peers report. The records of a host are unchanged if no peer has an endpoint of it.
- * Any other host has one merged record. Only hosts that changed are merged again.
+ * Our own records together with what peers report. The records of a host are unchanged if no peer has an endpoint of
+ * it. Any other host has one merged record. Only hosts that changed are merged again.
  */
 export class MergedSource implements RecordSource {
   readonly #parts: MergedSourceParts

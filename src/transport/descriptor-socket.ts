@@ -35,7 +35,7 @@ const VALUE = 96
 const SCRATCH_OCTETS = 128
 
 /** What `receive` returns: a message, or that none waits, or that the peer has closed the socket. */
-export type Received = { readonly octets: Uint8Array; readonly fd: number } | 'none' | 'end'
+export type ReceivedMessage = { readonly octets: Uint8Array; readonly fd: number } | 'none' | 'end'
 
 /** A UNIX socket that carries messages, each with one descriptor, between processes of one user. No call blocks. */
 export class DescriptorSocket {
@@ -90,7 +90,7 @@ export class DescriptorSocket {
   }
 
   /** Receives one message of at most `octetsMax`; without a descriptor, `fd` is -1. The caller owns the descriptor. */
-  receive(octetsMax: number): Received {
+  receive(octetsMax: number): ReceivedMessage {
     this.#buffer ??= new Uint8Array(octetsMax)
     this.#describe(this.#buffer, 0)
     const octets = this.#libc.recvmsg(this.fd, this.#base, MSG_CMSG_CLOEXEC)

@@ -15,8 +15,8 @@ export interface HandedState {
 export type Adopt = (socket: Socket, state: HandedState) => void
 
 /**
- * `busy`: the connection has queries in flight or unsent replies; `full`: the other process has not yet received the last
- * connections; `never`: this connection can't be handed over; `gone`: the other process has ended.
+ * `busy`: the connection has queries in flight or unsent replies; `full`: the other process has not yet received the
+ * last connections; `never`: this connection can't be handed over; `gone`: the other process has ended.
  */
 export type HandedOver = 'done' | 'busy' | 'full' | 'never' | 'gone'
 
@@ -37,8 +37,8 @@ const MESSAGE_OCTETS_MAX = 1 << 18
 const { EMSGSIZE, EPIPE, ECONNRESET, ENOTCONN } = constants.errno
 
 /**
- * Moves the open connections of a TCP address from the process that ends to the process that takes over. The connections
- * stay open, so no query can be lost. (A FIN would lose a query that crosses it.)
+ * Moves the open connections of a TCP address from the process that ends to the process that takes over. The
+ * connections stay open, so no query can be lost. (A FIN would lose a query that crosses it.)
  *
  *     old process                                   new process (-takeover)
  *     listens on the name       ◀── connects ─────  finds the name in use
@@ -46,9 +46,9 @@ const { EMSGSIZE, EPIPE, ECONNRESET, ENOTCONN } = constants.errno
  *              CONNECTION, …    ────────────────▶   adopts the connection
  *              ends             ── end ─────────▶   closes the channel
  *
- * The name is that of an abstract UNIX socket, which belongs to a network namespace, as the address does. Each side requires
- * that the other has the same user, as SO_REUSEPORT does. The name moves as a descriptor too, so a third process always
- * finds it in use.
+ * The name is that of an abstract UNIX socket, which belongs to a network namespace, as the address does. Each side
+ * requires that the other has the same user, as SO_REUSEPORT does. The name moves as a descriptor too, so a third
+ * process always finds it in use.
  */
 export class Handover {
   readonly #libc: Libc

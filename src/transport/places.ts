@@ -7,8 +7,8 @@ export interface Holder {
 }
 
 /**
- * The places that connections hold, by client and by network. All counts are sizes of these sets, so they always equal the
- * number of open connections.
+ * The places that connections hold, by client and by network. All counts are sizes of these sets, so they always
+ * equal the number of open connections.
  *
  *     network (/24, /48) ─▶ client (address, /64) ─▶ holders
  */

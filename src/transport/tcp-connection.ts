@@ -235,8 +235,8 @@ export class TcpConnection implements Holder {
   }
 
   /**
-   * Resets the connection if the peer has left replies unread. After an ordinary close the kernel keeps the replies in its
-   * send buffer, up to 4 MiB (`tcp_wmem`), and tries to send them for minutes.
+   * Resets the connection if the peer has left replies unread. After an ordinary close the kernel keeps the replies
+   * in its send buffer, up to 4 MiB (`tcp_wmem`), and tries to send them for minutes.
    */
   #cut(): void {
     if (this.#socket.writableLength > 0) this.#socket.resetAndDestroy()

@@ -14,7 +14,7 @@ import type { Handler } from '../../src/plugin/handler.ts'
 import { LimitAction, type ReplyLimiter } from '../../src/plugin/reply-limiter.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 import { ZoneSet } from '../../src/plugin/zone-set.ts'
-import { Acl, type AclPolicy, Action, QtypeSet } from '../../src/plugins/acl/acl.ts'
+import { Acl, type AclPolicy, AclAction, QtypeSet } from '../../src/plugins/acl/acl.ts'
 import { Errors } from '../../src/plugins/errors/errors.ts'
 import { ClientFromSubnet } from '../../src/plugins/geoip/geoip.ts'
 import { FLAGS, Header, keepAll, withFlag } from '../../src/plugins/header/header.ts'
@@ -326,7 +326,7 @@ const observed = (next: Handler, logged: string[], slots: CounterSlots): Handler
 }
 
 /** `type`: of queries; `net`: where they come from; absent = any. */
-const policy = (action: Action, { type, net }: { type?: number; net?: string }): AclPolicy => {
+const policy = (action: AclAction, { type, net }: { type?: number; net?: string }): AclPolicy => {
   const qtypes = type === undefined ? undefined : new QtypeSet()
   if (type !== undefined) qtypes?.add(type)
   const sources = net === undefined ? undefined : new AddressSet([scanCidr(net)!])
@@ -397,14 +397,14 @@ const settings: readonly (Setting & { readonly name: string })[] = [
     lines: ZONE,
     above: (next, logged, slots) => {
       const above = ruled({
-        'abc.example.org.': [policy(Action.Filter, {})],
-        'example.com.': [policy(Action.Drop, { net: '198.51.100.0/24' })],
+        'abc.example.org.': [policy(AclAction.Filter, {})],
+        'example.com.': [policy(AclAction.Drop, { net: '198.51.100.0/24' })],
         'example.org.': [
-          policy(Action.Block, { type: RRType.TXT }),
-          policy(Action.Block, { net: '10.0.0.0/8' }),
-          policy(Action.Allow, { type: RRType.A, net: '198.51.100.100/32' }),
+          policy(AclAction.Block, { type: RRType.TXT }),
+          policy(AclAction.Block, { net: '10.0.0.0/8' }),
+          policy(AclAction.Allow, { type: RRType.A, net: '198.51.100.100/32' }),
         ],
-        '.': [policy(Action.Block, { type: RRType.AAAA })],
+        '.': [policy(AclAction.Block, { type: RRType.AAAA })],
       })
       return new ClientFromSubnet(above(next, logged, slots))
     },
@@ -559,9 +559,9 @@ t.test(
 t.test('a query that a gate does not let pass is not plain, others of its chain are', async (t) => {
   const local: Setting['above'] = (next, _logged, slots) => new Local(next, slots, true)
   const acl = ruled({
-    'abc.example.org.': [policy(Action.Block, { net: '198.51.100.100/32' })],
-    'abcd.example.org.': [policy(Action.Drop, { net: '198.51.100.101/32' })],
-    'www.example.org.': [policy(Action.Allow, { type: RRType.A }), policy(Action.Filter, {})],
+    'abc.example.org.': [policy(AclAction.Block, { net: '198.51.100.100/32' })],
+    'abcd.example.org.': [policy(AclAction.Drop, { net: '198.51.100.101/32' })],
+    'www.example.org.': [policy(AclAction.Allow, { type: RRType.A }), policy(AclAction.Filter, {})],
   })
   const table = [
     { above: local, name: 'www.example.org', want: true },

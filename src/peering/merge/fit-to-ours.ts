@@ -106,8 +106,8 @@ function stepsOf(ours: readonly PeerEndpoint[]): readonly Step[] {
 }
 
 /**
- * An endpoint that is no longer the default is named by its geo codes, if its set identifier is `default` or one of ours:
- * the identifier `default` would make it the default again.
+ * An endpoint that is no longer the default is named by its geo codes, if its set identifier is `default` or one of
+ * ours: the identifier `default` would make it the default again.
  */
 function rename(
   endpoint: PeerEndpoint,

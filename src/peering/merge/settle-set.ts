@@ -68,8 +68,8 @@ function withoutRepeated(parts: readonly Part[]): Part[] {
 }
 
 /**
- * Joins the known health of an endpoint with that of one more site. For our own endpoints, a peer counts only if we do not
- * know the health, and only if it reports `up`.
+ * Joins the known health of an endpoint with that of one more site. For our own endpoints, a peer counts only if we
+ * do not know the health, and only if it reports `up`.
  */
 function healthWith(
   known: { health: EndpointHealth; isOurs: boolean },

@@ -5,9 +5,9 @@ import { groupBy, isOurs, type Part } from './part.ts'
 export const PEER_TTL_MIN_SECONDS = 5
 
 /**
- * Returns the TTL of one name and type (RFC 2181 section 5.2): the lowest of ours. If we have no endpoint there, the lowest of
- * all sites, but at least five seconds. Adds each site whose TTL differs from ours, or is below five seconds, to
- * `conflicts`. `parts`: in order (`compareParts`); at least one.
+ * Returns the TTL of one name and type (RFC 2181 section 5.2): the lowest of ours. If we have no endpoint there, the
+ * lowest of all sites, but at least five seconds. Adds each site whose TTL differs from ours, or is below five
+ * seconds, to `conflicts`. `parts`: in order (`compareParts`); at least one.
  */
 export function settleTtl(
   parts: readonly Part[],

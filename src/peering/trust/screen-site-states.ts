@@ -14,8 +14,8 @@ export interface OwnNames {
   /** True if we have a record of a host below that name. */
   hasHostBelow(name: string): boolean
   /**
-   * Names of the endpoints of our records of that host and of its wildcard, without the records that are merged here. `host`:
-   * without `*.`.
+   * Names of the endpoints of our records of that host and of its wildcard, without the records that are merged
+   * here. `host`: without `*.`.
    */
   namesElsewhere(host: string): HostNames
 }

@@ -17,7 +17,7 @@ import type { ZoneSet } from '../../plugin/zone-set.ts'
 const { simpleQuery } = plain
 
 /** The action for a query that a policy matches. */
-export const Action = {
+export const AclAction = {
   /** No policy matched: the next rule decides. */
   None: 0,
   Allow: 1,
@@ -28,7 +28,7 @@ export const Action = {
   /** No reply. */
   Drop: 4,
 } as const
-export type Action = (typeof Action)[keyof typeof Action]
+export type AclAction = (typeof AclAction)[keyof typeof AclAction]
 
 /** Actions that are counted per zone: Block, Filter and Drop. */
 const ZONE_COUNTERS = 3
@@ -51,7 +51,7 @@ export class QtypeSet {
 }
 
 export interface AclPolicy {
-  readonly action: Action
+  readonly action: AclAction
   /** Undefined = all types. */
   readonly qtypes: QtypeSet | undefined
   /** Undefined = all sources. */
@@ -67,7 +67,7 @@ export interface AclRule {
 
 /** The growth of one counter. `zone` is '' for Allow, which is not counted by zone. */
 export interface AclCount {
-  readonly action: Action
+  readonly action: AclAction
   readonly server: string
   readonly zone: string
   readonly view: string
@@ -106,7 +106,7 @@ export class Acl implements Handler, FastPathGuard {
       const { zones, policies } = this.#rules[i]!
       if (zones.match(simpleQuery) === -1) continue
       const action = decide(policies, simpleQuery.qtype, query)
-      if (action !== Action.None) return action === Action.Allow
+      if (action !== AclAction.None) return action === AclAction.Allow
     }
     return true
   }
@@ -117,9 +117,9 @@ export class Acl implements Handler, FastPathGuard {
       const zone = rule.zones.match(tx.query)
       if (zone === -1) continue
       const action = decide(rule.policies, tx.query.qtype, tx.query)
-      if (action === Action.Allow) break
-      if (action === Action.None) continue
-      const counter = this.#counterStart[i]! + zone * ZONE_COUNTERS + action - Action.Block
+      if (action === AclAction.Allow) break
+      if (action === AclAction.None) continue
+      const counter = this.#counterStart[i]! + zone * ZONE_COUNTERS + action - AclAction.Block
       this.#slots.of(tx)[counter]! += 1
       return reject(tx, action)
     }
@@ -131,17 +131,17 @@ export class Acl implements Handler, FastPathGuard {
   /** Visits every counter that grew since the last call. Not for the hot path. */
   takeCounts(visit: (count: AclCount) => void): void {
     this.#slots.forEach((counts, { server, view }) => {
-      const take = (index: number, action: Action, zone: string): void => {
+      const take = (index: number, action: AclAction, zone: string): void => {
         const count = counts.take(index)
         if (count > 0) visit({ action, server, zone, view, count })
       }
-      take(0, Action.Allow, '')
+      take(0, AclAction.Allow, '')
       this.#rules.forEach((rule, r) => {
         rule.zoneTexts.forEach((zone, z) => {
           const start = this.#counterStart[r]! + z * ZONE_COUNTERS
-          take(start, Action.Block, zone)
-          take(start + 1, Action.Filter, zone)
-          take(start + 2, Action.Drop, zone)
+          take(start, AclAction.Block, zone)
+          take(start + 1, AclAction.Filter, zone)
+          take(start + 2, AclAction.Drop, zone)
         })
       })
     })
@@ -175,7 +175,7 @@ class FastPathAllowed implements FastPathObserver {
 }
 
 /** Returns the action for a query type. `query`: provides the source address. */
-function decide(policies: readonly AclPolicy[], qtype: number, query: Query): Action {
+function decide(policies: readonly AclPolicy[], qtype: number, query: Query): AclAction {
   for (let i = 0; i < policies.length; i++) {
     const { action, qtypes, sources } = policies[i]!
     if (qtypes !== undefined && !qtypes.has(qtype)) continue
@@ -183,13 +183,13 @@ function decide(policies: readonly AclPolicy[], qtype: number, query: Query): Ac
     if (sources !== undefined && !sources.has(query.peerAddress, 0, query.peerFamily)) continue
     return action
   }
-  return Action.None
+  return AclAction.None
 }
 
-function reject(tx: Transaction, action: Action): number {
-  if (action === Action.Drop) return DROP
+function reject(tx: Transaction, action: AclAction): number {
+  if (action === AclAction.Drop) return DROP
   const response = tx.response
-  const isBlock = action === Action.Block
+  const isBlock = action === AclAction.Block
   response.edeCode = isBlock ? EdeCode.BLOCKED : EdeCode.FILTERED
   response.forceEdns = true
   response.imputedLabel = tx.query.labelCount

@@ -8,13 +8,13 @@ import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { ZoneSet } from '../../plugin/zone-set.ts'
-import { Acl, type AclPolicy, type AclRule, Action, QtypeSet } from './acl.ts'
+import { Acl, AclAction, type AclPolicy, type AclRule, QtypeSet } from './acl.ts'
 
-const ACTIONS: ReadonlyMap<string, Action> = new Map([
-  ['allow', Action.Allow],
-  ['block', Action.Block],
-  ['filter', Action.Filter],
-  ['drop', Action.Drop],
+const ACTIONS: ReadonlyMap<string, AclAction> = new Map([
+  ['allow', AclAction.Allow],
+  ['block', AclAction.Block],
+  ['filter', AclAction.Filter],
+  ['drop', AclAction.Drop],
 ])
 
 /** `acl [ZONES...] { ACTION [type QTYPE...] [net SOURCE...] }`: which clients may send which queries. */
@@ -105,14 +105,14 @@ function exportCounts(c: SetupContext, handler: Acl): void {
       names,
     )
   const allowed = counter('allowed', ['server', 'view'])
-  const rejected = new Map<Action, typeof allowed>([
-    [Action.Block, counter('blocked', labels)],
-    [Action.Filter, counter('filtered', labels)],
-    [Action.Drop, counter('dropped', labels)],
+  const rejected = new Map<AclAction, typeof allowed>([
+    [AclAction.Block, counter('blocked', labels)],
+    [AclAction.Filter, counter('filtered', labels)],
+    [AclAction.Drop, counter('dropped', labels)],
   ])
   collectWhileServing(c, () =>
     handler.takeCounts(({ action, server, zone, view, count }) => {
-      if (action === Action.Allow) allowed.inc({ server, view }, count)
+      if (action === AclAction.Allow) allowed.inc({ server, view }, count)
       else rejected.get(action)?.inc({ server, zone, view }, count)
     }),
   )

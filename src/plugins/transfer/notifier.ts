@@ -19,7 +19,10 @@ import type { NotifyTarget } from './rules.ts'
 
 /** Most attempts at one serial. */
 export const TRIES_MAX = 6
-/** Wait for a reply to the first attempt, and the least time between two attempts. Each further wait is twice as long. */
+/**
+ * Wait for a reply to the first attempt, and the least time between two attempts. Each further wait is twice as
+ * long.
+ */
 export const FIRST_WAIT_MS = 1000
 /** Most NOTIFYs that wait for a reply at the same time. The others are queued. */
 export const ACTIVE_MAX = 64
