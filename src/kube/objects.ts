@@ -26,7 +26,7 @@ const JSON_TYPE = 'application/json'
 const MERGE_PATCH_TYPE = 'application/merge-patch+json'
 const JSON_PATCH_TYPE = 'application/json-patch+json'
 /**
- * The media type for YAML, of which JSON is a subset (Kubernetes API concepts, "Server-Side
+ * The media type for YAML. JSON is a subset of YAML (Kubernetes API concepts, "Server-Side
  * Apply").
  */
 const APPLY_TYPE = 'application/apply-patch+yaml'

@@ -81,7 +81,8 @@ export function planPublish(
   }
 }
 
-const UNTOLD = 'other sites are not told of it: its host is too long for a name in the zone kdrnt'
+const UNTOLD =
+  'it is not exported to other sites: its host is too long for a name in the zone kdrnt'
 
 /** Joins notes for the Ready condition; '' notes are skipped. */
 export function joinNotes(...notes: readonly string[]): string {

@@ -362,7 +362,7 @@ function noteLeftOut(leftOut: readonly LeftOut[]): string {
 
 function noteUnexportable(unexportable: number): string {
   if (unexportable === 0) return ''
-  return `${unexportable} of its endpoints can't be told to other sites whole: they are too long, or its host is`
+  return `${unexportable} of its endpoints are not exported to other sites in full: they or its host are too long`
 }
 
 function listRefused(known: ReadonlyMap<string, KnownPeers>): string[] {

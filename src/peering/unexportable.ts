@@ -40,7 +40,7 @@ export class UnexportableRecords {
     this.#parts = parts
     this.#faults = new FaultLog(log, clock)
     this.#stopListening = source.subscribe((changes) => this.#take(changes))
-    const guarded = guarding(log, 'Looking for records that are not told')
+    const guarded = guarding(log, 'Looking for records that cannot be exported')
     void guarded(() => runInSlices(this.#lookAtAll(), clock))
   }
 
@@ -81,10 +81,10 @@ function findUnexportable({ packed, down, up = [] }: StoredRecord, site: string)
   if (content.isAggregate || content.zoneLabel === KDRNT) return ''
   if (!isExportable(content.rootHost)) {
     const host = printHost(content.rootHost)
-    return `other sites are not told of it: ${host} is too long for a name in the zone ${KDRNT}`
+    return `it is not exported to other sites: ${host} is too long for a name in the zone ${KDRNT}`
   }
   const shared = toPeerEndpoints(content, { site, down, up, sinceSeconds: 0 })
   const untold = shared.filter((endpoint) => composePeerEndpoint(endpoint) === undefined).length
   if (untold === 0) return ''
-  return `${untold} of its endpoints can't be told to other sites: they are too long for a record`
+  return `${untold} of its endpoints are not exported to other sites: they are too long for a record`
 }

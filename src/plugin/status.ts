@@ -58,7 +58,7 @@ export function finishedMs(tx: Transaction, clock: Clock): number {
 
 /** What kind of reply a chain gave (RFC 2308 section 2), in CoreDNS's distinctions. */
 export const ResponseKind = {
-  /** An answer, or NOERROR that is none of the kinds below. */
+  /** An answer, or NOERROR of another kind than those below. */
   Answer: 0,
   /** NOERROR with a SOA: the name has no records of the type. */
   NoData: 1,

@@ -18,7 +18,7 @@ interface PublishedZone {
 /** A zone in the form of its owner, on the control thread. */
 export interface OwnedZone extends ServedZone {
   readonly zoneText: string
-  /** The data of the version in force for other threads; undefined = there is none. */
+  /** The data of the version in force for other threads; undefined = no version is in force. */
   readonly shared: VersionMemory | undefined
   /** Serial of the SOA in force. */
   readonly serial: number

@@ -91,7 +91,7 @@ function unite(members: readonly Candidate[]): TierOutcome {
   }
 }
 
-/** True for types of which a name can have only one record (RFC 2181 section 10.1, RFC 6672 section 2.4). */
+/** True for types that allow one record per name (RFC 2181 section 10.1, RFC 6672 section 2.4). */
 export function isSingleton(type: number): boolean {
   return type === RRType.CNAME || type === RRType.DNAME
 }

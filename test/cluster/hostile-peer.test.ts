@@ -145,7 +145,7 @@ t.test('megabytes of a peer stop nothing of ours', needsCluster(), async (t) => 
         const { items } = await cluster.must('GET', path)
         return items.some(
           ({ reason, note }: { reason: string; note: string }) =>
-            reason === 'EndpointConflict' && /^loud.* more than there is room for/.test(note),
+            reason === 'EndpointConflict' && /^loud.* too many endpoints/.test(note),
         )
       },
       'an Event',

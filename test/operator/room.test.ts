@@ -94,7 +94,7 @@ t.test(
     )
     t.match(plan.ready, {
       isTrue: true,
-      message: /other sites are not told of it: its host is too long/,
+      message: /it is not exported to other sites: its host is too long/,
     })
   },
 )

@@ -59,15 +59,15 @@ function start(source: Records) {
   )
   const clock = new FakeClock()
   const allows = ({ key }: StoredRecord) => !key.startsWith('other/')
-  const untold = new UnexportableRecords({ source, allows, site: 'east', log, clock })
-  return { untold, clock, take: () => lines.splice(0) }
+  const unexportable = new UnexportableRecords({ source, allows, site: 'east', log, clock })
+  return { unexportable, clock, take: () => lines.splice(0) }
 }
 
 const SMALL = '192.0.2.1'
 /** Of one endpoint: more than a TXT record holds. */
 const LARGE = Array.from({ length: 20 }, (_, i) => `${i}${'x'.repeat(4000)}`)
 
-t.test('what can not be told is said of the records that are there', async (t) => {
+t.test('what cannot be exported is logged for the records that are there', async (t) => {
   const long = hostOf(247)
   const table: readonly { name: string; given: StoredRecord; want: RegExp | undefined }[] = [
     { name: 'a host as any', given: record('n/a', 'k.example.com', SMALL), want: undefined },
@@ -75,12 +75,12 @@ t.test('what can not be told is said of the records that are there', async (t) =
     {
       name: 'one that is longer',
       given: record('n/a', long, SMALL),
-      want: new RegExp(`n/a: other sites are not told of it: ${long} is too long for a name`),
+      want: new RegExp(`n/a: it is not exported to other sites: ${long} is too long for a name`),
     },
     {
       name: 'an endpoint that a record can not hold',
       given: record('n/a', 'k.example.com', ...LARGE),
-      want: /n\/a: 1 of its endpoints can't be told to other sites: they are too long for a record/,
+      want: /n\/a: 1 of its endpoints are not exported to other sites: they are too long for a record/,
     },
     {
       name: 'a large one that a record holds',
@@ -94,7 +94,7 @@ t.test('what can not be told is said of the records that are there', async (t) =
     source.set(given.key, given)
     // Whoever is looked at last says that all were.
     source.set('n/z', record('n/z', hostOf(248), SMALL))
-    const { untold, take } = start(source)
+    const { unexportable, take } = start(source)
     const lines: string[] = []
     await until(() => {
       lines.push(...take())
@@ -103,24 +103,24 @@ t.test('what can not be told is said of the records that are there', async (t) =
     const [line] = lines.filter((one) => !one.includes('n/z'))
     if (want === undefined) t.equal(line, undefined, name)
     else t.match(line, want, name)
-    untold.close()
+    unexportable.close()
     t.equal(source.listeners.size, 0)
   }
 })
 
 t.test('each is said once, and again when it was otherwise meanwhile', async (t) => {
   const source = new Records()
-  const { untold, clock, take } = start(source)
+  const { unexportable, clock, take } = start(source)
   const long = record('n/a', hostOf(250), SMALL)
   const fine = record('n/a', 'k.example.com', SMALL)
-  const said = (line: string | undefined): boolean => line?.includes('n/a: other sites') === true
+  const said = (line: string | undefined): boolean => line?.includes('n/a: it is not exported') === true
   source.set('n/a', long)
   t.ok(said(take()[0]))
   source.set('n/a', record('n/a', hostOf(250), '192.0.2.2'))
   t.strictSame(take(), [], 'an edit')
   source.set('n/a', fine)
   source.set('n/a', long)
-  t.ok(said(take()[0]), 'it was told in between')
+  t.ok(said(take()[0]), 'it was exportable in between')
   source.set('n/a', undefined)
   source.set('n/a', long)
   t.ok(said(take()[0]), 'it was gone in between')
@@ -129,7 +129,7 @@ t.test('each is said once, and again when it was otherwise meanwhile', async (t)
   clock.pass(3_600_000)
   source.set('n/199', record('n/199', hostOf(250), '192.0.2.2'))
   t.ok(take().length > 0, 'what found no room is said later')
-  untold.close()
+  unexportable.close()
   source.set('n/b', record('n/b', hostOf(250), SMALL))
   t.strictSame(take(), [])
 })

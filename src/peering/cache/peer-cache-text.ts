@@ -138,7 +138,7 @@ interface SiteStateDraft extends SiteState {
   readonly endpoints: PeerEndpoint[]
 }
 
-/** The section that `told` lines belong to. */
+/** The section of the following `told` lines. */
 type Section = { readonly kind: 'zone'; readonly exported: Set<string> } | HostSection
 
 interface HostSection extends Pick<SiteState, 'rootHost' | 'generation' | 'seenMs'> {

@@ -108,8 +108,8 @@ function withoutDown(part: Part, down: ReadonlySet<string>, conflicts: MergeConf
 
 /** Describes what did not fit, in a text that does not change while the same site is affected. */
 function describeLeftOut({ site, exporter }: LeftOut): MergeConflict {
-  const by = exporter === site ? '' : `, which ${exporter} tells`
-  const text = `${site}${by}: it has more than there is room for beside the others, the rest is left out`
+  const by = exporter === site ? '' : `, exported by ${exporter}`
+  const text = `${site}${by}: too many endpoints beside those of the other sites; the rest is left out`
   return { text, site }
 }
 

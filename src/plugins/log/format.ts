@@ -106,7 +106,7 @@ const COMMON_OCTETS_MAX = [...FIELDS.values()].reduce(
  * writes only printable characters, whatever the query contains.
  */
 export class LineFormat {
-  /** Values of Field in order, each printed after its text; the last one is None. */
+  /** Values of Field in order, each printed after its text; the last one is `None`. */
   readonly #fields: Uint8Array
   /**
    * Octets of the text before each field, and the text itself: the text of each field starts at a

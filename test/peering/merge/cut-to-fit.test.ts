@@ -117,7 +117,7 @@ t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one',
   t.ok(count('loud0') > 0)
   t.ok(merge.leftOut.every(({ exporter }) => exporter === 'loud:53'))
   t.equal(merge.leftOut.length, 16)
-  t.match(merge.conflicts[0]?.text, /^loud0, which loud:53 tells: it has more than there is room/)
+  t.match(merge.conflicts[0]?.text, /^loud0, exported by loud:53: too many endpoints/)
   const again = mergeSiteStates(
     { site: 'm', endpoints: own, roomOctets: 200_000 },
     [quiet, ...[...loud].reverse()],

@@ -325,5 +325,5 @@ t.test('beyond what a record holds nobody pushes others out', async (t) => {
   const merged = merge([many('a', 7000, 1), many('b', 10, 2), many('c', 1500, 3)], { own: [{}] })
   const count = (site: string) => merged.endpoints.filter((e) => e.sites[0] === site).length
   t.strictSame(['m', 'a', 'b', 'c'].map(count), [1, 6489, 10, 1500])
-  t.match(texts(merged), [/^a: it has more than there is room for beside the others/])
+  t.match(texts(merged), [/^a: too many endpoints beside those of the other sites/])
 })
