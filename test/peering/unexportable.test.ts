@@ -113,7 +113,8 @@ t.test('each is said once, and again when it was otherwise meanwhile', async (t)
   const { unexportable, clock, take } = start(source)
   const long = record('n/a', hostOf(250), SMALL)
   const fine = record('n/a', 'k.example.com', SMALL)
-  const said = (line: string | undefined): boolean => line?.includes('n/a: it is not exported') === true
+  const said = (line: string | undefined): boolean =>
+    line?.includes('n/a: it is not exported') === true
   source.set('n/a', long)
   t.ok(said(take()[0]))
   source.set('n/a', record('n/a', hostOf(250), '192.0.2.2'))
