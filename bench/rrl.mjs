@@ -4,13 +4,13 @@
  */
 
 import { randomFillSync } from 'node:crypto'
+import { NO_FALLTHROUGH } from '../dist/arguments/fallthrough.js'
 import { packetOctets } from '../dist/base/packet-memory.js'
 import { Random } from '../dist/base/random.js'
 import { createRateTable, rateOf } from '../dist/base/rate-table.js'
 import { TABULATION_WORDS } from '../dist/base/tabulation-hash.js'
 import { CHAIN_END } from '../dist/plugin/chain-end.js'
 import { CounterSlots } from '../dist/plugin/counter-slots.js'
-import { NO_FALLTHROUGH } from '../dist/plugin/fallthrough.js'
 import { KuadrantHandler } from '../dist/plugins/kuadrant/kuadrant.js'
 import { CATEGORY_NAMES } from '../dist/plugins/rrl/options.js'
 import { LimitReports } from '../dist/plugins/rrl/reports.js'

@@ -1,6 +1,7 @@
 // `direct`: a zone whose RRsets are put straight into the image, as records are once they are parsed.
+
+import { NO_FALLTHROUGH } from '../../dist/arguments/fallthrough.js'
 import { scanName } from '../../dist/dns/name/name.js'
-import { NO_FALLTHROUGH } from '../../dist/plugin/fallthrough.js'
 import { bind } from '../../dist/plugins/bind/setup.js'
 import { KuadrantHandler } from '../../dist/plugins/kuadrant/kuadrant.js'
 import { ThreadedZones } from '../../dist/plugins/kuadrant/threaded-zones.js'

@@ -2,7 +2,7 @@ import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
-import type { Warn } from '../record/manifests/check-manifests.ts'
+import type { Warn } from '../publish/check-manifests.ts'
 import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
 import { ServerTotals } from '../server/counters.ts'
 import { Instance } from '../server/instance.ts'
@@ -76,7 +76,7 @@ async function checkDirectory(
   { faults, warnings, read }: Findings,
 ): Promise<void> {
   try {
-    const { checkManifests } = await import('../record/manifests/check-manifests.ts')
+    const { checkManifests } = await import('../publish/check-manifests.ts')
     const warn: Warn = (warning) => warnings.push(warning)
     faults.push(...(await checkManifests(directory, warn, (what) => read.push(what))))
   } catch (error) {

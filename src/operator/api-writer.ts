@@ -1,6 +1,6 @@
+import { API_GROUP, API_VERSION } from '../dnsrecord/dns-record.ts'
 import { type ApiObject, type ApiResource, textOf } from '../kube/api.ts'
 import { isNotFound, type ObjectRef, type Objects } from '../kube/objects.ts'
-import { API_GROUP, API_VERSION } from '../record/dns-record.ts'
 import { RECORD_FINALIZER } from './labels.ts'
 import { finalizersOf, metadataOf } from './object.ts'
 import type { RecordCache } from './record-cache.ts'

@@ -1,7 +1,7 @@
+import { API_VERSION, type DnsRecord } from '../dnsrecord/dns-record.ts'
+import { printHost } from '../dnsrecord/print-endpoint.ts'
+import { validateResource } from '../dnsrecord/validate/resource.ts'
 import type { ApiObject } from '../kube/api.ts'
-import { API_VERSION, type DnsRecord } from '../record/dns-record.ts'
-import { printHost } from '../record/print-endpoint.ts'
-import { validateResource } from '../record/validate/resource.ts'
 import {
   type Condition,
   invalidCondition,

@@ -1,14 +1,14 @@
+import { printLatin1 } from '../base/latin1.ts'
 import { printType, RRType } from '../dns/iana/types.ts'
 import { printRdata } from '../dns/rdata/index.ts'
-import type { ApiObject } from '../kube/api.ts'
-import type { Endpoint } from '../record/dns-record.ts'
-import { printLatin1 } from '../record/latin1.ts'
+import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import {
   type EndpointText,
   printHost,
   printSteered,
   printTarget,
-} from '../record/print-endpoint.ts'
+} from '../dnsrecord/print-endpoint.ts'
+import type { ApiObject } from '../kube/api.ts'
 
 /**
  * A string of a TXT record that is written without quotes and escapes. Other strings are written as

@@ -1,6 +1,6 @@
 import { DNS_PORT } from '../dns/host-port.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
-import { scanHost } from '../record/validate/names.ts'
+import { scanHost } from '../dnsrecord/validate/names.ts'
 
 /** Address of a peer's nameserver. */
 export interface Nameserver {

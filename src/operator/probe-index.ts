@@ -1,7 +1,7 @@
+import { API_VERSION } from '../dnsrecord/dns-record.ts'
+import { validateResource } from '../dnsrecord/validate/resource.ts'
 import type { ApiObject } from '../kube/api.ts'
 import type { Informer } from '../kube/informer.ts'
-import { API_VERSION } from '../record/dns-record.ts'
-import { validateResource } from '../record/validate/resource.ts'
 import { mappingOf, metadataOf } from './object.ts'
 import type { OwnHealth } from './own.ts'
 

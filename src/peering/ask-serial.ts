@@ -3,7 +3,7 @@ import type { HostPort } from '../dns/host-port.ts'
 import { printRcode, Rcode, RRClass, RRType } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
-import { KDRNT_ZONE } from '../record/local-zone.ts'
+import { KDRNT_ZONE } from '../dnsrecord/local-zone.ts'
 import { soaSerial } from '../xfr/in/transfer-reader.ts'
 import type { ZoneRecords } from '../zone/zonefile/records.ts'
 

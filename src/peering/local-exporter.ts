@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
-import { type RecordContent, unpackRecord } from '../record/pack.ts'
-import type { StoredRecord } from '../record/source.ts'
+import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
+import type { StoredRecord } from '../sources/source.ts'
 import type { PeerEndpoint } from './peer-endpoint.ts'
 import { carrySince, toPeerEndpoints } from './to-peer-endpoint.ts'
 import { composePeerEndpoint } from './v2-codec.ts'

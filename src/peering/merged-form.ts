@@ -1,7 +1,7 @@
-import type { DnsRecord, Endpoint } from '../record/dns-record.ts'
-import { printSteered } from '../record/print-endpoint.ts'
-import { validateEndpoint } from '../record/validate/dns-record.ts'
-import { scanHost, withoutWildcard } from '../record/validate/names.ts'
+import type { DnsRecord, Endpoint } from '../dnsrecord/dns-record.ts'
+import { printSteered } from '../dnsrecord/print-endpoint.ts'
+import { validateEndpoint } from '../dnsrecord/validate/dns-record.ts'
+import { scanHost, withoutWildcard } from '../dnsrecord/validate/names.ts'
 import type { MergedEndpoint } from './merge/merged-endpoint.ts'
 
 /** Sites of a refused endpoint, and the reason; quotes the peers' text. */

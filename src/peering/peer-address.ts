@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { type HostPort, splitHostPort } from '../dns/host-port.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
-import { scanHost } from '../record/validate/names.ts'
+import { scanHost } from '../dnsrecord/validate/names.ts'
 
 /** The configured address of a peer. */
 export interface PeerAddress {

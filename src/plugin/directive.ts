@@ -1,3 +1,4 @@
+import type { Broadcast } from '../base/broadcast.ts'
 import type { Clock } from '../base/clock.ts'
 import type { InputError, Position } from '../base/errors.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
@@ -8,13 +9,12 @@ import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { RecordWriter } from '../telemetry/records.ts'
-import type { Broadcast } from './broadcast.ts'
+import type { ZoneVersions } from '../xfr/zone-versions.ts'
 import type { CounterSlots } from './counter-slots.ts'
 import type { HandlerFactory } from './handler.ts'
 import type { MetadataProvider } from './metadata.ts'
 import type { ReplyLimiter } from './reply-limiter.ts'
 import type { Transaction } from './transaction.ts'
-import type { ZoneVersions } from './zone-versions.ts'
 
 /** A directive of the Corefile: `plugins/<name>/setup.ts` exports one. */
 export interface Directive {

@@ -4,9 +4,9 @@ import type { Query } from '../dns/message/query.ts'
 import type { Handler } from '../plugin/handler.ts'
 import type { ReplyLimiter } from '../plugin/reply-limiter.ts'
 import type { Transaction } from '../plugin/transaction.ts'
-import { countLabels, ZoneSet } from '../plugin/zone-set.ts'
 import type { HashedName } from '../zone/image/hashed-name.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
+import { countLabels, ZoneSet } from '../zone/lookup/zone-set.ts'
 
 /** One zone of one server block: a possible destination of a query. */
 export interface RoutedBlock {

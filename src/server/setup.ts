@@ -16,10 +16,10 @@ import type {
   SetupContext,
 } from '../plugin/directive.ts'
 import type { HandlerFactory } from '../plugin/handler.ts'
-import { ZoneVersions } from '../plugin/zone-versions.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import { ZoneVersions } from '../xfr/zone-versions.ts'
 import { besideNotify, linkChain } from './chain.ts'
 import type { LoadedBlock } from './listen-plan.ts'
 import type { ThreadChannel } from './thread-channel.ts'

@@ -1,4 +1,4 @@
-import type { Broadcast } from '../plugin/broadcast.ts'
+import type { Broadcast } from '../base/broadcast.ts'
 import { CounterSlots, type SlotLabels } from '../plugin/counter-slots.ts'
 import type { RecordWriter } from '../telemetry/records.ts'
 

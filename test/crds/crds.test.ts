@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { findIgnored } from '../../src/record/validate/ignored.ts'
-import { validateResource } from '../../src/record/validate/resource.ts'
-import type { YamlValue } from '../../src/record/yaml/scan-block-yaml.ts'
+import { findIgnored } from '../../src/dnsrecord/validate/ignored.ts'
+import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
 import { readCrd } from '../support/cluster.ts'
 
 const PLURALS = ['dnsrecords', 'dnshealthcheckprobes']

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ask, questionOf } from '../../src/client/ask.ts'
 import { Opcode, Rcode, RRType } from '../../src/dns/iana/index.ts'
-import { KDRNT_ZONE } from '../../src/record/local-zone.ts'
+import { KDRNT_ZONE } from '../../src/dnsrecord/local-zone.ts'
 import { getText } from '../support/get-text.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'

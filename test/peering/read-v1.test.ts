@@ -1,9 +1,9 @@
 import t from 'tap'
 import { scanType } from '../../src/dns/iana/types.ts'
 import { scanName } from '../../src/dns/name/name.ts'
+import { composeStrings, scanTarget } from '../../src/dnsrecord/validate/target.ts'
 import { metadataNames } from '../../src/peering/old-metadata.ts'
 import { type OldAnswers, type PeerRecord, readOldAnswers } from '../../src/peering/read-v1.ts'
-import { composeStrings, scanTarget } from '../../src/record/validate/target.ts'
 import { shared } from './samples.ts'
 
 function txt(...strings: string[]): Uint8Array {

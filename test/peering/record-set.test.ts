@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { packRecord } from '../../src/dnsrecord/pack.ts'
+import { scanHost } from '../../src/dnsrecord/validate/names.ts'
 import { RecordSet } from '../../src/peering/record-set.ts'
-import { packRecord } from '../../src/record/pack.ts'
-import { Served } from '../../src/record/served.ts'
-import type { StoredRecord } from '../../src/record/source.ts'
-import { scanHost } from '../../src/record/validate/names.ts'
+import { Served } from '../../src/sources/served.ts'
+import type { StoredRecord } from '../../src/sources/source.ts'
 
 const packed = packRecord({
   namespace: 'a',

@@ -1,9 +1,9 @@
-import type { DnsRecord } from '../../src/record/dns-record.ts'
-import { packRecord } from '../../src/record/pack.ts'
-import type { EndpointObject } from '../../src/record/print-endpoint.ts'
-import type { StoredRecord } from '../../src/record/source.ts'
-import { validateResource } from '../../src/record/validate/resource.ts'
-import type { YamlValue } from '../../src/record/yaml/scan-block-yaml.ts'
+import type { DnsRecord } from '../../src/dnsrecord/dns-record.ts'
+import { packRecord } from '../../src/dnsrecord/pack.ts'
+import type { EndpointObject } from '../../src/dnsrecord/print-endpoint.ts'
+import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import type { StoredRecord } from '../../src/sources/source.ts'
+import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
 
 export interface RecordGiven {
   readonly rootHost: string

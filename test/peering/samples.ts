@@ -1,8 +1,8 @@
 import fc from 'fast-check'
+import { printSteering } from '../../src/dnsrecord/print-endpoint.ts'
+import { validateEndpoint } from '../../src/dnsrecord/validate/dns-record.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import { toPeerEndpoint } from '../../src/peering/to-peer-endpoint.ts'
-import { printSteering } from '../../src/record/print-endpoint.ts'
-import { validateEndpoint } from '../../src/record/validate/dns-record.ts'
 
 export const HOST = 'k.example.com'
 

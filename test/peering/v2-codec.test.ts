@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
+import { composeStrings } from '../../src/dnsrecord/validate/target.ts'
 import { isSite } from '../../src/peering/site-name.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
-import { composeStrings } from '../../src/record/validate/target.ts'
 import { endpoints, shared } from './samples.ts'
 
 const RUNS = { seed: 4, numRuns: 500 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Broadcast } from '../../src/plugin/broadcast.ts'
+import type { Broadcast } from '../../src/base/broadcast.ts'
 import { ControlChannel, DataChannel, type ThreadChannel } from '../../src/server/thread-channel.ts'
 import { transaction } from '../support/transaction.ts'
 

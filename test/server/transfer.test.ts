@@ -9,7 +9,6 @@ import { RequestSigner } from '../../src/dns/tsig/request-signer.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
-import { ZoneSet } from '../../src/plugin/zone-set.ts'
 import { Tsig } from '../../src/plugins/tsig/tsig.ts'
 import { besideNotify, linkChain } from '../../src/server/chain.ts'
 import { ServerCounts } from '../../src/server/counters.ts'
@@ -17,6 +16,7 @@ import type { RoutedBlock } from '../../src/server/routing.ts'
 import { Server } from '../../src/server/server.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { STREAMED } from '../../src/transport/exchange.ts'
+import { ZoneSet } from '../../src/zone/lookup/zone-set.ts'
 
 const NOW = 1_700_000_000
 const zone = scanName('example.org.')!

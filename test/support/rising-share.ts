@@ -1,4 +1,4 @@
-import { SLOW_START_STEPS } from '../../src/probing/slow-start.ts'
+import { SLOW_START_STEPS } from '../../src/health/slow-start.ts'
 
 /** Standard deviations that a count exceeds by chance less than once in 10^10 runs. */
 const DEVIATIONS = 6.5

@@ -1,10 +1,10 @@
+import type { Broadcast } from '../../src/base/broadcast.ts'
 import type { InputError, Position } from '../../src/base/errors.ts'
 import type { Timers } from '../../src/base/timers.ts'
 import { Dispenser } from '../../src/corefile/dispenser.ts'
 import { scanTokens } from '../../src/corefile/lexer.ts'
 import { lowerName, printName, scanName } from '../../src/dns/name/name.ts'
 import { TsigKeyring } from '../../src/dns/tsig/key.ts'
-import type { Broadcast } from '../../src/plugin/broadcast.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import type { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import type {
@@ -17,7 +17,6 @@ import type {
   SetupContext,
 } from '../../src/plugin/directive.ts'
 import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
-import { ZoneVersions } from '../../src/plugin/zone-versions.ts'
 import {
   ControlChannel,
   DataChannel,
@@ -27,6 +26,7 @@ import {
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import type { RecordWriter } from '../../src/telemetry/records.ts'
+import { ZoneVersions } from '../../src/xfr/zone-versions.ts'
 import { lineBufferTo } from './line-buffer.ts'
 
 type Hook = () => void | Promise<void>

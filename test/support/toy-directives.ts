@@ -1,6 +1,6 @@
 import { isMainThread } from 'node:worker_threads'
+import type { Broadcast } from '../../src/base/broadcast.ts'
 import { Rcode } from '../../src/dns/iana/rcodes.ts'
-import type { Broadcast } from '../../src/plugin/broadcast.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 

@@ -1,5 +1,5 @@
+import { API_VERSION } from '../../dnsrecord/dns-record.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
-import { API_VERSION } from '../../record/dns-record.ts'
 import { AUTHORITATIVE_LABEL, ZONE_LABEL } from '../labels.ts'
 import { mappingOf, metadataOf } from '../object.ts'
 import { shortHash } from '../short-hash.ts'

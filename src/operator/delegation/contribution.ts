@@ -1,5 +1,5 @@
+import { printTarget } from '../../dnsrecord/print-endpoint.ts'
 import type { ApiObject } from '../../kube/api.ts'
-import { printTarget } from '../../record/print-endpoint.ts'
 import type { Publishing } from '../decide.ts'
 import { itemsOf, mappingOf } from '../object.ts'
 import { selectWorking } from '../own.ts'

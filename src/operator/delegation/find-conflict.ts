@@ -1,4 +1,4 @@
-import { quote } from '../../record/validate/fields.ts'
+import { quote } from '../../dnsrecord/validate/fields.ts'
 import type { EndpointState } from './endpoint-states.ts'
 import { normalizeName, type SpecEndpoint } from './spec-endpoint.ts'
 

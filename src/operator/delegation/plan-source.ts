@@ -1,5 +1,5 @@
+import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
-import { DERIVED_ENDPOINTS_MAX } from '../../record/dns-record.ts'
 import {
   type Condition,
   failedCondition,

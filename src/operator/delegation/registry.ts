@@ -1,5 +1,5 @@
+import { TARGETS_MAX } from '../../dnsrecord/dns-record.ts'
 import type { ApiObject } from '../../kube/api.ts'
-import { TARGETS_MAX } from '../../record/dns-record.ts'
 import { shortHash } from '../short-hash.ts'
 import { endpointKey, type SpecEndpoint } from './spec-endpoint.ts'
 

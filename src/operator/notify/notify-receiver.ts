@@ -12,8 +12,8 @@ import {
   type VerifiedRequest,
   verifyRequest,
 } from '../../dns/tsig/verify-request.ts'
+import { KDRNT_ZONE } from '../../dnsrecord/local-zone.ts'
 import { TokenBucket } from '../../kube/token-bucket.ts'
-import { KDRNT_ZONE } from '../../record/local-zone.ts'
 import type { RefusalLog } from '../../telemetry/refusal-log.ts'
 import { DigestBudget } from './digest-budget.ts'
 import type { KeyIndex } from './key-index.ts'

@@ -1,8 +1,8 @@
+import { API_VERSION } from '../../dnsrecord/dns-record.ts'
+import { validateResource } from '../../dnsrecord/validate/resource.ts'
+import { findLeaves, probeName } from '../../health/record-probes.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { keyOf } from '../../kube/object-key.ts'
-import { findLeaves, probeName } from '../../probing/record-probes.ts'
-import { API_VERSION } from '../../record/dns-record.ts'
-import { validateResource } from '../../record/validate/resource.ts'
 import { isDeleting, isSame, itemsOf, mappingOf, metadataOf } from '../object.ts'
 import { shortHash } from '../short-hash.ts'
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
+import type { ReadHeaders } from '../../health/probes/prober.ts'
 import { ApiError, isObject, textOf } from '../../kube/api.ts'
 import type { Objects } from '../../kube/objects.ts'
-import type { ReadHeaders } from '../../probing/prober.ts'
 
 const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
 /**

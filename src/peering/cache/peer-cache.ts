@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
-import { StateFile } from '../../record/state/state-file.ts'
+import { StateFile } from '../../persist/state-file.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { PeerFollower } from '../peer.ts'
 import type { CachedPeer } from './cached-peer.ts'

@@ -1,4 +1,4 @@
-import { DERIVED_ENDPOINTS_MAX } from '../../record/dns-record.ts'
+import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
 import { EXPIRY_DEFAULT_MS } from '../expiry.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { sortUnique } from '../to-peer-endpoint.ts'

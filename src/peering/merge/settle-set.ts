@@ -1,5 +1,5 @@
-import { TARGETS_MAX } from '../../record/dns-record.ts'
-import { quote } from '../../record/validate/fields.ts'
+import { TARGETS_MAX } from '../../dnsrecord/dns-record.ts'
+import { quote } from '../../dnsrecord/validate/fields.ts'
 import { CANDIDATES_MAX } from '../../steering/candidate.ts'
 import type { EndpointHealth, PeerEndpoint } from '../peer-endpoint.ts'
 import { sortUnique } from '../to-peer-endpoint.ts'

@@ -1,5 +1,5 @@
-import { scanHost } from '../../record/validate/names.ts'
-import { RECORD_TYPES } from '../../record/validate/target.ts'
+import { scanHost } from '../../dnsrecord/validate/names.ts'
+import { RECORD_TYPES } from '../../dnsrecord/validate/target.ts'
 
 /** Allows a peer to report more than other peers may. */
 export interface PeerRule {

@@ -1,4 +1,4 @@
-import { quote } from '../../record/validate/fields.ts'
+import { quote } from '../../dnsrecord/validate/fields.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { bareHost } from '../peer-status.ts'
 import { cutProblems } from '../read-v2.ts'

@@ -1,7 +1,7 @@
 import { EdeCode, Rcode } from '../../dns/iana/index.ts'
 import type { Query } from '../../dns/message/query.ts'
 import * as plain from '../../dns/message/simple-query.ts'
-import type { AddressSet } from '../../plugin/address-set.ts'
+import type { AddressSet } from '../../dns/text/address-set.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type {
   FastPathGuard,
@@ -11,7 +11,7 @@ import type {
 } from '../../plugin/fast-path.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import type { ZoneSet } from '../../plugin/zone-set.ts'
+import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { simpleQuery } = plain

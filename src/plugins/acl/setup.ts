@@ -1,13 +1,13 @@
+import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
-import { AddressSet, ALL_ADDRESSES } from '../../plugin/address-set.ts'
+import { AddressSet, ALL_ADDRESSES } from '../../dns/text/address-set.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
-import { ZoneSet } from '../../plugin/zone-set.ts'
+import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { Acl, AclAction, type AclPolicy, type AclRule, QtypeSet } from './acl.ts'
 
 const ACTIONS: ReadonlyMap<string, AclAction> = new Map([

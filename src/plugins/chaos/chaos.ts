@@ -3,7 +3,7 @@ import { Section } from '../../dns/message/response.ts'
 import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import { ZoneSet } from '../../plugin/zone-set.ts'
+import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 
 /** Most octets of a character-string (RFC 1035 section 3.3). */
 const TEXT_OCTETS_MAX = 255

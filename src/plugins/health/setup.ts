@@ -1,8 +1,8 @@
+import { scanHostPort } from '../../arguments/host-port.ts'
 import { printDuration, scanDuration } from '../../base/duration.ts'
 import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { scanHostPort } from '../../plugin/host-port.ts'
 import { fetchHttp, type PollUrl, SelfPoll } from './self-poll.ts'
 
 const DEFAULT_ADDRESS = ':8080'

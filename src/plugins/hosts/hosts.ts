@@ -1,10 +1,10 @@
+import type { Fallthrough } from '../../arguments/fallthrough.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { Query } from '../../dns/message/query.ts'
 import { type Response, Section } from '../../dns/message/response.ts'
-import type { Fallthrough } from '../../plugin/fallthrough.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import type { ZoneSet } from '../../plugin/zone-set.ts'
+import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { findNode } from '../../zone/zonefile/node-index.ts'
 import type { RecordsInSharedMemory } from '../../zone/zonefile/records-in-shared-memory.ts'
 

@@ -3,8 +3,8 @@ import { printDuration, scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
+import { SLOW_START_MS_MAX, SLOW_START_MS_MIN } from '../../dnsrecord/slow-start-bounds.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import { SLOW_START_MS_MAX, SLOW_START_MS_MIN } from '../../record/slow-start-bounds.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /** Health options of a block. */

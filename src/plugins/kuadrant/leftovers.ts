@@ -1,5 +1,5 @@
+import { printLatin1 } from '../../base/latin1.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import { printLatin1 } from '../../record/latin1.ts'
 import type { Leftover } from '../../zone/image/replacement.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'

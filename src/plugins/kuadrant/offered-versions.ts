@@ -1,4 +1,4 @@
-import type { SetKey, VersionSource, ZoneVersions } from '../../plugin/zone-versions.ts'
+import type { SetKey, VersionSource, ZoneVersions } from '../../xfr/zone-versions.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
 

@@ -1,7 +1,10 @@
-import { acquireCluster, isClusterRead } from '../../record/kubernetes/acquire.ts'
-import type { KubernetesSourceOptions } from '../../record/kubernetes/kubernetes-source.ts'
-import { acquireManifests, isManifestSourceOpen } from '../../record/manifests/acquire-manifests.ts'
-import type { RefCountedSource } from '../../record/ref-counted-source.ts'
+import { acquireCluster, isClusterRead } from '../../sources/kubernetes/acquire.ts'
+import type { KubernetesSourceOptions } from '../../sources/kubernetes/kubernetes-source.ts'
+import {
+  acquireManifests,
+  isManifestSourceOpen,
+} from '../../sources/manifests/acquire-manifests.ts'
+import type { RefCountedSource } from '../../sources/ref-counted-source.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /**

@@ -1,14 +1,14 @@
 import { resolve } from 'node:path'
+import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
+import { nextOnce } from '../../arguments/once.ts'
+import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
 import { type Address, scanAddress } from '../../dns/text/address.ts'
+import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../plugin/fallthrough.ts'
-import { nextOnce } from '../../plugin/once.ts'
-import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
-import { isLocalZone } from '../../record/local-zone.ts'
 import { checkHealth, type HealthOptions, NO_HEALTH, scanHealthProperty } from './health-options.ts'
 import {
   checkPassing,

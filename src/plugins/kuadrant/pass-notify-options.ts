@@ -1,10 +1,10 @@
+import { missingKey, scanKeyName } from '../../arguments/key-name.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { printHostPort } from '../../dns/host-port.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { type PeerAddress, scanPeerAddress } from '../../peering/peer-address.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import { missingKey, scanKeyName } from '../../plugin/key-name.ts'
 
 /** Maximum of operators that one block passes NOTIFYs on to. */
 const TARGETS_MAX = 8

@@ -4,8 +4,8 @@ import { type HostPort, printHostPort } from '../../dns/host-port.ts'
 import { Opcode, OptionCode, printRcode, Rcode, RRType } from '../../dns/iana/index.ts'
 import { HeaderFlag, type Message } from '../../dns/message/message.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
+import { KDRNT_ZONE } from '../../dnsrecord/local-zone.ts'
 import { type PeerAddress, resolvePeer } from '../../peering/peer-address.ts'
-import { KDRNT_ZONE } from '../../record/local-zone.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
 /**

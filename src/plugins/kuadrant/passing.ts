@@ -1,6 +1,6 @@
+import { ownAddress } from '../../arguments/endpoint.ts'
 import { systemTimers } from '../../base/timers.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import { ownAddress } from '../../plugin/endpoint.ts'
 import type { KuadrantOptions } from './options.ts'
 import type { PassNotify } from './pass-notify.ts'
 import { findPassFaults } from './pass-notify-options.ts'

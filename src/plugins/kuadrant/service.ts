@@ -1,18 +1,18 @@
 import { InputError } from '../../base/errors.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { printName } from '../../dns/name/name.ts'
+import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import type { LocalExporter } from '../../peering/local-exporter.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import type { VersionSource } from '../../plugin/zone-versions.ts'
-import { isLocalZone } from '../../record/local-zone.ts'
-import type { RefCountedSource } from '../../record/ref-counted-source.ts'
-import type { SerialFile } from '../../record/serials/serial-file.ts'
-import { SerialIndex } from '../../record/serials/serial-index.ts'
-import { acquireSerialFile } from '../../record/serials/shared-serial-file.ts'
-import { printFacts } from '../../record/snapshot/facts.ts'
-import { SnapshotKeeper } from '../../record/snapshot/keeper.ts'
-import { type LoadedSnapshot, loadSnapshot } from '../../record/snapshot/load.ts'
-import type { RecordSource } from '../../record/source.ts'
+import type { SerialFile } from '../../publish/serials/serial-file.ts'
+import { SerialIndex } from '../../publish/serials/serial-index.ts'
+import { acquireSerialFile } from '../../publish/serials/shared-serial-file.ts'
+import { printFacts } from '../../publish/snapshot/facts.ts'
+import { SnapshotKeeper } from '../../publish/snapshot/keeper.ts'
+import { type LoadedSnapshot, loadSnapshot } from '../../publish/snapshot/load.ts'
+import type { RefCountedSource } from '../../sources/ref-counted-source.ts'
+import type { RecordSource } from '../../sources/source.ts'
+import type { VersionSource } from '../../xfr/zone-versions.ts'
 import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
 import {
   type BlockHealth,
@@ -363,7 +363,7 @@ export class KuadrantService {
 
   async #measureWatches(): Promise<void> {
     if (this.#options.source.kind !== 'kubernetes') return
-    const { KubernetesSource } = await import('../../record/kubernetes/kubernetes-source.ts')
+    const { KubernetesSource } = await import('../../sources/kubernetes/kubernetes-source.ts')
     const { source } = this.#shared!
     if (!(source instanceof KubernetesSource)) return
     const name = nameOf(this.#options.source)

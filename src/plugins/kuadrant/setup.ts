@@ -1,6 +1,6 @@
+import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import { isLocalZone } from '../../record/local-zone.ts'
 import { prepareService } from './block-service.ts'
 import { KuadrantHandler } from './kuadrant.ts'
 import { KuadrantBlocks } from './kuadrant-blocks.ts'

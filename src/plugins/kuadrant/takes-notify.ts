@@ -1,10 +1,10 @@
 import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { equalNames } from '../../dns/name/name.ts'
 import { printAddress } from '../../dns/text/address.ts'
+import { KDRNT_ZONE } from '../../dnsrecord/local-zone.ts'
 import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import { KDRNT_ZONE } from '../../record/local-zone.ts'
 
 /** The sender of a NOTIFY. */
 export interface ZoneNotifySender {

@@ -1,9 +1,9 @@
+import type { Broadcast } from '../../base/broadcast.ts'
 import { systemClock } from '../../base/clock.ts'
 import { Random } from '../../base/random.ts'
 import type { Locator } from '../../geo/locator.ts'
-import type { Broadcast } from '../../plugin/broadcast.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import type { LoadedSnapshot } from '../../record/snapshot/load.ts'
+import type { LoadedSnapshot } from '../../publish/snapshot/load.ts'
 import {
   FollowedSteering,
   type SteeringSnapshotData,

@@ -1,6 +1,6 @@
 import { Rcode, RRType } from '../../dns/iana/index.ts'
 import { type Response, Section, signedType } from '../../dns/message/response.ts'
-import type { AddressSet } from '../../plugin/address-set.ts'
+import type { AddressSet } from '../../dns/text/address-set.ts'
 import type { FastPathRole } from '../../plugin/fast-path.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
 import { isUnwritten } from '../../plugin/status.ts'

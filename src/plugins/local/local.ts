@@ -5,8 +5,8 @@ import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { FastPathGuard, FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import { ZoneSet } from '../../plugin/zone-set.ts'
 import type { HashedName } from '../../zone/image/hashed-name.ts'
+import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { simpleQuery } = plain

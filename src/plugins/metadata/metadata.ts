@@ -1,5 +1,5 @@
 import type { MetadataProvider } from '../../plugin/metadata.ts'
-import { ZoneSet } from '../../plugin/zone-set.ts'
+import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 
 /** Makes every provider return '' for names outside `zones` (lower-case wire form). */
 export function limitToZones(

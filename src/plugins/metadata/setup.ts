@@ -1,5 +1,5 @@
+import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import type { Directive } from '../../plugin/directive.ts'
-import { scanZoneArgsOrBlock } from '../../plugin/zone-args.ts'
 import { limitToZones } from './metadata.ts'
 
 /** `metadata [ZONES...]`: lets other directives of the block read metadata of a query. */

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
+import { nextOnce } from '../../arguments/once.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive } from '../../plugin/directive.ts'
-import { nextOnce } from '../../plugin/once.ts'
 
 const SOCKETS_MAX = 1024
 

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
+import { nextOnce } from '../../arguments/once.ts'
 import type { Directive } from '../../plugin/directive.ts'
-import { nextOnce } from '../../plugin/once.ts'
 import { Nsid } from './nsid.ts'
 
 /** An EDNS option must leave room for the rest of a reply of 512 octets. */

@@ -1,7 +1,7 @@
+import { scanHostPort } from '../../arguments/host-port.ts'
+import { nextOnce } from '../../arguments/once.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, HttpReply } from '../../plugin/directive.ts'
-import { scanHostPort } from '../../plugin/host-port.ts'
-import { nextOnce } from '../../plugin/once.ts'
 import { escapeControls } from '../../telemetry/log.ts'
 import { printReady, printUnready, Readiness } from './ready.ts'
 

@@ -1,6 +1,6 @@
 import type { Rate } from '../../base/rate-table.ts'
-import type { AddressSet } from '../../plugin/address-set.ts'
-import type { ZoneSet } from '../../plugin/zone-set.ts'
+import type { AddressSet } from '../../dns/text/address-set.ts'
+import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
 
 /** Categories of replies, each with accounts and a limit of its own; `Request` counts every reply. */
 export const Category = {

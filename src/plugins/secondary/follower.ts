@@ -1,6 +1,6 @@
+import type { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import type { ThreadedFileZones } from '../../plugin/threaded-file-zones.ts'
 import { guarding } from '../../telemetry/guard.ts'
 import { scanNotice } from './secondary.ts'
 import type { SecondaryZone } from './secondary-zone.ts'

@@ -1,3 +1,5 @@
+import { answererOf, nextVersion, type VersionMemory } from '../../authority/file-zone.ts'
+import type { OwnedZone } from '../../authority/threaded-file-zones.ts'
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
@@ -9,9 +11,6 @@ import type { ResourceRecord } from '../../dns/message/message.ts'
 import { printName } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
-import { answererOf, nextVersion, type VersionMemory } from '../../plugin/file-zone.ts'
-import type { OwnedZone } from '../../plugin/threaded-file-zones.ts'
-import type { SetKey } from '../../plugin/zone-versions.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { isFull, StepsPlan } from '../../xfr/in/apply-steps.ts'
 import {
@@ -21,6 +20,7 @@ import {
   TransferFault,
 } from '../../xfr/in/transfer-reader.ts'
 import { VersionView } from '../../xfr/journal/version-view.ts'
+import type { SetKey } from '../../xfr/zone-versions.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import { checkZone } from '../../zone/zonefile/check.ts'

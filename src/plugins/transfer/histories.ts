@@ -2,12 +2,12 @@ import type { Clock } from '../../base/clock.ts'
 import { runInSlices } from '../../base/slices.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
-import type { SetKey, VersionChange, ZoneVersions } from '../../plugin/zone-versions.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { diffVersions, type ZoneDifference } from '../../xfr/journal/diff.ts'
 import { ZoneJournal } from '../../xfr/journal/journal.ts'
 import { VersionView, type ZoneVersion } from '../../xfr/journal/version-view.ts'
+import type { SetKey, VersionChange, ZoneVersions } from '../../xfr/zone-versions.ts'
 
 /** Maximum octets of the differences kept for one zone, and of one difference. */
 export const HISTORY_OCTETS_MAX = 4 * 1024 * 1024

@@ -1,8 +1,8 @@
 import type { Query } from '../../dns/message/query.ts'
 import { isSubdomain, nameKey } from '../../dns/name/name.ts'
-import type { AddressSet } from '../../plugin/address-set.ts'
+import type { AddressSet } from '../../dns/text/address-set.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import { ZoneSet } from '../../plugin/zone-set.ts'
+import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 
 /** A host that gets NOTIFYs. */
 export interface NotifyTarget {

@@ -5,7 +5,7 @@ import { printTsigError, readSignedRequest, verifyMac } from '../../dns/tsig/ver
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import type { ZoneSet } from '../../plugin/zone-set.ts'
+import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { VerifyBudget } from './verify-budget.ts'
 
 /** A set of numbers, or all numbers. */

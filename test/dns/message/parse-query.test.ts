@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parseQuery } from '../../../src/dns/message/parse-query.ts'
 import { ParseStatus, Query } from '../../../src/dns/message/query.ts'
-import { hashName } from '../../../src/plugin/zone-set.ts'
+import { hashName } from '../../../src/zone/lookup/zone-set.ts'
 import { type QuerySpec, wireName, wireOpt, wireQuery } from '../../support/wire.ts'
 
 function parse(packet: Uint8Array): { status: ParseStatus; query: Query } {

@@ -1,10 +1,10 @@
 import t from 'tap'
+import { HEALTH_CHECK_DEFAULTS } from '../../../src/dnsrecord/health-check.ts'
+import { unknownState } from '../../../src/health/probes/probe-state.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { ApiError } from '../../../src/kube/api.ts'
 import { headerSecrets } from '../../../src/operator/probes/header-secrets.ts'
 import { composeStatus, readState, scanProbe } from '../../../src/operator/probes/probe-status.ts'
-import { unknownState } from '../../../src/probing/probe-state.ts'
-import { HEALTH_CHECK_DEFAULTS } from '../../../src/record/health-check.ts'
 import { FakeClock } from '../../support/setup.ts'
 
 const LABELS = { 'kuadrant.io/health-probes-owner': 'app' }

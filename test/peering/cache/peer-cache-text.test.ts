@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { printLatin1 } from '../../../src/base/latin1.ts'
 import { type CachedPeer, identityOf } from '../../../src/peering/cache/cached-peer.ts'
 import {
   type CachedPeers,
@@ -9,7 +10,6 @@ import {
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { PEER_ENDPOINTS_MAX } from '../../../src/peering/read-v2.ts'
 import { composePeerEndpoint } from '../../../src/peering/v2-codec.ts'
-import { printLatin1 } from '../../../src/record/latin1.ts'
 import { FakeClock } from '../../support/setup.ts'
 import { HOST, shared } from '../samples.ts'
 

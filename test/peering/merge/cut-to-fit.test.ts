@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { printSteered } from '../../../src/dnsrecord/print-endpoint.ts'
 import { cutToFit } from '../../../src/peering/merge/cut-to-fit.ts'
 import {
   endpointOctets,
@@ -9,7 +10,6 @@ import {
 import { mergeSiteStates } from '../../../src/peering/merge/merge-site-states.ts'
 import type { Part } from '../../../src/peering/merge/part.ts'
 import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
-import { printSteered } from '../../../src/record/print-endpoint.ts'
 import { HOST, share, shared } from '../samples.ts'
 
 const RUNS = { seed: 4, numRuns: 300 }

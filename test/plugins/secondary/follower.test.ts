@@ -1,7 +1,7 @@
 import t from 'tap'
+import { ThreadedFileZones } from '../../../src/authority/threaded-file-zones.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import type { Directive } from '../../../src/plugin/directive.ts'
-import { ThreadedFileZones } from '../../../src/plugin/threaded-file-zones.ts'
 import {
   Follower,
   TICK_MS,

@@ -9,13 +9,13 @@ import { RequestSigner } from '../../../src/dns/tsig/request-signer.ts'
 import { readSignedRequest } from '../../../src/dns/tsig/verify-request.ts'
 import { CounterSlots } from '../../../src/plugin/counter-slots.ts'
 import { DROP } from '../../../src/plugin/handler.ts'
-import { ZoneSet } from '../../../src/plugin/zone-set.ts'
 import { Tsig } from '../../../src/plugins/tsig/tsig.ts'
 import {
   ALL_PER_SECOND,
   KNOWN_PER_SECOND,
   UNKNOWN_PER_SECOND,
 } from '../../../src/plugins/tsig/verify-budget.ts'
+import { ZoneSet } from '../../../src/zone/lookup/zone-set.ts'
 import { FakeClock } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
 import { wireName, wireQuery } from '../../support/wire.ts'

@@ -1,0 +1,32 @@
+import { InputError } from '../base/errors.ts'
+import type { Dispenser } from '../corefile/dispenser.ts'
+import { scanKey } from '../corefile/key.ts'
+import type { BlockConfig } from '../plugin/directive.ts'
+
+/** Any valid port: the port of a zone argument is not used. */
+const NO_PORT = 53
+
+/**
+ * Zones given as arguments of a directive, in lower-case wire form. They are read like the keys of
+ * a server block: a CIDR stands for its reverse zones; a scheme or port is ignored. Throws
+ * InputError on an invalid name.
+ */
+export function scanZoneArgs(d: Dispenser, args: readonly string[]): Uint8Array[] {
+  return args.flatMap((text) => {
+    try {
+      return scanKey({ text, ...d.position() }, NO_PORT).map(({ zone }) => zone)
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      throw d.error(error.message.replace('error inspecting server blocks: ', ''))
+    }
+  })
+}
+
+/** As `scanZoneArgs`; without arguments, the zones of the server block. */
+export function scanZoneArgsOrBlock(
+  d: Dispenser,
+  args: readonly string[],
+  block: BlockConfig,
+): Uint8Array[] {
+  return args.length === 0 ? block.keys.map((key) => key.zone) : scanZoneArgs(d, args)
+}

@@ -1,0 +1,223 @@
+import { type Clock, systemClock } from '../base/clock.ts'
+import { InputError } from '../base/errors.ts'
+import { runInSlices, runWhole } from '../base/slices.ts'
+import { printName } from '../dns/name/name.ts'
+import type { CheckReport } from '../plugin/directive.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { ZoneReader } from '../zone/image/reader.ts'
+import { ZoneAnswerer } from '../zone/lookup/answer.ts'
+import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
+import { fillImage } from '../zone/zonefile/fill.ts'
+import {
+  haveChanged,
+  loadZone,
+  type ZoneLoad,
+  type ZoneLoadOptions,
+} from '../zone/zonefile/load.ts'
+import type { FileStamp } from '../zone/zonefile/text.ts'
+
+/** Faults logged per invalid version; `sextant check` lists all. */
+const LOGGED_ERRORS_MAX = 10
+
+/** Number of the last version: each version of each zone has its own number. */
+let lastVersion = 0
+
+export function nextVersion(): number {
+  return ++lastVersion
+}
+
+/** A version of a zone that is sent to other threads, which read the same memory. */
+export interface VersionMemory {
+  readonly version: number
+  readonly buffer: SharedArrayBuffer
+}
+
+/**
+ * Returns an answerer for one version. `nsInAuthority`: as CoreDNS's file plugin does, unless
+ * `minimal` removes it.
+ */
+export function answererOf(reader: ZoneReader, nsInAuthority: boolean): ZoneAnswerer {
+  return new ZoneAnswerer(reader, undefined, { apexNsInAuthority: nsInAuthority })
+}
+
+/** Options of the conversion of a zone's file to a version. */
+export interface FileZoneOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** Reload on every change of the file, not only if the SOA's serial differs. */
+  readonly byMtime: boolean
+  /** Puts the zone's name servers into the authority section of positive answers. */
+  readonly nsInAuthority: boolean
+}
+
+/**
+ * One zone that is served from one master file. Each version is a zone image of its own. It is made
+ * while the previous one still answers, and put in force by one assignment. An invalid version is
+ * never put in force.
+ */
+export class FileZone {
+  /** Apex, lower-case wire form. */
+  readonly zone: Uint8Array
+  readonly zoneText: string
+  /** File of the next version. */
+  path: string
+  /** Answers from the version in force; undefined = no version was loaded yet: SERVFAIL. */
+  answerer: ZoneAnswerer | undefined
+  /** SOA serial of the version in force; -1 = none. */
+  serial = -1
+  /** The data of the version in force for other threads; undefined = no version was loaded yet. */
+  shared: VersionMemory | undefined
+  /** Report on the version in force. */
+  signatures: SignatureReport | undefined
+  readonly #options: FileZoneOptions
+  /** The files that the last attempt read, valid or not. */
+  #files: readonly FileStamp[] = []
+  #busy = false
+  #stopped = false
+
+  constructor(zone: Uint8Array, path: string, options: FileZoneOptions) {
+    this.zone = zone
+    this.zoneText = printName(zone)
+    this.path = path
+    this.#options = options
+  }
+
+  /**
+   * Loads the first version. Returns the errors that prevent serving it, at least one; no errors =
+   * it is in force. An error with the code ZONE_MISSING means that the file does not exist (yet).
+   */
+  async load(): Promise<readonly InputError[]> {
+    const load = await this.#read({})
+    this.#files = load.files
+    if (load.kind === 'unreadable') return [missingOr(load.error)]
+    if (load.kind === 'failed') return load.errors
+    if (load.kind === 'unchanged') return []
+    return this.#putInForce(load)
+  }
+
+  /**
+   * Checks whether the file, or one that it includes, has changed. Serves the new version if it is
+   * valid and new, and logs the result. Does nothing while an earlier call is running.
+   */
+  async reload(): Promise<void> {
+    if (this.#busy || this.#stopped || !this.hasChanged()) return
+    this.#busy = true
+    try {
+      const load = await this.#read(this.#options.byMtime ? {} : { unlessSerial: this.serial })
+      this.#files = load.files
+      if (!this.#stopped) await this.#take(load)
+    } finally {
+      this.#busy = false
+    }
+  }
+
+  /** Prevents any version that is being made from coming into force. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  hasChanged(): boolean {
+    return this.#files[0]?.file !== this.path || haveChanged(this.#files)
+  }
+
+  async #read(options: ZoneLoadOptions): Promise<ZoneLoad> {
+    try {
+      const { clock } = this.#options
+      const timed = { ...options, nowSeconds: secondsOf(clock) }
+      return await runInSlices(loadZone(this.path, this.zone, timed), clock)
+    } catch (error) {
+      return { kind: 'failed', errors: [outOfMemory(error, this.path)], files: [] }
+    }
+  }
+
+  async #take(load: ZoneLoad): Promise<void> {
+    const { log } = this.#options
+    const zone = JSON.stringify(this.zoneText)
+    const file = JSON.stringify(this.path)
+    switch (load.kind) {
+      case 'unreadable':
+        log.error(`Failed to open zone ${zone} in ${file}: ${load.error.message}`)
+        return
+      case 'unchanged':
+        log.info(
+          `Zone ${zone} in ${file} changed without a new SOA serial: still serving ${this.serial}; raise the serial`,
+        )
+        return
+      case 'failed':
+        this.#logErrors(load.errors)
+        return
+      default: {
+        const errors = await this.#putInForce(load)
+        if (errors.length > 0) this.#logErrors(errors)
+        else if (!this.#stopped) {
+          log.info(`Successfully reloaded zone ${zone} in ${file} with ${load.serial} SOA serial`)
+        }
+      }
+    }
+  }
+
+  async #putInForce(load: ZoneLoad & { kind: 'loaded' }): Promise<readonly InputError[]> {
+    const { clock, log } = this.#options
+    try {
+      const image = await runInSlices(fillImage(load.records, this.zone), clock)
+      if (this.#stopped) return []
+      for (const warning of load.warnings) log.warning(warning.print())
+      this.answerer = answererOf(image.reader(), this.#options.nsInAuthority)
+      this.shared = { version: nextVersion(), buffer: image.handle.buffer }
+      this.serial = load.serial
+      this.signatures = load.signatures
+      return []
+    } catch (error) {
+      return [error instanceof InputError ? error : outOfMemory(error, this.path)]
+    }
+  }
+
+  #logErrors(errors: readonly InputError[]): void {
+    const { log } = this.#options
+    const keeps = this.serial === -1 ? '' : ` (still serving serial ${this.serial})`
+    for (const error of errors.slice(0, LOGGED_ERRORS_MAX)) {
+      log.error(`Parsing zone ${JSON.stringify(this.zoneText)}: ${error.print()}${keeps}`)
+    }
+    const more = errors.length - LOGGED_ERRORS_MAX
+    if (more > 0)
+      log.error(`Parsing zone ${JSON.stringify(this.zoneText)}: and ${more} more faults`)
+  }
+}
+
+function secondsOf(clock: Clock): number {
+  return Math.floor(clock.now() / 1000)
+}
+
+/** Converts a failed allocation to an error for the operator; rethrows anything else. */
+function outOfMemory(error: unknown, file: string): InputError {
+  if (!(error instanceof RangeError)) throw error
+  const message = 'not enough memory for this zone; split it, or give the server more'
+  return new InputError('ZONE_MEMORY', { file, line: 1 }, message, error)
+}
+
+/** Returns `error` with the code ZONE_MISSING if its file does not exist. */
+function missingOr(error: InputError): InputError {
+  const { cause, position, message } = error
+  const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT'
+  return isMissing ? new InputError('ZONE_MISSING', position, message, cause) : error
+}
+
+/**
+ * Returns every fault of a zone file, for `sextant check`; no faults = it can be served. `report`
+ * gets what a load would log. A missing file is one error with the code ZONE_MISSING.
+ */
+export function checkZoneFile(
+  path: string,
+  zone: Uint8Array,
+  { warn, read }: CheckReport,
+): readonly InputError[] {
+  const load = runWhole(loadZone(path, zone, { nowSeconds: secondsOf(systemClock) }))
+  if (load.kind === 'unreadable') return [missingOr(load.error)]
+  if (load.kind === 'failed') return load.errors
+  if (load.kind !== 'loaded') return []
+  for (const warning of load.warnings) warn(warning)
+  read(
+    `${path}: zone ${printName(zone)}, serial ${load.serial}, ${load.records.recordCount} records`,
+  )
+  return []
+}

@@ -1,0 +1,138 @@
+import type { Fallthrough } from '../arguments/fallthrough.ts'
+import { Rcode, RRClass, RRType } from '../dns/iana/index.ts'
+import type { Query } from '../dns/message/query.ts'
+import { type Response, Section } from '../dns/message/response.ts'
+import type { FastPathRole, FastPathSource } from '../plugin/fast-path.ts'
+import type { Handler } from '../plugin/handler.ts'
+import type { Transaction } from '../plugin/transaction.ts'
+import type { HashedName } from '../zone/image/hashed-name.ts'
+import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
+import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
+import { ZoneSet } from '../zone/lookup/zone-set.ts'
+import { answerFromImage, withdrawAnswer } from './authority.ts'
+
+/** The part of a zone that answering needs. */
+export interface ServedZone {
+  /** Apex, lower-case wire form. */
+  readonly zone: Uint8Array
+  /** Undefined = none of its versions was valid yet: SERVFAIL. */
+  readonly answerer: ZoneAnswerer | undefined
+}
+
+/** The zones of one directive; `replace` puts another set of zones in force by one assignment. */
+export class FileZoneTable {
+  #zones: readonly ServedZone[] = []
+  #set = new ZoneSet([])
+
+  get zones(): readonly ServedZone[] {
+    return this.#zones
+  }
+
+  /** Labels of the deepest zone. */
+  get deepest(): number {
+    return this.#set.deepest
+  }
+
+  get directory(): ZoneDirectory {
+    return this.#set
+  }
+
+  replace(zones: readonly ServedZone[]): void {
+    this.#zones = zones
+    this.#set = new ZoneSet(zones.map(({ zone }) => zone))
+  }
+
+  /** Returns the zone that the name is in, or undefined. */
+  find(name: HashedName): ServedZone | undefined {
+    const index = this.#set.match(name)
+    return index === -1 ? undefined : this.#zones[index]
+  }
+
+  /** Returns the zone that answers the query, or undefined. */
+  match(query: Query): ServedZone | undefined {
+    let index = this.#set.match(query)
+    if (index === -1) return undefined
+    // The DS of a zone is data of its parent (RFC 4035 section 3.1.4.1), if the parent is here too.
+    if (query.qtype === RRType.DS && this.#zones[index]!.zone.length === query.qnameOctets) {
+      const parent = this.#set.match(query, 1)
+      if (parent !== -1) index = parent
+    }
+    return this.#zones[index]
+  }
+}
+
+export interface FileZonesOptions {
+  /** The directive's name. */
+  readonly name: string
+  readonly table: FileZoneTable
+  readonly fallthrough: Fallthrough
+  /**
+   * Names outside of these zones go to the next plugin, whatever zones exist; default: any name may
+   * be inside.
+   */
+  readonly origins?: ZoneSet
+}
+
+/** Answers from zones of master files, for `file` and `auto`. */
+export class FileZones implements Handler, FastPathSource {
+  readonly plain: FastPathRole = { kind: 'answer', source: this }
+  readonly name: string
+  readonly #next: Handler
+  readonly #table: FileZoneTable
+  readonly #fallthrough: Fallthrough
+  readonly #origins: ZoneSet | undefined
+
+  constructor(next: Handler, options: FileZonesOptions) {
+    this.name = options.name
+    this.#next = next
+    this.#table = options.table
+    this.#fallthrough = options.fallthrough
+    this.#origins = options.origins
+  }
+
+  get holder(): object {
+    return this.#table.zones
+  }
+
+  get deepest(): number {
+    return Math.max(this.#table.deepest, this.#origins?.deepest ?? 0)
+  }
+
+  find(name: HashedName): ZoneAnswerer | undefined {
+    if (this.#origins?.match(name) === -1) return undefined
+    return this.#table.find(name)?.answerer
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    const { qclass, qtype } = tx.query
+    if (qclass !== RRClass.IN || this.#origins?.match(tx.query) === -1) return this.#passOn(tx)
+    const zone = this.#table.match(tx.query)
+    if (zone === undefined) return this.#passOn(tx)
+    if (qtype === RRType.AXFR || qtype === RRType.IXFR) return Rcode.REFUSED
+    const answerer = zone.answerer
+    if (answerer === undefined) {
+      tx.response.error = 'the zone is not loaded'
+      return Rcode.SERVFAIL
+    }
+    const status = answerFromImage(tx, answerer, this.#table.directory)
+    if (status === Rcode.NXDOMAIN && this.#fallthrough.through(tx.query) && isBare(tx.response)) {
+      withdrawAnswer(tx.response)
+      return this.#next.serve(tx)
+    }
+    tx.response.answeredBy = this.name
+    return status
+  }
+
+  /**
+   * Refuses, as an authoritative server, a name without a zone here, unless another plugin may
+   * serve it.
+   */
+  #passOn(tx: Transaction): number | Promise<number> {
+    return this.#next.name === '' ? Rcode.REFUSED : this.#next.serve(tx)
+  }
+}
+
+/** True if the answer has no alias: the qname itself does not exist. */
+function isBare(response: Response): boolean {
+  return response.count === 0 || response.section[0] !== Section.Answer
+}

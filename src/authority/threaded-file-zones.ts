@@ -1,0 +1,107 @@
+import type { Broadcast } from '../base/broadcast.ts'
+import type { Timers } from '../base/timers.ts'
+import type { SetupContext } from '../plugin/directive.ts'
+import type { SetKey, VersionSource } from '../xfr/zone-versions.ts'
+import { ZoneReader } from '../zone/image/reader.ts'
+import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
+import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
+import { answererOf, type VersionMemory } from './file-zone.ts'
+import { FileZoneTable, type ServedZone } from './file-zones.ts'
+import { SignatureWatch } from './signature-watch.ts'
+
+/** A zone in the form that is sent to other threads. */
+interface PublishedZone {
+  readonly zone: Uint8Array
+  readonly shared: VersionMemory | undefined
+}
+
+/** A zone in the form of its owner, on the control thread. */
+export interface OwnedZone extends ServedZone {
+  readonly zoneText: string
+  /** The data of the version in force for other threads; undefined = no version is in force. */
+  readonly shared: VersionMemory | undefined
+  /** Serial of the SOA in force. */
+  readonly serial: number
+  /** Changes since the version published before; undefined = anything may have changed. */
+  readonly changed?: readonly SetKey[] | undefined
+  /** What its owner found in the version in force, and logged; undefined = the owner did not check it. */
+  readonly signatures?: SignatureReport | undefined
+}
+
+/**
+ * The zones of one directive in every thread: the control thread loads them, and the others read
+ * the same images.
+ */
+export class ThreadedFileZones {
+  readonly table = new FileZoneTable()
+  readonly #broadcast: Broadcast<readonly PublishedZone[]>
+  /** The versions published last, in order, as text. */
+  #published = ''
+  readonly #versions: VersionSource
+  /** By text of the zone: the content of `#versions`, as text. */
+  readonly #offered = new Map<string, { zone: Uint8Array; text: string }>()
+  /** In other threads: the answerer of each version. */
+  #answerers: ReadonlyMap<number, ZoneAnswerer> = new Map()
+
+  /** See `FileZoneOptions`. False if the directive `minimal` would remove the records again. */
+  readonly nsInAuthority: boolean
+
+  readonly #watch: SignatureWatch
+
+  constructor(c: SetupContext, timers: Timers) {
+    const watch = new SignatureWatch(c)
+    this.#watch = watch
+    c.onStartup(() => watch.start(timers))
+    c.onShutdown(() => watch.stop())
+    this.nsInAuthority = !c.block.directives.includes('minimal')
+    this.#versions = c.block.zoneVersions.source()
+    this.#broadcast = c.broadcast<readonly PublishedZone[]>((zones) => this.#follow(zones))
+  }
+
+  /**
+   * Puts zones in force everywhere. Called on the control thread whenever zones or versions may
+   * have changed.
+   */
+  publish(zones: readonly OwnedZone[]): void {
+    this.#offer(zones)
+    this.#watch.follow(zones)
+    const published = zones.map(({ zoneText, shared }) => `${zoneText} ${shared?.version}`).join()
+    if (published === this.#published) return
+    this.#published = published
+    this.table.replace(zones)
+    this.#broadcast.publish(zones.map(({ zone, shared }) => ({ zone, shared })))
+  }
+
+  /** Offers the versions to other directives of the block. */
+  #offer(zones: readonly OwnedZone[]): void {
+    const gone = new Map(this.#offered)
+    for (const { zone, zoneText, shared, serial, changed } of zones) {
+      if (shared === undefined) continue
+      gone.delete(zoneText)
+      const { buffer } = shared
+      const imageVersion = new ZoneReader({ buffer }).version
+      const text = `${shared.version} ${imageVersion}`
+      if (this.#offered.get(zoneText)?.text === text) continue
+      this.#offered.set(zoneText, { zone, text })
+      this.#versions.put({ zone, serial, buffer, imageVersion }, changed)
+    }
+    for (const [zoneText, { zone }] of gone) {
+      this.#offered.delete(zoneText)
+      this.#versions.remove(zone)
+    }
+  }
+
+  #follow(zones: readonly PublishedZone[]): void {
+    const answerers = new Map<number, ZoneAnswerer>()
+    const served = zones.map(({ zone, shared }) => {
+      if (shared === undefined) return { zone, answerer: undefined }
+      const { version, buffer } = shared
+      const answerer =
+        this.#answerers.get(version) ?? answererOf(new ZoneReader({ buffer }), this.nsInAuthority)
+      answerers.set(version, answerer)
+      return { zone, answerer }
+    })
+    this.#answerers = answerers
+    this.table.replace(served)
+  }
+}

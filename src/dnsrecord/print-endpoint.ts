@@ -1,0 +1,108 @@
+import { printLatin1 } from '../base/latin1.ts'
+import { printType, RRType } from '../dns/iana/types.ts'
+import { printRdata } from '../dns/rdata/index.ts'
+import type { Endpoint } from './dns-record.ts'
+
+/** An endpoint in external-dns's JSON form, with the fields that a DNSRecord uses. */
+export interface EndpointObject {
+  readonly dnsName: string
+  readonly recordType: string
+  readonly targets: readonly string[]
+  readonly recordTTL: number
+  readonly setIdentifier?: string
+  readonly labels?: { readonly [name: string]: string }
+  readonly providerSpecific?: readonly { readonly name: string; readonly value: string }[]
+}
+
+/** The steering fields of an endpoint, as text. */
+export interface SteeringText {
+  readonly setIdentifier: string
+  readonly weight: number | undefined
+  readonly geoCodes: readonly string[]
+  readonly isDefault: boolean
+}
+
+/** With this set identifier, an endpoint with geo codes is a default too. */
+export const DEFAULT_SET_IDENTIFIER = 'default'
+/** Text that needs no quotes in a TXT target: printable ASCII without quotes and backslashes. */
+const PLAIN_TEXT = /^[ !#-[\]-~]+$/
+
+/** Prints a name as in DNSRecords, without its final dot. `name`: a result of `scanHost`. */
+export function printHost(name: Uint8Array): string {
+  const text = printLatin1(name)
+  let host = ''
+  for (let at = 0; text.charCodeAt(at) > 0; at += text.charCodeAt(at) + 1) {
+    host += `${at === 0 ? '' : '.'}${text.slice(at + 1, at + 1 + text.charCodeAt(at))}`
+  }
+  return host
+}
+
+/** Prints one target as in DNSRecords; `scanTarget` reads it back. */
+export function printTarget(type: number, rdata: Uint8Array): string {
+  switch (type) {
+    case RRType.CNAME:
+    case RRType.NS:
+    case RRType.PTR:
+      return printHost(rdata)
+    case RRType.TXT:
+      return printText(rdata)
+    default:
+      return printRdata(type, rdata)
+  }
+}
+
+/**
+ * Prints a single plain string without quotes, as other providers expect, and other strings quoted.
+ */
+function printText(rdata: Uint8Array): string {
+  const isSingle = rdata.length > 1 && rdata[0] === rdata.length - 1
+  const text = isSingle ? printLatin1(rdata.subarray(1)) : ''
+  return PLAIN_TEXT.test(text) ? text : printRdata(RRType.TXT, rdata)
+}
+
+/** An endpoint as text, from any source. */
+export interface EndpointText extends SteeringText {
+  readonly dnsName: string
+  readonly recordType: string
+  readonly ttlSeconds: number
+  readonly targets: readonly string[]
+}
+
+/** Returns the same endpoint in the form of a DNSRecord's spec. */
+export function printSteered(endpoint: EndpointText): EndpointObject {
+  const { dnsName, recordType, targets, ttlSeconds: recordTTL } = endpoint
+  return { dnsName, recordType, targets, recordTTL, ...printSteering(endpoint) }
+}
+
+/**
+ * Returns the endpoint in the form of a DNSRecord's spec. Equal endpoints give the same result
+ * except for the order.
+ */
+export function printEndpoint(endpoint: Endpoint): EndpointObject {
+  const { owner, type, ttlSeconds, rdata, codes } = endpoint
+  const steering = { ...endpoint, geoCodes: codes.map((code) => code.text) }
+  return {
+    dnsName: printHost(owner),
+    recordType: printType(type),
+    targets: rdata.map((target) => printTarget(type, target)),
+    recordTTL: ttlSeconds,
+    ...printSteering(steering),
+  }
+}
+
+/** Returns the steering fields of an endpoint, without those that are empty. */
+export function printSteering(
+  steering: SteeringText,
+): Pick<EndpointObject, 'setIdentifier' | 'providerSpecific'> {
+  const { setIdentifier, weight, geoCodes, isDefault } = steering
+  const properties: { name: string; value: string }[] = []
+  if (weight !== undefined) properties.push({ name: 'weight', value: String(weight) })
+  if (geoCodes.length > 0) properties.push({ name: 'geo-code', value: geoCodes.join(',') })
+  else if (isDefault) properties.push({ name: 'geo-code', value: '*' })
+  const isImplied = geoCodes.length === 0 || setIdentifier === DEFAULT_SET_IDENTIFIER
+  if (isDefault && !isImplied) properties.push({ name: 'default', value: 'true' })
+  return {
+    ...(setIdentifier === '' ? {} : { setIdentifier }),
+    ...(properties.length === 0 ? {} : { providerSpecific: properties }),
+  }
+}

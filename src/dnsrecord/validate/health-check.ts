@@ -1,0 +1,91 @@
+import { scanDuration } from '../../base/duration.ts'
+import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
+import {
+  HEALTH_CHECK_DEFAULTS,
+  type HealthCheck,
+  INTERVAL_MAX_MS,
+  INTERVAL_MIN_MS,
+  PATH_CHARACTERS_MAX,
+  PROBE_PROTOCOLS,
+  type ProbeProtocol,
+  THRESHOLD_MAX,
+} from '../health-check.ts'
+import { type FieldPlace, field, mappingField, quote, RefusedError, stringField } from './fields.ts'
+
+type Mapping = { readonly [key: string]: YamlValue }
+
+/** The pattern in the CustomResourceDefinition, extended to short paths such as `/`. */
+const PATH = /^[/?][\w\-.~:/?#[\]@!$&'()*+,;=%]*$/
+const SECRET_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
+
+/** Reads a health check. `place`: place of `spec`. Throws RefusedError at the first fault. */
+export function scanHealthCheck(spec: Mapping, place: FieldPlace): HealthCheck {
+  const defaults = HEALTH_CHECK_DEFAULTS
+  return {
+    protocol: scanProtocol(spec, place),
+    port: scanInteger(spec, 'port', place, { least: 1, most: 65_535, absent: defaults.port }),
+    path: scanPath(spec, place),
+    intervalMs: scanInterval(spec, place),
+    failureThreshold: scanThreshold(spec, 'failureThreshold', place),
+    successThreshold: scanThreshold(spec, 'successThreshold', place),
+    headersSecret: scanSecretName(spec, place),
+    allowsInsecureCertificate: field(spec, 'allowInsecureCertificate') === true,
+  }
+}
+
+function scanProtocol(spec: Mapping, place: FieldPlace): ProbeProtocol {
+  const text = stringField(spec, 'protocol', place) || HEALTH_CHECK_DEFAULTS.protocol
+  const protocol = PROBE_PROTOCOLS.find((known) => known === text)
+  if (protocol !== undefined) return protocol
+  const message = `protocol is one of ${PROBE_PROTOCOLS.join(' ')}, not ${quote(text)}`
+  throw new RefusedError(place.at('protocol'), message)
+}
+
+function scanPath(spec: Mapping, place: FieldPlace): string {
+  const path = stringField(spec, 'path', place) || HEALTH_CHECK_DEFAULTS.path
+  if (path.length <= PATH_CHARACTERS_MAX && PATH.test(path)) return path
+  const message = `path begins with / or ?, has up to ${PATH_CHARACTERS_MAX} characters and no blanks, got ${quote(path)}`
+  throw new RefusedError(place.at('path'), message)
+}
+
+function scanInterval(spec: Mapping, place: FieldPlace): number {
+  const text = stringField(spec, 'interval', place)
+  if (text === '') return HEALTH_CHECK_DEFAULTS.intervalMs
+  const interval = scanDuration(text)
+  if (interval !== undefined && interval > 0) {
+    return Math.min(Math.max(Math.round(interval), INTERVAL_MIN_MS), INTERVAL_MAX_MS)
+  }
+  const message = `interval is a duration such as 30s or 5m, not ${quote(text)}`
+  throw new RefusedError(place.at('interval'), message)
+}
+
+function scanThreshold(
+  spec: Mapping,
+  name: 'failureThreshold' | 'successThreshold',
+  place: FieldPlace,
+): number {
+  const absent = HEALTH_CHECK_DEFAULTS[name]
+  return scanInteger(spec, name, place, { least: 1, most: THRESHOLD_MAX, absent })
+}
+
+function scanInteger(
+  spec: Mapping,
+  name: string,
+  place: FieldPlace,
+  { least, most, absent }: { readonly least: number; readonly most: number; absent: number },
+): number {
+  const value = field(spec, name)
+  if (value === undefined) return absent
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) {
+    return value
+  }
+  throw new RefusedError(place.at(name), `${name} must be an integer from ${least} to ${most}`)
+}
+
+function scanSecretName(spec: Mapping, place: FieldPlace): string {
+  const at = place.at('additionalHeadersRef')
+  const reference = mappingField(spec, 'additionalHeadersRef', place)
+  const name = stringField(reference, 'name', at)
+  if (name === '' || SECRET_NAME.test(name)) return name
+  throw new RefusedError(at.at('name'), `${quote(name)} is no name of a Secret`)
+}

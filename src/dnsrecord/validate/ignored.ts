@@ -1,0 +1,62 @@
+import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
+import type { FieldProblem } from '../dns-record.ts'
+import { isMapping, quote } from './fields.ts'
+
+/** Fields of an external-dns endpoint. */
+const ENDPOINT_FIELDS: ReadonlySet<string> = new Set([
+  'dnsName',
+  'labels',
+  'providerSpecific',
+  'recordTTL',
+  'recordType',
+  'setIdentifier',
+  'targets',
+])
+const PROPERTIES: readonly string[] = ['weight', 'geo-code', 'default']
+
+/**
+ * Finds fields and properties of a DNSRecord's endpoints that this server does not read. Other
+ * providers may read them, so that is no fault, but it may be a mistake. `record`: a valid one.
+ */
+export function findIgnored(record: YamlValue): FieldProblem[] {
+  const spec = isMapping(record) ? record.spec : undefined
+  const endpoints = isMapping(spec) ? spec.endpoints : undefined
+  if (!Array.isArray(endpoints)) return []
+  return endpoints.flatMap((endpoint: YamlValue, index) => {
+    return isMapping(endpoint) ? findInEndpoint(endpoint, ['spec', 'endpoints', index]) : []
+  })
+}
+
+function findInEndpoint(
+  endpoint: { readonly [key: string]: YamlValue },
+  path: readonly (string | number)[],
+): FieldProblem[] {
+  const found: FieldProblem[] = []
+  for (const field of Object.keys(endpoint)) {
+    if (ENDPOINT_FIELDS.has(field)) continue
+    const message = `${quote(field)} is no field of an endpoint: it is ignored`
+    found.push({ path: [...path, field], message })
+  }
+  const { providerSpecific } = endpoint
+  if (!Array.isArray(providerSpecific)) return found
+  const seen = new Set<string>()
+  for (const [index, property] of providerSpecific.entries()) {
+    if (!isMapping(property)) continue
+    const message = judge(String(property.name), String(property.value ?? ''), seen)
+    if (message !== '') found.push({ path: [...path, 'providerSpecific', index], message })
+  }
+  return found
+}
+
+/** Returns why a property has no effect; '' = it has. `seen`: names of the properties before it. */
+function judge(name: string, value: string, seen: Set<string>): string {
+  if (!PROPERTIES.includes(name)) {
+    return `property ${quote(name)} is none of ${PROPERTIES.join(', ')}: it is ignored`
+  }
+  if (name === 'default' && value !== 'true' && value !== 'false') {
+    return `property default is true or false: ${quote(value)} is ignored`
+  }
+  if (name === 'weight' && seen.has(name)) return 'a second weight: the first is ignored'
+  seen.add(name)
+  return ''
+}

@@ -1,0 +1,158 @@
+import { scanAddress } from '../../dns/text/address.ts'
+import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
+import {
+  API_GROUP,
+  API_VERSION,
+  type HealthProbe,
+  type Resource,
+  recordKey,
+} from '../dns-record.ts'
+import { validateDnsRecord } from './dns-record.ts'
+import {
+  field,
+  isMapping,
+  LABELS,
+  METADATA,
+  mappingField,
+  quote,
+  RESOURCE,
+  RefusedError,
+  SPEC,
+  sequenceField,
+  stringField,
+} from './fields.ts'
+import { scanHealthCheck } from './health-check.ts'
+import { scanHost } from './names.ts'
+
+type Mapping = { readonly [key: string]: YamlValue }
+
+const PROBE_OWNER_LABEL = 'kuadrant.io/health-probes-owner'
+const KINDS = ['DNSRecord', 'DNSHealthCheckProbe'] as const
+const DEFAULT_NAMESPACE = 'default'
+/** RFC 1123 names, as in Kubernetes. */
+const RESOURCE_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
+const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
+const OTHER: Resource = { kind: 'other' }
+
+/**
+ * Reads one resource of a manifest. Ignores other kinds, empty documents, and resources with a
+ * deletionTimestamp, whose owner wants them removed. Never throws on bad input.
+ */
+export function validateResource(value: YamlValue): Resource {
+  if (value === null) return OTHER
+  if (!isMapping(value)) {
+    const what = Array.isArray(value) ? 'a list' : 'a single value'
+    const message = `a resource must be a mapping, and this is ${what}`
+    return { kind: 'refused', key: '', problem: { path: RESOURCE.path(), message } }
+  }
+  const { kind, apiVersion = null } = value
+  const ours = findKind(kind)
+  if (ours === undefined || isOfAnotherGroup(apiVersion)) return OTHER
+  let key = ''
+  try {
+    const identity = scanIdentity(value)
+    const isRecord = ours === 'DNSRecord'
+    key = `${isRecord ? '' : `${ours} `}${recordKey(identity.namespace, identity.name)}`
+    if (kind !== ours) {
+      throw new RefusedError(
+        RESOURCE.at('kind'),
+        `kind must be ${ours}, not ${quote(String(kind))}`,
+      )
+    }
+    if (apiVersion !== API_VERSION) {
+      const found = typeof apiVersion === 'string' ? `, not ${quote(apiVersion)}` : ''
+      throw new RefusedError(RESOURCE.at('apiVersion'), `apiVersion must be ${API_VERSION}${found}`)
+    }
+    const metadata = mappingField(value, 'metadata', RESOURCE)
+    if (field(metadata, 'deletionTimestamp') !== undefined) return OTHER
+    if (isRecord) return { kind: 'record', record: validateDnsRecord(value, identity) }
+    return { kind: 'probe', probe: validateProbe(value, identity) }
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error
+    return { kind: 'refused', key, problem: error.problem }
+  }
+}
+
+/**
+ * Returns the kind that is meant. A kind in other letter case is refused; otherwise it would be
+ * ignored silently.
+ */
+function findKind(kind: YamlValue | undefined): (typeof KINDS)[number] | undefined {
+  if (typeof kind !== 'string') return undefined
+  return KINDS.find((ours) => ours === kind || ours.toLowerCase() === kind.toLowerCase())
+}
+
+/**
+ * Other API groups have a DNSRecord too. A DNSRecord without a group counts as Kuadrant's, and is
+ * refused.
+ */
+function isOfAnotherGroup(apiVersion: YamlValue): boolean {
+  if (typeof apiVersion !== 'string') return false
+  return apiVersion !== API_GROUP && !apiVersion.startsWith(`${API_GROUP}/`)
+}
+
+/** Returns the resources in one document: the document itself, or the items of a list. */
+export function itemsOf(document: YamlValue): readonly YamlValue[] {
+  if (!isMapping(document)) return [document]
+  const { items } = document
+  return isList(document) && Array.isArray(items) ? items : [document]
+}
+
+/** True for a list of resources. Its `items` are the resources if that is an array. */
+export function isList({ kind }: Mapping): boolean {
+  return typeof kind === 'string' && kind.endsWith('List')
+}
+
+function scanIdentity(resource: Mapping): { namespace: string; name: string } {
+  const metadata = mappingField(resource, 'metadata', RESOURCE)
+  const name = stringField(metadata, 'name', METADATA)
+  if (name === '') throw new RefusedError(METADATA.at('name'), 'metadata.name is required')
+  if (!RESOURCE_NAME.test(name)) {
+    throw new RefusedError(METADATA.at('name'), `metadata.name ${quote(name)} is no resource name`)
+  }
+  const namespace = stringField(metadata, 'namespace', METADATA) || DEFAULT_NAMESPACE
+  if (!NAMESPACE_NAME.test(namespace)) {
+    throw new RefusedError(
+      METADATA.at('namespace'),
+      `metadata.namespace ${quote(namespace)} is no namespace name`,
+    )
+  }
+  return { namespace, name }
+}
+
+function validateProbe(
+  resource: Mapping,
+  identity: { readonly namespace: string; readonly name: string },
+): HealthProbe {
+  const metadata = mappingField(resource, 'metadata', RESOURCE)
+  const spec = mappingField(resource, 'spec', RESOURCE)
+  const status = mappingField(resource, 'status', RESOURCE)
+  const address = stringField(spec, 'address', SPEC)
+  if (address === '') throw new RefusedError(SPEC.at('address'), 'spec.address is required')
+  const hostname = stringField(spec, 'hostname', SPEC)
+  if (hostname !== '' && scanHost(hostname) === undefined && scanAddress(hostname) === undefined) {
+    throw new RefusedError(SPEC.at('hostname'), `hostname ${quote(hostname)} is not a domain name`)
+  }
+  const healthy = field(status, 'healthy')
+  return {
+    ...identity,
+    recordName: scanProbeOwner(metadata),
+    address: address.toLowerCase().replace(/\.$/, ''),
+    isDown: healthy === false,
+    hostname: hostname.toLowerCase().replace(/\.$/, ''),
+    // A probe with a status needs no settings.
+    check: healthy === undefined ? scanHealthCheck(spec, SPEC) : undefined,
+  }
+}
+
+/**
+ * Returns the name in the owner reference if it exists. For a long name, the label has a hash only.
+ */
+function scanProbeOwner(metadata: Mapping): string {
+  const references = sequenceField(metadata, 'ownerReferences', METADATA)
+  const owner = references.find((r) => isMapping(r) && r.kind === 'DNSRecord')
+  if (isMapping(owner) && typeof owner.name === 'string') return owner.name
+  const name = stringField(mappingField(metadata, 'labels', METADATA), PROBE_OWNER_LABEL, LABELS)
+  if (name === '') throw new RefusedError(LABELS, `label ${PROBE_OWNER_LABEL} is required`)
+  return name
+}

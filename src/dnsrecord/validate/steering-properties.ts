@@ -1,0 +1,80 @@
+import type { GeoCode } from '../../geo/code.ts'
+import { WEIGHT_MAX } from '../../steering/candidate.ts'
+import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
+import { GEO_CODES_MAX } from '../dns-record.ts'
+import { recallGeoCode } from '../recent-codes.ts'
+import {
+  type FieldPlace,
+  isMapping,
+  quote,
+  RefusedError,
+  scalarField,
+  sequenceField,
+  stringField,
+} from './fields.ts'
+
+/** The steering fields in the providerSpecific list of an endpoint. */
+export interface SteeringProperties {
+  readonly weight: number | undefined
+  readonly codes: readonly GeoCode[]
+  readonly isDefault: boolean
+}
+
+const NONE: SteeringProperties = { weight: undefined, codes: [], isDefault: false }
+
+/**
+ * Reads `weight`, `geo-code` (several entries or a comma list mean several codes; `*` = default)
+ * and `default` (`true`). Other names belong to other providers and are ignored. An endpoint with a
+ * geo code and the set identifier `default` is a default too. Throws RefusedError.
+ */
+export function scanSteeringProperties(
+  endpoint: { readonly [key: string]: YamlValue },
+  setIdentifier: string,
+  place: FieldPlace,
+): SteeringProperties {
+  const properties = sequenceField(endpoint, 'providerSpecific', place)
+  if (properties.length === 0) return NONE
+  let weight: number | undefined
+  let isDefault = false
+  const codes: GeoCode[] = []
+  const list = place.at('providerSpecific')
+  for (const [index, property] of properties.entries()) {
+    const at = list.at(index)
+    if (!isMapping(property)) throw new RefusedError(at, 'a property must be a mapping')
+    const name = stringField(property, 'name', at)
+    const value = scalarField(property, 'value', at)
+    if (name === 'weight') weight = scanWeight(value, at.at('value'))
+    else if (name === 'geo-code') addCodes(codes, value, at.at('value'))
+    else if (name === 'default') isDefault ||= value === 'true'
+  }
+  const places = codes.filter((code) => code.rung !== 'default')
+  isDefault ||= places.length < codes.length || (codes.length > 0 && setIdentifier === 'default')
+  return { weight, codes: places, isDefault }
+}
+
+function scanWeight(text: string, place: FieldPlace): number {
+  if (!/^\d{1,15}$/.test(text)) {
+    throw new RefusedError(place, `invalid weight expected a value >= 0, got ${quote(text)}`)
+  }
+  const weight = Number(text)
+  if (weight > WEIGHT_MAX) {
+    throw new RefusedError(place, `invalid weight expected a value <= ${WEIGHT_MAX}, got ${text}`)
+  }
+  return weight
+}
+
+function addCodes(codes: GeoCode[], list: string, place: FieldPlace): void {
+  for (const text of list.split(',', GEO_CODES_MAX + 1)) {
+    const code = recallGeoCode(text.trim())
+    if (code === undefined) throw new RefusedError(place, printCodeProblem(text.trim()))
+    if (!codes.some((known) => known.text === code.text)) codes.push(code)
+  }
+  if (codes.length > GEO_CODES_MAX) {
+    throw new RefusedError(place, `an endpoint may have up to ${GEO_CODES_MAX} geo codes`)
+  }
+}
+
+function printCodeProblem(text: string): string {
+  if (text.toUpperCase().startsWith('GEO-')) return `unexpected continent code. ${quote(text)}`
+  return `unexpected geo code. Prefix with GEO- for continents or use ISO_3166 Alpha 2 supported code for countries, got ${quote(text)}`
+}

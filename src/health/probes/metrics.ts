@@ -1,0 +1,101 @@
+import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+import type { Look, ProbeRunner } from './probe-runner.ts'
+import type { ProbeVerdict } from './probe-state.ts'
+
+const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const VERDICTS: readonly ProbeVerdict[] = ['unknown', 'up', 'down']
+/** Maximum number of addresses that have a series of their own while they are down. */
+const DOWN_MAX = 1000
+
+/** Probes that the metrics describe. */
+export interface MeasuredProbes {
+  readonly runner: ProbeRunner
+  /** `namespace/name` of the probe's record; '' = the probe has no record. */
+  recordOf(id: string): string
+}
+
+type Labels = Readonly<Record<string, string>>
+
+/** Returns a counter of probe attempts. `source`: label with the source of the records. */
+export function lookCounter(metrics: MetricsRegistry, source: string): (look: Look) => void {
+  const looks = metrics.counter('sextant_probe_looks_total', 'Looks at addresses, by outcome.', [
+    'source',
+    'outcome',
+  ])
+  const seconds = metrics.histogram(
+    'sextant_probe_duration_seconds',
+    'How long looks took that were not skipped.',
+    BUCKETS_SECONDS,
+    ['source'],
+  )
+  return ({ outcome, seconds: taken }) => {
+    looks.inc({ source, outcome: outcome.kind })
+    if (outcome.kind !== 'skipped') seconds.observe({ source }, taken)
+  }
+}
+
+/**
+ * Exports the state of the addresses at every scrape, until the returned function is called.
+ * `dns_health_probe_counter` has upstream's meaning: active probes, by record.
+ */
+export function measureProbing(
+  metrics: MetricsRegistry,
+  source: string,
+  probing: MeasuredProbes,
+): () => void {
+  const active = metrics.gauge('dns_health_probe_counter', 'Count of active probes.', [
+    'dns_health_check_name',
+    'dns_health_check_namespace',
+    'dns_health_check_host',
+  ])
+  const byState = metrics.gauge('sextant_probes', 'Probes by what is known of their address.', [
+    'source',
+    'state',
+  ])
+  const labels = ['source', 'record', 'address']
+  const down = metrics.gauge('sextant_probe_down', '1 for an address that is down.', labels)
+  const overdue = metrics.gauge(
+    'sextant_probe_overdue_seconds',
+    'How late the longest overdue look is.',
+    ['source'],
+  )
+  // Other sources have their own series in the same gauges.
+  let activeShown: Labels[] = []
+  let downShown: Labels[] = []
+  const clear = (): void => {
+    for (const at of activeShown) active.remove(at)
+    for (const at of downShown) down.remove(at)
+    activeShown = []
+    downShown = []
+  }
+  const stop = metrics.onCollect(() => {
+    clear()
+    const counts = new Map<ProbeVerdict, number>(VERDICTS.map((verdict) => [verdict, 0]))
+    for (const { probe, state } of probing.runner.states()) {
+      counts.set(state.verdict, counts.get(state.verdict)! + 1)
+      const record = probing.recordOf(probe.id)
+      const [namespace = '', name = ''] = record.split('/')
+      activeShown.push(labelsOf(namespace, name, probe.hostname))
+      active.inc(activeShown.at(-1)!, 1)
+      if (state.verdict !== 'down' || downShown.length >= DOWN_MAX) continue
+      downShown.push({ source, record, address: probe.address })
+      down.set(downShown.at(-1)!, 1)
+    }
+    for (const [state, count] of counts) byState.set({ source, state }, count)
+    overdue.set({ source }, probing.runner.overdueMs / 1000)
+  })
+  return () => {
+    stop()
+    clear()
+    for (const state of VERDICTS) byState.remove({ source, state })
+    overdue.remove({ source })
+  }
+}
+
+function labelsOf(namespace: string, name: string, host: string): Labels {
+  return {
+    dns_health_check_name: name,
+    dns_health_check_namespace: namespace,
+    dns_health_check_host: host,
+  }
+}

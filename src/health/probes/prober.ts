@@ -1,0 +1,131 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { isIP } from 'node:net'
+import type { Timers } from '../../base/timers.ts'
+import { look } from './attempt.ts'
+import type { Probe, ProbeOutcome, Prober } from './probe.ts'
+import type { ProbePolicy } from './probe-policy.ts'
+import type { Resolve } from './resolve.ts'
+
+/** Reads the headers of a Secret, by name; undefined = the Secret is missing or can't be read. */
+export type ReadHeaders = (
+  namespace: string,
+  secret: string,
+) => Promise<ReadonlyMap<string, string> | undefined>
+
+export interface ProberOptions {
+  readonly policy: ProbePolicy
+  readonly resolve: Resolve
+  /** Undefined = this source has no access to Secrets. */
+  readonly readHeaders: ReadHeaders | undefined
+  readonly timers: Timers
+}
+
+const NO_HEADERS: ReadonlyMap<string, string> = new Map()
+/** Headers that a Secret must not set, because they would change or break the request itself. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'host',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/**
+ * Returns a prober of addresses and host names. A host name is healthy if one of its addresses is.
+ */
+export function createProber(options: ProberOptions): Prober {
+  return async (probe, signal) => {
+    const ips = await findAddresses(probe, options)
+    if (!isList(ips)) return ips
+    const headers = await findHeaders(probe, options)
+    if (headers instanceof Map) return lookAtAny(probe, ips, headers, signal, options)
+    return headers as ProbeOutcome
+  }
+}
+
+async function findAddresses(
+  { address }: Probe,
+  { policy, resolve }: ProberOptions,
+): Promise<readonly string[] | ProbeOutcome> {
+  const isAddress = isIP(address) !== 0
+  const found = isAddress
+    ? ({ kind: 'addresses', addresses: [address] } as const)
+    : await resolve(address)
+  if (found.kind === 'failed') return { kind: 'skipped', reason: found.reason }
+  if (found.kind === 'none') {
+    return { kind: 'unhealthy', httpStatus: 0, reason: 'its name has no address' }
+  }
+  const refusals = found.addresses.map((ip) => policy.refusal(ip))
+  const allowed = found.addresses.filter((_, i) => refusals[i] === '')
+  return allowed.length > 0 ? allowed : { kind: 'skipped', reason: refusals[0] ?? '' }
+}
+
+/**
+ * A missing header would change the response. If a header can't be sent, the attempt is skipped.
+ */
+async function findHeaders(
+  { check, namespace }: Probe,
+  { readHeaders }: ProberOptions,
+): Promise<ReadonlyMap<string, string> | ProbeOutcome> {
+  const { headersSecret } = check
+  if (headersSecret === '') return NO_HEADERS
+  const skipped = (why: string): ProbeOutcome => {
+    return { kind: 'skipped', reason: `Secret ${headersSecret} with headers ${why}` }
+  }
+  if (readHeaders === undefined) return skipped("can't be read here")
+  const headers = await readHeaders(namespace, headersSecret)
+  if (headers === undefined) return skipped("can't be read")
+  const taken = [...headers].filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()))
+  return taken.every(([name, value]) => isHeader(name, value))
+    ? new Map(taken)
+    : skipped('has a name or value that is none of a header')
+}
+
+function isHeader(name: string, value: string): boolean {
+  try {
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+    return true
+  } catch (error) {
+    if (error instanceof TypeError) return false
+    throw error
+  }
+}
+
+/** Probes all addresses at once; the first healthy one ends the other attempts. */
+async function lookAtAny(
+  { check, hostname, address }: Probe,
+  ips: readonly string[],
+  headers: ReadonlyMap<string, string>,
+  signal: AbortSignal,
+  { timers }: ProberOptions,
+): Promise<ProbeOutcome> {
+  const isEnough = new AbortController()
+  const end = (): void => isEnough.abort()
+  if (signal.aborted) end()
+  signal.addEventListener('abort', end)
+  const name = hostname !== '' || isIP(address) !== 0 ? hostname : address
+  const looks = ips.map(async (ip) => {
+    const outcome = await look({
+      check,
+      ip,
+      hostname: name,
+      headers,
+      timers,
+      signal: isEnough.signal,
+    })
+    if (outcome.kind === 'healthy') end()
+    return outcome
+  })
+  const outcomes = await Promise.all(looks)
+  signal.removeEventListener('abort', end)
+  return (
+    outcomes.find((outcome) => outcome.kind === 'healthy') ??
+    outcomes.find((outcome) => outcome.kind === 'unhealthy') ??
+    outcomes[0]!
+  )
+}
+
+function isList(found: readonly string[] | ProbeOutcome): found is readonly string[] {
+  return Array.isArray(found)
+}

@@ -1,0 +1,246 @@
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Timers } from '../base/timers.ts'
+import { type HealthProbe, recordKey } from '../dnsrecord/dns-record.ts'
+import { isChecked, unpackRecord } from '../dnsrecord/pack.ts'
+import { StateFile } from '../persist/state-file.ts'
+import { OverlaidSource } from '../sources/overlaid-source.ts'
+import type { ProbeSource, RecordChange, RecordSource, StoredRecord } from '../sources/source.ts'
+import { guarding } from '../telemetry/guard.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Probe, Prober } from './probes/probe.ts'
+import { type Look, ProbeRunner } from './probes/probe-runner.ts'
+import type { ProbeState } from './probes/probe-state.ts'
+import { PROBE_STATES, printStates } from './probes/state-text.ts'
+import { probeOfResource, probesOfRecord } from './record-probes.ts'
+
+/** Verdicts within this time are published as one change of the records. */
+const GATHER_MS = 50
+/** Maximum number of verdicts per batch that are logged one by one. */
+const LOGGED_MAX = 20
+
+export interface RecordProbingOptions {
+  readonly source: RecordSource & ProbeSource
+  readonly probe: Prober
+  /** Absolute path of the file that stores states; '' = none. */
+  readonly file: string
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  /** Called with every attempt, for metrics. */
+  readonly onLook: (look: Look) => void
+  /** States that another probing in this process has. A state in the file takes precedence. */
+  readonly known: Iterable<readonly [id: string, state: ProbeState]>
+}
+
+/**
+ * Runs the probes that the records and DNSHealthCheckProbes of one source request. `records`
+ * publishes which addresses are down and which are up:
+ *
+ *     records with a health check ─┐
+ *     probes without a status     ─┴─▶ runner ─▶ verdicts ─▶ records, with what is down
+ *
+ * A DNSHealthCheckProbe takes precedence over the record's own check of the same address, whether
+ * or not it has a status.
+ */
+export class RecordProbing {
+  /** The records of the source, with the addresses that probes found down. */
+  readonly records: OverlaidSource
+  readonly #options: RecordProbingOptions
+  readonly #runner: ProbeRunner
+  readonly #file: StateFile<ReadonlyMap<string, ProbeState>> | undefined
+  /** States from an earlier process whose probes have not been added yet. */
+  readonly #known: Map<string, ProbeState>
+  /** Ids of each record's probes, by record key; and the record key of each probe, by probe id. */
+  readonly #idsByRecord = new Map<string, Set<string>>()
+  readonly #recordById = new Map<string, string>()
+  /** DNSHealthCheckProbes by the key of their record. */
+  #resources = new Map<string, HealthProbe[]>()
+  /** Records whose verdicts changed since they were last published. */
+  readonly #changed = new Set<string>()
+  #verdictsLogged = 0
+  #cancelReport: (() => void) | undefined
+  readonly #unsubscribe: readonly (() => void)[]
+
+  constructor(options: RecordProbingOptions) {
+    const { source, file: path, log, clock, timers } = options
+    this.#options = options
+    this.#runner = new ProbeRunner({ ...options, onReconcile: (look) => this.#note(look) })
+    const print = (): Iterable<string> => printStates(this.states())
+    const parts = { path, kind: PROBE_STATES, log, clock, timers, print }
+    this.#file = path === '' ? undefined : new StateFile(parts)
+    this.#known = new Map([...options.known, ...(this.#file?.open() ?? [])])
+    this.#readResources()
+    for (const { key, packed } of source.records()) if (isChecked(packed)) this.#probeRecord(key)
+    for (const key of this.#resources.keys()) this.#probeRecord(key)
+    const guarded = guarding(log, 'Taking in changed probes')
+    // This listener is subscribed before the overlay's, because the overlay reads what it updates.
+    this.#unsubscribe = [
+      source.subscribe((changes) => this.#takeRecords(changes)),
+      source.onProbes(() => void guarded(() => this.#takeResources())),
+    ]
+    this.records = new OverlaidSource(source, (record) => this.#overlay(record))
+  }
+
+  /** The runner, for metrics. */
+  get runner(): ProbeRunner {
+    return this.#runner
+  }
+
+  /** `namespace/name` of the probe's record; '' = the probe has no record. */
+  recordOf(id: string): string {
+    return this.#recordById.get(id) ?? ''
+  }
+
+  /**
+   * Addresses that are down, each with its record and the reason, for the ready page. Returns at
+   * most `countMax` texts.
+   */
+  reasons(countMax: number): { readonly downCount: number; readonly texts: readonly string[] } {
+    const texts: string[] = []
+    let downCount = 0
+    for (const { probe, state } of this.#runner.states()) {
+      if (state.verdict !== 'down' || ++downCount > countMax) continue
+      texts.push(`${probe.address} of ${this.recordOf(probe.id)} (${state.reason})`)
+    }
+    return { downCount, texts }
+  }
+
+  close(): void {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    this.#cancelReport?.()
+    this.#file?.close()
+    this.records.close()
+    this.#runner.close()
+  }
+
+  /** The known states, by probe id. */
+  *states(): Iterable<readonly [string, ProbeState]> {
+    for (const { probe, state } of this.#runner.states()) yield [probe.id, state]
+  }
+
+  #overlay(
+    record: StoredRecord,
+  ): { readonly down: readonly string[]; readonly up: readonly string[] } | undefined {
+    const ids = this.#idsByRecord.get(record.key)
+    if (ids === undefined) return undefined
+    const down = new Set(record.down)
+    const up = new Set(record.up)
+    for (const id of ids) {
+      const verdict = this.#runner.stateOf(id)?.verdict
+      if (verdict === 'down') down.add(this.#runner.probeOf(id)!.address)
+      if (verdict === 'up') up.add(this.#runner.probeOf(id)!.address)
+    }
+    return { down: [...down].sort(), up: [...up].sort() }
+  }
+
+  #takeRecords(changes: readonly RecordChange[]): void {
+    for (const { before, after } of changes) {
+      // Most records have no probes.
+      const isConcerned = [before, after].some((record) => record && isChecked(record.packed))
+      const key = (before ?? after)!.key
+      if (isConcerned || this.#resources.has(key)) this.#probeRecord(key)
+    }
+  }
+
+  #takeResources(): void {
+    const before = new Set(this.#resources.keys())
+    this.#readResources()
+    const keys = new Set([...before, ...this.#resources.keys()])
+    for (const key of keys) this.#probeRecord(key)
+    this.records.refresh(keys)
+  }
+
+  #readResources(): void {
+    this.#resources = new Map()
+    for (const resource of this.#options.source.probes()) {
+      const key = recordKey(resource.namespace, resource.recordName)
+      const known = this.#resources.get(key)
+      if (known === undefined) this.#resources.set(key, [resource])
+      else known.push(resource)
+    }
+  }
+
+  /** Updates the probes of a record. */
+  #probeRecord(key: string): void {
+    const wanted = this.#wantedFor(key)
+    const before = this.#idsByRecord.get(key) ?? new Set<string>()
+    for (const id of before) {
+      if (wanted.has(id)) continue
+      this.#runner.remove(id)
+      this.#recordById.delete(id)
+      this.#file?.noteChange()
+    }
+    for (const [id, probe] of wanted) {
+      this.#recordById.set(id, key)
+      this.#runner.put(probe, this.#known.get(id))
+      this.#known.delete(id)
+    }
+    if (wanted.size === 0) this.#idsByRecord.delete(key)
+    else this.#idsByRecord.set(key, new Set(wanted.keys()))
+  }
+
+  #wantedFor(key: string): ReadonlyMap<string, Probe> {
+    const wanted = new Map<string, Probe>()
+    const record = this.#options.source.find(key)
+    if (record === undefined) return wanted
+    const judged = new Set<string>()
+    for (const resource of this.#resources.get(key) ?? []) {
+      judged.add(resource.address)
+      if (resource.check === undefined) continue
+      this.#want(probeOfResource(resource, resource.check), key, wanted)
+    }
+    if (!isChecked(record.packed)) return wanted
+    const content = unpackRecord(record.packed)
+    const [namespace = '', name = ''] = key.split('/')
+    for (const probe of probesOfRecord({ namespace, name }, content, content.healthCheck!)) {
+      if (!judged.has(probe.address)) this.#want(probe, key, wanted)
+    }
+    return wanted
+  }
+
+  /**
+   * Adds a probe unless another record has its name. Record `a` with leaf `b-c` and record `a-b`
+   * with leaf `c` have the same probe name: the first keeps it.
+   */
+  #want(probe: Probe, key: string, wanted: Map<string, Probe>): void {
+    const owner = this.#recordById.get(probe.id)
+    const isFree = (owner === undefined || owner === key) && !wanted.has(probe.id)
+    const id = isFree ? probe.id : `${probe.id}@${key}@${probe.address}`
+    wanted.set(id, { ...probe, id })
+  }
+
+  #note(look: Look): void {
+    this.#options.onLook(look)
+    const { probe, before, after } = look
+    if (before.verdict === after.verdict) return
+    this.#file?.noteChange()
+    this.#log(look)
+    const key = this.#recordById.get(probe.id)
+    if (key === undefined) return
+    this.#changed.add(key)
+    this.#cancelReport ??= this.#options.timers.after(GATHER_MS, () => this.#tell())
+  }
+
+  #tell(): void {
+    const { log } = this.#options
+    this.#cancelReport = undefined
+    const changed = [...this.#changed]
+    this.#changed.clear()
+    if (this.#verdictsLogged > LOGGED_MAX) {
+      log.warning(`and ${this.#verdictsLogged - LOGGED_MAX} more addresses went up or down`)
+    }
+    this.#verdictsLogged = 0
+    void guarding(log, 'Taking in what probes found')(() => this.records.refresh(changed))
+  }
+
+  #log({ probe, before, after }: Look): void {
+    const { log } = this.#options
+    const at = `${probe.address} of ${this.recordOf(probe.id)}`
+    if (before.verdict === 'unknown' && after.verdict === 'up') return
+    if (this.#verdictsLogged++ >= LOGGED_MAX) return
+    if (after.verdict === 'up') log.info(`${at} is up again`)
+    else log.warning(`${at} is down after ${after.failures} failures: ${after.reason}`)
+  }
+}

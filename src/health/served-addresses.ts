@@ -1,0 +1,97 @@
+import { RRType } from '../dns/iana/types.ts'
+import { nameKey } from '../dns/name/name.ts'
+import { printAddress, scanAddress } from '../dns/text/address.ts'
+import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import { unpackRecord } from '../dnsrecord/pack.ts'
+import { printHost } from '../dnsrecord/print-endpoint.ts'
+import { scanHost } from '../dnsrecord/validate/names.ts'
+import type { StoredRecord } from '../sources/source.ts'
+
+/**
+ * Addresses of a record in canonical form, and host names that the record has no endpoint for.
+ * Excludes those that are down.
+ */
+export type ServedAddresses = ReadonlySet<string>
+
+export interface ServedChange {
+  readonly were: ServedAddresses
+  readonly are: ServedAddresses
+  /** True if the record has endpoints with a weight after the change. */
+  readonly isWeighted: boolean
+}
+
+/**
+ * Compares what a record served before and after a change. The target of a CNAME, old or new,
+ * counts only while a CNAME leads to it. Another system may take a failed address out of service by
+ * removing its CNAME only.
+ */
+export function compareServed(before: StoredRecord, after: StoredRecord): ServedChange {
+  const old = unpackRecord(before.packed).endpoints
+  const now = unpackRecord(after.packed).endpoints
+  const inner = new Set([...targetsOf(old), ...targetsOf(now)])
+  return {
+    were: follow(old, readDown(before), inner),
+    are: follow(now, readDown(after), inner),
+    isWeighted: now.some(({ weight }) => weight !== undefined),
+  }
+}
+
+export function readServed(record: StoredRecord): ServedAddresses {
+  const { endpoints } = unpackRecord(record.packed)
+  return follow(endpoints, readDown(record), targetsOf(endpoints))
+}
+
+/** Addresses of a record that are down, in the form of ServedAddresses. */
+export function readDown({ down }: StoredRecord): ReadonlySet<string> {
+  return new Set(down.map(canonical))
+}
+
+/** Map keys of all CNAME targets. */
+function targetsOf(endpoints: readonly Endpoint[]): ReadonlySet<string> {
+  const cnames = endpoints.filter(({ type }) => type === RRType.CNAME)
+  return new Set(cnames.flatMap(({ rdata }) => rdata.map((name) => nameKey(name))))
+}
+
+/** Follows CNAMEs. `inner`: owners that clients do not query directly. */
+function follow(
+  endpoints: readonly Endpoint[],
+  down: ReadonlySet<string>,
+  inner: ReadonlySet<string>,
+): ServedAddresses {
+  const byOwner = new Map<string, Endpoint[]>()
+  for (const endpoint of endpoints) {
+    const owner = nameKey(endpoint.owner)
+    const others = byOwner.get(owner)
+    if (others === undefined) byOwner.set(owner, [endpoint])
+    else others.push(endpoint)
+  }
+  const found = new Set<string>()
+  // The set grows during the iteration; each owner is visited once.
+  const owners = new Set([...byOwner.keys()].filter((owner) => !inner.has(owner)))
+  for (const owner of owners) {
+    for (const { type, rdata } of byOwner.get(owner)!) {
+      for (const target of rdata) {
+        const key = type === RRType.CNAME ? nameKey(target) : ''
+        if (byOwner.has(key)) owners.add(key)
+        else found.add(printPlace(type, target))
+      }
+    }
+  }
+  for (const address of down) found.delete(address)
+  found.delete('')
+  return found
+}
+
+/** Returns the address or host name as text; '' = neither. */
+function printPlace(type: number, rdata: Uint8Array): string {
+  if (type === RRType.A) return printAddress(rdata, 1)
+  if (type === RRType.AAAA) return printAddress(rdata, 2)
+  return type === RRType.CNAME ? printHost(rdata) : ''
+}
+
+function canonical(text: string): string {
+  const address = scanAddress(text)
+  if (address !== undefined) return printAddress(address.bytes, address.family)
+  const host = scanHost(text)
+  return host === undefined ? text : printHost(host)
+}

@@ -1,0 +1,131 @@
+import { systemClock } from '../base/clock.ts'
+import { InputError } from '../base/errors.ts'
+import { systemTimers } from '../base/timers.ts'
+import { RRType } from '../dns/iana/types.ts'
+import { ROOT_NAME } from '../dns/name/name.ts'
+import { type Endpoint, recordKey } from '../dnsrecord/dns-record.ts'
+import { findDownTargets } from '../dnsrecord/down-targets.ts'
+import { unpackRecord } from '../dnsrecord/pack.ts'
+import { ManifestSource } from '../sources/manifests/manifest-source.ts'
+import { probePlaceKey } from '../sources/manifests/manifest-store.ts'
+import type { RecordChange, StoredRecord } from '../sources/source.ts'
+import { RecordPlaces } from './locate.ts'
+import { RecordZone, type RRsetSink } from './record-zone.ts'
+
+/** Receives the warnings of `sextant check`: data that may be served in an unintended way. */
+export type Warn = (warning: InputError) => void
+
+/** The current manifests of a directory. */
+export interface CheckedManifests {
+  readonly records: readonly StoredRecord[]
+  /** All faults, by file and line. */
+  readonly faults: readonly InputError[]
+  /** Ignored fields, and files that are not read. */
+  readonly warnings: readonly InputError[]
+  readonly places: RecordPlaces
+  /** Summary of the data read: `3 DNSRecords in 2 files`. */
+  readonly summary: string
+}
+
+/** Sink of a zone that is built only to find conflicts. */
+export const NO_SINK: RRsetSink = { put() {}, remove() {} }
+
+/** Reads a directory once, without a watch. Throws InputError if it can't be listed. */
+export async function readManifests(directory: string): Promise<CheckedManifests> {
+  const warnings: InputError[] = []
+  const warning = (text: string): void => {
+    warnings.push(new InputError('MANIFEST', undefined, text))
+  }
+  const source = new ManifestSource({
+    directory,
+    log: { debug() {}, info() {}, warning, error() {} },
+    clock: systemClock,
+    timers: systemTimers,
+    onIgnored: (ignored) => warnings.push(ignored),
+  })
+  await source.load()
+  source.close()
+  const places = new RecordPlaces(source.places())
+  const problems = source.problems()
+  // A probe may name a record that is refused. The record's own fault is enough then.
+  if (problems.length === 0) warnings.push(...findLostProbes(source, places))
+  return {
+    records: [...source.records()],
+    faults: problems,
+    warnings,
+    places,
+    summary: `${source.recordCount} DNSRecords in ${source.fileCount} files`,
+  }
+}
+
+/** Finds probes without effect, because they name no record, or no target of their record. */
+function findLostProbes(source: ManifestSource, places: RecordPlaces): InputError[] {
+  const lost: InputError[] = []
+  for (const probe of source.probes()) {
+    const { namespace, name, recordName, address } = probe
+    const key = recordKey(namespace, recordName)
+    const owner = source.find(key)
+    const what = `DNSHealthCheckProbe ${recordKey(namespace, name)}`
+    const at = places.record(probePlaceKey(probe))
+    if (owner === undefined) {
+      const message = `${what}: its owner, DNSRecord ${key}, is missing: the probe is ignored`
+      lost.push(new InputError('PROBE_OWNER', at, message))
+    } else if (isForeign(owner, address)) {
+      const message = `${what}: DNSRecord ${key} has no target ${address}: the probe is ignored`
+      lost.push(new InputError('PROBE_ADDRESS', at, message))
+    }
+  }
+  return lost
+}
+
+function isForeign({ packed }: StoredRecord, address: string): boolean {
+  return findDownTargets(unpackRecord(packed).endpoints, [address]).every(({ size }) => size === 0)
+}
+
+/**
+ * Returns all faults of the manifests in a directory, for all zones. `warn` receives conflicts
+ * between records. Throws InputError if the directory can't be listed.
+ */
+export async function checkManifests(
+  directory: string,
+  warn: Warn,
+  onRead: (what: string) => void,
+): Promise<readonly InputError[]> {
+  const read = await readManifests(directory)
+  onRead(`${directory}: ${read.summary}`)
+  for (const warning of read.warnings) warn(warning)
+  const zone = new RecordZone({
+    apex: ROOT_NAME,
+    isLocalForm: false,
+    fixed: [],
+    defaultNs: ROOT_NS,
+    sink: NO_SINK,
+    onConflict: () => {},
+  })
+  warnOfConflicts(zone, read.records, read.places, warn)
+  return read.faults
+}
+
+/** Puts `records` into an empty `zone` and reports conflicts between them, with their places. */
+export function warnOfConflicts(
+  zone: RecordZone,
+  records: readonly StoredRecord[],
+  places: RecordPlaces,
+  warn: Warn,
+): void {
+  zone.apply(records.map((after): RecordChange => ({ before: undefined, after })))
+  for (const conflict of zone.conflicts()) {
+    warn(new InputError('CONFLICT', places.endpoint(conflict), conflict.text))
+  }
+}
+
+const ROOT_NS: Endpoint = {
+  owner: ROOT_NAME,
+  type: RRType.NS,
+  ttlSeconds: 0,
+  setIdentifier: '',
+  weight: undefined,
+  codes: [],
+  isDefault: false,
+  rdata: [ROOT_NAME],
+}

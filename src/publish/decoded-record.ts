@@ -1,0 +1,129 @@
+import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import { findDownTargets } from '../dnsrecord/down-targets.ts'
+import { deriveLocalEndpoints } from '../dnsrecord/kdrnt.ts'
+import { KDRNT } from '../dnsrecord/local-zone.ts'
+import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
+import { findSlowStartUnits } from '../dnsrecord/slow-start-units.ts'
+import { lowerNameKey } from '../dnsrecord/validate/names.ts'
+import type { StoredRecord } from '../sources/source.ts'
+import type { Contribution } from './owner-sets.ts'
+
+/** Up to this many owners are compared one by one, because a map costs more. */
+const LINEAR_MAX = 8
+const NOTHING_DOWN: ReadonlySet<number> = new Set()
+
+/** The endpoints of one owner in a record, in the record's order; at least one. */
+export interface OwnerGroup {
+  /** `lowerNameKey` of the owner. */
+  readonly key: string
+  readonly owner: Uint8Array
+  readonly contributions: readonly Contribution[]
+}
+
+/** The form in which a zone serves its records. */
+export interface RecordForm {
+  /** True: every record that is not in gateway-local form is converted to it. */
+  readonly isLocalForm: boolean
+  /** Exports the complete endpoints in the local form; undefined = they are not exported. */
+  readonly exportV2?: ExportV2
+}
+
+/**
+ * Returns TXT rdata that exports the complete endpoints of a record. Must return the same for the
+ * same `record`. `before`: the previous version, if `record` is a change.
+ */
+export type ExportV2 = (
+  record: StoredRecord,
+  content: RecordContent,
+  before: StoredRecord | undefined,
+) => readonly Uint8Array[]
+
+/** True if a zone of that form serves other names and endpoints than the record contains. */
+export function isDerived(zoneLabel: string, { isLocalForm }: RecordForm): boolean {
+  return isLocalForm && zoneLabel !== KDRNT
+}
+
+/** A group that still grows while its record is decoded. */
+type GrowingGroup = OwnerGroup & { readonly contributions: Contribution[] }
+
+/**
+ * The endpoints of one record as a zone serves them, by owner. A record may have as many owners as
+ * endpoints.
+ */
+export class DecodedRecord {
+  readonly #groups: GrowingGroup[] = []
+  readonly #owners: ReadonlySet<string> | undefined
+  #byKey: Map<string, GrowingGroup> | undefined
+
+  /**
+   * `before`: the previous version, if `record` is a change. `owners`: decode only these; allowed
+   * for a record that is served as is, without addresses that are down or in slow start.
+   */
+  constructor(
+    record: StoredRecord,
+    form: RecordForm,
+    before?: StoredRecord,
+    owners?: ReadonlySet<string>,
+  ) {
+    const { exportV2 } = form
+    const content = unpackRecord(record.packed, owners)
+    this.#owners = owners
+    const derives = isDerived(content.zoneLabel, form)
+    if (derives && content.isAggregate) return
+    const endpoints = derives
+      ? deriveLocalEndpoints(content, exportV2?.(record, content, before))
+      : content.endpoints
+    const isAllUp = derives || record.down.length === 0
+    const down = isAllUp ? undefined : findDownTargets(endpoints, record.down)
+    const { key, slowStart } = record
+    const units =
+      derives || slowStart === undefined
+        ? undefined
+        : findSlowStartUnits(endpoints, slowStart, down)
+    const { createdSeconds } = content
+    for (let i = 0; i < endpoints.length; i++) {
+      const endpoint = endpoints[i]!
+      const isDown = down?.[i] ?? NOTHING_DOWN
+      this.#add({ key, createdSeconds, endpoint, down: isDown, units: units?.[i] })
+    }
+  }
+
+  get groups(): readonly OwnerGroup[] {
+    return this.#groups
+  }
+
+  /** False: the record's endpoints of that owner were not decoded. */
+  covers(key: string): boolean {
+    return this.#owners === undefined || this.#owners.has(key)
+  }
+
+  /** `key`: `lowerNameKey` of an owner. */
+  find(key: string): OwnerGroup | undefined {
+    return this.#find(key)
+  }
+
+  #add(contribution: Contribution): void {
+    const { owner }: Endpoint = contribution.endpoint
+    const last = this.#groups.at(-1)
+    if (last?.owner === owner) {
+      last.contributions.push(contribution)
+      return
+    }
+    const key = lowerNameKey(owner)
+    const known = this.#find(key)
+    if (known !== undefined) {
+      known.contributions.push(contribution)
+      return
+    }
+    const group = { key, owner, contributions: [contribution] }
+    this.#groups.push(group)
+    if (this.#groups.length > LINEAR_MAX)
+      this.#byKey ??= new Map(this.#groups.map((g) => [g.key, g]))
+    this.#byKey?.set(key, group)
+  }
+
+  #find(key: string): GrowingGroup | undefined {
+    if (this.#byKey !== undefined) return this.#byKey.get(key)
+    return this.#groups.find((group) => group.key === key)
+  }
+}

@@ -1,0 +1,287 @@
+import { printType, RRType } from '../dns/iana/types.ts'
+import { printName } from '../dns/name/name.ts'
+import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import { SLOW_START_UNITS, scaleWeights } from '../dnsrecord/slow-start-units.ts'
+import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
+
+/** An endpoint and the record that contains it. */
+export interface Contribution {
+  /** `namespace/name` of the record. */
+  readonly key: string
+  /**
+   * Creation time of the record, in seconds since the epoch; 0 = unknown, which counts as youngest.
+   */
+  readonly createdSeconds: number
+  readonly endpoint: Endpoint
+  /** Indexes of the endpoint's targets that are down; empty = none. */
+  readonly down: ReadonlySet<number>
+  /** Part of its weight that it gets, 1..SLOW_START_UNITS; undefined = the full weight. */
+  readonly units?: number | undefined
+}
+
+/** Record key of the default NS, which no record or Corefile sets. */
+export const DEFAULT_KEY = 'nobody'
+
+/** Up to this many targets are compared one by one, because a map costs more. */
+const LINEAR_MAX = 16
+
+/** A conflict between endpoints, and how it was resolved. */
+export interface Conflict {
+  readonly text: string
+  /** `namespace/name` of the record that was overruled, or that came last. */
+  readonly key: string
+  /** Owner and type of that record's endpoint. */
+  readonly owner: Uint8Array
+  readonly type: number
+}
+
+/** The RRset to serve for one owner and type. */
+export interface OwnerSet {
+  readonly type: number
+  /** One TTL for the whole set (RFC 2181 section 5.2): the lowest TTL of its endpoints. */
+  readonly ttlSeconds: number
+  /** Distinct rdata, in order of contribution. */
+  readonly rdata: readonly Uint8Array[]
+  readonly candidates: readonly Candidate[]
+}
+
+/**
+ * Returns the RRsets of one owner from all its endpoints. `conflicts` receives one entry per
+ * conflict. The rules do not depend on the order of files and events:
+ *
+ * - Contributions are ordered: older record first, then by namespace/name, then by place in the record.
+ * - CNAME beside other types: the type of the first contribution is served. At an apex, the CNAME is
+ *   always removed.
+ * - Equal endpoints are merged. If a set identifier has different contents, the first one is served.
+ * - The lowest TTL applies to all endpoints.
+ */
+export function buildOwnerSets(
+  owner: Uint8Array,
+  contributions: readonly Contribution[],
+  options: { readonly isApex: boolean },
+  conflicts: Conflict[],
+): OwnerSet[] {
+  if (contributions.length === 0) return []
+  const { key } = contributions[0]!
+  const isOfOne = contributions.every((contribution) => contribution.key === key)
+  const ordered = isOfOne ? contributions : [...contributions].sort(compare)
+  const allowed = settleCnames(owner, ordered, options.isApex, conflicts)
+  const { type } = allowed[0]!.endpoint
+  if (allowed.every((contribution) => contribution.endpoint.type === type))
+    return [buildSet(owner, type, allowed, conflicts)]
+  const byType = new Map<number, Contribution[]>()
+  for (const contribution of allowed) {
+    const known = byType.get(contribution.endpoint.type)
+    if (known === undefined) byType.set(contribution.endpoint.type, [contribution])
+    else known.push(contribution)
+  }
+  return [...byType].map(([type, members]) => buildSet(owner, type, members, conflicts))
+}
+
+/** A stable order: endpoints of one record keep their order. */
+function compare(a: Contribution, b: Contribution): number {
+  const ageA = a.createdSeconds || Number.POSITIVE_INFINITY
+  const ageB = b.createdSeconds || Number.POSITIVE_INFINITY
+  if (ageA !== ageB) return ageA < ageB ? -1 : 1
+  if (a.key === b.key) return 0
+  return a.key < b.key ? -1 : 1
+}
+
+function settleCnames(
+  owner: Uint8Array,
+  ordered: readonly Contribution[],
+  isApex: boolean,
+  conflicts: Conflict[],
+): readonly Contribution[] {
+  const isCname = (c: Contribution): boolean => c.endpoint.type === RRType.CNAME
+  const cname = ordered.find(isCname)
+  if (cname === undefined) return ordered
+  const other = ordered.find((c) => !isCname(c))
+  if (other === undefined && !isApex) return ordered
+  const keepsCname = !isApex && isCname(ordered[0]!)
+  const yielding = keepsCname ? other! : cname
+  const beside = other === undefined ? 'the SOA' : printRival(other)
+  const loser = keepsCname ? 'the CNAME is served' : 'the CNAME is not served'
+  const text = `${printName(owner)}: CNAME of ${cname.key} beside ${beside}: ${loser}`
+  conflicts.push(conflictAt(yielding, text))
+  return ordered.filter((c) => isCname(c) === keepsCname)
+}
+
+function printRival({ endpoint, key }: Contribution): string {
+  const type = printType(endpoint.type)
+  return key === DEFAULT_KEY ? `the SOA and the default ${type}` : `${type} of ${key}`
+}
+
+function conflictAt({ key, endpoint }: Contribution, text: string): Conflict {
+  return { text, key, owner: endpoint.owner, type: endpoint.type }
+}
+
+function buildSet(
+  owner: Uint8Array,
+  type: number,
+  members: readonly Contribution[],
+  conflicts: Conflict[],
+): OwnerSet {
+  const label = (): string => `${printName(owner)} ${printType(type)}`
+  const all = members.length === 1 ? members : mergeEqual(members, label, conflicts)
+  const unique = cutToFit(all)
+  if (unique.length < all.length) {
+    const text = `${label()}: ${all.length} endpoints, only the first ${unique.length} are served`
+    conflicts.push(conflictAt(all[unique.length]!, text))
+  }
+  const ttlSeconds = lowestTtl(members, label, conflicts)
+  const rdata: Uint8Array[] = []
+  const indexes = indexTargets(unique, rdata)
+  const weights = weightsOf(unique)
+  const candidates: Candidate[] = []
+  for (const [i, { endpoint }] of unique.entries()) {
+    const rdataIndexes = indexes[i]!
+    if (rdataIndexes.length === 0) continue
+    const { isDefault } = endpoint
+    const weight = weights === undefined ? endpoint.weight : weights[i]
+    // One candidate per code. They share one array, which identifies them as one endpoint to the
+    // tiers.
+    for (const code of endpoint.codes) {
+      candidates.push({ code, isDefault: false, weight, ttlSeconds, rdataIndexes })
+    }
+    if (endpoint.codes.length === 0 || isDefault)
+      candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes })
+  }
+  return { type, ttlSeconds, rdata, candidates }
+}
+
+function mostUnits(one: Contribution, other: Contribution): number | undefined {
+  if (one.units === undefined || other.units === undefined) return undefined
+  return Math.max(one.units, other.units)
+}
+
+/**
+ * Returns scaled weights; undefined = no endpoint is in slow start, and the endpoints' weights
+ * apply.
+ */
+function weightsOf(members: readonly Contribution[]): readonly (number | undefined)[] | undefined {
+  if (members.every((member) => member.units === undefined)) return undefined
+  const weights = members.map((member) => member.endpoint.weight)
+  const units = members.map((member) => member.units ?? SLOW_START_UNITS)
+  return scaleWeights(weights, units)
+}
+
+/** Returns the first members whose candidates and targets fit into a set. */
+function cutToFit(members: readonly Contribution[]): readonly Contribution[] {
+  let candidates = 0
+  let targets = 0
+  for (const [i, { endpoint }] of members.entries()) {
+    candidates += endpoint.codes.length + 1
+    targets += endpoint.rdata.length
+    if (candidates > CANDIDATES_MAX || targets > CANDIDATES_MAX) return members.slice(0, i)
+  }
+  return members
+}
+
+/** Merges equal endpoints; the first of contradicting endpoints is kept. */
+function mergeEqual(
+  members: readonly Contribution[],
+  label: () => string,
+  conflicts: Conflict[],
+): readonly Contribution[] {
+  const identifiers = new Set(members.map((member) => member.endpoint.setIdentifier))
+  if (identifiers.size === members.length) return members
+  const kept = new Map<string, Contribution>()
+  const bySetIdentifier = new Map<string, Contribution>()
+  for (const member of members) {
+    const content = contentKey(member.endpoint)
+    const equal = kept.get(content)
+    if (equal !== undefined) {
+      const down = intersect(equal.down, member.down)
+      kept.set(content, { ...equal, down, units: mostUnits(equal, member) })
+      continue
+    }
+    const { setIdentifier } = member.endpoint
+    const namesake = setIdentifier === '' ? undefined : bySetIdentifier.get(setIdentifier)
+    if (namesake !== undefined) {
+      const text = `${label()}: set identifier ${JSON.stringify(setIdentifier)} in ${namesake.key} and, different, in ${member.key}: that of ${namesake.key} is served`
+      conflicts.push(conflictAt(member, text))
+      continue
+    }
+    kept.set(content, member)
+    bySetIdentifier.set(setIdentifier, member)
+  }
+  return [...kept.values()]
+}
+
+function contentKey(endpoint: Endpoint): string {
+  const rdata = endpoint.rdata.map((r) => Buffer.from(r).toString('latin1')).sort()
+  const codes = endpoint.codes.map((code) => code.text).sort()
+  return JSON.stringify([endpoint.setIdentifier, endpoint.weight, endpoint.isDefault, codes, rdata])
+}
+
+function intersect(a: ReadonlySet<number>, b: ReadonlySet<number>): ReadonlySet<number> {
+  return new Set([...a].filter((index) => b.has(index)))
+}
+
+function lowestTtl(
+  members: readonly Contribution[],
+  label: () => string,
+  conflicts: Conflict[],
+): number {
+  const first = members[0]!
+  let lowest = first
+  let odd: Contribution | undefined
+  for (const member of members) {
+    if (member.endpoint.ttlSeconds !== first.endpoint.ttlSeconds) odd ??= member
+    if (member.endpoint.ttlSeconds < lowest.endpoint.ttlSeconds) lowest = member
+  }
+  if (odd !== undefined) {
+    const text = `${label()}: TTL ${first.endpoint.ttlSeconds} in ${first.key} and ${odd.endpoint.ttlSeconds} in ${odd.key}: ${lowest.endpoint.ttlSeconds} is served`
+    conflicts.push(conflictAt(odd, text))
+  }
+  return lowest.endpoint.ttlSeconds
+}
+
+/**
+ * Fills `rdata` with the distinct targets that are up, and returns the indexes of each member's
+ * targets. If no target is up, health is ignored, because an answer that may not work is better
+ * than no answer.
+ */
+function indexTargets(members: readonly Contribution[], rdata: Uint8Array[]): number[][] {
+  let isAnyUp = false
+  let total = 0
+  for (const { endpoint, down } of members) {
+    isAnyUp ||= down.size < endpoint.rdata.length
+    total += endpoint.rdata.length
+  }
+  const known = total > LINEAR_MAX ? new Map<string, number>() : undefined
+  const all: number[][] = []
+  for (const { endpoint, down } of members) {
+    const indexes: number[] = []
+    for (const [i, target] of endpoint.rdata.entries()) {
+      if (isAnyUp && down.has(i)) continue
+      const index = indexOf(target, rdata, known)
+      if (!indexes.includes(index)) indexes.push(index)
+    }
+    all.push(indexes)
+  }
+  return all
+}
+
+/** Returns the index of `target` in `rdata`; appends it if it is missing. */
+function indexOf(
+  target: Uint8Array,
+  rdata: Uint8Array[],
+  known: Map<string, number> | undefined,
+): number {
+  if (known === undefined) {
+    const index = rdata.findIndex((other) => equalOctets(other, target))
+    return index === -1 ? rdata.push(target) - 1 : index
+  }
+  const key = Buffer.from(target).toString('latin1')
+  const index = known.get(key) ?? rdata.push(target) - 1
+  known.set(key, index)
+  return index
+}
+
+function equalOctets(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
+  return true
+}

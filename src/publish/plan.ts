@@ -1,0 +1,46 @@
+import { printLatin1 } from '../base/latin1.ts'
+import type { Candidate } from '../steering/candidate.ts'
+import type { OwnerSet } from './owner-sets.ts'
+
+/** One step from the served to the wanted RRsets. */
+export type Change =
+  | { readonly kind: 'put'; readonly owner: Uint8Array; readonly set: OwnerSet }
+  | { readonly kind: 'remove'; readonly owner: Uint8Array; readonly type: number }
+
+/**
+ * Returns the changes that lead from `current` to `desired`, both the RRsets of one owner, each
+ * type at most once. RRsets that clients can't distinguish need no change.
+ */
+export function plan(
+  owner: Uint8Array,
+  current: readonly OwnerSet[],
+  desired: readonly OwnerSet[],
+): Change[] {
+  const changes: Change[] = []
+  for (const set of current) {
+    if (!desired.some((d) => d.type === set.type))
+      changes.push({ kind: 'remove', owner, type: set.type })
+  }
+  for (const set of desired) {
+    const known = current.find((c) => c.type === set.type)
+    if (known === undefined || !equalSets(known, set)) changes.push({ kind: 'put', owner, set })
+  }
+  return changes
+}
+
+export function equalSets(a: OwnerSet, b: OwnerSet): boolean {
+  return printSet(a) === printSet(b)
+}
+
+/** Prints everything in a set that affects clients. `ContentDigest` hashes this text. */
+export function printSet(set: OwnerSet): string {
+  let text = `${set.type} ${set.ttlSeconds}`
+  for (const rdata of set.rdata) text += ` ${rdata.length} ${printLatin1(rdata)}`
+  for (const candidate of set.candidates) text += printCandidate(candidate)
+  return text
+}
+
+/** Prints one candidate for `printSet`. */
+export function printCandidate({ code, isDefault, weight, rdataIndexes }: Candidate): string {
+  return ` |${code?.text ?? ''} ${isDefault ? 1 : 0} ${weight ?? ''} ${rdataIndexes.join()}`
+}

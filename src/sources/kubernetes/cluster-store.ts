@@ -1,0 +1,197 @@
+import { InputError } from '../../base/errors.ts'
+import { API_VERSION, type FieldProblem, recordKey } from '../../dnsrecord/dns-record.ts'
+import { FoundAddresses, sameList } from '../../dnsrecord/found-addresses.ts'
+import { type PackedRecord, packRecord } from '../../dnsrecord/pack.ts'
+import { findIgnored } from '../../dnsrecord/validate/ignored.ts'
+import { validateResource } from '../../dnsrecord/validate/resource.ts'
+import type { ApiObject } from '../../kube/api.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
+import { IgnoredLog } from '../ignored-log.ts'
+import { Served } from '../served.ts'
+import type { RecordChange, StoredRecord } from '../source.ts'
+
+/** A probe that reports an address as down. */
+interface DownProbe {
+  readonly recordKey: string
+  readonly address: string
+}
+
+/** The kinds that this server reads, by their plural in the API. */
+export const KINDS = {
+  dnsrecords: 'DNSRecord',
+  dnshealthcheckprobes: 'DNSHealthCheckProbe',
+} as const
+export type Plural = keyof typeof KINDS
+
+/**
+ * The records of a cluster and the results of its probes. Collects changes until `settle` returns
+ * the records that changed.
+ */
+export class ClusterStore {
+  readonly #served = new Map<string, Served>()
+  readonly #down = new FoundAddresses()
+  /** By `namespace/name` of the probe. */
+  readonly #downProbes = new Map<string, DownProbe>()
+  /** Why a record or probe is refused, by key. The key of a probe begins with its kind. */
+  readonly #refused = new Map<string, InputError>()
+  /** New content of records since the last `settle`; undefined = removed. */
+  #pending = new Map<string, PackedRecord | undefined>()
+  #touched = new Set<string>()
+  readonly #ignored = new IgnoredLog()
+
+  get recordCount(): number {
+    return this.#served.size
+  }
+
+  get refusedCount(): number {
+    return this.#refused.size
+  }
+
+  records(): Iterable<StoredRecord> {
+    return this.#served.values()
+  }
+
+  find(key: string): StoredRecord | undefined {
+    return this.#served.get(key)
+  }
+
+  problems(): InputError[] {
+    return [...this.#refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, error]) => error)
+  }
+
+  /**
+   * Applies the current state of an object. Returns its key, or '' if it has no identity.
+   * `refusal`: why it is refused, if that is new.
+   */
+  put(plural: Plural, object: ApiObject): { readonly key: string; readonly refusal?: InputError } {
+    // Items of a list may omit these fields.
+    const resource = validateResource({ ...object, apiVersion: API_VERSION, kind: KINDS[plural] })
+    switch (resource.kind) {
+      case 'record': {
+        const key = recordKey(resource.record.namespace, resource.record.name)
+        this.#refused.delete(key)
+        this.#putRecord(key, packRecord(resource.record))
+        this.#ignored.note(key, findIgnored(object as YamlValue), ({ path, message }) => {
+          return `${key}: ${printPath(path)}: ${message}`
+        })
+        return { key }
+      }
+      case 'probe': {
+        const { namespace, name, recordName, address, isDown } = resource.probe
+        const key = recordKey(namespace, name)
+        this.#refused.delete(`${KINDS[plural]} ${key}`)
+        const down = { recordKey: recordKey(namespace, recordName), address }
+        this.#putProbe(key, isDown ? down : undefined)
+        return { key }
+      }
+      case 'refused': {
+        const refusal = this.#refuse(resource.key, resource.problem)
+        const key = resource.key.replace(`${KINDS[plural]} `, '')
+        return refusal === undefined ? { key } : { key, refusal }
+      }
+      case 'other':
+        // The object is being deleted.
+        return { key: this.remove(plural, object) }
+    }
+  }
+
+  /** Removes an object; returns its key. */
+  remove(plural: Plural, object: ApiObject): string {
+    const { metadata } = object
+    const known = typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)
+    const { namespace, name } = known ? (metadata as ApiObject) : {}
+    if (typeof namespace !== 'string' || typeof name !== 'string') return ''
+    const key = recordKey(namespace, name)
+    this.removeKey(plural, key)
+    return key
+  }
+
+  removeKey(plural: Plural, key: string): void {
+    if (plural === 'dnsrecords') {
+      this.#refused.delete(key)
+      this.#ignored.forget(key)
+      this.#putRecord(key, undefined)
+    } else {
+      this.#refused.delete(`${KINDS[plural]} ${key}`)
+      this.#putProbe(key, undefined)
+    }
+  }
+
+  /** Removes the objects in `namespace` ('' = any) that are not in `present`. */
+  keepOnly(plural: Plural, namespace: string, present: ReadonlySet<string>): void {
+    const prefix = namespace === '' ? '' : `${namespace}/`
+    const kind = plural === 'dnsrecords' ? '' : `${KINDS[plural]} `
+    const held = plural === 'dnsrecords' ? this.#served : this.#downProbes
+    const refused = [...this.#refused.keys()].filter((key) => key.startsWith(kind))
+    const keys = new Set([...held.keys(), ...refused.map((key) => key.slice(kind.length))])
+    for (const key of keys) {
+      // A key with a space belongs to a probe.
+      const isOurs = key.startsWith(prefix) && !key.includes(' ')
+      if (isOurs && !present.has(key)) this.removeKey(plural, key)
+    }
+  }
+
+  /** Logs the unused fields of records that were put since the last call. */
+  logIgnored(log: Logger): void {
+    this.#ignored.flush(log)
+  }
+
+  /** Returns the records that changed since the last call. */
+  settle(): RecordChange[] {
+    const changes: RecordChange[] = []
+    for (const key of this.#touched) {
+      const before = this.#served.get(key)
+      const packed = this.#pending.has(key) ? this.#pending.get(key) : before?.packed
+      const down = this.#down.of(key)
+      if (packed === before?.packed && sameList(before?.down ?? [], down)) continue
+      const after = packed === undefined ? undefined : new Served(key, packed, down)
+      if (before === undefined && after === undefined) continue
+      if (after === undefined) this.#served.delete(key)
+      else this.#served.set(key, after)
+      changes.push({ before, after })
+    }
+    this.#pending = new Map()
+    this.#touched = new Set()
+    return changes
+  }
+
+  #putRecord(key: string, packed: PackedRecord | undefined): void {
+    this.#pending.set(key, packed)
+    this.#touched.add(key)
+  }
+
+  #putProbe(key: string, down: DownProbe | undefined): void {
+    const before = this.#downProbes.get(key)
+    if (before !== undefined) {
+      this.#down.count(before.recordKey, before.address, -1)
+      this.#touched.add(before.recordKey)
+    }
+    if (down === undefined) {
+      this.#downProbes.delete(key)
+      return
+    }
+    this.#downProbes.set(key, down)
+    this.#down.count(down.recordKey, down.address, 1)
+    this.#touched.add(down.recordKey)
+  }
+
+  /** Returns the error unless it is known. The last good version of the record is kept. */
+  #refuse(key: string, { path, message }: FieldProblem): InputError | undefined {
+    const isHeld = (this.#pending.get(key) ?? this.#served.get(key)?.packed) !== undefined
+    const kept = isHeld ? ', its last good version is served' : ''
+    const at = path.length === 0 ? '' : `${printPath(path)}: `
+    const error = new InputError('RECORD', undefined, `${key} is refused${kept}: ${at}${message}`)
+    if (this.#refused.get(key)?.message === error.message) return undefined
+    this.#refused.set(key, error)
+    return error
+  }
+}
+
+/** Prints a path, such as `spec.endpoints[0].targets[1]`. */
+function printPath(path: readonly (string | number)[]): string {
+  return path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+    .join('')
+    .slice(1)
+}

@@ -1,0 +1,186 @@
+import type { Clock } from '../../base/clock.ts'
+import type { InputError } from '../../base/errors.ts'
+import type { Random } from '../../base/random.ts'
+import type { Timers } from '../../base/timers.ts'
+import { API_GROUP, API_VERSION } from '../../dnsrecord/dns-record.ts'
+import type { ApiClient } from '../../kube/api.ts'
+import { ListWatch } from '../../kube/list-watch.ts'
+import { guarding } from '../../telemetry/guard.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { FollowedSource, RecordChange, StoredRecord } from '../source.ts'
+import { ClusterStore, type Plural } from './cluster-store.ts'
+import { CollectionSink } from './collection-sink.ts'
+
+/** Only records with this label are read; an operator sets it. */
+const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
+/** Maximum number of refusals per batch that are logged one by one. */
+const LOGGED_MAX = 20
+/** Maximum number of reasons on the ready page. */
+const REASONS_MAX = 3
+
+export interface KubernetesSourceOptions {
+  readonly api: ApiClient
+  /** Empty = all namespaces. */
+  readonly namespaces: readonly string[]
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+}
+
+/**
+ * The DNSRecords of a cluster that have a zone, kept up to date by watches of its API:
+ *
+ *     namespace ─┬─ watch of records ─┐
+ *                └─ watch of probes  ─┴─▶ store ─▶ changes, a batch at a time
+ *
+ * Synced once all records, and all accessible probes, were listed. If the API fails later, the
+ * known records are kept.
+ */
+export class KubernetesSource implements FollowedSource {
+  readonly badFileCount = 0
+  readonly #options: KubernetesSourceOptions
+  readonly #store = new ClusterStore()
+  readonly #records: readonly ListWatch[]
+  readonly #probes: readonly ListWatch[]
+  readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
+  #markSynced: () => void = () => {}
+  readonly #synced = new Promise<void>((resolve) => {
+    this.#markSynced = resolve
+  })
+  #isSynced = false
+
+  constructor(options: KubernetesSourceOptions) {
+    this.#options = options
+    const { namespaces } = options
+    const scopes = namespaces.length === 0 ? [''] : [...new Set(namespaces)]
+    this.#records = scopes.map((scope) => this.#watch('dnsrecords', scope, ZONE_LABEL))
+    this.#probes = scopes.map((scope) => this.#watch('dnshealthcheckprobes', scope, ''))
+  }
+
+  get recordCount(): number {
+    return this.#store.recordCount
+  }
+
+  get refusedCount(): number {
+    return this.#store.refusedCount
+  }
+
+  /** The watches, for metrics. */
+  get watches(): readonly ListWatch[] {
+    return [...this.#records, ...this.#probes]
+  }
+
+  /** Age of the oldest watch of records in milliseconds; 0 while all watches are connected. */
+  get ageMs(): number {
+    return Math.max(...this.#records.map((watch) => watch.ageMs))
+  }
+
+  records(): Iterable<StoredRecord> {
+    return this.#store.records()
+  }
+
+  find(key: string): StoredRecord | undefined {
+    return this.#store.find(key)
+  }
+
+  problems(): readonly InputError[] {
+    return this.#store.problems()
+  }
+
+  unreadyReason(): string {
+    if (this.#isSynced) return ''
+    const haveRecords = this.#records.every((watch) => watch.isSynced)
+    const reasons = reasonsOf(haveRecords ? this.#probes : this.#records)
+    return `records are not read yet${reasons === '' ? '' : `: ${reasons}`}`
+  }
+
+  note(): string {
+    if (!this.#isSynced) return ''
+    const probes = reasonsOf(this.#probes)
+    const { ageMs } = this
+    const reasons = reasonsOf(this.#records)
+    if (reasons === '') return probes
+    const since = new Date(this.#options.clock.now() - ageMs).toISOString()
+    const seconds = Math.floor(ageMs / 1000)
+    return `records are as of ${since} (${seconds} s ago): ${reasons}`
+  }
+
+  subscribe(listener: (changes: readonly RecordChange[]) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async start(): Promise<void> {
+    for (const watch of this.watches) void watch.run()
+  }
+
+  synced(): Promise<void> {
+    return this.#synced
+  }
+
+  close(): void {
+    for (const watch of this.watches) watch.close()
+    this.#listeners.clear()
+  }
+
+  #watch(plural: Plural, namespace: string, labelSelector: string): ListWatch {
+    const onChange = (refusals: readonly InputError[]): void => this.#publish(refusals)
+    return new ListWatch({
+      ...this.#options,
+      resource: { group: API_GROUP, version: API_VERSION.slice(API_GROUP.length + 1), plural },
+      namespace,
+      labelSelector,
+      sink: new CollectionSink(this.#store, plural, namespace, onChange),
+      onProgress: () => this.#progress(),
+    })
+  }
+
+  /** Publishes changes to listeners. Before the source is synced, listeners receive nothing. */
+  #publish(refusals: readonly InputError[]): void {
+    this.#logRefusals(refusals)
+    // During the first list the fields are logged once at its end, so that the same typo on many
+    // pages is one line.
+    if (this.#isSynced) this.#store.logIgnored(this.#options.log)
+    const changes = this.#store.settle()
+    if (!this.#isSynced || changes.length === 0) return
+    const guarded = guarding(this.#options.log, 'Taking in changed records')
+    for (const listener of this.#listeners) void guarded(() => listener(changes))
+  }
+
+  #progress(): void {
+    if (this.#isSynced) return
+    const haveRecords = this.#records.every((watch) => watch.isSynced)
+    const haveProbes = this.#probes.every((watch) => watch.isSynced || isOutOfReach(watch))
+    if (!haveRecords || !haveProbes) return
+    this.#isSynced = true
+    const { namespaces, log } = this.#options
+    const scope = namespaces.length === 0 ? 'all namespaces' : `namespaces ${namespaces.join(', ')}`
+    const refused = this.refusedCount === 0 ? '' : `, ${this.refusedCount} refused`
+    log.info(`read ${this.recordCount} records${refused} from Kubernetes, in ${scope}`)
+    this.#store.logIgnored(log)
+    this.#markSynced()
+  }
+
+  #logRefusals(refusals: readonly InputError[]): void {
+    const { log } = this.#options
+    for (const refusal of refusals.slice(0, LOGGED_MAX)) log.warning(refusal.print())
+    const more = refusals.length - LOGGED_MAX
+    if (more > 0) log.warning(`and ${more} more records that are refused`)
+  }
+}
+
+/**
+ * True if this server has no access to probes, as upstream grants none: then all addresses count as
+ * healthy. After a temporary failure the source waits for the probes. Otherwise addresses known to
+ * be down would return to service.
+ */
+function isOutOfReach({ failureStatus }: ListWatch): boolean {
+  return failureStatus === 403 || failureStatus === 404
+}
+
+function reasonsOf(watches: readonly ListWatch[]): string {
+  const reasons = watches.map((watch) => watch.reason).filter((reason) => reason !== '')
+  const more = reasons.length > REASONS_MAX ? [`and ${reasons.length - REASONS_MAX} more`] : []
+  return [...reasons.slice(0, REASONS_MAX), ...more].join('; ')
+}

@@ -1,0 +1,428 @@
+import { isUtf8 } from 'node:buffer'
+import type { InputError } from '../../base/errors.ts'
+import { joinLatin1 } from '../../base/latin1.ts'
+import type { FieldProblem, HealthProbe, Resource } from '../../dnsrecord/dns-record.ts'
+import { packRecord } from '../../dnsrecord/pack.ts'
+import { isMapping } from '../../dnsrecord/validate/fields.ts'
+import { findFurtherFaults } from '../../dnsrecord/validate/further-faults.ts'
+import { findIgnored } from '../../dnsrecord/validate/ignored.ts'
+import { isList, itemsOf, validateResource } from '../../dnsrecord/validate/resource.ts'
+import {
+  findLine,
+  parseAsciiDocument,
+  parseDocuments,
+  parseOneDocument,
+  YamlProblem,
+} from '../../yaml/parse-document.ts'
+import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
+import { findDeepBracket } from '../../yaml/scan-json.ts'
+import type { DocumentRange } from '../../yaml/split-documents.ts'
+import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
+
+/** Maximum number of faults per file that are kept with their places; the others are counted. */
+export const FAULTS_MAX = 1000
+/**
+ * Deeper JSON is refused. No resource nests so deep, and a megabyte of brackets takes 0.2 seconds
+ * to parse.
+ */
+const JSON_DEPTH_MAX = 512
+/** Documents of the file's last state that are indexed per step. */
+const RUN = 1024
+const NEWLINE = 0x0a
+const NO_RECORDS: readonly HeldRecord[] = []
+const NO_PROBES: readonly HealthProbe[] = []
+
+/** The ignored fields of one valid record. */
+export interface IgnoredFields {
+  readonly key: string
+  /** Empty = no field is ignored. */
+  readonly problems: readonly FieldProblem[]
+  /** Returns one of the problems with its place. Slow. */
+  readonly locate: (problem: FieldProblem) => InputError
+}
+
+export interface ReadingOptions {
+  /** State of the same path when it was last read. */
+  readonly previous: ManifestFile | undefined
+  /** Returns the record of that key in `previous`. */
+  readonly findPrevious: (key: string) => HeldRecord | undefined
+  readonly onIgnored: ((fields: IgnoredFields) => void) | undefined
+  /** True: all faults of a refused record are reported, not only the first. */
+  readonly isThorough: boolean
+}
+
+/** The part of a list in front of its items. */
+interface OpenList {
+  readonly line: number
+  readonly head: string
+  readonly documents: number
+  readonly errors: number
+  readonly faultCount: number
+  readonly refusedCount: number
+}
+
+type Path = readonly (string | number)[]
+type LineOf = (path: Path) => number
+
+/** One pass over one file; receives its documents one by one. */
+export class FileReading {
+  readonly #path: string
+  readonly #options: ReadingOptions
+  readonly #isJson: boolean
+  readonly #documents: HeldDocument[] = []
+  /** First lines of `#documents`. */
+  readonly #lines: number[] = []
+  readonly #errors: InputError[] = []
+  #faultCount = 0
+  #refusedCount = 0
+  #excess: InputError | undefined
+  /** Number of leading documents that are the same as in the last state. */
+  readonly #known: readonly HeldDocument[]
+  #isPrefix = true
+  /** The other documents that are indexed so far, by digest; the last of equal documents. */
+  readonly #knownByDigest = new Map<number, HeldDocument>()
+  #indexed = 0
+  /** Previous versions of refused records, by key. */
+  readonly #previous = new Map<string, HeldRecord | undefined>()
+  /** The list whose items are being read. */
+  #list: OpenList | undefined
+
+  constructor(path: string, options: ReadingOptions) {
+    this.#path = path
+    this.#options = options
+    this.#isJson = path.endsWith('.json')
+    this.#known = options.previous?.documents ?? []
+  }
+
+  /** True once the file's last state is certain to be kept and no more faults are reported. */
+  get isHopeless(): boolean {
+    const isFull = this.#errors.length >= FAULTS_MAX && this.#list === undefined
+    return isFull && this.#options.previous !== undefined
+  }
+
+  /** Returns false if documents of the last state are not indexed yet; the caller calls it again. */
+  prepare(range: DocumentRange): boolean {
+    if (range.part === 'head' || range.part === 'tail') return true
+    const index = this.#documents.length
+    if (this.#isPrefix && isSame(this.#known[index], range)) return true
+    this.#endPrefix(index)
+    const end = Math.min(this.#known.length, this.#indexed + RUN)
+    for (; this.#indexed < end; this.#indexed++) {
+      const known = this.#known[this.#indexed]!
+      this.#knownByDigest.set(known.digestA, known)
+    }
+    return this.#indexed === this.#known.length
+  }
+
+  #endPrefix(index: number): void {
+    if (this.#isPrefix) this.#indexed = index
+    this.#isPrefix = false
+  }
+
+  /** Reads a document. The caller calls `prepare` first until it returns true. */
+  document(octets: Buffer, range: DocumentRange): void {
+    const { start, end, line, part } = range
+    if (part === 'head') this.beginList(octets.toString('utf8', start, end), line)
+    else if (part === 'tail') this.endList(octets.toString('utf8', start, end), line)
+    if (part === 'head' || part === 'tail') return
+    if (part === 'whole') this.endList('', line)
+    const known = this.#findKnown(range)
+    if (known !== undefined) {
+      this.#push(known, line)
+      return
+    }
+    const value = this.#parse(octets, range)
+    if (value === undefined) return
+    if (value instanceof YamlProblem) {
+      this.#refuseFile(range.line + value.line - 1, value.message)
+      return
+    }
+    const isInList = range.part === 'item'
+    const items = isInList && !this.#isJson && Array.isArray(value) ? value : itemsOf(value)
+    const lineOf = (path: Path): number =>
+      range.line + findLine(octets.toString('utf8', start, end), 0, path) - 1
+    this.#hold(value, items, range, lineOf)
+  }
+
+  /** A YAML stream that can't be split without understanding it. */
+  stream(octets: Buffer): void {
+    const text = this.#decode(octets, 1)
+    if (text === undefined) return
+    const values = parseDocuments(text)
+    if (values instanceof YamlProblem) {
+      this.#refuseFile(values.line, values.message)
+      return
+    }
+    for (const [index, value] of values.entries()) {
+      const range = { line: 1, digestA: 0, digestB: 0 }
+      this.#hold(value, itemsOf(value), range, (path) => findLine(text, index, path))
+    }
+  }
+
+  /** Notes a fault of the file as such, which ends a list. */
+  fail(line: number, message: string): void {
+    this.#list = undefined
+    this.#refuseFile(line, message)
+  }
+
+  finish(): ManifestFile {
+    const { previous } = this.#options
+    this.endList('', 1)
+    if (this.#errors.length >= FAULTS_MAX) {
+      const { line } = this.#errors.at(-1)!.position!
+      const message = `only the first ${FAULTS_MAX} faults of this file are reported`
+      this.#errors.push(manifestError(this.#path, line, message))
+    }
+    const path = this.#path
+    if (this.#errors.length > 0 && previous !== undefined) {
+      return { path, documents: previous.documents, errors: this.#errors }
+    }
+    for (const [index, document] of this.#documents.entries()) {
+      document.line = this.#lines[index]!
+      for (const record of document.records) record.document = index
+    }
+    return { path, documents: this.#documents, errors: this.#errors }
+  }
+
+  /** Undefined if the octets are not text, which has been reported. */
+  #parse(octets: Buffer, range: DocumentRange): YamlValue | YamlProblem | undefined {
+    const { start, end, isAscii, line } = range
+    if (isAscii && !this.#isJson) return parseAsciiDocument(octets, start, end)
+    const text = this.#decode(octets.subarray(start, end), line)
+    if (text === undefined) return undefined
+    return this.#isJson ? parseJson(text) : parseOneDocument(text)
+  }
+
+  /** `head`: the text before the items. */
+  beginList(head: string, line: number): void {
+    this.endList('', line)
+    this.#list = {
+      line,
+      head,
+      documents: this.#documents.length,
+      errors: this.#errors.length,
+      faultCount: this.#faultCount,
+      refusedCount: this.#refusedCount,
+    }
+  }
+
+  /** `tail`: the text after the items, which starts at `tailLine`. */
+  endList(tail: string, tailLine: number): void {
+    const list = this.#list
+    if (list === undefined) return
+    const { head, line } = list
+    const text = head + tail
+    const value = this.#isJson ? parseJson(text) : parseOneDocument(text)
+    if (!(value instanceof YamlProblem)) {
+      this.#settleList(list, value)
+      return
+    }
+    const before = countLines(head)
+    const isInHead = value.line <= before || tail === ''
+    this.#list = undefined
+    this.#refuseFile(
+      isInHead ? line + value.line - 1 : tailLine + value.line - before - 1,
+      value.message,
+    )
+  }
+
+  /** The kind of the surrounding object decides whether the items are resources, or the object is one. */
+  #settleList(list: OpenList, value: YamlValue): void {
+    this.#list = undefined
+    if (isMapping(value) && isList(value)) return
+    this.#endPrefix(list.documents)
+    this.#documents.length = list.documents
+    this.#lines.length = list.documents
+    this.#errors.length = list.errors
+    this.#faultCount = list.faultCount
+    this.#refusedCount = list.refusedCount
+    const { line } = list
+    this.#hold(value, [value], { line, digestA: 0, digestB: 0 }, () => line)
+  }
+
+  /** Refuses octets that are not UTF-8, since replaced characters would change the content. */
+  #decode(octets: Buffer, firstLine: number): string | undefined {
+    if (isUtf8(octets)) return octets.toString('utf8')
+    const line = firstLine + countLinesBeforeFault(octets)
+    this.#refuseFile(line, 'octets that are no UTF-8; save the file as UTF-8')
+    return undefined
+  }
+
+  /**
+   * A document with problems is read again, because their lines may have changed. So is one without
+   * a digest.
+   */
+  #findKnown(range: DocumentRange): HeldDocument | undefined {
+    if (!hasDigest(range)) return undefined
+    const known = this.#isPrefix ? this.#known[this.#documents.length] : this.#takeKnown(range)
+    return known?.records.some((r) => r.problem !== undefined) ? undefined : known
+  }
+
+  #takeKnown(range: DocumentRange): HeldDocument | undefined {
+    const known = this.#knownByDigest.get(range.digestA)
+    if (known?.digestB !== range.digestB) return undefined
+    // Only once: the second of two equal documents is a duplicate of its own.
+    this.#knownByDigest.delete(range.digestA)
+    return known
+  }
+
+  #push(document: HeldDocument, line: number): void {
+    this.#documents.push(document)
+    this.#lines.push(line)
+  }
+
+  #hold(
+    value: YamlValue,
+    items: readonly YamlValue[],
+    at: Pick<DocumentRange, 'line' | 'digestA' | 'digestB'>,
+    lineOf: LineOf,
+  ): void {
+    const records: HeldRecord[] = []
+    const probes: HealthProbe[] = []
+    let isNamed = true
+    for (const [index, item] of items.entries()) {
+      const resource = validateResource(item)
+      const prefix = item === value ? [] : Array.isArray(value) ? [index] : ['items', index]
+      const lineAt: LineOf = (path) => lineOf([...prefix, ...path])
+      if (resource.kind === 'probe') probes.push(resource.probe)
+      else if (resource.kind === 'record') records.push(this.#holdRecord(resource, item, lineAt))
+      else if (resource.kind === 'refused') {
+        if (resource.key === '') isNamed = false
+        const refused = this.#holdRefused(resource, at.line, lineAt)
+        if (refused !== undefined) records.push(refused)
+        if (this.#options.isThorough) this.#reportFurther(item, resource, lineAt)
+      }
+    }
+    const document = {
+      line: at.line,
+      // A document with a fault of the file has no record, so the fault is found by reading it again.
+      digestA: isNamed ? at.digestA : 0,
+      digestB: isNamed ? at.digestB : 0,
+      records: records.length === 0 ? NO_RECORDS : records,
+      probes: probes.length === 0 ? NO_PROBES : probes,
+    }
+    this.#push(document, at.line)
+  }
+
+  /** Only for `check`, because a file that is only checked is never served. */
+  #reportFurther(item: YamlValue, resource: Resource & { kind: 'refused' }, lineOf: LineOf): void {
+    const { key, problem } = resource
+    for (const { path, message } of findFurtherFaults(item, problem)) {
+      if (++this.#faultCount > FAULTS_MAX) return
+      this.#errors.push(manifestError(this.#path, lineOf(path), `${key} is refused: ${message}`))
+    }
+  }
+
+  #holdRecord(
+    { record }: Resource & { kind: 'record' },
+    item: YamlValue,
+    lineOf: LineOf,
+  ): HeldRecord {
+    const key = joinLatin1(record.namespace, record.name)
+    this.#options.onIgnored?.({
+      key,
+      problems: findIgnored(item),
+      locate: ({ path, message }) => manifestError(this.#path, lineOf(path), `${key}: ${message}`),
+    })
+    return new HeldRecord(key, packRecord(record), this.#path)
+  }
+
+  /** Returns undefined if namespace or name are missing, which is a fault of the file. */
+  #holdRefused(
+    { key, problem }: Resource & { kind: 'refused' },
+    line: number,
+    lineOf: LineOf,
+  ): HeldRecord | undefined {
+    if (key === '') {
+      // The line is searched only if needed, because the search takes longer than the rest.
+      const isKept = this.#faultCount < FAULTS_MAX
+      this.#reportFile(isKept ? lineOf(problem.path) : line, problem.message)
+      return undefined
+    }
+    const packed = this.#findPrevious(key)?.packed
+    if (++this.#refusedCount > FAULTS_MAX) {
+      const message = `${FAULTS_MAX} records of this file are refused: further ones are not named`
+      this.#excess ??= manifestError(this.#path, line, message)
+      return new HeldRecord(key, packed, this.#path, this.#excess)
+    }
+    const kept = packed === undefined ? '' : ', its last good version is served'
+    const message = `${key} is refused${kept}: ${problem.message}`
+    return new HeldRecord(
+      key,
+      packed,
+      this.#path,
+      manifestError(this.#path, lineOf(problem.path), message),
+    )
+  }
+
+  /**
+   * Searches each key once, because a file may have a hundred thousand records with the same key.
+   */
+  #findPrevious(key: string): HeldRecord | undefined {
+    if (!this.#previous.has(key)) this.#previous.set(key, this.#options.findPrevious(key))
+    return this.#previous.get(key)
+  }
+
+  #reportFile(line: number, message: string): void {
+    if (++this.#faultCount > FAULTS_MAX) return
+    const kept = this.#options.previous === undefined ? '' : '; the file is served as it was before'
+    this.#errors.push(manifestError(this.#path, line, `${message}${kept}`))
+  }
+
+  #refuseFile(line: number, message: string): void {
+    this.#reportFile(line, message)
+    // Keeps the indexes of `#documents` equal to those of the ranges.
+    const nothing = { digestA: 0, digestB: 0, records: NO_RECORDS, probes: NO_PROBES }
+    this.#push({ line, ...nothing }, line)
+  }
+}
+
+function hasDigest({ digestA, digestB }: DocumentRange): boolean {
+  return digestA !== 0 || digestB !== 0
+}
+
+function isSame(known: HeldDocument | undefined, range: DocumentRange): boolean {
+  if (known === undefined || !hasDigest(range)) return false
+  return known.digestA === range.digestA && known.digestB === range.digestB
+}
+
+function parseJson(text: string): YamlValue | YamlProblem {
+  const deepAt = findDeepBracket(text, JSON_DEPTH_MAX)
+  if (deepAt !== -1)
+    return new YamlProblem('nested too deep', countLines(text.slice(0, deepAt)) + 1)
+  try {
+    return JSON.parse(text) as YamlValue
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    // V8 quotes part of the text after a comma.
+    const reason = error.message.replace(/, "[\s\S]*$/, ' in JSON')
+    return new YamlProblem(reason, lineOfSyntaxError(error, text))
+  }
+}
+
+/**
+ * Returns the line of the offset in V8's message. Without an offset, returns the line at which the
+ * YAML parser fails, because JSON is a subset of YAML.
+ */
+function lineOfSyntaxError(error: SyntaxError, text: string): number {
+  const position = /at position (\d+)/.exec(error.message)?.[1]
+  if (position !== undefined) return text.slice(0, Number(position)).split('\n').length
+  const values = parseDocuments(text)
+  return values instanceof YamlProblem ? values.line : 1
+}
+
+function countLines(text: string): number {
+  let count = 0
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++
+  return count
+}
+
+/** Number of lines before the first one that is not UTF-8. No character spans two lines. */
+function countLinesBeforeFault(octets: Buffer): number {
+  let start = 0
+  for (let line = 0; ; line++) {
+    const end = octets.indexOf(NEWLINE, start)
+    if (end === -1 || !isUtf8(octets.subarray(start, end))) return line
+    start = end + 1
+  }
+}

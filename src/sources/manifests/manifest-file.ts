@@ -1,0 +1,59 @@
+import { InputError } from '../../base/errors.ts'
+import type { HealthProbe } from '../../dnsrecord/dns-record.ts'
+import type { PackedRecord } from '../../dnsrecord/pack.ts'
+
+/** A record in one document of one file. */
+export class HeldRecord {
+  readonly key: string
+  /** Its content, or that of its last valid version; undefined = it never was valid. */
+  readonly packed: PackedRecord | undefined
+  /** Why the content in the file is refused. */
+  readonly problem: InputError | undefined
+  /** Path of the file. */
+  readonly file: string
+  /** Index of its document in the file; updated when the file is read again. */
+  document = 0
+
+  constructor(
+    key: string,
+    packed: PackedRecord | undefined,
+    file: string,
+    problem: InputError | undefined = undefined,
+  ) {
+    this.key = key
+    this.packed = packed
+    this.problem = problem
+    this.file = file
+  }
+}
+
+/** The content of one document of a file. */
+export interface HeldDocument {
+  line: number
+  readonly digestA: number
+  readonly digestB: number
+  readonly records: readonly HeldRecord[]
+  readonly probes: readonly HealthProbe[]
+}
+
+/** The content of one file; replaced as a whole when the file is read again. */
+export interface ManifestFile {
+  readonly path: string
+  readonly documents: readonly HeldDocument[]
+  /**
+   * Faults of the file itself: invalid YAML, missing identity. While it has any, its last state is
+   * kept.
+   */
+  readonly errors: readonly InputError[]
+}
+
+/** Error for a directory that can't be read. */
+export function directoryError(directory: string, cause: Error): InputError {
+  const message = `${directory}: can't be listed: ${cause.message}`
+  return new InputError('MANIFEST', undefined, message, cause)
+}
+
+/** Error with the place and reason of a fault in a manifest. */
+export function manifestError(path: string, line: number, message: string): InputError {
+  return new InputError('MANIFEST', { file: path, line }, message)
+}

@@ -1,0 +1,484 @@
+import { lstatSync, realpathSync } from 'node:fs'
+import type { Clock } from '../../base/clock.ts'
+import { InputError } from '../../base/errors.ts'
+import { runInSlices } from '../../base/slices.ts'
+import { isSystemError } from '../../base/system-error.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { HealthProbe } from '../../dnsrecord/dns-record.ts'
+import { type Guarded, guarding } from '../../telemetry/guard.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { IgnoredLog } from '../ignored-log.ts'
+import type { FollowedSource, ProbeSource, RecordChange, StoredRecord } from '../source.ts'
+import { listManifests, type ManifestStamp, stampManifest } from './directory.ts'
+import type { IgnoredFields } from './file-reading.ts'
+import { directoryError, type ManifestFile } from './manifest-file.ts'
+import { type HeldPlace, ManifestStore } from './manifest-store.ts'
+import { readManifestFile } from './read-file.ts'
+import { DirectoryWatch, type Disturbance } from './watch.ts'
+
+/** Interval of a full check, in case the system did not report a change. */
+const POLL_MS = 5000
+/** Grace period before a missing file is removed, because editors and copies may restore it. */
+const GONE_GRACE_MS = 50
+/** Grace period before an emptied file is applied, because it is probably about to be written. */
+const EMPTY_GRACE_MS = 500
+/** Upper bound of both grace periods while other files are written. */
+const GRACE_MS_MAX = 5000
+const PROGRESS_MS = 1000
+/** Longest run before queries are answered. */
+const SLICE_MS = 5
+/** Maximum number of problems per batch that are logged one by one. */
+const LOGGED_MAX = 20
+
+export interface ManifestSourceOptions {
+  /** The path as the operator wrote it, relative or absolute. Messages use it to name files. */
+  readonly directory: string
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+  /**
+   * For `sextant check`: receives every ignored field. If set, all faults of a record are reported.
+   */
+  readonly onIgnored?: (warning: InputError) => void
+}
+
+/** The DNSRecords of a directory of manifests, kept up to date with the files. */
+export class ManifestSource implements FollowedSource, ProbeSource {
+  readonly #options: ManifestSourceOptions
+  readonly #store = new ManifestStore()
+  /** State of each file when it was last read, by path. */
+  readonly #stamps = new Map<string, ManifestStamp>()
+  readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
+  readonly #probeListeners = new Set<() => void>()
+  readonly #watch: DirectoryWatch
+  /** Time since which a file is missing or empty, by path. */
+  readonly #suspect = new Map<string, number>()
+  /** When the last changed file was read, in monotonic milliseconds. */
+  #readMs = Number.NEGATIVE_INFINITY
+  /** Delays after which missing and empty files are checked again. */
+  readonly #rechecksMs = new Set<number>()
+  readonly #ignored = new IgnoredLog()
+  /** The last logged message about the directory itself. */
+  #loggedOfDirectory = ''
+  #hadProblems = false
+  readonly #guarded: Guarded
+  /** Pending work on changed files. Never rejects. */
+  #work: Promise<void> = Promise.resolve()
+  /**
+   * Pending check of all files. Never rejects. Separate from `#work`, so that changes need not wait
+   * for it.
+   */
+  #survey: Promise<void> = Promise.resolve()
+  /** Number of surveys that are requested and not started. */
+  #surveysDue = 0
+  /** When the last survey started. */
+  #surveyedMs = Number.NEGATIVE_INFINITY
+  #stopPolling: () => void = () => {}
+  #directoryError: InputError | undefined
+  #sliceStartMs = 0
+  #isClosed = false
+  /** True while the changes of one batch of files are published. */
+  isChanging = false
+  #markSynced: () => void = () => {}
+  readonly #synced = new Promise<void>((resolve) => (this.#markSynced = resolve))
+  /** Number of files read since the start, for tests and metrics. */
+  filesRead = 0
+
+  constructor(options: ManifestSourceOptions) {
+    this.#options = options
+    this.#guarded = guarding(options.log, `Looking for changes in ${options.directory}`)
+    this.#watch = new DirectoryWatch(options.clock, options.timers, {
+      onDisturbance: (disturbance) => this.#lookSoon(disturbance),
+      onFailure: (reason) => this.#warnOnce(reason),
+      isAnother: (path, watchedMs) => this.#isAnother(path, watchedMs),
+    })
+  }
+
+  get recordCount(): number {
+    return this.#store.recordCount
+  }
+
+  get fileCount(): number {
+    return this.#store.fileCount
+  }
+
+  get refusedCount(): number {
+    return this.#store.faults.refusedCount
+  }
+
+  records(): Iterable<StoredRecord> {
+    return this.#store.records()
+  }
+
+  find(key: string): StoredRecord | undefined {
+    return this.#store.find(key)
+  }
+
+  /** Place of the served record of each key. Visits every file: for `sextant check`. */
+  places(): Map<string, HeldPlace> {
+    return this.#store.places()
+  }
+
+  problems(): InputError[] {
+    const problems = this.#store.faults.all()
+    return this.#directoryError === undefined ? problems : [this.#directoryError, ...problems]
+  }
+
+  /**
+   * Returns why the source is not ready: files with faults of their own. Refused records do not
+   * count, because the others are still served.
+   */
+  unreadyReason(): string {
+    const { faults } = this.#store
+    const first = this.#directoryError ?? faults.firstOfFiles()
+    if (first === undefined) return ''
+    const count = faults.fileFaultCount + (this.#directoryError === undefined ? 0 : 1)
+    return count === 1 ? first.print() : `${first.print()} and ${count - 1} more`
+  }
+
+  get badFileCount(): number {
+    return this.#store.faults.fileCount + (this.#directoryError === undefined ? 0 : 1)
+  }
+
+  note(): string {
+    return ''
+  }
+
+  subscribe(listener: (changes: readonly RecordChange[]) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  probes(): Iterable<HealthProbe> {
+    return this.#store.probes()
+  }
+
+  onProbes(listener: () => void): () => void {
+    this.#probeListeners.add(listener)
+    return () => this.#probeListeners.delete(listener)
+  }
+
+  async start(): Promise<void> {
+    await this.load()
+    await this.follow()
+    this.#markSynced()
+  }
+
+  synced(): Promise<void> {
+    return this.#synced
+  }
+
+  /** Reads everything once. Throws InputError if the directory can't be listed. */
+  async load(): Promise<void> {
+    const { directory, log, clock } = this.#options
+    const startMs = clock.monotonic()
+    let shownMs = startMs
+    const listing = await this.#list()
+    for (const [index, file] of listing.files.entries()) {
+      if (this.#isClosed) return
+      await this.#read(file)
+      await this.#pause()
+      const nowMs = clock.monotonic()
+      if (nowMs - shownMs < PROGRESS_MS) continue
+      shownMs = nowMs
+      const progress = `${index + 1} of ${listing.files.length} files, ${this.recordCount} records`
+      log.info(`reading manifests in ${directory}: ${progress}`)
+    }
+    const seconds = ((clock.monotonic() - startMs) / 1000).toFixed(2)
+    const refused = this.refusedCount === 0 ? '' : `, ${this.refusedCount} refused`
+    const found = `${this.recordCount} records${refused} from ${this.fileCount} files`
+    log.info(`read ${found} in ${directory} in ${seconds} s`)
+    this.#logProblems()
+  }
+
+  /** Starts the watch of the files. */
+  async follow(): Promise<void> {
+    const listing = await this.#list()
+    this.#watch.setDirectories(listing.directories)
+    this.#stopPolling = this.#options.timers.every(POLL_MS, () => this.#surveySoon())
+    // Finds changes between the load and the start of the watch.
+    this.#surveySoon()
+  }
+
+  /** Resolves once all changes noticed so far are processed. */
+  async settled(): Promise<void> {
+    await this.#survey
+    await this.#work
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#watch.close()
+    this.#stopPolling()
+    this.#listeners.clear()
+    this.#probeListeners.clear()
+  }
+
+  #enqueue(work: () => Promise<void>): void {
+    this.#work = this.#work.then(async () => {
+      if (!this.#isClosed) await this.#guarded(work)
+    })
+  }
+
+  async #list(): ReturnType<typeof listManifests> {
+    const { directory } = this.#options
+    try {
+      const listing = await listManifests(directory, nextTurn)
+      for (const warning of listing.warnings) this.#warnOnce(warning)
+      this.#directoryError = undefined
+      return listing
+    } catch (error) {
+      if (!isSystemError(error)) throw error
+      throw directoryError(directory, error)
+    }
+  }
+
+  #lookSoon({ paths, isEverything }: Disturbance): void {
+    if (paths.size > 0) this.#enqueue(() => this.#look(paths))
+    if (isEverything) this.#surveySoon()
+  }
+
+  /** Requests a survey. A survey that has not started yet will see all changes until then. */
+  #surveySoon(): void {
+    if (this.#surveysDue > 0) return
+    this.#surveysDue++
+    this.#survey = this.#survey.then(async () => {
+      this.#surveysDue--
+      if (!this.#isClosed) await this.#guarded(() => this.#surveyFiles())
+    })
+  }
+
+  async #look(paths: Iterable<string>): Promise<void> {
+    const { probesVersion } = this.#store
+    const base = this.#findBase()
+    if (base === undefined) return this.#surveySoon()
+    this.isChanging = true
+    try {
+      for (const path of paths) {
+        if (this.#isClosed) return
+        await this.#lookAtPath(path, base)
+        await this.#pause()
+      }
+    } finally {
+      this.isChanging = false
+    }
+    if (this.#store.probesVersion !== probesVersion) {
+      for (const listener of this.#probeListeners) await this.#guarded(listener)
+    }
+    this.#logProblems()
+  }
+
+  /** An error in one listener does not affect the others. */
+  #publish(changes: readonly RecordChange[]): void {
+    for (const listener of this.#listeners) void this.#guarded(() => listener(changes))
+    for (const { before, after } of changes) {
+      if (before !== undefined && after === undefined) this.#ignored.forget(before.key)
+    }
+  }
+
+  /**
+   * Finds files that changed since they were read, and queues a check of them. Changes no record,
+   * because other work reads files meanwhile.
+   */
+  async #surveyFiles(): Promise<void> {
+    const startMs = this.#options.clock.monotonic()
+    let listing: Awaited<ReturnType<typeof listManifests>>
+    try {
+      listing = await this.#list()
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      const { code, message } = error
+      const text = `${message}; all records are kept`
+      this.#directoryError = new InputError(code, undefined, text, error)
+      this.#logProblems()
+      return
+    }
+    if (this.#isClosed) return
+    this.#watch.setDirectories(listing.directories)
+    const others = await runInSlices(this.#findOthers(listing.files), this.#options.clock)
+    this.#enqueue(() => this.#look(others))
+    await this.#work
+    this.#surveyedMs = startMs
+  }
+
+  /** Returns paths of files that changed since they were read, and of removed files. */
+  *#findOthers(files: readonly ManifestStamp[]): Generator<void, string[]> {
+    const others: string[] = []
+    const present = new Set<string>()
+    for (const { path, stamp } of files) {
+      present.add(path)
+      const isKnown = this.#stamps.get(path)?.stamp === stamp
+      // A file that is being written may be incomplete.
+      if (!isKnown && !this.#watch.isWaitingFor(path)) others.push(path)
+      yield
+    }
+    for (const path of this.#store.paths()) {
+      if (!present.has(path)) others.push(path)
+      yield
+    }
+    return others
+  }
+
+  /** The real path of the directory; undefined if it is missing. */
+  #findBase(): string | undefined {
+    try {
+      return realpathSync.native(this.#options.directory)
+    } catch (error) {
+      if (!isSystemError(error)) throw error
+      return undefined
+    }
+  }
+
+  async #lookAtPath(path: string, base: string): Promise<void> {
+    this.#watch.looksAt(path)
+    const file = stampManifest(path, base, [])
+    if (file === undefined) await this.#miss(path)
+    else await this.#lookAtFile(file)
+  }
+
+  async #lookAtFile(file: ManifestStamp): Promise<void> {
+    if (this.#stamps.get(file.path)?.stamp === file.stamp) {
+      this.#suspect.delete(file.path)
+      return
+    }
+    const isEmptied = file.octets === 0 && (this.#store.file(file.path)?.documents.length ?? 0) > 0
+    if (isEmptied && !this.#isOver(file.path, EMPTY_GRACE_MS)) return
+    this.#suspect.delete(file.path)
+    await this.#read(file)
+    this.#readMs = this.#options.clock.monotonic()
+  }
+
+  /** Implements `isAnother` of the watch's listener. */
+  #isAnother(path: string, watchedMs: number): boolean {
+    const known = this.#stamps.get(path)
+    const isKnown = known !== undefined && !this.#suspect.has(path)
+    // A file seen before the watch started may have been removed since without an event.
+    if (!isKnown || watchedMs >= this.#surveyedMs) return false
+    try {
+      const stats = lstatSync(path)
+      return stats.isFile() && stats.size > 0 && stats.ino !== known.inode
+    } catch (error) {
+      if (!isSystemError(error)) throw error
+      return false
+    }
+  }
+
+  /** Removes a file that is missing for longer than its grace period. */
+  async #miss(path: string): Promise<void> {
+    if (this.#store.file(path) === undefined || !this.#isOver(path, GONE_GRACE_MS)) return
+    this.#suspect.delete(path)
+    this.#stamps.delete(path)
+    await this.#replace(path, undefined)
+  }
+
+  /**
+   * True once `path` has been missing or empty for `graceMs`, and no file was written or read for
+   * that time (or GRACE_MS_MAX has passed). The second condition is for git, which removes a file
+   * before it writes the same records under another name. Otherwise the path is checked again.
+   */
+  #isOver(path: string, graceMs: number): boolean {
+    const { clock, timers } = this.#options
+    const nowMs = clock.monotonic()
+    const sinceMs = this.#suspect.get(path)
+    if (sinceMs !== undefined && nowMs - sinceMs >= graceMs) {
+      const activeMs = Math.max(this.#watch.writtenMs, this.#readMs)
+      if (nowMs - activeMs >= graceMs || nowMs - sinceMs >= GRACE_MS_MAX) return true
+    }
+    if (sinceMs === undefined) this.#suspect.set(path, nowMs)
+    // One timer for all files, because a hundred thousand files may be removed at once.
+    if (this.#rechecksMs.has(graceMs)) return false
+    this.#rechecksMs.add(graceMs)
+    timers.after(graceMs, () => {
+      this.#rechecksMs.delete(graceMs)
+      this.#enqueue(() => this.#look([...this.#suspect.keys()]))
+    })
+    return false
+  }
+
+  async #read(file: ManifestStamp): Promise<void> {
+    const { path } = file
+    const previous = this.#store.file(path)
+    let next: ManifestFile
+    try {
+      this.filesRead++
+      next = await readManifestFile(path, {
+        previous,
+        findPrevious: (key) => this.#store.findIn(path, key),
+        pause: () => this.#pause(),
+        onIgnored: (fields) => this.#noteIgnored(fields),
+        isThorough: this.#options.onIgnored !== undefined,
+      })
+    } catch (error) {
+      const fault = error instanceof InputError ? error : unforeseen(path, error)
+      next = { path, documents: previous?.documents ?? [], errors: [fault] }
+    }
+    this.#stamps.set(path, file)
+    await this.#replace(path, next)
+  }
+
+  /**
+   * Publishes changes in the same event loop turn in which the store applies them, so that all
+   * readers see the same state.
+   */
+  async #replace(path: string, file: ManifestFile | undefined): Promise<void> {
+    for (const changes of this.#store.replace(path, file)) {
+      if (changes.length > 0) this.#publish(changes)
+      const paused = this.#pause()
+      if (paused !== undefined) await paused
+    }
+  }
+
+  #noteIgnored({ key, problems, locate }: IgnoredFields): void {
+    const { onIgnored } = this.#options
+    if (onIgnored === undefined) this.#ignored.note(key, problems, (p) => locate(p).print())
+    else for (const problem of problems) onIgnored(locate(problem))
+  }
+
+  #pause(): Promise<void> | undefined {
+    const nowMs = this.#options.clock.monotonic()
+    if (nowMs - this.#sliceStartMs < SLICE_MS) return undefined
+    return nextTurn().then(() => {
+      this.#sliceStartMs = this.#options.clock.monotonic()
+    })
+  }
+
+  /** Logs new problems, and that earlier problems are fixed. */
+  #logProblems(): void {
+    const { log } = this.#options
+    const { faults } = this.#store
+    // A renamed file exists twice for a moment. The old path is checked again soon.
+    if (this.#suspect.size > 0) return
+    this.#ignored.flush(log)
+    const ofDirectory = this.#directoryError?.print() ?? ''
+    if (ofDirectory !== this.#loggedOfDirectory && ofDirectory !== '') log.error(ofDirectory)
+    this.#loggedOfDirectory = ofDirectory
+    const { texts, more } = faults.takeNews(LOGGED_MAX)
+    for (const text of texts) log.error(text)
+    if (more > 0) log.error(`and ${more} more problems`)
+    const hasProblems = faults.count > 0 || ofDirectory !== ''
+    if (this.#hadProblems && !hasProblems) log.info('all manifests are good again')
+    this.#hadProblems = hasProblems
+  }
+
+  readonly #warned = new Set<string>()
+
+  #warnOnce(text: string): void {
+    if (this.#warned.has(text) || this.#warned.size >= LOGGED_MAX) return
+    this.#warned.add(text)
+    this.#options.log.warning(text)
+  }
+}
+
+/**
+ * Returns an error for a bug of this program that a file triggered. The other files are still read.
+ */
+function unforeseen(path: string, error: unknown): InputError {
+  const reason = error instanceof Error ? error.message : String(error)
+  const message = `this file can't be read, which is a fault of the server: ${reason}`
+  return new InputError('MANIFEST_UNREADABLE', { file: path, line: 1 }, message, error)
+}
+
+/** Resolves after due timers and I/O have run. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

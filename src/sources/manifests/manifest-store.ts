@@ -1,0 +1,274 @@
+import type { InputError } from '../../base/errors.ts'
+import { type HealthProbe, recordKey } from '../../dnsrecord/dns-record.ts'
+import { FoundAddresses, NONE, sameList } from '../../dnsrecord/found-addresses.ts'
+import { serve } from '../served.ts'
+import type { RecordChange, StoredRecord } from '../source.ts'
+import { ManifestFaults } from './manifest-faults.ts'
+import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
+
+/** Steps between two yields, and maximum of records that change at once. */
+export const RUN = 256
+const NO_CHANGES: readonly RecordChange[] = []
+
+/** The document of a file that a record is in. */
+export interface HeldPlace {
+  readonly file: string
+  /** Line of the file at which the document starts, from 1. */
+  readonly line: number
+  /** Index of the document in its file. */
+  readonly index: number
+}
+
+/**
+ * The records of all files: which documents have a key, which one is served, and the results of
+ * probes. The first file by path wins, and in a file the first document.
+ */
+export class ManifestStore {
+  readonly #files = new Map<string, ManifestFile>()
+  /** Records by key; nearly always one. */
+  readonly #claims = new Map<string, HeldRecord | ReadonlySet<HeldRecord>>()
+  /** The served record of each key. */
+  readonly #served = new Map<string, StoredRecord>()
+  readonly #down = new FoundAddresses()
+  readonly #up = new FoundAddresses()
+  readonly #faults = new ManifestFaults((key) => this.#printDispute(key))
+  /** Number of steps done: the cost of replacing a file, for tests. */
+  steps = 0
+  #runEnd = 0
+  /** Increases when a file with probes is added, changed or removed. */
+  probesVersion = 0
+
+  get recordCount(): number {
+    return this.#served.size
+  }
+
+  get fileCount(): number {
+    return this.#files.size
+  }
+
+  /** The faults of files and records. */
+  get faults(): ManifestFaults {
+    return this.#faults
+  }
+
+  file(path: string): ManifestFile | undefined {
+    return this.#files.get(path)
+  }
+
+  paths(): IterableIterator<string> {
+    return this.#files.keys()
+  }
+
+  records(): Iterable<StoredRecord> {
+    return this.#served.values()
+  }
+
+  /** The probes of all files. Visits every document. */
+  *probes(): Iterable<HealthProbe> {
+    for (const { documents } of this.#files.values()) {
+      for (const document of documents) yield* document.probes
+    }
+  }
+
+  find(key: string): StoredRecord | undefined {
+    return this.#served.get(key)
+  }
+
+  /** Returns the record as a file has it; the first one of duplicates. */
+  findIn(path: string, key: string): HeldRecord | undefined {
+    let first: HeldRecord | undefined
+    for (const held of this.#claimsOf(key)) {
+      if (held.file === path && (first === undefined || this.#isBefore(held, first))) first = held
+    }
+    return first
+  }
+
+  /** Places of the served records and of the probes, by key. */
+  places(): Map<string, HeldPlace> {
+    const places = new Map<string, HeldPlace>()
+    for (const [key, claims] of this.#claims) {
+      const winner = this.#findWinner(claims)
+      if (winner === undefined) continue
+      const { file, document: index } = winner
+      places.set(key, { file, line: this.#lineOf(winner), index })
+    }
+    for (const [file, { documents }] of this.#files) {
+      for (const [index, { line, probes }] of documents.entries()) {
+        for (const probe of probes) places.set(probePlaceKey(probe), { file, line, index })
+      }
+    }
+    return places
+  }
+
+  /**
+   * Replaces the state of a file (undefined = the file is removed). Yields after every RUN steps,
+   * so that the caller can pause. A yielded value has the records that changed; `find` and
+   * `records` return their new state.
+   */
+  *replace(path: string, file: ManifestFile | undefined): Generator<readonly RecordChange[], void> {
+    const previous = this.#files.get(path)
+    this.#faults.replaceFile(path, previous, file)
+    const removed = new Set<HeldDocument>()
+    for (const document of previous?.documents ?? []) {
+      removed.add(document)
+      if (this.#isRun()) yield NO_CHANGES
+    }
+    const touched = new Set<string>()
+    const added: HeldDocument[] = []
+    for (const document of file?.documents ?? []) {
+      if (!removed.delete(document)) added.push(document)
+      // The order of documents with the same key may have changed.
+      else if (this.#faults.disputedCount > 0) this.#touchDisputed(document, touched)
+      if (this.#isRun()) yield NO_CHANGES
+    }
+    if (file === undefined) this.#files.delete(path)
+    else this.#files.set(path, file)
+    for (const document of removed) {
+      this.#countProbes(document, -1, touched)
+      for (const held of document.records) {
+        this.#dropClaim(held)
+        touched.add(held.key)
+        if (this.#isRun()) yield NO_CHANGES
+      }
+      if (this.#isRun()) yield NO_CHANGES
+    }
+    for (const document of added) {
+      this.#countProbes(document, 1, touched)
+      for (const held of document.records) {
+        this.#addClaim(held)
+        touched.add(held.key)
+        if (this.#isRun()) yield NO_CHANGES
+      }
+      if (this.#isRun()) yield NO_CHANGES
+    }
+    this.#faults.endReplace()
+    yield* this.#settle(touched)
+  }
+
+  *#settle(touched: ReadonlySet<string>): Generator<readonly RecordChange[], void> {
+    let changes: RecordChange[] = []
+    for (const key of touched) {
+      const change = this.#settleKey(key)
+      if (change !== undefined) changes.push(change)
+      if (!this.#isRun()) continue
+      yield changes
+      changes = []
+    }
+    if (changes.length > 0) yield changes
+  }
+
+  #settleKey(key: string): RecordChange | undefined {
+    const before = this.#served.get(key)
+    const claims = this.#claims.get(key)
+    const packed = claims === undefined ? undefined : this.#findWinner(claims)?.packed
+    const down = this.#down.of(key)
+    const up = this.#up.of(key)
+    const isSame = sameList(before?.down ?? NONE, down) && sameList(before?.up ?? NONE, up)
+    if (before?.packed === packed && isSame) return undefined
+    const after = packed === undefined ? undefined : serve(key, packed, down, up)
+    if (after === undefined) this.#served.delete(key)
+    else this.#served.set(key, after)
+    return { before, after }
+  }
+
+  #isRun(): boolean {
+    if (++this.steps < this.#runEnd) return false
+    this.#runEnd = this.steps + RUN
+    return true
+  }
+
+  #claimsOf(key: string): Iterable<HeldRecord> {
+    const claims = this.#claims.get(key)
+    if (claims === undefined) return []
+    return claims instanceof HeldRecord ? [claims] : claims
+  }
+
+  #addClaim(held: HeldRecord): void {
+    const { key } = held
+    this.#faults.addRecord(held)
+    const claims = this.#claims.get(key)
+    if (claims === undefined) {
+      this.#claims.set(key, held)
+      return
+    }
+    // A set, because a file may have one key a hundred thousand times.
+    const all = claims instanceof HeldRecord ? new Set([claims]) : (claims as Set<HeldRecord>)
+    all.add(held)
+    this.#claims.set(key, all)
+    this.#faults.dispute(key)
+  }
+
+  #dropClaim(held: HeldRecord): void {
+    const { key } = held
+    this.#faults.dropRecord(held)
+    const claims = this.#claims.get(key)
+    if (claims === undefined) return
+    if (claims instanceof HeldRecord) {
+      if (claims === held) this.#claims.delete(key)
+      return
+    }
+    const rest = claims as Set<HeldRecord>
+    rest.delete(held)
+    if (rest.size > 1) return
+    const [last] = rest
+    if (last === undefined) this.#claims.delete(key)
+    else this.#claims.set(key, last)
+    this.#faults.endDispute(key)
+  }
+
+  /** Returns the first record with a valid version. */
+  #findWinner(claims: HeldRecord | ReadonlySet<HeldRecord>): HeldRecord | undefined {
+    if (claims instanceof HeldRecord) return claims.packed === undefined ? undefined : claims
+    let winner: HeldRecord | undefined
+    for (const held of claims) {
+      this.steps++
+      if (held.packed === undefined) continue
+      if (winner === undefined || this.#isBefore(held, winner)) winner = held
+    }
+    return winner
+  }
+
+  #isBefore(a: HeldRecord, b: HeldRecord): boolean {
+    if (a.file !== b.file) return a.file < b.file
+    if (a.document !== b.document) return a.document < b.document
+    const records = this.#files.get(a.file)?.documents[a.document]?.records ?? []
+    return records.indexOf(a) < records.indexOf(b)
+  }
+
+  #lineOf({ file, document }: HeldRecord): number {
+    return this.#files.get(file)?.documents[document]?.line ?? 1
+  }
+
+  #touchDisputed({ records }: HeldDocument, touched: Set<string>): void {
+    for (const { key } of records) if (this.#faults.isDisputed(key)) touched.add(key)
+  }
+
+  #printDispute(key: string): InputError {
+    let first: HeldRecord | undefined
+    let second: HeldRecord | undefined
+    for (const held of this.#claimsOf(key)) {
+      if (first === undefined || this.#isBefore(held, first)) [first, second] = [held, first]
+      else if (second === undefined || this.#isBefore(held, second)) second = held
+    }
+    const place = second === undefined ? 1 : this.#lineOf(second)
+    const message = `DNSRecord ${key} is in ${first?.file} as well: that one is served`
+    return manifestError(second?.file ?? '', place, message)
+  }
+
+  #countProbes({ probes }: HeldDocument, step: 1 | -1, touched: Set<string>): void {
+    if (probes.length > 0) this.probesVersion++
+    for (const probe of probes) {
+      // The status of this probe is unknown.
+      if (probe.check !== undefined) continue
+      const key = recordKey(probe.namespace, probe.recordName)
+      const found = probe.isDown ? this.#down : this.#up
+      found.count(key, probe.address, step)
+      touched.add(key)
+    }
+  }
+}
+
+/** Key of a probe in `ManifestStore.places`. Keys of records contain no space. */
+export function probePlaceKey({ namespace, name }: HealthProbe): string {
+  return `DNSHealthCheckProbe ${recordKey(namespace, name)}`
+}

@@ -1,0 +1,85 @@
+import { equalOctets } from '../../base/octets.ts'
+import { hashLabel, mixHash, NAME_HASH_SEED } from '../../dns/name/hash.ts'
+import type { HashedName } from '../image/hashed-name.ts'
+import type { ZoneDirectory } from './zone-directory.ts'
+
+/**
+ * A fixed set of zones, matched against a query by longest suffix without allocating. Names are
+ * lower-case wire form.
+ */
+export class ZoneSet implements ZoneDirectory {
+  /** In the order in which they were given. */
+  readonly zones: readonly Uint8Array[]
+  readonly #slots: Int32Array
+  readonly #hashes: Int32Array
+  readonly #mask: number
+  /** Labels of the longest zone. */
+  readonly deepest: number
+
+  constructor(zones: readonly Uint8Array[]) {
+    this.zones = zones
+    this.deepest = Math.max(0, ...zones.map(countLabels))
+    let size = 4
+    while (size < zones.length * 2) size *= 2
+    this.#mask = size - 1
+    this.#slots = new Int32Array(size).fill(-1)
+    this.#hashes = new Int32Array(size)
+    zones.forEach((zone, index) => {
+      const hash = hashName(zone)
+      let slot = mixHash(hash) & this.#mask
+      while (this.#slots[slot] !== -1) slot = (slot + 1) & this.#mask
+      this.#slots[slot] = index
+      this.#hashes[slot] = hash
+    })
+  }
+
+  /**
+   * Index of the longest zone that is a suffix of the qname, or -1. `fromLabel`: skip that many
+   * labels.
+   */
+  match(name: HashedName, fromLabel = 0): number {
+    const longest = name.labelCount - this.deepest
+    for (let label = Math.max(longest, fromLabel); label <= name.labelCount; label++) {
+      const found = this.#find(name, label)
+      if (found !== -1) return found
+    }
+    return -1
+  }
+
+  /** See `ZoneDirectory`. @hot */
+  apexOctets(name: HashedName, fromLabel: number): number {
+    const index = this.match(name, fromLabel)
+    return index === -1 ? 0 : this.zones[index]!.length
+  }
+
+  #find(name: HashedName, label: number): number {
+    const hash = name.suffixHash[label]!
+    let slot = mixHash(hash) & this.#mask
+    for (;;) {
+      const index = this.#slots[slot]!
+      if (index === -1) return -1
+      if (this.#hashes[slot] === hash && equalsSuffix(name, label, this.zones[index]!)) return index
+      slot = (slot + 1) & this.#mask
+    }
+  }
+}
+
+function equalsSuffix(name: HashedName, label: number, zone: Uint8Array): boolean {
+  const start = name.labelOffset[label]!
+  if (name.qnameOctets - start !== zone.length) return false
+  return equalOctets(name.qname, start, zone, 0, zone.length)
+}
+
+/** Labels of a name in wire form, without the root. */
+export function countLabels(name: Uint8Array): number {
+  let labels = 0
+  for (let at = 0; name[at] !== 0; at += name[at]! + 1) labels++
+  return labels
+}
+
+/** Unfinished hash of a whole lower-case wire name, equal to a query's `suffixHash[0]`. */
+export function hashName(name: Uint8Array): number {
+  const offsets: number[] = []
+  for (let i = 0; name[i] !== 0; i += name[i]! + 1) offsets.push(i)
+  return offsets.reduceRight((hash, offset) => hashLabel(hash, name, offset), NAME_HASH_SEED)
+}

@@ -1,0 +1,52 @@
+import t from 'tap'
+import { findIgnored } from '../../../src/dnsrecord/validate/ignored.ts'
+import type { YamlValue } from '../../../src/yaml/scan-block-yaml.ts'
+
+function record(more: { readonly [key: string]: YamlValue }): YamlValue {
+  const endpoint = { dnsName: 'k.example.com', recordType: 'A', targets: ['192.0.2.1'], ...more }
+  return { spec: { rootHost: 'k.example.com', endpoints: [endpoint] } }
+}
+
+const properties = (...pairs: readonly (readonly [string, YamlValue])[]): YamlValue =>
+  record({ providerSpecific: pairs.map(([name, value]) => ({ name, value })) })
+
+const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] }[] = [
+  { name: 'nothing', given: record({ recordTTL: 1, labels: {}, setIdentifier: 's' }), want: [] },
+  {
+    name: 'all that is read',
+    given: properties(['weight', 1], ['geo-code', 'IE'], ['geo-code', 'FR'], ['default', 'true']),
+    want: [],
+  },
+  {
+    name: 'a field of another spelling',
+    given: record({ recordTtl: 1 }),
+    want: ['spec.endpoints.0.recordTtl: "recordTtl" is no field of an endpoint: it is ignored'],
+  },
+  {
+    name: "another provider's property",
+    given: properties(['aws/weight', '1']),
+    want: [
+      'spec.endpoints.0.providerSpecific.0: property "aws/weight" is none of weight, geo-code, default: it is ignored',
+    ],
+  },
+  {
+    name: 'two weights',
+    given: properties(['weight', 1], ['weight', 2]),
+    want: ['spec.endpoints.0.providerSpecific.1: a second weight: the first is ignored'],
+  },
+  {
+    name: 'a default that is neither',
+    given: properties(['default', 'yes'], ['default', false]),
+    want: [
+      'spec.endpoints.0.providerSpecific.0: property default is true or false: "yes" is ignored',
+    ],
+  },
+  { name: 'what is no record', given: [null, 'x'], want: [] },
+]
+
+t.test('what a record says in vain', async (t) => {
+  for (const { name, given, want } of TABLE) {
+    const got = findIgnored(given).map(({ path, message }) => `${path.join('.')}: ${message}`)
+    t.strictSame(got, want, name)
+  }
+})

@@ -1,0 +1,84 @@
+import t from 'tap'
+import { scanCidr } from '../../../src/dns/text/address.ts'
+import { printFault } from '../../../src/health/probes/print-fault.ts'
+import { ProbePolicy } from '../../../src/health/probes/probe-policy.ts'
+import { combine } from '../../../src/health/probes/resolve.ts'
+
+t.test('which addresses are probed', (t) => {
+  const table: readonly { name: string; given: string; allowed?: string; want: RegExp }[] = [
+    { name: 'a public address', given: '192.0.2.1', want: /^$/ },
+    { name: 'a private one: gateways have those', given: '10.1.2.3', want: /^$/ },
+    { name: 'a public IPv6 address', given: '2001:db8::1', want: /^$/ },
+    { name: 'a unique local one', given: 'fd12::1', want: /^$/ },
+    { name: 'loopback', given: '127.0.0.1', want: /loopback/ },
+    { name: 'all of loopback', given: '127.255.255.255', want: /loopback/ },
+    { name: 'IPv6 loopback', given: '::1', want: /loopback/ },
+    { name: 'this host', given: '0.0.0.0', want: /this host/ },
+    { name: 'unspecified', given: '::', want: /unspecified|this host/ },
+    { name: 'the metadata service', given: '169.254.169.254', want: /metadata/ },
+    { name: 'one of IPv6', given: 'fd00:ec2::254', want: /metadata/ },
+    { name: 'another one of IPv6', given: 'fd20:ce::254', want: /metadata/ },
+    { name: 'and another', given: 'fd00:c1::a9fe:a9fe', want: /metadata/ },
+    { name: 'translated by a network of its own', given: '64:ff9b:1::7f00:1', want: /loopback/ },
+    { name: 'translated without state', given: '::ffff:0:127.0.0.1', want: /loopback/ },
+    { name: 'by way of 6to4', given: '2002:a9fe:a9fe::1', want: /metadata/ },
+    { name: 'to a public one by way of 6to4', given: '2002:c000:201::1', want: /^$/ },
+    { name: 'one that is not link-local', given: '168.63.129.16', want: /metadata/ },
+    { name: 'link-local', given: 'fe80::1', want: /link-local/ },
+    { name: 'link-local to its end', given: 'febf:ffff::1', want: /link-local/ },
+    { name: 'multicast', given: '239.1.1.1', want: /multicast/ },
+    { name: 'broadcast', given: '255.255.255.255', want: /reserved/ },
+    { name: 'mapped loopback', given: '::ffff:127.0.0.1', want: /loopback/ },
+    { name: 'mapped, in hexadecimal', given: '::ffff:a9fe:a9fe', want: /metadata/ },
+    { name: 'translated', given: '64:ff9b::7f00:1', want: /loopback/ },
+    { name: 'mapped public', given: '::ffff:192.0.2.1', want: /^$/ },
+    { name: 'no address', given: 'example.org', want: /no IP address/ },
+    { name: 'a zone identifier', given: 'fe80::1%eth0', want: /no IP address/ },
+    { name: 'what is allowed', given: '127.0.0.1', allowed: '127.0.0.0/8', want: /^$/ },
+    { name: 'and mapped', given: '::ffff:127.0.0.1', allowed: '127.0.0.0/8', want: /^$/ },
+    {
+      name: 'but nothing beside it',
+      given: '127.1.0.1',
+      allowed: '127.0.0.0/16',
+      want: /loopback/,
+    },
+    { name: 'one address alone', given: '::1', allowed: '::1/128', want: /^$/ },
+  ]
+  for (const { name, given, allowed, want } of table) {
+    const policy = new ProbePolicy(allowed === undefined ? [] : [scanCidr(allowed)!])
+    t.match(policy.refusal(given), want, name)
+  }
+  t.end()
+})
+
+t.test('the answers for both families together', (t) => {
+  const some = { kind: 'addresses', addresses: ['192.0.2.2', '192.0.2.1', '192.0.2.1'] } as const
+  const failed = { kind: 'failed', reason: 'x' } as const
+  const none = { kind: 'none' } as const
+  t.strictSame(combine([some, failed]), {
+    kind: 'addresses',
+    addresses: ['192.0.2.1', '192.0.2.2'],
+  })
+  t.strictSame(combine([none, failed]), failed, 'half an answer is no proof that there is none')
+  t.strictSame(combine([none, none]), none)
+  const many = Array.from({ length: 20 }, (_, i) => `192.0.2.${i}`)
+  t.match(combine([{ kind: 'addresses', addresses: many }]), { addresses: { length: 8 } })
+  t.end()
+})
+
+t.test('reasons have nothing in them that the other side wrote', (t) => {
+  t.equal(
+    printFault(Object.assign(new Error('evil\n'), { code: 'ECONNREFUSED' })),
+    'connection refused',
+  )
+  t.equal(
+    printFault(Object.assign(new Error('CN=evil'), { code: 'CERT_HAS_EXPIRED' })),
+    'CERT_HAS_EXPIRED',
+  )
+  t.equal(
+    printFault(Object.assign(new Error('x'), { code: 'evil\ncode' })),
+    'the connection failed',
+  )
+  t.equal(printFault(new Error('evil')), 'the connection failed')
+  t.end()
+})

@@ -1,0 +1,159 @@
+import t from 'tap'
+import { Random } from '../../../src/base/random.ts'
+import { HEALTH_CHECK_DEFAULTS } from '../../../src/dnsrecord/health-check.ts'
+import type { Probe, ProbeOutcome } from '../../../src/health/probes/probe.ts'
+import { JITTER, type Look, ProbeRunner } from '../../../src/health/probes/probe-runner.ts'
+import { FakeClock, FakeTimers } from '../../support/setup.ts'
+
+const INTERVAL_MS = 10_000
+const CHECK = { ...HEALTH_CHECK_DEFAULTS, intervalMs: INTERVAL_MS, failureThreshold: 2 }
+const GOOD: ProbeOutcome = { kind: 'healthy', httpStatus: 200 }
+const BAD: ProbeOutcome = { kind: 'unhealthy', httpStatus: 500, reason: 'status 500' }
+
+function probe(id: string, address = id, check = CHECK): Probe {
+  return { id, namespace: 'n', address, hostname: '', check }
+}
+
+/** A runner on a clock that the test turns; every look takes `tookMs` and finds `outcome`. */
+function stage(tookMs = 10) {
+  const clock = new FakeClock()
+  const timers = new FakeTimers()
+  const looks: { readonly id: string; readonly atMs: number }[] = []
+  const told: Look[] = []
+  const world = { outcome: GOOD, underWay: 0, mostAtATime: 0 }
+  const runner = new ProbeRunner({
+    clock,
+    timers,
+    random: new Random(7),
+    onReconcile: (look) => told.push(look),
+    probe: ({ id }, signal) => {
+      looks.push({ id, atMs: clock.monotonic() })
+      world.mostAtATime = Math.max(world.mostAtATime, ++world.underWay)
+      return new Promise((resolve) => {
+        const { outcome } = world
+        const end = (result: ProbeOutcome): void => {
+          world.underWay--
+          resolve(result)
+        }
+        const cancel = timers.after(tookMs, () => end(outcome))
+        signal.addEventListener('abort', () => {
+          cancel()
+          end({ kind: 'skipped', reason: 'ended' })
+        })
+      })
+    },
+  })
+  const pass = async (milliseconds: number): Promise<void> => {
+    const STEP_MS = 10
+    for (let passed = 0; passed < milliseconds; passed += STEP_MS) {
+      clock.nowMs += STEP_MS
+      clock.monotonicMs += STEP_MS
+      await timers.advance(STEP_MS)
+    }
+  }
+  return { clock, timers, runner, looks, told, world, pass }
+}
+
+t.test('every probe is done in its interval and jitter, and they do not bunch up', async (t) => {
+  const { runner, looks, pass } = stage()
+  for (let i = 0; i < 200; i++) runner.put(probe(`p${i}`))
+  await pass(60_000)
+  const byId = new Map<string, number[]>()
+  for (const { id, atMs } of looks) byId.set(id, [...(byId.get(id) ?? []), atMs])
+  t.equal(byId.size, 200)
+  let longest = 0
+  let shortest = Number.POSITIVE_INFINITY
+  for (const times of byId.values()) {
+    for (const [i, at] of times.slice(1).entries()) {
+      longest = Math.max(longest, at - times[i]!)
+      shortest = Math.min(shortest, at - times[i]!)
+    }
+  }
+  const TICK_MS = 20
+  t.ok(longest <= INTERVAL_MS * (1 + JITTER) + TICK_MS, `longest wait ${longest} ms`)
+  t.ok(shortest >= INTERVAL_MS * (1 - JITTER) - TICK_MS, `shortest wait ${shortest} ms`)
+  // 200 probes in 10 s are 20 a second; at the start they come within about two.
+  const perSecond = new Map<number, number>()
+  for (const { atMs } of looks) {
+    const second = Math.floor(atMs / 1000)
+    perSecond.set(second, (perSecond.get(second) ?? 0) + 1)
+  }
+  const late = [...perSecond].filter(([second]) => second > 40).map(([, count]) => count)
+  t.ok(Math.max(...late) < 80, `at most ${Math.max(...late)} in a second, later on`)
+})
+
+t.test('a slow fleet never has more under way than the bound, and none is left out', async (t) => {
+  const { runner, looks, world, pass } = stage(5000)
+  for (let i = 0; i < 1000; i++) runner.put(probe(`p${i}`))
+  await pass(60_000)
+  t.ok(world.mostAtATime <= 256, `${world.mostAtATime} at a time`)
+  t.equal(world.mostAtATime, 256, 'and uses what there is')
+  const counts = new Map<string, number>()
+  for (const { id } of looks) counts.set(id, (counts.get(id) ?? 0) + 1)
+  t.equal(counts.size, 1000)
+  const numbers = [...counts.values()]
+  t.ok(Math.max(...numbers) - Math.min(...numbers) <= 1, 'the longest overdue goes first')
+})
+
+t.test('an address that many share is not asked by all at once', async (t) => {
+  const { runner, looks, world, pass } = stage(1000)
+  for (let i = 0; i < 20; i++) runner.put(probe(`p${i}`, '192.0.2.1'))
+  await pass(15_000)
+  t.equal(world.mostAtATime, 4)
+  t.equal(new Set(looks.map(({ id }) => id)).size, 20)
+})
+
+t.test('an address goes down after the threshold, and what is known is kept', async (t) => {
+  const { runner, told, world, pass } = stage()
+  runner.put(probe('a'))
+  await pass(3000)
+  t.equal(runner.stateOf('a')?.verdict, 'up')
+  world.outcome = BAD
+  await pass(2 * INTERVAL_MS * (1 + JITTER))
+  t.equal(runner.stateOf('a')?.verdict, 'up', 'two failures are not more than two')
+  await pass(INTERVAL_MS * (1 + JITTER))
+  t.match(runner.stateOf('a'), { verdict: 'down', reason: 'status 500' })
+  t.equal(told.filter(({ before, after }) => before.verdict !== after.verdict).length, 2)
+})
+
+t.test('another check: what is known stays, counting begins anew, and soon', async (t) => {
+  const { runner, looks, world, pass } = stage()
+  world.outcome = BAD
+  runner.put(probe('a'))
+  await pass(40_000)
+  t.equal(runner.stateOf('a')?.verdict, 'down')
+  const before = looks.length
+  world.outcome = GOOD
+  runner.put(probe('a', 'a', { ...CHECK, port: 8080, intervalMs: 3_600_000 }))
+  t.equal(runner.stateOf('a')?.verdict, 'down')
+  await pass(3000)
+  t.equal(looks.length, before + 1)
+  t.equal(runner.stateOf('a')?.verdict, 'up')
+})
+
+t.test('the same check again changes nothing', async (t) => {
+  const { runner, looks, pass } = stage()
+  runner.put(probe('a'))
+  await pass(3000)
+  for (let i = 0; i < 10; i++) runner.put(probe('a'))
+  await pass(3000)
+  t.equal(looks.length, 1)
+})
+
+t.test('removed and named again while a look is under way', async (t) => {
+  const { runner, looks, pass, timers } = stage(5000)
+  runner.put(probe('a'))
+  await pass(2000)
+  t.equal(runner.underWay, 1)
+  runner.remove('a')
+  runner.put(probe('a'))
+  await pass(10_000)
+  t.equal(looks.length, 2)
+  t.equal(runner.stateOf('a')?.verdict, 'up')
+  runner.put(probe('a', 'b'))
+  await pass(1000)
+  runner.close()
+  await pass(60_000)
+  t.ok(looks.length <= 3)
+  t.equal(timers.count, 0, 'nothing is left waiting')
+})

@@ -1,0 +1,125 @@
+import fc from 'fast-check'
+import t from 'tap'
+import type { ProbeOutcome } from '../../../src/health/probes/probe.ts'
+import {
+  judge,
+  type ProbeState,
+  type ProbeVerdict,
+  unknownState,
+} from '../../../src/health/probes/probe-state.ts'
+
+const GOOD: ProbeOutcome = { kind: 'healthy', httpStatus: 200 }
+const BAD: ProbeOutcome = { kind: 'unhealthy', httpStatus: 503, reason: 'status 503' }
+const NONE: ProbeOutcome = { kind: 'skipped', reason: 'nobody looked' }
+const OUTCOMES: Readonly<Record<string, ProbeOutcome>> = { '+': GOOD, '-': BAD, '.': NONE }
+
+/** Where a probe stands after looks written as `+`, `-` and `.`, one a second. */
+function after(looks: string, failureThreshold: number, successThreshold: number): ProbeState {
+  const check = { failureThreshold, successThreshold }
+  let state = unknownState(0)
+  for (const [i, look] of [...looks].entries()) {
+    state = judge(state, OUTCOMES[look]!, check, (i + 1) * 1000)
+  }
+  return state
+}
+
+t.test('what becomes of a verdict', (t) => {
+  const table: readonly {
+    name: string
+    given: string
+    fall: number
+    rise: number
+    want: ProbeVerdict
+  }[] = [
+    {
+      name: 'nothing is known of what nobody looked at',
+      given: '',
+      fall: 1,
+      rise: 1,
+      want: 'unknown',
+    },
+    {
+      name: 'as many failures as the threshold are not enough',
+      given: '---',
+      fall: 3,
+      rise: 1,
+      want: 'unknown',
+    },
+    { name: 'one more is', given: '----', fall: 3, rise: 1, want: 'down' },
+    {
+      name: 'the first success is enough, whatever the rise',
+      given: '+',
+      fall: 1,
+      rise: 5,
+      want: 'up',
+    },
+    {
+      name: 'what is up stays up for as many failures',
+      given: '+---',
+      fall: 3,
+      rise: 1,
+      want: 'up',
+    },
+    { name: 'and goes down with one more', given: '+----', fall: 3, rise: 1, want: 'down' },
+    { name: 'a success ends the row of failures', given: '+---+---', fall: 3, rise: 1, want: 'up' },
+    { name: 'one success heals', given: '----+', fall: 3, rise: 1, want: 'up' },
+    { name: 'with a rise of three, two do not', given: '--++', fall: 1, rise: 3, want: 'down' },
+    { name: 'three do', given: '--+++', fall: 1, rise: 3, want: 'up' },
+    {
+      name: 'a failure ends the row of successes',
+      given: '--++-++',
+      fall: 1,
+      rise: 3,
+      want: 'down',
+    },
+    { name: 'what was skipped does not count', given: '-.-.', fall: 2, rise: 1, want: 'unknown' },
+    { name: 'nor does it end a row', given: '-.-.-', fall: 2, rise: 1, want: 'down' },
+  ]
+  for (const { name, given, fall, rise, want } of table) {
+    t.equal(after(given, fall, rise).verdict, want, name)
+  }
+  t.end()
+})
+
+t.test('since when, and why', (t) => {
+  t.match(after('+--', 1, 1), {
+    verdict: 'down',
+    sinceMs: 3000,
+    reason: 'status 503',
+    httpStatus: 503,
+  })
+  t.match(after('+---', 1, 1), { sinceMs: 3000, failures: 3 }, 'more of the same is not news')
+  t.match(after('+--+', 1, 1), {
+    verdict: 'up',
+    sinceMs: 4000,
+    reason: '',
+    httpStatus: 200,
+    failures: 0,
+  })
+  t.match(after('+.', 1, 1), { verdict: 'up', sinceMs: 1000, reason: 'nobody looked' })
+  t.end()
+})
+
+t.test('whatever comes, thresholds hold', async () => {
+  const looks = fc.array(fc.constantFrom('+', '-', '.'), { maxLength: 60 })
+  const threshold = fc.integer({ min: 1, max: 6 })
+  const property = fc.property(looks, threshold, threshold, (given, fall, rise) => {
+    let before: ProbeVerdict = 'unknown'
+    for (let i = 1; i <= given.length; i++) {
+      const seen = given.slice(0, i).join('')
+      const { verdict } = after(seen, fall, rise)
+      const row = /(\+*|-*)$/.exec(seen.replaceAll('.', ''))![0]
+      if (verdict === 'down' && before !== 'down' && !(row[0] === '-' && row.length > fall))
+        return false
+      if (verdict === 'up' && before === 'down' && !(row[0] === '+' && row.length >= rise))
+        return false
+      if (verdict === 'unknown' && before !== 'unknown') return false
+      // And the other way round: what is due happens.
+      if (row[0] === '-' && row.length > fall && verdict !== 'down') return false
+      if (row[0] === '+' && row.length >= rise && verdict !== 'up') return false
+      before = verdict
+    }
+    return true
+  })
+  fc.assert(property, { seed: 1, numRuns: 500 })
+})

@@ -1,0 +1,224 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Random } from '../../src/base/random.ts'
+import type { Probe, ProbeOutcome } from '../../src/health/probes/probe.ts'
+import { RecordProbing, type RecordProbingOptions } from '../../src/health/record-probing.ts'
+import type { RecordChange } from '../../src/sources/source.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { probeOf, recordOf, TestSource } from './stage.ts'
+
+const CHECK = { interval: '10s', failureThreshold: 1, protocol: 'HTTP', port: 8080 }
+const TWO = ['192.0.2.1', '192.0.2.2']
+
+function stage(source = new TestSource(), options: Partial<RecordProbingOptions> = {}) {
+  const clock = new FakeClock()
+  const timers = new FakeTimers()
+  const lines: string[] = []
+  const note = (text: string) => lines.push(text)
+  const log = { debug: note, info: note, warning: note, error: note }
+  /** Addresses that don't answer. */
+  const dead = new Set<string>()
+  const asked: Probe[] = []
+  const probing = new RecordProbing({
+    source,
+    clock,
+    timers,
+    log,
+    file: '',
+    random: new Random(3),
+    onLook: () => {},
+    known: [],
+    probe: async (probe): Promise<ProbeOutcome> => {
+      asked.push(probe)
+      if (!dead.has(probe.address)) return { kind: 'healthy', httpStatus: 200 }
+      return { kind: 'unhealthy', httpStatus: 0, reason: 'connection refused' }
+    },
+    ...options,
+  })
+  const batches: (readonly RecordChange[])[] = []
+  probing.records.subscribe((changes) => batches.push(changes))
+  const pass = async (seconds: number): Promise<void> => {
+    for (let i = 0; i < seconds * 10; i++) {
+      clock.nowMs += 100
+      clock.monotonicMs += 100
+      await timers.advance(100)
+    }
+  }
+  const downOf = (name: string) => probing.records.find(`default/${name}`)?.down
+  return { source, probing, dead, asked, batches, pass, downOf, lines, timers }
+}
+
+t.test("a record's own check is of each of its addresses", async (t) => {
+  const { source, dead, asked, pass, downOf, batches, lines } = stage()
+  source.put(recordOf('a', TWO, { healthCheck: CHECK }), recordOf('b', TWO))
+  await pass(5)
+  t.strictSame(asked.map(({ id }) => id).sort(), ['default/a-192.0.2.1', 'default/a-192.0.2.2'])
+  t.match(asked[0], { hostname: 'a.k.test', namespace: 'default', check: { port: 8080 } })
+  dead.add('192.0.2.1')
+  await pass(25)
+  t.strictSame(downOf('a'), ['192.0.2.1'])
+  t.strictSame(downOf('b'), [])
+  t.strictSame(
+    batches
+      .slice(1)
+      .flat()
+      .map(({ after }) => [after?.up, after?.down])
+      .at(-1),
+    [['192.0.2.2'], ['192.0.2.1']],
+  )
+  t.ok(batches.length <= 4, 'the records, and the verdicts')
+  t.match(lines, ['192.0.2.1 of default/a is down after 2 failures: connection refused'])
+  dead.clear()
+  await pass(15)
+  t.strictSame(downOf('a'), [])
+  t.match(lines.at(-1), '192.0.2.1 of default/a is up again')
+})
+
+t.test('many that go down at once are one change', async (t) => {
+  const { source, dead, pass, batches } = stage()
+  const names = Array.from({ length: 40 }, (_, i) => `r${i}`)
+  const check = { ...CHECK, interval: '1s' }
+  source.put(...names.map((name) => recordOf(name, ['192.0.2.1'], { healthCheck: check })))
+  dead.add('192.0.2.1')
+  await pass(10)
+  const changed = batches.slice(1)
+  t.equal(changed.flat().length, 40)
+  t.ok(changed.length <= 20, `${changed.length} changes`)
+})
+
+t.test('probes of their own, judged or not', async (t) => {
+  const { source, asked, pass, downOf, dead } = stage()
+  dead.add('192.0.2.1').add('192.0.2.2').add('192.0.2.3')
+  source.put(recordOf('a', [...TWO, '192.0.2.3'], { healthCheck: CHECK }))
+  const spec = (address: string) => ({ address, ...CHECK, port: 9090 })
+  source.putProbes(
+    probeOf('own', 'a', spec('192.0.2.1')),
+    probeOf('judged', 'a', spec('192.0.2.2'), { healthy: true }),
+    probeOf('stray', 'nobody', spec('192.0.2.9')),
+  )
+  await pass(30)
+  const ports = new Map(asked.map(({ address, check }) => [address, check.port]))
+  t.strictSame([...ports].sort(), [
+    ['192.0.2.1', 9090],
+    ['192.0.2.3', 8080],
+  ])
+  t.strictSame(downOf('a'), ['192.0.2.1', '192.0.2.3'])
+  source.putProbes()
+  await pass(30)
+  t.strictSame(downOf('a'), ['192.0.2.1', '192.0.2.2', '192.0.2.3'], 'its own check again')
+})
+
+t.test('a record that changes, and one that goes', async (t) => {
+  const { source, asked, pass, probing, timers } = stage()
+  source.put(recordOf('a', TWO, { healthCheck: CHECK }))
+  await pass(5)
+  source.put(recordOf('a', ['192.0.2.2', '192.0.2.3'], { healthCheck: CHECK }))
+  t.strictSame([...probing.states()].map(([id]) => id).sort(), [
+    'default/a-192.0.2.2',
+    'default/a-192.0.2.3',
+  ])
+  source.put(recordOf('a', TWO))
+  t.equal(probing.runner.count, 0)
+  source.put(recordOf('a', TWO, { healthCheck: CHECK }))
+  source.remove('default/a')
+  t.equal(probing.runner.count, 0)
+  const before = asked.length
+  await pass(30)
+  t.equal(asked.length, before)
+  probing.close()
+  t.equal(source.listenerCount, 0)
+  t.equal(timers.count, 0)
+})
+
+t.test('what was found outlasts a restart', async (t) => {
+  const file = join(t.testdir({}), 'probes')
+  const source = new TestSource()
+  source.put(recordOf('a', TWO, { healthCheck: CHECK }))
+  const first = stage(source, { file })
+  first.dead.add('192.0.2.1')
+  await first.pass(30)
+  t.strictSame(first.downOf('a'), ['192.0.2.1'])
+  t.match(
+    readFileSync(file, 'utf8'),
+    /^sextant probes 1\ndefault\/a-192\.0\.2\.1 down 2 0 \d+ 0 "connection refused"\n/,
+  )
+  const crashed = stage(source, { file })
+  t.strictSame(crashed.downOf('a'), ['192.0.2.1'], 'before anything was probed')
+  await crashed.pass(3)
+  t.strictSame(crashed.downOf('a'), [], 'it answers by now')
+  crashed.probing.close()
+  t.notMatch(readFileSync(file, 'utf8'), / down /)
+  first.probing.close()
+})
+
+t.test('a file that is no good', async (t) => {
+  const directory = t.testdir({ torn: 'sextant probes 1\ndefault/a-1', foreign: 'zones\n' })
+  const source = new TestSource()
+  source.put(recordOf('a', TWO, { healthCheck: CHECK }))
+  for (const [name, isReplaced] of [
+    ['torn', true],
+    ['foreign', false],
+  ] as const) {
+    const file = join(directory, name)
+    const run = stage(source, { file })
+    t.match(run.lines, [/^probe states in .* are not used: /])
+    t.strictSame(run.downOf('a'), [])
+    await run.pass(5)
+    run.probing.close()
+    t.equal(readFileSync(file, 'utf8').startsWith('sextant probes 1\n'), isReplaced, name)
+  }
+  const nowhere = join(directory, 'missing', 'file')
+  const run = stage(source, { file: nowhere })
+  await run.pass(25)
+  t.match(run.lines, [/^what probes find can't be kept in /], 'told once')
+  run.probing.close()
+  t.notOk(existsSync(nowhere))
+})
+
+t.test('two records whose probes would have one name', async (t) => {
+  const { source, probing, pass, dead, downOf } = stage()
+  source.put(
+    recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }),
+    recordOf('a-192.0.2.1', ['192.0.2.1'], { healthCheck: CHECK }),
+  )
+  source.putProbes(probeOf('a-192.0.2.1', 'a-192.0.2.1', { address: '192.0.2.7', ...CHECK }))
+  t.equal(new Set([...probing.states()].map(([id]) => id)).size, probing.runner.count)
+  t.equal(probing.recordOf('default/a-192.0.2.1'), 'default/a')
+  dead.add('192.0.2.7')
+  dead.add('192.0.2.1')
+  await pass(30)
+  t.strictSame(downOf('a'), ['192.0.2.1'])
+  t.strictSame(downOf('a-192.0.2.1'), ['192.0.2.1', '192.0.2.7'], 'the second is probed as well')
+})
+
+t.test('every change of the file is whole', async (t) => {
+  const file = join(t.testdir({}), 'probes')
+  writeFileSync(file, '')
+  const source = new TestSource()
+  source.put(recordOf('a', TWO, { healthCheck: { ...CHECK, interval: '1s' } }))
+  const run = stage(source, { file })
+  for (let i = 0; i < 20; i++) {
+    if (i % 2 === 0) run.dead.add('192.0.2.1')
+    else run.dead.clear()
+    await run.pass(3)
+    t.match(readFileSync(file, 'utf8'), /^sextant probes 1\n(?:.*\n)*sha256 [0-9a-f]{64}\n$/)
+  }
+  run.probing.close()
+})
+
+t.test('what was found up is told, and changes nothing else', async (t) => {
+  const { source, probing, pass, dead, downOf } = stage()
+  const upOf = (key: string): readonly string[] => probing.records.find(`default/${key}`)?.up ?? []
+  source.put(recordOf('a', TWO, { healthCheck: CHECK }), recordOf('b', TWO))
+  t.strictSame(upOf('a'), [], 'nobody has looked yet')
+  dead.add('192.0.2.1')
+  await pass(4)
+  t.strictSame([upOf('a'), downOf('a')], [['192.0.2.2'], []], 'a failure is not yet down')
+  await pass(30)
+  t.strictSame([upOf('a'), downOf('a')], [['192.0.2.2'], ['192.0.2.1']])
+  t.equal(probing.records.find('default/b'), source.find('default/b'), 'what is not probed')
+  dead.clear()
+  await pass(30)
+  t.strictSame([upOf('a'), downOf('a')], [['192.0.2.1', '192.0.2.2'], []])
+})

@@ -1,0 +1,53 @@
+import t from 'tap'
+import { acquireSlowStart } from '../../src/health/ref-counted-probing.ts'
+import { SLOW_START_STEPS } from '../../src/health/slow-start.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { recordOf, TestSource } from './stage.ts'
+
+const DURATION_MS = 100_000
+const up = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
+
+t.test('what rises goes on over a reload, be the source the same or another', async (t) => {
+  const clock = new FakeClock()
+  const timers = new FakeTimers()
+  const note = (): void => {}
+  const log = { debug: note, info: note, warning: note, error: note }
+  const common = { clock, timers, log }
+  const take = (source: TestSource, durationMs = DURATION_MS, name = 'manifests') =>
+    acquireSlowStart(name, { source, durationMs, ...common }, '')
+  const source = new TestSource()
+  source.put({ ...up, down: ['192.0.2.1'] }, recordOf('b', ['192.0.2.1=1', '192.0.2.2=1']))
+  const before = take(source)
+  source.put(up)
+  const stepMs = (2 * DURATION_MS) / SLOW_START_STEPS
+  clock.pass(stepMs)
+  await timers.advance(stepMs)
+
+  const same = take(source)
+  t.equal(same.taken, before.taken)
+
+  const merged = new TestSource()
+  merged.put(up)
+  const after = take(merged)
+  const risingOf = ({ taken }: typeof before) => taken.records.find(up.key)?.slowStart
+  t.not(after.taken, before.taken)
+  t.strictSame(risingOf(after), [{ address: '192.0.2.1', units: 5 }])
+  t.equal(risingOf(take(source, 2 * DURATION_MS))![0]!.units, 3, 'over twice the time')
+  t.equal(risingOf(take(merged, DURATION_MS, 'others')), undefined, 'of another name')
+
+  const peered = new TestSource()
+  peered.put({ ...up, key: 'peers/a.k.test' })
+  const { records } = take(peered).taken
+  const rising = [{ address: '192.0.2.1', units: 5 }]
+  t.strictSame(records.find('peers/a.k.test')?.slowStart, rising, 'of a host that got a peer')
+
+  const gone = new TestSource()
+  gone.put(recordOf('a', ['192.0.2.2=10']))
+  t.equal(take(gone).taken.count, 0, 'an address that the new source does not have')
+
+  before.release()
+  same.release()
+  clock.pass(DURATION_MS)
+  await timers.advance(DURATION_MS)
+  t.equal(risingOf(after), undefined, 'it ends as well')
+})

@@ -1,0 +1,733 @@
+import { execFileSync } from 'node:child_process'
+import {
+  appendFileSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type Clock, systemClock } from '../../../src/base/clock.ts'
+import { systemTimers, type Timers } from '../../../src/base/timers.ts'
+import { unpackRecord } from '../../../src/dnsrecord/pack.ts'
+import { checkManifests } from '../../../src/publish/check-manifests.ts'
+import { acquireManifests } from '../../../src/sources/manifests/acquire-manifests.ts'
+import { ManifestSource } from '../../../src/sources/manifests/manifest-source.ts'
+import { backdate } from '../../support/backdate.ts'
+import { FakeClock } from '../../support/setup.ts'
+import { until } from '../../support/until.ts'
+
+function manifest(name: string, address: string): string {
+  return `---
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSRecord
+metadata:
+  name: ${name}
+spec:
+  rootHost: ${name}.k.example.com
+  endpoints:
+  - dnsName: ${name}.k.example.com
+    recordType: A
+    targets:
+    - ${address}
+`
+}
+
+const silent = { debug() {}, info() {}, warning() {}, error() {} }
+
+/** Timers that go off when the test says so. */
+class HeldTimers implements Timers {
+  readonly #held = new Set<() => void>()
+  /** How often somebody began to wait. */
+  begun = 0
+
+  /** What is to be done every so often. */
+  repeated = (): void => {}
+
+  every(_intervalMs: number, run: () => void): () => void {
+    this.repeated = run
+    return () => {}
+  }
+
+  after(_delayMs: number, run: () => void): () => void {
+    this.begun++
+    const own = (): void => run()
+    this.#held.add(own)
+    return () => this.#held.delete(own)
+  }
+
+  goOff(): void {
+    const held = [...this.#held]
+    this.#held.clear()
+    for (const run of held) run()
+  }
+}
+
+/** All that needs no waiting has been done by then. */
+async function turns(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function open(
+  t: Test,
+  directory: string,
+  timers: Timers = systemTimers,
+  clock: Clock = systemClock,
+) {
+  const lines: string[] = []
+  const note = (text: string) => lines.push(text)
+  const log = { debug: note, info: note, warning: note, error: note }
+  backdate(directory)
+  const source = new ManifestSource({ directory, log, clock, timers })
+  await source.load()
+  await source.follow()
+  t.teardown(() => source.close())
+  const address = (name: string): string | undefined => {
+    const record = source.find(`default/${name}`)
+    return record && unpackRecord(record.packed).endpoints[0]?.rdata[0]?.join('.')
+  }
+  const becomes = (name: string, want: string | undefined) =>
+    until(() => address(name) === want, `${name} to be ${want}`)
+  return { source, lines, address, becomes }
+}
+
+t.test('an edit is found in every form of a file', async (t) => {
+  const one = (address: string) => ({
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name: 'a' },
+    spec: {
+      rootHost: 'a.k.example.com',
+      endpoints: [{ dnsName: 'a.k.example.com', recordType: 'A', targets: [address] }],
+    },
+  })
+  const listOf = (address: string) => ({ apiVersion: 'v1', kind: 'List', items: [one(address)] })
+  const block = (address: string) => manifest('a', address)
+  const item = (address: string) => block(address).slice(4).trimEnd().replaceAll('\n', '\n  ')
+  const forms: Readonly<Record<string, (address: string) => string>> = {
+    'object.json': (address) => JSON.stringify(one(address)),
+    'indented.json': (address) => JSON.stringify(one(address), null, 2),
+    'list.json': (address) => JSON.stringify(listOf(address)),
+    'indented-list.json': (address) => JSON.stringify(listOf(address), null, 2),
+    'block.yaml': block,
+    'unmarked.yaml': (address) => block(address).slice(4),
+    'flow.yaml': (address) => JSON.stringify(one(address)),
+    'list.yaml': (address) => `apiVersion: v1\nkind: List\nitems:\n- ${item(address)}\n`,
+    'indented-list.yaml': (address) =>
+      `apiVersion: v1\nkind: List\nitems:\n  - ${item(address).replaceAll('\n', '\n  ')}\n`,
+    'directive.yaml': (address) => `%YAML 1.2\n${block(address)}`,
+    'anchor.yaml': (address) => block(address).replace('name: a\n', 'name: &n a\n'),
+    'comment.yaml': (address) => `# one\n${block(address)}...\n`,
+  }
+  for (const [file, print] of Object.entries(forms)) {
+    const directory = t.testdir({ [file]: print('192.0.2.1') })
+    const { source, address, becomes } = await open(t, directory)
+    t.equal(address('a'), '192.0.2.1', file)
+    for (const target of ['192.0.2.2', '192.0.2.33', '192.0.2.4']) {
+      writeFileSync(join(directory, '.new'), print(target))
+      renameSync(join(directory, '.new'), join(directory, file))
+      await becomes('a', target)
+    }
+    t.strictSame(source.problems(), [], file)
+    source.close()
+  }
+})
+
+t.test('an edited record is found, and only its file is read', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.2'),
+    sub: { 'c.yml': manifest('c', '192.0.2.3') },
+    'notes.txt': 'not a manifest',
+    '.hidden.yaml': manifest('h', '192.0.2.9'),
+  })
+  const { source, address, becomes } = await open(t, directory)
+  t.strictSame(['a', 'b', 'c', 'h'].map(address), [
+    '192.0.2.1',
+    '192.0.2.2',
+    '192.0.2.3',
+    undefined,
+  ])
+  const changed: string[] = []
+  source.subscribe((changes) => changed.push(...changes.map((c) => c.after?.key ?? '')))
+  const before = source.find('default/b')
+  await source.settled()
+  const { filesRead } = source
+  writeFileSync(
+    join(directory, 'a.yaml'),
+    `# moved\n${manifest('a', '192.0.2.7')}${manifest('b', '192.0.2.2')}`,
+  )
+  await becomes('a', '192.0.2.7')
+  await source.settled()
+  t.equal(source.find('default/b'), before, 'the other record of the file is untouched')
+  t.strictSame(new Set(changed), new Set(['default/a']))
+  t.ok(source.filesRead - filesRead <= 2, 'no other file was read')
+})
+
+t.test('a deleted file takes its records along, a new one brings some', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const { becomes } = await open(t, directory)
+  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.2'))
+  await becomes('b', '192.0.2.2')
+  unlinkSync(join(directory, 'a.yaml'))
+  await becomes('a', undefined)
+  mkdirSync(join(directory, 'new'))
+  writeFileSync(
+    join(directory, 'new', 'c.json'),
+    JSON.stringify({ kind: 'List', items: [json('c')] }),
+  )
+  await becomes('c', '192.0.2.3')
+})
+
+function json(name: string): object {
+  const endpoints = [{ dnsName: `${name}.k.example.com`, recordType: 'A', targets: ['192.0.2.3'] }]
+  const spec = { rootHost: `${name}.k.example.com`, endpoints }
+  return { apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord', metadata: { name }, spec }
+}
+
+t.test('a bad file keeps its last state, is told by line, and may come right again', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const { source, lines, address, becomes } = await open(t, directory)
+  t.equal(source.unreadyReason(), '')
+  const path = join(directory, 'a.yaml')
+  writeFileSync(path, `${manifest('a', '192.0.2.2')}---\nkind: [DNSRecord\n`)
+  await until(() => source.unreadyReason() !== '', 'the fault to be noticed')
+  t.equal(address('a'), '192.0.2.1')
+  t.match(source.unreadyReason(), /a\.yaml:1[3-6]: .*the file is served as it was before/)
+  t.ok(lines.some((line) => line.includes('a.yaml:')))
+  writeFileSync(path, manifest('a', '192.0.2.3'))
+  await becomes('a', '192.0.2.3')
+  t.equal(source.unreadyReason(), '')
+})
+
+t.test(
+  'a document that says not who it is stays a fault while others of its file change',
+  async (t) => {
+    const nameless = manifest('b', '192.0.2.2').replace('  name: b', '  labels: {}')
+    const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') + nameless })
+    const { source, lines, address, becomes } = await open(t, directory)
+    const path = join(directory, 'a.yaml')
+    t.match(source.unreadyReason(), /a\.yaml:17: metadata\.name is required/)
+    t.equal(address('a'), '192.0.2.1', 'the others are served on the first reading')
+    lines.length = 0
+    writeFileSync(path, manifest('a', '192.0.2.3') + nameless)
+    await until(
+      () => lines.some((line) => line.includes('a.yaml:17: ')),
+      'the fault to be told again',
+    )
+    t.match(source.unreadyReason(), /a\.yaml:17: metadata\.name is required; the file is served/)
+    t.equal(address('a'), '192.0.2.1')
+    writeFileSync(path, manifest('a', '192.0.2.3') + manifest('b', '192.0.2.2'))
+    await becomes('a', '192.0.2.3')
+    t.equal(source.unreadyReason(), '')
+  },
+)
+
+t.test('a file that is YAML, but of no resource, is a bad file', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': manifest('a', '192.0.2.1'),
+    'empty.yaml': '---\n# none\n',
+  })
+  const { source, address } = await open(t, directory)
+  t.equal(source.unreadyReason(), '', 'an empty document is none')
+  for (const { given, want } of [
+    {
+      given: 'apiVers',
+      want: /a\.yaml:1: a resource must be a mapping, and this is a single value; /,
+    },
+    {
+      given: '# b\n- a\n',
+      want: /a\.yaml:[12]: a resource must be a mapping, and this is a list; /,
+    },
+  ]) {
+    writeFileSync(join(directory, 'a.yaml'), given)
+    await until(() => want.test(source.unreadyReason()), `${given} to be told of`)
+    t.equal(address('a'), '192.0.2.1', given)
+  }
+})
+
+t.test('a refused record keeps its last good version, the others go on', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.2') })
+  const { source, address, becomes } = await open(t, directory)
+  writeFileSync(join(directory, 'a.yaml'), manifest('a', 'nonsense') + manifest('b', '192.0.2.4'))
+  await becomes('b', '192.0.2.4')
+  t.equal(address('a'), '192.0.2.1')
+  t.equal(source.refusedCount, 1)
+  t.equal(source.unreadyReason(), '', 'refused records are no reason to be unready')
+  const [problem] = source.problems()
+  t.match(
+    problem?.print(),
+    /a\.yaml:12: default\/a is refused, its last good version is served: .*nonsense/,
+  )
+})
+
+t.test('a file that is emptied for a moment loses nothing', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const { source, address, becomes } = await open(t, directory)
+  const path = join(directory, 'a.yaml')
+  const lost: unknown[] = []
+  source.subscribe((changes) => lost.push(...changes.filter((c) => c.after === undefined)))
+  writeFileSync(path, '')
+  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.2'))
+  await becomes('b', '192.0.2.2')
+  t.equal(address('a'), '192.0.2.1')
+  writeFileSync(path, manifest('a', '192.0.2.5'))
+  await becomes('a', '192.0.2.5')
+  t.strictSame(lost, [])
+})
+
+t.test('the same record in two files: the first by path is served until it goes', async (t) => {
+  const directory = t.testdir({
+    'b.yaml': manifest('a', '192.0.2.2'),
+    'a.yaml': manifest('a', '192.0.2.1'),
+  })
+  const { source, address, becomes } = await open(t, directory)
+  t.equal(address('a'), '192.0.2.1')
+  t.match(source.problems()[0]?.print(), /b\.yaml:1: DNSRecord default\/a is in .*a\.yaml as well/)
+  unlinkSync(join(directory, 'a.yaml'))
+  await becomes('a', '192.0.2.2')
+  t.strictSame(source.problems(), [])
+})
+
+t.test(
+  'a ConfigMap volume is swapped at one stroke; links that lead out are not followed',
+  async (t) => {
+    const outside = t.testdir({
+      secret: { 'x.yaml': manifest('x', '192.0.2.9') },
+      mount: { '..1': { 'a.yaml': manifest('a', '192.0.2.1') } },
+    })
+    const directory = join(outside, 'mount')
+    symlinkSync('..1', join(directory, '..data'))
+    symlinkSync('..data/a.yaml', join(directory, 'a.yaml'))
+    symlinkSync('../secret/x.yaml', join(directory, 'x.yaml'))
+    const { address, becomes, lines } = await open(t, directory)
+    t.equal(address('a'), '192.0.2.1')
+    t.equal(address('x'), undefined)
+    t.ok(lines.some((line) => line.includes('leads out of the directory')))
+    mkdirSync(join(directory, '..2'))
+    writeFileSync(join(directory, '..2', 'a.yaml'), manifest('a', '192.0.2.2'))
+    symlinkSync('..2', join(directory, '..data_tmp'))
+    renameSync(join(directory, '..data_tmp'), join(directory, '..data'))
+    rmSync(join(directory, '..1'), { recursive: true })
+    await becomes('a', '192.0.2.2')
+  },
+)
+
+t.test('a probe takes its address down and gives it back', async (t) => {
+  const probe = (healthy: boolean) => `
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSHealthCheckProbe
+metadata:
+  name: p
+  labels:
+    kuadrant.io/health-probes-owner: a
+spec:
+  address: 192.0.2.1
+status:
+  healthy: ${healthy}
+`
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1'), 'p.yaml': probe(false) })
+  const { source } = await open(t, directory)
+  t.strictSame(source.find('default/a')?.down, ['192.0.2.1'])
+  writeFileSync(join(directory, 'p.yaml'), probe(true))
+  await until(() => source.find('default/a')?.down.length === 0, 'the probe to be good')
+  t.strictSame(source.find('default/a')?.up, ['192.0.2.1'], 'for other sites to know')
+})
+
+t.test('check tells of every fault with its line', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': `${manifest('a', '192.0.2.256')}${manifest('b', '192.0.2.2')}---\na: b: c\n`,
+    'b.json': '{\n"kind": ]\n',
+    'c.json': JSON.stringify(
+      { kind: 'List', items: [json('c'), { ...json('d'), spec: {} }] },
+      null,
+      1,
+    ),
+  })
+  const problems = (
+    await checkManifests(
+      directory,
+      () => {},
+      () => {},
+    )
+  ).map((p) => p.print().slice(directory.length + 1))
+  t.equal(problems.length, 4)
+  t.match(
+    problems[0],
+    /^a\.yaml:12: default\/a is refused: endpoint a\.k\.example\.com target "192\.0\.2\.256" is not an IPv4 address/,
+  )
+  t.match(problems[1], /^a\.yaml:26: /)
+  t.match(problems[2], /^b\.json:2: /)
+  t.match(problems[3], /^c\.json:\d+: default\/d is refused: spec\.rootHost is required/)
+  await t.rejects(
+    checkManifests(
+      join(directory, 'nowhere'),
+      () => {},
+      () => {},
+    ),
+    /can't be listed/,
+  )
+})
+
+t.test('octets that are no UTF-8 are a fault of the file, with their line', async (t) => {
+  const text = (word: string) => `${manifest('a', '192.0.2.1')}# ${word}\n${manifest('b', '::1')}`
+  const bad = Buffer.from(text('caf\u00e9'), 'latin1')
+  const directory = t.testdir({})
+  for (const [name, content] of [
+    ['document.yaml', bad],
+    ['good.yaml', Buffer.from(manifest('g', '192.0.2.7').replace('name: g', 'name: g # \u00e9'))],
+    ['stream.yaml', Buffer.concat([Buffer.from('%YAML 1.2\n'), bad])],
+    ['text.json', Buffer.from(`{\n"caf\u00e9": 1}`, 'latin1')],
+    ['wide.yaml', Buffer.from(`\ufeff${manifest('w', '192.0.2.1')}`, 'utf16le')],
+  ] as const) {
+    writeFileSync(join(directory, name), content)
+  }
+  const problems = (
+    await checkManifests(
+      directory,
+      () => {},
+      () => {},
+    )
+  ).map((p) => p.print().slice(directory.length + 1))
+  const reason = 'octets that are no UTF-8; save the file as UTF-8'
+  t.strictSame(
+    problems.filter((text) => text.includes('UTF-8')),
+    [
+      `document.yaml:13: ${reason}`,
+      `stream.yaml:14: ${reason}`,
+      `text.json:2: ${reason}`,
+      `wide.yaml:1: ${reason}`,
+    ],
+  )
+  const { source, address } = await open(t, directory)
+  t.equal(address('g'), '192.0.2.7')
+  const served = [...source.records()].map((record) => record.key)
+  t.notOk(served.includes('default/w'))
+})
+
+t.test('everybody over one directory shares one source, the last one closes it', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const options = { directory, log: silent, clock: systemClock, timers: systemTimers }
+  backdate(directory)
+  const first = await acquireManifests(options)
+  const second = await acquireManifests(options)
+  t.equal(first.shared, second.shared)
+  t.equal(first.shared.source.filesRead, 1)
+  first.release()
+  first.release()
+  writeFileSync(join(directory, 'a.yaml'), manifest('a', '192.0.2.2'))
+  const { source } = second.shared
+  const read = source.filesRead
+  await until(() => source.filesRead > read, 'the source to be alive')
+  second.release()
+  const third = await acquireManifests(options)
+  t.not(third.shared, first.shared)
+  third.release()
+})
+
+t.test('a directory that goes is told of once, and so is its return', async (t) => {
+  const root = t.testdir({ zones: { 'a.yaml': manifest('a', '192.0.2.1') } })
+  const directory = join(root, 'zones')
+  const lines: string[] = []
+  const note = (text: string) => lines.push(text)
+  const log = { debug: note, info: note, warning: note, error: note }
+  let poll = (): void => {}
+  const every = (_: number, run: () => void) => {
+    poll = run
+    return () => {}
+  }
+  const timers = { ...systemTimers, after: systemTimers.after, every }
+  const source = new ManifestSource({ directory, log, clock: systemClock, timers })
+  t.teardown(() => source.close())
+  await source.load()
+  await source.follow()
+  const look = async () => {
+    poll()
+    await source.settled()
+  }
+  await look()
+  lines.length = 0
+  renameSync(directory, join(root, 'elsewhere'))
+  for (let i = 0; i < 3; i++) await look()
+  t.match(source.unreadyReason(), /zones: can't be listed: ENOENT.*; all records are kept/)
+  t.equal(source.recordCount, 1)
+  const told = lines.filter((line) => line.includes("can't be listed"))
+  t.equal(told.length, 1, told.join('\n'))
+  renameSync(join(root, 'elsewhere'), directory)
+  for (let i = 0; i < 2; i++) await look()
+  t.equal(source.unreadyReason(), '')
+  t.equal(lines.filter((line) => line === 'all manifests are good again').length, 1)
+})
+
+t.test('a listener that fails costs itself the change, and nobody else anything', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const { source, lines, becomes } = await open(t, directory)
+  await source.settled()
+  const told: string[] = []
+  source.subscribe(() => {
+    throw new Error('boom')
+  })
+  source.subscribe((changes) => told.push(...changes.map((c) => c.after?.key ?? '')))
+  for (const address of ['192.0.2.2', '192.0.2.3']) {
+    writeFileSync(join(directory, 'a.yaml'), manifest('a', address))
+    await becomes('a', address)
+    await source.settled()
+  }
+  t.strictSame(told, ['default/a', 'default/a'], 'the watch goes on')
+  t.match(
+    lines.filter((line) => line.includes('boom')),
+    [/^Looking for changes in .* failed, what was good before stays: boom$/],
+  )
+})
+
+t.test('a file that is replaced in one step is read at once, without a timer', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const { source, becomes } = await open(t, directory, new HeldTimers())
+  await source.settled()
+  writeFileSync(join(directory, '.next'), manifest('a', '192.0.2.2'))
+  renameSync(join(directory, '.next'), join(directory, 'a.yaml'))
+  await becomes('a', '192.0.2.2')
+})
+
+t.test('a file that is not yet complete is not read', async (t) => {
+  const first = manifest('a', '192.0.2.2')
+  const second = manifest('b', '192.0.2.2')
+  for (const { name, begin } of [
+    { name: 'written in place', begin: (path: string) => writeFileSync(path, first) },
+    {
+      name: 'taken away and made anew',
+      begin: (path: string) => {
+        // Keeps its inode from being given to the new file.
+        writeFileSync(`${path}.other`, '')
+        renameSync(path, `${path}.old`)
+        writeFileSync(path, first)
+      },
+    },
+    {
+      name: 'taken away, the inode free for others, and made anew',
+      begin: (path: string) => {
+        unlinkSync(path)
+        writeFileSync(`${path}.other`, '')
+        writeFileSync(path, first)
+      },
+    },
+    {
+      name: 'replaced in one step and written to after it',
+      begin: (path: string) => {
+        writeFileSync(`${path}.next`, '')
+        renameSync(`${path}.next`, path)
+        appendFileSync(path, first)
+      },
+    },
+  ]) {
+    await t.test(name, async (t) => {
+      const directory = t.testdir({
+        'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.1'),
+      })
+      const timers = new HeldTimers()
+      const { source, address } = await open(t, directory, timers)
+      await source.settled()
+      const { begun } = timers
+      const path = join(directory, 'a.yaml')
+      begin(path)
+      await until(() => timers.begun > begun, 'the change to be noticed')
+      await turns()
+      t.strictSame([address('a'), address('b')], ['192.0.2.1', '192.0.2.1'])
+      appendFileSync(path, second)
+      await until(() => {
+        timers.goOff()
+        return address('b') === '192.0.2.2'
+      }, 'the rest to be read')
+      t.equal(address('a'), '192.0.2.2')
+    })
+  }
+})
+
+t.test('a file that was seen missing is not taken for complete when it is back', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.1'),
+  })
+  const timers = new HeldTimers()
+  const { source, address } = await open(t, directory, timers)
+  await source.settled()
+  const path = join(directory, 'a.yaml')
+  let { begun } = timers
+  renameSync(path, `${path}.old`)
+  await until(() => timers.begun > begun, 'the loss to be noticed')
+  await turns()
+  begun = timers.begun
+  timers.goOff()
+  await until(() => timers.begun > begun, 'the file to be looked for')
+  await source.settled()
+  begun = timers.begun
+  writeFileSync(path, manifest('a', '192.0.2.2'))
+  await until(() => timers.begun > begun, 'the new file to be noticed')
+  await turns()
+  t.strictSame([address('a'), address('b')], ['192.0.2.1', '192.0.2.1'])
+})
+
+t.test(
+  'a property that nothing reads is logged once, by every reading that finds it first',
+  async (t) => {
+    const typo = (name: string, address: string) =>
+      manifest(name, address).replace('    recordType: A', '    recordTtl: 60\n    recordType: A')
+    const directory = t.testdir({ 'a.yaml': typo('a', '192.0.2.1') + typo('b', '192.0.2.2') })
+    const { source, lines, becomes } = await open(t, directory)
+    const ignored = () => lines.filter((line) => line.includes('recordTtl'))
+    t.equal(ignored().length, 1)
+    t.match(
+      ignored()[0],
+      /a\.yaml:10: default\/a: "recordTtl" is no field of an endpoint: it is ignored; the same in 1 more records$/,
+    )
+    writeFileSync(join(directory, 'a.yaml'), typo('a', '192.0.2.3') + typo('b', '192.0.2.2'))
+    await becomes('a', '192.0.2.3')
+    writeFileSync(join(directory, 'c.yaml'), typo('c', '192.0.2.3'))
+    await becomes('c', '192.0.2.3')
+    await source.settled()
+    t.strictSame(ignored().length, 2, 'only of what is new')
+    t.match(ignored()[1], /c\.yaml:10: default\/c: /)
+  },
+)
+
+t.test('a renamed file of many records changes none of them, and logs nothing', async (t) => {
+  const text = Array.from({ length: 10_000 }, (_, i) => manifest(`r${i}`, '192.0.2.1')).join('')
+  const directory = t.testdir({ 'a.yaml': text })
+  const { source, lines } = await open(t, directory)
+  await source.settled()
+  lines.length = 0
+  const changed: unknown[] = []
+  source.subscribe((changes) => changed.push(...changes))
+  renameSync(join(directory, 'a.yaml'), join(directory, 'b.yaml'))
+  await until(() => source.fileCount === 1 && source.filesRead === 2, 'the new name to be known')
+  await source.settled()
+  t.equal(source.recordCount, 10_000)
+  t.strictSame(changed, [])
+  t.strictSame(lines, [])
+})
+
+t.test('a file that is removed while its records are written elsewhere loses none', async (t) => {
+  const [first, second] = [manifest('a', '192.0.2.1'), manifest('b', '192.0.2.1')]
+  const directory = t.testdir({ 'a.yaml': first + second })
+  const timers = new HeldTimers()
+  const clock = new FakeClock()
+  const { source } = await open(t, directory, timers, clock)
+  await source.settled()
+  const lost: unknown[] = []
+  source.subscribe((changes) => lost.push(...changes.filter((c) => c.after === undefined)))
+  const other = join(directory, 'b.yaml')
+  let { begun } = timers
+  unlinkSync(join(directory, 'a.yaml'))
+  writeFileSync(other, first)
+  await until(() => {
+    timers.goOff()
+    return source.fileCount === 2
+  }, 'the new file to be read')
+  await source.settled()
+  // Longer than a deleted file is kept, in steps that are shorter.
+  for (let i = 0; i < 20; i++) {
+    clock.pass(15)
+    begun = timers.begun
+    appendFileSync(other, i === 19 ? second : '# more\n')
+    await until(() => timers.begun > begun, 'the write to be noticed')
+    timers.goOff()
+    await source.settled()
+  }
+  t.equal(source.fileCount, 2, 'the deleted file is kept meanwhile')
+  await until(() => {
+    clock.pass(30)
+    timers.goOff()
+    return source.fileCount === 1
+  }, 'the deletion to count')
+  t.equal(source.recordCount, 2)
+  t.strictSame(lost, [])
+})
+
+t.test('a deleted file counts as deleted in time, however much else is written', async (t) => {
+  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1'), 'b.yaml': '' })
+  const timers = new HeldTimers()
+  const clock = new FakeClock()
+  const { source } = await open(t, directory, timers, clock)
+  await source.settled()
+  unlinkSync(join(directory, 'a.yaml'))
+  let passedMs = 0
+  while (source.recordCount > 0 && passedMs < 10_000) {
+    const { begun } = timers
+    appendFileSync(join(directory, 'b.yaml'), '# more\n')
+    await until(() => timers.begun > begun, 'the write to be noticed')
+    timers.goOff()
+    await source.settled()
+    clock.pass(30)
+    passedMs += 30
+  }
+  t.ok(passedMs < 6000, `${passedMs} ms`)
+})
+
+t.test('lists of records are read item by item, in YAML and JSON', async (t) => {
+  const items = ['a', 'b', 'c'].map(json)
+  const yaml = (name: string) =>
+    `- ${manifest(name, '192.0.2.3').slice(4).trimEnd().replaceAll('\n', '\n  ')}\n`
+  const bad = yaml('e').replace('192.0.2.3', 'nonsense')
+  const directory = t.testdir({
+    'a.json': JSON.stringify({ kind: 'DNSRecordList', items }, null, 1),
+    'b.yaml': `apiVersion: v1\nitems:\n${yaml('d')}${bad}kind: List\nmetadata: {}\n`,
+    'c.yaml': `kind: Other\nitems:\n- 1\n- x\n`,
+    'd.json': `{"kind": "List",\n"items": [\n{"kind": "DNSRecord"}, \n{]]}`,
+  })
+  const { source, address } = await open(t, directory)
+  t.strictSame(
+    ['a', 'b', 'c', 'd'].map(address),
+    Array.from({ length: 4 }, () => '192.0.2.3'),
+  )
+  const texts = source.problems().map((problem) => problem.print().slice(directory.length + 1))
+  t.match(texts[0], /^b\.yaml:\d+: default\/e is refused: .*"nonsense"/)
+  t.ok(
+    texts.slice(1).every((text) => text.startsWith('d.json:')),
+    texts.join('\n'),
+  )
+})
+
+t.test('bounds of files have clear errors, and the others are served', async (t) => {
+  const broken = (count: number) => '---\na: [\n'.repeat(count)
+  const directory = t.testdir({
+    'a.yaml': manifest('a', '192.0.2.1'),
+    'broken.yaml': broken(1200),
+    'long.yaml': `a: ${'x'.repeat(1_600_000)}\n`,
+    'long.json': `{"a": "${'x'.repeat(1_600_000)}"}`,
+    'refused.yaml': Array.from({ length: 1100 }, (_, i) => manifest(`r${i}`, 'x')).join(''),
+    'anchors.yaml': `${Array.from({ length: 101 }, (_, i) => `k${i}: &a${i} 1`).join('\n')}\n`,
+  })
+  execFileSync('truncate', ['-s', '1G', join(directory, 'sparse.yaml')])
+  execFileSync('mkfifo', [join(directory, 'pipe.yaml')])
+  symlinkSync('.', join(directory, 'loop'))
+  const { source, address } = await open(t, directory)
+  t.equal(address('a'), '192.0.2.1')
+  const texts = source.problems().map((problem) => problem.print().slice(directory.length + 1))
+  const one = (start: string) => texts.filter((text) => text.startsWith(start))
+  t.equal(one('broken.yaml').length, 1001)
+  t.match(one('broken.yaml').join('\n'), /only the first 1000 faults of this file are reported/)
+  t.match(one('long.yaml'), [/^long\.yaml:1: a document is longer than 1572864 octets: split it/])
+  t.match(one('long.json'), [/^long\.json:1: a resource in JSON is longer than 1572864 octets/])
+  t.equal(one('refused.yaml').length, 1001)
+  t.match(one('refused.yaml').join('\n'), /1000 records of this file are refused: further ones/)
+  t.match(one('anchors.yaml'), [/^anchors\.yaml:101: more than 100 anchors or aliases/])
+  t.match(one('sparse.yaml'), [/^sparse\.yaml:1: file of 1073741824 octets: at most 134217728/])
+  t.strictSame(one('pipe.yaml'), [], 'no file')
+  t.equal(source.refusedCount, 1100)
+})
+
+t.test('the look at all files leaves alone what somebody is writing', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.1'),
+  })
+  const timers = new HeldTimers()
+  const { source, address } = await open(t, directory, timers)
+  await source.settled()
+  const { begun } = timers
+  writeFileSync(join(directory, 'a.yaml'), manifest('a', '192.0.2.2'))
+  await until(() => timers.begun > begun, 'the change to be noticed')
+  timers.repeated()
+  await source.settled()
+  t.strictSame([address('a'), address('b')], ['192.0.2.1', '192.0.2.1'])
+})
