@@ -25,6 +25,11 @@ export interface MmdbLocatorOptions {
    * remains in use.
    */
   readonly onReload: (path: string, fault: Error | undefined) => void
+  /**
+   * Called once for each version of a file that is loaded, by one of the locators that share the file. `builtSeconds`:
+   * when the version was built, in Unix seconds; 0 = unknown.
+   */
+  readonly onLoad: (path: string, builtSeconds: number) => void
 }
 
 /** Without entries, `locate` and `field` use only custom nets. */
@@ -63,13 +68,20 @@ export class MmdbLocator implements Locator {
     }
     this.#hold = hold
     this.#files = files
+    for (const file of files) this.#reportLoad(file)
     this.#stopListening = files.map((file) =>
       file.onChange((fault) => {
         this.#options.onReload(file.path, fault)
+        this.#reportLoad(file)
         if (fault === undefined)
           for (const listener of this.#listeners) this.#notify(listener, file)
       }),
     )
+  }
+
+  #reportLoad(file: DatabaseFile): void {
+    const builtSeconds = file.takeBuildTime()
+    if (builtSeconds !== undefined) this.#options.onLoad(file.path, builtSeconds)
   }
 
   /** Changed files that can't be used, so that their older version remains in use. */

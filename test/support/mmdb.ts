@@ -17,6 +17,8 @@ export interface MmdbContent {
   readonly type?: string
   readonly ipVersion?: 4 | 6
   readonly recordBits?: 24 | 28 | 32
+  /** Unix seconds. */
+  readonly builtSeconds?: number
   /** By CIDR; a longer prefix replaces a part of a shorter one. */
   readonly networks: Readonly<Record<string, MmdbValue>>
 }
@@ -33,7 +35,12 @@ type Side = Node | number | undefined
  * own writer does.
  */
 export function composeMmdb(content: MmdbContent): Uint8Array {
-  const { ipVersion = 6, recordBits = 24, type = 'Test-City' } = content
+  const {
+    ipVersion = 6,
+    recordBits = 24,
+    type = 'Test-City',
+    builtSeconds = 1_700_000_000,
+  } = content
   const data = new DataWriter()
   const root: Node = { sides: [undefined, undefined] }
   const networks = Object.entries(content.networks).map(([text, value]) => {
@@ -52,7 +59,7 @@ export function composeMmdb(content: MmdbContent): Uint8Array {
   metadata.value({
     binary_format_major_version: 2,
     binary_format_minor_version: 0,
-    build_epoch: 1_700_000_000n,
+    build_epoch: BigInt(builtSeconds),
     database_type: type,
     description: { en: 'made for a test' },
     ip_version: ipVersion,

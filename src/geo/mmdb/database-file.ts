@@ -1,4 +1,5 @@
 import type { Timers } from '../../base/timers.ts'
+import type { GeoResult } from '../worker/job.ts'
 import type { JobRunner } from '../worker/run-job.ts'
 import { Database, type DatabaseImage } from './database.ts'
 import { type FileVersion, fileVersion, isSameVersion, OpenFile } from './load.ts'
@@ -36,6 +37,8 @@ export class DatabaseFile {
   #open: OpenFile | undefined
   #image: DatabaseImage | undefined
   #database: Database | undefined
+  /** When the version in use was built, until `takeBuildTime` returns it. */
+  #builtSeconds: number | undefined
   /** The last version that failed, so that it is not tried again. */
   #refused: FileVersion | undefined
   #fault: Error | undefined
@@ -103,6 +106,16 @@ export class DatabaseFile {
   /** Returns the version in use, for a job, which must release it. Undefined = no version is open. */
   hold(): OpenFile | undefined {
     return this.#open?.hold()
+  }
+
+  /**
+   * Returns when the version in use was built, in Unix seconds (0 = unknown). Later calls return undefined until
+   * another version is in use: whichever holder calls first reports the age.
+   */
+  takeBuildTime(): number | undefined {
+    const builtSeconds = this.#builtSeconds
+    this.#builtSeconds = undefined
+    return builtSeconds
   }
 
   release({ readsEntries }: HoldOptions): void {
@@ -173,16 +186,17 @@ export class DatabaseFile {
     const isKept = this.#readers > 0
     try {
       const job = { kind: 'verify', source, isThorough, isKept } as const
-      const { image } = await this.#options.runJob(job)
+      const result = await this.#options.runJob(job)
       // All holders may have released the file in the meantime.
-      if (this.#holders > 0) this.#adopt(open.hold(), image)
+      if (this.#holders > 0) this.#adopt(open.hold(), result)
     } finally {
       open.release()
     }
   }
 
-  #adopt(open: OpenFile, image: DatabaseImage | undefined): void {
+  #adopt(open: OpenFile, { image, builtSeconds }: GeoResult): void {
     const isNew = !this.#isInUse(open.source.version)
+    if (isNew) this.#builtSeconds = builtSeconds
     this.#open?.release()
     this.#open = open
     this.#keep(this.#readers > 0 ? image : undefined)

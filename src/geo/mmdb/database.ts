@@ -35,6 +35,8 @@ export class Database {
   readonly data: DataSection
   /** The database type, such as `GeoLite2-City`. */
   readonly type: string
+  /** When the file was built, in Unix seconds; 0 = unknown. */
+  readonly builtSeconds: number
   /** Prefixes that are unknown, whatever the tree contains. */
   readonly ignored: readonly Cidr[]
 
@@ -51,6 +53,7 @@ export class Database {
     this.tree = new SearchTree({ file, bytes, metadataOffset: marker, ...metadata })
     this.data = new DataSection(file, bytes, this.tree.dataOffset, this.tree.dataOctets)
     this.type = metadata.type
+    this.builtSeconds = metadata.builtSeconds
     this.ignored = image.ignoreSpecial === true ? SPECIAL_PREFIXES : []
   }
 
@@ -112,5 +115,6 @@ function readMetadata({ file, bytes }: DatabaseImage, start: number) {
   if (nodeCount < 1 || nodeCount > NODES_MAX) {
     throw mmdbFault(file, `is corrupt: its node count ${nodeCount} is impossible`)
   }
-  return { ipVersion, recordBits, nodeCount, type: data.text(data.find(0, 'database_type')) }
+  const type = data.text(data.find(0, 'database_type'))
+  return { ipVersion, recordBits, nodeCount, type, builtSeconds: number('build_epoch') }
 }

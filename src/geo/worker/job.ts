@@ -23,9 +23,11 @@ export type GeoJob =
       readonly isKept: boolean
     }
 
-/** `trie`: result of `classify`; `image`: result of `verify` with `isKept`. */
+/** `trie`: result of `classify`; `builtSeconds`: of `verify`; `image`: of `verify` with `isKept`. */
 export interface GeoResult {
   readonly trie?: ClassTrieData
+  /** See `Database`. */
+  readonly builtSeconds?: number
   readonly image?: DatabaseImage
 }
 
@@ -43,6 +45,8 @@ export function performJob(job: GeoJob): GeoResult {
   }
   const image = readSource(job.source, job.isKept)
   const verify = job.isThorough ? verifyEntries : verifyTree
-  verify(new Database(image))
-  return job.isKept ? { image } : {}
+  const database = new Database(image)
+  verify(database)
+  const { builtSeconds } = database
+  return job.isKept ? { builtSeconds, image } : { builtSeconds }
 }

@@ -11,6 +11,7 @@ import { aspectOf, type Net, scanNet } from '../../geo/net.ts'
 import { type JobRunner, runJobInThread } from '../../geo/worker/run-job.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { readsAny } from '../../plugin/metadata.ts'
+import { warnOfAge } from './age.ts'
 import { ClientFromSubnet, hasSubnet } from './geoip.ts'
 
 /** Most database files of one block. */
@@ -59,6 +60,10 @@ function setup(c: SetupContext, parts: GeoipParts): void {
         c.log.info(`Reloaded ${path}`)
         if (locator.images.length > 0) images.publish(locator.images)
       } else c.log.error(`Keeping ${printOld(path, fault)}`)
+    },
+    onLoad: (path, builtSeconds) => {
+      const warning = warnOfAge(path, builtSeconds, c.clock.now())
+      if (warning !== '') c.log.warning(warning)
     },
   })
   // Queries are still answered with the last valid database: report ready, with a note.

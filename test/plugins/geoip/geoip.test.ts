@@ -1,11 +1,14 @@
-import { statSync, utimesSync, writeFileSync } from 'node:fs'
+import { renameSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Query } from '../../../src/dns/message/query.ts'
 import { printAddress, scanAddress } from '../../../src/dns/text/address.ts'
+import { Database } from '../../../src/geo/mmdb/database.ts'
+import { bundledDatabasePath, loadFileSync } from '../../../src/geo/mmdb/load.ts'
 import type { MmdbLocator } from '../../../src/geo/mmdb-locator.ts'
 import { runJobInline } from '../../../src/geo/worker/run-job.ts'
 import { findMetadata } from '../../../src/plugin/metadata.ts'
+import { warnOfAge } from '../../../src/plugins/geoip/age.ts'
 import { createGeoip, geoip } from '../../../src/plugins/geoip/setup.ts'
 import { log } from '../../../src/plugins/log/setup.ts'
 import { view } from '../../../src/plugins/view/setup.ts'
@@ -143,6 +146,61 @@ t.test('a database that can no longer be used is on the ready page until it can'
   writeFileSync(file, good)
   utimesSync(file, mtime, mtime)
   await becomes(/^$/)
+})
+
+t.test('each version of an old database is reported once, by one of its blocks', async (t) => {
+  const DAY_MS = 86_400_000
+  const file = join(t.testdir(), 'city.mmdb')
+  const builtSeconds = 1_700_000_000
+  // In one step, so that no poll meets half a file.
+  const write = (seconds: number) => {
+    const networks = { '81.2.69.0/24': cityEntry('GB', 'EU') }
+    writeFileSync(`${file}.new`, composeMmdb({ networks, builtSeconds: seconds }))
+    renameSync(`${file}.new`, file)
+  }
+  write(builtSeconds)
+  const timers = new FakeTimers()
+  const directive = createGeoip({ timers, runJob: runJobInline })
+  const open = async (days: number) => {
+    const setUp = new SetUp(directive, `geoip ${file}`)
+    setUp.clock.nowMs = builtSeconds * 1000 + days * DAY_MS
+    await setUp.start()
+    return setUp
+  }
+  const young = await open(90)
+  t.strictSame(young.lines, [], '90 days are not old')
+  await young.stop()
+
+  const blocks = [await open(91), await open(92)]
+  t.teardown(() => Promise.all(blocks.map((block) => block.stop())))
+  const lines = () => blocks.flatMap((block) => block.lines)
+  t.strictSame(lines(), [
+    `[WARNING] plugin/geoip: old location database: ${file}, built 91 days ago (limit 90): replace the file with a newer version`,
+  ])
+
+  const reloads = async (count: number) => {
+    const reloaded = () => lines().filter((line) => line.includes('Reloaded')).length
+    await until(async () => {
+      await timers.advance(5000)
+      return reloaded() === 2 * count
+    }, 'both blocks to use the new version')
+    return lines().filter((line) => line.includes('old location database')).length
+  }
+  write(builtSeconds - 1)
+  t.equal(await reloads(1), 2, 'another old version')
+  write(builtSeconds + 86_400 * 30)
+  t.equal(await reloads(2), 2, 'a newer version')
+  write(0)
+  t.equal(await reloads(3), 2, 'a version without a time')
+})
+
+t.test('the warning about the bundled database says how to update it', async (t) => {
+  const path = bundledDatabasePath()
+  t.match(
+    warnOfAge(path, 1_700_000_000, 1_710_000_000_000),
+    /^old location database: .*, built 115 days ago \(limit 90\): update Sextant, or name a newer /,
+  )
+  t.match(new Database(loadFileSync(path).image).builtSeconds, Number)
 })
 
 t.test('databases are found from root, and give their labels', async (t) => {

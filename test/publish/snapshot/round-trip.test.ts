@@ -60,7 +60,7 @@ type Sets = readonly (readonly [string, OwnerSet])[]
 
 function createTable(): SteeringTable {
   const options = { paths: [], nets: NETS, timers: new FakeTimers(), runJob: runJobInline }
-  const locator = new MmdbLocator({ ...options, onReload: () => {} })
+  const locator = new MmdbLocator({ ...options, onReload: () => {}, onLoad: () => {} })
   const onError = (reason: string) => {
     throw new Error(reason)
   }
