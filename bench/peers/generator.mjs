@@ -1,6 +1,8 @@
 // A load generator in batches: recvmmsg and sendmmsg straight between the kernel and one run of packets.
-//   node bench/peers/generator.mjs FILE PORT SECONDS SOCKETS WINDOW [ecs|plain] [segments]
-// FILE: lines `NAME A`, as dnsperf takes them. With `ecs` each packet has EDNS with Client Subnet, a /24 of its own.
+//   node bench/peers/generator.mjs FILE PORT SECONDS SOCKETS WINDOW [FORM] [segments|batch] [RCODE]
+// FILE: lines `NAME TYPE`, as dnsperf takes them. FORM: `plain`, `ecs`, `cookie` or `ecs,cookie`. With `ecs` each packet
+// has a Client Subnet, a /24 of its own; with `cookie` a client cookie. A reply is wrong if it has another RCODE
+// (default 0), or if it has neither an answer nor an authority record and RCODE is not 5.
 // Each socket keeps WINDOW queries under way. With `segments` those of one length that it sends at a time are one message
 // that the kernel cuts (UDP_SEGMENT): less CPU for the generator, the same datagrams for the server.
 // Prints one line of JSON: completed, lost, wrong, qps.
@@ -9,8 +11,11 @@ import { systemError, writeSockaddr } from '../../dist/transport/sockaddr.js'
 import { loadLibc } from '../../dist/transport/udp/batch/libc.js'
 import { SEGMENT_SPACE, writeSegment } from '../../dist/transport/udp/batch/udp-segment.js'
 
-const [file, portText, secondsText, socketsText, windowText, form = 'plain', way] =
+const [file, portText, secondsText, socketsText, windowText, form = 'plain', way, rcodeText = '0'] =
   process.argv.slice(2)
+const TYPES = { A: 1, NS: 2, SOA: 6, TXT: 16, AAAA: 28 }
+const REFUSED = 5
+const rcode = Number(rcodeText)
 const port = Number(portText)
 const seconds = Number(secondsText)
 const window = Number(windowText)
@@ -42,9 +47,9 @@ function composePool() {
   const length = new Uint32Array(count)
   let at = 0
   for (let i = 0; i < count; i++) {
-    const [name] = lines[i % lines.length].split(' ')
+    const [name, type] = lines[i % lines.length].split(' ')
     start[i] = at
-    at = composeQuery(memory.bytes, at, i, name)
+    at = composeQuery(memory.bytes, at, i, name, TYPES[type])
     length[i] = at - start[i]
   }
   const low = new Uint32Array(count)
@@ -56,21 +61,28 @@ function composePool() {
   return { count, low, high, length, memory }
 }
 
-function composeQuery(bytes, start, index, name) {
-  const ecs = form === 'ecs'
-  bytes.set([index >> 8, index, 0, 0, 0, 1, 0, 0, 0, 0, 0, ecs ? 1 : 0], start)
+function composeQuery(bytes, start, index, name, type) {
+  const options = form.split(',').flatMap(composeOption)
+  const opt = options.length === 0 ? [] : [0, 0, 41, 4, 208, 0, 0, 0, 0, 0, options.length]
+  bytes.set([index >> 8, index, 0, 0, 0, 1, 0, 0, 0, 0, 0, opt.length === 0 ? 0 : 1], start)
   let at = start + 12
   for (const label of name.split('.')) {
     bytes[at++] = label.length
     for (let i = 0; i < label.length; i++) bytes[at++] = label.charCodeAt(i)
   }
-  bytes.set([0, 0, 1, 0, 1], at)
-  at += 5
-  if (!ecs) return at
-  // OPT with a payload of 1232 octets (RFC 6891) and Client Subnet of family 1, /24 (RFC 7871).
-  const subnet = [1 + Math.floor(Math.random() * 222), random256(), random256()]
-  bytes.set([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 11, 0, 8, 0, 7, 0, 1, 24, 0, ...subnet], at)
-  return at + 22
+  // The OPT has a payload size of 1232 octets (RFC 6891).
+  const rest = [0, 0, type, 0, 1, ...opt, ...options]
+  bytes.set(rest, at)
+  return at + rest.length
+}
+
+/** Client Subnet of family 1, /24 (RFC 7871); a client cookie (RFC 7873). */
+function composeOption(name) {
+  if (name === 'ecs') {
+    const subnet = [1 + Math.floor(Math.random() * 222), random256(), random256()]
+    return [0, 8, 0, 7, 0, 1, 24, 0, ...subnet]
+  }
+  return name === 'cookie' ? [0, 10, 0, 8, ...Array.from({ length: 8 }, random256)] : []
 }
 
 function random256() {
@@ -214,9 +226,9 @@ function receive(socket, nowMs) {
   }
   for (let i = 0; i < count; i++) {
     const at = i * REPLY_OCTETS
-    // A reply, NOERROR, with an answer.
-    const isGood = (replies.bytes[at + 2] & 0x80) !== 0 && (replies.bytes[at + 3] & 15) === 0
-    if (!isGood || replies.bytes[at + 7] === 0) total.wrong++
+    const isReply = (replies.bytes[at + 2] & 0x80) !== 0 && (replies.bytes[at + 3] & 15) === rcode
+    const records = replies.bytes[at + 7] + replies.bytes[at + 9]
+    if (!isReply || (records === 0 && rcode !== REFUSED)) total.wrong++
   }
   total.completed += count
   // What was given up and came after all is not waited for.

@@ -20,10 +20,11 @@ export async function saturate(target, seconds) {
   return { ...result, loadCores: (endedChildrenUs() - before) / 1e6 / seconds }
 }
 
-async function byGenerator({ port, file, ecs, clients, outstanding, generator }, seconds) {
+async function byGenerator(target, seconds) {
+  const { port, file, ecs, clients, outstanding, generator, rcode = 0 } = target
   const window = Math.max(1, Math.round(outstanding / clients))
-  const form = ecs ? 'ecs' : 'plain'
-  const args = [GENERATOR, file, port, seconds, clients, window, form, generator]
+  const form = target.form ?? (ecs ? 'ecs' : 'plain')
+  const args = [GENERATOR, file, port, seconds, clients, window, form, generator, rcode]
   const { wrong, ...result } = JSON.parse(await run(process.execPath, args))
   if (wrong > 0) throw new Error(`${wrong} of ${result.completed} answers were wrong`)
   return result

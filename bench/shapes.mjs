@@ -1,0 +1,127 @@
+// User CPU per query of each shape of query, beside other builds and other servers.
+//   npm run build && node bench/shapes.mjs [rounds] [seconds] [--base ROOT] [--peers gdnsd,Knot]
+//     [--shapes plain,chain] [--clients 200] [--outstanding 200]
+// ROOT: another checkout with its `dist`, named `base` in the table. Every server has one UDP thread. The servers are
+// loaded in turn within each round, so a busy machine slows all of them; a ratio is the median of the rounds' ratios.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { loadavg, tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { median } from './median.mjs'
+import { write } from './peers/files.mjs'
+import { saturate } from './peers/load.mjs'
+import { composeMmdb } from './peers/mmdb.mjs'
+import { freePort } from './peers/ports.mjs'
+import { cpuUs, findCommand, startProcess } from './peers/server-process.mjs'
+import { gdnsd } from './shapes/gdnsd.mjs'
+import { knot } from './shapes/knot.mjs'
+import { sextant } from './shapes/sextant.mjs'
+import { SHAPES } from './shapes/shapes.mjs'
+
+const START_LIMIT_MS = 30_000
+/** A query path is compiled after some ten thousand queries. */
+const WARM_QUERIES = 200_000
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    base: { type: 'string' },
+    peers: { type: 'string', default: 'gdnsd,Knot' },
+    shapes: { type: 'string', default: Object.keys(SHAPES).join() },
+    clients: { type: 'string', default: '200' },
+    outstanding: { type: 'string', default: '200' },
+  },
+})
+const rounds = Number(positionals[0] ?? 5)
+const seconds = Number(positionals[1] ?? 1)
+
+const directory = mkdtempSync(join(tmpdir(), 'sextant-shapes-'))
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
+const mmdb = join(directory, 'country.mmdb')
+writeFileSync(mmdb, composeMmdb())
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
+const wanted = options.peers.split(',')
+const peers = [
+  sextant('Sextant', root),
+  ...(options.base === undefined ? [] : [sextant('base', resolve(options.base))]),
+  ...[gdnsd, knot].filter(({ name }) => wanted.includes(name)),
+]
+
+async function start(peer) {
+  const command = findCommand(peer.command)
+  if (command === undefined) {
+    console.log(`${peer.name}: left out, ${peer.command} is not installed`)
+    return []
+  }
+  const folder = join(directory, peer.name)
+  mkdirSync(folder, { recursive: true })
+  const port = await freePort()
+  const server = startProcess(peer.name, command, peer.prepare({ directory: folder, port, mmdb }))
+  const row = { peer, server, port }
+  const end = Date.now() + START_LIMIT_MS
+  for (;;) {
+    const load = await measure(row, 'plain', 0.1).catch(() => undefined)
+    if (load !== undefined) return [row]
+    if (server.failure !== undefined) throw new Error(server.failure)
+    if (Date.now() > end) throw new Error(`${peer.name} did not answer`)
+  }
+}
+
+async function measure({ server, port }, shape, duration) {
+  const { clients, outstanding } = options
+  const { form, rcode } = SHAPES[shape]
+  const file = join(directory, shape)
+  const target = { port, file, form, rcode, clients, outstanding, generator: 'batch' }
+  const before = cpuUs(server.pid)
+  const { completed, qps } = await saturate(target, duration)
+  const after = cpuUs(server.pid)
+  if (completed === 0) throw new Error(`${server.name} answered no query`)
+  return { completed, qps, us: (after.user - before.user) / completed }
+}
+
+/** Compilers and caches get warm outside the figures. */
+async function warm(row, shape) {
+  for (let left = WARM_QUERIES; left > 0; ) left -= (await measure(row, shape, 0.5)).completed
+}
+
+for (const [name, { lines }] of Object.entries(SHAPES)) {
+  write(
+    join(directory, name),
+    lines().map((line) => `${line}\n`),
+  )
+}
+const rows = []
+for (const peer of peers) rows.push(...(await start(peer)))
+const names = rows.map(({ server }) => server.name)
+console.log(`user us per query (q/s); ${rounds} rounds of ${seconds} s; Node ${process.version}`)
+console.log(`load average ${loadavg().map((value) => value.toFixed(1))}\n`)
+console.log(
+  `| shape | ${names.join(' | ')} |${names
+    .slice(1)
+    .map((name) => ` Sextant/${name} |`)
+    .join('')}`,
+)
+console.log(`|---|${'---:|'.repeat(names.length * 2 - 1)}`)
+for (const shape of options.shapes.split(',')) {
+  const able = rows.filter(({ peer }) => !peer.lacks.includes(shape))
+  for (const row of able) await warm(row, shape)
+  const figures = able.map(() => [])
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, row] of able.entries()) figures[i].push(await measure(row, shape, seconds))
+  }
+  const cells = rows.map((row) => {
+    const i = able.indexOf(row)
+    if (i === -1) return ['', '']
+    const us = median(figures[i].map((figure) => figure.us)).toFixed(2)
+    const qps = median(figures[i].map((figure) => figure.qps)) / 1000
+    const ratio = median(figures[i].map((figure, round) => figures[0][round].us / figure.us))
+    return [`${us} (${qps.toFixed(0)}k)`, ratio.toFixed(2)]
+  })
+  const ratios = cells.slice(1).map(([, ratio]) => ` ${ratio} |`)
+  console.log(
+    `| ${SHAPES[shape].title} | ${cells.map(([us]) => us).join(' | ')} |${ratios.join('')}`,
+  )
+}
+process.exit(0)

@@ -1,0 +1,79 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  ENDPOINTS,
+  GEO_NAME,
+  GEO_ZONE,
+  masterFile,
+  PLAIN_ZONE,
+  plainLines,
+} from '../peers/content.mjs'
+import { write } from '../peers/files.mjs'
+import { CHAIN_HOST, plainZoneLines } from './shapes.mjs'
+
+const ALIAS = `klb.${CHAIN_HOST}`
+const zoneFile = (directory, zone, lines) => write(join(directory, zone), masterFile(zone, lines))
+
+/**
+ * mod-geoip chooses by place or by weight; so the chain is chosen by place only, and has no weights.
+ * mod-cookies asks clients without a server cookie to repeat, so there is no figure for cookies.
+ */
+export const knot = {
+  name: 'Knot',
+  command: 'knotd',
+  lacks: ['cookie', 'geo-cookie'],
+  prepare({ directory, port, mmdb }) {
+    mkdirSync(join(directory, 'db'), { recursive: true })
+    const codes = Object.entries(ENDPOINTS).map(([code, [{ address }]]) => ({ code, address }))
+    zoneFile(directory, PLAIN_ZONE, plainZoneLines(plainLines))
+    zoneFile(directory, GEO_ZONE, [
+      `app 60 IN A ${ENDPOINTS.EU[0].address}\nshop 60 IN CNAME klb.shop\nklb.shop 60 IN CNAME eu.klb.shop\n`,
+      ...codes.map(({ code, address }) => {
+        const place = code.toLowerCase()
+        return `${place}.klb.shop 60 IN CNAME g0-${place}.klb.shop\ng0-${place}.klb.shop 60 IN A ${address}\n`
+      }),
+    ])
+    write(join(directory, 'geo.conf'), [
+      `${GEO_NAME}:\n`,
+      ...codes.map(({ code, address }) => `  - geo: "${code}"\n    A: ${address}\n`),
+      `${ALIAS}:\n`,
+      ...codes.map(
+        ({ code }) => `  - geo: "${code}"\n    CNAME: ${code.toLowerCase()}.${ALIAS}.\n`,
+      ),
+    ])
+    write(
+      join(directory, 'knot.conf'),
+      `server:
+    rundir: ${directory}
+    listen: 127.0.0.1@${port}
+    udp-workers: 1
+    tcp-workers: 1
+    background-workers: 1
+    edns-client-subnet: on
+log:
+  - target: stderr
+    any: warning
+database:
+    storage: ${directory}/db
+mod-geoip:
+  - id: geo
+    config-file: ${directory}/geo.conf
+    ttl: 60
+    mode: geodb
+    geodb-file: ${mmdb}
+    geodb-key: [ continent/code ]
+template:
+  - id: default
+    storage: ${directory}
+    journal-content: none
+zone:
+  - domain: ${PLAIN_ZONE}
+    file: ${PLAIN_ZONE}
+  - domain: ${GEO_ZONE}
+    file: ${GEO_ZONE}
+    module: mod-geoip/geo
+`,
+    )
+    return ['-c', join(directory, 'knot.conf')]
+  },
+}

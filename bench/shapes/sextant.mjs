@@ -1,0 +1,92 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  ENDPOINTS,
+  GEO_NAME,
+  GEO_ZONE,
+  masterFile,
+  PLAIN_ZONE,
+  plainLines,
+} from '../peers/content.mjs'
+import { write } from '../peers/files.mjs'
+import { CHAIN_HOST, plainZoneLines } from './shapes.mjs'
+
+const ALIAS = `klb.${CHAIN_HOST}`
+
+/** `root`: of the checkout whose `dist` is measured. */
+export const sextant = (name, root) => ({
+  name,
+  command: process.execPath,
+  lacks: [],
+  prepare({ directory, port, mmdb }) {
+    mkdirSync(join(directory, 'records'), { recursive: true })
+    write(join(directory, 'records/app.yaml'), manifest('app', GEO_NAME, geoEndpoints()))
+    write(join(directory, 'records/shop.yaml'), manifest('shop', CHAIN_HOST, chainEndpoints()))
+    write(join(directory, 'zone'), masterFile(PLAIN_ZONE, plainZoneLines(plainLines)))
+    write(
+      join(directory, 'Corefile'),
+      `${GEO_ZONE}:${port} {
+    bind 127.0.0.1
+    multisocket 1
+    errors
+    geoip ${mmdb} {
+        edns-subnet
+    }
+    kuadrant ${GEO_ZONE} {
+        manifests ${directory}/records
+    }
+}
+${PLAIN_ZONE}:${port} {
+    bind 127.0.0.1
+    multisocket 1
+    errors
+    minimal
+    file ${directory}/zone ${PLAIN_ZONE}
+}
+`,
+    )
+    return [join(root, 'dist/main.js'), 'serve', '-conf', join(directory, 'Corefile')]
+  },
+})
+
+const manifest = (name, rootHost, endpoints) => `apiVersion: kuadrant.io/v1alpha1
+kind: DNSRecord
+metadata: { name: ${name}, namespace: bench }
+spec:
+  rootHost: ${rootHost}
+  endpoints:
+${endpoints.map(endpoint).join('')}`
+
+const endpoint = ({ dnsName, type, target, ...properties }) => `    - dnsName: ${dnsName}
+      recordType: ${type}
+      recordTTL: 60
+      setIdentifier: "${Object.values(properties).join('-')}${target}"
+      targets: [${target}]
+      providerSpecific: [${Object.entries(properties).map(property).join(', ')}]
+`
+const property = ([name, value]) => `{ name: ${name}, value: "${value}" }`
+
+function geoEndpoints() {
+  return Object.entries(ENDPOINTS).flatMap(([code, endpoints]) =>
+    endpoints.map(({ address, weight }) => {
+      return { dnsName: GEO_NAME, type: 'A', target: address, 'geo-code': `GEO-${code}`, weight }
+    }),
+  )
+}
+
+/** As DNSPolicy writes them: host ─▶ klb ─▶ one per place ─▶ one per gateway ─▶ A. */
+function chainEndpoints() {
+  const places = Object.entries(ENDPOINTS).flatMap(([code, endpoints]) => {
+    const place = `${code.toLowerCase()}.${ALIAS}`
+    const byPlace = { dnsName: ALIAS, type: 'CNAME', target: place, 'geo-code': `GEO-${code}` }
+    const gateways = endpoints.flatMap(({ address, weight }, i) => {
+      const gateway = `g${i}-${code.toLowerCase()}.${ALIAS}`
+      return [
+        { dnsName: place, type: 'CNAME', target: gateway, weight },
+        { dnsName: gateway, type: 'A', target: address },
+      ]
+    })
+    return [{ ...byPlace, ...(code === 'EU' ? { default: true } : {}) }, ...gateways]
+  })
+  return [{ dnsName: CHAIN_HOST, type: 'CNAME', target: ALIAS }, ...places]
+}
