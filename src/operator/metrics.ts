@@ -5,9 +5,9 @@ import type { WorkQueueCounts } from '../kube/work-queue.ts'
 import { labelsOf as labelsOfPeer, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { NOTIFY_OUTCOMES, type NotifyOutcome } from './notify/outcome.ts'
-import { mappingOf, metadataOf } from './object.ts'
+import type { Write } from './plan/write.ts'
+import { mappingOf, metadataOf } from './record/object.ts'
 import type { RemoteMetrics, RemoteStatus } from './remotes/remote-clusters.ts'
-import type { Write } from './write.ts'
 
 const RECORD_LABELS = [
   'dns_record_name',

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Random } from '../../src/base/random.ts'
-import { Cluster } from '../../src/operator/cluster.ts'
+import { Cluster } from '../../src/operator/cluster/cluster.ts'
 import { LeaderSession } from '../../src/operator/leader-session.ts'
 import { OperatorMetrics } from '../../src/operator/metrics.ts'
 import { createLogger } from '../../src/telemetry/log.ts'

@@ -1,6 +1,6 @@
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
 import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
-import { Reconciler } from '../../src/operator/reconcile.ts'
+import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { ToyCluster, ToyPeers } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
 import { FakeClock } from './setup.ts'

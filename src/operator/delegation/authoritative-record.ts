@@ -1,8 +1,8 @@
 import { API_VERSION } from '../../dnsrecord/dns-record.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
-import { AUTHORITATIVE_LABEL, ZONE_LABEL } from '../labels.ts'
-import { mappingOf, metadataOf } from '../object.ts'
-import { shortHash } from '../short-hash.ts'
+import { AUTHORITATIVE_LABEL, ZONE_LABEL } from '../record/labels.ts'
+import { mappingOf, metadataOf } from '../record/object.ts'
+import { shortHash } from '../record/short-hash.ts'
 
 export const AUTHORITATIVE_HASH_LABEL = 'kuadrant.io/authoritative-record-hash'
 export const PROVIDER_LABEL = 'kuadrant.io/dns-provider-name'

@@ -1,8 +1,8 @@
 import { printTarget } from '../../dnsrecord/print-endpoint.ts'
 import type { ApiObject } from '../../kube/api.ts'
-import type { Publishing } from '../decide.ts'
-import { itemsOf, mappingOf } from '../object.ts'
-import { selectWorking } from '../own.ts'
+import type { Publishing } from '../plan/decide.ts'
+import { selectWorking } from '../plan/own.ts'
+import { itemsOf, mappingOf } from '../record/object.ts'
 
 /**
  * Endpoints that a record delegates, in the form of its spec. Targets that are down are left out

@@ -1,8 +1,8 @@
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
-import { isDelegating } from '../decide.ts'
-import { metadataOf } from '../object.ts'
-import { ownerIdOf } from '../status.ts'
+import { isDelegating } from '../plan/decide.ts'
+import { metadataOf } from '../record/object.ts'
+import { ownerIdOf } from '../status/status.ts'
 import { authoritativeKey } from './authoritative-record.ts'
 
 /** A delegating record of some cluster. */

@@ -1,8 +1,8 @@
 import type { ApiObject } from '../../kube/api.ts'
-import { type Condition, heldCondition } from '../conditions.ts'
-import { itemsOf, mappingOf } from '../object.ts'
-import { type Plan, planHold, planStatus } from '../plan.ts'
-import { composeStatus, ownerIdOf, type StatusFields } from '../status.ts'
+import { type Plan, planHold, planStatus } from '../plan/plan.ts'
+import { itemsOf, mappingOf } from '../record/object.ts'
+import { type Condition, heldCondition } from '../status/conditions.ts'
+import { composeStatus, ownerIdOf, type StatusFields } from '../status/status.ts'
 import { decideRemotes } from './remote-statuses.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { ApiObject } from '../../kube/api.ts'
-import { isSame } from '../object.ts'
+import { isSame } from '../record/object.ts'
 import { authoritativeHost } from './authoritative-record.ts'
 import { type EndpointState, readEndpointStates, sortTargets } from './endpoint-states.ts'
 import { findConflict, show } from './find-conflict.ts'

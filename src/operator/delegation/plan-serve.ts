@@ -1,10 +1,10 @@
 import { textOf } from '../../kube/api.ts'
-import { readyCondition } from '../conditions.ts'
-import type { Publishing } from '../decide.ts'
-import { itemsOf, labelOf, mappingOf, metadataOf } from '../object.ts'
-import { countWrites, type Plan, planStatus } from '../plan.ts'
-import { composeStatus, ownerIdOf } from '../status.ts'
-import type { Write } from '../write.ts'
+import type { Publishing } from '../plan/decide.ts'
+import { countWrites, type Plan, planStatus } from '../plan/plan.ts'
+import type { Write } from '../plan/write.ts'
+import { itemsOf, labelOf, mappingOf, metadataOf } from '../record/object.ts'
+import { readyCondition } from '../status/conditions.ts'
+import { composeStatus, ownerIdOf } from '../status/status.ts'
 import { authoritativeLabels, composeAuthoritative } from './authoritative-record.ts'
 
 /**

@@ -1,5 +1,17 @@
 import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
+import { isAuthoritative, type Publishing } from '../plan/decide.ts'
+import {
+  countWrites,
+  type Plan,
+  planHold,
+  planRefuse,
+  planRelease,
+  planStatus,
+} from '../plan/plan.ts'
+import type { Write } from '../plan/write.ts'
+import { ZONE_LABEL } from '../record/labels.ts'
+import { itemsOf, labelOf, mappingOf, metadataOf } from '../record/object.ts'
 import {
   type Condition,
   failedCondition,
@@ -8,13 +20,8 @@ import {
   readyCondition,
   removedCondition,
   removingCondition,
-} from '../conditions.ts'
-import { isAuthoritative, type Publishing } from '../decide.ts'
-import { ZONE_LABEL } from '../labels.ts'
-import { itemsOf, labelOf, mappingOf, metadataOf } from '../object.ts'
-import { countWrites, type Plan, planHold, planRefuse, planRelease, planStatus } from '../plan.ts'
-import { composeStatus, ownerIdOf, type StatusFields } from '../status.ts'
-import type { Write } from '../write.ts'
+} from '../status/conditions.ts'
+import { composeStatus, ownerIdOf, type StatusFields } from '../status/status.ts'
 import {
   authoritativeHost,
   authoritativeName,

@@ -1,6 +1,6 @@
 import { TARGETS_MAX } from '../../dnsrecord/dns-record.ts'
 import type { ApiObject } from '../../kube/api.ts'
-import { shortHash } from '../short-hash.ts'
+import { shortHash } from '../record/short-hash.ts'
 import { endpointKey, type SpecEndpoint } from './spec-endpoint.ts'
 
 /**

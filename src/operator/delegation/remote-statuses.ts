@@ -1,12 +1,12 @@
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
+import { itemsOf, mappingOf, metadataOf } from '../record/object.ts'
 import {
   awaitingCondition,
   type Condition,
   foreignCondition,
   REASONS,
   readyCondition,
-} from '../conditions.ts'
-import { itemsOf, mappingOf, metadataOf } from '../object.ts'
+} from '../status/conditions.ts'
 
 /** Annotation that removes the finalizer at once, without waiting for other clusters. */
 export const LET_GO_ANNOTATION = 'sextant.io/let-go'

@@ -1,5 +1,5 @@
 import type { ApiObject } from '../../kube/api.ts'
-import { isDelegating } from '../decide.ts'
+import { isDelegating } from '../plan/decide.ts'
 import { authoritativeKey } from './authoritative-record.ts'
 
 /** The delegating records of each authoritative record. */

@@ -1,5 +1,5 @@
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
-import { itemsOf } from '../object.ts'
+import { itemsOf } from '../record/object.ts'
 
 /** An endpoint of a spec. Missing fields, and fields of another type, have defaults. */
 export interface SpecEndpoint {

@@ -1,7 +1,7 @@
 import type { ApiObject } from '../../kube/api.ts'
-import { mappingOf } from '../object.ts'
-import type { Plan } from '../plan.ts'
-import { isStatusInPlace } from '../status.ts'
+import type { Plan } from '../plan/plan.ts'
+import { mappingOf } from '../record/object.ts'
+import { isStatusInPlace } from '../status/status.ts'
 
 /**
  * Milliseconds between two writes for one owner: this for each owner of its host, and at least

@@ -2,8 +2,8 @@ import { nameKey } from '../../dns/name/name.ts'
 import { type TsigKey, TsigKeyring } from '../../dns/tsig/key.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
-import { keyIdOf } from '../key-id.ts'
-import { COREDNS_SECRET_TYPE, readProvider } from '../provider-secret.ts'
+import { keyIdOf } from '../provider/key-id.ts'
+import { COREDNS_SECRET_TYPE, readProvider } from '../provider/provider-secret.ts'
 
 /** A key of some provider Secret. */
 export interface ProviderKey {

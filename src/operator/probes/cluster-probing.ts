@@ -11,7 +11,7 @@ import type { ObjectRef, Objects } from '../../kube/objects.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
 import { FaultLog } from '../../telemetry/fault-log.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { finalizersOf, isDeleting, isSame, mappingOf, metadataOf } from '../object.ts'
+import { finalizersOf, isDeleting, isSame, mappingOf, metadataOf } from '../record/object.ts'
 import {
   desiredProbes,
   isControlled,

@@ -15,7 +15,6 @@ import { createTsigKey, type TsigKey } from '../../../src/dns/tsig/key.ts'
 import { RequestSigner } from '../../../src/dns/tsig/request-signer.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import type { InformerListener } from '../../../src/kube/informer.ts'
-import { keyIdOf } from '../../../src/operator/key-id.ts'
 import { KeyIndex } from '../../../src/operator/notify/key-index.ts'
 import {
   NOTIFY_REPLY_OCTETS,
@@ -23,6 +22,7 @@ import {
   type NotifySource,
 } from '../../../src/operator/notify/notify-receiver.ts'
 import type { HastenOutcome } from '../../../src/operator/notify/outcome.ts'
+import { keyIdOf } from '../../../src/operator/provider/key-id.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { RefusalLog } from '../../../src/telemetry/refusal-log.ts'
 import { secret } from '../../support/operator-objects.ts'

@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
-import { Cluster } from '../../../src/operator/cluster.ts'
+import { Cluster } from '../../../src/operator/cluster/cluster.ts'
 import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
+import { shortHash } from '../../../src/operator/record/short-hash.ts'
 import { RemoteCluster } from '../../../src/operator/remotes/remote-cluster.ts'
-import { shortHash } from '../../../src/operator/short-hash.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import {
   ApiDouble,

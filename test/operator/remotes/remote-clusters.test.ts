@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
-import { Cluster } from '../../../src/operator/cluster.ts'
+import { Cluster } from '../../../src/operator/cluster/cluster.ts'
 import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
 import { CLUSTERS_MAX, RemoteClusters } from '../../../src/operator/remotes/remote-clusters.ts'

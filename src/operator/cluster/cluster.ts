@@ -1,0 +1,166 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { ApiClient, ApiObject } from '../../kube/api.ts'
+import { EventRecorder } from '../../kube/event-recorder.ts'
+import { Informer } from '../../kube/informer.ts'
+import type { ListWatch } from '../../kube/list-watch.ts'
+import { Objects } from '../../kube/objects.ts'
+import type { OwnNames } from '../../peering/trust/screen-site-states.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { OwnHealth } from '../plan/own.ts'
+import { PROBES } from '../probes/cluster-probing.ts'
+import type { ProviderSecrets } from '../provider/provider-choice.ts'
+import { SecretCache, trimSecret } from '../provider/secret-cache.ts'
+import type { ClusterView } from '../reconcile/reconciler.ts'
+import { FIELD_MANAGER } from '../record/object.ts'
+import { RECORDS } from './api-writer.ts'
+import { ProbeIndex, trimProbe } from './probe-index.ts'
+import { RecordCache, trimRecord } from './record-cache.ts'
+import { RecordNames } from './record-names.ts'
+
+const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
+
+export interface ClusterMeans {
+  readonly api: ApiClient
+  /** Empty = all. */
+  readonly namespaces: readonly string[]
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+}
+
+/** The cluster that the operator runs for: its cached state, and the clients that change it. */
+export class Cluster implements ClusterView {
+  readonly means: ClusterMeans
+  readonly objects: Objects
+  readonly events: EventRecorder
+  readonly records: RecordCache
+  readonly recordInformer: Informer
+  readonly secretInformer: Informer
+  readonly probeInformer: Informer
+  readonly #names = new RecordNames()
+  readonly #secrets: SecretCache
+  readonly #probes: ProbeIndex
+  readonly #healthListeners = new Set<(key: string) => void>()
+  readonly #nameListeners = new Set<(key: string) => void>()
+
+  /** `instance`: name of this operator process, for Events. */
+  constructor(means: ClusterMeans, instance: string) {
+    this.means = means
+    this.objects = new Objects({ ...means, fieldManager: FIELD_MANAGER })
+    this.events = new EventRecorder({ ...means, controller: CONTROLLER, instance })
+    const informer = (resource: typeof RECORDS, trim: (object: ApiObject) => ApiObject) =>
+      new Informer({ ...means, resource, trim, labelSelector: '' })
+    this.recordInformer = informer(RECORDS, trimRecord)
+    this.secretInformer = informer(SECRETS, trimSecret)
+    this.probeInformer = informer(PROBES, trimProbe)
+    this.records = new RecordCache(this.recordInformer, means.clock)
+    this.#names.watch(this.recordInformer, (key) => {
+      for (const listener of this.#nameListeners) listener(key)
+    })
+    this.#secrets = new SecretCache(this.secretInformer)
+    this.#probes = new ProbeIndex(this.probeInformer, (key) => {
+      for (const listener of this.#healthListeners) listener(key)
+    })
+  }
+
+  start(): void {
+    for (const informer of this.#informers) informer.start()
+  }
+
+  /** Resolves once records and Secrets are listed, and probes if they can be read. */
+  async synced(): Promise<void> {
+    await this.recordInformer.synced()
+    await this.secretInformer.synced()
+    await this.#probesRead()
+  }
+
+  /**
+   * Why an informer is not synced, or does not follow its kind just now; '' = all are synced and
+   * follow.
+   */
+  get reason(): string {
+    return this.#informers.find(({ reason }) => reason !== '')?.reason ?? ''
+  }
+
+  get watches(): readonly ListWatch[] {
+    return this.#informers.flatMap(({ watches }) => watches)
+  }
+
+  close(): void {
+    for (const informer of this.#informers) informer.close()
+    this.events.close()
+    this.objects.close()
+  }
+
+  record(key: string): ApiObject | undefined {
+    return this.records.get(key)
+  }
+
+  secretsOf(namespace: string): ProviderSecrets {
+    return this.#secrets.of(namespace)
+  }
+
+  healthOf(key: string): OwnHealth {
+    return this.#probes.healthOf(key)
+  }
+
+  namesBeside(key: string, zones: readonly string[]): OwnNames {
+    return this.#names.beside(key, zones)
+  }
+
+  /**
+   * Calls back with the key of each record when a record for a host below its own changes. The
+   * returned function unsubscribes.
+   */
+  onNames(listener: (key: string) => void): () => void {
+    this.#nameListeners.add(listener)
+    return () => this.#nameListeners.delete(listener)
+  }
+
+  /**
+   * Calls back with the key of each record whose health changes. The returned function
+   * unsubscribes.
+   */
+  onHealth(listener: (key: string) => void): () => void {
+    this.#healthListeners.add(listener)
+    return () => this.#healthListeners.delete(listener)
+  }
+
+  get #informers(): readonly Informer[] {
+    return [this.recordInformer, this.secretInformer, this.probeInformer]
+  }
+
+  /**
+   * Waits until probes are listed, or are known to be unreadable. Without access to probes, or
+   * without their definition, all addresses count as unknown. A refusal is accepted only from a
+   * server that has already granted the other kinds: a server that is starting refuses requests
+   * too, and the operator would then publish addresses that are down.
+   */
+  async #probesRead(): Promise<void> {
+    const { timers } = this.means
+    const { watches } = this.probeInformer
+    const before = watches.map(countRefusals)
+    const isOutOfReach = (): boolean =>
+      watches.every((watch, i) => watch.isSynced || countRefusals(watch) - before[i]! >= REFUSALS)
+    let stop = (): void => {}
+    const outOfReach = new Promise<void>((resolve) => {
+      stop = timers.every(LOOK_MS, () => {
+        if (isOutOfReach()) resolve()
+      })
+    })
+    await Promise.race([this.probeInformer.synced(), outOfReach])
+    stop()
+  }
+}
+
+const CONTROLLER = 'kuadrant.io/sextant-operator'
+const LOOK_MS = 100
+/** Refusals that are needed: an API server that is starting refuses what it grants later. */
+const REFUSALS = 3
+
+function countRefusals({ counts }: ListWatch): number {
+  return (counts.failures.get(403) ?? 0) + (counts.failures.get(404) ?? 0)
+}

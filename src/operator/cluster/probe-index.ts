@@ -1,0 +1,80 @@
+import { API_VERSION } from '../../dnsrecord/dns-record.ts'
+import { validateResource } from '../../dnsrecord/validate/resource.ts'
+import type { ApiObject } from '../../kube/api.ts'
+import type { Informer } from '../../kube/informer.ts'
+import type { OwnHealth } from '../plan/own.ts'
+import { mappingOf, metadataOf } from '../record/object.ts'
+
+type Health = OwnHealth['probes'][number]
+
+const NONE: OwnHealth = { down: [], up: [], probes: [] }
+
+/** Health of record addresses according to DNSHealthCheckProbes, whichever operator probes them. */
+export class ProbeIndex {
+  /** By the key of the record, then by the key of the probe. */
+  readonly #pages = new Map<string, Map<string, Health>>()
+  /** Key of the record of each probe. */
+  readonly #owners = new Map<string, string>()
+  readonly #onChange: (recordKey: string) => void
+
+  /** `onChange`: the health of a record has changed. */
+  constructor(informer: Informer, onChange: (recordKey: string) => void) {
+    this.#onChange = onChange
+    informer.subscribe({
+      onAdd: (key, object) => this.#put(key, object),
+      onUpdate: (key, object) => this.#put(key, object),
+      onDelete: (key) => this.#remove(key),
+    })
+  }
+
+  healthOf(recordKey: string): OwnHealth {
+    const page = this.#pages.get(recordKey)
+    if (page === undefined) return NONE
+    const probes = [...page.values()].sort((a, b) => (a.address < b.address ? -1 : 1))
+    const of = (health: Health['health']): string[] => [
+      ...new Set(probes.filter((one) => one.health === health).map(({ address }) => address)),
+    ]
+    return { down: of('down'), up: of('up'), probes }
+  }
+
+  #put(key: string, object: ApiObject): void {
+    const kind = 'DNSHealthCheckProbe'
+    const resource = validateResource({ ...object, apiVersion: API_VERSION, kind })
+    if (resource.kind !== 'probe') {
+      this.#remove(key)
+      return
+    }
+    const { namespace, recordName, address } = resource.probe
+    const owner = `${namespace}/${recordName}`
+    const health = readHealth(object)
+    if (this.#owners.get(key) !== owner) this.#remove(key)
+    const page = this.#pages.get(owner) ?? new Map<string, Health>()
+    const before = page.get(key)
+    page.set(key, { address, health })
+    this.#pages.set(owner, page)
+    this.#owners.set(key, owner)
+    if (before?.health !== health || before.address !== address) this.#onChange(owner)
+  }
+
+  #remove(key: string): void {
+    const owner = this.#owners.get(key)
+    const page = owner === undefined ? undefined : this.#pages.get(owner)
+    if (owner === undefined || page === undefined) return
+    page.delete(key)
+    if (page.size === 0) this.#pages.delete(owner)
+    this.#owners.delete(key)
+    this.#onChange(owner)
+  }
+}
+
+function readHealth(probe: ApiObject): Health['health'] {
+  const { healthy } = mappingOf(probe, 'status')
+  if (typeof healthy !== 'boolean') return 'unknown'
+  return healthy ? 'up' : 'down'
+}
+
+/** The part of a probe that is cached: everything except `managedFields`. */
+export function trimProbe(probe: ApiObject): ApiObject {
+  const { managedFields: _, ...metadata } = metadataOf(probe)
+  return { ...probe, metadata }
+}

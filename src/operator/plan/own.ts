@@ -1,0 +1,103 @@
+import { printLatin1 } from '../../base/latin1.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import { findDownTargets } from '../../dnsrecord/down-targets.ts'
+import { deriveLocalEndpoints, isExportable, V2_LABEL } from '../../dnsrecord/kdrnt.ts'
+import { scanTarget } from '../../dnsrecord/validate/target.ts'
+import { type ApiObject, textOf } from '../../kube/api.ts'
+import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
+import { carrySince, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
+import { composePeerEndpoint, scanPeerEndpoint } from '../../peering/v2-codec.ts'
+import { printLocalEndpoints } from '../record/endpoint-text.ts'
+import { itemsOf, mappingOf } from '../record/object.ts'
+import type { Publishing } from './decide.ts'
+
+/** Known health of a record's own addresses and host names. */
+export interface OwnHealth {
+  readonly down: readonly string[]
+  readonly up: readonly string[]
+  /** All addresses that are probed, for the condition. */
+  readonly probes: readonly {
+    readonly address: string
+    readonly health: 'up' | 'down' | 'unknown'
+  }[]
+}
+
+/**
+ * What a site exports of one of its records: `shared` with health and time, `local` as in
+ * `local-<name>`.
+ */
+export interface Own {
+  readonly shared: readonly PeerEndpoint[]
+  readonly local: readonly ApiObject[]
+  /**
+   * Endpoints that can't be exported completely: they, or the name that exports them, are too long.
+   */
+  readonly unexportable: number
+}
+
+interface OwnFacts {
+  readonly site: string
+  readonly health: OwnHealth
+  /** The current `local-<name>`, which holds the time of each endpoint's last change. */
+  readonly before: ApiObject | undefined
+  readonly nowMs: number
+}
+
+/**
+ * Our own endpoints of a record. The exported form keeps the time of each endpoint's last change,
+ * so neither a reconcile nor a restart changes it.
+ */
+export function composeOwn({ record }: Publishing, facts: OwnFacts): Own {
+  const { site, health, before, nowMs } = facts
+  const { down, up } = health
+  const reported = toPeerEndpoints(record, { site, down, up, sinceSeconds: record.createdSeconds })
+  const earlier = before === undefined ? undefined : readExportedBy(before)
+  // Without an earlier export, the time of each endpoint is the creation time of its record.
+  const shared =
+    earlier === undefined ? reported : carrySince(earlier, reported, Math.floor(nowMs / 1000))
+  const rdata = shared.map(composePeerEndpoint).filter((one) => one !== undefined)
+  const working = { ...record, endpoints: dropDown(record.endpoints, down) }
+  const local = printLocalEndpoints(deriveLocalEndpoints(working, rdata))
+  const unexportable = shared.length - (isExportable(record.rootHost) ? rdata.length : 0)
+  return { shared, local, unexportable: unexportable }
+}
+
+/** Endpoints that a `local-<name>` exports, with health and time. */
+function readExportedBy(local: ApiObject): readonly PeerEndpoint[] {
+  return itemsOf(mappingOf(local, 'spec'), 'endpoints')
+    .filter((endpoint) => endpoint.recordType === 'TXT')
+    .filter((endpoint) => textOf(endpoint, 'dnsName').startsWith(`${V2_LABEL}.`))
+    .map(({ targets }) => {
+      const texts = Array.isArray(targets) ? targets.filter((one) => typeof one === 'string') : []
+      const strings = texts.map((text) => scanTarget(RRType.TXT, text))
+      return scanPeerEndpoint(Buffer.concat(strings.filter((one) => typeof one !== 'string')))
+    })
+    .filter((endpoint) => typeof endpoint !== 'string')
+}
+
+/** The endpoints without targets that are down: peers of generation v1 do not evaluate health. */
+function dropDown(endpoints: readonly Endpoint[], down: readonly string[]): readonly Endpoint[] {
+  return selectWorking(endpoints, down).flatMap((rdata, i) =>
+    rdata.length === 0 ? [] : [{ ...endpoints[i]!, rdata }],
+  )
+}
+
+/**
+ * The rdata of each endpoint that is not down. If all rdata of a name and type is down, all of it
+ * is returned. If another endpoint of that name and type still has some, none is.
+ */
+export function selectWorking(
+  endpoints: readonly Endpoint[],
+  down: readonly string[],
+): readonly (readonly Uint8Array[])[] {
+  if (down.length === 0) return endpoints.map(({ rdata }) => rdata)
+  const isDown = findDownTargets(endpoints, down)
+  const left = endpoints.map(({ rdata }, i) => rdata.filter((_, index) => !isDown[i]!.has(index)))
+  const groupOf = ({ owner, type }: Endpoint): string => `${printLatin1(owner)} ${type}`
+  const working = new Set(endpoints.filter((_, i) => left[i]!.length > 0).map(groupOf))
+  return endpoints.map((endpoint, i) => {
+    const rdata = left[i]!
+    return rdata.length > 0 || working.has(groupOf(endpoint)) ? rdata : endpoint.rdata
+  })
+}

@@ -1,0 +1,50 @@
+import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
+import { DEFAULT_PROVIDER_LABEL } from '../record/labels.ts'
+import { COREDNS_SECRET_TYPE, type Provider, readProvider } from './provider-secret.ts'
+
+/** The provider of a record. */
+export type ProviderChoice =
+  | { readonly kind: 'ours'; readonly provider: Provider }
+  /** Its Secret has another type, so the record belongs to another provider. */
+  | { readonly kind: 'other' }
+  /**
+   * No Secret was found, or it is invalid. `isMissing`: no single Secret was found, so the record's
+   * provider is unknown.
+   */
+  | { readonly kind: 'fault'; readonly message: string; readonly isMissing: boolean }
+
+/** The Secrets of one namespace. */
+export interface ProviderSecrets {
+  find(name: string): ApiObject | undefined
+  /** The Secrets with the label of default providers. */
+  defaults(): readonly ApiObject[]
+}
+
+/** The provider that a record names, otherwise the default provider of its namespace. */
+export function chooseProvider(record: ApiObject, secrets: ProviderSecrets): ProviderChoice {
+  const { spec } = record
+  const name = isObject(spec) ? textOf(spec.providerRef, 'name') : ''
+  if (name !== '') {
+    const secret = secrets.find(name)
+    return secret === undefined ? missing(`Secret ${JSON.stringify(name)} not found`) : read(secret)
+  }
+  const defaults = secrets.defaults()
+  if (defaults.length > 1) {
+    return missing('Multiple default providers secrets found. Only one expected')
+  }
+  const [secret] = defaults
+  if (secret !== undefined) return read(secret)
+  return missing(`No default provider secret labeled ${DEFAULT_PROVIDER_LABEL} was found`)
+}
+
+function read(secret: ApiObject): ProviderChoice {
+  if (textOf(secret, 'type') !== COREDNS_SECRET_TYPE) return { kind: 'other' }
+  const provider = readProvider(secret)
+  if (typeof provider !== 'string') return { kind: 'ours', provider }
+  const name = textOf(secret.metadata, 'name')
+  return { kind: 'fault', message: `Secret ${JSON.stringify(name)}: ${provider}`, isMissing: false }
+}
+
+function missing(message: string): ProviderChoice {
+  return { kind: 'fault', message, isMissing: true }
+}

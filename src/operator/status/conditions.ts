@@ -1,0 +1,163 @@
+import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
+
+/** Reasons of Kuadrant's operator, so that clients that wait for one of them still find it. */
+export const REASONS = {
+  ready: 'ProviderSuccess',
+  providerError: 'ProviderError',
+  dnsProviderError: 'DNSProviderError',
+  invalid: 'ValidationError',
+  awaiting: 'AwaitingValidation',
+  removing: 'ProviderEndpointsDeletion',
+  removed: 'ProviderEndpointsRemoved',
+  allHealthy: 'AllChecksPassed',
+  someHealthy: 'SomeChecksPassed',
+  noneHealthy: 'HealthChecksFailed',
+  held: 'FinalizersSet',
+  accepted: 'AllAccepted',
+  conflict: 'EndpointConflict',
+  refused: 'EndpointRefused',
+} as const
+
+export type ConditionType = 'Ready' | 'Healthy' | 'ReadyForDelegation' | 'PeersAccepted'
+
+/** A desired condition. */
+export interface Condition {
+  readonly type: ConditionType
+  readonly isTrue: boolean
+  readonly reason: string
+  readonly message: string
+}
+
+/**
+ * Longest message in characters. The definition allows 32768, which is more than a person reads.
+ */
+const MESSAGE_CHARACTERS_MAX = 2000
+/** Lines about rejected endpoints of peers that a condition shows. */
+const DISPUTES_SHOWN = 5
+/** The syntax that the API allows for the reason of a condition. */
+const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?$/
+
+export function readyCondition(note = ''): Condition {
+  const message = `Provider ensured the dns record${note === '' ? '' : `; ${note}`}`
+  return { type: 'Ready', isTrue: true, reason: REASONS.ready, message }
+}
+
+export function invalidCondition(problem: string): Condition {
+  return notReady(REASONS.invalid, `validation of DNSRecord failed: ${problem}`)
+}
+
+export function noProviderCondition(problem: string): Condition {
+  return notReady(REASONS.dnsProviderError, `The dns provider could not be loaded: ${problem}`)
+}
+
+export function noZoneCondition(problem: string): Condition {
+  return notReady(REASONS.dnsProviderError, `Unable to find suitable zone in provider: ${problem}`)
+}
+
+export function failedCondition(problem: string): Condition {
+  return notReady(REASONS.providerError, `The DNS provider failed to ensure the record: ${problem}`)
+}
+
+/** `note`: additional information for the reader; '' = none. */
+export function removedCondition(note = ''): Condition {
+  const message = `DNS records removed from provider${note === '' ? '' : `; ${note}`}`
+  return notReady(REASONS.removed, message)
+}
+
+export function removingCondition(note: string): Condition {
+  return notReady(REASONS.removing, `DNS records are being deleted from provider; ${note}`)
+}
+
+export function awaitingCondition(note: string): Condition {
+  return notReady(REASONS.awaiting, `Awaiting validation: ${note}`)
+}
+
+/** `rival`: an older record with the same owner id. */
+export function rivalCondition(ownerId: string, rival: string): Condition {
+  const text = `owner conflict, owner id '${ownerId}' is that of the older record ${rival}`
+  return failedCondition(text)
+}
+
+/** The condition that another cluster reports, with its reason and message. */
+export function foreignCondition(reason: string, message: string): Condition {
+  return notReady(REASON.test(reason) ? reason : REASONS.providerError, message)
+}
+
+/**
+ * The record is held: other clusters may copy its endpoints into their authoritative records, and
+ * its deletion waits until they have removed them.
+ */
+export function heldCondition(): Condition {
+  return { type: 'ReadyForDelegation', isTrue: true, reason: REASONS.held, message: '' }
+}
+
+/**
+ * Whether all endpoints that peers report for a record are served. `disputes`: why some are not,
+ * one line each.
+ */
+export function acceptedCondition(disputes: readonly string[], hasConflict: boolean): Condition {
+  const type = 'PeersAccepted'
+  if (disputes.length === 0) {
+    const message = 'All that peers report is served'
+    return { type, isTrue: true, reason: REASONS.accepted, message }
+  }
+  const more = disputes.length - DISPUTES_SHOWN
+  const shown = disputes.slice(0, DISPUTES_SHOWN)
+  if (more > 0) shown.push(`and ${more} more`)
+  const reason = hasConflict ? REASONS.conflict : REASONS.refused
+  return { type, isTrue: false, reason, message: shown.join('; ') }
+}
+
+/** The combined health of a record's own addresses; undefined = it has no probes. */
+export function healthyCondition(
+  probes: readonly { readonly address: string; readonly health: 'up' | 'down' | 'unknown' }[],
+): Condition | undefined {
+  if (probes.length === 0) return undefined
+  const of = (health: string): string[] =>
+    probes.filter((probe) => probe.health === health).map((probe) => probe.address)
+  const listOf = (health: string): string => [...new Set(of(health))].sort().join(' ')
+  const [isSomeUp, down, unknown] = [of('up').length > 0, listOf('down'), listOf('unknown')]
+  if (down === '' && unknown === '') {
+    const message = 'All healthchecks succeeded'
+    return { type: 'Healthy', isTrue: true, reason: REASONS.allHealthy, message }
+  }
+  const creating = isSomeUp ? `Probes are creating: [${unknown}]` : 'Probes are creating'
+  const message = down === '' ? creating : `Not healthy addresses: [${down}]`
+  const reason = isSomeUp ? REASONS.someHealthy : REASONS.noneHealthy
+  return { type: 'Healthy', isTrue: false, reason, message }
+}
+
+/**
+ * `wanted` as the API stores conditions. A condition whose status is the same in `present` keeps
+ * its transition time.
+ */
+export function printConditions(
+  wanted: readonly Condition[],
+  present: JsonValue | undefined,
+  observedGeneration: number,
+  nowMs: number,
+): readonly ApiObject[] {
+  const known = Array.isArray(present) ? present.filter(isObject) : []
+  return wanted.map(({ type, isTrue, reason, message }) => {
+    const status = isTrue ? 'True' : 'False'
+    const before = known.find((one) => one.type === type && one.status === status)
+    const lastTransitionTime = textOf(before, 'lastTransitionTime') || printTime(nowMs)
+    const clipped = clipMessage(message)
+    return { type, status, reason, message: clipped, observedGeneration, lastTransitionTime }
+  })
+}
+
+/** RFC 3339 in whole seconds, as Kubernetes writes times. */
+export function printTime(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
+}
+
+function clipMessage(message: string): string {
+  return message.length <= MESSAGE_CHARACTERS_MAX
+    ? message
+    : `${message.slice(0, MESSAGE_CHARACTERS_MAX - 1)}…`
+}
+
+function notReady(reason: string, message: string): Condition {
+  return { type: 'Ready', isTrue: false, reason, message }
+}

@@ -1,0 +1,218 @@
+import type { Clock } from '../../base/clock.ts'
+import { recallMoment, thisMoment } from '../../base/moment.ts'
+import { DEFAULT_SET_IDENTIFIER } from '../../dnsrecord/print-endpoint.ts'
+import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
+import { cutToFit } from '../../peering/merge/cut-to-fit.ts'
+import { groupBy } from '../../peering/merge/part.ts'
+import type { Generation, PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
+import type { KnownPeers } from '../peers/peer-state-store.ts'
+import type { PeerState } from '../peers/peers.ts'
+import { printSpecEndpoint } from '../record/endpoint-text.ts'
+import { itemsOf } from '../record/object.ts'
+import { printTime } from './conditions.ts'
+
+/**
+ * How much of `status.peers` the installed definition has: all of it, all except `relayed`, which
+ * was added later, or no such field.
+ */
+export type PeersForm = 'whole' | 'unmarked' | 'none'
+
+export interface PrintPeersParts {
+  readonly form: 'whole' | 'unmarked'
+  /**
+   * Octets for all endpoints together. If they need more, those that a merge leaves out first are
+   * left out.
+   */
+  readonly roomOctets: number
+}
+
+/**
+ * `status.peers[]`: the last report of each peer on a record. It informs the reader, and the
+ * operator restores its peer states from it after a restart. No value in it changes by itself: a
+ * live peer has no time of day.
+ *
+ * `address`; `state` (Live, Silent, or Unknown: never heard); `generation` (v1 or v2); `site`, one
+ * item for each site with endpoints, and one for the peer's own empty site if that matters;
+ * `relayed`: the peer is not a nameserver of that site. If `relayed` is missing, a peer with one
+ * item is a nameserver of that site, and a peer with several items of none; so most items do not
+ * need it. A peer that is not live has `lastSeenTime`, `serial` (of its zone at that time) and
+ * `message` (the reason). `endpoints`: as in `spec`, with `health` and `since` in
+ * `providerSpecific`.
+ */
+export function printPeers(
+  addresses: readonly string[],
+  known: ReadonlyMap<string, KnownPeers>,
+  { form, roomOctets }: PrintPeersParts,
+): readonly ApiObject[] {
+  const sharesOf = (page: KnownPeers | undefined) => page?.word?.siteStates ?? []
+  const all = addresses.flatMap((address) => sharesOf(known.get(address)))
+  const kept = keepFitting(all, roomOctets)
+  const relayed = new Set(all.filter(hasEndpoints).map(({ site }) => site))
+  return addresses.flatMap((address) => {
+    const page = known.get(address)
+    if (page === undefined) return []
+    const siteStates = sharesOf(page).flatMap((siteState) => {
+      if (!hasEndpoints(siteState)) return saysNone(siteState, page, relayed) ? [siteState] : []
+      return [kept.get(siteState) ?? siteState].filter(hasEndpoints)
+    })
+    if (siteStates.length === 0) return [printPeer(address, page, undefined)]
+    const isMarked = (siteState: SiteState): boolean =>
+      form === 'whole' && siteState.isOwn !== isOwnUnmarked(siteStates.length)
+    return siteStates.map((siteState) => {
+      const printed = printPeer(address, page, siteState)
+      return isMarked(siteState) ? { ...printed, relayed: !siteState.isOwn } : printed
+    })
+  })
+}
+
+function hasEndpoints({ endpoints }: SiteState): boolean {
+  return endpoints.length > 0
+}
+
+/**
+ * True if a restarted operator must know that the peer's own site is empty: other peers report that
+ * site, or may while the peer is silent. Doing this for all live peers would cause a write for each
+ * record that they lack.
+ */
+function saysNone(siteState: SiteState, page: KnownPeers, relayed: ReadonlySet<string>): boolean {
+  return siteState.isOwn && (page.reason !== '' || relayed.has(siteState.site))
+}
+
+/**
+ * Whether a peer without `relayed` is a nameserver of the sites that it reports: see `SiteState`.
+ */
+function isOwnUnmarked(sites: number): boolean {
+  return sites === 1
+}
+
+/** The site states that must be cut to fit into `octets`, each with its cut form. */
+function keepFitting(
+  siteStates: readonly SiteState[],
+  octets: number,
+): ReadonlyMap<SiteState, SiteState> {
+  const parts = siteStates.flatMap(({ endpoints, generation, exporter }) =>
+    endpoints.map((endpoint) => ({ endpoint, generation, exporter: exporter, isExpired: false })),
+  )
+  const fitting = cutToFit(parts, { endpoints: parts.length, octets })
+  if (fitting.leftOut.length === 0) return new Map()
+  const fits = new Set(fitting.parts.map((part) => part.endpoint))
+  return new Map(
+    siteStates.map((siteState) => {
+      return [
+        siteState,
+        { ...siteState, endpoints: siteState.endpoints.filter((one) => fits.has(one)) },
+      ]
+    }),
+  )
+}
+
+function printPeer(address: string, page: KnownPeers, siteState: SiteState | undefined): ApiObject {
+  const { word, reason } = page
+  const state = reason === '' ? 'Live' : word === undefined ? 'Unknown' : 'Silent'
+  const isSilent = reason !== ''
+  return {
+    address,
+    state,
+    ...(word === undefined ? {} : { generation: siteState?.generation ?? word.generation }),
+    ...(siteState === undefined ? {} : { site: siteState.site }),
+    ...(isSilent && word !== undefined ? { lastSeenTime: printTime(word.seenTimeMs) } : {}),
+    ...(isSilent && word?.serial !== undefined ? { serial: word.serial } : {}),
+    ...(isSilent ? { message: reason } : {}),
+    endpoints: (siteState?.endpoints ?? []).map((one) => printExported(one, siteState!.generation)),
+  }
+}
+
+function printExported(endpoint: PeerEndpoint, generation: Generation): ApiObject {
+  const printed = printSpecEndpoint(endpoint)
+  const { health, sinceSeconds } = endpoint
+  const kept = itemsOf(printed, 'providerSpecific')
+  const said: ApiObject[] = health === 'unknown' ? [] : [{ name: 'health', value: health }]
+  // A peer of generation v1 does not report when an endpoint changed: its time would be that of the
+  // query.
+  if (generation === 'v2') said.push({ name: 'since', value: String(sinceSeconds) })
+  const providerSpecific = [...kept, ...said]
+  return providerSpecific.length === 0 ? printed : { ...printed, providerSpecific }
+}
+
+/**
+ * Parses what `printPeers` wrote, by address. A peer that was live then is assumed to have been
+ * seen just now. Invalid items are ignored.
+ */
+export function scanPeers(
+  peers: JsonValue | undefined,
+  rootHost: string,
+  clock: Clock,
+): ReadonlyMap<string, KnownPeers> {
+  const found = new Map<string, KnownPeers>()
+  const objects = Array.isArray(peers) ? peers.filter(isObject) : []
+  for (const [address, items] of groupBy(objects, (peer) => textOf(peer, 'address'))) {
+    if (address === '') continue
+    const isOwn = isOwnUnmarked(items.filter((item) => textOf(item, 'site') !== '').length)
+    const words = items.map((item) => scanPeerState(item, { rootHost, isOwn }, clock))
+    const last = words.at(-1)
+    const siteStates = words.flatMap((word) => word?.siteStates ?? [])
+    const reason = textOf(items.at(-1)!, 'message')
+    found.set(address, { word: last && { ...last, siteStates: siteStates }, reason })
+  }
+  return found
+}
+
+/** `isOwn`: the value if the item does not set it. */
+function scanPeerState(
+  peer: ApiObject,
+  { rootHost, isOwn }: Pick<SiteState, 'rootHost' | 'isOwn'>,
+  clock: Clock,
+): PeerState | undefined {
+  const isLive = textOf(peer, 'state') === 'Live'
+  const timeMs = Date.parse(textOf(peer, 'lastSeenTime'))
+  if (!isLive && Number.isNaN(timeMs)) return undefined
+  const moment = isLive ? thisMoment(clock) : recallMoment(timeMs, clock)
+  const { seenMs } = moment
+  const site = textOf(peer, 'site')
+  const generation: Generation = textOf(peer, 'generation') === 'v1' ? 'v1' : 'v2'
+  const endpoints = itemsOf(peer, 'endpoints')
+    .map((endpoint) => scanExported(endpoint, site, rootHost))
+    .filter((endpoint) => endpoint !== undefined)
+  const isSaid = typeof peer.relayed === 'boolean'
+  const from = { site, exporter: textOf(peer, 'address'), isOwn: isSaid ? !peer.relayed : isOwn }
+  const siteStates: SiteState[] =
+    site === '' ? [] : [{ ...from, rootHost, endpoints, seenMs, generation }]
+  const serial = typeof peer.serial === 'number' ? peer.serial : undefined
+  return { siteStates: siteStates, ...moment, generation, serial, problems: [] }
+}
+
+/** Parses an endpoint of a spec or of `status.peers`; undefined if it has no targets. */
+export function scanExported(
+  endpoint: ApiObject,
+  site: string,
+  rootHost: string,
+): PeerEndpoint | undefined {
+  const { targets, recordTTL } = endpoint
+  const texts = Array.isArray(targets) ? targets.filter((one) => typeof one === 'string') : []
+  if (texts.length === 0) return undefined
+  const valuesOf = (name: string): string[] =>
+    itemsOf(endpoint, 'providerSpecific')
+      .filter((one) => one.name === name)
+      .map((one) => textOf(one, 'value'))
+  const [weight] = valuesOf('weight')
+  const [health] = valuesOf('health')
+  const codes = valuesOf('geo-code').flatMap((list) => list.split(','))
+  const setIdentifier = textOf(endpoint, 'setIdentifier')
+  return {
+    site,
+    rootHost,
+    dnsName: textOf(endpoint, 'dnsName'),
+    recordType: textOf(endpoint, 'recordType'),
+    ttlSeconds: typeof recordTTL === 'number' ? recordTTL : 0,
+    setIdentifier,
+    weight: weight === undefined ? undefined : Number(weight),
+    geoCodes: codes.filter((code) => code !== '*'),
+    isDefault:
+      codes.includes('*') ||
+      valuesOf('default').includes('true') ||
+      (codes.length > 0 && setIdentifier === DEFAULT_SET_IDENTIFIER),
+    targets: texts,
+    health: health === 'up' || health === 'down' ? health : 'unknown',
+    sinceSeconds: Number(valuesOf('since')[0] ?? 0),
+  }
+}

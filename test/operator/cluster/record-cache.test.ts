@@ -1,0 +1,120 @@
+import t from 'tap'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import type { Informer, InformerListener } from '../../../src/kube/informer.ts'
+import { RecordCache, trimRecord } from '../../../src/operator/cluster/record-cache.ts'
+import { at, dnsRecord } from '../../support/operator-objects.ts'
+import { FakeClock } from '../../support/setup.ts'
+
+const KEY = 'a/app'
+
+function setUp() {
+  const known = new Map<string, ApiObject>()
+  let told: InformerListener = {}
+  const informer = {
+    get: (key: string) => known.get(key),
+    subscribe: (listener: InformerListener) => {
+      told = listener
+      return () => {}
+    },
+  }
+  const clock = new FakeClock()
+  const cache = new RecordCache(informer as unknown as Informer, clock)
+  const put = (object: ApiObject): void => void known.set(KEY, object)
+  const remove = (): void => {
+    const before = known.get(KEY)
+    known.delete(KEY)
+    if (before !== undefined) told.onDelete?.(KEY, before)
+  }
+  return { cache, clock, put, remove }
+}
+
+const version = (resourceVersion: string, uid = 'one'): ApiObject =>
+  dnsRecord({ uid, metadata: { resourceVersion } })
+
+const versionOf = (object: ApiObject | undefined): unknown =>
+  at(object, 'metadata', 'resourceVersion')
+
+t.test('what we wrote counts until the informer has it', (t) => {
+  const { cache, put } = setUp()
+  put(version('9'))
+  cache.noteWritten(version('10'))
+  t.equal(versionOf(cache.get(KEY)), '10')
+  t.equal(cache.isEcho(KEY, version('10')), true)
+  t.equal(cache.isEcho(KEY, version('11')), false)
+  put(version('11'))
+  t.equal(versionOf(cache.get(KEY)), '11')
+  t.equal(cache.isEcho(KEY, version('10')), false, 'it is over')
+  t.end()
+})
+
+t.test('what we deleted is gone, another of its name is not', (t) => {
+  const { cache, put } = setUp()
+  put(version('9'))
+  cache.noteDeleted(version('9'))
+  t.equal(cache.get(KEY), undefined)
+  put(version('12', 'two'))
+  t.equal(versionOf(cache.get(KEY)), '12')
+  t.end()
+})
+
+t.test('what is told of at a later version is not gone, whatever the API said', (t) => {
+  for (const { name, deleted, told, want } of [
+    { name: 'as it was known then', deleted: '9', told: '12', want: undefined },
+    { name: 'as it was known to who asked', deleted: '14', told: '14', want: undefined },
+    { name: 'later', deleted: '9', told: '13', want: '13' },
+  ]) {
+    const { cache, put } = setUp()
+    put(version('12'))
+    cache.noteDeleted(version(deleted))
+    t.equal(cache.get(KEY), undefined, name)
+    put(version(told))
+    t.equal(versionOf(cache.get(KEY)), want, name)
+  }
+  t.end()
+})
+
+t.test('what we made is forgotten when the informer says that it is gone', (t) => {
+  const { cache, put, remove } = setUp()
+  put(version('9'))
+  cache.noteWritten(version('10'))
+  remove()
+  t.equal(cache.get(KEY), undefined)
+  t.end()
+})
+
+t.test('what the informer told of before the API answered is not remembered', (t) => {
+  const { cache, put } = setUp()
+  cache.noteDeleted(version('9'))
+  put(version('9'))
+  t.equal(versionOf(cache.get(KEY)), '9')
+  put(version('11'))
+  cache.noteWritten(version('10'))
+  t.equal(cache.isEcho(KEY, version('10')), false)
+  t.end()
+})
+
+t.test('a write of which nobody tells is forgotten after a minute', (t) => {
+  const { cache, clock } = setUp()
+  cache.noteWritten(version('10'))
+  clock.monotonicMs += 59_999
+  t.equal(versionOf(cache.get(KEY)), '10')
+  clock.monotonicMs += 1
+  t.equal(cache.get(KEY), undefined)
+  t.end()
+})
+
+t.test('of managers only we are kept', (t) => {
+  const managed = (...managers: readonly string[]) =>
+    at(
+      trimRecord(
+        dnsRecord({
+          metadata: { managedFields: managers.map((manager) => ({ manager, fieldsV1: {} })) },
+        }),
+      ),
+      'metadata',
+      'managedFields',
+    )
+  t.strictSame(managed('kubectl', 'sextant-operator'), [{ manager: 'sextant-operator' }])
+  t.equal(managed('kubectl'), undefined)
+  t.end()
+})

@@ -1,0 +1,139 @@
+import t, { type Test } from 'tap'
+import { Random } from '../../../src/base/random.ts'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import { Informer } from '../../../src/kube/informer.ts'
+import { RECORDS } from '../../../src/operator/cluster/api-writer.ts'
+import { RecordCache } from '../../../src/operator/cluster/record-cache.ts'
+import { watchInputs } from '../../../src/operator/cluster/watch-inputs.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import {
+  ApiDouble,
+  type Asked,
+  listBody,
+  type Stream,
+  statusBody,
+  turns,
+} from '../../support/api-double.ts'
+import { dnsRecord } from '../../support/operator-objects.ts'
+import { FakeClock, FakeTimers } from '../../support/setup.ts'
+
+/** Longer than any wait between attempts. */
+const WAIT_MS = 15_001
+
+class Stage {
+  readonly api = new ApiDouble()
+  readonly timers = new FakeTimers()
+  readonly told: string[] = []
+  readonly cache: RecordCache
+  readonly #records: Informer
+  readonly #secrets: Informer
+
+  constructor(t: Test) {
+    const clock = new FakeClock()
+    const log = createLogger(
+      '',
+      () => {},
+      () => false,
+    )
+    const means = { log, clock, timers: this.timers, random: new Random(1) }
+    const shape = { resource: RECORDS, namespaces: [], labelSelector: '' }
+    this.#records = new Informer({ ...means, ...shape, api: this.api })
+    this.#secrets = new Informer({ ...means, ...shape, api: new ApiDouble() })
+    this.cache = new RecordCache(this.#records, clock)
+    this.#records.start()
+    t.teardown(() => this.#records.close())
+  }
+
+  /** As a term does when it begins. */
+  watch(): void {
+    watchInputs({
+      records: this.#records,
+      secrets: this.#secrets,
+      cache: this.cache,
+      owners: { onGone: () => () => {} },
+      onEvent: (key) => this.told.push(key),
+    })
+  }
+
+  async asked(): Promise<Asked> {
+    await this.timers.advance(WAIT_MS)
+    await turns()
+    return this.api.next()
+  }
+
+  async heard(): Promise<string[]> {
+    await turns()
+    await this.timers.advance(10)
+    await turns()
+    return this.told.splice(0)
+  }
+}
+
+const record = (resourceVersion: string, metadata: ApiObject = {}): ApiObject =>
+  dnsRecord({ metadata: { resourceVersion, ...metadata } })
+
+const deleted = (resourceVersion: string): ApiObject =>
+  record(resourceVersion, { generation: 2, deletionTimestamp: '2026-02-01T00:00:00Z' })
+
+/** A stage on which one record was listed, and its watch. */
+async function setUp(t: Test): Promise<{ stage: Stage; watch: Stream }> {
+  const stage = new Stage(t)
+  ;(await stage.asked()).reply(200, listBody('10', [record('10')]))
+  const watch = (await stage.asked()).stream()
+  stage.watch()
+  t.strictSame(await stage.heard(), ['a/app'], 'whoever begins is told of all')
+  return { stage, watch }
+}
+
+/** The API forgets what it had, as one that starts does. */
+async function listAnew(stage: Stage, watch: Stream, items: readonly ApiObject[]): Promise<void> {
+  watch.event('ERROR', statusBody(410, 'too old resource version'))
+  await turns()
+  ;(await stage.asked()).reply(200, listBody('30', items))
+}
+
+for (const { name, written, told, want } of [
+  {
+    name: 'what a watch tells of our own write is known',
+    written: record('20', { finalizers: ['kuadrant.io/dns-record'] }),
+    told: ({ watch }: { watch: Stream }, object: ApiObject) => watch.event('MODIFIED', object),
+    want: [],
+  },
+  {
+    name: 'what others do is looked at',
+    written: record('19'),
+    told: ({ watch }: { watch: Stream }) => watch.event('MODIFIED', deleted('20')),
+    want: ['a/app'],
+  },
+  {
+    name: 'what others did before our write, which a list has as one with it, is looked at',
+    written: deleted('20'),
+    told: ({ stage, watch }: { stage: Stage; watch: Stream }, object: ApiObject) =>
+      listAnew(stage, watch, [object]),
+    want: ['a/app'],
+  },
+  {
+    name: 'a list with nothing new has nobody look',
+    written: record('20'),
+    told: ({ stage, watch }: { stage: Stage; watch: Stream }) =>
+      listAnew(stage, watch, [record('10')]),
+    want: [],
+  },
+]) {
+  t.test(name, async (t) => {
+    const site = await setUp(t)
+    site.stage.cache.noteWritten(written)
+    await told(site, written)
+    t.strictSame(await site.stage.heard(), want)
+  })
+}
+
+t.test('who begins anew is told of what was written before as well', async (t) => {
+  const { stage, watch } = await setUp(t)
+  const written = record('20', { finalizers: ['kuadrant.io/dns-record'] })
+  stage.cache.noteWritten(written)
+  watch.event('MODIFIED', written)
+  t.strictSame(await stage.heard(), [])
+  stage.watch()
+  t.strictSame(await stage.heard(), ['a/app'])
+})

@@ -1,0 +1,114 @@
+import t from 'tap'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import type { KnownPeers } from '../../../src/operator/peers/peer-state-store.ts'
+import { decide } from '../../../src/operator/plan/decide.ts'
+import {
+  composeLocal,
+  OBJECT_OCTETS_MAX,
+  roomForOthers,
+} from '../../../src/operator/plan/desired.ts'
+import { composeOwn } from '../../../src/operator/plan/own.ts'
+import { planPublish } from '../../../src/operator/plan/plan.ts'
+import { acceptedCondition } from '../../../src/operator/status/conditions.ts'
+import { printPeers } from '../../../src/operator/status/peer-status.ts'
+import { jsonOctets } from '../../../src/peering/merge/endpoint-octets.ts'
+import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
+import { ToyCluster, told } from '../../support/operator-cluster.ts'
+import { dnsRecord, secret } from '../../support/operator-objects.ts'
+
+const HEALTHY = { down: [], up: [], probes: [] }
+
+function publishingOf(spec: ApiObject) {
+  const cluster = new ToyCluster()
+  const zone = String(spec.rootHost ?? 'k.example.com').replace(/^.*?([^.]+\.[^.]+)$/, '$1')
+  cluster.put(secret('a', 'coredns', { ZONES: zone, NAMESERVERS: '192.0.2.53' }))
+  const verdict = decide(dnsRecord({ spec }), cluster.secretsOf('a'), 'primary')
+  if (verdict.kind !== 'publish') throw new Error(JSON.stringify(verdict))
+  return verdict.publishing
+}
+
+const endpointsOf = (host: string, count: number, characters: number): ApiObject[] =>
+  Array.from({ length: count }, (_, i) => ({
+    dnsName: `n${i}.${host}`,
+    recordType: 'TXT',
+    targets: ['x'.repeat(characters)],
+  }))
+
+function pageOf(site: string, exporter: string, count: number): KnownPeers {
+  const endpoints: PeerEndpoint[] = Array.from({ length: count }, (_, i) =>
+    told({ site, dnsName: `n${i}.k.example.com`, recordType: 'TXT', targets: ['<'.repeat(500)] }),
+  )
+  const about = { seenMs: 1, generation: 'v2' as const }
+  const share = { ...about, site, exporter, isOwn: true, rootHost: 'k.example.com', endpoints }
+  return {
+    reason: '',
+    word: { ...about, seenTimeMs: 1, serial: 1, problems: [], siteStates: [share] },
+  }
+}
+
+t.test('what is ours comes before what others tell', async (t) => {
+  const small = publishingOf({})
+  t.equal(roomForOthers(small.object, []), 400_000)
+  const large = publishingOf({ endpoints: endpointsOf('k.example.com', 200, 3000) })
+  const { shared } = composeOwn(large, { site: 'e', health: HEALTHY, before: undefined, nowMs: 0 })
+  const room = roomForOthers(large.object, shared)
+  t.ok(room > 0 && room < 100_000, String(room))
+  // Spec, and in the status what is served and what peers say.
+  t.ok(2 * jsonOctets(large.object.spec) + 2 * room < OBJECT_OCTETS_MAX + 10_000)
+})
+
+t.test('what peers say is cut to the room that there is, the same each time', async (t) => {
+  const pages = new Map([
+    ['a:53', pageOf('a', 'a:53', 300)],
+    ['b:53', pageOf('b', 'b:53', 3)],
+  ])
+  const addresses = ['a:53', 'b:53']
+  const print = (roomOctets: number) => printPeers(addresses, pages, { form: 'whole', roomOctets })
+  const printed = print(200_000)
+  const counts = printed.map(({ endpoints }) => (endpoints as ApiObject[]).length)
+  t.ok(counts[0]! > 20 && counts[0]! < 80, String(counts[0]))
+  t.equal(counts[1], 3, 'the small one is whole')
+  t.ok(jsonOctets(printed) <= 200_000)
+  t.strictSame(print(200_000), printed)
+  const none = print(0)
+  const live = { state: 'Live', generation: 'v2', endpoints: [] }
+  const want = addresses.map((address) => ({ address, ...live }))
+  t.strictSame(none, want, 'what there is no room for is not taken back')
+})
+
+t.test(
+  'a host too long for the zone kdrnt is served, and it is said that nobody is told',
+  async (t) => {
+    const host = `${`${'a'.repeat(60)}.`.repeat(4)}ex.co`
+    t.equal(host.length, 249)
+    const publishing = publishingOf({
+      rootHost: host,
+      endpoints: [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }],
+    })
+    const own = composeOwn(publishing, { site: 'e', health: HEALTHY, before: undefined, nowMs: 0 })
+    t.equal(own.unexportable, 1)
+    t.equal(composeLocal(publishing, own.local), undefined)
+    const merged = [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }]
+    const accepted = acceptedCondition([], false)
+    const content = { local: own.local, merged, peers: [], healthy: undefined, accepted, note: '' }
+    const plan = planPublish(publishing, { local: undefined, merged: undefined }, content, 0)
+    t.strictSame(
+      plan.writes.map(({ kind }) => kind),
+      ['hold', 'apply', 'status'],
+    )
+    t.match(plan.ready, {
+      isTrue: true,
+      message: /it is not exported to other sites: its host is too long/,
+    })
+  },
+)
+
+t.test('what the API would not take is said before it is tried', async (t) => {
+  const publishing = publishingOf({ endpoints: endpointsOf('k.example.com', 240, 3000) })
+  const own = composeOwn(publishing, { site: 'e', health: HEALTHY, before: undefined, nowMs: 0 })
+  const local = composeLocal(publishing, own.local)
+  t.match(
+    local,
+    /its gateway-local form has \d+ octets, of which an object can have 1300000; split/,
+  )
+})

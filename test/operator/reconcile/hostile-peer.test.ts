@@ -1,0 +1,258 @@
+import t from 'tap'
+import { thisMoment } from '../../../src/base/moment.ts'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import { RecordNames } from '../../../src/operator/cluster/record-names.ts'
+import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
+import { OperatorMetrics } from '../../../src/operator/metrics.ts'
+import { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
+import { Reporter } from '../../../src/operator/reconcile/reporter.ts'
+import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
+import { ToyCluster, ToyPeers, told } from '../../support/operator-cluster.ts'
+import { at, dnsRecord, secret } from '../../support/operator-objects.ts'
+import { FakeClock } from '../../support/setup.ts'
+
+const PEER = '192.0.2.53:53'
+const ZONE = 'k.example.com'
+const HOST = `app.${ZONE}`
+
+const own = (more: ApiObject = {}): ApiObject => ({
+  dnsName: HOST,
+  recordType: 'A',
+  recordTTL: 60,
+  targets: ['192.0.2.1'],
+  ...more,
+})
+
+/** An operator with one record of `app.k.example.com` and one hostile peer. */
+class World {
+  readonly cluster = new ToyCluster()
+  readonly peers = new ToyPeers()
+  readonly clock = new FakeClock()
+  readonly lines: string[] = []
+  readonly notes: string[] = []
+  readonly registry = new MetricsRegistry()
+  readonly #reconciler: Reconciler
+
+  constructor(endpoints: readonly ApiObject[], allow = '') {
+    const data = { ZONES: ZONE, NAMESERVERS: PEER, PEERS_ALLOW: allow }
+    this.cluster.put(secret('a', 'coredns', data))
+    this.cluster.put(dnsRecord({ spec: { rootHost: HOST, endpoints } }))
+    const log = createLogger(
+      '',
+      (line) => this.lines.push(line),
+      () => false,
+    )
+    const events = {
+      record: (_: unknown, { reason, note }: { reason: string; note: string }) =>
+        this.notes.push(`${reason}: ${note}`),
+    }
+    this.#reconciler = new Reconciler({
+      view: this.cluster,
+      writer: this.cluster,
+      peers: this.peers,
+      clock: this.clock,
+      listener: new Reporter(events, new OperatorMetrics(this.registry), log),
+      site: 'ours',
+      bounds: { minMs: 5000, maxMs: 900_000 },
+      expiryMs: 3_600_000,
+      peersForm: () => 'whole',
+      role: 'primary',
+      removalTimeoutMs: 3_600_000,
+      mutex: new KeyedMutex(),
+      owners: { rivalOf: () => '' },
+    })
+  }
+
+  say(endpoints: readonly Partial<PeerEndpoint>[]): void {
+    const whole = endpoints.map((one) => told({ rootHost: HOST, dnsName: HOST, ...one }))
+    this.peers.say(
+      PEER,
+      '0evil',
+      whole.map((one) => ({ ...one, site: '0evil' })),
+      thisMoment(this.clock),
+    )
+  }
+
+  /** `name TYPE ttl targets [set] properties` of each endpoint that is served. */
+  async served(key = 'a/app'): Promise<string[]> {
+    await this.#reconciler.reconcile(key)
+    this.cluster.takeWrites()
+    await this.#reconciler.reconcile(key)
+    const again = this.cluster.takeWrites()
+    if (again.length > 0) throw new Error(`a second look wrote ${again}`)
+    const merged = this.cluster.record(key.replace('/', '/merged-'))
+    const endpoints = at(merged, 'spec', 'endpoints') as readonly ApiObject[]
+    const lines = endpoints.map((e) => {
+      const properties = (e.providerSpecific ?? []) as readonly ApiObject[]
+      const words = [e.dnsName, e.recordType, e.recordTTL, (e.targets as string[]).join()]
+      if (e.setIdentifier !== undefined) words.push(`[${e.setIdentifier}]`)
+      return [...words, ...properties.map(({ name, value }) => `${name}=${value}`)].join(' ')
+    })
+    return lines.sort()
+  }
+
+  condition(type: string, name = 'app'): ApiObject | undefined {
+    const conditions = at(this.cluster.record(`a/${name}`), 'status', 'conditions')
+    return (conditions as readonly ApiObject[]).find((one) => one.type === type)
+  }
+}
+
+const weight = (value: string): ApiObject => ({ providerSpecific: [{ name: 'weight', value }] })
+const OURS = `${HOST} A 60 192.0.2.1`
+const BOTH = `${HOST} A 60 192.0.2.1,192.0.2.2`
+
+const ATTACKS: readonly {
+  readonly name: string
+  readonly own?: ApiObject
+  readonly peer: Partial<PeerEndpoint>
+  readonly want: readonly string[]
+  readonly reason: 'EndpointConflict' | 'EndpointRefused'
+}[] = [
+  {
+    name: 'our address is down',
+    peer: { targets: ['192.0.2.1'], health: 'down' },
+    want: [OURS],
+    reason: 'EndpointConflict',
+  },
+  {
+    name: 'a CNAME over our address',
+    peer: { recordType: 'CNAME', targets: ['evil.example'] },
+    want: [OURS],
+    reason: 'EndpointConflict',
+  },
+  { name: 'TTL 0', peer: { ttlSeconds: 0 }, want: [BOTH], reason: 'EndpointConflict' },
+  {
+    name: 'a weight of a million',
+    peer: { setIdentifier: '!', weight: 1_000_000 },
+    want: [OURS, `${HOST} A 60 192.0.2.2 [!]`],
+    reason: 'EndpointConflict',
+  },
+  {
+    name: 'our set identifier',
+    own: own({ setIdentifier: 'x', ...weight('10') }),
+    peer: { setIdentifier: 'x', weight: 10 },
+    want: [`${OURS} [x] weight=10`],
+    reason: 'EndpointConflict',
+  },
+  {
+    name: 'a geo code for all',
+    peer: { setIdentifier: '!', geoCodes: ['GEO-EU'], isDefault: true },
+    want: [OURS, `${HOST} A 60 192.0.2.2 [!]`],
+    reason: 'EndpointConflict',
+  },
+  {
+    name: 'NS at our host',
+    peer: { recordType: 'NS', targets: ['ns.evil.example'] },
+    want: [OURS],
+    reason: 'EndpointRefused',
+  },
+  {
+    name: 'a wildcard below our host',
+    peer: { dnsName: `*.${HOST}` },
+    want: [OURS],
+    reason: 'EndpointRefused',
+  },
+  {
+    name: 'a certificate for our host',
+    peer: { dnsName: `_acme-challenge.${HOST}`, recordType: 'TXT', targets: ['token'] },
+    want: [OURS],
+    reason: 'EndpointRefused',
+  },
+  {
+    name: 'mail for our host',
+    peer: { recordType: 'MX', targets: ['10 mx.evil.example'] },
+    want: [OURS],
+    reason: 'EndpointRefused',
+  },
+]
+
+for (const { name, own: mine = own(), peer, want, reason } of ATTACKS) {
+  t.test(`${name}: ours is served, and the record reports it`, async (t) => {
+    const world = new World([mine])
+    t.strictSame((await world.served()).length, 1)
+    t.equal(world.condition('PeersAccepted'), undefined, 'nothing to say')
+    world.say([peer])
+    t.strictSame(await world.served(), want)
+    t.match(world.condition('PeersAccepted'), { status: 'False', reason })
+    t.match(world.condition('Ready'), { status: 'True' })
+    t.ok(world.notes.some((note) => note.startsWith(`${reason}: `)))
+    t.match(
+      world.lines.join('\n'),
+      /a\/app: (conflict with another site|peer 192\.0\.2\.53:53: refused)/,
+    )
+    const kind = reason === 'EndpointConflict' ? 'endpoint_conflicts' : 'endpoints_refused'
+    const series = `sextant_operator_${kind}{dns_record_name="app",dns_record_namespace="a"}`
+    t.ok((await world.registry.print()).includes(`${series} 1`))
+    world.say([])
+    t.strictSame((await world.served()).length, 1)
+    t.match(world.condition('PeersAccepted'), { status: 'True', reason: 'AllAccepted' })
+    t.notOk((await world.registry.print()).includes(series))
+  })
+}
+
+t.test('the Secret allows what no peer may', async (t) => {
+  const mail = { recordType: 'MX', targets: ['10 mx.example.net'] }
+  const world = new World([own()], `name ${HOST} MX`)
+  world.say([mail])
+  t.strictSame(await world.served(), [OURS, `${HOST} MX 60 10 mx.example.net`])
+  t.equal(world.condition('PeersAccepted'), undefined)
+  const bad = new World([own()], 'all')
+  await t.rejects(bad.served())
+  t.match(bad.condition('Ready'), { status: 'False', message: /PEERS_ALLOW: allow takes name or/ })
+})
+
+t.test("names of one record are no peer's by way of another", async (t) => {
+  const world = new World([own()])
+  const endpoints = [{ dnsName: ZONE, recordType: 'A', recordTTL: 60, targets: ['192.0.2.8'] }]
+  world.cluster.put(dnsRecord({ name: 'apex', spec: { rootHost: ZONE, endpoints } }))
+  const evil = { rootHost: ZONE, recordType: 'CNAME', targets: ['evil.example'] }
+  world.peers.say(
+    PEER,
+    '0evil',
+    [
+      { ...evil, dnsName: HOST },
+      { ...evil, dnsName: `ns1.${ZONE}` },
+      { ...evil, dnsName: `*.${ZONE}` },
+    ],
+    thisMoment(world.clock),
+  )
+  t.strictSame(await world.served('a/apex'), [`${ZONE} A 60 192.0.2.8`])
+  const { message } = world.condition('PeersAccepted', 'apex') as { message: string }
+  t.match(message, /"app\.k\.example\.com" CNAME: it belongs to our host app\.k\.example\.com/)
+  t.match(message, /"ns1\.k\.example\.com" CNAME: it is not below one of our names/)
+  t.match(message, /"\*\.k\.example\.com" CNAME: it is not below one of our names/)
+})
+
+t.test('two records of one host take what peers report each for its own names', async (t) => {
+  const world = new World([own()])
+  const second = own({ dnsName: `two.${HOST}`, targets: ['192.0.2.9'] })
+  world.cluster.put(dnsRecord({ name: 'second', spec: { rootHost: HOST, endpoints: [second] } }))
+  const alias = { recordType: 'CNAME', targets: ['evil.example'] }
+  world.say([alias, { dnsName: `two.${HOST}` }, { ...alias, dnsName: `two.${HOST}` }])
+  t.strictSame(await world.served(), [OURS])
+  t.strictSame(await world.served('a/second'), [`two.${HOST} A 60 192.0.2.2,192.0.2.9`])
+  t.match(world.condition('PeersAccepted', 'second'), { reason: 'EndpointConflict' })
+})
+
+t.test('a new record queues the records of its host and above it', async (t) => {
+  const names = new RecordNames()
+  let listener: { onAdd?: (key: string, object: ApiObject) => void } = {}
+  const news: string[] = []
+  const subscribe = (one: object): (() => void) => {
+    listener = one
+    return () => {}
+  }
+  names.watch({ subscribe }, (key) => news.push(key))
+  const add = (name: string, rootHost: string) =>
+    listener.onAdd!(`a/${name}`, dnsRecord({ name, spec: { rootHost, endpoints: [] } }))
+  add('apex', ZONE)
+  add('app', HOST)
+  t.strictSame(news, ['a/apex'])
+  add('deep', `*.x.${HOST}`)
+  t.strictSame(news, ['a/apex', 'a/app', 'a/apex'])
+  // Of two records of a host, the one that has a name decides what peers may add to it.
+  add('second', HOST)
+  t.strictSame(news.slice(3), ['a/app', 'a/apex'])
+})

@@ -1,0 +1,38 @@
+import t from 'tap'
+import { deriveLocalEndpoints } from '../../../src/dnsrecord/kdrnt.ts'
+import type { EndpointObject } from '../../../src/dnsrecord/print-endpoint.ts'
+import { composeStrings } from '../../../src/dnsrecord/validate/target.ts'
+import { printLocalEndpoints } from '../../../src/operator/record/endpoint-text.ts'
+import { dnsRecord } from '../../peering/records.ts'
+
+const HOST = 'k.example.com'
+
+function endpoint(recordType: string, targets: readonly string[]): EndpointObject {
+  return { dnsName: HOST, recordType, targets, recordTTL: 60 }
+}
+
+t.test('a local form that is written into a record is served as it was derived', async (t) => {
+  const weighted = { setIdentifier: 'a', providerSpecific: [{ name: 'weight', value: '7' }] }
+  const endpoints = [
+    { ...endpoint('A', ['192.0.2.1']), ...weighted },
+    { ...endpoint('A', ['192.0.2.2']), ...weighted, setIdentifier: 'b' },
+    endpoint('TXT', ['plain', '"two" "strings"', '"\\255"', 'é']),
+    { ...endpoint('CNAME', ['lb.example.net']), dnsName: `x.${HOST}` },
+  ]
+  const told = ['v=2', '"quoted"', 'é'].map((text) => {
+    return composeStrings([Buffer.from('v=2'), Buffer.from(text), new Uint8Array(0)]) as Uint8Array
+  })
+  const derived = deriveLocalEndpoints(dnsRecord({ rootHost: HOST, endpoints }), told)
+  const printed = printLocalEndpoints(derived)
+  const labels = { 'kuadrant.io/type': 'local', 'kuadrant.io/coredns-zone-name': 'kdrnt' }
+  const local = dnsRecord({
+    rootHost: `${HOST}.kdrnt`,
+    endpoints: printed as unknown as EndpointObject[],
+    labels,
+  })
+  const flat = (list: typeof derived) =>
+    list
+      .flatMap(({ rdata, ...e }) => rdata.map((r) => [e.owner, e.type, e.ttlSeconds, r]))
+      .map(String)
+  t.strictSame(flat(local.endpoints).sort(), flat(derived).sort())
+})

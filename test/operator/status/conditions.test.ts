@@ -1,0 +1,113 @@
+import t from 'tap'
+import {
+  failedCondition,
+  healthyCondition,
+  invalidCondition,
+  noProviderCondition,
+  noZoneCondition,
+  printConditions,
+  readyCondition,
+  removedCondition,
+} from '../../../src/operator/status/conditions.ts'
+
+const NOW_MS = Date.parse('2026-03-01T12:00:00.750Z')
+
+t.test('conditions have the reasons and messages that upstream has', (t) => {
+  const table = [
+    { given: readyCondition(), want: ['ProviderSuccess', 'Provider ensured the dns record'] },
+    {
+      given: noZoneCondition('no zone for host: a.b'),
+      want: ['DNSProviderError', 'Unable to find suitable zone in provider: no zone for host: a.b'],
+    },
+    {
+      given: noProviderCondition('x'),
+      want: ['DNSProviderError', 'The dns provider could not be loaded: x'],
+    },
+    {
+      given: invalidCondition('x'),
+      want: ['ValidationError', 'validation of DNSRecord failed: x'],
+    },
+    {
+      given: failedCondition('x'),
+      want: ['ProviderError', 'The DNS provider failed to ensure the record: x'],
+    },
+    {
+      given: removedCondition(),
+      want: ['ProviderEndpointsRemoved', 'DNS records removed from provider'],
+    },
+  ]
+  for (const { given, want } of table) t.strictSame([given.reason, given.message], want)
+  t.strictSame(
+    table.map(({ given }) => given.isTrue),
+    [true, false, false, false, false, false],
+  )
+  t.end()
+})
+
+t.test('the time of a transition changes with the status, and with nothing else', (t) => {
+  const [first] = printConditions([readyCondition()], undefined, 1, NOW_MS)
+  t.strictSame(first, {
+    type: 'Ready',
+    status: 'True',
+    reason: 'ProviderSuccess',
+    message: 'Provider ensured the dns record',
+    observedGeneration: 1,
+    lastTransitionTime: '2026-03-01T12:00:00Z',
+  })
+  const [noted] = printConditions([readyCondition('a note')], [first!], 2, NOW_MS + 60_000)
+  t.match(noted, { lastTransitionTime: '2026-03-01T12:00:00Z', observedGeneration: 2 })
+  const [failed] = printConditions([failedCondition('x')], [noted!], 2, NOW_MS + 60_000)
+  t.match(failed, { status: 'False', lastTransitionTime: '2026-03-01T12:01:00Z' })
+  t.end()
+})
+
+t.test('a message that is too long is cut', (t) => {
+  const [condition] = printConditions([failedCondition('x'.repeat(9000))], undefined, 1, NOW_MS)
+  t.equal(String(condition?.message).length, 2000)
+  t.end()
+})
+
+t.test('health is what all probes say together', (t) => {
+  const up = { address: '192.0.2.1', health: 'up' } as const
+  const down = { address: '192.0.2.2', health: 'down' } as const
+  const unknown = { address: '192.0.2.3', health: 'unknown' } as const
+  const table = [
+    { name: 'no probes, no condition', given: [], want: undefined },
+    {
+      name: 'all are up',
+      given: [up],
+      want: ['AllChecksPassed', 'All healthchecks succeeded', true],
+    },
+    {
+      name: 'one that is unknown has not passed, though it is not down',
+      given: [up, unknown],
+      want: ['SomeChecksPassed', 'Probes are creating: [192.0.2.3]', false],
+    },
+    {
+      name: 'what is down is told before what is unknown',
+      given: [up, down, unknown],
+      want: ['SomeChecksPassed', 'Not healthy addresses: [192.0.2.2]', false],
+    },
+    {
+      name: 'some are down',
+      given: [up, down, down],
+      want: ['SomeChecksPassed', 'Not healthy addresses: [192.0.2.2]', false],
+    },
+    {
+      name: 'all are down',
+      given: [down],
+      want: ['HealthChecksFailed', 'Not healthy addresses: [192.0.2.2]', false],
+    },
+    {
+      name: 'nothing is known yet',
+      given: [unknown],
+      want: ['HealthChecksFailed', 'Probes are creating', false],
+    },
+  ]
+  for (const { name, given, want } of table) {
+    const condition = healthyCondition(given)
+    const found = condition && [condition.reason, condition.message, condition.isTrue]
+    t.strictSame(found, want, name)
+  }
+  t.end()
+})

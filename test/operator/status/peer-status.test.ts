@@ -1,0 +1,252 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { recallMoment, thisMoment } from '../../../src/base/moment.ts'
+import type { KnownPeers } from '../../../src/operator/peers/peer-state-store.ts'
+import { printPeers, scanPeers } from '../../../src/operator/status/peer-status.ts'
+import type { Generation, PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
+import { told } from '../../support/operator-cluster.ts'
+import { FakeClock } from '../../support/setup.ts'
+
+const START_MS = Date.parse('2026-03-01T12:00:00Z')
+const clock = new FakeClock()
+clock.nowMs = START_MS
+const HOST = 'k.example.com'
+const WHOLE = { form: 'whole', roomOctets: 400_000 } as const
+
+const endpoints: fc.Arbitrary<PeerEndpoint> = fc
+  .record({
+    dnsName: fc.constantFrom(HOST, `a.${HOST}`),
+    recordType: fc.constantFrom('A', 'TXT'),
+    ttlSeconds: fc.nat(),
+    setIdentifier: fc.constantFrom('', 'default', 'one'),
+    weight: fc.option(fc.nat(), { nil: undefined }),
+    geoCodes: fc.subarray(['DE', 'GEO-EU']),
+    isDefault: fc.boolean(),
+    targets: fc.array(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 3 }),
+    health: fc.constantFrom('up', 'down', 'unknown'),
+    sinceSeconds: fc.nat(),
+  })
+  // Geo codes under that set identifier make it a default, whatever else is said.
+  .map((one) => {
+    const isImplied = one.setIdentifier === 'default' && one.geoCodes.length > 0
+    return told({ ...one, rootHost: HOST, isDefault: one.isDefault || isImplied })
+  })
+
+/** What a peer may have said, as of a whole second. */
+function words(generation: Generation, seenMs: number) {
+  return fc
+    .uniqueArray(fc.constantFrom('east', 'west', 'x'), { minLength: 1 })
+    .chain((sites) =>
+      fc.tuple(
+        ...sites.map((site) =>
+          fc.boolean().chain((isOwn) => siteStates({ site, isOwn }, generation, seenMs)),
+        ),
+      ),
+    )
+}
+
+function siteStates(
+  { site, isOwn }: Pick<SiteState, 'site' | 'isOwn'>,
+  generation: Generation,
+  seenMs: number,
+): fc.Arbitrary<SiteState> {
+  const own = fc.array(endpoints, { minLength: 1, maxLength: 3 })
+  return own.map((list) => ({
+    site,
+    exporter: '',
+    isOwn,
+    rootHost: HOST,
+    endpoints: list.map((one) => ({
+      ...one,
+      site,
+      // The first generation doesn't tell since when.
+      sinceSeconds: generation === 'v1' ? 0 : one.sinceSeconds,
+    })),
+    seenMs,
+    generation,
+  }))
+}
+
+const states = fc
+  .record({
+    generation: fc.constantFrom<Generation>('v1', 'v2'),
+    isSilent: fc.boolean(),
+    ageSeconds: fc.integer({ min: 1, max: 100_000 }),
+  })
+  .chain(({ generation, isSilent, ageSeconds }) => {
+    const moment = recallMoment(isSilent ? START_MS - ageSeconds * 1000 : START_MS, clock)
+    const serial = isSilent ? 7 : undefined
+    return words(generation, moment.seenMs).map(
+      (said): KnownPeers => ({
+        word: { siteStates: said, ...moment, generation, serial, problems: [] },
+        reason: isSilent ? 'no answer' : '',
+      }),
+    )
+  })
+
+function toldBy(exporter: string, { word, reason }: KnownPeers): KnownPeers {
+  return {
+    reason,
+    word: word && { ...word, siteStates: word.siteStates.map((one) => ({ ...one, exporter })) },
+  }
+}
+
+t.test('what peers said outlives a restart, and is written the same after it', async (t) => {
+  fc.assert(
+    fc.property(states, states, (one, other) => {
+      const remembered = new Map([
+        ['192.0.2.1:53', toldBy('192.0.2.1:53', one)],
+        ['[::1]:53', toldBy('[::1]:53', other)],
+      ])
+      const printed = printPeers([...remembered.keys()], remembered, WHOLE)
+      const scanned = scanPeers(JSON.parse(JSON.stringify(printed)), HOST, clock)
+      t.strictSame(scanned, remembered)
+      t.strictSame(printPeers([...remembered.keys()], scanned, WHOLE), printed)
+    }),
+    { numRuns: 200, seed: 4 },
+  )
+})
+
+t.test(
+  'a peer that has nothing is an item of its own, one that was never asked is none',
+  async (t) => {
+    const about = { generation: 'v2', serial: 7, problems: [] } as const
+    const word = { siteStates: [], ...thisMoment(clock), ...about }
+    const remembered = new Map<string, KnownPeers>([
+      ['live', { word, reason: '' }],
+      ['silent', { word, reason: 'timeout' }],
+      ['never', { word: undefined, reason: 'refused' }],
+    ])
+    t.strictSame(printPeers(['live', 'silent', 'never', 'new'], remembered, WHOLE), [
+      { address: 'live', state: 'Live', generation: 'v2', endpoints: [] },
+      {
+        address: 'silent',
+        state: 'Silent',
+        generation: 'v2',
+        lastSeenTime: '2026-03-01T12:00:00Z',
+        serial: 7,
+        message: 'timeout',
+        endpoints: [],
+      },
+      { address: 'never', state: 'Unknown', message: 'refused', endpoints: [] },
+    ])
+  },
+)
+
+/** One peer's words: `east` or `east-`, which has nothing, its own; `(west)` is relayed. */
+function pageOf(exporter: string, text: string, reason = ''): KnownPeers {
+  const { seenMs, seenTimeMs } = thisMoment(clock)
+  const said = text.split(' ').map((word): SiteState => {
+    const site = word.replace(/[()-]/g, '')
+    const about = { generation: 'v2', seenMs, rootHost: HOST } as const
+    const isOwn = !word.startsWith('(')
+    return {
+      site,
+      exporter: exporter,
+      isOwn,
+      ...about,
+      endpoints: word.endsWith('-') ? [] : [told({ site })],
+    }
+  })
+  const about = { seenMs, seenTimeMs, generation: 'v2', serial: 7, problems: [] } as const
+  return { reason, word: { siteStates: text === '' ? [] : said, ...about } }
+}
+
+t.test('what is said beside the site of a peer, and where', async (t) => {
+  const table: readonly {
+    readonly name: string
+    readonly given: readonly (readonly [address: string, words: string, reason?: string])[]
+    readonly want: readonly object[]
+  }[] = [
+    {
+      name: 'a nameserver of one site is what a peer is by default',
+      given: [['a', 'east']],
+      want: [{ site: 'east', relayed: undefined }],
+    },
+    {
+      name: 'one that tells of a site that is not its own says so',
+      given: [['a', '(east)']],
+      want: [{ site: 'east', relayed: true }],
+    },
+    {
+      name: 'one that tells of several is a nameserver of none, by default',
+      given: [['a', '(east) (west)']],
+      want: [
+        { site: 'east', relayed: undefined },
+        { site: 'west', relayed: undefined },
+      ],
+    },
+    {
+      name: 'one of several that is its own is told apart',
+      given: [['a', 'east (west)']],
+      want: [
+        { site: 'east', relayed: false },
+        { site: 'west', relayed: undefined },
+      ],
+    },
+    {
+      name: 'a live nameserver that has nothing does not say of which site it is',
+      given: [['a', 'east-']],
+      want: [{ site: undefined }],
+    },
+    {
+      name: 'but where another one tells of that site',
+      given: [
+        ['a', 'east-'],
+        ['b', '(east)'],
+      ],
+      want: [
+        { site: 'east', endpoints: [] },
+        { site: 'east', relayed: true },
+      ],
+    },
+    {
+      name: 'and where it is silent, as another one may begin to',
+      given: [['a', 'east-', 'timeout']],
+      want: [{ site: 'east', state: 'Silent', endpoints: [] }],
+    },
+    {
+      name: 'one that relays nothing does not say whose',
+      given: [['a', '(east)-', 'timeout']],
+      want: [{ site: undefined }],
+    },
+  ]
+  for (const { name, given, want } of table) {
+    const pages = new Map(
+      given.map(([address, words, reason]) => [address, pageOf(address, words, reason)]),
+    )
+    const printed = printPeers([...pages.keys()], pages, WHOLE)
+    t.match(printed, want, name)
+    t.equal(printed.length, want.length, name)
+    const scanned = scanPeers(JSON.parse(JSON.stringify(printed)), HOST, clock)
+    t.strictSame(printPeers([...pages.keys()], scanned, WHOLE), printed, `${name}, after a restart`)
+    for (const [i, { site, relayed }] of printed.entries()) {
+      if (site === undefined) continue
+      const { address } = printed[i]!
+      const of = (from: ReadonlyMap<string, KnownPeers>) =>
+        from.get(String(address))?.word?.siteStates.find((share) => share.site === site)?.isOwn
+      t.equal(of(scanned), of(pages), `${name}: ${relayed}`)
+    }
+    const unmarked = printPeers([...pages.keys()], pages, { ...WHOLE, form: 'unmarked' })
+    t.strictSame(
+      unmarked,
+      printed.map(({ relayed: _, ...rest }) => rest),
+      `${name}, with an older definition`,
+    )
+  }
+})
+
+t.test('what makes no sense is passed over', async (t) => {
+  const bad = [
+    null,
+    7,
+    {},
+    { address: 'a', state: 'Silent', site: 'x', lastSeenTime: 'soon', endpoints: [{}] },
+    { address: 'b', state: 'Live', site: 'x', endpoints: [{ dnsName: HOST }, 7] },
+  ]
+  const scanned = scanPeers(bad, HOST, clock)
+  t.strictSame([...scanned.keys()], ['a', 'b'])
+  t.equal(scanned.get('a')?.word, undefined)
+  t.strictSame(scanned.get('b')?.word?.siteStates[0]?.endpoints, [])
+  t.strictSame(scanPeers('nothing', HOST, clock), new Map())
+})
