@@ -84,7 +84,7 @@ export class FileZone {
 
   /**
    * Loads the first version. Returns the errors that prevent serving it, at least one; no errors =
-   * it is in force. An error with the code ZONE_MISSING means that the file does not exist (yet).
+   * it is in force. A MissingFileError means that the file does not exist (yet).
    */
   async load(): Promise<readonly InputError[]> {
     const load = await this.#read({})
@@ -188,23 +188,26 @@ function secondsOf(clock: Clock): number {
   return Math.floor(clock.now() / 1000)
 }
 
+/** The zone's own file does not exist. A missing $INCLUDE file is another InputError. */
+export class MissingFileError extends InputError {}
+
 /** Converts a failed allocation to an error for the operator; rethrows anything else. */
 function outOfMemory(error: unknown, file: string): InputError {
   if (!(error instanceof RangeError)) throw error
   const message = 'not enough memory for this zone; split it, or give the server more'
-  return new InputError('ZONE_MEMORY', { file, line: 1 }, message, error)
+  return new InputError({ file, line: 1 }, message, error)
 }
 
-/** Returns `error` with the code ZONE_MISSING if its file does not exist. */
+/** Returns `error` as a MissingFileError if its file does not exist. */
 function missingOr(error: InputError): InputError {
   const { cause, position, message } = error
   const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT'
-  return isMissing ? new InputError('ZONE_MISSING', position, message, cause) : error
+  return isMissing ? new MissingFileError(position, message, cause) : error
 }
 
 /**
  * Returns every fault of a zone file, for `sextant check`; no faults = it can be served. `report`
- * gets what a load would log. A missing file is one error with the code ZONE_MISSING.
+ * gets what a load would log. A missing file is one MissingFileError.
  */
 export function checkZoneFile(
   path: string,

@@ -9,15 +9,13 @@ const MESSAGE_MAX = 2000
 /** Characters kept from the end of a longer message: the end says how to fix the fault. */
 const MESSAGE_TAIL = 500
 
-/** Invalid operator input: a stable code, the place, and a message that says how to fix it. */
+/** Invalid operator input: the place, and a message that says how to fix it. */
 export class InputError extends Error {
-  readonly code: string
   readonly position: Position | undefined
 
-  constructor(code: string, position: Position | undefined, message: string, cause?: unknown) {
+  constructor(position: Position | undefined, message: string, cause?: unknown) {
     super(clip(message), cause === undefined ? undefined : { cause })
     this.name = 'InputError'
-    this.code = code
     this.position = position
   }
 
@@ -45,7 +43,7 @@ export class InputErrors extends InputError {
   readonly #errors: readonly InputError[]
 
   constructor(first: InputError, others: readonly InputError[]) {
-    super(first.code, first.position, first.message, first.cause)
+    super(first.position, first.message, first.cause)
     this.#errors = [first, ...others]
   }
 
@@ -53,3 +51,6 @@ export class InputErrors extends InputError {
     return this.#errors
   }
 }
+
+/** A warning that a server block lacks a directive. It may mislead if a directive is invalid. */
+export class AbsentDirectiveWarning extends InputError {}

@@ -1,5 +1,5 @@
 import { systemClock } from '../base/clock.ts'
-import { InputError } from '../base/errors.ts'
+import { AbsentDirectiveWarning, InputError } from '../base/errors.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
 import type { Warn } from '../publish/check-manifests.ts'
@@ -24,9 +24,6 @@ interface Findings {
   readonly read: string[]
 }
 
-/** Warnings about an absent directive: it may be one of those with a fault. */
-const OF_ABSENT = new Set(['UNANSWERED', 'GEOIP_ABSENT'])
-
 /**
  * `sextant check`: validates a Corefile and every file that its directives read, without listening.
  * Prints what it read, each fault on a line with its place, and warnings about data that is served
@@ -46,7 +43,7 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
   if (args.manifests !== undefined) await checkDirectory(args.manifests, findings)
   const faultLines = linesOf(findings.faults)
   const isFaulty = faultLines.length > 0
-  const warnings = findings.warnings.filter(({ code }) => !isFaulty || !OF_ABSENT.has(code))
+  const warnings = findings.warnings.filter((one) => !isFaulty || !isOfAbsent(one))
   const warningLines = linesOf(warnings)
   if (!isFaulty)
     for (const line of new Set(findings.read)) output.print(`read ${escapeControls(line)}`)
@@ -57,6 +54,11 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
   const besides = count === 0 ? '' : `, ${count} ${count === 1 ? 'warning' : 'warnings'}`
   output.print(`no errors found${besides}`)
   return 0
+}
+
+/** The directive that the warning misses may be one of those with a fault. */
+function isOfAbsent(warning: InputError): boolean {
+  return warning instanceof AbsentDirectiveWarning
 }
 
 /** Each line once, ordered by place: blocks over one directory find the same faults in it. */
@@ -81,7 +83,7 @@ async function checkDirectory(
     faults.push(...(await checkManifests(directory, warn, (what) => read.push(what))))
   } catch (error) {
     if (!(error instanceof InputError)) throw error
-    faults.push(new InputError(error.code, error.position, `--manifests ${error.message}`, error))
+    faults.push(new InputError(error.position, `--manifests ${error.message}`, error))
   }
 }
 
@@ -97,7 +99,7 @@ async function checkCorefile(
     const { blocks, view } = loadCorefile(source, dnsPort, {
       env: process.env,
       directiveNames: DIRECTIVE_NAMES,
-      warn: (message) => warnings.push(new InputError('COREFILE', undefined, message)),
+      warn: (message) => warnings.push(new InputError(undefined, message)),
       onUnknown: (error) => faults.push(error),
     })
     read.push(describeBlocks(source, blocks))

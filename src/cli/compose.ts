@@ -117,5 +117,5 @@ function httpFault(address: string, routes: readonly HttpRoute[], cause: unknown
   const reason = inUse ? 'address already in use' : message
   const asked = routes[0]
   const text = `listen tcp ${address}: ${reason} (asked for by ${asked?.directive ?? 'an unknown directive'})`
-  return new InputError('LISTEN', asked?.position, text, cause)
+  return new InputError(asked?.position, text, cause)
 }

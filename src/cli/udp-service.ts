@@ -59,7 +59,7 @@ export class UdpService {
       this.plane = this.#createPlane(grouping.groups)
     } else if (takesOver) {
       const reason = `-takeover requires batched UDP, but UDP is ${description}`
-      throw new InputError('ENVIRONMENT', undefined, reason)
+      throw new InputError(undefined, reason)
     }
   }
 

@@ -161,18 +161,14 @@ export class Dispenser {
   /** `FILE:LINE - Error during parsing: MSG`, ready to throw. */
   error(message: string): InputError {
     const { file, line } = this.position()
-    return new InputError(
-      'COREFILE',
-      this.position(),
-      `${file}:${line} - Error during parsing: ${message}`,
-    )
+    return new InputError(this.position(), `${file}:${line} - Error during parsing: ${message}`)
   }
 
   /** `FILE:LINE - Syntax error: Unexpected token 'X', expecting 'Y'`, ready to throw. */
   syntaxError(expected: string): InputError {
     const { file, line } = this.position()
     const found = `Unexpected token '${this.value()}', expecting '${expected}'`
-    return new InputError('COREFILE', this.position(), `${file}:${line} - Syntax error: ${found}`)
+    return new InputError(this.position(), `${file}:${line} - Syntax error: ${found}`)
   }
 
   /** The input ended inside something. */

@@ -59,7 +59,7 @@ export function scanKey(token: Token, dnsPort: number): Key[] {
 
 function keyError(at: Position, message: string): InputError {
   const position = { file: at.file, line: at.line }
-  return new InputError('COREFILE_KEY', position, `error inspecting server blocks: ${message}`)
+  return new InputError(position, `error inspecting server blocks: ${message}`)
 }
 
 /** Splits off the scheme. An unknown scheme is part of the zone. */

@@ -87,14 +87,14 @@ class Scanner {
     const start = JSON.stringify(read.slice(0, 20))
     const what = `a word of more than ${TOKEN_LENGTH_MAX} characters, which starts ${start}`
     const message = `${position.file}:${position.line} - Error during parsing: ${what}; is a quote missing?`
-    return new InputError('COREFILE', position, message)
+    return new InputError(position, message)
   }
 
   /** No path, name or number has a NUL. A file in UTF-16 has many. */
   #hasNull(): InputError {
     const position = { file: this.#file, line: this.#line }
     const message = `${position.file}:${position.line} - Error during parsing: a NUL character; save the file as UTF-8 text`
-    return new InputError('COREFILE', position, message)
+    return new InputError(position, message)
   }
 
   /** The rest of a quoted token. An empty one counts only if it has a closing quote. */

@@ -37,13 +37,13 @@ export interface UnsetVariable {
 
 /** Returns `error` with the names of unset variables in its line: they are the likely cause. */
 export function nameUnset(error: InputError, unset: readonly UnsetVariable[]): InputError {
-  const { code, position, message } = error
+  const { position, message } = error
   const names = unset
     .filter(({ position: at }) => at.file === position?.file && at.line === position.line)
     .map(({ variable }) => variable)
   if (names.length === 0) return error
   const verb = names.length === 1 ? 'is' : 'are'
-  return new InputError(code, position, `${message} (${names.join(', ')} ${verb} not set)`, error)
+  return new InputError(position, `${message} (${names.join(', ')} ${verb} not set)`, error)
 }
 
 /**

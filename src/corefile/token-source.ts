@@ -87,7 +87,7 @@ export class TokenSource {
 
   #fault(message: string): InputError {
     const { file, line } = this.position()
-    return new InputError('COREFILE', { file, line }, `${file}:${line} - ${message}`)
+    return new InputError({ file, line }, `${file}:${line} - ${message}`)
   }
 
   #unread(): void {

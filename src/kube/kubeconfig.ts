@@ -50,7 +50,7 @@ export async function loadKubeConfig(
 
 function loadInCluster(config: KubeConfig, env: NodeJS.ProcessEnv, root: string): void {
   if (!env.KUBERNETES_SERVICE_HOST || !env.KUBERNETES_SERVICE_PORT) {
-    throw new InputError('KUBECONFIG', undefined, NOT_IN_CLUSTER)
+    throw new InputError(undefined, NOT_IN_CLUSTER)
   }
   config.loadFromCluster(root)
   checkServer(config.getCurrentCluster(), 'KUBERNETES_SERVICE_HOST')
@@ -171,5 +171,5 @@ function checkReadable(path: string): void {
 }
 
 function fault(path: string, message: string): InputError {
-  return new InputError('KUBECONFIG', undefined, `${path}: ${message}`)
+  return new InputError(undefined, `${path}: ${message}`)
 }

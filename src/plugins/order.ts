@@ -133,6 +133,6 @@ async function loadDirective(name: string): Promise<Directive> {
       error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND'
     if (!isMissing) throw error
     const message = `directive ${name} can't be loaded: ${error.message}; install Sextant again and restart it`
-    throw new InputError('DIRECTIVE_FILE', undefined, message, error)
+    throw new InputError(undefined, message, error)
   }
 }

@@ -34,7 +34,7 @@ export const NO_SINK: RRsetSink = { put() {}, remove() {} }
 export async function readManifests(directory: string): Promise<CheckedManifests> {
   const warnings: InputError[] = []
   const warning = (text: string): void => {
-    warnings.push(new InputError('MANIFEST', undefined, text))
+    warnings.push(new InputError(undefined, text))
   }
   const source = new ManifestSource({
     directory,
@@ -69,10 +69,10 @@ function findLostProbes(source: ManifestSource, places: RecordPlaces): InputErro
     const at = places.record(probePlaceKey(probe))
     if (owner === undefined) {
       const message = `${what}: its owner, DNSRecord ${key}, is missing: the probe is ignored`
-      lost.push(new InputError('PROBE_OWNER', at, message))
+      lost.push(new InputError(at, message))
     } else if (isForeign(owner, address)) {
       const message = `${what}: DNSRecord ${key} has no target ${address}: the probe is ignored`
-      lost.push(new InputError('PROBE_ADDRESS', at, message))
+      lost.push(new InputError(at, message))
     }
   }
   return lost
@@ -115,7 +115,7 @@ export function warnOfConflicts(
 ): void {
   zone.apply(records.map((after): RecordChange => ({ before: undefined, after })))
   for (const conflict of zone.conflicts()) {
-    warn(new InputError('CONFLICT', places.endpoint(conflict), conflict.text))
+    warn(new InputError(places.endpoint(conflict), conflict.text))
   }
 }
 

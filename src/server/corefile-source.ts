@@ -55,7 +55,7 @@ export function limitCorefile(name: string, octets: Buffer | undefined): string 
 
 function unreadable(name: string, reason: string, cause?: unknown): InputError {
   const message = `cannot read Corefile ${name}: ${reason}`
-  return new InputError('COREFILE_READ', undefined, message, cause)
+  return new InputError(undefined, message, cause)
 }
 
 /** Reads and parses a Corefile. One without any block becomes the default. Throws InputError. */

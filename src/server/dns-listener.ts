@@ -100,5 +100,5 @@ function listenFault(network: 'udp' | 'tcp', plan: ListenPlan, cause: unknown): 
   const reason = REASONS[code] ?? (cause instanceof Error ? cause.message : String(cause))
   const where = plan.address.slice(plan.address.indexOf('://') + 3)
   const message = `listen ${network} ${where}: ${reason} (asked for by ${plan.asked.key})`
-  return new InputError('LISTEN', plan.asked.position, message, cause)
+  return new InputError(plan.asked.position, message, cause)
 }

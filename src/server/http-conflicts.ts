@@ -29,7 +29,7 @@ export function findHttpConflicts(
     const own = listenerOf(address, `${directive} (${position.file}:${position.line})`)
     const rival = listeners.find((other) => overlap(own, other))
     const report = (message: string): InputError => {
-      return new InputError('HTTP', position, `plugin/${directive}: ${message}`)
+      return new InputError(position, `plugin/${directive}: ${message}`)
     }
     if (rival === undefined) listeners.push(own)
     else if (rival.address !== address) {

@@ -136,5 +136,5 @@ function hookFault(hook: Hook<unknown>, error: unknown): InputError {
     return chargeTo(hook.directive, error)
   }
   const message = error instanceof Error ? error.message : String(error)
-  return chargeTo(hook.directive, new InputError('STARTUP', hook.position, message, error))
+  return chargeTo(hook.directive, new InputError(hook.position, message, error))
 }

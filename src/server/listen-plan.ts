@@ -49,7 +49,7 @@ export function planListeners(blocks: readonly LoadedBlock[]): {
       for (const host of listenHosts(block.config)) {
         const fault = refuse(key, host, block, overlaps)
         if (fault === undefined) addToPlan(plans, block, key, host, position)
-        else errors.push(new InputError('COREFILE_KEY', position, fault))
+        else errors.push(new InputError(position, fault))
       }
     })
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import { InputError, InputErrors, type Position } from '../base/errors.ts'
+import { AbsentDirectiveWarning, InputError, InputErrors, type Position } from '../base/errors.ts'
 import { Dispenser } from '../corefile/dispenser.ts'
 import { scanKey } from '../corefile/key.ts'
 import { nameUnset, type ServerBlock } from '../corefile/parser.ts'
@@ -114,11 +114,7 @@ export function setupBlocks(
     http: [],
     linked: [],
     warnings: corefile.unset.map(({ variable, position }) => {
-      return new InputError(
-        'UNSET',
-        position,
-        `${variable} is not set: an empty text stands for it`,
-      )
+      return new InputError(position, `${variable} is not set: an empty text stands for it`)
     }),
   }
   const directives = new Map(parts.directives.map((directive) => [directive.name, directive]))
@@ -148,7 +144,7 @@ function warnIfUnanswered({ answers, keyPositions, source }: BlockDraft, warning
   if (answers || position === undefined) return
   const keys = source.keys.map(({ text }) => text).join(' ')
   const message = `no directive of server block ${keys} answers queries: add one, such as file or whoami`
-  warnings.push(new InputError('UNANSWERED', position, message))
+  warnings.push(new AbsentDirectiveWarning(position, message))
 }
 
 function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]): BlockDraft {
@@ -224,7 +220,7 @@ function setupDirective(
 export function chargeTo(directive: string, error: InputError): InputError {
   const prefix = `plugin/${directive}: `
   if (error.message.startsWith(prefix)) return error
-  return new InputError(error.code, error.position, `${prefix}${error.message}`, error)
+  return new InputError(error.position, `${prefix}${error.message}`, error)
 }
 
 function createContext(
@@ -255,7 +251,7 @@ function createContext(
       if (options?.answers === true) draft.answers = true
     },
     warn: (message, at) => {
-      registrations.warnings.push(chargeTo(name, new InputError('COREFILE', at, message)))
+      registrations.warnings.push(chargeTo(name, new InputError(at, message)))
     },
     broadcast: (follow) => parts.channel.broadcast(follow),
     toControl: (receive) => parts.channel.toControl(receive),

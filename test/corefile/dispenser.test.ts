@@ -85,7 +85,6 @@ t.test('errors name the place of the current token', async (t) => {
   d.nextArg()
   t.match(d.error('no'), {
     message: 'Corefile:2 - Error during parsing: no',
-    code: 'COREFILE',
     position: { file: 'Corefile', line: 2 },
   })
   t.equal(

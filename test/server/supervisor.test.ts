@@ -53,7 +53,7 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
     },
   })
   const open = async (kind: string, address: string) => {
-    if (refused.has(address)) throw new InputError('LISTEN', undefined, `no ${address}`)
+    if (refused.has(address)) throw new InputError(undefined, `no ${address}`)
     events.push(`open ${kind} ${address}`)
     return {
       port: 5353,

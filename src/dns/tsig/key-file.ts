@@ -35,7 +35,7 @@ export function readKeyFile(path: string, position: Position): KeyConfig[] {
 
 function readText(path: string, position: Position): string {
   const fault = (reason: string, cause?: unknown): InputError =>
-    new InputError('TSIG_FILE', position, `can't read keys from ${path}: ${reason}`, cause)
+    new InputError(position, `can't read keys from ${path}: ${reason}`, cause)
   let octets: Buffer | undefined
   try {
     // O_NONBLOCK: opening a pipe would wait for its writer, and the server with it.
@@ -62,7 +62,7 @@ export function scanKeys(text: string, file: string): KeyConfig[] {
   let at = 0
   const fault = (message: string): InputError => {
     const line = tokens[Math.min(at, tokens.length) - 1]?.line ?? 1
-    return new InputError('TSIG_FILE', { file, line }, message)
+    return new InputError({ file, line }, message)
   }
   const next = (what: string): string => {
     const token = tokens[at++]

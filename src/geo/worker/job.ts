@@ -35,7 +35,7 @@ export interface GeoResult {
 export type GeoJobMessage =
   | { readonly kind: 'ready' }
   | { readonly kind: 'done'; readonly result: GeoResult }
-  | { readonly kind: 'failed'; readonly code: string; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string }
 
 /** Runs a job synchronously. Throws InputError. */
 export function performJob(job: GeoJob): GeoResult {

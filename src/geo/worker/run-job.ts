@@ -25,7 +25,7 @@ export const runJobInThread: JobRunner = (job) =>
     worker.on('message', (message: GeoJobMessage) => {
       if (message.kind === 'ready') ready = true
       else if (message.kind === 'done') resolve(message.result)
-      else reject(new InputError(message.code, undefined, message.message))
+      else reject(new InputError(undefined, message.message))
     })
     worker.on('error', (error) => {
       if (ready) reject(error)

@@ -14,5 +14,5 @@ try {
 } catch (error) {
   // Errors lose their class when they are sent between threads.
   if (!(error instanceof InputError)) throw error
-  post({ kind: 'failed', code: error.code, message: error.message })
+  post({ kind: 'failed', message: error.message })
 }

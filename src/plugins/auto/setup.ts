@@ -37,8 +37,7 @@ export function autoWith(timers: Timers): Directive {
       }
       c.addHandler((next) => new FileZones(next, options), { answers: true })
       c.onCheck((report) => {
-        const warnHere = (text: string): void =>
-          report.warn(new InputError('ZONE_FILES', position, text))
+        const warnHere = (text: string): void => report.warn(new InputError(position, text))
         const found = findZoneFiles(directory, pattern, warnHere)
         return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone, report))
       })

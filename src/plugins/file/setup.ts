@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
 import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
-import { checkZoneFile, FileZone } from '../../authority/file-zone.ts'
+import { checkZoneFile, FileZone, MissingFileError } from '../../authority/file-zone.ts'
 import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { printDuration, scanDuration } from '../../base/duration.ts'
@@ -78,7 +78,7 @@ async function loadFirst(c: SetupContext, zone: FileZone, config: ZoneConfig): P
   const errors = await zone.load()
   const first = errors[0]
   if (first === undefined) return
-  if (first.code === 'ZONE_MISSING') {
+  if (first instanceof MissingFileError) {
     const { position } = config
     const missing = missingFile(first, config)
     if (config.reloadMs === 0) throw missing
@@ -87,13 +87,13 @@ async function loadFirst(c: SetupContext, zone: FileZone, config: ZoneConfig): P
   }
   const more = errors.length === 1 ? '' : ` (and ${errors.length - 1} more faults)`
   const message = `plugin/file: zone ${zone.zoneText} ${first.message}${more}`
-  throw new InputError(first.code, first.position, message, first)
+  throw new InputError(first.position, message, first)
 }
 
 /** Returns the faults that `loadFirst` would report: a file that is waited for is not a fault. */
 function checkZone(config: ZoneConfig, report: CheckReport): readonly InputError[] {
   const found = checkZoneFile(config.path, config.zone, report)
-  if (found[0]?.code !== 'ZONE_MISSING') return found
+  if (!(found[0] instanceof MissingFileError)) return found
   const missing = missingFile(found[0], config)
   if (config.reloadMs === 0) return [missing]
   report.warn(missing)
@@ -104,11 +104,11 @@ function checkZone(config: ZoneConfig, report: CheckReport): readonly InputError
 function missingFile(cause: InputError, { position, reloadMs, zone }: ZoneConfig): InputError {
   if (reloadMs === 0) {
     const message = `plugin/file: zone ${printName(zone)} ${cause.message}`
-    return new InputError(cause.code, position, message, cause)
+    return new InputError(position, message, cause)
   }
   const when = printDuration(reloadMs)
   const message = `Failed to open ${JSON.stringify(cause.message)}: trying again in ${when}`
-  return new InputError(cause.code, position, message, cause)
+  return new InputError(position, message, cause)
 }
 
 function scanConfig(c: SetupContext): FileConfig {

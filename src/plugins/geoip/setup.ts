@@ -170,5 +170,5 @@ function checkFile(path: string, position: Position, read: (what: string) => voi
 function openFault(position: Position | undefined, cause: InputError): InputError {
   const at = position === undefined ? '' : `${position.file}:${position.line} - `
   const message = `${at}Error during parsing: failed to open database file: ${cause.message}`
-  return new InputError(cause.code, position, message, cause)
+  return new InputError(position, message, cause)
 }

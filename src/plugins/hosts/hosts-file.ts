@@ -7,7 +7,7 @@ import {
   copyToSharedMemory,
   type RecordsInSharedMemory,
 } from '../../zone/zonefile/records-in-shared-memory.ts'
-import { hasChanged, readZoneText } from '../../zone/zonefile/text.ts'
+import { hasChanged, readZoneText, type ZoneText } from '../../zone/zonefile/text.ts'
 import { type HostsOptions, HostsTable, LINE_OCTETS_MAX } from './table.ts'
 
 const FILE_OCTETS_MAX = 256 * 1024 * 1024
@@ -86,11 +86,10 @@ export class HostsFile {
 
   /** Logs, once, why the file can't be read. A file that was deleted after the check is not a fault. */
   #notify(error: InputError): void {
-    const { path, log } = this.#options
-    const isLarge = error.code === 'ZONE_LIMIT'
-    const reason = isLarge ? `${path} is larger than ${FILE_OCTETS_MAX} octets` : error.message
-    if (reason !== this.#lastFault) log.warning(`unable to access hosts file: ${reason}`)
-    this.#lastFault = reason
+    const { message } = error
+    if (message !== this.#lastFault)
+      this.#options.log.warning(`unable to access hosts file: ${message}`)
+    this.#lastFault = message
   }
 
   #warnOfLongLines({ firstLine, count }: HostsTable['passedOver']): void {
@@ -102,7 +101,7 @@ export class HostsFile {
 
   async #read(): Promise<void> {
     const { clock, log, onLoad, path, serve } = this.#options
-    const source = readZoneText(path, FILE_OCTETS_MAX)
+    const source = readHosts(path)
     const table = this.#emptyTable(source.text.length / RECORD_OCTETS)
     await runInSlices(table.addText(source.text), clock)
     this.#addInline(table, false)
@@ -130,4 +129,12 @@ export class HostsFile {
       )
     }
   }
+}
+
+/** Reads the hosts file at `path`. Throws InputError if it is unreadable or too large. */
+function readHosts(path: string): ZoneText {
+  if ((statIfAny(path)?.size ?? 0) > FILE_OCTETS_MAX) {
+    throw new InputError(undefined, `${path} is larger than ${FILE_OCTETS_MAX} octets`)
+  }
+  return readZoneText(path, FILE_OCTETS_MAX)
 }

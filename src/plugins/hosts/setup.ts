@@ -58,7 +58,7 @@ export function hostsWith(timers: Timers): Directive {
       c.onCheck(async ({ warn, read }) => {
         const { position, path } = config
         const isRead = await file.check((text) => {
-          warn(new InputError('HOSTS_FILE', position, text))
+          warn(new InputError(position, text))
         })
         const records = source.records?.type.length ?? 0
         if (isRead) read(`${path}: ${records} records, with the lines of the Corefile`)

@@ -1,4 +1,4 @@
-import { InputError } from '../../base/errors.ts'
+import { AbsentDirectiveWarning, InputError } from '../../base/errors.ts'
 import { unpackRecord } from '../../dnsrecord/pack.ts'
 import type { GeoCode } from '../../geo/code.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
@@ -35,13 +35,11 @@ export function findDeadCodes(
     return [...inRecord.values()]
       .filter(({ text }) => !known.has(text))
       .map(({ text, rung }) => {
-        const why = geoCodes === undefined ? 'the server block has no geoip' : WHY[rung]
-        const message = `${key}: geo code ${text} matches no client: ${why}`
-        return new InputError(
-          geoCodes === undefined ? 'GEOIP_ABSENT' : 'GEO_CODE',
-          places.geoCode(key, text),
-          message,
-        )
+        const at = places.geoCode(key, text)
+        const fault = `${key}: geo code ${text} matches no client`
+        return geoCodes === undefined
+          ? new AbsentDirectiveWarning(at, `${fault}: the server block has no geoip`)
+          : new InputError(at, `${fault}: ${WHY[rung]}`)
       })
   })
 }

@@ -53,23 +53,22 @@ export async function checkBlock(
   for (const warning of warnings) warn(warning)
   const { serials, serialsPosition } = options
   const fault = serials === '' ? '' : checkSerialFile(serials)
-  if (fault !== '') warn(new InputError('SERIALS', serialsPosition, fault))
+  if (fault !== '') warn(new InputError(serialsPosition, fault))
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
   const { probe, slowStartFile } = options.health ?? NO_HEALTH
   const slowStartFault =
     slowStartFile === undefined ? '' : checkStateFile(slowStartFile.path, SLOW_START_STATE)
-  if (slowStartFault !== '')
-    warn(new InputError('RAMP_UP', slowStartFile?.position, slowStartFault))
+  if (slowStartFault !== '') warn(new InputError(slowStartFile?.position, slowStartFault))
   const stateFault =
     probe === undefined || probe.file === '' ? '' : checkStateFile(probe.file, PROBE_STATES)
-  if (stateFault !== '') warn(new InputError('PROBE', probe?.position, stateFault))
+  if (stateFault !== '') warn(new InputError(probe?.position, stateFault))
   const { peerCache } = options.peering
   const kept =
     peerCache === undefined ? '' : checkStateFile(peerCache.path, cachedPeers(site, systemClock))
-  if (kept !== '') warn(new InputError('REMEMBER', peerCache?.position, kept))
+  if (kept !== '') warn(new InputError(peerCache?.position, kept))
   for (const apex of zones) {
-    mailboxOf(apex, options, (text) => warn(new InputError('RNAME', options.rnamePosition, text)))
+    mailboxOf(apex, options, (text) => warn(new InputError(options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }
     const content = createRecordZone(apex, options, NO_SINK, () => {})
     const own = records.filter((record) => belongs(record, zone, options, claims))
@@ -81,7 +80,7 @@ export async function checkBlock(
   for (const { key, packed } of records) {
     if (claims.zoneKeyOf(packed) !== '') continue
     const at = places.record(key) ?? position
-    warn(new InputError('UNCLAIMED', at, `no zone is served for DNSRecord ${key}: it is ignored`))
+    warn(new InputError(at, `no zone is served for DNSRecord ${key}: it is ignored`))
   }
   const unsigned = findUnsigned(options.peering)
   if (unsigned !== undefined) warn(unsigned)
@@ -99,7 +98,7 @@ async function readSource(
     return { ...read, summary: `${source.directory}: ${read.summary}` }
   }
   const { warning } = isOffline ? { warning: '' } : await openApi(source)
-  const warnings = warning === '' ? [] : [new InputError('INSECURE', position, warning)]
+  const warnings = warning === '' ? [] : [new InputError(position, warning)]
   const summary = `the cluster${isOffline ? '' : ' (its configuration alone)'}: not read`
   return { records: [], faults: [], warnings, places: new RecordPlaces(new Map()), summary }
 }
@@ -113,7 +112,7 @@ function warnOfSnapshot(
   const { path, position } = options.snapshot
   const found = loadSnapshot(path, digestOfShape(options, all))
   const isThere = existsSync(dirname(path))
-  if (!isThere) warn(new InputError('SNAPSHOT', position, `${dirname(path)} is not there`))
+  if (!isThere) warn(new InputError(position, `${dirname(path)} is not there`))
   if (found?.kind !== 'refused') return
-  warn(new InputError('SNAPSHOT', position, `snapshot ${path} is not used: ${found.reason}`))
+  warn(new InputError(position, `snapshot ${path} is not used: ${found.reason}`))
 }

@@ -61,7 +61,7 @@ export function findPassFaults(
   { from, keyName, position }: PassOptions,
   block: BlockConfig,
 ): readonly InputError[] {
-  const fault = (message: string): InputError => new InputError('PASS_NOTIFY', position, message)
+  const fault = (message: string): InputError => new InputError(position, message)
   const faults = [...missingKey(keyName, block, fault)]
   if (from.length === 0 && !block.directives.includes('tsig')) {
     const cure = 'write `pass-notify-from CIDR...`, or have them signed, with the directive tsig'

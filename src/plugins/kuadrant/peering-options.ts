@@ -103,7 +103,7 @@ export function findUnsigned({ peers, key, position }: PeeringOptions): InputErr
   if (peers.length === 0 || key !== undefined) return undefined
   const text =
     'peer without tsig: any host that can forge packets can speak for the peers; share a key with them, `tsig NAME FILE`'
-  return new InputError('PEER_TSIG', position, text)
+  return new InputError(position, text)
 }
 
 /** Reads `tsig NAME FILE`. */

@@ -178,7 +178,7 @@ function printSilence(
 export function readKey({ name, path, position }: KeyPlace): KeyConfig {
   const found = readKeyFile(path, position).find((key) => equalNames(key.name, name))
   if (found !== undefined) return found
-  throw new InputError('TSIG_KEY', position, `there is no key ${printName(name)} in ${path}`)
+  throw new InputError(position, `there is no key ${printName(name)} in ${path}`)
 }
 
 /** Returns the faults of the key; warns of a key file that all users can read. */
@@ -194,7 +194,7 @@ export function checkKey(
   }
   if ((statSync(place.path).mode & READABLE_BY_OTHERS) !== 0) {
     const message = `everybody on this machine can read the secrets in ${place.path}; chmod o-r it`
-    warn(new InputError('TSIG_FILE', place.position, message))
+    warn(new InputError(place.position, message))
   }
   return []
 }

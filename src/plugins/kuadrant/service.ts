@@ -351,7 +351,7 @@ export class KuadrantService {
     const reason = records.unreadyReason()
     if (reason === '') return following()
     // A configuration that answers must not be replaced by one that does not.
-    if (this.#blocks.replacesServing) faultAt(position)(new InputError('UNREAD', undefined, reason))
+    if (this.#blocks.replacesServing) faultAt(position)(new InputError(undefined, reason))
     following().catch((error) => log.error(`records are not followed: ${printReason(error)}`))
     log.warning(`${reason}; until they are, queries get SERVFAIL`)
   }

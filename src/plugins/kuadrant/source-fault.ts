@@ -5,6 +5,6 @@ export function faultAt(position: Position): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof InputError)) throw error
     const message = `${position.file}:${position.line} - Error during parsing: ${error.print()}`
-    throw new InputError(error.code, position, message, error)
+    throw new InputError(position, message, error)
   }
 }

@@ -29,7 +29,6 @@ export function scanNamespaces(text: string): string[] {
   if (bad === undefined) return names
   const cure = 'names of namespaces are lower case letters, digits and dashes, with commas between'
   throw new InputError(
-    'NAMESPACE',
     undefined,
     `WATCH_NAMESPACES: ${JSON.stringify(bad)} is no namespace: ${cure}`,
   )

@@ -85,7 +85,7 @@ export function findLostAddresses({ nameservers, zones }: KuadrantOptions): Inpu
     .filter(({ name }) => !zones.some((zone) => isSubdomain(name, zone)))
     .map(({ name, position }) => {
       const text = `nameserver ${printName(name)} is not in ${places}, so its addresses are not served: leave them out`
-      return new InputError('NAMESERVER', position, text)
+      return new InputError(position, text)
     })
 }
 

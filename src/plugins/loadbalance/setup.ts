@@ -50,7 +50,7 @@ function setup(c: SetupContext, timers: Timers): void {
   }
   const file = new WeightFile({ path, reloadMs: policy.reloadMs, log: c.log, timers, serve })
   c.onStartup(() => file.start())
-  const faultHere = (text: string) => new InputError('WEIGHT_FILE', policy.position, text)
+  const faultHere = (text: string) => new InputError(policy.position, text)
   c.onCheck(async ({ warn, read }) => {
     let isMissing = false
     const fault = await file.check((text) => {

@@ -22,7 +22,7 @@ export const root: Directive = {
     })
     c.onCheck(({ warn }) => {
       const text = fault()
-      if (text !== '') warn(new InputError('ROOT', position, text))
+      if (text !== '') warn(new InputError(position, text))
       return []
     })
   },

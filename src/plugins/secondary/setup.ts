@@ -68,7 +68,7 @@ function setup(c: SetupContext, timers: Timers, random: () => number): void {
   c.addHandler(link, { seesNotify: true, answers: true })
   const findFaults = (): InputError[] => {
     return configs.flatMap(({ keyName, position }) => {
-      return missingKey(keyName, block, (text) => new InputError('TSIG_KEY', position, text))
+      return missingKey(keyName, block, (text) => new InputError(position, text))
     })
   }
   c.onCheck(findFaults)

@@ -104,7 +104,7 @@ function scanRule(
   })
   if (networks.length === 0) throw d.error("'to' is required; write who may transfer: `to ADDR...`")
   const rule = { zones, addresses: new AddressSet(networks), keyName, targets, source }
-  const fault = (message: string): InputError => new InputError('TRANSFER_KEY', position, message)
+  const fault = (message: string): InputError => new InputError(position, message)
   return { rule, fault }
 }
 

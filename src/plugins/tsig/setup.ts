@@ -84,7 +84,7 @@ function loadKeys(config: TsigConfig, warn: (warning: InputError) => void): KeyC
     const name = nameKey(key.name)
     if (keys.has(name)) {
       const message = `the key ${printName(key.name)} is there twice; leave one`
-      throw new InputError('TSIG_KEY', position, message)
+      throw new InputError(position, message)
     }
     keys.set(name, key)
   }
@@ -93,7 +93,7 @@ function loadKeys(config: TsigConfig, warn: (warning: InputError) => void): KeyC
     for (const key of readKeyFile(path, position)) add(key, position)
     if ((statSync(path).mode & READABLE_BY_OTHERS) === 0) continue
     const message = `everybody on this machine can read the secrets in ${path}; chmod o-r it`
-    warn(new InputError('TSIG_FILE', position, message))
+    warn(new InputError(position, message))
   }
   return [...keys.values()]
 }

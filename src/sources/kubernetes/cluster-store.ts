@@ -181,7 +181,7 @@ export class ClusterStore {
     const isHeld = (this.#pending.get(key) ?? this.#served.get(key)?.packed) !== undefined
     const kept = isHeld ? ', its last good version is served' : ''
     const at = path.length === 0 ? '' : `${printPath(path)}: `
-    const error = new InputError('RECORD', undefined, `${key} is refused${kept}: ${at}${message}`)
+    const error = new InputError(undefined, `${key} is refused${kept}: ${at}${message}`)
     if (this.#refused.get(key)?.message === error.message) return undefined
     this.#refused.set(key, error)
     return error

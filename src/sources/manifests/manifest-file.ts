@@ -50,10 +50,10 @@ export interface ManifestFile {
 /** Error for a directory that can't be read. */
 export function directoryError(directory: string, cause: Error): InputError {
   const message = `${directory}: can't be listed: ${cause.message}`
-  return new InputError('MANIFEST', undefined, message, cause)
+  return new InputError(undefined, message, cause)
 }
 
 /** Error with the place and reason of a fault in a manifest. */
 export function manifestError(path: string, line: number, message: string): InputError {
-  return new InputError('MANIFEST', { file: path, line }, message)
+  return new InputError({ file: path, line }, message)
 }

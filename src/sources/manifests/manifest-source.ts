@@ -287,9 +287,9 @@ export class ManifestSource implements FollowedSource, ProbeSource {
       listing = await this.#list()
     } catch (error) {
       if (!(error instanceof InputError)) throw error
-      const { code, message } = error
+      const { message } = error
       const text = `${message}; all records are kept`
-      this.#directoryError = new InputError(code, undefined, text, error)
+      this.#directoryError = new InputError(undefined, text, error)
       this.#logProblems()
       return
     }
@@ -475,7 +475,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
 function unforeseen(path: string, error: unknown): InputError {
   const reason = error instanceof Error ? error.message : String(error)
   const message = `this file can't be read, which is a fault of the server: ${reason}`
-  return new InputError('MANIFEST_UNREADABLE', { file: path, line: 1 }, message, error)
+  return new InputError({ file: path, line: 1 }, message, error)
 }
 
 /** Resolves after due timers and I/O have run. */

@@ -24,7 +24,6 @@ export function chooseUdp(forced: string | undefined, load: () => unknown = load
       break
     default:
       throw new InputError(
-        'ENVIRONMENT',
         undefined,
         `SEXTANT_UDP is "${forced}": leave it out, or set it to batch or dgram`,
       )
@@ -34,7 +33,7 @@ export function chooseUdp(forced: string | undefined, load: () => unknown = load
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     if (forced !== 'batch') return { kind: 'dgram', description: `dgram (${reason})` }
-    throw new InputError('ENVIRONMENT', undefined, `SEXTANT_UDP=batch: ${reason}`, error)
+    throw new InputError(undefined, `SEXTANT_UDP=batch: ${reason}`, error)
   }
   return { kind: 'batch', description: 'batch (recvmmsg)' }
 }
@@ -63,7 +62,6 @@ export function chooseGrouping(
       break
     default:
       throw new InputError(
-        'ENVIRONMENT',
         undefined,
         `SEXTANT_GSO is "${forced}": leave it out, or set it to on or off`,
       )

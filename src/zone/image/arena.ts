@@ -51,7 +51,6 @@ export class Arena {
     const max = this.buffer.maxByteLength
     if (needed > max) {
       throw new InputError(
-        'ZONE_IMAGE_FULL',
         undefined,
         `zone data needs more than the ${max} octets reserved for it; serve fewer names or raise the limit`,
       )
@@ -89,7 +88,6 @@ function reserve(initialOctets: number, maxOctets: number): SharedArrayBuffer {
     } catch (error) {
       if (!(error instanceof RangeError) || max / 2 < initialOctets) {
         throw new InputError(
-          'ZONE_IMAGE_MEMORY',
           undefined,
           `cannot reserve ${maxOctets} octets for zone data; give the process more address space`,
           error,

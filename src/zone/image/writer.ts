@@ -344,7 +344,6 @@ export class ZoneImage {
     if (this.#zones.size + this.#retired.size >= L.ZONE_MAX && canCompact) this.compact()
     if (this.#zones.size + this.#retired.size >= L.ZONE_MAX) {
       throw new InputError(
-        'ZONE_IMAGE_ZONES',
         undefined,
         `more than ${L.ZONE_MAX} zones in one server block; spread them over several blocks`,
       )

@@ -215,7 +215,7 @@ class SignatureChecker {
     const zone = printName(this.#apex)
     const head = isBroken ? 'is signed, but will not validate as served' : 'is signed'
     const message = `zone ${zone} ${head}: ${faults.map(([text]) => text).join('; ')}; sign the zone again`
-    return new InputError('ZONE_SIGNATURES', this.#position(first[1]), message)
+    return new InputError(this.#position(first[1]), message)
   }
 
   #coveredType(record: number): number {

@@ -76,9 +76,9 @@ class ZoneChecker {
     const zone = printName(this.#apex)
     if (!this.#apexHas(RRType.SOA)) {
       const message = `file "${file}" has no SOA record for origin ${zone}; add one at the apex, or name the zone that the file is for`
-      this.#error('ZONE_SOA', at, message)
+      this.#error(at, message)
     } else if (!this.#apexHas(RRType.NS)) {
-      this.#warn('ZONE_NS', at, `zone ${zone} has no NS records at its apex; add its name servers`)
+      this.#warn(at, `zone ${zone} has no NS records at its apex; add its name servers`)
     }
   }
 
@@ -116,7 +116,7 @@ class ZoneChecker {
   #reportTooMany(record: number): void {
     const type = printType(this.#records.type[record]!)
     const message = `${this.#owner()} has more than ${RRSETS_MAX} types (here: ${type}); spread them over more names`
-    this.#error('ZONE_LIMIT', this.#position(record), message)
+    this.#error(this.#position(record), message)
   }
 
   #drop(record: number): void {
@@ -144,14 +144,14 @@ class ZoneChecker {
     // TTLs of signatures over different RRsets may differ (RFC 4034 section 3).
     if (rrtype === RRType.RRSIG || this.findings.warnings.length >= REPORTS_MAX) return
     const message = `TTLs differ in the ${printType(rrtype)} records of ${this.#owner()}; all get the lowest, ${lowest}; write the same TTL at each`
-    this.#warn('ZONE_TTL', this.#position(odd), message)
+    this.#warn(this.#position(odd), message)
   }
 
   #checkType(record: number): void {
     const type = this.#records.type[record]!
     if (type === RRType.SOA && this.#current !== this.#apexNode) {
       const message = `SOA at ${this.#owner()} is not at the apex of ${printName(this.#apex)}; move it there, or name the right zone`
-      this.#error('ZONE_SOA', this.#position(record), message)
+      this.#error(this.#position(record), message)
     }
     if (type === RRType.NSEC3 || type === RRType.NSEC3PARAM) this.#checkIterations(record)
   }
@@ -161,7 +161,7 @@ class ZoneChecker {
     const excess = nsec3Excess(octets, rdataOffset[record]!)
     if (this.#hasIterations || excess === '') return
     this.#hasIterations = true
-    this.#error('ZONE_NSEC3', this.#position(record), `NSEC3 with ${excess}`)
+    this.#error(this.#position(record), `NSEC3 with ${excess}`)
   }
 
   /** Checks types that allow one record only, and CNAME, which allows no other type at its owner. */
@@ -182,20 +182,20 @@ class ZoneChecker {
   #reportSecond(first: number, second: number): void {
     const type = printType(this.#records.type[second]!)
     const message = `a second ${type} for ${this.#owner()}, the first is at ${this.#place(first)}; remove one`
-    this.#error(type === 'SOA' ? 'ZONE_SOA' : 'ZONE_CNAME', this.#position(second), message)
+    this.#error(this.#position(second), message)
   }
 
   #reportBesideCname(cname: number, other: number): void {
     const type = printType(this.#records.type[other]!)
     const message = `${this.#owner()} has a CNAME (${this.#place(cname)}) beside ${type} (${this.#place(other)}); remove one of them`
-    this.#error('ZONE_CNAME', this.#position(Math.max(cname, other)), message)
+    this.#error(this.#position(Math.max(cname, other)), message)
   }
 
   finish(): void {
     if (this.#duplicateCount === 0) return
     const first = this.#firstDuplicate
     const message = `${this.#duplicateCount} record(s) written twice, the first for ${this.#owner(this.#firstDuplicateNode)}; each is served once; remove the copies`
-    this.#warn('ZONE_DUPLICATE', this.#position(first), message)
+    this.#warn(this.#position(first), message)
   }
 
   #owner(node = this.#current): string {
@@ -212,13 +212,13 @@ class ZoneChecker {
     return `${file}:${line}`
   }
 
-  #error(code: string, at: Position, message: string): void {
-    if (!this.isFull) this.findings.errors.push(new InputError(code, at, message))
+  #error(at: Position, message: string): void {
+    if (!this.isFull) this.findings.errors.push(new InputError(at, message))
   }
 
-  #warn(code: string, at: Position, message: string): void {
+  #warn(at: Position, message: string): void {
     const { warnings } = this.findings
-    if (warnings.length < REPORTS_MAX) warnings.push(new InputError(code, at, message))
+    if (warnings.length < REPORTS_MAX) warnings.push(new InputError(at, message))
   }
 }
 

@@ -93,12 +93,12 @@ export function haveChanged(files: readonly FileStamp[]): boolean {
 }
 
 function tooLarge(file: string): InputError {
-  return new InputError('ZONE_LIMIT', { file, line: 1 }, 'the zone is over two gigabytes; split it')
+  return new InputError({ file, line: 1 }, 'the zone is over two gigabytes; split it')
 }
 
 function tooMany({ owner, file, line }: ScannedRecord): InputError {
   const message = `${printName(owner)} has more than ${OWNER_RECORDS_MAX} records; spread them over more names`
-  return new InputError('ZONE_LIMIT', { file, line }, message)
+  return new InputError({ file, line }, message)
 }
 
 /** Stores the records, and the SOA's serial. */

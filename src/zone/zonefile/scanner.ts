@@ -54,12 +54,10 @@ interface Frame {
 
 /** A fault of the file; thrown and caught only in this module. */
 class Fault {
-  readonly code: string
   readonly message: string
   readonly line: number
 
-  constructor(code: string, message: string, line: number) {
-    this.code = code
+  constructor(message: string, line: number) {
     this.message = message
     this.line = line
   }
@@ -143,7 +141,7 @@ export class ZoneScanner {
         yield
       }
       if (entry === Entry.Blank) this.#sliceEntries = SLICE_ENTRIES
-      else if (entry === Entry.Bad) this.#report(frame, 'ZONE_SYNTAX', lexer.fault, lexer.faultLine)
+      else if (entry === Entry.Bad) this.#report(frame, lexer.fault, lexer.faultLine)
       else if (lexer.input[lexer.start[0]!] === DOLLAR) yield* this.#directive(frame)
       else this.#entry(frame)
     }
@@ -183,11 +181,7 @@ export class ZoneScanner {
     else if (record.ownerOctets === 0) {
       // A record that inherits a broken owner is skipped: the owner's fault is already reported.
       if (this.#ownerBroken) return
-      throw new Fault(
-        'ZONE_NAME',
-        'the first record has no owner; begin its line with one',
-        lexer.line,
-      )
+      throw new Fault('the first record has no owner; begin its line with one', lexer.line)
     }
     let ttl = -1
     let hasClass = false
@@ -197,17 +191,13 @@ export class ZoneScanner {
       else break
     }
     if (field === lexer.count) {
-      throw new Fault(
-        'ZONE_SYNTAX',
-        'the record has no type; write OWNER TTL IN TYPE DATA',
-        lexer.line,
-      )
+      throw new Fault('the record has no type; write OWNER TTL IN TYPE DATA', lexer.line)
     }
     record.type = readType(frame, field)
     if (ttl !== -1) this.#lastTtl = ttl
     record.ttlSeconds = this.#effectiveTtl(ttl)
     const complaint = this.#rdata.scan(record, lexer, field + 1, frame.origin)
-    if (complaint !== '') throw new Fault('ZONE_RDATA', complaint, lexer.line)
+    if (complaint !== '') throw new Fault(complaint, lexer.line)
     this.#hand(frame)
   }
 
@@ -224,7 +214,7 @@ export class ZoneScanner {
     if (this.recordCount >= this.#recordsMax) {
       this.#stopped = true
       const message = `more than ${this.#recordsMax} records; split the zone`
-      throw new Fault('ZONE_LIMIT', message, frame.lexer.line)
+      throw new Fault(message, frame.lexer.line)
     }
     record.file = frame.file
     record.line = frame.lexer.line
@@ -235,7 +225,7 @@ export class ZoneScanner {
   #outOfZone(frame: Frame): Fault {
     const owner = printName(this.#record.owner)
     const message = `name ${owner} is outside of zone ${printName(this.#zone)}; move it to its own zone's file`
-    return new Fault('ZONE_OUT_OF_ZONE', message, frame.lexer.line)
+    return new Fault(message, frame.lexer.line)
   }
 
   #readOwner(frame: Frame, field: number): void {
@@ -251,7 +241,7 @@ export class ZoneScanner {
         : scanNameOctets(lexer.input, start, end, frame.origin, record.owner)
     if (octets < 0) {
       const message = `${quote(frame, field)} is no domain name; labels have 1 to 63 octets, names up to 255`
-      throw new Fault('ZONE_NAME', message, lexer.line)
+      throw new Fault(message, lexer.line)
     }
     lowerOctets(record.owner, octets)
     record.ownerOctets = octets
@@ -281,10 +271,10 @@ export class ZoneScanner {
     if (lexer.count < 2 || lexer.count > 3) throw usage(frame, '$INCLUDE FILE [ORIGIN]')
     if (frame.depth >= INCLUDE_DEPTH_MAX) {
       const message = `$INCLUDE is nested deeper than ${INCLUDE_DEPTH_MAX}; include fewer levels`
-      throw new Fault('ZONE_INCLUDE', message, lexer.line)
+      throw new Fault(message, lexer.line)
     }
     if (this.texts.length >= FILES_MAX) {
-      throw new Fault('ZONE_LIMIT', `more than ${FILES_MAX} files; merge them`, lexer.line)
+      throw new Fault(`more than ${FILES_MAX} files; merge them`, lexer.line)
     }
     const origin = lexer.count === 3 ? nameOf(frame, 2) : frame.origin
     const source = this.#readInclude(frame, lexer.text(1))
@@ -312,7 +302,7 @@ export class ZoneScanner {
     if (isAgain && !this.#expand(source.text.length)) {
       const message = `${path} is included again, for more than ${this.#expandedOctetsMax} octets of text in all; include it less often`
       this.#stopped = true
-      throw new InputError('ZONE_LIMIT', position, message)
+      throw new InputError(position, message)
     }
     return source
   }
@@ -344,7 +334,7 @@ export class ZoneScanner {
     if (lexer.count < 4)
       throw usage(frame, '$GENERATE START-STOP[/STEP] OWNER [TTL] [CLASS] TYPE DATA')
     const range = scanRange(lexer.text(1), lexer.textBetween(lexer.start[2]!, lexer.at))
-    if (typeof range === 'string') throw new Fault('ZONE_GENERATE', range, lexer.line)
+    if (typeof range === 'string') throw new Fault(range, lexer.line)
     const steps = Math.floor((range.stop - range.start) / range.step) + 1
     if (steps > this.#generatedLeft)
       throw this.#tooMuch(frame, `more than ${this.#generatedMax} records`)
@@ -357,17 +347,17 @@ export class ZoneScanner {
     for (let i = range.start; i <= range.stop && !this.#stopped; i += range.step) {
       const text = expandTemplate(range.template, i)
       if (typeof text !== 'string') {
-        this.#report(frame, 'ZONE_GENERATE', text.complaint, line)
+        this.#report(frame, text.complaint, line)
         return
       }
       const input = Buffer.from(text, 'latin1')
       this.#octetsLeft -= input.length
       if (!this.#expand(input.length) || this.#octetsLeft < 0) {
-        const { code, message } = this.#tooMuch(
+        const { message } = this.#tooMuch(
           frame,
           `more than ${this.#expandedOctetsMax} octets of text`,
         )
-        this.#report(frame, code, message, line)
+        this.#report(frame, message, line)
         return
       }
       // A long generated record costs more than an entry of a file.
@@ -384,17 +374,17 @@ export class ZoneScanner {
   #tooMuch(frame: Frame, what: string): Fault {
     this.#stopped = true
     const message = `$GENERATE makes ${what} in this zone; split the zone, or write the records into the file`
-    return new Fault('ZONE_LIMIT', message, frame.lexer.line)
+    return new Fault(message, frame.lexer.line)
   }
 
   #catch(frame: Frame, fault: unknown): void {
-    if (fault instanceof Fault) this.#report(frame, fault.code, fault.message, fault.line)
+    if (fault instanceof Fault) this.#report(frame, fault.message, fault.line)
     else if (fault instanceof InputError) this.#keep(fault)
     else throw fault
   }
 
-  #report(frame: Frame, code: string, message: string, line: number): void {
-    this.#keep(new InputError(code, { file: frame.file, line }, message))
+  #report(frame: Frame, message: string, line: number): void {
+    this.#keep(new InputError({ file: frame.file, line }, message))
   }
 
   #keep(error: InputError): void {
@@ -415,7 +405,7 @@ function readTtl(frame: Frame, field: number): number {
   const ttl = scanTtl(lexer.input, lexer.start[field]!, lexer.end[field]!)
   if (ttl !== -1) return ttl
   const message = `${quote(frame, field)} is no TTL; write seconds up to 2147483647, or 1h30m`
-  throw new Fault('ZONE_TTL', message, lexer.line)
+  throw new Fault(message, lexer.line)
 }
 
 /** Returns true if the field is class IN, false if it is not a class. */
@@ -425,7 +415,7 @@ function readClass(frame: Frame, field: number): boolean {
   if (rrclass === -1) return false
   if (rrclass === RRClass.IN) return true
   const message = `class ${quote(frame, field)} is not served; use IN`
-  throw new Fault('ZONE_CLASS', message, lexer.line)
+  throw new Fault(message, lexer.line)
 }
 
 function readType(frame: Frame, field: number): number {
@@ -436,7 +426,7 @@ function readType(frame: Frame, field: number): number {
     type === -1
       ? `${quote(frame, field)} is no record type; write its mnemonic, or TYPE and its number`
       : `${quote(frame, field)} is a type of queries, not of records; remove it`
-  throw new Fault('ZONE_TYPE', message, lexer.line)
+  throw new Fault(message, lexer.line)
 }
 
 function nameOf(frame: Frame, field: number): Uint8Array {
@@ -450,16 +440,16 @@ function nameOf(frame: Frame, field: number): Uint8Array {
     name,
   )
   if (octets >= 0) return name.slice(0, octets)
-  throw new Fault('ZONE_NAME', `${quote(frame, field)} is no domain name`, lexer.line)
+  throw new Fault(`${quote(frame, field)} is no domain name`, lexer.line)
 }
 
 function usage(frame: Frame, form: string): Fault {
-  return new Fault('ZONE_SYNTAX', `wrong number of fields; write ${form}`, frame.lexer.line)
+  return new Fault(`wrong number of fields; write ${form}`, frame.lexer.line)
 }
 
 function unknownDirective(frame: Frame, name: string): Fault {
   const message = `unknown directive ${JSON.stringify(name.slice(0, 40))}; there are $ORIGIN, $TTL, $INCLUDE and $GENERATE, and a name starts with \\$`
-  return new Fault('ZONE_SYNTAX', message, frame.lexer.line)
+  return new Fault(message, frame.lexer.line)
 }
 
 /** Returns a field for an error message: quoted and shortened. */

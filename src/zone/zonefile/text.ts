@@ -31,7 +31,7 @@ export function readZoneText(
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   } catch (cause) {
-    throw new InputError('ZONE_FILE', position, `open ${path}: ${reason(cause)}`, cause)
+    throw new InputError(position, `open ${path}: ${reason(cause)}`, cause)
   }
   try {
     return readOpen(fd, path, octetsMax, position)
@@ -49,11 +49,11 @@ function readOpen(
   const stat = fstatSync(fd)
   if (!stat.isFile()) {
     const message = `${path} is not a regular file`
-    throw new InputError('ZONE_FILE', position, message)
+    throw new InputError(position, message)
   }
   if (stat.size > octetsMax) {
     const message = `${path} is larger than the ${octetsMax} octets left for this zone; split it`
-    throw new InputError('ZONE_LIMIT', position, message)
+    throw new InputError(position, message)
   }
   const text = Buffer.allocUnsafe(stat.size)
   let octets = 0

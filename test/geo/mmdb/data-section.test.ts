@@ -127,7 +127,7 @@ t.test('what no database holds is an error with its place', async (t) => {
       data.print(data.find(0, 'v'))
       data.find(0, 'w')
     }
-    t.throws(readAll, { code: 'MMDB', message: want }, name)
+    t.throws(readAll, { message: want }, name)
     t.throws(readAll, { message: /^x\.mmdb is corrupt: its data has / }, name)
   }
 })
@@ -156,5 +156,5 @@ t.test('pointers in a loop or a tree of pointers end at once', async (t) => {
     0xf3,
     ...new Array(500).fill([0x40, 0x1e, 0x04, 0x25, 0xf3]).flat(),
   )
-  t.throws(() => wide.find(0, 'v'), { code: 'MMDB' })
+  t.throws(() => wide.find(0, 'v'), /^x\.mmdb is corrupt/)
 })

@@ -105,7 +105,6 @@ t.test('fields are read for metadata', async (t) => {
 t.test('a database without places is refused', async (t) => {
   const database = openMmdb({ type: 'Names', networks: { '192.0.2.0/24': { owner: 'me' } } })
   t.throws(() => verifyTree(database), {
-    code: 'MMDB',
     message: /Names.*no place that we can read/,
   })
 })
@@ -183,7 +182,7 @@ t.test('a search tree in a loop is refused', async (t) => {
   bytes.set([0, 0, 0, 0, 0, 0], 0)
   const database = new Database({ file: 'loop.mmdb', bytes })
   t.throws(() => verifyTree(database), { message: /loop.mmdb is corrupt.*deeper than an address/ })
-  t.throws(() => database.locate(new Uint8Array(16), 2), { code: 'MMDB' })
+  t.throws(() => database.locate(new Uint8Array(16), 2), /^loop\.mmdb is corrupt/)
 })
 
 t.test('metadata that cannot be is refused with what is wrong', async (t) => {
@@ -203,7 +202,7 @@ t.test('metadata that cannot be is refused with what is wrong', async (t) => {
   ]
   for (const { key, value, want } of table) {
     const open = () => new Database({ file: 'x.mmdb', bytes: change(key, value) })
-    t.throws(open, { code: 'MMDB', message: want }, key)
+    t.throws(open, { message: want }, key)
   }
 })
 
@@ -220,7 +219,7 @@ t.test('what is no database is refused by name', async (t) => {
   for (const { name, given } of table) {
     t.throws(
       () => new Database({ file: 'x.mmdb', bytes: shared(given) }),
-      { code: 'MMDB', message: /^x\.mmdb / },
+      { message: /^x\.mmdb / },
       name,
     )
   }

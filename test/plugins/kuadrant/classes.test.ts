@@ -105,7 +105,7 @@ t.test('a record whose codes are new is served once the classes know them', asyn
 
 t.test('a start waits for its classes, and fails where they can not be had', async (t) => {
   const { c, locator } = stage(t)
-  locator.failure = new InputError('MMDB', undefined, 'geo.mmdb is corrupt')
+  locator.failure = new InputError(undefined, 'geo.mmdb is corrupt')
   const started = t.rejects(c.start(), { message: 'geo.mmdb is corrupt' })
   await locator.finish()
   await started

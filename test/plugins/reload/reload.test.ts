@@ -46,7 +46,7 @@ t.test('a Corefile that can not be parsed is logged once and left', async (t) =>
   const { timers, setUp } = harness('reload 10s 2s')
   let broken = true
   setUp.corefile.digest = () => {
-    if (broken) throw new InputError('COREFILE', undefined, 'Unexpected EOF')
+    if (broken) throw new InputError(undefined, 'Unexpected EOF')
     return 'two'
   }
   await setUp.start()

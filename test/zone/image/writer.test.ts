@@ -147,7 +147,7 @@ t.test('a full arena is one clear error, and what was there stays', async (t) =>
       image.publish()
     }
   }
-  t.throws(fill, { code: 'ZONE_IMAGE_FULL' })
+  t.throws(fill, /^zone data needs more than the \d+ octets reserved for it/)
   const reader = image.reader()
   t.ok(readRRset(reader, wire('n0.example.org.'), 1))
   image.compact()
