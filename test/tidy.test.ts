@@ -13,7 +13,8 @@ const PICTURE_OCTETS_MAX = 8192
 const LAYERS: readonly (readonly string[])[] = [
   ['base'],
   ['telemetry', 'dns', 'yaml'],
-  ['persist', 'zone', 'geo', 'corefile', 'kube'],
+  ['persist'],
+  ['zone', 'geo', 'corefile', 'kube'],
   ['xfr', 'steering'],
   ['client'],
   ['dnsrecord'],

@@ -32,7 +32,6 @@ export const SLOW_START_STATE: StateKind<SlowStartState> = {
   gapMs: 0,
   isLarge: false,
   contents: 'slow starts',
-  subject: 'what is in slow start',
   loss: 'every address has its full weight',
   scan,
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 /**
  * The text of a file that stores data over a restart:
  *
- *     sextant WHAT VERSION
+ *     sextant WHAT VERSION [MARK]
  *     …
  *     sha256 HEX (of all before)
  */
@@ -11,6 +11,17 @@ export interface SealedForm {
   /** One word, such as `probes`. */
   readonly what: string
   readonly version: string
+  /** The words that may follow the version; absent = none. */
+  readonly marks?: readonly string[]
+}
+
+/** An intact file. */
+export interface OpenedText {
+  readonly kind: 'opened'
+  /** '' = none. */
+  readonly mark: string
+  /** The lines between the first and the last, without their newlines. */
+  readonly lines: readonly string[]
 }
 
 /** Why a file is refused. A foreign file belongs to another program and must not be overwritten. */
@@ -29,9 +40,10 @@ const SEAL = 'sha256 '
 export function* sealText(
   { what, version }: SealedForm,
   lines: Iterable<string>,
+  mark = '',
 ): Generator<string> {
   const hash = createHash('sha256')
-  const header = `sextant ${what} ${version}\n`
+  const header = `sextant ${what} ${version}${mark && ` ${mark}`}\n`
   hash.update(header)
   yield header
   for (const line of lines) {
@@ -41,15 +53,18 @@ export function* sealText(
   yield `${SEAL}${hash.digest('hex')}\n`
 }
 
-/** Returns the lines between the first and the last of an intact file, without their newlines. */
-export function openText(text: string, { what, version }: SealedForm): RefusedText | string[] {
+/** Verifies and splits the text of such a file. */
+export function openText(text: string, form: SealedForm): RefusedText | OpenedText {
+  const { what, version, marks = [''] } = form
   const magic = `sextant ${what} `
   if (text === '') return refuse('it is empty', false)
   // An incomplete first line of this format is not foreign.
   if (!text.startsWith(magic) && !magic.startsWith(text)) {
     return refuse('it holds something else', true)
   }
-  const [found = ''] = text.slice(magic.length, magic.length + 64).split('\n', 1)
+  const [header = ''] = text.slice(magic.length, magic.length + 64).split('\n', 1)
+  const [found = '', ...words] = header.split(' ')
+  const mark = words.join(' ')
   const isComplete = text.includes('\n')
   if (isComplete && found !== version) {
     return refuse(`its version is ${JSON.stringify(found)}, not ${version}`, true)
@@ -59,7 +74,8 @@ export function openText(text: string, { what, version }: SealedForm): RefusedTe
   if (!isComplete || text.slice(body.length) !== `${SEAL}${digest}\n`) {
     return refuse('it is torn: its checksum is missing or wrong', false)
   }
-  return body.split('\n').slice(1, -1)
+  if (!marks.includes(mark)) return refuse(`its first line is none of ${what}`, false)
+  return { kind: 'opened', mark, lines: body.split('\n').slice(1, -1) }
 }
 
 export function refuse(reason: string, isForeign: boolean): RefusedText {

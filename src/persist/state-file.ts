@@ -5,21 +5,14 @@ import type { Clock } from '../base/clock.ts'
 import { runInSlices, runWhole } from '../base/slices.ts'
 import { isSystemError } from '../base/system-error.ts'
 import type { Timers } from '../base/timers.ts'
-import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { NextFile, stampOf } from './replace-file.ts'
+import { NextFile, stampOf } from './next-file.ts'
 import { openText, type RefusedText, refuse, type SealedForm, sealText } from './sealed-text.ts'
+import { WriteSchedule } from './write-schedule.ts'
 
-/** Delay from a change to the write, because changes often come in groups. */
-const WRITE_MS = 1000
-const RETRY_MS = 10_000
 /** Maximum number of attempts if another process writes at the same time. */
 const TRIES_MAX = 8
-/**
- * The next write waits this many times the duration of the last one, so that large files are
- * written rarely.
- */
-const REST_FACTOR = 4
+const CONTENDED = 'another process writes it all the time'
 
 /** A kind of file that stores data over a restart. */
 export interface StateKind<T> extends SealedForm {
@@ -31,14 +24,12 @@ export interface StateKind<T> extends SealedForm {
   readonly gapMs: number
   /** True: the file may be large. It is written in slices, so that other work runs in between. */
   readonly isLarge: boolean
-  /** Such as `probe states`. */
+  /** Plural, such as `probe states`. */
   readonly contents: string
-  /** Such as `what probes find`. */
-  readonly subject: string
   /** The effect of starting without the file, for the log. */
   readonly loss: string
   /** Reads the output of `print`; undefined = a line has another format. */
-  readonly scan: (lines: readonly string[]) => T | RefusedText | undefined
+  readonly scan: (lines: readonly string[], mark?: string) => T | RefusedText | undefined
 }
 
 export interface StateFileOptions<T> {
@@ -50,122 +41,139 @@ export interface StateFileOptions<T> {
   readonly timers: Timers
   /** Returns the data to store, in lines. */
   readonly print: () => Iterable<string>
+  /**
+   * Called before a write with the data that another process wrote since; absent = the last write
+   * wins.
+   */
+  readonly merge?: (found: T) => void
 }
 
 /**
  * Stores data over a restart. If the process dies at any time, the file is the old or the new
- * version. While a new process replaces an old one, both write the file, and the last write wins.
- * That is safe, because both have the same data.
+ * version.
+ *
+ * While a new process replaces an old one, both write the file. If both have the same data, the
+ * last write wins. Otherwise (`merge`) a process reads the other's version before it replaces it.
  */
 export class StateFile<T> {
   readonly #options: StateFileOptions<T>
+  readonly #schedule: WriteSchedule
   #isForeign = false
-  #isDirty = false
-  #isWriting = false
   #isClosed = false
-  #endedMs = Number.NEGATIVE_INFINITY
-  #restMs = 0
-  #cancelTimer: (() => void) | undefined
-  /** Why the data can't be stored now; '' = it is stored. */
-  fault = ''
-  /** Monotonic clock of the last write; -Infinity = not written yet. */
-  writtenMs = Number.NEGATIVE_INFINITY
+  /** Version of the file that this process read or wrote last; '' = none. */
+  #stamp = ''
   /** Size of the file; 0 = nothing was written. */
   octets = 0
 
   constructor(options: StateFileOptions<T>) {
+    const { path, kind, clock, timers, log } = options
     this.#options = options
+    const write = (): string | Promise<string> => {
+      return kind.isLarge ? this.#tryInSlices() : this.#tryToWrite()
+    }
+    const subject = `${kind.contents} in ${path}`
+    this.#schedule = new WriteSchedule({ subject, gapMs: kind.gapMs, write, clock, timers, log })
+  }
+
+  /** Why the data can't be stored now; '' = it is stored. */
+  get fault(): string {
+    return this.#schedule.fault
+  }
+
+  /** Monotonic clock of the last write; -Infinity = not written yet. */
+  get writtenMs(): number {
+    return this.#schedule.writtenMs
   }
 
   /** Returns the data of an earlier process. An invalid file is logged and ignored. */
   open(): T | undefined {
-    const { path, kind, log } = this.#options
-    const found = readState(path, kind)
-    if (found === undefined || !isRefused(found)) return found
-    this.#isForeign = found.isForeign
-    if (found.isForeign) this.fault = found.reason
-    log.warning(printRefused(path, kind, found))
-    return undefined
+    this.#stamp = this.#stampNow() ?? ''
+    return this.#read()
+  }
+
+  /**
+   * Merges what another process wrote since. Returns true if another process replaced or removed
+   * the file.
+   */
+  catchUp(): boolean {
+    const stamp = this.#isForeign ? undefined : this.#stampNow()
+    if (stamp === undefined || stamp === this.#stamp) return false
+    this.#stamp = stamp
+    const found = this.#read()
+    if (found !== undefined) this.#options.merge?.(found)
+    return true
   }
 
   /** Notes a change, which is written soon. */
   noteChange(): void {
-    this.#isDirty = true
-    const { clock, kind } = this.#options
-    const sinceMs = clock.monotonic() - this.#endedMs
-    this.#writeLater(Math.max(WRITE_MS, Math.max(kind.gapMs, this.#restMs) - sinceMs))
+    this.#schedule.noteChange()
+  }
+
+  /**
+   * Writes the complete file with that mark. Returns true once the data survives a crash; false if
+   * the file can't be written now. In that case it is written as soon as possible.
+   */
+  writeNow(mark: string): boolean {
+    if (this.fault !== '') return false
+    this.#schedule.note(this.#tryToWrite(mark))
+    return this.fault === ''
   }
 
   /** Writes the complete file and stops. */
   close(): void {
     this.#isClosed = true
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
-    const isBehind = this.#isDirty || this.#isWriting
-    if (isBehind && !this.#isForeign) this.#note(this.#tryToWrite())
+    const isBehind = this.#schedule.stop()
+    if (isBehind && !this.#isForeign) this.#schedule.note(this.#tryToWrite())
   }
 
-  #writeLater(delayMs: number): void {
-    const isBusy = this.#cancelTimer !== undefined || this.#isWriting
-    if (isBusy || this.#isForeign || this.#isClosed) return
-    const { path, log, timers, kind } = this.#options
-    const guarded = guarding(log, `Keeping ${kind.contents} in ${path}`)
-    this.#cancelTimer = timers.after(delayMs, () => {
-      this.#cancelTimer = undefined
-      void guarded(() => this.#write())
-    })
-  }
-
-  #write(): void | Promise<void> {
-    const { kind, clock } = this.#options
-    this.#isDirty = false
-    const startMs = clock.monotonic()
-    const end = (fault: string): void => {
-      this.#isWriting = false
-      if (this.#isClosed) return
-      this.#endedMs = clock.monotonic()
-      this.#restMs = REST_FACTOR * (this.#endedMs - startMs)
-      this.#note(fault)
+  #read(): T | undefined {
+    const { path, kind, log } = this.#options
+    const found = readState(path, kind)
+    if (found === undefined || !isRefused(found)) return found
+    if (found.isForeign) {
+      this.#isForeign = true
+      this.#schedule.fault = found.reason
+      this.#schedule.stop()
     }
-    if (!kind.isLarge) return end(this.#tryToWrite())
-    this.#isWriting = true
-    return this.#tryInSlices().then(end, (error) => {
-      end('it failed')
-      throw error
-    })
+    log.warning(printRefused(path, kind, found))
+    return undefined
   }
 
-  #note(fault: string): void {
-    const { path, log, kind, clock } = this.#options
-    const wasFailing = this.fault !== ''
-    this.fault = fault
-    if (fault === '') {
-      if (wasFailing) log.info(`${kind.subject} is kept in ${path} again`)
-      this.writtenMs = clock.monotonic()
-      if (this.#isDirty) this.noteChange()
-      return
+  /** Returns undefined if the stamp can't be read now; a write will report the reason. */
+  #stampNow(): string | undefined {
+    try {
+      return stampOf(this.#options.path)
+    } catch (error) {
+      if (!isSystemError(error)) throw error
+      return undefined
     }
-    if (!wasFailing) log.error(`${kind.subject} can't be kept in ${path}: ${fault}`)
-    this.#isDirty = true
-    this.#writeLater(RETRY_MS)
+  }
+
+  /** Returns the version to replace, once its data is merged. Throws the system's error. */
+  #current(): string {
+    const { path, merge } = this.#options
+    if (merge === undefined) return stampOf(path)
+    this.catchUp()
+    return this.#stamp
   }
 
   /** Returns why the write failed; '' = it succeeded. */
-  #tryToWrite(): string {
+  #tryToWrite(mark?: string): string {
     const { path, kind } = this.#options
     return named(() => {
       for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const stamp = stampOf(path)
+        const stamp = this.#current()
+        if (this.#isForeign) return this.fault
         const next = new NextFile(path, kind.mode)
         try {
-          runWhole(this.#fill(next))
+          runWhole(this.#fill(next, mark))
           next.sync()
           if (this.#put(next, stamp)) return ''
         } finally {
           next.close()
         }
       }
-      return 'another process writes it all the time'
+      return CONTENDED
     })
   }
 
@@ -175,7 +183,8 @@ export class StateFile<T> {
     let next: NextFile | undefined
     try {
       for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const stamp = stampOf(path)
+        const stamp = this.#current()
+        if (this.#isForeign) return this.fault
         next?.close()
         next = new NextFile(path, kind.mode)
         await runInSlices(this.#fill(next), clock)
@@ -183,7 +192,7 @@ export class StateFile<T> {
         await syncLater(next.file)
         if (this.#isClosed || this.#put(next, stamp)) return ''
       }
-      return 'another process writes it all the time'
+      return CONTENDED
     } catch (error) {
       if (!isSystemError(error)) throw error
       return error.message
@@ -192,16 +201,18 @@ export class StateFile<T> {
     }
   }
 
-  *#fill(next: NextFile): Generator<void, void> {
+  *#fill(next: NextFile, mark?: string): Generator<void, void> {
     const { kind, print } = this.#options
-    for (const piece of sealText(kind, print())) {
+    for (const piece of sealText(kind, print(), mark ?? kind.marks?.[0])) {
       next.write(piece)
       yield
     }
   }
 
-  #put(next: NextFile, stamp: string): boolean {
-    if (next.put(stamp) === undefined) return false
+  #put(next: NextFile, replaced: string): boolean {
+    const stamp = next.put(replaced)
+    if (stamp === undefined) return false
+    this.#stamp = stamp
     this.octets = next.octets
     return true
   }
@@ -234,9 +245,10 @@ function readState<T>(path: string, kind: StateKind<T>): T | RefusedText | undef
     if (!stats.isFile() || stats.size > kind.octetsMax) {
       return refuse('it is no file, or too large for one', true)
     }
-    const lines = openText(readFileSync(path, 'utf8'), kind)
-    if (!Array.isArray(lines)) return lines
-    return kind.scan(lines) ?? refuse(`it has a line that is none of ${kind.contents}`, false)
+    const opened = openText(readFileSync(path, 'utf8'), kind)
+    if (opened.kind === 'refused') return opened
+    const found = kind.scan(opened.lines, opened.mark)
+    return found ?? refuse(`it has a line that is none of ${kind.contents}`, false)
   } catch (error) {
     if (!isSystemError(error)) throw error
     return error.code === 'ENOENT' ? undefined : refuse(error.message, true)
@@ -249,7 +261,7 @@ function isRefused<T>(found: T | RefusedText): found is RefusedText {
 
 function printRefused<T>(path: string, kind: StateKind<T>, refused: RefusedText): string {
   const cure = refused.isForeign
-    ? `${kind.subject} is not kept; remove it or name another file`
+    ? `${kind.contents} are not kept; remove it or name another file`
     : `${kind.loss}; the file will be replaced`
   return `${kind.contents} in ${path} are not used: ${refused.reason}; ${cure}`
 }

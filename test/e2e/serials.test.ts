@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { UdpClient } from '../support/client.ts'
 import { putFile, startServer } from '../support/server.ts'
@@ -63,6 +64,7 @@ t.test('serials over restarts and crashes', async (t) => {
     for (const name of ['www.k.example.com', 'www.k.example.com.kdrnt']) {
       await until(async () => (await ask(name, 'A')).includes(address(2)), `the edit of ${name}`)
     }
+    await until(() => read(directory).startsWith('sextant serials 1 clean\n'), 'the exact serials')
     return serialsOf(ask)
   })
   t.strictSame(edited, [first[0], first[1]! + 1, first[2]! + 1])
@@ -70,7 +72,18 @@ t.test('serials over restarts and crashes', async (t) => {
   edit(3)
   const later = await run('edited while it was down', 'SIGTERM', serialsOf)
   t.strictSame(later, [edited[0], edited[1]! + 1, edited[2]! + 1])
+  const killed = await run('edited, then killed at once', 'SIGKILL', async (ask) => {
+    edit(4)
+    const name = 'www.k.example.com'
+    await until(async () => (await ask(name, 'A')).includes(address(4)), 'the edit')
+    return serialsOf(ask)
+  })
+  t.equal(killed[1], later[1]! + 1)
+  const last = await run('restarted after that kill', 'SIGTERM', serialsOf)
+  for (const [i, serial] of last.entries()) t.ok(serial >= killed[i]!, `${serial} >= ${killed[i]}`)
 })
+
+const read = (directory: string): string => readFileSync(`${directory}/serials`, 'utf8')
 
 type Ask = (name: string, type: string) => Promise<Buffer>
 

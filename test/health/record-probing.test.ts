@@ -171,7 +171,7 @@ t.test('a file that is no good', async (t) => {
   const nowhere = join(directory, 'missing', 'file')
   const run = stage(source, { file: nowhere })
   await run.pass(25)
-  t.match(run.lines, [/^what probes find can't be kept in /], 'told once')
+  t.match(run.lines, [/^probe states in .* can't be written: /], 'told once')
   run.probing.close()
   t.notOk(existsSync(nowhere))
 })

@@ -11,7 +11,7 @@ t.test('lines are sealed and opened', async (t) => {
         lines.map((line) => `${line}\n`),
       ),
     ].join('')
-    t.strictSame(openText(text, FORM), lines)
+    t.strictSame(openText(text, FORM), { kind: 'opened', mark: '', lines })
   }
 })
 
@@ -22,4 +22,14 @@ t.test('whatever octet is lost or another, the seal is broken', async (t) => {
     t.match(openText(flipped, FORM), { kind: 'refused' }, `octet ${at} is another`)
     t.match(openText(text.slice(0, at), FORM), { kind: 'refused' }, `cut at ${at}`)
   }
+})
+
+t.test('a mark follows the version, if the form has marks', async (t) => {
+  const form = { ...FORM, marks: ['clean', 'open'] }
+  const text = [...sealText(form, ['one\n'], 'open')].join('')
+  t.match(text, /^sextant things 1 open\none\nsha256 /)
+  t.strictSame(openText(text, form), { kind: 'opened', mark: 'open', lines: ['one'] })
+  const refused = { kind: 'refused', reason: /first line/, isForeign: false }
+  t.match(openText(text, FORM), refused)
+  t.match(openText([...sealText(form, [])].join(''), form), refused)
 })

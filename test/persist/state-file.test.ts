@@ -17,7 +17,6 @@ function kindOf(more: Partial<StateKind<readonly string[]>> = {}): StateKind<rea
     gapMs: 10_000,
     isLarge: true,
     contents: 'things',
-    subject: 'what there is',
     loss: 'there is nothing',
     scan: (lines) => (lines.every((line) => /^thing \d+$/.test(line)) ? lines : undefined),
     ...more,
@@ -138,12 +137,12 @@ t.test('where it can not be written that is told once, and when it can be again'
     const { file, lines, pass, read } = setUp(t, join(directory, 'things'), { isLarge })
     file.noteChange()
     for (let i = 0; i < 5; i++) await pass(10_000)
-    t.match(lines, [/what there is can't be kept in .*ENOENT/])
+    t.match(lines, [/things in .* can't be written: ENOENT/])
     t.match(file.fault, /ENOENT/)
     mkdirSync(directory)
     await pass(10_000)
     await until(() => WHOLE.test(read()), 'the file')
     await until(() => file.fault === '', 'the fault to be over')
-    t.match(lines[1], /is kept in .* again/)
+    t.match(lines[1], /things in .* can be written again/)
   }
 })

@@ -19,7 +19,6 @@ export const PROBE_STATES: StateKind<ReadonlyMap<string, ProbeState>> = {
   gapMs: 0,
   isLarge: false,
   contents: 'probe states',
-  subject: 'what probes find',
   loss: 'every address counts as healthy until it is probed',
   scan: scanStates,
 }

@@ -47,8 +47,7 @@ export function cachedPeers(site: string, clock: Clock): StateKind<CachedPeers> 
     mode: 0o600,
     gapMs: 10_000,
     isLarge: true,
-    contents: 'words of peers',
-    subject: 'what peers told',
+    contents: 'states of peers',
     loss: 'each peer has to be heard of first',
     scan: (lines) => new PeerCacheReader(site, clock).read(lines),
   }

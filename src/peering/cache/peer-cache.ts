@@ -91,7 +91,7 @@ export class PeerCache {
   /** Returns what the ready page shows about the cache; '' = nothing. */
   note(): string {
     const { fault } = this.#file
-    return fault === '' ? '' : `what peers told is not kept in ${this.#options.path}: ${fault}`
+    return fault === '' ? '' : `states of peers are not kept in ${this.#options.path}: ${fault}`
   }
 
   /** Gives a new follower the cached data of its peer. */

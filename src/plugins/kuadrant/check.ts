@@ -17,7 +17,7 @@ import {
   warnOfConflicts,
 } from '../../publish/check-manifests.ts'
 import { RecordPlaces } from '../../publish/locate.ts'
-import { checkSerialFile } from '../../publish/serials/serial-file.ts'
+import { SERIALS } from '../../publish/serials/serial-text.ts'
 import { loadSnapshot } from '../../publish/snapshot/load.ts'
 import { openApi } from '../../sources/kubernetes/acquire.ts'
 import { ZoneOwnership } from '../../sources/zone-ownership.ts'
@@ -52,7 +52,7 @@ export async function checkBlock(
   read(`${zones.map((zone) => printName(zone)).join(' ')}: ${summary}`)
   for (const warning of warnings) warn(warning)
   const { serials, serialsPosition } = options
-  const fault = serials === '' ? '' : checkSerialFile(serials)
+  const fault = serials === '' ? '' : checkStateFile(serials, SERIALS)
   if (fault !== '') warn(new InputError(serialsPosition, fault))
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)

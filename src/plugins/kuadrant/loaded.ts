@@ -2,7 +2,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import { printName } from '../../dns/name/name.ts'
 import type { SerialFile } from '../../publish/serials/serial-file.ts'
 import type { SerialIndex } from '../../publish/serials/serial-index.ts'
-import { UNKNOWN_DIGEST, UNSAVED_MAX } from '../../publish/serials/serial-text.ts'
+import { RESERVED_COMMITS, UNKNOWN_DIGEST } from '../../publish/serials/serial-text.ts'
 import type { LoadedSnapshot } from '../../publish/snapshot/load.ts'
 import { addToSerial, composeSoa, isSerialAfter, SOA_TTL_SECONDS } from '../../publish/soa.ts'
 import type { KuadrantOptions } from './options.ts'
@@ -53,7 +53,7 @@ export function raiseSerials(
  * been served.
  */
 function serialAfterCrash(serial: number, nowMs: number): number {
-  const least = addToSerial(serial, UNSAVED_MAX)
+  const least = addToSerial(serial, RESERVED_COMMITS)
   const now = addToSerial(Math.floor(nowMs / 1000), 0)
   return isSerialAfter(now, least) ? now : least
 }

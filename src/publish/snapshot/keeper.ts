@@ -1,16 +1,14 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
+import { WriteSchedule } from '../../persist/write-schedule.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { SnapshotJob } from '../../zone/snapshot/write.ts'
 import type { SnapshotWriter } from '../../zone/snapshot/write-in-thread.ts'
 
-/** Delay after a change, because changes often come in groups. */
-const SETTLE_MS = 1000
-
 export interface KeeperOptions {
   /** Absolute path. */
   readonly path: string
-  /** Minimum time between the starts of two writes. */
+  /** Minimum time between two writes. */
   readonly intervalMs: number
   /** Returns the published content; undefined = a new version is about to be published. */
   readonly capture: () => Omit<SnapshotJob, 'path'> | undefined
@@ -26,7 +24,7 @@ export interface KeeperOptions {
 interface Place {
   /** Only the last keeper writes. */
   readonly keepers: SnapshotKeeper[]
-  writing: Promise<void>
+  writing: Promise<unknown>
 }
 
 const places = new Map<string, Place>()
@@ -37,14 +35,10 @@ const places = new Map<string, Place>()
  */
 export class SnapshotKeeper {
   readonly #options: KeeperOptions
+  readonly #schedule: WriteSchedule
   readonly #place: Place
   #writtenVersion: number | undefined
-  #isChanged = false
-  #isWriting = false
-  #fault = ''
   #isClosed = false
-  #startedMs = Number.NEGATIVE_INFINITY
-  #cancelTimer: (() => void) | undefined
   /**
    * Wall clock of the content in the file, in milliseconds since the epoch; 0 = nothing was
    * written.
@@ -54,37 +48,39 @@ export class SnapshotKeeper {
   octets = 0
 
   constructor(options: KeeperOptions) {
+    const { path, intervalMs, clock, timers, log, writtenVersion } = options
     this.#options = options
-    this.#writtenVersion = options.writtenVersion
-    const place = places.get(options.path) ?? { keepers: [], writing: Promise.resolve() }
-    places.set(options.path, place)
+    this.#writtenVersion = writtenVersion
+    const write = (): Promise<string | undefined> => this.#write()
+    const parts = { subject: `snapshot ${path}`, gapMs: intervalMs, write }
+    this.#schedule = new WriteSchedule({ ...parts, clock, timers, log })
+    const place = places.get(path) ?? { keepers: [], writing: Promise.resolve() }
+    places.set(path, place)
     place.keepers.push(this)
     this.#place = place
   }
 
   /** Why the last write failed, for the ready page; '' = it succeeded. */
   note(): string {
-    return this.#fault
+    const { fault } = this.#schedule
+    return fault === '' ? '' : `snapshot ${this.#options.path} can't be written: ${fault}`
   }
 
   /** Notes that new content was published. */
   noteChange(): void {
-    this.#isChanged = true
-    this.#schedule()
+    this.#schedule.noteChange()
   }
 
   /** Writes pending changes without waiting for the interval. */
   async finish(): Promise<void> {
     await this.#place.writing
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
-    if (this.#isChanged) await this.#write()
+    await this.#schedule.flush()
   }
 
   /** Stops the schedule; resolves once no write is in progress. */
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#cancelTimer?.()
+    this.#schedule.stop()
     const { keepers } = this.#place
     const wasOwner = this.#isOwner
     keepers.splice(keepers.indexOf(this), 1)
@@ -103,52 +99,28 @@ export class SnapshotKeeper {
     return this.#place.keepers.at(-1) === this
   }
 
-  #schedule(): void {
-    if (this.#isClosed || this.#isWriting || this.#cancelTimer !== undefined) return
-    const { clock, timers, intervalMs } = this.#options
-    const sinceMs = clock.monotonic() - this.#startedMs
-    this.#cancelTimer = timers.after(Math.max(SETTLE_MS, intervalMs - sinceMs), () => {
-      this.#cancelTimer = undefined
-      this.#write()
-    })
-  }
-
-  async #write(): Promise<void> {
-    if (this.#isClosed || this.#isWriting || !this.#isOwner) return
-    this.#isWriting = true
-    this.#startedMs = this.#options.clock.monotonic()
+  #write(): Promise<string | undefined> {
     const written = this.#place.writing.then(() => this.#writeNow())
     this.#place.writing = written
-    await written
-    this.#isWriting = false
-    if (this.#isChanged) this.#schedule()
+    return written
   }
 
-  async #writeNow(): Promise<void> {
-    const { path, capture, write, clock, log } = this.#options
-    this.#isChanged = false
+  /** Returns the result for the schedule. */
+  async #writeNow(): Promise<string | undefined> {
+    const { path, capture, write, clock } = this.#options
+    if (this.#isClosed || !this.#isOwner) return undefined
     const nowMs = clock.now()
     try {
       const captured = capture()
-      if (captured === undefined) {
-        this.#isChanged = true
-        this.#startedMs = Number.NEGATIVE_INFINITY
-        return
-      }
+      if (captured === undefined) return undefined
       const { version } = captured.image
-      if (version === this.#writtenVersion) return
+      if (version === this.#writtenVersion) return ''
       this.octets = await write({ path, ...captured })
       this.writtenMs = nowMs
       this.#writtenVersion = version
+      return ''
     } catch (error) {
-      this.#isChanged = true
-      const reason = error instanceof Error ? error.message : String(error)
-      const fault = `snapshot ${path} can't be written: ${reason}`
-      if (this.#fault === '') log.error(fault)
-      this.#fault = fault
-      return
+      return error instanceof Error ? error.message : String(error)
     }
-    if (this.#fault !== '') log.info(`snapshot ${path} is written again`)
-    this.#fault = ''
   }
 }

@@ -1,17 +1,6 @@
 import { createHash } from 'node:crypto'
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  lstatSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
-import { dirname } from 'node:path'
+import { closeSync, constants, lstatSync, openSync, readSync } from 'node:fs'
+import { NextFile } from '../../persist/next-file.ts'
 import { copyCaptured } from '../image/copy-captured.ts'
 import type { CapturedImage } from '../image/writer.ts'
 import { CHECKSUM, FOREIGN, PREAMBLE_OCTETS, printPreamble, scanPreamble } from './format.ts'
@@ -32,8 +21,8 @@ const MODE = 0o600
 
 /**
  * Replaces the file with a snapshot, unless the file is not a snapshot; returns the octets written.
- * Writes to `<path>.next` and renames it, so that the file is always complete, old or new, whenever
- * the process ends. Throws the reason if the write fails. Takes a second for a million names.
+ * If the process ends at any time, the file is the old or the new version. Throws the reason if the
+ * write fails. Takes a second for a million names.
  */
 export function writeSnapshot({ path, image, facts }: SnapshotJob): number {
   const reason = reasonToKeep(path)
@@ -63,53 +52,21 @@ function reasonToKeep(path: string): string {
 
 /** Writes the parts and their checksum. */
 function replaceFile(path: string, parts: readonly Buffer[]): number {
-  const next = `${path}.next`
-  // Removes the file of an interrupted write. O_EXCL and O_NOFOLLOW below refuse a link that
-  // another user puts there.
-  rmSync(next, { force: true })
-  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
-  const file = openSync(next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, MODE)
+  const next = new NextFile(path, MODE)
   try {
     const hash = createHash(CHECKSUM)
-    let octets = 0
     for (const part of parts) {
       for (let at = 0; at < part.length; at += STEP_OCTETS) {
         const step = part.subarray(at, at + STEP_OCTETS)
         hash.update(step)
-        octets += writeAll(file, step)
+        next.writeOctets(step)
       }
     }
-    octets += writeAll(file, hash.digest())
-    fsyncSync(file)
-    // Another process that writes the same file may have replaced ours.
-    if (!isStill(next, file)) throw new Error(`${next} is not ours any more`)
-    renameSync(next, path)
-    syncDirectory(dirname(path))
-    return octets
-  } catch (error) {
-    if (isStill(next, file)) rmSync(next, { force: true })
-    throw error
+    next.writeOctets(hash.digest())
+    next.sync()
+    if (next.put() === undefined) throw new Error('another process writes it at the same time')
+    return next.octets
   } finally {
-    closeSync(file)
-  }
-}
-
-/** True if `path` still names the open `file`, and not a file of another process. */
-function isStill(path: string, file: number): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.ino === fstatSync(file).ino
-}
-
-function writeAll(file: number, octets: Buffer): number {
-  for (let at = 0; at < octets.length; ) at += writeSync(file, octets, at)
-  return octets.length
-}
-
-/** Makes the rename survive a power failure. */
-function syncDirectory(path: string): void {
-  const directory = openSync(path, 'r')
-  try {
-    fsyncSync(directory)
-  } finally {
-    closeSync(directory)
+    next.close()
   }
 }

@@ -113,7 +113,7 @@ t.test('a check tells of a file that would not be used', async (t) => {
     const text = block(lines).replace('zones', join(directory, 'zones'))
     return (await new SetUp(kuadrant, text).check()).warnings.join()
   }
-  t.notMatch(await check('new'), 'what peers told')
-  t.match(await check('other'), 'holds something else; what peers told is not kept')
+  t.notMatch(await check('new'), 'states of peers')
+  t.match(await check('other'), 'holds something else; states of peers are not kept')
   t.match(await check('missing/new'), 'is no directory')
 })

@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { checkSerialFile, SerialFile } from '../../../src/publish/serials/serial-file.ts'
+import { checkStateFile } from '../../../src/persist/state-file.ts'
+import { acquireSerialFile, SerialFile } from '../../../src/publish/serials/serial-file.ts'
 import { SerialIndex } from '../../../src/publish/serials/serial-index.ts'
-import { UNSAVED_MAX } from '../../../src/publish/serials/serial-text.ts'
-import { acquireSerialFile } from '../../../src/publish/serials/shared-serial-file.ts'
+import { RESERVED_COMMITS, SERIALS } from '../../../src/publish/serials/serial-text.ts'
 import { isSerialAfter } from '../../../src/publish/soa.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
@@ -18,7 +18,6 @@ function start(path: string, clock = new FakeClock()) {
   const index = new SerialIndex()
   const options = { path, index, log, clock, timers }
   const file = new SerialFile(options)
-  file.open()
   const serve = (digest: string, zone = 'z.'): number => {
     const before = index.entriesOf(zone)[0]
     file.catchUp()
@@ -49,17 +48,48 @@ t.test('a restart with the same content keeps the serial, with another it grows'
   t.strictSame([...first.lines, ...second.lines], [])
 })
 
-t.test('many changes are few writes, and the last is on the disk a second later', async (t) => {
+t.test(
+  'a change is exact on the disk a second later, and many changes are few writes',
+  async (t) => {
+    const at = path(t)
+    const run = start(at)
+    run.serve('a')
+    t.match(readFileSync(at, 'utf8'), /^sextant serials 1 open\nz\. p a \d+\n/)
+    await run.pass(1000)
+    t.match(readFileSync(at, 'utf8'), /^sextant serials 1 clean\nz\. p a \d+\n/)
+    const versions = new Set<string>()
+    for (let i = 0; i < 600; i++) {
+      run.serve(`d${i}`)
+      versions.add(readFileSync(at, 'utf8'))
+      await run.pass(100)
+      versions.add(readFileSync(at, 'utf8'))
+    }
+    t.equal(versions.size, 12, 'a minute: a reservation and an exact version every 10 s')
+    await run.pass(10_000)
+    t.match(readFileSync(at, 'utf8'), /^sextant serials 1 clean\nz\. p d599 \d+\n/)
+  },
+)
+
+t.test('a burst is one write per reservation', async (t) => {
   const at = path(t)
   const run = start(at)
   const versions = new Set<string>()
-  for (let i = 0; i < 500; i++) {
+  for (let i = 0; i < 3 * (RESERVED_COMMITS + 1); i++) {
     run.serve(`d${i}`)
-    versions.add(readFileSync(at, 'utf8'))
+    versions.add(readFileSync(at, 'utf8').split('\n', 2).join())
   }
-  t.equal(versions.size, 9, 'eight clean ones, and an open one')
-  await run.pass(1000)
-  t.match(readFileSync(at, 'utf8'), /^sextant serials 1 clean\nz\. p d499 \d+\n/)
+  t.equal(versions.size, 3)
+})
+
+t.test('serials continue over 2^32 (RFC 1982), also above a reservation', async (t) => {
+  const at = path(t)
+  const clock = new FakeClock()
+  clock.nowMs = (2 ** 32 - 3) * 1000
+  const run = start(at, clock)
+  const serials = ['a', 'b', 'c', 'd', 'e'].map((digest) => run.serve(digest))
+  t.strictSame(serials, [2 ** 32 - 3, 2 ** 32 - 2, 2 ** 32 - 1, 1, 2])
+  const next = start(at, clock).serve('f')
+  t.ok(isSerialAfter(next, serials.at(-1)!), `${next}`)
 })
 
 const act = fc.oneof(
@@ -176,7 +206,7 @@ t.test('a torn file is told of, done without and replaced', async (t) => {
   start(at).serve('a')
   const whole = readFileSync(at, 'utf8')
   writeFileSync(at, whole.slice(0, -9))
-  t.match(checkSerialFile(at), /torn/)
+  t.match(checkStateFile(at, SERIALS), /torn/)
   const run = start(at)
   t.match(run.lines, [/serials in .* are not used: it is torn.*will be replaced/])
   run.serve('a')
@@ -191,22 +221,22 @@ t.test("somebody else's file is left alone", async (t) => {
   run.serve('a')
   run.file.close()
   t.equal(readFileSync(at, 'utf8'), 'root:x:0:0\n')
-  t.match(checkSerialFile(at), /something else/)
+  t.match(checkStateFile(at, SERIALS), /something else/)
 })
 
 t.test('a disk that fails is told of once, and tried again', async (t) => {
   const directory = join(t.testdir({}), 'gone')
   const at = join(directory, 'serials')
-  t.match(checkSerialFile(at), /can't be kept in .*ENOENT/)
+  t.match(checkStateFile(at, SERIALS), /is no directory/)
   const run = start(at)
   run.serve('a')
   run.serve('b')
-  t.match(run.lines, [/serials can't be kept in .*ENOENT/])
+  t.match(run.lines, [/serials in .* can't be written: ENOENT/])
   mkdirSync(directory)
-  t.equal(checkSerialFile(at), '')
+  t.equal(checkStateFile(at, SERIALS), '')
   await run.pass(10_000)
   t.ok(existsSync(at))
-  t.match(run.lines.slice(1), [/serials are kept in .* again/])
+  t.match(run.lines.slice(1), [/serials in .* can be written again/])
 })
 
 t.test('blocks that name one file share it, the last one closes it', async (t) => {
@@ -227,11 +257,11 @@ t.test('blocks that name one file share it, the last one closes it', async (t) =
   t.match(readFileSync(at, 'utf8'), /^sextant serials 1 clean/)
 })
 
-t.test('beyond what an open file allows for, it is written again', async (t) => {
+t.test('a used-up reservation is followed by another', async (t) => {
   const at = path(t)
   const run = start(at)
   let last = 0
-  for (let i = 0; i < 2 * UNSAVED_MAX; i++) last = run.serve(`d${i}`)
+  for (let i = 0; i < 2 * RESERVED_COMMITS; i++) last = run.serve(`d${i}`)
   const after = start(at).serve('other')
   t.ok(isSerialAfter(after, last), `${after} comes after ${last}`)
 })

@@ -132,7 +132,7 @@ t.test('a disk that fails is told of once, and tried again', async (t) => {
   state.failure = ''
   await pass(60_000)
   t.strictSame(written, [2])
-  t.equal(lines.at(-1), 'snapshot /four is written again')
+  t.equal(lines.at(-1), 'snapshot /four can be written again')
   t.equal(keeper.note(), '')
   await keeper.close()
 })

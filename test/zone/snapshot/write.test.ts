@@ -16,7 +16,7 @@ t.test('what another process has under way at the same place is left to it', asy
     typeof import('../../../src/zone/snapshot/write.ts')
   >('../../../src/zone/snapshot/write.ts', { 'node:fs': { ...fs, fsyncSync } })
   const image = new ZoneImage().capture()
-  t.throws(() => writeSnapshot({ path, image, facts: '{}' }), /is not ours any more/)
+  t.throws(() => writeSnapshot({ path, image, facts: '{}' }), /another process writes it/)
   t.equal(fs.readFileSync(next, 'utf8'), 'of the other')
   t.notOk(fs.existsSync(path))
 })
