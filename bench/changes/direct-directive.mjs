@@ -4,9 +4,9 @@ import { NO_FALLTHROUGH } from '../../dist/arguments/fallthrough.js'
 import { scanName } from '../../dist/dns/name/name.js'
 import { bind } from '../../dist/plugins/bind/setup.js'
 import { KuadrantHandler } from '../../dist/plugins/kuadrant/kuadrant.js'
-import { ThreadedZones } from '../../dist/plugins/kuadrant/threaded-zones.js'
 import { minimal } from '../../dist/plugins/minimal/setup.js'
 import { multisocket } from '../../dist/plugins/multisocket/setup.js'
+import { ThreadedZones } from '../../dist/publish/threaded-zones.js'
 import { ZONE } from './manifests.mjs'
 
 /** The image of the last server block that was started, in the control thread. */

@@ -1,10 +1,10 @@
 import type { SetupContext } from '../../plugin/directive.ts'
+import type { BlockPeers } from '../../publish/peers.ts'
+import type { KuadrantBlocks } from '../../publish/publisher-group.ts'
+import type { ThreadedZones } from '../../publish/threaded-zones.ts'
+import type { KuadrantService } from '../../publish/zone-publisher.ts'
 import { placeOf } from './block-place.ts'
-import type { KuadrantBlocks } from './kuadrant-blocks.ts'
 import type { KuadrantOptions } from './options.ts'
-import type { BlockPeers } from './peers.ts'
-import type { KuadrantService } from './service.ts'
-import type { ThreadedZones } from './threaded-zones.ts'
 
 /**
  * Starts the block's service when the instance starts. The modules that fill its zones (sources,
@@ -22,7 +22,7 @@ export function prepareService(
   const versions = c.block.zoneVersions.source()
   // The first block that starts makes all blocks claim their zones.
   const load = async (): Promise<KuadrantService> => {
-    const { KuadrantService } = await import('./service.ts')
+    const { KuadrantService } = await import('../../publish/zone-publisher.ts')
     const peers = await loadPeers(c, options)
     service ??= new KuadrantService(c, options, { share, versions, peers })
     return service
@@ -57,6 +57,6 @@ async function loadPeers(
   options: KuadrantOptions,
 ): Promise<BlockPeers | undefined> {
   if (options.peering.peers.length === 0) return undefined
-  const { BlockPeers } = await import('./peers.ts')
+  const { BlockPeers } = await import('../../publish/peers.ts')
   return new BlockPeers(c, options)
 }

@@ -17,18 +17,23 @@ import {
   warnOfConflicts,
 } from '../../publish/check-manifests.ts'
 import { RecordPlaces } from '../../publish/locate.ts'
+import { checkKey } from '../../publish/peers.ts'
 import { SERIALS } from '../../publish/serials/serial-text.ts'
+import { digestOfShape } from '../../publish/shape.ts'
 import { loadSnapshot } from '../../publish/snapshot/load.ts'
+import { nameOf } from '../../publish/source-place.ts'
+import {
+  belongs,
+  createRecordZone,
+  findLostAddresses,
+  mailboxOf,
+} from '../../publish/zone-content.ts'
 import { openApi } from '../../sources/kubernetes/acquire.ts'
 import { ZoneOwnership } from '../../sources/zone-ownership.ts'
 import { findDeadCodes } from './check-codes.ts'
 import { NO_HEALTH } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
 import { findUnsigned } from './peering-options.ts'
-import { checkKey } from './peers.ts'
-import { digestOfShape } from './shape.ts'
-import { nameOf } from './source-place.ts'
-import { belongs, createRecordZone, findLostAddresses, mailboxOf } from './zone-content.ts'
 
 /**
  * Returns everything that is wrong with the source of a block: its manifests, or the configuration

@@ -5,7 +5,7 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { SLOW_START_MS_MAX, SLOW_START_MS_MIN } from '../../dnsrecord/slow-start-bounds.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import type { SourcePlace } from './source-place.ts'
+import type { SourcePlace } from '../../publish/source-place.ts'
 
 /** Health options of a block. */
 export interface HealthOptions {

@@ -9,6 +9,7 @@ import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
 import { type Address, scanAddress } from '../../dns/text/address.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
+import { type SourcePlace, scanNamespaces } from '../../publish/source-place.ts'
 import { checkHealth, type HealthOptions, NO_HEALTH, scanHealthProperty } from './health-options.ts'
 import {
   checkPassing,
@@ -26,7 +27,6 @@ import {
   scanPeers,
   scanSite,
 } from './peering-options.ts'
-import { type SourcePlace, scanNamespaces } from './source-place.ts'
 
 /** A name server of the zones and its addresses, for glue. */
 export interface ZoneNameserver {

@@ -1,14 +1,14 @@
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { KuadrantBlocks } from '../../publish/publisher-group.ts'
+import { faultAt } from '../../publish/source-fault.ts'
+import { ThreadedZones } from '../../publish/threaded-zones.ts'
 import { prepareService } from './block-service.ts'
 import { KuadrantHandler } from './kuadrant.ts'
-import { KuadrantBlocks } from './kuadrant-blocks.ts'
 import { draftOptions, scanOptions } from './options.ts'
 import { preparePassing } from './passing.ts'
-import { faultAt } from './source-fault.ts'
 import { scanSender, TakesNotify } from './takes-notify.ts'
-import { ThreadedZones } from './threaded-zones.ts'
 
 /** `kuadrant`: zones built from DNSRecords. */
 export const kuadrant: Directive = {

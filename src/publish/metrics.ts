@@ -1,10 +1,10 @@
-import type { Clock } from '../../base/clock.ts'
-import type { PeerCache } from '../../peering/cache/peer-cache.ts'
-import type { PeerDisputes } from '../../peering/merged-source.ts'
-import { labelsOf, type PeerStatus } from '../../peering/peer-status.ts'
-import type { KubernetesSource } from '../../sources/kubernetes/kubernetes-source.ts'
-import type { RefCountedSource } from '../../sources/ref-counted-source.ts'
-import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+import type { Clock } from '../base/clock.ts'
+import type { PeerCache } from '../peering/cache/peer-cache.ts'
+import type { PeerDisputes } from '../peering/merged-source.ts'
+import { labelsOf, type PeerStatus } from '../peering/peer-status.ts'
+import type { KubernetesSource } from '../sources/kubernetes/kubernetes-source.ts'
+import type { RefCountedSource } from '../sources/ref-counted-source.ts'
+import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { KuadrantZones } from './zones.ts'
 
 const COMMIT_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1, 10]

@@ -1,4 +1,4 @@
-import type { KuadrantOptions } from './options.ts'
+import type { KuadrantOptions } from '../plugins/kuadrant/options.ts'
 import { nameOf } from './source-place.ts'
 
 /**

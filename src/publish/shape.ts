@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { printHostPort } from '../../dns/host-port.ts'
-import { printName } from '../../dns/name/name.ts'
-import type { KuadrantOptions } from './options.ts'
+import { printHostPort } from '../dns/host-port.ts'
+import { printName } from '../dns/name/name.ts'
+import type { KuadrantOptions } from '../plugins/kuadrant/options.ts'
 import { siteOf } from './site.ts'
 import { nameOf } from './source-place.ts'
 

@@ -1,6 +1,6 @@
-import type { SetKey, VersionSource, ZoneVersions } from '../../xfr/zone-versions.ts'
-import type { ZoneId } from '../../zone/image/types.ts'
-import type { ZoneImage } from '../../zone/image/writer.ts'
+import type { SetKey, VersionSource, ZoneVersions } from '../xfr/zone-versions.ts'
+import type { ZoneId } from '../zone/image/types.ts'
+import type { ZoneImage } from '../zone/image/writer.ts'
 
 /** Maximum of noted RRsets per zone between two publishes. Above it, the whole zone is compared. */
 const NOTED_MAX = 10_000

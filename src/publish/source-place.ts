@@ -1,5 +1,5 @@
-import { InputError } from '../../base/errors.ts'
-import type { ClusterRecords } from '../../sources/kubernetes/acquire.ts'
+import { InputError } from '../base/errors.ts'
+import type { ClusterRecords } from '../sources/kubernetes/acquire.ts'
 
 /** Where a block reads its records from. */
 export type SourcePlace =

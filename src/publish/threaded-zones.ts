@@ -1,20 +1,20 @@
-import type { Broadcast } from '../../base/broadcast.ts'
-import { systemClock } from '../../base/clock.ts'
-import { Random } from '../../base/random.ts'
-import type { Locator } from '../../geo/locator.ts'
-import type { SetupContext } from '../../plugin/directive.ts'
-import type { LoadedSnapshot } from '../../publish/snapshot/load.ts'
+import type { Broadcast } from '../base/broadcast.ts'
+import { systemClock } from '../base/clock.ts'
+import { Random } from '../base/random.ts'
+import type { Locator } from '../geo/locator.ts'
+import type { SetupContext } from '../plugin/directive.ts'
+import type { KuadrantSource } from '../plugins/kuadrant/kuadrant.ts'
 import {
   FollowedSteering,
   type SteeringSnapshotData,
   steeringSnapshotData,
-} from '../../steering/snapshot-data.ts'
-import { GeoWeightSteerer } from '../../steering/steerer.ts'
-import { SteeringTable } from '../../steering/table.ts'
-import { type ArenaHandle, ZoneReader } from '../../zone/image/reader.ts'
-import { ZoneImage } from '../../zone/image/writer.ts'
-import { ZoneAnswerer } from '../../zone/lookup/answer.ts'
-import type { KuadrantSource } from './kuadrant.ts'
+} from '../steering/snapshot-data.ts'
+import { GeoWeightSteerer } from '../steering/steerer.ts'
+import { SteeringTable } from '../steering/table.ts'
+import { type ArenaHandle, ZoneReader } from '../zone/image/reader.ts'
+import { ZoneImage } from '../zone/image/writer.ts'
+import { ZoneAnswerer } from '../zone/lookup/answer.ts'
+import type { LoadedSnapshot } from './snapshot/load.ts'
 
 /** The objects that write the zones. */
 export interface OpenZones {

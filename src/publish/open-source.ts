@@ -1,10 +1,7 @@
-import { acquireCluster, isClusterRead } from '../../sources/kubernetes/acquire.ts'
-import type { KubernetesSourceOptions } from '../../sources/kubernetes/kubernetes-source.ts'
-import {
-  acquireManifests,
-  isManifestSourceOpen,
-} from '../../sources/manifests/acquire-manifests.ts'
-import type { RefCountedSource } from '../../sources/ref-counted-source.ts'
+import { acquireCluster, isClusterRead } from '../sources/kubernetes/acquire.ts'
+import type { KubernetesSourceOptions } from '../sources/kubernetes/kubernetes-source.ts'
+import { acquireManifests, isManifestSourceOpen } from '../sources/manifests/acquire-manifests.ts'
+import type { RefCountedSource } from '../sources/ref-counted-source.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /**

@@ -1,29 +1,24 @@
-import { InputError } from '../../base/errors.ts'
-import { systemTimers } from '../../base/timers.ts'
-import { printName } from '../../dns/name/name.ts'
-import { isLocalZone } from '../../dnsrecord/local-zone.ts'
-import type { LocalExporter } from '../../peering/local-exporter.ts'
-import type { SetupContext } from '../../plugin/directive.ts'
-import { acquireSerialFile, type SerialFile } from '../../publish/serials/serial-file.ts'
-import { SerialIndex } from '../../publish/serials/serial-index.ts'
-import { printFacts } from '../../publish/snapshot/facts.ts'
-import { SnapshotKeeper } from '../../publish/snapshot/keeper.ts'
-import { type LoadedSnapshot, loadSnapshot } from '../../publish/snapshot/load.ts'
-import type { RefCountedSource } from '../../sources/ref-counted-source.ts'
-import type { RecordSource } from '../../sources/source.ts'
-import type { VersionSource } from '../../xfr/zone-versions.ts'
-import { writeInThread } from '../../zone/snapshot/write-in-thread.ts'
+import { InputError } from '../base/errors.ts'
+import { Stops } from '../base/stops.ts'
+import { systemTimers } from '../base/timers.ts'
+import { printName } from '../dns/name/name.ts'
+import { isLocalZone } from '../dnsrecord/local-zone.ts'
+import type { LocalExporter } from '../peering/local-exporter.ts'
+import type { SetupContext } from '../plugin/directive.ts'
+import { placeOf } from '../plugins/kuadrant/block-place.ts'
+import { NO_HEALTH } from '../plugins/kuadrant/health-options.ts'
+import type { KuadrantOptions } from '../plugins/kuadrant/options.ts'
+import type { RefCountedSource } from '../sources/ref-counted-source.ts'
+import type { RecordSource } from '../sources/source.ts'
+import type { VersionSource } from '../xfr/zone-versions.ts'
+import { writeInThread } from '../zone/snapshot/write-in-thread.ts'
 import {
   type BlockHealth,
   type BlockHealthParts,
   openHealth,
   openSlowStart,
 } from './block-health.ts'
-import { placeOf } from './block-place.ts'
 import { exporterOf, watchUnexportable } from './exporters.ts'
-import { NO_HEALTH } from './health-options.ts'
-import { KuadrantBlocks } from './kuadrant-blocks.ts'
-import { raiseSerials } from './loaded.ts'
 import {
   commitHistogram,
   measure,
@@ -33,13 +28,18 @@ import {
 } from './metrics.ts'
 import { OfferedVersions } from './offered-versions.ts'
 import { acquire, isRead } from './open-source.ts'
-import type { KuadrantOptions } from './options.ts'
 import type { BlockPeers } from './peers.ts'
+import { KuadrantBlocks } from './publisher-group.ts'
+import { raiseSerials } from './raise-serials.ts'
+import { acquireSerialFile, type SerialFile } from './serials/serial-file.ts'
+import { SerialIndex } from './serials/serial-index.ts'
 import { digestOfShape } from './shape.ts'
 import { siteOf } from './site.ts'
+import { printFacts } from './snapshot/facts.ts'
+import { SnapshotKeeper } from './snapshot/keeper.ts'
+import { type LoadedSnapshot, loadSnapshot } from './snapshot/load.ts'
 import { faultAt } from './source-fault.ts'
 import { nameOf } from './source-place.ts'
-import { Stops } from './stops.ts'
 import type { OpenZones, ThreadedZones } from './threaded-zones.ts'
 import { findLostAddresses } from './zone-content.ts'
 import { KuadrantZones } from './zones.ts'
@@ -362,7 +362,7 @@ export class KuadrantService {
 
   async #measureWatches(): Promise<void> {
     if (this.#options.source.kind !== 'kubernetes') return
-    const { KubernetesSource } = await import('../../sources/kubernetes/kubernetes-source.ts')
+    const { KubernetesSource } = await import('../sources/kubernetes/kubernetes-source.ts')
     const { source } = this.#shared!
     if (!(source instanceof KubernetesSource)) return
     const name = nameOf(this.#options.source)

@@ -1,4 +1,4 @@
-import { InputError, type Position } from '../../base/errors.ts'
+import { InputError, type Position } from '../base/errors.ts'
 
 /** Reports a source that can't be opened as a fault of the line that names it. */
 export function faultAt(position: Position): (error: unknown) => never {

@@ -1,8 +1,8 @@
-import { printLatin1 } from '../../base/latin1.ts'
-import { RRType } from '../../dns/iana/types.ts'
-import type { Leftover } from '../../zone/image/replacement.ts'
-import type { ZoneId } from '../../zone/image/types.ts'
-import type { ZoneImage } from '../../zone/image/writer.ts'
+import { printLatin1 } from '../base/latin1.ts'
+import { RRType } from '../dns/iana/types.ts'
+import type { Leftover } from '../zone/image/replacement.ts'
+import type { ZoneId } from '../zone/image/types.ts'
+import type { ZoneImage } from '../zone/image/writer.ts'
 
 /**
  * RRsets that a snapshot had and no record has. The record was deleted, or its file can't be read

@@ -1,7 +1,7 @@
-import { equalNames } from '../../dns/name/name.ts'
-import type { CorefileView } from '../../plugin/directive.ts'
-import { type HealthOptions, NO_HEALTH, printProbing } from './health-options.ts'
-import type { KuadrantOptions } from './options.ts'
+import { equalNames } from '../dns/name/name.ts'
+import type { CorefileView } from '../plugin/directive.ts'
+import { type HealthOptions, NO_HEALTH, printProbing } from '../plugins/kuadrant/health-options.ts'
+import type { KuadrantOptions } from '../plugins/kuadrant/options.ts'
 import { siteOf } from './site.ts'
 import { nameOf, type SourcePlace } from './source-place.ts'
 
