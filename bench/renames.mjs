@@ -22,9 +22,9 @@ import { systemTimers } from '../dist/base/timers.js'
 import { scanName } from '../dist/dns/name/name.js'
 import { OfferedVersions } from '../dist/publish/offered-versions.js'
 import { SerialIndex } from '../dist/publish/serials/serial-index.js'
-import { KuadrantZones } from '../dist/publish/zones.js'
+import { PublishedZones } from '../dist/publish/zones.js'
 import { ManifestSource } from '../dist/sources/manifests/manifest-source.js'
-import { RefCountedSource } from '../dist/sources/ref-counted-source.js'
+import { OwnedSource } from '../dist/sources/owned-source.js'
 import { SteeringTable } from '../dist/steering/table.js'
 import { ZoneVersions } from '../dist/xfr/zone-versions.js'
 import { ZoneImage } from '../dist/zone/image/writer.js'
@@ -95,7 +95,7 @@ const note = (text) => lines.push(text)
 const log = { debug() {}, info: note, warning: note, error: note }
 const parts = { clock: systemClock, timers: systemTimers, log }
 const pauses = new Pauses()
-const shared = new RefCountedSource(new ManifestSource({ directory, ...parts }), parts)
+const shared = new OwnedSource(new ManifestSource({ directory, ...parts }), parts)
 await shared.start()
 const image = new ZoneImage()
 const table = new SteeringTable({
@@ -113,7 +113,7 @@ const options = {
   fallthrough: NO_FALLTHROUGH,
   position: { file: 'bench', line: 1 },
 }
-const zones = new KuadrantZones(options, {
+const zones = new PublishedZones(options, {
   image,
   table,
   serials: new SerialIndex(),

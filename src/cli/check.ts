@@ -1,5 +1,6 @@
 import { systemClock } from '../base/clock.ts'
 import { AbsentDirectiveWarning, InputError } from '../base/errors.ts'
+import { ResourceRegistry } from '../base/resource-registry.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
 import type { Warn } from '../publish/check-manifests.ts'
@@ -113,6 +114,7 @@ async function checkCorefile(
       sink,
       lines,
       requestReload: () => Promise.resolve('nothing is served'),
+      resources: new ResourceRegistry(),
       channel: new ControlChannel(),
     })
     warnings.push(...instance.warnings)

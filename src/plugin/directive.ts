@@ -1,6 +1,7 @@
 import type { Broadcast } from '../base/broadcast.ts'
 import type { Clock } from '../base/clock.ts'
 import type { InputError, Position } from '../base/errors.ts'
+import type { ResourceRegistry } from '../base/resource-registry.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import type { UnsetVariable } from '../corefile/parser.ts'
 import type { TsigKeyring } from '../dns/tsig/key.ts'
@@ -228,6 +229,10 @@ export interface SetupContext {
    */
   requestReload(reason: string): Promise<string>
   readonly corefile: CorefileView
+  /** Resources that blocks share, and both instances of a reload. Acquire in `onStartup`, release in `onShutdown`. */
+  readonly resources: ResourceRegistry
+  /** Returns the object of that class that the blocks of this Corefile share, in this thread. */
+  perCorefile<T extends object>(type: new () => T): T
 }
 
 /** Counts of packets that ended before any chain, since the process started. */

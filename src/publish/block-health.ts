@@ -7,11 +7,11 @@ import { createProber } from '../health/probes/prober.ts'
 import { systemResolve } from '../health/probes/resolve.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
 import { acquireProbing, acquireSlowStart } from '../health/ref-counted-probing.ts'
-import { type HealthOptions, printProbing } from '../plugins/kuadrant/health-options.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { RecordSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import { type HealthOptions, printProbing } from './health-options.ts'
 
 /** Maximum of addresses that the ready page lists. */
 const NAMED_MAX = 3

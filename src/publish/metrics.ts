@@ -1,15 +1,11 @@
-import type { Clock } from '../base/clock.ts'
-import type { PeerCache } from '../peering/cache/peer-cache.ts'
-import type { PeerDisputes } from '../peering/merged-source.ts'
-import { labelsOf, type PeerStatus } from '../peering/peer-status.ts'
 import type { KubernetesSource } from '../sources/kubernetes/kubernetes-source.ts'
-import type { RefCountedSource } from '../sources/ref-counted-source.ts'
+import type { OwnedSource } from '../sources/owned-source.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
-import type { KuadrantZones } from './zones.ts'
+import type { PublishedZones } from './zones.ts'
 
 const COMMIT_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1, 10]
 
-/** Returns the function that records the duration of a block's commits. */
+/** Returns the function that records the duration of commits. */
 export function commitHistogram(metrics: MetricsRegistry): (seconds: number) => void {
   const name = 'sextant_kuadrant_commit_duration_seconds'
   const help = 'Time from changed records to the published zones.'
@@ -17,7 +13,7 @@ export function commitHistogram(metrics: MetricsRegistry): (seconds: number) => 
   return (seconds) => histogram.observe(seconds)
 }
 
-/** State of a block's snapshot. */
+/** State of a snapshot. */
 export interface SnapshotState {
   readonly isServed: boolean
   /** Unix time of the data in the file; 0 = unknown. */
@@ -51,15 +47,15 @@ export function measureSnapshot(
 }
 
 /**
- * Exports the state of one block and its source at every scrape. The returned function stops that
- * and removes the series. Other blocks that export the same series, as after a reload, set them
+ * Exports the state of some zones and their source at every scrape. The returned function stops that
+ * and removes the series. Other publishers that export the same series, as after a reload, set them
  * again at the next scrape.
  */
 export function measure(
   metrics: MetricsRegistry,
   name: string,
-  shared: RefCountedSource,
-  zones: KuadrantZones,
+  owned: OwnedSource,
+  zones: PublishedZones,
 ): () => void {
   const labels = ['source', 'zone', 'state']
   const records = metrics.gauge('sextant_kuadrant_records', 'DNSRecords by zone and state.', labels)
@@ -77,7 +73,7 @@ export function measure(
   const refused = { source: name, zone: '', state: 'refused' }
   const ignored = { source: name, zone: '', state: 'ignored' }
   const stop = metrics.onCollect(() => {
-    const { source } = shared
+    const { source } = owned
     for (const zone of zones.zones) {
       const at = { source: name, zone: zone.text }
       records.set({ ...at, state: 'served' }, zone.records.recordCount)
@@ -85,7 +81,7 @@ export function measure(
       serial.set(at, zone.serial)
     }
     records.set(refused, source.refusedCount)
-    records.set(ignored, shared.unownedCount)
+    records.set(ignored, owned.unownedCount)
     badFiles.set({ source: name }, source.badFileCount)
   })
   return () => {
@@ -143,107 +139,5 @@ export function measureWatches(
       lists.remove(at)
       for (const status of counts.failures.keys()) failures.remove({ ...at, status })
     }
-  }
-}
-
-/** Exports the state of a block's peers, until the returned function is called. */
-export function measurePeers(
-  metrics: MetricsRegistry,
-  peers: () => readonly PeerStatus[],
-): () => void {
-  const labels = ['peer', 'key']
-  const name = 'sextant_peer'
-  const up = metrics.gauge(`${name}_up`, '1 while the peer answers.', labels)
-  const seen = metrics.gauge(
-    `${name}_last_seen_timestamp_seconds`,
-    'When the peer last confirmed what is known of it; 0 = never.',
-    labels,
-  )
-  const serial = metrics.gauge(
-    `${name}_serial`,
-    'SOA serial of the zone kdrnt of the peer.',
-    labels,
-  )
-  const endpoints = metrics.gauge(`${name}_endpoints`, 'Endpoints that the peer tells of.', labels)
-  const failures = metrics.gauge(`${name}_failures`, 'Failed attempts since the start.', labels)
-  const refused = metrics.gauge(
-    `${name}_refused`,
-    'What of the peer is refused: lines of the log.',
-    labels,
-  )
-  const gauges = [up, seen, serial, endpoints, failures, refused]
-  const stop = metrics.onCollect(() => {
-    for (const status of peers()) {
-      const at = labelsOf(status)
-      up.set(at, status.isUp ? 1 : 0)
-      seen.set(at, status.lastSeenTimeMs / 1000)
-      if (status.serial !== undefined) serial.set(at, status.serial)
-      endpoints.set(at, status.endpoints)
-      failures.set(at, status.failures)
-      refused.set(at, status.refused)
-    }
-  })
-  return () => {
-    stop()
-    for (const status of peers()) for (const gauge of gauges) gauge.remove(labelsOf(status))
-  }
-}
-
-/** Exports refusals and conflicts of the peers of a block, until the returned function is called. */
-export function measureDisputes(
-  metrics: MetricsRegistry,
-  zones: string,
-  disputes: () => PeerDisputes,
-): () => void {
-  const conflicts = metrics.gauge(
-    'sextant_peer_conflicts',
-    'Disagreements with other sites: what is our own is served.',
-    ['zones'],
-  )
-  const denied = metrics.gauge(
-    'sextant_peer_denied',
-    "Endpoints of the peer that are not the peer's to report: lines of the log.",
-    ['zones', 'peer'],
-  )
-  let shown: ReadonlySet<string> = new Set()
-  const stop = metrics.onCollect(() => {
-    const now = disputes()
-    conflicts.set({ zones }, now.conflicts)
-    for (const peer of shown) if (!now.refused.has(peer)) denied.remove({ zones, peer })
-    for (const [peer, count] of now.refused) denied.set({ zones, peer }, count)
-    shown = new Set(now.refused.keys())
-  })
-  return () => {
-    stop()
-    conflicts.remove({ zones })
-    for (const peer of shown) denied.remove({ zones, peer })
-  }
-}
-
-/** Exports the state of the peer cache file, until the returned function is called. */
-export function measurePeerCache(
-  metrics: MetricsRegistry,
-  peerCache: PeerCache,
-  clock: Clock,
-): () => void {
-  const labels = ['file']
-  const name = 'sextant_peer_memory'
-  const written = metrics.gauge(
-    `${name}_timestamp_seconds`,
-    'When what peers told was written last; 0 = not by this process.',
-    labels,
-  )
-  const octets = metrics.gauge(`${name}_octets`, 'Size of the file.', labels)
-  const failing = metrics.gauge(`${name}_failing`, '1 while it can not be written.', labels)
-  const at = { file: peerCache.status.path }
-  const stop = metrics.onCollect(() => {
-    const { ageMs, octets: size, fault } = peerCache.status
-    written.set(at, ageMs === undefined ? 0 : Math.round((clock.now() - ageMs) / 1000))
-    octets.set(at, size)
-    failing.set(at, fault === '' ? 0 : 1)
-  })
-  return () => {
-    stop()
-    for (const gauge of [written, octets, failing]) gauge.remove(at)
   }
 }

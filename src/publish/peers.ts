@@ -1,74 +1,64 @@
-import { createHash } from 'node:crypto'
-import { statSync } from 'node:fs'
-import { ownAddress } from '../arguments/endpoint.ts'
-import { InputError } from '../base/errors.ts'
+import type { Clock } from '../base/clock.ts'
+import type { ResourceRegistry } from '../base/resource-registry.ts'
 import { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { printHostPort } from '../dns/host-port.ts'
-import { equalNames, printName } from '../dns/name/name.ts'
-import { HMAC_SHA256, scanAlgorithm } from '../dns/tsig/algorithm.ts'
-import { createTsigKey, type TsigKey } from '../dns/tsig/key.ts'
-import { type KeyConfig, readKeyFile } from '../dns/tsig/key-file.ts'
+import { printName } from '../dns/name/name.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
-import { acquirePeerCache } from '../peering/cache/acquire-peer-cache.ts'
-import type { PeerCache } from '../peering/cache/peer-cache.ts'
+import { PeerCache } from '../peering/cache/peer-cache.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
 import { MergedSource, type PeerDisputes } from '../peering/merged-source.ts'
-import type { PeerFollower } from '../peering/peer.ts'
+import { PeerFollower } from '../peering/peer.ts'
+import type { PeerAddress } from '../peering/peer-address.ts'
 import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
-import { acquireFollower } from '../peering/shared-followers.ts'
-import type { SetupContext } from '../plugin/directive.ts'
-import type { KuadrantOptions } from '../plugins/kuadrant/options.ts'
-import { findUnsigned, type KeyPlace } from '../plugins/kuadrant/peering-options.ts'
 import type { RecordSource } from '../sources/source.ts'
-import { measureDisputes, measurePeerCache, measurePeers } from './metrics.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { PublishOptions } from './options.ts'
+import { findUnsigned, type PeerKey, readPeerKey } from './peer-key.ts'
+import { measureDisputes, measurePeerCache, measurePeers } from './peer-metrics.ts'
 import { isAllowed, serversOf } from './zone-content.ts'
 
 /** Maximum wait for the first answers of peers. */
 const FIRST_ANSWERS_MS = 3000
-/** File mode bit: users other than the owner may read the file. */
-const READABLE_BY_OTHERS = 0o004
 /** Silence after which the ready page mentions a peer. */
 const SILENCE_MS = 5000
 
-/** The peers of one block, while it is in service. */
-export class BlockPeers {
-  readonly #context: SetupContext
-  readonly #options: KuadrantOptions
+export interface PublisherPeersParts {
+  readonly resources: ResourceRegistry
+  readonly log: Logger
+  readonly clock: Clock
+  readonly metrics: MetricsRegistry
+  /** Own addresses that are served; empty = every address. */
+  readonly listenHosts: readonly string[]
+  /** Returns the own address to query a host from; '' = any. */
+  readonly sourceFor: (host: string) => string
+}
+
+/** The peers whose records a publisher merges with its own. */
+export class PublisherPeers {
+  readonly #options: PublishOptions
+  readonly #parts: PublisherPeersParts
   readonly #stops = new Stops()
   #followers: readonly PeerFollower[] = []
   #hasHeard = false
   #peerCache: PeerCache | undefined
   #merged: MergedSource | undefined
 
-  constructor(c: SetupContext, options: KuadrantOptions) {
-    this.#context = c
+  constructor(options: PublishOptions, parts: PublisherPeersParts) {
     this.#options = options
+    this.#parts = parts
   }
 
   /** Starts to query the peers. Throws InputError if the key can't be read. */
   start(): void {
-    const { clock, log, block, metrics } = this.#context
-    const { peers, key: place, expiryMs } = this.#options.peering
+    const { log, metrics } = this.#parts
+    const { peers, key: place } = this.#options.peering
     const unsigned = findUnsigned(this.#options.peering)
     if (unsigned !== undefined) log.warning(unsigned.print())
-    const config = place === undefined ? undefined : readKey(place)
-    const key = config === undefined ? undefined : createKey(config)
-    const sourceFor = (host: string): string => ownAddress(host, block)
-    const parts = { key, sourceFor, clock, timers: systemTimers, log, random: Math.random }
-    const peerCache = this.#openPeerCache()
-    this.#followers = peers.map((peer) => {
-      const address = printHostPort(peer)
-      const shared = [address, block.listenHosts, config === undefined ? '' : digestOf(config)]
-      const { follower, release } = acquireFollower(
-        JSON.stringify(shared),
-        { ...parts, peer },
-        (fresh) => peerCache?.recall(fresh),
-      )
-      this.#stops.add(release)
-      if (peerCache !== undefined) this.#stops.add(peerCache.keep(follower, expiryMs))
-      return follower
-    })
+    const signing = place === undefined ? undefined : readPeerKey(place)
+    this.#openPeerCache()
+    this.#followers = peers.map((peer) => this.#follow(peer, signing))
     this.#stops.add(measurePeers(metrics, () => this.#statuses))
     const zones = this.#options.zones.map((zone) => printName(zone)).join(' ')
     this.#stops.add(measureDisputes(metrics, zones, () => this.#disputes))
@@ -91,7 +81,7 @@ export class BlockPeers {
 
   /** Returns our own records merged with those of the peers. */
   async merge(own: RecordSource, exporter: LocalExporter): Promise<RecordSource> {
-    const { clock, log } = this.#context
+    const { clock, log } = this.#parts
     const { site, peering, zones } = this.#options
     const merged = new MergedSource({
       zones: zones.map(printHost),
@@ -100,7 +90,7 @@ export class BlockPeers {
       own,
       allows: (record) => isAllowed(record, this.#options),
       site,
-      exporter: exporter,
+      exporter,
       peers: this.#followers,
       expiryMs: peering.expiryMs,
       clock,
@@ -124,7 +114,7 @@ export class BlockPeers {
 
   /** Lists the silent peers for the ready page; '' = none. */
   note(): string {
-    const nowMs = this.#context.clock.monotonic()
+    const nowMs = this.#parts.clock.monotonic()
     const silent = this.#statuses.filter(({ lastSeenMs, error }) => {
       return error !== '' && nowMs - lastSeenMs >= SILENCE_MS
     })
@@ -139,21 +129,34 @@ export class BlockPeers {
     this.#stops.close()
   }
 
-  #openPeerCache(): PeerCache | undefined {
+  /** All publishers share the follower of a peer, and its data outlives a reload. */
+  #follow(peer: PeerAddress, signing: PeerKey | undefined): PeerFollower {
+    const { resources, listenHosts, sourceFor, clock, log } = this.#parts
+    const key = JSON.stringify([printHostPort(peer), listenHosts, signing?.digest ?? ''])
+    const { item, release } = resources.acquire(PeerFollower, key, () => {
+      const parts = { sourceFor, clock, timers: systemTimers, log, random: Math.random }
+      const follower = new PeerFollower({ ...parts, peer, key: signing?.key })
+      this.#peerCache?.recall(follower)
+      follower.start()
+      return follower
+    })
+    this.#stops.add(release)
+    if (this.#peerCache !== undefined) {
+      this.#stops.add(this.#peerCache.keep(item, this.#options.peering.expiryMs))
+    }
+    return item
+  }
+
+  #openPeerCache(): void {
     const { site, peering } = this.#options
     const path = peering.peerCache?.path
-    if (path === undefined) return undefined
-    const { clock, log, metrics } = this.#context
-    const { cache: peerCache, release } = acquirePeerCache({
-      path,
-      site,
-      clock,
-      log,
-      timers: systemTimers,
+    if (path === undefined) return
+    const { resources, clock, log, metrics } = this.#parts
+    const { item, release } = resources.acquire(PeerCache, `${path}\n${site}`, () => {
+      return new PeerCache({ path, site, clock, log, timers: systemTimers })
     })
-    this.#peerCache = peerCache
-    this.#stops.add(release, measurePeerCache(metrics, peerCache, clock))
-    return peerCache
+    this.#peerCache = item
+    this.#stops.add(release, measurePeerCache(metrics, item, clock))
   }
 
   get #disputes(): PeerDisputes {
@@ -172,39 +175,4 @@ function printSilence(
   if (!wasHeard(lastSeenMs)) return `peer ${address} was never heard of: ${error}`
   const seconds = Math.round((nowMs - lastSeenMs) / 1000)
   return `peer ${address} is silent for ${seconds} s, ${endpoints} endpoints of it are known: ${error}`
-}
-
-/** Reads the key of that name from its file. Throws InputError. */
-export function readKey({ name, path, position }: KeyPlace): KeyConfig {
-  const found = readKeyFile(path, position).find((key) => equalNames(key.name, name))
-  if (found !== undefined) return found
-  throw new InputError(position, `there is no key ${printName(name)} in ${path}`)
-}
-
-/** Returns the faults of the key; warns of a key file that all users can read. */
-export function checkKey(
-  place: KeyPlace,
-  warn: (warning: InputError) => void,
-): readonly InputError[] {
-  try {
-    readKey(place)
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error
-    return error.all()
-  }
-  if ((statSync(place.path).mode & READABLE_BY_OTHERS) !== 0) {
-    const message = `everybody on this machine can read the secrets in ${place.path}; chmod o-r it`
-    warn(new InputError(place.position, message))
-  }
-  return []
-}
-
-function createKey({ name, algorithm, secret }: KeyConfig): TsigKey {
-  return createTsigKey(name, scanAlgorithm(algorithm) ?? HMAC_SHA256, secret)
-}
-
-/** Returns a digest that differs between keys and does not reveal the secret. */
-function digestOf({ name, algorithm, secret }: KeyConfig): string {
-  const hash = createHash('sha256').update(name).update(`\0${algorithm}\0`).update(secret)
-  return hash.digest('hex')
 }

@@ -1,16 +1,14 @@
+import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
 import { equalNames } from '../dns/name/name.ts'
-import type { CorefileView } from '../plugin/directive.ts'
-import { type HealthOptions, NO_HEALTH, printProbing } from '../plugins/kuadrant/health-options.ts'
-import type { KuadrantOptions } from '../plugins/kuadrant/options.ts'
-import { siteOf } from './site.ts'
+import type { PublishOptions } from './options.ts'
 import { nameOf, type SourcePlace } from './source-place.ts'
 
-/** A `kuadrant` block as the other blocks of its Corefile see it. */
-export interface KuadrantBlock {
-  readonly options: KuadrantOptions
-  /** Name of its server block; complete once all setups ran. */
+/** A publisher as the others of its group see it. */
+export interface GroupMember {
+  readonly options: PublishOptions
+  /** Distinguishes it from others with the same zone; complete once all setups ran. */
   readonly place: () => string
-  /** Opens the source and claims the zones of the block, unless that was done before. */
+  /** Opens the source and claims the zones, unless that was done before. */
   readonly claim: () => Promise<void>
   /** Stops applying changes of records to the zones. */
   readonly stopFollowing: () => void
@@ -23,75 +21,33 @@ export interface KuadrantBlock {
 /** A start waits this long for clusters. After that, queries get SERVFAIL until the records are loaded. */
 const PATIENCE_MS = 5000
 
+/** The groups in service: during a reload, that of the old Corefile and that of the new one. */
+class RunningGroups {
+  readonly groups = new Set<PublisherGroup>()
+}
+
 /**
- * The `kuadrant` blocks of one Corefile. All blocks claim their zones before the first zone is
- * filled. Otherwise a record could be in a shorter zone for a moment, until a longer zone is
- * claimed, and count as a change there. For the same reason, all blocks stop before the first one
- * releases its zones.
+ * The publishers of one Corefile. All of them claim their zones before the first zone is filled.
+ * Otherwise a record could be in a shorter zone for a moment, until a longer zone is claimed, and
+ * count as a change there. For the same reason, all of them stop before the first one releases its
+ * zones.
  */
-export class KuadrantBlocks {
-  readonly #members: KuadrantBlock[] = []
-  readonly #drafts: KuadrantOptions[] = []
+export class PublisherGroup {
+  readonly #members: GroupMember[] = []
   #assigned: Promise<void> | undefined
   #readBefore: Set<string> | undefined
   #patientUntilMs: number | undefined
+  #running: ResourceLease<RunningGroups> | undefined
 
-  static of(corefile: CorefileView): KuadrantBlocks {
-    const known = blocks.get(corefile) ?? new KuadrantBlocks()
-    blocks.set(corefile, known)
-    return known
-  }
-
-  add(member: KuadrantBlock): void {
+  add(member: GroupMember): void {
     this.#members.push(member)
   }
 
-  /** Adds a block before it is scanned: `sextant check` also checks blocks with faults. */
-  addDraft(options: KuadrantOptions): void {
-    this.#drafts.push(options)
-  }
-
-  get drafts(): readonly KuadrantOptions[] {
-    return this.#drafts
-  }
-
-  get options(): readonly KuadrantOptions[] {
+  get options(): readonly PublishOptions[] {
     return this.#members.map((member) => member.options)
   }
 
-  /**
-   * Returns how the records of a source are probed. One block with `probe` is enough for all blocks
-   * that read the source.
-   */
-  probingOf(source: SourcePlace): HealthOptions {
-    const probing = this.options.find(
-      (options) => options.health?.probe !== undefined && nameOf(options.source) === nameOf(source),
-    )
-    return probing?.health ?? NO_HEALTH
-  }
-
-  /** True if another block probes the same source with different settings. */
-  probesOtherwise({ source, health }: KuadrantOptions): boolean {
-    if (health?.probe === undefined) return false
-    const known = this.probingOf(source)
-    return known.probe !== undefined && printProbing(known) !== printProbing(health)
-  }
-
-  /** True if a block of another site keeps its peer cache in the same file. */
-  sharesMemory({ peering, site }: KuadrantOptions): boolean {
-    const path = peering.peerCache?.path
-    return this.options.some((other) => {
-      return path !== undefined && other.peering.peerCache?.path === path && other.site !== site
-    })
-  }
-
-  /** Returns the different site name that another block gives to the same records; '' = none. */
-  otherNameOf(options: KuadrantOptions): string {
-    const name = siteOf({ ...options, site: '' }, this.options)
-    return options.site === '' || name === options.site ? '' : name
-  }
-
-  /** Names of the server blocks that have the zone. */
+  /** Places of the publishers that have the zone. */
   placesOf(zone: Uint8Array): Set<string> {
     const having = this.#members.filter(({ options }) => {
       return options.zones.some((other) => equalNames(other, zone))
@@ -100,7 +56,7 @@ export class KuadrantBlocks {
   }
 
   /**
-   * Resolves once all blocks have claimed their zones. Rejects with the first error; it can be
+   * Resolves once all publishers have claimed their zones. Rejects with the first error; it can be
    * called again after that.
    */
   assignZones(): Promise<void> {
@@ -112,7 +68,7 @@ export class KuadrantBlocks {
   }
 
   /**
-   * True if an earlier Corefile of this process had read the source when the first block of this
+   * True if an earlier group of this process had read the source when the first publisher of this
    * one started. `isRead`: whether the source at a place has been read by now.
    */
   hadSource(source: SourcePlace, isRead: (place: SourcePlace) => boolean): boolean {
@@ -123,8 +79,8 @@ export class KuadrantBlocks {
   }
 
   /**
-   * Milliseconds to wait for a cluster. All blocks share one deadline, so that many blocks of one
-   * unreachable API wait no longer than one block.
+   * Milliseconds to wait for a cluster. All publishers share one deadline, so that many of one
+   * unreachable API wait no longer than one.
    */
   get patienceMs(): number {
     const nowMs = performance.now()
@@ -132,24 +88,29 @@ export class KuadrantBlocks {
     return Math.max(0, this.#patientUntilMs - nowMs)
   }
 
-  /** Marks these blocks as running until `leave`. A reload may replace them in that time. */
-  enter(): void {
-    entered.add(this)
+  /** Marks this group as running until `leave`. A reload may replace it in that time. */
+  enter(resources: ResourceRegistry): void {
+    if (this.#running !== undefined) return
+    this.#running = resources.acquire(RunningGroups, '', () => new RunningGroups())
+    this.#running.item.groups.add(this)
   }
 
   leave(): void {
-    entered.delete(this)
+    this.#running?.item.groups.delete(this)
+    this.#running?.release()
+    this.#running = undefined
   }
 
   /**
-   * True if an earlier Corefile of this process answers the queries that this one will answer after
+   * True if an earlier group of this process answers the queries that this one will answer after
    * the reload.
    */
   get replacesServing(): boolean {
-    return [...entered].some((other) => other !== this && other.#members.some((m) => m.serves()))
+    const groups = [...(this.#running?.item.groups ?? [])]
+    return groups.some((other) => other !== this && other.#members.some((m) => m.serves()))
   }
 
-  takeNotify(host: string): void {
+  notify(host: string): void {
     for (const member of this.#members) member.notify(host)
   }
 
@@ -161,7 +122,3 @@ export class KuadrantBlocks {
     for (const member of this.#members) await member.claim()
   }
 }
-
-/** Blocks find each other through their Corefile. The entry is removed with the Corefile. */
-const blocks = new WeakMap<CorefileView, KuadrantBlocks>()
-const entered = new Set<KuadrantBlocks>()

@@ -1,6 +1,6 @@
 import { RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
-import type { KuadrantOptions } from '../plugins/kuadrant/options.ts'
+import type { PublishOptions } from './options.ts'
 import type { SerialFile } from './serials/serial-file.ts'
 import type { SerialIndex } from './serials/serial-index.ts'
 import { RESERVED_COMMITS, UNKNOWN_DIGEST } from './serials/serial-text.ts'
@@ -8,10 +8,10 @@ import type { LoadedSnapshot } from './snapshot/load.ts'
 import { addToSerial, composeSoa, isSerialAfter, SOA_TTL_SECONDS } from './soa.ts'
 import { mailboxOf, primaryOf } from './zone-content.ts'
 
-export interface LoadedParts {
+export interface RaiseSerialsParts {
   readonly serials: SerialIndex
   readonly serialFile: SerialFile | undefined
-  /** See `KuadrantZonesParts`. */
+  /** See `PublishedZonesParts`. */
   readonly place: string
   readonly nowMs: number
 }
@@ -22,8 +22,8 @@ export interface LoadedParts {
  */
 export function raiseSerials(
   { image, facts }: LoadedSnapshot,
-  options: KuadrantOptions,
-  { serials, serialFile, place, nowMs }: LoadedParts,
+  options: PublishOptions,
+  { serials, serialFile, place, nowMs }: RaiseSerialsParts,
 ): void {
   const changed: string[] = []
   for (const apex of options.zones) {

@@ -1,20 +1,16 @@
 import { createHash } from 'node:crypto'
 import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
-import type { KuadrantOptions } from '../plugins/kuadrant/options.ts'
-import { siteOf } from './site.ts'
-import { nameOf } from './source-place.ts'
+import type { PublishOptions } from './options.ts'
+import { ofSource, siteOf } from './same-source.ts'
 
 /**
- * Returns a digest of everything except records that shapes the zones of a block. A snapshot with
- * another digest is of other zones. `all`: the blocks of the Corefile, since their zones share the
- * records.
+ * Returns a digest of everything except records that shapes the zones. A snapshot with another digest is
+ * of other zones. `all`: the options of all publishers, since their zones share the records.
  */
-export function digestOfShape(options: KuadrantOptions, all: readonly KuadrantOptions[]): string {
+export function digestOfShape(options: PublishOptions, all: readonly PublishOptions[]): string {
   const { zones, source, rname, nameservers, allowedNamespaces, peering } = options
-  const claimed = all
-    .filter((other) => nameOf(other.source) === nameOf(source))
-    .flatMap((o) => o.zones)
+  const claimed = ofSource(source, all).flatMap((other) => other.zones)
   const shape = [
     zones.map((zone) => printName(zone)).sort(),
     claimed.map((zone) => printName(zone)).sort(),

@@ -2,8 +2,6 @@ import type { Broadcast } from '../base/broadcast.ts'
 import { systemClock } from '../base/clock.ts'
 import { Random } from '../base/random.ts'
 import type { Locator } from '../geo/locator.ts'
-import type { SetupContext } from '../plugin/directive.ts'
-import type { KuadrantSource } from '../plugins/kuadrant/kuadrant.ts'
 import {
   FollowedSteering,
   type SteeringSnapshotData,
@@ -11,6 +9,7 @@ import {
 } from '../steering/snapshot-data.ts'
 import { GeoWeightSteerer } from '../steering/steerer.ts'
 import { SteeringTable } from '../steering/table.ts'
+import type { Logger } from '../telemetry/log.ts'
 import { type ArenaHandle, ZoneReader } from '../zone/image/reader.ts'
 import { ZoneImage } from '../zone/image/writer.ts'
 import { ZoneAnswerer } from '../zone/lookup/answer.ts'
@@ -22,30 +21,37 @@ export interface OpenZones {
   readonly table: SteeringTable
 }
 
+export interface ThreadedZonesParts {
+  readonly log: Logger
+  /** Shares a value with the data threads, which call `follow` with it. */
+  broadcast<T>(follow: (value: T) => void): Broadcast<T>
+}
+
 /** Each thread uses a different seed. */
 const newRandom = (): Random => new Random(Math.trunc(systemClock.now() + Math.random() * 2 ** 32))
 
 /**
- * The zones of one `kuadrant` block in every thread. The control thread writes them. Data threads
+ * The zones of one publisher in every thread. The control thread writes them. Data threads
  * read the same memory; the control thread sends them only its location:
  *
  *     control   ZoneImage ── buffer, after each compaction ──▶ ArenaHandle   data
  *               SteeringTable ── snapshot, before zones that need it ──▶ FollowedSteering
  */
-export class ThreadedZones implements KuadrantSource {
+export class ThreadedZones {
+  /** Undefined until the zones are served. */
   answerer: ZoneAnswerer | undefined = undefined
-  readonly #log: SetupContext['log']
+  readonly #log: Logger
   readonly #buffers: Broadcast<SharedArrayBuffer>
   readonly #steeringSnapshots: Broadcast<SteeringSnapshotData>
   readonly #followed: FollowedSteering
   #handle: ArenaHandle | undefined
 
-  constructor(c: Pick<SetupContext, 'log' | 'broadcast'>) {
-    this.#log = c.log
-    this.#steeringSnapshots = c.broadcast<SteeringSnapshotData>((steeringSnapshot) =>
+  constructor(parts: ThreadedZonesParts) {
+    this.#log = parts.log
+    this.#steeringSnapshots = parts.broadcast<SteeringSnapshotData>((steeringSnapshot) =>
       this.#followed.follow(steeringSnapshot),
     )
-    this.#buffers = c.broadcast<SharedArrayBuffer>((buffer) => this.#followBuffer(buffer))
+    this.#buffers = parts.broadcast<SharedArrayBuffer>((buffer) => this.#followBuffer(buffer))
     this.#followed = new FollowedSteering(() => this.#steeringSnapshots.catchUp())
   }
 

@@ -4,19 +4,19 @@ import { concatNames, isSubdomain, printName, scanName } from '../dns/name/name.
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
-import type { KuadrantOptions, ZoneNameserver } from '../plugins/kuadrant/options.ts'
 import type { StoredRecord } from '../sources/source.ts'
 import type { ZoneOwnership } from '../sources/zone-ownership.ts'
+import type { PublishOptions, ZoneNameserver } from './options.ts'
 import { RecordZone, type RecordZoneOptions, type RRsetSink } from './record-zone.ts'
 import { SOA_TTL_SECONDS, scanMailbox } from './soa.ts'
 
 /**
- * Creates a zone of the block that contains only the data from the Corefile. `apex`: lower-case
+ * Creates a zone that contains only the data from the options. `apex`: lower-case
  * wire name. `exporter`: exports whole endpoints in the zone kdrnt.
  */
 export function createRecordZone(
   apex: Uint8Array,
-  options: KuadrantOptions,
+  options: PublishOptions,
   sink: RRsetSink,
   onConflict: (text: string) => void,
   exporter?: LocalExporter,
@@ -35,36 +35,36 @@ export function createRecordZone(
 }
 
 /**
- * True if the block has the record in `zone` (`key`: its `nameKey`). The local form of a record is
+ * True if `zone` has the record (`key`: its `nameKey`). The local form of a record is
  * served independently of the record's own zone.
  */
 export function belongs(
   record: StoredRecord,
   zone: { readonly apex: Uint8Array; readonly key: string },
-  options: Pick<KuadrantOptions, 'allowedNamespaces'>,
+  options: Pick<PublishOptions, 'allowedNamespaces'>,
   claims: ZoneOwnership,
 ): boolean {
   if (!isAllowed(record, options)) return false
   return isLocalZone(zone.apex) || claims.zoneKeyOf(record.packed) === zone.key
 }
 
-/** True for a record of a namespace that the block may serve. */
+/** True for a record of a namespace that the options allow. */
 export function isAllowed(
   { key }: StoredRecord,
-  { allowedNamespaces }: Pick<KuadrantOptions, 'allowedNamespaces'>,
+  { allowedNamespaces }: Pick<PublishOptions, 'allowedNamespaces'>,
 ): boolean {
   return allowedNamespaces?.has(key.slice(0, key.indexOf('/'))) !== false
 }
 
 /** MNAME of the SOA: the first name server. */
-export function primaryOf(apex: Uint8Array, options: KuadrantOptions): Uint8Array {
+export function primaryOf(apex: Uint8Array, options: PublishOptions): Uint8Array {
   return options.nameservers[0]?.name ?? defaultServer(apex)
 }
 
 /** Returns RNAME of the SOA; warns of an invalid mailbox. */
 export function mailboxOf(
   apex: Uint8Array,
-  { rname }: KuadrantOptions,
+  { rname }: PublishOptions,
   warn: (text: string) => void,
 ): Uint8Array {
   const mailbox = rname === '' ? undefined : scanMailbox(rname)
@@ -75,10 +75,10 @@ export function mailboxOf(
 }
 
 /**
- * Returns warnings for addresses that are not served, because no zone of the block contains their
+ * Returns warnings for addresses that are not served, because no zone contains their
  * name servers.
  */
-export function findLostAddresses({ nameservers, zones }: KuadrantOptions): InputError[] {
+export function findLostAddresses({ nameservers, zones }: PublishOptions): InputError[] {
   const places = zones.map((zone) => printName(zone)).join(', ')
   return nameservers
     .filter(({ addresses }) => addresses.length > 0)
@@ -92,7 +92,7 @@ export function findLostAddresses({ nameservers, zones }: KuadrantOptions): Inpu
 /** Returns the names of a zone's name servers. */
 export function serversOf(
   apex: Uint8Array,
-  { nameservers }: KuadrantOptions,
+  { nameservers }: PublishOptions,
 ): readonly Uint8Array[] {
   const names = nameservers.map(({ name }) => name)
   return names.length === 0 ? [defaultServer(apex)] : names

@@ -4,7 +4,6 @@ import { RRType } from '../dns/iana/types.ts'
 import { isSubdomain, nameKey, printName } from '../dns/name/name.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
-import type { KuadrantOptions } from '../plugins/kuadrant/options.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../sources/source.ts'
 import type { ZoneOwnership } from '../sources/zone-ownership.ts'
 import type { SteeringTable } from '../steering/table.ts'
@@ -15,6 +14,7 @@ import type { ZoneImage } from '../zone/image/writer.ts'
 import { ImageSink } from './image-sink.ts'
 import { Leftovers } from './leftovers.ts'
 import type { OfferedVersions } from './offered-versions.ts'
+import type { PublishOptions } from './options.ts'
 import type { RecordZone, RRsetSink } from './record-zone.ts'
 import type { SerialFile } from './serials/serial-file.ts'
 import type { SerialIndex } from './serials/serial-index.ts'
@@ -34,7 +34,7 @@ const LOGGED_MAX = 20
 /** Interval of the checks whether the source can be trusted again. */
 const TRUST_MS = 1000
 
-export interface KuadrantZonesParts {
+export interface PublishedZonesParts {
   readonly image: ZoneImage
   readonly table: SteeringTable
   readonly serials: SerialIndex
@@ -44,7 +44,7 @@ export interface KuadrantZonesParts {
   readonly serialFile: SerialFile | undefined
   /** Exports whole endpoints to other sites; undefined = nothing is exported. */
   readonly exporter?: LocalExporter | undefined
-  /** Distinguishes the server block from others with the same zone. Contains no white space. */
+  /** Distinguishes the publisher from others with the same zone. Contains no white space. */
   readonly place: string
   readonly clock: Clock
   readonly timers: Timers
@@ -53,7 +53,7 @@ export interface KuadrantZonesParts {
   readonly onCommit: (seconds: number) => void
 }
 
-/** One zone of the block. */
+/** One zone of the publisher. */
 interface Zone {
   readonly apex: Uint8Array
   readonly key: string
@@ -68,13 +68,13 @@ interface Zone {
 }
 
 /**
- * The zones of one `kuadrant` block, updated from their source: each batch is one publish. RRsets
+ * The zones of one publisher, updated from their source: each batch is one publish. RRsets
  * that the image already has are served until the records are loaded. Those that no record has are
  * removed then.
  */
-export class KuadrantZones {
-  readonly #options: KuadrantOptions
-  readonly #parts: KuadrantZonesParts
+export class PublishedZones {
+  readonly #options: PublishOptions
+  readonly #parts: PublishedZonesParts
   readonly #leftovers: Leftovers
   readonly #zones: readonly Zone[]
   #ownership: ZoneOwnership | undefined
@@ -93,7 +93,7 @@ export class KuadrantZones {
   #isCommitDue = false
   #isStopped = false
 
-  constructor(options: KuadrantOptions, parts: KuadrantZonesParts) {
+  constructor(options: PublishOptions, parts: PublishedZonesParts) {
     this.#options = options
     this.#parts = parts
     this.#leftovers = new Leftovers(parts.image)
@@ -248,7 +248,7 @@ export class KuadrantZones {
     }
   }
 
-  /** Another block started or stopped serving `changed`, so records below it may now belong to other zones. */
+  /** Another publisher started or stopped serving `changed`, so records below it may now belong to other zones. */
   #moveRecords(changed: Uint8Array): void {
     if (!this.#zones.some(({ apex }) => !isLocalZone(apex) && isSubdomain(changed, apex))) return
     this.#mustMove = true

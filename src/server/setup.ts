@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { AbsentDirectiveWarning, InputError, InputErrors, type Position } from '../base/errors.ts'
+import { ResourceRegistry } from '../base/resource-registry.ts'
 import { Dispenser } from '../corefile/dispenser.ts'
 import { scanKey } from '../corefile/key.ts'
 import { nameUnset, type ServerBlock } from '../corefile/parser.ts'
@@ -40,6 +41,8 @@ export interface SetupParts {
   /** The same output as `sink`, for lines that are not strings. */
   readonly lines: LineWriter
   readonly requestReload: (reason: string) => Promise<string>
+  /** One per process. */
+  readonly resources: ResourceRegistry
   /** One per instance. */
   readonly channel: ThreadChannel
 }
@@ -66,6 +69,8 @@ export interface Registrations {
   readonly readiness: ReadinessCheck[]
   readonly http: HttpRoute[]
   readonly linked: Hook<() => void>[]
+  /** Objects that blocks share: see `SetupContext.perCorefile`. */
+  readonly perCorefile: ResourceRegistry
   /** Settings that work, but probably not as intended. */
   readonly warnings: InputError[]
 }
@@ -113,6 +118,7 @@ export function setupBlocks(
     readiness: [],
     http: [],
     linked: [],
+    perCorefile: new ResourceRegistry(),
     warnings: corefile.unset.map(({ variable, position }) => {
       return new InputError(position, `${variable} is not set: an empty text stands for it`)
     }),
@@ -266,5 +272,7 @@ function createContext(
     onReady: (check, note) => registrations.readiness.push({ name, check, note }),
     http: (address, path, run) => registrations.http.push({ address, path, ...hook(run) }),
     requestReload: parts.requestReload,
+    resources: parts.resources,
+    perCorefile: (type) => registrations.perCorefile.acquire(type, '', () => new type()).item,
   }
 }

@@ -1,4 +1,5 @@
 import { InputError } from '../base/errors.ts'
+import { ResourceRegistry } from '../base/resource-registry.ts'
 import type { LoadDirectives } from '../plugin/directive.ts'
 import { createLogger, type Logger } from '../telemetry/log.ts'
 import { type CorefileSource, loadCorefile } from './corefile-source.ts'
@@ -34,7 +35,7 @@ export interface DataThreads {
 
 /** What a supervisor gets from outside. */
 export interface SupervisorParts
-  extends Omit<SetupParts, 'directives' | 'requestReload' | 'channel'> {
+  extends Omit<SetupParts, 'directives' | 'requestReload' | 'channel' | 'resources'> {
   readonly loadDirectives: LoadDirectives
   readonly env: Readonly<Record<string, string | undefined>>
   /** Opens an address and serves `plan` there. Rejects if the address is not available. */
@@ -65,6 +66,8 @@ export class Supervisor {
   readonly #log: Logger
   readonly #dns: ListenerSet<ListenPlan, DnsListener>
   readonly #http: ListenerSet<readonly HttpRoute[], WantedListener<readonly HttpRoute[]>>
+  /** Outlives each instance: at a reload, the new one holds what the old one has open. */
+  readonly #resources = new ResourceRegistry()
   #instance: Instance | undefined
   /** The current step; the next step waits for it. */
   #busy: Promise<unknown> = Promise.resolve()
@@ -175,6 +178,7 @@ export class Supervisor {
       ...parts,
       directives: await parts.loadDirectives(namedDirectives(blocks)),
       requestReload,
+      resources: this.#resources,
       channel: channel,
     })
     if (errors[0] !== undefined) throw errors[0]

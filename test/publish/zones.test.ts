@@ -1,5 +1,4 @@
 import t from 'tap'
-import { NO_FALLTHROUGH } from '../../src/arguments/fallthrough.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { Random } from '../../src/base/random.ts'
 import { systemTimers } from '../../src/base/timers.ts'
@@ -12,10 +11,10 @@ import { scanGeoCode } from '../../src/geo/code.ts'
 import { UNKNOWN_LOCATION } from '../../src/geo/location.ts'
 import type { Locator } from '../../src/geo/locator.ts'
 import { type Net, scanNet } from '../../src/geo/net.ts'
-import { NO_PEERING } from '../../src/plugins/kuadrant/peering-options.ts'
 import { OfferedVersions } from '../../src/publish/offered-versions.ts'
+import { NO_PEERING } from '../../src/publish/options.ts'
 import { SerialIndex } from '../../src/publish/serials/serial-index.ts'
-import { KuadrantZones } from '../../src/publish/zones.ts'
+import { PublishedZones } from '../../src/publish/zones.ts'
 import type { RecordChange, StoredRecord } from '../../src/sources/source.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
 import { SteeringTable } from '../../src/steering/table.ts'
@@ -76,17 +75,14 @@ async function stage() {
     position: POSITION,
     snapshot: undefined,
     serials: '',
-    serialsPosition: POSITION,
     rname: '',
-    rnamePosition: POSITION,
     nameservers: [],
     allowedNamespaces: undefined,
-    fallthrough: NO_FALLTHROUGH,
     site: '',
     peering: NO_PEERING,
   }
   const offered = new ZoneVersions()
-  const zones = new KuadrantZones(options, {
+  const zones = new PublishedZones(options, {
     image,
     table,
     serials: new SerialIndex(),

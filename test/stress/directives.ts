@@ -5,12 +5,11 @@ import type { Directive } from '../../src/plugin/directive.ts'
 import { bind } from '../../src/plugins/bind/setup.ts'
 import { geoip } from '../../src/plugins/geoip/setup.ts'
 import { KuadrantHandler } from '../../src/plugins/kuadrant/kuadrant.ts'
-import type { KuadrantOptions } from '../../src/plugins/kuadrant/options.ts'
-import { NO_PEERING } from '../../src/plugins/kuadrant/peering-options.ts'
 import { OfferedVersions } from '../../src/publish/offered-versions.ts'
+import { NO_PEERING, type PublishOptions } from '../../src/publish/options.ts'
 import { SerialIndex } from '../../src/publish/serials/serial-index.ts'
 import { ThreadedZones } from '../../src/publish/threaded-zones.ts'
-import { KuadrantZones } from '../../src/publish/zones.ts'
+import { PublishedZones } from '../../src/publish/zones.ts'
 import type { RecordChange, RecordSource } from '../../src/sources/source.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
 import type { SteeringTable } from '../../src/steering/table.ts'
@@ -34,28 +33,25 @@ const stress: Directive = {
   name: 'stress',
   setup(c) {
     const position = c.dispenser.position()
-    const options: KuadrantOptions = {
+    const options: PublishOptions = {
       zones: [scanName(ZONE)!],
       source: { kind: 'manifests', directory: '' },
       position,
       snapshot: undefined,
       serials: '',
-      serialsPosition: position,
       rname: '',
-      rnamePosition: position,
       nameservers: [],
       allowedNamespaces: undefined,
-      fallthrough: NO_FALLTHROUGH,
       site: '',
       peering: NO_PEERING,
     }
     const share = new ThreadedZones(c)
-    c.addHandler((next) => new KuadrantHandler(next, share, options.fallthrough))
+    c.addHandler((next) => new KuadrantHandler(next, share, NO_FALLTHROUGH))
     c.onStartup(async () => {
       const { image, table } = share.open(c.block.locator, undefined, new ZoneImage(IMAGE_SIZES))
       share.serve({ image, table })
       const offered = c.block.zoneVersions
-      const zones = new KuadrantZones(options, {
+      const zones = new PublishedZones(options, {
         image,
         table,
         serials: new SerialIndex(),

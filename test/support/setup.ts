@@ -1,5 +1,6 @@
 import type { Broadcast } from '../../src/base/broadcast.ts'
 import type { InputError, Position } from '../../src/base/errors.ts'
+import { ResourceRegistry } from '../../src/base/resource-registry.ts'
 import type { Timers } from '../../src/base/timers.ts'
 import { Dispenser } from '../../src/corefile/dispenser.ts'
 import { scanTokens } from '../../src/corefile/lexer.ts'
@@ -36,6 +37,9 @@ export interface SetUpOptions {
   readonly channel?: ThreadChannel
 }
 
+/** Those of this process: what comes after another shares them, as after a reload. */
+export const processResources: ResourceRegistry = new ResourceRegistry()
+
 /** One directive set up outside a server, with everything it registered. */
 export class SetUp implements SetupContext {
   readonly dispenser: Dispenser
@@ -69,6 +73,10 @@ export class SetUp implements SetupContext {
   /** What `requestReload` resolves to: why a reload fails, '' = it does not. */
   reloads = ''
   readonly reloadReasons: string[] = []
+  readonly resources = processResources
+  readonly #perCorefile = new ResourceRegistry()
+  readonly perCorefile = <T extends object>(type: new () => T): T =>
+    this.#perCorefile.acquire(type, '', () => new type()).item
   readonly #name: string
   readonly channel: ThreadChannel
   #linked: (() => void)[] = []

@@ -1,62 +1,59 @@
+import { ownAddress } from '../../arguments/endpoint.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import type { BlockPeers } from '../../publish/peers.ts'
-import type { KuadrantBlocks } from '../../publish/publisher-group.ts'
+import type { PublisherGroup } from '../../publish/publisher-group.ts'
 import type { ThreadedZones } from '../../publish/threaded-zones.ts'
-import type { KuadrantService } from '../../publish/zone-publisher.ts'
+import type { ZonePublisher } from '../../publish/zone-publisher.ts'
 import { placeOf } from './block-place.ts'
 import type { KuadrantOptions } from './options.ts'
 
 /**
- * Starts the block's service when the instance starts. The modules that fill its zones (sources,
- * peers, probes) are loaded only then: data threads and `sextant check` do not need them.
+ * Publishes the block's zones from the start of the instance to its end. The modules that fill the
+ * zones (sources, peers, probes) are loaded only then: data threads and `sextant check` do not need
+ * them.
  */
 export function prepareService(
   c: SetupContext,
   options: KuadrantOptions,
-  share: ThreadedZones,
-  blocks: KuadrantBlocks,
+  threads: ThreadedZones,
+  group: PublisherGroup,
 ): void {
-  let service: KuadrantService | undefined
+  const { block } = c
+  const { zoneVersions } = block
+  let publisher: ZonePublisher | undefined
   let isOver = false
   // Call it here, in the order of the chain: if two directives have the same zone, the first one counts.
-  const versions = c.block.zoneVersions.source()
+  const versions = zoneVersions.source()
   // The first block that starts makes all blocks claim their zones.
-  const load = async (): Promise<KuadrantService> => {
-    const { KuadrantService } = await import('../../publish/zone-publisher.ts')
-    const peers = await loadPeers(c, options)
-    service ??= new KuadrantService(c, options, { share, versions, peers })
-    return service
+  const load = async (): Promise<ZonePublisher> => {
+    const { ZonePublisher } = await import('../../publish/zone-publisher.ts')
+    const { resources, log, clock, metrics } = c
+    const { locator, listenHosts } = block
+    const sourceFor = (host: string): string => ownAddress(host, block)
+    const parts = { group, threads, place: placeOf(block), locator, zoneVersions, versions }
+    const process = { resources, log, clock, metrics, listenHosts, sourceFor }
+    publisher ??= new ZonePublisher(options, { ...parts, ...process })
+    return publisher
   }
-  blocks.add({
+  group.add({
     options,
-    place: () => placeOf(c.block),
+    place: () => placeOf(block),
     claim: async () => {
       const loaded = await load()
       // After the instance stopped, nothing would release what this call acquires.
       if (!isOver) await loaded.claim()
     },
-    stopFollowing: () => service?.stopFollowing(),
-    serves: () => service?.serves === true,
-    notify: (host) => service?.notify(host),
+    stopFollowing: () => publisher?.stopFollowing(),
+    serves: () => publisher?.serves === true,
+    notify: (host) => publisher?.notify(host),
   })
   c.onReady(
-    () => service?.unreadyReason() ?? 'records are not loaded yet',
-    () => service?.note() ?? '',
+    () => publisher?.unreadyReason() ?? 'records are not loaded yet',
+    () => publisher?.note() ?? '',
   )
   c.onStartup(async () => (await load()).start())
-  c.onFinalShutdown(() => service?.finish())
+  c.onFinalShutdown(() => publisher?.finish())
   c.onShutdown(async () => {
     isOver = true
-    await service?.stop()
+    await publisher?.stop()
   })
-}
-
-/** Loads the module that queries peers. Returns undefined, and loads nothing, if the block has no peers. */
-async function loadPeers(
-  c: SetupContext,
-  options: KuadrantOptions,
-): Promise<BlockPeers | undefined> {
-  if (options.peering.peers.length === 0) return undefined
-  const { BlockPeers } = await import('../../publish/peers.ts')
-  return new BlockPeers(c, options)
 }

@@ -16,12 +16,13 @@ import {
   type Warn,
   warnOfConflicts,
 } from '../../publish/check-manifests.ts'
+import { NO_HEALTH } from '../../publish/health-options.ts'
 import { RecordPlaces } from '../../publish/locate.ts'
-import { checkKey } from '../../publish/peers.ts'
+import { checkKey, findUnsigned } from '../../publish/peer-key.ts'
+import { ofSource } from '../../publish/same-source.ts'
 import { SERIALS } from '../../publish/serials/serial-text.ts'
 import { digestOfShape } from '../../publish/shape.ts'
 import { loadSnapshot } from '../../publish/snapshot/load.ts'
-import { nameOf } from '../../publish/source-place.ts'
 import {
   belongs,
   createRecordZone,
@@ -31,9 +32,7 @@ import {
 import { openApi } from '../../sources/kubernetes/acquire.ts'
 import { ZoneOwnership } from '../../sources/zone-ownership.ts'
 import { findDeadCodes } from './check-codes.ts'
-import { NO_HEALTH } from './health-options.ts'
 import type { KuadrantOptions } from './options.ts'
-import { findUnsigned } from './peering-options.ts'
 
 /**
  * Returns everything that is wrong with the source of a block: its manifests, or the configuration
@@ -50,9 +49,7 @@ export async function checkBlock(
 ): Promise<readonly InputError[]> {
   const { position, zones, site } = options
   const claims = new ZoneOwnership()
-  for (const { source, zones } of all) {
-    if (nameOf(source) === nameOf(options.source)) claims.claim(zones)
-  }
+  for (const { zones } of ofSource(options.source, all)) claims.claim(zones)
   const { records, faults, warnings, places, summary } = await readSource(options, isOffline)
   read(`${zones.map((zone) => printName(zone)).join(' ')}: ${summary}`)
   for (const warning of warnings) warn(warning)

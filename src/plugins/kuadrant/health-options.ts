@@ -1,37 +1,11 @@
 import { resolve } from 'node:path'
 import { printDuration, scanDuration } from '../../base/duration.ts'
-import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { type Cidr, scanCidr } from '../../dns/text/address.ts'
+import { scanCidr } from '../../dns/text/address.ts'
 import { SLOW_START_MS_MAX, SLOW_START_MS_MIN } from '../../dnsrecord/slow-start-bounds.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
+import type { HealthOptions } from '../../publish/health-options.ts'
 import type { SourcePlace } from '../../publish/source-place.ts'
-
-/** Health options of a block. */
-export interface HealthOptions {
-  /** Undefined = this server does not probe. */
-  readonly probe: ProbeOptions | undefined
-  /** Networks that are refused by default but may be probed, as written. */
-  readonly allowed: readonly { readonly text: string; readonly cidr: Cidr }[]
-  /** Time until a recovered address has its full weight; 0 = at once. */
-  readonly slowStartMs: number
-  /** File that keeps slow starts over a restart; undefined = they are not kept. */
-  readonly slowStartFile?: KeptFile | undefined
-}
-
-export interface KeptFile {
-  /** Absolute path. */
-  readonly path: string
-  readonly position: Position
-}
-
-export interface ProbeOptions {
-  /** Absolute path of the file that keeps probe results; '' = none. */
-  readonly file: string
-  readonly position: Position
-}
-
-export const NO_HEALTH: HealthOptions = { probe: undefined, allowed: [], slowStartMs: 0 }
 
 /**
  * Reads `probe [FILE]`, `probe-allow CIDR...` or `ramp-up DURATION [FILE]`. Returns undefined for
@@ -69,13 +43,7 @@ export function checkHealth(d: Dispenser, options: HealthOptions, source: Source
   throw d.error('probe needs manifests: in a cluster it is the operator that probes')
 }
 
-/** Prints the probe options: equal text for equal options. */
-export function printProbing({ probe, allowed }: HealthOptions): string {
-  if (probe === undefined) return ''
-  return [probe.file, ...allowed.map(({ text }) => text).sort()].join(' ')
-}
-
-function scanNetworks(d: Dispenser): { text: string; cidr: Cidr }[] {
+function scanNetworks(d: Dispenser): HealthOptions['allowed'] {
   const texts = d.remainingArgs()
   if (texts.length === 0) throw d.argError()
   return texts.map((text) => {

@@ -6,11 +6,19 @@ import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
-import { type Address, scanAddress } from '../../dns/text/address.ts'
+import { scanAddress } from '../../dns/text/address.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import { type SourcePlace, scanNamespaces } from '../../publish/source-place.ts'
-import { checkHealth, type HealthOptions, NO_HEALTH, scanHealthProperty } from './health-options.ts'
+import { NO_HEALTH } from '../../publish/health-options.ts'
+import {
+  NO_PEERING,
+  type PublishOptions,
+  type SnapshotOptions,
+  type ZoneNameserver,
+} from '../../publish/options.ts'
+import type { SourcePlace } from '../../publish/source-place.ts'
+import { checkHealth, scanHealthProperty } from './health-options.ts'
+import { scanNamespaces } from './namespaces.ts'
 import {
   checkPassing,
   NO_PASSING,
@@ -18,9 +26,7 @@ import {
   scanPassProperty,
 } from './pass-notify-options.ts'
 import {
-  NO_PEERING,
   type PeeringDraft,
-  type PeeringOptions,
   scanExpiry,
   scanKeyPlace,
   scanPeerCache,
@@ -28,45 +34,11 @@ import {
   scanSite,
 } from './peering-options.ts'
 
-/** A name server of the zones and its addresses, for glue. */
-export interface ZoneNameserver {
-  /** Lower-case wire name. */
-  readonly name: Uint8Array
-  readonly addresses: readonly Address[]
-  readonly position: Position
-}
-
-/** Options of the file that keeps zones over a restart. */
-export interface SnapshotOptions {
-  /** Absolute path. */
-  readonly path: string
-  readonly intervalMs: number
-  readonly position: Position
-}
-
 /** Options of a `kuadrant` block. */
-export interface KuadrantOptions {
-  /** Lower-case wire names, in the order given. */
-  readonly zones: readonly Uint8Array[]
-  readonly source: SourcePlace
-  /** Position of the line that names the source. */
-  readonly position: Position
-  /** Absolute path of the file that keeps serials; '' = none. */
-  readonly serials: string
+export interface KuadrantOptions extends PublishOptions {
   readonly serialsPosition: Position
-  readonly snapshot: SnapshotOptions | undefined
-  /** E-mail address as written; '' = none. */
-  readonly rname: string
   readonly rnamePosition: Position
-  readonly nameservers: readonly ZoneNameserver[]
-  /** Undefined = all. */
-  readonly allowedNamespaces: ReadonlySet<string> | undefined
   readonly fallthrough: Fallthrough
-  /** The name that other sites know this site by; '' = not set. */
-  readonly site: string
-  readonly peering: PeeringOptions
-  /** Undefined = no health options. */
-  readonly health?: HealthOptions | undefined
   /** Options for passing on NOTIFYs for the zone kdrnt; undefined = they are not passed on. */
   readonly pass?: PassOptions | undefined
 }

@@ -1,61 +1,20 @@
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
-import { InputError, type Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { printHostPort } from '../../dns/host-port.ts'
 import { scanName } from '../../dns/name/name.ts'
-import { EXPIRY_DEFAULT_MS } from '../../peering/expiry.ts'
-import { type PeerAddress, scanPeerAddress } from '../../peering/peer-address.ts'
+import { scanPeerAddress } from '../../peering/peer-address.ts'
 import { isSite } from '../../peering/site-name.ts'
 import { type PeerRule, scanPeerRule } from '../../peering/trust/peer-rule.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
+import type { KeyPlace, PeerCacheFile, PeeringOptions } from '../../publish/options.ts'
 
 /** Maximum of peers of one block. A larger number would be a mistake. */
 const PEERS_MAX = 64
 const EXPIRY_MS_MIN = 1000
 const EXPIRY_MS_MAX = 365 * 24 * 3600 * 1000
 
-/** A key in a key file. */
-export interface KeyPlace {
-  readonly name: Uint8Array
-  /** Absolute path. */
-  readonly path: string
-  readonly position: Position
-}
-
-/** The file of the peer cache. */
-export interface PeerCacheFile {
-  /** Absolute path. */
-  readonly path: string
-  readonly position: Position
-}
-
-/** Options of a block for other sites. */
-export interface PeeringOptions {
-  /** The nameservers of other sites. */
-  readonly peers: readonly PeerAddress[]
-  /** What a peer may report in addition to what every peer may, by its address. */
-  readonly rules: ReadonlyMap<string, readonly PeerRule[]>
-  /** Position of the first line that names peers. */
-  readonly position: Position | undefined
-  /** Signs everything from and to peers; undefined = nothing is signed. */
-  readonly key: KeyPlace | undefined
-  /** How long the data of a silent site is served. */
-  readonly expiryMs: number
-  /** File that keeps peer data over a restart; undefined = it is not kept. */
-  readonly peerCache: PeerCacheFile | undefined
-}
-
 export type PeeringDraft = { -readonly [K in keyof PeeringOptions]: PeeringOptions[K] }
-
-export const NO_PEERING: PeeringOptions = {
-  peers: [],
-  rules: new Map(),
-  position: undefined,
-  key: undefined,
-  expiryMs: EXPIRY_DEFAULT_MS,
-  peerCache: undefined,
-}
 
 /** Reads `site NAME`. */
 export function scanSite(d: Dispenser): string {
@@ -96,14 +55,6 @@ function scanRule(d: Dispenser): PeerRule {
   const rule = scanPeerRule(d.remainingArgs())
   if (typeof rule === 'string') throw d.error(rule)
   return rule
-}
-
-/** Returns a warning if no key protects the answers of peers; undefined if there is a key, or no peer. */
-export function findUnsigned({ peers, key, position }: PeeringOptions): InputError | undefined {
-  if (peers.length === 0 || key !== undefined) return undefined
-  const text =
-    'peer without tsig: any host that can forge packets can speak for the peers; share a key with them, `tsig NAME FILE`'
-  return new InputError(position, text)
 }
 
 /** Reads `tsig NAME FILE`. */

@@ -1,5 +1,4 @@
 import type { Clock } from '../../base/clock.ts'
-import { RefCounted } from '../../base/ref-counted.ts'
 import type { Timers } from '../../base/timers.ts'
 import { StateFile } from '../../persist/state-file.ts'
 import type { Logger } from '../../telemetry/log.ts'
@@ -82,18 +81,4 @@ export class SerialFile {
     this.#reserved = 0
     return printSerials([...this.#zones].sort().flatMap((zone) => this.#index.entriesOf(zone)))
   }
-}
-
-const files = new RefCounted<SerialFile>((file) => file.close())
-
-/**
- * Opens the serials file at `options.path`. All blocks that name it share it, and so do both
- * instances at a reload. The returned function releases it; the last release closes it.
- */
-export function acquireSerialFile(options: SerialFileOptions): {
-  readonly file: SerialFile
-  readonly release: () => void
-} {
-  const { item, release } = files.acquire(options.path, () => new SerialFile(options))
-  return { file: item, release }
 }

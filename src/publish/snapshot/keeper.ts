@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import type { ResourceLease, ResourceRegistry } from '../../base/resource-registry.ts'
 import type { Timers } from '../../base/timers.ts'
 import { WriteSchedule } from '../../persist/write-schedule.ts'
 import type { Logger } from '../../telemetry/log.ts'
@@ -8,6 +9,7 @@ import type { SnapshotWriter } from '../../zone/snapshot/write-in-thread.ts'
 export interface KeeperOptions {
   /** Absolute path. */
   readonly path: string
+  readonly resources: ResourceRegistry
   /** Minimum time between two writes. */
   readonly intervalMs: number
   /** Returns the published content; undefined = a new version is about to be published. */
@@ -21,13 +23,11 @@ export interface KeeperOptions {
 }
 
 /** State that the keepers of one file share. During a reload a file has two keepers. */
-interface Place {
+class Place {
   /** Only the last keeper writes. */
-  readonly keepers: SnapshotKeeper[]
-  writing: Promise<unknown>
+  readonly keepers: SnapshotKeeper[] = []
+  writing: Promise<unknown> = Promise.resolve()
 }
-
-const places = new Map<string, Place>()
 
 /**
  * Keeps a snapshot file up to date with the zones of one block. It writes soon after a change, at
@@ -36,7 +36,7 @@ const places = new Map<string, Place>()
 export class SnapshotKeeper {
   readonly #options: KeeperOptions
   readonly #schedule: WriteSchedule
-  readonly #place: Place
+  readonly #lease: ResourceLease<Place>
   #writtenVersion: number | undefined
   #isClosed = false
   /**
@@ -54,10 +54,8 @@ export class SnapshotKeeper {
     const write = (): Promise<string | undefined> => this.#write()
     const parts = { subject: `snapshot ${path}`, gapMs: intervalMs, write }
     this.#schedule = new WriteSchedule({ ...parts, clock, timers, log })
-    const place = places.get(path) ?? { keepers: [], writing: Promise.resolve() }
-    places.set(path, place)
-    place.keepers.push(this)
-    this.#place = place
+    this.#lease = options.resources.acquire(Place, path, () => new Place())
+    this.#place.keepers.push(this)
   }
 
   /** Why the last write failed, for the ready page; '' = it succeeded. */
@@ -84,15 +82,19 @@ export class SnapshotKeeper {
     const { keepers } = this.#place
     const wasOwner = this.#isOwner
     keepers.splice(keepers.indexOf(this), 1)
-    if (keepers.length === 0) places.delete(this.#options.path)
+    this.#lease.release()
     // A failed reload may have written a file for other options.
-    else if (wasOwner) keepers.at(-1)!.#writeAgain()
+    if (wasOwner && keepers.length > 0) keepers.at(-1)!.#writeAgain()
     await this.#place.writing
   }
 
   #writeAgain(): void {
     this.#writtenVersion = undefined
     this.noteChange()
+  }
+
+  get #place(): Place {
+    return this.#lease.item
   }
 
   get #isOwner(): boolean {

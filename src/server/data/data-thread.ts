@@ -3,6 +3,7 @@ import { getSystemErrorName } from 'node:util'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import type { Clock } from '../../base/clock.ts'
 import { Random } from '../../base/random.ts'
+import { ResourceRegistry } from '../../base/resource-registry.ts'
 import { RingWriter } from '../../base/ring.ts'
 import { CookieJar } from '../../dns/edns/cookie.ts'
 import type { Directive, LoadDirectives } from '../../plugin/directive.ts'
@@ -290,6 +291,7 @@ export class DataThread {
       sink: this.#sink,
       lines: this.#lines,
       requestReload: () => Promise.resolve('data threads reload nothing'),
+      resources: new ResourceRegistry(),
       channel: channel,
     })
     if (errors[0] !== undefined) return errors[0].message

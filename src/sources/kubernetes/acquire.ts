@@ -1,7 +1,8 @@
 import { Random } from '../../base/random.ts'
+import type { ResourceLease, ResourceRegistry } from '../../base/resource-registry.ts'
 import type { ApiClient } from '../../kube/api.ts'
 import type { ApiPlace } from '../../kube/kubeconfig.ts'
-import { acquireSource, RefCountedSource, sourcesWithPrefix } from '../ref-counted-source.ts'
+import { acquireSource, OwnedSource } from '../owned-source.ts'
 import type { KubernetesSourceOptions } from './kubernetes-source.ts'
 
 /** Selects the records of a cluster. */
@@ -12,13 +13,13 @@ export interface ClusterRecords extends ApiPlace {
 
 /**
  * Returns the source of a cluster, started and shared by all its users. Throws InputError if the
- * configuration is invalid. Waits for an API server that can't be reached. The returned function
- * releases the source; the last release closes it.
+ * configuration is invalid. Waits for an API server that can't be reached.
  */
 export async function acquireCluster(
   records: ClusterRecords,
+  resources: ResourceRegistry,
   parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
-): Promise<{ readonly shared: RefCountedSource; readonly release: () => void }> {
+): Promise<ResourceLease<OwnedSource>> {
   // The Kubernetes modules are loaded with the first cluster.
   const { digestOf } = await import('../../kube/kubeconfig.ts')
   const { KubernetesSource } = await import('./kubernetes-source.ts')
@@ -28,10 +29,10 @@ export async function acquireCluster(
   const { api, warning } = await openApi(records)
   const random = new Random(Math.trunc(Math.random() * 2 ** 32))
   const { namespaces } = records
-  return acquireSource(key, () => {
+  return acquireSource(resources, key, () => {
     if (warning !== '') parts.log.warning(warning)
     const source = new KubernetesSource({ ...parts, api, namespaces, random })
-    return new RefCountedSource(source, parts)
+    return new OwnedSource(source, parts)
   })
 }
 
@@ -39,8 +40,9 @@ export async function acquireCluster(
  * True if a source in this process has read the cluster, with this configuration or with one from
  * before an edit. A source that still waits for its cluster has nothing to serve.
  */
-export function isClusterRead(records: ClusterRecords): boolean {
-  return sourcesWithPrefix(`${keyOf(records)} `).some(({ source }) => source.unreadyReason() === '')
+export function isClusterRead(records: ClusterRecords, resources: ResourceRegistry): boolean {
+  const sources = resources.withPrefix(OwnedSource, `${keyOf(records)} `)
+  return sources.some(({ source }) => source.unreadyReason() === '')
 }
 
 /**

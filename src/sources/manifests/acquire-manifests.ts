@@ -1,25 +1,28 @@
 import { realpathSync } from 'node:fs'
+import type { ResourceLease, ResourceRegistry } from '../../base/resource-registry.ts'
 import { isSystemError } from '../../base/system-error.ts'
-import { acquireSource, findSource, RefCountedSource } from '../ref-counted-source.ts'
+import { acquireSource, OwnedSource } from '../owned-source.ts'
 import { directoryError } from './manifest-file.ts'
 import { ManifestSource, type ManifestSourceOptions } from './manifest-source.ts'
 
 /**
  * Returns the source of a directory, read, followed, and shared by all its users. Throws InputError
- * if the directory can't be read. The returned function releases the source; the last release
- * closes it.
+ * if the directory can't be read.
  */
 export async function acquireManifests(
   options: ManifestSourceOptions,
-): Promise<{ readonly shared: RefCountedSource<ManifestSource>; readonly release: () => void }> {
+  resources: ResourceRegistry,
+): Promise<ResourceLease<OwnedSource>> {
   const key = `manifests ${resolveDirectory(options.directory)}`
-  return acquireSource(key, () => new RefCountedSource(new ManifestSource(options), options))
+  return acquireSource(resources, key, () => {
+    return new OwnedSource(new ManifestSource(options), options)
+  })
 }
 
 /** True if a source in this process reads the directory. */
-export function isManifestSourceOpen(directory: string): boolean {
+export function isManifestSourceOpen(directory: string, resources: ResourceRegistry): boolean {
   try {
-    return findSource(`manifests ${realpathSync(directory)}`) !== undefined
+    return resources.find(OwnedSource, `manifests ${realpathSync(directory)}`) !== undefined
   } catch (error) {
     if (!isSystemError(error)) throw error
     return false

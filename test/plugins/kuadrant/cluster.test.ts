@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { Rcode } from '../../../src/dns/iana/rcodes.ts'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
-import { KuadrantBlocks } from '../../../src/publish/publisher-group.ts'
+import { PublisherGroup } from '../../../src/publish/publisher-group.ts'
 import { ApiServer } from '../../support/api-server.ts'
 import { temporaryDirectory } from '../../support/cluster.ts'
 import { SetUp } from '../../support/setup.ts'
@@ -140,10 +140,10 @@ t.test('a reload takes up an edited kubeconfig, and waits for what it leads to',
 })
 
 t.test('blocks over one dead cluster wait together', async (t) => {
-  const blocks = new KuadrantBlocks()
+  const blocks = new PublisherGroup()
   const patienceMs = blocks.patienceMs
   // Sums of clock readings are rounded: the first value may be above 5000 by a hair.
   t.equal(Math.round(patienceMs), 5000)
   await until(() => blocks.patienceMs < patienceMs, 'time to pass')
-  t.equal(new KuadrantBlocks().patienceMs > blocks.patienceMs, true, 'another Corefile has its own')
+  t.equal(new PublisherGroup().patienceMs > blocks.patienceMs, true, 'another Corefile has its own')
 })

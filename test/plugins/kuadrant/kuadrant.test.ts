@@ -6,12 +6,12 @@ import { printName } from '../../../src/dns/name/name.ts'
 import { printRdata } from '../../../src/dns/rdata/index.ts'
 import type { Handler } from '../../../src/plugin/handler.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
+import { KuadrantBlocks } from '../../../src/plugins/kuadrant/kuadrant-blocks.ts'
+import { scanNamespaces } from '../../../src/plugins/kuadrant/namespaces.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
-import { KuadrantBlocks } from '../../../src/publish/publisher-group.ts'
-import { scanNamespaces } from '../../../src/publish/source-place.ts'
 import { isManifestSourceOpen } from '../../../src/sources/manifests/acquire-manifests.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
-import { SetUp, setupError } from '../../support/setup.ts'
+import { processResources, SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 
@@ -343,13 +343,13 @@ t.test('a block that is over before it began claims nothing any more', async (t)
     new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n}`, ['k.example.com.'])
   const before = prepared()
   await before.stop()
-  await KuadrantBlocks.of(before.corefile).assignZones()
-  t.equal(isManifestSourceOpen(directory), false, 'asked after its end')
+  await before.perCorefile(KuadrantBlocks).group.assignZones()
+  t.equal(isManifestSourceOpen(directory, processResources), false, 'asked after its end')
   const meanwhile = prepared()
-  const claimed = KuadrantBlocks.of(meanwhile.corefile).assignZones()
+  const claimed = meanwhile.perCorefile(KuadrantBlocks).group.assignZones()
   await meanwhile.stop()
   await claimed
-  t.equal(isManifestSourceOpen(directory), false, 'asked before its end')
+  t.equal(isManifestSourceOpen(directory, processResources), false, 'asked before its end')
 })
 
 t.test('a directory that is not there stops the start, and names the line', async (t) => {

@@ -227,7 +227,7 @@ t.test('what the property refuses', (t) => {
       'kuadrant {\n manifests m\n snapshot s\n}',
       ['x.'],
     )
-    return { dispenser, block: other.block, corefile: setUp.corefile }
+    return { dispenser, block: other.block }
   }
 })
 

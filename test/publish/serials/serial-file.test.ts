@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { checkStateFile } from '../../../src/persist/state-file.ts'
-import { acquireSerialFile, SerialFile } from '../../../src/publish/serials/serial-file.ts'
+import { SerialFile } from '../../../src/publish/serials/serial-file.ts'
 import { SerialIndex } from '../../../src/publish/serials/serial-index.ts'
 import { RESERVED_COMMITS, SERIALS } from '../../../src/publish/serials/serial-text.ts'
 import { isSerialAfter } from '../../../src/publish/soa.ts'
@@ -237,24 +237,6 @@ t.test('a disk that fails is told of once, and tried again', async (t) => {
   await run.pass(10_000)
   t.ok(existsSync(at))
   t.match(run.lines.slice(1), [/serials in .* can be written again/])
-})
-
-t.test('blocks that name one file share it, the last one closes it', async (t) => {
-  const at = path(t)
-  const { options } = start(at)
-  const one = acquireSerialFile(options)
-  const two = acquireSerialFile(options)
-  t.equal(one.file, two.file)
-  options.index.serialFor({ zone: 'z.', place: 'p', digest: 'a' }, 1000)
-  for (let i = 0; i < 5; i++) {
-    one.file.save(['z.'])
-    two.file.save(['z.'])
-  }
-  t.match(readFileSync(at, 'utf8'), /^sextant serials 1 open/)
-  one.release()
-  t.match(readFileSync(at, 'utf8'), /^sextant serials 1 open/)
-  two.release()
-  t.match(readFileSync(at, 'utf8'), /^sextant serials 1 clean/)
 })
 
 t.test('a used-up reservation is followed by another', async (t) => {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { SnapshotKeeper } from '../../../src/publish/snapshot/keeper.ts'
 import type { SnapshotJob } from '../../../src/zone/snapshot/write.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
@@ -19,9 +20,11 @@ function start(path: string, writtenVersion?: number) {
     return 100
   }
   const buffer = new SharedArrayBuffer(0)
+  const resources = new ResourceRegistry()
   const createKeeper = (): SnapshotKeeper =>
     new SnapshotKeeper({
       path,
+      resources,
       intervalMs: 60_000,
       capture: () => {
         const image = { buffer, version: state.version, zones: [] }

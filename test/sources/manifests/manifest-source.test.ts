@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
+import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { systemTimers, type Timers } from '../../../src/base/timers.ts'
 import { unpackRecord } from '../../../src/dnsrecord/pack.ts'
 import { checkManifests } from '../../../src/publish/check-manifests.ts'
@@ -411,19 +412,21 @@ t.test('everybody over one directory shares one source, the last one closes it',
   const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
   const options = { directory, log: silent, clock: systemClock, timers: systemTimers }
   backdate(directory)
-  const first = await acquireManifests(options)
-  const second = await acquireManifests(options)
-  t.equal(first.shared, second.shared)
-  t.equal(first.shared.source.filesRead, 1)
+  const resources = new ResourceRegistry()
+  const first = await acquireManifests(options, resources)
+  const second = await acquireManifests(options, resources)
+  t.equal(first.item, second.item)
+  const { source } = second.item
+  if (!(source instanceof ManifestSource)) throw new Error('another source')
+  t.equal(source.filesRead, 1)
   first.release()
   first.release()
   writeFileSync(join(directory, 'a.yaml'), manifest('a', '192.0.2.2'))
-  const { source } = second.shared
   const read = source.filesRead
   await until(() => source.filesRead > read, 'the source to be alive')
   second.release()
-  const third = await acquireManifests(options)
-  t.not(third.shared, first.shared)
+  const third = await acquireManifests(options, resources)
+  t.not(third.item, first.item)
   third.release()
 })
 

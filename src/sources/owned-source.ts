@@ -1,4 +1,5 @@
 import { systemClock } from '../base/clock.ts'
+import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
 import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
 import { guarding } from '../telemetry/guard.ts'
@@ -11,28 +12,28 @@ const CLAIMS_SETTLE_MS = 1000
 /** Maximum number of records named in one warning. */
 const NAMED_MAX = 5
 
-/** Dependencies of a shared source. */
-export interface RefCountedSourceParts {
+export interface OwnedSourceParts {
   readonly log: Logger
   readonly timers: Timers
 }
 
 /**
- * One source of records with all its users. Several server blocks with the same directory or
- * cluster read it once, and so do the old and the new instance at a reload.
+ * A source of records with the zones that own them. Several server blocks with the same directory
+ * or cluster read it once, and so do the old and the new instance at a reload.
  */
-export class RefCountedSource<S extends FollowedSource = FollowedSource> {
-  readonly source: S
+export class OwnedSource {
+  readonly source: FollowedSource
   readonly ownership: ZoneOwnership = new ZoneOwnership()
-  readonly #parts: RefCountedSourceParts
+  readonly #parts: OwnedSourceParts
   readonly #unowned = new Set<string>()
   /** Unowned records that are not logged yet. */
   #fresh = new Set<string>()
   #cancelLog: (() => void) | undefined
   #cancelWarning: (() => void) | undefined
   #isClosed = false
+  #started: Promise<void> | undefined
 
-  constructor(source: S, parts: RefCountedSourceParts) {
+  constructor(source: FollowedSource, parts: OwnedSourceParts) {
     this.#parts = parts
     this.source = source
     this.ownership.onChange(() => this.#scheduleWarning())
@@ -45,7 +46,13 @@ export class RefCountedSource<S extends FollowedSource = FollowedSource> {
     return this.#unowned.size
   }
 
-  async start(): Promise<void> {
+  /** Starts the source, at the first call. Rejects with the error of that start. */
+  start(): Promise<void> {
+    this.#started ??= this.#start()
+    return this.#started
+  }
+
+  async #start(): Promise<void> {
     await this.source.start()
     this.source.subscribe((changes) => {
       const keys = changes.map(({ before, after }) => after?.key ?? before?.key ?? '')
@@ -120,62 +127,21 @@ export class RefCountedSource<S extends FollowedSource = FollowedSource> {
   }
 }
 
-interface Use {
-  readonly shared: RefCountedSource
-  readonly started: Promise<void>
-  users: number
-}
-
-const uses = new Map<string, Use>()
-
 /**
  * Returns the source with that key, started. `open` creates it if this process does not have it.
- * Rejects with the error of its start. The returned function releases the source; the last release
- * closes it.
+ * Rejects with the error of its start.
  */
-export async function acquireSource<S extends FollowedSource>(
+export async function acquireSource(
+  resources: ResourceRegistry,
   key: string,
-  open: () => RefCountedSource<S>,
-): Promise<{ readonly shared: RefCountedSource<S>; readonly release: () => void }> {
-  let use = uses.get(key)
-  if (use === undefined) {
-    const shared = open()
-    use = { shared, started: shared.start(), users: 0 }
-    uses.set(key, use)
-  }
-  const own = use
-  own.users++
-  const release = once(() => releaseUse(key, own))
+  open: () => OwnedSource,
+): Promise<ResourceLease<OwnedSource>> {
+  const lease = resources.acquire(OwnedSource, key, open)
   try {
-    await own.started
+    await lease.item.start()
   } catch (error) {
-    release()
+    lease.release()
     throw error
   }
-  // The key determines the type of the source.
-  return { shared: own.shared as RefCountedSource<S>, release }
-}
-
-/** Returns the source with that key in this process; undefined = none. */
-export function findSource(key: string): RefCountedSource | undefined {
-  return uses.get(key)?.shared
-}
-
-/** Returns the sources in this process whose keys have this prefix. */
-export function sourcesWithPrefix(prefix: string): RefCountedSource[] {
-  return [...uses].filter(([key]) => key.startsWith(prefix)).map(([, { shared }]) => shared)
-}
-
-function releaseUse(key: string, use: Use): void {
-  if (--use.users > 0) return
-  if (uses.get(key) === use) uses.delete(key)
-  use.shared.close()
-}
-
-function once(run: () => void): () => void {
-  let isDone = false
-  return () => {
-    if (!isDone) run()
-    isDone = true
-  }
+  return lease
 }

@@ -1,0 +1,26 @@
+import { printProbing } from '../../publish/health-options.ts'
+import type { PublishOptions } from '../../publish/options.ts'
+import { probingOf, siteOf } from '../../publish/same-source.ts'
+
+/** Returns why a block can't serve beside the others of its Corefile; '' = it can. */
+export function conflictWith(options: PublishOptions, others: readonly PublishOptions[]): string {
+  const { snapshot, site, health, source, peering } = options
+  if (snapshot !== undefined && others.some((o) => o.snapshot?.path === snapshot.path)) {
+    return `snapshot ${snapshot.path} is that of another block: name another file`
+  }
+  const otherSite = siteOf({ ...options, site: '' }, others)
+  if (site !== '' && otherSite !== '' && otherSite !== site) {
+    return `another block says that the same records are of site ${otherSite}`
+  }
+  const probing = probingOf(source, others)
+  const isProbed = health?.probe !== undefined && probing.probe !== undefined
+  if (isProbed && printProbing(probing) !== printProbing(health)) {
+    return 'probe says otherwise than in another block with the same manifests'
+  }
+  const path = peering.peerCache?.path
+  const ofPath = others.filter((other) => other.peering.peerCache?.path === path)
+  if (path !== undefined && ofPath.some((other) => other.site !== site)) {
+    return 'remember: that file is of another site; name another one'
+  }
+  return ''
+}

@@ -1,0 +1,9 @@
+import { PublisherGroup } from '../../publish/publisher-group.ts'
+import type { KuadrantOptions } from './options.ts'
+
+/** The `kuadrant` blocks of one Corefile. */
+export class KuadrantBlocks {
+  /** Options of every block from before its scan: `sextant check` also checks blocks with faults. */
+  readonly drafts: KuadrantOptions[] = []
+  readonly group = new PublisherGroup()
+}

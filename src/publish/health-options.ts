@@ -1,0 +1,34 @@
+import type { Position } from '../base/errors.ts'
+import type { Cidr } from '../dns/text/address.ts'
+
+/** How the health of addresses is found and applied. */
+export interface HealthOptions {
+  /** Undefined = this server does not probe. */
+  readonly probe: ProbeOptions | undefined
+  /** Networks that are refused by default but may be probed, as written. */
+  readonly allowed: readonly { readonly text: string; readonly cidr: Cidr }[]
+  /** Time until a recovered address has its full weight; 0 = at once. */
+  readonly slowStartMs: number
+  /** File that keeps slow starts over a restart; undefined = they are not kept. */
+  readonly slowStartFile?: KeptFile | undefined
+}
+
+export interface KeptFile {
+  /** Absolute path. */
+  readonly path: string
+  readonly position: Position
+}
+
+export interface ProbeOptions {
+  /** Absolute path of the file that keeps probe results; '' = none. */
+  readonly file: string
+  readonly position: Position
+}
+
+export const NO_HEALTH: HealthOptions = { probe: undefined, allowed: [], slowStartMs: 0 }
+
+/** Prints the probe options: equal text for equal options. */
+export function printProbing({ probe, allowed }: HealthOptions): string {
+  if (probe === undefined) return ''
+  return [probe.file, ...allowed.map(({ text }) => text).sort()].join(' ')
+}

@@ -1,0 +1,85 @@
+import type { Position } from '../base/errors.ts'
+import type { Address } from '../dns/text/address.ts'
+import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
+import type { PeerAddress } from '../peering/peer-address.ts'
+import type { PeerRule } from '../peering/trust/peer-rule.ts'
+import type { HealthOptions } from './health-options.ts'
+import type { SourcePlace } from './source-place.ts'
+
+/** Selects records, and says how their zones are published. */
+export interface PublishOptions {
+  /** Lower-case wire names, in the order given. */
+  readonly zones: readonly Uint8Array[]
+  readonly source: SourcePlace
+  /** Position of the line that names the source. */
+  readonly position: Position
+  /** Absolute path of the file that keeps serials; '' = none. */
+  readonly serials: string
+  readonly snapshot: SnapshotOptions | undefined
+  /** E-mail address as written; '' = none. */
+  readonly rname: string
+  readonly nameservers: readonly ZoneNameserver[]
+  /** Undefined = all. */
+  readonly allowedNamespaces: ReadonlySet<string> | undefined
+  /** The name that other sites know this site by; '' = not set. */
+  readonly site: string
+  readonly peering: PeeringOptions
+  /** Undefined = no health options. */
+  readonly health?: HealthOptions | undefined
+}
+
+/** A name server of the zones and its addresses, for glue. */
+export interface ZoneNameserver {
+  /** Lower-case wire name. */
+  readonly name: Uint8Array
+  readonly addresses: readonly Address[]
+  readonly position: Position
+}
+
+/** Options of the file that keeps zones over a restart. */
+export interface SnapshotOptions {
+  /** Absolute path. */
+  readonly path: string
+  readonly intervalMs: number
+  readonly position: Position
+}
+
+/** Options for other sites. */
+export interface PeeringOptions {
+  /** The nameservers of other sites. */
+  readonly peers: readonly PeerAddress[]
+  /** What a peer may report in addition to what every peer may, by its address. */
+  readonly rules: ReadonlyMap<string, readonly PeerRule[]>
+  /** Position of the first line that names peers. */
+  readonly position: Position | undefined
+  /** Signs everything from and to peers; undefined = nothing is signed. */
+  readonly key: KeyPlace | undefined
+  /** How long the data of a silent site is served. */
+  readonly expiryMs: number
+  /** File that keeps peer data over a restart; undefined = it is not kept. */
+  readonly peerCache: PeerCacheFile | undefined
+}
+
+/** A key in a key file. */
+export interface KeyPlace {
+  readonly name: Uint8Array
+  /** Absolute path. */
+  readonly path: string
+  readonly position: Position
+}
+
+/** The file of the peer cache. */
+export interface PeerCacheFile {
+  /** Absolute path. */
+  readonly path: string
+  readonly position: Position
+}
+
+export const NO_PEERING: PeeringOptions = {
+  peers: [],
+  rules: new Map(),
+  position: undefined,
+  key: undefined,
+  expiryMs: EXPIRY_DEFAULT_MS,
+  peerCache: undefined,
+}

@@ -1,0 +1,107 @@
+import type { Clock } from '../base/clock.ts'
+import type { PeerCache } from '../peering/cache/peer-cache.ts'
+import type { PeerDisputes } from '../peering/merged-source.ts'
+import { labelsOf, type PeerStatus } from '../peering/peer-status.ts'
+import type { MetricsRegistry } from '../telemetry/metrics.ts'
+
+/** Exports the state of peers, until the returned function is called. */
+export function measurePeers(
+  metrics: MetricsRegistry,
+  peers: () => readonly PeerStatus[],
+): () => void {
+  const labels = ['peer', 'key']
+  const name = 'sextant_peer'
+  const up = metrics.gauge(`${name}_up`, '1 while the peer answers.', labels)
+  const seen = metrics.gauge(
+    `${name}_last_seen_timestamp_seconds`,
+    'When the peer last confirmed what is known of it; 0 = never.',
+    labels,
+  )
+  const serial = metrics.gauge(
+    `${name}_serial`,
+    'SOA serial of the zone kdrnt of the peer.',
+    labels,
+  )
+  const endpoints = metrics.gauge(`${name}_endpoints`, 'Endpoints that the peer tells of.', labels)
+  const failures = metrics.gauge(`${name}_failures`, 'Failed attempts since the start.', labels)
+  const refused = metrics.gauge(
+    `${name}_refused`,
+    'What of the peer is refused: lines of the log.',
+    labels,
+  )
+  const gauges = [up, seen, serial, endpoints, failures, refused]
+  const stop = metrics.onCollect(() => {
+    for (const status of peers()) {
+      const at = labelsOf(status)
+      up.set(at, status.isUp ? 1 : 0)
+      seen.set(at, status.lastSeenTimeMs / 1000)
+      if (status.serial !== undefined) serial.set(at, status.serial)
+      endpoints.set(at, status.endpoints)
+      failures.set(at, status.failures)
+      refused.set(at, status.refused)
+    }
+  })
+  return () => {
+    stop()
+    for (const status of peers()) for (const gauge of gauges) gauge.remove(labelsOf(status))
+  }
+}
+
+/** Exports refusals and conflicts of the peers of some zones, until the returned function is called. */
+export function measureDisputes(
+  metrics: MetricsRegistry,
+  zones: string,
+  disputes: () => PeerDisputes,
+): () => void {
+  const conflicts = metrics.gauge(
+    'sextant_peer_conflicts',
+    'Disagreements with other sites: what is our own is served.',
+    ['zones'],
+  )
+  const denied = metrics.gauge(
+    'sextant_peer_denied',
+    "Endpoints of the peer that are not the peer's to report: lines of the log.",
+    ['zones', 'peer'],
+  )
+  let shown: ReadonlySet<string> = new Set()
+  const stop = metrics.onCollect(() => {
+    const now = disputes()
+    conflicts.set({ zones }, now.conflicts)
+    for (const peer of shown) if (!now.refused.has(peer)) denied.remove({ zones, peer })
+    for (const [peer, count] of now.refused) denied.set({ zones, peer }, count)
+    shown = new Set(now.refused.keys())
+  })
+  return () => {
+    stop()
+    conflicts.remove({ zones })
+    for (const peer of shown) denied.remove({ zones, peer })
+  }
+}
+
+/** Exports the state of the peer cache file, until the returned function is called. */
+export function measurePeerCache(
+  metrics: MetricsRegistry,
+  peerCache: PeerCache,
+  clock: Clock,
+): () => void {
+  const labels = ['file']
+  const name = 'sextant_peer_memory'
+  const written = metrics.gauge(
+    `${name}_timestamp_seconds`,
+    'When what peers told was written last; 0 = not by this process.',
+    labels,
+  )
+  const octets = metrics.gauge(`${name}_octets`, 'Size of the file.', labels)
+  const failing = metrics.gauge(`${name}_failing`, '1 while it can not be written.', labels)
+  const at = { file: peerCache.status.path }
+  const stop = metrics.onCollect(() => {
+    const { ageMs, octets: size, fault } = peerCache.status
+    written.set(at, ageMs === undefined ? 0 : Math.round((clock.now() - ageMs) / 1000))
+    octets.set(at, size)
+    failing.set(at, fault === '' ? 0 : 1)
+  })
+  return () => {
+    stop()
+    for (const gauge of [written, octets, failing]) gauge.remove(at)
+  }
+}

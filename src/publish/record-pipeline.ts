@@ -1,0 +1,148 @@
+import type { ResourceRegistry } from '../base/resource-registry.ts'
+import type { Stops } from '../base/stops.ts'
+import { systemTimers } from '../base/timers.ts'
+import { isLocalZone } from '../dnsrecord/local-zone.ts'
+import { LocalExporter } from '../peering/local-exporter.ts'
+import { UnexportableRecords } from '../peering/unexportable.ts'
+import type { OwnedSource } from '../sources/owned-source.ts'
+import type { RecordSource, StoredRecord } from '../sources/source.ts'
+import { type BlockHealth, openHealth, openSlowStart } from './block-health.ts'
+import { NO_HEALTH } from './health-options.ts'
+import { measureWatches } from './metrics.ts'
+import { acquireRecords } from './open-source.ts'
+import type { PublishOptions } from './options.ts'
+import type { PublisherPeers, PublisherPeersParts } from './peers.ts'
+import type { PublisherGroup } from './publisher-group.ts'
+import { probingOf, siteOf } from './same-source.ts'
+import { faultAt } from './source-fault.ts'
+import { nameOf } from './source-place.ts'
+import { isAllowed } from './zone-content.ts'
+
+export interface RecordPipelineParts extends PublisherPeersParts {
+  readonly resources: ResourceRegistry
+  readonly group: PublisherGroup
+  /** Closes everything that the pipeline opens. */
+  readonly stops: Stops
+}
+
+/**
+ * The records of a publisher, from their source to its zones:
+ *
+ *     source ─▶ probes ─▶ peers ─▶ slow start ─▶ zones
+ */
+export class RecordPipeline {
+  readonly #options: PublishOptions
+  readonly #parts: RecordPipelineParts
+  #source: OwnedSource | undefined
+  /** Undefined = there are no peers, or they are not started. */
+  #peers: PublisherPeers | undefined
+  #health: BlockHealth | undefined
+
+  constructor(options: PublishOptions, parts: RecordPipelineParts) {
+    this.#options = options
+    this.#parts = parts
+  }
+
+  /** The source; undefined = it is not open. */
+  get source(): OwnedSource | undefined {
+    return this.#source
+  }
+
+  /** Why the records of the source are not complete; '' = they are, or the source is not open. */
+  get unreadReason(): string {
+    return this.#source?.source.unreadyReason() ?? ''
+  }
+
+  /** Why data of peers is missing; '' = it is not. */
+  get unheardReason(): string {
+    return this.#peers?.unreadyReason() ?? ''
+  }
+
+  /** Returns what the ready page shows about the records; '' = nothing. */
+  note(): string {
+    const notes = [this.#source?.source.note(), this.#health?.note(), this.#peers?.note()]
+    return notes.filter((note) => note).join('; ')
+  }
+
+  /** Handles a NOTIFY for the zone kdrnt from that address. */
+  notify(host: string): void {
+    this.#peers?.notify(host)
+  }
+
+  /** Starts to query the peers. Throws InputError if their key can't be read. */
+  async startPeers(): Promise<void> {
+    if (this.#options.peering.peers.length === 0) return
+    const { PublisherPeers } = await import('./peers.ts')
+    const peers = new PublisherPeers(this.#options, this.#parts)
+    this.#parts.stops.add(() => peers.close())
+    peers.start()
+    this.#peers = peers
+  }
+
+  /** Opens the source and claims the zones. Throws InputError. */
+  async openSource(): Promise<void> {
+    const { source: place, position, zones } = this.#options
+    const { resources, stops, log, clock } = this.#parts
+    const parts = { log, clock, timers: systemTimers }
+    const { item, release } = await acquireRecords(place, resources, parts).catch(faultAt(position))
+    this.#source = item
+    stops.add(release, item.ownership.claim(zones))
+  }
+
+  /** Resolves once the source has been read. */
+  async synced(): Promise<void> {
+    await this.#measureWatches()
+    await this.#source!.source.synced()
+  }
+
+  /**
+   * Returns our own records, or those of all sites, with their known health. `waitsForPeers`: the
+   * answers served now contain data of peers, which must not disappear and come back.
+   */
+  async open(exporter: LocalExporter | undefined, waitsForPeers: boolean): Promise<RecordSource> {
+    const { group, stops, log, clock, metrics } = this.#parts
+    const { source: place, health = NO_HEALTH } = this.#options
+    const parts = { name: nameOf(place), stops, log, clock, metrics }
+    this.#health = openHealth(this.#source!.source, probingOf(place, group.options), parts)
+    let { records } = this.#health
+    if (this.#peers !== undefined) {
+      if (waitsForPeers) await this.#peers.firstAnswers()
+      records = await this.#peers.merge(records, exporter!)
+    }
+    return openSlowStart(records, health, parts)
+  }
+
+  /** Returns the exporter to other sites: one for all zones of a source, also over reloads. */
+  openExporter(): LocalExporter | undefined {
+    const { group, resources, stops, log, clock } = this.#parts
+    const site = siteOf(this.#options, group.options)
+    if (site === '') return undefined
+    const { source: place, allowedNamespaces, zones } = this.#options
+    const name = nameOf(place)
+    const exporter = resources.acquire(LocalExporter, JSON.stringify([name, site]), () => {
+      return new LocalExporter(site, clock)
+    })
+    stops.add(exporter.release)
+    if (zones.some(isLocalZone)) {
+      const namespaces = allowedNamespaces === undefined ? undefined : [...allowedNamespaces].sort()
+      const { source } = this.#source!
+      const allows = (record: StoredRecord): boolean => isAllowed(record, this.#options)
+      const key = JSON.stringify([name, site, namespaces])
+      const unexportable = resources.acquire(UnexportableRecords, key, () => {
+        return new UnexportableRecords({ source, allows, site, log, clock })
+      })
+      stops.add(unexportable.release)
+    }
+    return exporter.item
+  }
+
+  async #measureWatches(): Promise<void> {
+    const { source: place } = this.#options
+    const { metrics, stops } = this.#parts
+    if (place.kind !== 'kubernetes') return
+    const { KubernetesSource } = await import('../sources/kubernetes/kubernetes-source.ts')
+    const { source } = this.#source!
+    if (!(source instanceof KubernetesSource)) return
+    stops.add(measureWatches(metrics, nameOf(place), source))
+  }
+}

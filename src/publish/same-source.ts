@@ -1,0 +1,21 @@
+import { type HealthOptions, NO_HEALTH } from './health-options.ts'
+import type { PublishOptions } from './options.ts'
+import { nameOf, type SourcePlace } from './source-place.ts'
+
+/** Returns the site name: from these options, or from others of the same source; '' = no name. */
+export function siteOf(options: PublishOptions, all: readonly PublishOptions[]): string {
+  if (options.site !== '') return options.site
+  return ofSource(options.source, all).find(({ site }) => site !== '')?.site ?? ''
+}
+
+/** Returns how the records of a source are probed. One of the options with `probe` is enough for all. */
+export function probingOf(source: SourcePlace, all: readonly PublishOptions[]): HealthOptions {
+  return (
+    ofSource(source, all).find(({ health }) => health?.probe !== undefined)?.health ?? NO_HEALTH
+  )
+}
+
+/** Returns the options that read the same source. */
+export function ofSource<O extends PublishOptions>(source: SourcePlace, all: readonly O[]): O[] {
+  return all.filter((other) => nameOf(other.source) === nameOf(source))
+}
