@@ -8,10 +8,12 @@ import { findTsig, parseTsig } from '../../src/dns/tsig/record.ts'
 import { ReplySigner } from '../../src/dns/tsig/reply-signer.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
+import { endpoint, peerRecord, record } from '../support/exported-zone.ts'
 import { framed, HostilePeer, type Hostility, replyTo } from '../support/hostile-peer.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
-import { endpoint, record, told } from '../support/told-zone.ts'
 import { until } from '../support/until.ts'
+
+// Own process: it measures the memory of the process.
 
 const HOST = 'app.k.example.com'
 const MIB = 1024 * 1024
@@ -31,7 +33,7 @@ class Behaving implements Hostility {
   }
 
   *stream(query: Message): Iterable<Uint8Array> {
-    yield framed(replyTo(query, [soa(1), told(endpoint()), soa(1)]))
+    yield framed(replyTo(query, [soa(1), peerRecord(endpoint()), soa(1)]))
   }
 }
 
@@ -118,9 +120,9 @@ function bomb(query: Message): Uint8Array {
 }
 
 const manyTold = (query: Message): Uint8Array =>
-  fill(query, 400, (i) => told(endpoint({ site: `s${i}`, targets: ['192.0.2.9'] })))
+  fill(query, 400, (i) => peerRecord(endpoint({ site: `s${i}`, targets: ['192.0.2.9'] })))
 const longText = (query: Message): Uint8Array =>
-  fill(query, 1, () => ({ ...told(endpoint()), rdata: new Uint8Array(64_000).fill(249) }))
+  fill(query, 1, () => ({ ...peerRecord(endpoint()), rdata: new Uint8Array(64_000).fill(249) }))
 
 /** The same message over and over. */
 function* again(message: Uint8Array): Generator<Uint8Array> {
@@ -152,7 +154,7 @@ const ATTACKS: readonly {
     messages: function* (query) {
       for (let n = 0; ; n += 400) {
         const ownerOf = (i: number) => scanName(`v2.h${n + i}.k.example.com.kdrnt.`)!
-        yield fill(query, 400, (i) => ({ ...told(endpoint()), owner: ownerOf(i) }))
+        yield fill(query, 400, (i) => ({ ...peerRecord(endpoint()), owner: ownerOf(i) }))
       }
     },
     fault: /its zone has over 500000 records/,
@@ -231,7 +233,7 @@ t.test('serials that go back and forth cost a transfer each, and change nothing'
   const { peer, follower, pass, targets, lines } = await setUp(t)
   const games = new Behaving()
   const zone = (query: Message) =>
-    framed(replyTo(query, [soa(games.serial), told(endpoint()), soa(games.serial)]))
+    framed(replyTo(query, [soa(games.serial), peerRecord(endpoint()), soa(games.serial)]))
   games.stream = function* (query) {
     yield zone(query)
   }
@@ -271,7 +273,7 @@ t.test('a transfer that takes long is followed by a rest', async (t) => {
   slow.serial = 2
   slow.stream = function* (query) {
     clock.monotonicMs += 8000
-    yield framed(replyTo(query, [soa(slow.serial), told(endpoint()), soa(slow.serial)]))
+    yield framed(replyTo(query, [soa(slow.serial), peerRecord(endpoint()), soa(slow.serial)]))
   }
   peer.hostility = slow
   await pass(1)

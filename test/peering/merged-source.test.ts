@@ -11,11 +11,8 @@ import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts
 import { Served } from '../../src/sources/served.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../src/sources/source.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
+import { endpoint } from '../support/exported-zone.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
-import { endpoint } from '../support/told-zone.ts'
-
-// Ample: on a machine on which everything is tested at once.
-t.setTimeout(300_000)
 
 const APP = 'app.k.example.com'
 const EXPIRY_MS = 60_000

@@ -6,6 +6,8 @@ import { composeParts } from '../../src/cli/compose.ts'
 import { describe, Supervisor, type SupervisorParts } from '../../src/server/supervisor.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
 
+// Own process: it changes the environment and the working directory.
+
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 const plugins = join(root, 'src/plugins')
 const SECTIONS = ['Name', 'Description', 'Syntax', 'Examples']

@@ -6,6 +6,8 @@ import { FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 import { DIRECTIVES, toys } from './toys.ts'
 
+// Own process: it makes threads hang.
+
 const PATIENCE_MS = 120_000
 const LOOKS_MAX = 10
 const corefile = 'z.example:0 {\n bind 127.0.0.1\n multisocket 1\n toy 1 7\n}\n'

@@ -1,0 +1,48 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const require = createRequire(import.meta.url)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+/** Cache that all test processes share: one JavaScript file for each TypeScript file. */
+const cache = join(root, '.tap/javascript')
+const { version } = require('typescript/package.json')
+
+/** Returns the JavaScript of the TypeScript file `path`: from the cache if the file has not changed since. */
+export function javascriptOf(path) {
+  const source = readFileSync(path, 'utf8')
+  const hash = createHash('sha1').update(`${version}\n${path}\n${source}`).digest('hex')
+  const mark = `// ${hash}\n`
+  const cached = join(cache, `${relative(root, path)}.js`)
+  const text = readIfThere(cached)
+  if (text.endsWith(mark)) return text
+  const made = `${transpile(path, source)}\n${mark}`
+  mkdirSync(dirname(cached), { recursive: true })
+  // Several processes and threads may write the same entry: the rename makes it whole at once.
+  const own = `${cached}.${randomUUID()}`
+  writeFileSync(own, made)
+  renameSync(own, cached)
+  return made
+}
+
+function readIfThere(path) {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function transpile(fileName, source) {
+  // Loaded on demand: loading the compiler takes longer than most tests.
+  const { ModuleKind, ScriptTarget, transpileModule } = require('typescript')
+  const compilerOptions = {
+    target: ScriptTarget.ES2023,
+    module: ModuleKind.ESNext,
+    verbatimModuleSyntax: true,
+    inlineSourceMap: true,
+  }
+  return transpileModule(source, { fileName, compilerOptions }).outputText
+}
