@@ -5,13 +5,13 @@ import t from 'tap'
 import { composeQuery, UdpClient } from '../support/client.ts'
 import { getText } from '../support/get-text.ts'
 import { readReply } from '../support/read-reply.ts'
-import { RisingShare } from '../support/rising-share.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
+import { SlowStartShare } from '../support/slow-start-share.ts'
 import { until } from '../support/until.ts'
 
 const HOST = 'app.k.example.com'
 const QUESTION = { name: HOST, type: 'A' }
-const RAMP_UP_MS = 10_000
+const RAMP_UP_MS = 3000
 
 function corefile(metricsPort: number, readyPort: number): string {
   return `k.example.com:{PORT} {
@@ -152,7 +152,7 @@ t.test('back, step by step; and all at once away', async (t) => {
   await one.start(port)
   await server.prints(/is up again/)
   // Five of a hundred and five at first; half of all when it has its weight again.
-  const share = new RisingShare(RAMP_UP_MS)
+  const share = new SlowStartShare(RAMP_UP_MS)
   const client = await UdpClient.connect(server.port)
   t.teardown(() => client.close())
   while (performance.now() - startMs < RAMP_UP_MS) {

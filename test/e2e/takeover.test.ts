@@ -22,8 +22,8 @@ const FILES = {
   }),
 }
 const QUERY = composeQuery({ name: 'a.z.example', type: 'A' }, 0)
-/** Queries over all takeovers of the first address. */
-const TOTAL = 1_000_000
+/** Queries over all takeovers of the first address: none can be lost except around a takeover. */
+const TOTAL = 200_000
 const TAKEOVERS = 3
 
 const corefile = (bind: string, extra = '') => `z.example:{PORT} {
@@ -52,7 +52,7 @@ function load(t: Test, port: number, server: string, local: string, window: numb
   return client
 }
 
-t.test('of a million queries over takeovers none is lost', async (t) => {
+t.test(`of ${TOTAL} queries over ${TAKEOVERS} takeovers none is lost`, async (t) => {
   const text = corefile('127.0.0.1')
   let running = await startServer(t, { corefile: text, files: FILES, args: ['-pidfile', 'pid'] })
   const client = load(t, running.port, '127.0.0.1', '127.0.0.1', 12)
@@ -242,7 +242,7 @@ t.test(
 
 t.test('the old one serves on during lameduck', async (t) => {
   const health = await freePort()
-  const text = corefile('127.0.0.1', `health 127.0.0.1:${health} {\n lameduck 15s\n }`)
+  const text = corefile('127.0.0.1', `health 127.0.0.1:${health} {\n lameduck 10s\n }`)
   const old = await startServer(t, { corefile: text, files: FILES })
   const client = load(t, old.port, '127.0.0.1', '127.0.0.1', 4)
   old.process.kill('SIGTERM')
@@ -251,10 +251,17 @@ t.test('the old one serves on during lameduck', async (t) => {
   t.equal(client.answered, 2000, 'with nobody else there')
   t.equal(old.process.exitCode, null)
   await startServer(t, { corefile: text, beside: old, args: ['-takeover'] })
-  const asked = client.run(Number.POSITIVE_INFINITY)
-  t.equal(await old.exited(), 0)
-  client.finish()
-  await asked
+  let hasEnded = false
+  const ended = old.exited().finally(() => {
+    hasEnded = true
+  })
+  // A burst every now and then: the lameduck is long, and the load of a busy client is tested above.
+  const ask = async () => {
+    await client.run(client.answered + 100)
+    return hasEnded || client.isStuck
+  }
+  await until(ask, 'the end of the lameduck')
+  t.equal(await ended, 0)
   t.equal(client.sent - client.answered, 0)
 })
 

@@ -11,19 +11,19 @@ import { freePort, putFile, type RunningServer, startServer } from './server.ts'
 
 export const ZONE = 'k.example.com'
 export const APP = `app.${ZONE}`
-/** Client subnets that the sites take for these places. */
+/** Client subnets that the sites locate in these places. */
 export const EUROPE = '127.0.100.0/24'
 export const AMERICA = '127.0.200.0/24'
 export const ELSEWHERE = '127.0.50.0/24'
 
-/** What one site is to be: everything that its Corefile and its files say. */
+/** The content of a site's Corefile and files. */
 export interface SiteOptions {
   readonly name: string
   readonly address: string
   readonly port: number
   /** `host:port`. */
   readonly peers: readonly string[]
-  /** Who may have its zone kdrnt; none = nobody. */
+  /** Peers that may transfer its zone kdrnt. */
   readonly transferTo?: readonly string[]
   /** Lines of the kuadrant block of the zone, and of block kdrnt and its kuadrant. */
   readonly lines?: string
@@ -33,7 +33,7 @@ export interface SiteOptions {
   readonly readyPort?: number
 }
 
-export function corefileOf(site: SiteOptions): string {
+function corefileOf(site: SiteOptions): string {
   const { name, address, port, peers, transferTo = [], lines = '' } = site
   const { kdrntLines = '', kdrntKuadrant = `site ${name}`, readyPort } = site
   const transfer = transferTo.length === 0 ? '' : `transfer {\nto ${transferTo.join(' ')}\n}`
@@ -89,15 +89,15 @@ spec:
 `
 }
 
-/** A site that runs. */
+/** A running site: one `sextant serve` process. */
 export class Site {
-  readonly options: SiteOptions
+  #options: SiteOptions
   #server: RunningServer
   readonly #test: Test
 
   private constructor(t: Test, options: SiteOptions, server: RunningServer) {
     this.#test = t
-    this.options = options
+    this.#options = options
     this.#server = server
   }
 
@@ -113,6 +113,10 @@ export class Site {
     return new Site(t, options, server)
   }
 
+  get options(): SiteOptions {
+    return this.#options
+  }
+
   get output(): string {
     return this.#server.output()
   }
@@ -121,7 +125,7 @@ export class Site {
     return this.#server.prints(what)
   }
 
-  /** Puts a file in place of what was there, at one stroke. */
+  /** Replaces a file atomically. */
   write(path: string, text: string): void {
     putFile(this.#server.directory, path, text)
   }
@@ -130,25 +134,27 @@ export class Site {
     rmSync(join(this.#server.directory, path))
   }
 
-  /** In good order, or like a crash. */
+  /** Stops the server: with SIGTERM gracefully, else like a crash. */
   async kill(signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL'): Promise<void> {
     this.#server.process.kill(signal)
     await this.#server.exited()
   }
 
-  async restart(): Promise<void> {
+  /** Starts the server again, with `changes` of its Corefile. */
+  async restart(changes: Partial<SiteOptions> = {}): Promise<void> {
+    this.#options = { ...this.#options, ...changes }
     const { port, directory } = this.#server
     const beside = { port, directory }
-    this.#server = await startServer(this.#test, { corefile: corefileOf(this.options), beside })
+    this.#server = await startServer(this.#test, { corefile: corefileOf(this.#options), beside })
   }
 
   reload(): void {
     this.#server.process.kill('SIGUSR1')
   }
 
-  /** The addresses at the end of what it answers to a client there, sorted; an rcode if there are none. */
+  /** Addresses in the answer to a client in `subnet`, sorted; the rcode if there are none. */
   async ask(subnet: string, name = APP): Promise<string> {
-    const { address: host, port } = this.options
+    const { address: host, port } = this.#options
     const plain = questionOf(scanName(`${name}.`)!, RRType.A)
     const data = composeClientSubnet(scanCidr(subnet)!)
     const edns = { ...plain.edns!, options: [{ code: OptionCode.ECS, data }] }
@@ -164,7 +170,7 @@ export class Site {
       .join()
   }
 
-  /** Every address that clients there get in so many answers, sorted. */
+  /** How often each address is in `count` answers to clients in `subnet`. */
   async draws(subnet: string, count: number, name = APP): Promise<Map<string, number>> {
     const found = new Map<string, number>()
     for (let i = 0; i < count; i++) {
@@ -175,7 +181,7 @@ export class Site {
   }
 }
 
-/** Options of two sites that are each other's peers, east with the EU gateway and west with that of NA. */
+/** Options of two sites that are peers: east has the gateway of Europe, west that of North America. */
 export async function pairOf(
   more: { east?: Partial<SiteOptions>; west?: Partial<SiteOptions> } = {},
 ) {
