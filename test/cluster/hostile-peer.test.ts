@@ -3,9 +3,9 @@ import type { Message, ResourceRecord } from '../../src/dns/message/message.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
+import { endpoint, peerRecord, record } from '../support/exported-zone.ts'
 import { framed, HostilePeer, replyTo } from '../support/hostile-peer.ts'
 import { RunningOperator } from '../support/operator.ts'
-import { endpoint, record, told } from '../support/told-zone.ts'
 import { until } from '../support/until.ts'
 
 const NAMESPACE = 'a'
@@ -18,7 +18,7 @@ const RECORDS_MAX = 50
 /** A zone of as much as an operator takes for one host, and more: in the API each `<` is six octets. */
 function zoneOf(serial: number, sites: readonly string[], loudSite: string): ResourceRecord[] {
   const loud = Array.from({ length: 1200 }, (_, i) =>
-    told(
+    peerRecord(
       endpoint({
         site: loudSite,
         rootHost: HOST,
@@ -29,7 +29,7 @@ function zoneOf(serial: number, sites: readonly string[], loudSite: string): Res
     ),
   )
   const quiet = sites.map((site, i) =>
-    told(endpoint({ site, rootHost: HOST, dnsName: HOST, targets: [`192.0.2.${100 + i}`] })),
+    peerRecord(endpoint({ site, rootHost: HOST, dnsName: HOST, targets: [`192.0.2.${100 + i}`] })),
   )
   return [...quiet, ...(sites.length === 0 ? [] : takeOver()), ...loud]
 }
@@ -43,7 +43,7 @@ function takeOver(): ResourceRecord[] {
     endpoint({ ...at, recordType: 'CNAME', targets: ['evil.example'] }),
     endpoint({ ...at, recordType: 'NS', targets: ['ns.evil.example'] }),
     endpoint({ ...at, dnsName: `*.${HOST}` }),
-  ].map(told)
+  ].map(peerRecord)
 }
 
 t.setTimeout(CLUSTER_TEST_MS)

@@ -10,10 +10,10 @@ import { KDRNT_ZONE } from '../../src/dnsrecord/local-zone.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
+import { ExportedZone, endpoint, peerRecord } from '../support/exported-zone.ts'
 import { RunningOperator } from '../support/operator.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
 import { freePort, startServer } from '../support/server.ts'
-import { endpoint, ToldZone, told } from '../support/told-zone.ts'
 import { until } from '../support/until.ts'
 
 const HOST = 'app.k.example.com'
@@ -73,7 +73,7 @@ function recordOf(target: string): ApiObject {
 
 /** A peer that tells one endpoint whole, and can be made to refuse questions for its SOA. */
 class Peer {
-  readonly zone = new ToldZone(1, [told(endpoint())])
+  readonly zone = new ExportedZone(1, [peerRecord(endpoint())])
   readonly server: ScriptedServer
   /** When its SOA was asked for. */
   readonly askedMs: number[] = []
@@ -96,7 +96,7 @@ class Peer {
     this.#refuses = true
     const before = this.askedMs.length
     await until(() => this.askedMs.length >= before + REFUSALS, 'refusals', SEEN_MS)
-    this.zone.put(++this.#serial, [told(endpoint({ targets: [target] }))])
+    this.zone.put(++this.#serial, [peerRecord(endpoint({ targets: [target] }))])
     this.#refuses = false
   }
 

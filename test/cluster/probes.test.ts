@@ -9,8 +9,8 @@ import { needsCluster } from '../support/cluster-binary.ts'
 import { deploy, writeKubeconfig } from '../support/deployed.ts'
 import { RunningOperator } from '../support/operator.ts'
 import { LACKED, CHOSEN as NAMESPACE, SYSTEM } from '../support/rights.ts'
-import { RisingShare } from '../support/rising-share.ts'
 import { startServer } from '../support/server.ts'
+import { SlowStartShare } from '../support/slow-start-share.ts'
 import { until } from '../support/until.ts'
 
 const ZONE = 'k.example.com'
@@ -244,7 +244,7 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
     const startMs = performance.now()
     one = await gateway('127.0.0.2', port)
     await tellOfPlain(true)
-    const shares = AWAY.map((away) => ({ ...away, share: new RisingShare(RAMP_UP_MS) }))
+    const shares = AWAY.map((away) => ({ ...away, share: new SlowStartShare(RAMP_UP_MS) }))
     const drawBoth = async () => {
       for (const { host, address, share } of shares) {
         const isDrawn = (await draw(host)) === address
@@ -255,7 +255,7 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
     await until(drawBoth, 'the time to pass', RAMP_UP_MS + SEEN_MS)
     for (const { host, address, share } of shares) {
       t.ok(share.isWithinBound, `${host}: ${share}`)
-      t.comment(`${host}: ${share}${share.isTelling ? '' : ', too few to tell'}`)
+      t.comment(`${host}: ${share}${share.isConclusive ? '' : ', too few to tell'}`)
       const isFull = async () => (await drawn(host, BATCH, address)) >= FULL_MIN
       await until(isFull, `${address} to be back`, SEEN_MS)
     }

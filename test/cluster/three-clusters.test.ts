@@ -4,6 +4,8 @@ import { chiSquare } from '../support/chi-square.ts'
 import { CLUSTER_TEST_MS } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import type { ClusterSite } from '../support/cluster-site.ts'
+import { answers, CLIENT_IN_AMERICA, CLIENT_IN_EUROPE, NAMESERVERS } from '../support/edge.ts'
+import { GATEWAYS } from '../support/gateways.ts'
 import {
   ALL,
   addressOf,
@@ -19,12 +21,10 @@ import {
   RESOLVER,
   SEEN_MS,
   seeAll,
-  startWorld,
+  startMultiCluster,
   Watch,
   ZONE,
-} from '../support/cluster-world.ts'
-import { answers, CLIENT_IN_AMERICA, CLIENT_IN_EUROPE, NAMESERVERS } from '../support/edge.ts'
-import { GATEWAYS } from '../support/gateways.ts'
+} from '../support/multi-cluster.ts'
 import { digKey } from '../support/nameservers.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { LACKED } from '../support/rights.ts'
@@ -67,15 +67,15 @@ const options = { ...needsRoot(), ...needs('dig', 'named', 'unbound'), ...needsC
 t.setTimeout(CLUSTER_TEST_MS)
 
 t.test('three clusters, one zone', options, async (t) => {
-  const world = await startWorld(t)
-  const { sites, edge } = world
+  const clusters = await startMultiCluster(t)
+  const { sites, edge } = clusters
   const [first, second, third] = sites as [ClusterSite, ClusterSite, ClusterSite]
   for (const site of sites) {
     await answers(edge.client, site.server, `@${site.address}`, ZONE, 'SOA')
   }
 
   await t.test('each nameserver learns of the gateways of all', async (t) => {
-    await seeAll(world)
+    await seeAll(clusters)
     for (const site of sites) {
       const isReady = async () => {
         const { status } = await site.cluster.must('GET', site.records('app'))
@@ -93,7 +93,7 @@ t.test('three clusters, one zone', options, async (t) => {
       for (let round = 0; round < 5; round++) {
         for (const { from, want } of PLACES) {
           for (const server of [...NAMESERVERS, RESOLVER]) {
-            const lines = await world.dig(HOST, from, server)
+            const lines = await clusters.dig(HOST, from, server)
             t.equal(lines.length, 4, 'the chain')
             t.ok(want.includes(lines.at(-1) ?? ''), `${lines} for ${from} at ${server}`)
           }
@@ -103,7 +103,7 @@ t.test('three clusters, one zone', options, async (t) => {
   )
 
   await t.test('weights hold through the edge', async (t) => {
-    const counts = await world.draw(CLIENT_IN_EUROPE, DRAWS)
+    const counts = await clusters.draw(CLIENT_IN_EUROPE, DRAWS)
     const observed = GATEWAYS.map(({ target }) => counts.get(target) ?? 0)
     t.equal(
       observed.reduce((sum, count) => sum + count, 0),
@@ -118,7 +118,7 @@ t.test('three clusters, one zone', options, async (t) => {
 
   await t.test('an edit in one cluster is everywhere within two seconds', async (t) => {
     const takenMs: number[] = []
-    world.takeSlowness()
+    clusters.takeSlowness()
     for (let edit = 0; edit < EDITS; edit++) {
       for (const [i, site] of sites.entries()) {
         const target = `192.0.2.${210 + 10 * i + edit}`
@@ -126,21 +126,21 @@ t.test('three clusters, one zone', options, async (t) => {
         await site.cluster.must('PATCH', site.records('edit'), {
           spec: { endpoints: editedOf(target) },
         })
-        const [endMs = 0] = await world.arrivals(EDITED, [target], NAMESERVERS)
+        const [endMs = 0] = await clusters.arrivals(EDITED, [target], NAMESERVERS)
         takenMs.push(endMs - startMs)
       }
     }
-    proveEdits(t, takenMs, EDIT_MS, world.takeSlowness())
-    const lines = await world.dig(EDITED, CLIENT_IN_EUROPE)
+    proveEdits(t, takenMs, EDIT_MS, clusters.takeSlowness())
+    const lines = await clusters.dig(EDITED, CLIENT_IN_EUROPE)
     t.equal(lines.length, 3, `what was before is gone: ${lines}`)
   })
 
   await t.test(
     'where peers are asked host by host, within the time between two looks',
     async (t) => {
-      const { oldSite } = world
+      const { oldSite } = clusters
       const before = OLD.flatMap((_, i) => [0, 1, 2, 3].map((site) => oldAddressOf(site, i)))
-      await world.arrivals(OLD, before, NAMESERVERS)
+      await clusters.arrivals(OLD, before, NAMESERVERS)
       for (const site of sites) {
         const hasHeard = async () => {
           const { status } = await site.cluster.must('GET', site.records('old-0'))
@@ -153,7 +153,7 @@ t.test('three clusters, one zone', options, async (t) => {
         await until(asks, `${site.address} to ask it for each host`, SEEN_MS)
       }
       const takenMs: number[] = []
-      world.takeSlowness()
+      clusters.takeSlowness()
       for (let round = 0; round < OLD_EDITS; round++) {
         // Each name is edited by one site alone.
         const targets = OLD.map((_, i) => `192.0.2.${180 + 4 * round + i}`)
@@ -165,40 +165,40 @@ t.test('three clusters, one zone', options, async (t) => {
           }),
         )
         oldSite.put('old-3', oldRecord(3, targets[3]!))
-        const endsMs = await world.arrivals(OLD, targets, NAMESERVERS)
+        const endsMs = await clusters.arrivals(OLD, targets, NAMESERVERS)
         takenMs.push(...endsMs.map((endMs) => endMs - startMs))
       }
-      proveEdits(t, takenMs, REQUEUE_MS, world.takeSlowness())
-      const lines = await world.dig(OLD, CLIENT_IN_EUROPE)
+      proveEdits(t, takenMs, REQUEUE_MS, clusters.takeSlowness())
+      const lines = await clusters.dig(OLD, CLIENT_IN_EUROPE)
       t.equal(lines.length, 4 * OLD.length, `what was before is gone: ${lines}`)
     },
   )
 
   await t.test("one cluster's API is killed: answers are what they were", async (t) => {
-    const watch = new Watch(world, [...NAMESERVERS, RESOLVER], (line) => ALL.includes(line))
+    const watch = new Watch(clusters, [...NAMESERVERS, RESOLVER], (line) => ALL.includes(line))
     await second.cluster.killServer()
     const spec = { endpoints: editedOf('192.0.2.201') }
     await first.cluster.must('PATCH', first.records('edit'), { spec })
-    await world.arrivals(EDITED, ['192.0.2.201'], [first.address, third.address])
+    await clusters.arrivals(EDITED, ['192.0.2.201'], [first.address, third.address])
     for (const { from, want } of PLACES) {
       for (const server of [...NAMESERVERS, RESOLVER]) {
-        const lines = await world.dig(HOST, from, server)
+        const lines = await clusters.dig(HOST, from, server)
         t.ok(want.includes(lines.at(-1) ?? ''), `${lines} for ${from} at ${server}`)
       }
     }
     await second.cluster.startServer()
-    await world.arrivals(EDITED, ['192.0.2.201'], [second.address])
+    await clusters.arrivals(EDITED, ['192.0.2.201'], [second.address])
     t.ok((await watch.stop()) > 0)
     t.strictSame(watch.failures, [])
   })
 
   await t.test('one cluster is cut off: its endpoints stay until they expire', async (t) => {
     const others = [first.address, second.address]
-    const watch = new Watch(world, [...others, RESOLVER], (line) => ALL.includes(line))
+    const watch = new Watch(clusters, [...others, RESOLVER], (line) => ALL.includes(line))
     const cutMs = performance.now()
-    await third.host.cut()
+    await third.host.disconnect()
     const isGone = async (server: string) => {
-      const line = (await world.dig(HOST, CLIENT_IN_AMERICA, server)).at(-1) ?? ''
+      const line = (await clusters.dig(HOST, CLIENT_IN_AMERICA, server)).at(-1) ?? ''
       return line !== '192.0.2.103' && ALL.includes(line)
     }
     for (const server of others) {
@@ -219,14 +219,14 @@ t.test('three clusters, one zone', options, async (t) => {
 
   await t.test('it comes back, and comes to stay', async (t) => {
     const healed = new Set<string>()
-    const watch = new Watch(world, NAMESERVERS, (line, from, server) => {
+    const watch = new Watch(clusters, NAMESERVERS, (line, from, server) => {
       const isRight = PLACES.some((place) => place.from === from && place.want.includes(line))
       if (isRight) healed.add(`${server} ${from}`)
       // What others have for the place until then, but never again.
       return isRight || (ALL.includes(line) && !healed.has(`${server} ${from}`))
     })
-    await third.host.mend()
-    await seeAll(world)
+    await third.host.reconnect()
+    await seeAll(clusters)
     t.ok((await watch.stop()) > 0)
     t.strictSame(watch.failures, [], 'nothing came and went')
     t.equal(healed.size, NAMESERVERS.length * PLACES.length, 'everywhere')
@@ -240,7 +240,7 @@ t.test('three clusters, one zone', options, async (t) => {
     const before = await versions()
     for (let round = 0; round < ROUNDS; round++) {
       for (const server of NAMESERVERS) {
-        const line = (await world.dig(HOST, CLIENT_IN_AMERICA, server)).at(-1)
+        const line = (await clusters.dig(HOST, CLIENT_IN_AMERICA, server)).at(-1)
         if (line !== '192.0.2.103') t.fail(`${server} went back to ${line}`)
       }
     }
@@ -277,7 +277,7 @@ t.test('three clusters, one zone', options, async (t) => {
         return left.length === 0
       }
       await until(isEmpty, `${site.address} to be empty`, SEEN_MS).catch((error: Error) => {
-        throw new Error(`${error.message}, there is ${left}:\n${world.output()}`)
+        throw new Error(`${error.message}, there is ${left}:\n${clusters.output()}`)
       })
     }
     const hosts = [HOST, `any.draw.${ZONE}`, EDITED, ...OLD]

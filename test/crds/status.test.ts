@@ -13,7 +13,7 @@ import { desiredProbes } from '../../src/operator/probes/desired-probes.ts'
 import { composeStatus, readState, scanProbe } from '../../src/operator/probes/probe-status.ts'
 import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { readCrd } from '../support/cluster.ts'
-import { AUTHORITATIVE, address, DelegatingWorld, HOST } from '../support/delegating.ts'
+import { AUTHORITATIVE, address, DelegationFixture, HOST } from '../support/delegation-fixture.ts'
 import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../support/operator-objects.ts'
 import { misfitsOf, pathsOf, type Schema, watched, writtenPaths } from '../support/schema.ts'
@@ -141,11 +141,11 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
   await look('one without a provider')
 
   const delegating = new WatchedCluster()
-  const world = new DelegatingWorld(delegating)
-  world.delegate('app', [address(HOST, '192.0.2.1')])
-  await world.settle()
-  check('one that delegates', world.cluster.record('a/app'))
-  check('an authoritative one', world.cluster.record(`a/${AUTHORITATIVE}`))
+  const fixture = new DelegationFixture(delegating)
+  fixture.delegate('app', [address(HOST, '192.0.2.1')])
+  await fixture.settle()
+  check('one that delegates', fixture.cluster.record('a/app'))
+  check('an authoritative one', fixture.cluster.record(`a/${AUTHORITATIVE}`))
 
   const isOurs = (path: string): boolean => !NOT_OURS.test(path)
   const isWritten = (path: string): boolean => written.has(path) || /labels/.test(path)

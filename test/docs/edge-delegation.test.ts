@@ -12,7 +12,7 @@ import {
   NAMESERVERS,
   startEdge,
 } from '../support/edge.ts'
-import { Lab } from '../support/lab.ts'
+import { HostNetwork } from '../support/host-network.ts'
 import { lines, scanFences, scanSteps } from '../support/page.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { root } from '../support/server.ts'
@@ -51,9 +51,9 @@ t.test(`${EDGE_PAGE} does what it shows`, options, async (t) => {
     join(directory, 'Corefile'),
     corefile.replace('kuadrant {', 'kuadrant {\n        manifests records'),
   )
-  const lab = await Lab.create(t)
-  const hosts = await addNameservers(lab)
-  const { client } = await startEdge(lab, directory)
+  const network = await HostNetwork.create(t)
+  const hosts = await addNameservers(network)
+  const { client } = await startEdge(network, directory)
   const serve = [process.execPath, join(root, 'dist/main.js'), 'serve']
   const servers = hosts.map((host) => host.start(serve, { cwd: directory }))
   for (const [index, server] of servers.entries()) {
@@ -72,7 +72,7 @@ t.test(`${EDGE_PAGE} does what it shows`, options, async (t) => {
   })
 
   await t.test('with one nameserver left clients still get their answers', async (t) => {
-    await hosts[0]?.cut()
+    await hosts[0]?.disconnect()
     await servers[1]?.end('SIGKILL')
     // Names that no cache has: the resolver has to find the one that is left.
     const places = [

@@ -5,11 +5,11 @@ import type { Message, ResourceRecord } from '../../src/dns/message/message.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
+import { endpoint, peerRecord, record } from '../support/exported-zone.ts'
 import { getText } from '../support/get-text.ts'
 import { framed, HostilePeer, replyTo } from '../support/hostile-peer.ts'
 import { freePort } from '../support/server.ts'
 import { pairOf, Site, ZONE } from '../support/sites.ts'
-import { endpoint, record, told } from '../support/told-zone.ts'
 import { until } from '../support/until.ts'
 
 const manifest = (host: string, endpoints: readonly string[]): string => `---
@@ -105,7 +105,7 @@ t.test('a hostile peer takes nothing from a site (v2)', async (t) => {
   const peer = await HostilePeer.open(t, {
     datagram: (query) => replyTo(query, [soa()]),
     *stream(query: Message) {
-      yield framed(replyTo(query, [soa(), ...[...GOOD, ...ATTACKS].map(told), soa()]))
+      yield framed(replyTo(query, [soa(), ...[...GOOD, ...ATTACKS].map(peerRecord), soa()]))
     },
   })
   const readyPort = await freePort()

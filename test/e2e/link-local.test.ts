@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { Lab } from '../support/lab.ts'
+import { HostNetwork } from '../support/host-network.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { layFiles, putFile, root } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -15,11 +15,11 @@ t.test(
   { ...needsRoot(), ...needs('dig') },
   async (t) => {
     const directory = t.testdir({ primary: {}, secondary: {} })
-    const lab = await Lab.create(t)
+    const network = await HostNetwork.create(t)
     const setUp = async (name: string, address: string, corefile: string) => {
       const cwd = join(directory, name)
       layFiles(cwd, { Corefile: `example.org:${PORT} {\n${corefile}}\n` })
-      const host = await lab.addHost(name, [`${address}/64`])
+      const host = await network.addHost(name, [`${address}/64`])
       return { cwd, host, start: () => host.start(SERVE, { cwd }) }
     }
     const primary = await setUp(

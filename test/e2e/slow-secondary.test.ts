@@ -1,6 +1,6 @@
 import t from 'tap'
 import { composeQuery } from '../support/client.ts'
-import { Lab } from '../support/lab.ts'
+import { HostNetwork } from '../support/host-network.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -50,14 +50,14 @@ t.test(
   'a slow secondary gets its zone',
   { ...needsRoot(), ...needs('ip', 'sysctl') },
   async (t) => {
-    const lab = await Lab.create(t)
-    const host = await lab.addHost('site', ['192.0.2.1/24'])
+    const network = await HostNetwork.create(t)
+    const host = await network.addHost('site', ['192.0.2.1/24'])
     await host.run('sysctl', '-qw', 'net.ipv4.tcp_wmem=4096 16384 1048576')
     await host.run('sysctl', '-qw', 'net.ipv4.tcp_rmem=4096 65536 65536')
     const server = await startServer(t, {
       corefile: COREFILE,
       files: { zone: ZONE },
-      wrapper: ['ip', 'netns', 'exec', lab.nameOf('site')],
+      wrapper: ['ip', 'netns', 'exec', network.nameOf('site')],
     })
     const startMs = performance.now()
     const secondary = host.start([process.execPath, '-e', reader(server.port)])

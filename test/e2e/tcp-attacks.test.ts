@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { Lab, type LabHost } from '../support/lab.ts'
+import { HostNetwork, type NetworkHost } from '../support/host-network.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
 import { ATTACKS, type AttackPlan, type Kind, type Outcome } from '../support/tcp-attack.ts'
@@ -58,20 +58,20 @@ const QUESTIONS = 20
 const CONNECTIONS = 2200
 
 interface Arena {
-  readonly host: LabHost
+  readonly host: NetworkHost
   readonly server: RunningServer
 }
 
 async function open(t: Test): Promise<Arena> {
-  const lab = await Lab.create(t)
-  const host = await lab.addHost('site', ['192.0.2.1/24'])
+  const network = await HostNetwork.create(t)
+  const host = await network.addHost('site', ['192.0.2.1/24'])
   // Every address of it is one of this host.
   await host.run('sysctl', '-qw', 'net.ipv6.ip_nonlocal_bind=1')
   await host.run('ip', '-6', 'route', 'add', 'local', '2001:db8::/32', 'dev', 'lo')
   const server = await startServer(t, {
     corefile: COREFILE,
     files: { zone: ZONE },
-    wrapper: ['ip', 'netns', 'exec', lab.nameOf('site')],
+    wrapper: ['ip', 'netns', 'exec', network.nameOf('site')],
   })
   return { host, server }
 }

@@ -1,10 +1,10 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { A, CHAOS, subnet, TXT } from '../support/asks.ts'
 import { cityEntry, composeMmdb } from '../support/mmdb.ts'
+import { A, CHAOS, subnet, TXT } from '../support/query-cases.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
-import { Asker } from '../support/transcript.ts'
+import { SpreadClient } from '../support/transcript.ts'
 import { until } from '../support/until.ts'
 import { type QuerySpec, readMessage, wireQuery } from '../support/wire.ts'
 
@@ -307,7 +307,12 @@ const CHANGES: readonly Change[] = [
 /** Mostly it takes milliseconds; a reload starts threads, on a machine that may be busy. */
 const BOUND_MS = 120_000
 
-async function follow(t: Test, asker: Asker, server: RunningServer, change: Change): Promise<void> {
+async function follow(
+  t: Test,
+  asker: SpreadClient,
+  server: RunningServer,
+  change: Change,
+): Promise<void> {
   const { what, question, before, after, edit, boundMs = BOUND_MS } = change
   const packet = wireQuery(question)
   const ask = async (): Promise<string[]> => {
@@ -331,14 +336,14 @@ async function follow(t: Test, asker: Asker, server: RunningServer, change: Chan
 
 for (const udp of ['batch', 'dgram']) {
   t.test(`${udp}: every thread follows`, async (t) => {
-    const asker = await Asker.open(t)
+    const asker = await SpreadClient.open(t)
     const env = { SEXTANT_UDP: udp }
     const server = await startServer(t, { corefile: corefile(), files: FILES, env })
     for (const change of CHANGES) await follow(t, asker, server, change)
   })
 
   t.test(`${udp}: weights`, async (t) => {
-    const asker = await Asker.open(t)
+    const asker = await SpreadClient.open(t)
     const env = { SEXTANT_UDP: udp }
     const server = await startServer(t, { corefile: corefile(), files: FILES, env })
     const packet = wireQuery(a('w'))
@@ -355,7 +360,7 @@ for (const udp of ['batch', 'dgram']) {
   })
 
   t.test(`${udp}: the directive reload`, async (t) => {
-    const asker = await Asker.open(t)
+    const asker = await SpreadClient.open(t)
     const text = (version: string): string => `.:{PORT} {
     bind 127.0.0.1
     multisocket 2
@@ -376,7 +381,7 @@ for (const udp of ['batch', 'dgram']) {
   })
 
   t.test(`${udp}: what is bad changes nothing`, async (t) => {
-    const asker = await Asker.open(t)
+    const asker = await SpreadClient.open(t)
     const env = { SEXTANT_UDP: udp }
     const server = await startServer(t, { corefile: corefile(), files: FILES, env })
     const stays = async (question: QuerySpec, want: string, fault: RegExp): Promise<void> => {

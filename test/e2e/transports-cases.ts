@@ -1,3 +1,4 @@
+import { cityEntry, composeMmdb } from '../support/mmdb.ts'
 import {
   A,
   AAAA,
@@ -10,14 +11,13 @@ import {
   EDNS,
   MX,
   NS,
-  oddAsks,
   PTR,
   SOA,
   SRV,
   subnet,
   TXT,
-} from '../support/asks.ts'
-import { cityEntry, composeMmdb } from '../support/mmdb.ts'
+  unusualQueries,
+} from '../support/query-cases.ts'
 import type { Ask } from '../support/transcript.ts'
 
 /** One Corefile, and questions that show what its directives do. */
@@ -142,7 +142,7 @@ example.net:{PORT} missing.example:{PORT} {
     ask('no.example.net'),
     ask('www.missing.example'),
     ask('missing.example', SOA),
-    ...oddAsks('www.example.org'),
+    ...unusualQueries('www.example.org'),
   ],
   damaged: ['www.example.org', 'no.example.net', 'missing.example', 'example.com'],
   metrics: true,
@@ -299,7 +299,7 @@ example.org:{PORT} {
     ask('b.example.org', A, { edns: US }),
     ask('b.example.org', A),
     ask('version.bind', TXT, { rrclass: CHAOS }),
-    ...oddAsks('one.k.example.com'),
+    ...unusualQueries('one.k.example.com'),
   ],
   metrics: true,
   shows: [
@@ -363,7 +363,7 @@ const small: Case = {
       'authors.bind',
       'no.bind',
     ].map((name) => ask(name, TXT, { rrclass: CHAOS, draws: 400 })),
-    ...oddAsks('odd.example.org'),
+    ...unusualQueries('odd.example.org'),
   ],
   damaged: ['www.example.org', 'x.blocked.example', 'x.dropped.example', 'localhost'],
   metrics: true,
@@ -458,7 +458,7 @@ www 60 IN A 198.51.100.1\nwww IN A 192.0.2.2\n@ 60 IN MX 1 www\n`,
     ask('12.2.0.192.in-addr.arpa', PTR),
     ask('99.2.0.192.in-addr.arpa', PTR),
     ask('other.example'),
-    ...oddAsks('router.hosts.example'),
+    ...unusualQueries('router.hosts.example'),
   ],
   metrics: true,
   shows: [
@@ -509,7 +509,11 @@ example.org:{PORT} {
     ask('www.example.org', A, { to, id: 99, what: `id 99 from ${to}` }),
     ask('www.example.org', MX, { to, what: `MX from ${to}` }),
     ask('version.bind', TXT, { to, rrclass: CHAOS, what: `version from ${to}` }),
-    ...oddAsks('www.example.org').map((odd) => ({ ...odd, to, what: `${odd.what} from ${to}` })),
+    ...unusualQueries('www.example.org').map((odd) => ({
+      ...odd,
+      to,
+      what: `${odd.what} from ${to}`,
+    })),
   ]),
   metrics: true,
   pages: ['/ready', '/health'],

@@ -1,15 +1,15 @@
 import t, { type Test } from 'tap'
 import { QUERY_OCTETS_MAX } from '../../src/transport/udp/udp.ts'
-import { damagedAsks } from '../support/asks.ts'
+import { damagedQueries } from '../support/query-cases.ts'
 import { freePort, startServer } from '../support/server.ts'
 import {
   type Ask,
-  Asker,
   countsOf,
   endServer,
   logOf,
   pageOf,
   type Replies,
+  SpreadClient,
 } from '../support/transcript.ts'
 import { until } from '../support/until.ts'
 import { CASES, type Case } from './transports-cases.ts'
@@ -35,7 +35,7 @@ const shareTolerance = (draws: number): number => 7 * Math.sqrt(0.5 / draws)
 
 async function record(
   t: Test,
-  asker: Asker,
+  asker: SpreadClient,
   one: Case,
   run: { udp: string; port: number; http: number; asks: readonly Ask[]; directory: string },
   wanted?: Transcript,
@@ -79,8 +79,8 @@ function compareReplies(t: Test, { what, draws = 1 }: Ask, got: Replies, want: R
 
 for (const one of CASES) {
   t.test(one.name, async (t) => {
-    const asker = await Asker.open(t)
-    const damaged = one.damaged === undefined ? [] : damagedAsks(one.damaged, 400)
+    const asker = await SpreadClient.open(t)
+    const damaged = one.damaged === undefined ? [] : damagedQueries(one.damaged, 400)
     const asks = [...one.asks, ...damaged]
     const place = { port: await freePort(), http: await freePort(), directory: t.testdir({}) }
     const dgram = await record(t, asker, one, { ...place, udp: 'dgram', asks })

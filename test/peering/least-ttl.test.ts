@@ -1,7 +1,7 @@
 import t from 'tap'
 import { RRType } from '../../src/dns/iana/index.ts'
 import { leastTtl, negativeTtl } from '../../src/peering/least-ttl.ts'
-import { record } from '../support/told-zone.ts'
+import { record } from '../support/exported-zone.ts'
 
 t.test('the least TTL', (t) => {
   const table = [

@@ -8,7 +8,7 @@ import { PEER_ENDPOINTS_MAX } from '../../src/peering/read-v2.ts'
 import { TransferFault } from '../../src/xfr/in/transfer-reader.ts'
 import { ZoneRecords } from '../../src/zone/zonefile/records.ts'
 import { ScannedRecord } from '../../src/zone/zonefile/sink.ts'
-import { endpoint, record, told } from '../support/told-zone.ts'
+import { endpoint, peerRecord, record } from '../support/exported-zone.ts'
 
 const HOST = 'app.k.example.com'
 
@@ -26,7 +26,7 @@ function zoneOf(records: readonly ResourceRecord[]): ZoneRecords {
 
 function replaced(endpoints: readonly Partial<PeerEndpoint>[]): PeerZone {
   const zone = new PeerZone('p:53')
-  runWhole(zone.replace(zoneOf(endpoints.map((one) => told(endpoint(one)))), new Set()))
+  runWhole(zone.replace(zoneOf(endpoints.map((one) => peerRecord(endpoint(one)))), new Set()))
   return zone
 }
 
@@ -74,7 +74,7 @@ t.test('one that tells of several says nothing but what it tells', async (t) => 
 })
 
 t.test('whose nameserver a peer is goes with its zone, and outlives its being empty', async (t) => {
-  const [east, west] = [told(endpoint()), told(endpoint({ site: 'west' }))]
+  const [east, west] = [peerRecord(endpoint()), peerRecord(endpoint({ site: 'west' }))]
   const zone = replaced([{}])
   runWhole(zone.advance([step([], [west])], new Set()))
   t.equal(zone.ownSite, '')
@@ -121,19 +121,19 @@ t.test('differences that lead to too much are not taken at all', async (t) => {
   const before = zone.read(HOST, 5)
   const changed = new Set<string>()
   const other = endpoint({ targets: ['192.0.2.77'], rootHost: 'z.example', dnsName: 'z.example' })
-  const { owner } = told(endpoint())
+  const { owner } = peerRecord(endpoint())
   const text = (i: number): ResourceRecord => {
     const rdata = Uint8Array.of(4, i & 255, (i >> 8) & 255, (i >> 16) & 255, 0)
-    return { ...told(endpoint()), owner, rdata }
+    return { ...peerRecord(endpoint()), owner, rdata }
   }
   const added = Array.from({ length: PEER_ENDPOINTS_MAX }, (_, i) => text(i))
-  const steps = [step([told(endpoint())], [told(other)]), step([], added)]
+  const steps = [step([peerRecord(endpoint())], [peerRecord(other)]), step([], added)]
   t.throws(() => runWhole(zone.advance(steps, changed)), /over 500000 endpoints/)
   t.strictSame(zone.read(HOST, 5), before)
   t.equal(zone.count, 1)
   t.strictSame([...zone.hosts()], [HOST])
   t.strictSame([...changed], [])
-  runWhole(zone.advance([step([told(endpoint())], [told(other)])], changed))
+  runWhole(zone.advance([step([peerRecord(endpoint())], [peerRecord(other)])], changed))
   t.strictSame([...zone.hosts()], ['z.example'])
   t.strictSame([...changed].sort(), [HOST, 'z.example'])
 })
@@ -144,7 +144,7 @@ t.test('octets have a bound as well, also over many differences', async (t) => {
     const rdata = new Uint8Array(65_280).fill(255)
     for (let at = 0; at < rdata.length; at += 256) rdata[at + 1] = i & 255
     rdata[2] = i >> 8
-    return { ...told(endpoint()), rdata }
+    return { ...peerRecord(endpoint()), rdata }
   }
   let fault = ''
   let taken = 0
@@ -179,7 +179,7 @@ t.test('edits come to the same as the zone that they lead to', async (t) => {
   const property = fc.property(sets, sets, (from, to) => {
     const records = (list: typeof from) => {
       const all = list.map(({ site, rootHost, target }) =>
-        told(endpoint({ site, rootHost, dnsName: rootHost, targets: [target] })),
+        peerRecord(endpoint({ site, rootHost, dnsName: rootHost, targets: [target] })),
       )
       return [
         ...new Map(all.map((one) => [Buffer.from(one.rdata).toString('latin1'), one])).values(),
@@ -199,7 +199,7 @@ t.test('a zone of addresses alone is that of a peer of before', async (t) => {
   const zone = new PeerZone('p:53')
   runWhole(zone.replace(zoneOf([record('x.kdrnt.', 'A', '192.0.2.1')]), new Set()))
   t.equal(zone.isOld, true)
-  runWhole(zone.replace(zoneOf([told(endpoint())]), new Set()))
+  runWhole(zone.replace(zoneOf([peerRecord(endpoint())]), new Set()))
   zone.noteOthers()
   t.equal(zone.isOld, false)
 })

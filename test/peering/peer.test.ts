@@ -6,9 +6,9 @@ import { createTsigKey } from '../../src/dns/tsig/key.ts'
 import { PeerFollower, TRANSFER_RETRY_MS } from '../../src/peering/peer.ts'
 import type { PeerFollowerOptions } from '../../src/peering/peer-options.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
+import { ExportedZone, endpoint, peerRecord, record } from '../support/exported-zone.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
-import { endpoint, record, ToldZone, told } from '../support/told-zone.ts'
 import { until } from '../support/until.ts'
 
 const HOST = 'app.k.example.com'
@@ -17,7 +17,7 @@ function lastSeen(clock: FakeClock) {
   return { lastSeenMs: clock.monotonicMs, lastSeenTimeMs: clock.nowMs }
 }
 
-async function setUp(t: Test, zone: ToldZone, more: Partial<PeerFollowerOptions> = {}) {
+async function setUp(t: Test, zone: ExportedZone, more: Partial<PeerFollowerOptions> = {}) {
   const server = await ScriptedServer.open(t, zone.script)
   const clock = new FakeClock()
   const timers = new FakeTimers()
@@ -53,7 +53,7 @@ async function setUp(t: Test, zone: ToldZone, more: Partial<PeerFollowerOptions>
 }
 
 t.test('a peer that tells whole is transferred, then asked for its SOA alone', async (t) => {
-  const zone = new ToldZone(1, [told(endpoint()), record('x.kdrnt.', 'A', '192.0.2.9')])
+  const zone = new ExportedZone(1, [peerRecord(endpoint()), record('x.kdrnt.', 'A', '192.0.2.9')])
   const { follower, pass, targets, types, changed, clock, lines } = await setUp(t, zone)
   t.strictSame(targets(), ['192.0.2.1'])
   t.strictSame(changed, [HOST])
@@ -68,11 +68,11 @@ t.test('a peer that tells whole is transferred, then asked for its SOA alone', a
 })
 
 t.test('a change comes as a difference, and tells of its hosts alone', async (t) => {
-  const other = told(endpoint({ rootHost: 'b.k.example.com', dnsName: 'b.k.example.com' }))
-  const zone = new ToldZone(1, [told(endpoint()), other])
+  const other = peerRecord(endpoint({ rootHost: 'b.k.example.com', dnsName: 'b.k.example.com' }))
+  const zone = new ExportedZone(1, [peerRecord(endpoint()), other])
   const { pass, targets, types, changed } = await setUp(t, zone)
   changed.length = 0
-  zone.put(2, [told(endpoint({ targets: ['192.0.2.2'] })), other])
+  zone.put(2, [peerRecord(endpoint({ targets: ['192.0.2.2'] })), other])
   await pass(1)
   t.strictSame(targets(), ['192.0.2.2'])
   t.strictSame(changed, [HOST])
@@ -83,9 +83,9 @@ t.test('a change comes as a difference, and tells of its hosts alone', async (t)
 })
 
 t.test('a NOTIFY has it asked at once, a flood of them not more often', async (t) => {
-  const zone = new ToldZone(1, [told(endpoint())])
+  const zone = new ExportedZone(1, [peerRecord(endpoint())])
   const { follower, pass, targets, types } = await setUp(t, zone)
-  zone.put(2, [told(endpoint({ targets: ['192.0.2.2'] }))])
+  zone.put(2, [peerRecord(endpoint({ targets: ['192.0.2.2'] }))])
   for (let i = 0; i < 100; i++) follower.notify()
   await pass(0.1)
   t.strictSame(targets(), ['192.0.2.2'])
@@ -93,7 +93,7 @@ t.test('a NOTIFY has it asked at once, a flood of them not more often', async (t
 })
 
 t.test('what a peer told stays while it is silent, and heals', async (t) => {
-  const zone = new ToldZone(1, [told(endpoint())])
+  const zone = new ExportedZone(1, [peerRecord(endpoint())])
   const { server, follower, pass, targets, clock, lines } = await setUp(t, zone)
   const seen = lastSeen(clock)
   await server.stop()
@@ -103,7 +103,7 @@ t.test('what a peer told stays while it is silent, and heals', async (t) => {
   const asked = follower.status.failures
   for (let i = 0; i < 60; i++) await pass(1)
   t.ok(follower.status.failures - asked < 10, 'a dead peer is asked rarely')
-  zone.put(2, [told(endpoint({ targets: ['192.0.2.2'] }))])
+  zone.put(2, [peerRecord(endpoint({ targets: ['192.0.2.2'] }))])
   await server.start()
   follower.notify()
   await pass(0.1)
@@ -114,16 +114,16 @@ t.test('what a peer told stays while it is silent, and heals', async (t) => {
 })
 
 t.test('a serial that is behind is that of a peer that began anew: all is taken', async (t) => {
-  const zone = new ToldZone(9, [told(endpoint())])
+  const zone = new ExportedZone(9, [peerRecord(endpoint())])
   const { pass, targets, types } = await setUp(t, zone)
-  zone.put(3, [told(endpoint({ targets: ['192.0.2.3'] }))])
+  zone.put(3, [peerRecord(endpoint({ targets: ['192.0.2.3'] }))])
   await pass(1)
   t.strictSame(targets(), ['192.0.2.3'])
   t.equal(types().at(-1), 'AXFR')
 })
 
 t.test('a site that has nothing any more says so', async (t) => {
-  const zone = new ToldZone(1, [told(endpoint())])
+  const zone = new ExportedZone(1, [peerRecord(endpoint())])
   const { follower, pass, targets } = await setUp(t, zone)
   targets()
   zone.put(2, [])
@@ -158,7 +158,7 @@ const OLD_TARGETS = [
 ].sort()
 
 t.test('a peer that refuses its zone is asked for each host that is wanted', async (t) => {
-  const zone = new ToldZone(1, OLD)
+  const zone = new ExportedZone(1, OLD)
   zone.transferRcode = 5
   const { server, follower, pass, targets, lines, changed } = await setUp(t, zone)
   t.strictSame(targets(), [])
@@ -175,20 +175,20 @@ t.test('a peer that refuses its zone is asked for each host that is wanted', asy
   await pass(1)
   await until(() => targets().length === 0, 'the host to go')
   zone.transferRcode = 0
-  zone.put(3, [told(endpoint())])
+  zone.put(3, [peerRecord(endpoint())])
   await pass(TRANSFER_RETRY_MS / 1000)
   await until(() => follower.status.generation === 'v2', 'it to be followed')
   t.strictSame(targets(), ['192.0.2.1'])
 })
 
 t.test('a peer that lets us have its zone but tells nothing whole is asked as well', async (t) => {
-  const zone = new ToldZone(1, OLD)
+  const zone = new ExportedZone(1, OLD)
   const { follower, pass, targets } = await setUp(t, zone)
   follower.want(HOST)
   await pass(1)
   await until(() => targets().length > 0, 'the host')
   t.strictSame(targets().sort(), OLD_TARGETS)
-  zone.put(2, [...OLD, told(endpoint({ targets: ['192.0.2.7'] }))])
+  zone.put(2, [...OLD, peerRecord(endpoint({ targets: ['192.0.2.7'] }))])
   await pass(1)
   t.equal(follower.status.generation, 'v2', 'as soon as it does')
   t.strictSame(targets(), ['192.0.2.7'])
@@ -197,12 +197,12 @@ t.test('a peer that lets us have its zone but tells nothing whole is asked as we
 t.test(
   'a peer with an empty zone is followed, until it turns out to tell nothing whole',
   async (t) => {
-    const zone = new ToldZone(1, [])
+    const zone = new ExportedZone(1, [])
     const { follower, pass, targets, types } = await setUp(t, zone)
     follower.want(HOST)
     t.equal(follower.status.generation, 'v2')
     t.equal(follower.hasAnsweredFor(HOST), true, 'that it has nothing')
-    zone.put(2, [told(endpoint({ setIdentifier: 'one' }))])
+    zone.put(2, [peerRecord(endpoint({ setIdentifier: 'one' }))])
     await pass(1)
     t.strictSame(targets(), ['192.0.2.1'])
     t.strictSame(types(), ['SOA', 'AXFR', 'SOA', 'IXFR'], 'nothing was asked for by the host')
@@ -210,7 +210,7 @@ t.test(
     zone.put(3, [])
     await old.pass(1)
     t.equal(old.follower.status.generation, 'v2')
-    const late = new ToldZone(1, [])
+    const late = new ExportedZone(1, [])
     const { follower: other, ...rest } = await setUp(t, late)
     other.want(HOST)
     late.put(2, OLD)
@@ -224,7 +224,7 @@ t.test(
 
 t.test('what is told whole is taken whole where only questions are answered', async (t) => {
   const shared = endpoint({ weight: 7, geoCodes: ['DE'], setIdentifier: 'one' })
-  const zone = new ToldZone(1, [told(shared), ...OLD])
+  const zone = new ExportedZone(1, [peerRecord(shared), ...OLD])
   zone.transferRcode = 5
   const { follower, pass, targets } = await setUp(t, zone)
   follower.want(HOST)
@@ -234,7 +234,7 @@ t.test('what is told whole is taken whole where only questions are answered', as
 })
 
 t.test('a peer that is asked for each host stands by its word between two looks', async (t) => {
-  const zone = new ToldZone(1, [told(endpoint({ ttlSeconds: 15 }))])
+  const zone = new ExportedZone(1, [peerRecord(endpoint({ ttlSeconds: 15 }))])
   zone.transferRcode = 5
   const { follower, server, pass, targets } = await setUp(t, zone)
   follower.want(HOST)
@@ -259,7 +259,7 @@ t.test('a peer that is asked for each host stands by its word between two looks'
 
 t.test('with a key nothing unsigned is taken, and no host is asked for', async (t) => {
   const key = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Array(32))
-  const zone = new ToldZone(1, [told(endpoint()), ...OLD])
+  const zone = new ExportedZone(1, [peerRecord(endpoint()), ...OLD])
   const { follower, pass, targets, types, lines } = await setUp(t, zone, { key })
   follower.want(HOST)
   await pass(1)
@@ -270,7 +270,7 @@ t.test('with a key nothing unsigned is taken, and no host is asked for', async (
 })
 
 t.test('a peer without a zone kdrnt is told of', async (t) => {
-  const zone = new ToldZone(1, [])
+  const zone = new ExportedZone(1, [])
   const { follower, server, pass } = await setUp(t, zone)
   server.script = () => 5
   await pass(1)
@@ -279,7 +279,7 @@ t.test('a peer without a zone kdrnt is told of', async (t) => {
 
 t.test('a host is asked for as often as its TTLs say, and when the serial is new', async (t) => {
   const short = { ...record(`${HOST}.kdrnt.`, 'A', '192.0.2.1'), ttlSeconds: 30 }
-  const zone = new ToldZone(1, [short])
+  const zone = new ExportedZone(1, [short])
   zone.transferRcode = 5
   const { server, follower, pass, targets } = await setUp(t, zone)
   follower.want(HOST)
@@ -301,7 +301,9 @@ t.test('a host is asked for as often as its TTLs say, and when the serial is new
 })
 
 t.test('the bounds hold for TTLs of both ends', async (t) => {
-  const zone = new ToldZone(1, [{ ...record(`${HOST}.kdrnt.`, 'A', '192.0.2.1'), ttlSeconds: 0 }])
+  const zone = new ExportedZone(1, [
+    { ...record(`${HOST}.kdrnt.`, 'A', '192.0.2.1'), ttlSeconds: 0 },
+  ])
   zone.transferRcode = 5
   const hostBounds = { minMs: 20_000, maxMs: 40_000 }
   const { server, follower, pass, targets } = await setUp(t, zone, { hostBounds })

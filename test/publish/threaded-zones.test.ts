@@ -163,7 +163,7 @@ t.test('a set that names a new choice finds it, also in the middle of a query', 
     image.publish()
   }
   await put('a.z.example.', 'NET-A')
-  // The world is on its way, the zone is there already.
+  // The snapshot is on its way, the zone is there already.
   t.equal(ask(there, 'a.z.example.', '10.0.0.9'), '192.0.2.1')
   t.equal(caughtUp(), 1)
   t.equal(ask(there, 'a.z.example.', '10.0.1.9'), '192.0.2.2')

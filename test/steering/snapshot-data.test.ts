@@ -29,7 +29,7 @@ function policiesOf(...ladders: readonly (readonly string[])[]): Policies {
 }
 
 /** As it comes to another thread. */
-const sent = (world: SteeringSnapshot) => structuredClone(steeringSnapshotData(world))
+const sent = (snapshot: SteeringSnapshot) => structuredClone(steeringSnapshotData(snapshot))
 
 const ADDRESSES = ['10.0.1.9', '10.0.2.9', '10.0.3.9', '2001:db8::1', '2001:db9::1']
 
@@ -44,31 +44,31 @@ function tiers({ trie, tierOf, policyCount }: SteeringSnapshot): string[] {
   })
 }
 
-t.test('a world that is followed chooses as the one it was shared from', async (t) => {
-  const { snapshot: world } = policiesOf(['NET-A'], ['NET-A', 'NET-B'], ['NET-B', 'NET-C'])
-  const worlds = new FollowedSteering(() => {})
-  t.equal(worlds.snapshot, EMPTY_STEERING_SNAPSHOT)
-  worlds.follow(sent(world))
-  t.strictSame(tiers(worlds.snapshot), tiers(world))
-  t.equal(worlds.snapshot.policyCount, 3)
+t.test('a snapshot that is followed chooses as the one it was shared from', async (t) => {
+  const { snapshot } = policiesOf(['NET-A'], ['NET-A', 'NET-B'], ['NET-B', 'NET-C'])
+  const follower = new FollowedSteering(() => {})
+  t.equal(follower.snapshot, EMPTY_STEERING_SNAPSHOT)
+  follower.follow(sent(snapshot))
+  t.strictSame(tiers(follower.snapshot), tiers(snapshot))
+  t.equal(follower.snapshot.policyCount, 3)
 })
 
 t.test('what is shared is not copied, and a message carries next to nothing', async (t) => {
-  const { snapshot: world } = policiesOf(['NET-A'])
-  const shared = sent(world)
+  const { snapshot } = policiesOf(['NET-A'])
+  const shared = sent(snapshot)
   t.equal(shared.tierOf.buffer instanceof SharedArrayBuffer, true)
   t.equal(shared.words.buffer instanceof SharedArrayBuffer, true)
   t.notOk('codesOf' in shared)
 })
 
-t.test('policies that come later are there once their world is followed', async (t) => {
+t.test('policies that come later are there once their snapshot is followed', async (t) => {
   const policies = policiesOf(['NET-A'])
-  const worlds = new FollowedSteering(() => worlds.follow(sent(policies.snapshot)))
-  worlds.follow(sent(policies.snapshot))
-  const before = tiers(worlds.snapshot)
+  const follower = new FollowedSteering(() => follower.follow(sent(policies.snapshot)))
+  follower.follow(sent(policies.snapshot))
+  const before = tiers(follower.snapshot)
   policies.intern([code('NET-A'), code('NET-B')])
-  t.strictSame(tiers(worlds.snapshot), before, 'not before')
-  worlds.catchUp()
-  t.equal(worlds.snapshot.policyCount, 2)
-  t.strictSame(tiers(worlds.snapshot), tiers(policies.snapshot))
+  t.strictSame(tiers(follower.snapshot), before, 'not before')
+  follower.catchUp()
+  t.equal(follower.snapshot.policyCount, 2)
+  t.strictSame(tiers(follower.snapshot), tiers(policies.snapshot))
 })

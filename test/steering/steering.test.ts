@@ -444,7 +444,7 @@ t.test('whoever waits is told once the codes composed by then are known', async 
     locator,
     random,
     onError: () => {},
-    onSnapshot: (world) => told.push(world.trie.classCount),
+    onSnapshot: (snapshot) => told.push(snapshot.trie.classCount),
   })
   const codes = (...texts: string[]) =>
     candidates([...texts.map((code) => ({ code })), { code: '*' }])

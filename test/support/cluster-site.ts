@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { Cluster, temporaryDirectory } from './cluster.ts'
 import { deploy, writeKubeconfig } from './deployed.ts'
-import type { LabHost, LabProcess } from './lab.ts'
+import type { HostProcess, NetworkHost } from './host-network.ts'
 import { CHOSEN, SYSTEM } from './rights.ts'
 import { root } from './server.ts'
 import { until } from './until.ts'
@@ -25,17 +25,17 @@ net.createServer((near) => {
   for (const socket of [near, far]) socket.on('error', end).on('close', end)
 }).listen(Number(port), '127.0.0.1', () => console.log('listening'))`
 
-/** One cluster of several: its API server, and its nameserver and operator on a host of the lab. */
+/** One cluster of several: its API server, and its nameserver and operator on a host of the network. */
 export class ClusterSite {
   readonly cluster: Cluster
-  readonly host: LabHost
+  readonly host: NetworkHost
   /** Where its nameserver is. */
   readonly address: string
   readonly directory: string
-  #server: LabProcess | undefined
-  #operator: LabProcess | undefined
+  #server: HostProcess | undefined
+  #operator: HostProcess | undefined
 
-  private constructor(cluster: Cluster, host: LabHost, address: string, directory: string) {
+  private constructor(cluster: Cluster, host: NetworkHost, address: string, directory: string) {
     this.cluster = cluster
     this.host = host
     this.address = address
@@ -43,7 +43,7 @@ export class ClusterSite {
   }
 
   /** Starts the API server, with what `deploy/` has for the namespace `gateways`. */
-  static async start(t: Test, host: LabHost, address: string): Promise<ClusterSite> {
+  static async start(t: Test, host: NetworkHost, address: string): Promise<ClusterSite> {
     const cluster = await Cluster.start(t)
     await deploy(cluster)
     const site = new ClusterSite(cluster, host, address, temporaryDirectory(t))
@@ -67,7 +67,7 @@ export class ClusterSite {
     this.#operator = this.host.start(command, { cwd: this.directory, env: ENVIRONMENT })
   }
 
-  get server(): LabProcess {
+  get server(): HostProcess {
     if (this.#server === undefined) throw new Error('no nameserver was started')
     return this.#server
   }

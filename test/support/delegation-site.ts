@@ -6,10 +6,10 @@ import { composeManifests } from './kustomize.ts'
 import { RunningOperator } from './operator.ts'
 import { until } from './until.ts'
 
-export const NAMESPACE = 'gateways'
+const NAMESPACE = 'gateways'
 /** Where operators and the Secrets with kubeconfigs are. */
-export const SYSTEM = 'sextant-system'
-/** On a machine on which everybody tests at once. */
+const SYSTEM = 'sextant-system'
+/** Long: other tests run at the same time. */
 const SEEN_MS = 120_000
 
 /** A DNSRecord, or a part of one, as the API has it. */
@@ -40,7 +40,7 @@ export class DelegationSite {
     this.#flags = flags
   }
 
-  /** Starts the API server, with the account that other clusters come by. No operator yet. */
+  /** Starts the API server, and creates the account that other clusters use. Does not start the operator. */
   static async start(t: Test, name: string, ...flags: readonly string[]): Promise<DelegationSite> {
     const cluster = await Cluster.start(t)
     await cluster.createNamespace(NAMESPACE)
@@ -49,7 +49,7 @@ export class DelegationSite {
     return new DelegationSite(t, name, cluster, metadata.uid, flags)
   }
 
-  /** Gives the namespace a default provider of that zone, as primaries need one. */
+  /** Creates the default provider Secret of `zone`, which a primary needs. */
   async provide(zone: string): Promise<void> {
     await this.cluster.must('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
       metadata: { name: 'coredns', labels: { 'kuadrant.io/default-provider': 'true' } },
@@ -75,7 +75,7 @@ export class DelegationSite {
     })
   }
 
-  /** A kubeconfig by which others come here, all of it inline. */
+  /** A kubeconfig for other clusters, with all files inline. */
   async remoteKubeconfig(): Promise<string> {
     const account = `/api/v1/namespaces/${SYSTEM}/serviceaccounts/sextant-remote-cluster/token`
     const { status } = await this.cluster.must('POST', account, { spec: {} })
@@ -92,7 +92,7 @@ export class DelegationSite {
     })
   }
 
-  /** Has this cluster follow another one. */
+  /** Makes this cluster follow `other`. */
   async follow(other: DelegationSite): Promise<void> {
     await this.putKubeconfig(other.name, await other.remoteKubeconfig())
   }
@@ -150,7 +150,7 @@ export class DelegationSite {
     )
   }
 
-  /** `name TYPE target,…` of all authoritative records, without the notes of ownership; sorted. */
+  /** `name TYPE target,…` of all endpoints of authoritative records except ownership TXT records; sorted. */
   async served(): Promise<string> {
     const lines = (await this.authoritative())
       .flatMap(({ spec }) => spec.endpoints as readonly Found[])
@@ -159,17 +159,17 @@ export class DelegationSite {
     return lines.sort().join('; ')
   }
 
-  /** `status reason: message` of the Ready condition; '' = there is none. */
+  /** `status reason: message` of the Ready condition; '' if it is missing. */
   async ready(name: string): Promise<string> {
     return printReady((await this.read(name))?.status)
   }
 
-  /** The same of what the cluster `by` says there. */
+  /** The same of the status that the cluster `by` wrote. */
   async readyBy(name: string, by: DelegationSite): Promise<string> {
     return printReady((await this.read(name))?.status?.remoteRecordStatuses?.[by.uid])
   }
 
-  /** Waits until `isSo`; what there is and what was printed are part of a failure. */
+  /** Waits until `isSo`. The error contains all records and the operator's output. */
   async wait(what: string, isSo: () => Promise<boolean>): Promise<void> {
     await until(isSo, `${what} in ${this.name}`, SEEN_MS).catch(async (error: Error) => {
       const served = await this.served().catch(() => 'unknown')
@@ -198,7 +198,7 @@ export class DelegationSite {
     )
   }
 
-  /** What all records say of themselves, a line for each and one for each cluster that says something of it. */
+  /** The Ready condition of each record: one line for its own, one for each other cluster's. */
   async #describe(): Promise<string> {
     const lines = (await this.list()).flatMap(({ metadata, status }) => {
       const { name, generation, resourceVersion, deletionTimestamp = 'no' } = metadata

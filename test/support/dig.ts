@@ -24,7 +24,7 @@ export async function ask(client: Client, port: number, args: readonly string[])
 }
 
 /** Reads the layout that the three clients share: a header line, then sections. */
-export function scanReply(text: string): Reply {
+function scanReply(text: string): Reply {
   const status = /(?:status|rcode): (\w+)/.exec(text)?.[1] ?? 'NONE'
   const flags = /;; [Ff]lags: ([a-z ]*)/.exec(text)?.[1]?.trim().split(/\s+/) ?? []
   return {

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Lab, LabHost, LabProcess } from './lab.ts'
+import type { HostNetwork, HostProcess, NetworkHost } from './host-network.ts'
 import { scanFences } from './page.ts'
 import { root } from './server.ts'
 import { until } from './until.ts'
@@ -19,9 +19,9 @@ export const CLIENT_IN_AMERICA = '203.0.113.10'
 
 /** What the page has around the clusters: parent zone, resolver, clients. */
 export interface Edge {
-  readonly client: LabHost
-  readonly parent: LabProcess
-  readonly resolver: LabProcess
+  readonly client: NetworkHost
+  readonly parent: HostProcess
+  readonly resolver: HostProcess
 }
 
 /** In a mount namespace, which `ip netns exec` makes, its files are where it looks for them. */
@@ -41,22 +41,22 @@ export function layEdgeFiles(directory: string): void {
   }
 }
 
-/** A host of the lab for each nameserver of the page. */
-export async function addNameservers(lab: Lab): Promise<LabHost[]> {
-  const hosts: LabHost[] = []
+/** A host of the network for each nameserver of the page. */
+export async function addNameservers(network: HostNetwork): Promise<NetworkHost[]> {
+  const hosts: NetworkHost[] = []
   for (const [index, address] of NAMESERVERS.entries()) {
-    hosts.push(await lab.addHost(`ns${index + 1}`, [`${address}/24`], [EUROPE, AMERICA]))
+    hosts.push(await network.addHost(`ns${index + 1}`, [`${address}/24`], [EUROPE, AMERICA]))
   }
   return hosts
 }
 
 /** Starts BIND and Unbound with the files that `layEdgeFiles` laid. */
-export async function startEdge(lab: Lab, directory: string): Promise<Edge> {
+export async function startEdge(network: HostNetwork, directory: string): Promise<Edge> {
   const clients = [EUROPE, AMERICA]
   const addresses = [`${CLIENT_IN_EUROPE}/24`, `${CLIENT_IN_AMERICA}/24`]
-  const client = await lab.addHost('client', addresses, [INFRASTRUCTURE])
-  const parentHost = await lab.addHost('parent', ['192.0.2.1/24'], clients)
-  const resolverHost = await lab.addHost('resolver', ['192.0.2.53/24'], clients)
+  const client = await network.addHost('client', addresses, [INFRASTRUCTURE])
+  const parentHost = await network.addHost('parent', ['192.0.2.1/24'], clients)
+  const resolverHost = await network.addHost('resolver', ['192.0.2.53/24'], clients)
   const parent = parentHost.start(['sh', '-c', PARENT, directory])
   const resolver = resolverHost.start(['sh', '-c', RESOLVER, directory])
   await answers(client, parent, '@192.0.2.1', 'example.com', 'SOA')
@@ -66,8 +66,8 @@ export async function startEdge(lab: Lab, directory: string): Promise<Edge> {
 
 /** Waits until a server answers with something. */
 export async function answers(
-  client: LabHost,
-  server: LabProcess,
+  client: NetworkHost,
+  server: HostProcess,
   ...question: readonly string[]
 ): Promise<void> {
   const isThere = async () => {

@@ -98,7 +98,7 @@ export function siteParts(): Manifest[] {
 }
 
 /** The documents of one file of the repository. */
-export function readManifests(path: string): Manifest[] {
+function readManifests(path: string): Manifest[] {
   return parseAllDocuments(read(path)).map((document) => {
     const [problem] = [...document.errors, ...document.warnings]
     if (problem !== undefined) throw new Error(`${path}: ${problem.message}`)

@@ -17,7 +17,7 @@ import { at, MANAGED } from './operator-objects.ts'
 
 const HEALTHY: OwnHealth = { down: [], up: [], probes: [] }
 
-/** A cluster in memory: does what the API would with each write, and counts them. */
+/** A cluster in memory: applies each write as the API server would, and counts the writes. */
 export class ToyCluster implements ClusterView, Writer {
   readonly records = new Map<string, ApiObject>()
   readonly secrets = new Map<string, ApiObject>()
@@ -104,7 +104,8 @@ export class ToyCluster implements ClusterView, Writer {
         return
       }
       case 'put': {
-        if (present !== write.over) throw new ApiError(409, 'somebody was faster', 0, 'Conflict')
+        if (present !== write.over)
+          throw new ApiError(409, 'the object has been modified', 0, 'Conflict')
         const { generation = 0, ...before } = metadataOf(present ?? {})
         const uid = `uid-of-${textOf(object.metadata, 'name')}`
         const made = { uid, ...before, ...metadataOf(object), ...MANAGED }
@@ -113,14 +114,15 @@ export class ToyCluster implements ClusterView, Writer {
         return
       }
       case 'drop':
-        if (present !== object) throw new ApiError(409, 'somebody was faster', 0, 'Conflict')
+        if (present !== object)
+          throw new ApiError(409, 'the object has been modified', 0, 'Conflict')
         this.records.delete(key)
         return
       case 'delete':
         this.records.delete(key)
         return
       case 'status': {
-        // What other clusters said there is theirs.
+        // Only other clusters write their statuses.
         const remoteRecordStatuses = at(present, 'status', 'remoteRecordStatuses') as ApiObject
         const others = remoteRecordStatuses === undefined ? {} : { remoteRecordStatuses }
         this.records.set(key, { ...present, status: { ...write.status, ...others } })
@@ -141,7 +143,7 @@ export class ToyCluster implements ClusterView, Writer {
   }
 }
 
-/** Peers that say what a test has them say; by address. */
+/** Peers whose answers the test decides, by address. */
 export class ToyPeers implements PeerDirectory {
   readonly answers = new Map<string, PeerAnswer>()
   readonly wanted = new Map<string, string>()
@@ -158,7 +160,7 @@ export class ToyPeers implements PeerDirectory {
     this.wanted.delete(key)
   }
 
-  /** Has a peer tell these endpoints whole, as `site`. `isOwn`: false = it is a nameserver of another one. */
+  /** Makes a peer export these endpoints as v2, as `site`. `isOwn`: whether it is a nameserver of that site. */
   say(
     address: string,
     site: string,
@@ -167,7 +169,7 @@ export class ToyPeers implements PeerDirectory {
     isOwn = true,
   ): void {
     const rootHost = endpoints[0]?.rootHost ?? 'k.example.com'
-    const whole = endpoints.map((endpoint) => told({ site, rootHost, ...endpoint }))
+    const whole = endpoints.map((endpoint) => peerEndpoint({ site, rootHost, ...endpoint }))
     const from = { site, exporter: address, isOwn, rootHost }
     const about = { seenMs: moment.seenMs, generation: 'v2' as const }
     const share = { ...from, ...about, endpoints: whole }
@@ -183,8 +185,8 @@ export class ToyPeers implements PeerDirectory {
   }
 }
 
-/** An endpoint as another site tells it. */
-export function told(parts: Partial<PeerEndpoint>): PeerEndpoint {
+/** An endpoint that another site exports. */
+export function peerEndpoint(parts: Partial<PeerEndpoint>): PeerEndpoint {
   return {
     site: 'other',
     rootHost: 'k.example.com',

@@ -40,7 +40,7 @@ const LATE_PIECES = 10
 const SOCKETS = 16
 
 /** Asks one thing after the other; the same sockets for every server, so that ports are the same as well. */
-export class Asker {
+export class SpreadClient {
   readonly #ipv4: readonly Socket[]
   readonly #ipv6: readonly Socket[]
 
@@ -49,13 +49,13 @@ export class Asker {
     this.#ipv6 = ipv6
   }
 
-  static async open(t: Test): Promise<Asker> {
+  static async open(t: Test): Promise<SpreadClient> {
     const ipv4 = await Promise.all(Array.from({ length: SOCKETS }, () => bind('127.0.0.1')))
     const ipv6 = [await bind('::1')]
     t.teardown(() => {
       for (const socket of [...ipv4, ...ipv6]) socket.close()
     })
-    return new Asker(ipv4, ipv6)
+    return new SpreadClient(ipv4, ipv6)
   }
 
   /**

@@ -39,7 +39,7 @@ const asn = fc.constantFrom<MmdbValue>(
 const code = fc.constantFrom(
   ...['GEO-EU', 'GEO-NA', 'US', 'IE', 'GB', 'US-CA', 'GB-ENG', 'GB-CAM', 'AS64500', 'NET-OFFICE'],
 )
-const world = fc.record({
+const geoCase = fc.record({
   places: fc.dictionary(network, place, { minKeys: 1, maxKeys: 8 }),
   asns: fc.dictionary(network, asn, { minKeys: 1, maxKeys: 4 }),
   nets: fc.uniqueArray(fc.tuple(network, code), { maxLength: 4, selector: ([cidr]) => cidr }),
@@ -89,7 +89,7 @@ function uniqueNets(pairs: readonly (readonly [string, string])[]): Net[] {
 
 t.test('the class of an address has exactly the codes that match its location', async (t) => {
   fc.assert(
-    fc.property(world, ({ places, asns, nets: pairs, codes: given, addresses }) => {
+    fc.property(geoCase, ({ places, asns, nets: pairs, codes: given, addresses }) => {
       const databases = [openMmdb({ networks: places }), openMmdb({ networks: asns })]
       const nets = uniqueNets(pairs)
       const codes = given.map(scan)
@@ -116,7 +116,7 @@ function classOfPrefix(trie: FlatClassTrie, bytes: Uint8Array, family: number, d
 
 t.test('the scope is the widest prefix of one class', async (t) => {
   fc.assert(
-    fc.property(world, fc.nat(), ({ places, asns, nets: pairs, codes, addresses }, noise) => {
+    fc.property(geoCase, fc.nat(), ({ places, asns, nets: pairs, codes, addresses }, noise) => {
       const databases = [openMmdb({ networks: places }), openMmdb({ networks: asns })]
       const nets = uniqueNets(pairs)
       const trie = new FlatClassTrie(buildClasses({ databases, nets, codes: codes.map(scan) }))

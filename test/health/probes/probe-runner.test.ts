@@ -20,7 +20,7 @@ function stage(tookMs = 10) {
   const timers = new FakeTimers()
   const looks: { readonly id: string; readonly atMs: number }[] = []
   const told: Look[] = []
-  const world = { outcome: GOOD, underWay: 0, mostAtATime: 0 }
+  const fixture = { outcome: GOOD, underWay: 0, mostAtATime: 0 }
   const runner = new ProbeRunner({
     clock,
     timers,
@@ -28,11 +28,11 @@ function stage(tookMs = 10) {
     onReconcile: (look) => told.push(look),
     probe: ({ id }, signal) => {
       looks.push({ id, atMs: clock.monotonic() })
-      world.mostAtATime = Math.max(world.mostAtATime, ++world.underWay)
+      fixture.mostAtATime = Math.max(fixture.mostAtATime, ++fixture.underWay)
       return new Promise((resolve) => {
-        const { outcome } = world
+        const { outcome } = fixture
         const end = (result: ProbeOutcome): void => {
-          world.underWay--
+          fixture.underWay--
           resolve(result)
         }
         const cancel = timers.after(tookMs, () => end(outcome))
@@ -51,7 +51,7 @@ function stage(tookMs = 10) {
       await timers.advance(STEP_MS)
     }
   }
-  return { clock, timers, runner, looks, told, world, pass }
+  return { clock, timers, runner, looks, told, fixture, pass }
 }
 
 t.test('every probe is done in its interval and jitter, and they do not bunch up', async (t) => {
@@ -83,11 +83,11 @@ t.test('every probe is done in its interval and jitter, and they do not bunch up
 })
 
 t.test('a slow fleet never has more under way than the bound, and none is left out', async (t) => {
-  const { runner, looks, world, pass } = stage(5000)
+  const { runner, looks, fixture, pass } = stage(5000)
   for (let i = 0; i < 1000; i++) runner.put(probe(`p${i}`))
   await pass(60_000)
-  t.ok(world.mostAtATime <= 256, `${world.mostAtATime} at a time`)
-  t.equal(world.mostAtATime, 256, 'and uses what there is')
+  t.ok(fixture.mostAtATime <= 256, `${fixture.mostAtATime} at a time`)
+  t.equal(fixture.mostAtATime, 256, 'and uses what there is')
   const counts = new Map<string, number>()
   for (const { id } of looks) counts.set(id, (counts.get(id) ?? 0) + 1)
   t.equal(counts.size, 1000)
@@ -96,19 +96,19 @@ t.test('a slow fleet never has more under way than the bound, and none is left o
 })
 
 t.test('an address that many share is not asked by all at once', async (t) => {
-  const { runner, looks, world, pass } = stage(1000)
+  const { runner, looks, fixture, pass } = stage(1000)
   for (let i = 0; i < 20; i++) runner.put(probe(`p${i}`, '192.0.2.1'))
   await pass(15_000)
-  t.equal(world.mostAtATime, 4)
+  t.equal(fixture.mostAtATime, 4)
   t.equal(new Set(looks.map(({ id }) => id)).size, 20)
 })
 
 t.test('an address goes down after the threshold, and what is known is kept', async (t) => {
-  const { runner, told, world, pass } = stage()
+  const { runner, told, fixture, pass } = stage()
   runner.put(probe('a'))
   await pass(3000)
   t.equal(runner.stateOf('a')?.verdict, 'up')
-  world.outcome = BAD
+  fixture.outcome = BAD
   await pass(2 * INTERVAL_MS * (1 + JITTER))
   t.equal(runner.stateOf('a')?.verdict, 'up', 'two failures are not more than two')
   await pass(INTERVAL_MS * (1 + JITTER))
@@ -117,13 +117,13 @@ t.test('an address goes down after the threshold, and what is known is kept', as
 })
 
 t.test('another check: what is known stays, counting begins anew, and soon', async (t) => {
-  const { runner, looks, world, pass } = stage()
-  world.outcome = BAD
+  const { runner, looks, fixture, pass } = stage()
+  fixture.outcome = BAD
   runner.put(probe('a'))
   await pass(40_000)
   t.equal(runner.stateOf('a')?.verdict, 'down')
   const before = looks.length
-  world.outcome = GOOD
+  fixture.outcome = GOOD
   runner.put(probe('a', 'a', { ...CHECK, port: 8080, intervalMs: 3_600_000 }))
   t.equal(runner.stateOf('a')?.verdict, 'down')
   await pass(3000)

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import type { InformerListener } from '../../../src/kube/informer.ts'
 import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
-import { AUTHORITATIVE } from '../../support/delegating.ts'
+import { AUTHORITATIVE } from '../../support/delegation-fixture.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 
 /** The records of a cluster, of which a test tells. */

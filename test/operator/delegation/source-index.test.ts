@@ -1,6 +1,6 @@
 import t from 'tap'
 import { SourceIndex } from '../../../src/operator/delegation/source-index.ts'
-import { AUTHORITATIVE } from '../../support/delegating.ts'
+import { AUTHORITATIVE } from '../../support/delegation-fixture.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 
 const KEY = `a/${AUTHORITATIVE}`

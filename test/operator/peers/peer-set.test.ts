@@ -12,7 +12,7 @@ import { keyIdOf } from '../../../src/operator/provider/key-id.ts'
 import type { Nameserver } from '../../../src/operator/provider/nameserver.ts'
 import type { Provider } from '../../../src/operator/provider/provider-secret.ts'
 import type { Generation, SiteState } from '../../../src/peering/peer-endpoint.ts'
-import { told } from '../../support/operator-cluster.ts'
+import { peerEndpoint } from '../../support/operator-cluster.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 const EAST: Nameserver = { host: '192.0.2.53', port: 53 }
@@ -195,7 +195,7 @@ t.test('what a peer says is of the host that is asked for alone', (t) => {
     exporter: '192.0.2.53:53',
     isOwn: true,
     rootHost,
-    endpoints: [told({ rootHost })],
+    endpoints: [peerEndpoint({ rootHost })],
     seenMs: clock.monotonicMs,
     generation: 'v2',
   })

@@ -13,7 +13,7 @@ import { acceptedCondition } from '../../../src/operator/status/conditions.ts'
 import { printPeers } from '../../../src/operator/status/peer-status.ts'
 import { jsonOctets } from '../../../src/peering/merge/endpoint-octets.ts'
 import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
-import { ToyCluster, told } from '../../support/operator-cluster.ts'
+import { peerEndpoint, ToyCluster } from '../../support/operator-cluster.ts'
 import { dnsRecord, secret } from '../../support/operator-objects.ts'
 
 const HEALTHY = { down: [], up: [], probes: [] }
@@ -36,7 +36,12 @@ const endpointsOf = (host: string, count: number, characters: number): ApiObject
 
 function pageOf(site: string, exporter: string, count: number): KnownPeers {
   const endpoints: PeerEndpoint[] = Array.from({ length: count }, (_, i) =>
-    told({ site, dnsName: `n${i}.k.example.com`, recordType: 'TXT', targets: ['<'.repeat(500)] }),
+    peerEndpoint({
+      site,
+      dnsName: `n${i}.k.example.com`,
+      recordType: 'TXT',
+      targets: ['<'.repeat(500)],
+    }),
   )
   const about = { seenMs: 1, generation: 'v2' as const }
   const share = { ...about, site, exporter, isOwn: true, rootHost: 'k.example.com', endpoints }

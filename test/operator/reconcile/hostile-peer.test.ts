@@ -9,7 +9,7 @@ import { Reporter } from '../../../src/operator/reconcile/reporter.ts'
 import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
-import { ToyCluster, ToyPeers, told } from '../../support/operator-cluster.ts'
+import { peerEndpoint, ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../../support/operator-objects.ts'
 import { FakeClock } from '../../support/setup.ts'
 
@@ -26,7 +26,7 @@ const own = (more: ApiObject = {}): ApiObject => ({
 })
 
 /** An operator with one record of `app.k.example.com` and one hostile peer. */
-class World {
+class OperatorFixture {
   readonly cluster = new ToyCluster()
   readonly peers = new ToyPeers()
   readonly clock = new FakeClock()
@@ -66,7 +66,7 @@ class World {
   }
 
   say(endpoints: readonly Partial<PeerEndpoint>[]): void {
-    const whole = endpoints.map((one) => told({ rootHost: HOST, dnsName: HOST, ...one }))
+    const whole = endpoints.map((one) => peerEndpoint({ rootHost: HOST, dnsName: HOST, ...one }))
     this.peers.say(
       PEER,
       '0evil',
@@ -170,45 +170,45 @@ const ATTACKS: readonly {
 
 for (const { name, own: mine = own(), peer, want, reason } of ATTACKS) {
   t.test(`${name}: ours is served, and the record reports it`, async (t) => {
-    const world = new World([mine])
-    t.strictSame((await world.served()).length, 1)
-    t.equal(world.condition('PeersAccepted'), undefined, 'nothing to say')
-    world.say([peer])
-    t.strictSame(await world.served(), want)
-    t.match(world.condition('PeersAccepted'), { status: 'False', reason })
-    t.match(world.condition('Ready'), { status: 'True' })
-    t.ok(world.notes.some((note) => note.startsWith(`${reason}: `)))
+    const fixture = new OperatorFixture([mine])
+    t.strictSame((await fixture.served()).length, 1)
+    t.equal(fixture.condition('PeersAccepted'), undefined, 'nothing to say')
+    fixture.say([peer])
+    t.strictSame(await fixture.served(), want)
+    t.match(fixture.condition('PeersAccepted'), { status: 'False', reason })
+    t.match(fixture.condition('Ready'), { status: 'True' })
+    t.ok(fixture.notes.some((note) => note.startsWith(`${reason}: `)))
     t.match(
-      world.lines.join('\n'),
+      fixture.lines.join('\n'),
       /a\/app: (conflict with another site|peer 192\.0\.2\.53:53: refused)/,
     )
     const kind = reason === 'EndpointConflict' ? 'endpoint_conflicts' : 'endpoints_refused'
     const series = `sextant_operator_${kind}{dns_record_name="app",dns_record_namespace="a"}`
-    t.ok((await world.registry.print()).includes(`${series} 1`))
-    world.say([])
-    t.strictSame((await world.served()).length, 1)
-    t.match(world.condition('PeersAccepted'), { status: 'True', reason: 'AllAccepted' })
-    t.notOk((await world.registry.print()).includes(series))
+    t.ok((await fixture.registry.print()).includes(`${series} 1`))
+    fixture.say([])
+    t.strictSame((await fixture.served()).length, 1)
+    t.match(fixture.condition('PeersAccepted'), { status: 'True', reason: 'AllAccepted' })
+    t.notOk((await fixture.registry.print()).includes(series))
   })
 }
 
 t.test('the Secret allows what no peer may', async (t) => {
   const mail = { recordType: 'MX', targets: ['10 mx.example.net'] }
-  const world = new World([own()], `name ${HOST} MX`)
-  world.say([mail])
-  t.strictSame(await world.served(), [OURS, `${HOST} MX 60 10 mx.example.net`])
-  t.equal(world.condition('PeersAccepted'), undefined)
-  const bad = new World([own()], 'all')
+  const fixture = new OperatorFixture([own()], `name ${HOST} MX`)
+  fixture.say([mail])
+  t.strictSame(await fixture.served(), [OURS, `${HOST} MX 60 10 mx.example.net`])
+  t.equal(fixture.condition('PeersAccepted'), undefined)
+  const bad = new OperatorFixture([own()], 'all')
   await t.rejects(bad.served())
   t.match(bad.condition('Ready'), { status: 'False', message: /PEERS_ALLOW: allow takes name or/ })
 })
 
 t.test("names of one record are no peer's by way of another", async (t) => {
-  const world = new World([own()])
+  const fixture = new OperatorFixture([own()])
   const endpoints = [{ dnsName: ZONE, recordType: 'A', recordTTL: 60, targets: ['192.0.2.8'] }]
-  world.cluster.put(dnsRecord({ name: 'apex', spec: { rootHost: ZONE, endpoints } }))
+  fixture.cluster.put(dnsRecord({ name: 'apex', spec: { rootHost: ZONE, endpoints } }))
   const evil = { rootHost: ZONE, recordType: 'CNAME', targets: ['evil.example'] }
-  world.peers.say(
+  fixture.peers.say(
     PEER,
     '0evil',
     [
@@ -216,24 +216,24 @@ t.test("names of one record are no peer's by way of another", async (t) => {
       { ...evil, dnsName: `ns1.${ZONE}` },
       { ...evil, dnsName: `*.${ZONE}` },
     ],
-    thisMoment(world.clock),
+    thisMoment(fixture.clock),
   )
-  t.strictSame(await world.served('a/apex'), [`${ZONE} A 60 192.0.2.8`])
-  const { message } = world.condition('PeersAccepted', 'apex') as { message: string }
+  t.strictSame(await fixture.served('a/apex'), [`${ZONE} A 60 192.0.2.8`])
+  const { message } = fixture.condition('PeersAccepted', 'apex') as { message: string }
   t.match(message, /"app\.k\.example\.com" CNAME: it belongs to our host app\.k\.example\.com/)
   t.match(message, /"ns1\.k\.example\.com" CNAME: it is not below one of our names/)
   t.match(message, /"\*\.k\.example\.com" CNAME: it is not below one of our names/)
 })
 
 t.test('two records of one host take what peers report each for its own names', async (t) => {
-  const world = new World([own()])
+  const fixture = new OperatorFixture([own()])
   const second = own({ dnsName: `two.${HOST}`, targets: ['192.0.2.9'] })
-  world.cluster.put(dnsRecord({ name: 'second', spec: { rootHost: HOST, endpoints: [second] } }))
+  fixture.cluster.put(dnsRecord({ name: 'second', spec: { rootHost: HOST, endpoints: [second] } }))
   const alias = { recordType: 'CNAME', targets: ['evil.example'] }
-  world.say([alias, { dnsName: `two.${HOST}` }, { ...alias, dnsName: `two.${HOST}` }])
-  t.strictSame(await world.served(), [OURS])
-  t.strictSame(await world.served('a/second'), [`two.${HOST} A 60 192.0.2.2,192.0.2.9`])
-  t.match(world.condition('PeersAccepted', 'second'), { reason: 'EndpointConflict' })
+  fixture.say([alias, { dnsName: `two.${HOST}` }, { ...alias, dnsName: `two.${HOST}` }])
+  t.strictSame(await fixture.served(), [OURS])
+  t.strictSame(await fixture.served('a/second'), [`two.${HOST} A 60 192.0.2.2,192.0.2.9`])
+  t.match(fixture.condition('PeersAccepted', 'second'), { reason: 'EndpointConflict' })
 })
 
 t.test('a new record queues the records of its host and above it', async (t) => {

@@ -5,53 +5,53 @@ import { keyOf } from '../../../src/kube/object-key.ts'
 import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import { OrphanCollector } from '../../../src/operator/remotes/orphan-collector.ts'
 import { turns as settle } from '../../support/api-double.ts'
-import { AUTHORITATIVE, address, HOST } from '../../support/delegating.ts'
-import { DelegationWorld, type ToySite } from '../../support/delegation-world.ts'
+import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.ts'
+import { DelegationSimulation, type SimulatedSite } from '../../support/delegation-simulation.ts'
 import { FakeTimers } from '../../support/setup.ts'
 
 const LEAVE_MS = 10_000
 
 /** A primary with a record of its own, and one of a cluster that it may know or not. */
-class World {
+class OperatorFixture {
   readonly timers = new FakeTimers()
   readonly lines: string[] = []
   known: ReadonlySet<string> | undefined = new Set()
-  readonly #world = new DelegationWorld()
-  readonly dublin: ToySite
+  readonly #simulation = new DelegationSimulation()
+  readonly dublin: SimulatedSite
   strangers: OrphanCollector | undefined
 
   private constructor() {
-    this.dublin = this.#world.add('dublin')
-    this.#world.add('boston', 'secondary').delegate('app', [address(HOST, '192.0.2.2')])
+    this.dublin = this.#simulation.add('dublin')
+    this.#simulation.add('boston', 'secondary').delegate('app', [address(HOST, '192.0.2.2')])
     this.dublin.delegate('app', [address(HOST, '192.0.2.1')])
   }
 
-  static async start(): Promise<World> {
-    const world = new World()
-    await world.#world.settle()
-    const { cluster } = world.dublin
+  static async start(): Promise<OperatorFixture> {
+    const simulation = new OperatorFixture()
+    await simulation.#simulation.settle()
+    const { cluster } = simulation.dublin
     const note = (line: string): void => {
-      world.lines.push(line)
+      simulation.lines.push(line)
     }
-    world.strangers = new OrphanCollector({
+    simulation.strangers = new OrphanCollector({
       view: cluster,
       records: { subscribe: (listener: InformerListener) => tellAll(cluster.records, listener) },
       writer: cluster,
       mutex: new KeyedMutex(),
-      clock: world.#world.clock,
-      timers: world.timers,
+      clock: simulation.#simulation.clock,
+      timers: simulation.timers,
       log: { debug: note, info: note, warning: note, error: note },
       leaveMs: LEAVE_MS,
-      known: () => world.known,
+      known: () => simulation.known,
     })
-    world.strangers.start()
-    return world
+    simulation.strangers.start()
+    return simulation
   }
 
   /** Lets time pass, look by look. */
   async pass(ms: number): Promise<void> {
     for (let gone = 0; gone < ms; gone += LEAVE_MS / 4) {
-      this.#world.clock.monotonicMs += LEAVE_MS / 4
+      this.#simulation.clock.monotonicMs += LEAVE_MS / 4
       await this.timers.advance(LEAVE_MS / 4)
       await settle()
     }
@@ -67,42 +67,42 @@ const BOTH = [`${HOST} A 192.0.2.1,192.0.2.2`]
 const OWN = [`${HOST} A 192.0.2.1`]
 
 t.test('what is of a cluster without a Secret goes after a while, and nothing else', async (t) => {
-  const world = await World.start()
-  await world.pass(LEAVE_MS)
-  t.strictSame(world.dublin.served(), BOTH)
-  await world.pass(LEAVE_MS / 4)
-  t.strictSame(world.dublin.served(), OWN)
-  t.match(world.lines, [
+  const simulation = await OperatorFixture.start()
+  await simulation.pass(LEAVE_MS)
+  t.strictSame(simulation.dublin.served(), BOTH)
+  await simulation.pass(LEAVE_MS / 4)
+  t.strictSame(simulation.dublin.served(), OWN)
+  t.match(simulation.lines, [
     `dnsrecords a/${AUTHORITATIVE}: there is no Secret of cluster boston: its endpoints go`,
   ])
-  world.dublin.cluster.takeWrites()
-  await world.pass(LEAVE_MS * 2)
-  t.strictSame(world.dublin.cluster.takeWrites(), [])
-  await world.strangers?.close()
+  simulation.dublin.cluster.takeWrites()
+  await simulation.pass(LEAVE_MS * 2)
+  t.strictSame(simulation.dublin.cluster.takeWrites(), [])
+  await simulation.strangers?.close()
 })
 
 t.test('the while begins anew when the cluster is known again, or may be', async (t) => {
   for (const known of [new Set(['boston']), undefined]) {
-    const world = await World.start()
-    await world.pass(LEAVE_MS)
-    world.known = known
-    await world.pass(LEAVE_MS * 3)
-    world.known = new Set(['other'])
-    await world.pass(LEAVE_MS)
-    t.strictSame(world.dublin.served(), BOTH)
-    await world.pass(LEAVE_MS / 4)
-    t.strictSame(world.dublin.served(), OWN)
-    await world.strangers?.close()
+    const simulation = await OperatorFixture.start()
+    await simulation.pass(LEAVE_MS)
+    simulation.known = known
+    await simulation.pass(LEAVE_MS * 3)
+    simulation.known = new Set(['other'])
+    await simulation.pass(LEAVE_MS)
+    t.strictSame(simulation.dublin.served(), BOTH)
+    await simulation.pass(LEAVE_MS / 4)
+    t.strictSame(simulation.dublin.served(), OWN)
+    await simulation.strangers?.close()
   }
 })
 
 t.test('what could not be written is written at the next look', async (t) => {
-  const world = await World.start()
-  world.dublin.cluster.refuse = () => new ApiError(409, '409 conflict', 0, 'Conflict')
-  await world.pass(LEAVE_MS * 2)
-  t.strictSame(world.dublin.served(), BOTH)
-  world.dublin.cluster.refuse = () => undefined
-  await world.pass(LEAVE_MS / 4)
-  t.strictSame(world.dublin.served(), OWN)
-  await world.strangers?.close()
+  const simulation = await OperatorFixture.start()
+  simulation.dublin.cluster.refuse = () => new ApiError(409, '409 conflict', 0, 'Conflict')
+  await simulation.pass(LEAVE_MS * 2)
+  t.strictSame(simulation.dublin.served(), BOTH)
+  simulation.dublin.cluster.refuse = () => undefined
+  await simulation.pass(LEAVE_MS / 4)
+  t.strictSame(simulation.dublin.served(), OWN)
+  await simulation.strangers?.close()
 })

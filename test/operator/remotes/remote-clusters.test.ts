@@ -28,7 +28,7 @@ function clusterSecret(index: number, resourceVersion = '1'): ApiObject {
 }
 
 /** This cluster, the Secrets in it, and the clusters that they lead to. */
-class World {
+class OperatorFixture {
   readonly api = new ApiDouble()
   readonly timers = new FakeTimers()
   readonly clusters: RemoteClusters
@@ -146,23 +146,23 @@ const KUBE_SYSTEM = '/namespaces/kube-system'
 
 t.test('of more clusters than are followed each has its turn once there is room', async (t) => {
   const indexes = Array.from({ length: CLUSTERS_MAX + 2 }, (_, i) => i)
-  const world = new World(
+  const fixture = new OperatorFixture(
     t,
     indexes.map((index) => clusterSecret(index)),
   )
-  const { clusters, servers } = world
+  const { clusters, servers } = fixture
   clusters.start()
-  await world.pass()
+  await fixture.pass()
   const first = indexes.slice(0, CLUSTERS_MAX).map(serverOf)
   t.strictSame(servers.splice(0), first)
   t.match(clusters.note, new RegExp(`cluster c${CLUSTERS_MAX}: there are more than`))
 
-  world.event('MODIFIED', clusterSecret(0, '2'))
-  await world.pass()
+  fixture.event('MODIFIED', clusterSecret(0, '2'))
+  await fixture.pass()
   t.strictSame(servers.splice(0), [serverOf(0)], 'one that is followed keeps its place')
 
-  world.event('DELETED', clusterSecret(1, '3'))
-  await world.pass()
+  fixture.event('DELETED', clusterSecret(1, '3'))
+  await fixture.pass()
   t.strictSame(servers.splice(0), [serverOf(CLUSTERS_MAX)], 'the next one has the place of another')
   t.match(clusters.note, new RegExp(`cluster c${CLUSTERS_MAX + 1}: there are more than`))
 })
@@ -179,7 +179,7 @@ t.test('a cluster is followed while there is a Secret of it', async (t) => {
   const table: readonly {
     readonly name: string
     readonly given: readonly ApiObject[]
-    readonly change: (world: World) => void
+    readonly change: (fixture: OperatorFixture) => void
     readonly servers: readonly number[]
     readonly followed: readonly string[]
     readonly note: RegExp
@@ -206,7 +206,7 @@ t.test('a cluster is followed while there is a Secret of it', async (t) => {
     {
       name: 'one that comes',
       given: [],
-      change: (world) => world.event('ADDED', clusterSecret(1, '2')),
+      change: (fixture) => fixture.event('ADDED', clusterSecret(1, '2')),
       servers: [1],
       followed: ['c1 1'],
       note: /^$/,
@@ -215,7 +215,7 @@ t.test('a cluster is followed while there is a Secret of it', async (t) => {
     {
       name: 'one that goes',
       given: [clusterSecret(0), clusterSecret(1)],
-      change: (world) => world.event('DELETED', clusterSecret(0, '3')),
+      change: (fixture) => fixture.event('DELETED', clusterSecret(0, '3')),
       servers: [],
       followed: ['c1 1'],
       note: /^$/,
@@ -224,7 +224,7 @@ t.test('a cluster is followed while there is a Secret of it', async (t) => {
     {
       name: 'one with another kubeconfig',
       given: [clusterSecret(0)],
-      change: (world) => world.event('MODIFIED', clusterSecret(0, '2')),
+      change: (fixture) => fixture.event('MODIFIED', clusterSecret(0, '2')),
       servers: [0],
       followed: ['c0 1'],
       note: /^$/,
@@ -233,7 +233,7 @@ t.test('a cluster is followed while there is a Secret of it', async (t) => {
     {
       name: 'one of which something else is another',
       given: [clusterSecret(0)],
-      change: (world) => world.event('MODIFIED', relabelled),
+      change: (fixture) => fixture.event('MODIFIED', relabelled),
       servers: [],
       followed: ['c0 1'],
       note: /^$/,
@@ -242,7 +242,7 @@ t.test('a cluster is followed while there is a Secret of it', async (t) => {
     {
       name: 'one that loses its kubeconfig, beside another',
       given: [clusterSecret(0), clusterSecret(1)],
-      change: (world) => world.event('MODIFIED', broken(0)),
+      change: (fixture) => fixture.event('MODIFIED', broken(0)),
       servers: [],
       followed: ['c0 -', 'c1 1'],
       note: /^cluster c0: its kubeconfig /,
@@ -251,7 +251,7 @@ t.test('a cluster is followed while there is a Secret of it', async (t) => {
     {
       name: 'one that had none and gets one',
       given: [broken(0)],
-      change: (world) => world.event('MODIFIED', clusterSecret(0, '8')),
+      change: (fixture) => fixture.event('MODIFIED', clusterSecret(0, '8')),
       servers: [0],
       followed: ['c0 1'],
       note: /^$/,
@@ -259,90 +259,90 @@ t.test('a cluster is followed while there is a Secret of it', async (t) => {
     },
   ]
   for (const { name, given, change, servers, followed, note, forgotten } of table) {
-    const world = new World(t, given)
-    world.clusters.start()
-    await world.pass()
-    world.servers.splice(0)
-    world.forgotten.splice(0)
-    change(world)
-    await world.pass()
-    t.strictSame(world.servers, servers.map(serverOf), `${name}: who is connected to`)
-    t.strictSame(world.followed, followed, name)
-    t.match(world.clusters.note, note, `${name}: what is said`)
-    t.strictSame(world.forgotten, forgotten, `${name}: metrics that go`)
+    const fixture = new OperatorFixture(t, given)
+    fixture.clusters.start()
+    await fixture.pass()
+    fixture.servers.splice(0)
+    fixture.forgotten.splice(0)
+    change(fixture)
+    await fixture.pass()
+    t.strictSame(fixture.servers, servers.map(serverOf), `${name}: who is connected to`)
+    t.strictSame(fixture.followed, followed, name)
+    t.match(fixture.clusters.note, note, `${name}: what is said`)
+    t.strictSame(fixture.forgotten, forgotten, `${name}: metrics that go`)
   }
 })
 
 t.test('of two Secrets of one cluster one counts, and the other one after it', async (t) => {
-  const world = new World(t, [clusterSecret(0), clusterSecret(1), clusterSecret(2)])
-  world.uids.set(serverOf(1), 'twice').set(serverOf(0), 'twice')
-  world.clusters.start()
-  await world.pass()
+  const fixture = new OperatorFixture(t, [clusterSecret(0), clusterSecret(1), clusterSecret(2)])
+  fixture.uids.set(serverOf(1), 'twice').set(serverOf(0), 'twice')
+  fixture.clusters.start()
+  await fixture.pass()
   const isSecond = /^cluster c1: it is the cluster that Secret c0 leads to$/
-  t.match(world.clusters.note, isSecond)
-  t.strictSame(world.followed, ['c0 1', 'c1 -', 'c2 1'])
-  world.event('MODIFIED', clusterSecret(0, '2'))
-  await world.pass(60)
-  t.match(world.clusters.note, isSecond, 'also when the kubeconfig of that is another')
-  world.event('DELETED', clusterSecret(0, '3'))
-  await world.pass(60)
-  t.equal(world.clusters.note, '')
-  t.strictSame(world.followed, ['c1 1', 'c2 1'])
+  t.match(fixture.clusters.note, isSecond)
+  t.strictSame(fixture.followed, ['c0 1', 'c1 -', 'c2 1'])
+  fixture.event('MODIFIED', clusterSecret(0, '2'))
+  await fixture.pass(60)
+  t.match(fixture.clusters.note, isSecond, 'also when the kubeconfig of that is another')
+  fixture.event('DELETED', clusterSecret(0, '3'))
+  await fixture.pass(60)
+  t.equal(fixture.clusters.note, '')
+  t.strictSame(fixture.followed, ['c1 1', 'c2 1'])
 })
 
 t.test('a Secret of this cluster itself is refused, and mended at once', async (t) => {
-  const world = new World(t, [clusterSecret(0)])
-  world.uids.set(serverOf(0), 'own')
-  world.clusters.start()
-  await world.pass()
-  t.equal(world.clusters.note, 'cluster c0: it is this cluster itself')
-  t.strictSame(world.followed, ['c0 -'])
-  world.uids.delete(serverOf(0))
-  world.event('MODIFIED', clusterSecret(0, '2'))
-  await world.pass()
-  t.equal(world.clusters.note, '')
-  t.strictSame(world.followed, ['c0 1'])
+  const fixture = new OperatorFixture(t, [clusterSecret(0)])
+  fixture.uids.set(serverOf(0), 'own')
+  fixture.clusters.start()
+  await fixture.pass()
+  t.equal(fixture.clusters.note, 'cluster c0: it is this cluster itself')
+  t.strictSame(fixture.followed, ['c0 -'])
+  fixture.uids.delete(serverOf(0))
+  fixture.event('MODIFIED', clusterSecret(0, '2'))
+  await fixture.pass()
+  t.equal(fixture.clusters.note, '')
+  t.strictSame(fixture.followed, ['c0 1'])
 })
 
 t.test('a connection that comes too late is not used', async (t) => {
   const table: readonly {
     readonly name: string
-    readonly change: (world: World) => void | Promise<void>
+    readonly change: (fixture: OperatorFixture) => void | Promise<void>
     readonly servers: readonly number[]
     readonly followed: readonly string[]
   }[] = [
     {
       name: 'all is closed',
-      change: (world) => world.clusters.close(),
+      change: (fixture) => fixture.clusters.close(),
       servers: [0],
       followed: [],
     },
     {
       name: 'its Secret is gone',
-      change: (world) => world.event('DELETED', clusterSecret(0, '3')),
+      change: (fixture) => fixture.event('DELETED', clusterSecret(0, '3')),
       servers: [0],
       followed: [],
     },
     {
       name: 'its Secret is another',
-      change: (world) => world.event('MODIFIED', clusterSecret(0, '2')),
+      change: (fixture) => fixture.event('MODIFIED', clusterSecret(0, '2')),
       servers: [0, 0],
       followed: ['c0 1'],
     },
   ]
   for (const { name, change, servers, followed } of table) {
-    const world = new World(t, [clusterSecret(0)])
-    world.hold()
-    world.clusters.start()
-    await world.pass()
-    t.strictSame(world.followed, ['c0 -'], `${name}: not yet`)
-    await change(world)
-    await world.pass()
-    t.strictSame(world.servers, servers.map(serverOf), name)
-    world.release?.()
+    const fixture = new OperatorFixture(t, [clusterSecret(0)])
+    fixture.hold()
+    fixture.clusters.start()
+    await fixture.pass()
+    t.strictSame(fixture.followed, ['c0 -'], `${name}: not yet`)
+    await change(fixture)
+    await fixture.pass()
+    t.strictSame(fixture.servers, servers.map(serverOf), name)
+    fixture.release?.()
     await turns()
-    t.equal(world.asked, followed.length, `${name}: nothing is asked by the one that is late`)
-    await world.pass()
-    t.strictSame(world.followed, followed, name)
+    t.equal(fixture.asked, followed.length, `${name}: nothing is asked by the one that is late`)
+    await fixture.pass()
+    t.strictSame(fixture.followed, followed, name)
   }
 })

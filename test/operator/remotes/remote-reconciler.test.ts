@@ -1,37 +1,41 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { ApiError } from '../../../src/kube/api.ts'
-import { AUTHORITATIVE, address, HOST } from '../../support/delegating.ts'
+import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.ts'
 import {
-  DelegationWorld,
+  DelegationSimulation,
   REMOVAL_TIMEOUT_MS,
-  type ToySite,
-} from '../../support/delegation-world.ts'
+  type SimulatedSite,
+} from '../../support/delegation-simulation.ts'
 import { secret } from '../../support/operator-objects.ts'
 
 const READY = 'True ProviderSuccess: Provider ensured the dns record'
 const DELETED_MS = Date.parse('2026-02-01T00:00:00Z')
 
 /** A primary and a secondary with a record that both know of. */
-async function pair(): Promise<{ world: DelegationWorld; dublin: ToySite; boston: ToySite }> {
-  const world = new DelegationWorld()
-  const dublin = world.add('dublin')
-  const boston = world.add('boston', 'secondary')
+async function pair(): Promise<{
+  simulation: DelegationSimulation
+  dublin: SimulatedSite
+  boston: SimulatedSite
+}> {
+  const simulation = new DelegationSimulation()
+  const dublin = simulation.add('dublin')
+  const boston = simulation.add('boston', 'secondary')
   boston.delegate('app', [address(HOST, '192.0.2.1')])
-  await world.settle()
-  return { world, dublin, boston }
+  await simulation.settle()
+  return { simulation, dublin, boston }
 }
 
 t.test('a record is held, announced, put into the authoritative one, and told of', async (t) => {
-  const world = new DelegationWorld()
-  const dublin = world.add('dublin')
-  const boston = world.add('boston', 'secondary')
+  const simulation = new DelegationSimulation()
+  const dublin = simulation.add('dublin')
+  const boston = simulation.add('boston', 'secondary')
   boston.delegate('app', [address(HOST, '192.0.2.1')])
-  t.strictSame(await world.settle(), [
+  t.strictSame(await simulation.settle(), [
     'boston: hold app',
     'boston: status app',
     `dublin: put ${AUTHORITATIVE}`,
-    'boston: word app by dublin',
+    'boston: remote status of app by dublin',
     'boston: status app',
     `dublin: status ${AUTHORITATIVE}`,
   ])
@@ -39,41 +43,42 @@ t.test('a record is held, announced, put into the authoritative one, and told of
   t.equal(boston.ready('app'), READY)
   t.equal(boston.ready('app', dublin), READY)
   t.strictSame([...boston.cluster.records.keys()], ['a/app'])
-  t.strictSame(await world.settle(), [], 'who looks again writes nothing')
+  t.strictSame(await simulation.settle(), [], 'who looks again writes nothing')
 })
 
 t.test('a record that is not held yet is not taken up', async (t) => {
-  const world = new DelegationWorld()
-  const dublin = world.add('dublin')
-  const boston = world.add('boston', 'secondary')
+  const simulation = new DelegationSimulation()
+  const dublin = simulation.add('dublin')
+  const boston = simulation.add('boston', 'secondary')
   boston.isUp = false
   boston.delegate('app', [address(HOST, '192.0.2.1')])
   boston.isUp = true
-  await dublin.look()
+  await dublin.reconcile()
   t.strictSame(dublin.cluster.takeWrites(), [])
 })
 
 t.test('records of other ways are left to their cluster', async (t) => {
-  const world = new DelegationWorld()
-  const dublin = world.add('dublin')
-  const milan = world.add('milan')
+  const simulation = new DelegationSimulation()
+  const dublin = simulation.add('dublin')
+  const milan = simulation.add('milan')
   milan.delegate('app', [address(HOST, '192.0.2.1')], {
     delegate: false,
     providerRef: { name: 'coredns' },
   })
-  await world.settle()
+  await simulation.settle()
   t.strictSame([...dublin.cluster.records.keys()], [])
 })
 
 t.test('where another operator has the provider, all is left to it', async (t) => {
-  const { world, dublin, boston } = await pair()
-  const there = async () => (await world.settle()).filter((write) => write.startsWith('boston'))
+  const { simulation, dublin, boston } = await pair()
+  const there = async () =>
+    (await simulation.settle()).filter((write) => write.startsWith('boston'))
   const labels = { 'kuadrant.io/default-provider': 'true' }
   dublin.cluster.put(secret('a', 'coredns', {}, { labels, type: 'kuadrant.io/aws' }))
   boston.cluster.edit('a/app', { endpoints: [address(HOST, '192.0.2.2')] })
   t.strictSame(await there(), ['boston: status app'])
   boston.cluster.markDeleted('a/app')
-  world.clock.nowMs = DELETED_MS
+  simulation.clock.nowMs = DELETED_MS
   t.strictSame(await there(), ['boston: status app'], 'the last word is its own, too')
 })
 
@@ -81,17 +86,17 @@ t.test('what stands in the way is told where the record is, and goes with its ca
   const table = [
     {
       name: 'no Secret, or no such namespace',
-      spoil: ({ dublin }: { dublin: ToySite }) => dublin.cluster.secrets.clear(),
+      spoil: ({ dublin }: { dublin: SimulatedSite }) => dublin.cluster.secrets.clear(),
       want: /^False DNSProviderError: cluster dublin: .*No default provider secret .* \(in the namespace a of the primary cluster, which has to be there\)$/,
     },
     {
       name: 'no zone',
-      spoil: ({ dublin }: { dublin: ToySite }) => dublin.putSecret('other.example'),
+      spoil: ({ dublin }: { dublin: SimulatedSite }) => dublin.putSecret('other.example'),
       want: /^False DNSProviderError: cluster dublin: .*no zone for host: k\.example\.com/,
     },
     {
       name: 'the API refuses',
-      spoil: ({ dublin, boston }: { dublin: ToySite; boston: ToySite }) => {
+      spoil: ({ dublin, boston }: { dublin: SimulatedSite; boston: SimulatedSite }) => {
         boston.cluster.edit('a/app', { endpoints: [address(HOST, '192.0.2.2')] })
         dublin.cluster.refuse = ({ kind }) =>
           kind === 'put' ? new ApiError(403, '403 not here') : undefined
@@ -102,20 +107,20 @@ t.test('what stands in the way is told where the record is, and goes with its ca
     },
   ]
   for (const { name, spoil, want, isTriedAgain = false, after = '192.0.2.1' } of table) {
-    const { world, dublin, boston } = await pair()
+    const { simulation, dublin, boston } = await pair()
     spoil({ dublin, boston })
     if (isTriedAgain) {
-      await t.rejects(dublin.look(), /403/, name)
-      await t.rejects(dublin.look(), /403/, name)
-      const words = boston.cluster.writes.filter((write) => write.startsWith('word'))
-      t.equal(words.length, 1, `${name}: it is said once`)
-      await boston.look()
-    } else await world.settle()
+      await t.rejects(dublin.reconcile(), /403/, name)
+      await t.rejects(dublin.reconcile(), /403/, name)
+      const statuses = boston.cluster.writes.filter((write) => write.startsWith('remote status'))
+      t.equal(statuses.length, 1, `${name}: it is reported once`)
+      await boston.reconcile()
+    } else await simulation.settle()
     t.match(boston.ready('app'), want, name)
     t.strictSame(dublin.served(), [`${HOST} A 192.0.2.1`], `${name}: what is served stays`)
     dublin.cluster.refuse = () => undefined
     dublin.putSecret(HOST)
-    await world.settle()
+    await simulation.settle()
     t.equal(boston.ready('app'), READY, name)
     t.strictSame(dublin.served(), [`${HOST} A ${after}`], name)
   }
@@ -126,55 +131,55 @@ t.test('what will pass is tried again, and not told', async (t) => {
   boston.cluster.edit('a/app', { endpoints: [address(HOST, '192.0.2.2')] })
   dublin.cluster.refuse = ({ kind }) =>
     kind === 'put' ? new ApiError(409, '409 conflict', 0, 'Conflict') : undefined
-  await t.rejects(dublin.look(), /409/)
+  await t.rejects(dublin.reconcile(), /409/)
   t.equal(boston.ready('app', dublin), READY)
 })
 
 t.test('a deleted record goes once the primary took it back', async (t) => {
-  const { world, dublin, boston } = await pair()
+  const { simulation, dublin, boston } = await pair()
   boston.cluster.markDeleted('a/app')
-  t.strictSame(await world.settle(), [
+  t.strictSame(await simulation.settle(), [
     `dublin: drop ${AUTHORITATIVE}`,
-    'boston: word app by dublin',
+    'boston: remote status of app by dublin',
     'boston: unhold app',
   ])
   t.strictSame([...boston.cluster.records.keys(), ...dublin.cluster.records.keys()], [])
 })
 
 t.test('a primary that is gone is not waited for for ever, and leaves nothing', async (t) => {
-  const { world, dublin, boston } = await pair()
-  world.clock.nowMs = DELETED_MS
+  const { simulation, dublin, boston } = await pair()
+  simulation.clock.nowMs = DELETED_MS
   dublin.isUp = false
   boston.cluster.markDeleted('a/app')
-  await world.settle()
+  await simulation.settle()
   t.match(
     boston.ready('app'),
     /^False ProviderEndpointsDeletion: DNS records are being deleted from provider; waiting for cluster dublin until 2026-02-01T01:00:00Z, or at once with the annotation sextant\.io\/let-go: "true"$/,
   )
-  world.clock.nowMs += REMOVAL_TIMEOUT_MS
-  t.strictSame(await world.settle(), ['boston: unhold app'])
+  simulation.clock.nowMs += REMOVAL_TIMEOUT_MS
+  t.strictSame(await simulation.settle(), ['boston: unhold app'])
   t.strictSame([...boston.cluster.records.keys()], [])
   dublin.isUp = true
-  t.strictSame(await world.settle(), [`dublin: drop ${AUTHORITATIVE}`])
+  t.strictSame(await simulation.settle(), [`dublin: drop ${AUTHORITATIVE}`])
 })
 
 t.test('a record that was deleted and made again while the primary was away', async (t) => {
-  const { world, dublin, boston } = await pair()
+  const { simulation, dublin, boston } = await pair()
   boston.cluster.records.delete('a/app')
   dublin.isUp = false
   boston.delegate('app', [address(HOST, '192.0.2.2')], { ownerID: 'another' })
-  await world.settle()
+  await simulation.settle()
   dublin.isUp = true
-  await world.settle()
+  await simulation.settle()
   t.strictSame(dublin.served(), [`${HOST} A 192.0.2.2`])
 })
 
 t.test('a cluster that turns secondary takes its part back from what it had made', async (t) => {
-  const world = new DelegationWorld()
-  const former = world.add('former')
+  const simulation = new DelegationSimulation()
+  const former = simulation.add('former')
   former.delegate('app', [address(HOST, '192.0.2.1')])
-  await world.settle()
-  const after = new DelegationWorld()
+  await simulation.settle()
+  const after = new DelegationSimulation()
   const turned = after.add('former', 'secondary')
   for (const record of former.cluster.records.values()) turned.cluster.put(record)
   await after.settle()
@@ -196,13 +201,13 @@ t.test('whatever happens in which order, all primaries serve what there is', asy
   })
   await fc.assert(
     fc.asyncProperty(fc.array(change, { maxLength: 15 }), async (changes) => {
-      const world = new DelegationWorld()
-      world.clock.nowMs = DELETED_MS
-      const primaries = [world.add('dublin'), world.add('milan')]
-      world.add('boston', 'secondary')
+      const simulation = new DelegationSimulation()
+      simulation.clock.nowMs = DELETED_MS
+      const primaries = [simulation.add('dublin'), simulation.add('milan')]
+      simulation.add('boston', 'secondary')
       const lives = new Map<string, number>()
       for (const { site: where, name, what, target } of changes) {
-        const site = world.sites.find((one) => one.name === where)!
+        const site = simulation.sites.find((one) => one.name === where)!
         const { cluster } = site
         const key = `a/${name}`
         const endpoints = [address(HOST, target)]
@@ -214,11 +219,11 @@ t.test('whatever happens in which order, all primaries serve what there is', asy
         } else if (what === 'delete' && cluster.record(key) !== undefined) cluster.markDeleted(key)
         else if (what === 'vanish') cluster.records.delete(key)
         else if (what === 'down' || what === 'up') site.isUp = what === 'up'
-        else if (what === 'look') await site.look()
+        else if (what === 'look') await site.reconcile()
       }
-      for (const site of world.sites) site.isUp = true
-      await world.settle()
-      const left = world.sites.flatMap(({ cluster }) =>
+      for (const site of simulation.sites) site.isUp = true
+      await simulation.settle()
+      const left = simulation.sites.flatMap(({ cluster }) =>
         NAMES.map((name) => cluster.record(`a/${name}`)).filter((one) => one !== undefined),
       )
       const targets = left.flatMap(({ spec }) => {

@@ -4,7 +4,7 @@ import { recallMoment, thisMoment } from '../../../src/base/moment.ts'
 import type { KnownPeers } from '../../../src/operator/peers/peer-state-store.ts'
 import { printPeers, scanPeers } from '../../../src/operator/status/peer-status.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
-import { told } from '../../support/operator-cluster.ts'
+import { peerEndpoint } from '../../support/operator-cluster.ts'
 import { FakeClock } from '../../support/setup.ts'
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z')
@@ -29,7 +29,7 @@ const endpoints: fc.Arbitrary<PeerEndpoint> = fc
   // Geo codes under that set identifier make it a default, whatever else is said.
   .map((one) => {
     const isImplied = one.setIdentifier === 'default' && one.geoCodes.length > 0
-    return told({ ...one, rootHost: HOST, isDefault: one.isDefault || isImplied })
+    return peerEndpoint({ ...one, rootHost: HOST, isDefault: one.isDefault || isImplied })
   })
 
 /** What a peer may have said, as of a whole second. */
@@ -145,7 +145,7 @@ function pageOf(exporter: string, text: string, reason = ''): KnownPeers {
       exporter: exporter,
       isOwn,
       ...about,
-      endpoints: word.endsWith('-') ? [] : [told({ site })],
+      endpoints: word.endsWith('-') ? [] : [peerEndpoint({ site })],
     }
   })
   const about = { seenMs, seenTimeMs, generation: 'v2', serial: 7, problems: [] } as const

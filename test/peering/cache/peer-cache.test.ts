@@ -8,27 +8,31 @@ import { PeerCache } from '../../../src/peering/cache/peer-cache.ts'
 import { PeerFollower } from '../../../src/peering/peer.ts'
 import type { PeerFollowerOptions } from '../../../src/peering/peer-options.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
+import { ExportedZone, endpoint, peerRecord, record } from '../../support/exported-zone.ts'
 import { ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
-import { endpoint, record, ToldZone, told } from '../../support/told-zone.ts'
 import { until } from '../../support/until.ts'
 
 const HOST = 'app.k.example.com'
 const HOUR_MS = 3_600_000
 
-interface World {
+interface CacheFixture {
   readonly server: ScriptedServer
   readonly path: string
   readonly clock: FakeClock
 }
 
-async function peerOf(t: Test, zone: ToldZone): Promise<World> {
+async function peerOf(t: Test, zone: ExportedZone): Promise<CacheFixture> {
   const server = await ScriptedServer.open(t, zone.script)
   return { server, path: join(t.testdir({}), 'peers'), clock: new FakeClock() }
 }
 
 /** A process: it follows the peer and remembers what that tells. */
-function start(t: Test, { server, path, clock }: World, more: Partial<PeerFollowerOptions> = {}) {
+function start(
+  t: Test,
+  { server, path, clock }: CacheFixture,
+  more: Partial<PeerFollowerOptions> = {},
+) {
   const timers = new FakeTimers()
   const lines: string[] = []
   const log = createLogger(
@@ -88,14 +92,14 @@ async function written(path: string, pattern: RegExp): Promise<void> {
 t.test(
   'a process that starts while its peer is dead knows what that told, and since when',
   async (t) => {
-    const world = await peerOf(t, new ToldZone(7, [told(endpoint())]))
-    const first = start(t, world)
+    const fixture = await peerOf(t, new ExportedZone(7, [peerRecord(endpoint())]))
+    const first = start(t, fixture)
     await first.pass(0)
     t.strictSame(first.targets(), ['192.0.2.1'])
     first.end()
-    await world.server.stop()
-    world.clock.nowMs += HOUR_MS
-    const second = start(t, world)
+    await fixture.server.stop()
+    fixture.clock.nowMs += HOUR_MS
+    const second = start(t, fixture)
     t.strictSame(second.targets(), ['192.0.2.1'], 'before anything was asked')
     t.equal(second.ageMs(), HOUR_MS)
     t.match(second.follower.status, { site: 'east', serial: 7, generation: 'v2', isUp: false })
@@ -103,25 +107,25 @@ t.test(
     t.match(second.follower.status, { error: 'connection refused', isUp: false, endpoints: 1 })
     await second.pass(HOUR_MS)
     second.end()
-    const third = start(t, world)
+    const third = start(t, fixture)
     t.equal(third.ageMs(), 2 * HOUR_MS, 'a restart makes nothing younger')
   },
 )
 
 t.test('a peer that is alive confirms what was remembered: nothing changes', async (t) => {
-  const zone = new ToldZone(1, [told(endpoint())])
-  const world = await peerOf(t, zone)
-  const first = start(t, world)
+  const zone = new ExportedZone(1, [peerRecord(endpoint())])
+  const fixture = await peerOf(t, zone)
+  const first = start(t, fixture)
   await first.pass(0)
   first.end()
-  const second = start(t, world)
+  const second = start(t, fixture)
   await second.pass(0)
   t.strictSame(second.changed, [])
   t.match(second.follower.status, { isUp: true, endpoints: 1 })
   t.equal(second.ageMs(), 0)
   second.end()
-  zone.put(2, [told(endpoint({ targets: ['192.0.2.2'] }))])
-  const third = start(t, world)
+  zone.put(2, [peerRecord(endpoint({ targets: ['192.0.2.2'] }))])
+  const third = start(t, fixture)
   t.strictSame(third.targets(), ['192.0.2.1'])
   await third.pass(0)
   t.strictSame(third.changed, [HOST])
@@ -130,16 +134,16 @@ t.test('a peer that is alive confirms what was remembered: nothing changes', asy
 
 // It was forgotten whose nameserver it is: what a relay tells of its site counted again.
 t.test('a peer that has nothing any more is still one of its site after a restart', async (t) => {
-  const zone = new ToldZone(1, [told(endpoint())])
-  const world = await peerOf(t, zone)
-  const first = start(t, world)
+  const zone = new ExportedZone(1, [peerRecord(endpoint())])
+  const fixture = await peerOf(t, zone)
+  const first = start(t, fixture)
   await first.pass(0)
   zone.put(2, [])
   await first.pass(1000)
   const nothing = [{ site: 'east', isOwn: true, rootHost: HOST, endpoints: [] }]
   t.match(first.follower.siteStatesOf(HOST), nothing)
   first.end()
-  const second = start(t, world)
+  const second = start(t, fixture)
   t.match(second.follower.siteStatesOf(HOST), nothing, 'before anything was asked')
   await second.pass(0)
   t.match(second.follower.siteStatesOf(HOST), nothing, 'and after')
@@ -147,11 +151,11 @@ t.test('a peer that has nothing any more is still one of its site after a restar
 })
 
 t.test('a crash costs nothing but what came in the last moment', async (t) => {
-  const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
-  const first = start(t, world)
+  const fixture = await peerOf(t, new ExportedZone(1, [peerRecord(endpoint())]))
+  const first = start(t, fixture)
   await first.pass(0)
   await first.pass(1000)
-  await written(world.path, /^told /m)
+  await written(fixture.path, /^told /m)
   for (let i = 0; i < 30; i++) await first.pass(60_000)
   t.ok((first.memory.status.ageMs ?? 0) > 15 * 60_000, 'the disk is spared')
   const isFresh = (): boolean => (first.memory.status.ageMs ?? HOUR_MS) < 5 * 60_000
@@ -160,30 +164,30 @@ t.test('a crash costs nothing but what came in the last moment', async (t) => {
     return isFresh()
   }, 'it to be written again')
   first.end(true)
-  const second = start(t, world)
+  const second = start(t, fixture)
   t.strictSame(second.targets(), ['192.0.2.1'])
   t.ok(second.ageMs() < 10 * 60_000, 'though nothing changed, it is known when it was heard')
 })
 
 t.test('when it was heard last is written as soon as it falls silent', async (t) => {
-  const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
-  const first = start(t, world)
+  const fixture = await peerOf(t, new ExportedZone(1, [peerRecord(endpoint())]))
+  const first = start(t, fixture)
   await first.pass(0)
   await first.pass(1000)
-  await written(world.path, /^told /m)
+  await written(fixture.path, /^told /m)
   const { size } = first.follower.hosts()
   t.equal(size, 1)
   for (let i = 0; i < 60; i++) await first.pass(1000)
   const seenMs = first.clock.nowMs
-  await world.server.stop()
+  await fixture.server.stop()
   const line = new RegExp(`^peer \\S+ - v2 ${seenMs} ${seenMs} 1$`, 'm')
   // A slow disk lets more time pass.
   await until(async () => {
     await first.pass(1000)
-    return line.test(readFileSync(world.path, 'utf8'))
+    return line.test(readFileSync(fixture.path, 'utf8'))
   }, 'it to be written')
   first.end(true)
-  const second = start(t, world)
+  const second = start(t, fixture)
   t.equal(second.ageMs(), second.clock.nowMs - seenMs)
 })
 
@@ -193,13 +197,13 @@ t.test('clocks that are set between two processes', async (t) => {
     { name: 'forward: an age is what the clock says, once', stepMs: HOUR_MS, want: HOUR_MS },
   ]
   for (const { name, stepMs, want } of table) {
-    const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
-    const first = start(t, world)
+    const fixture = await peerOf(t, new ExportedZone(1, [peerRecord(endpoint())]))
+    const first = start(t, fixture)
     await first.pass(0)
     first.end()
-    await world.server.stop()
-    world.clock.nowMs += stepMs
-    const second = start(t, world)
+    await fixture.server.stop()
+    fixture.clock.nowMs += stepMs
+    const second = start(t, fixture)
     t.equal(second.ageMs(), want, name)
     second.clock.nowMs += 100 * HOUR_MS
     t.equal(second.ageMs(), want, `${name}, later steps count for nothing`)
@@ -210,71 +214,71 @@ t.test('clocks that are set between two processes', async (t) => {
 const OLD = [record(`${HOST}.kdrnt.`, 'A', '192.0.2.7'), record('x.kdrnt.', 'A', '192.0.2.8')]
 
 t.test('what a peer answered for hosts is remembered as well', async (t) => {
-  const world = await peerOf(t, new ToldZone(1, OLD))
-  const first = start(t, world)
+  const fixture = await peerOf(t, new ExportedZone(1, OLD))
+  const first = start(t, fixture)
   first.follower.want(HOST)
   await first.pass(0)
   await first.pass(1000)
   await until(() => first.targets().length > 0, 'the host')
   first.end()
-  await world.server.stop()
-  const second = start(t, world)
+  await fixture.server.stop()
+  const second = start(t, fixture)
   t.equal(second.follower.status.generation, 'v1')
   t.strictSame(second.targets(), [], 'nobody wants the host')
   await second.pass(20_000)
   second.end()
-  const third = start(t, world)
+  const third = start(t, fixture)
   third.follower.want(HOST)
   t.strictSame(third.targets(), ['192.0.2.7'], 'not even then it was forgotten')
-  t.match(third.follower.siteStatesOf(HOST), [{ site: `127.0.0.1:${world.server.port}` }])
+  t.match(third.follower.siteStatesOf(HOST), [{ site: `127.0.0.1:${fixture.server.port}` }])
 })
 
 t.test('what was told unsigned counts for nothing once there is a key', async (t) => {
-  const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
-  const first = start(t, world)
+  const fixture = await peerOf(t, new ExportedZone(1, [peerRecord(endpoint())]))
+  const first = start(t, fixture)
   await first.pass(0)
   first.end()
   const key = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Array(32))
-  const second = start(t, world, { key })
+  const second = start(t, fixture, { key })
   t.strictSame(second.targets(), [])
   second.end()
-  t.strictSame(start(t, world).targets(), ['192.0.2.1'], 'without it, it does')
+  t.strictSame(start(t, fixture).targets(), ['192.0.2.1'], 'without it, it does')
 })
 
 t.test(
   'a peer that nobody asks for any more is forgotten when it would have expired',
   async (t) => {
-    const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
-    const first = start(t, world)
+    const fixture = await peerOf(t, new ExportedZone(1, [peerRecord(endpoint())]))
+    const first = start(t, fixture)
     await first.pass(0)
     first.end()
-    const zone = new ToldZone(1, [told(endpoint({ site: 'north' }))])
+    const zone = new ExportedZone(1, [peerRecord(endpoint({ site: 'north' }))])
     const server = await ScriptedServer.open(t, zone.script)
-    const without = { ...world, server }
+    const without = { ...fixture, server }
     const second = start(t, without)
     await second.pass(0)
     second.end()
-    t.equal(readFileSync(world.path, 'utf8').match(/^peer /gm)?.length, 2, 'it may come back')
-    world.clock.nowMs += 23 * HOUR_MS
+    t.equal(readFileSync(fixture.path, 'utf8').match(/^peer /gm)?.length, 2, 'it may come back')
+    fixture.clock.nowMs += 23 * HOUR_MS
     const third = start(t, without)
     await third.pass(2 * HOUR_MS)
     third.end()
-    t.equal(readFileSync(world.path, 'utf8').match(/^peer /gm)?.length, 1)
+    t.equal(readFileSync(fixture.path, 'utf8').match(/^peer /gm)?.length, 1)
   },
 )
 
 t.test('a new follower of a peer goes on from the one before', async (t) => {
-  const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
-  const { memory, pass, follower, clock } = start(t, world)
+  const fixture = await peerOf(t, new ExportedZone(1, [peerRecord(endpoint())]))
+  const { memory, pass, follower, clock } = start(t, fixture)
   await pass(0)
-  await world.server.stop()
+  await fixture.server.stop()
   const timers = new FakeTimers()
   const log = createLogger(
     '',
     () => {},
     () => false,
   )
-  const peer = { host: '127.0.0.1', port: world.server.port }
+  const peer = { host: '127.0.0.1', port: fixture.server.port }
   const next = new PeerFollower({ peer, clock, timers, log, random: () => 0 })
   memory.recall(next)
   const release = memory.keep(next, HOUR_MS)
@@ -286,15 +290,15 @@ t.test('a new follower of a peer goes on from the one before', async (t) => {
 })
 
 t.test('a file that is of no use is told of, and what can not be written as well', async (t) => {
-  const world = await peerOf(t, new ToldZone(1, [told(endpoint())]))
-  writeFileSync(world.path, 'sextant peers 1\nsite west\npeer ')
-  const torn = start(t, world)
+  const fixture = await peerOf(t, new ExportedZone(1, [peerRecord(endpoint())]))
+  writeFileSync(fixture.path, 'sextant peers 1\nsite west\npeer ')
+  const torn = start(t, fixture)
   t.match(torn.lines, [/states of peers in .* torn.*each peer has to be heard of first/])
   t.equal(torn.memory.note(), '')
   await torn.pass(0)
   t.strictSame(torn.targets(), ['192.0.2.1'], 'all goes on')
   torn.end()
-  const nowhere = { ...world, path: join(t.testdir({}), 'missing', 'peers') }
+  const nowhere = { ...fixture, path: join(t.testdir({}), 'missing', 'peers') }
   const lost = start(t, nowhere)
   for (let i = 0; i < 30; i++) await lost.pass(1000)
   await until(() => lost.memory.note() !== '', 'the fault')
@@ -305,16 +309,16 @@ t.test('a file that is of no use is told of, and what can not be written as well
 })
 
 t.test('a follower that comes and goes leaves another of its peer remembered', async (t) => {
-  const zone = new ToldZone(1, [told(endpoint())])
-  const world = await peerOf(t, zone)
-  const { memory, pass, clock, end } = start(t, world)
+  const zone = new ExportedZone(1, [peerRecord(endpoint())])
+  const fixture = await peerOf(t, zone)
+  const { memory, pass, clock, end } = start(t, fixture)
   await pass(0)
   const log = createLogger(
     '',
     () => {},
     () => false,
   )
-  const peer = { host: '127.0.0.1', port: world.server.port }
+  const peer = { host: '127.0.0.1', port: fixture.server.port }
   const parts = { peer, clock, timers: new FakeTimers(), log, random: () => 0 }
   const others = [new PeerFollower(parts), new PeerFollower(parts)]
   const releases = others.map((other) => memory.keep(other, HOUR_MS))
@@ -322,8 +326,8 @@ t.test('a follower that comes and goes leaves another of its peer remembered', a
     releases[i]?.()
     other.close()
   }
-  zone.put(2, [told(endpoint({ targets: ['192.0.2.2'] }))])
+  zone.put(2, [peerRecord(endpoint({ targets: ['192.0.2.2'] }))])
   await pass(1000)
   end()
-  t.strictSame(start(t, world).targets(), ['192.0.2.2'])
+  t.strictSame(start(t, fixture).targets(), ['192.0.2.2'])
 })

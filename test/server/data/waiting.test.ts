@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { A, AAAA, ask, CHAOS, EDNS, oddAsks, TXT } from '../../support/asks.ts'
-import { Asker, countsOf, sameSoon } from '../../support/transcript.ts'
+import { A, AAAA, ask, CHAOS, EDNS, TXT, unusualQueries } from '../../support/query-cases.ts'
+import { countsOf, SpreadClient, sameSoon } from '../../support/transcript.ts'
 import { serve } from './stage.ts'
 
 const ZONE = `$TTL 60
@@ -51,7 +51,7 @@ const LATE_MS_MAX = 60_000
 t.test('queries whose chain may wait', async (t) => {
   const directory = t.testdir({ 'db.now': ZONE })
   writeFileSync(join(directory, 'db.later'), ZONE.replaceAll('later.example', 'example.org'))
-  const asker = await Asker.open(t)
+  const asker = await SpreadClient.open(t)
   const asks = [
     ask('a.later.example'),
     ask('a.later.example', A, { edns: { options: [[3, Buffer.alloc(0)]] } }),
@@ -68,8 +68,8 @@ t.test('queries whose chain may wait', async (t) => {
     ask('a.example.org', AAAA),
     ask('a.example.org'),
     ask('version.bind', TXT, { rrclass: CHAOS }),
-    ...oddAsks('a.later.example'),
-    ...oddAsks('twice.example.org'),
+    ...unusualQueries('a.later.example'),
+    ...unusualQueries('twice.example.org'),
   ]
   const dgram = await serve(t, 'dgram', corefile(directory))
   const want = await asker.askAll(

@@ -14,7 +14,7 @@ import {
   startEdge,
 } from './edge.ts'
 import { drawnOf, GATEWAYS, layoutOf } from './gateways.ts'
-import { Lab } from './lab.ts'
+import { HostNetwork } from './host-network.ts'
 import { KEY } from './nameservers.ts'
 import { OldSite } from './old-site.ts'
 import { CHOSEN } from './rights.ts'
@@ -75,7 +75,7 @@ export const oldRecord = (i: number, target: string) =>
   record(`old-${i}`, OLD[i]!, addressOf(OLD[i]!, target), { provider: OLD_PROVIDER })
 
 /** The sites with what the edge needs, and how clients ask. */
-export class World {
+export class MultiCluster {
   readonly sites: readonly ClusterSite[]
   readonly oldSite: OldSite
   readonly edge: Edge
@@ -205,16 +205,16 @@ const OLD_SECRET = {
   },
 }
 
-export async function startWorld(t: Test): Promise<World> {
+export async function startMultiCluster(t: Test): Promise<MultiCluster> {
   const directory = temporaryDirectory(t)
   layEdgeFiles(directory)
   const page = readFileSync(join(directory, 'Corefile'), 'utf8')
-  const lab = await Lab.create(t)
-  const hosts = await addNameservers(lab)
-  const oldSite = await OldSite.start(t, lab, { address: OLD_NAMESERVER, zone: ZONE })
+  const network = await HostNetwork.create(t)
+  const hosts = await addNameservers(network)
+  const oldSite = await OldSite.start(t, network, { address: OLD_NAMESERVER, zone: ZONE })
   for (const i of OLD.keys()) oldSite.put(`old-${i}`, oldRecord(i, oldAddressOf(3, i)))
   const starting = hosts.map((host, i) => ClusterSite.start(t, host, NAMESERVERS[i]!))
-  const [edge, ...sites] = await Promise.all([startEdge(lab, directory), ...starting])
+  const [edge, ...sites] = await Promise.all([startEdge(network, directory), ...starting])
   for (const [i, site] of sites.entries()) {
     await site.serve((kubeconfig) => corefileOf(page, kubeconfig))
     await site.operate('--peer-expiry', `${EXPIRY_MS / 1000}s`)
@@ -231,7 +231,7 @@ export async function startWorld(t: Test): Promise<World> {
       await site.cluster.must('POST', site.records(), one)
     }
   }
-  return new World(sites, oldSite, edge, directory)
+  return new MultiCluster(sites, oldSite, edge, directory)
 }
 
 /** Whether the last line of an answer is as it should be. */
@@ -244,12 +244,12 @@ export class Watch {
   #isStopped = false
   readonly #done: Promise<void>
 
-  constructor(world: World, servers: readonly string[], isRight: Judge) {
+  constructor(clusters: MultiCluster, servers: readonly string[], isRight: Judge) {
     const round = async (server: string): Promise<void> => {
       while (!this.#isStopped) {
         for (const { from } of PLACES) {
           const startMs = performance.now()
-          const line = (await world.dig(HOST, from, server)).at(-1) ?? ''
+          const line = (await clusters.dig(HOST, from, server)).at(-1) ?? ''
           this.#asked++
           // Half of the time at most: others have something to do as well.
           await delay(performance.now() - startMs)
@@ -269,11 +269,11 @@ export class Watch {
 }
 
 /** Waits until every nameserver gives every gateway to whom it is for. */
-export async function seeAll(world: World): Promise<void> {
+export async function seeAll(clusters: MultiCluster): Promise<void> {
   for (const { from, want } of PLACES) {
-    await world.arrivals(HOST, want, NAMESERVERS, from)
+    await clusters.arrivals(HOST, want, NAMESERVERS, from)
   }
-  await world.arrivals(`any.draw.${ZONE}`, ALL, NAMESERVERS)
+  await clusters.arrivals(`any.draw.${ZONE}`, ALL, NAMESERVERS)
 }
 
 export const PLACES = [

@@ -7,7 +7,7 @@ import { type DelegationRole, isAuthoritative } from '../../src/operator/plan/de
 import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { mappingOf, metadataOf } from '../../src/operator/record/object.ts'
 import { RemoteReconciler } from '../../src/operator/remotes/remote-reconciler.ts'
-import { HOST } from './delegating.ts'
+import { HOST } from './delegation-fixture.ts'
 import { ToyCluster, ToyPeers } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
 import { FakeClock } from './setup.ts'
@@ -16,7 +16,7 @@ const ROUNDS_MAX = 20
 export const REMOVAL_TIMEOUT_MS = 3_600_000
 
 /** One cluster of several, in memory, and its operator. */
-export class ToySite {
+export class SimulatedSite {
   readonly name: string
   readonly cluster = new ToyCluster()
   readonly role: DelegationRole
@@ -24,8 +24,8 @@ export class ToySite {
   readonly #turns = new KeyedMutex()
   readonly #clock: FakeClock
   readonly #reconciler: Reconciler
-  readonly #remotes = new Map<ToySite, RemoteReconciler>()
-  /** False: it does nothing, and nobody can reach it. */
+  readonly #remotes = new Map<SimulatedSite, RemoteReconciler>()
+  /** False: the operator does nothing, and no other cluster can reach the API server. */
   isUp = true
 
   constructor(name: string, role: DelegationRole, clock: FakeClock) {
@@ -55,7 +55,7 @@ export class ToySite {
     this.cluster.put(secret('a', 'coredns', { ZONES: zones }, { labels }))
   }
 
-  follow(other: ToySite): void {
+  follow(other: SimulatedSite): void {
     const sourcesOf = (key: string): Iterable<string> => {
       const index = new SourceIndex()
       for (const record of other.cluster.records.values()) index.add(keyOf(record), record)
@@ -67,7 +67,7 @@ export class ToySite {
       mutex: this.#turns,
       owners: this.owners,
       remote: { record: (key) => other.cluster.record(key), sourcesOf },
-      writeStatus: async (record, status) => other.take(record, this.name, status),
+      writeStatus: async (record, status) => other.writeRemoteStatus(record, this.name, status),
       clock: this.#clock,
       ownUid: this.name,
       cluster: other.name,
@@ -81,21 +81,21 @@ export class ToySite {
     this.cluster.put({ ...record, spec: { ...others, delegate: true, endpoints, ...spec } })
   }
 
-  /** What another cluster says of a record of ours. */
-  take(record: ApiObject, by: string, word: ApiObject): void {
+  /** Writes the status that the cluster `by` has for a record of this cluster. */
+  writeRemoteStatus(record: ApiObject, by: string, remote: ApiObject): void {
     const key = keyOf(record)
     const present = this.cluster.records.get(key)
     if (present === undefined) return
     const status = mappingOf(present, 'status')
-    const words = { ...mappingOf(status, 'remoteRecordStatuses'), [by]: word }
+    const remoteRecordStatuses = { ...mappingOf(status, 'remoteRecordStatuses'), [by]: remote }
     this.cluster.records.set(key, {
       ...present,
-      status: { ...status, remoteRecordStatuses: words },
+      status: { ...status, remoteRecordStatuses },
     })
-    this.cluster.writes.push(`word ${metadataOf(record).name} by ${by}`)
+    this.cluster.writes.push(`remote status of ${metadataOf(record).name} by ${by}`)
   }
 
-  async look(): Promise<void> {
+  async reconcile(): Promise<void> {
     if (!this.isUp) return
     const keys = () => [...this.cluster.records.keys()].sort()
     for (const key of keys()) await this.#reconciler.reconcile(key)
@@ -106,7 +106,7 @@ export class ToySite {
     }
   }
 
-  /** `name TYPE target,…` of what is served, without the notes of ownership; sorted. */
+  /** `name TYPE target,…` of all endpoints of authoritative records except ownership TXT records; sorted. */
   served(): readonly string[] {
     return [...this.cluster.records.values()]
       .filter(isAuthoritative)
@@ -116,8 +116,8 @@ export class ToySite {
       .sort()
   }
 
-  /** `status reason: message` of Ready, as this cluster has it, or as `by` says. */
-  ready(name: string, by?: ToySite): string {
+  /** `status reason: message` of Ready, as this cluster or `by` wrote it; '' if it is missing. */
+  ready(name: string, by?: SimulatedSite): string {
     const record = this.cluster.record(`a/${name}`)
     const path = by === undefined ? [] : ['remoteRecordStatuses', by.name]
     const conditions = (at(record, 'status', ...path, 'conditions') ?? []) as readonly ApiObject[]
@@ -127,12 +127,12 @@ export class ToySite {
 }
 
 /** Several clusters that delegate to each other. */
-export class DelegationWorld {
+export class DelegationSimulation {
   readonly clock = new FakeClock()
-  readonly sites: ToySite[] = []
+  readonly sites: SimulatedSite[] = []
 
-  add(name: string, role: DelegationRole = 'primary'): ToySite {
-    const site = new ToySite(name, role, this.clock)
+  add(name: string, role: DelegationRole = 'primary'): SimulatedSite {
+    const site = new SimulatedSite(name, role, this.clock)
     for (const other of this.sites) {
       if (role === 'primary') site.follow(other)
       if (other.role === 'primary') other.follow(site)
@@ -141,17 +141,17 @@ export class DelegationWorld {
     return site
   }
 
-  /** Has all look at all that they know until nobody has anything to do; returns the writes. */
+  /** Reconciles all records of all clusters until none writes anything; returns the writes. */
   async settle(): Promise<string[]> {
     const all: string[] = []
     for (let round = 0; round < ROUNDS_MAX; round++) {
-      for (const site of this.sites) await site.look()
+      for (const site of this.sites) await site.reconcile()
       const writes = this.sites.flatMap((site) =>
         site.cluster.takeWrites().map((write) => `${site.name}: ${write}`),
       )
       if (writes.length === 0) return all
       all.push(...writes)
     }
-    throw new Error(`it does not settle: ${all.slice(-20).join(', ')}`)
+    throw new Error(`the operators do not settle: ${all.slice(-20).join(', ')}`)
   }
 }

@@ -4,21 +4,21 @@ import { once } from 'node:events'
 import type { Test } from 'tap'
 import { run } from './peer.ts'
 
-/** A process in a namespace of the lab. */
-export interface LabProcess {
+/** A process on a host of the network. */
+export interface HostProcess {
   readonly process: ChildProcess
-  /** Everything it printed so far, both streams. */
+  /** All output so far, of both streams. */
   output(): string
-  /** Ends it, and waits until it has ended. */
+  /** Sends `signal`, and waits until the process has ended. */
   end(signal: NodeJS.Signals): Promise<void>
 }
 
 const SWITCH = 'switch'
-/** Ample: on a machine on which everybody tests at once, and thousands of questions of one dig. */
+/** Long: other tests run at the same time, and one dig may send thousands of queries. */
 const RUN_MS_MAX = 600_000
 /**
- * Takes the lab down when its standard input ends: when the test says so, or when the process of the test is gone,
- * however it went. `$0`: what the names of the lab's namespaces begin with.
+ * Removes the network when standard input ends: at the end of the test, or when the process of the test is gone.
+ * `$0`: the prefix of the names of its namespaces.
  */
 const REAPER = `trap '' INT TERM HUP
 cat >/dev/null
@@ -27,31 +27,31 @@ for name in $(ip netns list | awk '{ print $1 }' | grep "^$0-"); do
   ip netns del "$name"
 done`
 
-/** A network of the kernel's own: hosts, each a network namespace, on one switch. Takes root. */
-export class Lab {
+/** Hosts on one switch, each a network namespace of the kernel. Needs root. */
+export class HostNetwork {
   readonly #prefix = `sx${randomBytes(3).toString('hex')}`
   readonly #reaper = spawn('sh', ['-c', REAPER, this.#prefix], {
     detached: true,
     stdio: ['pipe', 'ignore', 'inherit'],
   })
 
-  /** A lab that is gone, with all that runs in it, when the test ends. */
-  static async create(t: Test): Promise<Lab> {
-    const lab = new Lab()
-    t.teardown(() => lab.#end())
-    const name = lab.nameOf(SWITCH)
+  /** Creates a network. The end of the test removes it and ends all its processes. */
+  static async create(t: Test): Promise<HostNetwork> {
+    const network = new HostNetwork()
+    t.teardown(() => network.#end())
+    const name = network.nameOf(SWITCH)
     await ip('netns', 'add', name)
     await ip('-n', name, 'link', 'add', 'br0', 'type', 'bridge', 'forward_delay', '0')
     await ip('-n', name, 'link', 'set', 'br0', 'up')
-    return lab
+    return network
   }
 
-  /** A host with these addresses (`192.0.2.1/24`); `routes` are networks that are on the switch as well. */
+  /** Adds a host with these addresses (`192.0.2.1/24`); `routes`: further networks on the switch. */
   async addHost(
     name: string,
     addresses: readonly string[],
     routes: readonly string[] = [],
-  ): Promise<LabHost> {
+  ): Promise<NetworkHost> {
     const [own, hub] = [this.nameOf(name), this.nameOf(SWITCH)]
     await ip('netns', 'add', own)
     await ip('-n', own, 'link', 'set', 'lo', 'up')
@@ -61,10 +61,10 @@ export class Lab {
     for (const address of addresses) await ip('-n', own, 'address', 'add', address, 'dev', 'eth0')
     await ip('-n', own, 'link', 'set', 'eth0', 'up')
     for (const route of routes) await ip('-n', own, 'route', 'add', route, 'dev', 'eth0')
-    return new LabHost(this, name)
+    return new NetworkHost(this, name)
   }
 
-  /** Pulls the host's cable, or plugs it in again. */
+  /** Disconnects the host from the switch, or connects it again. */
   async setCable(host: string, state: 'up' | 'down'): Promise<void> {
     await ip('-n', this.nameOf(SWITCH), 'link', 'set', host, state)
   }
@@ -81,12 +81,12 @@ export class Lab {
   }
 }
 
-export class LabHost {
-  readonly #lab: Lab
+export class NetworkHost {
+  readonly #network: HostNetwork
   readonly #name: string
 
-  constructor(lab: Lab, name: string) {
-    this.#lab = lab
+  constructor(network: HostNetwork, name: string) {
+    this.#network = network
     this.#name = name
   }
 
@@ -94,8 +94,8 @@ export class LabHost {
   start(
     command: readonly string[],
     { cwd, env = {} }: { cwd?: string; env?: Readonly<Record<string, string>> } = {},
-  ): LabProcess {
-    const words = ['netns', 'exec', this.#lab.nameOf(this.#name), ...command]
+  ): HostProcess {
+    const words = ['netns', 'exec', this.#network.nameOf(this.#name), ...command]
     const child = spawn('ip', words, {
       ...(cwd === undefined ? {} : { cwd }),
       env: { ...process.env, ...env },
@@ -104,7 +104,7 @@ export class LabHost {
     let printed = ''
     child.stdout.on('data', (chunk) => (printed += String(chunk)))
     child.stderr.on('data', (chunk) => (printed += String(chunk)))
-    // Not 'exit': what it printed may come later than that.
+    // Not 'exit': output may arrive later.
     const exit = once(child, 'close')
     return {
       process: child,
@@ -116,19 +116,19 @@ export class LabHost {
     }
   }
 
-  /** Runs a program on this host to its end; what it prints. */
+  /** Runs a program on this host to its end; returns its output. */
   async run(...command: readonly string[]): Promise<string> {
-    const words = ['netns', 'exec', this.#lab.nameOf(this.#name), ...command]
+    const words = ['netns', 'exec', this.#network.nameOf(this.#name), ...command]
     const { stdout, stderr } = await run('ip', words, RUN_MS_MAX)
     return stdout + stderr
   }
 
-  cut(): Promise<void> {
-    return this.#lab.setCable(this.#name, 'down')
+  disconnect(): Promise<void> {
+    return this.#network.setCable(this.#name, 'down')
   }
 
-  mend(): Promise<void> {
-    return this.#lab.setCable(this.#name, 'up')
+  reconnect(): Promise<void> {
+    return this.#network.setCable(this.#name, 'up')
   }
 }
 

@@ -47,7 +47,7 @@ const header = (id: number, flags: number, counts: readonly number[], rest: read
   ])
 
 /** Everything odd that can be asked for `name`. */
-export function oddAsks(name: string): Ask[] {
+export function unusualQueries(name: string): Ask[] {
   const plain = Buffer.from(wireQuery({ name, id: 7 }))
   const withEdns = (options: readonly (readonly [number, Uint8Array])[]) => ({ edns: { options } })
   const cookie = Buffer.from('0123456789abcdef', 'hex')
@@ -141,7 +141,7 @@ function* pseudoRandom(seed: number): Generator<number, never> {
 }
 
 /** Packets that are no good queries, each damaged at a place or two, or random altogether. */
-export function damagedAsks(names: readonly string[], count: number): Ask[] {
+export function damagedQueries(names: readonly string[], count: number): Ask[] {
   const numbers = pseudoRandom(20_250_101)
   const next = (below: number): number => numbers.next().value % below
   return Array.from({ length: count }, (_, i) => {

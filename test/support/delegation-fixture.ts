@@ -5,12 +5,12 @@ import { ToyCluster, ToyPeers } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
 import { FakeClock } from './setup.ts'
 
-/** Of `k.example.com`. */
+/** The name of the authoritative record of HOST. */
 export const AUTHORITATIVE = 'authoritative-record-282f7a1y'
 export const HOST = 'k.example.com'
 
-/** A namespace with delegating records in it, all of one operator. */
-export class DelegatingWorld {
+/** A namespace with delegating records, and its operator. */
+export class DelegationFixture {
   readonly cluster: ToyCluster
   readonly clock = new FakeClock()
   readonly #reconciler: Reconciler
@@ -47,7 +47,7 @@ export class DelegatingWorld {
     this.cluster.put({ ...rest, spec: { ...others, delegate: true, rootHost, endpoints } })
   }
 
-  /** Looks at all that is there until nobody has anything to do; returns the writes. */
+  /** Reconciles all records until the operator writes nothing; returns the writes. */
   async settle(): Promise<string[]> {
     const all: string[] = []
     for (let round = 0; round < 10; round++) {
@@ -57,17 +57,17 @@ export class DelegatingWorld {
       if (writes.length === 0) return all
       all.push(...writes)
     }
-    throw new Error(`it does not settle: ${all.join(', ')}`)
+    throw new Error(`the operator does not settle: ${all.join(', ')}`)
   }
 
-  /** As `settle`, once what was held back is due. */
+  /** As `settle`, after all delayed writes are due. */
   async settleLater(): Promise<string[]> {
     this.clock.monotonicMs += 60_000
     return this.settle()
   }
 
-  /** Looks at one record; true = somebody was faster. */
-  async isBeaten(name: string): Promise<boolean> {
+  /** Reconciles one record; true if a write fails because of a conflict. */
+  async hasConflict(name: string): Promise<boolean> {
     try {
       await this.#reconciler.reconcile(`a/${name}`)
       return false
@@ -81,7 +81,7 @@ export class DelegatingWorld {
     return at(this.cluster.record(`a/${name}`), ...path)
   }
 
-  /** `name TYPE target,…` of what is served, without the notes of ownership. */
+  /** `name TYPE target,…` of the endpoints except ownership TXT records. */
   served(name = AUTHORITATIVE): readonly string[] {
     const endpoints = (this.field(name, 'spec', 'endpoints') ?? []) as readonly ApiObject[]
     return endpoints

@@ -8,7 +8,7 @@ import type { Script } from './scripted-server.ts'
 
 const KDRNT = scanName('kdrnt.')!
 
-/** An endpoint as a site tells it. */
+/** An endpoint that a site exports. */
 export function endpoint(more: Partial<PeerEndpoint> = {}): PeerEndpoint {
   return {
     site: 'east',
@@ -34,17 +34,18 @@ export function record(owner: string, type: keyof typeof RRType, text: string): 
   return { owner: name, type: RRType[type], rrclass: RRClass.IN, ttlSeconds: 60, rdata }
 }
 
-export function told(shared: PeerEndpoint): ResourceRecord {
-  const owner = scanName(`v2.${shared.rootHost.replace(/^\*\./, '')}.kdrnt.`)!
-  const rdata = composePeerEndpoint(shared)!
+/** The TXT record that exports an endpoint (v2). */
+export function peerRecord(endpoint: PeerEndpoint): ResourceRecord {
+  const owner = scanName(`v2.${endpoint.rootHost.replace(/^\*\./, '')}.kdrnt.`)!
+  const rdata = composePeerEndpoint(endpoint)!
   return { owner, type: RRType.TXT, rrclass: RRClass.IN, ttlSeconds: 0, rdata }
 }
 
-/** The zone kdrnt of a peer, with every version that it ever had: answers questions, AXFR and IXFR. */
-export class ToldZone {
+/** The zone kdrnt of a peer with all its versions: answers queries, AXFR and IXFR. */
+export class ExportedZone {
   readonly #versions: { readonly serial: number; readonly records: readonly ResourceRecord[] }[] =
     []
-  /** Rcode of transfers; 0 = they are answered. */
+  /** Rcode of transfers; 0 if they succeed. */
   transferRcode = 0
 
   constructor(serial: number, records: readonly ResourceRecord[]) {
@@ -68,7 +69,7 @@ export class ToldZone {
     return found.length > 0 || exists ? found : 3
   }
 
-  /** From the version that the client has to the last, in one step. */
+  /** The differences between the client's version and the last one, as one sequence. */
   #differences(query: Message): readonly ResourceRecord[] {
     const { serial, records } = this.#versions.at(-1)!
     const had = query.authority[0]!.rdata
@@ -89,7 +90,7 @@ function isSame(a: ResourceRecord, b: ResourceRecord): boolean {
   return equalNames(a.owner, b.owner) && a.type === b.type && !Buffer.compare(a.rdata, b.rdata)
 }
 
-/** As a server of 2025: of several CNAMEs one is drawn, here in turn. */
+/** As Kuadrant in 2025: each answer has one of several CNAMEs, here in turn. */
 let turn = 0
 function chase(
   records: readonly ResourceRecord[],

@@ -2,27 +2,26 @@ import { SLOW_START_STEPS } from '../../src/health/slow-start.ts'
 
 /** Standard deviations that a count exceeds by chance less than once in 10^10 runs. */
 const DEVIATIONS = 6.5
-/** Beside half a step: that a timer is early, and that weights are whole numbers. */
+/** Allowance for early timers and for weights that are rounded to integers. */
 const SLACK = 0.01
 
 /**
- * Counts how often an address is drawn beside one of the same weight while it gets its own back. Whoever gives it back can't
- * have begun before the address was up, so that each answer has a greatest share whatever the machine is at: an answer that
- * comes late is only allowed more.
+ * Counts how often an address in slow start is drawn beside another one of the same weight. Slow start can't begin before the
+ * address is up, so each answer has a largest share. The bound holds on a slow machine too: a late answer may have more.
  */
-export class RisingShare {
+export class SlowStartShare {
   readonly #durationMs: number
   #asked = 0
   #drawn = 0
   #expected = 0
   #variance = 0
 
-  /** `durationMs`: until it has its full weight. */
+  /** `durationMs`: duration of the slow start. */
   constructor(durationMs: number) {
     this.#durationMs = durationMs
   }
 
-  /** An answer that came so long after the address was up. */
+  /** Counts an answer that arrived `elapsedMs` after the address was up. */
   note(isDrawn: boolean, elapsedMs: number): void {
     const weight = Math.min(1, elapsedMs / this.#durationMs + 0.5 / SLOW_START_STEPS + SLACK)
     const share = weight / (1 + weight)
@@ -36,8 +35,8 @@ export class RisingShare {
     return this.#drawn <= this.#expected + DEVIATIONS * Math.sqrt(this.#variance)
   }
 
-  /** False = too few answers came for full weights from the start to have been found out. */
-  get isTelling(): boolean {
+  /** False if the answers are too few to detect a server without slow start. */
+  get isConclusive(): boolean {
     const gap = this.#asked / 2 - this.#expected
     return gap > 2 * DEVIATIONS * Math.sqrt(this.#asked / 4)
   }
