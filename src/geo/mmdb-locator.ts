@@ -1,5 +1,7 @@
 import { assert } from '../base/assert.ts'
 import { InputError } from '../base/errors.ts'
+import type { ResourceRegistry } from '../base/resource-registry.ts'
+import { Stops } from '../base/stops.ts'
 import type { Timers } from '../base/timers.ts'
 import type { AddressFamily } from '../dns/text/address.ts'
 import { type ClassTrie, FlatClassTrie } from './class-trie.ts'
@@ -9,12 +11,13 @@ import { isPlaceLabel, readField } from './fields.ts'
 import { type Location, UNKNOWN_LOCATION } from './location.ts'
 import type { Locator } from './locator.ts'
 import { Database, type DatabaseImage } from './mmdb/database.ts'
-import { DatabaseFile, type HoldOptions } from './mmdb/database-file.ts'
+import { DatabaseFile } from './mmdb/database-file.ts'
 import { loadFileSync } from './mmdb/load.ts'
 import { isMapped, type Net, NetTable } from './net.ts'
 import type { JobRunner } from './worker/run-job.ts'
 
 export interface MmdbLocatorOptions {
+  readonly resources: ResourceRegistry
   /** Absolute paths in order of precedence: the first that has a fact about an address wins. */
   readonly paths: readonly string[]
   readonly nets: readonly Net[]
@@ -32,8 +35,14 @@ export interface MmdbLocatorOptions {
   readonly onLoad: (path: string, builtSeconds: number) => void
 }
 
-/** Without entries, `locate` and `field` use only custom nets. */
-const CLASSES_ONLY: HoldOptions = { readsEntries: false }
+/** What a locator needs from its files. */
+export interface OpenOptions {
+  /**
+   * True to keep the content in memory, so that entries can be read. Building classes does not need
+   * it. Without entries, `locate` and `field` use only custom nets.
+   */
+  readonly readsEntries: boolean
+}
 
 /**
  * Locates clients with MMDB files, overridden by custom nets. Has no data before `open`. Locators
@@ -43,11 +52,10 @@ export class MmdbLocator implements Locator {
   readonly #options: MmdbLocatorOptions
   readonly #nets: NetTable
   #files: readonly DatabaseFile[] = []
-  #hold = CLASSES_ONLY
   /** Databases to use instead of files: see `follow`. */
   #followed: readonly Database[] = []
   readonly #listeners = new Set<() => void>()
-  #stopListening: readonly (() => void)[] = []
+  readonly #stops = new Stops()
 
   constructor(options: MmdbLocatorOptions) {
     this.#options = options
@@ -55,21 +63,17 @@ export class MmdbLocator implements Locator {
   }
 
   /** Opens the files. Rejects with InputError, without a position, if one can't be used. */
-  async open(hold = CLASSES_ONLY): Promise<void> {
-    const { paths, timers, runJob } = this.#options
+  async open({ readsEntries }: OpenOptions = { readsEntries: false }): Promise<void> {
     const files: DatabaseFile[] = []
     try {
-      for (const path of paths) {
-        files.push(await DatabaseFile.acquire(path, hold, { timers, runJob }))
-      }
+      for (const path of this.#options.paths) files.push(await this.#openFile(path, readsEntries))
     } catch (error) {
-      for (const file of files) file.release(hold)
+      this.#stops.close()
       throw error
     }
-    this.#hold = hold
     this.#files = files
     for (const file of files) this.#reportLoad(file)
-    this.#stopListening = files.map((file) =>
+    const stops = files.map((file) =>
       file.onChange((fault) => {
         this.#options.onReload(file.path, fault)
         this.#reportLoad(file)
@@ -77,6 +81,18 @@ export class MmdbLocator implements Locator {
           for (const listener of this.#listeners) this.#notify(listener, file)
       }),
     )
+    this.#stops.add(...stops)
+  }
+
+  async #openFile(path: string, readsEntries: boolean): Promise<DatabaseFile> {
+    const { resources, timers, runJob } = this.#options
+    const { item, release } = resources.acquire(DatabaseFile, path, () => {
+      return new DatabaseFile(path, { timers, runJob })
+    })
+    this.#stops.add(release)
+    if (readsEntries) this.#stops.add(item.readEntries())
+    await item.catchUp()
+    return item
   }
 
   #reportLoad(file: DatabaseFile): void {
@@ -109,10 +125,8 @@ export class MmdbLocator implements Locator {
   }
 
   close(): void {
-    for (const stop of this.#stopListening) stop()
-    for (const file of this.#files) file.release(this.#hold)
+    this.#stops.close()
     this.#files = []
-    this.#stopListening = []
   }
 
   locate(address: Uint8Array, family: number): Location {

@@ -11,6 +11,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
+import { ResourceRegistry } from '../../src/base/resource-registry.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'
 import { type GeoCode, scanGeoCode } from '../../src/geo/code.ts'
 import { POLL_MS } from '../../src/geo/mmdb/database-file.ts'
@@ -35,10 +36,13 @@ function write(path: string, octets: Uint8Array): void {
   renameSync(fresh, path)
 }
 
+const resources = new ResourceRegistry()
+
 function createLocator(paths: readonly string[], nets: readonly string[] = []) {
   const timers = new FakeTimers()
   const reloads: string[] = []
   const locator = new MmdbLocator({
+    resources,
     paths,
     nets: nets.map((line) => scanNet(...(line.split(' ') as [string, string])) as Net),
     timers,

@@ -18,18 +18,10 @@ const NO_VERSION: FileVersion = { mtimeMs: -1, octets: -1 }
 /** Called for each new version; with an error if the version can't be used and the old one remains in use. */
 export type ChangeListener = (fault: Error | undefined) => void
 
-const openFiles = new Map<string, DatabaseFile>()
-
-/** What a holder needs from a file. */
-export interface HoldOptions {
-  /** True to keep the content in memory, so that entries can be read. Building classes does not need it. */
-  readonly readsEntries: boolean
-}
-
 /**
- * One MMDB file that is polled for changes. All callers that open the same path get the same
- * object. The last valid version remains open, so that jobs can read it after the path changes. The
- * content is in memory, once, only while a holder reads entries.
+ * One MMDB file that is polled for changes. Users of one path share the object. The
+ * last valid version remains open, so that jobs can read it after the path changes. The
+ * content is in memory, once, only while a user reads entries.
  */
 export class DatabaseFile {
   readonly path: string
@@ -47,33 +39,12 @@ export class DatabaseFile {
   #steps: Promise<unknown> = Promise.resolve()
   readonly #stop: () => void
   readonly #listeners = new Set<ChangeListener>()
-  #holders = 0
-  /** Number of holders that read entries. */
+  /** Number of users that read entries. */
   #readers = 0
+  #isClosed = false
 
-  /**
-   * Opens `path`, or adds a holder to the open file; call `release` with the same options. Rejects
-   * with InputError if the file can't be used, even if other holders use an older version of it.
-   */
-  static async acquire(
-    path: string,
-    hold: HoldOptions,
-    options: DatabaseFileOptions,
-  ): Promise<DatabaseFile> {
-    const file = openFiles.get(path) ?? new DatabaseFile(path, options)
-    openFiles.set(path, file)
-    file.#holders++
-    if (hold.readsEntries) file.#readers++
-    try {
-      await file.#inTurn(() => file.#catchUp())
-    } catch (error) {
-      file.release(hold)
-      throw error
-    }
-    return file
-  }
-
-  private constructor(path: string, options: DatabaseFileOptions) {
+  /** Starts to poll; call `catchUp` before anything else. */
+  constructor(path: string, options: DatabaseFileOptions) {
     this.path = path
     this.#options = options
     this.#stop = options.timers.every(POLL_MS, () => {
@@ -93,7 +64,7 @@ export class DatabaseFile {
     return this.#fault
   }
 
-  /** The content; undefined if no holder reads entries. */
+  /** The content; undefined if no user reads entries. */
   get image(): DatabaseImage | undefined {
     return this.#image
   }
@@ -118,15 +89,28 @@ export class DatabaseFile {
     return builtSeconds
   }
 
-  release({ readsEntries }: HoldOptions): void {
-    this.#holders--
-    if (readsEntries) this.#readers--
-    if (this.#readers === 0) this.#keep(undefined)
-    if (this.#holders > 0) return
+  /** Keeps the content in memory from the next `catchUp` on; returns the function that ends that. */
+  readEntries(): () => void {
+    this.#readers++
+    return () => {
+      this.#readers--
+      if (this.#readers === 0) this.#keep(undefined)
+    }
+  }
+
+  /**
+   * Opens the current version, unless it is in use. Rejects with InputError if it can't be used,
+   * even if an older version is in use.
+   */
+  catchUp(): Promise<void> {
+    return this.#inTurn(() => this.#catchUp())
+  }
+
+  close(): void {
+    this.#isClosed = true
     this.#stop()
     this.#open?.release()
     this.#open = undefined
-    openFiles.delete(this.path)
   }
 
   /** Returns a function that removes the listener. */
@@ -187,8 +171,7 @@ export class DatabaseFile {
     try {
       const job = { kind: 'verify', source, isThorough, isKept } as const
       const result = await this.#options.runJob(job)
-      // All holders may have released the file in the meantime.
-      if (this.#holders > 0) this.#adopt(open.hold(), result)
+      if (!this.#isClosed) this.#adopt(open.hold(), result)
     } finally {
       open.release()
     }

@@ -53,6 +53,7 @@ function setup(c: SetupContext, parts: GeoipParts): void {
   const images = c.broadcast<readonly DatabaseImage[]>((value) => locator.follow(value))
   const locator = new MmdbLocator({
     ...parts,
+    resources: c.resources,
     paths,
     nets: options.nets,
     onReload: (path, fault) => {

@@ -4,7 +4,6 @@ import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import { CorefileWatch } from './watch.ts'
 
 const INTERVAL_DEFAULT_MS = 30_000
@@ -12,11 +11,10 @@ const INTERVAL_MIN_MS = 2000
 const JITTER_DEFAULT_MS = 15_000
 const JITTER_MIN_MS = 1000
 
-/**
- * Processes with a reload in progress, by their metrics. Several blocks may watch, and two of them
- * that notice one change must not reload twice.
- */
-const reloading = new WeakSet<MetricsRegistry>()
+/** Several blocks may watch the Corefile, and two of them that notice one change must not reload twice. */
+class ReloadState {
+  isReloading = false
+}
 
 /** `reload [INTERVAL] [JITTER]`: applies the Corefile when it changes. */
 export const reload: Directive = reloadWith(systemTimers, (below) => randomInt(below))
@@ -61,12 +59,13 @@ function setup(c: SetupContext, timers: Timers, random: (below: number) => numbe
 }
 
 async function reloadOnce(c: SetupContext): Promise<string> {
-  if (reloading.has(c.metrics)) return ''
-  reloading.add(c.metrics)
+  const state = c.perCorefile(ReloadState)
+  if (state.isReloading) return ''
+  state.isReloading = true
   try {
     return await c.requestReload('the Corefile changed')
   } finally {
-    reloading.delete(c.metrics)
+    state.isReloading = false
   }
 }
 

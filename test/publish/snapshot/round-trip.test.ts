@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
+import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { Response } from '../../../src/dns/message/response.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
@@ -59,7 +60,14 @@ const sets = fc.uniqueArray(fc.tuple(owner, set), { maxLength: 8, selector: ([ow
 type Sets = readonly (readonly [string, OwnerSet])[]
 
 function createTable(): SteeringTable {
-  const options = { paths: [], nets: NETS, timers: new FakeTimers(), runJob: runJobInline }
+  const resources = new ResourceRegistry()
+  const options = {
+    resources,
+    paths: [],
+    nets: NETS,
+    timers: new FakeTimers(),
+    runJob: runJobInline,
+  }
   const locator = new MmdbLocator({ ...options, onReload: () => {}, onLoad: () => {} })
   const onError = (reason: string) => {
     throw new Error(reason)
