@@ -72,7 +72,6 @@ function copyEdns(to: Query, from: Query): void {
   to.ecsSourceBits = from.ecsSourceBits
   to.ecsAddress.set(from.ecsAddress)
   to.keepaliveRequested = from.keepaliveRequested
-  to.isPassedOn = from.isPassedOn
 }
 
 function setQuestion(query: Query, qname: Uint8Array, qtype: number): void {

@@ -48,8 +48,6 @@ function parseOptions(query: Query, start: number, end: number): boolean {
       // Only replies may have a timeout: RFC 7828 section 3.2.1.
       if (octets !== 0) return false
       query.keepaliveRequested = true
-    } else if (code === OptionCode.PASSED_ON) {
-      query.isPassedOn = true
     }
     at += octets
   }

@@ -12,11 +12,6 @@ export const OptionCode = {
   CHAIN: 13,
   KEYTAG: 14,
   EDE: 15,
-  /**
-   * A code of ours for local use (RFC 6891 section 9), without data: marks a NOTIFY that its sender
-   * received and forwards.
-   */
-  PASSED_ON: 65313,
 } as const
 
 /** Extended DNS error codes (RFC 8914 section 4). */

@@ -79,7 +79,6 @@ function reset(query: Query, packet: Uint8Array, octets: number): void {
   query.ecsFamily = 0
   query.ecsSourceBits = 0
   query.keepaliveRequested = false
-  query.isPassedOn = false
   query.clientIsEcs = false
 }
 

@@ -73,8 +73,6 @@ export class Query {
   keepaliveRequested = false
   /** True if the listener of the TCP connection is closing. Filled in by the transport. */
   connectionEnds = false
-  /** True if the sender of a NOTIFY forwards it from another server (`OptionCode.PASSED_ON`). */
-  isPassedOn = false
 
   protocol: Protocol = Protocol.Udp
   /** Source of the packet: family 1 or 2, IPv4 in octets 0..3. Filled in by the transport. */

@@ -20,12 +20,6 @@ import type { SourcePlace } from '../../publish/source-place.ts'
 import { checkHealth, scanHealthProperty } from './health-options.ts'
 import { scanNamespaces } from './namespaces.ts'
 import {
-  checkPassing,
-  NO_PASSING,
-  type PassOptions,
-  scanPassProperty,
-} from './pass-notify-options.ts'
-import {
   type PeeringDraft,
   scanExpiry,
   scanKeyPlace,
@@ -39,13 +33,14 @@ export interface KuadrantOptions extends PublishOptions {
   readonly serialsPosition: Position
   readonly rnamePosition: Position
   readonly fallthrough: Fallthrough
-  /** Options for passing on NOTIFYs for the zone kdrnt; undefined = they are not passed on. */
-  readonly pass?: PassOptions | undefined
 }
 
 const SNAPSHOT_MS_DEFAULT = 60_000
 const SNAPSHOT_MS_MIN = 1000
 const SNAPSHOT_MS_MAX = 24 * 3600 * 1000
+
+const NOTIFY_ADVICE =
+  'remove it; peers send NOTIFYs to the operator itself, `transfer { to * OPERATOR:PORT }`, or it only polls'
 
 /** The service account of the server's pod. */
 const IN_CLUSTER = { kind: 'kubernetes', kubeconfig: '', context: '' } as const
@@ -80,7 +75,6 @@ export function draftOptions(
     site: '',
     peering: { ...NO_PEERING },
     health: NO_HEALTH,
-    pass: undefined,
   }
 }
 
@@ -88,9 +82,7 @@ export function draftOptions(
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials
  * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE]
  * | probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... [{
- * allow RULE }] | tsig NAME FILE | expire DURATION | remember FILE | pass-notify ADDR... |
- * pass-notify-from CIDR... | pass-notify-key NAME }` into `draft`. Throws InputError with all
- * faults.
+ * allow RULE }] | tsig NAME FILE | expire DURATION | remember FILE }` into `draft`. Throws InputError with all faults.
  */
 export function scanOptions(
   d: Dispenser,
@@ -104,7 +96,6 @@ export function scanOptions(
     checkPeering(d, draft)
   }
   checkHealth(d, draft.health ?? NO_HEALTH, draft.source)
-  checkPassing(d, draft.pass ?? NO_PASSING, draft.zones.some(isLocalZone))
   return draft
 }
 
@@ -161,12 +152,11 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
     case 'expire':
       draft.peering.expiryMs = scanExpiry(d)
       return
+    case 'pass-notify':
+    case 'pass-notify-from':
+    case 'pass-notify-key':
+      throw d.error(`${property} no longer exists: ${NOTIFY_ADVICE}`)
     default: {
-      const pass = scanPassProperty(d, draft.pass ?? NO_PASSING)
-      if (pass !== undefined) {
-        draft.pass = pass
-        return
-      }
       const health = scanHealthProperty(d, draft.health ?? NO_HEALTH, block)
       if (health === undefined) throw d.error(`Unknown property '${property}'`)
       draft.health = health

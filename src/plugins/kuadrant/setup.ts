@@ -8,8 +8,7 @@ import { conflictWith } from './conflicts.ts'
 import { KuadrantHandler } from './kuadrant.ts'
 import { KuadrantBlocks } from './kuadrant-blocks.ts'
 import { draftOptions, scanOptions } from './options.ts'
-import { preparePassing } from './passing.ts'
-import { scanSender, TakesNotify } from './takes-notify.ts'
+import { TakesNotify } from './takes-notify.ts'
 
 /** `kuadrant`: zones built from DNSRecords. */
 export const kuadrant: Directive = {
@@ -33,17 +32,12 @@ export const kuadrant: Directive = {
     const handlerOf = (next: Handler): Handler =>
       new KuadrantHandler(next, threads, options.fallthrough)
     if (options.zones.some(isLocalZone)) {
-      const passing = preparePassing(c, options)
-      const report = c.toControl((text) => {
-        const sender = scanSender(text)
-        group.notify(sender.host)
-        passing?.take(sender)
-      })
+      const report = c.toControl((host) => group.notify(host))
       const takesNotify = (next: Handler): Handler => new TakesNotify(handlerOf(next), next, report)
       c.addHandler(takesNotify, { seesNotify: true, answers: true })
       c.onLinked(() => {
         const hasPeers = group.options.some(({ peering }) => peering.peers.length > 0)
-        if (hasPeers || options.pass !== undefined) c.block.takesNotify = true
+        if (hasPeers) c.block.takesNotify = true
       })
     } else c.addHandler(handlerOf, { answers: true })
     prepareService(c, options, threads, group)

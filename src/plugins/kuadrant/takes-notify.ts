@@ -6,35 +6,10 @@ import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
-/** The sender of a NOTIFY. */
-export interface ZoneNotifySender {
-  readonly host: string
-  /** `tsig` verified the signature. */
-  readonly isSigned: boolean
-  /** The sender received it from another server and passed it on. */
-  readonly isPassedOn: boolean
-}
-
-/** Marks that follow the address of a sender. */
-const SIGNED = ' signed'
-const PASSED_ON = ' passed-on'
-
-/** Reads what a `TakesNotify` reports. */
-export function scanSender(text: string): ZoneNotifySender {
-  const [host = '', ...marks] = text.split(' ')
-  const has = (mark: string): boolean => marks.includes(mark.trim())
-  return { host, isSigned: has(SIGNED), isPassedOn: has(PASSED_ON) }
-}
-
-function printSender({ query, tsigKey }: Transaction): string {
-  const host = printAddress(query.peerAddress, query.peerFamily === 1 ? 1 : 2)
-  return `${host}${tsigKey === undefined ? '' : SIGNED}${query.isPassedOn ? PASSED_ON : ''}`
-}
-
 /**
  * Accepts NOTIFYs (RFC 1996) for the zone kdrnt, by which peers announce new data, and leaves
  * queries to `zones`. Only the control thread knows the peers. A NOTIFY only makes the server poll
- * a peer sooner, or is passed on. So every sender gets the same answer.
+ * a peer sooner, so every sender gets the same answer.
  */
 export class TakesNotify implements Handler {
   readonly name = 'kuadrant'
@@ -42,10 +17,10 @@ export class TakesNotify implements Handler {
   readonly plain: FastPathRole | undefined
   readonly #zones: Handler
   readonly #next: Handler
-  readonly #report: (text: string) => void
+  readonly #report: (host: string) => void
 
-  /** `report` gets the sender in the form that `scanSender` reads. */
-  constructor(zones: Handler, next: Handler, report: (text: string) => void) {
+  /** `report` gets the sender's address in canonical form. */
+  constructor(zones: Handler, next: Handler, report: (host: string) => void) {
     this.#zones = zones
     this.plain = zones.plain
     this.#next = next
@@ -61,7 +36,7 @@ export class TakesNotify implements Handler {
     const qname = query.qname.subarray(0, query.qnameOctets)
     const isOurs = query.qclass === RRClass.IN && query.qtype === RRType.SOA
     if (!isOurs || !equalNames(qname, KDRNT_ZONE)) return this.#next.serve(tx)
-    this.#report(printSender(tx))
+    this.#report(printAddress(query.peerAddress, query.peerFamily === 1 ? 1 : 2))
     response.answeredBy = this.name
     response.authoritative = true
     return Rcode.NOERROR
