@@ -119,8 +119,8 @@ const zones = new PublishedZones(options, {
   onCommit,
   ...parts,
 })
-shared.claims.claim(options.zones)
-await zones.follow(shared.source, shared.claims)
+shared.ownership.claim(options.zones)
+await zones.follow(shared.source, shared.ownership)
 console.log(`loaded and published in ${((performance.now() - start) / 1000).toFixed(2)} s`)
 const cpu = (process.cpuUsage().user - cpuBefore) / 1e6
 console.log(

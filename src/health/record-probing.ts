@@ -3,24 +3,28 @@ import type { Random } from '../base/random.ts'
 import type { Timers } from '../base/timers.ts'
 import { type HealthProbe, recordKey } from '../dnsrecord/dns-record.ts'
 import { isChecked, unpackRecord } from '../dnsrecord/pack.ts'
+import type { ProbeSource, RecordChange, RecordSource } from '../dnsrecord/record-source.ts'
 import { StateFile } from '../persist/state-file.ts'
-import { OverlaidSource } from '../sources/overlaid-source.ts'
-import type { ProbeSource, RecordChange, RecordSource, StoredRecord } from '../sources/source.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
+import type { AddressHealth } from './address-health.ts'
+import { Findings } from './findings.ts'
 import type { Probe, Prober } from './probes/probe.ts'
 import { type Look, ProbeRunner } from './probes/probe-runner.ts'
 import type { ProbeState } from './probes/probe-state.ts'
 import { PROBE_STATES, printStates } from './probes/state-text.ts'
 import { probeOfResource, probesOfRecord } from './record-probes.ts'
 
-/** Verdicts within this time are published as one change of the records. */
+/** Verdicts within this time are published as one change. */
 const GATHER_MS = 50
 /** Maximum number of verdicts per batch that are logged one by one. */
 const LOGGED_MAX = 20
 
 export interface RecordProbingOptions {
+  /** Publishes `health` after each change of records. */
   readonly source: RecordSource & ProbeSource
+  /** The table that receives the verdicts. */
+  readonly health: AddressHealth
   readonly probe: Prober
   /** Absolute path of the file that stores states; '' = none. */
   readonly file: string
@@ -35,20 +39,20 @@ export interface RecordProbingOptions {
 }
 
 /**
- * Runs the probes that the records and DNSHealthCheckProbes of one source request. `records`
- * publishes which addresses are down and which are up:
+ * Runs the probes that the records and DNSHealthCheckProbes of one source request, and writes
+ * their verdicts to the table of address health:
  *
  *     records with a health check ─┐
- *     probes without a status     ─┴─▶ runner ─▶ verdicts ─▶ records, with what is down
+ *     probes without a status     ─┴─▶ runner ─▶ verdicts ─▶ table
  *
  * A DNSHealthCheckProbe takes precedence over the record's own check of the same address, whether
  * or not it has a status.
  */
 export class RecordProbing {
-  /** The records of the source, with the addresses that probes found down. */
-  readonly records: OverlaidSource
   readonly #options: RecordProbingOptions
   readonly #runner: ProbeRunner
+  /** The verdicts up and down as written to the table. */
+  readonly #findings: Findings
   readonly #file: StateFile<ReadonlyMap<string, ProbeState>> | undefined
   /** States from an earlier process whose probes have not been added yet. */
   readonly #known: Map<string, ProbeState>
@@ -57,7 +61,7 @@ export class RecordProbing {
   readonly #recordById = new Map<string, string>()
   /** DNSHealthCheckProbes by the key of their record. */
   #resources = new Map<string, HealthProbe[]>()
-  /** Records whose verdicts changed since they were last published. */
+  /** Ids of probes whose verdict changed since the last publication. */
   readonly #changed = new Set<string>()
   #verdictsLogged = 0
   #cancelReport: (() => void) | undefined
@@ -66,6 +70,7 @@ export class RecordProbing {
   constructor(options: RecordProbingOptions) {
     const { source, file: path, log, clock, timers } = options
     this.#options = options
+    this.#findings = new Findings(options.health)
     this.#runner = new ProbeRunner({ ...options, onReconcile: (look) => this.#note(look) })
     const print = (): Iterable<string> => printStates(this.states())
     const parts = { path, kind: PROBE_STATES, log, clock, timers, print }
@@ -75,12 +80,11 @@ export class RecordProbing {
     for (const { key, packed } of source.records()) if (isChecked(packed)) this.#probeRecord(key)
     for (const key of this.#resources.keys()) this.#probeRecord(key)
     const guarded = guarding(log, 'Taking in changed probes')
-    // This listener is subscribed before the overlay's, because the overlay reads what it updates.
     this.#unsubscribe = [
       source.subscribe((changes) => this.#takeRecords(changes)),
       source.onProbes(() => void guarded(() => this.#takeResources())),
     ]
-    this.records = new OverlaidSource(source, (record) => this.#overlay(record))
+    options.health.publish()
   }
 
   /** The runner, for metrics. */
@@ -111,28 +115,14 @@ export class RecordProbing {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#cancelReport?.()
     this.#file?.close()
-    this.records.close()
     this.#runner.close()
+    this.#findings.clear()
+    this.#options.health.publish()
   }
 
   /** The known states, by probe id. */
   *states(): Iterable<readonly [string, ProbeState]> {
     for (const { probe, state } of this.#runner.states()) yield [probe.id, state]
-  }
-
-  #overlay(
-    record: StoredRecord,
-  ): { readonly down: readonly string[]; readonly up: readonly string[] } | undefined {
-    const ids = this.#idsByRecord.get(record.key)
-    if (ids === undefined) return undefined
-    const down = new Set(record.down)
-    const up = new Set(record.up)
-    for (const id of ids) {
-      const verdict = this.#runner.stateOf(id)?.verdict
-      if (verdict === 'down') down.add(this.#runner.probeOf(id)!.address)
-      if (verdict === 'up') up.add(this.#runner.probeOf(id)!.address)
-    }
-    return { down: [...down].sort(), up: [...up].sort() }
   }
 
   #takeRecords(changes: readonly RecordChange[]): void {
@@ -149,7 +139,7 @@ export class RecordProbing {
     this.#readResources()
     const keys = new Set([...before, ...this.#resources.keys()])
     for (const key of keys) this.#probeRecord(key)
-    this.records.refresh(keys)
+    this.#options.health.publish()
   }
 
   #readResources(): void {
@@ -170,15 +160,26 @@ export class RecordProbing {
       if (wanted.has(id)) continue
       this.#runner.remove(id)
       this.#recordById.delete(id)
+      this.#writeFinding(id)
       this.#file?.noteChange()
     }
     for (const [id, probe] of wanted) {
       this.#recordById.set(id, key)
       this.#runner.put(probe, this.#known.get(id))
       this.#known.delete(id)
+      this.#writeFinding(id)
     }
     if (wanted.size === 0) this.#idsByRecord.delete(key)
     else this.#idsByRecord.set(key, new Set(wanted.keys()))
+  }
+
+  /** Writes the verdict of a probe to the table; none if the probe was removed. */
+  #writeFinding(id: string): void {
+    const recordKey = this.#recordById.get(id)
+    const verdict = this.#runner.stateOf(id)?.verdict ?? 'unknown'
+    const isFound = recordKey !== undefined && verdict !== 'unknown'
+    const address = this.#runner.probeOf(id)?.address ?? ''
+    this.#findings.set(id, isFound ? { recordKey, address, verdict } : undefined)
   }
 
   #wantedFor(key: string): ReadonlyMap<string, Probe> {
@@ -217,22 +218,20 @@ export class RecordProbing {
     if (before.verdict === after.verdict) return
     this.#file?.noteChange()
     this.#log(look)
-    const key = this.#recordById.get(probe.id)
-    if (key === undefined) return
-    this.#changed.add(key)
+    this.#changed.add(probe.id)
     this.#cancelReport ??= this.#options.timers.after(GATHER_MS, () => this.#tell())
   }
 
   #tell(): void {
     const { log } = this.#options
     this.#cancelReport = undefined
-    const changed = [...this.#changed]
+    for (const id of this.#changed) this.#writeFinding(id)
     this.#changed.clear()
     if (this.#verdictsLogged > LOGGED_MAX) {
       log.warning(`and ${this.#verdictsLogged - LOGGED_MAX} more addresses went up or down`)
     }
     this.#verdictsLogged = 0
-    void guarding(log, 'Taking in what probes found')(() => this.records.refresh(changed))
+    void guarding(log, 'Taking in what probes found')(() => this.#options.health.publish())
   }
 
   #log({ probe, before, after }: Look): void {

@@ -1,4 +1,4 @@
-import type { RecordSource } from '../sources/source.ts'
+import type { RecordSource } from '../dnsrecord/record-source.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { lookCounter, measureProbing } from './probes/metrics.ts'
 import { RecordProbing, type RecordProbingOptions } from './record-probing.ts'
@@ -68,9 +68,11 @@ class StoredSlowStart extends SlowStart {
     const file =
       path === '' ? undefined : files.take(path, () => new SlowStartFile({ ...options, path }))
     const onChange = (): void => file?.taken.noteChange()
-    super({ ...options, kept: file?.taken.known ?? [], onChange })
+    // A slow start of this process is newer than that of the file.
+    const known = [...(file?.taken.known ?? []), ...(options.known ?? [])]
+    super({ ...options, known, onChange })
     this.#releaseFile = file?.release
-    if (file !== undefined) this.#removeUser = file.taken.add(() => this.slowStarted())
+    if (file !== undefined) this.#removeUser = file.taken.add(() => this.slowStarts())
   }
 
   override close(): void {
@@ -117,13 +119,13 @@ function numberOf(source: RecordSource): number {
  */
 export function acquireSlowStart(
   name: string,
-  options: Omit<SlowStartOptions, 'known' | 'kept' | 'onChange'>,
+  options: Omit<SlowStartOptions, 'known' | 'onChange'>,
   path: string,
 ): { readonly taken: SlowStart; readonly release: () => void } {
   const prefix = `${name}\n`
   const { source, durationMs } = options
   return slowStarts.take(`${prefix}${durationMs}\n${path}\n${numberOf(source)}`, () => {
-    const known = [...slowStarts.withPrefix(prefix)].flatMap((other) => [...other.slowStarted()])
+    const known = [...slowStarts.withPrefix(prefix)].flatMap((other) => [...other.slowStarts()])
     return new StoredSlowStart({ ...options, known }, path)
   })
 }

@@ -2,10 +2,9 @@ import { RRType } from '../dns/iana/types.ts'
 import { nameKey } from '../dns/name/name.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
-import { unpackRecord } from '../dnsrecord/pack.ts'
+import { type PackedRecord, unpackRecord } from '../dnsrecord/pack.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import { scanHost } from '../dnsrecord/validate/names.ts'
-import type { StoredRecord } from '../sources/source.ts'
 
 /**
  * Addresses of a record in canonical form, and host names that the record has no endpoint for.
@@ -20,29 +19,30 @@ export interface ServedChange {
   readonly isWeighted: boolean
 }
 
+/** The content of a record, and which of its addresses are down. */
+export interface ServedContent {
+  readonly packed: PackedRecord
+  readonly down: readonly string[]
+}
+
 /**
  * Compares what a record served before and after a change. The target of a CNAME, old or new,
  * counts only while a CNAME leads to it. Another system may take a failed address out of service by
  * removing its CNAME only.
  */
-export function compareServed(before: StoredRecord, after: StoredRecord): ServedChange {
+export function compareServed(before: ServedContent, after: ServedContent): ServedChange {
   const old = unpackRecord(before.packed).endpoints
   const now = unpackRecord(after.packed).endpoints
   const inner = new Set([...targetsOf(old), ...targetsOf(now)])
   return {
-    were: follow(old, readDown(before), inner),
-    are: follow(now, readDown(after), inner),
+    were: follow(old, readDown(before.down), inner),
+    are: follow(now, readDown(after.down), inner),
     isWeighted: now.some(({ weight }) => weight !== undefined),
   }
 }
 
-export function readServed(record: StoredRecord): ServedAddresses {
-  const { endpoints } = unpackRecord(record.packed)
-  return follow(endpoints, readDown(record), targetsOf(endpoints))
-}
-
-/** Addresses of a record that are down, in the form of ServedAddresses. */
-export function readDown({ down }: StoredRecord): ReadonlySet<string> {
+/** Returns addresses that are down in the form of ServedAddresses. */
+export function readDown(down: readonly string[]): ReadonlySet<string> {
   return new Set(down.map(canonical))
 }
 

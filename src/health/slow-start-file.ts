@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
 import { StateFile } from '../persist/state-file.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { SETTLE_MS, type SlowStartRecord } from './slow-start.ts'
+import { type HostSlowStart, SETTLE_MS } from './slow-start.ts'
 import {
   elapsedSince,
   printSlowStarts,
@@ -22,9 +22,9 @@ export interface SlowStartFileOptions {
 export class SlowStartFile {
   readonly #clock: Clock
   readonly #file: StateFile<{ writtenMs: number; addresses: readonly SlowStartAddress[] }>
-  readonly #users = new Set<() => Iterable<SlowStartRecord>>()
+  readonly #users = new Set<() => Iterable<HostSlowStart>>()
   readonly #openedMs: number
-  readonly #known: readonly SlowStartRecord[]
+  readonly #known: readonly HostSlowStart[]
 
   constructor({ path, log, clock, timers }: SlowStartFileOptions) {
     this.#clock = clock
@@ -43,12 +43,12 @@ export class SlowStartFile {
    * Slow starts of an earlier process. Empty after the start, because a reload has those of this
    * process.
    */
-  get known(): readonly SlowStartRecord[] {
+  get known(): readonly HostSlowStart[] {
     return this.#clock.monotonic() - this.#openedMs < SETTLE_MS ? this.#known : []
   }
 
   /** Adds a source of slow starts to write to the file; returns the function that removes it. */
-  add(slowStarted: () => Iterable<SlowStartRecord>): () => void {
+  add(slowStarted: () => Iterable<HostSlowStart>): () => void {
     this.#users.add(slowStarted)
     return () => this.#users.delete(slowStarted)
   }

@@ -1,5 +1,5 @@
-import { SLOW_START_MS_MAX } from '../dnsrecord/slow-start-bounds.ts'
 import type { StateKind } from '../persist/state-file.ts'
+import { SLOW_START_MS_MAX } from './slow-start-bounds.ts'
 
 /** An address of a record that was in slow start when the file was written. */
 export interface SlowStartAddress {

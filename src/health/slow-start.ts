@@ -1,13 +1,18 @@
 import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
-import { sameList } from '../dnsrecord/found-addresses.ts'
 import { unpackPlace } from '../dnsrecord/pack.ts'
-import { SLOW_START_UNITS, type SlowStartUnits } from '../dnsrecord/slow-start-units.ts'
-import { OverlaidSource } from '../sources/overlaid-source.ts'
-import type { RecordChange, RecordSource, StoredRecord } from '../sources/source.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { compareServed, readDown, readServed } from './served-addresses.ts'
+import {
+  type AddressHealth,
+  type HealthView,
+  isSameList,
+  type RecordHealth,
+  UNKNOWN_HEALTH,
+} from './address-health.ts'
+import { compareServed, readDown } from './served-addresses.ts'
+import { NO_SLOW_STARTS, SLOW_START_UNITS, type SlowStartUnits } from './slow-start-units.ts'
 
 /** Number of equal steps from the smallest to the full weight. */
 export const SLOW_START_STEPS = SLOW_START_UNITS / 2
@@ -19,7 +24,6 @@ export const SLOW_START_STEPS = SLOW_START_UNITS / 2
 export const SETTLE_MS = 30_000
 /** Maximum number of milliseconds that a timer may fire early. */
 const SLACK_MS = 20
-const NOTHING: SinceMs = new Map()
 
 /**
  * Returns the part of its weight that an address gets `elapsedMs` after its recovery, in units of
@@ -34,28 +38,35 @@ export function slowStartUnits(elapsedMs: number, durationMs: number): number {
 
 export interface SlowStartOptions {
   readonly source: RecordSource
+  readonly health: AddressHealth
   /** Time from the recovery to the full weight. */
   readonly durationMs: number
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
-  /** Slow starts of a previous instance, for example before a reload. */
-  readonly known?: Iterable<SlowStartRecord>
-  /** Slow starts when an earlier process ended. Their records may arrive later, for example those of peers. */
-  readonly kept?: Iterable<SlowStartRecord>
+  /**
+   * Slow starts of a previous instance, for example before a reload, or of an earlier process; the
+   * last one of an address counts. Their records may arrive later, for example those of peers.
+   */
+  readonly known?: Iterable<HostSlowStart>
   /** Called after each change of the slow starts, and after each step. */
   readonly onChange?: () => void
 }
 
-/** When each address in slow start recovered, in monotonic milliseconds. */
-type SinceMs = ReadonlyMap<string, number>
-
-/** Addresses of one record that are in slow start. */
-export interface SlowStartRecord {
+/** Addresses of one host that are in slow start. */
+export interface HostSlowStart {
+  /** Key of a record of the host; '' = none. */
   readonly key: string
-  /** Key of the record's root host. */
+  /** Key of the root host. */
   readonly hostKey: string
-  readonly sinceMs: SinceMs
+  /** When each address recovered, in monotonic milliseconds. */
+  readonly sinceMs: ReadonlyMap<string, number>
+}
+
+/** The slow starts of a host, and the keys of its records that they apply to. */
+interface Host {
+  readonly sinceMs: Map<string, number>
+  readonly keys: Set<string>
 }
 
 /**
@@ -63,161 +74,186 @@ export interface SlowStartRecord {
  * down, and to addresses added beside others that are already served. The latter also covers an
  * address that another system removed from its record and added again.
  *
+ * A slow start belongs to an address of a host, not of a record: a host that gets its first peer,
+ * or loses its last one, changes to another record.
+ *
  * All addresses take their steps together, SLOW_START_STEPS in each `durationMs`. Each step is
- * therefore one change of the records, however many addresses are in slow start. An address that
- * recovers between two steps is up to one step late, never early.
+ * therefore one change, however many addresses are in slow start. An address that recovers between
+ * two steps is up to one step late, never early.
  */
-export class SlowStart {
-  /** The records of the source, with the addresses in slow start. */
-  readonly records: OverlaidSource
+export class SlowStart implements HealthView {
   readonly #options: SlowStartOptions
-  /** Addresses in slow start, by record key. */
-  readonly #slowStarted = new Map<string, SlowStartRecord>()
+  /** By key of the root host. */
+  readonly #hosts = new Map<string, Host>()
+  /** The health of each record when it was last compared; missing = unknown. */
+  readonly #compared = new Map<string, RecordHealth>()
   /** When each new record is regarded as complete, soonest first; except records of the start. */
   readonly #settlesMs = new Map<string, number>()
   readonly #startSettlesMs: number
-  /**
-   * Slow starts of an earlier process, by host, kept until their records have had time to arrive.
-   */
-  #kept = new Map<string, SinceMs>()
+  readonly #listeners = new Set<(keys: ReadonlySet<string>) => void>()
   #stopStepping: (() => void) | undefined
-  readonly #unsubscribe: () => void
+  readonly #unsubscribe: readonly (() => void)[]
 
   constructor(options: SlowStartOptions) {
+    const { source, health, clock, log, known = [] } = options
     this.#options = options
-    this.#startSettlesMs = options.clock.monotonic() + SETTLE_MS
-    for (const { hostKey, sinceMs } of options.kept ?? []) {
-      this.#kept.set(hostKey, new Map([...(this.#kept.get(hostKey) ?? NOTHING), ...sinceMs]))
+    this.#startSettlesMs = clock.monotonic() + SETTLE_MS
+    for (const { hostKey, sinceMs } of known) {
+      const host = this.#hostOf(hostKey)
+      for (const [address, ms] of sinceMs) host.sinceMs.set(address, ms)
     }
-    if (this.#kept.size > 0) for (const record of options.source.records()) this.#resume(record)
-    this.#recall([...(options.known ?? [])])
-    // This listener is subscribed before the overlay's, because the overlay reads what it updates.
-    this.#unsubscribe = options.source.subscribe((changes) => this.#take(changes))
-    this.records = new OverlaidSource(options.source, ({ key, down }) => {
-      const slowStart = this.#slowStartOf(key)
-      return slowStart.length === 0 ? undefined : { down, slowStart: slowStart }
-    })
+    if (this.#hosts.size > 0) for (const record of source.records()) this.#join(record)
+    for (const key of health.recordKeys) this.#noteCompared(key, health.healthOf(key))
+    const guarded = guarding(log, 'Applying slow start')
+    this.#unsubscribe = [
+      source.subscribe((changes) => this.#apply(changes)),
+      health.subscribe((keys) => void guarded(() => this.#applyHealth(keys))),
+    ]
     this.#keepStepping()
   }
 
   /** Number of addresses in slow start. */
   get count(): number {
     let count = 0
-    for (const { sinceMs } of this.#slowStarted.values()) count += sinceMs.size
+    for (const { sinceMs } of this.#hosts.values()) count += sinceMs.size
     return count
   }
 
+  healthOf(key: string): RecordHealth {
+    return this.#options.health.healthOf(key)
+  }
+
+  slowStartOf(record: StoredRecord): readonly SlowStartUnits[] {
+    if (this.#hosts.size === 0) return NO_SLOW_STARTS
+    const host = this.#hosts.get(hostKeyOf(record))
+    return host?.keys.has(record.key) === true ? this.#unitsOf(host) : NO_SLOW_STARTS
+  }
+
+  subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
   close(): void {
-    this.#unsubscribe()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#stopStepping?.()
-    this.records.close()
+    this.#listeners.clear()
   }
 
   /** The current slow starts, for `known`. */
-  slowStarted(): Iterable<SlowStartRecord> {
-    return this.#slowStarted.values()
-  }
-
-  #recall(known: readonly SlowStartRecord[]): void {
-    const { source } = this.#options
-    const orphans: SlowStartRecord[] = []
-    for (const slowStarted of known) {
-      const record = source.find(slowStarted.key)
-      if (record === undefined) orphans.push(slowStarted)
-      else this.#keep(record, slowStarted.sinceMs)
+  *slowStarts(): Iterable<HostSlowStart> {
+    for (const [hostKey, { sinceMs, keys }] of this.#hosts) {
+      const [key = ''] = keys
+      yield { key, hostKey, sinceMs }
     }
-    if (orphans.length > 0) this.#adopt(orphans, source.records())
   }
 
-  #take(changes: readonly RecordChange[]): void {
+  #apply(changes: readonly RecordChange[]): void {
     const nowMs = this.#options.clock.monotonic()
-    const wasInSlowStart = this.#slowStarted.size > 0
+    const wasInSlowStart = this.#hosts.size > 0
     for (const [key, settlesMs] of this.#settlesMs) {
       if (settlesMs > nowMs) break
       this.#settlesMs.delete(key)
     }
-    const orphans: SlowStartRecord[] = []
-    const added: StoredRecord[] = []
     for (const { before, after } of changes) {
-      if (after === undefined) {
-        const slowStarted = this.#forget(before!.key)
-        if (slowStarted !== undefined) orphans.push(slowStarted)
-      } else if (before === undefined) {
-        this.#settlesMs.set(after.key, nowMs + SETTLE_MS)
-        added.push(after)
-      } else this.#takeChange(before, after, nowMs)
+      if (after === undefined) this.#forget(before!)
+      else if (before === undefined) this.#add(after, nowMs)
+      else this.#compare(before, after, nowMs)
     }
-    if (orphans.length > 0) this.#adopt(orphans, added)
-    if (nowMs >= this.#startSettlesMs) this.#kept.clear()
-    if (this.#kept.size > 0) for (const { after } of changes) if (after) this.#resume(after)
-    if (wasInSlowStart || this.#slowStarted.size > 0) this.#options.onChange?.()
+    this.#noteChange(wasInSlowStart)
+  }
+
+  #applyHealth(keys: ReadonlySet<string>): void {
+    const { source, clock } = this.#options
+    const nowMs = clock.monotonic()
+    const wasInSlowStart = this.#hosts.size > 0
+    for (const key of keys) {
+      const record = source.find(key)
+      if (record !== undefined) this.#compare(record, record, nowMs)
+    }
+    this.#noteChange(wasInSlowStart)
+    for (const listener of this.#listeners) listener(keys)
+  }
+
+  #noteChange(wasInSlowStart: boolean): void {
+    if (wasInSlowStart || this.#hosts.size > 0) this.#options.onChange?.()
     this.#keepStepping()
   }
 
-  /** Continues slow starts from before a restart; those that began since then are not changed. */
-  #resume(record: StoredRecord): void {
-    const kept = this.#kept.get(hostKeyOf(record))
-    if (kept === undefined) return
-    const known = this.#slowStarted.get(record.key)?.sinceMs ?? NOTHING
-    this.#keep(record, new Map([...kept].filter(([address]) => !known.has(address))))
-  }
-
-  #forget(key: string): SlowStartRecord | undefined {
-    const slowStarted = this.#slowStarted.get(key)
-    this.#slowStarted.delete(key)
-    this.#settlesMs.delete(key)
-    return slowStarted
-  }
-
-  /**
-   * Moves slow starts of removed records to the records that now have the same hosts. A host that
-   * gets its first peer, or loses its last one, changes to another record.
-   */
-  #adopt(orphans: readonly SlowStartRecord[], records: Iterable<StoredRecord>): void {
-    const byHost = new Map<string, SinceMs>()
-    for (const { hostKey, sinceMs } of orphans) {
-      byHost.set(hostKey, new Map([...(byHost.get(hostKey) ?? NOTHING), ...sinceMs]))
-    }
-    for (const record of records) {
-      const sinceMs = byHost.get(hostKeyOf(record))
-      if (sinceMs !== undefined) this.#keep(record, sinceMs)
-    }
-  }
-
-  /** Continues the slow start of those addresses that the record serves. */
-  #keep(record: StoredRecord, sinceMs: SinceMs): void {
-    const served = readServed(record)
-    const kept = [...sinceMs].filter(([address]) => served.has(address))
-    this.#set(
-      record,
-      new Map([...(this.#slowStarted.get(record.key)?.sinceMs ?? NOTHING), ...kept]),
-    )
-  }
-
-  #set(record: StoredRecord, sinceMs: SinceMs): void {
+  #add(record: StoredRecord, nowMs: number): void {
     const { key } = record
-    if (sinceMs.size === 0) this.#slowStarted.delete(key)
-    else this.#slowStarted.set(key, { key, hostKey: hostKeyOf(record), sinceMs })
+    this.#settlesMs.set(key, nowMs + SETTLE_MS)
+    this.#noteCompared(key, this.healthOf(key))
+    this.#join(record)
   }
 
-  #takeChange(before: StoredRecord, after: StoredRecord, nowMs: number): void {
-    const { key, packed, down } = after
-    if (packed === before.packed && sameList(down, before.down)) return
+  /** The slow starts of its host continue, because another record may have replaced this one. */
+  #forget(record: StoredRecord): void {
+    const { key } = record
+    this.#settlesMs.delete(key)
+    this.#compared.delete(key)
+    if (this.#hosts.size > 0) this.#hosts.get(hostKeyOf(record))?.keys.delete(key)
+  }
+
+  /** Applies the slow starts of the host to a new record of the host. */
+  #join(record: StoredRecord): void {
+    if (this.#hosts.size > 0) this.#hosts.get(hostKeyOf(record))?.keys.add(record.key)
+  }
+
+  #noteCompared(key: string, health: RecordHealth): void {
+    if (health === UNKNOWN_HEALTH) this.#compared.delete(key)
+    else this.#compared.set(key, health)
+  }
+
+  /** Starts and ends slow starts after a change of a record or of its health. */
+  #compare(before: StoredRecord, after: StoredRecord, nowMs: number): void {
+    const { key, packed } = after
+    const was = this.#compared.get(key) ?? UNKNOWN_HEALTH
+    const { down } = this.healthOf(key)
+    this.#noteCompared(key, this.healthOf(key))
+    if (packed === before.packed && isSameList(down, was.down)) return
     const isSettled = nowMs >= this.#startSettlesMs && !this.#settlesMs.has(key)
-    const { were, are, isWeighted } = compareServed(before, after)
-    const wereDown = readDown(before)
-    const known = this.#slowStarted.get(key)?.sinceMs ?? NOTHING
-    const sinceMs = new Map([...known].filter(([address]) => are.has(address)))
+    const { were, are, isWeighted } = compareServed(
+      { packed: before.packed, down: was.down },
+      { packed, down },
+    )
+    const wereDown = readDown(was.down)
     const isBeside = isSettled && isWeighted && [...are].some((address) => were.has(address))
-    for (const address of are) {
-      const isNew = isBeside && !were.has(address)
-      if (isNew || wereDown.has(address)) sinceMs.set(address, nowMs)
+    const started = [...are].filter((address) => {
+      return wereDown.has(address) || (isBeside && !were.has(address))
+    })
+    const ended = [...were].filter((address) => !are.has(address))
+    this.#change(after, started, ended, nowMs)
+  }
+
+  #change(
+    record: StoredRecord,
+    started: readonly string[],
+    ended: readonly string[],
+    nowMs: number,
+  ): void {
+    if (started.length === 0 && this.#hosts.size === 0) return
+    const hostKey = hostKeyOf(record)
+    const host = started.length === 0 ? this.#hosts.get(hostKey) : this.#hostOf(hostKey)
+    if (host === undefined) return
+    for (const address of ended) host.sinceMs.delete(address)
+    for (const address of started) host.sinceMs.set(address, nowMs)
+    if (started.length > 0) host.keys.add(record.key)
+    if (host.sinceMs.size === 0) this.#hosts.delete(hostKey)
+  }
+
+  /** Returns the host, created if it is missing. */
+  #hostOf(hostKey: string): Host {
+    let host = this.#hosts.get(hostKey)
+    if (host === undefined) {
+      host = { sinceMs: new Map(), keys: new Set() }
+      this.#hosts.set(hostKey, host)
     }
-    this.#set(after, sinceMs)
+    return host
   }
 
   #keepStepping(): void {
-    if (this.#slowStarted.size === 0) return
+    if (this.#hosts.size === 0) return
     const { durationMs, timers, log } = this.#options
     const guarded = guarding(log, 'Raising weights')
     this.#stopStepping ??= timers.every(
@@ -226,36 +262,29 @@ export class SlowStart {
     )
   }
 
-  #slowStartOf(key: string): readonly SlowStartUnits[] {
-    const slowStarted = this.#slowStarted.get(key)
-    if (slowStarted === undefined) return []
+  #unitsOf({ sinceMs }: Host): readonly SlowStartUnits[] {
     const { clock, durationMs } = this.#options
     const nowMs = clock.monotonic() + SLACK_MS
-    return [...slowStarted.sinceMs]
-      .map(([address, sinceMs]) => ({
-        address,
-        units: slowStartUnits(nowMs - sinceMs, durationMs),
-      }))
+    return [...sinceMs]
+      .map(([address, ms]) => ({ address, units: slowStartUnits(nowMs - ms, durationMs) }))
       .filter(({ units }) => units < SLOW_START_UNITS)
       .sort((a, b) => (a.address < b.address ? -1 : 1))
   }
 
   #step(): void {
-    const keys = [...this.#slowStarted.keys()]
-    for (const key of keys) {
-      const slowStarted = this.#slowStarted.get(key)!
-      const slowStart = new Set(this.#slowStartOf(key).map(({ address }) => address))
-      const sinceMs = new Map(
-        [...slowStarted.sinceMs].filter(([address]) => slowStart.has(address)),
-      )
-      if (sinceMs.size === 0) this.#slowStarted.delete(key)
-      else this.#slowStarted.set(key, { ...slowStarted, sinceMs })
+    const { clock, durationMs } = this.#options
+    const endedMs = clock.monotonic() + SLACK_MS - durationMs
+    const changed = new Set<string>()
+    for (const [hostKey, { sinceMs, keys }] of this.#hosts) {
+      for (const [address, ms] of sinceMs) if (ms <= endedMs) sinceMs.delete(address)
+      if (sinceMs.size === 0) this.#hosts.delete(hostKey)
+      for (const key of keys) changed.add(key)
     }
-    if (this.#slowStarted.size === 0) {
+    if (this.#hosts.size === 0) {
       this.#stopStepping?.()
       this.#stopStepping = undefined
     }
-    this.records.refresh(keys)
+    for (const listener of this.#listeners) listener(changed)
     this.#options.onChange?.()
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
-import type { StoredRecord } from '../sources/source.ts'
+import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import type { RecordHealth, RecordState } from '../health/address-health.ts'
 import type { PeerEndpoint } from './peer-endpoint.ts'
 import { carrySince, toPeerEndpoints } from './to-peer-endpoint.ts'
 import { composePeerEndpoint } from './v2-codec.ts'
@@ -13,8 +14,8 @@ import { composePeerEndpoint } from './v2-codec.ts'
 export class LocalExporter {
   readonly #site: string
   readonly #clock: Pick<Clock, 'now'>
-  /** Times of the endpoints, in their order; only for records that changed. */
-  readonly #since = new WeakMap<StoredRecord, readonly number[]>()
+  /** Times of the endpoints, in their order; only for records that changed, or whose health did. */
+  readonly #since = new WeakMap<StoredRecord, WeakMap<RecordHealth, readonly number[]>>()
 
   constructor(site: string, clock: Pick<Clock, 'now'>) {
     this.#site = site
@@ -23,35 +24,34 @@ export class LocalExporter {
 
   /** Returns rdata for the TXT records of a record's host, as an `ExportV2` does. */
   composeRdata(
-    record: StoredRecord,
+    state: RecordState,
     content: RecordContent,
-    before: StoredRecord | undefined,
+    before: RecordState | undefined,
   ): Uint8Array[] {
-    const exported = this.endpointsOf(record, content, before)
+    const exported = this.endpointsOf(state, content, before)
     return exported.map(composePeerEndpoint).filter((rdata) => rdata !== undefined)
   }
 
   /** Returns the endpoints of a record as they are exported. */
   endpointsOf(
-    record: StoredRecord,
+    { record, health }: RecordState,
     content: RecordContent,
-    before: StoredRecord | undefined,
+    before: RecordState | undefined,
   ): PeerEndpoint[] {
     const { createdSeconds: sinceSeconds } = content
-    const facts = { site: this.#site, down: record.down, up: record.up ?? [], sinceSeconds }
+    const facts = { site: this.#site, down: health.down, up: health.up, sinceSeconds }
     const endpoints = toPeerEndpoints(content, facts)
-    const known = this.#since.get(record)
+    const known = this.#since.get(record)?.get(health)
     if (known !== undefined) {
       return endpoints.map((e, i) => ({ ...e, sinceSeconds: known[i] ?? sinceSeconds }))
     }
     if (before === undefined) return endpoints
-    const earlier = this.endpointsOf(before, unpackRecord(before.packed), undefined)
+    const earlier = this.endpointsOf(before, unpackRecord(before.record.packed), undefined)
     const nowSeconds = Math.floor(this.#clock.now() / 1000)
     const timed = carrySince(earlier, endpoints, nowSeconds)
-    this.#since.set(
-      record,
-      timed.map((e) => e.sinceSeconds),
-    )
+    const byHealth = this.#since.get(record) ?? new WeakMap<RecordHealth, readonly number[]>()
+    const times = timed.map((e) => e.sinceSeconds)
+    this.#since.set(record, byHealth.set(health, times))
     return timed
   }
 }

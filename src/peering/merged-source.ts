@@ -6,9 +6,9 @@ import { DERIVED_ENDPOINTS_MAX, type DnsRecord } from '../dnsrecord/dns-record.t
 import { KDRNT } from '../dnsrecord/local-zone.ts'
 import { packRecord, type RecordContent, unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
+import { type RecordChange, type RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
-import { Served } from '../sources/served.ts'
-import type { RecordChange, RecordSource, StoredRecord } from '../sources/source.ts'
+import type { AddressHealth } from '../health/address-health.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { HOST_MS } from './host-poll.ts'
@@ -38,6 +38,8 @@ const MERGED_NAMESPACE = 'peers'
 export interface MergedSourceParts {
   /** Our own records. */
   readonly own: RecordSource
+  /** Health of the addresses of our own records. */
+  readonly health: AddressHealth
   /** Selects the records that count. */
   readonly allows: (record: StoredRecord) => boolean
   readonly site: string
@@ -109,12 +111,13 @@ export class MergedSource implements RecordSource {
   #isClosed = false
 
   constructor(parts: MergedSourceParts) {
-    const { own, peers, timers, log, zones = [], servers = [] } = parts
+    const { own, health, peers, timers, log, zones = [], servers = [] } = parts
     this.#parts = parts
     const recordsOf = (host: string) => this.#hosts.get(keyOfHost(host))?.own ?? RecordSet.EMPTY
     this.#ownHosts = new OwnHosts({ zones, servers, recordsOf })
     this.#guarded = guarding(log, 'Merging what peers tell')
     this.#stops.push(own.subscribe((changes) => this.#takeOwn(changes)))
+    this.#stops.push(health.subscribe((keys) => this.#takeHealth(keys)))
     for (const record of own.records()) {
       if (parts.allows(record)) this.#addOwn(record)
     }
@@ -189,6 +192,17 @@ export class MergedSource implements RecordSource {
       // Add first: a host without records, even for a moment, is dropped and must be queried again.
       if (after !== undefined && allows(after)) this.#addOwn(after)
       if (before !== undefined && allows(before)) this.#removeOwn(before)
+    }
+    this.#work()
+  }
+
+  /** Merges the hosts of these records again, if peers have endpoints of them. */
+  #takeHealth(keys: ReadonlySet<string>): void {
+    const { own } = this.#parts
+    for (const key of keys) {
+      const record = own.find(key)
+      const host = record && this.#hosts.get(hostKeyOf(record))
+      if (host !== undefined && this.#peered.has(host.text)) this.#dirty.add(host.text)
     }
     this.#work()
   }
@@ -347,7 +361,7 @@ export class MergedSource implements RecordSource {
   }
 
   #screen(host: Host, states: readonly SiteState[]): RecordSet {
-    const { exporter, rulesOf = () => [] } = this.#parts
+    const { exporter, health, rulesOf = () => [] } = this.#parts
     const kept: StoredRecord[] = []
     const mine: { record: StoredRecord; content: RecordContent }[] = []
     for (const record of host.own) {
@@ -358,7 +372,7 @@ export class MergedSource implements RecordSource {
       else mine.push({ record, content })
     }
     const endpoints = mine.flatMap(({ record, content }) =>
-      exporter.endpointsOf(record, content, undefined),
+      exporter.endpointsOf({ record, health: health.healthOf(record.key) }, content, undefined),
     )
     const names = this.#ownHosts.beside(
       host.own,
@@ -369,7 +383,7 @@ export class MergedSource implements RecordSource {
       this.#noteTroubles(host.text, { conflicts: [], refused })
       return host.own
     }
-    const down = downTargets(mine.flatMap(({ record }) => record.down))
+    const down = downTargets(mine.flatMap(({ record }) => health.healthOf(record.key).down))
     const facts = {
       zoneLabel: mine.find(({ content }) => content.zoneLabel !== '')?.content.zoneLabel ?? '',
       createdSeconds:
@@ -407,7 +421,7 @@ export class MergedSource implements RecordSource {
     const packed = packRecord(record)
     const key = `${MERGED_NAMESPACE}/${host.text}`
     const known = host.given.get(key)
-    return known?.packed === packed ? known : new Served(key, packed, [])
+    return known?.packed === packed ? known : new StoredRecord(key, packed)
   }
 
   #noteTroubles(host: string, { conflicts, refused }: Troubles): void {

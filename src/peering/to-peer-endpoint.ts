@@ -1,8 +1,8 @@
 import { printType, RRType } from '../dns/iana/types.ts'
 import { scanAddress } from '../dns/text/address.ts'
 import type { DnsRecord, Endpoint } from '../dnsrecord/dns-record.ts'
-import { findDownTargets } from '../dnsrecord/down-targets.ts'
 import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
+import { findDownTargets } from '../health/down-targets.ts'
 import type { EndpointHealth, PeerEndpoint } from './peer-endpoint.ts'
 
 /** Properties of an exported endpoint that its DNSRecord does not contain. */

@@ -4,7 +4,8 @@ import { isExportable } from '../dnsrecord/kdrnt.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
 import { unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
-import type { RecordChange, RecordSource, StoredRecord } from '../sources/source.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
+import { UNKNOWN_HEALTH } from '../health/address-health.ts'
 import { FaultLog } from '../telemetry/fault-log.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -73,7 +74,7 @@ export class UnexportableRecords {
 }
 
 /** Returns what of the record can't be exported; '' = all of it can. */
-function findUnexportable({ packed, down, up = [] }: StoredRecord, site: string): string {
+function findUnexportable({ packed }: StoredRecord, site: string): string {
   const { rootHostKey } = unpackPlace(packed)
   if (rootHostKey.length <= HOST_OCTETS_SURE && packed.length <= PACKED_OCTETS_SURE) return ''
   const content = unpackRecord(packed)
@@ -83,7 +84,7 @@ function findUnexportable({ packed, down, up = [] }: StoredRecord, site: string)
     const host = printHost(content.rootHost)
     return `it is not exported to other sites: ${host} is too long for a name in the zone ${KDRNT}`
   }
-  const shared = toPeerEndpoints(content, { site, down, up, sinceSeconds: 0 })
+  const shared = toPeerEndpoints(content, { site, ...UNKNOWN_HEALTH, sinceSeconds: 0 })
   const untold = shared.filter((endpoint) => composePeerEndpoint(endpoint) === undefined).length
   if (untold === 0) return ''
   return `${untold} of its endpoints are not exported to other sites: they are too long for a record`

@@ -2,26 +2,21 @@ import type { Clock } from '../base/clock.ts'
 import { Random } from '../base/random.ts'
 import type { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
+import type { RecordSource } from '../dnsrecord/record-source.ts'
+import type { AddressHealth, HealthView } from '../health/address-health.ts'
 import { ProbePolicy } from '../health/probes/probe-policy.ts'
 import { createProber } from '../health/probes/prober.ts'
 import { systemResolve } from '../health/probes/resolve.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
 import { acquireProbing, acquireSlowStart } from '../health/ref-counted-probing.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
-import type { RecordSource } from '../sources/source.ts'
+import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { type HealthOptions, printProbing } from './health-options.ts'
 
 /** Maximum of addresses that the ready page lists. */
 const NAMED_MAX = 3
-
-/** The records of a block with the health that probes found. */
-export interface BlockHealth {
-  readonly records: RecordSource
-  /** Returns what the ready page shows about health; '' = nothing. */
-  readonly note: () => string
-}
 
 export interface BlockHealthParts {
   /** Name of the source; equal for equal sources. */
@@ -33,33 +28,35 @@ export interface BlockHealthParts {
 }
 
 /**
- * Adds probe results to a source. Slow start comes last, after the endpoints of peers:
- *
- *     source ─▶ probing (`probe`) ─▶ peers (`peer`) ─▶ slow start (`ramp-up`) ─▶ zones
+ * Probes the records of a source if `probe` is set. Returns the function that prints what the ready
+ * page shows about health; '' = nothing.
  */
 export function openHealth(
-  source: RecordSource,
+  source: FollowedSource,
   how: HealthOptions,
   parts: BlockHealthParts,
-): BlockHealth {
-  if (how.probe === undefined || !(source instanceof ManifestSource)) {
-    return { records: source, note: () => '' }
-  }
+): () => string {
+  if (how.probe === undefined || !(source instanceof ManifestSource)) return () => ''
   const probing = openProbing(source, how, parts)
-  return { records: probing.records, note: () => printNote(probing) }
+  return () => printNote(probing)
 }
 
-/** Adds slow start. If `slowStartMs` is 0, an address that recovers has its full weight at once. */
+/**
+ * Returns the health that the zones serve, with slow start. If `slowStartMs` is 0, an address that
+ * recovers has its full weight at once. `source`: the records that the zones serve, with those of
+ * peers.
+ */
 export function openSlowStart(
   source: RecordSource,
+  health: AddressHealth,
   { slowStartMs, slowStartFile }: Pick<HealthOptions, 'slowStartMs' | 'slowStartFile'>,
   { name, stops, log, clock }: BlockHealthParts,
-): RecordSource {
-  if (slowStartMs === 0) return source
-  const options = { source, durationMs: slowStartMs, clock, timers: systemTimers, log }
+): HealthView {
+  if (slowStartMs === 0) return health
+  const options = { source, health, durationMs: slowStartMs, clock, timers: systemTimers, log }
   const { taken, release } = acquireSlowStart(name, options, slowStartFile?.path ?? '')
   stops.add(release)
-  return taken.records
+  return taken
 }
 
 function openProbing(
@@ -74,6 +71,7 @@ function openProbing(
     const resolve = systemResolve()
     return {
       source,
+      health: source.health,
       probe: createProber({ policy, resolve, readHeaders: undefined, timers }),
       file: how.probe?.file ?? '',
       log,

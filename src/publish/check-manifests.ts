@@ -4,11 +4,12 @@ import { systemTimers } from '../base/timers.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { ROOT_NAME } from '../dns/name/name.ts'
 import { type Endpoint, recordKey } from '../dnsrecord/dns-record.ts'
-import { findDownTargets } from '../dnsrecord/down-targets.ts'
 import { unpackRecord } from '../dnsrecord/pack.ts'
+import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
+import { AddressHealth } from '../health/address-health.ts'
+import { findDownTargets } from '../health/down-targets.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import { probePlaceKey } from '../sources/manifests/manifest-store.ts'
-import type { RecordChange, StoredRecord } from '../sources/source.ts'
 import { RecordPlaces } from './locate.ts'
 import { RecordZone, type RRsetSink } from './record-zone.ts'
 
@@ -100,6 +101,7 @@ export async function checkManifests(
     fixed: [],
     defaultNs: ROOT_NS,
     sink: NO_SINK,
+    health: new AddressHealth(),
     onConflict: () => {},
   })
   warnOfConflicts(zone, read.records, read.places, warn)

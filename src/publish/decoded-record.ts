@@ -1,11 +1,11 @@
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
-import { findDownTargets } from '../dnsrecord/down-targets.ts'
 import { deriveLocalEndpoints } from '../dnsrecord/kdrnt.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
 import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
-import { findSlowStartUnits } from '../dnsrecord/slow-start-units.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
-import type { StoredRecord } from '../sources/source.ts'
+import type { RecordState } from '../health/address-health.ts'
+import { findDownTargets } from '../health/down-targets.ts'
+import { findSlowStartUnits, type SlowStartUnits } from '../health/slow-start-units.ts'
 import type { Contribution } from './owner-sets.ts'
 
 /** Up to this many owners are compared one by one, because a map costs more. */
@@ -30,13 +30,19 @@ export interface RecordForm {
 
 /**
  * Returns TXT rdata that exports the complete endpoints of a record. Must return the same for the
- * same `record`. `before`: the previous version, if `record` is a change.
+ * same record and health. `before`: the previous state, if `state` is a change.
  */
 export type ExportV2 = (
-  record: StoredRecord,
+  state: RecordState,
   content: RecordContent,
-  before: StoredRecord | undefined,
+  before: RecordState | undefined,
 ) => readonly Uint8Array[]
+
+/** A record as RRsets are built from it. */
+export interface ServedState extends RecordState {
+  /** Addresses in slow start. */
+  readonly slowStart: readonly SlowStartUnits[]
+}
 
 /** True if a zone of that form serves other names and endpoints than the record contains. */
 export function isDerived(zoneLabel: string, { isLocalForm }: RecordForm): boolean {
@@ -56,30 +62,29 @@ export class DecodedRecord {
   #byKey: Map<string, GrowingGroup> | undefined
 
   /**
-   * `before`: the previous version, if `record` is a change. `owners`: decode only these; allowed
-   * for a record that is served as is, without addresses that are down or in slow start.
+   * `before`: the previous state, if `state` is a change. `owners`: decode only these; allowed for
+   * a record that is served as is, without addresses that are down or in slow start.
    */
   constructor(
-    record: StoredRecord,
+    state: ServedState,
     form: RecordForm,
-    before?: StoredRecord,
+    before?: RecordState,
     owners?: ReadonlySet<string>,
   ) {
     const { exportV2 } = form
+    const { record, health, slowStart } = state
     const content = unpackRecord(record.packed, owners)
     this.#owners = owners
     const derives = isDerived(content.zoneLabel, form)
     if (derives && content.isAggregate) return
     const endpoints = derives
-      ? deriveLocalEndpoints(content, exportV2?.(record, content, before))
+      ? deriveLocalEndpoints(content, exportV2?.(state, content, before))
       : content.endpoints
-    const isAllUp = derives || record.down.length === 0
-    const down = isAllUp ? undefined : findDownTargets(endpoints, record.down)
-    const { key, slowStart } = record
+    const isAllUp = derives || health.down.length === 0
+    const down = isAllUp ? undefined : findDownTargets(endpoints, health.down)
+    const { key } = record
     const units =
-      derives || slowStart === undefined
-        ? undefined
-        : findSlowStartUnits(endpoints, slowStart, down)
+      derives || slowStart.length === 0 ? undefined : findSlowStartUnits(endpoints, slowStart, down)
     const { createdSeconds } = content
     for (let i = 0; i < endpoints.length; i++) {
       const endpoint = endpoints[i]!

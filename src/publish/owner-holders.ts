@@ -1,5 +1,5 @@
 import { packedCreatedSeconds } from '../dnsrecord/pack.ts'
-import type { StoredRecord } from '../sources/source.ts'
+import type { StoredRecord } from '../dnsrecord/record-source.ts'
 
 /** Maximum number of records per owner whose endpoints are read. */
 export const HOLDERS_MAX = 1024

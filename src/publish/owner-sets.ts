@@ -1,7 +1,7 @@
 import { printType, RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
-import { SLOW_START_UNITS, scaleWeights } from '../dnsrecord/slow-start-units.ts'
+import { SLOW_START_UNITS, scaleWeights } from '../health/slow-start-units.ts'
 import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
 
 /** An endpoint and the record that contains it. */

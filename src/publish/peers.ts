@@ -5,13 +5,14 @@ import { systemTimers } from '../base/timers.ts'
 import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
+import type { RecordSource } from '../dnsrecord/record-source.ts'
 import { PeerCache } from '../peering/cache/peer-cache.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
 import { MergedSource, type PeerDisputes } from '../peering/merged-source.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
-import type { RecordSource } from '../sources/source.ts'
+import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { PublishOptions } from './options.ts'
@@ -80,7 +81,7 @@ export class PublisherPeers {
   }
 
   /** Returns our own records merged with those of the peers. */
-  async merge(own: RecordSource, exporter: LocalExporter): Promise<RecordSource> {
+  async merge(own: FollowedSource, exporter: LocalExporter): Promise<RecordSource> {
     const { clock, log } = this.#parts
     const { site, peering, zones } = this.#options
     const merged = new MergedSource({
@@ -88,6 +89,7 @@ export class PublisherPeers {
       servers: zones.flatMap((apex) => serversOf(apex, this.#options)).map(printHost),
       rulesOf: (address) => peering.rules.get(address) ?? [],
       own,
+      health: own.health,
       allows: (record) => isAllowed(record, this.#options),
       site,
       exporter,

@@ -2,11 +2,12 @@ import type { ResourceRegistry } from '../base/resource-registry.ts'
 import type { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
+import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
+import type { HealthView } from '../health/address-health.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
-import type { RecordSource, StoredRecord } from '../sources/source.ts'
-import { type BlockHealth, openHealth, openSlowStart } from './block-health.ts'
+import { openHealth, openSlowStart } from './block-health.ts'
 import { NO_HEALTH } from './health-options.ts'
 import { measureWatches } from './metrics.ts'
 import { acquireRecords } from './open-source.ts'
@@ -28,7 +29,8 @@ export interface RecordPipelineParts extends PublisherPeersParts {
 /**
  * The records of a publisher, from their source to its zones:
  *
- *     source ─▶ probes ─▶ peers ─▶ slow start ─▶ zones
+ *     source ─┬────────────────▶ peers ─────┬─────────────▶ zones
+ *             └▶ address health ──▲──────────┴▶ slow start ──▲
  */
 export class RecordPipeline {
   readonly #options: PublishOptions
@@ -36,7 +38,8 @@ export class RecordPipeline {
   #source: OwnedSource | undefined
   /** Undefined = there are no peers, or they are not started. */
   #peers: PublisherPeers | undefined
-  #health: BlockHealth | undefined
+  /** Prints what the ready page shows about health. */
+  #noteHealth = (): string => ''
 
   constructor(options: PublishOptions, parts: RecordPipelineParts) {
     this.#options = options
@@ -60,7 +63,7 @@ export class RecordPipeline {
 
   /** Returns what the ready page shows about the records; '' = nothing. */
   note(): string {
-    const notes = [this.#source?.source.note(), this.#health?.note(), this.#peers?.note()]
+    const notes = [this.#source?.source.note(), this.#noteHealth(), this.#peers?.note()]
     return notes.filter((note) => note).join('; ')
   }
 
@@ -96,20 +99,25 @@ export class RecordPipeline {
   }
 
   /**
-   * Returns our own records, or those of all sites, with their known health. `waitsForPeers`: the
-   * answers served now contain data of peers, which must not disappear and come back.
+   * Returns our own records, or those of all sites, and the health that the zones serve.
+   * `waitsForPeers`: the answers served now contain data of peers, which must not disappear and
+   * come back.
    */
-  async open(exporter: LocalExporter | undefined, waitsForPeers: boolean): Promise<RecordSource> {
+  async open(
+    exporter: LocalExporter | undefined,
+    waitsForPeers: boolean,
+  ): Promise<{ readonly records: RecordSource; readonly health: HealthView }> {
     const { group, stops, log, clock, metrics } = this.#parts
     const { source: place, health = NO_HEALTH } = this.#options
     const parts = { name: nameOf(place), stops, log, clock, metrics }
-    this.#health = openHealth(this.#source!.source, probingOf(place, group.options), parts)
-    let { records } = this.#health
+    const { source } = this.#source!
+    this.#noteHealth = openHealth(source, probingOf(place, group.options), parts)
+    let records: RecordSource = source
     if (this.#peers !== undefined) {
       if (waitsForPeers) await this.#peers.firstAnswers()
-      records = await this.#peers.merge(records, exporter!)
+      records = await this.#peers.merge(source, exporter!)
     }
-    return openSlowStart(records, health, parts)
+    return { records, health: openSlowStart(records, source.health, health, parts) }
   }
 
   /** Returns the exporter to other sites: one for all zones of a source, also over reloads. */

@@ -3,10 +3,12 @@ import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { firstOwnerKey, unpackPlace } from '../dnsrecord/pack.ts'
 import { comparePacked, type PackedDifference } from '../dnsrecord/packed-difference.ts'
+import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
-import type { RecordChange, StoredRecord } from '../sources/source.ts'
+import { type HealthView, isSameHealth, UNKNOWN_HEALTH } from '../health/address-health.ts'
+import { isSameSlowStart, NO_SLOW_STARTS } from '../health/slow-start-units.ts'
 import { ContentDigest } from './content-digest.ts'
-import { DecodedRecord, isDerived, type RecordForm } from './decoded-record.ts'
+import { DecodedRecord, isDerived, type RecordForm, type ServedState } from './decoded-record.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
 import {
   buildOwnerSets,
@@ -31,23 +33,31 @@ export interface RecordZoneOptions extends RecordForm {
   /** The apex NS to serve if neither the Corefile nor a record has one. */
   readonly defaultNs: Endpoint
   readonly sink: RRsetSink
+  readonly health: Pick<HealthView, 'healthOf' | 'slowStartOf'>
   /** Called with each new conflict between records. */
   readonly onConflict: (text: string) => void
 }
 
+type ServedHealth = Pick<ServedState, 'health' | 'slowStart'>
+type Decoded = Map<StoredRecord, DecodedRecord>
+
 /** Sorts the Corefile's endpoints before those of all records. */
 const CONFIGURED = { key: 'the Corefile', createdSeconds: -1, down: new Set<number>() } as const
+/** The health of a record that no probe reports on, without a slow start. */
+const UNKNOWN: ServedHealth = { health: UNKNOWN_HEALTH, slowStart: NO_SLOW_STARTS }
 /** Maximum number of records whose old and new sets are in memory at a time. */
 const BATCH_MAX = 32
 
 /**
- * One zone built from records. It indexes the records of each owner, and turns changed records into
- * changed RRsets of their owners. Only these owners are processed, so the cost of a change depends
- * on the record, not on the zone.
+ * One zone built from records and their health. It indexes the records of each owner, and turns
+ * changed records into changed RRsets of their owners. Only these owners are processed, so the cost
+ * of a change depends on the record, not on the zone.
  */
 export class RecordZone {
   readonly #options: RecordZoneOptions
   readonly #holders = new OwnerHolders()
+  /** The health with which each record is served, by key; missing = UNKNOWN. */
+  readonly #healths = new Map<string, ServedHealth>()
   readonly #fixedByOwner = new Map<string, Contribution[]>()
   readonly #conflicts = new Map<string, readonly Conflict[]>()
   readonly #digest = new ContentDigest()
@@ -101,48 +111,61 @@ export class RecordZone {
   }
 
   /**
-   * Applies changes to records of this zone. `before` and `after` are set only if they belong to
-   * it.
+   * Applies changes to records of this zone, and their current health. `before` and `after` are set
+   * only if they belong to it.
    */
   apply(changes: readonly RecordChange[]): void {
-    for (let at = 0; at < changes.length; at += BATCH_MAX) {
-      this.#applyBatch(changes.slice(at, at + BATCH_MAX))
+    const effective = changes.filter((change) => this.#isEffective(change))
+    for (let at = 0; at < effective.length; at += BATCH_MAX) {
+      this.#applyBatch(effective.slice(at, at + BATCH_MAX))
     }
   }
 
+  /** False: neither the record nor its health changed. */
+  #isEffective({ before, after }: RecordChange): boolean {
+    if (before !== after || before === undefined) return true
+    const [served, next] = [this.#servedState(before), this.#nextState(before)]
+    const isSame = isSameHealth(served.health, next.health)
+    return !isSame || !isSameSlowStart(served.slowStart, next.slowStart)
+  }
+
   #applyBatch(changes: readonly RecordChange[]): void {
-    const decoded = new Map<StoredRecord, DecodedRecord>()
-    const others = changes.filter((change) => !this.#addAlone(change, decoded))
-    const differences = new Map(others.map((change) => [change, this.#compare(change, decoded)]))
+    // A record whose health alone changed is in both maps: as it is served, and as it will be.
+    const served: Decoded = new Map()
+    const next: Decoded = new Map()
+    const others = changes.filter((change) => !this.#addAlone(change, next))
+    const differences = new Map(
+      others.map((change) => [change, this.#compare(change, served, next)]),
+    )
     const owners = new Map<string, Uint8Array>()
     for (const { before, after } of others) {
-      for (const record of [before, after]) {
-        if (record === undefined) continue
-        const earlier = record === after && before !== after ? before : undefined
-        const { groups } = this.#decode(record, decoded, earlier)
-        for (const { key, owner } of groups) owners.set(key, owner)
-      }
+      const old = before === undefined ? [] : this.#decode(before, served).groups
+      const now = after === undefined ? [] : this.#decodeNext(after, next, before).groups
+      for (const { key, owner } of [...old, ...now]) owners.set(key, owner)
     }
     const current = new Map<string, OwnerSet[]>()
-    for (const [key, owner] of owners) current.set(key, this.#sets(key, owner, decoded, []))
-    for (const [change, difference] of differences) this.#index(change, decoded, difference)
-    for (const [key, owner] of owners) this.#replan(key, owner, current.get(key)!, decoded)
+    for (const [key, owner] of owners) current.set(key, this.#sets(key, owner, served, []))
+    for (const [change, difference] of differences) this.#index(change, served, next, difference)
+    for (const { before, after } of others) this.#noteHealth((after ?? before)!.key, after)
+    for (const [record, decoded] of next) served.set(record, decoded)
+    for (const [key, owner] of owners) this.#replan(key, owner, current.get(key)!, served)
   }
 
   /**
    * Adds a new record whose owners all have no data yet. Most records are of that kind while a zone
    * is filled, and they need no comparison. Returns false for any other change, after storing the
-   * decoded new record in `decoded`.
+   * decoded new record in `next`.
    */
-  #addAlone({ before, after }: RecordChange, decoded: Map<StoredRecord, DecodedRecord>): boolean {
+  #addAlone({ before, after }: RecordChange, next: Decoded): boolean {
     if (before !== undefined || after === undefined) return false
-    const record = new DecodedRecord(after, this.#options)
+    const record = new DecodedRecord(this.#nextState(after), this.#options)
     for (const { key } of record.groups) {
       if (!this.#holders.has(key) && !this.#fixedByOwner.has(key) && key !== this.#apexKey) continue
-      decoded.set(after, record)
+      next.set(after, record)
       return false
     }
     if (record.groups.length > 0) this.#recordCount++
+    this.#noteHealth(after.key, after)
     for (const { key, owner, contributions } of record.groups) {
       this.#holders.add(key, after)
       const conflicts: Conflict[] = []
@@ -159,30 +182,50 @@ export class RecordZone {
    */
   #compare(
     { before, after }: RecordChange,
-    decoded: Map<StoredRecord, DecodedRecord>,
+    served: Decoded,
+    next: Decoded,
   ): PackedDifference | undefined {
     if (before === undefined || after === undefined || before === after) return undefined
-    if (!this.#isServedAsIs(before) || !this.#isServedAsIs(after)) return undefined
+    const [old, now] = [this.#servedState(before), this.#nextState(after)]
+    if (!this.#isServedAsIs(old) || !this.#isServedAsIs(now)) return undefined
     const difference = comparePacked(before.packed, after.packed)
     if (difference === undefined) return undefined
-    for (const record of [before, after]) {
-      const part = new DecodedRecord(record, this.#options, undefined, difference.changed)
-      decoded.set(record, part)
-    }
+    const { changed } = difference
+    served.set(before, new DecodedRecord(old, this.#options, undefined, changed))
+    next.set(after, new DecodedRecord(now, this.#options, undefined, changed))
     return difference
   }
 
   /** True if the data of each owner does not depend on other owners. */
-  #isServedAsIs({ packed, down, slowStart }: StoredRecord): boolean {
-    const isPlain = down.length === 0 && slowStart === undefined
-    return isPlain && !isDerived(unpackPlace(packed).zoneLabel, this.#options)
+  #isServedAsIs({ record, health, slowStart }: ServedState): boolean {
+    const isPlain = health.down.length === 0 && slowStart.length === 0
+    return isPlain && !isDerived(unpackPlace(record.packed).zoneLabel, this.#options)
+  }
+
+  #servedState(record: StoredRecord): ServedState {
+    const { health, slowStart } = this.#healths.get(record.key) ?? UNKNOWN
+    return { record, health, slowStart }
+  }
+
+  #nextState(record: StoredRecord): ServedState {
+    const { health } = this.#options
+    const slowStart = health.slowStartOf(record)
+    return { record, health: health.healthOf(record.key), slowStart }
+  }
+
+  /** Notes that the record is now served with its current health; undefined = it was removed. */
+  #noteHealth(key: string, record: StoredRecord | undefined): void {
+    const { health, slowStart } = record === undefined ? UNKNOWN : this.#nextState(record)
+    const isUnknown = health === UNKNOWN_HEALTH && slowStart.length === 0
+    if (isUnknown) this.#healths.delete(key)
+    else this.#healths.set(key, { health, slowStart })
   }
 
   #replan(
     key: string,
     owner: Uint8Array,
     current: readonly OwnerSet[],
-    decoded: Map<StoredRecord, DecodedRecord> = new Map(),
+    decoded: Decoded = new Map(),
   ): void {
     const conflicts: Conflict[] = []
     const desired = this.#sets(key, owner, decoded, conflicts)
@@ -206,12 +249,7 @@ export class RecordZone {
     this.#rrsetCount++
   }
 
-  #sets(
-    key: string,
-    owner: Uint8Array,
-    decoded: Map<StoredRecord, DecodedRecord>,
-    conflicts: Conflict[],
-  ): OwnerSet[] {
+  #sets(key: string, owner: Uint8Array, decoded: Decoded, conflicts: Conflict[]): OwnerSet[] {
     const contributions: Contribution[] = [...(this.#fixedByOwner.get(key) ?? [])]
     const holders = this.#holders.of(key)
     for (const record of holders.slice(0, HOLDERS_MAX)) {
@@ -230,35 +268,44 @@ export class RecordZone {
     return buildOwnerSets(owner, contributions, { isApex }, conflicts)
   }
 
-  #contributions(
-    key: string,
-    record: StoredRecord,
-    decoded: Map<StoredRecord, DecodedRecord>,
-  ): readonly Contribution[] {
+  #contributions(key: string, record: StoredRecord, decoded: Decoded): readonly Contribution[] {
     const known = this.#decode(record, decoded)
-    const all = known.covers(key) ? known : new DecodedRecord(record, this.#options)
+    const isCovered = known.covers(key)
+    const all = isCovered ? known : new DecodedRecord(this.#servedState(record), this.#options)
     return all.find(key)?.contributions ?? []
   }
 
-  #decode(
-    record: StoredRecord,
-    decoded: Map<StoredRecord, DecodedRecord>,
-    before?: StoredRecord,
-  ): DecodedRecord {
+  /** Decodes a record in the state in which it is served. */
+  #decode(record: StoredRecord, decoded: Decoded): DecodedRecord {
     const known = decoded.get(record)
     if (known !== undefined) return known
-    const fresh = new DecodedRecord(record, this.#options, before)
+    const fresh = new DecodedRecord(this.#servedState(record), this.#options)
     decoded.set(record, fresh)
+    return fresh
+  }
+
+  /** Decodes a record with its current health. `before`: the version that is served. */
+  #decodeNext(
+    record: StoredRecord,
+    next: Decoded,
+    before: StoredRecord | undefined,
+  ): DecodedRecord {
+    const known = next.get(record)
+    if (known !== undefined) return known
+    const earlier = before === undefined ? undefined : this.#servedState(before)
+    const fresh = new DecodedRecord(this.#nextState(record), this.#options, earlier)
+    next.set(record, fresh)
     return fresh
   }
 
   #index(
     { before, after }: RecordChange,
-    decoded: Map<StoredRecord, DecodedRecord>,
+    served: Decoded,
+    next: Decoded,
     difference: PackedDifference | undefined,
   ): void {
-    const old = before === undefined ? [] : this.#decode(before, decoded).groups
-    const now = after === undefined ? [] : this.#decode(after, decoded).groups
+    const old = before === undefined ? [] : this.#decode(before, served).groups
+    const now = after === undefined ? [] : this.#decodeNext(after, next, before).groups
     for (const { key } of old) this.#holders.drop(key, before!)
     for (const { key } of now) this.#holders.add(key, after!)
     if (difference === undefined) {

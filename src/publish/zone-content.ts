@@ -3,11 +3,11 @@ import { RRType } from '../dns/iana/types.ts'
 import { concatNames, isSubdomain, printName, scanName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
+import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
-import type { StoredRecord } from '../sources/source.ts'
 import type { ZoneOwnership } from '../sources/zone-ownership.ts'
 import type { PublishOptions, ZoneNameserver } from './options.ts'
-import { RecordZone, type RecordZoneOptions, type RRsetSink } from './record-zone.ts'
+import { RecordZone, type RecordZoneOptions } from './record-zone.ts'
 import { SOA_TTL_SECONDS, scanMailbox } from './soa.ts'
 
 /**
@@ -17,10 +17,11 @@ import { SOA_TTL_SECONDS, scanMailbox } from './soa.ts'
 export function createRecordZone(
   apex: Uint8Array,
   options: PublishOptions,
-  sink: RRsetSink,
-  onConflict: (text: string) => void,
-  exporter?: LocalExporter,
+  parts: Pick<RecordZoneOptions, 'sink' | 'health' | 'onConflict'> & {
+    readonly exporter?: LocalExporter | undefined
+  },
 ): RecordZone {
+  const { sink, health, onConflict, exporter } = parts
   const exports: Pick<RecordZoneOptions, 'exportV2'> =
     exporter === undefined ? {} : { exportV2: (...args) => exporter.composeRdata(...args) }
   return new RecordZone({
@@ -30,6 +31,7 @@ export function createRecordZone(
     fixed: options.nameservers.flatMap((server) => composeNameserver(server, apex)),
     defaultNs: endpointOf(apex, RRType.NS, [defaultServer(apex)]),
     sink,
+    health,
     onConflict,
   })
 }

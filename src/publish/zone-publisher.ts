@@ -219,7 +219,7 @@ export class ZonePublisher {
     if (this.#stops.isClosed) return
     const exporter = this.#records.openExporter()
     const isReplacing = this.#servesSnapshot || group.replacesServing
-    const source = await this.#records.open(exporter, isReplacing)
+    const { records, health } = await this.#records.open(exporter, isReplacing)
     if (this.#stops.isClosed) return
     const observe = commitHistogram(metrics)
     const onCommit = (seconds: number): void => {
@@ -227,10 +227,10 @@ export class ZonePublisher {
       this.#snapshot?.noteChange()
     }
     const versions = new OfferedVersions(open.image, zoneVersions, this.#parts.versions)
-    const parts = { ...open, versions, exporter, place, clock, timers: systemTimers, log, onCommit }
-    const zones = new PublishedZones(this.#zoneOptions, parts)
+    const more = { versions, exporter, place, clock, timers: systemTimers, log, onCommit }
+    const zones = new PublishedZones(this.#zoneOptions, { ...open, health, ...more })
     const { source: owned } = this.#records
-    this.#stopFollowing = await zones.follow(source, owned!.ownership)
+    this.#stopFollowing = await zones.follow(records, owned!.ownership)
     if (this.#stops.isClosed) {
       this.#stopFollowing()
       return

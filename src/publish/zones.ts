@@ -3,8 +3,9 @@ import type { Timers } from '../base/timers.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { isSubdomain, nameKey, printName } from '../dns/name/name.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
+import type { HealthView } from '../health/address-health.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
-import type { RecordChange, RecordSource, StoredRecord } from '../sources/source.ts'
 import type { ZoneOwnership } from '../sources/zone-ownership.ts'
 import type { SteeringTable } from '../steering/table.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
@@ -37,6 +38,7 @@ const TRUST_MS = 1000
 export interface PublishedZonesParts {
   readonly image: ZoneImage
   readonly table: SteeringTable
+  readonly health: HealthView
   readonly serials: SerialIndex
   /** Where `transfer` finds the zones. */
   readonly versions: OfferedVersions
@@ -131,6 +133,9 @@ export class PublishedZones {
     this.#source = source
     this.#waiting = new Map()
     const unsubscribe = source.subscribe((changes) => this.#take(changes))
+    const stopHealth = this.#parts.health.subscribe((keys) => {
+      void this.#guarded(() => this.#takeHealth(keys))
+    })
     const stopWatching = claims.onChange((zone) => this.#moveRecords(zone))
     await this.#fill([...source.records()])
     this.#leftovers.collect()
@@ -144,6 +149,7 @@ export class PublishedZones {
     return () => {
       this.#isStopped = true
       unsubscribe()
+      stopHealth()
       stopWatching()
       stopLooking()
     }
@@ -194,6 +200,16 @@ export class PublishedZones {
     this.#commitWhole()
   }
 
+  /** Builds the RRsets of records again whose health changed. */
+  #takeHealth(keys: ReadonlySet<string>): void {
+    const changes: RecordChange[] = []
+    for (const key of keys) {
+      const record = this.#source!.find(key)
+      if (record !== undefined) changes.push({ before: record, after: record })
+    }
+    if (changes.length > 0) this.#take(changes)
+  }
+
   /** Publishes a batch that arrives in parts as one. */
   #commitWhole(): void {
     const startMs = this.#changedMs
@@ -242,7 +258,7 @@ export class PublishedZones {
           change.after !== undefined && belongs(change.after, zone, this.#options, claims)
         const before = isOld ? change.before : undefined
         const after = isNew ? change.after : undefined
-        if (before !== after) mine.push({ before, after })
+        if (before !== undefined || after !== undefined) mine.push({ before, after })
       }
       zone.records.apply(mine)
     }
@@ -328,13 +344,13 @@ export class PublishedZones {
   }
 
   #createZone(apex: Uint8Array): Zone {
-    const { image, log, exporter } = this.#parts
+    const { image, log, exporter, health } = this.#parts
     const id = image.findZone(apex) ?? image.addZone(apex)
     const text = printName(apex)
     const mname = primaryOf(apex, this.#options)
     const sink = this.#sinkOf(id)
     const onConflict = (conflict: string): void => this.#logConflict(conflict)
-    const records = createRecordZone(apex, this.#options, sink, onConflict, exporter)
+    const records = createRecordZone(apex, this.#options, { sink, health, onConflict, exporter })
     const rname = mailboxOf(apex, this.#options, (warning) => log.warning(warning))
     return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
   }

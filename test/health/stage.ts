@@ -1,13 +1,17 @@
 import type { HealthProbe } from '../../src/dnsrecord/dns-record.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
-import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
-import type {
-  ProbeSource,
-  RecordChange,
-  RecordSource,
+import {
+  type ProbeSource,
+  type RecordChange,
+  type RecordSource,
   StoredRecord,
-} from '../../src/sources/source.ts'
+} from '../../src/dnsrecord/record-source.ts'
+import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
 import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
+import { TestHealth } from '../support/test-health.ts'
+
+/** A record with what a probe found down of it. */
+export type TestRecord = StoredRecord & { readonly down?: readonly string[] }
 
 /** A record `default/NAME` for `NAME.k.test` with weighted A endpoints, `address=weight`. */
 export function recordOf(
@@ -36,7 +40,7 @@ export function recordOf(
     },
   })
   if (resource.kind !== 'record') throw new Error(JSON.stringify(resource))
-  return { key: `default/${name}`, packed: packRecord(resource.record), down: [] }
+  return { key: `default/${name}`, packed: packRecord(resource.record) }
 }
 
 /** A DNSHealthCheckProbe of record `default/OWNER`. */
@@ -59,6 +63,7 @@ export function probeOf(
 
 /** A source that the test fills. */
 export class TestSource implements RecordSource, ProbeSource {
+  readonly health = new TestHealth()
   readonly #records = new Map<string, StoredRecord>()
   #probes: readonly HealthProbe[] = []
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
@@ -73,25 +78,36 @@ export class TestSource implements RecordSource, ProbeSource {
     return this.#listeners.size + this.#probeListeners.size
   }
 
-  put(...records: readonly StoredRecord[]): void {
-    const changes = records.map((after) => ({ before: this.#records.get(after.key), after }))
-    for (const record of records) this.#records.set(record.key, record)
-    for (const listener of this.#listeners) listener(changes)
+  put(...records: readonly TestRecord[]): void {
+    this.#change([], records)
   }
 
   remove(key: string): void {
-    const before = this.#records.get(key)
-    this.#records.delete(key)
-    for (const listener of this.#listeners) listener([{ before, after: undefined }])
+    this.#change([key], [])
   }
 
   /** Puts records in the place of others, at one stroke. */
-  replace(keys: readonly string[], ...records: readonly StoredRecord[]): void {
-    const gone = keys.map((key) => ({ before: this.#records.get(key), after: undefined }))
-    for (const key of keys) this.#records.delete(key)
-    for (const record of records) this.#records.set(record.key, record)
-    const come = records.map((after) => ({ before: undefined, after }))
-    for (const listener of this.#listeners) listener([...gone, ...come])
+  replace(keys: readonly string[], ...records: readonly TestRecord[]): void {
+    this.#change(keys, records)
+  }
+
+  #change(removed: readonly string[], put: readonly TestRecord[]): void {
+    const changes: RecordChange[] = []
+    for (const key of removed) {
+      changes.push({ before: this.#records.get(key), after: undefined })
+      this.#records.delete(key)
+      this.health.put(key)
+    }
+    for (const { key, packed, down } of put) {
+      const before = this.#records.get(key)
+      this.health.put(key, down)
+      if (before?.packed === packed) continue
+      const after = new StoredRecord(key, packed)
+      this.#records.set(key, after)
+      changes.push({ before, after })
+    }
+    if (changes.length > 0) for (const listener of this.#listeners) listener(changes)
+    this.health.publish()
   }
 
   putProbes(...probes: readonly HealthProbe[]): void {

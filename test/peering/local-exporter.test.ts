@@ -3,29 +3,35 @@ import { RRType } from '../../src/dns/iana/types.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { unpackRecord } from '../../src/dnsrecord/pack.ts'
+import {
+  type RecordHealth,
+  type RecordState,
+  UNKNOWN_HEALTH,
+} from '../../src/health/address-health.ts'
 import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
 import type { OwnerSet } from '../../src/publish/owner-sets.ts'
 import { RecordZone } from '../../src/publish/record-zone.ts'
-import type { StoredRecord } from '../../src/sources/source.ts'
+import { TestHealth } from '../support/test-health.ts'
 import { dnsRecord, stored } from './records.ts'
 
 const HOST = 'k.example.com'
 const CREATED = '2026-01-01T00:00:00Z'
 const CREATED_SECONDS = Date.parse(CREATED) / 1000
 
-function record(addresses: readonly string[], down: readonly string[] = []): StoredRecord {
+function stateOf(addresses: readonly string[], health: RecordHealth = UNKNOWN_HEALTH): RecordState {
   const endpoints = addresses.map((address, i) => {
     return { dnsName: `${i}.${HOST}`, recordType: 'A', targets: [address], recordTTL: 60 }
   })
-  return stored(dnsRecord({ rootHost: HOST, endpoints, created: CREATED }), down)
+  const record = stored(dnsRecord({ rootHost: HOST, endpoints, created: CREATED }))
+  return { record, health }
 }
 
 function exporter() {
   const clock = { now: () => 0 }
   const local = new LocalExporter('a', clock)
-  const tell = (after: StoredRecord, before?: StoredRecord) => {
-    const told = local.composeRdata(after, unpackRecord(after.packed), before)
+  const tell = (after: RecordState, before?: RecordState) => {
+    const told = local.composeRdata(after, unpackRecord(after.record.packed), before)
     return told.map((rdata) => {
       const e = scanPeerEndpoint(rdata)
       if (typeof e === 'string') throw new Error(e)
@@ -37,13 +43,13 @@ function exporter() {
 
 t.test('an endpoint is as old as its record until it changes', async (t) => {
   const { clock, tell } = exporter()
-  const first = record(['192.0.2.1', '192.0.2.2'])
+  const first = stateOf(['192.0.2.1', '192.0.2.2'])
   t.strictSame(tell(first), [
     `192.0.2.1 unknown ${CREATED_SECONDS}`,
     `192.0.2.2 unknown ${CREATED_SECONDS}`,
   ])
   clock.now = () => 1_800_000_000_500
-  const second = record(['192.0.2.1', '192.0.2.3'])
+  const second = stateOf(['192.0.2.1', '192.0.2.3'])
   const want = [`192.0.2.1 unknown ${CREATED_SECONDS}`, '192.0.2.3 unknown 1800000000']
   t.strictSame(tell(second, first), want)
   clock.now = () => 1_900_000_000_000
@@ -53,13 +59,14 @@ t.test('an endpoint is as old as its record until it changes', async (t) => {
     `192.0.2.1 unknown ${CREATED_SECONDS}`,
     `192.0.2.2 unknown ${CREATED_SECONDS}`,
   ])
-  const third = record(['192.0.2.1', '192.0.2.3'], ['192.0.2.1'])
+  const third = stateOf(['192.0.2.1', '192.0.2.3'], { down: ['192.0.2.1'], up: [] })
   t.strictSame(tell(third, second), ['192.0.2.1 down 1900000000', '192.0.2.3 unknown 1800000000'])
 })
 
 t.test('a zone kdrnt with a site tells every record, and follows its changes', async (t) => {
   const clock = { now: () => 1_800_000_000_000 }
   const local = new LocalExporter('a', clock)
+  const health = new TestHealth()
   const sets = new Map<string, OwnerSet>()
   const key = (owner: Uint8Array, type: number) => `${printName(owner)} ${type}`
   const apex = scanName('kdrnt.')!
@@ -67,8 +74,9 @@ t.test('a zone kdrnt with a site tells every record, and follows its changes', a
   const zone = new RecordZone({
     apex,
     isLocalForm: true,
-    exportV2: (record, content, before) => local.composeRdata(record, content, before),
+    exportV2: (state, content, before) => local.composeRdata(state, content, before),
     fixed: [],
+    health,
     defaultNs: { owner: apex, type: RRType.NS, ttlSeconds: 60, rdata: [apex], ...unsteered },
     sink: {
       put: (owner, set) => sets.set(key(owner, set.type), set),
@@ -79,20 +87,20 @@ t.test('a zone kdrnt with a site tells every record, and follows its changes', a
   const empty = zone.digest
   const told = () => sets.get(`v2.${HOST}.kdrnt. 16`)?.rdata.map((r) => printRdata(16, r)) ?? []
   const head = `"v=2" "site=a" "host=${HOST}" "name=0.${HOST}" "type=A" "ttl=60"`
-  const first = record(['192.0.2.1'])
+  const { record: first } = stateOf(['192.0.2.1'])
   zone.apply([{ before: undefined, after: first }])
   t.strictSame(told(), [`${head} "health=unknown" "since=${CREATED_SECONDS}" "target=192.0.2.1"`])
-  const second = record(['192.0.2.2'])
+  const { record: second } = stateOf(['192.0.2.2'])
   zone.apply([{ before: first, after: second }])
   t.strictSame(told(), [`${head} "health=unknown" "since=1800000000" "target=192.0.2.2"`])
   const digest = zone.digest
   clock.now = () => 1_900_000_000_000
   zone.apply([{ before: second, after: second }])
   t.equal(zone.digest, digest, 'time alone changes nothing')
-  const down = record(['192.0.2.2'], ['192.0.2.2'])
-  zone.apply([{ before: second, after: down }])
+  health.put('n/r', ['192.0.2.2'])
+  zone.apply([{ before: second, after: second }])
   t.strictSame(told(), [`${head} "health=down" "since=1900000000" "target=192.0.2.2"`])
-  zone.apply([{ before: down, after: undefined }])
+  zone.apply([{ before: second, after: undefined }])
   t.strictSame(told(), [])
   t.equal(zone.digest, empty)
 })
@@ -100,12 +108,12 @@ t.test('a zone kdrnt with a site tells every record, and follows its changes', a
 // It was told as unknown, whatever probes had found.
 t.test('what probes found up is told as up, and only where all of it is', async (t) => {
   const { clock, tell } = exporter()
-  const before = record(['192.0.2.1', '192.0.2.2'])
+  const before = stateOf(['192.0.2.1', '192.0.2.2'])
   tell(before)
   clock.now = () => 1_800_000_000_000
-  const found: StoredRecord = { ...before, up: ['192.0.2.1'] }
+  const found: RecordState = { ...before, health: { down: [], up: ['192.0.2.1'] } }
   const want = ['192.0.2.1 up 1800000000', `192.0.2.2 unknown ${CREATED_SECONDS}`]
   t.strictSame(tell(found, before), want, 'a change of health is a change')
-  const both: StoredRecord = { ...before, up: ['192.0.2.1'], down: ['192.0.2.2'] }
+  const both: RecordState = { ...before, health: { down: ['192.0.2.2'], up: ['192.0.2.1'] } }
   t.match(tell(both)[1], '192.0.2.2 down')
 })

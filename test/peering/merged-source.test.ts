@@ -2,23 +2,28 @@ import t, { type Test } from 'tap'
 import { scanName } from '../../src/dns/name/name.ts'
 import type { DnsRecord } from '../../src/dnsrecord/dns-record.ts'
 import { packRecord, unpackRecord } from '../../src/dnsrecord/pack.ts'
+import {
+  type RecordChange,
+  type RecordSource,
+  StoredRecord,
+} from '../../src/dnsrecord/record-source.ts'
 import { scanHost } from '../../src/dnsrecord/validate/names.ts'
 import { SETTLE_MS, SLOW_START_STEPS, SlowStart } from '../../src/health/slow-start.ts'
 import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../src/peering/merged-source.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
-import { Served } from '../../src/sources/served.ts'
-import type { RecordChange, RecordSource, StoredRecord } from '../../src/sources/source.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { endpoint } from '../support/exported-zone.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { TestHealth } from '../support/test-health.ts'
 
 const APP = 'app.k.example.com'
 const EXPIRY_MS = 60_000
 
 /** Our own records, as a test puts them. */
 class OwnRecords implements RecordSource {
+  readonly health = new TestHealth()
   readonly #records = new Map<string, StoredRecord>()
   #listener: (changes: readonly RecordChange[]) => void = () => {}
   readonly recordCount = 0
@@ -43,15 +48,19 @@ class OwnRecords implements RecordSource {
   /** `name`: of its endpoint. */
   put(key: string, host: string, address: string, down: readonly string[] = [], name = host): void {
     const before = this.#records.get(key)
-    const after = new Served(key, packRecord(recordOf(host, address, name)), down)
-    this.#records.set(key, after)
-    this.#listener([{ before, after }])
+    const after = new StoredRecord(key, packRecord(recordOf(host, address, name)))
+    this.health.put(key, down)
+    if (before?.packed !== after.packed) {
+      this.#records.set(key, after)
+      this.#listener([{ before, after }])
+    }
+    this.health.publish()
   }
 
   /** Puts records at once: key, host, address and name of each. */
   load(records: readonly (readonly [string, string, string, string])[]): void {
     const changes = records.map(([key, host, address, name]) => {
-      const after = new Served(key, packRecord(recordOf(host, address, name)), [])
+      const after = new StoredRecord(key, packRecord(recordOf(host, address, name)))
       this.#records.set(key, after)
       return { before: undefined, after }
     })
@@ -156,6 +165,7 @@ async function setUp(t: Test) {
   own.put('b/hidden', APP, '192.0.2.66')
   const source = new MergedSource({
     own,
+    health: own.health,
     allows: ({ key }) => !key.startsWith('b/'),
     site: 'west',
     exporter: new LocalExporter('west', clock),
@@ -226,6 +236,8 @@ t.test('what is down of our own is left out as long as a peer has something', as
   peer.say(APP, '198.51.100.1')
   own.put('a/own', APP, '192.0.2.1', ['192.0.2.1'])
   t.strictSame(serves(), [`peers/${APP} 198.51.100.1`])
+  own.put('a/own', APP, '192.0.2.1')
+  t.strictSame(serves(), [`peers/${APP} 192.0.2.1,198.51.100.1`], 'up again')
 })
 
 t.test('the word of a silent peer expires, and counts again when it is back', async (t) => {
@@ -363,9 +375,9 @@ t.test(
 )
 
 t.test('what a peer had down and has back rises beside what never left', async (t) => {
-  const { source, peer, pass, clock, timers, log } = await setUp(t)
+  const { source, own, peer, pass, clock, timers, log } = await setUp(t)
   const durationMs = 100_000
-  const ramp = new SlowStart({ source, durationMs, clock, timers, log })
+  const ramp = new SlowStart({ source, health: own.health, durationMs, clock, timers, log })
   t.teardown(() => ramp.close())
   const say = (health: PeerEndpoint['health']): void => {
     const common = { rootHost: APP, dnsName: `x.${APP}`, weight: 10, sinceSeconds: 1 }
@@ -379,30 +391,30 @@ t.test('what a peer had down and has back rises beside what never left', async (
     peer.seenMs = clock.monotonicMs + milliseconds
     await pass(milliseconds)
   }
-  const found = () => ramp.records.find(`peers/${APP}`)
+  const found = () => source.find(`peers/${APP}`)!
+  const slowStart = () => ramp.slowStartOf(found())
   say('up')
   await passHeard(SETTLE_MS)
-  t.equal(found()?.slowStart, undefined, 'as it is first seen')
+  t.strictSame(slowStart(), [], 'as it is first seen')
   say('down')
-  t.notMatch(printRecord(found()!), /198\.51\.100\.1/)
-  t.equal(found()?.slowStart, undefined)
+  t.notMatch(printRecord(found()), /198\.51\.100\.1/)
+  t.strictSame(slowStart(), [])
   say('up')
-  t.strictSame(found()?.slowStart, [{ address: '198.51.100.1', units: 1 }])
-  t.equal([...ramp.records.records()][0], found(), 'zones see it so')
+  t.strictSame(slowStart(), [{ address: '198.51.100.1', units: 1 }])
   await passHeard(durationMs / SLOW_START_STEPS)
-  t.strictSame(found()?.slowStart, [{ address: '198.51.100.1', units: 3 }])
+  t.strictSame(slowStart(), [{ address: '198.51.100.1', units: 3 }])
   for (let passed = 0; passed < durationMs; passed += 20_000) await passHeard(20_000)
-  t.equal(found()?.slowStart, undefined)
-  t.match(printRecord(found()!), /198\.51\.100\.1/)
+  t.strictSame(slowStart(), [])
+  t.match(printRecord(found()), /198\.51\.100\.1/)
 })
 
 t.test('what rises goes on where a host gets its first peer, and where it has none', async (t) => {
   const { source, own, peer, pass, clock, timers, log } = await setUp(t)
   const durationMs = 100_000
-  const ramp = new SlowStart({ source, durationMs, clock, timers, log })
+  const ramp = new SlowStart({ source, health: own.health, durationMs, clock, timers, log })
   t.teardown(() => ramp.close())
   const found = () =>
-    [...ramp.records.records()].map(({ key, slowStart: rising }) => ({ key, rising }))
+    [...source.records()].map((one) => ({ key: one.key, rising: ramp.slowStartOf(one) }))
   const at = (units: number) => [{ address: '192.0.2.1', units }]
   own.put('a/own', APP, '192.0.2.1', ['192.0.2.1'])
   own.put('a/own', APP, '192.0.2.1')

@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
+import { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { scanHost } from '../../src/dnsrecord/validate/names.ts'
 import { RecordSet } from '../../src/peering/record-set.ts'
-import { Served } from '../../src/sources/served.ts'
-import type { StoredRecord } from '../../src/sources/source.ts'
 
 const packed = packRecord({
   namespace: 'a',
@@ -27,7 +26,7 @@ t.test('a set has what a map by key would have, whatever its size', async () => 
       const set = new RecordSet()
       const model = new Map<string, StoredRecord>()
       for (const { key, kind } of steps) {
-        const record = new Served(`a/${key}`, packed, [])
+        const record = new StoredRecord(`a/${key}`, packed)
         const known = model.get(record.key)
         if (kind === 'add') {
           set.add(record)

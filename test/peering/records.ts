@@ -1,8 +1,8 @@
 import type { DnsRecord } from '../../src/dnsrecord/dns-record.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
 import type { EndpointObject } from '../../src/dnsrecord/print-endpoint.ts'
+import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
-import type { StoredRecord } from '../../src/sources/source.ts'
 import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
 
 export interface RecordGiven {
@@ -25,8 +25,8 @@ export function dnsRecord({ rootHost, endpoints, labels = {}, created }: RecordG
   return got.record
 }
 
-export function stored(record: DnsRecord, down: readonly string[] = []): StoredRecord {
-  return { key: `${record.namespace}/${record.name}`, packed: packRecord(record), down }
+export function stored(record: DnsRecord): StoredRecord {
+  return { key: `${record.namespace}/${record.name}`, packed: packRecord(record) }
 }
 
 const properties = (geo: string, weight?: number) => {

@@ -4,13 +4,14 @@ import { printType, RRType } from '../../src/dns/iana/types.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
+import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
 import { HOLDERS_MAX } from '../../src/publish/owner-holders.ts'
 import type { OwnerSet } from '../../src/publish/owner-sets.ts'
 import { plan, printSet } from '../../src/publish/plan.ts'
 import { RecordZone, type RRsetSink } from '../../src/publish/record-zone.ts'
-import type { RecordChange, StoredRecord } from '../../src/sources/source.ts'
 import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
+import { TestHealth } from '../support/test-health.ts'
 
 const APEX = scanName('k.example.com.')!
 
@@ -21,7 +22,6 @@ interface Given {
   readonly labels?: { readonly [key: string]: string }
   /** `owner TYPE target[,target] [key=value…]`; ttl, id, weight, geo, default. */
   readonly endpoints: readonly string[]
-  readonly down?: readonly string[]
 }
 
 function texts(zone: RecordZone): string[] {
@@ -67,7 +67,7 @@ function record(given: Given): StoredRecord {
     },
   })
   if (got.kind !== 'record') throw new Error(JSON.stringify(got))
-  return { key: `n/${got.record.name}`, packed: packRecord(got.record), down: given.down ?? [] }
+  return { key: `n/${got.record.name}`, packed: packRecord(got.record) }
 }
 
 /** What a sink was told, as a map from `owner TYPE`. */
@@ -96,7 +96,10 @@ class Served implements RRsetSink {
   }
 }
 
-function zone(options: { apex?: Uint8Array; isLocalForm?: boolean } = {}) {
+function zone(
+  options: { apex?: Uint8Array; isLocalForm?: boolean } = {},
+  health = new TestHealth(),
+) {
   const sink = new Served()
   const conflicts: string[] = []
   const apex = options.apex ?? APEX
@@ -107,9 +110,10 @@ function zone(options: { apex?: Uint8Array; isLocalForm?: boolean } = {}) {
     fixed: [],
     defaultNs: { ...ns, codes: [], isDefault: false, rdata: [scanName('ns1.k.example.com.')!] },
     sink,
+    health,
     onConflict: (text) => conflicts.push(text),
   })
-  return { records, sink, conflicts }
+  return { records, sink, conflicts, health }
 }
 
 const added = (...givens: Given[]): RecordChange[] =>
@@ -267,8 +271,9 @@ t.test('what is down is not served unless nothing else is there', (t) => {
     'b.k.example.com A 192.0.2.2,192.0.2.3',
   ]
   const down = (...addresses: string[]) => {
-    const { records, sink } = zone()
-    records.apply(added({ endpoints: chain, down: addresses }))
+    const { records, sink, health } = zone()
+    health.put('n/app', addresses)
+    records.apply(added({ endpoints: chain }))
     return [sink.targets(`${X} CNAME`)?.join(), sink.targets('b.k.example.com. A')?.join()]
   }
   t.strictSame(down(), ['a.k.example.com.,b.k.example.com.', '192.0.2.2,192.0.2.3'])
@@ -278,6 +283,24 @@ t.test('what is down is not served unless nothing else is there', (t) => {
     'a.k.example.com.,b.k.example.com.',
     '192.0.2.2,192.0.2.3',
   ])
+  t.end()
+})
+
+t.test('a change of health alone changes its RRsets, and an equal one nothing', (t) => {
+  const { records, sink, health } = zone()
+  const [change] = added({ endpoints: ['x.k.example.com A 192.0.2.1,192.0.2.2'] })
+  const same = { before: change!.after, after: change!.after }
+  records.apply([change!])
+  health.put('n/app', ['192.0.2.1'])
+  records.apply([same])
+  t.strictSame(sink.targets(`${X} A`), ['192.0.2.2'])
+  const { changes } = sink
+  records.apply([same])
+  t.equal(sink.changes, changes)
+  health.put('n/app')
+  records.apply([same])
+  t.strictSame(sink.targets(`${X} A`), ['192.0.2.1', '192.0.2.2'])
+  t.equal(records.recordCount, 1)
   t.end()
 })
 
@@ -421,15 +444,19 @@ const ENDPOINT = fc
   )
   .map((parts) => parts.join(''))
 const RECORD = fc.record({
-  name: fc.constantFrom('r1', 'r2', 'r3', 'r4'),
   endpoints: fc.array(ENDPOINT, { maxLength: 4 }),
-  down: fc.constantFrom([], [], ['192.0.2.1'], ['192.0.2.1', '192.0.2.2']),
   created: fc.constantFrom('2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'),
 })
-const EDIT = fc.oneof(
-  { weight: 4, arbitrary: RECORD },
-  { weight: 1, arbitrary: fc.constantFrom('r1', 'r2', 'r3', 'r4') },
-)
+/** An edit of a record (undefined = it is removed; 'same' = it stays), and its health after that. */
+const EDIT = fc.record({
+  name: fc.constantFrom('r1', 'r2', 'r3', 'r4'),
+  record: fc.oneof(
+    { weight: 4, arbitrary: RECORD },
+    { weight: 1, arbitrary: fc.constantFrom(undefined, 'same' as const) },
+  ),
+  down: fc.constantFrom([], [], ['192.0.2.1'], ['192.0.2.1', '192.0.2.2']),
+  slowStart: fc.constantFrom([], [], [{ address: '192.0.2.2', units: 3 }]),
+})
 
 t.test('after any edits a zone is what it would be if built at once, and so is its digest', (t) => {
   const property = fc.property(
@@ -439,17 +466,19 @@ t.test('after any edits a zone is what it would be if built at once, and so is i
       const present = new Map<string, StoredRecord>()
       for (const batch of batches) {
         const changes = new Map<string, RecordChange>()
-        for (const edit of batch) {
-          const name = typeof edit === 'string' ? edit : edit.name
-          const after = typeof edit === 'string' ? undefined : record(edit)
+        for (const { name, record: to, down, slowStart } of batch) {
           if (changes.has(name)) continue
-          changes.set(name, { before: present.get(name), after })
+          const before = present.get(name)
+          const after = to === 'same' ? before : to && record({ ...to, name })
+          edited.health.put(`n/${name}`, down)
+          edited.health.slowStarts.set(`n/${name}`, slowStart)
+          changes.set(name, { before, after })
           if (after === undefined) present.delete(name)
           else present.set(name, after)
         }
-        edited.records.apply([...changes.values()].filter((c) => c.before !== c.after))
+        edited.records.apply([...changes.values()].filter((c) => c.before ?? c.after))
       }
-      const fresh = zone()
+      const fresh = zone({}, edited.health)
       fresh.records.apply([...present.values()].map((after) => ({ before: undefined, after })))
       t.strictSame(edited.sink.print(), fresh.sink.print())
       t.equal(edited.records.digest, fresh.records.digest)

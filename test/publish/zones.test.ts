@@ -5,17 +5,18 @@ import { systemTimers } from '../../src/base/timers.ts'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { Section } from '../../src/dns/message/response.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
+import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { FlatClassTrie } from '../../src/geo/class-trie.ts'
 import { buildClasses } from '../../src/geo/classes/build-classes.ts'
 import { scanGeoCode } from '../../src/geo/code.ts'
 import { UNKNOWN_LOCATION } from '../../src/geo/location.ts'
 import type { Locator } from '../../src/geo/locator.ts'
 import { type Net, scanNet } from '../../src/geo/net.ts'
+import { AddressHealth } from '../../src/health/address-health.ts'
 import { OfferedVersions } from '../../src/publish/offered-versions.ts'
 import { NO_PEERING } from '../../src/publish/options.ts'
 import { SerialIndex } from '../../src/publish/serials/serial-index.ts'
 import { PublishedZones } from '../../src/publish/zones.ts'
-import type { RecordChange, StoredRecord } from '../../src/sources/source.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
 import { SteeringTable } from '../../src/steering/table.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
@@ -50,7 +51,7 @@ function record(code: string, last: number): StoredRecord {
     createdSeconds: 0,
     endpoints: [endpoint(1, []), endpoint(last, [code])],
   })
-  return { key: 'default/a', packed, down: [] }
+  return { key: 'default/a', packed }
 }
 
 /** Zones over a source and over classes that wait for the test. */
@@ -85,6 +86,7 @@ async function stage() {
   const zones = new PublishedZones(options, {
     image,
     table,
+    health: new AddressHealth(),
     serials: new SerialIndex(),
     versions: new OfferedVersions(image, offered, offered.source()),
     serialFile: undefined,

@@ -1,6 +1,8 @@
 import { NO_FALLTHROUGH } from '../../src/arguments/fallthrough.ts'
 import { systemTimers } from '../../src/base/timers.ts'
 import { scanName } from '../../src/dns/name/name.ts'
+import type { RecordChange, RecordSource } from '../../src/dnsrecord/record-source.ts'
+import { AddressHealth } from '../../src/health/address-health.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
 import { bind } from '../../src/plugins/bind/setup.ts'
 import { geoip } from '../../src/plugins/geoip/setup.ts'
@@ -10,7 +12,6 @@ import { NO_PEERING, type PublishOptions } from '../../src/publish/options.ts'
 import { SerialIndex } from '../../src/publish/serials/serial-index.ts'
 import { ThreadedZones } from '../../src/publish/threaded-zones.ts'
 import { PublishedZones } from '../../src/publish/zones.ts'
-import type { RecordChange, RecordSource } from '../../src/sources/source.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
 import type { SteeringTable } from '../../src/steering/table.ts'
 import { ZoneImage } from '../../src/zone/image/writer.ts'
@@ -54,6 +55,7 @@ const stress: Directive = {
       const zones = new PublishedZones(options, {
         image,
         table,
+        health: new AddressHealth(),
         serials: new SerialIndex(),
         versions: new OfferedVersions(image, offered, offered.source()),
         serialFile: undefined,

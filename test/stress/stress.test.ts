@@ -7,7 +7,7 @@ import t from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
-import type { RecordChange, StoredRecord } from '../../src/sources/source.ts'
+import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { DataServer } from '../support/data-server.ts'
 import { cityEntry, composeMmdb } from '../support/mmdb.ts'
 import { type Board, type Report, Sign } from './client.ts'
@@ -82,7 +82,7 @@ function recordOf(n: number, version: number): StoredRecord {
     createdSeconds: 0,
     endpoints: endpointsOf(n, version),
   })
-  return { key: `stress/n${n}`, packed, down: [] }
+  return { key: `stress/n${n}`, packed }
 }
 
 t.test('under constant change every answer is some version of its name', async (t) => {

@@ -1,6 +1,6 @@
 import { unpackRecord } from '../../dnsrecord/pack.ts'
 import { printHost } from '../../dnsrecord/print-endpoint.ts'
-import type { StoredRecord } from '../../sources/source.ts'
+import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { RecordSet } from '../record-set.ts'
 import { HostIndex, namesAbove } from './host-index.ts'
 import { type HostNames, NameCounts, NO_NAMES } from './name-counts.ts'

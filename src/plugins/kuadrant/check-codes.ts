@@ -1,9 +1,9 @@
 import { AbsentDirectiveWarning, InputError } from '../../base/errors.ts'
 import { unpackRecord } from '../../dnsrecord/pack.ts'
+import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { GeoCode } from '../../geo/code.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { RecordPlaces } from '../../publish/locate.ts'
-import type { StoredRecord } from '../../sources/source.ts'
 
 const WHY: Readonly<Record<GeoCode['rung'], string>> = {
   net: 'no `net` of geoip has it',

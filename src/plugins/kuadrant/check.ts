@@ -4,6 +4,7 @@ import { systemClock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { nameKey, printName } from '../../dns/name/name.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
+import { AddressHealth } from '../../health/address-health.ts'
 import { PROBE_STATES } from '../../health/probes/state-text.ts'
 import { SLOW_START_STATE } from '../../health/slow-start-text.ts'
 import { cachedPeers } from '../../peering/cache/peer-cache-text.ts'
@@ -69,10 +70,12 @@ export async function checkBlock(
   const kept =
     peerCache === undefined ? '' : checkStateFile(peerCache.path, cachedPeers(site, systemClock))
   if (kept !== '') warn(new InputError(peerCache?.position, kept))
+  // Health does not affect conflicts.
+  const health = new AddressHealth()
   for (const apex of zones) {
     mailboxOf(apex, options, (text) => warn(new InputError(options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }
-    const content = createRecordZone(apex, options, NO_SINK, () => {})
+    const content = createRecordZone(apex, options, { sink: NO_SINK, health, onConflict: () => {} })
     const own = records.filter((record) => belongs(record, zone, options, claims))
     warnOfConflicts(content, own, places, warn)
     // In the gateway-local form, codes are data for peers and need not match clients.

@@ -1,21 +1,15 @@
 import { InputError } from '../../base/errors.ts'
 import { API_VERSION, type FieldProblem, recordKey } from '../../dnsrecord/dns-record.ts'
-import { FoundAddresses, sameList } from '../../dnsrecord/found-addresses.ts'
 import { type PackedRecord, packRecord } from '../../dnsrecord/pack.ts'
+import { type RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
 import { findIgnored } from '../../dnsrecord/validate/ignored.ts'
 import { validateResource } from '../../dnsrecord/validate/resource.ts'
+import type { AddressHealth } from '../../health/address-health.ts'
+import { Findings } from '../../health/findings.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import { IgnoredLog } from '../ignored-log.ts'
-import { Served } from '../served.ts'
-import type { RecordChange, StoredRecord } from '../source.ts'
-
-/** A probe that reports an address as down. */
-interface DownProbe {
-  readonly recordKey: string
-  readonly address: string
-}
 
 /** The kinds that this server reads, by their plural in the API. */
 export const KINDS = {
@@ -25,20 +19,22 @@ export const KINDS = {
 export type Plural = keyof typeof KINDS
 
 /**
- * The records of a cluster and the results of its probes. Collects changes until `settle` returns
- * the records that changed.
+ * The records of a cluster. Collects changes until `settle` returns the records that changed. What
+ * probes found down is written to the health table at once; the caller publishes it.
  */
 export class ClusterStore {
-  readonly #served = new Map<string, Served>()
-  readonly #down = new FoundAddresses()
-  /** By `namespace/name` of the probe. */
-  readonly #downProbes = new Map<string, DownProbe>()
+  readonly #served = new Map<string, StoredRecord>()
+  /** Of the probes that found an address down, by `namespace/name`. */
+  readonly #findings: Findings
   /** Why a record or probe is refused, by key. The key of a probe begins with its kind. */
   readonly #refused = new Map<string, InputError>()
   /** New content of records since the last `settle`; undefined = removed. */
   #pending = new Map<string, PackedRecord | undefined>()
-  #touched = new Set<string>()
   readonly #ignored = new IgnoredLog()
+
+  constructor(health: AddressHealth) {
+    this.#findings = new Findings(health)
+  }
 
   get recordCount(): number {
     return this.#served.size
@@ -71,7 +67,7 @@ export class ClusterStore {
       case 'record': {
         const key = recordKey(resource.record.namespace, resource.record.name)
         this.#refused.delete(key)
-        this.#putRecord(key, packRecord(resource.record))
+        this.#pending.set(key, packRecord(resource.record))
         this.#ignored.note(key, findIgnored(object as YamlValue), ({ path, message }) => {
           return `${key}: ${printPath(path)}: ${message}`
         })
@@ -81,8 +77,8 @@ export class ClusterStore {
         const { namespace, name, recordName, address, isDown } = resource.probe
         const key = recordKey(namespace, name)
         this.#refused.delete(`${KINDS[plural]} ${key}`)
-        const down = { recordKey: recordKey(namespace, recordName), address }
-        this.#putProbe(key, isDown ? down : undefined)
+        const finding = { recordKey: recordKey(namespace, recordName), address } as const
+        this.#findings.set(key, isDown ? { ...finding, verdict: 'down' } : undefined)
         return { key }
       }
       case 'refused': {
@@ -111,10 +107,10 @@ export class ClusterStore {
     if (plural === 'dnsrecords') {
       this.#refused.delete(key)
       this.#ignored.forget(key)
-      this.#putRecord(key, undefined)
+      this.#pending.set(key, undefined)
     } else {
       this.#refused.delete(`${KINDS[plural]} ${key}`)
-      this.#putProbe(key, undefined)
+      this.#findings.set(key, undefined)
     }
   }
 
@@ -122,9 +118,9 @@ export class ClusterStore {
   keepOnly(plural: Plural, namespace: string, present: ReadonlySet<string>): void {
     const prefix = namespace === '' ? '' : `${namespace}/`
     const kind = plural === 'dnsrecords' ? '' : `${KINDS[plural]} `
-    const held = plural === 'dnsrecords' ? this.#served : this.#downProbes
+    const held = plural === 'dnsrecords' ? this.#served.keys() : this.#findings.ids()
     const refused = [...this.#refused.keys()].filter((key) => key.startsWith(kind))
-    const keys = new Set([...held.keys(), ...refused.map((key) => key.slice(kind.length))])
+    const keys = new Set([...held, ...refused.map((key) => key.slice(kind.length))])
     for (const key of keys) {
       // A key with a space belongs to a probe.
       const isOurs = key.startsWith(prefix) && !key.includes(' ')
@@ -140,40 +136,16 @@ export class ClusterStore {
   /** Returns the records that changed since the last call. */
   settle(): RecordChange[] {
     const changes: RecordChange[] = []
-    for (const key of this.#touched) {
+    for (const [key, packed] of this.#pending) {
       const before = this.#served.get(key)
-      const packed = this.#pending.has(key) ? this.#pending.get(key) : before?.packed
-      const down = this.#down.of(key)
-      if (packed === before?.packed && sameList(before?.down ?? [], down)) continue
-      const after = packed === undefined ? undefined : new Served(key, packed, down)
-      if (before === undefined && after === undefined) continue
+      if (packed === before?.packed) continue
+      const after = packed === undefined ? undefined : new StoredRecord(key, packed)
       if (after === undefined) this.#served.delete(key)
       else this.#served.set(key, after)
       changes.push({ before, after })
     }
     this.#pending = new Map()
-    this.#touched = new Set()
     return changes
-  }
-
-  #putRecord(key: string, packed: PackedRecord | undefined): void {
-    this.#pending.set(key, packed)
-    this.#touched.add(key)
-  }
-
-  #putProbe(key: string, down: DownProbe | undefined): void {
-    const before = this.#downProbes.get(key)
-    if (before !== undefined) {
-      this.#down.count(before.recordKey, before.address, -1)
-      this.#touched.add(before.recordKey)
-    }
-    if (down === undefined) {
-      this.#downProbes.delete(key)
-      return
-    }
-    this.#downProbes.set(key, down)
-    this.#down.count(down.recordKey, down.address, 1)
-    this.#touched.add(down.recordKey)
   }
 
   /** Returns the error unless it is known. The last good version of the record is kept. */

@@ -3,11 +3,13 @@ import type { InputError } from '../../base/errors.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
 import { API_GROUP, API_VERSION } from '../../dnsrecord/dns-record.ts'
+import type { RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
+import { AddressHealth } from '../../health/address-health.ts'
 import type { ApiClient } from '../../kube/api.ts'
 import { ListWatch } from '../../kube/list-watch.ts'
 import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import type { FollowedSource, RecordChange, StoredRecord } from '../source.ts'
+import type { FollowedSource } from '../source.ts'
 import { ClusterStore, type Plural } from './cluster-store.ts'
 import { CollectionSink } from './collection-sink.ts'
 
@@ -40,7 +42,8 @@ export interface KubernetesSourceOptions {
 export class KubernetesSource implements FollowedSource {
   readonly badFileCount = 0
   readonly #options: KubernetesSourceOptions
-  readonly #store = new ClusterStore()
+  readonly health = new AddressHealth()
+  readonly #store = new ClusterStore(this.health)
   readonly #records: readonly ListWatch[]
   readonly #probes: readonly ListWatch[]
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
@@ -143,9 +146,12 @@ export class KubernetesSource implements FollowedSource {
     // pages is one line.
     if (this.#isSynced) this.#store.logIgnored(this.#options.log)
     const changes = this.#store.settle()
-    if (!this.#isSynced || changes.length === 0) return
+    if (!this.#isSynced) return
     const guarded = guarding(this.#options.log, 'Taking in changed records')
-    for (const listener of this.#listeners) void guarded(() => listener(changes))
+    if (changes.length > 0) {
+      for (const listener of this.#listeners) void guarded(() => listener(changes))
+    }
+    void guarded(() => this.health.publish())
   }
 
   #progress(): void {
@@ -159,6 +165,7 @@ export class KubernetesSource implements FollowedSource {
     const refused = this.refusedCount === 0 ? '' : `, ${this.refusedCount} refused`
     log.info(`read ${this.recordCount} records${refused} from Kubernetes, in ${scope}`)
     this.#store.logIgnored(log)
+    this.health.publish()
     this.#markSynced()
   }
 

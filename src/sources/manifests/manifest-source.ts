@@ -5,10 +5,12 @@ import { runInSlices } from '../../base/slices.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HealthProbe } from '../../dnsrecord/dns-record.ts'
+import type { ProbeSource, RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
+import { AddressHealth } from '../../health/address-health.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { IgnoredLog } from '../ignored-log.ts'
-import type { FollowedSource, ProbeSource, RecordChange, StoredRecord } from '../source.ts'
+import type { FollowedSource } from '../source.ts'
 import { listManifests, type ManifestStamp, stampManifest } from './directory.ts'
 import type { IgnoredFields } from './file-reading.ts'
 import { directoryError, type ManifestFile } from './manifest-file.ts'
@@ -45,7 +47,8 @@ export interface ManifestSourceOptions {
 /** The DNSRecords of a directory of manifests, kept up to date with the files. */
 export class ManifestSource implements FollowedSource, ProbeSource {
   readonly #options: ManifestSourceOptions
-  readonly #store = new ManifestStore()
+  readonly health = new AddressHealth()
+  readonly #store = new ManifestStore(this.health)
   /** State of each file when it was last read, by path. */
   readonly #stamps = new Map<string, ManifestStamp>()
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
@@ -270,7 +273,10 @@ export class ManifestSource implements FollowedSource, ProbeSource {
 
   /** An error in one listener does not affect the others. */
   #publish(changes: readonly RecordChange[]): void {
-    for (const listener of this.#listeners) void this.#guarded(() => listener(changes))
+    if (changes.length > 0) {
+      for (const listener of this.#listeners) void this.#guarded(() => listener(changes))
+    }
+    void this.#guarded(() => this.health.publish())
     for (const { before, after } of changes) {
       if (before !== undefined && after === undefined) this.#ignored.forget(before.key)
     }
@@ -422,7 +428,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
    */
   async #replace(path: string, file: ManifestFile | undefined): Promise<void> {
     for (const changes of this.#store.replace(path, file)) {
-      if (changes.length > 0) this.#publish(changes)
+      this.#publish(changes)
       const paused = this.#pause()
       if (paused !== undefined) await paused
     }

@@ -1,14 +1,23 @@
 import type { InputError } from '../../base/errors.ts'
 import { type HealthProbe, recordKey } from '../../dnsrecord/dns-record.ts'
-import { FoundAddresses, NONE, sameList } from '../../dnsrecord/found-addresses.ts'
-import { serve } from '../served.ts'
-import type { RecordChange, StoredRecord } from '../source.ts'
+import { type RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { AddressHealth, Finding } from '../../health/address-health.ts'
 import { ManifestFaults } from './manifest-faults.ts'
 import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 
 /** Steps between two yields, and maximum of records that change at once. */
 export const RUN = 256
 const NO_CHANGES: readonly RecordChange[] = []
+const NO_FINDINGS: readonly CountedFinding[] = []
+
+/** A probe that was added (1) or removed (-1). */
+interface CountedFinding {
+  readonly finding: Finding
+  readonly step: 1 | -1
+}
+
+/** The records that a change of a file affects, with the findings that it adds or removes. */
+type Touched = Map<string, readonly CountedFinding[]>
 
 /** The document of a file that a record is in. */
 export interface HeldPlace {
@@ -20,8 +29,8 @@ export interface HeldPlace {
 }
 
 /**
- * The records of all files: which documents have a key, which one is served, and the results of
- * probes. The first file by path wins, and in a file the first document.
+ * The records of all files: which documents have a key, and which one is served. The first file by
+ * path wins, and in a file the first document. Findings of probes are written to the health table.
  */
 export class ManifestStore {
   readonly #files = new Map<string, ManifestFile>()
@@ -29,14 +38,17 @@ export class ManifestStore {
   readonly #claims = new Map<string, HeldRecord | ReadonlySet<HeldRecord>>()
   /** The served record of each key. */
   readonly #served = new Map<string, StoredRecord>()
-  readonly #down = new FoundAddresses()
-  readonly #up = new FoundAddresses()
+  readonly #health: AddressHealth
   readonly #faults = new ManifestFaults((key) => this.#printDispute(key))
   /** Number of steps done: the cost of replacing a file, for tests. */
   steps = 0
   #runEnd = 0
   /** Increases when a file with probes is added, changed or removed. */
   probesVersion = 0
+
+  constructor(health: AddressHealth) {
+    this.#health = health
+  }
 
   get recordCount(): number {
     return this.#served.size
@@ -113,7 +125,7 @@ export class ManifestStore {
       removed.add(document)
       if (this.#isRun()) yield NO_CHANGES
     }
-    const touched = new Set<string>()
+    const touched: Touched = new Map()
     const added: HeldDocument[] = []
     for (const document of file?.documents ?? []) {
       if (!removed.delete(document)) added.push(document)
@@ -127,7 +139,7 @@ export class ManifestStore {
       this.#countProbes(document, -1, touched)
       for (const held of document.records) {
         this.#dropClaim(held)
-        touched.add(held.key)
+        touch(touched, held.key)
         if (this.#isRun()) yield NO_CHANGES
       }
       if (this.#isRun()) yield NO_CHANGES
@@ -136,7 +148,7 @@ export class ManifestStore {
       this.#countProbes(document, 1, touched)
       for (const held of document.records) {
         this.#addClaim(held)
-        touched.add(held.key)
+        touch(touched, held.key)
         if (this.#isRun()) yield NO_CHANGES
       }
       if (this.#isRun()) yield NO_CHANGES
@@ -145,27 +157,29 @@ export class ManifestStore {
     yield* this.#settle(touched)
   }
 
-  *#settle(touched: ReadonlySet<string>): Generator<readonly RecordChange[], void> {
+  *#settle(touched: Touched): Generator<readonly RecordChange[], void> {
     let changes: RecordChange[] = []
-    for (const key of touched) {
+    for (const [key, findings] of touched) {
+      // Written together with the record: the file may add or remove both.
+      for (const { finding, step } of findings) {
+        if (step === 1) this.#health.add(finding)
+        else this.#health.remove(finding)
+      }
       const change = this.#settleKey(key)
       if (change !== undefined) changes.push(change)
       if (!this.#isRun()) continue
       yield changes
       changes = []
     }
-    if (changes.length > 0) yield changes
+    yield changes
   }
 
   #settleKey(key: string): RecordChange | undefined {
     const before = this.#served.get(key)
     const claims = this.#claims.get(key)
     const packed = claims === undefined ? undefined : this.#findWinner(claims)?.packed
-    const down = this.#down.of(key)
-    const up = this.#up.of(key)
-    const isSame = sameList(before?.down ?? NONE, down) && sameList(before?.up ?? NONE, up)
-    if (before?.packed === packed && isSame) return undefined
-    const after = packed === undefined ? undefined : serve(key, packed, down, up)
+    if (before?.packed === packed) return undefined
+    const after = packed === undefined ? undefined : new StoredRecord(key, packed)
     if (after === undefined) this.#served.delete(key)
     else this.#served.set(key, after)
     return { before, after }
@@ -239,8 +253,8 @@ export class ManifestStore {
     return this.#files.get(file)?.documents[document]?.line ?? 1
   }
 
-  #touchDisputed({ records }: HeldDocument, touched: Set<string>): void {
-    for (const { key } of records) if (this.#faults.isDisputed(key)) touched.add(key)
+  #touchDisputed({ records }: HeldDocument, touched: Touched): void {
+    for (const { key } of records) if (this.#faults.isDisputed(key)) touch(touched, key)
   }
 
   #printDispute(key: string): InputError {
@@ -255,17 +269,20 @@ export class ManifestStore {
     return manifestError(second?.file ?? '', place, message)
   }
 
-  #countProbes({ probes }: HeldDocument, step: 1 | -1, touched: Set<string>): void {
+  #countProbes({ probes }: HeldDocument, step: 1 | -1, touched: Touched): void {
     if (probes.length > 0) this.probesVersion++
-    for (const probe of probes) {
+    for (const { check, namespace, recordName, address, isDown } of probes) {
       // The status of this probe is unknown.
-      if (probe.check !== undefined) continue
-      const key = recordKey(probe.namespace, probe.recordName)
-      const found = probe.isDown ? this.#down : this.#up
-      found.count(key, probe.address, step)
-      touched.add(key)
+      if (check !== undefined) continue
+      const key = recordKey(namespace, recordName)
+      const finding: Finding = { recordKey: key, address, verdict: isDown ? 'down' : 'up' }
+      touched.set(key, [...(touched.get(key) ?? NO_FINDINGS), { finding, step }])
     }
   }
+}
+
+function touch(touched: Touched, key: string): void {
+  if (!touched.has(key)) touched.set(key, NO_FINDINGS)
 }
 
 /** Key of a probe in `ManifestStore.places`. Keys of records contain no space. */

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
+import type { RecordChange } from '../../../src/dnsrecord/record-source.ts'
 import { KubernetesSource } from '../../../src/sources/kubernetes/kubernetes-source.ts'
-import type { RecordChange } from '../../../src/sources/source.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import {
   ApiDouble,
@@ -59,7 +59,13 @@ class Stage {
       random: new Random(1),
     })
     this.source.subscribe((changes) => this.changes.push(changes.map(printChange).join(' ')))
-    void this.source.synced().then(() => (this.isSynced = true))
+    void this.source.synced().then(() => {
+      this.isSynced = true
+      this.source.health.subscribe((keys) => {
+        const records = [...keys].filter((key) => this.source.find(key) !== undefined)
+        if (records.length > 0) this.changes.push(records.map((key) => `~${key}`).join(' '))
+      })
+    })
     void this.source.start()
     t.teardown(() => this.source.close())
   }
@@ -99,9 +105,14 @@ class Stage {
     return this.changes.splice(0)
   }
 
+  #print(key: string): string {
+    const { down } = this.source.health.healthOf(key)
+    return `${key}${down.length > 0 ? `!${down}` : ''}`
+  }
+
   get keys(): string {
     return [...this.source.records()]
-      .map(({ key, down }) => `${key}${down.length > 0 ? `!${down}` : ''}`)
+      .map(({ key }) => this.#print(key))
       .sort()
       .join(' ')
   }

@@ -331,10 +331,10 @@ status:
 `
   const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1'), 'p.yaml': probe(false) })
   const { source } = await open(t, directory)
-  t.strictSame(source.find('default/a')?.down, ['192.0.2.1'])
+  t.strictSame(source.health.healthOf('default/a').down, ['192.0.2.1'])
   writeFileSync(join(directory, 'p.yaml'), probe(true))
-  await until(() => source.find('default/a')?.down.length === 0, 'the probe to be good')
-  t.strictSame(source.find('default/a')?.up, ['192.0.2.1'], 'for other sites to know')
+  await until(() => source.health.healthOf('default/a').down.length === 0, 'the probe to be good')
+  t.strictSame(source.health.healthOf('default/a').up, ['192.0.2.1'], 'for other sites to know')
 })
 
 t.test('check tells of every fault with its line', async (t) => {

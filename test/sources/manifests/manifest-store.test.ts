@@ -1,4 +1,5 @@
 import t from 'tap'
+import { AddressHealth } from '../../../src/health/address-health.ts'
 import { HeldRecord, type ManifestFile } from '../../../src/sources/manifests/manifest-file.ts'
 import { ManifestStore, RUN } from '../../../src/sources/manifests/manifest-store.ts'
 
@@ -97,7 +98,7 @@ const CASES: readonly {
 for (const { name, make, changed } of CASES) {
   t.test(`the work is that of the records, and is done bit by bit: ${name}`, async (t) => {
     const run = (count: number) => {
-      const store = new ManifestStore()
+      const store = new ManifestStore(new AddressHealth())
       const { first, after } = make(count)
       measure(store, first)
       return { store, ...measure(store, after) }
@@ -116,7 +117,7 @@ for (const { name, make, changed } of CASES) {
 t.test(
   'one name in a thousand files: the first by path is served, whatever comes and goes',
   async (t) => {
-    const store = new ManifestStore()
+    const store = new ManifestStore(new AddressHealth())
     const paths = Array.from({ length: 1000 }, (_, i) => `f${String(i).padStart(4, '0')}`)
     const file = (path: string) => fileOf(path, ['default/a'], path)
     const { steps } = measure(
@@ -136,7 +137,7 @@ t.test(
 )
 
 t.test('documents of one key that change places in their file: the first is served', async (t) => {
-  const store = new ManifestStore()
+  const store = new ManifestStore(new AddressHealth())
   const path = 'a'
   const [first, second] = ['x', 'y'].map(
     (content) => fileOf(path, ['default/a'], content).documents[0]!,
@@ -154,7 +155,7 @@ t.test('documents of one key that change places in their file: the first is serv
 t.test(
   'what is wrong is news once, and not at all where it is settled before it is logged',
   async (t) => {
-    const store = new ManifestStore()
+    const store = new ManifestStore(new AddressHealth())
     measure(store, [
       ['a', fileOf('a', keysOf(100))],
       ['b', fileOf('b', keysOf(100))],

@@ -1,9 +1,9 @@
 import { RRType } from '../dns/iana/types.ts'
 import { nameKey } from '../dns/name/name.ts'
 import { scanAddress } from '../dns/text/address.ts'
+import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import { scanHost } from '../dnsrecord/validate/names.ts'
 import { WEIGHT_DEFAULT, WEIGHT_MAX } from '../steering/candidate.ts'
-import type { Endpoint } from './dns-record.ts'
-import { scanHost } from './validate/names.ts'
 
 /** The full weight during slow start; an address that has just recovered has weight 1. */
 export const SLOW_START_UNITS = 20
@@ -16,6 +16,8 @@ export interface SlowStartUnits {
   /** 1..SLOW_START_UNITS - 1. */
   readonly units: number
 }
+
+export const NO_SLOW_STARTS: readonly SlowStartUnits[] = []
 
 /**
  * Returns the part of its weight that each endpoint of one record gets, in the order of
@@ -62,6 +64,16 @@ function unitsOf(
     best = Math.max(best, (isAddress ? addresses.get(key) : names.get(key)) ?? SLOW_START_UNITS)
   }
   return best === 0 ? SLOW_START_UNITS : best
+}
+
+export function isSameSlowStart(
+  a: readonly SlowStartUnits[],
+  b: readonly SlowStartUnits[],
+): boolean {
+  return (
+    a.length === b.length &&
+    a.every(({ address, units }, i) => address === b[i]!.address && units === b[i]!.units)
+  )
 }
 
 /** Returns the maximum over each owner's endpoints. */

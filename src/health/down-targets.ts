@@ -1,8 +1,8 @@
 import { RRType } from '../dns/iana/types.ts'
 import { nameKey } from '../dns/name/name.ts'
 import { scanAddress } from '../dns/text/address.ts'
-import type { Endpoint } from './dns-record.ts'
-import { scanHost } from './validate/names.ts'
+import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import { scanHost } from '../dnsrecord/validate/names.ts'
 
 const NONE: ReadonlySet<number> = new Set()
 /** Maximum length of a CNAME chain inside one record. */

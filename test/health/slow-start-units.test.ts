@@ -3,12 +3,12 @@ import t from 'tap'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'
 import type { Endpoint } from '../../src/dnsrecord/dns-record.ts'
-import { findDownTargets } from '../../src/dnsrecord/down-targets.ts'
+import { findDownTargets } from '../../src/health/down-targets.ts'
 import {
   findSlowStartUnits,
   SLOW_START_UNITS,
   scaleWeights,
-} from '../../src/dnsrecord/slow-start-units.ts'
+} from '../../src/health/slow-start-units.ts'
 import { WEIGHT_MAX } from '../../src/steering/candidate.ts'
 import { wire } from '../support/zone-names.ts'
 

@@ -1,0 +1,147 @@
+import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import { NO_SLOW_STARTS, type SlowStartUnits } from './slow-start-units.ts'
+
+/** What probes found of the addresses of one record. Immutable: a change creates a new object. */
+export interface RecordHealth {
+  /** Addresses and host names that at least one probe found down, sorted. */
+  readonly down: readonly string[]
+  /** Those that at least one probe found up, and none down; sorted. For export to other sites. */
+  readonly up: readonly string[]
+}
+
+/** The health of a record that no probe reports on. */
+export const UNKNOWN_HEALTH: RecordHealth = { down: [], up: [] }
+
+/** A record, and the health of its addresses at one time. */
+export interface RecordState {
+  readonly record: StoredRecord
+  readonly health: RecordHealth
+}
+
+/** The health that RRset building reads. */
+export interface HealthView {
+  /** `key`: `namespace/name` of the record. */
+  healthOf(key: string): RecordHealth
+  /** Addresses of the record that are in slow start, sorted. */
+  slowStartOf(record: StoredRecord): readonly SlowStartUnits[]
+  /**
+   * Calls `listener` with the keys of records whose health or slow start changed; returns the
+   * function that unsubscribes it. A listener that read a record since then knows the change.
+   */
+  subscribe(listener: (keys: ReadonlySet<string>) => void): () => void
+}
+
+/** The finding of one probe on one address. */
+export interface Finding {
+  /** `namespace/name` of the record. */
+  readonly recordKey: string
+  /** An IP address or host name, lower case. */
+  readonly address: string
+  readonly verdict: 'up' | 'down'
+}
+
+/**
+ * The table of address health of one source of records. A row is an address of a record, because a
+ * probe belongs to a record: two records may probe the same address with different settings. Its
+ * value is how many probes found the address up, and how many down.
+ *
+ *     DNSHealthCheckProbes with a status ─┐                ┌─▶ RRsets
+ *     our own probes (RecordProbing)     ─┴─▶ this table ──┼─▶ slow start
+ *                                                          └─▶ peers
+ *
+ * `add` and `remove` notify no listener, so that a writer can change health and records together:
+ * it writes to the table, then notifies of the records, then calls `publish`.
+ */
+export class AddressHealth implements HealthView {
+  readonly #rows = new Map<string, RecordRows>()
+  /** Records whose rows changed since the last `publish`. */
+  #changed = new Set<string>()
+  readonly #listeners = new Set<(keys: ReadonlySet<string>) => void>()
+
+  /** Keys of the records that a probe reports on. */
+  get recordKeys(): Iterable<string> {
+    return this.#rows.keys()
+  }
+
+  healthOf(key: string): RecordHealth {
+    return this.#rows.get(key)?.health ?? UNKNOWN_HEALTH
+  }
+
+  slowStartOf(_record: StoredRecord): readonly SlowStartUnits[] {
+    return NO_SLOW_STARTS
+  }
+
+  subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Counts one more probe with this finding. */
+  add(finding: Finding): void {
+    this.#count(finding, 1)
+  }
+
+  /** Counts one probe less with this finding. */
+  remove(finding: Finding): void {
+    this.#count(finding, -1)
+  }
+
+  /** Notifies the listeners of all changes since the last call. */
+  publish(): void {
+    if (this.#changed.size === 0) return
+    const keys = this.#changed
+    this.#changed = new Set()
+    for (const key of keys) if (this.#rows.get(key)?.isEmpty === true) this.#rows.delete(key)
+    for (const listener of this.#listeners) listener(keys)
+  }
+
+  #count({ recordKey, address, verdict }: Finding, step: 1 | -1): void {
+    let rows = this.#rows.get(recordKey)
+    if (rows === undefined) {
+      rows = new RecordRows()
+      this.#rows.set(recordKey, rows)
+    }
+    rows.count(address, verdict, step)
+    this.#changed.add(recordKey)
+  }
+}
+
+/** The rows of one record. */
+class RecordRows {
+  /** Number of probes with each verdict, by address. */
+  readonly #counts = new Map<string, { up: number; down: number }>()
+  #health = UNKNOWN_HEALTH
+  #isStale = false
+
+  get isEmpty(): boolean {
+    return this.#counts.size === 0
+  }
+
+  /** The same object as before if the lists are equal. */
+  get health(): RecordHealth {
+    if (!this.#isStale) return this.#health
+    this.#isStale = false
+    const rows = [...this.#counts].sort(([a], [b]) => (a < b ? -1 : 1))
+    const down = rows.filter(([, count]) => count.down > 0).map(([address]) => address)
+    const up = rows.filter(([, count]) => count.down === 0).map(([address]) => address)
+    const health = rows.length === 0 ? UNKNOWN_HEALTH : { down, up }
+    if (!isSameHealth(health, this.#health)) this.#health = health
+    return this.#health
+  }
+
+  count(address: string, verdict: 'up' | 'down', step: 1 | -1): void {
+    const counts = this.#counts.get(address) ?? { up: 0, down: 0 }
+    counts[verdict] += step
+    if (counts.up + counts.down === 0) this.#counts.delete(address)
+    else this.#counts.set(address, counts)
+    this.#isStale = true
+  }
+}
+
+export function isSameHealth(a: RecordHealth, b: RecordHealth): boolean {
+  return a === b || (isSameList(a.down, b.down) && isSameList(a.up, b.up))
+}
+
+export function isSameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, i) => text === b[i])
+}

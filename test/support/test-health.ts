@@ -1,0 +1,25 @@
+import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
+import { AddressHealth, type Finding } from '../../src/health/address-health.ts'
+import { NO_SLOW_STARTS, type SlowStartUnits } from '../../src/health/slow-start-units.ts'
+
+/** A table of address health that the test fills. */
+export class TestHealth extends AddressHealth {
+  /** By key of the record. */
+  readonly slowStarts = new Map<string, readonly SlowStartUnits[]>()
+  readonly #findings = new Map<string, readonly Finding[]>()
+
+  /** Replaces what was put of the record; listeners are not notified. */
+  put(recordKey: string, down: readonly string[] = [], up: readonly string[] = []): void {
+    for (const finding of this.#findings.get(recordKey) ?? []) this.remove(finding)
+    const findings = [
+      ...down.map((address): Finding => ({ recordKey, address, verdict: 'down' })),
+      ...up.map((address): Finding => ({ recordKey, address, verdict: 'up' })),
+    ]
+    for (const finding of findings) this.add(finding)
+    this.#findings.set(recordKey, findings)
+  }
+
+  override slowStartOf({ key }: StoredRecord): readonly SlowStartUnits[] {
+    return this.slowStarts.get(key) ?? NO_SLOW_STARTS
+  }
+}
