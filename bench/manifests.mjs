@@ -112,6 +112,7 @@ const offered = new ZoneVersions()
 const zones = new PublishedZones(options, {
   image,
   table,
+  health: shared.source.health,
   serials: new SerialIndex(),
   serialFile: undefined,
   versions: new OfferedVersions(image, offered, offered.source()),

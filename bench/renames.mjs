@@ -116,6 +116,7 @@ const options = {
 const zones = new PublishedZones(options, {
   image,
   table,
+  health: shared.source.health,
   serials: new SerialIndex(),
   serialFile: undefined,
   place: 'bench',
@@ -123,8 +124,8 @@ const zones = new PublishedZones(options, {
   onCommit: () => commits++,
   versions: new OfferedVersions(image, offered, offered.source()),
 })
-shared.claims.claim(options.zones)
-await zones.follow(shared.source, shared.claims)
+shared.ownership.claim(options.zones)
+await zones.follow(shared.source, shared.ownership)
 await new Promise((resolve) => setTimeout(resolve, 2000))
 console.log(`${recordCount} records in ${fileCount} files`)
 console.log(`${'start'.padEnd(28)} ${pauses.take()}`)
