@@ -20,7 +20,7 @@ import { buildMergedRecord } from './merged-form.ts'
 import type { PeerFollower } from './peer.ts'
 import type { SiteState } from './peer-endpoint.ts'
 import { wasHeard } from './peer-status.ts'
-import { RecordSet } from './record-set.ts'
+import { differences, RecordSet } from './record-set.ts'
 import { downTargets } from './to-peer-endpoint.ts'
 import { HostIndex, namesAbove } from './trust/host-index.ts'
 import { OwnHosts } from './trust/own-hosts.ts'
@@ -491,16 +491,4 @@ function rootHostOf({ packed }: StoredRecord): string {
 function changeable(host: Host): RecordSet {
   if (host.own === host.given) host.own = RecordSet.of(host.own)
   return host.own
-}
-
-/** Yields the changes from one record set to another: one change per key. */
-function* differences(from: RecordSet, to: RecordSet): Generator<RecordChange> {
-  if (from === to) return
-  for (const before of from) {
-    const after = to.get(before.key)
-    if (after !== before) yield { before, after }
-  }
-  for (const after of to) {
-    if (from.get(after.key) === undefined) yield { before: undefined, after }
-  }
 }

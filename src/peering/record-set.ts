@@ -1,4 +1,4 @@
-import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
 
 /**
  * Maximum size of a set that is stored as a list. Nearly every host has one record, and a map takes
@@ -51,5 +51,17 @@ export class RecordSet implements Iterable<StoredRecord> {
   delete(record: StoredRecord): void {
     if (this.#many === undefined) this.#few = this.#few.filter((one) => one !== record)
     else if (this.#many.get(record.key) === record) this.#many.delete(record.key)
+  }
+}
+
+/** Yields the changes from one record set to another: one change per key. */
+export function* differences(from: RecordSet, to: RecordSet): Generator<RecordChange> {
+  if (from === to) return
+  for (const before of from) {
+    const after = to.get(before.key)
+    if (after !== before) yield { before, after }
+  }
+  for (const after of to) {
+    if (from.get(after.key) === undefined) yield { before: undefined, after }
   }
 }
