@@ -53,7 +53,7 @@ export async function printTransfer(
   const limits = { idleMs: timeoutSeconds * 1000, totalMs: TOTAL_MS, octetsMax: OCTETS_MAX }
   const query = signer === undefined ? plain : signer.sign(plain, seconds())
   const parts = { primary: server, source: '', query, take, timers: systemTimers }
-  return askPrimary({ ...parts, ...limits }).done.then(
+  return askPrimary({ ...parts, ...limits }).then(
     () => '',
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   )

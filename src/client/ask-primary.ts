@@ -21,25 +21,24 @@ export interface Ask {
   readonly totalMs: number
   /** Maximum octets of all messages. */
   readonly octetsMax: number
+  readonly signal?: AbortSignal | undefined
 }
 
-/** A running exchange: resolves after the last message, rejects with a TransferFault. */
-export interface Asking {
-  readonly done: Promise<void>
-  cancel(): void
-}
-
-/** Sends one query over TCP and processes the messages of its reply. */
-export function askPrimary(ask: Ask): Asking {
-  const { primary, source, timers, idleMs, totalMs } = ask
+/**
+ * Sends one query over TCP and processes the messages of its reply. Resolves after the last
+ * message, rejects with a TransferFault.
+ */
+export function askPrimary(ask: Ask): Promise<void> {
+  const { primary, source, timers, idleMs, totalMs, signal } = ask
   const from = source === '' ? {} : { localAddress: source }
   const socket = connect({ host: primary.host, port: primary.port, noDelay: true, ...from })
-  let cancel: () => void = () => {}
-  const done = new Promise<void>((resolve, reject) => {
+  return new Promise<void>((resolve, reject) => {
     const fail = (message: string): void => {
       reject(new TransferFault(message, socket.bytesRead > 0 ? -1 : UNREACHED))
     }
-    cancel = () => fail('it was broken off')
+    const abort = (): void => fail('it was broken off')
+    signal?.addEventListener('abort', abort)
+    if (signal?.aborted) abort()
     const stopClock = timers.after(totalMs, () => fail(`it took over ${totalMs / 1000} s`))
     const seconds = CONNECT_MS / 1000
     const stopWait = timers.after(CONNECT_MS, () => fail(`no connection within ${seconds} s`))
@@ -49,11 +48,11 @@ export function askPrimary(ask: Ask): Asking {
     socket.on('close', () => {
       stopClock()
       stopWait()
+      signal?.removeEventListener('abort', abort)
       fail('the primary closed the connection')
     })
     readMessages(socket, ask, resolve, reject)
   }).finally(() => socket.destroy())
-  return { done, cancel }
 }
 
 function readMessages(

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
 import type { HostPort } from '../dns/host-port.ts'
-import { Opcode, RRClass, RRType } from '../dns/iana/index.ts'
+import { Opcode, Rcode, RRClass, RRType } from '../dns/iana/index.ts'
 import { composeMessage, parseMessage, type ResourceRecord } from '../dns/message/message.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
 import { RequestSigner } from '../dns/tsig/request-signer.ts'
@@ -12,7 +12,7 @@ import {
   type TransferFilter,
   TransferReader,
 } from '../xfr/in/transfer-reader.ts'
-import { type Asking, askPrimary } from './ask-primary.ts'
+import { askPrimary } from './ask-primary.ts'
 
 /** Maximum silence of a primary, and maximum duration of a transfer. The caller may set lower limits. */
 const IDLE_MS = 30_000
@@ -37,19 +37,31 @@ export interface Fetch {
   readonly idleMs?: number
   readonly totalMs?: number
   readonly octetsMax?: number
+  readonly signal?: AbortSignal
   /** Selects the records that are kept; absent = all. */
   readonly filter?: TransferFilter
 }
 
-/** A running transfer: rejects with a TransferFault. */
-export interface Fetching {
-  readonly received: Promise<Received>
-  cancel(): void
+/**
+ * Requests a zone from a primary. If the primary does not know IXFR, requests the whole zone at
+ * once. Rejects with a TransferFault.
+ */
+export async function fetchZone(fetch: Fetch): Promise<Received> {
+  try {
+    return await fetchOnce(fetch)
+  } catch (fault) {
+    if (fetch.soa === undefined || !isUnable(fault)) throw fault
+    return fetchOnce({ ...fetch, soa: undefined })
+  }
 }
 
-/** Requests a zone from a primary. */
-export function fetchZone(fetch: Fetch): Fetching {
-  const { zone, primary, source, key, soa, clock, timers } = fetch
+function isUnable(fault: unknown): boolean {
+  if (!(fault instanceof TransferFault)) return false
+  return fault.rcode === Rcode.NOTIMP || fault.rcode === Rcode.FORMERR
+}
+
+async function fetchOnce(fetch: Fetch): Promise<Received> {
+  const { zone, primary, source, key, soa, clock, timers, signal } = fetch
   const id = randomInt(0x10000)
   const origin = `transfer from ${primary.host}:${primary.port}`
   const serial = soa === undefined ? undefined : fetch.serial
@@ -71,8 +83,8 @@ export function fetchZone(fetch: Fetch): Fetching {
   }
   const { idleMs = IDLE_MS, totalMs = TOTAL_MS, octetsMax = TRANSFER_OCTETS_MAX } = fetch
   const limits = { idleMs, totalMs, octetsMax }
-  const asking: Asking = askPrimary({ primary, source, query, take, timers, ...limits })
-  return { received: asking.done.then(() => received!), cancel: () => asking.cancel() }
+  await askPrimary({ primary, source, query, take, timers, signal, ...limits })
+  return received!
 }
 
 function composeQuery(zone: Uint8Array, id: number, soa: ResourceRecord | undefined): Uint8Array {

@@ -1,7 +1,8 @@
-import { type Fetch, type Fetching, fetchZone } from '../client/fetch-zone.ts'
+import { type Fetch, fetchZone } from '../client/fetch-zone.ts'
 import { Rcode } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { KDRNT_ZONE } from '../dnsrecord/local-zone.ts'
+import type { Received } from '../xfr/in/transfer-reader.ts'
 import { isEndpointType, isV2Record, PEER_OCTETS_MAX } from './peer-zone.ts'
 import { PEER_ENDPOINTS_MAX } from './read-v2.ts'
 
@@ -19,7 +20,10 @@ const SEEN_OCTETS_MAX = 512 * 1024 * 1024
 const STEP_RECORDS_MAX = 100_000
 
 export interface PeerZoneFetch
-  extends Pick<Fetch, 'primary' | 'source' | 'key' | 'soa' | 'serial' | 'clock' | 'timers'> {
+  extends Pick<
+    Fetch,
+    'primary' | 'source' | 'key' | 'soa' | 'serial' | 'clock' | 'timers' | 'signal'
+  > {
   /** Called if the zone has addresses and aliases, as peers of all generations have. */
   readonly onOthers: () => void
 }
@@ -38,7 +42,7 @@ export function isRefusal(rcode: number): boolean {
 }
 
 /** Requests a peer's zone kdrnt. Keeps only the records that contain whole endpoints. */
-export function fetchPeerZone({ onOthers, ...fetch }: PeerZoneFetch): Fetching {
+export function fetchPeerZone({ onOthers, ...fetch }: PeerZoneFetch): Promise<Received> {
   const keeps = (record: ResourceRecord): boolean => {
     if (isEndpointType(record.type)) onOthers()
     return isV2Record(record)

@@ -1,11 +1,11 @@
 import { writeMoment } from '../base/moment.ts'
 import { runInSlices } from '../base/slices.ts'
-import type { Fetching } from '../client/fetch-zone.ts'
 import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSerialAfter } from '../dns/serial.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import { TransferFault, UNREACHED } from '../xfr/in/transfer-reader.ts'
+import { ZoneRefresher } from '../xfr/zone-refresher.ts'
 import { askHostAt } from './ask-host.ts'
 import { apexSoa, askSerial } from './ask-serial.ts'
 import { type CachedPeer, identityOf } from './cache/cached-peer.ts'
@@ -57,12 +57,7 @@ export class PeerFollower {
   readonly #guarded: Guarded
   readonly #servers: PeerServers
   readonly #listeners = new Set<Listener>()
-  readonly #aborting = new AbortController()
-  #fetching: Fetching | undefined
-  #cancelPoll = (): void => {}
-  #work: Promise<void> = Promise.resolve()
-  #isBusy = false
-  #again = false
+  readonly #refresher: ZoneRefresher
   #generation: Generation | '' = ''
   #serial: number | undefined
   /** Serial of cached data, while there is no newer one. */
@@ -75,27 +70,31 @@ export class PeerFollower {
   #lastSeenTimeMs = 0
   /** When the content of #zone was last confirmed. */
   #zoneSeenMs = Number.NEGATIVE_INFINITY
-  #lastPollMs = Number.NEGATIVE_INFINITY
   #transferMs = Number.NEGATIVE_INFINITY
-  /** No poll before this time, because the last transfer took long. */
-  #restUntilMs = Number.NEGATIVE_INFINITY
   #hostFaultMs = Number.NEGATIVE_INFINITY
   #error = ''
   /** Error of host queries while SOA queries succeed. */
   #hostError = ''
   #failures = 0
-  #failuresInRow = 0
   #markAnswered: () => void = () => {}
   readonly #answered = new Promise<void>((resolve) => (this.#markAnswered = resolve))
 
   constructor(options: PeerFollowerOptions) {
-    const { clock, peer, log } = options
+    const { clock, timers, peer, log } = options
     this.#options = options
     this.#address = printHostPort(peer)
     this.#servers = new PeerServers(peer, clock)
     this.#zone = new PeerZone(this.#address)
     this.#refusals = new Refusals({ peer: this.#address, log, clock })
     this.#guarded = guarding(log, `Asking peer ${this.#address}`)
+    this.#refresher = new ZoneRefresher({
+      clock,
+      timers,
+      guarded: this.#guarded,
+      refresh: () => this.#poll(),
+      pauseMs: (failures) => this.#pauseMs(failures),
+      gapMs: NOTIFY_GAP_MS,
+    })
     this.#hosts = new HostPoll({
       ask: (host) => this.#askHost(host),
       bounds: options.hostBounds ?? HOST_BOUNDS_DEFAULT,
@@ -171,8 +170,8 @@ export class PeerFollower {
   }
 
   /** Resolves when the current poll ends. */
-  async settled(): Promise<void> {
-    await this.#work
+  settled(): Promise<void> {
+    return this.#refresher.settled()
   }
 
   /** Loads data from another process or follower. Call it before `start`. */
@@ -206,26 +205,18 @@ export class PeerFollower {
   }
 
   start(): void {
-    this.#schedule(0)
+    this.#refresher.start()
   }
 
   close(): void {
     this.#hosts.close()
-    this.#aborting.abort()
-    this.#cancelPoll()
-    this.#fetching?.cancel()
+    this.#refresher.stop()
     this.#listeners.clear()
   }
 
   /** Handles a NOTIFY from the peer. */
   notify(): void {
-    if (this.#isBusy) {
-      this.#again = true
-      return
-    }
-    const nowMs = this.#options.clock.monotonic()
-    const dueMs = Math.max(this.#lastPollMs + NOTIFY_GAP_MS, this.#restUntilMs)
-    this.#schedule(Math.max(0, dueMs - nowMs))
+    this.#refresher.notify()
   }
 
   /** True if the peer has that address. */
@@ -277,29 +268,19 @@ export class PeerFollower {
     return siteStates
   }
 
-  #schedule(delayMs: number): void {
-    this.#cancelPoll()
-    if (this.#aborting.signal.aborted) return
-    this.#cancelPoll = this.#options.timers.after(delayMs, () => {
-      this.#work = this.#poll()
-    })
-  }
-
-  async #poll(): Promise<void> {
-    if (this.#isBusy) return
-    this.#isBusy = true
-    this.#again = false
-    this.#lastPollMs = this.#options.clock.monotonic()
-    await this.#guarded(() => this.#look())
-    this.#isBusy = false
-    this.#markAnswered()
-    const restMs = this.#restUntilMs - this.#options.clock.monotonic()
-    this.#schedule(Math.max(restMs, this.#again ? NOTIFY_GAP_MS : this.#pauseMs()))
-  }
-
-  #pauseMs(): number {
-    const doubled = POLL_MS * 2 ** Math.min(this.#failuresInRow, 10)
+  #pauseMs(failures: number): number {
+    const doubled = POLL_MS * 2 ** Math.min(failures, 10)
     return Math.min(doubled, POLL_MS_MAX) * (1 - JITTER * this.#options.random())
+  }
+
+  /** Returns true if the peer confirmed its zone. */
+  async #poll(): Promise<boolean> {
+    try {
+      await this.#look()
+      return this.#error === ''
+    } finally {
+      this.#markAnswered()
+    }
   }
 
   async #look(): Promise<void> {
@@ -309,7 +290,7 @@ export class PeerFollower {
       return
     }
     const { key, sourceFor } = this.#options
-    const { signal } = this.#aborting
+    const { signal } = this.#refresher
     const source = sourceFor?.(server.host) ?? ''
     const serial = await askSerial(server, { key, source, signal })
     if (signal.aborted) return
@@ -322,7 +303,7 @@ export class PeerFollower {
     else if (this.#generation === 'v1' && this.#isTransferDue())
       await this.#transfer(server, serial)
     else this.#confirm()
-    if (this.#generation === 'v1' && !this.#aborting.signal.aborted) this.#hosts.tick()
+    if (this.#generation === 'v1' && !this.#refresher.signal.aborted) this.#hosts.tick()
   }
 
   async #takeSerial(server: HostPort, serial: number): Promise<void> {
@@ -345,16 +326,16 @@ export class PeerFollower {
     const startMs = clock.monotonic()
     try {
       await this.#fetch(server, serial, changed)
-      this.#rest(startMs)
     } catch (error) {
-      this.#rest(startMs)
       if (!(error instanceof TransferFault)) throw error
-      if (this.#aborting.signal.aborted) return
+      if (this.#refresher.signal.aborted) return
       this.#soa = undefined
       this.#takeFault(error, serial)
       return
+    } finally {
+      this.#refresher.rest(Math.min(clock.monotonic() - startMs, REST_MS_MAX))
     }
-    if (this.#aborting.signal.aborted) return
+    if (this.#refresher.signal.aborted) return
     const isWhole = !this.#zone.isOld || this.#isKeyed
     this.#transferMs = clock.monotonic() + TRANSFER_RETRY_MS
     if (isWhole && this.#generation === 'v1') {
@@ -368,11 +349,6 @@ export class PeerFollower {
     this.#report(changed)
   }
 
-  #rest(startMs: number): void {
-    const nowMs = this.#options.clock.monotonic()
-    this.#restUntilMs = nowMs + Math.min(nowMs - startMs, REST_MS_MAX)
-  }
-
   get #isKeyed(): boolean {
     return this.#options.key !== undefined
   }
@@ -383,7 +359,7 @@ export class PeerFollower {
     const isBehind = this.#serial !== undefined && !isSerialAfter(serial, this.#serial)
     const soa = isBehind ? undefined : this.#soa
     let hasOthers = false
-    const fetching = fetchPeerZone({
+    const received = await fetchPeerZone({
       primary: server,
       source: sourceFor?.(server.host) ?? '',
       key,
@@ -391,12 +367,11 @@ export class PeerFollower {
       serial: this.#serial ?? 0,
       clock,
       timers,
+      signal: this.#refresher.signal,
       onOthers: () => {
         hasOthers = true
       },
     })
-    this.#fetching = fetching
-    const received = await fetching.received.finally(() => (this.#fetching = undefined))
     if (received.kind === 'whole') {
       await runInSlices(this.#zone.replace(received.records, changed), clock)
       this.#soa = apexSoa(received.records)
@@ -438,12 +413,12 @@ export class PeerFollower {
     const { key, sourceFor, clock } = this.#options
     if (server === undefined) return { kind: 'failed', reason: 'it has no address' }
     const source = sourceFor?.(server.host) ?? ''
-    const about = { key, source, signal: this.#aborting.signal, nowMs: () => clock.monotonic() }
+    const about = { key, source, signal: this.#refresher.signal, nowMs: () => clock.monotonic() }
     return askHostAt(server, this.#address, rootHost, about)
   }
 
   #noteAnswer(fault: string): void {
-    if (this.#aborting.signal.aborted) return
+    if (this.#refresher.signal.aborted) return
     if (fault !== '') this.#failures++
     const nowMs = this.#options.clock.monotonic()
     const isDue = nowMs - this.#hostFaultMs >= HOST_FAULT_MS
@@ -458,7 +433,6 @@ export class PeerFollower {
     const { log, clock } = this.#options
     if (this.#error !== '') log.info(`peer ${this.#address} answers again`)
     this.#error = ''
-    this.#failuresInRow = 0
     this.#hasAnswered = true
     this.#lastSeenMs = clock.monotonic()
     this.#lastSeenTimeMs = clock.now()
@@ -466,9 +440,8 @@ export class PeerFollower {
   }
 
   #fail(reason: string): void {
-    if (this.#aborting.signal.aborted) return
+    if (this.#refresher.signal.aborted) return
     this.#failures++
-    this.#failuresInRow++
     if (reason === this.#error) return
     this.#error = reason
     const kept = this.status.endpoints

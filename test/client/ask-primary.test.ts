@@ -4,7 +4,7 @@ import { FakeTimers } from '../support/setup.ts'
 
 t.test('a primary that does not take the connection is soon given up', async (t) => {
   const timers = new FakeTimers()
-  const { done } = askPrimary({
+  const done = askPrimary({
     primary: { host: '127.0.0.1', port: 1 },
     source: '',
     query: new Uint8Array(12),
@@ -18,4 +18,24 @@ t.test('a primary that does not take the connection is soon given up', async (t)
   // Before the event loop gets to hear what became of the connection.
   void timers.advance(CONNECT_MS)
   await fault
+})
+
+t.test('a signal aborts the exchange, also before it begins', async (t) => {
+  const aborting = new AbortController()
+  const start = (): Promise<void> =>
+    askPrimary({
+      primary: { host: '127.0.0.1', port: 1 },
+      source: '',
+      query: new Uint8Array(12),
+      take: () => true,
+      timers: new FakeTimers(),
+      idleMs: 30_000,
+      totalMs: 60_000,
+      octetsMax: 1000,
+      signal: aborting.signal,
+    })
+  const during = t.rejects(start(), { message: 'it was broken off' })
+  aborting.abort()
+  await during
+  await t.rejects(start(), { message: 'it was broken off' })
 })

@@ -82,6 +82,17 @@ t.test('a change comes as a difference, and tells of its hosts alone', async (t)
   t.strictSame(targets(), [])
 })
 
+t.test('a peer that does not know IXFR is asked for the whole zone at once', async (t) => {
+  const zone = new ExportedZone(1, [peerRecord(endpoint())])
+  const { follower, pass, targets, types } = await setUp(t, zone)
+  zone.knowsIxfr = false
+  zone.put(2, [peerRecord(endpoint({ targets: ['192.0.2.2'] }))])
+  await pass(1)
+  t.strictSame(types().slice(-3), ['SOA', 'IXFR', 'AXFR'])
+  t.strictSame(targets(), ['192.0.2.2'])
+  t.match(follower.status, { generation: 'v2', error: '' })
+})
+
 t.test('a NOTIFY has it asked at once, a flood of them not more often', async (t) => {
   const zone = new ExportedZone(1, [peerRecord(endpoint())])
   const { follower, pass, targets, types } = await setUp(t, zone)

@@ -1,4 +1,4 @@
-import { RRClass, RRType } from '../../src/dns/iana/index.ts'
+import { Rcode, RRClass, RRType } from '../../src/dns/iana/index.ts'
 import type { Message, ResourceRecord } from '../../src/dns/message/message.ts'
 import { equalNames, scanName } from '../../src/dns/name/name.ts'
 import { scanRdata, splitFields } from '../../src/dns/rdata/index.ts'
@@ -47,6 +47,8 @@ export class ExportedZone {
     []
   /** Rcode of transfers; 0 if they succeed. */
   transferRcode = 0
+  /** False: it answers IXFR with NOTIMP. */
+  knowsIxfr = true
 
   constructor(serial: number, records: readonly ResourceRecord[]) {
     this.put(serial, records)
@@ -60,6 +62,7 @@ export class ExportedZone {
     const { type, name } = query.question!
     const { serial, records } = this.#versions.at(-1)!
     const isTransfer = type === RRType.AXFR || type === RRType.IXFR
+    if (type === RRType.IXFR && !this.knowsIxfr) return Rcode.NOTIMP
     if (isTransfer && (this.transferRcode !== 0 || !isTcp)) return this.transferRcode || 5
     if (type === RRType.AXFR) return [soa(serial), ...records, soa(serial)]
     if (type === RRType.IXFR) return this.#differences(query)

@@ -4,13 +4,14 @@ import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
-import { type Fetching, fetchZone } from '../../client/fetch-zone.ts'
+import { fetchZone } from '../../client/fetch-zone.ts'
 import { addressOfHost, type HostPort } from '../../dns/host-port.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { ResourceRecord } from '../../dns/message/message.ts'
 import { printName } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
+import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { isFull, StepsPlan } from '../../xfr/in/apply-steps.ts'
 import {
@@ -20,6 +21,7 @@ import {
   TransferFault,
 } from '../../xfr/in/transfer-reader.ts'
 import { VersionView } from '../../xfr/journal/version-view.ts'
+import { ZoneRefresher } from '../../xfr/zone-refresher.ts'
 import type { SetKey } from '../../xfr/zone-versions.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
@@ -55,6 +57,10 @@ export interface SecondaryOptions {
   /** Uniform over 0..1. */
   readonly random: () => number
   readonly onTransfer: (kind: 'AXFR' | 'IXFR' | 'none' | 'failed') => void
+  /** Called when the zone has another version, or none any more. */
+  readonly onChange: () => void
+  /** Runs a transfer from the primary of that address once there is room for it. */
+  readonly queue: (hostOf: () => string, transfer: () => Promise<void>) => Promise<void>
 }
 
 /** State that outlives a reload of the Corefile, as long as a zone has the same primaries. */
@@ -93,7 +99,6 @@ export class SecondaryZone implements OwnedZone {
   changed: readonly SetKey[] | undefined
   /** Report on the served version; undefined = it came by IXFR, or before a reload. */
   signatures: SignatureReport | undefined
-  isStopped = false
   readonly #options: SecondaryOptions
   #held: Held | undefined
   /**
@@ -101,17 +106,11 @@ export class SecondaryZone implements OwnedZone {
    * continue, because the reload may fail.
    */
   #adopted: Remembered | undefined
-  #fetching: Fetching | undefined
-  #isBusy = false
-  /** A NOTIFY arrived during a refresh. */
-  #again = false
+  readonly #refresher: ZoneRefresher
   /** Applying differences failed: the next request is for the whole zone. */
   #wantsAll = false
-  #failures = 0
   #lastFault = ''
   /** Monotonic milliseconds. */
-  #nextMs = 0
-  #lastMs = Number.NEGATIVE_INFINITY
   #confirmedMs = 0
   /** Index of the primary to query first. */
   #first = 0
@@ -120,6 +119,32 @@ export class SecondaryZone implements OwnedZone {
     this.zone = options.zone
     this.zoneText = printName(options.zone)
     this.#options = options
+    const { clock, timers, log, queue } = options
+    this.#refresher = new ZoneRefresher({
+      clock,
+      timers,
+      guarded: guarding(log, `Transferring zone ${this.zoneText}`),
+      refresh: () => this.#refresh(),
+      pauseMs: (failures) => this.#pauseMs(failures),
+      gapMs: GAP_MS,
+      queue: (transfer) => queue(() => this.#host, transfer),
+      expiryMs: () => this.#expiryMs,
+      expire: () => this.#expire(),
+    })
+  }
+
+  /** Keeps the zone current from now on. */
+  start(): void {
+    this.#refresher.start()
+  }
+
+  get isStopped(): boolean {
+    return this.#refresher.signal.aborted
+  }
+
+  /** Resolves when the current refresh ends. */
+  settled(): Promise<void> {
+    return this.#refresher.settled()
   }
 
   /** Serves the version of the previous instance until a primary has a newer one. */
@@ -162,29 +187,21 @@ export class SecondaryZone implements OwnedZone {
     else remembered.set(this.#memoryKey, adopted)
   }
 
-  /** True if a refresh is due and none is running. */
-  isDue(nowMs: number): boolean {
-    return !this.#isBusy && !this.isStopped && nowMs >= this.#nextMs
-  }
-
-  /** Monotonic milliseconds: when the next refresh is due. */
-  get dueMs(): number {
-    return this.#nextMs
-  }
-
   /** Address of the primary that is queried first. */
-  get host(): string {
+  get #host(): string {
     return this.#options.primaries[this.#first]!.host
   }
 
-  /** Stops serving the zone if it has expired. Returns true if it was served until now. */
-  expire(nowMs: number): boolean {
-    if (this.#held === undefined) return false
+  get #expiryMs(): number {
+    if (this.#held === undefined) return Number.POSITIVE_INFINITY
     const { refreshSeconds, retrySeconds, expireSeconds } = this.#held.timers
     // A zone that expires before two queries are due would alternate between served and not served.
     const seconds = Math.max(expireSeconds, refreshSeconds + retrySeconds, EXPIRE_SECONDS_MIN)
-    if (nowMs - this.#confirmedMs < seconds * 1000) return false
-    const { log } = this.#options
+    return this.#confirmedMs + seconds * 1000
+  }
+
+  #expire(): void {
+    const { log, onChange } = this.#options
     log.error(`zone ${this.zoneText} ${this.serial} expired: no primary could be asked in time`)
     this.#forget()
     this.#held = undefined
@@ -192,64 +209,46 @@ export class SecondaryZone implements OwnedZone {
     this.shared = undefined
     this.serial = -1
     this.changed = undefined
-    return true
+    onChange()
   }
 
   /** `host`: the primary that sent the NOTIFY. `serial`: the serial in it; -1 = none. */
-  notify(host: string, serial: number, nowMs: number): void {
+  notify(host: string, serial: number): void {
     if (serial !== -1 && this.serial !== -1 && !isSerialAfter(serial, this.serial)) return
     const index = this.#options.primaries.findIndex(
       (primary) => addressOfHost(primary.host) === host,
     )
     if (index !== -1) this.#first = index
-    if (this.#isBusy) this.#again = true
-    else this.#nextMs = Math.min(this.#nextMs, Math.max(nowMs, this.#lastMs + GAP_MS))
+    this.#refresher.notify()
   }
 
   stop(): void {
-    this.isStopped = true
+    this.#refresher.stop()
     this.#forget()
-    this.#fetching?.cancel()
   }
 
-  /** Queries the primaries, one after the other, until one answers. Returns true if the version changed. */
-  async refresh(): Promise<boolean> {
-    this.#isBusy = true
-    this.#again = false
-    const before = this.serial
-    const image = this.shared?.version
-    try {
-      await this.#ask()
-    } catch (error) {
-      this.#failures++
-      throw error
-    } finally {
-      this.#isBusy = false
-      this.#lastMs = this.#options.clock.monotonic()
-      this.#plan()
+  #pauseMs(failures: number): number {
+    const jitter = 1 - JITTER * this.#options.random()
+    if (this.#held === undefined) {
+      const doubled = FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 10)
+      return Math.min(doubled, FIRST_RETRY_MS_MAX) * jitter
     }
-    return this.serial !== before || this.shared?.version !== image
+    if (this.#wantsAll && failures === 1) return GAP_MS
+    const { refreshSeconds, retrySeconds } = this.#held.timers
+    const seconds = failures === 0 ? refreshSeconds : retrySeconds
+    return Math.max(TIMER_SECONDS_MIN, seconds) * 1000 * jitter
   }
 
-  #plan(): void {
-    const { random } = this.#options
-    let waitMs: number
-    if (this.#failures === 0 && this.#held !== undefined) {
-      const seconds = Math.max(TIMER_SECONDS_MIN, this.#held.timers.refreshSeconds)
-      waitMs = seconds * 1000 * (1 - JITTER * random())
-    } else if (this.#held !== undefined) {
-      const seconds = Math.max(TIMER_SECONDS_MIN, this.#held.timers.retrySeconds)
-      const isFirst = this.#wantsAll && this.#failures === 1
-      waitMs = isFirst ? GAP_MS : seconds * 1000 * (1 - JITTER * random())
-    } else {
-      const doubled = FIRST_RETRY_MS * 2 ** Math.min(this.#failures - 1, 10)
-      waitMs = Math.min(doubled, FIRST_RETRY_MS_MAX) * (1 - JITTER * random())
-    }
-    if (this.#again) waitMs = Math.min(waitMs, GAP_MS)
-    this.#nextMs = this.#lastMs + waitMs
+  /** Queries the primaries, one after the other, until one answers. */
+  async #refresh(): Promise<boolean> {
+    const { serial } = this
+    const version = this.shared?.version
+    const isConfirmed = await this.#ask()
+    if (this.serial !== serial || this.shared?.version !== version) this.#options.onChange()
+    return isConfirmed
   }
 
-  async #ask(): Promise<void> {
+  async #ask(): Promise<boolean> {
     const { primaries, onTransfer } = this.#options
     const faults: string[] = []
     for (let i = 0; i < primaries.length && !this.isStopped; i++) {
@@ -259,20 +258,19 @@ export class SecondaryZone implements OwnedZone {
         await this.#askOne(primary)
         this.#first = index
         this.#confirmedMs = this.#options.clock.monotonic()
-        this.#failures = 0
         this.#lastFault = ''
         this.#remember()
-        return
+        return true
       } catch (error) {
         if (!(error instanceof TransferFault) && !isFull(error)) throw error
         const text = error instanceof InputError ? error.print() : (error as Error).message
         faults.push(`${primary.host}:${primary.port}: ${text}`)
       }
     }
-    if (this.isStopped) return
-    this.#failures++
+    if (this.isStopped) return false
     onTransfer('failed')
     this.#logFault(faults.join('; '))
+    return false
   }
 
   #logFault(fault: string): void {
@@ -288,29 +286,19 @@ export class SecondaryZone implements OwnedZone {
       await this.#take(await this.#fetch(primary, isKnown), primary)
       this.#wantsAll = false
     } catch (error) {
-      const isAboutIxfr = error instanceof TransferFault || isFull(error)
-      if (!isKnown || !isAboutIxfr || this.isStopped) throw error
-      // After invalid data, the whole zone is requested next. An unreachable primary is not queried
-      // again at once.
-      if (error instanceof TransferFault && error.rcode === -1) this.#wantsAll = true
-      const isUnable =
-        error instanceof TransferFault &&
-        (error.rcode === Rcode.NOTIMP || error.rcode === Rcode.FORMERR)
-      if (!isUnable) throw error
-      await this.#take(await this.#fetch(primary, false), primary)
+      // After invalid data, the whole zone is requested next.
+      const isInvalid = error instanceof TransferFault && error.rcode === -1
+      if (isKnown && isInvalid) this.#wantsAll = true
+      throw error
     }
   }
 
-  async #fetch(primary: HostPort, isKnown: boolean): Promise<Received> {
+  #fetch(primary: HostPort, isKnown: boolean): Promise<Received> {
     const { zone, sourceFor, key, clock, timers } = this.#options
+    const { signal } = this.#refresher
     const soa = isKnown ? this.#held?.soa : undefined
-    const parts = { zone, primary, source: sourceFor(primary), key: key(), clock, timers }
-    this.#fetching = fetchZone({ ...parts, soa, serial: this.serial })
-    try {
-      return await this.#fetching.received
-    } finally {
-      this.#fetching = undefined
-    }
+    const parts = { zone, primary, source: sourceFor(primary), key: key(), clock, timers, signal }
+    return fetchZone({ ...parts, soa, serial: this.serial })
   }
 
   async #take(received: Received, primary: HostPort): Promise<void> {

@@ -11,9 +11,9 @@ import type { HostPort } from '../../dns/host-port.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
-import { Follower } from './follower.ts'
-import { Secondary } from './secondary.ts'
+import { Secondary, scanNotice } from './secondary.ts'
 import { SecondaryZone } from './secondary-zone.ts'
+import { TransferSlots } from './transfer-slots.ts'
 
 /** The primaries of a zone, and how to query them. */
 interface SecondaryConfig {
@@ -38,8 +38,9 @@ function setup(c: SetupContext, timers: Timers, random: () => number): void {
   const { block, clock, log } = c
   const { configs, fallthrough } = scanConfig(c.dispenser, block)
   const served = new ThreadedFileZones(c, timers)
-  const follower = new Follower(c, served, timers)
-  const zones = configs.map(({ zone, primaries, source, keyName }) => {
+  const slots = new TransferSlots()
+  const { transfers, notifies } = createCounters(c.metrics)
+  const zones: readonly SecondaryZone[] = configs.map(({ zone, primaries, source, keyName }) => {
     return new SecondaryZone({
       zone,
       primaries,
@@ -51,13 +52,18 @@ function setup(c: SetupContext, timers: Timers, random: () => number): void {
       timers,
       log,
       random,
-      onTransfer: (kind) => follower.count(kind),
+      onTransfer: (result) => transfers.inc({ result }),
+      onChange: () => served.publish(zones),
+      queue: (hostOf, transfer) => slots.run(hostOf, transfer),
     })
   })
-  follower.add(zones)
   served.publish(zones)
   block.takesNotify = true
-  const report = c.toControl((text) => follower.takeNotice(text))
+  const report = c.toControl((text) => {
+    const { index, serial, host } = scanNotice(text)
+    notifies.inc()
+    zones[index]?.notify(host, serial)
+  })
   const notified = configs.map(({ zone, primaries, keyName }) => {
     return { zone, keyName, primaries: new AddressSet(primaries.map(hostNetwork)) }
   })
@@ -76,9 +82,18 @@ function setup(c: SetupContext, timers: Timers, random: () => number): void {
     for (const fault of findFaults()) throw fault
     for (const zone of zones) zone.adopt()
     served.publish(zones)
-    follower.start()
+    for (const zone of zones) zone.start()
   })
-  c.onShutdown(() => follower.stop())
+  c.onShutdown(() => {
+    for (const zone of zones) zone.stop()
+  })
+}
+
+function createCounters(metrics: SetupContext['metrics']) {
+  const help = 'Questions to primaries: how the zone came, or that it did not.'
+  const transfers = metrics.counter('coredns_secondary_transfers_total', help, ['result'])
+  const notifies = metrics.counter('coredns_secondary_notifies_total', 'NOTIFYs of primaries.')
+  return { transfers, notifies }
 }
 
 function placeOf({ keys, listenHosts, viewName }: BlockConfig): string {
