@@ -39,7 +39,7 @@ function writeGroup(name, files) {
   const runner = JSON.stringify(join(root, 'test/support/run-file.mjs'))
   const runs = files.map((file) => `await run(${JSON.stringify(join(root, file))})\n`)
   const path = join(groups, `${name}.test.mjs`)
-  writeFileSync(path, `import { run } from ${runner}\n${runs.join('')}`)
+  writeFileSync(path, `import { end, run } from ${runner}\n${runs.join('')}await end()\n`)
   return relative(root, path)
 }
 

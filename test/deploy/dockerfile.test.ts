@@ -71,8 +71,8 @@ t.test('what it copies is enough to build, and what it ships enough to run', asy
   // `npm ci` of the same lock file made the tree's own.
   symlinkSync(join(root, 'node_modules'), join(stage, 'node_modules'))
   // Without types, which `npm run check` checks: files that are missing show when the program runs.
-  const build = ['--prefix', stage, 'run', 'build', '--', '--noCheck']
-  const { code, stdout, stderr } = await run('npm', build, 600_000)
+  const args = ['--prefix', stage, 'run', 'build', '--', '--noCheck']
+  const { code, stdout, stderr } = await run('npm', args, 600_000)
   t.equal(code, 0, stdout + stderr)
   for (const args of copies(image)) {
     const [source = ''] = args

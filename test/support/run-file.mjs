@@ -5,10 +5,9 @@ import t from 'tap'
 /** What a test file may take, as in .taprc. */
 const FILE_MS = 900_000
 
-// tap ends the process soon after the last test of a file that has called this, before the next file is loaded.
-t.teardown = () => {
-  throw new Error('a teardown of a whole file needs a line `// Own process: REASON` in that file')
-}
+// tap ends the process at the next pause after a call, so teardowns of whole files wait for the last file.
+const teardowns = []
+t.teardown = (teardown) => teardowns.push(teardown)
 
 /** Runs the tests of the file `path` in this process; resolves when they have ended. */
 export async function run(path) {
@@ -16,4 +15,9 @@ export async function run(path) {
   t.comment(relative(process.cwd(), path))
   await import(path)
   if (!t.idle) await once(t, 'idle')
+}
+
+/** Runs the teardowns of all files; called after the last one. */
+export async function end() {
+  for (const teardown of teardowns.reverse()) await teardown()
 }

@@ -8,8 +8,6 @@ import { readReply } from '../../support/read-reply.ts'
 import { until } from '../../support/until.ts'
 import { DIRECTIVES, type Toy, toys } from './toys.ts'
 
-// Own process: its server is shared by its tests, and stopped by a teardown of the file.
-
 /* What the threads of one server have in common, over real threads and sockets. */
 
 /** The kernel draws a thread for each: that one of three gets none of them happens less than once in 10^10 runs. */

@@ -6,8 +6,6 @@ import { udpClient } from '../../client.ts'
 import { Echo, until, Wish } from '../../echo.ts'
 import { EchoThreads } from '../../echo-threads.ts'
 
-// Own process: its threads are shared by its tests, and stopped by a teardown of the file.
-
 /* What batches in data threads do and node:dgram does not: the rest is in ../../common.test.ts. */
 
 const threads = new EchoThreads()
