@@ -1,8 +1,8 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { type RequestOptions, request as requestHttps } from 'node:https'
-import type { KubeConfig } from '@kubernetes/client-node'
 import { VERSION } from '../base/version.ts'
 import { type ApiBody, type ApiClient, ApiError, type ApiMethod, type ApiResponse } from './api.ts'
+import type { KubeConfig } from './client-library.ts'
 import { KeptAgent } from './kept-agent.ts'
 
 /** TCP keepalive detects a lost peer even if no data is sent. */

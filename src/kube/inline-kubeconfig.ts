@@ -1,5 +1,6 @@
 import { parse, YAMLParseError } from 'yaml'
 import { type ApiClient, type ApiObject, isObject, type JsonValue, textOf } from './api.ts'
+import { createKubeConfig } from './client-library.ts'
 import { HttpsClient } from './https-client.ts'
 
 /**
@@ -85,8 +86,7 @@ export function scanInlineKubeconfig(text: string): InlineKubeconfig | string {
 
 /** Creates a client with these credentials. */
 export async function createInlineClient(config: InlineKubeconfig): Promise<ApiClient> {
-  const { KubeConfig } = await import('@kubernetes/client-node')
-  const kubeconfig = new KubeConfig()
+  const kubeconfig = await createKubeConfig()
   const name = 'remote'
   const text = JSON.stringify({
     'current-context': name,

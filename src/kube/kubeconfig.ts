@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto'
 import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { Cluster, KubeConfig, User } from '@kubernetes/client-node'
 import { parse, YAMLParseError } from 'yaml'
 import { InputError } from '../base/errors.ts'
 import { readAtMost } from '../base/read.ts'
+import {
+  createKubeConfig,
+  type KubeCluster,
+  type KubeConfig,
+  type KubeUser,
+} from './client-library.ts'
 
 /** API server and credentials. */
 export interface ApiPlace {
@@ -27,9 +32,7 @@ export async function loadKubeConfig(
   env: NodeJS.ProcessEnv = process.env,
   serviceAccountRoot = '',
 ): Promise<KubeConfig> {
-  // Imported only when it is needed: this takes a second and 80 MB of memory.
-  const { KubeConfig } = await import('@kubernetes/client-node')
-  const config = new KubeConfig()
+  const config = await createKubeConfig()
   if (place.kubeconfig === '') {
     loadInCluster(config, env, serviceAccountRoot)
     return config
@@ -100,7 +103,7 @@ function parseText(path: string, text: string): RawConfig {
  * over `token`.
  */
 function followTokenFiles(config: KubeConfig, raw: RawConfig, directory: string): void {
-  config.users = config.users.map((user): User => {
+  config.users = config.users.map((user): KubeUser => {
     const file = raw.users?.find((other) => other.name === user.name)?.user?.tokenFile
     if (typeof file !== 'string' || file === '') return user
     const tokenFile = resolve(directory, file)
@@ -123,7 +126,7 @@ function checkContext(config: KubeConfig, path: string): void {
 }
 
 /** Rejects a server without TLS: an eavesdropper must not get the token. */
-function checkServer(cluster: Cluster | null, path: string): void {
+function checkServer(cluster: KubeCluster | null, path: string): void {
   const server = cluster?.server ?? ''
   if (!URL.canParse(server)) throw fault(path, 'names a server that is no URL')
   const url = new URL(server)
@@ -156,7 +159,7 @@ export function warningOf(config: KubeConfig): string {
   return `insecure-skip-tls-verify is set for ${cluster.server}: whoever is between us and there can take the credentials and forge records; give its certificate-authority instead`
 }
 
-function tokenFileOf(user: User | null): string | undefined {
+function tokenFileOf(user: KubeUser | null): string | undefined {
   const provider = user?.authProvider
   return provider?.name === 'tokenFile' ? provider.config.tokenFile : undefined
 }
