@@ -1,14 +1,15 @@
 import type { Clock } from '../base/clock.ts'
 import { Random } from '../base/random.ts'
+import type { ResourceRegistry } from '../base/resource-registry.ts'
 import type { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import type { RecordSource } from '../dnsrecord/record-source.ts'
+import { acquireProbing, acquireSlowStart } from '../health/acquire-health.ts'
 import type { AddressHealth, HealthView } from '../health/address-health.ts'
 import { ProbePolicy } from '../health/probes/probe-policy.ts'
 import { createProber } from '../health/probes/prober.ts'
 import { systemResolve } from '../health/probes/resolve.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
-import { acquireProbing, acquireSlowStart } from '../health/ref-counted-probing.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -19,6 +20,7 @@ import { type HealthOptions, printProbing } from './health-options.ts'
 const NAMED_MAX = 3
 
 export interface BlockHealthParts {
+  readonly resources: ResourceRegistry
   /** Name of the source; equal for equal sources. */
   readonly name: string
   readonly stops: Stops
@@ -50,22 +52,23 @@ export function openSlowStart(
   source: RecordSource,
   health: AddressHealth,
   { slowStartMs, slowStartFile }: Pick<HealthOptions, 'slowStartMs' | 'slowStartFile'>,
-  { name, stops, log, clock }: BlockHealthParts,
+  { resources, name, stops, log, clock }: BlockHealthParts,
 ): HealthView {
   if (slowStartMs === 0) return health
   const options = { source, health, durationMs: slowStartMs, clock, timers: systemTimers, log }
-  const { taken, release } = acquireSlowStart(name, options, slowStartFile?.path ?? '')
+  const path = slowStartFile?.path ?? ''
+  const { item, release } = acquireSlowStart(name, options, path, resources)
   stops.add(release)
-  return taken
+  return item
 }
 
 function openProbing(
   source: ManifestSource,
   how: HealthOptions,
-  { name, stops, log, clock, metrics }: BlockHealthParts,
+  { resources, name, stops, log, clock, metrics }: BlockHealthParts,
 ): RecordProbing {
   const at = { source: name, how: printProbing(how) }
-  const { probing, release } = acquireProbing(at, metrics, () => {
+  const { probing, release } = acquireProbing(at, { resources, metrics }, () => {
     const timers = systemTimers
     const policy = new ProbePolicy(how.allowed.map(({ cidr }) => cidr))
     const resolve = systemResolve()

@@ -107,9 +107,9 @@ export class RecordPipeline {
     exporter: LocalExporter | undefined,
     waitsForPeers: boolean,
   ): Promise<{ readonly records: RecordSource; readonly health: HealthView }> {
-    const { group, stops, log, clock, metrics } = this.#parts
+    const { group, resources, stops, log, clock, metrics } = this.#parts
     const { source: place, health = NO_HEALTH } = this.#options
-    const parts = { name: nameOf(place), stops, log, clock, metrics }
+    const parts = { resources, name: nameOf(place), stops, log, clock, metrics }
     const { source } = this.#source!
     this.#noteHealth = openHealth(source, probingOf(place, group.options), parts)
     let records: RecordSource = source

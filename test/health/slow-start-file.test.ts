@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { acquireSlowStart } from '../../src/health/ref-counted-probing.ts'
+import { ResourceRegistry } from '../../src/base/resource-registry.ts'
+import { acquireSlowStart } from '../../src/health/acquire-health.ts'
 import { SLOW_START_STEPS } from '../../src/health/slow-start.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { recordOf, TestSource } from './stage.ts'
@@ -20,7 +21,7 @@ function start(path: string, wallMs: number, source = new TestSource()) {
   const note = (text: string): void => void lines.push(text)
   const log = { debug: note, info: note, warning: note, error: note }
   const options = { source, health: source.health, durationMs: DURATION_MS, clock, timers, log }
-  const { taken, release } = acquireSlowStart('test', options, path)
+  const { item, release } = acquireSlowStart('test', options, path, new ResourceRegistry())
   const pass = async (milliseconds: number): Promise<void> => {
     clock.monotonicMs += milliseconds
     clock.nowMs += milliseconds
@@ -28,9 +29,9 @@ function start(path: string, wallMs: number, source = new TestSource()) {
   }
   const units = () => {
     const record = source.find('default/a')
-    const isDown = taken.healthOf('default/a').down.length > 0
+    const isDown = item.healthOf('default/a').down.length > 0
     if (record === undefined || isDown) return []
-    return taken.slowStartOf(record).map((rising) => rising.units)
+    return item.slowStartOf(record).map((rising) => rising.units)
   }
   return { source, release, pass, units, lines }
 }

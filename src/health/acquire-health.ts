@@ -1,3 +1,4 @@
+import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
 import type { RecordSource } from '../dnsrecord/record-source.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { lookCounter, measureProbing } from './probes/metrics.ts'
@@ -5,37 +6,9 @@ import { RecordProbing, type RecordProbingOptions } from './record-probing.ts'
 import { SlowStart, type SlowStartOptions } from './slow-start.ts'
 import { SlowStartFile } from './slow-start-file.ts'
 
-interface Use<T> {
-  readonly taken: T
-  users: number
-}
-
-/**
- * Objects that several blocks use, and both instances of a reload. The last user to release an
- * object closes it.
- */
-class RefCountedByKey<T extends { close(): void }> {
-  readonly #uses = new Map<string, Use<T>>()
-
-  take(key: string, open: () => T): { readonly taken: T; readonly release: () => void } {
-    let use = this.#uses.get(key)
-    if (use === undefined) {
-      use = { taken: open(), users: 0 }
-      this.#uses.set(key, use)
-    }
-    const own = use
-    own.users++
-    const release = (): void => {
-      if (--own.users > 0) return
-      this.#uses.delete(key)
-      own.taken.close()
-    }
-    return { taken: own.taken, release }
-  }
-
-  *withPrefix(prefix: string): Iterable<T> {
-    for (const [key, { taken }] of this.#uses) if (key.startsWith(prefix)) yield taken
-  }
+export interface AcquireProbingParts {
+  readonly resources: ResourceRegistry
+  readonly metrics: MetricsRegistry
 }
 
 /** A probing and its metrics. */
@@ -54,25 +27,20 @@ class MeasuredProbing {
   }
 }
 
-const probings = new RefCountedByKey<MeasuredProbing>()
-const slowStarts = new RefCountedByKey<StoredSlowStart>()
-/** Files by path. */
-const files = new RefCountedByKey<SlowStartFile>()
-
 /** A slow start and the file that stores it over a restart; path '' = no file. */
 class StoredSlowStart extends SlowStart {
   readonly #releaseFile: (() => void) | undefined
   #removeUser = (): void => {}
 
-  constructor(options: SlowStartOptions, path: string) {
-    const file =
-      path === '' ? undefined : files.take(path, () => new SlowStartFile({ ...options, path }))
-    const onChange = (): void => file?.taken.noteChange()
+  constructor(options: SlowStartOptions, path: string, resources: ResourceRegistry) {
+    const open = (): SlowStartFile => new SlowStartFile({ ...options, path })
+    const file = path === '' ? undefined : resources.acquire(SlowStartFile, path, open)
+    const onChange = (): void => file?.item.noteChange()
     // A slow start of this process is newer than that of the file.
-    const known = [...(file?.taken.known ?? []), ...(options.known ?? [])]
+    const known = [...(file?.item.known ?? []), ...(options.known ?? [])]
     super({ ...options, known, onChange })
     this.#releaseFile = file?.release
-    if (file !== undefined) this.#removeUser = file.taken.add(() => this.slowStarts())
+    if (file !== undefined) this.#removeUser = file.item.add(() => this.slowStarts())
   }
 
   override close(): void {
@@ -90,27 +58,29 @@ class StoredSlowStart extends SlowStart {
  */
 export function acquireProbing(
   { source, how }: { readonly source: string; readonly how: string },
-  metrics: MetricsRegistry,
+  { resources, metrics }: AcquireProbingParts,
   options: () => Omit<RecordProbingOptions, 'known' | 'onLook'>,
 ): { readonly probing: RecordProbing; readonly release: () => void } {
   const prefix = `${source}\n`
-  const { taken, release } = probings.take(`${prefix}${how}`, () => {
-    const others = [...probings.withPrefix(prefix)]
+  const { item, release } = resources.acquire(MeasuredProbing, `${prefix}${how}`, () => {
+    const others = resources.withPrefix(MeasuredProbing, prefix)
     const known = others.flatMap(({ probing }) => [...probing.states()])
     const onLook = lookCounter(metrics, source)
     return new MeasuredProbing(source, { ...options(), known, onLook }, metrics)
   })
-  return { probing: taken.probing, release }
+  return { probing: item.probing, release }
 }
 
 /** Distinguishes sources of the same name: with peers, every block has its own source. */
-const sourceNumbers = new WeakMap<RecordSource, number>()
-let sourceCount = 0
+class SourceNumbers {
+  readonly #numbers = new WeakMap<RecordSource, number>()
+  #count = 0
 
-function numberOf(source: RecordSource): number {
-  const number = sourceNumbers.get(source) ?? ++sourceCount
-  sourceNumbers.set(source, number)
-  return number
+  of(source: RecordSource): number {
+    const number = this.#numbers.get(source) ?? ++this.#count
+    this.#numbers.set(source, number)
+    return number
+  }
 }
 
 /**
@@ -121,11 +91,16 @@ export function acquireSlowStart(
   name: string,
   options: Omit<SlowStartOptions, 'known' | 'onChange'>,
   path: string,
-): { readonly taken: SlowStart; readonly release: () => void } {
+  resources: ResourceRegistry,
+): ResourceLease<SlowStart> {
   const prefix = `${name}\n`
   const { source, durationMs } = options
-  return slowStarts.take(`${prefix}${durationMs}\n${path}\n${numberOf(source)}`, () => {
-    const known = [...slowStarts.withPrefix(prefix)].flatMap((other) => [...other.slowStarts()])
-    return new StoredSlowStart({ ...options, known }, path)
+  // Never released: a source has one number as long as the process runs.
+  const { item: numbers } = resources.acquire(SourceNumbers, '', () => new SourceNumbers())
+  const key = `${prefix}${durationMs}\n${path}\n${numbers.of(source)}`
+  return resources.acquire(StoredSlowStart, key, () => {
+    const others = resources.withPrefix(StoredSlowStart, prefix)
+    const known = others.flatMap((other) => [...other.slowStarts()])
+    return new StoredSlowStart({ ...options, known }, path, resources)
   })
 }

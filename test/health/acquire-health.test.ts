@@ -1,5 +1,6 @@
 import t from 'tap'
-import { acquireSlowStart } from '../../src/health/ref-counted-probing.ts'
+import { ResourceRegistry } from '../../src/base/resource-registry.ts'
+import { acquireSlowStart } from '../../src/health/acquire-health.ts'
 import { SLOW_START_STEPS } from '../../src/health/slow-start.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { recordOf, TestSource } from './stage.ts'
@@ -13,8 +14,9 @@ t.test('what rises goes on over a reload, be the source the same or another', as
   const note = (): void => {}
   const log = { debug: note, info: note, warning: note, error: note }
   const common = { clock, timers, log }
+  const resources = new ResourceRegistry()
   const take = (source: TestSource, durationMs = DURATION_MS, name = 'manifests') =>
-    acquireSlowStart(name, { source, health: source.health, durationMs, ...common }, '')
+    acquireSlowStart(name, { source, health: source.health, durationMs, ...common }, '', resources)
   const source = new TestSource()
   source.put({ ...up, down: ['192.0.2.1'] }, recordOf('b', ['192.0.2.1=1', '192.0.2.2=1']))
   const before = take(source)
@@ -24,13 +26,13 @@ t.test('what rises goes on over a reload, be the source the same or another', as
   await timers.advance(stepMs)
 
   const same = take(source)
-  t.equal(same.taken, before.taken)
+  t.equal(same.item, before.item)
 
   const merged = new TestSource()
   merged.put(up)
   const after = take(merged)
-  const risingOf = ({ taken }: typeof before) => taken.slowStartOf(up)
-  t.not(after.taken, before.taken)
+  const risingOf = ({ item }: typeof before) => item.slowStartOf(up)
+  t.not(after.item, before.item)
   t.strictSame(risingOf(after), [{ address: '192.0.2.1', units: 5 }])
   t.equal(risingOf(take(source, 2 * DURATION_MS))![0]!.units, 3, 'over twice the time')
   t.strictSame(risingOf(take(merged, DURATION_MS, 'others')), [], 'of another name')
@@ -39,7 +41,7 @@ t.test('what rises goes on over a reload, be the source the same or another', as
   const peer = { ...up, key: 'peers/a.k.test' }
   peered.put(peer)
   const rising = [{ address: '192.0.2.1', units: 5 }]
-  t.strictSame(take(peered).taken.slowStartOf(peer), rising, 'of a host that got a peer')
+  t.strictSame(take(peered).item.slowStartOf(peer), rising, 'of a host that got a peer')
 
   before.release()
   same.release()
