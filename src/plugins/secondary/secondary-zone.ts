@@ -2,6 +2,7 @@ import { answererOf, nextVersion, type VersionMemory } from '../../authority/fil
 import type { OwnedZone } from '../../authority/threaded-file-zones.ts'
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
+import type { ResourceLease, ResourceRegistry } from '../../base/resource-registry.ts'
 import { runInSlices } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
 import { fetchZone } from '../../client/fetch-zone.ts'
@@ -44,6 +45,7 @@ const EXPIRE_SECONDS_MIN = 600
 const JITTER = 0.1
 
 export interface SecondaryOptions {
+  readonly resources: ResourceRegistry
   readonly zone: Uint8Array
   readonly primaries: readonly HostPort[]
   /** Distinguishes the server block from others. */
@@ -63,15 +65,10 @@ export interface SecondaryOptions {
   readonly queue: (hostOf: () => string, transfer: () => Promise<void>) => Promise<void>
 }
 
-/** State that outlives a reload of the Corefile, as long as a zone has the same primaries. */
-interface Remembered {
-  readonly owner: SecondaryZone
-  readonly held: Held
-  readonly serial: number
-  readonly confirmedMs: number
+/** The running instances of one zone, in the order of their starts: during a reload, an old and a new one. */
+class ZoneInstances {
+  readonly zones = new Set<SecondaryZone>()
 }
-
-const remembered = new Map<string, Remembered>()
 
 /** The version that is served. */
 interface Held {
@@ -101,11 +98,7 @@ export class SecondaryZone implements OwnedZone {
   signatures: SignatureReport | undefined
   readonly #options: SecondaryOptions
   #held: Held | undefined
-  /**
-   * The state adopted from the previous instance. It is kept as long as that instance may have to
-   * continue, because the reload may fail.
-   */
-  #adopted: Remembered | undefined
+  #instances: ResourceLease<ZoneInstances> | undefined
   readonly #refresher: ZoneRefresher
   /** Applying differences failed: the next request is for the whole zone. */
   #wantsAll = false
@@ -147,44 +140,27 @@ export class SecondaryZone implements OwnedZone {
     return this.#refresher.settled()
   }
 
-  /** Serves the version of the previous instance until a primary has a newer one. */
+  /** Serves the version of the previous instance, if there is one, until a primary has a newer one. */
   adopt(): void {
-    const found = remembered.get(this.#memoryKey)
+    const { resources, nsInAuthority } = this.#options
+    this.#instances = resources.acquire(ZoneInstances, this.#key, () => new ZoneInstances())
+    const { zones } = this.#instances.item
+    const found = [...zones].findLast((other) => other.#held !== undefined)
+    zones.add(this)
     if (found === undefined) return
-    const { held, serial, confirmedMs } = found
-    this.#adopted = found
-    this.#held = { ...held, isSound: false }
-    this.serial = serial
-    this.#confirmedMs = confirmedMs
-    this.answerer = answererOf(held.image.reader(), this.#options.nsInAuthority)
-    this.shared = { version: nextVersion(), buffer: held.image.handle.buffer }
-    this.#remember()
+    this.#held = { ...found.#held!, isSound: false }
+    this.serial = found.serial
+    this.#confirmedMs = found.#confirmedMs
+    const { image } = this.#held
+    this.answerer = answererOf(image.reader(), nsInAuthority)
+    this.shared = { version: nextVersion(), buffer: image.handle.buffer }
   }
 
   /** Includes the server block, since zones of other blocks may have the same name. */
-  get #memoryKey(): string {
+  get #key(): string {
     const { primaries, place } = this.#options
     const addresses = primaries.map(({ host, port }) => `${host}:${port}`)
     return `${this.zoneText} ${place} ${addresses.join()}`
-  }
-
-  #remember(): void {
-    if (this.isStopped || this.#held === undefined) return
-    if (this.#adopted?.owner.isStopped) this.#adopted = undefined
-    remembered.set(this.#memoryKey, {
-      owner: this,
-      held: this.#held,
-      serial: this.serial,
-      confirmedMs: this.#confirmedMs,
-    })
-  }
-
-  #forget(): void {
-    const adopted = this.#adopted
-    this.#adopted = undefined
-    if (remembered.get(this.#memoryKey)?.owner !== this) return
-    if (adopted === undefined || adopted.owner.isStopped) remembered.delete(this.#memoryKey)
-    else remembered.set(this.#memoryKey, adopted)
   }
 
   /** Address of the primary that is queried first. */
@@ -203,7 +179,6 @@ export class SecondaryZone implements OwnedZone {
   #expire(): void {
     const { log, onChange } = this.#options
     log.error(`zone ${this.zoneText} ${this.serial} expired: no primary could be asked in time`)
-    this.#forget()
     this.#held = undefined
     this.answerer = undefined
     this.shared = undefined
@@ -224,7 +199,8 @@ export class SecondaryZone implements OwnedZone {
 
   stop(): void {
     this.#refresher.stop()
-    this.#forget()
+    this.#instances?.item.zones.delete(this)
+    this.#instances?.release()
   }
 
   #pauseMs(failures: number): number {
@@ -259,7 +235,6 @@ export class SecondaryZone implements OwnedZone {
         this.#first = index
         this.#confirmedMs = this.#options.clock.monotonic()
         this.#lastFault = ''
-        this.#remember()
         return true
       } catch (error) {
         if (!(error instanceof TransferFault) && !isFull(error)) throw error

@@ -42,6 +42,7 @@ function setup(c: SetupContext, timers: Timers, random: () => number): void {
   const { transfers, notifies } = createCounters(c.metrics)
   const zones: readonly SecondaryZone[] = configs.map(({ zone, primaries, source, keyName }) => {
     return new SecondaryZone({
+      resources: c.resources,
       zone,
       primaries,
       place: placeOf(block),

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { keyTag } from '../../../src/dns/dnssec/key-tag.ts'
 import { Opcode, printRcode, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import {
@@ -137,6 +138,7 @@ t.test('at first it is tried again soon, and ever later', async (t) => {
   )
   const clock = new FakeClock()
   const zoneOf = new SecondaryZone({
+    resources: new ResourceRegistry(),
     zone,
     primaries: [{ host: '127.0.0.1', port: primary.port }],
     place: 'here',
