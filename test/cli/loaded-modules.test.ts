@@ -85,14 +85,18 @@ async function loadedByServer(t: Test, corefile: string): Promise<Loaded[]> {
 const CONTROL = [
   'api/',
   'client/',
+  'dnsrecord/validate/dns-record.js',
+  'health/probes/',
   'kube/',
   'operator/',
   'peering/merge/',
-  'probing/',
-  'record/kubernetes/',
-  'record/manifests/',
-  'record/validate/dns-record.js',
-  'zone/history/',
+  'persist/',
+  'publish/snapshot/',
+  'publish/zone-publisher.js',
+  'sources/',
+  'xfr/in/',
+  'xfr/journal/',
+  'zone/snapshot/',
   'zone/zonefile/',
 ]
 
@@ -104,7 +108,7 @@ t.test('a server loads what its Corefile names', async (t) => {
     const name = i === 0 ? 'the control thread' : `data thread ${i}`
     t.ok(loaded.modules.length <= 150, `${name}: ${loaded.modules.length} modules`)
     t.strictSame(loaded.packages, [], `${name}: packages`)
-    const others = [...CONTROL, 'geo/', 'record/', 'steering/', 'zone/', 'plugins/file/']
+    const others = [...CONTROL, 'dnsrecord/', 'geo/', 'steering/', 'zone/image/', 'plugins/file/']
     t.strictSame(foldersOf(loaded, others), [], name)
   }
 })
@@ -130,7 +134,7 @@ t.test('a data thread loads nothing of what only the control thread does', async
   }
 `
   const [control, ...threads] = await loadedByServer(t, corefile)
-  t.strictSame(foldersOf(control!, ['record/manifests/']), ['record/manifests/'], 'it was seen')
+  t.strictSame(foldersOf(control!, ['sources/manifests/']), ['sources/manifests/'], 'it was seen')
   t.ok(control!.packages.includes('prom-client'), 'and its packages')
   for (const { modules, packages } of threads) {
     t.ok(modules.includes('plugins/kuadrant/kuadrant.js'), 'it was seen')
