@@ -150,6 +150,15 @@ t.test('every directive folder has a README and a setup', async (t) => {
   }
 })
 
+t.test('test/support/README.md has a line for each file', async (t) => {
+  const page = read('test/support/README.md')
+  const files = readdirSync(join(root, 'test/support')).filter((file) => file !== 'README.md')
+  t.strictSame(
+    files.filter((file) => !page.includes(`\`${file}\``)),
+    [],
+  )
+})
+
 t.test('the lock file names no download address', async (t) => {
   t.notMatch(read('package-lock.json'), '"resolved":')
 })

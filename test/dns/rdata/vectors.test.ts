@@ -9,9 +9,10 @@ import {
   scanRdata,
   splitFields,
 } from '../../../src/dns/rdata/index.ts'
+import { badRareRdataTexts, badRdataTexts } from '../../support/bad-rdata-texts.ts'
 import { needs, run } from '../../support/peer.ts'
-import { badRareRdataTexts, rareRdataVectors } from '../../support/rare-rdata-vectors.ts'
-import { badRdataTexts, rdataVectors as commonVectors } from '../../support/rdata-vectors.ts'
+import { rareRdataVectors } from '../../support/rare-rdata-vectors.ts'
+import { rdataVectors as commonVectors } from '../../support/rdata-vectors.ts'
 
 const rdataVectors = [...commonVectors, ...rareRdataVectors]
 

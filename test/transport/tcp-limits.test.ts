@@ -1,0 +1,278 @@
+import fc from 'fast-check'
+import t from 'tap'
+import type { TcpLimits } from '../../src/transport/tcp-connection.ts'
+import { frame, TcpClient } from './client.ts'
+import { Echo, until, Wish } from './echo.ts'
+import { message, start } from './tcp-fixture.ts'
+
+t.test('waits end', async (t) => {
+  const table: {
+    name: string
+    limits: Partial<TcpLimits>
+    act: (client: TcpClient) => void
+    answers: number
+  }[] = [
+    { name: 'for the first query', limits: { readMs: 40 }, act: () => {}, answers: 0 },
+    {
+      name: 'for the rest of a message',
+      limits: { readMs: 40 },
+      act: (client) => client.socket.write(Buffer.from([0, 9, Wish.Echo])),
+      answers: 0,
+    },
+    {
+      name: 'for the next query',
+      limits: { idleMs: 40 },
+      act: (client) => client.send(message(Wish.Echo)),
+      answers: 1,
+    },
+    {
+      name: 'for the rest of the second message',
+      limits: { readMs: 1000 },
+      act: (client) =>
+        client.socket.write(Buffer.concat([frame(message(Wish.Echo)), Buffer.from([0])])),
+      answers: 1,
+    },
+  ]
+  for (const { name, limits, act, answers } of table) {
+    const { listener, client } = await start(limits)
+    act(client)
+    await until('the connection is cut', () => client.closed || client.ended)
+    t.equal(client.received.length, answers, name)
+    await until('it is counted', () => listener.counters.timedOut === 1)
+    await client.close()
+    await listener.close()
+  }
+})
+
+t.test('trickling octets do not prolong a message', async (t) => {
+  const { listener, client } = await start({ readMs: 100 })
+  client.socket.write(Buffer.from([0xff, 0xff]))
+  const trickle = setInterval(() => client.socket.write(Buffer.from([0])), 5)
+  await until('the connection is cut', () => client.ended)
+  clearInterval(trickle)
+  t.equal(listener.counters.timedOut, 1)
+  await client.close()
+  await listener.close()
+})
+
+t.test('a query that waits for its answer is not idle', async (t) => {
+  const { listener, client, echo } = await start({ idleMs: 1000, readMs: 1000 })
+  client.send(message(Wish.Wait))
+  await until('it waits', () => echo.waiting === 1)
+  const start_ = performance.now()
+  await until('the timeouts have passed', () => performance.now() - start_ > 2500)
+  t.equal(client.ended, false)
+  echo.answerWaiting()
+  await until('it is answered', () => client.received.length === 1)
+  await client.close()
+  await listener.close()
+})
+
+t.test('who does not read is cut', async (t) => {
+  const { listener, client, echo } = await start({ writeMs: 60 })
+  client.socket.pause()
+  const asked = Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big))))
+  client.socket.write(asked)
+  await until('the connection is cut', () => listener.connections === 0)
+  t.equal(listener.counters.timedOut, 1)
+  t.ok(echo.served < 1000, `no more were answered than the kernel took: ${echo.served}`)
+  t.equal(echo.inFlight, 0)
+  await client.close()
+  await listener.close()
+})
+
+t.test('too many unread octets at once cut the connection too', async (t) => {
+  const { listener, client, echo } = await start({ unsentOctetsMax: 10_000, inFlightMax: 100 })
+  client.socket.pause()
+  client.socket.write(Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big)))))
+  await until('the connection is cut', () => listener.connections === 0)
+  t.equal(listener.counters.overrun, 1)
+  t.equal(echo.inFlight, 0)
+  await client.close()
+  await listener.close()
+})
+
+t.test('a slow reader that reads on gets everything', async (t) => {
+  const { listener, client, echo } = await start()
+  client.socket.pause()
+  client.socket.write(Buffer.concat(Array.from({ length: 200 }, () => frame(message(Wish.Big)))))
+  await until('the server has filled what it can', () => echo.served > 0)
+  client.socket.resume()
+  await until('all are answered', () => client.received.length === 200)
+  t.ok(client.received.every((reply) => reply.length === 60_000))
+  await client.close()
+  await listener.close()
+})
+
+t.test('limits on connections', async (t) => {
+  const table = [
+    { name: 'in all', limits: { connectionsMax: 3, sparedMs: Number.POSITIVE_INFINITY } },
+    {
+      name: 'of one address',
+      limits: { connectionsPerAddressMax: 3, sparedMs: Number.POSITIVE_INFINITY },
+    },
+  ]
+  for (const { name, limits } of table) {
+    const { listener, client } = await start(limits)
+    const more = await Promise.all([1, 2].map(() => TcpClient.connect(listener.port)))
+    await until('three are open', () => listener.connections === 3)
+    const fourth = await TcpClient.connect(listener.port)
+    await until('the fourth is cut', () => fourth.closed || fourth.ended)
+    t.equal(listener.counters.refused, 1, name)
+    await client.close()
+    await until('one has gone', () => listener.connections === 2)
+    const fifth = await TcpClient.connect(listener.port)
+    fifth.send(message(Wish.Echo))
+    await until('there is room again', () => fifth.received.length === 1)
+    await Promise.all([...more, fourth, fifth].map((c) => c.close()))
+    await listener.close()
+  }
+})
+
+t.test('whoever has asked nothing for the longest makes room for a new connection', async (t) => {
+  const { listener, client, echo } = await start({ connectionsMax: 3, sparedMs: 0 })
+  client.send(message(Wish.Wait))
+  await until('one waits for its answer', () => echo.waiting === 1)
+  const asking = await TcpClient.connect(listener.port)
+  await until('two are open', () => listener.connections === 2)
+  const trickling = await TcpClient.connect(listener.port)
+  await until('three are open', () => listener.connections === 3)
+  asking.send(message(Wish.Echo))
+  await until('one has an answer', () => asking.received.length === 1)
+  // Octets that make no query do not count.
+  trickling.socket.write(Buffer.of(0))
+  const fourth = await TcpClient.connect(listener.port)
+  await until('the one that asked nothing is cut', () => trickling.closed || trickling.ended)
+  fourth.send(message(Wish.Echo))
+  await until('the new one is answered', () => fourth.received.length === 1)
+  const fifth = await TcpClient.connect(listener.port)
+  await until('the one that asked first is cut', () => asking.closed || asking.ended)
+  t.equal(listener.connections, 3)
+  t.equal(listener.counters.refused, 2)
+  echo.answerWaiting()
+  await until('who waited has the answer', () => client.received.length === 1)
+  await Promise.all([client, fourth, fifth].map((c) => c.close()))
+  await listener.close()
+})
+
+t.test('who does not read its answers makes room before those that are idle', async (t) => {
+  const { listener, client, echo } = await start({ connectionsMax: 3, sparedMs: 0 })
+  const idle = await TcpClient.connect(listener.port)
+  const clogged = await TcpClient.connect(listener.port)
+  await until('three are open', () => listener.connections === 3)
+  clogged.socket.pause()
+  clogged.socket.write(Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big)))))
+  await until(
+    'no more are served',
+    stands(() => echo.served),
+  )
+  const fourth = await TcpClient.connect(listener.port)
+  fourth.send(message(Wish.Echo))
+  await until('the new one is answered', () => fourth.received.length === 1)
+  for (const one of [client, idle]) one.send(message(Wish.Echo))
+  await until('the idle ones are there', () => client.received.length + idle.received.length === 2)
+  clogged.socket.resume()
+  await until('the clogged one is not', () => clogged.ended)
+  t.equal(listener.counters.refused, 1)
+  await Promise.all([client, idle, clogged, fourth].map((c) => c.close()))
+  await listener.close()
+})
+
+/** True once the value has been the same for many turns of the loop. */
+function stands(value: () => number): () => boolean {
+  let last = -1
+  let turns = 0
+  return () => {
+    turns = value() === last && last > 0 ? turns + 1 : 0
+    last = value()
+    return turns > 50
+  }
+}
+
+t.test('those that hold most make room, however busy they are', async (t) => {
+  const { listener, client, echo } = await start({ connectionsMax: 8 })
+  const other = await TcpClient.connect(listener.port, '127.0.0.1', '127.0.9.9')
+  // One network, many addresses, and each connection waits for an answer.
+  const many: TcpClient[] = []
+  for (let i = 0; i < 20; i++) {
+    const one = await TcpClient.connect(listener.port, '127.0.0.1', `127.0.1.${i}`)
+    one.send(message(Wish.Wait))
+    many.push(one)
+    await until('all are in', () => listener.counters.refused === Math.max(0, i - 5))
+  }
+  for (const one of [client, other]) one.send(message(Wish.Echo))
+  await until('the others have answers', () => client.received.length + other.received.length === 2)
+  const third = await TcpClient.connect(listener.port, '127.0.0.1', '127.0.10.1')
+  third.send(message(Wish.Echo))
+  await until('a new one has, too', () => third.received.length === 1)
+  t.equal(listener.connections, 8)
+  echo.answerWaiting()
+  await until('all is given back', () => echo.inFlight === 0)
+  await Promise.all([client, other, third, ...many].map((c) => c.close()))
+  await listener.close()
+})
+
+t.test('evictions cost no client its places', async () => {
+  const steps = fc.array(fc.record({ close: fc.boolean(), address: fc.nat(3), which: fc.nat(9) }), {
+    minLength: 10,
+    maxLength: 40,
+  })
+  const perAddress = 3
+  const property = fc.asyncProperty(steps, async (steps) => {
+    const { listener, client } = await start({
+      connectionsMax: 5,
+      connectionsPerAddressMax: perAddress,
+      sparedMs: -1,
+    })
+    await client.close()
+    const connect = (address: number) =>
+      TcpClient.connect(listener.port, '127.0.0.1', `127.0.${address >> 1}.${address}`)
+    const open: TcpClient[] = []
+    for (const { close, address, which } of steps) {
+      if (close) await open[which]?.close()
+      else open.push(await connect(address))
+      for (const [i, one] of open.entries()) if (one.ended) open.splice(i, 1)
+    }
+    await Promise.all(open.map((one) => one.close()))
+    await until('all are gone', () => listener.connections === 0)
+    const { refused } = listener.counters
+    for (let address = 0; address < 4; address++) {
+      const all = await Promise.all(Array.from({ length: perAddress }, () => connect(address)))
+      for (const one of all) one.send(message(Wish.Echo))
+      await until('all are answered', () => all.every(({ received }) => received.length === 1))
+      await Promise.all(all.map((one) => one.close()))
+      await until('all are gone again', () => listener.connections === 0)
+    }
+    await listener.close()
+    return listener.counters.refused === refused
+  })
+  await fc.assert(property, { seed: 16, numRuns: 20 })
+})
+
+t.test('a limit on queries ends the connection after the last answer', async (t) => {
+  const { listener, client, echo } = await start({ queriesMax: 3 })
+  client.socket.write(
+    Buffer.concat([1, 2, 3, 4, 5].map((i) => frame(message(i === 2 ? Wish.Wait : Wish.Echo)))),
+  )
+  await until('one waits', () => echo.waiting === 1)
+  t.equal(echo.served, 3)
+  echo.answerWaiting()
+  await until('the server ends', () => client.ended)
+  t.equal(client.received.length, 3)
+  t.equal(echo.served, 3)
+  await client.close()
+  await listener.close()
+})
+
+t.test('overload cuts the connection', async (t) => {
+  const { listener, client, echo } = await start({}, new Echo(1))
+  client.send(message(Wish.Wait))
+  await until('it waits', () => echo.waiting === 1)
+  client.send(message(Wish.Echo))
+  await until('the connection is cut', () => client.ended)
+  t.equal(listener.counters.dropped, 1)
+  echo.answerWaiting()
+  await until('the exchange is back', () => echo.inFlight === 0)
+  await client.close()
+  await listener.close()
+})
