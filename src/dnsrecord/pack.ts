@@ -1,8 +1,7 @@
 import { assert } from '../base/assert.ts'
-import type { GeoCode } from '../geo/code.ts'
+import { type GeoCode, scanGeoCode } from '../geo/code.ts'
 import type { DnsRecord, Endpoint } from './dns-record.ts'
 import type { HealthCheck } from './health-check.ts'
-import { recallGeoCode } from './recent-codes.ts'
 
 /**
  * A record's content as one string of octets (each character 0..255). Objects for a hundred
@@ -194,8 +193,7 @@ function takeEndpoint(reader: PackedReader, ownerBefore: Uint8Array): Endpoint {
   const weight = (flags & FLAG_WEIGHT) === 0 ? undefined : reader.u32()
   const setIdentifier = reader.utf8(reader.u16())
   const codes: GeoCode[] = []
-  for (let count = reader.u8(); count > 0; count--)
-    codes.push(recallCode(reader.latin1(reader.u8())))
+  for (let count = reader.u8(); count > 0; count--) codes.push(codeOf(reader.latin1(reader.u8())))
   const rdata: Uint8Array[] = []
   for (let count = reader.u16(); count > 0; count--) rdata.push(reader.octets(reader.u16()))
   const isDefault = (flags & FLAG_DEFAULT) !== 0
@@ -203,8 +201,8 @@ function takeEndpoint(reader: PackedReader, ownerBefore: Uint8Array): Endpoint {
 }
 
 /** Returns the code of a text. Packed codes were validated before. */
-function recallCode(text: string): GeoCode {
-  const code = recallGeoCode(text)
+function codeOf(text: string): GeoCode {
+  const code = scanGeoCode(text)
   assert(code !== undefined, 'a packed geo code is valid')
   return code
 }

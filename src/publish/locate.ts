@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import type { Position } from '../base/errors.ts'
 import { printType } from '../dns/iana/types.ts'
 import { recordKey } from '../dnsrecord/dns-record.ts'
-import { recallGeoCode } from '../dnsrecord/recent-codes.ts'
 import { isMapping } from '../dnsrecord/validate/fields.ts'
 import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
 import { itemsOf, validateResource } from '../dnsrecord/validate/resource.ts'
+import { scanGeoCode } from '../geo/code.ts'
 import type { HeldPlace } from '../sources/manifests/manifest-store.ts'
 import { findLine, parseDocuments, YamlProblem } from '../yaml/parse-document.ts'
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
@@ -156,7 +156,7 @@ function sequenceOf(value: YamlValue | undefined): readonly YamlValue[] {
 function hasGeoCode(property: YamlValue, code: string): boolean {
   if (!isMapping(property) || property.name !== 'geo-code') return false
   const texts = String(property.value).split(',')
-  return texts.some((text) => recallGeoCode(text.trim())?.text === code)
+  return texts.some((text) => scanGeoCode(text.trim())?.text === code)
 }
 
 function keyOf(value: YamlValue): string | undefined {

@@ -12,8 +12,7 @@ import {
   type Node,
   Parser,
 } from 'yaml'
-import { DocumentShapes } from './document-shapes.ts'
-import { type ScalarSlot, scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
+import { scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
 import { scanJson } from './scan-json.ts'
 
 /** Bounds on the input of the complete parser. */
@@ -39,8 +38,6 @@ const ANCHORS_MAX = 100
 /** Maximum factor by which aliases may expand a value. */
 const ALIASES_MAX = 100
 
-const shapes = new DocumentShapes()
-
 /** Text that is invalid YAML, or that exceeds a bound. */
 export class YamlProblem {
   readonly message: string
@@ -64,25 +61,6 @@ export function parseOneDocument(text: string): YamlValue | YamlProblem {
   if (fast !== undefined) return fast
   const values = parseDocuments(text)
   return values instanceof YamlProblem ? values : (values[0] ?? null)
-}
-
-/**
- * As `parseOneDocument`, for the octets `start`..`end`-1, ASCII only; the value is valid until the
- * next call. A document that differs from an earlier one only in scalars is read without parsing
- * the rest.
- */
-export function parseAsciiDocument(
-  octets: Buffer,
-  start: number,
-  end: number,
-): YamlValue | YamlProblem {
-  const known = shapes.read(octets, start, end)
-  if (known !== undefined) return known
-  const slots: ScalarSlot[] = []
-  const fast = scanBlockYaml(octets.toString('latin1', start, end), slots)
-  if (fast === undefined) return parseOneDocument(octets.toString('latin1', start, end))
-  shapes.learn(octets.subarray(start, end), slots, fast)
-  return fast
 }
 
 /** Returns the values of all documents of a text, by the YAML 1.2 core schema. */

@@ -15,18 +15,6 @@ export type YamlValue =
   | readonly YamlValue[]
   | { readonly [key: string]: YamlValue }
 
-/** A mapping or sequence that its creator may still fill. */
-export type YamlHolder = { [key: string | number]: YamlValue }
-
-/** The position of a scalar in a document's text, and of its value in the document's tree. */
-export interface ScalarSlot {
-  readonly start: number
-  /** Offset after its last character. */
-  readonly end: number
-  readonly holder: YamlHolder
-  readonly key: string | number
-}
-
 /** Deeper documents are left to the complete parser, which has its own bound. */
 const DEPTH_MAX = 32
 /** YAML limits implicit keys to 1024 characters; real keys are far below that. */
@@ -74,23 +62,12 @@ const NUMBER_LIKE =
 
 /**
  * Returns the value of one YAML document, or undefined if this scanner does not understand all of
- * it. `text`: one document, with or without its `---` line. `slots` receives each of its scalars,
- * in order.
+ * it. `text`: one document, with or without its `---` line.
  */
-export function scanBlockYaml(text: string, slots?: ScalarSlot[]): YamlValue | undefined {
+export function scanBlockYaml(text: string): YamlValue | undefined {
   if (text.includes('\t') || text.includes('\r') || text.includes('\ufeff')) return undefined
-  const scanner = new BlockScanner(text, slots)
+  const scanner = new BlockScanner(text)
   const value = scanner.document()
-  return scanner.failed ? undefined : value
-}
-
-/**
- * Returns the value of `text` if all of it is one scalar, `[]` or `{}`; otherwise undefined. `text`
- * follows a key and colon, or the dash of an item.
- */
-export function scanScalar(text: string): YamlValue | undefined {
-  const scanner = new BlockScanner(text, undefined)
-  const value = scanner.scalar()
   return scanner.failed ? undefined : value
 }
 
@@ -98,10 +75,6 @@ export function scanScalar(text: string): YamlValue | undefined {
 class BlockScanner {
   failed = false
   readonly #text: string
-  readonly #slots: ScalarSlot[] | undefined
-  /** The holder of the next value. */
-  #holder: YamlHolder = {}
-  #holderKey: string | number = ''
   /**
    * Offset of the first character of the current line's content, and its column; column -1 = end of
    * document.
@@ -113,9 +86,8 @@ class BlockScanner {
   #endedAtColon = false
   #depth = 0
 
-  constructor(text: string, slots: ScalarSlot[] | undefined) {
+  constructor(text: string) {
     this.#text = text
-    this.#slots = slots
   }
 
   document(): YamlValue {
@@ -130,13 +102,6 @@ class BlockScanner {
     return value
   }
 
-  scalar(): YamlValue {
-    const c = this.#text.charCodeAt(0)
-    if (this.#text.length === 0 || c === SPACE) return this.#giveUp()
-    const value = this.#scalarAt(0)
-    return this.#end === this.#text.length ? value : this.#giveUp()
-  }
-
   #mapping(column: number): YamlValue {
     if (++this.#depth > DEPTH_MAX) return this.#giveUp()
     const mapping: { [key: string]: YamlValue } = {}
@@ -145,8 +110,6 @@ class BlockScanner {
       // Names that every object has are given up too, because `in` is cheaper than a check for own
       // properties.
       if (this.failed || key in mapping) return this.#giveUp()
-      this.#holder = mapping
-      this.#holderKey = key
       mapping[key] = this.#valueOf(column)
       if (this.failed) return null
     } while (this.#column === column)
@@ -159,8 +122,6 @@ class BlockScanner {
     if (++this.#depth > DEPTH_MAX) return this.#giveUp()
     const items: YamlValue[] = []
     do {
-      this.#holder = items as unknown as YamlHolder
-      this.#holderKey = items.length
       items.push(this.#item(column))
       if (this.failed) return null
     } while (this.#column === column && this.#isItem(this.#at))
@@ -245,7 +206,6 @@ class BlockScanner {
   #scalar(start: number, column: number): YamlValue {
     const value = this.#scalarAt(start)
     if (this.failed) return null
-    this.#slots?.push({ start, end: this.#end, holder: this.#holder, key: this.#holderKey })
     this.#endLine(this.#end)
     // A deeper line would continue the scalar.
     if (this.#column > column) return this.#giveUp()

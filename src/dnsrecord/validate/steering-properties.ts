@@ -1,8 +1,7 @@
-import type { GeoCode } from '../../geo/code.ts'
+import { type GeoCode, scanGeoCode } from '../../geo/code.ts'
 import { WEIGHT_MAX } from '../../steering/candidate.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import { GEO_CODES_MAX } from '../dns-record.ts'
-import { recallGeoCode } from '../recent-codes.ts'
 import {
   type FieldPlace,
   isMapping,
@@ -65,7 +64,7 @@ function scanWeight(text: string, place: FieldPlace): number {
 
 function addCodes(codes: GeoCode[], list: string, place: FieldPlace): void {
   for (const text of list.split(',', GEO_CODES_MAX + 1)) {
-    const code = recallGeoCode(text.trim())
+    const code = scanGeoCode(text.trim())
     if (code === undefined) throw new RefusedError(place, printCodeProblem(text.trim()))
     if (!codes.some((known) => known.text === code.text)) codes.push(code)
   }

@@ -9,7 +9,6 @@ import { findIgnored } from '../../dnsrecord/validate/ignored.ts'
 import { isList, itemsOf, validateResource } from '../../dnsrecord/validate/resource.ts'
 import {
   findLine,
-  parseAsciiDocument,
   parseDocuments,
   parseOneDocument,
   YamlProblem,
@@ -187,8 +186,9 @@ export class FileReading {
   /** Undefined if the octets are not text, which has been reported. */
   #parse(octets: Buffer, range: DocumentRange): YamlValue | YamlProblem | undefined {
     const { start, end, isAscii, line } = range
-    if (isAscii && !this.#isJson) return parseAsciiDocument(octets, start, end)
-    const text = this.#decode(octets.subarray(start, end), line)
+    const text = isAscii
+      ? octets.toString('latin1', start, end)
+      : this.#decode(octets.subarray(start, end), line)
     if (text === undefined) return undefined
     return this.#isJson ? parseJson(text) : parseOneDocument(text)
   }
