@@ -18,7 +18,7 @@ import { askPrimary } from './ask-primary.ts'
 const IDLE_MS = 30_000
 const TOTAL_MS = 2 * 60 * 60 * 1000
 /** Maximum octets of one transfer. */
-export const TRANSFER_OCTETS_MAX = 512 * 1024 * 1024
+const TRANSFER_OCTETS_MAX = 512 * 1024 * 1024
 
 export interface Fetch {
   /** Lower-case wire form. */

@@ -7,10 +7,10 @@ import { startsLine, type Token } from './token.ts'
 import type { TokenSource } from './token-source.ts'
 
 /** Most imports of snippets, and of files, in one Corefile: CoreDNS's limit. */
-export const SNIPPET_IMPORTS_MAX = 10_000
-export const FILE_IMPORTS_MAX = 100_000
+const SNIPPET_IMPORTS_MAX = 10_000
+const FILE_IMPORTS_MAX = 100_000
 /** Most tokens that all imports add: a snippet that imports others multiplies them. */
-export const IMPORTED_TOKENS_MAX = 2_000_000
+const IMPORTED_TOKENS_MAX = 2_000_000
 /**
  * Most octets of a Corefile, and of each file that it imports: enough for some ten thousands of
  * server blocks.

@@ -1,5 +1,3 @@
-import type { GeoCode } from './code.ts'
-
 /** The location of an address, from databases and custom nets; '' or 0 = unknown. */
 export interface Location {
   /** Label code of the custom net that contains the address, `NET-OFFICE`; '' = none. */
@@ -36,10 +34,4 @@ export function ladderOf(location: Location): string[] {
   if (location.country !== '') ladder.push(location.country)
   if (location.continent !== '') ladder.push(`GEO-${location.continent}`)
   return ladder
-}
-
-/** Returns the codes of `codes` that match a client at `location`, in the order of the GEO ladder. */
-export function codesMatching(location: Location, codes: readonly GeoCode[]): GeoCode[] {
-  const byText = new Map(codes.map((code) => [code.text, code]))
-  return ladderOf(location).flatMap((text) => byText.get(text) ?? [])
 }

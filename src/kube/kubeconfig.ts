@@ -62,7 +62,7 @@ function loadInCluster(config: KubeConfig, env: NodeJS.ProcessEnv, root: string)
 }
 
 /** The error for a block without a source of records outside a cluster. */
-export const NOT_IN_CLUSTER =
+const NOT_IN_CLUSTER =
   'not in a Kubernetes cluster (KUBERNETES_SERVICE_HOST is not set): name a source of records by `kubeconfig FILE` or `manifests DIR`'
 
 function readText(path: string): string {

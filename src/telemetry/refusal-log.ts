@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Logger } from './log.ts'
 
 /** Least time between two lines. */
-export const REFUSAL_LINE_MS = 10_000
+const REFUSAL_LINE_MS = 10_000
 
 /** Logs refused packets in a bounded number of lines, because senders can be forged. */
 export class RefusalLog {

@@ -16,13 +16,13 @@ import { scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
 import { scanJson } from './scan-json.ts'
 
 /** Bounds on the input of the complete parser. */
-export const CHARACTERS_MAX = 131_072
+const CHARACTERS_MAX = 131_072
 /**
  * Maximum number of characters outside of block scalars. The parser takes 5 to 20 microseconds for
  * each of these, and more in longer texts with many faults. It takes 0.2 microseconds for a
  * character of a block scalar.
  */
-export const COSTLY_CHARACTERS_MAX = 16_384
+const COSTLY_CHARACTERS_MAX = 16_384
 const NESTING_MAX = 64
 /**
  * Maximum number of `-`, `?` and `:` before the first word of a line, because the parser's time

@@ -165,16 +165,6 @@ export class DocumentSplitter {
 }
 
 /**
- * Returns all ranges of a stream; undefined = it can't be split. For tests, and for small files.
- */
-export function splitDocuments(octets: Uint8Array, length: number): DocumentRange[] | undefined {
-  const splitter = new DocumentSplitter(octets, length)
-  const ranges: DocumentRange[] = []
-  for (let next = splitter.next(); next !== undefined; next = splitter.next()) ranges.push(next)
-  return splitter.ended.kind === 'end' ? ranges : undefined
-}
-
-/**
  * True if one of the four octets is a newline. The borrow sets the high bit of an octet that is
  * zero.
  */

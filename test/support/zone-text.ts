@@ -3,8 +3,8 @@ import { lowerName, scanName } from '../../src/dns/name/name.ts'
 import type { ZoneImage } from '../../src/zone/image/writer.ts'
 import { fillImage } from '../../src/zone/zonefile/fill.ts'
 import { loadZoneText, type ZoneLoad, type ZoneLoadOptions } from '../../src/zone/zonefile/load.ts'
-import { printRecord } from '../../src/zone/zonefile/print.ts'
 import { type ZoneScanLimits, ZoneScanner } from '../../src/zone/zonefile/scanner.ts'
+import { printRecord } from './print-zone.ts'
 
 /** A name as tests write it, in lower-case wire form. */
 export function wire(text: string): Uint8Array {

@@ -9,8 +9,8 @@ import {
 } from '../../src/yaml/parse-document.ts'
 import {
   DOCUMENT_OCTETS_MAX,
+  type DocumentRange,
   DocumentSplitter,
-  splitDocuments,
 } from '../../src/yaml/split-documents.ts'
 
 const PIECE = fc.constantFrom(
@@ -39,6 +39,14 @@ const PIECE = fc.constantFrom(
 const STREAM = fc.array(PIECE, { maxLength: 8 }).map((pieces) => pieces.join(''))
 
 /** The values of a stream, cut into documents first; undefined where it can't be, or has a fault. */
+/** All ranges of a stream; undefined = it can't be split. */
+function splitDocuments(octets: Uint8Array, length: number): DocumentRange[] | undefined {
+  const splitter = new DocumentSplitter(octets, length)
+  const ranges: DocumentRange[] = []
+  for (let next = splitter.next(); next !== undefined; next = splitter.next()) ranges.push(next)
+  return splitter.ended.kind === 'end' ? ranges : undefined
+}
+
 function readSplit(text: string): unknown[] | undefined {
   const octets = Buffer.from(text)
   const ranges = splitDocuments(octets, octets.length)

@@ -7,13 +7,13 @@ export const NSEC3_SHA1 = 1
  * or reject them. Each iteration costs processor time for every negative answer (RFC 9276 section
  * 3.2).
  */
-export const NSEC3_ITERATIONS_MAX = 150
+const NSEC3_ITERATIONS_MAX = 150
 /** Above this number, validators that were updated for CVE-2023-50868 treat answers as insecure. */
 export const NSEC3_ITERATIONS_SAFE = 50
 /** Offset of the salt's length in the rdata of NSEC3 and NSEC3PARAM, after algorithm, flags and iterations. */
 const SALT_LENGTH = 4
 /** Characters of a hashed name in base32hex. */
-export const HASHED_LABEL_OCTETS = 32
+const HASHED_LABEL_OCTETS = 32
 
 const BASE32HEX = Buffer.from('0123456789abcdefghijklmnopqrstuv', 'latin1')
 

@@ -4,7 +4,7 @@ import { assert } from '../../base/assert.ts'
 export const SHA1_OCTETS = 20
 const BLOCK_OCTETS = 64
 /** Maximum of octets that `Sha1.digest` can hash: a name and a salt, with a margin. */
-export const SHA1_INPUT_OCTETS_MAX = 512
+const SHA1_INPUT_OCTETS_MAX = 512
 /** The bit that ends the message, and the message's length. */
 const TAIL_OCTETS = 9
 const INPUT_OCTETS = sha1Blocks(SHA1_INPUT_OCTETS_MAX) * BLOCK_OCTETS

@@ -171,11 +171,6 @@ export function labelOffsets(name: Uint8Array): number[] {
   return offsets
 }
 
-/** Returns the number of labels without the root: 0..127. */
-export function countLabels(name: Uint8Array): number {
-  return labelOffsets(name).length
-}
-
 /** Returns the name without its leftmost label; the root's parent is the root. */
 export function parentName(name: Uint8Array): Uint8Array {
   return name[0] === 0 ? name : name.subarray(name[0]! + 1)

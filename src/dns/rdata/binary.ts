@@ -20,7 +20,7 @@ const BASE32HEX = '0123456789ABCDEFGHIJKLMNOPQRSTUV'
  * Returns the octets of base32 with the extended hex alphabet, without padding (RFC 4648 section 7,
  * RFC 5155 section 3.3).
  */
-export function scanBase32Hex(text: string): Uint8Array | undefined {
+function scanBase32Hex(text: string): Uint8Array | undefined {
   const octets: number[] = []
   let bits = 0
   let buffer = 0
@@ -38,7 +38,7 @@ export function scanBase32Hex(text: string): Uint8Array | undefined {
   return printBase32Hex(result) === text.toUpperCase() ? result : undefined
 }
 
-export function printBase32Hex(octets: Uint8Array): string {
+function printBase32Hex(octets: Uint8Array): string {
   let text = ''
   let bits = 0
   let buffer = 0

@@ -13,7 +13,7 @@ export { RdataError, type RdataField } from './part.ts'
 export { splitFields } from './split.ts'
 
 /** Maximum of octets that RDLENGTH can express. */
-export const RDATA_OCTETS_MAX = 65535
+const RDATA_OCTETS_MAX = 65535
 
 /**
  * Parses rdata from the fields of its text; completes relative names with `origin`. Any type may be

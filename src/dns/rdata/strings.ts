@@ -35,7 +35,7 @@ export function printText(octets: Uint8Array): string {
   return text
 }
 
-export function printQuoted(octets: Uint8Array): string {
+function printQuoted(octets: Uint8Array): string {
   return `"${printText(octets)}"`
 }
 

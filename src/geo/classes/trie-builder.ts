@@ -12,7 +12,7 @@ export function leafOf(value: number): Subtree {
   return -1 - value
 }
 
-export function valueOfLeaf(leaf: Subtree): number {
+function valueOfLeaf(leaf: Subtree): number {
   return -1 - leaf
 }
 

@@ -124,7 +124,7 @@ function scanHostAddress(text: string): Address | undefined {
 }
 
 /** The name of an address in in-addr.arpa or ip6.arpa, lower-case wire form. */
-export function reverseName(address: Address): Uint8Array {
+function reverseName(address: Address): Uint8Array {
   const labels: string[] = []
   for (const octet of address.bytes) {
     if (address.family === 1) labels.unshift(String(octet))

@@ -67,7 +67,7 @@ const RCODES = 32
  * Counters of a histogram, one after the other: one per bucket, one for values above all buckets,
  * the sum.
  */
-export class Buckets {
+class Buckets {
   readonly start: number
   readonly #count: number
 

@@ -10,9 +10,9 @@ import { VersionView, type ZoneVersion } from '../../xfr/journal/version-view.ts
 import type { SetKey, VersionChange, ZoneVersions } from '../../xfr/zone-versions.ts'
 
 /** Maximum octets of the differences kept for one zone, and of one difference. */
-export const HISTORY_OCTETS_MAX = 4 * 1024 * 1024
+const HISTORY_OCTETS_MAX = 4 * 1024 * 1024
 /** Maximum of differences kept for one zone. */
-export const HISTORY_STEPS_MAX = 10_000
+const HISTORY_STEPS_MAX = 10_000
 
 /** The newest version and the journal of one zone. */
 interface History {

@@ -23,7 +23,7 @@ export const TRIES_MAX = 6
  * Wait for a reply to the first attempt, and the least time between two attempts. Each further wait is twice as
  * long.
  */
-export const FIRST_WAIT_MS = 1000
+const FIRST_WAIT_MS = 1000
 /** Most NOTIFYs that wait for a reply at the same time. The others are queued. */
 export const ACTIVE_MAX = 64
 

@@ -24,7 +24,7 @@ export interface TransferRule {
 }
 
 /** A rule in the form that is checked for queries. */
-export class AppliedRule {
+class AppliedRule {
   readonly rule: TransferRule
   readonly #key: string | undefined
 

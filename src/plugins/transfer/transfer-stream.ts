@@ -15,7 +15,7 @@ import { type RecordView, recordOctets, type VersionView } from '../../xfr/journ
  */
 const MESSAGE_OCTETS = 30_000
 /** Maximum duration of a transfer to one client. */
-export const TRANSFER_MS_MAX = 2 * 60 * 60 * 1000
+const TRANSFER_MS_MAX = 2 * 60 * 60 * 1000
 
 /** What was sent, for metrics. */
 export interface TransferCounts {

@@ -11,7 +11,7 @@ import {
 import { constantTerm, type ViewTerm } from './term.ts'
 
 /** Longest expression, in characters. */
-export const EXPRESSION_LENGTH_MAX = 8192
+const EXPRESSION_LENGTH_MAX = 8192
 /** Deepest nesting of parentheses, calls, arrays and operators. */
 const DEPTH_MAX = 64
 

@@ -12,7 +12,7 @@ import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import { IgnoredLog } from '../ignored-log.ts'
 
 /** The kinds that this server reads, by their plural in the API. */
-export const KINDS = {
+const KINDS = {
   dnsrecords: 'DNSRecord',
   dnshealthcheckprobes: 'DNSHealthCheckProbe',
 } as const

@@ -12,7 +12,7 @@ import { isSystemError } from '../../base/system-error.ts'
 
 /** Bounds on the directory walk. */
 const DEPTH_MAX = 8
-export const FILES_MAX = 100_000
+const FILES_MAX = 100_000
 const DIRECTORIES_MAX = 1000
 /** Entries processed before other work runs. */
 const SLICE = 256

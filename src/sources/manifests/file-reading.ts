@@ -19,7 +19,7 @@ import type { DocumentRange } from '../../yaml/split-documents.ts'
 import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 
 /** Maximum number of faults per file that are kept with their places; the others are counted. */
-export const FAULTS_MAX = 1000
+const FAULTS_MAX = 1000
 /**
  * Deeper JSON is refused. No resource nests so deep, and a megabyte of brackets takes 0.2 seconds
  * to parse.

@@ -9,7 +9,7 @@ import { FileReading, type ReadingOptions } from './file-reading.ts'
 import { type ManifestFile, manifestError } from './manifest-file.ts'
 
 /** Larger files are refused. */
-export const FILE_OCTETS_MAX = 128 * 1024 * 1024
+const FILE_OCTETS_MAX = 128 * 1024 * 1024
 /** Maximum number of documents and list items per file. */
 const DOCUMENTS_MAX = 1_000_000
 /** The read buffer is reused up to this size. */

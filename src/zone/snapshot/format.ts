@@ -17,7 +17,7 @@ export const PREAMBLE_OCTETS = 64
 export const CHECKSUM = 'sha256'
 export const CHECKSUM_OCTETS = 32
 /** Several times the size of the geo codes and serials of 65535 zones. */
-export const FACTS_OCTETS_MAX = 64 * 1024 * 1024
+const FACTS_OCTETS_MAX = 64 * 1024 * 1024
 
 const MAGIC = 'sextant snapshot '
 /** Reason why a file that is not a snapshot is rejected. */

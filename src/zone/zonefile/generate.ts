@@ -1,5 +1,5 @@
 /** Maximum of records of one $GENERATE; the same as in CoreDNS. */
-export const GENERATE_STEPS_MAX = 65_535
+const GENERATE_STEPS_MAX = 65_535
 /** Longest record text of a $GENERATE. */
 const TEMPLATE_MAX = 4096
 /** Widest field that a modifier can ask for. */

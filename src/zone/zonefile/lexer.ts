@@ -3,7 +3,7 @@ export const Entry = { End: 0, Fields: 1, Bad: 2, Blank: 3 } as const
 export type Entry = (typeof Entry)[keyof typeof Entry]
 
 /** Maximum of fields of one entry: more than the strings that fit into 65535 octets of rdata. */
-export const FIELDS_MAX = 70_000
+const FIELDS_MAX = 70_000
 
 /** Maximum of lines without fields that `next` reads before it returns, so that the caller can pause. */
 const BLANK_LINES_MAX = 4096

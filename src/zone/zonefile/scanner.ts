@@ -26,9 +26,9 @@ export interface ZoneScanLimits {
 }
 
 /** TTL of records if the file sets none; the same as in CoreDNS. */
-export const DEFAULT_TTL_SECONDS = 3600
+const DEFAULT_TTL_SECONDS = 3600
 /** Maximum depth of $INCLUDE; the same as in CoreDNS. */
-export const INCLUDE_DEPTH_MAX = 7
+const INCLUDE_DEPTH_MAX = 7
 /** Maximum of files of one zone. */
 const FILES_MAX = 10_000
 const RECORDS_MAX = 20_000_000

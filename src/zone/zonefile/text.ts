@@ -66,12 +66,7 @@ function readOpen(
 }
 
 /** Returns a file's identity, size and times as one string. */
-export function printStamp(stat: {
-  ino: number
-  size: number
-  mtimeMs: number
-  ctimeMs: number
-}): string {
+function printStamp(stat: { ino: number; size: number; mtimeMs: number; ctimeMs: number }): string {
   return `${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}`
 }
 

@@ -1,5 +1,5 @@
 /** Maximum TTL (RFC 2181 section 8). */
-export const TTL_SECONDS_MAX = 0x7fffffff
+const TTL_SECONDS_MAX = 0x7fffffff
 
 /** Returns the seconds of a unit letter in any case; 0 = not a unit. */
 function unitSeconds(octet: number): number {

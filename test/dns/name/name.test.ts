@@ -3,7 +3,6 @@ import t from 'tap'
 import {
   compareNames,
   concatNames,
-  countLabels,
   equalNames,
   isSubdomain,
   lowerName,
@@ -86,7 +85,7 @@ t.test('a name has at most 255 octets', (t) => {
   t.equal(scanName(`${longest}y`), undefined)
   t.equal(scanName(`${L63}.${L63}.${L63}.y.`.repeat(2)), undefined)
   t.equal(scanName(longest, example), undefined, 'the origin counts')
-  t.equal(countLabels(wire('a.'.repeat(127))), 127)
+  t.equal(wire('a.'.repeat(127)).length, 255)
   t.equal(scanName('a.'.repeat(128)), undefined)
   t.equal(concatNames(wire(longest), example), undefined)
   t.end()

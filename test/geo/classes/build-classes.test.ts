@@ -4,7 +4,7 @@ import { scanAddress } from '../../../src/dns/text/address.ts'
 import { FlatClassTrie } from '../../../src/geo/class-trie.ts'
 import { buildClasses } from '../../../src/geo/classes/build-classes.ts'
 import { type GeoCode, scanGeoCode } from '../../../src/geo/code.ts'
-import { codesMatching, type Location, UNKNOWN_LOCATION } from '../../../src/geo/location.ts'
+import { type Location, ladderOf, UNKNOWN_LOCATION } from '../../../src/geo/location.ts'
 import type { Database } from '../../../src/geo/mmdb/database.ts'
 import { isMapped, type Net, NetTable, scanNet } from '../../../src/geo/net.ts'
 import { cityEntry, type MmdbValue, openMmdb } from '../../support/mmdb.ts'
@@ -64,6 +64,12 @@ function locate(
 
 function scan(text: string): GeoCode {
   return scanGeoCode(text)!
+}
+
+/** Those of `codes` that match a client at `location`, in the order of the GEO ladder. */
+function codesMatching(location: Location, codes: readonly GeoCode[]): GeoCode[] {
+  const byText = new Map(codes.map((code) => [code.text, code]))
+  return ladderOf(location).flatMap((text) => byText.get(text) ?? [])
 }
 
 function texts(codes: readonly GeoCode[]): string {

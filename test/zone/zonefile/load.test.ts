@@ -5,7 +5,7 @@ import { runWhole } from '../../../src/base/slices.ts'
 import { listRRsets, listZones } from '../../../src/zone/image/contents.ts'
 import { fillImage } from '../../../src/zone/zonefile/fill.ts'
 import { haveChanged, loadZone, loadZoneText } from '../../../src/zone/zonefile/load.ts'
-import { printZone } from '../../../src/zone/zonefile/print.ts'
+import { printZone } from '../../support/print-zone.ts'
 import { loadText, wire } from '../../support/zone-text.ts'
 
 const SOA = '@ 60 SOA ns host 7 2 3 4 5\n'

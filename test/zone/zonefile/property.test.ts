@@ -7,11 +7,11 @@ import { runWhole } from '../../../src/base/slices.ts'
 import { concatNames, lowerName, nameKey } from '../../../src/dns/name/name.ts'
 import { listRRsets, listZones, type OwnedRRset } from '../../../src/zone/image/contents.ts'
 import { fillImage } from '../../../src/zone/zonefile/fill.ts'
-import { printRecord, printZone } from '../../../src/zone/zonefile/print.ts'
 import { ZoneScanner } from '../../../src/zone/zonefile/scanner.ts'
 import { ScannedRecord } from '../../../src/zone/zonefile/sink.ts'
 import { arbitraryName } from '../../support/arbitrary.ts'
 import { arbitraryRdata } from '../../support/arbitrary-rdata.ts'
+import { printRecord, printZone } from '../../support/print-zone.ts'
 import { loadText, scanText, wire } from '../../support/zone-text.ts'
 
 const SEED = 4711
