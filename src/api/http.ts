@@ -161,7 +161,7 @@ class HttpService {
       if (this.#isClosing) socket.destroy()
     })
     response.once('finish', () => this.#places.noteServed(client.place, performance.now()))
-    if (this.#places.isRegular(client.place.client)) this.#answer(request, response)
+    if (this.#places.isRegular(client.place.client)) void this.#answer(request, response)
     else this.#queue(() => this.#answer(request, response))
   }
 

@@ -69,7 +69,7 @@ function writePidfile(path: string, log: Logger): void {
 function handleSignals(supervisor: Supervisor, log: Logger, end: (code: number) => void): void {
   let interrupts = 0
   const stop = (): void => {
-    supervisor.stop().then(end)
+    void supervisor.stop().then(end)
   }
   const reload = (signal: string) => (): void => {
     log.info(`${signal}: Reloading`)

@@ -50,7 +50,7 @@ export class DatabaseFile {
     this.#stop = options.timers.every(POLL_MS, () => {
       if (this.#isPolling) return
       this.#isPolling = true
-      this.poll().finally(() => {
+      void this.poll().finally(() => {
         this.#isPolling = false
       })
     })
